@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dx_buf_init(struct dx_buf *b, size_t max_bytes)
+{
+    *b = (struct dx_buf)DX_BUF_INIT(max_bytes);
+}
+
+void dx_buf_release(struct dx_buf *b)
+{
+    size_t max = b->max;
+
+    free(b->data);
+    dx_buf_init(b, max);
+}
+
+void dx_buf_clear(struct dx_buf *b)
+{
+    b->size = 0;
+    b->failed = false;
+}
+
+uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
+{
+    size_t capacity;
+    uint8_t *data;
+
+    if (b->failed || n > b->max || b->size > b->max - n) {
+        b->failed = true;
+        return NULL;
+    }
+    if (b->size + n <= b->capacity && b->data != NULL)
+        return b->data + b->size;
+    capacity = b->capacity < 64 ? 64 : b->capacity;
+    while (capacity < b->size + n)
+        capacity = capacity > b->max / 2 ? b->max : capacity * 2;
+    if (capacity < 64)
+        capacity = 64;
+    data = realloc(b->data, capacity);
+    if (data == NULL) {
+        b->failed = true;
+        return NULL;
+    }
+    b->data = data;
+    b->capacity = capacity;
+    return data + b->size;
+}
+
+void dx_buf_append(struct dx_buf *b, const void *data, size_t n)
+{
+    uint8_t *to = dx_buf_reserve(b, n);
+
+    if (to != NULL && n > 0) {
+        memcpy(to, data, n);
+        b->size += n;
+    }
+}
+
+void dx_buf_str(struct dx_buf *b, const char *s)
+{
+    dx_buf_append(b, s, strlen(s));
+}
+
+void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...)
+{
+    char small[256];
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        b->failed = true;
+        return;
+    }
+    if ((size_t)n < sizeof small) {
+        dx_buf_append(b, small, (size_t)n);
+        return;
+    }
+    uint8_t *to = dx_buf_reserve(b, (size_t)n + 1);
+    if (to == NULL)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->size += (size_t)n;
+}
+
+void dx_buf_u8(struct dx_buf *b, uint8_t v)
+{
+    dx_buf_append(b, &v, 1);
+}
+
+static void append_le(struct dx_buf *b, uint64_t v, size_t n)
+{
+    uint8_t *to = dx_buf_reserve(b, n);
+
+    if (to == NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(v >> (8 * i));
+    b->size += n;
+}
+
+void dx_buf_u16(struct dx_buf *b, uint16_t v)
+{
+    append_le(b, v, 2);
+}
+
+void dx_buf_u32(struct dx_buf *b, uint32_t v)
+{
+    append_le(b, v, 4);
+}
+
+void dx_buf_u64(struct dx_buf *b, uint64_t v)
+{
+    append_le(b, v, 8);
+}
+
+void dx_buf_varint(struct dx_buf *b, uint64_t v)
+{
+    uint8_t bytes[10];
+    size_t n = 0;
+
+    while (v >= 0x80) {
+        bytes[n++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    bytes[n++] = (uint8_t)v;
+    dx_buf_append(b, bytes, n);
+}
+
+void dx_buf_zero(struct dx_buf *b, size_t n)
+{
+    uint8_t *to = dx_buf_reserve(b, n);
+
+    if (to != NULL && n > 0) {
+        memset(to, 0, n);
+        b->size += n;
+    }
+}
+
+void dx_buf_align(struct dx_buf *b, size_t align)
+{
+    assert(align != 0 && (align & (align - 1)) == 0);
+    dx_buf_zero(b, (align - (b->size & (align - 1))) & (align - 1));
+}
+
+int dx_buf_fail(const struct dx_buf *b, struct dx_error *err, const char *what)
+{
+    if (b->size >= b->max / 2 && b->max < SIZE_MAX / 2)
+        return dx_fail(err, DX_E_LIMIT, "%s: larger than its cap of %zu bytes", what, b->max);
+    return dx_fail(err, DX_E_NOMEM, "%s: out of memory at %zu bytes", what, b->size);
+}

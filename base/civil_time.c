@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/civil_time.h"
+
+#include <stdio.h>
+
+#define US_PER_SECOND 1000000
+#define SECONDS_PER_DAY 86400
+
+/* Days since 1970-01-01 of a proleptic Gregorian date; years begin in March so that
+ * the leap day is the last of its year. */
+static int64_t days_of(int64_t year, unsigned month, unsigned day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = (y >= 0 ? y : y - 399) / 400;
+    int64_t yoe = y - era * 400;
+    int64_t doy = (153 * ((int64_t)month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+    return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+static void date_of(int64_t days, int64_t *year, unsigned *month, unsigned *day)
+{
+    int64_t z = days + 719468;
+    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
+    int64_t doe = z - era * 146097;
+    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int64_t mp = (5 * doy + 2) / 153;
+
+    *day = (unsigned)(doy - (153 * mp + 2) / 5 + 1);
+    *month = (unsigned)(mp < 10 ? mp + 3 : mp - 9);
+    *year = yoe + era * 400 + (*month <= 2);
+}
+
+size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
+{
+    int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
+    unsigned fraction = (unsigned)(us - seconds * US_PER_SECOND);
+    int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
+    unsigned rest = (unsigned)(seconds - days * SECONDS_PER_DAY);
+    int64_t year;
+    unsigned month;
+    unsigned day;
+    int n;
+
+    date_of(days, &year, &month, &day);
+    n = snprintf(out, DX_CIVIL_TEXT, "%04lld-%02u-%02uT%02u:%02u:%02u", (long long)year, month, day,
+                 rest / 3600, rest / 60 % 60, rest % 60);
+    if (fraction % 1000 != 0)
+        n += snprintf(out + n, DX_CIVIL_TEXT - (size_t)n, ".%06u", fraction);
+    else if (fraction != 0)
+        n += snprintf(out + n, DX_CIVIL_TEXT - (size_t)n, ".%03u", fraction / 1000);
+    n += snprintf(out + n, DX_CIVIL_TEXT - (size_t)n, "Z");
+    return (size_t)n;
+}
+
+/* Exactly `digits` decimal digits. */
+static bool number(struct dx_bytes *r, unsigned digits, unsigned *out)
+{
+    *out = 0;
+    for (unsigned i = 0; i < digits; i++) {
+        uint8_t c = dx_bytes_u8(r);
+
+        if (r->failed || c < '0' || c > '9')
+            return false;
+        *out = *out * 10 + (c - '0');
+    }
+    return true;
+}
+
+static bool literal(struct dx_bytes *r, char c)
+{
+    if (dx_bytes_left(r) == 0 || *r->at != (uint8_t)c)
+        return false;
+    r->at++;
+    return true;
+}
+
+static unsigned month_days(unsigned year, unsigned month)
+{
+    static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && leap ? 1U : 0U);
+}
+
+/* Up to nine digits after the point; in *us, rounded down to microseconds. */
+static bool fraction_us(struct dx_bytes *r, unsigned *us)
+{
+    unsigned scale = 100000;
+    unsigned digits = 0;
+
+    *us = 0;
+    while (dx_bytes_left(r) > 0 && *r->at >= '0' && *r->at <= '9') {
+        *us += (*r->at++ - (unsigned)'0') * scale;
+        scale /= 10;
+        digits++;
+    }
+    return digits >= 1 && digits <= 9;
+}
+
+/* "Z", nothing (UTC) or "+hh:mm" / "-hhmm"; in *minutes east of UTC. */
+static bool zone(struct dx_bytes *r, int *minutes)
+{
+    unsigned hours;
+    unsigned mins;
+    bool east;
+
+    *minutes = 0;
+    if (dx_bytes_left(r) == 0 || literal(r, 'Z') || literal(r, 'z'))
+        return true;
+    east = literal(r, '+');
+    if (!east && !literal(r, '-'))
+        return false;
+    if (!number(r, 2, &hours))
+        return false;
+    (void)literal(r, ':');
+    if (!number(r, 2, &mins) || hours > 23 || mins > 59)
+        return false;
+    *minutes = (int)(hours * 60 + mins) * (east ? 1 : -1);
+    return true;
+}
+
+bool dx_civil_parse(struct dx_span s, int64_t *us)
+{
+    struct dx_bytes r = dx_bytes_of(s);
+    unsigned year;
+    unsigned month;
+    unsigned day;
+    unsigned hour = 0;
+    unsigned minute = 0;
+    unsigned second = 0;
+    unsigned fraction = 0;
+    int offset = 0;
+
+    if (!number(&r, 4, &year) || !literal(&r, '-') || !number(&r, 2, &month) || !literal(&r, '-') ||
+        !number(&r, 2, &day) || month < 1 || month > 12 || day < 1 || day > month_days(year, month))
+        return false;
+    if (dx_bytes_left(&r) > 0) {
+        if (!literal(&r, 'T') && !literal(&r, 't') && !literal(&r, ' '))
+            return false;
+        if (!number(&r, 2, &hour) || !literal(&r, ':') || !number(&r, 2, &minute))
+            return false;
+        if (literal(&r, ':') && !number(&r, 2, &second))
+            return false;
+        if ((literal(&r, '.') || literal(&r, ',')) && !fraction_us(&r, &fraction))
+            return false;
+        (void)literal(&r, ' ');
+        if (!zone(&r, &offset) || dx_bytes_left(&r) > 0 || hour > 23 || minute > 59 || second > 59)
+            return false;
+    }
+    *us = ((days_of(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second) -
+           (int64_t)offset * 60) * US_PER_SECOND + fraction;
+    return true;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PENDING_CAP (256 * 1024) /* one write per 256 kB: past the knee of syscall cost */
+
+int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_t *to,
+                  struct dx_error *err)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t n = pread(fd, to + done, size - done, (off_t)(offset + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return dx_fail_errno(err, errno, "%s: read at offset %llu", path,
+                                 (unsigned long long)(offset + done));
+        if (n == 0)
+            return dx_fail(err, DX_E_TRUNCATED, "%s: ends at offset %llu, %zu bytes expected at %llu",
+                           path, (unsigned long long)(offset + done), size,
+                           (unsigned long long)offset);
+        done += (size_t)n;
+    }
+    return DX_OK;
+}
+
+int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_error *err)
+{
+    struct stat st;
+    uint8_t *to;
+    int fd;
+    int rc;
+
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open", path);
+    if (fstat(fd, &st) < 0) {
+        rc = dx_fail_errno(err, errno, "%s: cannot stat", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = dx_fail(err, DX_E_INVALID, "%s: not a regular file", path);
+    } else if ((uint64_t)st.st_size > cap) {
+        rc = dx_fail(err, DX_E_LIMIT, "%s: %lld bytes, at most %zu are read", path,
+                     (long long)st.st_size, cap);
+    } else if ((to = dx_buf_reserve(out, (size_t)st.st_size)) == NULL) {
+        rc = dx_buf_fail(out, err, path);
+    } else {
+        rc = dx_file_pread(fd, path, 0, (size_t)st.st_size, to, err);
+        if (rc == DX_OK)
+            out->size += (size_t)st.st_size;
+    }
+    (void)close(fd);
+    return rc;
+}
+
+int dx_file_size(const char *path, uint64_t *size, struct dx_error *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot stat", path);
+    *size = (uint64_t)st.st_size;
+    return DX_OK;
+}
+
+static int write_all(int fd, const char *path, struct dx_span bytes, struct dx_error *err)
+{
+    while (bytes.size > 0) {
+        ssize_t n = write(fd, bytes.data, bytes.size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return dx_fail_errno(err, errno, "%s: cannot write", path);
+        bytes.data += n;
+        bytes.size -= (size_t)n;
+    }
+    return DX_OK;
+}
+
+/* The directory part of path, in out; "." if there is none. */
+static void parent_of(const char *path, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - path);
+
+    if (slash == path)
+        n = 1;
+    if (n == 0 || n >= PATH_MAX) {
+        memcpy(out, ".", 2);
+        return;
+    }
+    memcpy(out, path, n);
+    out[n] = '\0';
+}
+
+int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err)
+{
+    char parent[PATH_MAX];
+    char *tmp = NULL;
+    int fd = -1;
+    int rc;
+
+    /* A reader sees the old file until the rename and the new one after it; the
+     * temporary name carries the pid, so two writers never share one. */
+    if (asprintf(&tmp, "%s.tmp-%ld", path, (long)getpid()) < 0)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+    fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        rc = dx_fail_errno(err, errno, "%s: cannot create", tmp);
+        goto out;
+    }
+    rc = write_all(fd, tmp, bytes, err);
+    if (rc == DX_OK && fsync(fd) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot sync", tmp);
+    if (close(fd) < 0 && rc == DX_OK)
+        rc = dx_fail_errno(err, errno, "%s: cannot close", tmp);
+    if (rc == DX_OK && rename(tmp, path) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot rename to %s", tmp, path);
+    if (rc != DX_OK) {
+        (void)unlink(tmp);
+        goto out;
+    }
+    parent_of(path, parent);
+    rc = dx_dir_sync(parent, err);
+out:
+    free(tmp);
+    return rc;
+}
+
+int dx_dir_make(const char *path, struct dx_error *err)
+{
+    char part[PATH_MAX];
+    size_t n = strlen(path);
+
+    if (n == 0 || n >= sizeof part)
+        return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
+    memcpy(part, path, n + 1);
+    for (char *p = part + 1;; p++) {
+        if (*p != '/' && *p != '\0')
+            continue;
+        char was = *p;
+        *p = '\0';
+        if (mkdir(part, 0755) < 0 && errno != EEXIST)
+            return dx_fail_errno(err, errno, "%s: cannot make directory", part);
+        if (was == '\0')
+            return DX_OK;
+        *p = was;
+    }
+}
+
+int dx_dir_sync(const char *path, struct dx_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = DX_OK;
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open directory", path);
+    if (fsync(fd) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot sync directory", path);
+    (void)close(fd);
+    return rc;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+int dx_dir_remove(const char *path, struct dx_error *err)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT)
+        return dx_fail_errno(err, errno, "%s: cannot remove", path);
+    return DX_OK;
+}
+
+int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error *err)
+{
+    *out = (struct dx_file_out){ .fd = -1 };
+    out->path = strdup(path);
+    out->pending = malloc(PENDING_CAP);
+    out->hashing = dx_hash_state_new();
+    if (out->path == NULL || out->pending == NULL || out->hashing == NULL) {
+        dx_file_out_abort(out);
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+    }
+    out->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (out->fd < 0) {
+        int rc = dx_fail_errno(err, errno, "%s: cannot create", path);
+
+        dx_file_out_abort(out);
+        return rc;
+    }
+    return DX_OK;
+}
+
+int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    dx_hash_state_update(out->hashing, bytes);
+    out->size += bytes.size;
+    if (bytes.size > PENDING_CAP - out->pending_size) {
+        rc = write_all(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
+        out->pending_size = 0;
+        if (rc == DX_OK && bytes.size >= PENDING_CAP)
+            return write_all(out->fd, out->path, bytes, err);
+    }
+    if (rc == DX_OK && bytes.size > 0) {
+        memcpy(out->pending + out->pending_size, bytes.data, bytes.size);
+        out->pending_size += bytes.size;
+    }
+    return rc;
+}
+
+static void out_release(struct dx_file_out *out)
+{
+    free(out->path);
+    free(out->pending);
+    dx_hash_state_free(&out->hashing);
+    out->path = NULL;
+    out->pending = NULL;
+    out->pending_size = 0;
+}
+
+int dx_file_out_close(struct dx_file_out *out, struct dx_error *err)
+{
+    int rc = write_all(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
+
+    /* A failed fsync is never retried on the same descriptor: the kernel may have
+     * dropped the pages already, and a second call would answer success. */
+    if (rc == DX_OK && fsync(out->fd) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot sync", out->path);
+    if (rc != DX_OK) {
+        dx_file_out_abort(out);
+        return rc;
+    }
+    out->hash = dx_hash_state_digest(out->hashing);
+    if (close(out->fd) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot close", out->path);
+    out->fd = -1;
+    out_release(out);
+    return rc;
+}
+
+void dx_file_out_abort(struct dx_file_out *out)
+{
+    if (out->fd >= 0) {
+        (void)close(out->fd);
+        (void)unlink(out->path);
+        out->fd = -1;
+    }
+    out_release(out);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file.h - whole files: read with a cap, written so that a crash leaves old or new.
+ *
+ *   rc = dx_file_read(path, cap, &buf, &err);            small files only
+ *   rc = dx_file_replace(path, bytes, &err);             tmp + fsync + rename + fsync dir
+ *
+ *   struct dx_file_out out;                              large files, in pieces
+ *   rc = dx_file_out_open(&out, tmp_path, &err);
+ *   rc = dx_file_out_write(&out, bytes, &err);           buffered; counts and hashes
+ *   rc = dx_file_out_close(&out, &err);                  flush + fsync; out.size, out.hash valid
+ *   dx_file_out_abort(&out);                             safe on a closed or half-made one
+ *
+ * Who makes a new name durable also calls dx_dir_sync on its directory.
+ * One thread at a time for one dx_file_out.
+ */
+#ifndef DX_BASE_FILE_H
+#define DX_BASE_FILE_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <sys/types.h>
+
+int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_error *err);
+int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
+int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err);
+
+int dx_dir_make(const char *path, struct dx_error *err); /* with parents; existing is fine */
+int dx_dir_sync(const char *path, struct dx_error *err);
+int dx_dir_remove(const char *path, struct dx_error *err); /* with all below; absent is fine */
+
+/* pread until size bytes are there; a short file is DX_E_TRUNCATED naming path and offset. */
+int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_t *to,
+                  struct dx_error *err);
+
+struct dx_file_out {
+    int fd;
+    char *path;
+    uint8_t *pending;
+    size_t pending_size;
+    uint64_t size;          /* bytes accepted so far */
+    struct dx_hash_state *hashing;
+    struct dx_hash128 hash; /* of all bytes, valid after close */
+};
+
+int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error *err); /* O_EXCL */
+int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_error *err);
+int dx_file_out_close(struct dx_file_out *out, struct dx_error *err);
+void dx_file_out_abort(struct dx_file_out *out); /* also unlinks what open made */
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
+
+#include "base/civil_time.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+void dx_json_open(struct dx_json *j, struct dx_buf *buf)
+{
+    *j = (struct dx_json){ .buf = buf };
+}
+
+/* Everything that begins a value passes here: comma or none. */
+static void begin_value(struct dx_json *j)
+{
+    if (j->after_key) {
+        j->after_key = false;
+        return;
+    }
+    if (j->depth > 0) {
+        if (j->not_first[j->depth - 1])
+            dx_buf_u8(j->buf, ',');
+        j->not_first[j->depth - 1] = true;
+    }
+}
+
+static void open_level(struct dx_json *j, char opener, char closer)
+{
+    begin_value(j);
+    assert(j->depth < DX_JSON_DEPTH_MAX);
+    dx_buf_u8(j->buf, (uint8_t)opener);
+    j->closer[j->depth] = closer;
+    j->not_first[j->depth] = false;
+    j->depth++;
+}
+
+void dx_json_object(struct dx_json *j)
+{
+    open_level(j, '{', '}');
+}
+
+void dx_json_array(struct dx_json *j)
+{
+    open_level(j, '[', ']');
+}
+
+void dx_json_end(struct dx_json *j)
+{
+    assert(j->depth > 0 && !j->after_key);
+    j->depth--;
+    dx_buf_u8(j->buf, (uint8_t)j->closer[j->depth]);
+}
+
+void dx_json_key_span(struct dx_json *j, struct dx_span key)
+{
+    assert(!j->after_key);
+    begin_value(j);
+    dx_buf_u8(j->buf, '"');
+    dx_json_escape(j->buf, key);
+    dx_buf_append(j->buf, "\":", 2);
+    j->after_key = true;
+}
+
+void dx_json_key(struct dx_json *j, const char *key)
+{
+    begin_value(j);
+    dx_buf_u8(j->buf, '"');
+    dx_buf_str(j->buf, key);
+    dx_buf_append(j->buf, "\":", 2);
+    j->after_key = true;
+}
+
+/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (Unicode table 3-7). */
+static size_t utf8_length(const uint8_t *p, size_t left)
+{
+    uint8_t lo = 0x80;
+    uint8_t hi = 0xbf;
+    size_t n;
+
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+        n = 2;
+    } else if (p[0] >= 0xe0 && p[0] <= 0xef) {
+        n = 3;
+        if (p[0] == 0xe0)
+            lo = 0xa0;
+        if (p[0] == 0xed)
+            hi = 0x9f;
+    } else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+        n = 4;
+        if (p[0] == 0xf0)
+            lo = 0x90;
+        if (p[0] == 0xf4)
+            hi = 0x8f;
+    } else {
+        return 0;
+    }
+    if (left < n || p[1] < lo || p[1] > hi)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if (p[i] < 0x80 || p[i] > 0xbf)
+            return 0;
+    return n;
+}
+
+static void escape_one(struct dx_buf *buf, uint8_t c)
+{
+    switch (c) {
+    case '"':
+        dx_buf_append(buf, "\\\"", 2);
+        break;
+    case '\\':
+        dx_buf_append(buf, "\\\\", 2);
+        break;
+    case '\n':
+        dx_buf_append(buf, "\\n", 2);
+        break;
+    case '\r':
+        dx_buf_append(buf, "\\r", 2);
+        break;
+    case '\t':
+        dx_buf_append(buf, "\\t", 2);
+        break;
+    default:
+        dx_buf_fmt(buf, "\\u%04x", c);
+    }
+}
+
+void dx_json_escape(struct dx_buf *buf, struct dx_span s)
+{
+    size_t plain = 0; /* start of the run that needs no escape */
+    size_t i = 0;
+
+    while (i < s.size) {
+        const uint8_t *p = s.data + i;
+
+        if (*p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\') {
+            i++;
+            continue;
+        }
+        size_t n = utf8_length(p, s.size - i);
+        bool separator = n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] | 1) == 0xa9;
+        if (n > 1 && !separator) {
+            i += n;
+            continue;
+        }
+        dx_buf_append(buf, s.data + plain, i - plain);
+        if (n == 1) {
+            escape_one(buf, *p);
+        } else if (separator) {
+            dx_buf_str(buf, p[2] == 0xa8 ? "\\u2028" : "\\u2029");
+        } else {
+            dx_buf_str(buf, "\xef\xbf\xbd");
+            n = 1;
+        }
+        i += n;
+        plain = i;
+    }
+    dx_buf_append(buf, s.data + plain, s.size - plain);
+}
+
+void dx_json_text(struct dx_json *j, struct dx_span s)
+{
+    begin_value(j);
+    dx_buf_u8(j->buf, '"');
+    dx_json_escape(j->buf, s);
+    dx_buf_u8(j->buf, '"');
+}
+
+void dx_json_str(struct dx_json *j, const char *s)
+{
+    dx_json_text(j, dx_span_str(s));
+}
+
+void dx_json_u64(struct dx_json *j, uint64_t v)
+{
+    char digits[20];
+    size_t n = sizeof digits;
+
+    begin_value(j);
+    do {
+        digits[--n] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v != 0);
+    dx_buf_append(j->buf, digits + n, sizeof digits - n);
+}
+
+void dx_json_i64(struct dx_json *j, int64_t v)
+{
+    if (v >= 0) {
+        dx_json_u64(j, (uint64_t)v);
+        return;
+    }
+    begin_value(j);
+    dx_buf_u8(j->buf, '-');
+    j->after_key = true; /* the digits belong to the same value */
+    dx_json_u64(j, (uint64_t)0 - (uint64_t)v);
+}
+
+void dx_json_bool(struct dx_json *j, bool v)
+{
+    begin_value(j);
+    dx_buf_str(j->buf, v ? "true" : "false");
+}
+
+void dx_json_null(struct dx_json *j)
+{
+    begin_value(j);
+    dx_buf_append(j->buf, "null", 4);
+}
+
+void dx_json_hex64(struct dx_json *j, uint64_t v)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[20] = "\"0x";
+
+    begin_value(j);
+    for (int i = 0; i < 16; i++)
+        text[3 + i] = digits[v >> (60 - 4 * i) & 15];
+    text[19] = '"';
+    dx_buf_append(j->buf, text, sizeof text);
+}
+
+void dx_json_double(struct dx_json *j, double v)
+{
+    begin_value(j);
+    dx_buf_fmt(j->buf, "%.6g", v);
+}
+
+void dx_json_time_us(struct dx_json *j, int64_t us)
+{
+    char text[DX_CIVIL_TEXT];
+    size_t n = dx_civil_text_us(us, text);
+
+    begin_value(j);
+    dx_buf_u8(j->buf, '"');
+    dx_buf_append(j->buf, text, n);
+    dx_buf_u8(j->buf, '"');
+}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Libraries, all from Debian packages (scripts/packages.txt).
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+foreach(module libzstd libxxhash libpsl libidn2 jansson libcurl libevent libevent_pthreads
+               libbrotlidec liblz4)
+    string(MAKE_C_IDENTIFIER ${module} name)
+    pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${module})
+endforeach()
+
+# Debian ships no .pc file for these two.
+find_path(ROARING_INCLUDE roaring/roaring.h REQUIRED)
+find_library(ROARING_LIBRARY roaring REQUIRED)
+find_path(SNAPPY_INCLUDE snappy-c.h REQUIRED)
+find_library(SNAPPY_LIBRARY snappy REQUIRED)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Build options, warnings, hardening and sanitizers.
+
+option(DX_TESTS "build the tests" ON)
+option(DX_BENCH "build the benchmarks" ON)
+option(DX_FUZZ "build fuzz targets with libFuzzer (clang)" OFF)
+option(DX_COVERAGE "instrument for coverage" OFF)
+option(DX_HARDEN "hardening flags" ON)
+option(DX_WERROR "warnings are errors" OFF)
+set(DX_SANITIZE "" CACHE STRING "value of -fsanitize=, for example address,undefined")
+
+include(CheckCCompilerFlag)
+add_library(dx_flags INTERFACE)
+target_compile_definitions(dx_flags INTERFACE _GNU_SOURCE DX_VERSION="${PROJECT_VERSION}")
+target_include_directories(dx_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(dx_flags INTERFACE
+    -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough
+    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+    -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types
+    -Werror=int-conversion
+    -Wno-format-truncation) # messages are cut on purpose: struct dx_error has a fixed size
+if(DX_WERROR)
+    target_compile_options(dx_flags INTERFACE -Werror)
+endif()
+
+function(dx_flag_if_known flag)
+    string(MAKE_C_IDENTIFIER "DX_HAS${flag}" name)
+    check_c_compiler_flag(${flag} ${name})
+    if(${name})
+        target_compile_options(dx_flags INTERFACE ${flag})
+    endif()
+endfunction()
+
+if(DX_SANITIZE)
+    target_compile_options(dx_flags INTERFACE -fsanitize=${DX_SANITIZE} -fno-omit-frame-pointer
+        -fno-sanitize-recover=all)
+    target_link_options(dx_flags INTERFACE -fsanitize=${DX_SANITIZE})
+endif()
+if(DX_FUZZ)
+    target_compile_options(dx_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(DX_COVERAGE)
+    target_compile_options(dx_flags INTERFACE --coverage -fprofile-update=atomic)
+    target_link_options(dx_flags INTERFACE --coverage)
+endif()
+if(DX_HARDEN AND NOT DX_SANITIZE)
+    foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+                 -fstrict-flex-arrays=3 -ftrivial-auto-var-init=zero
+                 -fno-delete-null-pointer-checks -fno-strict-overflow -fno-strict-aliasing)
+        dx_flag_if_known(${flag})
+    endforeach()
+    target_compile_options(dx_flags INTERFACE
+        $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
+    target_link_options(dx_flags INTERFACE -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,nodlopen
+        -Wl,--as-needed)
+endif()
