@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ids.h - ids that stay the same over versions.
+ *
+ * domain_id and url_id are XXH3-64 of the canonical text. Text decides, ids lead to
+ * it: two domains with one hash are told apart by the version's collision list.
+ */
+#ifndef DX_CANON_IDS_H
+#define DX_CANON_IDS_H
+
+#include "base/hash.h"
+
+#define DX_POSTINGS_SHARDS 1024 /* by the top 10 bits of domain_id: four a prefix */
+
+static inline uint64_t dx_domain_id(struct dx_span domain)
+{
+    return dx_hash64(domain);
+}
+
+static inline uint64_t dx_url_id(struct dx_span canonical_url)
+{
+    return dx_hash64(canonical_url);
+}
+
+/* First two hex digits of a domain_id, 0..255. */
+static inline unsigned dx_domain_prefix(uint64_t domain_id)
+{
+    return (unsigned)(domain_id >> 56);
+}
+
+static inline unsigned dx_postings_shard(uint64_t domain_id)
+{
+    return (unsigned)(domain_id >> 54);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * psl.h - a Public Suffix List, read from its text.
+ *
+ *   dx_psl_new(&psl, text, &err);       text of public_suffix_list.dat, ICANN and private rules
+ *   found = dx_psl_domain(psl, hostname, &domain);   1 found, 0 the host has no domain
+ *   dx_psl_free(&psl);
+ *
+ * hostname: lower-case A-labels; no port. `domain` points into it. Read-only after new:
+ * threads may share it. The text is part of an index version, so builder and server
+ * reduce names by the same list.
+ */
+#ifndef DX_CANON_PSL_H
+#define DX_CANON_PSL_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+struct dx_psl;
+
+int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err);
+void dx_psl_free(struct dx_psl **psl);
+int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain);
+
+#endif

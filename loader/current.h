@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * current.h - the version that new requests are answered from.
+ *
+ *   dx_current_open(&cur, root, &options, &err);     loads what the manifest names
+ *   struct dx_version *v = dx_current_pin(cur);      never NULL after open
+ *   ... answer from v ...
+ *   dx_version_unpin(v);                             from any thread
+ *   dx_current_reload(cur, &err);                    1 swapped, 0 nothing newer, <0 kept the old
+ *   dx_current_close(&cur);
+ *
+ * A version is unmapped when it is no longer current and its last pin is gone. Pin and
+ * unpin are lock-free and safe from every thread; reload is for one thread at a time.
+ */
+#ifndef DX_LOADER_CURRENT_H
+#define DX_LOADER_CURRENT_H
+
+#include "base/error.h"
+
+struct dx_current;
+struct dx_version;
+struct dx_version_options;
+
+int dx_current_open(struct dx_current **cur, const char *root,
+                    const struct dx_version_options *options, struct dx_error *err);
+void dx_current_close(struct dx_current **cur);
+struct dx_version *dx_current_pin(struct dx_current *cur);
+void dx_version_unpin(struct dx_version *v);
+int dx_current_reload(struct dx_current *cur, struct dx_error *err);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * answer.h - the answers, as JSON text, free of HTTP.
+ *
+ *   rc = dx_answer_domain(v, canon, asked, &body, &problem);
+ *     1   body holds the JSON of the answer
+ *     0   problem says why there is none (absent, badly asked)
+ *    <0   problem says what failed; body is empty
+ *
+ * `v` is a pinned version; `canon` belongs to the calling thread and must have been made
+ * from this version's suffix list (dx_version_canon_new). `asked` is percent-decoded text
+ * as the client sent it. Everything in a body comes from `v` alone. All functions are
+ * safe from several threads on one version. dx_answer_urls reads the lake and may block
+ * on disk; the others touch mapped memory only.
+ */
+#ifndef DX_QUERY_ANSWER_H
+#define DX_QUERY_ANSWER_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "query/problem.h"
+
+#define DX_LIMIT_DEFAULT 1000  /* rows of a page when the client names none (spec 4.2) */
+#define DX_LIMIT_MAX 10000     /* rows of a page at most: about 1 MB of JSON */
+#define DX_DATASETS_LIMIT_DEFAULT 10000
+#define DX_DATASETS_LIMIT_MAX 100000
+
+struct dx_canon;
+struct dx_version;
+
+/* Which optional members the items of a URL listing carry. */
+enum {
+    DX_FIELD_URL_ID = 1,
+    DX_FIELD_URL = 2,
+    DX_FIELD_TS = 4,
+    DX_FIELD_RAW_URL = 8,
+    DX_FIELD_EXTRAS = 16,
+    DX_FIELDS_DEFAULT = DX_FIELD_URL_ID | DX_FIELD_URL | DX_FIELD_TS
+};
+
+struct dx_page_of {
+    uint64_t offset;
+    uint64_t limit;
+};
+
+/* GET /v1/domain/{d}: the datasets that contain it, with exact counts. */
+int dx_answer_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                     struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/domain/{d}/datasets/{id}/urls */
+int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                   uint32_t dataset_id, struct dx_page_of page, unsigned fields,
+                   struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/datasets and /v1/datasets/{id} */
+int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+                       struct dx_problem *problem);
+int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+                      struct dx_problem *problem);
+
+/* GET /v1/normalize?q= : what a URL, host or domain is reduced to, or why not. */
+int dx_answer_normalize(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                        struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/versions: the versions the manifest lists, which one is current. */
+int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
+
+/* "url_id,url,ts,raw_url,extras" in any order; false names the bad word in *bad. */
+bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
+
+#endif
