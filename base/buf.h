@@ -29,7 +29,10 @@ struct dx_buf {
     bool failed;
 };
 
-#define DX_BUF_INIT(max_bytes) { NULL, 0, 0, (max_bytes), false }
+#define DX_BUF_INIT(max_bytes)         \
+    {                                  \
+        NULL, 0, 0, (max_bytes), false \
+    }
 
 void dx_buf_init(struct dx_buf *b, size_t max_bytes);
 void dx_buf_release(struct dx_buf *b);

@@ -150,6 +150,8 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
             return false;
     }
     *us = ((days_of(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second) -
-           (int64_t)offset * 60) * US_PER_SECOND + fraction;
+           (int64_t)offset * 60) *
+              US_PER_SECOND +
+          fraction;
     return true;
 }

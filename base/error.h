@@ -16,17 +16,17 @@
 
 enum dx_code {
     DX_OK = 0,
-    DX_E_IO = -1,        /* the system refused: errno text is in the message */
-    DX_E_NOMEM = -2,     /* allocation failed or a stated memory cap was reached */
-    DX_E_TRUNCATED = -3, /* fewer bytes than the layout needs */
-    DX_E_CORRUPT = -4,   /* bytes contradict the layout or their checksum */
+    DX_E_IO = -1,          /* the system refused: errno text is in the message */
+    DX_E_NOMEM = -2,       /* allocation failed or a stated memory cap was reached */
+    DX_E_TRUNCATED = -3,   /* fewer bytes than the layout needs */
+    DX_E_CORRUPT = -4,     /* bytes contradict the layout or their checksum */
     DX_E_UNSUPPORTED = -5, /* well-formed, but of a kind that is refused by name */
-    DX_E_LIMIT = -6,     /* larger than a limit in limits.h */
-    DX_E_INVALID = -7,   /* an argument or request that cannot be served */
-    DX_E_NOT_FOUND = -8, /* a file or object that must exist does not */
-    DX_E_BUSY = -9,      /* somebody else holds the lock or the budget */
+    DX_E_LIMIT = -6,       /* larger than a limit in limits.h */
+    DX_E_INVALID = -7,     /* an argument or request that cannot be served */
+    DX_E_NOT_FOUND = -8,   /* a file or object that must exist does not */
+    DX_E_BUSY = -9,        /* somebody else holds the lock or the budget */
     DX_E_TIMEOUT = -10,
-    DX_E_CONFLICT = -11  /* another publisher was first */
+    DX_E_CONFLICT = -11 /* another publisher was first */
 };
 
 struct dx_error {
@@ -34,7 +34,10 @@ struct dx_error {
     char text[512];
 };
 
-#define DX_ERROR_INIT { DX_OK, "" }
+#define DX_ERROR_INIT \
+    {                 \
+        DX_OK, ""     \
+    }
 
 /* Fills err (if not NULL) and returns code. Call it where the cause is first known. */
 int dx_fail(struct dx_error *err, enum dx_code code, const char *fmt, ...)

@@ -26,9 +26,9 @@ int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_
             return dx_fail_errno(err, errno, "%s: read at offset %llu", path,
                                  (unsigned long long)(offset + done));
         if (n == 0)
-            return dx_fail(err, DX_E_TRUNCATED, "%s: ends at offset %llu, %zu bytes expected at %llu",
-                           path, (unsigned long long)(offset + done), size,
-                           (unsigned long long)offset);
+            return dx_fail(err, DX_E_TRUNCATED,
+                           "%s: ends at offset %llu, %zu bytes expected at %llu", path,
+                           (unsigned long long)(offset + done), size, (unsigned long long)offset);
         done += (size_t)n;
     }
     return DX_OK;

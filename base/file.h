@@ -40,7 +40,7 @@ struct dx_file_out {
     char *path;
     uint8_t *pending;
     size_t pending_size;
-    uint64_t size;          /* bytes accepted so far */
+    uint64_t size; /* bytes accepted so far */
     struct dx_hash_state *hashing;
     struct dx_hash128 hash; /* of all bytes, valid after close */
 };

@@ -40,11 +40,12 @@ uint64_t dx_hash64_seeded(struct dx_span s, uint64_t seed);
 struct dx_hash128 dx_hash128_of(struct dx_span s);
 bool dx_hash128_equal(const struct dx_hash128 *a, const struct dx_hash128 *b);
 void dx_hash128_text(const struct dx_hash128 *h, char out[DX_HASH128_TEXT]);
-bool dx_hash128_parse(struct dx_span text, struct dx_hash128 *out); /* exactly 32 lower-case hex digits */
+bool dx_hash128_parse(struct dx_span text,
+                      struct dx_hash128 *out); /* exactly 32 lower-case hex digits */
 
 uint64_t dx_checksum(const struct dx_identity *id, struct dx_span s);
 
-struct dx_hash_state; /* streaming XXH3-128 */
+struct dx_hash_state;                          /* streaming XXH3-128 */
 struct dx_hash_state *dx_hash_state_new(void); /* NULL: out of memory */
 void dx_hash_state_update(struct dx_hash_state *st, struct dx_span s);
 struct dx_hash128 dx_hash_state_digest(const struct dx_hash_state *st);

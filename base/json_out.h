@@ -31,7 +31,7 @@ struct dx_json {
 void dx_json_open(struct dx_json *j, struct dx_buf *buf);
 void dx_json_object(struct dx_json *j);
 void dx_json_array(struct dx_json *j);
-void dx_json_end(struct dx_json *j); /* the innermost object or array */
+void dx_json_end(struct dx_json *j);                  /* the innermost object or array */
 void dx_json_key(struct dx_json *j, const char *key); /* key: plain ASCII, no escapes needed */
 void dx_json_key_span(struct dx_json *j, struct dx_span key); /* any bytes */
 void dx_json_text(struct dx_json *j, struct dx_span s);

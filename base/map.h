@@ -28,9 +28,13 @@ struct dx_map {
     void *base; /* NULL when nothing is mapped */
 };
 
-#define DX_MAP_INIT { { NULL, 0 }, NULL }
+#define DX_MAP_INIT       \
+    {                     \
+        { NULL, 0 }, NULL \
+    }
 
-int dx_map_open(struct dx_map *m, const char *path, enum dx_map_advice advice, struct dx_error *err);
+int dx_map_open(struct dx_map *m, const char *path, enum dx_map_advice advice,
+                struct dx_error *err);
 void dx_map_close(struct dx_map *m);
 
 #endif

@@ -127,7 +127,8 @@ bool dx_size_parse(const char *text, uint64_t *bytes)
     if (*text == '\0')
         return true;
     unit = strchr(units, toupper((unsigned char)*text));
-    if (unit == NULL || (text[1] != '\0' && strcmp(text + 1, "B") != 0 && strcmp(text + 1, "iB") != 0))
+    if (unit == NULL ||
+        (text[1] != '\0' && strcmp(text + 1, "B") != 0 && strcmp(text + 1, "iB") != 0))
         return false;
     return !__builtin_mul_overflow(*bytes, (uint64_t)1 << (10 * (unit - units + 1)), bytes);
 }

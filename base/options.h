@@ -36,7 +36,7 @@ struct dx_options {
     struct dx_option_value {
         size_t index;
         const char *text;
-    } *given; /* in the order given */
+    } * given; /* in the order given */
     size_t given_count;
     const char **operand;
     size_t operand_count;
@@ -46,8 +46,8 @@ int dx_options_parse(struct dx_options *o, const struct dx_option *table, size_t
                      int argc, char **argv, struct dx_error *err);
 void dx_options_release(struct dx_options *o);
 
-bool dx_options_has(const struct dx_options *o, size_t index);          /* given by the user */
-const char *dx_options_text(const struct dx_options *o, size_t index);  /* may be NULL */
+bool dx_options_has(const struct dx_options *o, size_t index);         /* given by the user */
+const char *dx_options_text(const struct dx_options *o, size_t index); /* may be NULL */
 const char *dx_options_nth(const struct dx_options *o, size_t index, size_t nth); /* NULL at end */
 int dx_options_size(const struct dx_options *o, size_t index, uint64_t min, uint64_t max,
                     uint64_t *bytes, struct dx_error *err); /* 64K, 8M, 2G, 1T or plain bytes */

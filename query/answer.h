@@ -19,8 +19,8 @@
 #include "base/bytes.h"
 #include "query/problem.h"
 
-#define DX_LIMIT_DEFAULT 1000  /* rows of a page when the client names none (spec 4.2) */
-#define DX_LIMIT_MAX 10000     /* rows of a page at most: about 1 MB of JSON */
+#define DX_LIMIT_DEFAULT 1000 /* rows of a page when the client names none (spec 4.2) */
+#define DX_LIMIT_MAX 10000    /* rows of a page at most: about 1 MB of JSON */
 #define DX_DATASETS_LIMIT_DEFAULT 10000
 #define DX_DATASETS_LIMIT_MAX 100000
 

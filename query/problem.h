@@ -26,8 +26,7 @@ struct dx_problem {
 
 /* Returns 0, so that answers can end with `return dx_problem_set(...)`. */
 int dx_problem_set(struct dx_problem *p, enum dx_problem_kind kind, const char *slug,
-                   const char *title, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+                   const char *title, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* From an error of a lower layer: DAMAGED or UNAVAILABLE by its code. Returns its code. */
 int dx_problem_of_error(struct dx_problem *p, const struct dx_error *err);
