@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lake_file.h - writes one Parquet file of the lake.
+ *
+ *   struct dx_lake_file w = DX_LAKE_FILE_INIT;
+ *   rc = dx_lake_file_open(&w, tmp_path, &schema, NULL, &err);      NULL: default options
+ *   rc = dx_lake_file_add(&w, &row, &err);                          rows in order, see below
+ *   rc = dx_lake_file_close(&w, &stats, &err);                      synced; the caller renames
+ *   dx_lake_file_abort(&w);                                         safe at any time
+ *
+ * Columns, in this order: dataset_id INT32, domain STRING, domain_id UINT_64, scheme, host,
+ * path_query STRING, raw_url STRING or null, ts TIMESTAMP (UTC) or null, the extras STRING
+ * or null, and at the end url_id UINT_64 unless left out: a reader that leaves the last
+ * column alone reads one range. Pages are cut at the same rows in all columns, at a border
+ * of domains where one comes in time. Row groups too.
+ *
+ * Rows must be sorted by (domain, host, path_query, scheme) in byte order: the file says so
+ * to its readers, and add refuses one that is not (DX_E_INVALID). A row is copied; its
+ * spans are free to go after add. Same rows, same options, same library: same bytes.
+ *
+ * Memory: the compressed pages of one row group and the raw rows of one page; both have
+ * caps, see dx_lake_options. After an error only abort is of use. One thread at a time.
+ */
+#ifndef DX_BUILDER_LAKE_FILE_H
+#define DX_BUILDER_LAKE_FILE_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+#define DX_LAKE_EXTRA_MAX 48             /* columns; with ours they stay below 64 */
+#define DX_LAKE_ROW_BYTES_MAX (8u << 20) /* strings of one row together */
+
+struct dx_lake_row {
+    uint32_t dataset_id; /* at most 2^31-1: the column is INT32 */
+    uint64_t domain_id;
+    uint64_t url_id;
+    struct dx_span domain;
+    struct dx_span scheme;
+    struct dx_span host; /* with the port if it is not the scheme's own */
+    struct dx_span path_query;
+    struct dx_span raw_url; /* data == NULL: null */
+    bool has_ts;
+    int64_t ts_us;
+    const struct dx_span *extra; /* schema->extra_count of them; data == NULL: null */
+};
+
+struct dx_lake_schema {
+    const char *const *extra_names;
+    size_t extra_count;
+    const char *dataset_name; /* goes into the file's metadata; NULL: none */
+    bool ts_micros;           /* some ts is no whole millisecond; else add refuses such */
+    bool url_id;
+};
+
+struct dx_lake_options {
+    uint32_t page_rows_min;  /* a page ends at the first domain border from here on… */
+    uint32_t page_rows_max;  /* …and here at the latest */
+    uint32_t page_bytes_max; /* or when its strings are this long together */
+    uint32_t group_rows_min; /* the same for row groups */
+    uint32_t group_rows_max;
+    uint32_t group_bytes_max; /* of compressed pages */
+    int zstd_level;
+};
+
+#define DX_LAKE_OPTIONS_DEFAULT                          \
+    {                                                    \
+        2048, 4096, 2u << 20, 65536, 131072, 8u << 20, 9 \
+    }
+
+struct dx_lake_stats {
+    uint64_t rows;
+    uint64_t row_groups;
+    uint64_t pages; /* of one column */
+    uint64_t size;  /* bytes of the file */
+    struct dx_hash128 hash;
+    size_t column_count;
+    struct dx_lake_column_stats {
+        char name[64];  /* cut */
+        uint64_t bytes; /* pages with headers */
+    } column[DX_LAKE_EXTRA_MAX + 9];
+};
+
+struct dx_lake_writer; /* private */
+
+struct dx_lake_file {
+    struct dx_lake_writer *writer; /* NULL: closed */
+};
+
+#define DX_LAKE_FILE_INIT \
+    {                     \
+        NULL              \
+    }
+
+int dx_lake_file_open(struct dx_lake_file *w, const char *path, const struct dx_lake_schema *schema,
+                      const struct dx_lake_options *options, struct dx_error *err);
+int dx_lake_file_add(struct dx_lake_file *w, const struct dx_lake_row *row, struct dx_error *err);
+int dx_lake_file_close(struct dx_lake_file *w, struct dx_lake_stats *stats, struct dx_error *err);
+void dx_lake_file_abort(struct dx_lake_file *w);
+
+#endif
