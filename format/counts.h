@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * counts.h - domain_counts.dxc: exact counts and times of each (domain, dataset).
+ *
+ *   rc = dx_counts_open(&c, file, flags, name, &err);
+ *   rc = dx_counts_get(&c, ordinal, datasets, pairs, &err);   pairs[0 .. datasets), in order of the
+ *                                                             domain's dataset_ids
+ *   rc = dx_counts_one(&c, ordinal, rank, &pair, &err);       the pair at that rank
+ *   dx_counts_close(&c);
+ *
+ * get wants the size of the domain's set and refuses a body that has more or fewer pairs;
+ * both return 1 or <0. An ordinal that is not below c.totals.domains is DX_E_INVALID.
+ * Borrowing and threads: as in membership.h.
+ *
+ * Writing takes two passes over the pairs, by ordinal, since the header comes first:
+ *
+ *   dx_counts_totals_init(&t);
+ *   rc = dx_counts_totals_add(&t, pairs, n, &err);            for each domain
+ *   rc = dx_counts_writer_begin(&w, &t, &build, sink, ctx, &err);
+ *   rc = dx_counts_writer_add(&w, pairs, n, &err);            for each domain, the same again
+ *   rc = dx_counts_writer_end(&w, &err);                      refuses if the passes differ
+ *   dx_counts_writer_release(&w);
+ *
+ * Memory of a writer: 5 bytes for each 16 domains and the largest body.
+ */
+#ifndef DX_FORMAT_COUNTS_H
+#define DX_FORMAT_COUNTS_H
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "format/envelope.h"
+
+#define DX_COUNTS_MAGIC DX_KIND('D', 'X', 'D', 'C')
+#define DX_COUNTS_VERSION 1
+#define DX_COUNTS_ANCHOR 16 /* domains an anchor */
+
+struct dx_pair_count {
+    uint64_t url_count; /* distinct canonical URLs, 1..row_count */
+    uint64_t row_count; /* distinct (URL, ts, extras) */
+    bool has_ts;
+    int64_t first_us; /* 0 without has_ts */
+    int64_t last_us;
+};
+
+struct dx_counts_totals {
+    uint64_t domains;
+    uint64_t pairs;
+    uint64_t row_count;
+    uint64_t url_count;
+    bool has_ts;
+    int64_t ts_base;  /* smallest time; 0 when there is none */
+    uint64_t ts_unit; /* 1 when there is none, or only one */
+    int64_t ts_seen;  /* some time, to which distances are taken while adding */
+    uint64_t ts_gcd;  /* of those distances */
+};
+
+void dx_counts_totals_init(struct dx_counts_totals *t);
+int dx_counts_totals_add(struct dx_counts_totals *t, const struct dx_pair_count *pairs, size_t n,
+                         struct dx_error *err);
+
+struct dx_counts {
+    struct dx_envelope envelope;
+    struct dx_counts_totals totals; /* ts_seen and ts_gcd: unused */
+    struct dx_span anchors;         /* ANCH */
+    struct dx_span data;            /* DATA */
+};
+
+int dx_counts_open(struct dx_counts *c, struct dx_span file, unsigned flags, const char *name,
+                   struct dx_error *err);
+int dx_counts_get(const struct dx_counts *c, uint64_t ordinal, uint32_t datasets,
+                  struct dx_pair_count *pairs, struct dx_error *err);
+int dx_counts_one(const struct dx_counts *c, uint64_t ordinal, uint32_t rank,
+                  struct dx_pair_count *pair, struct dx_error *err);
+void dx_counts_close(struct dx_counts *c);
+
+struct dx_counts_writer {
+    struct dx_envelope_writer envelope;
+    struct dx_counts_totals want; /* of the first pass */
+    struct dx_counts_totals done;
+    uint64_t data_size;
+    struct dx_buf anchors;
+    struct dx_buf body;
+    struct dx_buf entry; /* length and body */
+};
+
+int dx_counts_writer_begin(struct dx_counts_writer *w, const struct dx_counts_totals *totals,
+                           const struct dx_build_id *build,
+                           int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                           void *ctx, struct dx_error *err);
+int dx_counts_writer_add(struct dx_counts_writer *w, const struct dx_pair_count *pairs, size_t n,
+                         struct dx_error *err);
+int dx_counts_writer_end(struct dx_counts_writer *w, struct dx_error *err);
+void dx_counts_writer_release(struct dx_counts_writer *w);
+
+#endif

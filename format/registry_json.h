@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * registry_json.h - the datasets: ids, names, metadata, totals; datasets.json.
+ *
+ *   struct dx_registry r = DX_REGISTRY_INIT;
+ *   rc = dx_registry_parse(&r, text, name, &err);       strict: what the writer writes
+ *   d = dx_registry_by_id(&r, id);  d = dx_registry_by_name(&r, name_span);    NULL: none
+ *   rc = dx_registry_add(&r, name_span, &d, &err);      1 new (next free id), 0 was there, <0
+ *   rc = dx_registry_meta(d, key, value, &err);         sets or replaces
+ *   rc = dx_registry_write(&r, &buf, &err);             deterministic text
+ *   dx_registry_release(&r);
+ *
+ * r.datasets[0 .. r.count) is in order of dataset_id; ids begin at 1. Pointers to datasets are
+ * valid until the next add, parse or release. One thread at a time; read-only use may be shared.
+ */
+#ifndef DX_FORMAT_REGISTRY_JSON_H
+#define DX_FORMAT_REGISTRY_JSON_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define DX_DATASET_NAME_MAX 255
+#define DX_DATASET_META_MAX 64         /* members of a dataset */
+#define DX_DATASET_META_VALUE_MAX 4096 /* bytes */
+#define DX_REGISTRY_MAX (256u << 20)   /* bytes of text: about a million datasets */
+
+struct dx_dataset_meta {
+    char *key;
+    char *value;
+};
+
+struct dx_dataset {
+    uint32_t dataset_id;
+    char *name;                       /* UTF-8 without control characters, 1..255 bytes, unique */
+    struct dx_dataset_meta *metadata; /* by key in byte order */
+    size_t metadata_count;
+    uint64_t files; /* totals of the version; below 2^63 */
+    uint64_t rows;
+    uint64_t urls;
+    uint64_t domains;
+    bool has_ts;
+    int64_t first_us;
+    int64_t last_us;
+};
+
+struct dx_registry {
+    struct dx_dataset *datasets;
+    uint32_t *by_name; /* indexes into datasets, by name in byte order */
+    size_t count;
+    size_t capacity;
+};
+
+#define DX_REGISTRY_INIT \
+    {                    \
+        NULL, NULL, 0, 0 \
+    }
+
+int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
+                      struct dx_error *err);
+int dx_registry_write(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err);
+void dx_registry_release(struct dx_registry *r);
+
+struct dx_dataset *dx_registry_by_id(const struct dx_registry *r, uint32_t dataset_id);
+struct dx_dataset *dx_registry_by_name(const struct dx_registry *r, struct dx_span name);
+int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_dataset **out,
+                    struct dx_error *err);
+int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span value,
+                     struct dx_error *err);
+
+/* UTF-8 without control characters, 1..max bytes. */
+bool dx_dataset_text_ok(struct dx_span text, size_t max);
+
+#endif
