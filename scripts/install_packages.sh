@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# install_packages.sh [SECTION…] - installs the Debian packages that are missing.
+#
+# SECTION: build (default) or test, as in scripts/packages.txt. Does nothing when all are
+# there. Works as root or with sudo; else it says what to run.
+set -eu
+cd "$(dirname "$0")/.."
+
+wanted=$(for section in "${@:-build}"; do
+    awk -v want="[$section]" '
+        { sub(/#.*/, ""); gsub(/[ \t\r]/, "") }
+        /^\[/ { on = ($0 == want); found = found || on; next }
+        on && $0 != "" { print }
+        END { if (!found) exit 1 }' scripts/packages.txt || {
+        echo "install_packages.sh: scripts/packages.txt has no section [$section]" >&2
+        exit 2
+    }
+done)
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "This machine has no apt-get. These are the Debian 12 names of what is needed:" >&2
+    echo "$wanted" | tr '\n' ' ' >&2
+    echo >&2
+    echo "Install their like, then build by hand: cmake --preset release && cmake --build --preset release" >&2
+    exit 1
+fi
+
+missing=
+for package in $wanted; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null; then
+    as_root=sudo
+else
+    echo "Packages are missing, and this is neither root nor a user with sudo. As root, run:" >&2
+    echo "  apt-get update && apt-get install --no-install-recommends$missing" >&2
+    exit 1
+fi
+
+apt() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+echo "installing:$missing"
+# Without lists no package is known; with old ones the files behind them may be gone.
+# shellcheck disable=SC2086
+if ! apt-get -s install --no-install-recommends $missing >/dev/null 2>&1; then
+    apt update
+fi
+# shellcheck disable=SC2086
+apt install -y --no-install-recommends $missing || {
+    apt update
+    apt install -y --no-install-recommends $missing
+}
