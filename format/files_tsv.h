@@ -20,7 +20,7 @@
 #define DX_LAKE_PATH_MAX 512
 #define DX_LAKE_ETAG_MAX 128
 
-struct dx_lake_file {
+struct dx_files_row {
     uint32_t file_id;
     uint32_t dataset_id;
     struct dx_span domain_prefix; /* "9b" or "00-ff" */
@@ -43,7 +43,7 @@ struct dx_files_tsv {
 };
 
 void dx_files_tsv_begin(struct dx_files_tsv *t, struct dx_span plain, const char *name);
-int dx_files_tsv_next(struct dx_files_tsv *t, struct dx_lake_file *file, struct dx_error *err);
+int dx_files_tsv_next(struct dx_files_tsv *t, struct dx_files_row *file, struct dx_error *err);
 
 struct dx_files_tsv_writer {
     struct dx_buf *out;
@@ -53,7 +53,7 @@ struct dx_files_tsv_writer {
 };
 
 void dx_files_tsv_writer_begin(struct dx_files_tsv_writer *w, struct dx_buf *out);
-int dx_files_tsv_write(struct dx_files_tsv_writer *w, const struct dx_lake_file *file,
+int dx_files_tsv_write(struct dx_files_tsv_writer *w, const struct dx_files_row *file,
                        struct dx_error *err);
 
 #endif
