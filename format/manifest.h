@@ -102,7 +102,7 @@ int dx_manifest_file_add(struct dx_manifest_version *v, const char *name, uint64
                          const struct dx_hash128 *hash, struct dx_error *err);
 
 /* sequence and UTC time -> name; false if they do not fit the form. */
-bool dx_version_name(uint64_t sequence, int64_t published_us, char out[DX_VERSION_NAME]);
+bool dx_version_name_make(uint64_t sequence, int64_t published_us, char out[DX_VERSION_NAME]);
 /* `^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$` with a time that exists; sequence may be NULL. */
 bool dx_version_name_ok(struct dx_span name, uint32_t *sequence);
 

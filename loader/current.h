@@ -8,8 +8,8 @@
  *   dx_current_reload(cur, &err);                    1 swapped, 0 nothing newer, <0 kept the old
  *   dx_current_close(&cur);
  *
- * A version is unmapped when it is no longer current and its last pin is gone. Pin and
- * unpin are lock-free and safe from every thread; reload is for one thread at a time.
+ * A version is unmapped when it is no longer current and its last pin is gone. Pin takes one
+ * short lock, unpin none; both are safe from every thread. Reload is for one thread at a time.
  */
 #ifndef DX_LOADER_CURRENT_H
 #define DX_LOADER_CURRENT_H

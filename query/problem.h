@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 enum dx_problem_kind {
     DX_PROBLEM_NOT_FOUND,   /* not in this version */
     DX_PROBLEM_BAD_REQUEST, /* the question itself cannot be answered */

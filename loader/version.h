@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * version.h - one published version, opened and cross-checked.
+ *
+ *   struct dx_version_options o = DX_VERSION_OPTIONS_DEFAULT;
+ *   dx_caches_new(&caches, &o, &err);
+ *   rc = dx_version_open(&v, root, &manifest_entry, caches, &o, &err);
+ *   dx_version_canon_new(v, &canon, &err);          a canonicaliser with this version's list
+ *   ... v->mphf, v->membership, v->counts ...       read-only
+ *   dx_version_unpin(v);                            the opener holds the first pin
+ *   dx_caches_free(&caches);                        after the last version
+ *
+ * Open checks sizes of all mapped files against the manifest, the hashes of the small
+ * ones, every bound and table of the others, that all were built together (build ids,
+ * numbers of domains and pairs, hash of the domain list), and with options.verify the
+ * hash of every file and every block. Without it each 4 KiB block is checked when it is
+ * first touched. `manifest_entry` is copied; all else is owned by the version.
+ *
+ * Everything in the struct is read-only after open; threads may share it as long as each
+ * user is covered by a pin. Pins are counted: dx_version_pin needs an existing pin.
+ */
+#ifndef DX_LOADER_VERSION_H
+#define DX_LOADER_VERSION_H
+
+#include "base/map.h"
+#include "cache/page_cache.h"
+#include "canon/psl.h"
+#include "canon/url.h"
+#include "fetch/source.h"
+#include "format/counts.h"
+#include "format/dictionary.h"
+#include "format/manifest.h"
+#include "format/membership.h"
+#include "format/mphf.h"
+#include "format/pages.h"
+#include "format/postings.h"
+#include "format/registry_json.h"
+
+#include <stdatomic.h>
+
+struct dx_version_options {
+    uint64_t cache_bytes_idx;     /* decoded pages of postings.idx */
+    uint64_t cache_bytes_payload; /* decoded frames of postings.dat */
+    uint64_t cache_bytes_pages;   /* decoded pages of the lake */
+    enum dx_evict evict;
+    bool verify; /* read and check every byte at open */
+};
+
+#define DX_VERSION_OPTIONS_DEFAULT                           \
+    {                                                        \
+        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false \
+    }
+
+/* Shared by all versions of a process: keys carry the identity of what they hold. */
+struct dx_caches {
+    struct dx_page_cache *idx;
+    struct dx_page_cache *payload;
+    struct dx_page_cache *pages;
+};
+
+int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *options,
+                  struct dx_error *err);
+void dx_caches_free(struct dx_caches **caches);
+
+struct dx_version {
+    struct dx_manifest_version entry; /* own copy */
+    char *root;
+    char *directory; /* index/{version}, relative to the root */
+    struct dx_source *source;
+    struct dx_caches *caches; /* borrowed */
+    struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
+    struct dx_mphf mphf;
+    struct dx_dictionary dictionary;
+    struct dx_membership membership;
+    struct dx_counts counts;
+    struct dx_postings postings;
+    struct dx_pages pages;
+    struct dx_registry registry;
+    struct dx_psl *psl;
+    /* What the manifest said when this version was loaded: for /v1/versions. */
+    struct dx_manifest manifest;
+    _Atomic long pins;
+};
+
+int dx_version_open(struct dx_version **v, const char *root,
+                    const struct dx_manifest_version *manifest_entry, struct dx_caches *caches,
+                    const struct dx_version_options *options, struct dx_error *err);
+void dx_version_pin(struct dx_version *v);
+void dx_version_unpin(struct dx_version *v); /* the last one closes; NULL is fine */
+
+const char *dx_version_name(const struct dx_version *v);
+int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
+
+/* Reads and parses {root}/index/manifest.json. */
+int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error *err);
+
+/* A version of the manifest by name; NULL name: the current one. */
+int dx_version_open_named(struct dx_version **v, const char *root, const char *name,
+                          struct dx_caches *caches, const struct dx_version_options *options,
+                          struct dx_error *err);
+
+#endif

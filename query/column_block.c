@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/column_block.h"
+
+#include "parquet/page.h"
+
+#include <stdlib.h>
+
+/* In memory: this header; ints, or offsets; a byte a row if there are nulls; text. */
+struct header {
+    uint32_t row_count;
+    uint8_t has_ints;
+    uint8_t has_nulls;
+    uint8_t zero[2];
+};
+
+uint8_t *dx_column_block_make(const struct dx_pq_values *values, size_t *size, struct dx_error *err)
+{
+    uint32_t rows = values->row_count;
+    bool has_ints = values->ints != NULL;
+    struct header h = { rows, has_ints, values->valid != NULL, { 0, 0 } };
+    size_t fixed = sizeof h + (has_ints ? sizeof(int64_t) * rows : sizeof(uint32_t) * (rows + 1ul));
+    size_t text_size = 0;
+    uint8_t *bytes;
+    uint8_t *at;
+
+    for (uint32_t i = 0; !has_ints && i < rows; i++)
+        text_size += values->spans[i].size;
+    if (text_size > UINT32_MAX) {
+        (void)dx_fail(err, DX_E_LIMIT, "page with %zu bytes of text", text_size);
+        return NULL;
+    }
+    *size = fixed + (h.has_nulls ? rows : 0) + text_size;
+    bytes = malloc(*size);
+    if (bytes == NULL) {
+        (void)dx_fail(err, DX_E_NOMEM, "decoded page of %zu bytes: out of memory", *size);
+        return NULL;
+    }
+    memcpy(bytes, &h, sizeof h);
+    at = bytes + fixed;
+    if (h.has_nulls) {
+        memcpy(at, values->valid, rows);
+        at += rows;
+    }
+    if (has_ints) {
+        if (rows > 0)
+            memcpy(bytes + sizeof h, values->ints, sizeof(int64_t) * rows);
+        return bytes;
+    }
+    uint32_t *offsets = (uint32_t *)(void *)(bytes + sizeof h);
+    uint32_t offset = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        offsets[i] = offset;
+        if (values->spans[i].size > 0)
+            memcpy(at + offset, values->spans[i].data, values->spans[i].size);
+        offset += (uint32_t)values->spans[i].size;
+    }
+    offsets[rows] = offset;
+    return bytes;
+}
+
+struct dx_column_block dx_column_block_of(struct dx_span bytes)
+{
+    struct dx_column_block b = { 0, NULL, NULL, NULL, NULL };
+    const void *values = bytes.data + sizeof(struct header);
+    struct header h;
+    const uint8_t *at;
+
+    memcpy(&h, bytes.data, sizeof h);
+    b.row_count = h.row_count;
+    if (h.has_ints) {
+        b.ints = values;
+        at = (const uint8_t *)(b.ints + h.row_count);
+    } else {
+        b.offsets = values;
+        at = (const uint8_t *)(b.offsets + h.row_count + 1);
+    }
+    if (h.has_nulls) {
+        b.valid = at;
+        at += h.row_count;
+    }
+    b.text = at;
+    return b;
+}
