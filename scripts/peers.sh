@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# peers.sh - a Python environment with the programs that check ours (DuckDB, pyarrow, …).
+#
+# Makes build/peers from the pinned tests/e2e/requirements.txt and prints the path of its
+# python. DX_PEERS_PYTHON names one that is there already. Exit 77: it cannot be had here
+# (no PyPI), and the tests that need it are to be reported as skipped.
+set -eu
+cd "$(dirname "$0")/.."
+
+if [ -n "${DX_PEERS_PYTHON:-}" ]; then
+    echo "$DX_PEERS_PYTHON"
+    exit 0
+fi
+venv=$PWD/build/peers
+stamp=$venv/requirements.txt
+if ! cmp -s tests/e2e/requirements.txt "$stamp"; then
+    mkdir -p build
+    python3 -m venv "$venv" >&2 || {
+        echo "SKIPPED: python3 -m venv failed (Debian: python3-venv)" >&2
+        exit 77
+    }
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --requirement tests/e2e/requirements.txt >&2 || {
+        echo "SKIPPED: the packages of tests/e2e/requirements.txt cannot be had from PyPI" >&2
+        exit 77
+    }
+    cp tests/e2e/requirements.txt "$stamp"
+fi
+echo "$venv/bin/python"

@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test.sh [STAGE…] - installs what the tests need, builds, and passes every test.
+#
+# Without STAGE all of these run, in this order:
+#   packages   Debian packages (scripts/packages.txt) and the Python peers
+#   style      clang-format, include rule, shell syntax
+#   dev        debug build with -Werror, all unit tests
+#   clang      release build by clang with -Werror
+#   release    release build by gcc without a warning, end-to-end and oracle tests
+#   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, the server
+#   tsan       ThreadSanitizer: what has threads
+#   fuzz       libFuzzer, FUZZ_SECONDS (60) for each target, JOBS at a time
+#
+# JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are taken from the
+# environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is
+# listed with its reason.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+jobs=${JOBS:-$(nproc)}
+fuzz_seconds=${FUZZ_SECONDS:-60}
+logs=$PWD/build/test-logs
+all_stages="packages style dev clang release asan tsan fuzz"
+
+build() { # PRESET [CMAKE ARGUMENT…]
+    local preset=$1
+    shift
+    cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs"
+}
+
+tests_of() { # PRESET [CTEST ARGUMENT…]
+    local preset=$1
+    shift
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$jobs" "$@"
+}
+
+stage_packages() {
+    scripts/install_packages.sh build test || return 1
+    scripts/peers.sh
+}
+
+stage_style() {
+    local bad=0 script
+    if command -v clang-format-14 >/dev/null; then
+        find base canon format parquet cache fetch config loader query server builder tests bench \
+            -name '*.[ch]' -print0 | xargs -0 clang-format-14 --dry-run -Werror || bad=1
+    else
+        echo "clang-format-14 is missing"
+        bad=1
+    fi
+    python3 tests/check_includes.py --self-test || bad=1
+    python3 tests/check_includes.py || bad=1
+    for script in scripts/*.sh .ci/run tests/e2e/*.sh bench/*.sh; do
+        [ -e "$script" ] || continue
+        bash -n "$script" || bad=1
+    done
+    return $bad
+}
+
+stage_dev() {
+    build dev && tests_of dev -L unit
+}
+
+stage_clang() {
+    build clang -DDX_WERROR=ON
+}
+
+stage_release() {
+    build release || return 1
+    if grep -F 'warning:' "$logs/release.log"; then
+        echo "the release build by gcc is to be free of warnings"
+        return 1
+    fi
+    tests_of release -L 'e2e|peers|oracle'
+}
+
+stage_asan() {
+    build asan && tests_of asan -LE 'oracle|peers|slow|tree'
+}
+
+stage_tsan() {
+    build tsan && tests_of tsan -L threads -LE 'oracle|peers|slow'
+}
+
+fuzz_one() { # PROGRAM
+    local name=${1##*/fuzz_} run status
+    run=build/fuzz-run/$name
+    rm -rf "$run"
+    mkdir -p "$run/corpus" build/fuzz-found
+    cp -r "tests/fuzz/corpus/$name/." "$run/corpus/" 2>/dev/null
+    "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
+        -artifact_prefix="build/fuzz-found/$name-" "$run/corpus" >"$run/log" 2>&1
+    status=$?
+    if [ $status -ne 0 ]; then
+        echo "fuzz_$name: FAILED ($status); the input is kept:"
+        grep -a -E 'SUMMARY|Test unit written|ERROR:' "$run/log"
+        tail -n 60 "$run/log"
+        return 1
+    fi
+    echo "fuzz_$name: $(awk '/stat::number_of_executed_units/ { print $2 }' "$run/log") runs, no find"
+}
+
+stage_fuzz() {
+    local found
+    build fuzz || return 1
+    found=$(find build/fuzz/tests -maxdepth 1 -name 'fuzz_*' -type f -perm -u+x | sort)
+    [ -n "$found" ] || { echo "no fuzz targets were built"; return 1; }
+    export fuzz_seconds
+    export -f fuzz_one
+    xargs -P "$jobs" -I{} bash -c 'fuzz_one {}' <<<"$found"
+}
+
+# Tests that ctest ran and that said they skip, with the reason they gave.
+skipped_in() { # PRESET
+    local log=build/$1/Testing/Temporary/LastTest.log
+    [ -e "$log" ] || return 0
+    awk -v preset="$1" '
+        /^[0-9]+\/[0-9]+ Test: / { name = $3; reason = "" }
+        /SKIP/ && reason == "" && !/Test Skipped/ { reason = $0 }
+        /^Test Skipped/ { printf "  %s: %s: %s\n", preset, name, reason }' "$log"
+}
+
+stages=${*:-$all_stages}
+for stage in $stages; do
+    [[ " $all_stages " == *" $stage "* ]] || {
+        echo "test.sh: no stage '$stage'; there are: $all_stages" >&2
+        exit 2
+    }
+done
+
+mkdir -p "$logs"
+rm -f "$logs"/*.log
+summary= skipped= failed=0 whole=$SECONDS
+for stage in $stages; do
+    begin=$SECONDS
+    printf '%-9s ' "$stage"
+    rm -f "build/$stage/Testing/Temporary/LastTest.log"
+    "stage_$stage" >"$logs/$stage.log" 2>&1
+    case $? in
+    0) result=passed ;;
+    77)
+        result=skipped
+        skipped+="  $stage: $(grep -a SKIP "$logs/$stage.log" | tail -n 1)"$'\n'
+        ;;
+    *)
+        result=FAILED
+        failed=1
+        ;;
+    esac
+    passed=$(grep -a -o -E '[0-9]+ tests failed out of [0-9]+' "$logs/$stage.log" | tail -n 1)
+    line=$(printf '%-9s %-8s %5d s  %s' "$stage" "$result" $((SECONDS - begin)) "$passed")
+    printf '%s\n' "${line:10}"
+    summary+="$line"$'\n'
+    skipped+=$(skipped_in "$stage")
+    [[ -z $skipped || $skipped == *$'\n' ]] || skipped+=$'\n'
+    if [ $result = FAILED ]; then
+        echo "--- the end of build/test-logs/$stage.log"
+        tail -n 60 "$logs/$stage.log"
+        echo "---"
+    fi
+    if [ "$stage" = packages ] && [ $result != FAILED ]; then
+        peers=$(tail -n 1 "$logs/packages.log")
+        [ $result = skipped ] || export DX_PEERS_PYTHON="$peers"
+    elif [ "$stage" = packages ]; then
+        break
+    elif [ "$stage" = clang ] && [ $result = passed ]; then
+        export DX_OTHER_BIN_DIR=$PWD/build/clang
+    fi
+done
+
+echo
+echo "stage     result     time"
+printf '%s' "$summary"
+if [ -n "$skipped" ]; then
+    echo "SKIPPED here:"
+    printf '%s' "$skipped"
+fi
+echo "total $((SECONDS - whole)) s"
+exit $failed
