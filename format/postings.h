@@ -6,9 +6,9 @@
  *                                                       have it; 0: no page can; <0
  *   fetch [page.idx_offset, +page.idx_size) of the shard's postings.idx.zst and
  *         [page.dat_offset, +page.dat_size) of its postings.dat.zst     both at once, if you like
- *   rc = dx_postings_idx_decode(&page, flags, compressed, plain, &err); plain: page.idx_plain bytes
+ *   rc = dx_postings_idx_decode(&page, decoder, flags, compressed, plain, &err); plain: page.idx_plain bytes
  *   rc = dx_postings_entry_find(&page, plain_idx, domain_id, dataset_id, &posting, &err);  1/0/<0
- *   rc = dx_postings_dat_decode(&page, flags, compressed, plain, &err); plain: page.dat_plain bytes
+ *   rc = dx_postings_dat_decode(&page, decoder, flags, compressed, plain, &err); plain: page.dat_plain bytes
  *   rc = dx_postings_payload(&page, plain_dat, &posting, &payload, &err);   then payload.h with
  *                                                       page.build as the build id
  *   dx_postings_close(&p);
@@ -16,6 +16,10 @@
  * A page is a plain value; the decode functions check the compressed bytes against the page's
  * sum before they look at them, and the plain idx wholly (order, entries, offsets). Everything
  * borrowed: nothing is allocated but zstd's own working memory. Threads may share p.
+ *
+ * decoder: one a thread (zseek.h). flags: 0, or DX_OPEN_UNCHECKED in tests.
+ * The dat of a page is one frame, or several of at most 1 MiB plain when a single long list
+ * fills it alone.
  *
  * Shard number: dx_postings_shard_of(domain_id); folder: dx_postings_shard_name.
  * For those who read all: dx_postings_shard_get, dx_postings_page_at, dx_postings_entry_at.
@@ -43,6 +47,7 @@
 #include "base/hash.h"
 #include "format/envelope.h"
 #include "format/payload.h"
+#include "format/zseek.h"
 
 #define DX_POSTINGS_MAGIC DX_KIND('D', 'X', 'P', 'D')
 #define DX_POSTINGS_VERSION 1
@@ -117,30 +122,38 @@ int dx_postings_page_find(const struct dx_postings *p, uint64_t domain_id, uint3
                           struct dx_postings_page *out, struct dx_error *err);
 void dx_postings_close(struct dx_postings *p);
 
-int dx_postings_idx_decode(const struct dx_postings_page *page, unsigned flags,
-                           struct dx_span compressed, uint8_t *plain, struct dx_error *err);
+int dx_postings_idx_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
+                           unsigned flags, struct dx_span compressed, uint8_t *plain,
+                           struct dx_error *err);
 /* plain: what dx_postings_idx_decode accepted for this page. */
 int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span plain,
                            uint64_t domain_id, uint32_t dataset_id, struct dx_posting *out,
                            struct dx_error *err);
 int dx_postings_entry_at(const struct dx_postings_page *page, struct dx_span plain, uint32_t index,
                          struct dx_posting *out, struct dx_error *err); /* 1, 0 beyond */
-int dx_postings_dat_decode(const struct dx_postings_page *page, unsigned flags,
-                           struct dx_span compressed, uint8_t *plain, struct dx_error *err);
+int dx_postings_dat_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
+                           unsigned flags, struct dx_span compressed, uint8_t *plain,
+                           struct dx_error *err);
 int dx_postings_payload(const struct dx_postings_page *page, struct dx_span plain,
                         const struct dx_posting *posting, struct dx_span *payload,
                         struct dx_error *err);
 
-struct dx_shard_file; /* a .zst file in the making */
+struct dx_shard_file {
+    int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err);
+    void *sink_ctx;
+    struct dx_hash_state *hashing; /* of the .zst file */
+    struct dx_zseek_writer zst;
+};
 
 struct dx_shard_writer {
     uint32_t shard;
     struct dx_build_id build;
-    struct dx_shard_file *idx;
-    struct dx_shard_file *dat;
+    struct dx_shard_file idx;
+    struct dx_shard_file dat;
     struct dx_buf *pages;
     struct dx_buf entries;  /* plain idx of the open page */
     struct dx_buf payloads; /* plain dat of the open page */
+    struct dx_buf frames;   /* compressed dat of the open page */
     uint32_t page_entries;
     uint32_t page_count;
     uint64_t entry_count;
