@@ -581,6 +581,17 @@ int dx_spill_sort_next(struct dx_spill_sort *s, struct dx_span *key, struct dx_s
     return rc;
 }
 
+int dx_spill_sort_rewind(struct dx_spill_sort *s, struct dx_error *err)
+{
+    assert(s->finished);
+    s->next_entry = 0;
+    s->returned = 0;
+    if (s->run_count == 0)
+        return DX_OK;
+    merge_end(s);
+    return merge_begin(s, 0, s->run_count, err);
+}
+
 uint64_t dx_spill_sort_count(const struct dx_spill_sort *s)
 {
     return s->count;

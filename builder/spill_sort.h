@@ -6,6 +6,7 @@
  *   rc = dx_spill_sort_finish(s, &err);
  *   while ((rc = dx_spill_sort_next(s, &key, &value, &err)) == 1)
  *       ...                                                borrowed until the next call
+ *   rc = dx_spill_sort_rewind(s, &err);                    the same records once more
  *   dx_spill_sort_free(&s);
  *
  * Order: bytes of the key (memcmp, a prefix first); equal keys in the order of adding.
@@ -31,6 +32,7 @@ int dx_spill_sort_add(struct dx_spill_sort *s, struct dx_span key, struct dx_spa
 int dx_spill_sort_finish(struct dx_spill_sort *s, struct dx_error *err);
 int dx_spill_sort_next(struct dx_spill_sort *s, struct dx_span *key, struct dx_span *value,
                        struct dx_error *err);
+int dx_spill_sort_rewind(struct dx_spill_sort *s, struct dx_error *err);
 uint64_t dx_spill_sort_count(const struct dx_spill_sort *s);   /* records added */
 uint64_t dx_spill_sort_spilled(const struct dx_spill_sort *s); /* bytes written to disk so far */
 void dx_spill_sort_free(struct dx_spill_sort **s);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * index_pair.h - what the scan of the lake found out about one (domain, dataset), as a
+ * record between two sorts.
+ *
+ *   rc = dx_index_pair_encode(&pair, runs, n, &key, &value, &err);     replaces both buffers
+ *   rc = dx_index_pair_decode(key, value, &pair, &err);
+ *   rc = dx_index_pair_runs(&pair, &runs, &err);                       appends struct dx_run
+ *
+ * Keys order as the index does: by key of the domain (format/surt.h), then dataset_id. A
+ * decoded pair borrows from key and value, but for the domain, which it holds.
+ */
+#ifndef DX_BUILDER_INDEX_PAIR_H
+#define DX_BUILDER_INDEX_PAIR_H
+
+#include "base/buf.h"
+#include "format/counts.h"
+#include "format/payload.h"
+#include "format/surt.h"
+
+struct dx_index_pair {
+    uint32_t dataset_id;
+    struct dx_pair_count count;
+    struct dx_span surt;   /* key of the domain */
+    struct dx_span domain; /* for the encoder */
+    struct dx_span runs;   /* encoded */
+    uint8_t domain_text[DX_SURT_MAX];
+    size_t domain_size;
+};
+
+/* Runs by file_id, then position. DX_E_INVALID if the domain is no domain. */
+int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *runs, size_t count,
+                         struct dx_buf *key, struct dx_buf *value, struct dx_error *err);
+int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
+                         struct dx_error *err);
+int dx_index_pair_runs(const struct dx_index_pair *pair, struct dx_buf *runs, struct dx_error *err);
+
+/* The text of pair->domain_text. */
+struct dx_span dx_index_pair_domain(const struct dx_index_pair *pair);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * index_scan.h - reads all lake files once and finds what the index must say.
+ *
+ *   struct dx_index_lake lake = { .root, .files, .file_count, .registry };
+ *   rc = dx_index_scan(&lake, &options, &err);
+ *   lake.pairs    one record a (domain, dataset), sorted      builder/index_pair.h
+ *   lake.groups   one record a row group, sorted: key u32 file_id, u32 row group (both
+ *                 big-endian), value a GRPD record of pages.dxp
+ *   lake.files[]  size, rows, row groups, hash; lake.registry: totals of each dataset
+ *   dx_index_lake_release(&lake);                             the two sorters only
+ *
+ * Files of one dataset whose prefix ranges overlap are merged row by row, so a URL that
+ * stands in several files counts once. Refused, with file and row: a file that is not
+ * sorted by (domain, host, path_query), a dataset_id other than the path's, a domain_id that
+ * is not XXH3 of the domain, a domain outside of the file's prefix range.
+ *
+ * Each byte is read twice: to be hashed (with the sum of each page), and to be decoded.
+ * Results do not depend on the number of threads. On error the lake is released.
+ */
+#ifndef DX_BUILDER_INDEX_SCAN_H
+#define DX_BUILDER_INDEX_SCAN_H
+
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+struct dx_registry;
+struct dx_spill_sort;
+
+struct dx_index_file {
+    char *path;   /* relative to the lake's root */
+    char *prefix; /* as in the path: "9b", "00-ff" */
+    uint32_t dataset_id;
+    uint8_t prefix_first;
+    uint8_t prefix_last;
+    /* found by the scan: */
+    uint32_t row_groups;
+    uint64_t size;
+    uint64_t rows;
+    struct dx_hash128 hash;
+};
+
+struct dx_index_lake {
+    const char *root;            /* directory of the paths */
+    struct dx_index_file *files; /* by path; index = file_id */
+    size_t file_count;
+    struct dx_registry *registry;
+    /* found by the scan: */
+    uint64_t rows;
+    uint64_t urls;
+    uint64_t row_groups;
+    uint64_t skipped_columns; /* not indexed: no plain strings */
+    char skipped[128];        /* the first of them, with its file */
+    struct dx_spill_sort *pairs;
+    struct dx_spill_sort *groups;
+};
+
+struct dx_index_scan_options {
+    const char *tmp_dir;
+    size_t memory;
+    unsigned threads;
+    _Atomic uint64_t *rows_done; /* for progress; may be NULL */
+};
+
+int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,
+                  struct dx_error *err);
+void dx_index_lake_release(struct dx_index_lake *lake);
+
+#endif
