@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * input_time.h - the time forms of data sets, as microseconds since 1970.
+ *
+ *   if (!dx_input_time(text, DX_TS_AUTO, &us))      no time: reject the row
+ *
+ * Taken: yyyymmddhhmmss (web archives), ISO 8601 (base/civil_time.h), and whole numbers
+ * of Unix time, in seconds also with a fraction ("1718352930.25"). The unit of a number
+ * is the caller's, or by its size: below 10^11 seconds, below 10^14 milliseconds, below
+ * 10^17 microseconds; larger is refused. In AUTO, 14 digits that are a date after 1900
+ * are a date (as milliseconds they would lie after the year 2600). Fractions below a
+ * microsecond are dropped.
+ */
+#ifndef DX_BUILDER_INPUT_TIME_H
+#define DX_BUILDER_INPUT_TIME_H
+
+#include "base/bytes.h"
+
+enum dx_ts_unit { DX_TS_AUTO, DX_TS_SECONDS, DX_TS_MILLIS, DX_TS_MICROS };
+
+bool dx_input_time(struct dx_span text, enum dx_ts_unit unit, int64_t *us);
+bool dx_ts_unit_parse(const char *text, enum dx_ts_unit *unit); /* auto, s, ms, us */
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/lake_layout.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 16 /* folders below urls/ */
+
+size_t dx_lake_dir_format(const struct dx_lake_path *path, char text[DX_LAKE_PATH_MAX])
+{
+    int n = snprintf(text, DX_LAKE_PATH_MAX, DX_LAKE_DIR "/dataset_id=%u/domain_prefix=%02x",
+                     path->dataset_id, path->first);
+
+    if (path->first != path->last)
+        n += snprintf(text + n, DX_LAKE_PATH_MAX - (size_t)n, "-%02x", path->last);
+    return (size_t)n;
+}
+
+size_t dx_lake_path_format(const struct dx_lake_path *path, char text[DX_LAKE_PATH_MAX])
+{
+    size_t n = dx_lake_dir_format(path, text);
+
+    n += (size_t)snprintf(text + n, DX_LAKE_PATH_MAX - n, "/part-%05u.parquet", path->part);
+    return n;
+}
+
+static bool literal(struct dx_bytes *r, const char *text)
+{
+    struct dx_span got = dx_bytes_take(r, strlen(text));
+
+    return !r->failed && dx_span_equal(got, dx_span_str(text));
+}
+
+static bool hex_byte(struct dx_bytes *r, uint8_t *v)
+{
+    *v = 0;
+    for (int i = 0; i < 2; i++) {
+        uint8_t c = dx_bytes_u8(r);
+
+        if (c >= '0' && c <= '9')
+            *v = (uint8_t)(*v << 4 | (c - '0'));
+        else if (c >= 'a' && c <= 'f')
+            *v = (uint8_t)(*v << 4 | (c - 'a' + 10));
+        else
+            return false;
+    }
+    return !r->failed;
+}
+
+/* At least `digits` digits, no more than needed. */
+static bool number(struct dx_bytes *r, size_t digits, uint64_t max, uint32_t *v)
+{
+    const uint8_t *from = r->at;
+    uint64_t n = 0;
+
+    while (dx_bytes_left(r) > 0 && *r->at >= '0' && *r->at <= '9' && n <= max)
+        n = n * 10 + (uint64_t)(*r->at++ - '0');
+    *v = (uint32_t)n;
+    return n <= max && (size_t)(r->at - from) >= digits &&
+           ((size_t)(r->at - from) == digits || *from != '0');
+}
+
+bool dx_lake_path_parse(struct dx_span text, struct dx_lake_path *path)
+{
+    struct dx_bytes r = dx_bytes_of(text);
+
+    if (!literal(&r, DX_LAKE_DIR "/dataset_id=") || !number(&r, 1, INT32_MAX, &path->dataset_id) ||
+        !literal(&r, "/domain_prefix=") || !hex_byte(&r, &path->first))
+        return false;
+    path->last = path->first;
+    if (dx_bytes_left(&r) > 0 && *r.at == '-' &&
+        (!literal(&r, "-") || !hex_byte(&r, &path->last) || path->last <= path->first))
+        return false;
+    return literal(&r, "/part-") && number(&r, 5, DX_LAKE_PART_MAX, &path->part) &&
+           literal(&r, ".parquet") && dx_bytes_left(&r) == 0;
+}
+
+unsigned dx_lake_range_count(uint64_t rows)
+{
+    return rows < DX_LAKE_ROWS_ONE_RANGE ? 1 : rows < DX_LAKE_ROWS_16_RANGES ? 16 : 256;
+}
+
+void dx_lake_list_release(struct dx_lake_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->file[i].path);
+    free(list->file);
+    *list = (struct dx_lake_list){ NULL, 0, 0 };
+}
+
+/* The dataset of a path below urls/, from its dataset_id=N folder. */
+static bool dataset_of(const char *path, uint32_t *id)
+{
+    struct dx_bytes r = dx_bytes_of(dx_span_str(path));
+
+    return literal(&r, DX_LAKE_DIR "/dataset_id=") && number(&r, 1, INT32_MAX, id) &&
+           literal(&r, "/");
+}
+
+static int push(struct dx_lake_list *list, const char *path, uint64_t size, struct dx_error *err)
+{
+    struct dx_lake_entry e = { .size = size };
+
+    if (!dataset_of(path, &e.dataset_id))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: this Parquet file is in no dataset_id=N folder; move it into one, or "
+                       "out of the lake", path);
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+        struct dx_lake_entry *grown = realloc(list->file, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return dx_fail(err, DX_E_NOMEM, "lake: out of memory for %zu file names", capacity);
+        list->file = grown;
+        list->capacity = capacity;
+    }
+    e.path = strdup(path);
+    if (e.path == NULL)
+        return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+    list->file[list->count++] = e;
+    return DX_OK;
+}
+
+static bool is_parquet(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 8 && strcmp(name + n - 8, ".parquet") == 0;
+}
+
+static int walk(struct dx_lake_list *list, int parent, const char *name, const char *path,
+                unsigned depth, struct dx_error *err);
+
+static int visit(struct dx_lake_list *list, int dir, const char *name, const char *path,
+                 unsigned depth, struct dx_error *err)
+{
+    struct stat st;
+
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot stat", path);
+    if (S_ISLNK(st.st_mode))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: is a symbolic link; the lake must hold the files themselves", path);
+    if (S_ISDIR(st.st_mode))
+        return walk(list, dir, name, path, depth + 1, err);
+    if (!is_parquet(name))
+        return DX_OK;
+    if (!S_ISREG(st.st_mode))
+        return dx_fail(err, DX_E_INVALID, "%s: is no regular file", path);
+    return push(list, path, (uint64_t)st.st_size, err);
+}
+
+static int walk(struct dx_lake_list *list, int parent, const char *name, const char *path,
+                unsigned depth, struct dx_error *err)
+{
+    struct dirent *entry;
+    char *below = NULL;
+    DIR *dir = NULL;
+    int fd;
+    int rc = DX_OK;
+
+    if (depth > DEPTH_MAX)
+        return dx_fail(err, DX_E_LIMIT, "%s: more than %d folders deep", path, DEPTH_MAX);
+    fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && depth == 0)
+        return DX_OK; /* no lake yet */
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open directory", path);
+    dir = fdopendir(fd);
+    if (dir == NULL) {
+        rc = dx_fail_errno(err, errno, "%s: cannot read directory", path);
+        (void)close(fd);
+        return rc;
+    }
+    while (rc == DX_OK) {
+        errno = 0;
+        entry = readdir(dir);
+        if (entry == NULL) {
+            if (errno != 0)
+                rc = dx_fail_errno(err, errno, "%s: cannot read directory", path);
+            break;
+        }
+        if (entry->d_name[0] == '.' || entry->d_name[0] == '_')
+            continue;
+        if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
+            below = NULL;
+            rc = dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+            break;
+        }
+        rc = visit(list, fd, entry->d_name, below, depth, err);
+        free(below);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+static int by_dataset_and_path(const void *a, const void *b)
+{
+    const struct dx_lake_entry *x = a;
+    const struct dx_lake_entry *y = b;
+
+    if (x->dataset_id != y->dataset_id)
+        return x->dataset_id < y->dataset_id ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err)
+{
+    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc;
+
+    *list = (struct dx_lake_list){ NULL, 0, 0 };
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open directory", root);
+    rc = walk(list, fd, DX_LAKE_DIR, DX_LAKE_DIR, 0, err);
+    (void)close(fd);
+    if (rc < 0) {
+        dx_lake_list_release(list);
+        return dx_fail_in(err, "%s", root);
+    }
+    if (list->count > 1)
+        qsort(list->file, list->count, sizeof *list->file, by_dataset_and_path);
+    return DX_OK;
+}
