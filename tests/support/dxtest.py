@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dxtest - what the end-to-end tests share: the programs, a server, a client, a verdict.
+
+    import dxtest
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        dxtest.domaindex("ingest", "--root", root, ...)      fails the test unless it exits 0
+        with dxtest.Server(root) as server:
+            reply = server.get("/v1/domain/example.com")     reply.status, .headers, .body, .json
+            dxtest.equal(reply.status, 200, "a domain that is there")
+    dxtest.finish()                                          exit 0, or 1 if a check failed
+
+Only the standard library. ctest sets DX_BIN_DIR (the build folder) and DX_SOURCE_DIR; by hand
+`DX_BIN_DIR=build/release python3 tests/e2e/<name>.py` does, with PYTHONPATH=tests/support.
+"""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(os.environ.get("DX_SOURCE_DIR") or pathlib.Path(__file__).parents[2]).resolve()
+BIN = pathlib.Path(os.environ.get("DX_BIN_DIR") or SOURCE / "build" / "release").resolve()
+DOMAINDEX = BIN / "domaindex"
+DOMAINDEXD = BIN / "domaindexd"
+SANITIZED = bool(os.environ.get("DX_SANITIZE"))
+
+_failures = 0
+_checks = 0
+
+
+def shared_data(relative):
+    """A file of the shared real data, or None where it is missing."""
+    folder = os.environ.get("DX_SHARED_DATA") or SOURCE.parent / "shared" / "data"
+    path = pathlib.Path(folder) / relative
+    return path if path.exists() else None
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}", flush=True)
+    sys.exit(77)
+
+
+def need_programs():
+    for program in (DOMAINDEX, DOMAINDEXD):
+        if not program.exists():
+            print(f"{program} is not built", flush=True)
+            sys.exit(1)
+
+
+def check(true, words):
+    """Counts a check; a failed one is printed and makes finish() exit 1."""
+    global _failures, _checks
+    _checks += 1
+    if not true:
+        _failures += 1
+        if _failures <= 50:
+            print(f"FAILED: {words}", flush=True)
+    return bool(true)
+
+
+def equal(got, want, words):
+    return check(got == want, f"{words}: got {got!r:.400}, want {want!r:.400}")
+
+
+def failures():
+    return _failures
+
+
+def finish():
+    print(f"{_checks} checks, {_failures} failed", flush=True)
+    sys.exit(1 if _failures or not _checks else 0)
+
+
+@contextlib.contextmanager
+def tempdir():
+    """A folder that is gone afterwards; DX_KEEP=1 keeps it and names it."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-"))
+    try:
+        yield path
+    finally:
+        if os.environ.get("DX_KEEP"):
+            print(f"kept: {path}")
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def run(*command, input=None, expect=0, timeout=600, env=None, cwd=None):
+    """Runs a program; any exit code but `expect` ends the test with its words."""
+    command = [str(part) for part in command]
+    done = subprocess.run(command, input=input, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=timeout, env={**os.environ, **(env or {})}, cwd=cwd, check=False)
+    if expect is not None and done.returncode != expect:
+        print(f"FAILED: {' '.join(command)}\n  exit {done.returncode}, expected {expect}")
+        print(done.stdout.decode("utf-8", "replace")[-4000:])
+        print(done.stderr.decode("utf-8", "replace")[-4000:], flush=True)
+        sys.exit(1)
+    return done
+
+
+def domaindex(*arguments, **options):
+    return run(DOMAINDEX, *arguments, **options)
+
+
+class Reply:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class Server:
+    """domaindexd on a free port of 127.0.0.1, until the end of the with block."""
+
+    def __init__(self, root, *arguments, program=None, deadline_s=60):
+        self.deadline_s = deadline_s
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [str(program or DOMAINDEXD), "--root", str(root), "--listen", "127.0.0.1:0",
+             *map(str, arguments)],
+            stdout=self.log, stderr=subprocess.STDOUT)
+        self.connection = None
+        self.host, self.port = "127.0.0.1", None
+
+    def words(self):
+        self.log.seek(0)
+        return self.log.read().decode("utf-8", "replace")
+
+    def __enter__(self):
+        end = time.monotonic() + self.deadline_s
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                break
+            match = re.search(r"127\.0\.0\.1:(\d+)", self.words())
+            if match and int(match.group(1)) > 0:
+                self.port = int(match.group(1))
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    if self.get("/readyz").status == 200:
+                        return self
+            time.sleep(0.02)
+        print(f"FAILED: domaindexd did not get ready:\n{self.words()}", flush=True)
+        self.process.kill()
+        sys.exit(1)
+
+    def __exit__(self, kind, value, trace):
+        self.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = "did not end within 30 s of SIGTERM"
+        if not check(status == 0, f"domaindexd's exit after SIGTERM: {status}"):
+            print(self.words()[-6000:], flush=True)
+        self.log.close()
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+
+    def get(self, target, method="GET", headers=None):
+        """One request on a kept connection."""
+        for again in (True, False):
+            if not self.connection:
+                self.connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+            try:
+                self.connection.request(method, target, headers=headers or {})
+                reply = self.connection.getresponse()
+                return Reply(reply.status, dict((k.lower(), v) for k, v in reply.getheaders()),
+                             reply.read())
+            except (http.client.HTTPException, ConnectionError):
+                self.close()  # an idle connection may have been closed: once more on a new one
+                if not again:
+                    raise
+        raise AssertionError("not reached")
