@@ -5,15 +5,23 @@
  *   found = dx_psl_domain(psl, hostname, &domain);   1 found, 0 the host has no domain
  *   dx_psl_free(&psl);
  *
- * hostname: lower-case A-labels; no port. `domain` points into it. Read-only after new:
- * threads may share it. The text is part of an index version, so builder and server
- * reduce names by the same list.
+ * hostname: lower-case A-labels; no port. `domain` points into it. One trailing dot is
+ * not part of the domain. A name under no rule falls under "*": its last two labels are
+ * its domain. A public suffix, a name with a leading dot or two trailing dots, and a
+ * domain over DX_DOMAIN_MAX bytes have none. Read-only after new: threads may share it.
+ * The text is part of an index version, so builder and server reduce names by the same
+ * list.
  */
 #ifndef DX_CANON_PSL_H
 #define DX_CANON_PSL_H
 
 #include "base/bytes.h"
 #include "base/error.h"
+
+/* Debian's package `publicsuffix`: what to use where nobody names a list. */
+#define DX_PSL_DEFAULT_PATH "/usr/share/publicsuffix/public_suffix_list.dat"
+#define DX_PSL_TEXT_MAX ((size_t)16 << 20) /* the list of 2026 has 330 kB */
+#define DX_DOMAIN_MAX 253                  /* bytes of a registered domain (DNS) */
 
 struct dx_psl;
 

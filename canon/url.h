@@ -23,8 +23,6 @@
 
 #define DX_CANON_VERSION 1
 #define DX_URL_MAX 8192 /* bytes of a URL, given or canonical: longer ones are data, not names */
-#define DX_DOMAIN_MAX 253 /* bytes of a registered domain (DNS) */
-
 struct dx_canon;
 
 struct dx_url {
@@ -33,16 +31,20 @@ struct dx_url {
     struct dx_span host;       /* A-labels or IP literal, ":port" when not the default */
     struct dx_span hostname;   /* host without the port */
     struct dx_span path_query; /* begins with '/' */
-    struct dx_span domain;     /* eTLD+1; an IP literal is its own domain */
+    struct dx_span domain;     /* eTLD+1; an IP literal (IPv6: in brackets) is its own */
 };
 
 int dx_canon_new(struct dx_canon **c, const struct dx_psl *psl, struct dx_error *err);
 void dx_canon_free(struct dx_canon **c);
 
-/* A URL; without a scheme http is taken ("example.com/a", "//example.com/a"). */
+/* A URL; without a scheme http is taken ("example.com/a", "//example.com/a"). After a
+ * rejection for DX_REJECT_PUBLIC_SUFFIX all of *url but `domain` is filled; after the others
+ * it is empty. */
 int dx_canon_url(struct dx_canon *c, struct dx_span raw, struct dx_url *url, enum dx_reject *why);
 
-/* The registered domain of a domain, host, host:port or URL ("WWW.Example.COM.", "münchen.de"). */
+/* The registered domain of a domain, host, host:port or URL ("WWW.Example.COM.",
+ * "münchen.de"); also of an IPv6 address without brackets, as people type it. The domain of
+ * a domain is that domain. */
 int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
                     enum dx_reject *why);
 

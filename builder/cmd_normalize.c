@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_normalize.c - `domaindex normalize`: a URL a line in, its canonical form a line out.
+ */
+#include "builder/command.h"
+
+#include "base/file.h"
+#include "canon/url.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_FIELD, OPT_PSL, OPT_COUNT };
+
+static const struct dx_option table[OPT_COUNT] = {
+    [OPT_FIELD] = { "field", "FIELD", "url", "what to print: url, domain, host or scheme" },
+    [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH, "public suffix list to use" },
+};
+
+enum field { FIELD_URL, FIELD_DOMAIN, FIELD_HOST, FIELD_SCHEME, FIELD_COUNT };
+static const char *const field_names[FIELD_COUNT] = { "url", "domain", "host", "scheme" };
+
+/* Input in pieces, as much as there is: who writes a line and waits gets its answer. A line longer than the buffer is cut to it and its end is passed over, so
+ * memory does not grow; it is over DX_URL_MAX either way. */
+struct lines {
+    int fd;
+    FILE *answers; /* flushed before a read may wait */
+    size_t begin, end;
+    bool at_end;
+    int error; /* errno of a failed read; it ends the input */
+    uint8_t bytes[16 * DX_URL_MAX];
+};
+
+static void fill(struct lines *in)
+{
+    ssize_t got;
+
+    memmove(in->bytes, in->bytes + in->begin, in->end - in->begin);
+    in->end -= in->begin;
+    in->begin = 0;
+    (void)fflush(in->answers);
+    do
+        got = read(in->fd, in->bytes + in->end, sizeof in->bytes - in->end);
+    while (got < 0 && errno == EINTR);
+    in->error = got < 0 ? errno : 0;
+    in->end += got > 0 ? (size_t)got : 0;
+    in->at_end = got <= 0;
+}
+
+static void pass_to_line_end(struct lines *in)
+{
+    const uint8_t *newline = NULL;
+
+    while (newline == NULL && in->end > 0) {
+        in->begin = in->end;
+        fill(in);
+        newline = in->end > 0 ? memchr(in->bytes, '\n', in->end) : NULL;
+    }
+    if (newline != NULL)
+        in->begin = (size_t)(newline + 1 - in->bytes);
+}
+
+/* The next line without its '\n', valid until the next call; false at the end. */
+static bool next_line(struct lines *in, struct dx_span *line)
+{
+    const uint8_t *newline = NULL;
+    size_t scanned = 0;
+
+    for (;;) {
+        size_t left = in->end - in->begin;
+
+        if (left > scanned)
+            newline = memchr(in->bytes + in->begin + scanned, '\n', left - scanned);
+        if (newline != NULL) {
+            *line = (struct dx_span){ in->bytes + in->begin,
+                                      (size_t)(newline - in->bytes) - in->begin };
+            in->begin += line->size + 1;
+            return true;
+        }
+        if (in->at_end) {
+            *line = (struct dx_span){ in->bytes + in->begin, left };
+            in->begin = in->end;
+            return left > 0;
+        }
+        if (left == sizeof in->bytes) {
+            pass_to_line_end(in);
+            *line = (struct dx_span){ in->bytes, DX_URL_MAX + 1 }; /* long is all it says */
+            return true;
+        }
+        scanned = left;
+        fill(in);
+    }
+}
+
+static int normalize_line(struct dx_canon *canon, enum field field, struct dx_span line,
+                          struct dx_span *out, enum dx_reject *why)
+{
+    struct dx_url url;
+    int rc;
+
+    if (field == FIELD_DOMAIN)
+        return dx_canon_domain(canon, line, out, why);
+    rc = dx_canon_url(canon, line, &url, why);
+    *out = field == FIELD_URL ? url.url : field == FIELD_HOST ? url.host : url.scheme;
+    return rc;
+}
+
+static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
+    int rc;
+
+    rc = dx_file_read(path, DX_PSL_TEXT_MAX, &text, err);
+    if (rc == DX_OK)
+        rc = dx_psl_new(psl, (struct dx_span){ text.data, text.size }, err);
+    if (rc < 0)
+        (void)dx_fail_in(err, "%s", path);
+    dx_buf_release(&text);
+    return rc;
+}
+
+static int normalize_stream(struct dx_canon *canon, enum field field, struct lines *in, FILE *out,
+                            struct dx_error *err)
+{
+    struct dx_span line;
+    struct dx_span text;
+    enum dx_reject why;
+
+    while (next_line(in, &line)) {
+        if (normalize_line(canon, field, line, &text, &why) == 1)
+            (void)fwrite(text.data, 1, text.size, out);
+        else
+            (void)fprintf(out, "!%s", dx_reject_name(why));
+        (void)putc('\n', out);
+        if (ferror(out))
+            break;
+    }
+    if (in->error != 0)
+        return dx_fail_errno(err, in->error, "standard input");
+    if (fflush(out) != 0 || ferror(out))
+        return dx_fail_errno(err, errno, "standard output");
+    return DX_OK;
+}
+
+static int run(const struct dx_options *options)
+{
+    static struct lines in; /* too large for the stack; a command runs once */
+    const char *name = dx_options_text(options, OPT_FIELD);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_psl *psl = NULL;
+    struct dx_canon *canon = NULL;
+    int field = 0;
+    int rc;
+
+    while (field < FIELD_COUNT && strcmp(name, field_names[field]) != 0)
+        field++;
+    if (field == FIELD_COUNT || options->operand_count > 0) {
+        if (field == FIELD_COUNT)
+            fprintf(stderr, "normalize: --field is url, domain, host or scheme, not '%s'\n", name);
+        else
+            fprintf(stderr, "normalize: URLs are read from standard input, one a line\n");
+        return DX_EXIT_USAGE;
+    }
+    in.fd = STDIN_FILENO;
+    in.answers = stdout;
+    rc = load_psl(&psl, dx_options_text(options, OPT_PSL), &err);
+    if (rc == DX_OK)
+        rc = dx_canon_new(&canon, psl, &err);
+    if (rc == DX_OK)
+        rc = normalize_stream(canon, (enum field)field, &in, stdout, &err);
+    if (rc < 0)
+        fprintf(stderr, "normalize: %s\n", err.text);
+    dx_canon_free(&canon);
+    dx_psl_free(&psl);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_normalize = {
+    .name = "normalize",
+    .synopsis = "[--field FIELD] [--psl FILE] < URLS",
+    .summary = "print the canonical form of each URL read",
+    .description =
+        "Reads URLs, one a line, and prints one line for each: its canonical form, or one field\n"
+        "of it. With --field domain a line may also be a domain, a host or host:port. A line that\n"
+        "is not taken comes out as '!' and the reason: empty, too_long, scheme, host_missing,\n"
+        "host_invalid, port_invalid, utf8_invalid or public_suffix. The rules are in\n"
+        "docs/CANON.md.\n",
+    .example = "echo 'HTTP://WWW.Example.COM:80/a/../b?z=1&a=2#top' | domaindex normalize",
+    .options = table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "canon/psl.h"
+
+#include <errno.h>
+#include <libpsl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A registered domain and its dot are at the end, so a longer host is looked at from its
+ * tail only; twice DX_DOMAIN_MAX leaves room to see that a domain is over it. */
+enum { TAIL_MAX = 2 * DX_DOMAIN_MAX };
+
+struct dx_psl {
+    psl_ctx_t *rules;
+};
+
+int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
+{
+    struct dx_psl *made = NULL;
+    FILE *stream = NULL;
+    int rc = DX_OK;
+
+    *psl = NULL;
+    if (text.size == 0)
+        return dx_fail(err, DX_E_INVALID, "public suffix list: empty");
+    if (text.size > DX_PSL_TEXT_MAX)
+        return dx_fail(err, DX_E_LIMIT, "public suffix list: %zu bytes, at most %zu are read",
+                       text.size, DX_PSL_TEXT_MAX);
+    made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        rc = dx_fail(err, DX_E_NOMEM, "public suffix list: out of memory");
+        goto out;
+    }
+    /* Mode "r" never writes through the pointer. */
+    stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
+    if (stream == NULL) {
+        rc = dx_fail_errno(err, errno, "public suffix list: fmemopen");
+        goto out;
+    }
+    made->rules = psl_load_fp(stream);
+    if (made->rules == NULL) {
+        rc = dx_fail(err, DX_E_NOMEM, "public suffix list: libpsl could not load it");
+        goto out;
+    }
+    if (psl_suffix_count(made->rules) <= 0) {
+        rc = dx_fail(err, DX_E_CORRUPT, "public suffix list: no rule in %zu bytes", text.size);
+        goto out;
+    }
+    *psl = made;
+    made = NULL;
+out:
+    if (stream != NULL)
+        (void)fclose(stream);
+    dx_psl_free(&made);
+    return rc;
+}
+
+void dx_psl_free(struct dx_psl **psl)
+{
+    if (*psl == NULL)
+        return;
+    psl_free((*psl)->rules);
+    free(*psl);
+    *psl = NULL;
+}
+
+/* The last labels of name, at most TAIL_MAX bytes; empty if no label border is near enough. */
+static struct dx_span tail_of(struct dx_span name)
+{
+    const uint8_t *dot;
+    size_t skip;
+
+    if (name.size <= TAIL_MAX)
+        return name;
+    skip = name.size - TAIL_MAX;
+    dot = memchr(name.data + skip, '.', TAIL_MAX);
+    if (dot == NULL)
+        return (struct dx_span){ NULL, 0 };
+    skip = (size_t)(dot + 1 - name.data);
+    return (struct dx_span){ name.data + skip, name.size - skip };
+}
+
+int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
+{
+    char text[TAIL_MAX + 1];
+    struct dx_span name = hostname;
+    const char *found;
+    size_t size;
+
+    *domain = (struct dx_span){ NULL, 0 };
+    if (name.size > 0 && name.data[name.size - 1] == '.')
+        name.size--;
+    name = tail_of(name);
+    if (name.size == 0 || name.data[0] == '.' || name.data[name.size - 1] == '.' ||
+        memchr(name.data, '\0', name.size) != NULL)
+        return 0;
+    memcpy(text, name.data, name.size);
+    text[name.size] = '\0';
+    found = psl_registrable_domain(psl->rules, text);
+    /* libpsl takes "a...com" for a name with the domain "..com". An empty label names nothing. */
+    if (found == NULL || found[0] == '.')
+        return 0;
+    size = name.size - (size_t)(found - text);
+    if (size > DX_DOMAIN_MAX)
+        return 0;
+    *domain = (struct dx_span){ name.data + (found - text), size };
+    return 1;
+}
