@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
+#include "loader/version.h"
+#include "query/answer.h"
+#include "query/lookup.h"
+
+static void write_count(struct dx_json *j, const char *key, uint64_t value)
+{
+    dx_json_key(j, key);
+    dx_json_u64(j, value);
+}
+
+static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t us)
+{
+    dx_json_key(j, key);
+    has_ts ? dx_json_time_us(j, us) : dx_json_null(j);
+}
+
+/* The members of a dataset, into an object that is open. */
+static void write_dataset(struct dx_json *j, const struct dx_dataset *d)
+{
+    write_count(j, "dataset_id", d->dataset_id);
+    dx_json_key(j, "name");
+    dx_json_str(j, d->name);
+    write_count(j, "domain_count", d->domains);
+    write_count(j, "url_count", d->urls);
+    write_count(j, "row_count", d->rows);
+    write_time(j, "first_ts", d->has_ts, d->first_us);
+    write_time(j, "last_ts", d->has_ts, d->last_us);
+    dx_json_key(j, "metadata");
+    dx_json_object(j);
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        dx_json_key_span(j, dx_span_str(d->metadata[i].key));
+        dx_json_str(j, d->metadata[i].value);
+    }
+    dx_json_end(j);
+}
+
+static void write_version(struct dx_json *j, const struct dx_version *v)
+{
+    dx_json_key(j, "version");
+    dx_json_str(j, v->entry.version);
+    dx_json_key(j, "complete");
+    dx_json_bool(j, true);
+}
+
+static int finish(struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (!body->failed)
+        return 1;
+    (void)dx_buf_fail(body, &err, "answer");
+    dx_buf_clear(body);
+    return dx_problem_of_error(problem, &err);
+}
+
+int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+                       struct dx_problem *problem)
+{
+    size_t total = v->registry.count;
+    size_t begin = page.offset < total ? (size_t)page.offset : total;
+    size_t end = page.limit < total - begin ? begin + (size_t)page.limit : total;
+    struct dx_json j;
+
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    dx_json_key(&j, "datasets");
+    dx_json_array(&j);
+    for (size_t i = begin; i < end; i++) {
+        dx_json_object(&j);
+        write_dataset(&j, &v->registry.datasets[i]);
+        dx_json_end(&j);
+    }
+    dx_json_end(&j);
+    write_count(&j, "total", total);
+    write_count(&j, "offset", page.offset);
+    dx_json_key(&j, "next_offset");
+    end > begin &&end < total ? dx_json_u64(&j, end) : dx_json_null(&j);
+    write_version(&j, v);
+    dx_json_end(&j);
+    return finish(body, problem);
+}
+
+int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+                      struct dx_problem *problem)
+{
+    const struct dx_dataset *dataset;
+    struct dx_json j;
+    int rc = dx_lookup_dataset(v, dataset_id, &dataset, problem);
+
+    if (rc <= 0)
+        return rc;
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    write_dataset(&j, dataset);
+    write_version(&j, v);
+    dx_json_end(&j);
+    return finish(body, problem);
+}
+
+int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_json j;
+
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    dx_json_key(&j, "current_version");
+    dx_json_str(&j, v->entry.version);
+    write_count(&j, "sequence", v->manifest.sequence);
+    dx_json_key(&j, "versions");
+    dx_json_array(&j);
+    for (size_t i = 0; i < v->manifest.version_count; i++) {
+        const struct dx_manifest_version *m = &v->manifest.versions[i];
+
+        dx_json_object(&j);
+        dx_json_key(&j, "version");
+        dx_json_str(&j, m->version);
+        write_count(&j, "sequence", m->sequence);
+        write_time(&j, "published", true, m->published_us);
+        dx_json_key(&j, "current");
+        dx_json_bool(&j, strcmp(m->version, v->entry.version) == 0);
+        write_count(&j, "domain_count", m->domains);
+        write_count(&j, "dataset_count", m->datasets);
+        write_count(&j, "pair_count", m->pairs);
+        write_count(&j, "url_count", m->urls);
+        write_count(&j, "row_count", m->rows);
+        dx_json_end(&j);
+    }
+    dx_json_end(&j);
+    write_version(&j, v);
+    dx_json_end(&j);
+    return finish(body, problem);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * listing.h - the rows of one domain in one dataset, a window at a time, without I/O.
+ *
+ *   struct dx_listing l;
+ *   dx_listing_init(&l, v, domain_id, dataset_id, window, fields);
+ *   while ((rc = dx_listing_step(&l, &err)) == DX_LISTING_READ)
+ *       rc = dx_source_read(v->source, l.reads, l.read_count, &err);     or any other way
+ *   if (rc == DX_LISTING_DONE) ... l.total, l.found; dx_listing_row() ...
+ *   dx_listing_release(&l);
+ *
+ * Each step names one wave of reads, all independent of each other; the caller performs
+ * them, in parallel if it can, and steps again. With postings cached there is one wave
+ * (pages of the lake), cold there are two (postings idx and dat together, then pages); a
+ * dictionary page of a foreign file is read with the pages that need it.
+ *
+ * Rows come in the order of the postings: `offset` counts through them, so every window
+ * costs the same. Everything read is checked before use; what cannot be read or checked
+ * is an error, never a shorter list. The version must stay pinned until release. One
+ * thread at a time.
+ */
+#ifndef DX_QUERY_LISTING_H
+#define DX_QUERY_LISTING_H
+
+#include "fetch/source.h"
+#include "format/payload.h"
+#include "format/postings.h"
+#include "query/answer.h"
+#include "query/column_block.h"
+
+struct dx_cached;
+struct dx_listing_page;
+struct dx_listing_piece;
+struct dx_zstd_decoder;
+
+enum { DX_LISTING_DONE = 0, DX_LISTING_READ = 1 };
+
+/* Bytes of lake pages that one window may need: 32 row groups of 64 k rows of our own files
+ * at 25 B a row (the cap of the specification), and room for foreign ones. */
+#define DX_LISTING_READ_MAX (64u << 20)
+
+struct dx_listing {
+    struct dx_version *version;
+    uint64_t domain_id;
+    uint32_t dataset_id;
+    struct dx_page_of window;
+    unsigned fields;
+
+    bool found;         /* the pair exists; else total is 0 and there are no rows */
+    uint64_t total;     /* rows of the pair */
+    uint64_t row_count; /* rows in the window */
+
+    struct dx_read *reads; /* the wave that the last step asks for */
+    size_t read_count;
+
+    /* private */
+    unsigned state;
+    struct dx_postings_page posting_page;
+    struct dx_cached *idx, *dat;
+    uint8_t *idx_raw, *dat_raw;
+    struct dx_zstd_decoder *decoder;
+    char idx_object[64], dat_object[64];
+    struct dx_listing_page *pages;
+    size_t page_count, page_capacity;
+    struct dx_listing_piece *pieces;
+    size_t piece_count, piece_capacity;
+    size_t read_capacity;
+    char **objects; /* names of lake files, for reads */
+    size_t object_count, object_capacity;
+    uint64_t read_bytes;
+};
+
+void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain_id,
+                     uint32_t dataset_id, struct dx_page_of window, unsigned fields);
+int dx_listing_step(struct dx_listing *l, struct dx_error *err);
+void dx_listing_release(struct dx_listing *l);
+
+#define DX_LISTING_EXTRAS_MAX 64
+
+struct dx_listing_row {
+    struct dx_span scheme, host, path_query;
+    struct dx_span raw_url; /* data == NULL: as the canonical URL, or not asked for */
+    bool has_ts;
+    int64_t ts_us;
+    size_t extra_count;
+    struct {
+        struct dx_span name, value; /* value.data == NULL: null */
+    } extra[DX_LISTING_EXTRAS_MAX];
+};
+
+/* Calls `each` for the rows of the window in order; stops at its first negative result. */
+int dx_listing_rows(struct dx_listing *l,
+                    int (*each)(void *ctx, const struct dx_listing_row *row, struct dx_error *err),
+                    void *ctx, struct dx_error *err);
+
+#endif

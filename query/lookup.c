@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/lookup.h"
+
+#include "canon/url.h"
+#include "loader/version.h"
+
+/* What people can do about each reject, said behind "this is no domain: ". */
+static const char *advice(enum dx_reject why)
+{
+    switch (why) {
+    case DX_REJECT_EMPTY:
+        return "nothing was asked. Put a domain, host or URL into the path";
+    case DX_REJECT_TOO_LONG:
+        return "it is longer than a name can be";
+    case DX_REJECT_SCHEME:
+        return "only http, https and ftp URLs are indexed";
+    case DX_REJECT_HOST_MISSING:
+        return "it names no host";
+    case DX_REJECT_HOST_INVALID:
+        return "its host is neither a valid name nor an IP address";
+    case DX_REJECT_PORT_INVALID:
+        return "its port is not a number up to 65535";
+    case DX_REJECT_UTF8_INVALID:
+        return "its host is not valid UTF-8";
+    case DX_REJECT_PUBLIC_SUFFIX:
+        return "it is a public suffix, or a single label: ask for a domain registered under it";
+    case DX_REJECT_NONE:
+    case DX_REJECT_COUNT:
+        break;
+    }
+    return "it cannot be read";
+}
+
+int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                     struct dx_found *found, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    enum dx_reject why = DX_REJECT_NONE;
+    struct dx_span domain;
+    int rc = dx_canon_domain(canon, asked, &domain, &why);
+
+    if (rc == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain",
+                              "This is no domain name", "%s (%s).", advice(why),
+                              dx_reject_name(why));
+    rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &found->ordinal, &found->domain_id, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (rc == 0)
+        return dx_problem_set(
+            problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "No dataset contains this domain",
+            "%.*s is in none of the %zu datasets of version %s. "
+            "/v1/normalize?q= shows how a name is reduced to its domain.",
+            (int)domain.size, (const char *)domain.data, v->registry.count, v->entry.version);
+    found->domain_size = domain.size; /* dx_canon_domain keeps it within DX_DOMAIN_MAX */
+    memcpy(found->domain, domain.data, domain.size);
+    return 1;
+}
+
+int dx_lookup_dataset(const struct dx_version *v, uint32_t dataset_id,
+                      const struct dx_dataset **dataset, struct dx_problem *problem)
+{
+    *dataset = dx_registry_by_id(&v->registry, dataset_id);
+    if (*dataset == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
+                              "Dataset %u is not in version %s. /v1/datasets lists those that are.",
+                              (unsigned)dataset_id, v->entry.version);
+    return 1;
+}

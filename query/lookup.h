@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lookup.h - from what a client typed to a domain of a version.
+ *
+ *   rc = dx_lookup_domain(v, canon, asked, &found, &problem);
+ *     1 found; 0 no such domain, or nothing that could be one; <0 failed: see problem
+ *   rc = dx_lookup_dataset(v, dataset_id, &dataset, &problem);       1 or 0
+ *
+ * `found` is a plain value; `dataset` is borrowed from the version.
+ */
+#ifndef DX_QUERY_LOOKUP_H
+#define DX_QUERY_LOOKUP_H
+
+#include "base/bytes.h"
+#include "query/problem.h"
+
+struct dx_canon;
+struct dx_dataset;
+struct dx_version;
+
+struct dx_found {
+    uint64_t ordinal; /* of this version only */
+    uint64_t domain_id;
+    size_t domain_size;
+    uint8_t domain[256];
+};
+
+int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                     struct dx_found *found, struct dx_problem *problem);
+int dx_lookup_dataset(const struct dx_version *v, uint32_t dataset_id,
+                      const struct dx_dataset **dataset, struct dx_problem *problem);
+
+#endif
