@@ -15,9 +15,9 @@
  *
  * Counts are held against the bytes left before anything is allocated, so memory is at
  * most some ten times the size of the metadata. Structure is checked here: schema tree,
- * one chunk a leaf, types that agree, offsets and sizes inside the file, row counts that
- * add up. What only matters to one column (its codec, nesting, encryption, an external
- * file) is refused by dx_pq_footer_column, so the other columns stay readable.
+ * one chunk a leaf, types that agree, row counts that add up. What only matters to one
+ * column (offsets outside the file, its count, nesting, encryption, an external file) is
+ * refused by dx_pq_footer_column, so the other columns stay readable.
  */
 #ifndef DX_PARQUET_FOOTER_H
 #define DX_PARQUET_FOOTER_H

@@ -83,11 +83,12 @@ struct dx_pq_values {
     uint8_t *valid_store;
     uint32_t valid_capacity, int_capacity, span_capacity;
     struct dx_buf body, text;
+    struct dx_pq_codec_state *codec;
 };
 
-#define DX_PQ_VALUES_INIT                                                     \
-    {                                                                         \
-        0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, DX_BUF_INIT(0), DX_BUF_INIT(0) \
+#define DX_PQ_VALUES_INIT                                                           \
+    {                                                                               \
+        0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, DX_BUF_INIT(0), DX_BUF_INIT(0), NULL \
     }
 
 struct dx_pq_dictionary {
