@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/postings.h"
+
+#include <zstd.h>
+
+#include <assert.h>
+#include <inttypes.h>
+
+#define HEADER_SIZE 64
+#define TAG_SHRD DX_KIND('S', 'H', 'R', 'D')
+#define TAG_PAGE DX_KIND('P', 'A', 'G', 'E')
+#define KIND_IDX DX_KIND('P', 'I', 'D', 'X')
+#define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
+#define IDX_MAGIC DX_KIND('P', 'D', 'X', '1')
+#define IDX_VERSION 2
+#define PAYLOAD_MIN 8 /* check word and one run */
+
+void dx_postings_shard_name(uint32_t shard, char out[DX_POSTINGS_SHARD_NAME])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    assert(shard < DX_POSTINGS_SHARDS);
+    out[0] = digits[shard >> 8];
+    out[1] = digits[shard >> 4 & 15];
+    out[2] = digits[shard & 15];
+    out[3] = '\0';
+}
+
+static int compare_pair(uint64_t domain_a, uint32_t dataset_a, uint64_t domain_b,
+                        uint32_t dataset_b)
+{
+    if (domain_a != domain_b)
+        return domain_a < domain_b ? -1 : 1;
+    return dataset_a == dataset_b ? 0 : dataset_a < dataset_b ? -1 : 1;
+}
+
+/* ---- the directory ---- */
+
+static void read_shard(const uint8_t *record, struct dx_postings_shard *s, uint64_t *reserved)
+{
+    struct dx_bytes r = dx_bytes_of(dx_span_of(record, DX_POSTINGS_SHARD_RECORD));
+
+    s->first_page = dx_bytes_u64(&r);
+    s->pages = dx_bytes_u64(&r);
+    s->entries = dx_bytes_u64(&r);
+    s->idx_size = dx_bytes_u64(&r);
+    s->dat_size = dx_bytes_u64(&r);
+    memcpy(s->build.bytes, dx_bytes_take(&r, 16).data, 16);
+    memcpy(s->idx_hash.bytes, dx_bytes_take(&r, 16).data, 16);
+    memcpy(s->dat_hash.bytes, dx_bytes_take(&r, 16).data, 16);
+    *reserved = dx_bytes_u64(&r);
+}
+
+static void append_shard(struct dx_buf *b, const struct dx_postings_shard *s)
+{
+    dx_buf_u64(b, s->first_page);
+    dx_buf_u64(b, s->pages);
+    dx_buf_u64(b, s->entries);
+    dx_buf_u64(b, s->idx_size);
+    dx_buf_u64(b, s->dat_size);
+    dx_buf_append(b, s->build.bytes, 16);
+    dx_buf_append(b, s->idx_hash.bytes, 16);
+    dx_buf_append(b, s->dat_hash.bytes, 16);
+    dx_buf_u64(b, 0);
+}
+
+static void read_page(const uint8_t *record, struct dx_postings_page *p)
+{
+    struct dx_bytes r = dx_bytes_of(dx_span_of(record, DX_POSTINGS_PAGE_RECORD));
+
+    p->first_domain_id = dx_bytes_u64(&r);
+    p->first_dataset_id = dx_bytes_u32(&r);
+    p->entries = dx_bytes_u32(&r);
+    p->idx_offset = dx_bytes_u64(&r);
+    p->dat_offset = dx_bytes_u64(&r);
+    p->idx_size = dx_bytes_u32(&r);
+    p->idx_plain = dx_bytes_u32(&r);
+    p->dat_size = dx_bytes_u32(&r);
+    p->dat_plain = dx_bytes_u32(&r);
+    p->idx_sum = dx_bytes_u64(&r);
+    p->dat_sum = dx_bytes_u64(&r);
+}
+
+static void append_page(struct dx_buf *b, const struct dx_postings_page *p)
+{
+    dx_buf_u64(b, p->first_domain_id);
+    dx_buf_u32(b, p->first_dataset_id);
+    dx_buf_u32(b, p->entries);
+    dx_buf_u64(b, p->idx_offset);
+    dx_buf_u64(b, p->dat_offset);
+    dx_buf_u32(b, p->idx_size);
+    dx_buf_u32(b, p->idx_plain);
+    dx_buf_u32(b, p->dat_size);
+    dx_buf_u32(b, p->dat_plain);
+    dx_buf_u64(b, p->idx_sum);
+    dx_buf_u64(b, p->dat_sum);
+}
+
+static const char *shard_fault(const struct dx_postings_shard *s, uint64_t reserved,
+                               uint64_t first_page, uint64_t pages_left)
+{
+    static const struct dx_postings_shard empty;
+
+    if (reserved != 0)
+        return "reserved bytes are not zero";
+    if (s->first_page != first_page)
+        return "does not begin where the shard before it ends";
+    if (s->pages > pages_left || s->pages > UINT32_MAX)
+        return "has more pages than there are";
+    if (s->pages > s->entries || s->entries > s->pages * DX_POSTINGS_PAGE_ENTRIES)
+        return "has too few or too many entries for its pages";
+    if (s->pages == 0 &&
+        (s->idx_size != 0 || s->dat_size != 0 || memcmp(&s->build, &empty.build, 16) != 0 ||
+         memcmp(&s->idx_hash, &empty.idx_hash, 16) != 0 ||
+         memcmp(&s->dat_hash, &empty.dat_hash, 16) != 0))
+        return "is empty and yet has files";
+    return NULL;
+}
+
+static int check_shards(const struct dx_postings *p, struct dx_error *err)
+{
+    uint64_t pages = 0;
+    uint64_t entries = 0;
+    int rc = dx_envelope_check(&p->envelope, p->shard_records.data, p->shard_records.size, err);
+
+    for (uint32_t i = 0; rc >= 0 && i < DX_POSTINGS_SHARDS; i++) {
+        const uint8_t *at = p->shard_records.data + (size_t)i * DX_POSTINGS_SHARD_RECORD;
+        struct dx_postings_shard s;
+        uint64_t reserved;
+        const char *why;
+
+        read_shard(at, &s, &reserved);
+        why = shard_fault(&s, reserved, pages, p->pages - pages);
+        if (why != NULL)
+            return dx_envelope_corrupt(&p->envelope, TAG_SHRD, at, err, "shard %03" PRIx32 " %s", i,
+                                       why);
+        pages += s.pages;
+        entries += s.entries; /* at most 512 a page, so it cannot overflow */
+    }
+    if (rc >= 0 && (pages != p->pages || entries != p->pairs))
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: SHRD: shards have %" PRIu64 " pages and %" PRIu64
+                     " pairs, the header says %" PRIu64 " and %" PRIu64,
+                     p->envelope.name, pages, entries, p->pages, p->pairs);
+    return rc;
+}
+
+static int open_sections(struct dx_postings *p, struct dx_error *err)
+{
+    const struct dx_envelope *e = &p->envelope;
+    struct dx_span header;
+    struct dx_bytes r;
+    uint32_t shards;
+    uint32_t page_entries;
+    int rc = dx_envelope_header(e, HEADER_SIZE, &header, err);
+
+    if (rc < 0)
+        return rc;
+    r = dx_bytes_of(header);
+    (void)dx_bytes_u64(&r); /* magic and version: the envelope's */
+    shards = dx_bytes_u32(&r);
+    page_entries = dx_bytes_u32(&r);
+    p->pages = dx_bytes_u64(&r);
+    p->pairs = dx_bytes_u64(&r);
+    for (const uint8_t *at = r.at; at < r.end; at++)
+        if (*at != 0)
+            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    if (shards != DX_POSTINGS_SHARDS || page_entries != DX_POSTINGS_PAGE_ENTRIES)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: header: %" PRIu32 " shards and %" PRIu32
+                       " entries a page, expected %d and %d",
+                       e->name, shards, page_entries, DX_POSTINGS_SHARDS, DX_POSTINGS_PAGE_ENTRIES);
+    rc = dx_envelope_array(e, TAG_SHRD, DX_POSTINGS_SHARD_RECORD, DX_POSTINGS_SHARDS,
+                           &p->shard_records, err);
+    if (rc >= 0)
+        rc = dx_envelope_array(e, TAG_PAGE, DX_POSTINGS_PAGE_RECORD, p->pages, &p->page_records,
+                               err);
+    return rc < 0 ? rc : check_shards(p, err);
+}
+
+int dx_postings_open(struct dx_postings *p, struct dx_span file, unsigned flags, const char *name,
+                     struct dx_error *err)
+{
+    int rc;
+
+    *p = (struct dx_postings){ .pages = 0 };
+    rc = dx_envelope_open(&p->envelope, file, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, flags, name,
+                          err);
+    if (rc >= 0)
+        rc = open_sections(p, err);
+    if (rc < 0)
+        dx_postings_close(p);
+    return rc;
+}
+
+void dx_postings_close(struct dx_postings *p)
+{
+    dx_envelope_close(&p->envelope);
+    *p = (struct dx_postings){ .pages = 0 };
+}
+
+int dx_postings_shard_get(const struct dx_postings *p, uint32_t shard,
+                          struct dx_postings_shard *out, struct dx_error *err)
+{
+    uint64_t reserved;
+
+    if (shard >= DX_POSTINGS_SHARDS)
+        return dx_fail(err, DX_E_INVALID, "%s: no shard %" PRIu32, p->envelope.name, shard);
+    read_shard(p->shard_records.data + (size_t)shard * DX_POSTINGS_SHARD_RECORD, out, &reserved);
+    return out->pages > 0;
+}
+
+static const char *page_fault(const struct dx_postings_page *page,
+                              const struct dx_postings_shard *s)
+{
+    uint32_t front = page->number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
+
+    if (page->entries == 0 || page->entries > DX_POSTINGS_PAGE_ENTRIES)
+        return "number of entries is not in 1..512";
+    if (dx_postings_shard_of(page->first_domain_id) != page->shard)
+        return "first domain belongs to another shard";
+    if (page->idx_plain != front + page->entries * DX_POSTINGS_ENTRY)
+        return "plain idx size does not fit its entries";
+    if (page->dat_plain < page->entries * PAYLOAD_MIN ||
+        page->dat_plain > (page->entries == 1 ? DX_PAYLOAD_MAX : DX_POSTINGS_PAGE_BYTES))
+        return "plain dat size does not fit its entries";
+    if (page->idx_size == 0 || page->idx_offset > s->idx_size ||
+        page->idx_size > s->idx_size - page->idx_offset)
+        return "idx frame is not within its file";
+    if (page->dat_size == 0 || page->dat_offset > s->dat_size ||
+        page->dat_size > s->dat_size - page->dat_offset)
+        return "dat frame is not within its file";
+    return NULL;
+}
+
+static int page_of_shard(const struct dx_postings *p, const struct dx_postings_shard *s,
+                         uint32_t shard, uint32_t number, struct dx_postings_page *out,
+                         struct dx_error *err)
+{
+    const uint8_t *at;
+    const char *why;
+    int rc;
+
+    at = p->page_records.data + (s->first_page + number) * DX_POSTINGS_PAGE_RECORD;
+    rc = dx_envelope_check(&p->envelope, at, DX_POSTINGS_PAGE_RECORD, err);
+    if (rc < 0)
+        return rc;
+    read_page(at, out);
+    out->shard = shard;
+    out->number = number;
+    out->build = s->build;
+    why = page_fault(out, s);
+    if (why != NULL)
+        return dx_envelope_corrupt(&p->envelope, TAG_PAGE, at, err,
+                                   "page %" PRIu32 " of shard %03" PRIx32 ": %s", number, shard,
+                                   why);
+    return 1;
+}
+
+int dx_postings_page_at(const struct dx_postings *p, uint32_t shard, uint32_t number,
+                        struct dx_postings_page *out, struct dx_error *err)
+{
+    struct dx_postings_shard s;
+    int rc = dx_postings_shard_get(p, shard, &s, err);
+
+    if (rc <= 0 || number >= s.pages)
+        return rc < 0 ? rc : 0;
+    return page_of_shard(p, &s, shard, number, out, err);
+}
+
+int dx_postings_page_find(const struct dx_postings *p, uint64_t domain_id, uint32_t dataset_id,
+                          struct dx_postings_page *out, struct dx_error *err)
+{
+    uint32_t shard = dx_postings_shard_of(domain_id);
+    struct dx_postings_shard s;
+    uint64_t lo = 0; /* pages before lo begin at or before the pair, those from hi on behind it */
+    uint64_t hi;
+    int rc = dx_postings_shard_get(p, shard, &s, err);
+
+    if (rc <= 0)
+        return rc;
+    hi = s.pages;
+    while (lo < hi) {
+        uint64_t mid = lo + (hi - lo) / 2;
+        const uint8_t *at;
+
+        at = p->page_records.data + (s.first_page + mid) * DX_POSTINGS_PAGE_RECORD;
+        rc = dx_envelope_check(&p->envelope, at, 12, err);
+        if (rc < 0)
+            return rc;
+        if (compare_pair(dx_load_u64(at), dx_load_u32(at + 8), domain_id, dataset_id) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo == 0 ? 0 : page_of_shard(p, &s, shard, (uint32_t)(lo - 1), out, err);
+}
+
+/* ---- a page ---- */
+
+static int page_corrupt(const struct dx_postings_page *page, struct dx_error *err, const char *what)
+{
+    return dx_fail(err, DX_E_CORRUPT, "postings shard %03" PRIx32 ", page %" PRIu32 ": %s",
+                   page->shard, page->number, what);
+}
+
+static uint64_t frame_sum(const struct dx_postings_page *page, uint32_t kind,
+                          struct dx_span compressed)
+{
+    struct dx_identity id = { page->build, kind, (uint64_t)page->shard << 32 | page->number };
+
+    return dx_checksum(&id, compressed);
+}
+
+static struct dx_span page_entries(const struct dx_postings_page *page, struct dx_span plain)
+{
+    size_t front = page->number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
+
+    return dx_span_of(plain.data + front, plain.size - front);
+}
+
+static const char *front_fault(const struct dx_postings_page *page, const uint8_t *plain)
+{
+    if (page->number != 0)
+        return NULL;
+    if (dx_load_u32(plain) != IDX_MAGIC)
+        return "idx does not begin with PDX1";
+    if (dx_load_u32(plain + 4) != IDX_VERSION)
+        return "idx is not of version 2";
+    if (dx_load_u64(plain + 8) < page->entries)
+        return "idx has fewer entries than its first page";
+    return dx_load_u64(plain + 16) == 0 ? NULL : "idx: dat_offset is not 0";
+}
+
+/* Entries ascend, belong here, and their payloads lie one behind the other. */
+static const char *entries_fault(const struct dx_postings_page *page, struct dx_span entries)
+{
+    uint64_t front = dx_load_u64(entries.data + 12);
+    uint64_t end = front;
+
+    if (dx_load_u64(entries.data) != page->first_domain_id ||
+        dx_load_u32(entries.data + 8) != page->first_dataset_id)
+        return "idx does not begin with the pair that the directory names";
+    if (page->number == 0 && front != 0)
+        return "idx: the first payload is not at 0";
+    for (size_t i = 0; i < entries.size; i += DX_POSTINGS_ENTRY) {
+        const uint8_t *at = entries.data + i;
+        uint32_t size = dx_load_u32(at + 20);
+
+        if (dx_postings_shard_of(dx_load_u64(at)) != page->shard)
+            return "idx: a domain belongs to another shard";
+        if (i > 0 &&
+            compare_pair(dx_load_u64(at), dx_load_u32(at + 8), dx_load_u64(at - DX_POSTINGS_ENTRY),
+                         dx_load_u32(at - DX_POSTINGS_ENTRY + 8)) <= 0)
+            return "idx: entries do not ascend";
+        if (dx_load_u64(at + 12) != end || size < PAYLOAD_MIN ||
+            size > page->dat_plain - (end - front))
+            return "idx: payloads do not lie one behind the other in the page's dat";
+        end += size;
+    }
+    return end - front == page->dat_plain ? NULL : "idx: payloads do not fill the page's dat";
+}
+
+int dx_postings_idx_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
+                           unsigned flags, struct dx_span compressed, uint8_t *plain,
+                           struct dx_error *err)
+{
+    const char *why;
+    int rc;
+
+    if (compressed.size != page->idx_size)
+        return page_corrupt(page, err, "idx frame has another size than the directory says");
+    if ((flags & DX_OPEN_UNCHECKED) == 0 && frame_sum(page, KIND_IDX, compressed) != page->idx_sum)
+        return page_corrupt(page, err, "checksum of the idx frame does not fit");
+    rc = dx_zstd_frame_decode(decoder, compressed, page->idx_plain, plain, err);
+    if (rc < 0)
+        return dx_fail_in(err, "postings shard %03" PRIx32 ", page %" PRIu32 " of idx", page->shard,
+                          page->number);
+    why = front_fault(page, plain);
+    if (why == NULL)
+        why = entries_fault(page, page_entries(page, dx_span_of(plain, page->idx_plain)));
+    return why == NULL ? DX_OK : page_corrupt(page, err, why);
+}
+
+int dx_postings_entry_at(const struct dx_postings_page *page, struct dx_span plain, uint32_t index,
+                         struct dx_posting *out, struct dx_error *err)
+{
+    struct dx_span entries;
+    const uint8_t *at;
+
+    if (plain.size != page->idx_plain)
+        return page_corrupt(page, err, "plain idx has another size than the directory says");
+    if (index >= page->entries)
+        return 0;
+    entries = page_entries(page, plain);
+    at = entries.data + (size_t)index * DX_POSTINGS_ENTRY;
+    out->domain_id = dx_load_u64(at);
+    out->dataset_id = dx_load_u32(at + 8);
+    out->payload_offset = (uint32_t)(dx_load_u64(at + 12) - dx_load_u64(entries.data + 12));
+    out->payload_size = dx_load_u32(at + 20);
+    return 1;
+}
+
+int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span plain,
+                           uint64_t domain_id, uint32_t dataset_id, struct dx_posting *out,
+                           struct dx_error *err)
+{
+    uint32_t lo = 0;
+    uint32_t hi = page->entries;
+
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int rc = dx_postings_entry_at(page, plain, mid, out, err);
+        int order;
+
+        if (rc < 0)
+            return rc;
+        order = compare_pair(out->domain_id, out->dataset_id, domain_id, dataset_id);
+        if (order == 0)
+            return 1;
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return 0;
+}
+
+/* One frame after the other: a long list is cut at DX_ZSEEK_PLAIN_MAX. */
+static int decode_frames(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
+                         struct dx_span compressed, uint8_t *plain, struct dx_error *err)
+{
+    size_t left = page->dat_plain;
+
+    while (left > 0) {
+        size_t plain_size = left < DX_ZSEEK_PLAIN_MAX ? left : DX_ZSEEK_PLAIN_MAX;
+        size_t size = compressed.size;
+        int rc;
+
+        if (plain_size < left) {
+            size = ZSTD_findFrameCompressedSize(compressed.data, compressed.size);
+            if (ZSTD_isError(size) != 0 || size > compressed.size)
+                return page_corrupt(page, err, "dat ends inside a frame");
+        }
+        rc = dx_zstd_frame_decode(decoder, dx_span_of(compressed.data, size), plain_size, plain,
+                                  err);
+        if (rc < 0)
+            return dx_fail_in(err, "postings shard %03" PRIx32 ", page %" PRIu32 " of dat",
+                              page->shard, page->number);
+        compressed = dx_span_of(compressed.data + size, compressed.size - size);
+        plain += plain_size;
+        left -= plain_size;
+    }
+    return DX_OK;
+}
+
+int dx_postings_dat_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
+                           unsigned flags, struct dx_span compressed, uint8_t *plain,
+                           struct dx_error *err)
+{
+    if (compressed.size != page->dat_size)
+        return page_corrupt(page, err, "dat frame has another size than the directory says");
+    if ((flags & DX_OPEN_UNCHECKED) == 0 && frame_sum(page, KIND_DAT, compressed) != page->dat_sum)
+        return page_corrupt(page, err, "checksum of the dat frame does not fit");
+    return decode_frames(page, decoder, compressed, plain, err);
+}
+
+int dx_postings_payload(const struct dx_postings_page *page, struct dx_span plain,
+                        const struct dx_posting *posting, struct dx_span *payload,
+                        struct dx_error *err)
+{
+    if (plain.size != page->dat_plain)
+        return page_corrupt(page, err, "plain dat has another size than the directory says");
+    if (!dx_span_slice(plain, posting->payload_offset, posting->payload_size, payload))
+        return page_corrupt(page, err, "payload is not within the page's dat");
+    return DX_OK;
+}
+
+/* ---- writing a shard ---- */
+
+static int hashed_sink(void *ctx, struct dx_span bytes, struct dx_error *err)
+{
+    struct dx_shard_file *f = ctx;
+
+    dx_hash_state_update(f->hashing, bytes);
+    return f->sink(f->sink_ctx, bytes, err);
+}
+
+static int shard_file_init(struct dx_shard_file *f, int level,
+                           int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                           void *ctx, struct dx_error *err)
+{
+    f->sink = sink;
+    f->sink_ctx = ctx;
+    f->hashing = dx_hash_state_new();
+    if (f->hashing == NULL)
+        return dx_fail(err, DX_E_NOMEM, "postings: out of memory");
+    return dx_zseek_writer_init(&f->zst, level, hashed_sink, f, err);
+}
+
+int dx_shard_writer_init(struct dx_shard_writer *w, uint32_t shard, uint64_t total,
+                         const struct dx_build_id *build, int level,
+                         int (*idx_sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                         void *idx_ctx,
+                         int (*dat_sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                         void *dat_ctx, struct dx_buf *pages, struct dx_error *err)
+{
+    int rc;
+
+    *w = (struct dx_shard_writer){
+        .shard = shard, .build = *build, .pages = pages, .total = total
+    };
+    if (shard >= DX_POSTINGS_SHARDS || total == 0)
+        return dx_fail(err, DX_E_INVALID, "postings: shard %" PRIu32 " of %" PRIu64 " pairs", shard,
+                       total);
+    dx_buf_init(&w->entries, DX_POSTINGS_IDX_PLAIN_MAX);
+    dx_buf_init(&w->payloads, DX_PAYLOAD_MAX + DX_POSTINGS_PAGE_BYTES);
+    dx_buf_init(&w->frames, SIZE_MAX / 2);
+    dx_buf_u32(&w->entries, IDX_MAGIC);
+    dx_buf_u32(&w->entries, IDX_VERSION);
+    dx_buf_u64(&w->entries, total);
+    dx_buf_u64(&w->entries, 0);
+    rc = shard_file_init(&w->idx, level, idx_sink, idx_ctx, err);
+    return rc < 0 ? rc : shard_file_init(&w->dat, level, dat_sink, dat_ctx, err);
+}
+
+void dx_shard_writer_release(struct dx_shard_writer *w)
+{
+    dx_zseek_writer_release(&w->idx.zst);
+    dx_zseek_writer_release(&w->dat.zst);
+    dx_hash_state_free(&w->idx.hashing);
+    dx_hash_state_free(&w->dat.hashing);
+    dx_buf_release(&w->entries);
+    dx_buf_release(&w->payloads);
+    dx_buf_release(&w->frames);
+    *w = (struct dx_shard_writer){ .shard = 0 };
+}
+
+static int write_frames(struct dx_zseek_writer *zst, const struct dx_buf *plain,
+                        struct dx_buf *compressed, struct dx_error *err)
+{
+    dx_buf_clear(compressed);
+    for (size_t at = 0; at < plain->size;) {
+        size_t n = plain->size - at < DX_ZSEEK_PLAIN_MAX ? plain->size - at : DX_ZSEEK_PLAIN_MAX;
+        int rc = dx_zseek_writer_frame(zst, dx_span_of(plain->data + at, n), NULL, err);
+
+        if (rc < 0)
+            return rc;
+        dx_buf_append(compressed, zst->compressed.data, zst->compressed.size);
+        at += n;
+    }
+    if (compressed->failed || compressed->size > UINT32_MAX)
+        return dx_fail(err, DX_E_NOMEM, "postings: out of memory for a page");
+    return DX_OK;
+}
+
+static int close_page(struct dx_shard_writer *w, struct dx_error *err)
+{
+    struct dx_postings_page page = { .shard = w->shard,
+                                     .number = w->page_count,
+                                     .first_domain_id = w->first_domain_id,
+                                     .first_dataset_id = w->first_dataset_id,
+                                     .entries = w->page_entries,
+                                     .idx_offset = w->idx.zst.size,
+                                     .dat_offset = w->dat.zst.size,
+                                     .idx_plain = (uint32_t)w->entries.size,
+                                     .dat_plain = (uint32_t)w->payloads.size,
+                                     .build = w->build };
+    int rc = write_frames(&w->idx.zst, &w->entries, &w->frames, err);
+
+    if (rc < 0)
+        return rc;
+    page.idx_size = (uint32_t)w->frames.size;
+    page.idx_sum = frame_sum(&page, KIND_IDX, dx_span_of(w->frames.data, w->frames.size));
+    rc = write_frames(&w->dat.zst, &w->payloads, &w->frames, err);
+    if (rc < 0)
+        return rc;
+    page.dat_size = (uint32_t)w->frames.size;
+    page.dat_sum = frame_sum(&page, KIND_DAT, dx_span_of(w->frames.data, w->frames.size));
+    append_page(w->pages, &page);
+    if (w->pages->failed)
+        return dx_buf_fail(w->pages, err, "postings: page records");
+    w->dat_plain += w->payloads.size;
+    w->page_count++;
+    w->page_entries = 0;
+    dx_buf_clear(&w->entries);
+    dx_buf_clear(&w->payloads);
+    return DX_OK;
+}
+
+static const char *add_fault(const struct dx_shard_writer *w, uint64_t domain_id,
+                             uint32_t dataset_id, size_t payload_size)
+{
+    if (dx_postings_shard_of(domain_id) != w->shard)
+        return "belongs to another shard";
+    if (payload_size < PAYLOAD_MIN || payload_size > DX_PAYLOAD_MAX)
+        return "has a payload that is too short or too long";
+    if (w->entry_count == w->total)
+        return "is one more than was announced";
+    if (w->entry_count > 0 &&
+        compare_pair(domain_id, dataset_id, w->last_domain_id, w->last_dataset_id) <= 0)
+        return "does not ascend";
+    return w->page_count == UINT32_MAX ? "is in one page too many" : NULL;
+}
+
+int dx_shard_writer_add(struct dx_shard_writer *w, uint64_t domain_id, uint32_t dataset_id,
+                        struct dx_span payload, struct dx_error *err)
+{
+    const char *why = add_fault(w, domain_id, dataset_id, payload.size);
+    int rc;
+
+    if (why != NULL)
+        return dx_fail(err, DX_E_INVALID,
+                       "postings shard %03" PRIx32 ": pair (%016" PRIx64 ", %" PRIu32 ") %s",
+                       w->shard, domain_id, dataset_id, why);
+    if (w->page_entries == DX_POSTINGS_PAGE_ENTRIES ||
+        (w->page_entries > 0 && w->payloads.size + payload.size > DX_POSTINGS_PAGE_BYTES)) {
+        rc = close_page(w, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (w->page_entries == 0) {
+        w->first_domain_id = domain_id;
+        w->first_dataset_id = dataset_id;
+    }
+    dx_buf_u64(&w->entries, domain_id);
+    dx_buf_u32(&w->entries, dataset_id);
+    dx_buf_u64(&w->entries, w->dat_plain + w->payloads.size);
+    dx_buf_u32(&w->entries, (uint32_t)payload.size);
+    dx_buf_append(&w->payloads, payload.data, payload.size);
+    if (w->entries.failed || w->payloads.failed)
+        return dx_fail(err, DX_E_NOMEM, "postings: out of memory for a page");
+    w->page_entries++;
+    w->entry_count++;
+    w->last_domain_id = domain_id;
+    w->last_dataset_id = dataset_id;
+    return DX_OK;
+}
+
+int dx_shard_writer_finish(struct dx_shard_writer *w, struct dx_postings_shard *record,
+                           struct dx_error *err)
+{
+    int rc;
+
+    if (w->entry_count != w->total)
+        return dx_fail(err, DX_E_INVALID,
+                       "postings shard %03" PRIx32 ": %" PRIu64 " pairs came, %" PRIu64
+                       " were announced",
+                       w->shard, w->entry_count, w->total);
+    rc = close_page(w, err);
+    if (rc >= 0)
+        rc = dx_zseek_writer_finish(&w->idx.zst, err);
+    if (rc >= 0)
+        rc = dx_zseek_writer_finish(&w->dat.zst, err);
+    if (rc < 0)
+        return rc;
+    *record = (struct dx_postings_shard){ .pages = w->page_count,
+                                          .entries = w->entry_count,
+                                          .idx_size = w->idx.zst.size,
+                                          .dat_size = w->dat.zst.size,
+                                          .build = w->build,
+                                          .idx_hash = dx_hash_state_digest(w->idx.hashing),
+                                          .dat_hash = dx_hash_state_digest(w->dat.hashing) };
+    return DX_OK;
+}
+
+/* ---- writing the directory ---- */
+
+static int write_front(struct dx_postings_writer *w, const struct dx_postings_shard *records,
+                       uint64_t pairs, struct dx_error *err)
+{
+    struct dx_buf b = DX_BUF_INIT(HEADER_SIZE + DX_POSTINGS_SHARDS * DX_POSTINGS_SHARD_RECORD);
+    int rc;
+
+    dx_buf_u32(&b, DX_POSTINGS_MAGIC);
+    dx_buf_u32(&b, DX_POSTINGS_VERSION);
+    dx_buf_u32(&b, DX_POSTINGS_SHARDS);
+    dx_buf_u32(&b, DX_POSTINGS_PAGE_ENTRIES);
+    dx_buf_u64(&b, w->pages_want);
+    dx_buf_u64(&b, pairs);
+    dx_buf_zero(&b, 32);
+    for (size_t i = 0; i < DX_POSTINGS_SHARDS; i++)
+        append_shard(&b, &records[i]);
+    rc = b.failed ? dx_buf_fail(&b, err, "postings") : DX_OK;
+    if (rc >= 0)
+        rc = dx_envelope_writer_header(&w->envelope, dx_span_of(b.data, HEADER_SIZE), err);
+    if (rc >= 0)
+        rc = dx_envelope_writer_section(&w->envelope, TAG_SHRD, err);
+    if (rc >= 0)
+        rc = dx_envelope_writer_append(&w->envelope,
+                                       dx_span_of(b.data + HEADER_SIZE, b.size - HEADER_SIZE), err);
+    dx_buf_release(&b);
+    return rc;
+}
+
+int dx_postings_writer_begin(struct dx_postings_writer *w,
+                             struct dx_postings_shard records[DX_POSTINGS_SHARDS],
+                             const struct dx_build_id *build,
+                             int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                             void *ctx, struct dx_error *err)
+{
+    uint64_t pairs = 0;
+    int rc;
+
+    w->pages_want = 0;
+    w->pages_done = 0;
+    for (size_t i = 0; i < DX_POSTINGS_SHARDS; i++) {
+        records[i].first_page = w->pages_want;
+        w->pages_want += records[i].pages;
+        pairs += records[i].entries;
+    }
+    dx_envelope_writer_init(&w->envelope, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, build, sink, ctx);
+    rc = write_front(w, records, pairs, err);
+    return rc < 0 ? rc : dx_envelope_writer_section(&w->envelope, TAG_PAGE, err);
+}
+
+int dx_postings_writer_pages(struct dx_postings_writer *w, struct dx_span records,
+                             struct dx_error *err)
+{
+    if (records.size % DX_POSTINGS_PAGE_RECORD != 0)
+        return dx_fail(err, DX_E_INVALID, "postings: %zu bytes are no whole page records",
+                       records.size);
+    w->pages_done += records.size / DX_POSTINGS_PAGE_RECORD;
+    return dx_envelope_writer_append(&w->envelope, records, err);
+}
+
+int dx_postings_writer_end(struct dx_postings_writer *w, struct dx_error *err)
+{
+    if (w->pages_done != w->pages_want)
+        return dx_fail(err, DX_E_INVALID,
+                       "postings: %" PRIu64 " page records came, the shards have %" PRIu64,
+                       w->pages_done, w->pages_want);
+    return dx_envelope_writer_finish(&w->envelope, err);
+}
+
+void dx_postings_writer_release(struct dx_postings_writer *w)
+{
+    dx_envelope_writer_release(&w->envelope);
+}
