@@ -17,8 +17,8 @@
 
 #define FILE_MAX ((size_t)512 << 20)
 
-struct dx_registry {
-    struct dx_dataset *dataset; /* by id */
+struct dx_roster {
+    struct dx_roster_entry *dataset; /* by id */
     size_t count;
     size_t capacity;
     uint32_t next_id;
@@ -50,12 +50,12 @@ static bool plain_text(struct dx_span s)
     return true;
 }
 
-bool dx_dataset_name_valid(struct dx_span name)
+bool dx_roster_name_valid(struct dx_span name)
 {
-    return name.size >= 1 && name.size <= DX_DATASET_NAME_MAX && plain_text(name);
+    return name.size >= 1 && name.size <= DX_ROSTER_NAME_MAX && plain_text(name);
 }
 
-static void dataset_release(struct dx_dataset *d)
+static void dataset_release(struct dx_roster_entry *d)
 {
     for (size_t i = 0; i < d->meta_count; i++) {
         free(d->meta[i].key);
@@ -65,9 +65,9 @@ static void dataset_release(struct dx_dataset *d)
     free(d->name);
 }
 
-void dx_registry_free(struct dx_registry **handle)
+void dx_roster_free(struct dx_roster **handle)
 {
-    struct dx_registry *reg = *handle;
+    struct dx_roster *reg = *handle;
 
     if (reg == NULL)
         return;
@@ -79,7 +79,7 @@ void dx_registry_free(struct dx_registry **handle)
     *handle = NULL;
 }
 
-static int registry_new(struct dx_registry **reg, struct dx_error *err)
+static int registry_new(struct dx_roster **reg, struct dx_error *err)
 {
     *reg = calloc(1, sizeof **reg);
     if (*reg == NULL)
@@ -89,7 +89,7 @@ static int registry_new(struct dx_registry **reg, struct dx_error *err)
 }
 
 /* The slot of the name, or the free one where it would go. */
-static size_t slot_of(const struct dx_registry *reg, struct dx_span name)
+static size_t slot_of(const struct dx_roster *reg, struct dx_span name)
 {
     size_t i = (size_t)dx_hash64(name) & (reg->slot_count - 1);
 
@@ -99,7 +99,7 @@ static size_t slot_of(const struct dx_registry *reg, struct dx_span name)
     return i;
 }
 
-static int grow_slots(struct dx_registry *reg, struct dx_error *err)
+static int grow_slots(struct dx_roster *reg, struct dx_error *err)
 {
     size_t count = reg->slot_count == 0 ? 64 : reg->slot_count * 2;
     uint32_t *slot = calloc(count, sizeof *slot);
@@ -115,13 +115,13 @@ static int grow_slots(struct dx_registry *reg, struct dx_error *err)
 }
 
 /* A dataset behind the last one; the caller has checked id and name. */
-static int append(struct dx_registry *reg, uint32_t id, struct dx_span name, struct dx_error *err)
+static int append(struct dx_roster *reg, uint32_t id, struct dx_span name, struct dx_error *err)
 {
-    struct dx_dataset d = { .id = id };
+    struct dx_roster_entry d = { .id = id };
 
     if (reg->count == reg->capacity) {
         size_t capacity = reg->capacity == 0 ? 64 : reg->capacity * 2;
-        struct dx_dataset *grown = realloc(reg->dataset, capacity * sizeof *grown);
+        struct dx_roster_entry *grown = realloc(reg->dataset, capacity * sizeof *grown);
 
         if (grown == NULL)
             return dx_fail(err, DX_E_NOMEM, "registry: out of memory");
@@ -142,14 +142,14 @@ static int append(struct dx_registry *reg, uint32_t id, struct dx_span name, str
     return DX_OK;
 }
 
-uint32_t dx_registry_find(const struct dx_registry *reg, struct dx_span name)
+uint32_t dx_roster_find(const struct dx_roster *reg, struct dx_span name)
 {
     uint32_t found = reg->slot_count == 0 ? 0 : reg->slot[slot_of(reg, name)];
 
     return found == 0 ? 0 : reg->dataset[found - 1].id;
 }
 
-const struct dx_dataset *dx_registry_get(const struct dx_registry *reg, uint32_t id)
+const struct dx_roster_entry *dx_roster_get(const struct dx_roster *reg, uint32_t id)
 {
     size_t low = 0;
     size_t high = reg->count;
@@ -165,31 +165,31 @@ const struct dx_dataset *dx_registry_get(const struct dx_registry *reg, uint32_t
     return low < reg->count && reg->dataset[low].id == id ? &reg->dataset[low] : NULL;
 }
 
-size_t dx_registry_count(const struct dx_registry *reg)
+size_t dx_roster_count(const struct dx_roster *reg)
 {
     return reg->count;
 }
 
-const struct dx_dataset *dx_registry_at(const struct dx_registry *reg, size_t i)
+const struct dx_roster_entry *dx_roster_at(const struct dx_roster *reg, size_t i)
 {
     return &reg->dataset[i];
 }
 
-int dx_registry_add(struct dx_registry *reg, struct dx_span name, uint32_t *id,
+int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id,
                     struct dx_error *err)
 {
     int rc;
 
-    if (!dx_dataset_name_valid(name))
+    if (!dx_roster_name_valid(name))
         return dx_fail(err, DX_E_INVALID,
                        "dataset name must be 1..%d bytes of UTF-8 without control characters",
-                       DX_DATASET_NAME_MAX);
-    *id = dx_registry_find(reg, name);
+                       DX_ROSTER_NAME_MAX);
+    *id = dx_roster_find(reg, name);
     if (*id != 0)
         return DX_OK;
-    if (reg->next_id > DX_DATASET_ID_MAX)
+    if (reg->next_id > DX_ROSTER_ID_MAX)
         return dx_fail(err, DX_E_LIMIT, "registry: all %u dataset ids are used",
-                       DX_DATASET_ID_MAX);
+                       DX_ROSTER_ID_MAX);
     rc = append(reg, reg->next_id, name, err);
     if (rc < 0)
         return rc;
@@ -198,11 +198,11 @@ int dx_registry_add(struct dx_registry *reg, struct dx_span name, uint32_t *id,
     return DX_OK;
 }
 
-static int set_meta(struct dx_dataset *d, size_t at, bool there, const char *key,
+static int set_meta(struct dx_roster_entry *d, size_t at, bool there, const char *key,
                     const char *value, struct dx_error *err)
 {
-    struct dx_dataset_meta fresh = { strdup(key), strdup(value) };
-    struct dx_dataset_meta *grown = NULL;
+    struct dx_roster_meta fresh = { strdup(key), strdup(value) };
+    struct dx_roster_meta *grown = NULL;
 
     if (fresh.key != NULL && fresh.value != NULL)
         grown = realloc(d->meta, (d->meta_count + 1) * sizeof *grown);
@@ -223,21 +223,21 @@ static int set_meta(struct dx_dataset *d, size_t at, bool there, const char *key
     return DX_OK;
 }
 
-int dx_registry_set(struct dx_registry *reg, uint32_t id, const char *key, const char *value,
+int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const char *value,
                     struct dx_error *err)
 {
-    struct dx_dataset *d = (struct dx_dataset *)(uintptr_t)dx_registry_get(reg, id);
+    struct dx_roster_entry *d = (struct dx_roster_entry *)(uintptr_t)dx_roster_get(reg, id);
     size_t at = 0;
     bool there;
     int rc;
 
     if (d == NULL)
         return dx_fail(err, DX_E_NOT_FOUND, "registry: no dataset %u", id);
-    if (!dx_dataset_name_valid(dx_span_str(key)) || strlen(value) > DX_DATASET_META_TEXT_MAX ||
+    if (!dx_roster_name_valid(dx_span_str(key)) || strlen(value) > DX_ROSTER_META_TEXT_MAX ||
         !plain_text(dx_span_str(value)))
         return dx_fail(err, DX_E_INVALID,
                        "metadata '%s' must be text: a key of 1..%d bytes, a value of at most %d",
-                       key, DX_DATASET_NAME_MAX, DX_DATASET_META_TEXT_MAX);
+                       key, DX_ROSTER_NAME_MAX, DX_ROSTER_META_TEXT_MAX);
     while (at < d->meta_count && strcmp(d->meta[at].key, key) < 0)
         at++;
     there = at < d->meta_count && strcmp(d->meta[at].key, key) == 0;
@@ -251,14 +251,14 @@ int dx_registry_set(struct dx_registry *reg, uint32_t id, const char *key, const
         memmove(&d->meta[at], &d->meta[at + 1], (d->meta_count - at) * sizeof *d->meta);
         return DX_OK;
     }
-    if (!there && d->meta_count == DX_DATASET_META_MAX)
+    if (!there && d->meta_count == DX_ROSTER_META_MAX)
         return dx_fail(err, DX_E_LIMIT, "dataset '%s' has %d metadata keys already", d->name,
-                       DX_DATASET_META_MAX);
+                       DX_ROSTER_META_MAX);
     rc = set_meta(d, at, there, key, value, err);
     return rc;
 }
 
-static int parse_meta(struct dx_registry *reg, uint32_t id, json_t *meta, const char *what,
+static int parse_meta(struct dx_roster *reg, uint32_t id, json_t *meta, const char *what,
                       struct dx_error *err)
 {
     const char *key;
@@ -271,7 +271,7 @@ static int parse_meta(struct dx_registry *reg, uint32_t id, json_t *meta, const 
     json_object_foreach(meta, key, value)
     {
         int rc = json_is_string(value)
-                     ? dx_registry_set(reg, id, key, json_string_value(value), err)
+                     ? dx_roster_set(reg, id, key, json_string_value(value), err)
                      : dx_fail(err, DX_E_CORRUPT, "metadata '%s' is no string", key);
 
         if (rc < 0)
@@ -280,7 +280,7 @@ static int parse_meta(struct dx_registry *reg, uint32_t id, json_t *meta, const 
     return DX_OK;
 }
 
-static int parse_dataset(struct dx_registry *reg, json_t *entry, const char *what,
+static int parse_dataset(struct dx_roster *reg, json_t *entry, const char *what,
                          struct dx_error *err)
 {
     json_t *id = json_object_get(entry, "dataset_id");
@@ -295,9 +295,9 @@ static int parse_dataset(struct dx_registry *reg, json_t *entry, const char *wha
                        "%s: entry %zu: dataset_id must be a number above the one before and below "
                        "next_dataset_id", what, reg->count);
     text = dx_span_of(json_string_value(name), json_string_length(name));
-    if (!json_is_string(name) || !dx_dataset_name_valid(text))
+    if (!json_is_string(name) || !dx_roster_name_valid(text))
         return dx_fail(err, DX_E_CORRUPT, "%s: entry %zu: no valid name", what, reg->count);
-    if (dx_registry_find(reg, text) != 0)
+    if (dx_roster_find(reg, text) != 0)
         return dx_fail(err, DX_E_CORRUPT, "%s: entry %zu: the name '%.*s' is there already", what,
                        reg->count, (int)text.size, (const char *)text.data);
     rc = append(reg, (uint32_t)json_integer_value(id), text, err);
@@ -305,7 +305,7 @@ static int parse_dataset(struct dx_registry *reg, json_t *entry, const char *wha
                                     json_object_get(entry, "metadata"), what, err);
 }
 
-static int parse_top(struct dx_registry *reg, json_t *top, const char *what, struct dx_error *err)
+static int parse_top(struct dx_roster *reg, json_t *top, const char *what, struct dx_error *err)
 {
     json_t *datasets = json_object_get(top, "datasets");
     json_t *next = json_object_get(top, "next_dataset_id");
@@ -319,7 +319,7 @@ static int parse_top(struct dx_registry *reg, json_t *top, const char *what, str
     if (json_integer_value(json_object_get(top, "version")) != 1)
         return dx_fail(err, DX_E_UNSUPPORTED, "%s: its version is not 1", what);
     if (!json_is_integer(next) || json_integer_value(next) < 1 ||
-        json_integer_value(next) > (json_int_t)DX_DATASET_ID_MAX + 1)
+        json_integer_value(next) > (json_int_t)DX_ROSTER_ID_MAX + 1)
         return dx_fail(err, DX_E_CORRUPT, "%s: next_dataset_id is missing or out of range", what);
     if (!json_is_array(datasets))
         return dx_fail(err, DX_E_CORRUPT, "%s: datasets is no array", what);
@@ -333,7 +333,7 @@ static int parse_top(struct dx_registry *reg, json_t *top, const char *what, str
     return DX_OK;
 }
 
-int dx_registry_parse(struct dx_registry **reg, struct dx_span text, const char *what,
+int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *what,
                       struct dx_error *err)
 {
     json_error_t where;
@@ -347,7 +347,7 @@ int dx_registry_parse(struct dx_registry **reg, struct dx_span text, const char 
                      : parse_top(*reg, top, what, err);
     json_decref(top);
     if (rc < 0)
-        dx_registry_free(reg);
+        dx_roster_free(reg);
     else
         (*reg)->changed = false;
     return rc;
@@ -355,12 +355,12 @@ int dx_registry_parse(struct dx_registry **reg, struct dx_span text, const char 
 
 static int path_of(const char *root, char path[PATH_MAX], struct dx_error *err)
 {
-    int n = snprintf(path, PATH_MAX, "%s/" DX_REGISTRY_FILE, root);
+    int n = snprintf(path, PATH_MAX, "%s/" DX_ROSTER_FILE, root);
 
     return n < 0 || n >= PATH_MAX ? dx_fail(err, DX_E_INVALID, "%s: path too long", root) : DX_OK;
 }
 
-int dx_registry_open(struct dx_registry **reg, const char *root, struct dx_error *err)
+int dx_roster_open(struct dx_roster **reg, const char *root, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(FILE_MAX);
     char path[PATH_MAX];
@@ -374,12 +374,12 @@ int dx_registry_open(struct dx_registry **reg, const char *root, struct dx_error
         return registry_new(reg, err);
     rc = dx_file_read(path, FILE_MAX, &text, err);
     if (rc == DX_OK)
-        rc = dx_registry_parse(reg, dx_span_of(text.data, text.size), path, err);
+        rc = dx_roster_parse(reg, dx_span_of(text.data, text.size), path, err);
     dx_buf_release(&text);
     return rc;
 }
 
-static void write_dataset(struct dx_buf *out, const struct dx_dataset *d)
+static void write_dataset(struct dx_buf *out, const struct dx_roster_entry *d)
 {
     struct dx_json j;
 
@@ -401,7 +401,7 @@ static void write_dataset(struct dx_buf *out, const struct dx_dataset *d)
     dx_json_end(&j);
 }
 
-int dx_registry_save(struct dx_registry *reg, const char *root, struct dx_error *err)
+int dx_roster_save(struct dx_roster *reg, const char *root, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(FILE_MAX);
     char path[PATH_MAX];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * registry.h - names of datasets and their ids: ROOT/urls/registry.json.
+ * registry.h - the roster: names of datasets and their ids, ROOT/urls/registry.json.
+ * (format/registry_json.h is the frozen copy with totals inside a version: struct dx_registry.)
  *
- *   rc = dx_registry_open(&reg, root, &err);              no file: an empty registry
- *   id = dx_registry_find(reg, name);                     0: unknown
- *   rc = dx_registry_add(reg, name, &id, &err);           the next free id
- *   rc = dx_registry_set(reg, id, "licence", "CC0", &err);    metadata; "" removes
- *   for (i = 0; i < dx_registry_count(reg); i++) d = dx_registry_at(reg, i);   by id
- *   rc = dx_registry_save(reg, root, &err);               atomically; only if changed
- *   dx_registry_free(&reg);
+ *   rc = dx_roster_open(&reg, root, &err);              no file: an empty registry
+ *   id = dx_roster_find(reg, name);                     0: unknown
+ *   rc = dx_roster_add(reg, name, &id, &err);           the next free id
+ *   rc = dx_roster_set(reg, id, "licence", "CC0", &err);    metadata; "" removes
+ *   for (i = 0; i < dx_roster_count(reg); i++) d = dx_roster_at(reg, i);   by id
+ *   rc = dx_roster_save(reg, root, &err);               atomically; only if changed
+ *   dx_roster_free(&reg);
  *
  * {"format": "domaindex-registry", "version": 1, "next_dataset_id": 3, "datasets":
  *  [{"dataset_id": 1, "name": "reddit", "metadata": {"licence": "ODC PDDL"}}, ...]}
@@ -23,43 +24,43 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define DX_DATASET_NAME_MAX 255
-#define DX_DATASET_ID_MAX 0x7fffffffu /* the lake's column is INT32 */
-#define DX_DATASET_META_MAX 64        /* keys of one dataset */
-#define DX_DATASET_META_TEXT_MAX 4096 /* bytes of a value */
-#define DX_REGISTRY_FILE "urls/registry.json"
+#define DX_ROSTER_NAME_MAX 255
+#define DX_ROSTER_ID_MAX 0x7fffffffu /* the lake's column is INT32 */
+#define DX_ROSTER_META_MAX 64        /* keys of one dataset */
+#define DX_ROSTER_META_TEXT_MAX 4096 /* bytes of a value */
+#define DX_ROSTER_FILE "urls/registry.json"
 
-struct dx_registry;
+struct dx_roster;
 
-struct dx_dataset_meta {
+struct dx_roster_meta {
     char *key;
     char *value;
 };
 
-struct dx_dataset {
+struct dx_roster_entry {
     uint32_t id;
     char *name;
-    struct dx_dataset_meta *meta; /* sorted by key */
+    struct dx_roster_meta *meta; /* sorted by key */
     size_t meta_count;
 };
 
-int dx_registry_open(struct dx_registry **reg, const char *root, struct dx_error *err);
-void dx_registry_free(struct dx_registry **reg);
+int dx_roster_open(struct dx_roster **reg, const char *root, struct dx_error *err);
+void dx_roster_free(struct dx_roster **reg);
 
 /* From the text of a registry; `what` names it in errors. */
-int dx_registry_parse(struct dx_registry **reg, struct dx_span text, const char *what,
+int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *what,
                       struct dx_error *err);
 
-bool dx_dataset_name_valid(struct dx_span name);
-uint32_t dx_registry_find(const struct dx_registry *reg, struct dx_span name);
-const struct dx_dataset *dx_registry_get(const struct dx_registry *reg, uint32_t id); /* or NULL */
-size_t dx_registry_count(const struct dx_registry *reg);
-const struct dx_dataset *dx_registry_at(const struct dx_registry *reg, size_t i);
+bool dx_roster_name_valid(struct dx_span name);
+uint32_t dx_roster_find(const struct dx_roster *reg, struct dx_span name);
+const struct dx_roster_entry *dx_roster_get(const struct dx_roster *reg, uint32_t id); /* or NULL */
+size_t dx_roster_count(const struct dx_roster *reg);
+const struct dx_roster_entry *dx_roster_at(const struct dx_roster *reg, size_t i);
 
-int dx_registry_add(struct dx_registry *reg, struct dx_span name, uint32_t *id,
+int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id,
                     struct dx_error *err);
-int dx_registry_set(struct dx_registry *reg, uint32_t id, const char *key, const char *value,
+int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const char *value,
                     struct dx_error *err);
-int dx_registry_save(struct dx_registry *reg, const char *root, struct dx_error *err);
+int dx_roster_save(struct dx_roster *reg, const char *root, struct dx_error *err);
 
 #endif
