@@ -53,12 +53,12 @@ if [ -z "${DX_BIN_DIR:-}" ]; then
     say "packages"
     scripts/install_packages.sh build
     say "build"
-    cmake --preset release >build-quickstart.log 2>&1 &&
-        cmake --build --preset release --target domaindex domaindexd >>build-quickstart.log 2>&1 || {
-        tail -n 40 build-quickstart.log >&2
-        die "the build failed; all of its output is in build-quickstart.log"
+    mkdir -p build
+    cmake --preset release >build/quickstart.log 2>&1 &&
+        cmake --build --preset release --target domaindex domaindexd >>build/quickstart.log 2>&1 || {
+        tail -n 40 build/quickstart.log >&2
+        die "the build failed; all of its output is in build/quickstart.log"
     }
-    mv build-quickstart.log build/quickstart.log
     echo "build/release/domaindex, build/release/domaindexd"
 fi
 

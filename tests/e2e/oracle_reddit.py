@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: oracle peers slow alone
+"""All counts and 2,020 listings over 1.13 million real posts, against an independent recount.
+
+The corpus (reddit top posts, ODC PDDL) is found by DX_SHARED_DATA. URLs are reduced by
+tests/support/restated.py: ada for the URL Standard, our own rules restated in Python. Skipped
+without the corpus or without the Python peers.
+"""
+import collections
+import os
+import subprocess
+import sys
+
+import dxtest
+import oracle
+
+CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
+PSL = "/usr/share/publicsuffix/public_suffix_list.dat"
+ABSENT = 1_000_000
+
+
+def with_peers():
+    """Runs this again in the environment that has ada-url."""
+    try:
+        import ada_url  # noqa: F401
+    except ImportError:
+        python = os.environ.get("DX_PEERS_PYTHON") or dxtest.SOURCE / "build/peers/bin/python"
+        if os.environ.get("DX_ORACLE_AGAIN") or not os.path.exists(python):
+            dxtest.skip("no Python with ada-url (scripts/peers.sh makes one)")
+        os.environ["DX_ORACLE_AGAIN"] = "1"
+        os.execv(python, [str(python), *sys.argv])
+
+
+def expect(path, clock):
+    from restated import Restated
+    with open(PSL, encoding="utf-8") as text:
+        canon = Restated(text.read())
+    expected, refused, rows = oracle.Expected(), collections.Counter(), 0
+    unzipped = subprocess.Popen(["zstd", "-dc", str(path)], stdout=subprocess.PIPE)
+    for line in unzipped.stdout:
+        rows += 1
+        fields = line.rstrip(b"\n").decode("utf-8", "surrogateescape").split("\t")
+        dataset, ts, raw, extra = fields[:4]
+        url, domain = canon.url(raw)
+        if url is None:
+            refused[domain] += 1
+        else:
+            expected.add(domain, dataset, url, int(ts) if ts else None, extra)
+    if unzipped.wait() != 0:
+        sys.exit("zstd failed")
+    clock(f"{rows} rows recounted in Python: {len(expected.pairs)} domains, "
+          f"{expected.pair_count()} pairs, {expected.url_count()} URLs, "
+          f"{expected.row_count()} distinct rows, refused {dict(refused)}")
+    return expected, sum(refused.values())
+
+
+def main():
+    dxtest.need_programs()
+    path = dxtest.shared_data(CORPUS)
+    if path is None:
+        dxtest.skip(f"{CORPUS} is not here (DX_SHARED_DATA names the folder of real data)")
+    with_peers()
+    clock = oracle.Clock()
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        done = dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
+                                "--ts-column", 2, "--url-column", 3, path)
+        clock("ingested")
+        dxtest.domaindex("publish", "--root", root)
+        clock("published")
+        expected, _ = expect(path, clock)
+        with dxtest.Server(root) as server:
+            tally = collections.Counter()
+            differences = oracle.compare_counts(server, expected)
+            clock(f"{len(expected.pairs)} domains, {expected.pair_count()} counts compared")
+            pairs = expected.sample(2000, hottest=20)
+            differences += oracle.compare_listings(server, expected, pairs, tally=tally)
+            clock(f"{len(pairs)} listings read twice, {tally['rows']} rows compared")
+            asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT))
+            clock(f"{asked} absent names asked, {len(hits)} hits")
+            unnoticed = oracle.prove_it_can_fail(server, expected)
+            total = server.get("/v1/versions").json["versions"][-1]
+        for words in differences + hits:
+            dxtest.check(False, words)
+        for words in unnoticed:
+            dxtest.check(False, f"self-test: unnoticed: {words}")
+        dxtest.equal(len(differences), 0, "differences")
+        dxtest.equal(asked, ABSENT, "absent names")
+        for key, want in (("domain_count", len(expected.pairs)), ("row_count", expected.row_count()),
+                          ("pair_count", expected.pair_count()), ("url_count", expected.url_count())):
+            dxtest.equal(total[key], want, f"/v1/versions {key}")
+        print(done.stderr.decode("utf-8", "replace")[-600:])
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: oracle
+"""All answers over 50,000 made-up records, whose truth is known by construction.
+
+Needs nothing but the programs. tests/support/corpus.py says how the records are made, and
+tests/support/oracle.py how answers are compared. The listing of every pair is read twice.
+"""
+import collections
+
+import corpus
+import dxtest
+import oracle
+
+ROWS = 5_000 if dxtest.SANITIZED else 50_000
+ABSENT = 10_000 if dxtest.SANITIZED else 200_000
+
+
+def main():
+    dxtest.need_programs()
+    clock, expected, refused = oracle.Clock(), oracle.Expected(), 0
+    with dxtest.tempdir() as tmp:
+        with open(tmp / "rows.tsv", "w", encoding="utf-8") as out:
+            for raw, want in corpus.rows(seed=1, count=ROWS):
+                print(*raw, sep="\t", file=out)
+                if want is None:
+                    refused += 1
+                else:
+                    expected.add(*want)
+        clock(f"{ROWS} rows made: {expected.pair_count()} pairs, {refused} to be refused")
+        root = tmp / "root"
+        done = dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
+                                "--ts-column", 2, "--url-column", 3, tmp / "rows.tsv")
+        dxtest.domaindex("publish", "--root", root)
+        clock("ingested and published")
+        with dxtest.Server(root) as server:
+            tally = collections.Counter()
+            differences = oracle.compare_counts(server, expected)
+            clock(f"{len(expected.pairs)} domains, {expected.pair_count()} counts compared")
+            pairs = expected.by_heat()[:3000] if dxtest.SANITIZED else expected.by_heat()
+            differences += oracle.compare_listings(server, expected, pairs, tally=tally)
+            clock(f"{len(pairs)} listings, {tally['rows']} rows compared")
+            asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT))
+            clock(f"{asked} absent names asked, {len(hits)} hits")
+            unnoticed = oracle.prove_it_can_fail(server, expected)
+        for words in differences + hits:
+            dxtest.check(False, words)
+        for words in unnoticed:
+            dxtest.check(False, f"self-test: unnoticed: {words}")
+        dxtest.equal(len(differences), 0, "differences")
+        dxtest.equal(asked, ABSENT, "absent names")
+        print(done.stderr.decode()[-400:])
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
