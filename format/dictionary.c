@@ -108,8 +108,8 @@ void dx_dictionary_close(struct dx_dictionary *d)
     memset(d, 0, sizeof *d);
 }
 
-int dx_dictionary_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span *entries,
-                         struct dx_error *err)
+int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
+                                struct dx_span *entries, struct dx_error *err)
 {
     const uint8_t *anchor;
     const uint8_t *offset;
@@ -141,7 +141,24 @@ int dx_dictionary_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
                                    (unsigned long long)bucket, (unsigned long long)begin,
                                    (unsigned long long)end, d->data.size);
     *entries = dx_span_of(d->data.data + begin, (size_t)(end - begin));
-    return dx_envelope_check(&d->envelope, entries->data, entries->size, err);
+    return DX_OK;
+}
+
+/* The same, and its bytes are hashed. */
+static int checked_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span *entries,
+                          struct dx_error *err)
+{
+    int rc = dx_dictionary_bucket_bounds(d, bucket, entries, err);
+
+    return rc < 0 ? rc : dx_envelope_check(&d->envelope, entries->data, entries->size, err);
+}
+
+void dx_dictionary_prefetch(const struct dx_dictionary *d, uint64_t bucket)
+{
+    if (bucket < d->bucket_count) {
+        __builtin_prefetch(d->anchors.data + 8 * (bucket / BUCKETS_AN_ANCHOR));
+        __builtin_prefetch(d->offsets.data + 2 * bucket);
+    }
 }
 
 struct entry {
@@ -209,7 +226,7 @@ static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct 
     struct dx_bytes r;
     size_t matched = 0;
     size_t size = 0;
-    int rc = dx_dictionary_bucket(d, bucket, &entries, err);
+    int rc = checked_bucket(d, bucket, &entries, err);
 
     *equal = false;
     if (rc < 0)
@@ -246,12 +263,8 @@ int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket,
 {
     unsigned place;
     bool equal;
-    int rc = DX_OK;
+    int rc = search_bucket(d, bucket, key, &place, &equal, err);
 
-    if (bucket >= d->bucket_count)
-        return dx_fail(err, DX_E_CORRUPT, "%s: bucket %llu of %llu", d->envelope.name,
-                       (unsigned long long)bucket, (unsigned long long)d->bucket_count);
-    rc = search_bucket(d, bucket, key, &place, &equal, err);
     if (rc < 0 || !equal)
         return rc;
     *ordinal = bucket * BUCKET + place;
@@ -265,7 +278,7 @@ static int bucket_head(const struct dx_dictionary *d, uint64_t bucket, struct dx
     struct dx_span entries;
     struct dx_bytes r;
     struct entry e;
-    int rc = dx_dictionary_bucket(d, bucket, &entries, err);
+    int rc = checked_bucket(d, bucket, &entries, err);
 
     if (rc < 0)
         return rc;
@@ -336,7 +349,7 @@ static int enter_bucket(struct dx_dictionary_cursor *c, struct dx_error *err)
     unsigned skip = (unsigned)(c->ordinal % BUCKET);
     struct dx_span entries;
     struct dx_span key;
-    int rc = dx_dictionary_bucket(c->dictionary, c->ordinal / BUCKET, &entries, err);
+    int rc = checked_bucket(c->dictionary, c->ordinal / BUCKET, &entries, err);
 
     if (rc < 0)
         return rc;
@@ -466,7 +479,7 @@ static int verify_sharing(const struct dx_dictionary *d, struct dx_error *err)
         struct dx_span entries;
         struct dx_bytes r;
         size_t size = 0;
-        int rc = dx_dictionary_bucket(d, bucket, &entries, err);
+        int rc = checked_bucket(d, bucket, &entries, err);
 
         if (rc < 0)
             return rc;

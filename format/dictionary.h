@@ -65,9 +65,11 @@ int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket,
 int dx_dictionary_lower_bound(const struct dx_dictionary *d, struct dx_span key, uint64_t *ordinal,
                               struct dx_error *err);
 
-/* Bounds of a bucket's entries in `data`, hashed; for prefetching. */
-int dx_dictionary_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span *entries,
-                         struct dx_error *err);
+/* For lookups in batches: asks the caches for what bucket_bounds reads; where a bucket's
+ * entries lie in DATA (their blocks are not hashed). */
+void dx_dictionary_prefetch(const struct dx_dictionary *d, uint64_t bucket);
+int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
+                                struct dx_span *entries, struct dx_error *err);
 
 /* The domains from `ordinal` on, one after the other, at a few ns each:
  *   struct dx_dictionary_cursor c;

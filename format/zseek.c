@@ -12,7 +12,8 @@
 #define ENTRY 12
 #define FOOTER 9
 #define HAS_CHECKSUMS 0x80 /* descriptor: bit 7; all other bits are zero */
-#define FRAME_MIN 13       /* magic, descriptor, 1 byte of content size, block header, checksum */
+#define PLAIN_MAX_LOG2 20
+#define FRAME_MIN 13 /* magic, descriptor, 1 byte of content size, block header, checksum */
 
 struct dx_zstd_decoder *dx_zstd_decoder_new(void)
 {
@@ -266,6 +267,9 @@ static int set_up_compressor(ZSTD_CCtx *c, int level, struct dx_error *err)
         rc = ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
     if (!ZSTD_isError(rc))
         rc = ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, 1);
+    /* A window over the whole frame makes it a single segment at every level. */
+    if (!ZSTD_isError(rc))
+        rc = ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, PLAIN_MAX_LOG2);
     if (ZSTD_isError(rc))
         return dx_fail(err, DX_E_INVALID, "zstd: level %d: %s", level, ZSTD_getErrorName(rc));
     return DX_OK;
