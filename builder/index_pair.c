@@ -73,9 +73,9 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
     return DX_OK;
 }
 
-int dx_index_pair_runs(const struct dx_index_pair *pair, struct dx_buf *runs, struct dx_error *err)
+int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_error *err)
 {
-    struct dx_bytes r = dx_bytes_of(pair->runs);
+    struct dx_bytes r = dx_bytes_of(encoded);
     uint64_t file_id = 0;
 
     while (dx_bytes_left(&r) > 0 && !r.failed) {

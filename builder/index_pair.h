@@ -4,7 +4,7 @@
  *
  *   rc = dx_index_pair_encode(&pair, runs, n, &key, &value, &err);     replaces both buffers
  *   rc = dx_index_pair_decode(key, value, &pair, &err);
- *   rc = dx_index_pair_runs(&pair, &runs, &err);                       appends struct dx_run
+ *   rc = dx_index_pair_runs(pair.runs, &runs, &err);                   appends struct dx_run
  *
  * Keys order as the index does: by key of the domain (format/surt.h), then dataset_id. A
  * decoded pair borrows from key and value, but for the domain, which it holds.
@@ -32,7 +32,7 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
                          struct dx_buf *key, struct dx_buf *value, struct dx_error *err);
 int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,
                          struct dx_error *err);
-int dx_index_pair_runs(const struct dx_index_pair *pair, struct dx_buf *runs, struct dx_error *err);
+int dx_index_pair_runs(struct dx_span encoded, struct dx_buf *runs, struct dx_error *err);
 
 /* The text of pair->domain_text. */
 struct dx_span dx_index_pair_domain(const struct dx_index_pair *pair);

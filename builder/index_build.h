@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * index_build.h - all files of an index version from a scanned lake.
+ *
+ *   rc = dx_index_scan(&lake, ...);  rc = dx_index_identity(&lake, psl, &id, ...);
+ *   rc = dx_index_build(&lake, &id, &options, entry, &stats, &err);
+ *
+ * Writes into options.dir (exists, empty) and adds each file with size and hash to the
+ * manifest entry, together with the totals and the build id. Every file and every folder in
+ * it is synced when this returns; the folder itself and its parent are the caller's.
+ * Same lake, same bytes, whatever memory and threads. lake's sorters are used up.
+ *
+ * Memory: options.memory, of which 8 bytes a domain for the perfect hash may be at most a
+ * half: DX_E_LIMIT says what is needed.
+ */
+#ifndef DX_BUILDER_INDEX_BUILD_H
+#define DX_BUILDER_INDEX_BUILD_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+struct dx_index_identity;
+struct dx_index_lake;
+struct dx_manifest_version;
+
+enum dx_index_phase {
+    DX_INDEX_NAMES, /* domains, membership, totals */
+    DX_INDEX_MPHF,
+    DX_INDEX_COUNTS, /* dictionary, counts */
+    DX_INDEX_POSTINGS,
+    DX_INDEX_PAGES, /* pages, files, datasets */
+    DX_INDEX_PHASES
+};
+
+struct dx_index_options {
+    const char *dir;
+    const char *tmp_dir;
+    struct dx_span psl_text;
+    size_t memory;
+    unsigned threads;
+    unsigned hash_bits; /* 0; tests: bits of a domain_id, so that collisions are everywhere */
+};
+
+struct dx_index_stats {
+    double seconds[DX_INDEX_PHASES];
+    uint64_t collisions;
+    uint64_t spilled_bytes;
+};
+
+/* "names", "mphf"... */
+const char *dx_index_phase_name(enum dx_index_phase phase);
+
+int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *id,
+                   const struct dx_index_options *options, struct dx_manifest_version *entry,
+                   struct dx_index_stats *stats, struct dx_error *err);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/index_out.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+int dx_index_out_open(struct dx_index_out *out, const char *dir, const char *name,
+                      struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    int rc;
+
+    if (n < 0 || (size_t)n >= sizeof path || strlen(name) >= sizeof out->name)
+        return dx_fail(err, DX_E_INVALID, "%s/%s: path too long", dir, name);
+    memcpy(out->name, name, strlen(name) + 1);
+    rc = dx_file_out_open(&out->file, path, err);
+    out->is_open = rc == DX_OK;
+    return rc;
+}
+
+int dx_index_out_sink(void *ctx, struct dx_span bytes, struct dx_error *err)
+{
+    struct dx_index_out *out = ctx;
+
+    return dx_file_out_write(&out->file, bytes, err);
+}
+
+int dx_index_out_close(struct dx_index_out *out, struct dx_error *err)
+{
+    int rc = dx_file_out_close(&out->file, err);
+
+    out->is_open = false;
+    out->size = out->file.size;
+    out->hash = out->file.hash;
+    return rc;
+}
+
+void dx_index_out_abort(struct dx_index_out *out)
+{
+    if (out->is_open)
+        dx_file_out_abort(&out->file);
+    out->is_open = false;
+}
+
+int dx_index_out_commit(struct dx_index_out *out, struct dx_manifest_version *entry,
+                        struct dx_error *err)
+{
+    int rc = dx_index_out_close(out, err);
+
+    return rc == DX_OK ? dx_manifest_file_add(entry, out->name, out->size, &out->hash, err) : rc;
+}
+
+int dx_index_out_whole(const char *dir, const char *name, struct dx_span bytes,
+                       struct dx_manifest_version *entry, struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    int rc = dx_index_out_open(&out, dir, name, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_out_sink(&out, bytes, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}

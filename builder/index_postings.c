@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/index_postings.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "builder/index_out.h"
+#include "builder/index_pair.h"
+#include "builder/spill_file.h"
+#include "builder/spill_sort.h"
+
+#define RING_MAX 32
+#define RECORD_HEAD 16 /* u64 domain_id, u32 dataset_id, u32 size of the runs */
+#define RUNS_MAX (512u << 20)
+#define PAGES_MAX (1u << 30)
+
+enum slot_state { SLOT_FREE, SLOT_READY, SLOT_TAKEN, SLOT_DONE };
+
+/* One shard between the sorter and the disk. */
+struct slot {
+    enum slot_state state;
+    uint32_t shard;
+    struct dx_buf records;
+    struct dx_buf runs;
+    struct dx_buf payload;
+    struct dx_buf pages; /* PAGE records */
+    struct dx_index_out idx;
+    struct dx_index_out dat;
+    struct dx_postings_shard record;
+    struct dx_error err;
+};
+
+struct work {
+    const struct dx_index_postings *job;
+    struct slot ring[RING_MAX];
+    size_t ring_size;
+    size_t reap;          /* number of the next slot to reap, counting on */
+    size_t fill;          /* of the next to fill */
+    pthread_mutex_t lock; /* of states */
+    pthread_cond_t change;
+    bool end;
+    pthread_t threads[RING_MAX];
+    size_t thread_count;
+
+    /* The sorter's next record, looked at but not taken. */
+    bool have;
+    uint64_t domain_id;
+    uint32_t dataset_id;
+    struct dx_span value;
+
+    struct dx_postings_shard *records; /* of all shards */
+    struct dx_spill_file *pages;
+};
+
+void dx_index_postings_key(uint64_t domain_id, uint32_t dataset_id,
+                           uint8_t key[DX_INDEX_POSTINGS_KEY])
+{
+    for (size_t i = 0; i < 8; i++)
+        key[i] = (uint8_t)(domain_id >> (56 - 8 * i));
+    for (size_t i = 0; i < 4; i++)
+        key[8 + i] = (uint8_t)(dataset_id >> (24 - 8 * i));
+}
+
+/* The next record of the sorter in w: w->have says whether there is one. */
+static int look(struct work *w, struct dx_error *err)
+{
+    struct dx_span key;
+    int rc = dx_spill_sort_next(w->job->sorted, &key, &w->value, err);
+
+    w->have = rc == 1;
+    if (rc <= 0)
+        return rc;
+    if (key.size != DX_INDEX_POSTINGS_KEY)
+        return dx_fail(err, DX_E_CORRUPT, "postings: a key of %zu bytes", key.size);
+    w->domain_id = 0;
+    w->dataset_id = 0;
+    for (size_t i = 0; i < 8; i++)
+        w->domain_id = w->domain_id << 8 | key.data[i];
+    for (size_t i = 8; i < 12; i++)
+        w->dataset_id = w->dataset_id << 8 | key.data[i];
+    return DX_OK;
+}
+
+/* ---- one shard ---- */
+
+static int add_pair(struct slot *s, struct dx_shard_writer *to, const struct dx_build_id *build,
+                    uint64_t domain_id, uint32_t dataset_id, struct dx_span runs,
+                    struct dx_error *err)
+{
+    int rc;
+
+    dx_buf_clear(&s->runs);
+    dx_buf_clear(&s->payload);
+    rc = dx_index_pair_runs(runs, &s->runs, err);
+    if (rc == DX_OK)
+        rc = dx_payload_encode(build, domain_id, dataset_id,
+                               (const struct dx_run *)(const void *)s->runs.data,
+                               s->runs.size / sizeof(struct dx_run), &s->payload, err);
+    return rc == DX_OK ? dx_shard_writer_add(to, domain_id, dataset_id,
+                                             dx_span_of(s->payload.data, s->payload.size), err)
+                       : rc;
+}
+
+static int add_waiting(struct slot *s, struct dx_shard_writer *to, const struct dx_build_id *build,
+                       struct dx_error *err)
+{
+    struct dx_bytes r = dx_bytes_of(dx_span_of(s->records.data, s->records.size));
+    int rc = DX_OK;
+
+    while (rc == DX_OK && dx_bytes_left(&r) > 0) {
+        uint64_t domain_id = dx_bytes_u64(&r);
+        uint32_t dataset_id = dx_bytes_u32(&r);
+        struct dx_span runs = dx_bytes_take(&r, dx_bytes_u32(&r));
+
+        rc = add_pair(s, to, build, domain_id, dataset_id, runs, err);
+    }
+    return rc;
+}
+
+/* What did not fit into the slot comes from the sorter directly. */
+static int add_rest(struct work *w, struct slot *s, struct dx_shard_writer *to,
+                    struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && w->have && dx_postings_shard_of(w->domain_id) == s->shard) {
+        rc = add_pair(s, to, &w->job->build, w->domain_id, w->dataset_id, w->value, err);
+        if (rc == DX_OK)
+            rc = look(w, err);
+    }
+    return rc;
+}
+
+static int write_shard(struct work *w, struct slot *s, bool with_rest, struct dx_error *err)
+{
+    const struct dx_index_postings *job = w->job;
+    struct dx_shard_writer to = { 0 };
+    char shard[DX_POSTINGS_SHARD_NAME];
+    char name[DX_MANIFEST_FILE_NAME];
+    char dir[PATH_MAX];
+    int rc;
+
+    dx_postings_shard_name(s->shard, shard);
+    (void)snprintf(dir, sizeof dir, "%s/postings/%s", job->dir, shard);
+    rc = dx_dir_make(dir, err);
+    (void)snprintf(name, sizeof name, "postings/%s/postings.idx.zst", shard);
+    if (rc == DX_OK)
+        rc = dx_index_out_open(&s->idx, job->dir, name, err);
+    (void)snprintf(name, sizeof name, "postings/%s/postings.dat.zst", shard);
+    if (rc == DX_OK)
+        rc = dx_index_out_open(&s->dat, job->dir, name, err);
+    if (rc != DX_OK)
+        return rc;
+    rc = dx_shard_writer_init(&to, s->shard, job->shard_pairs[s->shard], &job->build, 0,
+                              dx_index_out_sink, &s->idx, dx_index_out_sink, &s->dat, &s->pages,
+                              err);
+    if (rc == DX_OK)
+        rc = add_waiting(s, &to, &job->build, err);
+    if (rc == DX_OK && with_rest)
+        rc = add_rest(w, s, &to, err);
+    if (rc == DX_OK)
+        rc = dx_shard_writer_finish(&to, &s->record, err);
+    dx_shard_writer_release(&to);
+    if (rc == DX_OK)
+        rc = dx_index_out_close(&s->idx, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_close(&s->dat, err);
+    return rc == DX_OK ? dx_dir_sync(dir, err) : rc;
+}
+
+static void run_slot(struct work *w, struct slot *s, bool with_rest)
+{
+    s->err = (struct dx_error)DX_ERROR_INIT;
+    (void)write_shard(w, s, with_rest, &s->err);
+    dx_index_out_abort(&s->idx);
+    dx_index_out_abort(&s->dat);
+}
+
+/* ---- the ring ---- */
+
+static void *worker(void *ctx)
+{
+    struct work *w = ctx;
+
+    (void)pthread_mutex_lock(&w->lock);
+    while (!w->end) {
+        struct slot *s = NULL;
+
+        for (size_t i = w->reap; i < w->fill && s == NULL; i++)
+            if (w->ring[i % w->ring_size].state == SLOT_READY)
+                s = &w->ring[i % w->ring_size];
+        if (s == NULL) {
+            (void)pthread_cond_wait(&w->change, &w->lock);
+            continue;
+        }
+        s->state = SLOT_TAKEN;
+        (void)pthread_mutex_unlock(&w->lock);
+        run_slot(w, s, false);
+        (void)pthread_mutex_lock(&w->lock);
+        s->state = SLOT_DONE;
+        (void)pthread_cond_broadcast(&w->change);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* The oldest slot is free again; its results stand in w and in the manifest. */
+static int reap_slot(struct work *w, struct dx_error *err)
+{
+    struct slot *s = &w->ring[w->reap % w->ring_size];
+    int rc;
+
+    (void)pthread_mutex_lock(&w->lock);
+    while (s->state != SLOT_DONE)
+        (void)pthread_cond_wait(&w->change, &w->lock);
+    s->state = SLOT_FREE;
+    w->reap++;
+    (void)pthread_mutex_unlock(&w->lock);
+    rc = s->err.code;
+    if (rc != DX_OK && err != NULL)
+        *err = s->err;
+    if (rc == DX_OK) {
+        w->records[s->shard] = s->record;
+        rc = dx_spill_file_append(w->pages, dx_span_of(s->pages.data, s->pages.size), err);
+    }
+    if (rc == DX_OK)
+        rc = dx_manifest_file_add(w->job->entry, s->idx.name, s->idx.size, &s->idx.hash, err);
+    if (rc == DX_OK)
+        rc = dx_manifest_file_add(w->job->entry, s->dat.name, s->dat.size, &s->dat.hash, err);
+    return rc;
+}
+
+static int reap_all(struct work *w, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (w->reap < w->fill) {
+        int one = reap_slot(w, rc == DX_OK ? err : NULL);
+
+        rc = rc == DX_OK ? one : rc;
+    }
+    return rc;
+}
+
+static void hand_over(struct work *w, struct slot *s)
+{
+    if (w->thread_count == 0)
+        run_slot(w, s, false);
+    (void)pthread_mutex_lock(&w->lock);
+    s->state = w->thread_count == 0 ? SLOT_DONE : SLOT_READY;
+    w->fill++;
+    (void)pthread_cond_broadcast(&w->change);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* Records of the shard at hand, up to the slot's room: 1 all of them, 0 there are more. */
+static int fill_slot(struct work *w, struct slot *s, size_t room, struct dx_error *err)
+{
+    s->shard = dx_postings_shard_of(w->domain_id);
+    dx_buf_clear(&s->records);
+    dx_buf_clear(&s->pages);
+    while (w->have && dx_postings_shard_of(w->domain_id) == s->shard) {
+        int rc;
+
+        if (s->records.size + RECORD_HEAD + w->value.size > room)
+            return 0;
+        dx_buf_u64(&s->records, w->domain_id);
+        dx_buf_u32(&s->records, w->dataset_id);
+        dx_buf_u32(&s->records, (uint32_t)w->value.size);
+        dx_buf_append(&s->records, w->value.data, w->value.size);
+        if (s->records.failed)
+            return dx_buf_fail(&s->records, err, "postings of a shard");
+        rc = look(w, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 1;
+}
+
+static int write_shards(struct work *w, struct dx_error *err)
+{
+    size_t room = w->job->memory_bytes / w->ring_size;
+    int rc = look(w, err);
+
+    while (rc == DX_OK && w->have) {
+        struct slot *s = &w->ring[w->fill % w->ring_size];
+
+        if (w->fill - w->reap == w->ring_size)
+            rc = reap_slot(w, err);
+        if (rc != DX_OK)
+            break;
+        rc = fill_slot(w, s, room, err);
+        if (rc == 1) {
+            hand_over(w, s);
+            rc = DX_OK;
+        } else if (rc == 0) {
+            /* Pages are collected in order of shards, so the ones before must be done. */
+            rc = reap_all(w, err);
+            if (rc != DX_OK)
+                break;
+            run_slot(w, s, true);
+            (void)pthread_mutex_lock(&w->lock);
+            s->state = SLOT_DONE;
+            w->fill++;
+            (void)pthread_mutex_unlock(&w->lock);
+        }
+    }
+    if (rc == DX_OK)
+        return reap_all(w, err);
+    (void)reap_all(w, NULL); /* nobody may write into the directory after the error */
+    return rc;
+}
+
+static int add_pages(void *ctx, struct dx_span piece, struct dx_error *err)
+{
+    return dx_postings_writer_pages(ctx, piece, err);
+}
+
+static int write_directory(struct work *w, struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    struct dx_postings_writer to = { 0 };
+    int rc = dx_index_out_open(&out, w->job->dir, DX_FILE_POSTINGS_DIR, err);
+
+    if (rc != DX_OK)
+        return rc;
+    rc = dx_postings_writer_begin(&to, w->records, &w->job->build, dx_index_out_sink, &out, err);
+    if (rc == DX_OK)
+        rc = dx_spill_file_replay(w->pages, add_pages, &to, err);
+    if (rc == DX_OK)
+        rc = dx_postings_writer_end(&to, err);
+    dx_postings_writer_release(&to);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, w->job->entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}
+
+static void start(struct work *w)
+{
+    unsigned threads = w->job->threads > RING_MAX / 2 ? RING_MAX / 2 : w->job->threads;
+
+    w->ring_size = threads < 2 ? 2 : 2 * threads;
+    for (size_t i = 0; i < w->ring_size; i++) {
+        struct slot *s = &w->ring[i];
+
+        dx_buf_init(&s->records, w->job->memory_bytes);
+        dx_buf_init(&s->runs, RUNS_MAX);
+        dx_buf_init(&s->payload, DX_PAYLOAD_MAX);
+        dx_buf_init(&s->pages, PAGES_MAX);
+        s->idx = s->dat = (struct dx_index_out)DX_INDEX_OUT_INIT;
+    }
+    while (threads > 1 && w->thread_count < threads &&
+           pthread_create(&w->threads[w->thread_count], NULL, worker, w) == 0)
+        w->thread_count++;
+}
+
+static void stop(struct work *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->end = true;
+    (void)pthread_cond_broadcast(&w->change);
+    (void)pthread_mutex_unlock(&w->lock);
+    for (size_t i = 0; i < w->thread_count; i++)
+        (void)pthread_join(w->threads[i], NULL);
+    for (size_t i = 0; i < w->ring_size; i++) {
+        dx_buf_release(&w->ring[i].records);
+        dx_buf_release(&w->ring[i].runs);
+        dx_buf_release(&w->ring[i].payload);
+        dx_buf_release(&w->ring[i].pages);
+    }
+}
+
+int dx_index_postings_write(const struct dx_index_postings *job, struct dx_error *err)
+{
+    struct work *w = calloc(1, sizeof *w);
+    char dir[PATH_MAX];
+    int rc;
+
+    if (w == NULL)
+        return dx_fail(err, DX_E_NOMEM, "postings: out of memory");
+    w->job = job;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->change, NULL);
+    (void)snprintf(dir, sizeof dir, "%s/postings", job->dir);
+    w->records = calloc(DX_POSTINGS_SHARDS, sizeof *w->records);
+    rc = w->records == NULL ? dx_fail(err, DX_E_NOMEM, "postings: out of memory")
+                            : dx_spill_file_new(&w->pages, job->tmp_dir, err);
+    if (rc == DX_OK)
+        rc = dx_dir_make(dir, err);
+    if (rc == DX_OK) {
+        start(w);
+        rc = write_shards(w, err);
+        stop(w);
+    }
+    if (rc == DX_OK)
+        rc = dx_dir_sync(dir, err);
+    if (rc == DX_OK)
+        rc = write_directory(w, err);
+    dx_spill_file_free(&w->pages);
+    free(w->records);
+    (void)pthread_cond_destroy(&w->change);
+    (void)pthread_mutex_destroy(&w->lock);
+    free(w);
+    return rc;
+}
