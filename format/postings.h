@@ -26,16 +26,20 @@
  *
  * Writing, shard by shard, pairs in ascending (domain_id, dataset_id):
  *
- *   rc = dx_shard_writer_init(&w, shard, total, &build, level, idx_sink, idx_ctx, dat_sink,
- * dat_ctx, pages, &err);               pages: a dx_buf, PAGE records are appended rc =
- * dx_shard_writer_add(&w, domain_id, dataset_id, payload, &err); rc = dx_shard_writer_finish(&w,
- * &record, &err);       record: what postings.dxp says of it dx_shard_writer_release(&w);
+ *   rc = dx_shard_writer_init(&w, shard, total, &build, level, idx_sink, idx_ctx,
+ *                             dat_sink, dat_ctx, pages, &err);
+ *   rc = dx_shard_writer_add(&w, domain_id, dataset_id, payload, &err);
+ *   rc = dx_shard_writer_finish(&w, &record, &err);
+ *   dx_shard_writer_release(&w);              also after errors; do not move w before
  *
- * and the directory, once all records are there (shards without pairs: zeroed records):
+ * level: of zstd, 0 is the default; pages: a dx_buf to which 64 bytes a page are appended;
+ * record: what postings.dxp says of the shard. And the directory, once all records are there
+ * (DX_POSTINGS_SHARDS of them; zeroed for a shard without pairs):
  *
- *   rc = dx_postings_writer_begin(&w, records, &build, sink, ctx, &err);  DX_POSTINGS_SHARDS of
- * them rc = dx_postings_writer_pages(&w, span_of_PAGE_records, &err);        by shard, any number
- * of times rc = dx_postings_writer_end(&w, &err); dx_postings_writer_release(&w);
+ *   rc = dx_postings_writer_begin(&w, records, &build, sink, ctx, &err);
+ *   rc = dx_postings_writer_pages(&w, page_records, &err);   shard by shard, in any pieces
+ *   rc = dx_postings_writer_end(&w, &err);
+ *   dx_postings_writer_release(&w);
  *
  * A record of a shard stays valid in later versions as long as its two files are not changed:
  * its sums are bound to the build id that it was written under.

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/registry_json.h"
+
+#include "base/civil_time.h"
+#include "base/json_out.h"
+
+#include <jansson.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define DATASET_MEMBERS 9
+
+/* Length of the well-formed UTF-8 sequence at p that is no control character, else 0. */
+static size_t text_length(const uint8_t *p, size_t left)
+{
+    uint32_t c = p[0];
+    uint32_t least;
+    size_t n;
+
+    if (c < 0x80)
+        return c >= 0x20 && c != 0x7f ? 1 : 0;
+    if (c >= 0xf0) {
+        n = 4;
+        least = 0x10000;
+        c &= 0x0f;
+        if (p[0] > 0xf4)
+            return 0;
+    } else if (c >= 0xe0) {
+        n = 3;
+        least = 0x800;
+        c &= 0x0f;
+    } else if (c >= 0xc2) {
+        n = 2;
+        least = 0xa0; /* U+0080..U+009F are controls */
+        c &= 0x1f;
+    } else {
+        return 0;
+    }
+    if (left < n)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    return c >= least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
+}
+
+bool dx_dataset_text_ok(struct dx_span text, size_t max)
+{
+    size_t i = 0;
+
+    while (i < text.size) {
+        size_t n = text_length(text.data + i, text.size - i);
+
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return text.size >= 1 && text.size <= max;
+}
+
+static char *copy_text(struct dx_span s)
+{
+    char *to = malloc(s.size + 1);
+
+    if (to == NULL)
+        return NULL;
+    if (s.size > 0)
+        memcpy(to, s.data, s.size);
+    to[s.size] = '\0';
+    return to;
+}
+
+static void dataset_release(struct dx_dataset *d)
+{
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        free(d->metadata[i].key);
+        free(d->metadata[i].value);
+    }
+    free(d->metadata);
+    free(d->name);
+    *d = (struct dx_dataset){ .dataset_id = 0 };
+}
+
+void dx_registry_release(struct dx_registry *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        dataset_release(&r->datasets[i]);
+    free(r->datasets);
+    free(r->by_name);
+    *r = (struct dx_registry)DX_REGISTRY_INIT;
+}
+
+struct dx_dataset *dx_registry_by_id(const struct dx_registry *r, uint32_t dataset_id)
+{
+    size_t lo = 0;
+    size_t hi = r->count;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (r->datasets[mid].dataset_id == dataset_id)
+            return &r->datasets[mid];
+        if (r->datasets[mid].dataset_id < dataset_id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+/* Where the name stands in by_name, or where it belongs. */
+static bool find_name(const struct dx_registry *r, struct dx_span name, size_t *at)
+{
+    size_t lo = 0;
+    size_t hi = r->count;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int c = dx_span_compare(dx_span_str(r->datasets[r->by_name[mid]].name), name);
+
+        if (c == 0) {
+            *at = mid;
+            return true;
+        }
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *at = lo;
+    return false;
+}
+
+struct dx_dataset *dx_registry_by_name(const struct dx_registry *r, struct dx_span name)
+{
+    size_t at;
+
+    return find_name(r, name, &at) ? &r->datasets[r->by_name[at]] : NULL;
+}
+
+static int make_room(struct dx_registry *r, struct dx_error *err)
+{
+    size_t capacity = r->capacity == 0 ? 64 : 2 * r->capacity;
+    struct dx_dataset *datasets;
+    uint32_t *by_name;
+
+    if (r->count < r->capacity)
+        return DX_OK;
+    datasets = realloc(r->datasets, capacity * sizeof *datasets);
+    if (datasets != NULL)
+        r->datasets = datasets;
+    by_name = realloc(r->by_name, capacity * sizeof *by_name);
+    if (by_name != NULL)
+        r->by_name = by_name;
+    if (datasets == NULL || by_name == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for %zu datasets", capacity);
+    r->capacity = capacity;
+    return DX_OK;
+}
+
+/* dataset_id is above all others, the name is new and belongs at name_at. */
+static int append_dataset(struct dx_registry *r, uint32_t dataset_id, struct dx_span name,
+                          size_t name_at, struct dx_dataset **out, struct dx_error *err)
+{
+    char *copy;
+    int rc = make_room(r, err);
+
+    if (rc < 0)
+        return rc;
+    copy = copy_text(name);
+    if (copy == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for the name of a dataset");
+    memmove(r->by_name + name_at + 1, r->by_name + name_at,
+            (r->count - name_at) * sizeof *r->by_name);
+    r->by_name[name_at] = (uint32_t)r->count;
+    *out = &r->datasets[r->count++];
+    **out = (struct dx_dataset){ .dataset_id = dataset_id, .name = copy };
+    return DX_OK;
+}
+
+int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_dataset **out,
+                    struct dx_error *err)
+{
+    uint32_t last = r->count == 0 ? 0 : r->datasets[r->count - 1].dataset_id;
+    size_t at;
+    int rc;
+
+    if (!dx_dataset_text_ok(name, DX_DATASET_NAME_MAX))
+        return dx_fail(err, DX_E_INVALID,
+                       "dataset name of %zu bytes: it must be 1 to %d bytes of UTF-8 without "
+                       "control characters",
+                       name.size, DX_DATASET_NAME_MAX);
+    if (find_name(r, name, &at)) {
+        *out = &r->datasets[r->by_name[at]];
+        return 0;
+    }
+    if (last == UINT32_MAX)
+        return dx_fail(err, DX_E_LIMIT, "no dataset_id is left");
+    rc = append_dataset(r, last + 1, name, at, out, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int append_meta(struct dx_dataset *d, size_t at, struct dx_span key, struct dx_span value,
+                       struct dx_error *err)
+{
+    struct dx_dataset_meta fresh = { copy_text(key), copy_text(value) };
+    struct dx_dataset_meta *grown = NULL;
+
+    if (fresh.key != NULL && fresh.value != NULL)
+        grown = realloc(d->metadata, (d->metadata_count + 1) * sizeof *grown);
+    if (grown == NULL) {
+        free(fresh.key);
+        free(fresh.value);
+        return dx_fail(err, DX_E_NOMEM, "out of memory for metadata");
+    }
+    d->metadata = grown;
+    memmove(grown + at + 1, grown + at, (d->metadata_count - at) * sizeof *grown);
+    grown[at] = fresh;
+    d->metadata_count++;
+    return DX_OK;
+}
+
+int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span value,
+                     struct dx_error *err)
+{
+    size_t at = 0;
+    int order = 1;
+    char *copy;
+
+    if (!dx_dataset_text_ok(key, DX_DATASET_NAME_MAX) ||
+        (value.size > 0 && !dx_dataset_text_ok(value, DX_DATASET_META_VALUE_MAX)))
+        return dx_fail(err, DX_E_INVALID,
+                       "metadata of dataset %" PRIu32 ": key of %zu, value of %zu bytes: UTF-8 "
+                       "without control characters, at most %d and %d bytes",
+                       d->dataset_id, key.size, value.size, DX_DATASET_NAME_MAX,
+                       DX_DATASET_META_VALUE_MAX);
+    while (at < d->metadata_count &&
+           (order = dx_span_compare(key, dx_span_str(d->metadata[at].key))) > 0)
+        at++;
+    if (at == d->metadata_count || order != 0) {
+        if (d->metadata_count == DX_DATASET_META_MAX)
+            return dx_fail(err, DX_E_LIMIT, "dataset %" PRIu32 ": over %d metadata members",
+                           d->dataset_id, DX_DATASET_META_MAX);
+        return append_meta(d, at, key, value, err);
+    }
+    copy = copy_text(value);
+    if (copy == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for metadata");
+    free(d->metadata[at].value);
+    d->metadata[at].value = copy;
+    return DX_OK;
+}
+
+/* ---- writing ---- */
+
+static void write_number(struct dx_json *j, const char *key, uint64_t v)
+{
+    dx_json_key(j, key);
+    dx_json_u64(j, v);
+}
+
+static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t us)
+{
+    dx_json_key(j, key);
+    if (has_ts)
+        dx_json_time_us(j, us);
+    else
+        dx_json_null(j);
+}
+
+static void write_dataset(const struct dx_dataset *d, struct dx_buf *out)
+{
+    struct dx_json j;
+
+    dx_json_open(&j, out);
+    dx_json_object(&j);
+    write_number(&j, "dataset_id", d->dataset_id);
+    dx_json_key(&j, "name");
+    dx_json_str(&j, d->name);
+    dx_json_key(&j, "metadata");
+    dx_json_object(&j);
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        dx_json_key_span(&j, dx_span_str(d->metadata[i].key));
+        dx_json_str(&j, d->metadata[i].value);
+    }
+    dx_json_end(&j);
+    write_number(&j, "files", d->files);
+    write_number(&j, "rows", d->rows);
+    write_number(&j, "urls", d->urls);
+    write_number(&j, "domains", d->domains);
+    write_time(&j, "first_ts", d->has_ts, d->first_us);
+    write_time(&j, "last_ts", d->has_ts, d->last_us);
+    dx_json_end(&j);
+}
+
+/* What parse would refuse, told to the one who can help it. */
+static const char *dataset_fault(const struct dx_dataset *d)
+{
+    char text[DX_CIVIL_TEXT];
+    int64_t back;
+
+    if (d->files > INT64_MAX || d->rows > INT64_MAX || d->urls > INT64_MAX ||
+        d->domains > INT64_MAX)
+        return "a total is over 63 bits";
+    if (!d->has_ts)
+        return NULL;
+    if (d->last_us < d->first_us)
+        return "last_ts is before first_ts";
+    if (!dx_civil_parse(dx_span_of(text, dx_civil_text_us(d->first_us, text)), &back) ||
+        !dx_civil_parse(dx_span_of(text, dx_civil_text_us(d->last_us, text)), &back))
+        return "a time is not in the years 0000 to 9999";
+    return NULL;
+}
+
+int dx_registry_write(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err)
+{
+    dx_buf_str(out, "{\"datasets\":[");
+    for (size_t i = 0; i < r->count; i++) {
+        const char *why = dataset_fault(&r->datasets[i]);
+
+        if (why != NULL)
+            return dx_fail(err, DX_E_INVALID, "datasets.json: dataset %" PRIu32 ": %s",
+                           r->datasets[i].dataset_id, why);
+        dx_buf_str(out, i == 0 ? "\n" : ",\n"); /* a line a dataset: for people and diff */
+        write_dataset(&r->datasets[i], out);
+    }
+    dx_buf_str(out, "\n]}\n");
+    if (out->failed)
+        return dx_buf_fail(out, err, "datasets.json");
+    if (out->size > DX_REGISTRY_MAX)
+        return dx_fail(err, DX_E_LIMIT, "datasets.json: %zu bytes, at most %u are read", out->size,
+                       DX_REGISTRY_MAX);
+    return DX_OK;
+}
+
+/* ---- parsing ---- */
+
+static struct dx_span json_span(const json_t *v)
+{
+    return dx_span_of(json_string_value(v), json_string_length(v));
+}
+
+static bool read_number(const json_t *o, const char *key, uint64_t max, uint64_t *out)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > max)
+        return false;
+    *out = (uint64_t)json_integer_value(v);
+    return true;
+}
+
+/* As the writer prints it: a time has one text. */
+static bool read_time(const json_t *v, int64_t *us)
+{
+    char text[DX_CIVIL_TEXT];
+
+    return json_is_string(v) && dx_civil_parse(json_span(v), us) &&
+           dx_span_equal(json_span(v), dx_span_of(text, dx_civil_text_us(*us, text)));
+}
+
+static const char *read_times(const json_t *o, struct dx_dataset *d)
+{
+    const json_t *first = json_object_get(o, "first_ts");
+    const json_t *last = json_object_get(o, "last_ts");
+
+    if (json_is_null(first) && json_is_null(last))
+        return NULL;
+    if (!read_time(first, &d->first_us) || !read_time(last, &d->last_us))
+        return "first_ts and last_ts are not both times or both null";
+    if (d->last_us < d->first_us)
+        return "last_ts is before first_ts";
+    d->has_ts = true;
+    return NULL;
+}
+
+static int read_metadata(json_t *o, struct dx_dataset *d, struct dx_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(o, key, value)
+    {
+        int rc;
+
+        if (!json_is_string(value))
+            return dx_fail(err, DX_E_CORRUPT, "metadata is not all text");
+        rc = dx_registry_meta(d, dx_span_str(key), json_span(value), err);
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+static int read_dataset(struct dx_registry *r, const json_t *o, struct dx_error *err)
+{
+    json_t *metadata = json_object_get(o, "metadata");
+    const json_t *name = json_object_get(o, "name");
+    struct dx_dataset *d = NULL;
+    uint64_t id;
+    const char *why;
+    int rc;
+
+    if (!json_is_object(o) || json_object_size(o) != DATASET_MEMBERS || !json_is_string(name) ||
+        !json_is_object(metadata))
+        return dx_fail(err, DX_E_CORRUPT, "not an object of the %d members of a dataset",
+                       DATASET_MEMBERS);
+    if (!read_number(o, "dataset_id", UINT32_MAX, &id) || id == 0)
+        return dx_fail(err, DX_E_CORRUPT, "dataset_id is not in 1..2^32-1");
+    if (r->count > 0 && id <= r->datasets[r->count - 1].dataset_id)
+        return dx_fail(err, DX_E_CORRUPT, "dataset_id %" PRIu64 " does not ascend", id);
+    if (!dx_dataset_text_ok(json_span(name), DX_DATASET_NAME_MAX))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "name is not 1 to %d bytes of UTF-8 without control characters",
+                       DX_DATASET_NAME_MAX);
+    rc = append_dataset(r, (uint32_t)id, json_span(name), r->count, &d, err);
+    if (rc < 0)
+        return rc;
+    if (!read_number(o, "files", INT64_MAX, &d->files) ||
+        !read_number(o, "rows", INT64_MAX, &d->rows) ||
+        !read_number(o, "urls", INT64_MAX, &d->urls) ||
+        !read_number(o, "domains", INT64_MAX, &d->domains))
+        return dx_fail(err, DX_E_CORRUPT, "files, rows, urls or domains is no count");
+    why = read_times(o, d);
+    if (why != NULL)
+        return dx_fail(err, DX_E_CORRUPT, "%s", why);
+    return read_metadata(metadata, d, err);
+}
+
+static int compare_names(const void *a, const void *b, void *datasets)
+{
+    const struct dx_dataset *d = datasets;
+
+    return strcmp(d[*(const uint32_t *)a].name, d[*(const uint32_t *)b].name);
+}
+
+/* Once at the end: keeping a million names in order while they come would move 2 TB. */
+static int sort_names(struct dx_registry *r, const char *name, struct dx_error *err)
+{
+    if (r->count > 1)
+        qsort_r(r->by_name, r->count, sizeof *r->by_name, compare_names, r->datasets);
+    for (size_t i = 1; i < r->count; i++)
+        if (compare_names(&r->by_name[i - 1], &r->by_name[i], r->datasets) == 0)
+            return dx_fail(err, DX_E_CORRUPT, "%s: name '%s' stands twice", name,
+                           r->datasets[r->by_name[i]].name);
+    return DX_OK;
+}
+
+static int read_registry(struct dx_registry *r, const json_t *root, const char *name,
+                         struct dx_error *err)
+{
+    const json_t *list = json_object_get(root, "datasets");
+    size_t count = json_array_size(list);
+
+    if (!json_is_object(root) || json_object_size(root) != 1 || !json_is_array(list))
+        return dx_fail(err, DX_E_CORRUPT, "%s: not an object with the one member 'datasets'", name);
+    for (size_t i = 0; i < count; i++) {
+        int rc = read_dataset(r, json_array_get(list, i), err);
+
+        if (rc < 0)
+            return dx_fail_in(err, "%s: dataset %zu of %zu", name, i, count);
+    }
+    return sort_names(r, name, err);
+}
+
+int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
+                      struct dx_error *err)
+{
+    struct dx_error local = DX_ERROR_INIT; /* so that there is a text to put a context before */
+    json_error_t where;
+    json_t *root;
+    int rc;
+
+    *r = (struct dx_registry)DX_REGISTRY_INIT;
+    if (text.size > DX_REGISTRY_MAX)
+        return dx_fail(err, DX_E_LIMIT, "%s: %zu bytes, at most %u are read", name, text.size,
+                       DX_REGISTRY_MAX);
+    root = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "%s: line %d, column %d: %s", name, where.line,
+                       where.column, where.text);
+    rc = read_registry(r, root, name, &local);
+    json_decref(root);
+    if (rc < 0) {
+        dx_registry_release(r);
+        if (err != NULL)
+            *err = local;
+    }
+    return rc;
+}
