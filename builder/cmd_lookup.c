@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
+#include "builder/command.h"
+#include "loader/version.h"
+#include "query/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MAX (256u << 20) /* bytes of one answer */
+#define LINE_MAX_BYTES (64u << 10)
+
+enum { OPT_ROOT, OPT_VERSION, OPT_DATASET, OPT_OFFSET, OPT_LIMIT, OPT_FIELDS, OPT_COUNT };
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
+    [OPT_VERSION] = { "version", "VERSION", NULL, "answer from this version, not the current one" },
+    [OPT_DATASET] = { "dataset", "ID", NULL, "list the URLs of the domain in this dataset" },
+    [OPT_OFFSET] = { "offset", "N", "0", "rows to pass over, with --dataset" },
+    [OPT_LIMIT] = { "limit", "N", "1000", "rows at most, with --dataset" },
+    [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
+                     "of url_id, url, ts, raw_url, extras; with --dataset" },
+};
+
+struct lookup {
+    struct dx_version *version;
+    struct dx_canon *canon;
+    bool urls;
+    uint32_t dataset_id;
+    struct dx_page_of page;
+    unsigned fields;
+    struct dx_buf body;
+    uint64_t found, absent, failed;
+};
+
+static void write_problem(struct lookup *l, struct dx_span asked, const struct dx_problem *p)
+{
+    struct dx_json j;
+
+    dx_buf_clear(&l->body);
+    dx_json_open(&j, &l->body);
+    dx_json_object(&j);
+    dx_json_key(&j, "asked");
+    dx_json_text(&j, asked);
+    dx_json_key(&j, "problem");
+    dx_json_str(&j, p->slug);
+    dx_json_key(&j, "title");
+    dx_json_str(&j, p->title);
+    dx_json_key(&j, "detail");
+    dx_json_str(&j, p->detail);
+    dx_json_end(&j);
+}
+
+static bool lookup_one(struct lookup *l, struct dx_span asked)
+{
+    struct dx_problem problem;
+    int rc;
+
+    dx_buf_clear(&l->body);
+    rc = l->urls ? dx_answer_urls(l->version, l->canon, asked, l->dataset_id, l->page, l->fields,
+                                  &l->body, &problem)
+                 : dx_answer_domain(l->version, l->canon, asked, &l->body, &problem);
+    if (rc != 1)
+        write_problem(l, asked, &problem);
+    *(rc == 1 ? &l->found : rc == 0 ? &l->absent : &l->failed) += 1;
+    dx_buf_u8(&l->body, '\n');
+    return fwrite(l->body.data, 1, l->body.size, stdout) == l->body.size;
+}
+
+static bool lookup_stdin(struct lookup *l)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    bool ok = true;
+    ssize_t n;
+
+    while (ok && (n = getline(&line, &capacity, stdin)) >= 0) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            n--;
+        ok = lookup_one(l,
+                        dx_span_of(line, (size_t)n > LINE_MAX_BYTES ? LINE_MAX_BYTES : (size_t)n));
+    }
+    free(line);
+    return ok;
+}
+
+static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *err)
+{
+    const char *fields = dx_options_text(o, OPT_FIELDS);
+    struct dx_span bad;
+    uint64_t id = 0;
+    int rc = dx_options_number(o, OPT_OFFSET, 0, UINT64_MAX, &l->page.offset, err);
+
+    if (rc == DX_OK)
+        rc = dx_options_number(o, OPT_LIMIT, 1, DX_LIMIT_MAX, &l->page.limit, err);
+    l->urls = dx_options_has(o, OPT_DATASET);
+    if (rc == DX_OK && l->urls)
+        rc = dx_options_number(o, OPT_DATASET, 0, UINT32_MAX, &id, err);
+    l->dataset_id = (uint32_t)id;
+    if (rc == DX_OK && !dx_fields_parse(dx_span_str(fields), &l->fields, &bad))
+        rc = dx_fail(err, DX_E_INVALID, "--fields: '%.*s' is no field", (int)bad.size,
+                     (const char *)bad.data);
+    if (rc == DX_OK && dx_options_text(o, OPT_ROOT) == NULL)
+        rc = dx_fail(err, DX_E_INVALID, "--root is missing");
+    if (rc == DX_OK && o->operand_count == 0)
+        rc = dx_fail(err, DX_E_INVALID, "no domain is given ('-' reads them from standard input)");
+    return rc;
+}
+
+static bool lookup_all(struct lookup *l, const struct dx_options *o)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < o->operand_count && ok; i++)
+        ok = strcmp(o->operand[i], "-") == 0 ? lookup_stdin(l)
+                                             : lookup_one(l, dx_span_str(o->operand[i]));
+    return fflush(stdout) == 0 && ok;
+}
+
+static int run(const struct dx_options *o)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct lookup l = { .body = DX_BUF_INIT(ANSWER_MAX) };
+    struct dx_caches *caches = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    int code = DX_EXIT_REFUSED;
+    int rc = parse(&l, o, &err);
+
+    if (rc < 0) {
+        fprintf(stderr, "domaindex lookup: %s\n", err.text);
+        return DX_EXIT_USAGE;
+    }
+    rc = dx_caches_new(&caches, &options, &err);
+    if (rc == DX_OK)
+        rc = dx_version_open_named(&l.version, dx_options_text(o, OPT_ROOT),
+                                   dx_options_text(o, OPT_VERSION), caches, &options, &err);
+    if (rc == DX_OK)
+        rc = dx_version_canon_new(l.version, &l.canon, &err);
+    if (rc < 0)
+        fprintf(stderr, "domaindex lookup: %s\n", err.text);
+    else if (!lookup_all(&l, o))
+        fprintf(stderr, "domaindex lookup: cannot write to standard output\n");
+    else
+        code = l.absent + l.failed > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    if (rc == DX_OK && l.found + l.absent + l.failed > 1)
+        fprintf(stderr, "%llu found, %llu absent, %llu failed\n", (unsigned long long)l.found,
+                (unsigned long long)l.absent, (unsigned long long)l.failed);
+    dx_canon_free(&l.canon);
+    dx_version_unpin(l.version);
+    dx_caches_free(&caches);
+    dx_buf_release(&l.body);
+    return code;
+}
+
+const struct dx_command dx_command_lookup = {
+    .name = "lookup",
+    .synopsis = "--root ROOT [--version VERSION] [--dataset ID [--offset N] [--limit N]] DOMAIN...",
+    .summary = "the answers of the API without a server",
+    .description =
+        "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
+        "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
+        "host or a whole URL; '-' reads one a line from standard input. What is not in the index "
+        "gives a line with \"problem\". The exit code is 0 when all were found, else 1.",
+    .example = "domaindex lookup --root ./quickstart-root github.com",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * verify.h - reads every byte of a published version and says what contradicts what.
+ *
+ *   struct dx_verify_options o = { .root = root, .found = print_line, .ctx = NULL, ... };
+ *   rc = dx_verify(&o, &result, &err);
+ *     DX_OK   the check was made; result.damages says how much is wrong, each told to `found`
+ *     <0      the check could not be made (no memory, no such version...)
+ *
+ * Checked: size and hash of every file in the manifest; every block, frame and structure; that
+ * domains.txt, dictionary and hash function name the same domains; that sets, counts and
+ * postings tell the same of each (domain, dataset); that the postings cover each row of the lake
+ * once; that files.tsv, pages.dxp, datasets.json and the manifest agree; that the lake's files
+ * are there with their sizes. With `deep` also every byte of the lake: hashes, order, domains
+ * and ids of all rows, and all counts and postings made anew and compared.
+ *
+ * Memory: 24 bytes a domain and 8 a row group; with deep also `memory`.
+ */
+#ifndef DX_BUILDER_VERIFY_H
+#define DX_BUILDER_VERIFY_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dx_verify_options {
+    const char *root;
+    const char *version; /* NULL: the current one */
+    bool deep;
+    const char *tmp_dir; /* for deep */
+    size_t memory;
+    unsigned threads;
+    void (*found)(void *ctx, const char *text); /* once a damage */
+    void (*phase)(void *ctx, const char *name); /* what is being read now; may be NULL */
+    void *ctx;
+};
+
+struct dx_verify_result {
+    uint64_t damages;
+    uint64_t files, bytes;
+    uint64_t domains, pairs, rows, lake_files;
+    char version[32];
+};
+
+int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
+              struct dx_error *err);
+
+/* Internal to the check: its state, and its three parts (verify_index.c, verify_lake.c). */
+struct dx_verify {
+    const struct dx_verify_options *options;
+    struct dx_verify_result *result;
+    struct dx_version *version;
+    uint64_t shard_sums[1024]; /* of all payloads, by dx_verify_payload_sum */
+};
+
+void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void dx_verify_phase(const struct dx_verify *w, const char *name);
+uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
+int dx_verify_index(struct dx_verify *w, struct dx_error *err);
+int dx_verify_lake(struct dx_verify *w, struct dx_error *err);
+
+#endif

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each domain is read once in order of ordinals (names, sets, counts), each posting once in
+ * order of domain_ids, and both must tell the same pairs.
+ */
+#include "builder/verify.h"
+
+#include "canon/url.h"
+#include "format/files_tsv.h"
+#include "format/zseek.h"
+#include "loader/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAYLOAD_CHECK_SIZE 4 /* the check word in front: docs/FORMAT.md 8.2 */
+
+struct id_of {
+    uint64_t domain_id;
+    uint64_t ordinal;
+};
+
+struct dataset_totals {
+    uint64_t domains, rows, urls;
+    bool has_ts;
+    int64_t first_us, last_us;
+};
+
+struct index_check {
+    struct dx_verify *w;
+    struct dx_version *v;
+    struct dx_canon *canon;
+    struct id_of *ids;               /* a domain, sorted by domain_id after the names are read */
+    struct dataset_totals *datasets; /* parallel to the registry */
+    uint64_t *group_rows;            /* rows of each row group that postings name */
+    uint32_t *set_ids;
+    struct dx_pair_count *pairs;
+    size_t set_capacity;
+    struct dx_zstd_decoder *decoder;
+    struct dx_buf text; /* plain domains.txt, one frame at a time */
+};
+
+/* A lower layer's error as damage, unless it is our own lack of memory. */
+static int damage(struct index_check *c, const struct dx_error *why, struct dx_error *err)
+{
+    if (why->code == DX_E_NOMEM) {
+        if (err != NULL)
+            *err = *why;
+        return DX_E_NOMEM;
+    }
+    dx_verify_found(c->w, "%s", why->text);
+    return DX_OK;
+}
+
+static int map_listed(const struct index_check *c, const char *name, struct dx_map *map,
+                      struct dx_error *why)
+{
+    char *path = NULL;
+    int rc;
+
+    if (asprintf(&path, "%s/%s/%s", c->v->root, c->v->directory, name) < 0)
+        return dx_fail(why, DX_E_NOMEM, "%s: out of memory", name);
+    rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
+    free(path);
+    return rc;
+}
+
+/* domains.txt against the dictionary, line by line. */
+static int check_text(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_zseek z = { 0 };
+    struct dx_dictionary_cursor cursor;
+    uint8_t domain[DX_SURT_MAX];
+    struct dx_hash128 hash;
+    struct dx_span key;
+    uint64_t lines = 0;
+    int rc;
+
+    dx_verify_phase(c->w, "comparing " DX_FILE_DOMAINS_TXT " with the dictionary");
+    rc = map_listed(c, DX_FILE_DOMAINS_TXT, &map, &why);
+    if (rc == DX_OK)
+        rc = dx_zseek_open(&z, map.bytes, DX_FILE_DOMAINS_TXT, &why);
+    if (rc == DX_OK)
+        rc = dx_zseek_verify(&z, &hash, &why);
+    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->v->dictionary.info.text_hash))
+        rc = dx_fail(&why, DX_E_CORRUPT,
+                     DX_FILE_DOMAINS_TXT ": not the list that " DX_FILE_DOMAINS_DICT
+                                         " was made of");
+    dx_dictionary_seek(&cursor, &c->v->dictionary, 0);
+    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
+        struct dx_bytes at;
+
+        rc = dx_zseek_decode(&z, c->decoder, i, &c->text, &why);
+        at = dx_bytes_of(dx_span_of(c->text.data, c->text.size));
+        while (rc == DX_OK && dx_bytes_left(&at) > 0) {
+            const uint8_t *end = memchr(at.at, '\n', dx_bytes_left(&at));
+            size_t n = end == NULL ? dx_bytes_left(&at) : (size_t)(end - at.at);
+            struct dx_span line = dx_bytes_take(&at, n);
+            size_t size;
+
+            if (dx_dictionary_next(&cursor, &key, &why) != 1)
+                key = dx_span_of(NULL, 0);
+            size = dx_surt_domain(key, domain);
+            if (end == NULL || !dx_span_equal(line, dx_span_of(domain, size)))
+                rc = dx_fail(&why, DX_E_CORRUPT,
+                             DX_FILE_DOMAINS_TXT ": line %llu is not the dictionary's domain %llu",
+                             (unsigned long long)lines + 1, (unsigned long long)lines);
+            (void)dx_bytes_u8(&at);
+            lines++;
+        }
+    }
+    if (rc == DX_OK && lines != c->v->entry.domains)
+        rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_DOMAINS_TXT ": %llu lines, %llu domains",
+                     (unsigned long long)lines, (unsigned long long)c->v->entry.domains);
+    dx_zseek_close(&z);
+    dx_map_close(&map);
+    return rc < 0 ? damage(c, &why, err) : DX_OK;
+}
+
+static int check_names(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    dx_verify_phase(c->w, "checking the dictionary");
+    rc = dx_dictionary_verify(&c->v->dictionary, &why);
+    if (rc == DX_OK) {
+        dx_verify_phase(c->w, "finding each domain by its hash");
+        rc = dx_mphf_verify(&c->v->mphf, &c->v->dictionary, &why);
+    }
+    return rc < 0 ? damage(c, &why, err) : DX_OK;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct id_of *x = a;
+    const struct id_of *y = b;
+
+    return (x->domain_id > y->domain_id) - (x->domain_id < y->domain_id);
+}
+
+/* Room for the pairs of one domain. */
+static int reserve_pairs(struct index_check *c, size_t count, struct dx_error *err)
+{
+    uint32_t *ids;
+    struct dx_pair_count *pairs;
+
+    if (count <= c->set_capacity)
+        return DX_OK;
+    ids = realloc(c->set_ids, count * sizeof *ids);
+    if (ids != NULL)
+        c->set_ids = ids;
+    pairs = realloc(c->pairs, count * sizeof *pairs);
+    if (pairs != NULL)
+        c->pairs = pairs;
+    if (ids == NULL || pairs == NULL)
+        return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
+    c->set_capacity = count;
+    return DX_OK;
+}
+
+/* The datasets and counts of one domain, into c->set_ids and c->pairs. */
+static int read_pairs(struct index_check *c, uint64_t ordinal, size_t *count, struct dx_error *why)
+{
+    struct dx_dataset_set set;
+    int rc = dx_membership_get(&c->v->membership, ordinal, &set, why);
+
+    if (rc < 0)
+        return rc;
+    *count = dx_dataset_set_count(&set);
+    if (*count > c->v->registry.count)
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_MEMBERSHIP ": domain %llu has %zu datasets of %zu",
+                       (unsigned long long)ordinal, *count, c->v->registry.count);
+    rc = reserve_pairs(c, *count, why);
+    if (rc < 0)
+        return rc;
+    (void)dx_dataset_set_ids(&set, c->set_ids, *count);
+    rc = dx_counts_get(&c->v->counts, ordinal, (uint32_t)*count, c->pairs, why);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static void tally(struct dataset_totals *t, const struct dx_pair_count *pair)
+{
+    t->domains++;
+    t->rows += pair->row_count;
+    t->urls += pair->url_count;
+    if (!pair->has_ts)
+        return;
+    if (!t->has_ts || pair->first_us < t->first_us)
+        t->first_us = pair->first_us;
+    if (!t->has_ts || pair->last_us > t->last_us)
+        t->last_us = pair->last_us;
+    t->has_ts = true;
+}
+
+static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error *why)
+{
+    uint8_t domain[DX_SURT_MAX];
+    struct dx_span found = { NULL, 0 };
+    struct dx_span name;
+    enum dx_reject reject = DX_REJECT_NONE;
+    size_t size;
+    size_t count;
+    int rc = dx_dictionary_get(&c->v->dictionary, ordinal, domain, &size, why);
+
+    if (rc < 0)
+        return rc;
+    name = dx_span_of(domain, size);
+    if (dx_canon_domain(c->canon, name, &found, &reject) != 1 || !dx_span_equal(found, name))
+        dx_verify_found(c->w,
+                        DX_FILE_DOMAINS_DICT ": domain %llu, '%.*s', is no registered domain "
+                                             "by the version's suffix list",
+                        (unsigned long long)ordinal, (int)size, (const char *)domain);
+    c->ids[ordinal].ordinal = ordinal;
+    rc = dx_mphf_domain_id(&c->v->mphf, ordinal, name, &c->ids[ordinal].domain_id, why);
+    if (rc >= 0)
+        rc = read_pairs(c, ordinal, &count, why);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        const struct dx_dataset *d = dx_registry_by_id(&c->v->registry, c->set_ids[i]);
+
+        c->w->result->pairs++;
+        c->w->result->rows += c->pairs[i].row_count;
+        if (d == NULL)
+            dx_verify_found(c->w,
+                            DX_FILE_MEMBERSHIP
+                            ": %.*s is in dataset %u, which is not in " DX_FILE_DATASETS,
+                            (int)size, (const char *)domain, (unsigned)c->set_ids[i]);
+        else
+            tally(&c->datasets[d - c->v->registry.datasets], &c->pairs[i]);
+    }
+    c->w->result->domains++;
+    return DX_OK;
+}
+
+static int check_domains(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    uint64_t n = c->v->entry.domains;
+
+    dx_verify_phase(c->w, "reading the sets and counts of each domain");
+    for (uint64_t i = 0; i < n; i++)
+        if (check_domain(c, i, &why) < 0)
+            return damage(c, &why, err);
+    qsort(c->ids, n, sizeof *c->ids, compare_ids);
+    for (uint64_t i = 1; i < n; i++)
+        if (c->ids[i].domain_id == c->ids[i - 1].domain_id)
+            dx_verify_found(c->w, DX_FILE_DOMAINS_MPHF ": domains %llu and %llu share a domain_id",
+                            (unsigned long long)c->ids[i - 1].ordinal,
+                            (unsigned long long)c->ids[i].ordinal);
+    for (size_t i = 0; i < c->v->registry.count; i++) {
+        const struct dx_dataset *d = &c->v->registry.datasets[i];
+        const struct dataset_totals *t = &c->datasets[i];
+
+        if (d->domains != t->domains || d->rows != t->rows || d->urls != t->urls ||
+            d->has_ts != t->has_ts ||
+            (d->has_ts && (d->first_us != t->first_us || d->last_us != t->last_us)))
+            dx_verify_found(c->w,
+                            DX_FILE_DATASETS ": totals of dataset %u (%s) are not the sums of "
+                                             "its pairs",
+                            (unsigned)d->dataset_id, d->name);
+    }
+    return DX_OK;
+}
+
+/* Where the walk over all postings stands among the pairs that the sets tell. */
+struct pair_walk {
+    uint64_t domain; /* in c->ids */
+    size_t index;    /* in its pairs */
+    size_t count;
+    bool loaded;
+};
+
+static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domain_id,
+                     uint32_t *dataset_id, uint64_t *rows, struct dx_error *why)
+{
+    while (p->domain < c->v->entry.domains) {
+        if (!p->loaded) {
+            int rc = read_pairs(c, c->ids[p->domain].ordinal, &p->count, why);
+
+            if (rc < 0)
+                return rc;
+            p->loaded = true;
+            p->index = 0;
+        }
+        if (p->index < p->count) {
+            *domain_id = c->ids[p->domain].domain_id;
+            *dataset_id = c->set_ids[p->index];
+            *rows = c->pairs[p->index++].row_count;
+            return 1;
+        }
+        p->domain++;
+        p->loaded = false;
+    }
+    return 0;
+}
+
+static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx_run *run,
+                     struct dx_error *why)
+{
+    struct dx_pages_file file;
+    struct dx_page_group group;
+    int rc = dx_pages_file(&c->v->pages, run->file_id, &file, why);
+
+    if (rc == 1)
+        rc = dx_pages_group(&c->v->pages, &file, run->row_group, &group, why);
+    if (rc < 0)
+        return rc;
+    if (rc == 0 || file.dataset_id != dataset_id || run->row_count > group.rows ||
+        run->first_row > group.rows - run->row_count)
+        return dx_fail(why, DX_E_CORRUPT,
+                       "a posting of dataset %u names rows %llu+%llu of row "
+                       "group %u of file %u, which are not there or not its own",
+                       (unsigned)dataset_id, (unsigned long long)run->first_row,
+                       (unsigned long long)run->row_count, (unsigned)run->row_group,
+                       (unsigned)run->file_id);
+    c->group_rows[file.first_group + run->row_group] += run->row_count;
+    return DX_OK;
+}
+
+static int check_posting(struct index_check *c, struct pair_walk *walk,
+                         const struct dx_postings_page *page, const struct dx_posting *posting,
+                         struct dx_span dat, struct dx_error *why)
+{
+    struct dx_payload payload;
+    struct dx_span bytes;
+    struct dx_run run;
+    uint64_t domain_id;
+    uint64_t rows;
+    uint32_t dataset_id;
+    int rc = next_pair(c, walk, &domain_id, &dataset_id, &rows, why);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0 || domain_id != posting->domain_id || dataset_id != posting->dataset_id)
+        return dx_fail(why, DX_E_CORRUPT,
+                       "shard %03x: posting (0x%016llx, %u) where the sets have "
+                       "(0x%016llx, %u)",
+                       (unsigned)page->shard, (unsigned long long)posting->domain_id,
+                       (unsigned)posting->dataset_id,
+                       rc == 0 ? 0ull : (unsigned long long)domain_id,
+                       rc == 0 ? 0u : (unsigned)dataset_id);
+    rc = dx_postings_payload(page, dat, posting, &bytes, why);
+    if (rc >= 0)
+        rc = dx_payload_open(&payload, &page->build, domain_id, dataset_id, bytes, 0, "payload",
+                             why);
+    if (rc >= 0 && payload.rows != rows)
+        rc = dx_fail(why, DX_E_CORRUPT,
+                     "posting (0x%016llx, %u) has %llu rows, the counts say %llu",
+                     (unsigned long long)domain_id, (unsigned)dataset_id,
+                     (unsigned long long)payload.rows, (unsigned long long)rows);
+    while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
+        rc = check_run(c, dataset_id, &run, why);
+    if (rc < 0)
+        return rc;
+    bytes.data += PAYLOAD_CHECK_SIZE; /* there, since the payload could be opened */
+    bytes.size -= PAYLOAD_CHECK_SIZE;
+    c->w->shard_sums[page->shard] += dx_verify_payload_sum(domain_id, dataset_id, bytes);
+    return DX_OK;
+}
+
+static int check_page(struct index_check *c, struct pair_walk *walk, struct dx_span idx_file,
+                      struct dx_span dat_file, const struct dx_postings_page *page,
+                      struct dx_error *why)
+{
+    struct dx_span idx;
+    struct dx_span dat;
+    struct dx_posting posting;
+    uint8_t *plain;
+    int rc;
+
+    if (!dx_span_slice(idx_file, page->idx_offset, page->idx_size, &idx) ||
+        !dx_span_slice(dat_file, page->dat_offset, page->dat_size, &dat))
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_POSTINGS_DIR ": page %u of shard %03x lies "
+                                            "outside of its files",
+                       (unsigned)page->number, (unsigned)page->shard);
+    plain = malloc((size_t)page->idx_plain + page->dat_plain + 1);
+    if (plain == NULL)
+        return dx_fail(why, DX_E_NOMEM, "verify: out of memory");
+    rc = dx_postings_idx_decode(page, c->decoder, 0, idx, plain, why);
+    if (rc >= 0)
+        rc = dx_postings_dat_decode(page, c->decoder, 0, dat, plain + page->idx_plain, why);
+    for (uint32_t i = 0; rc >= 0 && i < page->entries; i++) {
+        rc = dx_postings_entry_at(page, dx_span_of(plain, page->idx_plain), i, &posting, why);
+        if (rc == 1)
+            rc = check_posting(c, walk, page, &posting,
+                               dx_span_of(plain + page->idx_plain, page->dat_plain), why);
+    }
+    free(plain);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int check_shard(struct index_check *c, struct pair_walk *walk, uint32_t shard,
+                       struct dx_error *why)
+{
+    struct dx_map idx = DX_MAP_INIT;
+    struct dx_map dat = DX_MAP_INIT;
+    struct dx_postings_shard record;
+    struct dx_postings_page page;
+    char name[DX_POSTINGS_SHARD_NAME];
+    char path[DX_MANIFEST_FILE_NAME];
+    struct dx_hash128 hash;
+    int rc = dx_postings_shard_get(&c->v->postings, shard, &record, why);
+
+    if (rc <= 0)
+        return rc;
+    dx_postings_shard_name(shard, name);
+    (void)snprintf(path, sizeof path, "postings/%s/postings.idx.zst", name);
+    rc = map_listed(c, path, &idx, why);
+    hash = dx_hash128_of(idx.bytes);
+    if (rc == DX_OK &&
+        (idx.bytes.size != record.idx_size || !dx_hash128_equal(&hash, &record.idx_hash)))
+        rc = dx_fail(why, DX_E_CORRUPT, "%s: not the file that " DX_FILE_POSTINGS_DIR " names",
+                     path);
+    (void)snprintf(path, sizeof path, "postings/%s/postings.dat.zst", name);
+    if (rc == DX_OK)
+        rc = map_listed(c, path, &dat, why);
+    hash = dx_hash128_of(dat.bytes);
+    if (rc == DX_OK &&
+        (dat.bytes.size != record.dat_size || !dx_hash128_equal(&hash, &record.dat_hash)))
+        rc = dx_fail(why, DX_E_CORRUPT, "%s: not the file that " DX_FILE_POSTINGS_DIR " names",
+                     path);
+    for (uint32_t i = 0; rc == DX_OK && i < record.pages; i++) {
+        rc = dx_postings_page_at(&c->v->postings, shard, i, &page, why);
+        if (rc == 1)
+            rc = check_page(c, walk, idx.bytes, dat.bytes, &page, why);
+    }
+    dx_map_close(&idx);
+    dx_map_close(&dat);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* Each row of the lake is named once: the runs of a group add up to its rows. They cannot
+ * overlap without leaving a gap, as their sum is right and the deep check compares them all. */
+static int check_coverage(struct index_check *c, struct dx_error *why)
+{
+    struct dx_pages_file file;
+    struct dx_page_group group;
+
+    for (uint64_t f = 0; f < c->v->pages.files; f++) {
+        int rc = dx_pages_file(&c->v->pages, f, &file, why);
+
+        for (uint32_t g = 0; rc >= 0 && g < file.row_groups; g++) {
+            rc = dx_pages_group(&c->v->pages, &file, g, &group, why);
+            if (rc == 1 && c->group_rows[file.first_group + g] != group.rows)
+                dx_verify_found(c->w, "%.*s: row group %u has %llu rows, postings name %llu",
+                                (int)file.path.size, (const char *)file.path.data, (unsigned)g,
+                                (unsigned long long)group.rows,
+                                (unsigned long long)c->group_rows[file.first_group + g]);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+static int check_postings(struct index_check *c, struct dx_error *err)
+{
+    struct pair_walk walk = { 0 };
+    struct dx_error why = DX_ERROR_INIT;
+    uint64_t domain_id;
+    uint64_t rows;
+    uint32_t dataset_id;
+    int rc = DX_OK;
+
+    dx_verify_phase(c->w, "comparing the postings with sets and counts");
+    for (uint32_t s = 0; rc == DX_OK && s < DX_POSTINGS_SHARDS; s++)
+        rc = check_shard(c, &walk, s, &why);
+    if (rc == DX_OK && next_pair(c, &walk, &domain_id, &dataset_id, &rows, &why) == 1)
+        rc = dx_fail(&why, DX_E_CORRUPT, "(0x%016llx, %u) has no posting",
+                     (unsigned long long)domain_id, (unsigned)dataset_id);
+    if (rc == DX_OK)
+        rc = check_coverage(c, &why);
+    return rc < 0 ? damage(c, &why, err) : DX_OK;
+}
+
+/* files.tsv against pages.dxp and the datasets. */
+static int check_files_tsv(struct index_check *c, struct dx_error *err)
+{
+    struct dx_buf plain = DX_BUF_INIT((size_t)1 << 32);
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_zseek z = { 0 };
+    struct dx_files_tsv tsv;
+    struct dx_files_row row;
+    struct dx_pages_file file;
+    int rc = map_listed(c, DX_FILE_FILES_TSV, &map, &why);
+
+    if (rc == DX_OK)
+        rc = dx_zseek_open(&z, map.bytes, DX_FILE_FILES_TSV, &why);
+    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
+        rc = dx_zseek_decode(&z, c->decoder, i, &c->text, &why);
+        if (rc == DX_OK)
+            dx_buf_append(&plain, c->text.data, c->text.size);
+    }
+    dx_files_tsv_begin(&tsv, dx_span_of(plain.data, plain.size), DX_FILE_FILES_TSV);
+    while (rc == DX_OK && (rc = dx_files_tsv_next(&tsv, &row, &why)) == 1) {
+        c->w->result->lake_files++;
+        rc = dx_pages_file(&c->v->pages, row.file_id, &file, &why);
+        if (rc == 0 || (rc == 1 && (!dx_span_equal(file.path, row.path) || file.size != row.size ||
+                                    file.rows != row.rows || file.dataset_id != row.dataset_id)))
+            rc = dx_fail(&why, DX_E_CORRUPT,
+                         DX_FILE_FILES_TSV ": line %u is not what " DX_FILE_PAGES
+                                           " says of that file",
+                         (unsigned)row.file_id + 1);
+        rc = rc < 0 ? rc : DX_OK;
+    }
+    if (rc == DX_OK && c->w->result->lake_files != c->v->pages.files)
+        rc = dx_fail(
+            &why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %llu files, " DX_FILE_PAGES " has %llu",
+            (unsigned long long)c->w->result->lake_files, (unsigned long long)c->v->pages.files);
+    dx_zseek_close(&z);
+    dx_map_close(&map);
+    dx_buf_release(&plain);
+    return rc < 0 ? damage(c, &why, err) : DX_OK;
+}
+
+static int allocate(struct index_check *c, struct dx_error *err)
+{
+    c->ids = calloc(c->v->entry.domains + 1, sizeof *c->ids);
+    c->datasets = calloc(c->v->registry.count + 1, sizeof *c->datasets);
+    c->group_rows = calloc(c->v->pages.groups + 1, sizeof *c->group_rows);
+    c->decoder = dx_zstd_decoder_new();
+    dx_buf_init(&c->text, DX_ZSEEK_PLAIN_MAX);
+    if (c->ids == NULL || c->datasets == NULL || c->group_rows == NULL || c->decoder == NULL)
+        return dx_fail(err, DX_E_NOMEM, "verify: out of memory for %llu domains",
+                       (unsigned long long)c->v->entry.domains);
+    return dx_version_canon_new(c->v, &c->canon, err);
+}
+
+int dx_verify_index(struct dx_verify *w, struct dx_error *err)
+{
+    struct index_check c = { .w = w, .v = w->version };
+    uint64_t before = w->result->damages;
+    int rc = allocate(&c, err);
+
+    if (rc == DX_OK)
+        rc = check_text(&c, err);
+    if (rc == DX_OK)
+        rc = check_names(&c, err);
+    if (rc == DX_OK)
+        rc = check_files_tsv(&c, err);
+    if (rc == DX_OK)
+        rc = check_domains(&c, err);
+    /* Postings are compared pair by pair: with names or sets damaged that says nothing new. */
+    if (rc == DX_OK && w->result->damages == before)
+        rc = check_postings(&c, err);
+    dx_canon_free(&c.canon);
+    dx_zstd_decoder_free(&c.decoder);
+    dx_buf_release(&c.text);
+    free(c.ids);
+    free(c.datasets);
+    free(c.group_rows);
+    free(c.set_ids);
+    free(c.pairs);
+    return rc;
+}
