@@ -14,7 +14,8 @@
  * of domains where one comes in time. Row groups too.
  *
  * Rows must be sorted by (domain, host, path_query, scheme) in byte order: the file says so
- * to its readers, and add refuses one that is not (DX_E_INVALID). A row is copied; its
+ * to its readers, and add refuses one that is not (DX_E_INVALID). A string column that holds
+ * a value which is not UTF-8 is not called STRING in that file but plain bytes. A row is copied; its
  * spans are free to go after add. Same rows, same options, same library: same bytes.
  *
  * Memory: the compressed pages of one row group and the raw rows of one page; both have
@@ -64,7 +65,7 @@ struct dx_lake_options {
 
 #define DX_LAKE_OPTIONS_DEFAULT                          \
     {                                                    \
-        2048, 4096, 2u << 20, 65536, 131072, 8u << 20, 9 \
+        2048, 4096, 1u << 20, 65536, 131072, 6u << 20, 9 \
     }
 
 struct dx_lake_stats {

@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/lake_file.h"
+
+#include "base/file.h"
+#include "canon/url.h"
+#include "parquet/footer.h"
+#include "parquet/page_index.h"
+#include "parquet/page_write.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define COLUMN_MAX (DX_LAKE_EXTRA_MAX + 9)
+#define FOOTER_BUF_MAX (1u << 30)
+
+/* Fixed columns by their place in the file; extras come behind TS, url_id is the last. */
+enum { DATASET_ID, DOMAIN, DOMAIN_ID, SCHEME, HOST, PATH_QUERY, RAW_URL, TS, FIRST_EXTRA };
+
+/* The order of rows, which the file promises. */
+static const uint8_t sort_key[] = { DOMAIN, HOST, PATH_QUERY, SCHEME };
+#define SORT_KEYS (sizeof(sort_key) / sizeof(*sort_key))
+
+struct column {
+    char *name;
+    struct dx_pq_column type;
+    uint8_t encoding;
+    uint8_t logical;
+    bool is_binary;             /* a value is no UTF-8: the column cannot be called STRING */
+    struct dx_pq_values values; /* rows of the page being filled */
+    uint8_t *valid;             /* storage for values.valid */
+    struct dx_buf pages;        /* of the row group being filled */
+    struct dx_pq_page_entry *entry;
+    uint32_t entry_count, entry_capacity;
+    struct dx_pq_bounds bounds; /* of the row group */
+    uint64_t null_count;
+    uint64_t uncompressed_size;
+    uint64_t bytes_written;
+};
+
+/* A row group that is in the file. Offsets of indexes are within their buffers. */
+struct group {
+    struct dx_pq_chunk *chunk;
+    struct dx_pq_bounds *bounds;
+    uint64_t row_count, offset, plain_size, size;
+};
+
+struct dx_lake_writer {
+    struct dx_file_out out;
+    struct dx_lake_options options;
+    struct dx_pq_page_writer pages;
+    struct column column[COLUMN_MAX];
+    size_t column_count;
+    size_t extra_count;
+    bool has_url_id, ts_micros;
+    char *dataset_name;
+    uint8_t *text; /* strings of the page being filled; never moved while spans point into it */
+    size_t text_size, text_capacity;
+    uint32_t page_rows;
+    uint64_t group_rows, rows, page_count;
+    struct dx_buf last_text; /* sort keys of the last row of the page before */
+    struct dx_span last[SORT_KEYS];
+    bool any;
+    struct group *group;
+    uint32_t group_count, group_capacity;
+    struct dx_buf column_index, offset_index;
+};
+
+/* ---- opening ---- */
+
+static int no_memory(struct dx_error *err)
+{
+    return dx_fail(err, DX_E_NOMEM, "lake file: out of memory");
+}
+
+static int add_column(struct dx_lake_writer *w, const char *name, const struct column *like,
+                      struct dx_error *err)
+{
+    struct column *c = &w->column[w->column_count];
+    uint32_t rows = w->options.page_rows_max;
+
+    *c = *like;
+    c->type.codec = DX_PQ_ZSTD;
+    c->values = (struct dx_pq_values)DX_PQ_VALUES_INIT;
+    dx_buf_init(&c->pages, FOOTER_BUF_MAX);
+    w->column_count++;
+    c->name = strdup(name);
+    if (c->type.type == DX_PQ_BYTE_ARRAY)
+        c->values.spans = calloc(rows, sizeof(*c->values.spans));
+    else
+        c->values.ints = calloc(rows, sizeof(*c->values.ints));
+    if (c->type.max_def > 0)
+        c->valid = malloc(rows);
+    if (c->name == NULL || (c->values.spans == NULL && c->values.ints == NULL) ||
+        (c->type.max_def > 0 && c->valid == NULL))
+        return no_memory(err);
+    return DX_OK;
+}
+
+static int add_columns(struct dx_lake_writer *w, const struct dx_lake_schema *schema,
+                       struct dx_error *err)
+{
+    const struct column int32 = { .type.type = DX_PQ_INT32, .encoding = DX_PQ_DELTA_BINARY_PACKED };
+    const struct column id = { .type = { .type = DX_PQ_INT64, .is_unsigned = true },
+                               .encoding = DX_PQ_DELTA_BINARY_PACKED,
+                               .logical = DX_PQ_LOGICAL_INTEGER };
+    const struct column string = { .type.type = DX_PQ_BYTE_ARRAY,
+                                   .encoding = DX_PQ_PLAIN,
+                                   .logical = DX_PQ_LOGICAL_STRING };
+    const struct column nullable = { .type = { .type = DX_PQ_BYTE_ARRAY, .max_def = 1 },
+                                     .encoding = DX_PQ_PLAIN,
+                                     .logical = DX_PQ_LOGICAL_STRING };
+    const struct column time = { .type = { .type = DX_PQ_INT64,
+                                           .max_def = 1,
+                                           .time_unit = schema->ts_micros ? DX_PQ_TIME_MICROS
+                                                                          : DX_PQ_TIME_MILLIS },
+                                 .encoding = DX_PQ_DELTA_BINARY_PACKED,
+                                 .logical = DX_PQ_LOGICAL_TIMESTAMP };
+    struct column path = string, noise = id;
+    int rc;
+
+    path.encoding = DX_PQ_DELTA_BYTE_ARRAY;
+    noise.encoding = DX_PQ_PLAIN; /* a hash: nothing to gain from differences */
+    rc = add_column(w, "dataset_id", &int32, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "domain", &string, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "domain_id", &id, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "scheme", &string, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "host", &string, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "path_query", &path, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "raw_url", &nullable, err);
+    if (rc == DX_OK)
+        rc = add_column(w, "ts", &time, err);
+    for (size_t i = 0; rc == DX_OK && i < schema->extra_count; i++)
+        rc = add_column(w, schema->extra_names[i], &nullable, err);
+    if (rc == DX_OK && schema->url_id)
+        rc = add_column(w, "url_id", &noise, err);
+    return rc;
+}
+
+static int check_names(const struct dx_lake_schema *schema, struct dx_error *err)
+{
+    static const char *const taken[] = { "dataset_id", "domain",  "domain_id", "scheme", "host",
+                                         "path_query", "raw_url", "ts",        "url_id" };
+
+    if (schema->extra_count > DX_LAKE_EXTRA_MAX)
+        return dx_fail(err, DX_E_LIMIT, "lake file: %zu further columns, limit %d",
+                       schema->extra_count, DX_LAKE_EXTRA_MAX);
+    for (size_t i = 0; i < schema->extra_count; i++) {
+        const char *name = schema->extra_names[i];
+        bool is_taken = name[0] == '\0';
+
+        for (size_t k = 0; k < sizeof(taken) / sizeof(*taken); k++)
+            is_taken |= strcmp(name, taken[k]) == 0;
+        for (size_t k = 0; k < i; k++)
+            is_taken |= strcmp(name, schema->extra_names[k]) == 0;
+        if (is_taken)
+            return dx_fail(err, DX_E_INVALID, "lake file: a column cannot be named \"%s\" (taken)",
+                           name);
+    }
+    return DX_OK;
+}
+
+static int check_options(const struct dx_lake_options *o, struct dx_error *err)
+{
+    if (o->page_rows_max == 0 || o->page_rows_max > 1u << 20 ||
+        o->page_rows_min > o->page_rows_max || o->group_rows_max == 0 ||
+        o->group_rows_min > o->group_rows_max || o->page_bytes_max == 0 ||
+        o->page_bytes_max > 1u << 28 || o->group_bytes_max == 0 || o->group_bytes_max > 1u << 29)
+        return dx_fail(err, DX_E_INVALID, "lake file: options out of range");
+    return DX_OK;
+}
+
+static void free_writer(struct dx_lake_writer *w)
+{
+    for (size_t i = 0; i < w->column_count; i++) {
+        struct column *c = &w->column[i];
+
+        free(c->name);
+        free(c->values.spans);
+        free(c->values.ints);
+        free(c->valid);
+        free(c->entry);
+        dx_buf_release(&c->pages);
+    }
+    for (uint32_t i = 0; i < w->group_count; i++) {
+        free(w->group[i].chunk);
+        free(w->group[i].bounds);
+    }
+    free(w->group);
+    free(w->dataset_name);
+    free(w->text);
+    dx_buf_release(&w->last_text);
+    dx_buf_release(&w->column_index);
+    dx_buf_release(&w->offset_index);
+    dx_pq_page_writer_release(&w->pages);
+    free(w);
+}
+
+int dx_lake_file_open(struct dx_lake_file *file, const char *path,
+                      const struct dx_lake_schema *schema, const struct dx_lake_options *options,
+                      struct dx_error *err)
+{
+    static const struct dx_lake_options defaults = DX_LAKE_OPTIONS_DEFAULT;
+    struct dx_lake_writer *w;
+    int rc;
+
+    file->writer = NULL;
+    options = options == NULL ? &defaults : options;
+    rc = check_options(options, err);
+    if (rc == DX_OK)
+        rc = check_names(schema, err);
+    if (rc < 0)
+        return rc;
+    w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        return no_memory(err);
+    w->options = *options;
+    w->pages = (struct dx_pq_page_writer)DX_PQ_PAGE_WRITER_INIT(options->zstd_level);
+    w->extra_count = schema->extra_count;
+    w->has_url_id = schema->url_id;
+    w->ts_micros = schema->ts_micros;
+    dx_buf_init(&w->last_text, FOOTER_BUF_MAX);
+    dx_buf_init(&w->column_index, FOOTER_BUF_MAX);
+    dx_buf_init(&w->offset_index, FOOTER_BUF_MAX);
+    rc = add_columns(w, schema, err);
+    if (rc == DX_OK && schema->dataset_name != NULL) {
+        w->dataset_name = strdup(schema->dataset_name);
+        if (w->dataset_name == NULL)
+            rc = no_memory(err);
+    }
+    if (rc < 0) {
+        free_writer(w);
+        return rc;
+    }
+    rc = dx_file_out_open(&w->out, path, err);
+    if (rc < 0) {
+        free_writer(w);
+        return rc;
+    }
+    file->writer = w;
+    return dx_file_out_write(&w->out, dx_span_str("PAR1"), err);
+}
+
+void dx_lake_file_abort(struct dx_lake_file *file)
+{
+    if (file->writer == NULL)
+        return;
+    dx_file_out_abort(&file->writer->out);
+    free_writer(file->writer);
+    file->writer = NULL;
+}
+
+/* ---- pages and row groups ---- */
+
+static int add_entry(struct column *c, const struct dx_pq_page_entry *e, struct dx_error *err)
+{
+    if (c->entry_count == c->entry_capacity) {
+        uint32_t capacity = c->entry_capacity == 0 ? 16 : c->entry_capacity * 2;
+        void *bigger = realloc(c->entry, capacity * sizeof(*c->entry));
+
+        if (bigger == NULL)
+            return no_memory(err);
+        c->entry = bigger;
+        c->entry_capacity = capacity;
+    }
+    c->entry[c->entry_count++] = *e;
+    return DX_OK;
+}
+
+static int end_page_of(struct dx_lake_writer *w, struct column *c, struct dx_error *err)
+{
+    struct dx_pq_values *v = &c->values;
+    struct dx_pq_page_info info;
+    struct dx_pq_page_entry e = { .offset = c->pages.size,
+                                  .first_row = w->group_rows - w->page_rows,
+                                  .row_count = w->page_rows,
+                                  .null_count = v->null_count };
+    int rc;
+
+    v->row_count = w->page_rows;
+    v->valid = v->null_count > 0 ? c->valid : NULL;
+    rc = dx_pq_page_write(&w->pages, &c->type, c->encoding, v, &c->pages, &info, err);
+    if (rc < 0)
+        return dx_fail_in(err, "column %s", c->name);
+    e.size = info.size;
+    e.bounds = dx_pq_bounds_of(&c->type, v);
+    dx_pq_bounds_merge(&c->type, &c->bounds, &e.bounds);
+    c->null_count += v->null_count;
+    c->uncompressed_size += info.uncompressed_size;
+    v->null_count = 0;
+    return add_entry(c, &e, err);
+}
+
+/* The keys of the last row outlive its page, for the check of the next one. */
+static int keep_last(struct dx_lake_writer *w, struct dx_error *err)
+{
+    size_t at = 0;
+
+    dx_buf_clear(&w->last_text);
+    for (size_t i = 0; i < SORT_KEYS; i++)
+        dx_buf_append(&w->last_text, w->last[i].data, w->last[i].size);
+    if (w->last_text.failed)
+        return dx_buf_fail(&w->last_text, err, "lake file: last row");
+    for (size_t i = 0; i < SORT_KEYS; i++) {
+        w->last[i].data = w->last_text.data + at;
+        at += w->last[i].size;
+    }
+    return DX_OK;
+}
+
+static int end_page(struct dx_lake_writer *w, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (w->page_rows == 0)
+        return DX_OK;
+    for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
+        rc = end_page_of(w, &w->column[i], err);
+    if (rc == DX_OK)
+        rc = keep_last(w, err);
+    w->page_rows = 0;
+    w->text_size = 0;
+    w->page_count++;
+    return rc;
+}
+
+static int new_group(struct dx_lake_writer *w, struct group **out, struct dx_error *err)
+{
+    struct group *g;
+
+    if (w->group_count == w->group_capacity) {
+        uint32_t capacity = w->group_capacity == 0 ? 4 : w->group_capacity * 2;
+        void *bigger = realloc(w->group, capacity * sizeof(*w->group));
+
+        if (bigger == NULL)
+            return no_memory(err);
+        w->group = bigger;
+        w->group_capacity = capacity;
+    }
+    g = &w->group[w->group_count];
+    *g = (struct group){ .row_count = w->group_rows, .offset = w->out.size };
+    g->chunk = calloc(w->column_count, sizeof(*g->chunk));
+    g->bounds = calloc(w->column_count, sizeof(*g->bounds));
+    w->group_count++;
+    *out = g;
+    return g->chunk != NULL && g->bounds != NULL ? DX_OK : no_memory(err);
+}
+
+static struct dx_pq_statistics statistics_of(const struct dx_pq_bounds *b, uint64_t null_count)
+{
+    struct dx_pq_statistics s = { .has_null_count = true, .null_count = null_count };
+
+    if (b->has_min) {
+        s.min = dx_span_of(b->min, b->min_size);
+        s.min_is_exact = b->min_is_exact;
+    }
+    if (b->has_max) {
+        s.max = dx_span_of(b->max, b->max_size);
+        s.max_is_exact = b->max_is_exact;
+    }
+    return s;
+}
+
+static void put_indexes(struct dx_lake_writer *w, struct column *c, struct dx_pq_chunk *chunk)
+{
+    size_t at = w->column_index.size;
+
+    chunk->column_index_offset = at;
+    if (dx_pq_column_index_write(&c->type, c->entry, c->entry_count, &w->column_index))
+        chunk->column_index_size = (uint32_t)(w->column_index.size - at);
+    at = w->offset_index.size;
+    chunk->offset_index_offset = at;
+    dx_pq_offset_index_write(c->entry, c->entry_count, &w->offset_index);
+    chunk->offset_index_size = (uint32_t)(w->offset_index.size - at);
+}
+
+static int write_chunk(struct dx_lake_writer *w, struct column *c, struct group *g, size_t number,
+                       struct dx_error *err)
+{
+    struct dx_pq_chunk *chunk = &g->chunk[number];
+    int rc;
+
+    for (uint32_t i = 0; i < c->entry_count; i++)
+        c->entry[i].offset += w->out.size;
+    g->bounds[number] = c->bounds;
+    *chunk = (struct dx_pq_chunk){
+        .codec = DX_PQ_ZSTD,
+        .encodings = 1u << c->encoding | 1u << DX_PQ_RLE,
+        .value_count = g->row_count,
+        .uncompressed_size = c->uncompressed_size,
+        .compressed_size = c->pages.size,
+        .data_page_offset = w->out.size,
+        .statistics = statistics_of(&g->bounds[number], c->null_count),
+    };
+    put_indexes(w, c, chunk);
+    g->size += c->pages.size;
+    g->plain_size += c->uncompressed_size;
+    c->bytes_written += c->pages.size;
+    rc = dx_file_out_write(&w->out, dx_span_of(c->pages.data, c->pages.size), err);
+    dx_buf_clear(&c->pages);
+    c->entry_count = 0;
+    c->bounds = (struct dx_pq_bounds){ .has_min = false };
+    c->null_count = 0;
+    c->uncompressed_size = 0;
+    return rc;
+}
+
+static int end_group(struct dx_lake_writer *w, struct dx_error *err)
+{
+    struct group *g = NULL;
+    int rc = end_page(w, err);
+
+    if (rc < 0 || w->group_rows == 0)
+        return rc;
+    rc = new_group(w, &g, err);
+    for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
+        rc = write_chunk(w, &w->column[i], g, i, err);
+    w->group_rows = 0;
+    return rc;
+}
+
+static uint64_t group_bytes(const struct dx_lake_writer *w)
+{
+    uint64_t size = 0;
+
+    for (size_t i = 0; i < w->column_count; i++)
+        size += w->column[i].pages.size;
+    return size;
+}
+
+/* Ends page and row group where the next row, `size` bytes of strings, must not join them. */
+static int make_room(struct dx_lake_writer *w, bool is_border, size_t size, struct dx_error *err)
+{
+    const struct dx_lake_options *o = &w->options;
+    bool page_ends, group_ends;
+    int rc = DX_OK;
+
+    group_ends = w->group_rows >= o->group_rows_max ||
+                 (is_border && w->group_rows >= o->group_rows_min);
+    page_ends = w->page_rows >= o->page_rows_max ||
+                (is_border && w->page_rows >= o->page_rows_min) ||
+                (w->page_rows > 0 && w->text_size + size > o->page_bytes_max);
+    if (page_ends && !group_ends) {
+        rc = end_page(w, err);
+        group_ends = rc == DX_OK && group_bytes(w) >= o->group_bytes_max;
+    }
+    return rc == DX_OK && group_ends ? end_group(w, err) : rc;
+}
+
+/* ---- rows ---- */
+
+/* Well-formed UTF-8: no overlong forms, no surrogates, at most U+10FFFF. */
+static bool is_utf8(struct dx_span s)
+{
+    size_t i = 0;
+
+    while (i < s.size) {
+        uint8_t b = s.data[i++];
+        uint8_t low = 0x80, high = 0xbf;
+        int more;
+
+        if (b < 0x80)
+            continue;
+        if (b < 0xc2 || b > 0xf4)
+            return false;
+        more = b < 0xe0 ? 1 : b < 0xf0 ? 2 : 3;
+        low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : low;
+        high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : high;
+        for (; more > 0; more--, low = 0x80, high = 0xbf)
+            if (i == s.size || s.data[i] < low || s.data[i++] > high)
+                return false;
+    }
+    return true;
+}
+
+static size_t row_bytes(const struct dx_lake_writer *w, const struct dx_lake_row *row)
+{
+    size_t size = row->domain.size + row->scheme.size + row->host.size + row->path_query.size;
+
+    if (row->raw_url.data != NULL)
+        size += row->raw_url.size;
+    for (size_t i = 0; i < w->extra_count; i++)
+        if (row->extra[i].data != NULL)
+            size += row->extra[i].size;
+    return size;
+}
+
+/* Text for a page; larger only while no span points into it. */
+static int need_text(struct dx_lake_writer *w, size_t size, struct dx_error *err)
+{
+    size_t capacity = size > w->options.page_bytes_max ? size : w->options.page_bytes_max;
+
+    if (w->text != NULL && size <= w->text_capacity - w->text_size)
+        return DX_OK;
+    assert(w->text_size == 0);
+    free(w->text);
+    w->text_capacity = 0;
+    w->text = malloc(capacity);
+    if (w->text == NULL)
+        return no_memory(err);
+    w->text_capacity = capacity;
+    return DX_OK;
+}
+
+static void put_null(struct dx_lake_writer *w, struct column *c)
+{
+    if (c->values.spans != NULL)
+        c->values.spans[w->page_rows] = (struct dx_span){ NULL, 0 };
+    else
+        c->values.ints[w->page_rows] = 0;
+    c->valid[w->page_rows] = 0;
+    c->values.null_count++;
+}
+
+static void put_int(struct dx_lake_writer *w, struct column *c, uint64_t v)
+{
+    c->values.ints[w->page_rows] = (int64_t)v;
+    if (c->valid != NULL)
+        c->valid[w->page_rows] = 1;
+}
+
+static void put_text(struct dx_lake_writer *w, struct column *c, struct dx_span s)
+{
+    uint8_t *to = w->text + w->text_size;
+
+    if (s.size > 0)
+        memcpy(to, s.data, s.size);
+    w->text_size += s.size;
+    c->values.spans[w->page_rows] = dx_span_of(to, s.size);
+    if (c->valid != NULL)
+        c->valid[w->page_rows] = 1;
+    if (!c->is_binary && !is_utf8(s))
+        c->is_binary = true;
+}
+
+static void put_nullable_text(struct dx_lake_writer *w, struct column *c, struct dx_span s)
+{
+    if (s.data == NULL)
+        put_null(w, c);
+    else
+        put_text(w, c, s);
+}
+
+static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row)
+{
+    struct column *c = w->column;
+
+    put_int(w, &c[DATASET_ID], row->dataset_id);
+    put_text(w, &c[DOMAIN], row->domain);
+    put_int(w, &c[DOMAIN_ID], row->domain_id);
+    put_text(w, &c[SCHEME], row->scheme);
+    put_text(w, &c[HOST], row->host);
+    put_text(w, &c[PATH_QUERY], row->path_query);
+    put_nullable_text(w, &c[RAW_URL], row->raw_url);
+    if (row->has_ts)
+        put_int(w, &c[TS], (uint64_t)(w->ts_micros ? row->ts_us : row->ts_us / 1000));
+    else
+        put_null(w, &c[TS]);
+    for (size_t i = 0; i < w->extra_count; i++)
+        put_nullable_text(w, &c[FIRST_EXTRA + i], row->extra[i]);
+    if (w->has_url_id)
+        put_int(w, &c[w->column_count - 1], row->url_id);
+    for (size_t i = 0; i < SORT_KEYS; i++)
+        w->last[i] = c[sort_key[i]].values.spans[w->page_rows];
+}
+
+static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *row, size_t size,
+                     struct dx_error *err)
+{
+    const struct dx_span key[SORT_KEYS] = { row->domain, row->host, row->path_query, row->scheme };
+
+    if (size > DX_LAKE_ROW_BYTES_MAX)
+        return dx_fail(err, DX_E_LIMIT, "lake file: a row of %zu bytes, limit %u", size,
+                       DX_LAKE_ROW_BYTES_MAX);
+    if (row->dataset_id > INT32_MAX)
+        return dx_fail(err, DX_E_LIMIT, "lake file: dataset_id %u is over 2^31-1", row->dataset_id);
+    if (row->has_ts && !w->ts_micros && row->ts_us % 1000 != 0)
+        return dx_fail(err, DX_E_INVALID, "lake file: a time of %lld us in a file of milliseconds",
+                       (long long)row->ts_us);
+    for (size_t i = 0; w->any && i < SORT_KEYS; i++) {
+        int order = dx_span_compare(w->last[i], key[i]);
+
+        if (order < 0)
+            break;
+        if (order > 0)
+            return dx_fail(err, DX_E_INVALID,
+                           "lake file: rows out of order: %s \"%.*s\" after \"%.*s\"",
+                           w->column[sort_key[i]].name, key[i].size > 80 ? 80 : (int)key[i].size,
+                           key[i].size > 0 ? (const char *)key[i].data : "",
+                           w->last[i].size > 80 ? 80 : (int)w->last[i].size,
+                           w->last[i].size > 0 ? (const char *)w->last[i].data : "");
+    }
+    return DX_OK;
+}
+
+int dx_lake_file_add(struct dx_lake_file *file, const struct dx_lake_row *row, struct dx_error *err)
+{
+    struct dx_lake_writer *w = file->writer;
+    size_t size = row_bytes(w, row);
+    int rc = check_row(w, row, size, err);
+
+    if (rc == DX_OK)
+        rc = make_room(w, w->any && !dx_span_equal(w->last[0], row->domain), size, err);
+    if (rc == DX_OK)
+        rc = need_text(w, size, err);
+    if (rc < 0)
+        return rc;
+    put_row(w, row);
+    w->page_rows++;
+    w->group_rows++;
+    w->rows++;
+    w->any = true;
+    return DX_OK;
+}
+
+/* ---- closing ---- */
+
+static struct dx_pq_node node_of(const struct column *c)
+{
+    return (struct dx_pq_node){
+        .name = dx_span_str(c->name),
+        .type = (int8_t)c->type.type,
+        .repetition = c->type.max_def > 0 ? DX_PQ_OPTIONAL : DX_PQ_REQUIRED,
+        .logical = c->is_binary ? DX_PQ_LOGICAL_NONE : c->logical,
+        .time_unit = c->type.time_unit,
+        .bit_width = 64,
+        .is_unsigned = c->type.is_unsigned,
+        .is_utc = true,
+    };
+}
+
+static void describe_groups(struct dx_lake_writer *w, struct dx_pq_group *to, uint64_t column_base,
+                            uint64_t offset_base, struct dx_pq_sorting *sorting)
+{
+    for (uint32_t i = 0; i < w->group_count; i++) {
+        struct group *g = &w->group[i];
+
+        for (size_t k = 0; k < w->column_count; k++) {
+            g->chunk[k].column_index_offset += column_base;
+            g->chunk[k].offset_index_offset += offset_base;
+        }
+        to[i] = (struct dx_pq_group){ .chunk = g->chunk,
+                                      .row_count = g->row_count,
+                                      .total_size = g->plain_size,
+                                      .compressed_size = g->size,
+                                      .offset = g->offset,
+                                      .sorting = sorting,
+                                      .sorting_count = SORT_KEYS };
+    }
+}
+
+static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t offset_base,
+                        struct dx_error *err)
+{
+    struct dx_pq_node node[COLUMN_MAX + 1];
+    uint32_t leaf[COLUMN_MAX];
+    struct dx_pq_sorting sorting[SORT_KEYS] = { { 0, false, false } };
+    struct dx_pq_key_value pair[2];
+    struct dx_buf buf = DX_BUF_INIT(FOOTER_BUF_MAX);
+    char canon[16];
+    struct dx_pq_footer f = {
+        .version = 2,
+        .row_count = w->rows,
+        .created_by = dx_span_str("domaindex version " DX_VERSION),
+        .node = node,
+        .node_count = (uint32_t)w->column_count + 1,
+        .leaf = leaf,
+        .leaf_count = (uint32_t)w->column_count,
+        .group_count = w->group_count,
+        .key_value = pair,
+    };
+    int rc;
+
+    f.group = calloc(w->group_count + 1, sizeof(*f.group));
+    if (f.group == NULL)
+        return no_memory(err);
+    node[0] = (struct dx_pq_node){ .name = dx_span_str("schema"),
+                                   .child_count = f.leaf_count,
+                                   .type = -1 };
+    for (uint32_t i = 0; i < f.leaf_count; i++) {
+        node[i + 1] = node_of(&w->column[i]);
+        leaf[i] = i + 1;
+    }
+    for (size_t i = 0; i < SORT_KEYS; i++)
+        sorting[i].leaf = sort_key[i];
+    describe_groups(w, f.group, column_base, offset_base, sorting);
+    (void)snprintf(canon, sizeof(canon), "%d", DX_CANON_VERSION);
+    pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str("domaindex.canon_version"),
+                                                          dx_span_str(canon) };
+    if (w->dataset_name != NULL)
+        pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str("domaindex.dataset"),
+                                                              dx_span_str(w->dataset_name) };
+    dx_pq_footer_write(&f, &buf);
+    rc = buf.failed ? dx_buf_fail(&buf, err, "lake file: footer")
+                    : dx_file_out_write(&w->out, dx_span_of(buf.data, buf.size), err);
+    free(f.group);
+    dx_buf_release(&buf);
+    return rc;
+}
+
+static int write_tail(struct dx_lake_writer *w, struct dx_error *err)
+{
+    uint64_t column_base = w->out.size;
+    uint64_t offset_base = column_base + w->column_index.size;
+    int rc;
+
+    if (w->column_index.failed || w->offset_index.failed)
+        return no_memory(err);
+    rc = dx_file_out_write(&w->out, dx_span_of(w->column_index.data, w->column_index.size), err);
+    if (rc == DX_OK)
+        rc = dx_file_out_write(&w->out, dx_span_of(w->offset_index.data, w->offset_index.size),
+                               err);
+    return rc == DX_OK ? write_footer(w, column_base, offset_base, err) : rc;
+}
+
+static void fill_stats(const struct dx_lake_writer *w, struct dx_lake_stats *stats)
+{
+    *stats = (struct dx_lake_stats){ .rows = w->rows,
+                                     .row_groups = w->group_count,
+                                     .pages = w->page_count,
+                                     .size = w->out.size,
+                                     .hash = w->out.hash,
+                                     .column_count = w->column_count };
+    for (size_t i = 0; i < w->column_count; i++) {
+        (void)snprintf(stats->column[i].name, sizeof(stats->column[i].name), "%s",
+                       w->column[i].name);
+        stats->column[i].bytes = w->column[i].bytes_written;
+    }
+}
+
+int dx_lake_file_close(struct dx_lake_file *file, struct dx_lake_stats *stats, struct dx_error *err)
+{
+    struct dx_lake_writer *w = file->writer;
+    int rc = end_group(w, err);
+
+    if (rc == DX_OK)
+        rc = write_tail(w, err);
+    if (rc == DX_OK)
+        rc = dx_file_out_close(&w->out, err);
+    if (rc < 0)
+        return rc;
+    if (stats != NULL)
+        fill_stats(w, stats);
+    free_writer(w);
+    file->writer = NULL;
+    return DX_OK;
+}
