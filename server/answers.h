@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * answers.h - what the server needs from below, as one table of functions.
+ *
+ *   struct dx_answers live = dx_answers_of(current);     the published version
+ *   struct dx_version *v = live.pin(live.from);
+ *
+ *   struct dx_canon_slot slot = { 0 };                   one for each loop and worker
+ *   rc = dx_ask_answer(&live, &slot, v, &ask, &body, &problem);     1, 0 or <0 as query/answer.h
+ *   dx_canon_slot_refresh(&slot, &live);                 now and then, and after a reload
+ *   dx_canon_slot_release(&slot, &live);
+ *
+ * The server holds no other reference to query/ and loader/, so its tests answer from a
+ * double and later layers (access rules, metrics) can wrap a table in a table.
+ *
+ * A canonicaliser belongs to one thread and is made from one version's suffix list. The
+ * slot keeps that version pinned; refresh lets it go when it is no longer current, so that
+ * a thread without requests does not keep an old version mapped.
+ */
+#ifndef DX_SERVER_ANSWERS_H
+#define DX_SERVER_ANSWERS_H
+
+#include "query/answer.h"
+#include "server/target.h"
+
+struct dx_current;
+
+struct dx_answers {
+    void *from; /* first argument of pin */
+    struct dx_version *(*pin)(void *from);
+    void (*unpin)(struct dx_version *v);
+    const char *(*version_name)(const struct dx_version *v);
+    int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
+    void (*canon_free)(struct dx_canon **canon);
+
+    /* As the functions of query/answer.h. */
+    int (*domain)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                  struct dx_buf *body, struct dx_problem *problem);
+    int (*urls)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                uint32_t dataset_id, struct dx_page_of page, unsigned fields, struct dx_buf *body,
+                struct dx_problem *problem);
+    int (*datasets)(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+                    struct dx_problem *problem);
+    int (*dataset)(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+                   struct dx_problem *problem);
+    int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                     struct dx_buf *body, struct dx_problem *problem);
+    int (*versions)(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
+    bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
+};
+
+struct dx_answers dx_answers_of(struct dx_current *current);
+
+struct dx_canon_slot {
+    struct dx_canon *canon;     /* NULL: none yet */
+    struct dx_version *version; /* pinned while canon is there */
+};
+
+void dx_canon_slot_refresh(struct dx_canon_slot *slot, const struct dx_answers *answers);
+void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *answers);
+
+/* Whether the answer may read the lake or is long: it belongs to a worker, not to a loop. */
+bool dx_ask_may_block(const struct dx_ask *ask);
+
+/* ask is none of the server's own routes (healthz, readyz). */
+int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
+                  struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
+                  struct dx_problem *problem);
+
+#endif

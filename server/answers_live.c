@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/answers.h"
+
+#include "canon/url.h"
+#include "loader/current.h"
+#include "loader/version.h"
+
+static struct dx_version *pin_current(void *from)
+{
+    return dx_current_pin(from);
+}
+
+struct dx_answers dx_answers_of(struct dx_current *current)
+{
+    return (struct dx_answers){
+        .from = current,
+        .pin = pin_current,
+        .unpin = dx_version_unpin,
+        .version_name = dx_version_name,
+        .canon_new = dx_version_canon_new,
+        .canon_free = dx_canon_free,
+        .domain = dx_answer_domain,
+        .urls = dx_answer_urls,
+        .datasets = dx_answer_datasets,
+        .dataset = dx_answer_dataset,
+        .normalize = dx_answer_normalize,
+        .versions = dx_answer_versions,
+        .fields_parse = dx_fields_parse,
+    };
+}

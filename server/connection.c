@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/connection.h"
+
+#include "base/json_out.h"
+#include "base/log.h"
+#include "server/request_head.h"
+#include "server/target.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define TURN_REQUESTS_MAX 16 /* served in one wake before others have their turn */
+#define LINGER_BYTES_MAX (256 * 1024)
+#define LOOP_STALL_MS 10000          /* a loop that has not turned for so long is not alive */
+#define BODY_KEEP_BYTES (256 * 1024) /* a loop's body buffer larger than this is given back */
+
+static void on_readable(evutil_socket_t fd, short what, void *argument);
+static void on_writable(evutil_socket_t fd, short what, void *argument);
+static void serve_pending(struct dx_connection *c);
+
+static bool is_busy(const struct dx_connection *c)
+{
+    return c->wait != DX_WAIT_HEAD && c->wait != DX_WAIT_IDLE;
+}
+
+/* ---- waits, reading, the end ---- */
+
+static void leave_wait(struct dx_connection *c)
+{
+    if (c->wait != DX_WAIT_CLOSED)
+        TAILQ_REMOVE(&c->loop->waits[c->wait], c, links);
+}
+
+static void enter_wait(struct dx_connection *c, enum dx_wait wait)
+{
+    leave_wait(c);
+    c->wait = wait;
+    c->deadline_ms = c->loop->now_ms + dx_loop_timeout_ms(c->loop, wait);
+    TAILQ_INSERT_TAIL(&c->loop->waits[wait], c, links);
+}
+
+static void stop_reading(struct dx_connection *c)
+{
+    if (c->reading)
+        (void)event_del(&c->read_event);
+    c->reading = false;
+}
+
+static void start_reading(struct dx_connection *c)
+{
+    if (!c->reading && !c->eof)
+        c->reading = event_add(&c->read_event, NULL) == 0;
+}
+
+static void unpin(struct dx_connection *c)
+{
+    if (c->version != NULL)
+        c->loop->serving->answers->unpin(c->version);
+    c->version = NULL;
+}
+
+/* Accounts for a body that waits for its client. */
+static void hold(struct dx_connection *c, bool held)
+{
+    if (held == c->holding)
+        return;
+    c->holding = held;
+    if (held)
+        atomic_fetch_add(&c->loop->serving->held_bytes, c->out_body.capacity);
+    else
+        atomic_fetch_sub(&c->loop->serving->held_bytes, c->out_body.capacity);
+}
+
+/* Marks it closed and gives all back but the struct: callers up the stack still look at it. */
+static void shut(struct dx_connection *c)
+{
+    if (c->wait == DX_WAIT_CLOSED)
+        return;
+    leave_wait(c);
+    c->wait = DX_WAIT_CLOSED;
+    if (c->in_turns)
+        TAILQ_REMOVE(&c->loop->turns, c, turn);
+    c->in_turns = false;
+    stop_reading(c);
+    (void)event_del(&c->write_event);
+    (void)close(c->fd);
+    c->fd = -1;
+    unpin(c);
+    if (c->job != NULL) { /* the job keeps its own pin */
+        atomic_store(&c->job->cancelled, true);
+        c->job->connection = NULL;
+        c->job = NULL;
+    }
+    dx_buf_release(&c->pending);
+    dx_buf_release(&c->out_head);
+    hold(c, false);
+    dx_buf_release(&c->out_body);
+    c->loop->open--;
+    atomic_fetch_sub(&c->loop->serving->connections, 1);
+}
+
+/* The last thing every entry point does. */
+static void reap(struct dx_connection *c)
+{
+    if (c->wait == DX_WAIT_CLOSED)
+        free(c);
+}
+
+/* Ours is said. A client that still sends would get a reset for unread bytes, and the reset
+ * may destroy the reply before it is read: so read on for a while. */
+static void begin_linger(struct dx_connection *c)
+{
+    if (c->eof || shutdown(c->fd, SHUT_WR) != 0) {
+        shut(c);
+        return;
+    }
+    dx_buf_release(&c->pending);
+    c->lingered = 0;
+    enter_wait(c, DX_WAIT_LINGER);
+    start_reading(c);
+}
+
+/* ---- out ---- */
+
+static void reply_is_out(struct dx_connection *c)
+{
+    unpin(c);
+    if (c->closing)
+        begin_linger(c);
+    else
+        enter_wait(c, DX_WAIT_IDLE);
+}
+
+/* Head and body in one call. Returns bytes taken, or -1: the client is gone. */
+static ssize_t send_both(int fd, struct dx_span head, struct dx_span body)
+{
+    struct iovec parts[2] = { { (void *)(uintptr_t)head.data, head.size },
+                              { (void *)(uintptr_t)body.data, body.size } };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = body.size > 0 ? 2 : 1 };
+    ssize_t n;
+
+    do
+        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : n;
+}
+
+static struct dx_span rest_of(const struct dx_buf *b, size_t sent)
+{
+    return sent >= b->size ? (struct dx_span){ b->data, 0 }
+                           : (struct dx_span){ b->data + sent, b->size - sent };
+}
+
+static void swap(struct dx_buf *a, struct dx_buf *b)
+{
+    struct dx_buf t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+/* Sends loop->head and body; what the socket does not take stays with the connection, body
+ * by exchange of storage. */
+static void send_reply(struct dx_connection *c, struct dx_buf *body, bool with_body)
+{
+    struct dx_loop *loop = c->loop;
+    struct dx_span payload = { body->data, with_body ? body->size : 0 };
+    ssize_t n;
+
+    if (loop->head.failed) {
+        shut(c);
+        return;
+    }
+    n = send_both(c->fd, rest_of(&loop->head, 0), payload);
+    if (n < 0) {
+        shut(c);
+        return;
+    }
+    if ((size_t)n == loop->head.size + payload.size) {
+        reply_is_out(c);
+        return;
+    }
+    dx_buf_clear(&c->out_head);
+    dx_buf_append(&c->out_head, loop->head.data, loop->head.size);
+    if (with_body)
+        swap(&c->out_body, body);
+    else
+        dx_buf_clear(&c->out_body);
+    c->sent = (size_t)n;
+    if (c->out_head.failed || event_add(&c->write_event, NULL) != 0) {
+        shut(c);
+        return;
+    }
+    hold(c, true);
+    enter_wait(c, DX_WAIT_WRITE);
+}
+
+static void reply(struct dx_connection *c, int status, const char *content_type, const char *etag,
+                  struct dx_buf *body)
+{
+    struct dx_loop *loop = c->loop;
+    struct dx_reply r = {
+        .status = status,
+        .content_type = content_type,
+        .body_size = body->size,
+        .date = loop->date,
+        .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
+        .etag = etag,
+        .close = c->closing,
+    };
+
+    dx_buf_clear(&loop->head);
+    dx_reply_head(&r, &loop->head);
+    send_reply(c, body, content_type != NULL && c->head.method != DX_METHOD_HEAD);
+}
+
+/* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
+static void say_failure(struct dx_loop *loop, int status, const struct dx_problem *problem)
+{
+    if (status < 500 || loop->said_second == loop->date_second)
+        return;
+    loop->said_second = loop->date_second;
+    dx_log(DX_LOG_ERROR, "reply %d: %s: %s", status, problem->slug, problem->detail);
+}
+
+static void reply_problem(struct dx_connection *c, const struct dx_problem *problem)
+{
+    struct dx_buf *body = &c->loop->body;
+    int status = dx_reply_problem(problem, body);
+
+    say_failure(c->loop, status, problem);
+    reply(c, status, "application/problem+json", NULL, body);
+}
+
+/* HTTP itself went wrong: nothing after this can be trusted to be a request. */
+static void refuse(struct dx_connection *c, int status, const char *detail)
+{
+    struct dx_buf *body = &c->loop->body;
+
+    c->closing = true;
+    dx_reply_http_problem(status, detail, body);
+    reply(c, status, "application/problem+json", NULL, body);
+}
+
+/* rc, body and problem as query/answer.h leaves them; match: value of If-None-Match. */
+static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
+                         const struct dx_problem *problem, struct dx_span match)
+{
+    char etag[DX_ETAG_TEXT];
+    struct dx_problem broken;
+
+    if (rc == 1 && body->failed) {
+        (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
+                             "the answer does not fit the memory a reply may take; "
+                             "ask for a smaller page");
+        reply_problem(c, &broken);
+        return;
+    }
+    if (rc != 1) {
+        reply_problem(c, problem);
+        return;
+    }
+    if (atomic_load(&c->loop->serving->held_bytes) > c->loop->serving->options.reply_memory) {
+        dx_loop_count(&c->loop->counts.overloaded);
+        (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
+                             "too many replies wait for slow clients; try again in a second");
+        reply_problem(c, &broken);
+        return;
+    }
+    dx_reply_etag((struct dx_span){ body->data, body->size }, etag);
+    if (match.size > 0 && dx_reply_etag_matches(match, etag))
+        reply(c, 304, NULL, etag, body);
+    else
+        reply(c, 200, "application/json", etag, body);
+}
+
+/* ---- the server's own routes ---- */
+
+static void reply_healthz(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->loop->serving;
+    struct dx_buf *body = &c->loop->body;
+    struct dx_problem stalled;
+
+    for (unsigned i = 0; i < serving->loop_count; i++) {
+        int64_t ticked = atomic_load(&serving->loops[i]->counts.ticked_ms);
+
+        if (c->loop->now_ms - ticked > LOOP_STALL_MS) {
+            (void)dx_problem_set(&stalled, DX_PROBLEM_UNAVAILABLE, "stalled", "A loop stands still",
+                                 "an event loop has not turned for %d seconds",
+                                 LOOP_STALL_MS / 1000);
+            reply_problem(c, &stalled);
+            return;
+        }
+    }
+    dx_buf_clear(body);
+    dx_buf_str(body, "{\"status\":\"ok\"}\n");
+    reply(c, 200, "application/json", NULL, body);
+}
+
+static void reply_readyz(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->loop->serving;
+    struct dx_buf *body = &c->loop->body;
+    struct dx_problem problem;
+    struct dx_json j;
+
+    if (atomic_load(&serving->draining)) {
+        (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "draining", "Server is draining",
+                             "the server stops soon; send requests to another one");
+        reply_problem(c, &problem);
+        return;
+    }
+    dx_buf_clear(body);
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    dx_json_key(&j, "ready");
+    dx_json_bool(&j, true);
+    dx_json_key(&j, "version");
+    dx_json_str(&j, serving->answers->version_name(c->version));
+    dx_json_end(&j);
+    dx_buf_u8(body, '\n');
+    reply(c, 200, "application/json", NULL, body);
+}
+
+/* ---- in ---- */
+
+static struct dx_span if_none_match(const struct dx_connection *c, struct dx_span head)
+{
+    /* Lists over two lines are rare; to send the whole answer is always right. */
+    if (c->head.if_none_match_twice || c->head.if_none_match.size == 0)
+        return (struct dx_span){ NULL, 0 };
+    return dx_head_slice(head, c->head.if_none_match);
+}
+
+static void start_job(struct dx_connection *c, struct dx_span match)
+{
+    struct dx_loop *loop = c->loop;
+    struct dx_job *job = dx_job_new(&loop->ask);
+    struct dx_problem problem;
+
+    if (job != NULL) {
+        job->version = c->version;
+        job->done = dx_loop_job_done;
+        job->loop = loop;
+        job->connection = c;
+        c->match_size = match.size <= sizeof c->match ? match.size : 0;
+        if (c->match_size > 0)
+            memcpy(c->match, match.data, c->match_size);
+        /* From here the worker may touch it, so all is set before. */
+        if (dx_workers_submit(loop->serving->workers, job)) {
+            c->version = NULL;
+            c->job = job;
+            enter_wait(c, DX_WAIT_JOB);
+            return;
+        }
+    }
+    dx_job_free(&job);
+    dx_loop_count(&loop->counts.overloaded);
+    (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
+                         "too many listings are being read; try again in a second");
+    reply_problem(c, &problem);
+}
+
+static void answer(struct dx_connection *c, struct dx_span head)
+{
+    struct dx_loop *loop = c->loop;
+    struct dx_problem problem;
+    struct dx_ask *ask = &loop->ask;
+    int rc;
+
+    dx_loop_count(&loop->counts.requests);
+    c->closing = c->closing || c->head.close || loop->draining;
+    dx_buf_clear(&loop->body);
+    if (dx_target_parse(dx_head_slice(head, c->head.target), ask, &problem) == 0) {
+        reply_problem(c, &problem);
+    } else if (ask->route == DX_ROUTE_HEALTHZ) {
+        reply_healthz(c);
+    } else if (ask->route == DX_ROUTE_READYZ) {
+        reply_readyz(c);
+    } else if (dx_ask_may_block(ask)) {
+        start_job(c, if_none_match(c, head));
+    } else {
+        rc = dx_ask_answer(loop->serving->answers, &loop->canon, c->version, ask, &loop->body,
+                           &problem);
+        reply_answer(c, rc, &loop->body, &problem, if_none_match(c, head));
+    }
+    if (loop->body.capacity > BODY_KEEP_BYTES)
+        dx_buf_release(&loop->body);
+}
+
+static void begin_head(struct dx_connection *c)
+{
+    dx_request_head_begin(&c->head);
+    c->in_head = true;
+    c->version = c->loop->serving->answers->pin(c->loop->serving->answers->from);
+    if (c->wait != DX_WAIT_HEAD)
+        enter_wait(c, DX_WAIT_HEAD);
+}
+
+static void take_turn_later(struct dx_connection *c)
+{
+    if (!c->in_turns)
+        TAILQ_INSERT_TAIL(&c->loop->turns, c, turn);
+    c->in_turns = true;
+    event_active(&c->loop->turn_event, EV_TIMEOUT, 0);
+}
+
+/* Answers the requests at the front of bytes until one has to wait; returns the bytes used. */
+static size_t serve(struct dx_connection *c, struct dx_span bytes)
+{
+    size_t used = 0;
+
+    for (unsigned served = 0; used < bytes.size && !is_busy(c); served++) {
+        struct dx_span rest = { bytes.data + used, bytes.size - used };
+        enum dx_head_verdict verdict;
+
+        if (served == TURN_REQUESTS_MAX) {
+            take_turn_later(c);
+            break;
+        }
+        if (!c->in_head)
+            begin_head(c);
+        verdict = dx_request_head_parse(&c->head, rest);
+        if (verdict == DX_HEAD_MORE)
+            break;
+        c->in_head = false;
+        if (verdict == DX_HEAD_REJECT) {
+            dx_loop_count(&c->loop->counts.rejected);
+            refuse(c, c->head.reject_status, c->head.reject_reason);
+            return bytes.size;
+        }
+        used += c->head.size;
+        answer(c, rest);
+    }
+    return used;
+}
+
+static void keep_rest(struct dx_connection *c, struct dx_span rest)
+{
+    if (c->wait == DX_WAIT_CLOSED || c->wait == DX_WAIT_LINGER || c->closing)
+        return;
+    dx_buf_append(&c->pending, rest.data, rest.size);
+    if (c->pending.failed)
+        shut(c);
+}
+
+/* After anything that may have changed what the connection waits for. */
+static void settle(struct dx_connection *c)
+{
+    if (c->wait == DX_WAIT_CLOSED)
+        return;
+    if (c->eof && !is_busy(c) && !c->in_turns) {
+        shut(c); /* whatever is there is no whole head and never will be */
+        return;
+    }
+    if (c->wait == DX_WAIT_LINGER)
+        return;
+    if ((is_busy(c) || c->in_turns) && c->pending.size >= DX_HEAD_MAX)
+        stop_reading(c);
+    else
+        start_reading(c);
+}
+
+static void serve_pending(struct dx_connection *c)
+{
+    struct dx_buf *p = &c->pending;
+    size_t used;
+
+    if (p->size > 0 && !is_busy(c)) {
+        used = serve(c, (struct dx_span){ p->data, p->size });
+        if (c->wait == DX_WAIT_CLOSED || c->wait == DX_WAIT_LINGER)
+            return;
+        if (used < p->size) {
+            memmove(p->data, p->data + used, p->size - used);
+            p->size -= used;
+        } else {
+            dx_buf_release(p);
+        }
+    }
+    settle(c);
+}
+
+static void linger(struct dx_connection *c)
+{
+    ssize_t n = recv(c->fd, c->loop->bytes, sizeof c->loop->bytes, 0);
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (n > 0)
+        c->lingered += (size_t)n;
+    if (n <= 0 || c->lingered > LINGER_BYTES_MAX)
+        shut(c);
+}
+
+static void read_some(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->loop;
+    ssize_t n = recv(c->fd, loop->bytes, sizeof loop->bytes, 0);
+    struct dx_span bytes = { loop->bytes, n > 0 ? (size_t)n : 0 };
+    size_t used;
+
+    if (n < 0) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+            shut(c);
+        return;
+    }
+    if (n == 0) {
+        c->eof = true;
+        stop_reading(c);
+        settle(c);
+        return;
+    }
+    if (is_busy(c) || c->in_turns || c->pending.size > 0) {
+        keep_rest(c, bytes);
+        if (c->wait != DX_WAIT_CLOSED && !c->in_turns)
+            serve_pending(c);
+        else
+            settle(c);
+        return;
+    }
+    used = serve(c, bytes);
+    if (used < bytes.size)
+        keep_rest(c, (struct dx_span){ bytes.data + used, bytes.size - used });
+    settle(c);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_connection *c = argument;
+
+    (void)fd;
+    (void)what;
+    dx_loop_clock(c->loop);
+    if (c->wait == DX_WAIT_LINGER)
+        linger(c);
+    else
+        read_some(c);
+    reap(c);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_connection *c = argument;
+    size_t body_sent = c->sent > c->out_head.size ? c->sent - c->out_head.size : 0;
+    ssize_t n;
+
+    (void)fd;
+    (void)what;
+    dx_loop_clock(c->loop);
+    n = send_both(c->fd, rest_of(&c->out_head, c->sent), rest_of(&c->out_body, body_sent));
+    if (n < 0) {
+        shut(c);
+        reap(c);
+        return;
+    }
+    c->sent += (size_t)n;
+    if (c->sent == c->out_head.size + c->out_body.size) {
+        (void)event_del(&c->write_event);
+        hold(c, false);
+        dx_buf_release(&c->out_head);
+        dx_buf_release(&c->out_body);
+        reply_is_out(c);
+        serve_pending(c);
+    }
+    reap(c);
+}
+
+static void drain(struct dx_connection *c)
+{
+    c->closing = true;
+    if (!is_busy(c) && !c->in_head && !c->in_turns) {
+        read_some(c); /* a request may have come in the meantime */
+        if (!is_busy(c) && !c->in_head)
+            shut(c);
+    }
+}
+
+/* ---- entry points of the loop ---- */
+
+void dx_connection_open(struct dx_loop *loop, int fd)
+{
+    struct dx_connection *c = calloc(1, sizeof *c);
+    int one = 1;
+
+    if (c == NULL) {
+        (void)close(fd);
+        atomic_fetch_sub(&loop->serving->connections, 1);
+        return;
+    }
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    c->loop = loop;
+    c->fd = fd;
+    c->wait = DX_WAIT_CLOSED; /* in no list yet */
+    dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
+    dx_buf_init(&c->out_head, DX_REPLY_HEAD_MAX);
+    dx_buf_init(&c->out_body, DX_BODY_MAX);
+    (void)event_assign(&c->read_event, loop->base, fd, EV_READ | EV_PERSIST, on_readable, c);
+    (void)event_assign(&c->write_event, loop->base, fd, EV_WRITE | EV_PERSIST, on_writable, c);
+    loop->open++;
+    enter_wait(c, DX_WAIT_HEAD);
+    start_reading(c);
+    if (!c->reading)
+        shut(c);
+    if (loop->draining && c->wait != DX_WAIT_CLOSED)
+        drain(c);
+    reap(c);
+}
+
+void dx_connection_turn(struct dx_connection *c)
+{
+    TAILQ_REMOVE(&c->loop->turns, c, turn);
+    c->in_turns = false;
+    serve_pending(c);
+    reap(c);
+}
+
+void dx_connection_answered(struct dx_job *job)
+{
+    struct dx_connection *c = job->connection;
+    struct dx_loop *loop = job->loop;
+
+    if (c == NULL) {
+        loop->serving->answers->unpin(job->version);
+        dx_job_free(&job);
+        return;
+    }
+    assert(c->job == job && c->wait == DX_WAIT_JOB);
+    c->job = NULL;
+    c->version = job->version;
+    c->closing = c->closing || loop->draining;
+    reply_answer(c, job->rc, &job->body, &job->problem,
+                 (struct dx_span){ c->match, c->match_size });
+    dx_job_free(&job);
+    serve_pending(c);
+    reap(c);
+}
+
+void dx_connection_expire(struct dx_connection *c)
+{
+    struct dx_problem problem;
+
+    if (c->wait != DX_WAIT_IDLE && c->wait != DX_WAIT_LINGER)
+        dx_loop_count(&c->loop->counts.timeouts);
+    if (c->wait == DX_WAIT_HEAD && c->in_head) {
+        c->in_head = false;
+        refuse(c, 408, "the request head did not arrive in time");
+    } else if (c->wait == DX_WAIT_JOB) {
+        /* The worker goes on by itself; its answer will find nobody. The pin stays with it. */
+        atomic_store(&c->job->cancelled, true);
+        c->job->connection = NULL;
+        c->job = NULL;
+        c->closing = true;
+        (void)dx_problem_set(
+            &problem, DX_PROBLEM_UNAVAILABLE, "timeout", "Answer took too long",
+            "the pages could not be read in time; try again, or ask for fewer rows");
+        reply_problem(c, &problem);
+    } else {
+        shut(c);
+    }
+    reap(c);
+}
+
+void dx_connection_close(struct dx_connection *c)
+{
+    shut(c);
+    reap(c);
+}
+
+void dx_connection_drain(struct dx_connection *c)
+{
+    drain(c);
+    reap(c);
+}

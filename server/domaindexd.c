@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * domaindexd.c - the server program: settings, signals, one reload at a time.
+ *
+ * Signals are taken by the main thread only, with sigwait: all other threads have them
+ * blocked, so no handler runs anywhere. SIGHUP looks for a newer version in a thread of its
+ * own; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ */
+#include "base/log.h"
+#include "loader/current.h"
+#include "loader/version.h"
+#include "server/settings.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+static const char usage[] =
+    "usage: domaindexd --root ROOT [--listen HOST:PORT] [--config FILE] [option ...]\n"
+    "\n"
+    "Serves the published index under ROOT over HTTP, read-only.\n"
+    "\n";
+
+static void print(const struct dx_buf *text)
+{
+    (void)fwrite(text->data, 1, text->size, stdout);
+}
+
+static int print_help(void)
+{
+    struct dx_buf text = DX_BUF_INIT(64 * 1024);
+
+    dx_buf_str(&text, usage);
+    dx_options_help(dx_settings_table, dx_settings_table_size, &text);
+    print(&text);
+    dx_buf_release(&text);
+    return 0;
+}
+
+static int print_man(void)
+{
+    struct dx_buf text = DX_BUF_INIT(64 * 1024);
+
+    dx_buf_str(&text, ".Dd $Mdocdate$\n.Dt DOMAINDEXD 8\n.Os\n"
+                      ".Sh NAME\n.Nm domaindexd\n"
+                      ".Nd answer which datasets contain a domain, and which of its pages\n"
+                      ".Sh SYNOPSIS\n.Nm\n.Fl Fl root Ar ROOT\n.Op Fl Fl listen Ar HOST:PORT\n"
+                      ".Op Fl Fl config Ar FILE\n.Op Ar option ...\n"
+                      ".Sh DESCRIPTION\n.Nm\nserves the published version of the index under\n"
+                      ".Ar ROOT\nover HTTP. It reads and never writes.\n"
+                      "It speaks plain HTTP: put a proxy in front of it for TLS.\n"
+                      "The options are:\n");
+    dx_options_mdoc(dx_settings_table, dx_settings_table_size, &text);
+    dx_buf_str(&text, ".Sh SIGNALS\n.Bl -tag -width SIGTERM\n"
+                      ".It Dv SIGHUP\nLoad the version that the manifest names now. Requests in\n"
+                      "flight end on the version they began with; if loading fails, the old one\n"
+                      "stays.\n"
+                      ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
+                      "and exit. A second one ends at once.\n.El\n"
+                      ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
+                      "with the long options as keys. A line that begins with\n.Ql #\n"
+                      "is a comment. Unknown keys and bad values are refused with the line's\n"
+                      "number.\n"
+                      ".Sh EXIT STATUS\n0 after a stop by signal, 1 if it could not serve,\n"
+                      "2 for bad options.\n"
+                      ".Sh SEE ALSO\n.Xr domaindex 1\n");
+    print(&text);
+    dx_buf_release(&text);
+    return 0;
+}
+
+/* ---- reloading, beside serving ---- */
+
+struct reloader {
+    struct dx_current *current;
+    pthread_mutex_t lock; /* of server: a reload under way must not tell one that has gone */
+    struct dx_server *server;
+    pthread_t thread;
+    _Atomic bool running; /* one at a time; a SIGHUP meanwhile asks for another */
+    _Atomic bool again;
+    bool joinable;
+};
+
+static void reload_once(struct reloader *r)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_current_reload(r->current, &err);
+    struct dx_version *v;
+
+    if (rc < 0) {
+        dx_log(DX_LOG_ERROR, "reload: kept the old version: %s", err.text);
+        return;
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    if (rc == 1 && r->server != NULL)
+        dx_server_version_changed(r->server);
+    (void)pthread_mutex_unlock(&r->lock);
+    v = dx_current_pin(r->current);
+    dx_log(DX_LOG_INFO, rc == 1 ? "reload: serving version %s" : "reload: nothing newer than %s",
+           dx_version_name(v));
+    dx_version_unpin(v);
+}
+
+static void *reload(void *argument)
+{
+    struct reloader *r = argument;
+
+    for (;;) {
+        while (atomic_exchange(&r->again, false))
+            reload_once(r);
+        atomic_store(&r->running, false);
+        /* A request that came between the two lines above found us running. */
+        if (!atomic_load(&r->again) || atomic_exchange(&r->running, true))
+            return NULL;
+    }
+}
+
+static void ask_reload(struct reloader *r)
+{
+    atomic_store(&r->again, true);
+    if (atomic_exchange(&r->running, true))
+        return;
+    if (r->joinable)
+        (void)pthread_join(r->thread, NULL);
+    r->joinable = pthread_create(&r->thread, NULL, reload, r) == 0;
+    if (!r->joinable) {
+        atomic_store(&r->running, false);
+        dx_log(DX_LOG_ERROR, "reload: cannot start a thread");
+    }
+}
+
+/* ---- serving ---- */
+
+static void block_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* True: one of the set came within ms; it is a wish to stop. */
+static bool stop_comes_within(const sigset_t *set, unsigned ms)
+{
+    struct timespec wait = { ms / 1000, (long)(ms % 1000) * 1000000 };
+    int got;
+
+    do
+        got = sigtimedwait(set, NULL, &wait);
+    while (got == SIGHUP);
+    return got > 0;
+}
+
+static void wait_for_stop(const sigset_t *set, struct reloader *r)
+{
+    int got = 0;
+
+    while (got != SIGTERM && got != SIGINT) {
+        if (sigwait(set, &got) != 0)
+            continue;
+        if (got == SIGHUP)
+            ask_reload(r);
+    }
+    dx_log(DX_LOG_INFO, "%s: draining", got == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+struct stopping {
+    struct dx_server **server;
+    unsigned grace_ms;
+    bool clean;
+    _Atomic bool done;
+};
+
+static void *stop_server(void *argument)
+{
+    struct stopping *s = argument;
+
+    s->clean = dx_server_stop(s->server, s->grace_ms);
+    atomic_store(&s->done, true);
+    (void)kill(getpid(), SIGHUP); /* ends the wait of the main thread */
+    return NULL;
+}
+
+/* Returns whether all threads have ended; false as well when a second signal came. */
+static bool stop(struct dx_server **server, const struct dx_settings *settings,
+                 const sigset_t *signals)
+{
+    struct stopping s = { server, settings->grace_ms, false, false };
+    pthread_t thread;
+    int got = 0;
+
+    dx_server_drain(*server);
+    if (settings->drain_delay_ms > 0 && stop_comes_within(signals, settings->drain_delay_ms))
+        s.grace_ms = 0;
+    if (pthread_create(&thread, NULL, stop_server, &s) != 0)
+        return dx_server_stop(server, 0);
+    while (!atomic_load(&s.done))
+        if (sigwait(signals, &got) == 0 && got != SIGHUP) {
+            dx_log(DX_LOG_WARN, "second signal: ending at once");
+            (void)fflush(stdout);
+            _exit(0);
+        }
+    (void)pthread_join(thread, NULL);
+    return s.clean;
+}
+
+static void announce(struct dx_current *current, const struct dx_server *server)
+{
+    struct dx_version *v = dx_current_pin(current);
+
+    (void)printf("domaindexd: serving version %s on http://%s\n", dx_version_name(v),
+                 dx_server_address(server));
+    (void)fflush(stdout);
+    dx_version_unpin(v);
+}
+
+static int serve(const struct dx_settings *settings, struct dx_error *err)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct reloader r = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct dx_server *server;
+    bool clean;
+    struct dx_answers answers;
+    sigset_t signals;
+    int rc;
+
+    options.cache_bytes_idx = settings->cache_bytes_idx;
+    options.cache_bytes_payload = settings->cache_bytes_payload;
+    options.cache_bytes_pages = settings->cache_bytes_pages;
+    options.verify = settings->verify;
+    block_signals(&signals);
+    raise_descriptor_limit();
+    rc = dx_current_open(&r.current, settings->root, &options, err);
+    if (rc < 0)
+        return rc;
+    answers = dx_answers_of(r.current);
+    rc = dx_server_start(&r.server, &settings->server, &answers, err);
+    if (rc < 0) {
+        dx_current_close(&r.current);
+        return rc;
+    }
+    announce(r.current, r.server);
+    wait_for_stop(&signals, &r);
+    (void)pthread_mutex_lock(&r.lock);
+    server = r.server;
+    r.server = NULL;
+    (void)pthread_mutex_unlock(&r.lock);
+    clean = stop(&server, settings, &signals);
+    if (!clean || atomic_load(&r.running)) {
+        dx_log(DX_LOG_WARN, "a %s does not end; ending without it", clean ? "reload" : "read");
+        _exit(0);
+    }
+    if (r.joinable)
+        (void)pthread_join(r.thread, NULL);
+    dx_current_close(&r.current);
+    dx_log(DX_LOG_INFO, "stopped");
+    return DX_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_settings settings;
+    int code = 0;
+
+    if (dx_settings_parse(&settings, argc, argv, &err) < 0) {
+        (void)fprintf(stderr, "domaindexd: %s\nTry 'domaindexd --help'.\n", err.text);
+        return EXIT_USAGE;
+    }
+    if (settings.help) {
+        code = print_help();
+    } else if (settings.show_version) {
+        (void)printf("domaindexd %s\n", DX_VERSION);
+    } else if (settings.man) {
+        code = print_man();
+    } else if (serve(&settings, &err) < 0) {
+        (void)fprintf(stderr, "domaindexd: %s\n", err.text);
+        code = EXIT_REFUSED;
+    }
+    dx_settings_release(&settings);
+    return code;
+}

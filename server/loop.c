@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/loop.h"
+
+#include "server/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TICK_MS 100       /* how late a deadline may be noticed */
+#define LINGER_MS 2000    /* as long as it takes to read a short reply over a bad line */
+#define ACCEPTS_MAX 64    /* a wake, before connections have their turn */
+#define REST_MS 100       /* of the listener when descriptors or connections ran out */
+#define SHED_MAX 16       /* idle connections a loop closes when told to */
+#define SHED_IDLE_MS 1000 /* those idle for less are left alone */
+#define REFRESH_TICKS 10
+
+int64_t dx_monotonic_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void dx_loop_clock(struct dx_loop *loop)
+{
+    struct timespec now;
+
+    loop->now_ms = dx_monotonic_ms();
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (now.tv_sec != loop->date_second) {
+        loop->date_second = now.tv_sec;
+        dx_http_date(now.tv_sec, loop->date);
+    }
+}
+
+int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait)
+{
+    const struct dx_server_options *o = &loop->serving->options;
+
+    switch (wait) {
+    case DX_WAIT_HEAD:
+        return o->head_timeout_ms;
+    case DX_WAIT_IDLE:
+        return o->idle_timeout_ms;
+    case DX_WAIT_JOB:
+        return o->job_timeout_ms;
+    case DX_WAIT_WRITE:
+        return o->write_timeout_ms;
+    default:
+        return LINGER_MS;
+    }
+}
+
+/* ---- from other threads ---- */
+
+static void wake(struct dx_loop *loop)
+{
+    uint64_t one = 1;
+
+    /* Fails only when the counter is full, and then the loop wakes anyway. */
+    if (write(loop->wake_fd, &one, sizeof one) < 0)
+        return;
+}
+
+void dx_loop_give(struct dx_loop *loop, int fd)
+{
+    bool taken = true;
+
+    (void)pthread_mutex_lock(&loop->lock);
+    if (loop->given_count == loop->given_room) {
+        size_t room = loop->given_room == 0 ? 64 : loop->given_room * 2;
+        int *given = realloc(loop->given, room * sizeof *given);
+
+        taken = given != NULL;
+        if (taken) {
+            loop->given = given;
+            loop->given_room = room;
+        }
+    }
+    if (taken)
+        loop->given[loop->given_count++] = fd;
+    (void)pthread_mutex_unlock(&loop->lock);
+    if (taken) {
+        wake(loop);
+        return;
+    }
+    (void)close(fd);
+    atomic_fetch_sub(&loop->serving->connections, 1);
+}
+
+void dx_loop_job_done(struct dx_job *job)
+{
+    struct dx_loop *loop = job->loop;
+
+    (void)pthread_mutex_lock(&loop->lock);
+    job->next = loop->done;
+    loop->done = job;
+    (void)pthread_mutex_unlock(&loop->lock);
+    wake(loop);
+}
+
+void dx_loop_tell(struct dx_loop *loop, unsigned what)
+{
+    (void)pthread_mutex_lock(&loop->lock);
+    loop->told |= what;
+    (void)pthread_mutex_unlock(&loop->lock);
+    wake(loop);
+}
+
+/* ---- accepting ---- */
+
+static void rest(struct dx_loop *loop)
+{
+    static const struct timeval pause = { 0, REST_MS * 1000 };
+
+    dx_loop_count(&loop->counts.accept_pauses);
+    (void)event_del(&loop->listen_event);
+    (void)event_add(&loop->rest_event, &pause);
+    for (unsigned i = 0; i < loop->serving->loop_count; i++)
+        dx_loop_tell(loop->serving->loops[i], DX_LOOP_SHED);
+}
+
+static void on_rested(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_loop *loop = argument;
+
+    (void)fd;
+    (void)what;
+    if (loop->listen_fd >= 0)
+        (void)event_add(&loop->listen_event, NULL);
+}
+
+/* No descriptor is left: with the one kept for this the oldest waiting client is told so at
+ * once, by a close, instead of hanging. */
+static void turn_one_away(struct dx_loop *loop)
+{
+    int fd;
+
+    if (loop->reserve_fd < 0)
+        return;
+    (void)close(loop->reserve_fd);
+    fd = accept4(loop->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        (void)close(fd);
+    loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void hand_out(struct dx_loop *loop, int fd)
+{
+    struct dx_serving *serving = loop->serving;
+    struct dx_loop *to = serving->loops[loop->next_loop++ % serving->loop_count];
+
+    atomic_fetch_add(&serving->connections, 1);
+    dx_loop_count(&loop->counts.accepted);
+    if (to == loop)
+        dx_connection_open(loop, fd);
+    else
+        dx_loop_give(to, fd);
+}
+
+static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
+{
+    struct dx_loop *loop = argument;
+
+    (void)what;
+    dx_loop_clock(loop);
+    for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
+        int fd;
+
+        if (atomic_load(&loop->serving->connections) >= loop->serving->options.connections_max) {
+            rest(loop); /* who waits meanwhile waits in the listener's queue */
+            return;
+        }
+        fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            hand_out(loop, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            turn_one_away(loop);
+            rest(loop);
+            return;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            return;
+        }
+        /* else: that client has gone already, or a signal came: the next one */
+    }
+}
+
+static void stop_accepting(struct dx_loop *loop)
+{
+    if (loop->listen_fd < 0)
+        return;
+    (void)event_del(&loop->listen_event);
+    (void)event_del(&loop->rest_event);
+    (void)close(loop->listen_fd);
+    loop->listen_fd = -1;
+}
+
+/* ---- what the loop is woken for ---- */
+
+static void shed(struct dx_loop *loop)
+{
+    int64_t newest_deadline = loop->now_ms + loop->serving->options.idle_timeout_ms - SHED_IDLE_MS;
+
+    for (unsigned i = 0; i < SHED_MAX; i++) {
+        struct dx_connection *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
+
+        if (oldest == NULL || oldest->deadline_ms > newest_deadline)
+            return;
+        dx_loop_count(&loop->counts.shed);
+        dx_connection_close(oldest);
+    }
+}
+
+static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
+{
+    for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++) {
+        /* act may move a connection to a later place: stop at who is the last one now */
+        struct dx_connection *last = TAILQ_LAST(&loop->waits[wait], dx_connection_list);
+        struct dx_connection *c = TAILQ_FIRST(&loop->waits[wait]);
+
+        while (c != NULL) {
+            struct dx_connection *next = c == last ? NULL : TAILQ_NEXT(c, links);
+
+            act(c);
+            c = next;
+        }
+    }
+}
+
+static void obey(struct dx_loop *loop, unsigned told)
+{
+    if ((told & DX_LOOP_SHED) != 0)
+        shed(loop);
+    if ((told & DX_LOOP_REFRESH) != 0)
+        dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
+    if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
+        loop->draining = true;
+        stop_accepting(loop);
+        for_all(loop, dx_connection_drain);
+    }
+    if ((told & DX_LOOP_QUIT) != 0) {
+        loop->quitting = true;
+        for_all(loop, dx_connection_close);
+    }
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_loop *loop = argument;
+    struct dx_job *done;
+    struct dx_job *next;
+    unsigned told;
+    uint64_t ignored;
+
+    (void)what;
+    if (read(fd, &ignored, sizeof ignored) < 0)
+        return;
+    dx_loop_clock(loop);
+    for (;;) {
+        int given = -1;
+
+        (void)pthread_mutex_lock(&loop->lock);
+        if (loop->given_count > 0)
+            given = loop->given[--loop->given_count];
+        (void)pthread_mutex_unlock(&loop->lock);
+        if (given < 0)
+            break;
+        dx_connection_open(loop, given);
+    }
+    (void)pthread_mutex_lock(&loop->lock);
+    done = loop->done;
+    loop->done = NULL;
+    told = loop->told;
+    loop->told = 0;
+    (void)pthread_mutex_unlock(&loop->lock);
+    for (; done != NULL; done = next) {
+        next = done->next;
+        dx_connection_answered(done);
+    }
+    obey(loop, told);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_loop *loop = argument;
+    struct dx_connection *last = TAILQ_LAST(&loop->turns, dx_connection_list);
+    struct dx_connection *c;
+
+    (void)fd;
+    (void)what;
+    dx_loop_clock(loop);
+    /* Those that queue again while this runs come behind `last`, at the next wake. */
+    while ((c = TAILQ_FIRST(&loop->turns)) != NULL) {
+        bool is_last = c == last;
+
+        dx_connection_turn(c);
+        if (is_last)
+            break;
+    }
+    if (!TAILQ_EMPTY(&loop->turns))
+        event_active(&loop->turn_event, EV_TIMEOUT, 0);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *argument)
+{
+    struct dx_loop *loop = argument;
+    struct dx_connection *c;
+
+    (void)fd;
+    (void)what;
+    dx_loop_clock(loop);
+    atomic_store_explicit(&loop->counts.ticked_ms, loop->now_ms, memory_order_relaxed);
+    for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
+        while ((c = TAILQ_FIRST(&loop->waits[wait])) != NULL && c->deadline_ms <= loop->now_ms)
+            dx_connection_expire(c);
+    if (++loop->ticks % REFRESH_TICKS == 0)
+        dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
+}
+
+static void *run(void *argument)
+{
+    struct dx_loop *loop = argument;
+
+    dx_loop_clock(loop);
+    while (!loop->quitting || loop->open > 0)
+        if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
+            break;
+    dx_canon_slot_release(&loop->canon, loop->serving->answers);
+    return NULL;
+}
+
+/* ---- made and unmade ---- */
+
+static int init_events(struct dx_loop *loop, struct dx_error *err)
+{
+    static const struct timeval tick = { 0, TICK_MS * 1000 };
+    struct event_config *config = event_config_new();
+
+    if (config != NULL) {
+        (void)event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+        loop->base = event_base_new_with_config(config);
+        event_config_free(config);
+    }
+    if (loop->base == NULL)
+        return dx_fail(err, DX_E_NOMEM, "event loop: cannot be made");
+    loop->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (loop->wake_fd < 0)
+        return dx_fail_errno(err, errno, "event loop: eventfd");
+    (void)event_assign(&loop->wake_event, loop->base, loop->wake_fd, EV_READ | EV_PERSIST, on_wake,
+                       loop);
+    (void)event_assign(&loop->tick_event, loop->base, -1, EV_PERSIST, on_tick, loop);
+    (void)event_assign(&loop->turn_event, loop->base, -1, 0, on_turn, loop);
+    if (event_add(&loop->wake_event, NULL) != 0 || event_add(&loop->tick_event, &tick) != 0)
+        return dx_fail(err, DX_E_NOMEM, "event loop: out of memory");
+    if (loop->listen_fd < 0)
+        return DX_OK;
+    loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    (void)event_assign(&loop->listen_event, loop->base, loop->listen_fd, EV_READ | EV_PERSIST,
+                       on_accept, loop);
+    (void)event_assign(&loop->rest_event, loop->base, -1, 0, on_rested, loop);
+    if (event_add(&loop->listen_event, NULL) != 0)
+        return dx_fail(err, DX_E_NOMEM, "event loop: out of memory");
+    return DX_OK;
+}
+
+int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
+                struct dx_error *err)
+{
+    struct dx_loop *loop = calloc(1, sizeof *loop);
+    int rc;
+
+    *out = NULL;
+    if (loop == NULL)
+        return dx_fail(err, DX_E_NOMEM, "event loop: out of memory");
+    loop->serving = serving;
+    loop->wake_fd = -1;
+    loop->listen_fd = listen_fd;
+    loop->reserve_fd = -1;
+    for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
+        TAILQ_INIT(&loop->waits[wait]);
+    TAILQ_INIT(&loop->turns);
+    dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX);
+    dx_buf_init(&loop->body, DX_BODY_MAX);
+    (void)pthread_mutex_init(&loop->lock, NULL);
+    atomic_init(&loop->counts.ticked_ms, dx_monotonic_ms());
+    rc = init_events(loop, err);
+    if (rc < 0)
+        dx_loop_free(&loop);
+    *out = loop;
+    return rc;
+}
+
+int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
+{
+    int rc = pthread_create(&loop->thread, NULL, run, loop);
+
+    if (rc != 0)
+        return dx_fail_errno(err, rc, "event loop: cannot start a thread");
+    loop->started = true;
+    return DX_OK;
+}
+
+void dx_loop_join(struct dx_loop *loop)
+{
+    if (loop->started)
+        (void)pthread_join(loop->thread, NULL);
+    loop->started = false;
+}
+
+void dx_loop_free(struct dx_loop **out)
+{
+    struct dx_loop *loop = *out;
+    struct dx_job *next;
+
+    if (loop == NULL)
+        return;
+    stop_accepting(loop);
+    for (struct dx_job *job = loop->done; job != NULL; job = next) {
+        next = job->next;
+        loop->serving->answers->unpin(job->version);
+        dx_job_free(&job);
+    }
+    for (size_t i = 0; i < loop->given_count; i++)
+        (void)close(loop->given[i]);
+    free(loop->given);
+    if (loop->base != NULL)
+        event_base_free(loop->base);
+    if (loop->wake_fd >= 0)
+        (void)close(loop->wake_fd);
+    if (loop->reserve_fd >= 0)
+        (void)close(loop->reserve_fd);
+    dx_buf_release(&loop->head);
+    dx_buf_release(&loop->body);
+    (void)pthread_mutex_destroy(&loop->lock);
+    free(loop);
+    *out = NULL;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * loop.h - one event loop in one thread, and what its connections share.
+ *
+ *   rc = dx_loop_new(&loop, &serving, listen_fd, &err);     owns listen_fd; -1: does not accept
+ *   rc = dx_loop_start(loop, &err);                         once serving names all loops
+ *   dx_loop_give(loop, fd);          a connection, from the accepting loop
+ *   dx_loop_job_done(job);           from a worker
+ *   dx_loop_tell(loop, DX_LOOP_SHED);
+ *   dx_loop_tell(loop, DX_LOOP_DRAIN); ... dx_loop_join(loop); dx_loop_free(&loop);
+ *
+ * give, job_done and tell are safe from every thread; they queue under the loop's lock and
+ * wake it through an eventfd. All else in struct dx_loop belongs to its own thread.
+ *
+ * Deadlines need no timer each: every wait has one constant limit, so a list in order of
+ * entry is in order of expiry, and a tick looks at the heads of the lists.
+ */
+#ifndef DX_SERVER_LOOP_H
+#define DX_SERVER_LOOP_H
+
+#include "server/reply.h"
+#include "server/server.h"
+#include "server/workers.h"
+
+#include <sys/queue.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define DX_LOOP_READ_MAX 16384 /* bytes of one read */
+
+/* What a connection waits for. READY is none of the lists: it has bytes and awaits its turn. */
+enum dx_wait {
+    DX_WAIT_HEAD, /* the rest of a head, or the first one of a new connection */
+    DX_WAIT_IDLE, /* the next head */
+    DX_WAIT_JOB,
+    DX_WAIT_WRITE,
+    DX_WAIT_LINGER, /* the client's end, after ours */
+    DX_WAIT_COUNT,
+    DX_WAIT_CLOSED = DX_WAIT_COUNT
+};
+
+enum {
+    DX_LOOP_SHED = 1,    /* close a few idle connections */
+    DX_LOOP_REFRESH = 2, /* a version flipped */
+    DX_LOOP_DRAIN = 4,   /* no accepts; idle ones are closed, replies close */
+    DX_LOOP_QUIT = 8     /* close all and end */
+};
+
+struct dx_connection;
+struct dx_loop;
+TAILQ_HEAD(dx_connection_list, dx_connection);
+
+/* What all loops share; read-only but for the atomics. */
+struct dx_serving {
+    struct dx_server_options options;
+    const struct dx_answers *answers;
+    struct dx_workers *workers;
+    struct dx_loop **loops;
+    unsigned loop_count;
+    _Atomic bool draining;
+    _Atomic unsigned connections; /* open now, all loops */
+    _Atomic size_t held_bytes;    /* of bodies that wait for their clients */
+};
+
+/* Written by the loop's thread, read by any. */
+struct dx_loop_counts {
+    _Atomic uint64_t accepted;
+    _Atomic uint64_t requests;
+    _Atomic uint64_t rejected;
+    _Atomic uint64_t timeouts;
+    _Atomic uint64_t shed;
+    _Atomic uint64_t overloaded;
+    _Atomic uint64_t accept_pauses;
+    _Atomic int64_t ticked_ms; /* monotonic: the loop turned then */
+};
+
+struct dx_loop {
+    struct dx_serving *serving;
+    struct event_base *base;
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t lock; /* of the three below */
+    int *given;           /* connections to take */
+    size_t given_count;
+    size_t given_room;
+    struct dx_job *done;
+    unsigned told;
+
+    int wake_fd;
+    struct event wake_event;
+    struct event tick_event;
+    struct event turn_event; /* connections that had their share of a wake and have more */
+
+    int listen_fd;  /* -1: none */
+    int reserve_fd; /* given up to accept and close when descriptors run out */
+    struct event listen_event;
+    struct event rest_event; /* ends a pause of the listener */
+    unsigned next_loop;
+
+    struct dx_connection_list waits[DX_WAIT_COUNT];
+    struct dx_connection_list turns;
+    unsigned open;
+    bool draining; /* replies close, new connections get one */
+    bool quitting;
+    unsigned ticks;
+
+    int64_t now_ms; /* monotonic, coarse; as of the wake */
+    time_t date_second;
+    char date[DX_HTTP_DATE_TEXT];
+    time_t said_second; /* last log line about a failed answer */
+
+    struct dx_canon_slot canon;
+    struct dx_ask ask;
+    struct dx_buf head;
+    struct dx_buf body;
+    uint8_t bytes[DX_LOOP_READ_MAX];
+
+    struct dx_loop_counts counts;
+};
+
+int dx_loop_new(struct dx_loop **loop, struct dx_serving *serving, int listen_fd,
+                struct dx_error *err);
+int dx_loop_start(struct dx_loop *loop, struct dx_error *err);
+void dx_loop_give(struct dx_loop *loop, int fd);
+void dx_loop_job_done(struct dx_job *job);
+void dx_loop_tell(struct dx_loop *loop, unsigned what);
+void dx_loop_join(struct dx_loop *loop);
+void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may call job_done */
+
+/* For connections: the clock as of this wake, and the Date of now. */
+void dx_loop_clock(struct dx_loop *loop);
+int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait);
+int64_t dx_monotonic_ms(void);
+
+/* One writer each: no read-modify-write needed. */
+static inline void dx_loop_count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reply.h - from an outcome to the bytes of an HTTP reply. The one place that knows status codes.
+ *
+ *   struct dx_reply r = { .status = 200, .body_size = body.size, ... };
+ *   dx_reply_head(&r, &out);                       appends the head, empty line included
+ *   status = dx_reply_problem(&problem, &body);    RFC 9457 document into body
+ *   n = dx_reply_etag(body, etag);                 strong: the hash of exactly these bytes
+ *
+ * Nothing a client sent goes into a head. No I/O; any thread.
+ */
+#ifndef DX_SERVER_REPLY_H
+#define DX_SERVER_REPLY_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "query/problem.h"
+
+#include <time.h>
+
+/* Begins the type of every problem; the slug ends it. docs/API.md lists them. */
+#define DX_PROBLEM_TYPE "urn:domaindex:problem:"
+
+#define DX_ETAG_TEXT 40      /* with quotes and NUL */
+#define DX_HTTP_DATE_TEXT 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
+#define DX_REPLY_HEAD_MAX 1024
+
+struct dx_reply {
+    int status;
+    const char *content_type; /* NULL: no body and no Content-Length (304) */
+    size_t body_size;
+    const char *date;    /* from dx_http_date */
+    const char *version; /* NULL: unknown */
+    const char *etag;    /* NULL: none */
+    bool close;
+};
+
+void dx_reply_head(const struct dx_reply *r, struct dx_buf *out);
+
+/* Clears body and writes the document; returns the status. */
+int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body);
+
+/* For what goes wrong in HTTP itself: status, slug and title from the status alone. */
+void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body);
+
+void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT]);
+
+/* Whether a field value of If-None-Match names the etag, by weak comparison (RFC 9110 13.1.2). */
+bool dx_reply_etag_matches(struct dx_span field, const char *etag);
+
+void dx_http_date(time_t t, char out[DX_HTTP_DATE_TEXT]);
+
+#endif

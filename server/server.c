@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/server.h"
+
+#include "server/loop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LISTEN_BACKLOG 1024
+#define STOP_EXTRA_MS 1000 /* for threads to end after the last connection */
+
+/* Descriptors that are no connections: versions being opened, lake files, logs. */
+#define FDS_RESERVED 64
+
+struct dx_server {
+    struct dx_serving serving;
+    char address[NI_MAXHOST + NI_MAXSERV + 4];
+};
+
+struct dx_server_options dx_server_options_default(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return (struct dx_server_options){
+        .listen = "127.0.0.1:8080",
+        .loops = cores < 1    ? 1
+                 : cores > 64 ? 64
+                              : (unsigned)cores,
+        .workers = cores < 2    ? 2
+                   : cores > 32 ? 32
+                                : (unsigned)cores,
+        .queue_max = 256,
+        .connections_max = 10000,
+        .head_timeout_ms = 5000,
+        .idle_timeout_ms = 60000,
+        .job_timeout_ms = 30000,
+        .write_timeout_ms = 30000,
+        .reply_memory = (size_t)256 << 20,
+    };
+}
+
+/* "host:port" or "[v6]:port" into two strings. */
+static int split_listen(const char *listen, char host[NI_MAXHOST], char port[8],
+                        struct dx_error *err)
+{
+    const char *colon = strrchr(listen, ':');
+    size_t host_size = colon == NULL ? 0 : (size_t)(colon - listen);
+    const char *from = listen;
+    unsigned long number = 0;
+
+    if (host_size >= 2 && listen[0] == '[' && listen[host_size - 1] == ']') {
+        from++;
+        host_size -= 2;
+    } else if (colon != NULL && memchr(listen, ':', host_size) != NULL) {
+        host_size = 0; /* an IPv6 address needs brackets */
+    }
+    if (host_size == 0 || host_size >= NI_MAXHOST || colon[1] == '\0' || strlen(colon + 1) > 5)
+        return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
+    for (const char *p = colon + 1; *p != '\0'; p++) {
+        if (*p < '0' || *p > '9')
+            return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
+        number = number * 10 + (unsigned long)(*p - '0');
+    }
+    if (number > 65535)
+        return dx_fail(err, DX_E_INVALID, "listen: port %lu is over 65535", number);
+    memcpy(host, from, host_size);
+    host[host_size] = '\0';
+    (void)snprintf(port, 8, "%lu", number);
+    return DX_OK;
+}
+
+static int listen_on(const struct addrinfo *at, const char *listen_text, int *out,
+                     struct dx_error *err)
+{
+    int one = 1;
+    int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "listen: %s: socket", listen_text);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+        int rc = dx_fail_errno(err, errno, "listen: %s", listen_text);
+
+        (void)close(fd);
+        return rc;
+    }
+    *out = fd;
+    return DX_OK;
+}
+
+static int open_listener(const char *listen_text, int *fd, struct dx_error *err)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    struct addrinfo *found = NULL;
+    char host[NI_MAXHOST];
+    char port[8];
+    int rc = split_listen(listen_text, host, port, err);
+
+    if (rc < 0)
+        return rc;
+    rc = getaddrinfo(host, port, &hints, &found);
+    if (rc != 0)
+        return dx_fail(err, DX_E_INVALID, "listen: %s: %s", listen_text, gai_strerror(rc));
+    rc = DX_E_INVALID;
+    for (struct addrinfo *at = found; at != NULL && rc < 0; at = at->ai_next)
+        rc = listen_on(at, listen_text, fd, err);
+    freeaddrinfo(found);
+    return rc;
+}
+
+static void name_address(struct dx_server *s, int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    char host[NI_MAXHOST] = "?";
+    char port[NI_MAXSERV] = "?";
+
+    if (getsockname(fd, (struct sockaddr *)&address, &size) == 0)
+        (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+                          NI_NUMERICHOST | NI_NUMERICSERV);
+    (void)snprintf(s->address, sizeof s->address, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s",
+                   host, port);
+}
+
+static unsigned open_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    if (dir == NULL)
+        return 32;
+    while (readdir(dir) != NULL)
+        n++;
+    (void)closedir(dir);
+    return n;
+}
+
+/* As many as the limit of descriptors carries beside what is open and what comes and goes. */
+static unsigned connections_possible(unsigned wanted)
+{
+    struct rlimit limit;
+    rlim_t taken = open_descriptors() + FDS_RESERVED;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return wanted;
+    if (limit.rlim_cur <= taken + 1)
+        return 1;
+    return limit.rlim_cur - taken < wanted ? (unsigned)(limit.rlim_cur - taken) : wanted;
+}
+
+static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
+{
+    struct dx_serving *serving = &s->serving;
+    unsigned count = serving->options.loops;
+    int rc = DX_OK;
+
+    serving->loops = calloc(count, sizeof(struct dx_loop *));
+    if (serving->loops == NULL) {
+        (void)close(listen_fd);
+        return dx_fail(err, DX_E_NOMEM, "server: out of memory");
+    }
+    for (unsigned i = 0; i < count && rc == DX_OK; i++) {
+        rc = dx_loop_new(&serving->loops[i], serving, listen_fd, err);
+        listen_fd = -1; /* the first one's */
+        serving->loop_count += rc == DX_OK;
+    }
+    /* The accepting loop starts last: it hands connections to loops that run. */
+    for (unsigned i = serving->loop_count; i > 0 && rc == DX_OK; i--)
+        rc = dx_loop_start(serving->loops[i - 1], err);
+    return rc;
+}
+
+int dx_server_start(struct dx_server **server, const struct dx_server_options *options,
+                    const struct dx_answers *answers, struct dx_error *err)
+{
+    struct dx_server *s = calloc(1, sizeof *s);
+    int listen_fd = -1;
+    int rc;
+
+    *server = NULL;
+    if (s == NULL)
+        return dx_fail(err, DX_E_NOMEM, "server: out of memory");
+    s->serving.options = *options;
+    s->serving.answers = answers;
+    rc = open_listener(options->listen, &listen_fd, err);
+    if (rc == DX_OK) {
+        name_address(s, listen_fd);
+        s->serving.options.connections_max = connections_possible(options->connections_max);
+        rc = dx_workers_start(&s->serving.workers, options->workers, options->queue_max, answers,
+                              err);
+        if (rc == DX_OK)
+            rc = start_loops(s, listen_fd, err);
+        else
+            (void)close(listen_fd);
+    }
+    if (rc < 0)
+        (void)dx_server_stop(&s, 0);
+    *server = s;
+    return rc;
+}
+
+const char *dx_server_address(const struct dx_server *s)
+{
+    return s->address;
+}
+
+static void tell_all(struct dx_server *s, unsigned what)
+{
+    for (unsigned i = 0; i < s->serving.loop_count; i++)
+        dx_loop_tell(s->serving.loops[i], what);
+}
+
+void dx_server_version_changed(struct dx_server *s)
+{
+    tell_all(s, DX_LOOP_REFRESH);
+    dx_workers_wake(s->serving.workers);
+}
+
+void dx_server_drain(struct dx_server *s)
+{
+    atomic_store(&s->serving.draining, true);
+}
+
+static struct timespec realtime_in_ms(unsigned ms)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
+{
+    struct dx_server *s = *server;
+    struct timespec deadline;
+    int64_t until = dx_monotonic_ms() + grace_ms;
+
+    if (s == NULL)
+        return true;
+    dx_server_drain(s);
+    tell_all(s, DX_LOOP_DRAIN);
+    while (atomic_load(&s->serving.connections) > 0 && dx_monotonic_ms() < until)
+        (void)usleep(5000);
+    tell_all(s, DX_LOOP_QUIT);
+    for (unsigned i = 0; i < s->serving.loop_count; i++)
+        dx_loop_join(s->serving.loops[i]);
+    deadline = realtime_in_ms(STOP_EXTRA_MS);
+    if (!dx_workers_stop(&s->serving.workers, &deadline))
+        return false;
+    for (unsigned i = 0; i < s->serving.loop_count; i++)
+        dx_loop_free(&s->serving.loops[i]);
+    free(s->serving.loops);
+    free(s);
+    *server = NULL;
+    return true;
+}
+
+struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
+{
+    struct dx_server_counts sum = { .open = atomic_load(&s->serving.connections) };
+
+    for (unsigned i = 0; i < s->serving.loop_count; i++) {
+        const struct dx_loop_counts *c = &s->serving.loops[i]->counts;
+
+        sum.accepted += atomic_load(&c->accepted);
+        sum.requests += atomic_load(&c->requests);
+        sum.rejected += atomic_load(&c->rejected);
+        sum.timeouts += atomic_load(&c->timeouts);
+        sum.shed += atomic_load(&c->shed);
+        sum.overloaded += atomic_load(&c->overloaded);
+        sum.accept_pauses += atomic_load(&c->accept_pauses);
+    }
+    return sum;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/settings.h"
+
+#include <string.h>
+
+enum {
+    OPT_ROOT,
+    OPT_LISTEN,
+    OPT_CONFIG,
+    OPT_THREADS,
+    OPT_WORKERS,
+    OPT_QUEUE,
+    OPT_CONNECTIONS,
+    OPT_CACHE_IDX,
+    OPT_CACHE_PAYLOAD,
+    OPT_CACHE_PAGES,
+    OPT_REPLY_MEMORY,
+    OPT_HEAD_TIMEOUT,
+    OPT_IDLE_TIMEOUT,
+    OPT_JOB_TIMEOUT,
+    OPT_WRITE_TIMEOUT,
+    OPT_DRAIN_DELAY,
+    OPT_GRACE,
+    OPT_VERIFY,
+    OPT_HELP,
+    OPT_VERSION,
+    OPT_MAN,
+    OPT_COUNT
+};
+
+const struct dx_option dx_settings_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
+    [OPT_LISTEN] = { "listen", "HOST:PORT", "127.0.0.1:8080",
+                     "where to serve plain HTTP; [::1]:8080 for IPv6, port 0 for any free one" },
+    [OPT_CONFIG] = { "config", "FILE", NULL,
+                     "settings, 'key = value' lines with these options as keys; the command line "
+                     "wins" },
+    [OPT_THREADS] = { "threads", "NUMBER", "0", "event loops, one thread each; 0: one a core" },
+    [OPT_WORKERS] = { "workers", "NUMBER", "0",
+                      "threads that read pages of URLs; 0: one a core, at least two" },
+    [OPT_QUEUE] = { "queue", "NUMBER", "256",
+                    "requests that may wait for a worker; further ones are told 503" },
+    [OPT_CONNECTIONS] = { "connections", "NUMBER", "10000",
+                          "open connections at most; fewer if the limit of descriptors is lower" },
+    [OPT_CACHE_IDX] = { "cache-idx", "SIZE", "64M", "cache of postings index pages" },
+    [OPT_CACHE_PAYLOAD] = { "cache-payload", "SIZE", "64M", "cache of postings payloads" },
+    [OPT_CACHE_PAGES] = { "cache-pages", "SIZE", "64M", "cache of decoded lake pages" },
+    [OPT_REPLY_MEMORY] = { "reply-memory", "SIZE", "256M",
+                           "replies that may wait for slow clients, all together" },
+    [OPT_HEAD_TIMEOUT] = { "head-timeout-ms", "NUMBER", "5000",
+                           "for a whole request head, from the connection's or its first byte on" },
+    [OPT_IDLE_TIMEOUT] = { "idle-timeout-ms", "NUMBER", "60000",
+                           "for the next request on a connection kept alive" },
+    [OPT_JOB_TIMEOUT] = { "job-timeout-ms", "NUMBER", "30000", "for an answer from a worker" },
+    [OPT_WRITE_TIMEOUT] = { "write-timeout-ms", "NUMBER", "30000",
+                            "for the client to take a whole reply" },
+    [OPT_DRAIN_DELAY] = { "drain-delay-ms", "NUMBER", "0",
+                          "after SIGTERM, serve on with /readyz at 503 for this long" },
+    [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish" },
+    [OPT_VERIFY] = { "verify", "YES|NO", "no", "read and check every byte of a version at open" },
+    [OPT_HELP] = { "help", NULL, NULL, "print this and exit" },
+    [OPT_VERSION] = { "version", NULL, NULL, "print the program's version and exit" },
+    [OPT_MAN] = { "man", NULL, NULL, "print the manual page (mdoc) and exit" },
+};
+const size_t dx_settings_table_size = OPT_COUNT;
+
+#define MS_DAY 86400000u
+
+/* One option given, as a table of its own for base/options.h to read and bound. */
+static int number(size_t index, const char *text, uint64_t min, uint64_t max, unsigned *value,
+                  struct dx_error *err)
+{
+    struct dx_option_value given = { index, text };
+    struct dx_options one = {
+        .table = dx_settings_table, .table_size = OPT_COUNT, .given = &given, .given_count = 1
+    };
+    uint64_t v = 0;
+    int rc = dx_options_number(&one, index, min, max, &v, err);
+
+    if (rc == DX_OK)
+        *value = (unsigned)v;
+    return rc;
+}
+
+static int size(size_t index, const char *text, uint64_t min, uint64_t *value, struct dx_error *err)
+{
+    struct dx_option_value given = { index, text };
+    struct dx_options one = {
+        .table = dx_settings_table, .table_size = OPT_COUNT, .given = &given, .given_count = 1
+    };
+
+    return dx_options_size(&one, index, min, (uint64_t)1 << 40, value, err);
+}
+
+static int count(size_t index, const char *text, unsigned max, unsigned *value,
+                 struct dx_error *err)
+{
+    unsigned v = 0;
+    int rc = number(index, text, 0, max, &v, err);
+
+    if (rc == DX_OK && v > 0) /* 0 keeps the default: by the number of cores */
+        *value = v;
+    return rc;
+}
+
+static int yes_no(const char *text, bool *value, struct dx_error *err)
+{
+    *value = strcmp(text, "yes") == 0;
+    if (*value || strcmp(text, "no") == 0)
+        return DX_OK;
+    return dx_fail(err, DX_E_INVALID, "--verify: '%s' is neither yes nor no", text);
+}
+
+static int set(struct dx_settings *s, size_t index, const char *text, struct dx_error *err)
+{
+    struct dx_server_options *o = &s->server;
+    uint64_t bytes = 0;
+    int rc;
+
+    switch (index) {
+    case OPT_ROOT:
+        s->root = text;
+        return text[0] != '\0' ? DX_OK : dx_fail(err, DX_E_INVALID, "--root: empty");
+    case OPT_LISTEN:
+        o->listen = text;
+        return DX_OK; /* looked at when it is opened */
+    case OPT_THREADS:
+        return count(index, text, 256, &o->loops, err);
+    case OPT_WORKERS:
+        return count(index, text, 1024, &o->workers, err);
+    case OPT_QUEUE:
+        return number(index, text, 1, 1000000, &o->queue_max, err);
+    case OPT_CONNECTIONS:
+        return number(index, text, 1, 10000000, &o->connections_max, err);
+    case OPT_CACHE_IDX:
+        return size(index, text, 1 << 20, &s->cache_bytes_idx, err);
+    case OPT_CACHE_PAYLOAD:
+        return size(index, text, 1 << 20, &s->cache_bytes_payload, err);
+    case OPT_CACHE_PAGES:
+        return size(index, text, 1 << 20, &s->cache_bytes_pages, err);
+    case OPT_REPLY_MEMORY:
+        rc = size(index, text, 1 << 20, &bytes, err);
+        if (rc == DX_OK)
+            o->reply_memory = bytes;
+        return rc;
+    case OPT_HEAD_TIMEOUT:
+        return number(index, text, 100, 60000, &o->head_timeout_ms, err);
+    case OPT_IDLE_TIMEOUT:
+        return number(index, text, 100, MS_DAY, &o->idle_timeout_ms, err);
+    case OPT_JOB_TIMEOUT:
+        return number(index, text, 100, 600000, &o->job_timeout_ms, err);
+    case OPT_WRITE_TIMEOUT:
+        return number(index, text, 100, 600000, &o->write_timeout_ms, err);
+    case OPT_DRAIN_DELAY:
+        return number(index, text, 0, 600000, &s->drain_delay_ms, err);
+    case OPT_GRACE:
+        return number(index, text, 0, 600000, &s->grace_ms, err);
+    case OPT_VERIFY:
+        return yes_no(text, &s->verify, err);
+    default:
+        return DX_OK; /* config and the flags are taken before */
+    }
+}
+
+static int set_from_file(struct dx_settings *s, const char *path, struct dx_error *err)
+{
+    int rc = dx_config_file_read(&s->file, path, dx_settings_table, OPT_COUNT, err);
+
+    for (size_t i = 0; i < s->file.count && rc == DX_OK; i++) {
+        const struct dx_config_entry *e = &s->file.entries[i];
+
+        if (e->index == OPT_CONFIG)
+            return dx_fail(err, DX_E_INVALID, "%s:%u: a file names no other file", path, e->line);
+        if (set(s, e->index, e->text, err) < 0)
+            rc = dx_fail_in(err, "%s:%u", path, e->line);
+    }
+    return rc;
+}
+
+static int take_defaults(struct dx_settings *s, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    s->server = dx_server_options_default();
+    for (size_t i = 0; i < OPT_COUNT && rc == DX_OK; i++)
+        if (dx_settings_table[i].fallback != NULL)
+            rc = set(s, i, dx_settings_table[i].fallback, err);
+    return rc;
+}
+
+static int take_given(struct dx_settings *s, struct dx_error *err)
+{
+    const char *path = dx_options_text(&s->options, OPT_CONFIG);
+    int rc = path == NULL ? DX_OK : set_from_file(s, path, err);
+
+    for (size_t i = 0; i < s->options.given_count && rc == DX_OK; i++)
+        rc = set(s, s->options.given[i].index, s->options.given[i].text, err);
+    if (rc == DX_OK && s->options.operand_count > 0)
+        rc = dx_fail(err, DX_E_INVALID, "'%s': there are only options", s->options.operand[0]);
+    if (rc == DX_OK && s->root == NULL)
+        rc = dx_fail(err, DX_E_INVALID, "--root is needed: where the lake and the index live");
+    return rc;
+}
+
+int dx_settings_parse(struct dx_settings *s, int argc, char **argv, struct dx_error *err)
+{
+    int rc;
+
+    *s = (struct dx_settings){ .root = NULL };
+    rc = dx_options_parse(&s->options, dx_settings_table, OPT_COUNT, argc, argv, err);
+    if (rc < 0)
+        return rc;
+    s->help = dx_options_has(&s->options, OPT_HELP);
+    s->show_version = dx_options_has(&s->options, OPT_VERSION);
+    s->man = dx_options_has(&s->options, OPT_MAN);
+    rc = take_defaults(s, err);
+    if (rc == DX_OK && !s->help && !s->show_version && !s->man)
+        rc = take_given(s, err);
+    if (rc < 0)
+        dx_settings_release(s);
+    return rc;
+}
+
+void dx_settings_release(struct dx_settings *s)
+{
+    dx_config_file_release(&s->file);
+    dx_options_release(&s->options);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * settings.h - what domaindexd is told, from its command line and its file.
+ *
+ *   struct dx_settings s;
+ *   rc = dx_settings_parse(&s, argc, argv, &err);    file first, the command line wins
+ *   dx_settings_release(&s);                         texts are borrowed from it and argv
+ *
+ * One table (dx_settings_table) is the command line, the keys of the file, --help and the
+ * manual. Every value has bounds; what is out of them is refused with the option's name,
+ * and, from a file, its path and line. One thread.
+ */
+#ifndef DX_SERVER_SETTINGS_H
+#define DX_SERVER_SETTINGS_H
+
+#include "config/config_file.h"
+#include "server/server.h"
+
+struct dx_settings {
+    bool help;
+    bool show_version;
+    bool man;
+    const char *root; /* NULL only with help, show_version or man */
+    struct dx_server_options server;
+    uint64_t cache_bytes_idx;
+    uint64_t cache_bytes_payload;
+    uint64_t cache_bytes_pages;
+    bool verify;
+    unsigned drain_delay_ms; /* /readyz says 503 so long before accepting ends */
+    unsigned grace_ms;       /* for requests in flight at the end */
+
+    struct dx_options options; /* keep the texts */
+    struct dx_config_file file;
+};
+
+extern const struct dx_option dx_settings_table[];
+extern const size_t dx_settings_table_size;
+
+int dx_settings_parse(struct dx_settings *s, int argc, char **argv, struct dx_error *err);
+void dx_settings_release(struct dx_settings *s);
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PARAM_OFFSET, PARAM_LIMIT, PARAM_FIELDS, PARAM_Q, PARAM_COUNT };
+
+static const char *const param_names[PARAM_COUNT] = { "offset", "limit", "fields", "q" };
+
+#define BIT(param) (1u << (param))
+
+/* A path is matched segment by segment; "*" takes any one into the next capture. */
+static const struct route {
+    enum dx_route route;
+    const char *pattern[6]; /* NULL-terminated */
+    unsigned params;        /* bits of those taken */
+    unsigned needed;        /* bits of those that must be there */
+    uint64_t limit_default;
+    uint64_t limit_max;
+} routes[] = {
+    { DX_ROUTE_DOMAIN, { "domain", "*" }, 0, 0, 0, 0 },
+    { DX_ROUTE_URLS,
+      { "domain", "*", "datasets", "*", "urls" },
+      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
+    { DX_ROUTE_URLS,
+      { "domain", "*", "dataset", "*", "urls" },
+      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
+    { DX_ROUTE_DATASETS,
+      { "datasets" },
+      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT),
+      0,
+      DX_DATASETS_LIMIT_DEFAULT,
+      DX_DATASETS_LIMIT_MAX },
+    { DX_ROUTE_DATASET, { "datasets", "*" }, 0, 0, 0, 0 },
+    { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q), BIT(PARAM_Q), 0, 0 },
+    { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
+    { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
+    { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
+};
+
+#define SEGMENTS_MAX 6
+
+static const char endpoints[] =
+    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/datasets, /v1/datasets/{id}, "
+    "/v1/normalize?q=, /v1/versions, /healthz, /readyz";
+
+static int hex(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* raw itself when it holds no escape; else its decoded bytes in ask->text. */
+static bool decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
+{
+    uint8_t *to = ask->text + ask->text_size;
+    size_t n = 0;
+
+    *out = raw;
+    if (raw.size == 0 || memchr(raw.data, '%', raw.size) == NULL)
+        return true;
+    if (raw.size > sizeof ask->text - ask->text_size)
+        return false; /* cannot happen for targets the head parser let pass */
+    for (size_t i = 0; i < raw.size; i++) {
+        uint8_t c = raw.data[i];
+
+        if (c == '%') {
+            int high = i + 2 < raw.size ? hex(raw.data[i + 1]) : -1;
+            int low = i + 2 < raw.size ? hex(raw.data[i + 2]) : -1;
+
+            if (high < 0 || low < 0)
+                return false;
+            c = (uint8_t)(high << 4 | low);
+            i += 2;
+        }
+        to[n++] = c;
+    }
+    ask->text_size += n;
+    *out = (struct dx_span){ to, n };
+    return true;
+}
+
+static int bad_escape(struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-percent-encoding",
+                          "Malformed percent-encoding",
+                          "a '%%' in the request is not followed by two hexadecimal digits; "
+                          "write a literal percent sign as %%25");
+}
+
+/* Splits at '/'; the first byte is one. Returns the count, or SEGMENTS_MAX + 1 if more. */
+static size_t split_path(struct dx_span path, struct dx_span segments[SEGMENTS_MAX])
+{
+    size_t n = 0;
+    size_t begin = 1;
+
+    if (path.size == 0 || path.data[0] != '/')
+        return 0;
+    for (size_t i = 1; i <= path.size; i++) {
+        if (i < path.size && path.data[i] != '/')
+            continue;
+        if (n == SEGMENTS_MAX)
+            return SEGMENTS_MAX + 1;
+        segments[n++] = (struct dx_span){ path.data + begin, i - begin };
+        begin = i + 1;
+    }
+    return n;
+}
+
+/* The route whose pattern the segments fit, with up to two captures; NULL if none. */
+static const struct route *find_route(const struct dx_span *segments, size_t count,
+                                      struct dx_span captures[2])
+{
+    for (size_t r = 0; r < sizeof routes / sizeof *routes; r++) {
+        const char *const *pattern = routes[r].pattern;
+        size_t captured = 0;
+        size_t i = 0;
+
+        while (i < count && pattern[i] != NULL) {
+            if (strcmp(pattern[i], "*") == 0)
+                captures[captured++] = segments[i];
+            else if (!dx_span_equal(segments[i], dx_span_str(pattern[i])))
+                break;
+            i++;
+        }
+        if (i == count && pattern[i] == NULL)
+            return &routes[r];
+    }
+    return NULL;
+}
+
+/* Decimal digits only; false on anything else and above max. */
+static bool parse_number(struct dx_span s, uint64_t max, uint64_t *value)
+{
+    uint64_t v = 0;
+
+    if (s.size == 0)
+        return false;
+    for (size_t i = 0; i < s.size; i++) {
+        if (s.data[i] < '0' || s.data[i] > '9')
+            return false;
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(s.data[i] - '0'), &v))
+            return false;
+    }
+    *value = v;
+    return v <= max;
+}
+
+/* Shown in details: enough to recognise, never the whole of a long value. */
+static int shown(struct dx_span s)
+{
+    return s.size > 60 ? 60 : (int)s.size;
+}
+
+static int set_limit(const struct route *route, struct dx_span value, struct dx_ask *ask,
+                     struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!parse_number(value, UINT64_MAX, &v) || v == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "limit '%.*s' is not a whole number from 1 to %llu", shown(value),
+                              (const char *)value.data, (unsigned long long)route->limit_max);
+    if (v > route->limit_max)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                              "limit %llu is over the cap of %llu; ask for pages of at most %llu "
+                              "and follow next_offset",
+                              (unsigned long long)v, (unsigned long long)route->limit_max,
+                              (unsigned long long)route->limit_max);
+    ask->page.limit = v;
+    return 1;
+}
+
+static int set_param(const struct route *route, unsigned param, struct dx_span value,
+                     struct dx_ask *ask, struct dx_problem *problem)
+{
+    switch (param) {
+    case PARAM_OFFSET:
+        /* Clients in other languages hold it in an int64. */
+        if (parse_number(value, INT64_MAX, &ask->page.offset))
+            return 1;
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "offset '%.*s' is not a whole number from 0 to 9223372036854775807",
+                              shown(value), (const char *)value.data);
+    case PARAM_LIMIT:
+        return set_limit(route, value, ask, problem);
+    case PARAM_FIELDS:
+        ask->fields = value;
+        return 1;
+    default:
+        ask->asked = value;
+        return 1;
+    }
+}
+
+static void list_params(unsigned params, char *out, size_t size)
+{
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (unsigned p = 0; p < PARAM_COUNT; p++)
+        if ((params & BIT(p)) != 0 && n < size)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n == 0 ? "" : ", ", param_names[p]);
+}
+
+static int unknown_param(const struct route *route, struct dx_span name, struct dx_problem *problem)
+{
+    char known[80];
+
+    list_params(route->params, known, sizeof known);
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "unknown-parameter", "Unknown parameter",
+                          "'%.*s' is no parameter of this resource; %s%s", shown(name),
+                          (const char *)name.data,
+                          route->params == 0 ? "it takes none" : "it takes ", known);
+}
+
+/* One "name=value". */
+static int take_pair(const struct route *route, struct dx_span pair, unsigned *seen,
+                     struct dx_ask *ask, struct dx_problem *problem)
+{
+    const uint8_t *equals = pair.size == 0 ? NULL : memchr(pair.data, '=', pair.size);
+    size_t n = equals == NULL ? pair.size : (size_t)(equals - pair.data);
+    struct dx_span raw_value = { pair.data + n, 0 };
+    struct dx_span name;
+    struct dx_span value;
+    unsigned param = 0;
+
+    if (equals != NULL)
+        raw_value = (struct dx_span){ equals + 1, pair.size - n - 1 };
+    if (!decode(ask, (struct dx_span){ pair.data, n }, &name) || !decode(ask, raw_value, &value))
+        return bad_escape(problem);
+    while (param < PARAM_COUNT && !dx_span_equal(name, dx_span_str(param_names[param])))
+        param++;
+    if (param == PARAM_COUNT || (route->params & BIT(param)) == 0)
+        return unknown_param(route, name, problem);
+    if ((*seen & BIT(param)) != 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "duplicate-parameter",
+                              "Parameter given twice", "%s is given more than once",
+                              param_names[param]);
+    *seen |= BIT(param);
+    return set_param(route, param, value, ask, problem);
+}
+
+static int take_query(const struct route *route, struct dx_span query, struct dx_ask *ask,
+                      struct dx_problem *problem)
+{
+    unsigned seen = 0;
+    size_t begin = 0;
+
+    for (size_t i = 0; query.size > 0 && i <= query.size; i++) {
+        if (i < query.size && query.data[i] != '&')
+            continue;
+        if (take_pair(route, (struct dx_span){ query.data + begin, i - begin }, &seen, ask,
+                      problem) == 0)
+            return 0;
+        begin = i + 1;
+    }
+    if ((seen & route->needed) != route->needed) {
+        char missing[80];
+
+        list_params(route->needed & ~seen, missing, sizeof missing);
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "missing-parameter",
+                              "Parameter missing", "this resource needs the parameter %s", missing);
+    }
+    return 1;
+}
+
+static int take_captures(const struct route *route, const struct dx_span captures[2],
+                         struct dx_ask *ask, struct dx_problem *problem)
+{
+    struct dx_span id = { NULL, 0 };
+    uint64_t v;
+
+    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS)
+        if (!decode(ask, captures[0], &ask->asked))
+            return bad_escape(problem);
+    if (route->route == DX_ROUTE_URLS)
+        id = captures[1];
+    else if (route->route == DX_ROUTE_DATASET)
+        id = captures[0];
+    else
+        return 1;
+    if (!parse_number(id, UINT32_MAX, &v))
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
+                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
+                              "/v1/datasets lists ids and names",
+                              shown(id), (const char *)id.data);
+    ask->dataset_id = (uint32_t)v;
+    return 1;
+}
+
+int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem *problem)
+{
+    const uint8_t *mark = target.size == 0 ? NULL : memchr(target.data, '?', target.size);
+    size_t path_size = mark == NULL ? target.size : (size_t)(mark - target.data);
+    struct dx_span path = { target.data, path_size };
+    struct dx_span query = { NULL, 0 };
+    struct dx_span segments[SEGMENTS_MAX];
+    struct dx_span captures[2] = { { NULL, 0 }, { NULL, 0 } };
+    const struct route *route = NULL;
+    size_t count = split_path(path, segments);
+    size_t first = count > 1 && dx_span_equal(segments[0], dx_span_str("v1")) ? 1 : 0;
+
+    if (mark != NULL)
+        query = (struct dx_span){ mark + 1, target.size - path_size - 1 };
+    ask->asked = (struct dx_span){ NULL, 0 };
+    ask->fields = (struct dx_span){ NULL, 0 };
+    ask->dataset_id = 0;
+    ask->text_size = 0;
+    if (count <= SEGMENTS_MAX)
+        route = find_route(segments + first, count - first, captures);
+    if (route == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
+                              "this server has %s; a '/' inside a domain or URL is written %%2F",
+                              endpoints);
+    ask->route = route->route;
+    ask->page = (struct dx_page_of){ 0, route->limit_default };
+    if (take_captures(route, captures, ask, problem) == 0)
+        return 0;
+    return take_query(route, query, ask, problem);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dx_workers {
+    const struct dx_answers *answers;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct dx_job *first; /* oldest */
+    struct dx_job **last;
+    unsigned waiting;
+    unsigned queue_max;
+    unsigned generation; /* of wakes */
+    bool stopping;
+    unsigned thread_count;
+    pthread_t threads[];
+};
+
+/* Decoded text of the ask may lie in ask.text or in the connection's bytes; the job's copy
+ * holds all of it. */
+static struct dx_span keep_text(struct dx_ask *ask, struct dx_span s)
+{
+    uint8_t *to = ask->text + ask->text_size;
+
+    if (s.data == NULL)
+        return s;
+    if (s.size > sizeof ask->text - ask->text_size)
+        return (struct dx_span){ to, 0 }; /* cannot happen: both come from one target */
+    memcpy(to, s.data, s.size);
+    ask->text_size += s.size;
+    return (struct dx_span){ to, s.size };
+}
+
+struct dx_job *dx_job_new(const struct dx_ask *ask)
+{
+    struct dx_job *job = malloc(sizeof *job);
+
+    if (job == NULL)
+        return NULL;
+    job->next = NULL;
+    job->version = NULL;
+    job->ask.route = ask->route;
+    job->ask.dataset_id = ask->dataset_id;
+    job->ask.page = ask->page;
+    job->ask.text_size = 0;
+    job->ask.asked = keep_text(&job->ask, ask->asked);
+    job->ask.fields = keep_text(&job->ask, ask->fields);
+    job->done = NULL;
+    job->loop = NULL;
+    job->connection = NULL;
+    atomic_init(&job->cancelled, false);
+    job->rc = 0;
+    job->problem.detail[0] = '\0';
+    dx_buf_init(&job->body, DX_BODY_MAX);
+    return job;
+}
+
+void dx_job_free(struct dx_job **job)
+{
+    if (*job == NULL)
+        return;
+    dx_buf_release(&(*job)->body);
+    free(*job);
+    *job = NULL;
+}
+
+static int set_cancelled(struct dx_job *job)
+{
+    return dx_problem_set(&job->problem, DX_PROBLEM_UNAVAILABLE, "stopping", "Server is stopping",
+                          "the server stops; ask another one or try again");
+}
+
+static struct dx_job *pop(struct dx_workers *w)
+{
+    struct dx_job *job = w->first;
+
+    if (job == NULL)
+        return NULL;
+    w->first = job->next;
+    if (w->first == NULL)
+        w->last = &w->first;
+    w->waiting--;
+    return job;
+}
+
+static void *work(void *argument)
+{
+    struct dx_workers *w = argument;
+    struct dx_canon_slot slot = { NULL, NULL };
+    unsigned seen = 0;
+    struct dx_job *job;
+
+    (void)pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (w->first == NULL && !w->stopping && w->generation == seen)
+            (void)pthread_cond_wait(&w->changed, &w->lock);
+        if (w->stopping)
+            break;
+        seen = w->generation;
+        job = pop(w);
+        (void)pthread_mutex_unlock(&w->lock);
+        dx_canon_slot_refresh(&slot, w->answers);
+        if (job != NULL) {
+            job->rc = atomic_load(&job->cancelled)
+                          ? set_cancelled(job)
+                          : dx_ask_answer(w->answers, &slot, job->version, &job->ask, &job->body,
+                                          &job->problem);
+            job->done(job);
+        }
+        (void)pthread_mutex_lock(&w->lock);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    dx_canon_slot_release(&slot, w->answers);
+    return NULL;
+}
+
+int dx_workers_start(struct dx_workers **workers, unsigned count, unsigned queue_max,
+                     const struct dx_answers *answers, struct dx_error *err)
+{
+    struct dx_workers *w = calloc(1, sizeof *w + count * sizeof *w->threads);
+
+    *workers = NULL;
+    if (w == NULL)
+        return dx_fail(err, DX_E_NOMEM, "workers: out of memory");
+    w->answers = answers;
+    w->queue_max = queue_max;
+    w->last = &w->first;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->changed, NULL);
+    *workers = w;
+    while (w->thread_count < count) {
+        int rc = pthread_create(&w->threads[w->thread_count], NULL, work, w);
+
+        if (rc != 0) {
+            struct timespec never = { INT32_MAX, 0 };
+
+            (void)dx_workers_stop(workers, &never);
+            return dx_fail_errno(err, rc, "workers: cannot start a thread");
+        }
+        w->thread_count++;
+    }
+    return DX_OK;
+}
+
+bool dx_workers_submit(struct dx_workers *w, struct dx_job *job)
+{
+    bool taken;
+
+    (void)pthread_mutex_lock(&w->lock);
+    taken = w->waiting < w->queue_max && !w->stopping;
+    if (taken) {
+        job->next = NULL;
+        *w->last = job;
+        w->last = &job->next;
+        w->waiting++;
+        (void)pthread_cond_signal(&w->changed);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return taken;
+}
+
+void dx_workers_wake(struct dx_workers *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->generation++;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadline)
+{
+    struct dx_workers *w = *workers;
+    struct dx_job *job;
+    bool clean = true;
+
+    if (w == NULL)
+        return true;
+    (void)pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    (void)pthread_cond_broadcast(&w->changed);
+    (void)pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; i < w->thread_count; i++)
+        if (pthread_timedjoin_np(w->threads[i], NULL, deadline) != 0)
+            clean = false;
+    if (!clean)
+        return false;
+    while ((job = pop(w)) != NULL) {
+        job->rc = set_cancelled(job);
+        job->done(job);
+    }
+    (void)pthread_cond_destroy(&w->changed);
+    (void)pthread_mutex_destroy(&w->lock);
+    free(w);
+    *workers = NULL;
+    return true;
+}

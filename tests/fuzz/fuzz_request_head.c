@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The request head: no cut of the input into reads changes the verdict or where it falls,
+ * and what is accepted is within the stated bounds; its target goes on into the router. */
+#include "server/request_head.h"
+#include "server/target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static enum dx_head_verdict parse(struct dx_request_head *h, const uint8_t *data, size_t size,
+                                  size_t step)
+{
+    enum dx_head_verdict verdict = DX_HEAD_MORE;
+
+    dx_request_head_begin(h);
+    for (size_t n = step; verdict == DX_HEAD_MORE && n < size; n += step)
+        verdict = dx_request_head_parse(h, (struct dx_span){ data, n });
+    if (verdict == DX_HEAD_MORE)
+        verdict = dx_request_head_parse(h, (struct dx_span){ data, size });
+    return verdict;
+}
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void check_accepted(const struct dx_request_head *h, const uint8_t *data)
+{
+    static struct dx_ask ask;
+    struct dx_problem problem;
+    struct dx_span head = { data, h->size };
+
+    must(h->size <= DX_HEAD_MAX && h->target.size <= DX_TARGET_MAX);
+    must(h->method == DX_METHOD_GET || h->method == DX_METHOD_HEAD);
+    must(memcmp(data + h->size - 4, "\r\n\r\n", 4) == 0);
+    must(memchr(data, 0, h->size) == NULL);
+    /* Each LF stands behind a CR, each CR before an LF: no two readers see other lines. */
+    for (size_t i = 0; i < h->size; i++)
+        must((data[i] == '\n') == (i > 0 && data[i - 1] == '\r'));
+    must(h->target.at + h->target.size <= h->size);
+    must(h->if_none_match.at + h->if_none_match.size <= h->size);
+    (void)dx_target_parse(dx_head_slice(head, h->target), &ask, &problem);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct dx_request_head whole;
+    enum dx_head_verdict verdict = parse(&whole, data, size, size + 1);
+    static const size_t steps[] = { 1, 2, 3, 7, 64, 1000 };
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct dx_request_head cut;
+        enum dx_head_verdict again;
+
+        if (size / steps[i] > 4000)
+            continue; /* keep it fast */
+        again = parse(&cut, data, size, steps[i]);
+        must(again == verdict && cut.at == whole.at && cut.size == whole.size);
+        must(cut.reject_status == whole.reject_status && cut.method == whole.method);
+        must(cut.target.at == whole.target.at && cut.target.size == whole.target.size);
+        must(cut.close == whole.close && cut.if_none_match.at == whole.if_none_match.at &&
+             cut.if_none_match.size == whole.if_none_match.size);
+    }
+    if (verdict == DX_HEAD_DONE)
+        check_accepted(&whole, data);
+    if (verdict == DX_HEAD_REJECT)
+        must(whole.reject_status >= 400 && whole.reject_reason != NULL);
+    return 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/fake_answers.h"
+
+#include "base/json_out.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dx_fake {
+    pthread_mutex_t lock;
+    pthread_cond_t gate_changed;
+    struct dx_version *current;
+    unsigned flips;
+    bool gate_closed;
+    _Atomic long versions;
+    _Atomic long pins;
+    _Atomic long canons;
+    _Atomic long listings;
+};
+
+struct dx_version {
+    struct dx_fake *fake;
+    _Atomic long pins; /* the current one has one more */
+    char name[32];
+};
+
+struct dx_canon {
+    const struct dx_version *of;
+};
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void drop(struct dx_version *v)
+{
+    if (atomic_fetch_sub(&v->pins, 1) > 1)
+        return;
+    atomic_fetch_sub(&v->fake->versions, 1);
+    memset(v->name, '#', sizeof v->name); /* so that a use after this shows */
+    free(v);
+}
+
+static struct dx_version *pin(void *from)
+{
+    struct dx_fake *fake = from;
+    struct dx_version *v;
+
+    (void)pthread_mutex_lock(&fake->lock);
+    v = fake->current;
+    atomic_fetch_add(&v->pins, 1);
+    (void)pthread_mutex_unlock(&fake->lock);
+    atomic_fetch_add(&fake->pins, 1);
+    return v;
+}
+
+static void unpin(struct dx_version *v)
+{
+    atomic_fetch_sub(&v->fake->pins, 1);
+    drop(v);
+}
+
+static const char *version_name(const struct dx_version *v)
+{
+    return v->name;
+}
+
+static int canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err)
+{
+    *canon = malloc(sizeof **canon);
+    if (*canon == NULL)
+        return dx_fail(err, DX_E_NOMEM, "canon: out of memory");
+    (*canon)->of = v;
+    atomic_fetch_add(&v->fake->canons, 1);
+    return DX_OK;
+}
+
+static void canon_free(struct dx_canon **canon)
+{
+    atomic_fetch_sub(&(*canon)->of->fake->canons, 1); /* the version must still be there */
+    free(*canon);
+    *canon = NULL;
+}
+
+static bool is(struct dx_span s, const char *word)
+{
+    return dx_span_equal(s, dx_span_str(word));
+}
+
+/* 1: to be answered. */
+static int preset(const struct dx_version *v, const struct dx_canon *canon, struct dx_span asked,
+                  struct dx_problem *problem)
+{
+    if (canon != NULL && canon->of != v) {
+        (void)dx_problem_set(problem, DX_PROBLEM_DAMAGED, "wrong-canon", "Wrong canonicaliser",
+                             "of another version");
+        return DX_E_CORRUPT;
+    }
+    if (is(asked, "absent.example"))
+        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "Domain not found",
+                              "not in version %s", v->name);
+    if (is(asked, "bad.example"))
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-domain", "Bad domain",
+                              "\"quoted\"\r\nX-Injected: yes");
+    if (is(asked, "toomuch.example"))
+        return dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "Too much", "ask for less");
+    if (is(asked, "damaged.example")) {
+        (void)dx_problem_set(problem, DX_PROBLEM_DAMAGED, "damaged", "Damaged", "block 7");
+        return DX_E_CORRUPT;
+    }
+    if (is(asked, "unavailable.example")) {
+        (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "unavailable", "Unavailable", "disk");
+        return DX_E_IO;
+    }
+    return 1;
+}
+
+static int echo(const struct dx_version *v, const char *what, struct dx_span asked,
+                struct dx_page_of page, unsigned number, struct dx_buf *body)
+{
+    struct dx_json j;
+
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    dx_json_key(&j, "answer");
+    dx_json_str(&j, what);
+    dx_json_key(&j, "asked");
+    dx_json_text(&j, asked);
+    dx_json_key(&j, "offset");
+    dx_json_u64(&j, page.offset);
+    dx_json_key(&j, "limit");
+    dx_json_u64(&j, page.limit);
+    dx_json_key(&j, "number");
+    dx_json_u64(&j, number);
+    if (is(asked, "big.example")) {
+        uint8_t *fill;
+
+        dx_json_key(&j, "fill");
+        dx_buf_u8(body, '"');
+        fill = dx_buf_reserve(body, DX_FAKE_BIG_BYTES);
+        must(fill != NULL);
+        memset(fill, 'x', DX_FAKE_BIG_BYTES);
+        body->size += DX_FAKE_BIG_BYTES;
+        dx_buf_u8(body, '"');
+    }
+    dx_json_key(&j, "version");
+    dx_json_str(&j, v->name);
+    dx_json_key(&j, "padding"); /* about as long as a usual answer */
+    dx_json_str(&j, "----------------------------------------------------------------"
+                    "----------------------------------------------------------------"
+                    "------------------------------------------------");
+    dx_json_end(&j);
+    return body->failed ? DX_E_NOMEM : 1;
+}
+
+static int domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                  struct dx_buf *body, struct dx_problem *problem)
+{
+    int rc = preset(v, canon, asked, problem);
+
+    return rc != 1 ? rc : echo(v, "domain", asked, (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+static int urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                uint32_t dataset_id, struct dx_page_of page, unsigned fields, struct dx_buf *body,
+                struct dx_problem *problem)
+{
+    struct dx_fake *fake = v->fake;
+    int rc = preset(v, canon, asked, problem);
+
+    atomic_fetch_add(&fake->listings, 1);
+    if (is(asked, "slow.example"))
+        (void)usleep(200000);
+    if (is(asked, "gate.example")) {
+        (void)pthread_mutex_lock(&fake->lock);
+        while (fake->gate_closed)
+            (void)pthread_cond_wait(&fake->gate_changed, &fake->lock);
+        (void)pthread_mutex_unlock(&fake->lock);
+    }
+    return rc != 1 ? rc : echo(v, "urls", asked, page, dataset_id * 100 + fields, body);
+}
+
+static int datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+                    struct dx_problem *problem)
+{
+    (void)problem;
+    return echo(v, "datasets", dx_span_str(""), page, 0, body);
+}
+
+static int dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+                   struct dx_problem *problem)
+{
+    (void)problem;
+    return echo(v, "dataset", dx_span_str(""), (struct dx_page_of){ 0, 0 }, dataset_id, body);
+}
+
+static int normalize(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                     struct dx_buf *body, struct dx_problem *problem)
+{
+    int rc = preset(v, canon, asked, problem);
+
+    return rc != 1 ? rc : echo(v, "normalize", asked, (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+static int versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
+{
+    (void)problem;
+    return echo(v, "versions", dx_span_str(""), (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
+{
+    *bad = text;
+    *fields = DX_FIELD_URL;
+    return is(text, "url");
+}
+
+struct dx_answers dx_fake_answers(struct dx_fake *fake)
+{
+    return (struct dx_answers){ fake,       pin,      unpin,       version_name, canon_new,
+                                canon_free, domain,   urls,        datasets,     dataset,
+                                normalize,  versions, fields_parse };
+}
+
+void dx_fake_flip(struct dx_fake *fake)
+{
+    struct dx_version *v = calloc(1, sizeof *v);
+    struct dx_version *old;
+
+    must(v != NULL);
+    v->fake = fake;
+    atomic_init(&v->pins, 1);
+    atomic_fetch_add(&fake->versions, 1);
+    (void)pthread_mutex_lock(&fake->lock);
+    (void)snprintf(v->name, sizeof v->name, "fake-%u", ++fake->flips);
+    old = fake->current;
+    fake->current = v;
+    (void)pthread_mutex_unlock(&fake->lock);
+    if (old != NULL)
+        drop(old);
+}
+
+struct dx_fake *dx_fake_new(void)
+{
+    struct dx_fake *fake = calloc(1, sizeof *fake);
+
+    must(fake != NULL);
+    (void)pthread_mutex_init(&fake->lock, NULL);
+    (void)pthread_cond_init(&fake->gate_changed, NULL);
+    dx_fake_flip(fake);
+    return fake;
+}
+
+void dx_fake_gate(struct dx_fake *fake, bool open)
+{
+    (void)pthread_mutex_lock(&fake->lock);
+    fake->gate_closed = !open;
+    (void)pthread_cond_broadcast(&fake->gate_changed);
+    (void)pthread_mutex_unlock(&fake->lock);
+}
+
+long dx_fake_versions(const struct dx_fake *fake)
+{
+    return atomic_load(&fake->versions);
+}
+
+long dx_fake_pins(const struct dx_fake *fake)
+{
+    return atomic_load(&fake->pins);
+}
+
+long dx_fake_listings(const struct dx_fake *fake)
+{
+    return atomic_load(&fake->listings);
+}
+
+bool dx_fake_free(struct dx_fake **out)
+{
+    struct dx_fake *fake = *out;
+    bool clean;
+
+    drop(fake->current);
+    clean = atomic_load(&fake->versions) == 0 && atomic_load(&fake->pins) == 0 &&
+            atomic_load(&fake->canons) == 0;
+    (void)pthread_cond_destroy(&fake->gate_changed);
+    (void)pthread_mutex_destroy(&fake->lock);
+    free(fake);
+    *out = NULL;
+    return clean;
+}
