@@ -125,8 +125,8 @@ int dx_host_parse(struct dx_span raw, uint8_t *out, size_t room, struct dx_host 
     if (raw.data[0] == '[')
         return parse_ipv6(raw, out, host);
     size = lower_name(raw, out);
-    if (size < raw.size &&
-        (name_byte[raw.data[size]] == FORBIDDEN || !slow_name(raw, out, room, &size, why)))
+    /* A forbidden byte is slow too: "<" and a combining U+0338 are the one letter U+226E. */
+    if (size < raw.size && !slow_name(raw, out, room, &size, why))
         return 0;
     *host = (struct dx_host){ { out, size }, DX_HOST_NAME };
     if (!dx_ipv4_meant(host->text))

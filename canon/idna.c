@@ -225,7 +225,7 @@ static bool punycode_decode(const uint32_t *from, size_t size, struct text *to)
     size_t at = 0;
 
     to->size = 0;
-    for (size_t b = size; b > 0; b--)
+    for (size_t b = size; b > 1; b--) /* a delimiter in front of all delimits nothing */
         if (from[b - 1] == '-') {
             for (size_t j = 0; j + 1 < b; j++)
                 if (!push(to, from[j]))
