@@ -16,7 +16,6 @@ import dxtest
 import oracle
 
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
-PSL = "/usr/share/publicsuffix/public_suffix_list.dat"
 ABSENT = 1_000_000
 
 
@@ -34,8 +33,7 @@ def with_peers():
 
 def expect(path, clock):
     from restated import Restated
-    with open(PSL, encoding="utf-8") as text:
-        canon = Restated(text.read())
+    canon = Restated(dxtest.suffix_list())
     expected, refused, rows = oracle.Expected(), collections.Counter(), 0
     unzipped = subprocess.Popen(["zstd", "-dc", str(path)], stdout=subprocess.PIPE)
     for line in unzipped.stdout:
@@ -52,7 +50,7 @@ def expect(path, clock):
     clock(f"{rows} rows recounted in Python: {len(expected.pairs)} domains, "
           f"{expected.pair_count()} pairs, {expected.url_count()} URLs, "
           f"{expected.row_count()} distinct rows, refused {dict(refused)}")
-    return expected, sum(refused.values())
+    return expected, canon.suffixes
 
 
 def main():
@@ -69,7 +67,7 @@ def main():
         clock("ingested")
         dxtest.domaindex("publish", "--root", root)
         clock("published")
-        expected, _ = expect(path, clock)
+        expected, suffixes = expect(path, clock)
         with dxtest.Server(root) as server:
             tally = collections.Counter()
             differences = oracle.compare_counts(server, expected)
@@ -77,7 +75,7 @@ def main():
             pairs = expected.sample(2000, hottest=20)
             differences += oracle.compare_listings(server, expected, pairs, tally=tally)
             clock(f"{len(pairs)} listings read twice, {tally['rows']} rows compared")
-            asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT))
+            asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT, suffixes))
             clock(f"{asked} absent names asked, {len(hits)} hits")
             unnoticed = oracle.prove_it_can_fail(server, expected)
             total = server.get("/v1/versions").json["versions"][-1]

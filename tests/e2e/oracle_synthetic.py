@@ -11,6 +11,7 @@ import collections
 import corpus
 import dxtest
 import oracle
+from suffixes import Suffixes
 
 ROWS = 5_000 if dxtest.SANITIZED else 50_000
 ABSENT = 10_000 if dxtest.SANITIZED else 200_000
@@ -34,13 +35,14 @@ def main():
         dxtest.domaindex("publish", "--root", root)
         clock("ingested and published")
         with dxtest.Server(root) as server:
+            suffixes = Suffixes(dxtest.suffix_list())
             tally = collections.Counter()
             differences = oracle.compare_counts(server, expected)
             clock(f"{len(expected.pairs)} domains, {expected.pair_count()} counts compared")
             pairs = expected.by_heat()[:3000] if dxtest.SANITIZED else expected.by_heat()
             differences += oracle.compare_listings(server, expected, pairs, tally=tally)
             clock(f"{len(pairs)} listings, {tally['rows']} rows compared")
-            asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT))
+            asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT, suffixes))
             clock(f"{asked} absent names asked, {len(hits)} hits")
             unnoticed = oracle.prove_it_can_fail(server, expected)
         for words in differences + hits:

@@ -43,6 +43,12 @@ def shared_data(relative):
     return path if path.exists() else None
 
 
+def suffix_list():
+    """The Public Suffix List that ingest takes unless told otherwise (Debian: publicsuffix)."""
+    with open("/usr/share/publicsuffix/public_suffix_list.dat", encoding="utf-8") as text:
+        return text.read()
+
+
 def skip(reason):
     print(f"SKIPPED: {reason}", flush=True)
     sys.exit(77)

@@ -6,7 +6,7 @@
     ... ingest, publish, start a server ...
     oracle.compare_counts(server, expected)         every (domain, dataset): counts, times, totals
     oracle.compare_listings(server, expected, pairs)     every page of these pairs, twice
-    oracle.ask_absent(server, oracle.absent_names(expected, count))      all must be 404
+    oracle.ask_absent(server, oracle.absent_names(expected, count, suffixes))    all 404
     oracle.prove_it_can_fail(server, expected)      wrong expectations must be noticed
 
 The compare functions give a list of differences in words; empty is what we want. Nothing here
@@ -193,8 +193,8 @@ def compare_listings(server, expected, pairs, seed=3, tally=None):
     return out
 
 
-def absent_names(expected, count, seed=11):
-    """Half near misses of real names, half made up; none of them in `expected`."""
+def absent_names(expected, count, suffixes, seed=11):
+    """Half near misses of real names, half made up; registered domains, none in `expected`."""
     rng, known = random.Random(seed), list(expected.pairs)
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     present = set(known)
@@ -206,8 +206,8 @@ def absent_names(expected, count, seed=11):
             name = f"{label[:at]}{rng.choice(letters)}{label[at + rng.randrange(2):]}.{suffix}"
         else:
             name = "".join(rng.choices(letters, k=rng.randrange(3, 20))) + rng.choice((".com", ".org", ".fr"))
-        # Labels such as "xn--…" or a hyphen at an end are not names to be looked up.
-        if name not in present and not name.startswith(("-", "xn")) and "-." not in name and "--" not in name:
+        odd = name.startswith(("-", "xn")) or "-." in name or "--" in name  # IDNA may refuse these
+        if name not in present and not odd and suffixes.domain(name) == name:
             count -= 1
             yield name
 

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: threads
+"""Every endpoint over a few records, each field and status as docs/API.md promises."""
+import json
+import re
+
+import dxtest
+from dxtest import check, equal
+
+ROWS = """\
+crawl\t1718352930\thttps://example.com/a/b?x=1\tfirst
+crawl\t1718352930\thttps://EXAMPLE.com:443/a/./b?x=1#top\tfirst
+crawl\t1718352931\thttps://example.com/a/b?x=1\tfirst
+crawl\t\thttp://www.example.com/\t
+crawl\t1500000000\thttps://example.co.uk/%7euser//x?b=2&a=1\t
+books\t1600000000\thttps://m\u00fcnchen.de/\tz
+books\t1600000001\thttps://example.com/\t
+books\t1600000002\thttp://192.0.2.7:8080/x\t
+books\t1600000003\tmailto:nobody@example.com\t
+books\t1600000004\thttp://co.uk/\t
+"""
+
+
+def problem(reply, status, slug, words):
+    equal(reply.status, status, words)
+    equal(reply.headers.get("content-type"), "application/problem+json", f"{words}: content type")
+    body = reply.json
+    equal(body.get("status"), status, f"{words}: status in the body")
+    check(body.get("type", "").endswith(":" + slug), f"{words}: type {body.get('type')}, want {slug}")
+    check(body.get("title") and body.get("detail"), f"{words}: title and detail")
+    return body
+
+
+def domain_answer(server, ids):
+    reply = server.get("/v1/domain/example.com")
+    equal(reply.status, 200, "example.com")
+    equal(reply.headers.get("content-type"), "application/json", "content type")
+    answer = reply.json
+    equal(answer["domain"], "example.com", "domain")
+    check(re.fullmatch("0x[0-9a-f]{16}", answer["domain_id"]), f"domain_id {answer['domain_id']}")
+    equal(answer["complete"], True, "complete")
+    check(answer["version"], "version")
+    want = [
+        {"dataset_id": ids["books"], "name": "books", "url_count": 1, "url_count_est": 1,
+         "row_count": 1, "first_ts": "2020-09-13T12:26:41Z", "last_ts": "2020-09-13T12:26:41Z"},
+        {"dataset_id": ids["crawl"], "name": "crawl", "url_count": 2, "url_count_est": 2,
+         "row_count": 3, "first_ts": "2024-06-14T08:15:30Z", "last_ts": "2024-06-14T08:15:31Z"},
+    ]
+    equal(answer["datasets"], sorted(want, key=lambda d: d["dataset_id"]), "datasets")
+    equal((answer["dataset_count"], answer["url_count"], answer["row_count"]), (2, 3, 4), "totals")
+    return reply
+
+
+def same_answers(server, want):
+    for asked in ("EXAMPLE.com", "www.example.com", "example.com.", "example.com:8080",
+                  "https%3A%2F%2Fexample.com%2Fa%3Fq", "%65xample.com", "a.b.c.example.com"):
+        equal(server.get(f"/v1/domain/{asked}").json, want, f"asked as {asked}")
+    for asked in ("m%C3%BCnchen.de", "xn--mnchen-3ya.de", "M%C3%9CNCHEN.DE"):
+        equal(server.get(f"/v1/domain/{asked}").json["domain"], "xn--mnchen-3ya.de", asked)
+    equal(server.get("/v1/domain/192.0.2.7").json["domain"], "192.0.2.7", "an IP literal")
+    equal(server.get("/v1/domain/news.example.co.uk").json["domain"], "example.co.uk", "co.uk")
+
+
+def listing(server, ids):
+    crawl = ids["crawl"]
+    base = f"/v1/domain/example.com/datasets/{crawl}/urls"
+    answer = server.get(base).json
+    equal([(i["url"], i["ts"]) for i in answer["items"]],
+          [("https://example.com/a/b?x=1", "2024-06-14T08:15:30Z"),
+           ("https://example.com/a/b?x=1", "2024-06-14T08:15:31Z"),
+           ("http://www.example.com/", None)], "rows in order")
+    equal([sorted(i) for i in answer["items"]], [["ts", "url", "url_id"]] * 3, "members of items")
+    equal(answer["items"][0]["url_id"], answer["items"][1]["url_id"], "one URL, one url_id")
+    check(re.fullmatch("0x[0-9a-f]{16}", answer["items"][0]["url_id"]), "url_id")
+    equal((answer["domain"], answer["dataset_id"], answer["total"], answer["total_est"],
+           answer["next_offset"], answer["complete"]),
+          ("example.com", crawl, 3, 3, None, True), "the listing's own members")
+    alias = server.get(f"/v1/domain/example.com/dataset/{crawl}/urls").json
+    equal(alias, answer, "/dataset/ is an alias of /datasets/")
+    pages, offset = [], 0
+    while offset is not None:
+        page = server.get(f"{base}?offset={offset}&limit=1").json
+        equal(len(page["items"]), 1, f"one row at offset {offset}")
+        pages += page["items"]
+        offset = page["next_offset"]
+    equal(pages, answer["items"], "page by page")
+    past = server.get(f"{base}?offset=3&limit=10").json
+    equal((past["items"], past["next_offset"], past["total"]), ([], None, 3), "behind the end")
+    far = server.get(f"{base}?offset=4000000000000&limit=10").json
+    equal((far["items"], far["next_offset"]), ([], None), "far behind the end")
+    some = server.get(f"{base}?fields=url,raw_url,extras&limit=3").json["items"]
+    equal(some[2]["raw_url"], None, "no raw_url where it is canonical")
+    co = server.get(f"/v1/domain/example.co.uk/datasets/{crawl}/urls?fields=url,raw_url").json
+    equal(co["items"], [{"url": "https://example.co.uk/~user/x?a=1&b=2",
+                         "raw_url": "https://example.co.uk/%7euser//x?b=2&a=1"}], "raw_url")
+    ip = server.get(f"/v1/domain/192.0.2.7/datasets/{ids['books']}/urls").json
+    equal(ip["items"][0]["url"], "http://192.0.2.7:8080/x", "a port that is not the default stays")
+
+
+def datasets(server):
+    answer = server.get("/v1/datasets").json
+    equal(sorted(d["name"] for d in answer["datasets"]), ["books", "crawl"], "/v1/datasets")
+    equal((answer["total"], answer["next_offset"]), (2, None), "its last page")
+    first = server.get("/v1/datasets?limit=1").json
+    equal((len(first["datasets"]), first["next_offset"]), (1, 1), "its first page")
+    ids = {d["name"]: d["dataset_id"] for d in answer["datasets"]}
+    crawl = server.get(f"/v1/datasets/{ids['crawl']}").json
+    equal((crawl["name"], crawl["row_count"], crawl["url_count"], crawl["domain_count"]),
+          ("crawl", 4, 3, 2), "/v1/datasets/{id}")
+    return ids
+
+
+def the_rest(server):
+    answer = server.get("/v1/normalize?q=HTTPS%3A%2F%2FWWW.M%C3%BCnchen.de%3A443%2F%2Fa%2F..%2Fb%23c").json
+    equal((answer["domain"], answer["url"]),
+          ("xn--mnchen-3ya.de", "https://www.xn--mnchen-3ya.de/b"), "/v1/normalize")
+    equal(server.get("/v1/normalize?q=co.uk").json["rejected"], "public_suffix", "a suffix")
+    versions = server.get("/v1/versions").json
+    equal([v["current"] for v in versions["versions"]], [True], "/v1/versions")
+    equal(versions["versions"][0]["row_count"], 7, "rows of the version")
+    equal(server.get("/healthz").status, 200, "/healthz")
+    equal(server.get("/readyz").status, 200, "/readyz")
+
+
+def refusals(server, ids):
+    crawl = ids["crawl"]
+    urls = f"/v1/domain/example.com/datasets/{crawl}/urls"
+    absent = problem(server.get("/v1/domain/not-there.com"), 404, "domain-not-found", "absent")
+    check("not-there.com" in absent["detail"], "the detail names what was not found")
+    problem(server.get("/v1/domain/co.uk"), 400, "not-a-domain", "a public suffix")
+    problem(server.get("/v1/domain/exa%20mple"), 400, "not-a-domain", "a space")
+    problem(server.get("/v1/datasets/99999"), 404, "dataset-not-found", "no such dataset")
+    problem(server.get("/v1/domain/example.com/datasets/99999/urls"), 404, "dataset-not-found",
+            "no such dataset")
+    problem(server.get(f"/v1/domain/xn--mnchen-3ya.de/datasets/{crawl}/urls"), 404,
+            "domain-not-in-dataset", "not in this dataset")
+    for query in ("limit=0", "limit=10001", "limit=-1", "limit=x", "limit=1&limit=2", "offset=-1",
+                  "offset=99999999999999999999999", "unknown=1", "fields=nonsense", "limit="):
+        equal(server.get(f"{urls}?{query}").status, 400, f"?{query}")
+    for path in ("/", "/v1", "/v1/", "/v1/domain/", "/v2/domain/example.com", "/v1/datasets/x/y"):
+        check(server.get(path).status in (400, 404), f"{path}: {server.get(path).status}")
+    reply = server.get("/v1/domain/example.com", method="POST")
+    equal((reply.status, reply.headers.get("allow")), (405, "GET, HEAD"), "POST")
+
+
+def conditional(server, reply):
+    head = server.get("/v1/domain/example.com", method="HEAD")
+    equal((head.status, head.body), (200, b""), "HEAD has no body")
+    equal(head.headers["content-length"], str(len(reply.body)), "HEAD tells the length of GET")
+    etag = reply.headers["etag"]
+    again = server.get("/v1/domain/example.com", headers={"If-None-Match": etag})
+    equal((again.status, again.body), (304, b""), "If-None-Match")
+    other = server.get("/v1/domain/example.com", headers={"If-None-Match": '"other"'})
+    equal(other.status, 200, "If-None-Match with another tag")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
+        root = tmp / "root"
+        dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
+                         "--ts-column", 2, "--url-column", 3, tmp / "rows.tsv")
+        dxtest.domaindex("publish", "--root", root)
+        with dxtest.Server(root) as server:
+            ids = datasets(server)
+            reply = domain_answer(server, ids)
+            same_answers(server, reply.json)
+            listing(server, ids)
+            the_rest(server)
+            refusals(server, ids)
+            conditional(server, reply)
+        printed = dxtest.domaindex("lookup", "--root", root, "example.com").stdout
+        equal(json.loads(printed), reply.json, "domaindex lookup says what the server says")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

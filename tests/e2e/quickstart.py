@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""README's first command on this machine's package lists, twice, and what it says when it cannot."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+
+import dxtest
+from dxtest import check, equal
+
+SCRIPT = dxtest.SOURCE / "scripts" / "quickstart.sh"
+
+
+def environment(**more):
+    # DX_BIN_DIR: the programs are built already; packages and build are tried by
+    # scripts/fresh_debian.sh.
+    return {"DX_BIN_DIR": str(dxtest.BIN), **more}
+
+
+def no_serve(root):
+    done = dxtest.run("bash", SCRIPT, "--no-serve", env=environment(DX_ROOT=str(root)), timeout=300)
+    text = done.stdout.decode()
+    equal(len(re.findall(r"(?m)^\$ curl http://127\.0\.0\.1:\d+/v1/", text)), 3, "three requests")
+    check('"domain":"github.com"' in text, "github.com is answered")
+    datasets = re.search(r'"dataset_count":(\d+)', text)
+    check(datasets and int(datasets.group(1)) >= 20, f"dozens of datasets: {datasets and datasets.group()}")
+    check("https://github.com/" in text, "its URLs are listed")
+    check("domain-not-found" in text and "no-such-site.example" in text, "a 404 in words")
+    if dxtest.failures():
+        print(text)
+    return text
+
+
+def serve(root):
+    """The server in the foreground: it answers, a second one is told why not, Ctrl-C ends it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    listen = f"127.0.0.1:{port}"
+    env = {**os.environ, **environment(DX_ROOT=str(root), DX_LISTEN=listen)}
+    process = subprocess.Popen(["bash", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=env, start_new_session=True)
+    text = b""
+    while b"serving on" not in text:
+        line = process.stdout.readline()
+        if not line:
+            break
+        text += line
+    if not check(b"serving on" in text, "the foreground server starts"):
+        print(text.decode())
+        return
+    with urllib.request.urlopen(f"http://{listen}/v1/domain/github.com") as reply:
+        equal(json.load(reply)["domain"], "github.com", "the foreground server answers")
+    begin = time.monotonic()
+    second = dxtest.run("bash", SCRIPT, expect=1, env=environment(DX_ROOT=str(root), DX_LISTEN=listen))
+    check(b"is taken" in second.stderr and b"DX_LISTEN=" in second.stderr, "a taken port is said")
+    check(time.monotonic() - begin < 5, "and said before any work")
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.communicate(timeout=30)
+        check(True, "Ctrl-C ends it")
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        check(False, "Ctrl-C did not end it within 30 s")
+    with socket.socket() as probe:
+        check(probe.connect_ex(("127.0.0.1", port)) != 0, "no server is left behind")
+
+
+def main():
+    dxtest.need_programs()
+    if not shutil.which("apt-cache"):
+        dxtest.skip("no apt-cache: this is no Debian, and its package lists are the input")
+    lists = subprocess.run(["apt-cache", "dumpavail"], stdout=subprocess.PIPE, check=False).stdout
+    if lists.count(b"\nHomepage: ") < 1000 and os.getuid() != 0:
+        dxtest.skip("this machine has no package lists (apt-get update)")
+    with dxtest.tempdir() as tmp:
+        text = no_serve(tmp / "root")
+        again = no_serve(tmp / "root")
+        strip = re.compile(r"127\.0\.0\.1:\d+|\"version\":\"[^\"]*\"|\d{4}-\d\d-\d\dT[0-9:.Z]+|[0-9.,]+ ?(s|ms|MB/s|/s|rows/s)")
+        equal(strip.sub("", again).count("\n"), strip.sub("", text).count("\n"), "a second run says as much")
+        serve(tmp / "root")
+        (tmp / "mine").mkdir()
+        (tmp / "mine" / "file").write_text("keep me")
+        done = dxtest.run("bash", SCRIPT, "--no-serve", expect=1, env=environment(DX_ROOT=str(tmp / "mine")))
+        check(b"not from this script" in done.stderr, "a folder of somebody else is refused")
+        equal((tmp / "mine" / "file").read_text(), "keep me", "and kept")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
