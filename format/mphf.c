@@ -404,10 +404,10 @@ int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struc
 
 /* ---- builder ---- */
 
-#define PART_KEYS (1u << 18)     /* a part's tables fit the second-level cache */
-#define BUCKET_MAX 255           /* keys; a bucket that large says that the hashes are no hashes */
-#define RECENT 16                /* buckets just placed are not evicted again: no short cycles */
-#define EVICTIONS_A_SLOT 10      /* give up: the seed is hopeless */
+#define PART_KEYS (1u << 18) /* a part's tables fit the second-level cache */
+#define BUCKET_MAX 4095      /* keys; the largest has about 600: more, and hashes are no hashes */
+#define RECENT 16            /* buckets just placed are not evicted again: no short cycles */
+#define EVICTIONS_A_SLOT 10  /* give up: the seed is hopeless */
 #define WRITE_WINDOW (64u << 20) /* slots in memory while writing, when no cap is given */
 #define NOBODY UINT32_MAX
 
@@ -502,7 +502,7 @@ static bool sort_bucket(uint64_t *keys, uint32_t count)
 /* False: two keys share a hash, or a bucket is too large. */
 static bool order_buckets(struct part *p)
 {
-    uint32_t of_size[BUCKET_MAX + 2] = { 0 };
+    uint32_t of_size[BUCKET_MAX + 2] = { 0 }; /* 16 KiB */
 
     for (uint32_t b = 0; b < p->buckets; b++) {
         uint32_t size = bucket_size(p, b);
@@ -569,32 +569,27 @@ static inline void flip(struct part *p, uint32_t slot)
     p->taken[slot >> 6] ^= UINT64_C(1) << (slot & 63);
 }
 
-static bool has_twice(const uint32_t *slots, uint32_t count)
-{
-    for (uint32_t i = 1; i < count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (slots[i] == slots[k])
-                return true;
-        }
-    }
-    return false;
-}
-
 /* The first pilot that puts all keys of the bucket on free slots; -1 if there is none. */
-static int free_pilot(const struct part *p, const uint64_t *keys, uint32_t count)
+static int free_pilot(struct part *p, const uint64_t *keys, uint32_t count)
 {
-    uint32_t slots[BUCKET_MAX];
-
     for (int pilot = 0; pilot < 256; pilot++) {
         uint32_t i = 0;
 
-        while (i < count) {
-            slots[i] = slot_of(keys[i], (uint8_t)pilot, p->slots);
-            if (is_taken(p, slots[i]))
-                break;
+        while (i < count && !is_taken(p, slot_of(keys[i], (uint8_t)pilot, p->slots)))
             i++;
+        if (i < count)
+            continue;
+        /* Taken one after the other, two keys of the bucket on one slot show. */
+        for (i = 0; i < count; i++) {
+            uint32_t slot = slot_of(keys[i], (uint8_t)pilot, p->slots);
+
+            if (is_taken(p, slot))
+                break;
+            flip(p, slot);
         }
-        if (i == count && !has_twice(slots, count))
+        for (uint32_t k = 0; k < i; k++)
+            flip(p, slot_of(keys[k], (uint8_t)pilot, p->slots));
+        if (i == count)
             return pilot;
     }
     return -1;
@@ -609,19 +604,30 @@ static bool is_recent(const struct part *p, uint32_t bucket)
     return false;
 }
 
+/* Do two of these keys share a slot? Quadratic: asked of the small buckets that come late. */
+static bool share_slot(const struct part *p, const uint64_t *keys, uint32_t count, uint8_t pilot)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t slot = slot_of(keys[i], pilot, p->slots);
+
+        for (uint32_t k = 0; k < i; k++) {
+            if (slot_of(keys[k], pilot, p->slots) == slot)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* What it costs to place these keys: squares of the sizes of the buckets that must go. */
 static uint64_t eviction_cost(const struct part *p, const uint64_t *keys, uint32_t count,
                               uint8_t pilot, uint64_t best)
 {
-    uint32_t slots[BUCKET_MAX];
     uint64_t cost = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t owner;
+        uint32_t owner = p->owner[slot_of(keys[i], pilot, p->slots)];
         uint64_t size;
 
-        slots[i] = slot_of(keys[i], pilot, p->slots);
-        owner = p->owner[slots[i]];
         if (owner == NOBODY)
             continue;
         if (is_recent(p, owner))
@@ -631,7 +637,7 @@ static uint64_t eviction_cost(const struct part *p, const uint64_t *keys, uint32
         if (cost >= best)
             return UINT64_MAX;
     }
-    return has_twice(slots, count) ? UINT64_MAX : cost;
+    return share_slot(p, keys, count, pilot) ? UINT64_MAX : cost;
 }
 
 /* The cheapest pilot; the search begins elsewhere each time, so that ties do not repeat. */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/small_index.h"
+
+#include "format/dictionary.h"
+#include "format/mphf.h"
+#include "format/zseek.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+const struct dx_build_id dx_test_build_id = { { 0xB1, 0x1D, 1, 2, 3, 4, 5, 6 } };
+
+static void must(bool ok, const char *what, const struct dx_error *err)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "small_index: %s: %s\n", what, err == NULL ? "" : err->text);
+    exit(1);
+}
+
+size_t dx_test_name(uint64_t i, char out[256])
+{
+    static const char *const suffixes[] = { "com", "de", "co.uk", "org", "github.io", "xn--p1ai" };
+    static const char *const words[] = { "shop", "a", "example", "blog", "xn--mnchen-3ya" };
+    int n;
+
+    if (i % 37 == 5)
+        n = snprintf(out, 256, "%u.%u.%u.%u", (unsigned)(10 + i % 90), (unsigned)(i >> 16 & 255),
+                     (unsigned)(i >> 8 & 255), (unsigned)(i & 255));
+    else if (i % 41 == 6)
+        n = snprintf(out, 256, "[2001:db8::%llx]", (unsigned long long)i);
+    else if (i % 101 == 7)
+        n = snprintf(out, 256, "host%llu", (unsigned long long)i);
+    else if (i % 67 == 8)
+        n = snprintf(out, 256, "%0250llu.nu", (unsigned long long)i);
+    else
+        n = snprintf(out, 256, "%s%llx.%s", words[i * 7 % 5], (unsigned long long)(i * 0x9E3779B1u),
+                     suffixes[i % 6]);
+    return (size_t)n;
+}
+
+static int compare_by_key(const void *a, const void *b)
+{
+    const struct dx_span *x = a;
+    const struct dx_span *y = b;
+    uint8_t kx[DX_SURT_MAX];
+    uint8_t ky[DX_SURT_MAX];
+    size_t nx = dx_surt_key(*x, kx);
+    size_t ny = dx_surt_key(*y, ky);
+
+    return dx_span_compare(dx_span_of(kx, nx), dx_span_of(ky, ny));
+}
+
+/* The domains by ordinal, in the memory of x->text. */
+static void make_domains(struct dx_test_index *x)
+{
+    struct dx_span *unsorted = malloc((x->n + 1) * sizeof *unsorted);
+    char *names = malloc((x->n + 1) * 256);
+
+    x->domains = malloc((x->n + 1) * sizeof *x->domains);
+    x->ids = malloc((x->n + 1) * sizeof *x->ids);
+    must(unsorted != NULL && names != NULL && x->domains != NULL && x->ids != NULL, "memory", NULL);
+    for (size_t i = 0; i < x->n; i++)
+        unsorted[i] = dx_span_of(names + 256 * i, dx_test_name(i, names + 256 * i));
+    qsort(unsorted, x->n, sizeof *unsorted, compare_by_key);
+    for (size_t i = 0; i < x->n; i++) {
+        dx_buf_append(&x->text, unsorted[i].data, unsorted[i].size);
+        dx_buf_u8(&x->text, '\n');
+    }
+    must(!x->text.failed, "memory", NULL);
+    for (size_t i = 0, at = 0; i < x->n; at += unsorted[i].size + 1, i++) {
+        x->domains[i] = dx_span_of(x->text.data + at, unsorted[i].size);
+        x->ids[i] = dx_hash64(x->domains[i]);
+    }
+    free(unsorted);
+    free(names);
+}
+
+static void make_text(struct dx_test_index *x)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_zseek_writer w;
+    int rc = dx_zseek_writer_init(&w, 0, dx_envelope_sink_buf, &x->text_zst, &err);
+
+    for (size_t i = 0; i < x->n && rc == DX_OK; i++)
+        rc = dx_zseek_writer_line(&w, x->domains[i], &err);
+    if (rc == DX_OK)
+        rc = dx_zseek_writer_finish(&w, &err);
+    x->text_hash = w.plain_hash;
+    dx_zseek_writer_release(&w);
+    must(rc == DX_OK, "domains.txt.zst", &err);
+}
+
+static void make_files(struct dx_test_index *x)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_mphf_built built;
+    struct dx_zseek z;
+
+    make_text(x);
+    must(dx_zseek_open(&z, dx_span_of(x->text_zst.data, x->text_zst.size), "domains.txt.zst",
+                       &err) == DX_OK,
+         "open", &err);
+    must(dx_dictionary_from_text(&z, &dx_test_build_id, dx_envelope_sink_buf, &x->dict, &err) ==
+             DX_OK,
+         "dictionary", &err);
+    dx_zseek_close(&z);
+    must(dx_mphf_build(&built, x->ids, x->n, 0, 0, 1, &err) == DX_OK, "mphf", &err);
+    must(dx_mphf_write(&built, x->ids, &x->text_hash, NULL, 0, &dx_test_build_id,
+                       dx_envelope_sink_buf, &x->mphf, &err) == DX_OK,
+         "mphf", &err);
+    dx_mphf_built_release(&built);
+}
+
+void dx_test_index_build(struct dx_test_index *x, size_t n)
+{
+    memset(x, 0, sizeof *x);
+    x->n = n;
+    dx_buf_init(&x->text, SIZE_MAX / 2);
+    dx_buf_init(&x->text_zst, SIZE_MAX / 2);
+    dx_buf_init(&x->dict, SIZE_MAX / 2);
+    dx_buf_init(&x->mphf, SIZE_MAX / 2);
+    make_domains(x);
+    make_files(x);
+}
+
+void dx_test_index_release(struct dx_test_index *x)
+{
+    free(x->domains);
+    free(x->ids);
+    dx_buf_release(&x->text);
+    dx_buf_release(&x->text_zst);
+    dx_buf_release(&x->dict);
+    dx_buf_release(&x->mphf);
+    memset(x, 0, sizeof *x);
+}
+
+#define PAGE 4096
+
+static size_t pages(size_t size)
+{
+    return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+uint8_t *dx_test_guarded(struct dx_span bytes)
+{
+    size_t room = pages(bytes.size);
+    uint8_t *base = mmap(NULL, room + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                         0);
+    uint8_t *copy;
+
+    must(base != MAP_FAILED && mprotect(base + room, PAGE, PROT_NONE) == 0, "guard page", NULL);
+    copy = base + (room - bytes.size);
+    if (bytes.size > 0)
+        memcpy(copy, bytes.data, bytes.size);
+    return copy;
+}
+
+void dx_test_unguard(uint8_t *copy, size_t size)
+{
+    (void)munmap(copy - (pages(size) - size), pages(size) + PAGE);
+}
+
+static uint64_t sum(const uint8_t *trailer, uint64_t key, const uint8_t *data, size_t size)
+{
+    struct dx_identity id = { .kind = dx_load_u32(trailer + 16), .key = key };
+
+    memcpy(id.build.bytes, trailer, 16);
+    return dx_checksum(&id, dx_span_of(data, size));
+}
+
+bool dx_test_reseal(uint8_t *file, size_t size)
+{
+    uint8_t *trailer = file + (size - 72);
+    uint64_t body;
+    uint64_t blocks;
+
+    if (size < 72)
+        return false;
+    body = dx_load_u64(trailer + 32);
+    if (body > size - 72)
+        return false;
+    blocks = (body + 4095) / 4096;
+    if (8 * blocks > size - 72 - body)
+        return false;
+    for (uint64_t i = 0; i < blocks; i++) {
+        size_t left = (size_t)(body - 4096 * i);
+
+        dx_store_u64(file + body + 8 * i,
+                     sum(trailer, i, file + 4096 * i, left < 4096 ? left : 4096));
+    }
+    dx_store_u64(trailer + 48,
+                 sum(trailer, UINT64_MAX - 1, file + body, (size_t)(size - 72 - body)));
+    dx_store_u64(trailer + 56, sum(trailer, UINT64_MAX, trailer, 56));
+    return true;
+}
