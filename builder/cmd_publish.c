@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "builder/command.h"
+#include "builder/progress.h"
+#include "builder/publish.h"
+#include "builder/publish_report.h"
+
+#define MEMORY_MAX (1ull << 46)
+#define THREADS_MAX 64
+#define TICK_MS 100
+
+enum { OPT_ROOT, OPT_MEMORY, OPT_THREADS, OPT_PSL, OPT_FORCE, OPT_QUIET, OPT_COUNT };
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
+    [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget; K, M, G, T are powers of 1024" },
+    [OPT_THREADS] = { "threads", "N", "0", "threads; 0 is one for each core" },
+    [OPT_PSL] = { "psl", "FILE", NULL,
+                  "Public Suffix List for the version, if the lake has none of its own" },
+    [OPT_FORCE] = { "force", NULL, NULL, "publish also when the lake has not changed" },
+    [OPT_QUIET] = { "quiet", NULL, NULL, "no summary" },
+};
+
+/* Reads the counters of a running publish for the progress line. */
+struct ticker {
+    struct dx_publish_progress progress;
+    pthread_t thread;
+    bool started;
+    atomic_bool stop;
+};
+
+static void *tick(void *ctx)
+{
+    static const char *const names[DX_PUBLISH_PHASES] = { "listing", "scanning", "indexing",
+                                                          "checking" };
+    struct ticker *t = ctx;
+    struct dx_progress p;
+    int phase = -1;
+
+    dx_progress_init(&p, STDERR_FILENO);
+    while (!atomic_load(&t->stop)) {
+        struct timespec pause = { 0, TICK_MS * 1000000L };
+        int next = atomic_load(&t->progress.phase);
+
+        if (next != phase)
+            dx_progress_phase(&p, names[next], "rows", 0);
+        phase = next;
+        dx_progress_at(&p, 0, atomic_load(&t->progress.rows));
+        (void)nanosleep(&pause, NULL);
+    }
+    dx_progress_end(&p);
+    return NULL;
+}
+
+static void ticker_stop(struct ticker *t)
+{
+    atomic_store(&t->stop, true);
+    if (t->started)
+        (void)pthread_join(t->thread, NULL);
+}
+
+/* Now, or the time that SOURCE_DATE_EPOCH says, for builds that must be repeatable. */
+static int publish_time(int64_t *us, struct dx_error *err)
+{
+    const char *text = getenv("SOURCE_DATE_EPOCH");
+    char *end = NULL;
+    long long seconds;
+
+    if (text == NULL || *text == '\0') {
+        *us = (int64_t)time(NULL) * 1000000;
+        return DX_OK;
+    }
+    errno = 0;
+    seconds = strtoll(text, &end, 10);
+    if (errno != 0 || *end != '\0' || seconds < 0 || seconds > 253402300799ll)
+        return dx_fail(err, DX_E_INVALID, "SOURCE_DATE_EPOCH=%s: not seconds since 1970", text);
+    *us = seconds * 1000000;
+    return DX_OK;
+}
+
+static void summary(const struct dx_publish_result *r)
+{
+    static const char *const names[DX_PUBLISH_PHASES] = { "list", "scan", "index", "check" };
+    const struct dx_manifest_version *entry = dx_manifest_find(&r->manifest, r->version);
+    struct dx_buf text = DX_BUF_INIT(1 << 16);
+    struct rusage usage;
+    char size[32];
+
+    if (entry != NULL)
+        dx_publish_report(entry, r->lake_bytes, &text);
+    dx_buf_str(&text, "seconds:");
+    for (int i = 0; i < DX_PUBLISH_PHASES; i++)
+        dx_buf_fmt(&text, " %s %.2f", names[i], r->seconds[i]);
+    dx_buf_str(&text, " (index:");
+    for (int i = 0; i < DX_INDEX_PHASES; i++)
+        dx_buf_fmt(&text, " %s %.2f", dx_index_phase_name((enum dx_index_phase)i),
+                   r->index.seconds[i]);
+    (void)getrusage(RUSAGE_SELF, &usage);
+    dx_buf_fmt(&text, ")\npeak memory %s",
+               dx_progress_size((uint64_t)usage.ru_maxrss * 1024, size));
+    dx_buf_fmt(&text, ", sorted on disk %s", dx_progress_size(r->index.spilled_bytes, size));
+    dx_buf_fmt(&text, ", domain_id collisions %llu\n", (unsigned long long)r->index.collisions);
+    if (!text.failed)
+        (void)fwrite(text.data, 1, text.size, stderr);
+    dx_buf_release(&text);
+}
+
+static void notes(const struct dx_publish_options *o, const struct dx_publish_result *r, bool quiet)
+{
+    char own[32];
+
+    (void)snprintf(own, sizeof own, "/urls/psl.dat");
+    if (strstr(r->psl_path, own) == NULL)
+        (void)fprintf(stderr, "publish: %s/urls has no psl.dat of its own; taken: %s\n", o->root,
+                      r->psl_path);
+    if (r->skipped_columns > 0)
+        (void)fprintf(stderr,
+                      "publish: %llu columns are no plain strings and cannot be shown, the first: "
+                      "%s\n",
+                      (unsigned long long)r->skipped_columns, r->skipped);
+    if (r->unchanged)
+        (void)fprintf(stderr,
+                      "publish: the lake is as it was for version %s; nothing new to publish "
+                      "(--force does it anyway)\n",
+                      r->version);
+    else if (!quiet)
+        summary(r);
+}
+
+static int parse(const struct dx_options *options, struct dx_publish_options *o,
+                 struct dx_error *err)
+{
+    uint64_t memory = 0;
+    uint64_t threads = 0;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int rc;
+
+    o->root = dx_options_text(options, OPT_ROOT);
+    if (o->root == NULL)
+        return dx_fail(err, DX_E_INVALID, "--root ROOT is needed");
+    if (options->operand_count > 0)
+        return dx_fail(err, DX_E_INVALID, "%s: no operand is expected", options->operand[0]);
+    rc = dx_options_size(options, OPT_MEMORY, DX_PUBLISH_MEMORY_MIN, MEMORY_MAX, &memory, err);
+    if (rc == DX_OK)
+        rc = dx_options_number(options, OPT_THREADS, 0, THREADS_MAX, &threads, err);
+    if (rc == DX_OK)
+        rc = publish_time(&o->now_us, err);
+    if (threads == 0)
+        threads = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (uint64_t)cores;
+    o->memory = (size_t)memory;
+    o->threads = (unsigned)threads;
+    o->psl_path = dx_options_text(options, OPT_PSL);
+    o->force = dx_options_has(options, OPT_FORCE);
+    return rc;
+}
+
+static int run(const struct dx_options *options)
+{
+    struct ticker ticker = { .started = false };
+    struct dx_publish_options o = { .progress = &ticker.progress };
+    struct dx_publish_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = parse(options, &o, &err);
+
+    if (rc != DX_OK) {
+        (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
+        return DX_EXIT_USAGE;
+    }
+    ticker.started = pthread_create(&ticker.thread, NULL, tick, &ticker) == 0;
+    rc = dx_publish(&o, &result, &err);
+    ticker_stop(&ticker);
+    if (rc != DX_OK) {
+        (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
+        return DX_EXIT_REFUSED;
+    }
+    notes(&o, &result, dx_options_has(options, OPT_QUIET));
+    if (printf("%s\n", result.version) < 0 || fflush(stdout) != 0) {
+        (void)fprintf(stderr,
+                      "domaindex publish: version %s is published, but standard output "
+                      "failed\n",
+                      result.version);
+        rc = -1;
+    }
+    dx_publish_result_release(&result);
+    return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;
+}
+
+const struct dx_command dx_command_publish = {
+    .name = "publish",
+    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--force]",
+    .summary = "index what is in the lake and make it the current version",
+    .description =
+        "Reads every file of the lake once, writes all files of a new index version, checks them "
+        "and replaces the manifest. Prints the name of the current version, alone on a line. If "
+        "the lake is as it was for the current version, nothing is written.\n"
+        "The old version stays current at every moment until the new one is complete on disk; a "
+        "publish that is killed leaves nothing but a folder that the next one removes. One publish "
+        "or ingest at a time works in a root.\n"
+        "SOURCE_DATE_EPOCH in the environment is taken as the time in the version's name.",
+    .example = "domaindex publish --root /srv/domaindex --memory 4G",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};
