@@ -5,9 +5,9 @@
  *   dx_dataset_set_one(&set, id);                         the set {id}
  *   n = dx_dataset_set_count(&set);
  *   n = dx_dataset_set_ids(&set, ids, cap);               ascending; at most cap, n written
- *   found = dx_dataset_set_rank(&set, id, &rank);         1: rank = index of id in the ids; 0:
- * absent struct roaring_bitmap_s *b = dx_dataset_set_bitmap(&set);   for set algebra;
- * roaring_bitmap_free(b)
+ *   found = dx_dataset_set_rank(&set, id, &rank);         1: rank is its index in ids; 0: absent
+ *   b = dx_dataset_set_bitmap(&set);                      for set algebra: a roaring_bitmap_t that
+ *                                                         the caller frees by roaring_bitmap_free
  *
  *   rc = dx_dataset_set_encode(ids, count, &buf, &err);   ids ascend strictly, count >= 1
  *

@@ -2,10 +2,10 @@
  * membership.h - domain_to_datasets.roar: ordinal -> set of dataset_ids.
  *
  *   rc = dx_membership_open(&m, file, flags, name, &err);
- *   rc = dx_membership_get(&m, ordinal, &set, &err);      1, or <0 error (a domain always has a
- * set) dx_membership_close(&m);
+ *   rc = dx_membership_get(&m, ordinal, &set, &err);      1, or <0: each domain has a set
+ *   dx_membership_close(&m);
  *
- * `file` and `name` are borrowed until close, the bytes of a set as long as the file.
+ * `file` is borrowed until close, and a set borrows from it.
  * After open the struct is read-only but for the marks of checked blocks, which are
  * atomic: threads may share it. An ordinal that is not below m.domains is DX_E_INVALID.
  *
@@ -18,8 +18,9 @@
  *   rc = dx_membership_writer_end(&w, &err);
  *   dx_membership_writer_release(&w);  dx_set_store_release(&store);
  *
- * Memory of a store: the bytes of the unique sets and 21 to 37 bytes for each of them; max_bytes
- * caps the bytes of the sets (DX_E_NOMEM beyond). The entries (4 bytes a domain) are the
+ * Memory of a store: the bytes of the unique sets, and 24 to 48 bytes for each of them (it
+ * depends on how far the arrays have grown); max_bytes caps the bytes of the sets (DX_E_NOMEM
+ * beyond). The entries (4 bytes a domain) are the
  * caller's, who may keep them in a file. begin copies nothing: the store must outlive end.
  */
 #ifndef DX_FORMAT_MEMBERSHIP_H

@@ -6,9 +6,11 @@
  *                                                       have it; 0: no page can; <0
  *   fetch [page.idx_offset, +page.idx_size) of the shard's postings.idx.zst and
  *         [page.dat_offset, +page.dat_size) of its postings.dat.zst     both at once, if you like
- *   rc = dx_postings_idx_decode(&page, decoder, flags, compressed, plain, &err); plain: page.idx_plain bytes
+ *   rc = dx_postings_idx_decode(&page, decoder, flags, compressed, plain, &err);
+ *                                                       plain: room for page.idx_plain bytes
  *   rc = dx_postings_entry_find(&page, plain_idx, domain_id, dataset_id, &posting, &err);  1/0/<0
- *   rc = dx_postings_dat_decode(&page, decoder, flags, compressed, plain, &err); plain: page.dat_plain bytes
+ *   rc = dx_postings_dat_decode(&page, decoder, flags, compressed, plain, &err);
+ *                                                       plain: room for page.dat_plain bytes
  *   rc = dx_postings_payload(&page, plain_dat, &posting, &payload, &err);   then payload.h with
  *                                                       page.build as the build id
  *   dx_postings_close(&p);
