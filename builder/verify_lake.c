@@ -160,7 +160,7 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
                         (unsigned long long)count.url_count, (unsigned long long)count.row_count);
     dx_buf_clear(&c->runs);
     dx_buf_clear(&c->payload);
-    rc = dx_index_pair_runs(pair, &c->runs, why);
+    rc = dx_index_pair_runs(pair->runs, &c->runs, why);
     if (rc == DX_OK)
         rc = dx_payload_encode(&c->v->entry.build, c->domain_id, pair->dataset_id,
                                (const struct dx_run *)(const void *)c->runs.data,
