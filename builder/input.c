@@ -75,9 +75,8 @@ static bool zstd_begins(const struct dx_input *in)
 {
     const uint8_t *p = in->raw + in->at;
 
-    return begins(in, "\x28\xB5\x2F\xFD", 4) ||
-           (in->end - in->at >= 4 && (p[0] & 0xf0) == 0x50 && p[1] == 0x2a && p[2] == 0x4d &&
-            p[3] == 0x18);
+    return begins(in, "\x28\xB5\x2F\xFD", 4) || (in->end - in->at >= 4 && (p[0] & 0xf0) == 0x50 &&
+                                                 p[1] == 0x2a && p[2] == 0x4d && p[3] == 0x18);
 }
 
 static int refuse_known(const struct dx_input *in, struct dx_error *err)
@@ -87,9 +86,12 @@ static int refuse_known(const struct dx_input *in, struct dx_error *err)
         size_t size;
         const char *words;
     } rows[] = {
-        { "\xFD" "7zXZ\0", 6, "is xz; unpack it first: xz -dc FILE | domaindex ingest ... -" },
+        { "\xFD"
+          "7zXZ\0",
+          6, "is xz; unpack it first: xz -dc FILE | domaindex ingest ... -" },
         { "BZh", 3, "is bzip2; unpack it first: bzip2 -dc FILE | domaindex ingest ... -" },
-        { "PK\x03\x04", 4, "is a zip archive; unpack it first: unzip -p FILE | domaindex ingest ... -" },
+        { "PK\x03\x04", 4,
+          "is a zip archive; unpack it first: unzip -p FILE | domaindex ingest ... -" },
         { "PAR1", 4, "is a Parquet file; ingest reads text records" },
     };
 

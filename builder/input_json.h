@@ -23,8 +23,8 @@
 #include "base/error.h"
 
 #define DX_JSON_PATH_PARTS 8
-#define DX_JSON_PATHS_MAX 64      /* one bit each */
-#define DX_JSON_NESTING_MAX 2048  /* as the JSON library we compare with */
+#define DX_JSON_PATHS_MAX 64     /* one bit each */
+#define DX_JSON_NESTING_MAX 2048 /* as the JSON library we compare with */
 
 enum dx_json_kind {
     DX_JSON_ABSENT,

@@ -91,7 +91,8 @@ int dx_records_head(struct dx_records *r, struct dx_span *head, struct dx_error 
             return dx_fail(err, DX_E_NOMEM, "%s: out of memory", dx_input_name(r->in));
         r->carry_capacity = HEAD_SIZE;
         while (!r->eof && r->carry_size < HEAD_SIZE) {
-            ssize_t n = dx_input_read(r->in, r->carry + r->carry_size, HEAD_SIZE - r->carry_size, err);
+            ssize_t n = dx_input_read(r->in, r->carry + r->carry_size, HEAD_SIZE - r->carry_size,
+                                      err);
 
             if (n < 0)
                 return (int)n;
@@ -207,8 +208,8 @@ static const uint8_t *line_end(const uint8_t *p, const uint8_t *end, bool eof)
 }
 
 /* Pushes the record at *at and moves *at behind it. 1 done, 0 more bytes are needed. */
-static int cut_one(struct dx_records *r, struct dx_batch *b, const uint8_t **at,
-                   const uint8_t *end, struct dx_error *err)
+static int cut_one(struct dx_records *r, struct dx_batch *b, const uint8_t **at, const uint8_t *end,
+                   struct dx_error *err)
 {
     const uint8_t *from = *at;
     struct csv_end csv = { NULL, 1 };
@@ -345,7 +346,7 @@ static const struct {
     const char *suffix;
     enum dx_record_format format;
 } suffixes[] = {
-    { ".tsv", DX_RECORD_TSV },     { ".tab", DX_RECORD_TSV },   { ".csv", DX_RECORD_CSV },
+    { ".tsv", DX_RECORD_TSV },     { ".tab", DX_RECORD_TSV },    { ".csv", DX_RECORD_CSV },
     { ".jsonl", DX_RECORD_JSONL }, { ".json", DX_RECORD_JSONL }, { ".ndjson", DX_RECORD_JSONL },
     { ".txt", DX_RECORD_LIST },    { ".list", DX_RECORD_LIST },
 };

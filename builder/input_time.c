@@ -59,7 +59,8 @@ static bool unix_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
     if (i < s.size) {
         int64_t step = 100000;
 
-        if (s.data[i] != '.' || unit != DX_TS_SECONDS || !all_digits(dx_span_of(s.data + i + 1, s.size - i - 1)))
+        if (s.data[i] != '.' || unit != DX_TS_SECONDS ||
+            !all_digits(dx_span_of(s.data + i + 1, s.size - i - 1)))
             return false;
         for (i++; i < s.size; i++, step /= 10)
             fraction += (s.data[i] - '0') * step;

@@ -110,7 +110,8 @@ static int push(struct dx_lake_list *list, const char *path, uint64_t size, stru
     if (!dataset_of(path, &e.dataset_id))
         return dx_fail(err, DX_E_INVALID,
                        "%s: this Parquet file is in no dataset_id=N folder; move it into one, or "
-                       "out of the lake", path);
+                       "out of the lake",
+                       path);
     if (list->count == list->capacity) {
         size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
         struct dx_lake_entry *grown = realloc(list->file, capacity * sizeof *grown);

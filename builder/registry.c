@@ -175,8 +175,7 @@ const struct dx_roster_entry *dx_roster_at(const struct dx_roster *reg, size_t i
     return &reg->dataset[i];
 }
 
-int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id,
-                    struct dx_error *err)
+int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id, struct dx_error *err)
 {
     int rc;
 
@@ -188,8 +187,7 @@ int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id,
     if (*id != 0)
         return DX_OK;
     if (reg->next_id > DX_ROSTER_ID_MAX)
-        return dx_fail(err, DX_E_LIMIT, "registry: all %u dataset ids are used",
-                       DX_ROSTER_ID_MAX);
+        return dx_fail(err, DX_E_LIMIT, "registry: all %u dataset ids are used", DX_ROSTER_ID_MAX);
     rc = append(reg, reg->next_id, name, err);
     if (rc < 0)
         return rc;
@@ -224,7 +222,7 @@ static int set_meta(struct dx_roster_entry *d, size_t at, bool there, const char
 }
 
 int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const char *value,
-                    struct dx_error *err)
+                  struct dx_error *err)
 {
     struct dx_roster_entry *d = (struct dx_roster_entry *)(uintptr_t)dx_roster_get(reg, id);
     size_t at = 0;
@@ -293,7 +291,8 @@ static int parse_dataset(struct dx_roster *reg, json_t *entry, const char *what,
         json_integer_value(id) >= (json_int_t)reg->next_id)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: entry %zu: dataset_id must be a number above the one before and below "
-                       "next_dataset_id", what, reg->count);
+                       "next_dataset_id",
+                       what, reg->count);
     text = dx_span_of(json_string_value(name), json_string_length(name));
     if (!json_is_string(name) || !dx_roster_name_valid(text))
         return dx_fail(err, DX_E_CORRUPT, "%s: entry %zu: no valid name", what, reg->count);
@@ -301,8 +300,9 @@ static int parse_dataset(struct dx_roster *reg, json_t *entry, const char *what,
         return dx_fail(err, DX_E_CORRUPT, "%s: entry %zu: the name '%.*s' is there already", what,
                        reg->count, (int)text.size, (const char *)text.data);
     rc = append(reg, (uint32_t)json_integer_value(id), text, err);
-    return rc < 0 ? rc : parse_meta(reg, (uint32_t)json_integer_value(id),
-                                    json_object_get(entry, "metadata"), what, err);
+    return rc < 0 ? rc
+                  : parse_meta(reg, (uint32_t)json_integer_value(id),
+                               json_object_get(entry, "metadata"), what, err);
 }
 
 static int parse_top(struct dx_roster *reg, json_t *top, const char *what, struct dx_error *err)
@@ -334,7 +334,7 @@ static int parse_top(struct dx_roster *reg, json_t *top, const char *what, struc
 }
 
 int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *what,
-                      struct dx_error *err)
+                    struct dx_error *err)
 {
     json_error_t where;
     json_t *top;
@@ -415,8 +415,10 @@ int dx_roster_save(struct dx_roster *reg, const char *root, struct dx_error *err
     if (rc == DX_OK)
         rc = dx_dir_sync(root, err);
     /* One dataset a line: people look at it with grep and diff. */
-    dx_buf_fmt(&text, "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":%u,"
-                      "\"datasets\":[", reg->next_id);
+    dx_buf_fmt(&text,
+               "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":%u,"
+               "\"datasets\":[",
+               reg->next_id);
     for (size_t i = 0; i < reg->count; i++) {
         dx_buf_str(&text, i == 0 ? "\n" : ",\n");
         write_dataset(&text, &reg->dataset[i]);

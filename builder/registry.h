@@ -49,7 +49,7 @@ void dx_roster_free(struct dx_roster **reg);
 
 /* From the text of a registry; `what` names it in errors. */
 int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *what,
-                      struct dx_error *err);
+                    struct dx_error *err);
 
 bool dx_roster_name_valid(struct dx_span name);
 uint32_t dx_roster_find(const struct dx_roster *reg, struct dx_span name);
@@ -57,10 +57,9 @@ const struct dx_roster_entry *dx_roster_get(const struct dx_roster *reg, uint32_
 size_t dx_roster_count(const struct dx_roster *reg);
 const struct dx_roster_entry *dx_roster_at(const struct dx_roster *reg, size_t i);
 
-int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id,
-                    struct dx_error *err);
+int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id, struct dx_error *err);
 int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const char *value,
-                    struct dx_error *err);
+                  struct dx_error *err);
 int dx_roster_save(struct dx_roster *reg, const char *root, struct dx_error *err);
 
 #endif

@@ -27,8 +27,8 @@ int dx_root_lock_take(struct dx_root_lock *lock, const char *root, struct dx_err
     if (flock(lock->fd, LOCK_EX | LOCK_NB) < 0) {
         rc = errno == EWOULDBLOCK
                  ? dx_fail(err, DX_E_BUSY,
-                           "%s: another domaindex is writing there (%s is locked); wait for it", root,
-                           path)
+                           "%s: another domaindex is writing there (%s is locked); wait for it",
+                           root, path)
                  : dx_fail_errno(err, errno, "%s: cannot lock", path);
         dx_root_lock_drop(lock);
         return rc;

@@ -17,7 +17,10 @@ struct dx_root_lock {
     int fd;
 };
 
-#define DX_ROOT_LOCK_INIT { -1 }
+#define DX_ROOT_LOCK_INIT \
+    {                     \
+        -1                \
+    }
 
 int dx_root_lock_take(struct dx_root_lock *lock, const char *root, struct dx_error *err);
 void dx_root_lock_drop(struct dx_root_lock *lock);

@@ -182,8 +182,7 @@ int dx_row_merge_next(struct dx_row_merge *m, struct dx_span *key, struct dx_spa
         rc = step(m, err);
         if (rc <= 0)
             return rc;
-        m->top_taken =
-            dx_span_equal(m->source[m->heap[0]].key, dx_span_of(m->last, m->last_size));
+        m->top_taken = dx_span_equal(m->source[m->heap[0]].key, dx_span_of(m->last, m->last_size));
     }
     if (m->heap_size == 0)
         return 0;

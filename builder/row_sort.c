@@ -12,7 +12,7 @@
 #include "builder/row_run.h"
 
 #define RECORD_HEADER 8
-#define CACHED 7   /* bytes of a record in one cache word */
+#define CACHED 7     /* bytes of a record in one cache word */
 #define INSERTION 12 /* below this many entries insertion sort is faster */
 
 /* Records grow from the front of memory, entries from its end downwards. */
@@ -61,8 +61,8 @@ int dx_row_sort_new(struct dx_row_sort **out, const struct dx_row_sort_options *
         s->lane[i].memory = malloc(share);
         s->lane[i].capacity = share;
         if (s->lane[i].memory == NULL)
-            rc = dx_fail(err, DX_E_NOMEM, "sort: cannot allocate %zu bytes; give a smaller --memory",
-                         share);
+            rc = dx_fail(err, DX_E_NOMEM,
+                         "sort: cannot allocate %zu bytes; give a smaller --memory", share);
         else
             rc = dx_row_codec_new(&s->lane[i].codec, err);
     }

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_ingest.c - domaindex ingest: options, signals, summary.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "builder/command.h"
+#include "builder/ingest.h"
+#include "builder/progress.h"
+#include "builder/registry.h"
+
+enum {
+    OPT_ROOT,
+    OPT_DATASET,
+    OPT_DATASET_COLUMN,
+    OPT_FORMAT,
+    OPT_URL_COLUMN,
+    OPT_TS_COLUMN,
+    OPT_NO_TS,
+    OPT_TS_UNIT,
+    OPT_EXTRA_COLUMN,
+    OPT_HEADER,
+    OPT_NO_HEADER,
+    OPT_REJECTS,
+    OPT_DATASET_META,
+    OPT_PSL,
+    OPT_MEMORY,
+    OPT_THREADS,
+    OPT_COUNT
+};
+
+static const struct dx_option table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "directory of the lake and the index; made if missing" },
+    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to" },
+    [OPT_DATASET_COLUMN] = { "dataset-column", "C", NULL,
+                             "column that names each record's dataset" },
+    [OPT_FORMAT] = { "format", "FORMAT", "auto",
+                     "tsv, csv, jsonl, list (a URL a line), or auto: by name, then by content" },
+    [OPT_URL_COLUMN] = { "url-column", "C", NULL,
+                         "column of the URL; if not given it is looked for by its usual names" },
+    [OPT_TS_COLUMN] = { "ts-column", "C", NULL,
+                        "column of the time; if not given it is looked for by its usual names" },
+    [OPT_NO_TS] = { "no-ts", NULL, NULL, "store no time, whatever the columns are called" },
+    [OPT_TS_UNIT] = { "ts-unit", "UNIT", "auto",
+                      "unit of times that are numbers: s, ms, us, or auto: by their size" },
+    [OPT_EXTRA_COLUMN] = { "extra-column", "C", NULL,
+                           "keep this column too; may be given several times" },
+    [OPT_HEADER] = { "header", NULL, NULL, "the first line of each TSV or CSV input is a header" },
+    [OPT_NO_HEADER] = { "no-header", NULL, NULL, "it is not" },
+    [OPT_REJECTS] = { "rejects", "FILE", NULL,
+                      "where rejected records go; if not given ROOT/rejects/NNNNN.tsv" },
+    [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
+                           "metadata of the datasets of this run; empty VALUE removes the key" },
+    [OPT_PSL] = { "psl", "FILE", NULL,
+                  "public suffix list for a new lake; a lake keeps the list it began with" },
+    [OPT_MEMORY] = { "memory", "SIZE", "1G",
+                     "memory budget, at least 64M; K, M, G, T: powers of 1024" },
+    [OPT_THREADS] = { "threads", "N", NULL, "threads that parse and sort; if not given one a CPU" },
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool stopped(void)
+{
+    return interrupted != 0;
+}
+
+/* The first signal ends the run in order, a second one at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+static int usage(const struct dx_error *err)
+{
+    fprintf(stderr, "domaindex ingest: %s\nTry 'domaindex help ingest'.\n", err->text);
+    return DX_EXIT_USAGE;
+}
+
+static int read_columns(const struct dx_options *options, struct dx_columns_want *want,
+                        struct dx_error *err)
+{
+    const char *extra;
+
+    want->url = dx_options_text(options, OPT_URL_COLUMN);
+    want->ts = dx_options_text(options, OPT_TS_COLUMN);
+    want->no_ts = dx_options_has(options, OPT_NO_TS);
+    want->dataset = dx_options_text(options, OPT_DATASET_COLUMN);
+    want->header = dx_options_has(options, OPT_HEADER)      ? DX_HEADER_YES
+                   : dx_options_has(options, OPT_NO_HEADER) ? DX_HEADER_NO
+                                                            : DX_HEADER_AUTO;
+    if (dx_options_has(options, OPT_HEADER) && dx_options_has(options, OPT_NO_HEADER))
+        return dx_fail(err, DX_E_INVALID, "--header and --no-header exclude each other");
+    if (want->no_ts && want->ts != NULL)
+        return dx_fail(err, DX_E_INVALID, "--no-ts and --ts-column exclude each other");
+    while ((extra = dx_options_nth(options, OPT_EXTRA_COLUMN, want->extra_count)) != NULL) {
+        if (want->extra_count == DX_EXTRA_COLUMNS_MAX)
+            return dx_fail(err, DX_E_INVALID, "at most %d extra columns", DX_EXTRA_COLUMNS_MAX);
+        want->extra[want->extra_count++] = extra;
+    }
+    return dx_columns_want_check(want, err);
+}
+
+static int read_dataset(const struct dx_options *options, struct dx_ingest_options *o,
+                        struct dx_error *err)
+{
+    o->dataset = dx_options_text(options, OPT_DATASET);
+    if ((o->dataset == NULL) == (o->want.dataset == NULL))
+        return dx_fail(err, DX_E_INVALID, "give --dataset NAME or --dataset-column C");
+    if (o->dataset != NULL && !dx_roster_name_valid(dx_span_str(o->dataset)))
+        return dx_fail(err, DX_E_INVALID,
+                       "--dataset: a name is 1..%d bytes of UTF-8 without control characters",
+                       DX_ROSTER_NAME_MAX);
+    while (dx_options_nth(options, OPT_DATASET_META, o->meta_count) != NULL)
+        o->meta_count++;
+    for (size_t i = 0; i < o->meta_count; i++)
+        if (strchr(dx_options_nth(options, OPT_DATASET_META, i), '=') == NULL)
+            return dx_fail(err, DX_E_INVALID, "--dataset-meta '%s': KEY=VALUE is expected",
+                           dx_options_nth(options, OPT_DATASET_META, i));
+    return DX_OK;
+}
+
+static int read_options(const struct dx_options *options, struct dx_ingest_options *o,
+                        struct dx_error *err)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t threads = cpus < 1                       ? 1
+                       : cpus > DX_INGEST_THREADS_MAX ? DX_INGEST_THREADS_MAX
+                                                      : (uint64_t)cpus;
+    int rc;
+
+    o->root = dx_options_text(options, OPT_ROOT);
+    if (o->root == NULL || o->root[0] == '\0')
+        return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
+    if (strstr(o->root, "://") != NULL)
+        return dx_fail(err, DX_E_UNSUPPORTED, "--root %s: ingest writes to a local directory only",
+                       o->root);
+    rc = read_columns(options, &o->want, err);
+    if (rc == DX_OK)
+        rc = read_dataset(options, o, err);
+    if (rc == DX_OK && !dx_record_format_parse(dx_options_text(options, OPT_FORMAT), &o->format))
+        rc = dx_fail(err, DX_E_INVALID, "--format: '%s' is none of auto, tsv, csv, jsonl, list",
+                     dx_options_text(options, OPT_FORMAT));
+    if (rc == DX_OK && !dx_ts_unit_parse(dx_options_text(options, OPT_TS_UNIT), &o->ts_unit))
+        rc = dx_fail(err, DX_E_INVALID, "--ts-unit: '%s' is none of auto, s, ms, us",
+                     dx_options_text(options, OPT_TS_UNIT));
+    if (rc == DX_OK)
+        rc = dx_options_size(options, OPT_MEMORY, DX_INGEST_MEMORY_MIN, UINT64_MAX / 2,
+                             &o->memory_bytes, err);
+    if (rc == DX_OK && dx_options_has(options, OPT_THREADS))
+        rc = dx_options_number(options, OPT_THREADS, 1, DX_INGEST_THREADS_MAX, &threads, err);
+    /* A share of the sort must hold a fair number of rows. */
+    if (rc == DX_OK && o->memory_bytes / threads < (uint64_t)8 << 20)
+        rc = dx_fail(err, DX_E_INVALID, "--threads %llu needs --memory of at least %lluM",
+                     (unsigned long long)threads, (unsigned long long)threads * 8);
+    o->threads = (unsigned)threads;
+    o->rejects_path = dx_options_text(options, OPT_REJECTS);
+    o->psl_path = dx_options_text(options, OPT_PSL);
+    o->input = options->operand;
+    o->input_count = options->operand_count;
+    if (rc == DX_OK && o->input_count == 0)
+        rc = dx_fail(err, DX_E_INVALID, "no INPUT; - is standard input");
+    return rc;
+}
+
+static void print_count(const char *label, uint64_t n)
+{
+    char text[32];
+
+    fprintf(stderr, "  %-22s %14s\n", label, dx_progress_count(n, text));
+}
+
+static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    struct rusage usage;
+    char a[32];
+    char b[32];
+    double seconds = s->total_seconds > 0 ? s->total_seconds : 0.001;
+
+    fprintf(stderr, "ingest: %s\n", o->root);
+    print_count("records read", s->records);
+    print_count("rows stored", s->stored);
+    print_count("duplicates", s->accepted - s->stored);
+    print_count("rejected", s->rejected_total);
+    for (int why = 1; why < DX_ROW_REJECT_COUNT; why++)
+        if (s->rejected[why] > 0) {
+            char label[64];
+
+            (void)snprintf(label, sizeof label, "  %s", dx_row_reject_name(why));
+            print_count(label, s->rejected[why]);
+        }
+    if (s->rejects_path != NULL)
+        fprintf(stderr, "  %-22s %s\n", "rejects are in", s->rejects_path);
+    if (s->rejected[DX_ROW_TS_INVALID] > 0 && o->want.ts == NULL)
+        fprintf(stderr, "  the time column was found by its name; --ts-column names another, "
+                        "--no-ts leaves it out\n");
+    if (s->repaired > 0)
+        print_count("texts not UTF-8, mended", s->repaired);
+    print_count("datasets in this run", s->datasets);
+    print_count("  new", s->datasets_new);
+    print_count("datasets in the lake", s->datasets_total);
+    print_count("files added", s->files);
+    fprintf(stderr, "  %-22s %14s  (%.1f B/row)\n", "bytes added",
+            dx_progress_size(s->file_bytes, a),
+            s->stored > 0 ? (double)s->file_bytes / (double)s->stored : 0.0);
+    if (s->spilled_bytes > 0)
+        fprintf(stderr, "  %-22s %14s  (%llu runs)\n", "sorted on disk",
+                dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs);
+    fprintf(stderr, "  %-22s %13.1fs  (%s records/s)\n", "time", s->total_seconds,
+            dx_progress_count((uint64_t)((double)s->records / seconds), b));
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        fprintf(stderr, "  %-22s %14s\n", "peak memory",
+                dx_progress_size((uint64_t)usage.ru_maxrss * 1024, a));
+}
+
+static int run(const struct dx_options *options)
+{
+    struct dx_ingest_options o = { .root = NULL };
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_progress progress;
+    const char **meta = NULL;
+    int rc = read_options(options, &o, &err);
+
+    if (rc < 0)
+        return usage(&err);
+    meta = calloc(o.meta_count + 1, sizeof *meta);
+    if (meta == NULL) {
+        fprintf(stderr, "domaindex ingest: out of memory\n");
+        return DX_EXIT_REFUSED;
+    }
+    for (size_t i = 0; i < o.meta_count; i++)
+        meta[i] = dx_options_nth(options, OPT_DATASET_META, i);
+    o.meta = meta;
+    dx_progress_init(&progress, STDERR_FILENO);
+    o.progress = &progress;
+    o.stopped = stopped;
+    catch_signals();
+    rc = dx_ingest_run(&o, &stats, &err);
+    dx_progress_end(&progress);
+    if (rc < 0) {
+        fprintf(stderr, "domaindex ingest: %s\n", err.text);
+        if (stats.rejects_path != NULL)
+            fprintf(stderr, "records rejected up to there: %s\n", stats.rejects_path);
+    } else {
+        summary(&o, &stats);
+    }
+    free(stats.rejects_path);
+    free(meta);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_ingest = {
+    .name = "ingest",
+    .synopsis = "--root ROOT (--dataset NAME | --dataset-column C) [options] INPUT...",
+    .summary = "add raw records to the lake",
+    .description =
+        "Reads URLs with optional time, dataset and further columns, brings each URL into its "
+        "canonical form and stores every distinct (URL, time, extras) of a dataset once, as "
+        "sorted Parquet files below ROOT/urls. Run 'domaindex publish' afterwards to make them "
+        "answerable.\n\n"
+        "INPUT is a file or - for standard input; plain, gzip and zstd are told apart by content. "
+        "C is a number from 1 or a name: of the header line in TSV and CSV, a dotted path in "
+        "JSONL, with quotes around parts that hold dots (metadata.\"WARC-Target-URI\"). TSV has no "
+        "quoting; CSV is RFC 4180; a JSONL or text line may be 16 MiB long.\n\n"
+        "Times are Unix seconds, milliseconds or microseconds, ISO 8601 or yyyymmddhhmmss; an "
+        "empty one is no time. Records that cannot be taken are counted by reason and written to "
+        "a TSV file: input, line number, reason, raw record. They never end the run. Damaged or "
+        "cut input does, and then nothing is added.\n\n"
+        "Ingesting what the lake has already adds nothing, so an interrupted or repeated run is "
+        "simply run again. The stored bytes do not depend on the order of records, on --threads "
+        "or on --memory.",
+    .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
+               "--extra-column 4 posts.tsv.zst",
+    .options = table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ingest_existing.h - finds the rows of a run that the lake has already.
+ *
+ *   rc = dx_ingest_existing(&e, &err);      after reading, before the merge
+ *
+ * For each dataset of the run that has files in the lake: the run's row keys go into a
+ * Bloom filter of at most filter_bytes, the dataset's files are read, and rows that may be
+ * in the run join the sort marked `existing`. The merge then drops every row that has such
+ * a twin. Exact: the filter only saves sorting; a small one costs time, not truth.
+ */
+#ifndef DX_BUILDER_INGEST_EXISTING_H
+#define DX_BUILDER_INGEST_EXISTING_H
+
+#include "builder/ingest.h"
+
+struct dx_ingest_datasets;
+struct dx_lake_list;
+struct dx_row_sort;
+
+struct dx_ingest_existing {
+    const struct dx_ingest_options *options;
+    const struct dx_lake_list *lake;
+    struct dx_ingest_datasets *datasets; /* ids of known names set; in_lake is set here */
+    struct dx_row_sort *sort;
+    size_t filter_bytes;
+};
+
+int dx_ingest_existing(struct dx_ingest_existing *e, struct dx_error *err);
+
+#endif

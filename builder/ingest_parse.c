@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest_parse.h"
+
+#include <stdlib.h>
+
+#include "builder/ingest_row.h"
+#include "builder/registry.h"
+#include "builder/row_sort.h"
+#include "canon/url.h"
+
+int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_shared *shared,
+                          unsigned lane, struct dx_error *err)
+{
+    int rc;
+
+    *w = (struct dx_ingest_worker){ .shared = shared, .lane = lane };
+    dx_buf_init(&w->key, 1u << 20);
+    dx_buf_init(&w->value, 1u << 20);
+    dx_buf_init(&w->repair, 1u << 20);
+    rc = dx_fields_init(&w->fields, err);
+    if (rc == DX_OK)
+        rc = dx_canon_new(&w->canon, shared->psl, err);
+    if (rc == DX_OK && (w->cache = calloc(1, sizeof *w->cache)) == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "ingest: out of memory");
+    if (rc < 0)
+        dx_ingest_worker_release(w);
+    return rc;
+}
+
+void dx_ingest_worker_release(struct dx_ingest_worker *w)
+{
+    dx_canon_free(&w->canon);
+    dx_fields_release(&w->fields);
+    dx_buf_release(&w->key);
+    dx_buf_release(&w->value);
+    dx_buf_release(&w->repair);
+    free(w->cache);
+    w->cache = NULL;
+}
+
+/* Length of the well-formed UTF-8 character at p, 0 if there is none. */
+static size_t character(const uint8_t *p, size_t left)
+{
+    uint8_t c = p[0];
+    size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+    if (n == 1)
+        return 1;
+    if (c < 0xc2 || c > 0xf4 || n > left || (p[1] & 0xc0) != 0x80 || (c == 0xe0 && p[1] < 0xa0) ||
+        (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f))
+        return 0;
+    for (size_t k = 2; k < n; k++)
+        if ((p[k] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+static bool is_utf8(struct dx_span s)
+{
+    for (size_t i = 0; i < s.size;) {
+        size_t n = s.data[i] < 0x80 ? 1 : character(s.data + i, s.size - i);
+
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+/* Parquet strings are UTF-8, raw bytes need not be: U+FFFD for each byte that fits no
+ * character, counted so that the summary can say it. w->repair has room for all texts of
+ * a row, so that spans into it stay. */
+static struct dx_span repaired(struct dx_ingest_worker *w, struct dx_span s)
+{
+    size_t mark = w->repair.size;
+
+    if (s.data == NULL || is_utf8(s))
+        return s;
+    for (size_t i = 0; i < s.size;) {
+        size_t n = character(s.data + i, s.size - i);
+
+        if (n > 0)
+            dx_buf_append(&w->repair, s.data + i, n);
+        else
+            dx_buf_str(&w->repair, "\xEF\xBF\xBD");
+        i += n > 0 ? n : 1;
+    }
+    w->repaired++;
+    return dx_span_of(w->repair.data + mark, w->repair.size - mark);
+}
+
+/* The name a row's dataset has; 0 or the reason against it. */
+static int dataset_name(const struct dx_ingest_worker *w, struct dx_span *name)
+{
+    if (w->shared->dataset != NULL)
+        return 0;
+    *name = w->fields.dataset;
+    if (name->size == 0)
+        return DX_ROW_DATASET_MISSING;
+    return dx_roster_name_valid(*name) ? 0 : DX_ROW_DATASET_INVALID;
+}
+
+static int extras(struct dx_ingest_worker *w, size_t count, struct dx_ingest_row *row)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (w->fields.extra[i].size == 0)
+            w->fields.extra[i].data = NULL;
+        bytes += w->fields.extra[i].size;
+    }
+    if (bytes > DX_EXTRAS_BYTES_MAX)
+        return DX_ROW_EXTRA_TOO_LONG;
+    row->extra = w->fields.extra;
+    return 0;
+}
+
+/* Everything about the record but its dataset; 0 or the reason against it. */
+static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span record,
+                 struct dx_ingest_row *row)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url;
+    int why = dx_columns_pick(cols, record, &w->fields);
+
+    if (why == 0)
+        why = extras(w, cols->extra_count, row);
+    if (why != 0)
+        return why;
+    if (dx_canon_url(w->canon, w->fields.url, &url, &reject) != 1)
+        return (int)reject;
+    row->has_ts = w->fields.ts.size > 0;
+    if (row->has_ts && !dx_input_time(w->fields.ts, w->shared->ts_unit, &row->ts_us))
+        return DX_ROW_TS_INVALID;
+    row->domain = url.domain;
+    row->host = url.host;
+    row->path_query = url.path_query;
+    row->scheme = url.scheme;
+    row->raw_url = dx_span_equal(w->fields.url, url.url) ? (struct dx_span){ NULL, 0 }
+                                                         : w->fields.url;
+    return 0;
+}
+
+static int repair_row(struct dx_ingest_worker *w, size_t extra_count, struct dx_ingest_row *row,
+                      struct dx_error *err)
+{
+    dx_buf_clear(&w->repair);
+    if (dx_buf_reserve(&w->repair, 3 * ((size_t)DX_EXTRAS_BYTES_MAX + DX_URL_MAX)) == NULL)
+        return dx_buf_fail(&w->repair, err, "ingest");
+    row->raw_url = repaired(w, row->raw_url);
+    for (size_t i = 0; i < extra_count; i++)
+        w->fields.extra[i] = repaired(w, w->fields.extra[i]);
+    return DX_OK;
+}
+
+static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span name,
+                struct dx_ingest_row *row, struct dx_error *err)
+{
+    struct dx_ingest_dataset *set = w->shared->dataset;
+    int rc = repair_row(w, cols->extra_count, row, err);
+
+    if (rc == DX_OK && set == NULL)
+        rc = dx_ingest_datasets_get(w->shared->datasets, w->cache, name, &set, err);
+    if (rc < 0)
+        return rc;
+    row->dataset = set->number;
+    atomic_fetch_add_explicit(&set->rows, 1, memory_order_relaxed);
+    if (row->has_ts && row->ts_us % 1000 != 0)
+        atomic_store_explicit(&set->ts_micros, true, memory_order_relaxed);
+    dx_ingest_row_put(&w->key, &w->value, row, cols->extra_count);
+    if (w->key.failed || w->value.failed)
+        return dx_buf_fail(&w->key, err, "ingest: a row");
+    w->accepted++;
+    return dx_row_sort_add(w->shared->sort, w->lane, dx_span_of(w->key.data, w->key.size),
+                           dx_span_of(w->value.data, w->value.size), err);
+}
+
+int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,
+                           const struct dx_columns *cols, const char *input, struct dx_buf *rejects,
+                           struct dx_error *err)
+{
+    static const int flaws[] = { [DX_FLAW_NONE] = 0,
+                                 [DX_FLAW_TOO_LONG] = DX_ROW_LINE_TOO_LONG,
+                                 [DX_FLAW_MALFORMED] = DX_ROW_RECORD_MALFORMED };
+    int rc = DX_OK;
+
+    for (size_t i = first; rc == DX_OK && i < batch->count; i++) {
+        struct dx_span record = dx_batch_record(batch, i);
+        struct dx_ingest_row row = { 0 };
+        struct dx_span name = { NULL, 0 };
+        int why = flaws[batch->records[i].flaw];
+
+        w->records++;
+        if (why == 0)
+            why = parse(w, cols, record, &row);
+        if (why == 0)
+            why = dataset_name(w, &name);
+        if (why == 0) {
+            rc = keep(w, cols, name, &row, err);
+            continue;
+        }
+        w->rejected[why]++;
+        dx_rejects_line(rejects, input, batch->records[i].line, why, record);
+        if (rejects->failed)
+            rc = dx_buf_fail(rejects, err, "ingest: rejects");
+    }
+    return rc;
+}

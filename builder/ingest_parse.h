@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ingest_parse.h - records of a batch into rows of the sort: what one worker thread does.
+ *
+ *   rc = dx_ingest_worker_init(&w, &shared, lane, &err);
+ *   rc = dx_ingest_worker_batch(&w, batch, first, cols, input, &rejects, &err);   many
+ *   dx_ingest_worker_release(&w);       counts stay readable
+ *
+ * Rejected records become lines in `rejects` (rejects.h). One thread a worker; `shared`
+ * is read-only but for the sort (lane of its own) and the datasets (locked).
+ */
+#ifndef DX_BUILDER_INGEST_PARSE_H
+#define DX_BUILDER_INGEST_PARSE_H
+
+#include "base/buf.h"
+#include "builder/ingest_datasets.h"
+#include "builder/input_columns.h"
+#include "builder/input_time.h"
+#include "builder/rejects.h"
+
+struct dx_canon;
+struct dx_psl;
+struct dx_row_sort;
+
+/* Bytes of all extras of a row: columns are facts about a URL, not the page itself. */
+#define DX_EXTRAS_BYTES_MAX (64u * 1024)
+
+struct dx_ingest_shared {
+    const struct dx_psl *psl;
+    struct dx_row_sort *sort;
+    struct dx_ingest_datasets *datasets;
+    struct dx_ingest_dataset *dataset; /* of all rows, or NULL: a column tells */
+    enum dx_ts_unit ts_unit;
+};
+
+struct dx_ingest_worker {
+    const struct dx_ingest_shared *shared;
+    unsigned lane;
+    struct dx_canon *canon;
+    struct dx_fields fields;
+    struct dx_dataset_cache *cache;
+    struct dx_buf key;
+    struct dx_buf value;
+    struct dx_buf repair;
+    uint64_t records;
+    uint64_t accepted;
+    uint64_t repaired;
+    uint64_t rejected[DX_ROW_REJECT_COUNT];
+};
+
+int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_shared *shared,
+                          unsigned lane, struct dx_error *err);
+void dx_ingest_worker_release(struct dx_ingest_worker *w);
+int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,
+                           const struct dx_columns *cols, const char *input, struct dx_buf *rejects,
+                           struct dx_error *err);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest_store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "builder/ingest_datasets.h"
+#include "builder/ingest_row.h"
+#include "builder/lake_file.h"
+#include "builder/lake_layout.h"
+#include "builder/progress.h"
+#include "builder/row_merge.h"
+#include "builder/row_run.h"
+#include "builder/row_sort.h"
+#include "canon/ids.h"
+
+#define RANGES_MAX 256
+
+/* A finished file that waits for its name. */
+struct made {
+    uint64_t number; /* of the temporary name */
+    struct dx_lake_path path;
+};
+
+/* The file being written. */
+struct writing {
+    struct dx_lake_file file;
+    struct dx_lake_path path;
+    struct dx_ingest_dataset *set;
+    uint64_t rows;
+    struct dx_buf domain; /* of the row before */
+    uint64_t domain_id;
+};
+
+/* A dataset being scattered: one run for each range that has rows. */
+struct scatter {
+    struct dx_ingest_dataset *set; /* NULL: none */
+    unsigned ranges;
+    uint64_t rows;
+    struct dx_row_run_writer *run[RANGES_MAX];
+    bool used[RANGES_MAX];
+};
+
+struct dx_ingest_store {
+    struct dx_ingest_store_options o;
+    struct dx_row_codec *codec;
+    struct made *made;
+    size_t made_count;
+    size_t made_capacity;
+    uint64_t next_number;
+    struct writing writing;
+    struct scatter scatter;
+    struct dx_buf scratch;
+    struct dx_buf url;
+    struct dx_span extra[DX_EXTRA_COLUMNS_MAX];
+};
+
+int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_store_options *options,
+                        struct dx_error *err)
+{
+    struct dx_ingest_store *s = calloc(1, sizeof *s);
+    int rc;
+
+    *out = s;
+    if (s == NULL)
+        return dx_fail(err, DX_E_NOMEM, "ingest: out of memory");
+    s->o = *options;
+    s->writing.file = (struct dx_lake_file)DX_LAKE_FILE_INIT;
+    dx_buf_init(&s->writing.domain, 1u << 16);
+    dx_buf_init(&s->scratch, 1u << 20);
+    dx_buf_init(&s->url, 1u << 20);
+    rc = dx_row_codec_new(&s->codec, err);
+    if (rc < 0)
+        dx_ingest_store_free(out);
+    return rc;
+}
+
+static void made_name(const struct dx_ingest_store *s, uint64_t number, char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/file-%08llu", s->o.dir, (unsigned long long)number);
+}
+
+static void run_name(const struct dx_ingest_store *s, unsigned range, char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/range-%02x", s->o.dir, range);
+}
+
+void dx_ingest_store_free(struct dx_ingest_store **handle)
+{
+    struct dx_ingest_store *s = *handle;
+    char path[PATH_MAX];
+
+    if (s == NULL)
+        return;
+    dx_lake_file_abort(&s->writing.file);
+    for (unsigned i = 0; i < RANGES_MAX; i++) {
+        dx_row_run_abort(&s->scatter.run[i]);
+        if (s->scatter.used[i]) {
+            run_name(s, i, path);
+            (void)unlink(path);
+        }
+    }
+    for (size_t i = 0; i < s->made_count; i++) {
+        made_name(s, s->made[i].number, path);
+        (void)unlink(path);
+    }
+    dx_row_codec_free(&s->codec);
+    dx_buf_release(&s->writing.domain);
+    dx_buf_release(&s->scratch);
+    dx_buf_release(&s->url);
+    free(s->made);
+    free(s);
+    *handle = NULL;
+}
+
+static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
+                    struct dx_error *err)
+{
+    if (s->made_count == s->made_capacity) {
+        size_t capacity = s->made_capacity == 0 ? 64 : s->made_capacity * 2;
+        struct made *grown = realloc(s->made, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return dx_fail(err, DX_E_NOMEM, "ingest: out of memory for %zu files", capacity);
+        s->made = grown;
+        s->made_capacity = capacity;
+    }
+    s->made[s->made_count++] = (struct made){ s->next_number++, *path };
+    return DX_OK;
+}
+
+static int open_file(struct dx_ingest_store *s, struct dx_error *err)
+{
+    const struct dx_columns_want *want = &s->o.ingest->want;
+    struct dx_lake_schema schema = { .extra_names = (const char *const *)want->extra_name,
+                                     .extra_count = want->extra_count,
+                                     .dataset_name = s->writing.set->name,
+                                     .ts_micros = s->writing.set->ts_micros,
+                                     .url_id = true };
+    char path[PATH_MAX];
+    int rc = remember(s, &s->writing.path, err);
+
+    if (rc < 0)
+        return rc;
+    made_name(s, s->next_number - 1, path);
+    s->writing.rows = 0;
+    return dx_lake_file_open(&s->writing.file, path, &schema, NULL, err);
+}
+
+static int close_file(struct dx_ingest_store *s, struct dx_error *err)
+{
+    struct dx_lake_stats stats;
+    int rc;
+
+    if (s->writing.file.writer == NULL)
+        return DX_OK;
+    rc = dx_lake_file_close(&s->writing.file, &stats, err);
+    if (rc < 0)
+        return rc;
+    s->o.stats->files++;
+    s->o.stats->file_bytes += stats.size;
+    return DX_OK;
+}
+
+static uint64_t url_id(struct dx_ingest_store *s, const struct dx_ingest_row *row)
+{
+    dx_buf_clear(&s->url);
+    dx_buf_append(&s->url, row->scheme.data, row->scheme.size);
+    dx_buf_str(&s->url, "://");
+    dx_buf_append(&s->url, row->host.data, row->host.size);
+    dx_buf_append(&s->url, row->path_query.data, row->path_query.size);
+    return dx_url_id(dx_span_of(s->url.data, s->url.size));
+}
+
+static int write_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
+                     struct dx_error *err)
+{
+    struct writing *w = &s->writing;
+    struct dx_ingest_row row;
+    struct dx_lake_row out;
+    bool new_domain;
+    int rc = DX_OK;
+
+    if (!dx_ingest_row_get(key, value, s->o.ingest->want.extra_count, &row, s->extra, &s->scratch))
+        return dx_fail(err, DX_E_CORRUPT, "ingest: a sorted row does not parse");
+    new_domain = !dx_span_equal(row.domain, dx_span_of(w->domain.data, w->domain.size));
+    if (new_domain && w->file.writer != NULL &&
+        w->rows * s->o.ingest->test_scale >= DX_LAKE_ROWS_A_FILE)
+        rc = close_file(s, err);
+    if (rc == DX_OK && w->file.writer == NULL)
+        rc = open_file(s, err);
+    if (rc < 0)
+        return rc;
+    if (new_domain || w->rows == 0) {
+        dx_buf_clear(&w->domain);
+        dx_buf_append(&w->domain, row.domain.data, row.domain.size);
+        w->domain_id = dx_domain_id(row.domain);
+    }
+    out = (struct dx_lake_row){ .dataset_id = w->set->id,
+                                .domain_id = w->domain_id,
+                                .url_id = url_id(s, &row),
+                                .domain = row.domain,
+                                .scheme = row.scheme,
+                                .host = row.host,
+                                .path_query = row.path_query,
+                                .raw_url = row.raw_url,
+                                .has_ts = row.has_ts,
+                                .ts_us = row.ts_us,
+                                .extra = row.extra };
+    if (w->domain.failed || s->url.failed)
+        return dx_buf_fail(&s->url, err, "ingest: a row");
+    w->rows++;
+    w->set->stored++;
+    s->o.stats->stored++;
+    return dx_lake_file_add(&w->file, &out, err);
+}
+
+static int scatter_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
+                       struct dx_error *err)
+{
+    struct scatter *c = &s->scatter;
+    struct dx_span domain = { key.data + 4, strlen((const char *)key.data + 4) };
+    unsigned range = dx_domain_prefix(dx_domain_id(domain)) / (256 / c->ranges);
+    char path[PATH_MAX];
+
+    if (c->run[range] == NULL) {
+        int rc;
+
+        run_name(s, range, path);
+        rc = dx_row_run_create(&c->run[range], s->codec, path, err);
+        if (rc < 0)
+            return rc;
+        c->used[range] = true;
+    }
+    c->rows++;
+    return dx_row_run_write(c->run[range], key, value, err);
+}
+
+/* Writes the rows of scattered runs [from, to) as the files of one range. */
+static int gather(struct dx_ingest_store *s, unsigned from, unsigned to, struct dx_error *err)
+{
+    struct dx_row_merge *m = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    char path[PATH_MAX];
+    int rc = dx_row_merge_new(&m, s->codec, to - from, err);
+
+    for (unsigned i = from; rc == DX_OK && i < to; i++)
+        if (s->scatter.used[i]) {
+            run_name(s, i, path);
+            rc = dx_row_merge_add_run(m, path, err);
+        }
+    while (rc >= 0 && (rc = dx_row_merge_next(m, &key, &value, err)) == 1)
+        rc = write_row(s, key, value, err);
+    if (rc == 0)
+        rc = close_file(s, err);
+    dx_row_merge_free(&m);
+    for (unsigned i = from; i < to; i++) {
+        run_name(s, i, path);
+        if (s->scatter.used[i])
+            (void)unlink(path);
+        s->scatter.used[i] = false;
+    }
+    return rc;
+}
+
+static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
+{
+    struct scatter *c = &s->scatter;
+    unsigned ranges = dx_lake_range_count(c->rows * s->o.ingest->test_scale);
+    uint64_t bytes;
+    int rc = DX_OK;
+
+    for (unsigned i = 0; rc == DX_OK && i < c->ranges; i++)
+        if (c->run[i] != NULL)
+            rc = dx_row_run_finish(&c->run[i], &bytes, err);
+    for (unsigned i = 0; rc == DX_OK && i < ranges; i++) {
+        unsigned width = c->ranges / ranges;
+
+        s->writing.path.first = (uint8_t)(256 / ranges * i);
+        s->writing.path.last = (uint8_t)(256 / ranges * (i + 1) - 1);
+        rc = gather(s, i * width, (i + 1) * width, err);
+    }
+    c->set = NULL;
+    return rc;
+}
+
+static int end_dataset(struct dx_ingest_store *s, struct dx_error *err)
+{
+    if (s->scatter.set != NULL)
+        return end_scatter(s, err);
+    return close_file(s, err);
+}
+
+static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *set)
+{
+    unsigned ranges = dx_lake_range_count(set->rows * s->o.ingest->test_scale);
+
+    s->writing.set = set;
+    s->writing.path = (struct dx_lake_path){ .dataset_id = set->id, .first = 0, .last = 255 };
+    s->scatter.set = ranges > 1 ? set : NULL;
+    s->scatter.ranges = ranges;
+    s->scatter.rows = 0;
+}
+
+int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_row_sort *sort, struct dx_error *err)
+{
+    const struct dx_ingest_options *o = s->o.ingest;
+    struct dx_ingest_dataset *set = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    uint64_t seen = 0;
+    int rc = DX_OK;
+
+    if (o->progress != NULL)
+        dx_progress_phase(o->progress, "writing", "rows", 0);
+    while (rc >= 0 && (rc = dx_row_sort_next(sort, &key, &value, err)) == 1) {
+        struct dx_ingest_dataset *now = dx_ingest_datasets_at(s->o.datasets,
+                                                              dx_ingest_row_dataset(key));
+
+        if ((++seen & 0xfff) == 0) {
+            if (o->progress != NULL)
+                dx_progress_at(o->progress, s->o.stats->file_bytes, seen);
+            if (o->stopped != NULL && o->stopped())
+                return dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
+        }
+        if (dx_ingest_row_is_existing(value)) {
+            s->o.stats->known++;
+            continue;
+        }
+        if (now != set) {
+            rc = end_dataset(s, err);
+            if (rc < 0)
+                break;
+            set = now;
+            begin_dataset(s, set);
+        }
+        rc = s->scatter.set != NULL ? scatter_row(s, key, value, err)
+                                    : write_row(s, key, value, err);
+    }
+    if (rc == 0)
+        rc = end_dataset(s, err);
+    if (o->progress != NULL)
+        dx_progress_end(o->progress);
+    return rc;
+}
+
+/* One more than the largest part number in the folder. */
+static int next_part(const struct dx_lake_path *path, const char *folder, uint32_t *part,
+                     struct dx_error *err)
+{
+    struct dirent *entry;
+    DIR *dir = opendir(folder);
+
+    *part = 0;
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot open directory", folder);
+    for (;;) {
+        char text[DX_LAKE_PATH_MAX + 300];
+        char below[DX_LAKE_PATH_MAX];
+        struct dx_lake_path there;
+
+        errno = 0;
+        entry = readdir(dir);
+        if (entry == NULL)
+            break;
+        (void)dx_lake_dir_format(path, below);
+        (void)snprintf(text, sizeof text, "%s/%s", below, entry->d_name);
+        if (dx_lake_path_parse(dx_span_str(text), &there) && there.part >= *part)
+            *part = there.part + 1;
+    }
+    (void)closedir(dir);
+    if (*part > DX_LAKE_PART_MAX)
+        return dx_fail(err, DX_E_LIMIT, "%s: part numbers are used up", folder);
+    return DX_OK;
+}
+
+static int publish_one(struct dx_ingest_store *s, struct made *made, char *folder,
+                       struct dx_error *err)
+{
+    const char *root = s->o.ingest->root;
+    char below[DX_LAKE_PATH_MAX];
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    int rc;
+
+    (void)dx_lake_dir_format(&made->path, below);
+    (void)snprintf(folder, PATH_MAX, "%s/%s", root, below);
+    rc = dx_dir_make(folder, err);
+    if (rc == DX_OK)
+        rc = next_part(&made->path, folder, &made->path.part, err);
+    if (rc < 0)
+        return rc;
+    (void)dx_lake_path_format(&made->path, below);
+    (void)snprintf(to, sizeof to, "%s/%s", root, below);
+    made_name(s, made->number, from);
+    if (rename(from, to) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot rename to %s", from, to);
+    return DX_OK;
+}
+
+/* Makes the names in folder durable, and folder's own name in its parent. */
+static int sync_folder(const char *folder, struct dx_error *err)
+{
+    char parent[PATH_MAX];
+    char *slash;
+    int rc = dx_dir_sync(folder, err);
+
+    (void)snprintf(parent, sizeof parent, "%s", folder);
+    slash = strrchr(parent, '/');
+    if (rc == DX_OK && slash != NULL) {
+        *slash = '\0';
+        rc = dx_dir_sync(parent, err);
+    }
+    return rc;
+}
+
+int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err)
+{
+    char folder[PATH_MAX];
+    char before[PATH_MAX] = "";
+    size_t done = 0;
+    int rc = DX_OK;
+
+    /* A reader of the lake sees each file whole or not at all; publish takes the lock, so
+     * no version is made from half a run. */
+    for (; rc == DX_OK && done < s->made_count; done++) {
+        rc = publish_one(s, &s->made[done], folder, err);
+        if (rc == DX_OK && before[0] != '\0' && strcmp(folder, before) != 0)
+            rc = sync_folder(before, err);
+        if (rc == DX_OK)
+            memcpy(before, folder, sizeof before);
+    }
+    if (rc == DX_OK && before[0] != '\0')
+        rc = sync_folder(before, err);
+    if (rc == DX_OK && before[0] != '\0') {
+        (void)snprintf(folder, sizeof folder, "%s/" DX_LAKE_DIR, s->o.ingest->root);
+        rc = dx_dir_sync(folder, err);
+    }
+    if (rc == DX_OK)
+        s->made_count = 0; /* theirs no more */
+    return rc;
+}

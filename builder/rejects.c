@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/rejects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define NUMBER_MAX 99999999u
+
+const char *dx_row_reject_name(int why)
+{
+    switch (why) {
+    case DX_ROW_LINE_TOO_LONG:
+        return "line_too_long";
+    case DX_ROW_RECORD_MALFORMED:
+        return "record_malformed";
+    case DX_ROW_COLUMN_MISSING:
+        return "column_missing";
+    case DX_ROW_DATASET_MISSING:
+        return "dataset_missing";
+    case DX_ROW_DATASET_INVALID:
+        return "dataset_invalid";
+    case DX_ROW_TS_INVALID:
+        return "ts_invalid";
+    case DX_ROW_EXTRA_TOO_LONG:
+        return "extra_too_long";
+    default:
+        return dx_reject_name((enum dx_reject)why);
+    }
+}
+
+void dx_rejects_init(struct dx_rejects *r, const char *root, const char *given)
+{
+    *r = (struct dx_rejects){ .root = root, .given = given };
+}
+
+/* Bytes of the well-formed UTF-8 character at p; 0 if there is none. */
+static size_t character(const uint8_t *p, size_t left)
+{
+    static const struct {
+        uint8_t from, to, low, high, size;
+    } rows[] = {
+        { 0x20, 0x7e, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (*p < rows[i].from || *p > rows[i].to)
+            continue;
+        if (rows[i].size > left ||
+            (rows[i].size > 1 && (p[1] < rows[i].low || p[1] > rows[i].high)))
+            return 0;
+        for (size_t k = 2; k < rows[i].size; k++)
+            if ((p[k] & 0xc0) != 0x80)
+                return 0;
+        return rows[i].size;
+    }
+    return 0;
+}
+
+static void escaped(struct dx_buf *out, struct dx_span s)
+{
+    for (size_t i = 0; i < s.size;) {
+        uint8_t c = s.data[i];
+        size_t n = character(s.data + i, s.size - i);
+
+        if (c == '\\')
+            dx_buf_str(out, "\\\\");
+        else if (n > 0)
+            dx_buf_append(out, s.data + i, n);
+        else if (c == '\t')
+            dx_buf_str(out, "\\t");
+        else if (c == '\n')
+            dx_buf_str(out, "\\n");
+        else if (c == '\r')
+            dx_buf_str(out, "\\r");
+        else
+            dx_buf_fmt(out, "\\x%02x", c);
+        i += n > 0 ? n : 1;
+    }
+}
+
+void dx_rejects_line(struct dx_buf *out, const char *input, uint64_t line, int why,
+                     struct dx_span raw)
+{
+    if (raw.size > DX_REJECT_RAW_MAX)
+        raw.size = DX_REJECT_RAW_MAX;
+    escaped(out, dx_span_str(input));
+    dx_buf_fmt(out, "\t%llu\t%s\t", (unsigned long long)line, dx_row_reject_name(why));
+    escaped(out, raw);
+    dx_buf_u8(out, '\n');
+}
+
+static int create(struct dx_rejects *r, struct dx_error *err)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (r->given != NULL ? O_TRUNC : O_EXCL);
+    char path[PATH_MAX];
+    unsigned number = 0;
+    int fd;
+    int rc;
+
+    if (r->given == NULL) {
+        (void)snprintf(path, sizeof path, "%s/rejects", r->root);
+        rc = dx_dir_make(path, err);
+        if (rc < 0)
+            return rc;
+    }
+    do {
+        number++;
+        if (r->given != NULL)
+            (void)snprintf(path, sizeof path, "%s", r->given);
+        else
+            (void)snprintf(path, sizeof path, "%s/rejects/%05u.tsv", r->root, number);
+        fd = open(path, flags, 0644);
+    } while (fd < 0 && errno == EEXIST && r->given == NULL && number < NUMBER_MAX);
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot create the rejects file", path);
+    r->path = strdup(path);
+    r->file = fdopen(fd, "w");
+    if (r->path == NULL || r->file == NULL) {
+        (void)close(fd);
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+    }
+    return DX_OK;
+}
+
+int dx_rejects_write(struct dx_rejects *r, struct dx_span lines, struct dx_error *err)
+{
+    if (lines.size == 0)
+        return DX_OK;
+    if (r->file == NULL) {
+        int rc = create(r, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (fwrite(lines.data, 1, lines.size, r->file) != lines.size)
+        return dx_fail_errno(err, errno, "%s: cannot write", r->path);
+    return DX_OK;
+}
+
+int dx_rejects_close(struct dx_rejects *r, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (r->file != NULL && fclose(r->file) != 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot write", r->path);
+    r->file = NULL;
+    return rc;
+}
+
+void dx_rejects_release(struct dx_rejects *r)
+{
+    if (r->file != NULL)
+        (void)fclose(r->file);
+    r->file = NULL;
+    free(r->path);
+    r->path = NULL;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rejects.h - the rows that were not taken: counted by reason and written to a file.
+ *
+ *   dx_rejects_init(&r, root, "given/path.tsv" or NULL);
+ *   dx_rejects_line(&buf, input, line, why, raw);      a worker formats into its own buffer
+ *   rc = dx_rejects_write(&r, buf, &err);              and the lines are written in order
+ *   rc = dx_rejects_close(&r, &err);                   flushed and checked
+ *
+ * TSV: input name, line number, reason, the raw record (first 4 KiB; tab, line ends,
+ * backslash, control characters and bytes that are no UTF-8 as \t \n \r \\ \xNN). Without
+ * a path the file is ROOT/rejects/NNNNN.tsv with the next free number, made only when the
+ * first line comes; path() says which. One thread at a time, but for dx_rejects_line.
+ */
+#ifndef DX_BUILDER_REJECTS_H
+#define DX_BUILDER_REJECTS_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "canon/reject.h"
+
+#include <stdio.h>
+
+/* Reasons beside those of canon/reject.h, numbered behind them. */
+enum dx_row_reject {
+    DX_ROW_LINE_TOO_LONG = DX_REJECT_COUNT,
+    DX_ROW_RECORD_MALFORMED,
+    DX_ROW_COLUMN_MISSING,
+    DX_ROW_DATASET_MISSING,
+    DX_ROW_DATASET_INVALID,
+    DX_ROW_TS_INVALID,
+    DX_ROW_EXTRA_TOO_LONG,
+    DX_ROW_REJECT_COUNT
+};
+
+/* "line_too_long", "record_malformed"...; those of dx_reject_name for the rest. */
+const char *dx_row_reject_name(int why);
+
+#define DX_REJECT_RAW_MAX 4096
+
+struct dx_rejects {
+    const char *root;
+    const char *given;
+    char *path; /* NULL: no line yet */
+    FILE *file;
+};
+
+void dx_rejects_init(struct dx_rejects *r, const char *root, const char *given);
+void dx_rejects_line(struct dx_buf *out, const char *input, uint64_t line, int why,
+                     struct dx_span raw);
+int dx_rejects_write(struct dx_rejects *r, struct dx_span lines, struct dx_error *err);
+int dx_rejects_close(struct dx_rejects *r, struct dx_error *err);
+void dx_rejects_release(struct dx_rejects *r);
+
+#endif
