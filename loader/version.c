@@ -84,7 +84,7 @@ static int check_listed(const struct dx_version *v, const char *name, const char
         return dx_fail(err, bytes.size < f->size ? DX_E_TRUNCATED : DX_E_CORRUPT,
                        "%s: %zu bytes, the manifest says %llu", path, bytes.size,
                        (unsigned long long)f->size);
-    if (!hash)
+    if (!hash || (v->open_flags & DX_OPEN_UNCHECKED))
         return DX_OK;
     found = dx_hash128_of(bytes);
     if (!dx_hash128_equal(&found, &f->hash))
@@ -143,7 +143,7 @@ static int open_mapped(struct dx_version *v, const char *name, struct dx_map *ma
     if (rc == DX_OK)
         rc = check_listed(v, name, path, map->bytes, verify, err);
     if (rc == DX_OK)
-        rc = open(reader, map->bytes, verify ? DX_OPEN_VERIFY_ALL : 0, path, err);
+        rc = open(reader, map->bytes, v->open_flags | (verify ? DX_OPEN_VERIFY_ALL : 0), path, err);
     free(path);
     return rc;
 }
@@ -302,6 +302,7 @@ int dx_version_open(struct dx_version **out, const char *root,
     if (v == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     v->caches = caches;
+    v->open_flags = options->open_flags;
     v->root = strdup(root);
     if (v->root == NULL || asprintf(&v->directory, "index/%s", manifest_entry->version) < 0) {
         v->directory = NULL;

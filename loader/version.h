@@ -42,12 +42,13 @@ struct dx_version_options {
     uint64_t cache_bytes_payload; /* decoded frames of postings.dat */
     uint64_t cache_bytes_pages;   /* decoded pages of the lake */
     enum dx_evict evict;
-    bool verify; /* read and check every byte at open */
+    bool verify;         /* read and check every byte at open */
+    unsigned open_flags; /* 0; tests: DX_OPEN_UNCHECKED believes all checksums */
 };
 
-#define DX_VERSION_OPTIONS_DEFAULT                           \
-    {                                                        \
-        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false \
+#define DX_VERSION_OPTIONS_DEFAULT                              \
+    {                                                           \
+        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0 \
     }
 
 /* Shared by all versions of a process: keys carry the identity of what they hold. */
@@ -67,6 +68,7 @@ struct dx_version {
     char *directory; /* index/{version}, relative to the root */
     struct dx_source *source;
     struct dx_caches *caches; /* borrowed */
+    unsigned open_flags;
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
     struct dx_mphf mphf;
     struct dx_dictionary dictionary;
