@@ -222,12 +222,12 @@ static void reply(struct dx_connection *c, int status, const char *content_type,
 }
 
 /* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
-static void say_failure(struct dx_loop *loop, int status, const struct dx_problem *problem)
+static void say_failure(struct dx_loop *loop, const struct dx_problem *problem)
 {
-    if (status < 500 || loop->said_second == loop->date_second)
+    if (loop->said_second == loop->date_second)
         return;
     loop->said_second = loop->date_second;
-    dx_log(DX_LOG_ERROR, "reply %d: %s: %s", status, problem->slug, problem->detail);
+    dx_log(DX_LOG_ERROR, "no answer: %s: %s", problem->slug, problem->detail);
 }
 
 static void reply_problem(struct dx_connection *c, const struct dx_problem *problem)
@@ -235,7 +235,6 @@ static void reply_problem(struct dx_connection *c, const struct dx_problem *prob
     struct dx_buf *body = &c->loop->body;
     int status = dx_reply_problem(problem, body);
 
-    say_failure(c->loop, status, problem);
     reply(c, status, "application/problem+json", NULL, body);
 }
 
@@ -264,6 +263,8 @@ static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         return;
     }
     if (rc != 1) {
+        if (rc < 0)
+            say_failure(c->loop, problem);
         reply_problem(c, problem);
         return;
     }
