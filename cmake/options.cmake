@@ -17,8 +17,7 @@ target_compile_options(dx_flags INTERFACE
     -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
     -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types
-    -Werror=int-conversion
-    -Wno-format-truncation) # messages are cut on purpose: struct dx_error has a fixed size
+    -Werror=int-conversion)
 if(DX_WERROR)
     target_compile_options(dx_flags INTERFACE -Werror)
 endif()
@@ -30,6 +29,12 @@ function(dx_flag_if_known flag)
         target_compile_options(dx_flags INTERFACE ${flag})
     endif()
 endfunction()
+
+# Messages are cut on purpose: struct dx_error has a fixed size. Clang does not know the warning.
+check_c_compiler_flag(-Wformat-truncation DX_HAS_Wformat_truncation)
+if(DX_HAS_Wformat_truncation)
+    target_compile_options(dx_flags INTERFACE -Wno-format-truncation)
+endif()
 
 if(DX_SANITIZE)
     target_compile_options(dx_flags INTERFACE -fsanitize=${DX_SANITIZE} -fno-omit-frame-pointer
