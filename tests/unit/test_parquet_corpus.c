@@ -77,7 +77,7 @@ static int read_column(struct dx_span file, const struct dx_pq_footer *f, uint32
     static const struct dx_pq_limits limits = DX_PQ_LIMITS_DEFAULT;
     struct dx_pq_reader r = DX_PQ_READER_INIT;
     struct dx_pq_values v = DX_PQ_VALUES_INIT;
-    volatile uint64_t sum = 0;
+    volatile uint64_t sum = 0; /* keeps the reads */
     int rc = 0;
 
     for (uint32_t g = 0; rc == 0 && g < f->group_count; g++) {
