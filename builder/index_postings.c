@@ -12,7 +12,11 @@
 #include "builder/spill_sort.h"
 
 #define RING_MAX 32
-#define RECORD_HEAD 16 /* u64 domain_id, u32 dataset_id, u32 size of the runs */
+/* A small shard costs three fsync and next to no work: many at a time share the journal's
+ * commits. Each writer holds two compressors of some 4 MiB. */
+#define WRITERS_MAX 16
+#define WRITER_MEMORY (2u << 20) /* of memory_bytes, which are an eighth of the budget */
+#define RECORD_HEAD 16           /* u64 domain_id, u32 dataset_id, u32 size of the runs */
 #define RUNS_MAX (512u << 20)
 #define PAGES_MAX (1u << 30)
 
@@ -340,8 +344,13 @@ static int write_directory(struct work *w, struct dx_error *err)
 
 static void start(struct work *w)
 {
-    unsigned threads = w->job->threads > RING_MAX / 2 ? RING_MAX / 2 : w->job->threads;
+    size_t writers = w->job->memory_bytes / WRITER_MEMORY;
+    size_t threads = w->job->threads;
 
+    if (writers > threads)
+        threads = writers;
+    if (threads > WRITERS_MAX)
+        threads = WRITERS_MAX;
     w->ring_size = threads < 2 ? 2 : 2 * threads;
     for (size_t i = 0; i < w->ring_size; i++) {
         struct slot *s = &w->ring[i];
