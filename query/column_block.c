@@ -13,10 +13,11 @@ struct header {
     uint8_t zero[2];
 };
 
-uint8_t *dx_column_block_make(const struct dx_pq_values *values, size_t *size, struct dx_error *err)
+uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, size_t *size,
+                              struct dx_error *err)
 {
     uint32_t rows = values->row_count;
-    bool has_ints = values->ints != NULL;
+    bool has_ints = type != DX_PQ_BYTE_ARRAY && type != DX_PQ_FIXED && type != DX_PQ_INT96;
     struct header h = { rows, has_ints, values->valid != NULL, { 0, 0 } };
     size_t fixed = sizeof h + (has_ints ? sizeof(int64_t) * rows : sizeof(uint32_t) * (rows + 1ul));
     size_t text_size = 0;

@@ -2,7 +2,7 @@
  * column_block.h - one decoded page of one column as a single block of memory, so that the
  * page cache can hold it.
  *
- *   uint8_t *bytes = dx_column_block_make(&values, &size, &err);     malloc'ed
+ *   uint8_t *bytes = dx_column_block_make(&values, type, &size, &err);     malloc'ed
  *   struct dx_column_block b = dx_column_block_of(span);
  *   dx_column_block_text(&b, row)      data == NULL: null
  *   dx_column_block_int(&b, row, &v)   false: null
@@ -27,7 +27,8 @@ struct dx_column_block {
     const uint8_t *text;
 };
 
-uint8_t *dx_column_block_make(const struct dx_pq_values *values, size_t *size,
+/* type: enum dx_pq_type of the column, which says what array of values is filled. */
+uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, size_t *size,
                               struct dx_error *err);
 struct dx_column_block dx_column_block_of(struct dx_span bytes);
 

@@ -385,7 +385,7 @@ static int take_page(struct dx_listing *l, struct dx_listing_page *page,
         return dx_fail_in(err, "%.*s: page at offset %llu", (int)page->file.path.size,
                           (const char *)page->file.path.data,
                           (unsigned long long)page->place.offset);
-    bytes = dx_column_block_make(values, &size, err);
+    bytes = dx_column_block_make(values, page->column.type, &size, err);
     if (bytes == NULL)
         return (int)err->code;
     memcpy(key.object, page->file.hash.bytes, sizeof key.object);

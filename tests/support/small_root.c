@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/small_root.h"
+
+#include "base/file.h"
+#include "builder/lake_file.h"
+#include "builder/publish.h"
+#include "builder/registry.h"
+#include "canon/ids.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char suffix_list[] = "// ===BEGIN ICANN DOMAINS===\ncom\norg\nuk\nco.uk\n"
+                                  "// ===END ICANN DOMAINS===\n";
+
+static void die(const char *what, const struct dx_error *err)
+{
+    fprintf(stderr, "small_root: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+void dx_test_root_domain(unsigned i, char out[64])
+{
+    static const char *const suffixes[] = { "com", "org", "co.uk" };
+
+    if (i % 7 == 6)
+        (void)snprintf(out, 64, "192.0.2.%u", i % 256);
+    else
+        (void)snprintf(out, 64, "name%u-%x.%s", i, i * 2654435761u, suffixes[i % 3]);
+}
+
+bool dx_test_root_member(unsigned i, unsigned dataset)
+{
+    return dataset == 1 || (i + dataset) % 3 != 0;
+}
+
+unsigned dx_test_root_rows(unsigned i, unsigned dataset)
+{
+    return 1 + (i * 5 + dataset * 3) % 7;
+}
+
+/* Rows ascend by path: two digits. */
+static void path_of_row(unsigned dataset, unsigned row, char out[64])
+{
+    (void)snprintf(out, 64, "/d%u/%02u?k=%u", dataset, row, row * row);
+}
+
+void dx_test_root_url(unsigned i, unsigned dataset, unsigned row, char out[128])
+{
+    char domain[64];
+    char path[64];
+
+    dx_test_root_domain(i, domain);
+    path_of_row(dataset, row, path);
+    (void)snprintf(out, 128, "https://%s%s", domain, path);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    char x[64];
+    char y[64];
+
+    dx_test_root_domain(*(const unsigned *)a, x);
+    dx_test_root_domain(*(const unsigned *)b, y);
+    return strcmp(x, y);
+}
+
+static void add_rows(struct dx_lake_file *w, unsigned i, unsigned dataset)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char domain[64];
+    char path[64];
+    char url[128];
+
+    dx_test_root_domain(i, domain);
+    for (unsigned row = 0; row < dx_test_root_rows(i, dataset); row++) {
+        struct dx_lake_row r = { .dataset_id = dataset,
+                                 .domain_id = dx_domain_id(dx_span_str(domain)),
+                                 .domain = dx_span_str(domain),
+                                 .scheme = dx_span_str("https"),
+                                 .host = dx_span_str(domain),
+                                 .has_ts = row % 4 != 3,
+                                 .ts_us = (int64_t)(1300000000 + i * 1000 + row) * 1000000 };
+
+        path_of_row(dataset, row, path);
+        dx_test_root_url(i, dataset, row, url);
+        r.path_query = dx_span_str(path);
+        r.url_id = dx_url_id(dx_span_str(url));
+        if (dx_lake_file_add(w, &r, &err) < 0)
+            die("add", &err);
+    }
+}
+
+static void write_lake_file(const struct dx_test_root *r, unsigned dataset)
+{
+    struct dx_lake_schema schema = { .dataset_name = "test", .url_id = true };
+    struct dx_lake_file w = DX_LAKE_FILE_INIT;
+    struct dx_lake_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    unsigned *order = calloc(r->domains, sizeof *order);
+    char path[256];
+
+    for (unsigned i = 0; i < r->domains; i++)
+        order[i] = i;
+    qsort(order, r->domains, sizeof *order, compare_names);
+    (void)snprintf(path, sizeof path, "%s/urls/dataset_id=%u/domain_prefix=00-ff", r->path,
+                   dataset);
+    if (dx_dir_make(path, &err) < 0)
+        die("mkdir", &err);
+    (void)snprintf(path, sizeof path,
+                   "%s/urls/dataset_id=%u/domain_prefix=00-ff/part-00000.parquet", r->path,
+                   dataset);
+    if (dx_lake_file_open(&w, path, &schema, NULL, &err) < 0)
+        die("open", &err);
+    for (unsigned i = 0; i < r->domains; i++)
+        if (dx_test_root_member(order[i], dataset))
+            add_rows(&w, order[i], dataset);
+    if (dx_lake_file_close(&w, &stats, &err) < 0)
+        die("close", &err);
+    free(order);
+}
+
+static void write_roster(const struct dx_test_root *r)
+{
+    struct dx_roster *roster = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char name[32];
+    uint32_t id;
+    int rc = dx_roster_open(&roster, r->path, &err);
+
+    for (unsigned d = 1; rc >= 0 && d <= r->datasets; d++) {
+        (void)snprintf(name, sizeof name, "dataset \"%u\"", d);
+        rc = dx_roster_add(roster, dx_span_str(name), &id, &err);
+    }
+    if (rc >= 0)
+        rc = dx_roster_save(roster, r->path, &err);
+    if (rc < 0)
+        die("registry", &err);
+    dx_roster_free(&roster);
+}
+
+void dx_test_root_publish(struct dx_test_root *r)
+{
+    struct dx_publish_options options = {
+        .root = r->path, .memory = DX_PUBLISH_MEMORY_MIN, .threads = 1, .now_us = 1763719200000000
+    };
+    struct dx_publish_result result;
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (dx_publish(&options, &result, &err) < 0)
+        die("publish", &err);
+    (void)snprintf(r->version, sizeof r->version, "%s", result.version);
+    dx_publish_result_release(&result);
+}
+
+void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datasets)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char path[128];
+
+    *r = (struct dx_test_root){ .domains = domains, .datasets = datasets };
+    (void)snprintf(r->path, sizeof r->path, "%s/domaindex-test-XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    if (mkdtemp(r->path) == NULL) {
+        perror(r->path);
+        exit(1);
+    }
+    (void)snprintf(path, sizeof path, "%s/urls", r->path);
+    if (dx_dir_make(path, &err) < 0)
+        die("mkdir", &err);
+    write_roster(r);
+    (void)snprintf(path, sizeof path, "%s/urls/psl.dat", r->path);
+    if (dx_file_replace(path, dx_span_str(suffix_list), &err) < 0)
+        die("psl", &err);
+    for (unsigned d = 1; d <= datasets; d++)
+        write_lake_file(r, d);
+    dx_test_root_publish(r);
+}
+
+void dx_test_root_remove(struct dx_test_root *r)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (dx_dir_remove(r->path, &err) < 0)
+        fprintf(stderr, "%s\n", err.text);
+}
