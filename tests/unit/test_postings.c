@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Postings: shards and directory built from a model, each pair found again, absent pairs absent,
+ * the plain files as docs/FORMAT.md says, every flip of directory and frames, frames of another
+ * place or build.
+ */
+#include "format/postings.h"
+#include "tests/support/damage.h"
+
+#include <unistd.h>
+
+#define PAIRS 1500
+#define SHARD_A 5u
+#define SHARD_B 1023u
+
+static int failures;
+static struct dx_zstd_decoder *decoder;
+
+struct pair {
+    uint64_t domain_id;
+    uint32_t dataset_id;
+    struct dx_span payload;
+};
+
+struct shard {
+    struct pair pairs[PAIRS];
+    size_t count;
+    struct dx_buf payloads;
+    struct dx_buf idx;
+    struct dx_buf dat;
+};
+
+struct version {
+    struct shard a; /* many small lists, one of 300 KiB */
+    struct shard b; /* a few, one over 1 MiB: several frames */
+    struct dx_buf directory;
+    unsigned flags;
+};
+
+static void add_pair(struct shard *s, const struct dx_build_id *build, uint64_t domain_id,
+                     uint32_t dataset_id, size_t runs)
+{
+    static struct dx_run list[400000];
+    size_t front = s->payloads.size;
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (size_t i = 0; i < runs; i++)
+        list[i] = (struct dx_run){ (uint32_t)(i / 50000), (uint32_t)(i / 500), i * 7, 1 + i % 3 };
+    EXPECT(dx_payload_encode(build, domain_id, dataset_id, list, runs, &s->payloads, &err) == DX_OK,
+           "%s", err.text);
+    s->pairs[s->count++] = (struct pair){ domain_id,
+                                          dataset_id,
+                                          { NULL, s->payloads.size - front } };
+}
+
+static void write_shard(struct shard *s, uint32_t shard, const struct dx_build_id *build,
+                        struct dx_buf *pages, struct dx_postings_shard *record)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_shard_writer w;
+    size_t at = 0;
+    int rc;
+
+    rc = dx_shard_writer_init(&w, shard, s->count, build, 0, dx_envelope_sink_buf, &s->idx,
+                              dx_envelope_sink_buf, &s->dat, pages, &err);
+    for (size_t i = 0; rc >= 0 && i < s->count; i++) {
+        s->pairs[i].payload.data = s->payloads.data + at;
+        at += s->pairs[i].payload.size;
+        EXPECT(dx_shard_writer_finish(&w, record, NULL) < 0, "before the last pair");
+        rc = dx_shard_writer_add(&w, s->pairs[i].domain_id, s->pairs[i].dataset_id,
+                                 s->pairs[i].payload, &err);
+        EXPECT(dx_shard_writer_add(&w, s->pairs[i].domain_id, s->pairs[i].dataset_id,
+                                   s->pairs[i].payload, NULL) < 0,
+               "the same pair again");
+    }
+    if (rc >= 0)
+        rc = dx_shard_writer_finish(&w, record, &err);
+    EXPECT(rc >= 0, "%s", err.text);
+    dx_shard_writer_release(&w);
+}
+
+static void build_version(struct version *v, uint8_t build_byte)
+{
+    static struct dx_postings_shard records[DX_POSTINGS_SHARDS];
+    struct dx_buf pages = DX_BUF_INIT(1 << 20);
+    struct dx_build_id build = { { build_byte } };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings_writer w;
+    uint64_t seed = 2;
+    uint64_t id = (uint64_t)SHARD_A << 54;
+    int rc;
+
+    memset(v, 0, sizeof *v);
+    memset(records, 0, sizeof records);
+    dx_buf_init(&v->directory, 1 << 24);
+    for (int i = 0; i < 2; i++) {
+        struct shard *s = i == 0 ? &v->a : &v->b;
+
+        dx_buf_init(&s->payloads, 1 << 24);
+        dx_buf_init(&s->idx, 1 << 24);
+        dx_buf_init(&s->dat, 1 << 24);
+    }
+    for (size_t i = 0; i < PAIRS; i++) {
+        if (i % 3 == 0)
+            id += 1 + random_below(&seed, 1000000);
+        add_pair(&v->a, &build, id, 10 + (uint32_t)(i % 3) * 1000,
+                 i == 700 ? 50000 : 1 + random_below(&seed, 4));
+    }
+    add_pair(&v->b, &build, (uint64_t)SHARD_B << 54, 1, 2);
+    add_pair(&v->b, &build, UINT64_MAX, 1, 350000);
+    add_pair(&v->b, &build, UINT64_MAX, UINT32_MAX, 1);
+    write_shard(&v->a, SHARD_A, &build, &pages, &records[SHARD_A]);
+    write_shard(&v->b, SHARD_B, &build, &pages, &records[SHARD_B]);
+    rc = dx_postings_writer_begin(&w, records, &build, dx_envelope_sink_buf, &v->directory, &err);
+    if (rc >= 0)
+        rc = dx_postings_writer_pages(&w, dx_span_of(pages.data, 64), &err);
+    EXPECT(rc >= 0 && dx_postings_writer_end(&w, NULL) < 0, "pages are missing");
+    if (rc >= 0)
+        rc = dx_postings_writer_pages(&w, dx_span_of(pages.data + 64, pages.size - 64), &err);
+    if (rc >= 0)
+        rc = dx_postings_writer_end(&w, &err);
+    EXPECT(rc >= 0, "%s", err.text);
+    dx_postings_writer_release(&w);
+    dx_buf_release(&pages);
+}
+
+static void release_version(struct version *v)
+{
+    for (int i = 0; i < 2; i++) {
+        struct shard *s = i == 0 ? &v->a : &v->b;
+
+        dx_buf_release(&s->payloads);
+        dx_buf_release(&s->idx);
+        dx_buf_release(&s->dat);
+    }
+    dx_buf_release(&v->directory);
+}
+
+/* Everything a request does; the payload is borrowed from *plain_dat, which the caller frees. */
+static int look_up(const struct dx_postings *p, const struct shard *s, uint64_t domain_id,
+                   uint32_t dataset_id, uint8_t **plain_dat, struct dx_span *payload,
+                   struct dx_error *err)
+{
+    uint8_t plain[DX_POSTINGS_IDX_PLAIN_MAX];
+    struct dx_postings_page page;
+    struct dx_posting posting;
+    struct dx_span bytes;
+    int rc = dx_postings_page_find(p, domain_id, dataset_id, &page, err);
+
+    if (rc <= 0)
+        return rc;
+    if (!dx_span_slice(dx_span_of(s->idx.data, s->idx.size), page.idx_offset, page.idx_size,
+                       &bytes))
+        return DX_E_TRUNCATED;
+    rc = dx_postings_idx_decode(&page, decoder, 0, bytes, plain, err);
+    if (rc >= 0)
+        rc = dx_postings_entry_find(&page, dx_span_of(plain, page.idx_plain), domain_id, dataset_id,
+                                    &posting, err);
+    if (rc <= 0)
+        return rc;
+    if (!dx_span_slice(dx_span_of(s->dat.data, s->dat.size), page.dat_offset, page.dat_size,
+                       &bytes))
+        return DX_E_TRUNCATED;
+    *plain_dat = malloc(page.dat_plain);
+    rc = dx_postings_dat_decode(&page, decoder, 0, bytes, *plain_dat, err);
+    if (rc >= 0)
+        rc = dx_postings_payload(&page, dx_span_of(*plain_dat, page.dat_plain), &posting, payload,
+                                 err);
+    return rc < 0 ? rc : 1;
+}
+
+static void test_lookups(const struct version *v)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings p;
+
+    EXPECT(dx_postings_open(&p, dx_span_of(v->directory.data, v->directory.size),
+                            DX_OPEN_VERIFY_ALL, "p.dxp", &err) == DX_OK,
+           "%s", err.text);
+    for (int i = 0; i < 2; i++) {
+        const struct shard *s = i == 0 ? &v->a : &v->b;
+
+        for (size_t k = 0; k < s->count; k++) {
+            const struct pair *want = &s->pairs[k];
+            struct dx_payload list;
+            struct dx_span payload = { NULL, 0 };
+            uint8_t *plain = NULL;
+            int rc = look_up(&p, s, want->domain_id, want->dataset_id, &plain, &payload, &err);
+
+            EXPECT(rc == 1 && dx_span_equal(payload, want->payload), "pair %zu: %s", k, err.text);
+            EXPECT(dx_payload_open(&list, &p.envelope.build, want->domain_id, want->dataset_id,
+                                   payload, 0, "list", &err) == DX_OK,
+                   "pair %zu: %s", k, err.text);
+            free(plain);
+            plain = NULL;
+            rc = look_up(&p, s, want->domain_id,
+                         want->dataset_id + 1 == 0 ? 7 : want->dataset_id + 1, &plain, &payload,
+                         &err);
+            EXPECT(rc == 0, "pair %zu: next dataset: %d", k, rc);
+            rc = look_up(&p, s, want->domain_id - 1, want->dataset_id, &plain, &payload, &err);
+            EXPECT(rc == 0, "pair %zu: domain before: %d", k, rc);
+            free(plain);
+        }
+    }
+    EXPECT(dx_postings_page_find(&p, 77, 1, &(struct dx_postings_page){ 0 }, &err) == 0,
+           "shard without files");
+    dx_postings_close(&p);
+}
+
+/* The directory alone: pages compared with those of the sound file. */
+static enum verdict try_directory(void *ctx, struct dx_span file)
+{
+    const struct version *v = ctx;
+    struct dx_postings sound;
+    struct dx_postings p;
+    enum verdict verdict = SAME_ANSWERS;
+
+    if (dx_postings_open(&p, file, v->flags, "p.dxp", NULL) < 0)
+        return REFUSED;
+    if (dx_postings_open(&sound, dx_span_of(v->directory.data, v->directory.size),
+                         DX_OPEN_UNCHECKED, "p.dxp", NULL) < 0)
+        abort();
+    for (size_t k = 0; k < v->a.count; k += 97) {
+        struct dx_postings_page want;
+        struct dx_postings_page got;
+
+        memset(&want, 0, sizeof want);
+        memset(&got, 0, sizeof got);
+        (void)dx_postings_page_find(&sound, v->a.pairs[k].domain_id, 10, &want, NULL);
+        if (dx_postings_page_find(&p, v->a.pairs[k].domain_id, 10, &got, NULL) < 0)
+            verdict = verdict == SAME_ANSWERS ? REFUSED : verdict;
+        else if (memcmp(&want, &got, sizeof want) != 0)
+            verdict = WRONG_ANSWER;
+    }
+    dx_postings_close(&sound);
+    dx_postings_close(&p);
+    return (v->flags & DX_OPEN_UNCHECKED) != 0 ? REFUSED : verdict;
+}
+
+static void test_directory_damage(struct version *v)
+{
+    struct damaged d = damaged_copy(dx_span_of(v->directory.data, v->directory.size));
+    /* SHRD is 96 KiB of mostly empty records that each open hashes: all bits of some, some bits
+     * of all, unless asked for all of all. */
+    bool all = getenv("DX_TEST_FULL") != NULL;
+    const size_t ranges[][3] = {
+        { 0, 64, 1 },
+        { 64, 64 + 98304, all ? 1 : 211 },
+        { 64 + SHARD_A * 96, 64 + SHARD_A * 96 + 192, 1 },
+        { 64 + 98304, d.size, 1 },
+    };
+    struct verdicts r;
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        v->flags = 0;
+        r = damaged_flips(&d, ranges[i][0], ranges[i][1], ranges[i][2], try_directory, v);
+        EXPECT(r.count[WRONG_ANSWER] == 0, "range %zu: %zu wrong", i, r.count[WRONG_ANSWER]);
+        v->flags = DX_OPEN_VERIFY_ALL;
+        r = damaged_flips(&d, ranges[i][0], ranges[i][1], ranges[i][2], try_directory, v);
+        EXPECT(r.count[SAME_ANSWERS] + r.count[WRONG_ANSWER] == 0, "range %zu", i);
+        v->flags = DX_OPEN_UNCHECKED;
+        (void)damaged_flips(&d, ranges[i][0], ranges[i][1], ranges[i][2], try_directory, v);
+    }
+    v->flags = 0;
+    for (size_t n = 0; n<d.size; n += n + 300> d.size ? 1 : 101)
+        EXPECT(try_directory(v, dx_span_of(d.bytes, n)) == REFUSED, "cut to %zu", n);
+    damaged_free(&d);
+}
+
+static void test_sections(const struct version *v)
+{
+    static const struct {
+        const char *tag;
+        size_t at;
+        uint8_t value;
+        const char *say;
+    } rows[] = {
+        { NULL, 0, 'x', "does not begin" },
+        { NULL, 4, 2, "version" },
+        { NULL, 8, 1, "shards" },
+        { NULL, 12, 1, "entries a page" },
+        { NULL, 16, 99, "PAGE" },
+        { NULL, 24, 99, "pairs" },
+        { NULL, 63, 99, "reserved" },
+        { "SHRD", 8, 1, "shard 000" },
+        { "SHRD", 24, 1, "is empty and yet has files" },
+        { "SHRD", 88, 1, "reserved" },
+        { "SHRD", 96 * SHARD_A, 1, "does not begin where" },
+        { "SHRD", 96 * SHARD_A + 8, 200, "more pages than" },
+        { "SHRD", 96 * SHARD_A + 22, 1, "too few or too many entries" },
+        { "PAGE", 7, 0xff, "another shard" },
+        { "PAGE", 14, 1, "entries is not in" },
+        { "PAGE", 22, 1, "idx frame is not within" },
+        { "PAGE", 30, 1, "dat frame is not within" },
+        { "PAGE", 35, 1, "idx frame is not within" },
+        { "PAGE", 36, 1, "plain idx size" },
+        { "PAGE", 43, 1, "dat frame is not within" },
+        { "PAGE", 47, 1, "plain dat size" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct damaged d = damaged_copy(dx_span_of(v->directory.data, v->directory.size));
+        struct dx_postings_page page;
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_postings p;
+        uint64_t size;
+        uint8_t *at = rows[i].tag == NULL ? d.bytes
+                                          : envelope_find(d.bytes, d.size, rows[i].tag, &size);
+        int rc;
+
+        at[rows[i].at] = rows[i].value;
+        envelope_resum(d.bytes, d.size);
+        rc = dx_postings_open(&p, dx_span_of(d.bytes, d.size), 0, "p.dxp", &err);
+        if (rc >= 0)
+            rc = dx_postings_page_at(&p, SHARD_A, 0, &page, &err);
+        EXPECT(rc < 0 && strstr(err.text, rows[i].say) != NULL, "row %zu (%s): rc %d, '%s'", i,
+               rows[i].say, rc, err.text);
+        dx_postings_close(&p);
+        damaged_free(&d);
+    }
+}
+
+struct frame_try {
+    struct dx_postings_page page;
+    unsigned flags;
+    bool dat;
+    uint8_t *plain;
+    const uint8_t *want;
+};
+
+static enum verdict try_frame(void *ctx, struct dx_span s)
+{
+    const struct frame_try *t = ctx;
+    size_t size = t->dat ? t->page.dat_plain : t->page.idx_plain;
+    struct dx_posting posting;
+    int rc = t->dat ? dx_postings_dat_decode(&t->page, decoder, t->flags, s, t->plain, NULL)
+                    : dx_postings_idx_decode(&t->page, decoder, t->flags, s, t->plain, NULL);
+
+    if (rc < 0)
+        return REFUSED;
+    if (!t->dat)
+        for (uint32_t i = 0;
+             dx_postings_entry_at(&t->page, dx_span_of(t->plain, size), i, &posting, NULL) == 1;
+             i++)
+            if (posting.payload_offset > t->page.dat_plain ||
+                posting.payload_size > t->page.dat_plain - posting.payload_offset)
+                return WRONG_ANSWER;
+    return t->want == NULL || memcmp(t->plain, t->want, size) == 0 ? SAME_ANSWERS : WRONG_ANSWER;
+}
+
+static void test_frames(const struct version *v, const struct version *other)
+{
+    struct frame_try t = { .flags = 0 };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings_page second;
+    struct dx_postings p;
+    struct dx_postings q;
+
+    (void)dx_postings_open(&p, dx_span_of(v->directory.data, v->directory.size), 0, "p", &err);
+    (void)dx_postings_open(&q, dx_span_of(other->directory.data, other->directory.size), 0, "q",
+                           &err);
+    for (int dat = 0; dat < 2; dat++) {
+        const struct dx_buf *file = dat ? &v->a.dat : &v->a.idx;
+        struct damaged d;
+        struct verdicts r;
+        size_t size;
+
+        EXPECT(dx_postings_page_at(&p, SHARD_A, 0, &t.page, &err) == 1 &&
+                   dx_postings_page_at(&p, SHARD_A, 1, &second, &err) == 1,
+               "%s", err.text);
+        t.dat = dat != 0;
+        size = dat ? t.page.dat_plain : t.page.idx_plain;
+        t.plain = malloc(size);
+        d = damaged_copy(dat ? dx_span_of(file->data + t.page.dat_offset, t.page.dat_size)
+                             : dx_span_of(file->data + t.page.idx_offset, t.page.idx_size));
+        EXPECT(try_frame(&t, dx_span_of(d.bytes, d.size)) == SAME_ANSWERS, "sound frame");
+        r = damaged_flips(&d, 0, d.size, 1, try_frame, &t);
+        EXPECT(r.count[REFUSED] == d.size * 8, "dat %d", dat);
+        r = damaged_cuts(&d, try_frame, &t);
+        EXPECT(r.count[REFUSED] == d.size, "dat %d", dat);
+        t.flags = DX_OPEN_UNCHECKED; /* zstd's own checksum and our bounds remain */
+        r = damaged_flips(&d, 0, d.size, 1, try_frame, &t);
+        EXPECT(r.count[WRONG_ANSWER] == 0, "dat %d", dat);
+        t.flags = 0;
+        t.page.number = 1; /* the same bytes as another page */
+        EXPECT(try_frame(&t, dx_span_of(d.bytes, d.size)) == REFUSED, "as another page");
+        (void)dx_postings_page_at(&q, SHARD_A, 0, &second, &err);
+        t.page.number = 0;
+        t.page.build = second.build;
+        EXPECT(try_frame(&t, dx_span_of(d.bytes, d.size)) == REFUSED, "under another build");
+        free(t.plain);
+        damaged_free(&d);
+    }
+    dx_postings_close(&p);
+    dx_postings_close(&q);
+}
+
+/* `zstd -dc` of the two files, read by hand as section 8 describes them. */
+static void test_plain(const struct shard *s)
+{
+    struct dx_buf plain[2] = { DX_BUF_INIT(1 << 24), DX_BUF_INIT(1 << 24) };
+    const struct dx_buf *files[2] = { &s->idx, &s->dat };
+
+    for (int i = 0; i < 2; i++) {
+        char path[] = "/tmp/dx_test_postings_XXXXXX";
+        char command[100];
+        int fd = mkstemp(path);
+        FILE *pipe;
+        uint8_t chunk[4096];
+        size_t n;
+
+        if (fd < 0 || write(fd, files[i]->data, files[i]->size) != (ssize_t)files[i]->size)
+            abort();
+        (void)close(fd);
+        (void)snprintf(command, sizeof command, "zstd -dcq < %s", path);
+        pipe = popen(command, "r");
+        while ((n = fread(chunk, 1, sizeof chunk, pipe)) > 0)
+            dx_buf_append(&plain[i], chunk, n);
+        EXPECT(pclose(pipe) == 0, "%s", command);
+        (void)unlink(path);
+    }
+    const uint8_t *idx = plain[0].data;
+    uint64_t offset = 0;
+
+    EXPECT(plain[0].size == 24 + 24 * s->count && memcmp(idx, "PDX1\2\0\0\0", 8) == 0 &&
+               dx_load_u64(idx + 8) == s->count && dx_load_u64(idx + 16) == 0,
+           "header of idx, %zu bytes", plain[0].size);
+    EXPECT(plain[1].size == s->payloads.size &&
+               memcmp(plain[1].data, s->payloads.data, plain[1].size) == 0,
+           "dat is the payloads, %zu bytes", plain[1].size);
+    for (size_t i = 0; i < s->count && plain[0].size == 24 + 24 * s->count; i++) {
+        const uint8_t *at = idx + 24 + 24 * i;
+
+        EXPECT(dx_load_u64(at) == s->pairs[i].domain_id &&
+                   dx_load_u32(at + 8) == s->pairs[i].dataset_id &&
+                   dx_load_u64(at + 12) == offset &&
+                   dx_load_u32(at + 20) == s->pairs[i].payload.size,
+               "entry %zu", i);
+        offset += s->pairs[i].payload.size;
+    }
+    dx_buf_release(&plain[0]);
+    dx_buf_release(&plain[1]);
+}
+
+int main(void)
+{
+    struct version *v = malloc(sizeof *v);
+    struct version *other = malloc(sizeof *other);
+
+    decoder = dx_zstd_decoder_new();
+    build_version(v, 1);
+    build_version(other, 2);
+    test_lookups(v);
+    test_plain(&v->a);
+    test_plain(&v->b);
+    test_sections(v);
+    test_frames(v, other);
+    test_directory_damage(v);
+    release_version(v);
+    release_version(other);
+    free(v);
+    free(other);
+    dx_zstd_decoder_free(&decoder);
+    return failures > 0;
+}
