@@ -9,6 +9,7 @@ enum { DECODED_MAX = 8192 };
 /* What an ASCII byte of a name becomes; 0: forbidden in a domain, 1: '%' or not ASCII. The
  * forbidden ones are C0 controls, space, DEL and # / : < > ? @ [ \ ] ^ | and, once decoded, %. */
 enum { FORBIDDEN = 0, SLOW = 1 };
+/* clang-format off */
 static const uint8_t name_byte[256] = {
     ['!'] = '!', ['"'] = '"', ['$'] = '$', ['%'] = SLOW, ['&'] = '&', ['\''] = '\'', ['('] = '(',
     [')'] = ')', ['*'] = '*', ['+'] = '+', [','] = ',', ['-'] = '-', ['.'] = '.', [';'] = ';',
@@ -25,6 +26,7 @@ static const uint8_t name_byte[256] = {
     ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
     [0x80 ... 0xff] = SLOW,
 };
+/* clang-format on */
 
 static unsigned hex_value(uint8_t c)
 {

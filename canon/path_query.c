@@ -17,16 +17,30 @@ enum {
 enum { BOTH = PATH_ENCODE | QUERY_ENCODE };
 
 static const uint8_t classes[256] = {
-    [0x00 ... 0x20] = BOTH, [0x7f ... 0xff] = BOTH,
-    ['"'] = BOTH, ['<'] = BOTH, ['>'] = BOTH,
+    [0x00 ... 0x20] = BOTH,
+    [0x7f ... 0xff] = BOTH,
+    ['"'] = BOTH,
+    ['<'] = BOTH,
+    ['>'] = BOTH,
     ['\''] = QUERY_ENCODE,
-    ['^'] = PATH_ENCODE, ['`'] = PATH_ENCODE, ['{'] = PATH_ENCODE, ['}'] = PATH_ENCODE,
-    ['/'] = PATH_STOP, ['\\'] = PATH_STOP, ['?'] = PATH_STOP, ['#'] = PATH_STOP | QUERY_STOP,
+    ['^'] = PATH_ENCODE,
+    ['`'] = PATH_ENCODE,
+    ['{'] = PATH_ENCODE,
+    ['}'] = PATH_ENCODE,
+    ['/'] = PATH_STOP,
+    ['\\'] = PATH_STOP,
+    ['?'] = PATH_STOP,
+    ['#'] = PATH_STOP | QUERY_STOP,
     ['%'] = PERCENT,
-    ['-'] = UNRESERVED, ['.'] = UNRESERVED, ['_'] = UNRESERVED, ['~'] = UNRESERVED,
+    ['-'] = UNRESERVED,
+    ['.'] = UNRESERVED,
+    ['_'] = UNRESERVED,
+    ['~'] = UNRESERVED,
     ['0' ... '9'] = UNRESERVED | HEX,
-    ['A' ... 'F'] = UNRESERVED | HEX, ['a' ... 'f'] = UNRESERVED | HEX,
-    ['G' ... 'Z'] = UNRESERVED, ['g' ... 'z'] = UNRESERVED,
+    ['A' ... 'F'] = UNRESERVED | HEX,
+    ['a' ... 'f'] = UNRESERVED | HEX,
+    ['G' ... 'Z'] = UNRESERVED,
+    ['g' ... 'z'] = UNRESERVED,
 };
 
 static const char hex_digits[] = "0123456789ABCDEF";
@@ -48,8 +62,7 @@ static uint8_t *put_encoded(uint8_t *out, uint8_t c)
  * '%' at `lone`? "%%34%31" must not become "%41", which would mean 'A' the next time. */
 static bool completes_escape(const uint8_t *lone, const uint8_t *out)
 {
-    return lone != NULL &&
-           (out - lone == 1 || (out - lone == 2 && (classes[out[-1]] & HEX) != 0));
+    return lone != NULL && (out - lone == 1 || (out - lone == 2 && (classes[out[-1]] & HEX) != 0));
 }
 
 /* Copies up to the first byte of class `stop`, encoding bytes of class `encode`; decodes

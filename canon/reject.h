@@ -9,14 +9,14 @@
 
 enum dx_reject {
     DX_REJECT_NONE = 0,
-    DX_REJECT_EMPTY,          /* nothing but white space */
-    DX_REJECT_TOO_LONG,       /* over DX_URL_MAX bytes, as given or after encoding */
-    DX_REJECT_SCHEME,         /* a scheme other than http, https, ftp */
-    DX_REJECT_HOST_MISSING,   /* no host */
-    DX_REJECT_HOST_INVALID,   /* forbidden code point, bad IDNA, bad IP literal */
-    DX_REJECT_PORT_INVALID,   /* not a number, or over 65535 */
-    DX_REJECT_UTF8_INVALID,   /* host is not UTF-8 */
-    DX_REJECT_PUBLIC_SUFFIX,  /* the host is itself a public suffix: it has no domain */
+    DX_REJECT_EMPTY,         /* nothing but white space */
+    DX_REJECT_TOO_LONG,      /* over DX_URL_MAX bytes, as given or after encoding */
+    DX_REJECT_SCHEME,        /* a scheme other than http, https, ftp */
+    DX_REJECT_HOST_MISSING,  /* no host */
+    DX_REJECT_HOST_INVALID,  /* forbidden code point, bad IDNA, bad IP literal */
+    DX_REJECT_PORT_INVALID,  /* not a number, or over 65535 */
+    DX_REJECT_UTF8_INVALID,  /* host is not UTF-8 */
+    DX_REJECT_PUBLIC_SUFFIX, /* the host is itself a public suffix: it has no domain */
     DX_REJECT_COUNT
 };
 

@@ -156,8 +156,8 @@ static const struct scheme *take_scheme(struct dx_span *s, enum dx_reject *why)
             scheme = &schemes[i];
     if (scheme != NULL) {
         skip(s, size + 1);
-    } else if (size > 0 && !port_follows((struct dx_span){ s->data + size + 1,
-                                                           s->size - size - 1 })) {
+    } else if (size > 0 &&
+               !port_follows((struct dx_span){ s->data + size + 1, s->size - size - 1 })) {
         *why = DX_REJECT_SCHEME;
         return NULL;
     } else {

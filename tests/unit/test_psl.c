@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * test_psl.c - registered domains: the rules of a small list, and the list's own tests.
  */
-#include "canon/psl.h"
 #include "canon/host.h"
+#include "canon/psl.h"
 #include "tests/support/canon_rules.h"
 
 #include <stdio.h>
@@ -80,9 +80,9 @@ static size_t check_long(void)
         { 10, 700, "example.com", "example.com" },
         { 600, 1, "b.co.uk", "b.co.uk" },
         { 7000, 1, "com", NULL },
-        { 245, 1, "com", "itself" },  /* 249 bytes */
-        { 249, 1, "com", "itself" },  /* 253 */
-        { 250, 1, "com", NULL },      /* 254 */
+        { 245, 1, "com", "itself" }, /* 249 bytes */
+        { 249, 1, "com", "itself" }, /* 253 */
+        { 250, 1, "com", NULL },     /* 254 */
         { 600, 2, "com", NULL },
     };
     struct dx_psl *psl = dx_test_psl(small);
@@ -101,9 +101,9 @@ static size_t check_long(void)
         }
         dx_buf_str(&host, longs[i].end);
         rc = dx_psl_domain(psl, (struct dx_span){ host.data, host.size }, &domain);
-        want = longs[i].want == NULL ? (struct dx_span){ NULL, 0 }
-             : strcmp(longs[i].want, "itself") == 0 ? (struct dx_span){ host.data, host.size }
-             : dx_span_str(longs[i].want);
+        want = longs[i].want == NULL                  ? (struct dx_span){ NULL, 0 }
+               : strcmp(longs[i].want, "itself") == 0 ? (struct dx_span){ host.data, host.size }
+                                                      : dx_span_str(longs[i].want);
         if (rc != (longs[i].want != NULL) || !dx_span_equal(domain, want)) {
             printf("FAILED long row %zu: %d, %zu bytes\n", i, rc, domain.size);
             failed++;
@@ -178,8 +178,8 @@ static size_t check_vectors(const struct dx_psl *psl, const char *name, char by,
         ++*count;
         if (vector_holds(psl, input, want))
             continue;
-        printf("FAILED %s: '%.*s' is not '%.*s'\n", name, (int)input.size,
-               (const char *)input.data, (int)want.size, (const char *)want.data);
+        printf("FAILED %s: '%.*s' is not '%.*s'\n", name, (int)input.size, (const char *)input.data,
+               (int)want.size, (const char *)want.data);
         failed++;
     }
     dx_buf_release(&bytes);

@@ -32,9 +32,8 @@ static struct dx_span text_of(const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
 
-    return json_is_string(value)
-               ? dx_span_of(json_string_value(value), json_string_length(value))
-               : (struct dx_span){ NULL, 0 };
+    return json_is_string(value) ? dx_span_of(json_string_value(value), json_string_length(value))
+                                 : (struct dx_span){ NULL, 0 };
 }
 
 static void complain(struct tally *tally, const json_t *row, const char *what)
@@ -176,7 +175,8 @@ static void check_urls(struct dx_canon *canon, const json_t *rows, struct tally 
     const json_t *row;
     size_t i;
 
-    json_array_foreach (rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         const char *behind = NULL;
         char scheme[64];
 
@@ -199,7 +199,8 @@ static void check_hosts(struct dx_canon *canon, const json_t *rows, struct tally
     const json_t *row;
     size_t i;
 
-    json_array_foreach (rows, i, row) {
+    json_array_foreach(rows, i, row)
+    {
         struct dx_span input = text_of(row, "input");
         struct dx_span want = text_of(row, "output");
         struct dx_url url;
