@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Postings with all sums believed. The first byte chooses what the rest is: a posting list, an
+ * idx page as it is in the file, an idx page before it is compressed, a dat page, or header,
+ * two shard records and page records of a directory (around which a sound envelope is put).
+ */
+#include "format/postings.h"
+
+#include <zstd.h>
+
+#include <stdlib.h>
+
+#define PLAIN_MAX (3u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct dx_zstd_decoder *decoder;
+
+static void fuzz_payload(struct dx_span s)
+{
+    struct dx_build_id build = { { 0 } };
+    struct dx_payload p;
+    struct dx_run run;
+    uint64_t rows = 0;
+    uint64_t runs = 0;
+
+    if (dx_payload_open(&p, &build, 1, 1, s, DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
+        return;
+    for (; dx_payload_next(&p, &run) == 1; runs++)
+        rows += run.row_count;
+    if (rows != p.rows || runs != p.runs)
+        abort();
+}
+
+static void fuzz_idx(struct dx_span compressed, struct dx_postings_page *page)
+{
+    static uint8_t plain[DX_POSTINGS_IDX_PLAIN_MAX];
+    struct dx_span whole = dx_span_of(plain, page->idx_plain);
+    struct dx_posting posting;
+    struct dx_posting found;
+
+    page->idx_size = (uint32_t)compressed.size;
+    if (dx_postings_idx_decode(page, decoder, DX_OPEN_UNCHECKED, compressed, plain, NULL) < 0)
+        return;
+    for (uint32_t i = 0; dx_postings_entry_at(page, whole, i, &posting, NULL) == 1; i++)
+        if ((uint64_t)posting.payload_offset + posting.payload_size > page->dat_plain ||
+            dx_postings_entry_find(page, whole, posting.domain_id, posting.dataset_id, &found,
+                                   NULL) != 1 ||
+            found.payload_offset != posting.payload_offset)
+            abort();
+}
+
+/* number, dat_plain, then the plain page; the directory says what its first entry says. */
+static void fuzz_plain_idx(struct dx_bytes r)
+{
+    struct dx_postings_page page = { .number = dx_bytes_u8(&r) & 1u };
+    uint32_t front = page.number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
+    uint8_t compressed[ZSTD_COMPRESSBOUND(DX_POSTINGS_IDX_PLAIN_MAX)];
+    struct dx_span plain;
+    ZSTD_CCtx *c;
+    size_t n;
+
+    page.dat_plain = dx_bytes_u32(&r) % DX_POSTINGS_PAGE_BYTES;
+    plain = dx_bytes_take(&r, dx_bytes_left(&r));
+    if (r.failed || plain.size < front + DX_POSTINGS_ENTRY ||
+        (plain.size - front) / DX_POSTINGS_ENTRY > DX_POSTINGS_PAGE_ENTRIES)
+        return;
+    page.entries = (uint32_t)((plain.size - front) / DX_POSTINGS_ENTRY);
+    page.idx_plain = front + page.entries * DX_POSTINGS_ENTRY;
+    page.first_domain_id = dx_load_u64(plain.data + front);
+    page.first_dataset_id = dx_load_u32(plain.data + front + 8);
+    page.shard = dx_postings_shard_of(page.first_domain_id);
+    c = ZSTD_createCCtx();
+    if (c == NULL)
+        abort();
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+    n = ZSTD_compress2(c, compressed, sizeof compressed, plain.data, page.idx_plain);
+    (void)ZSTD_freeCCtx(c);
+    if (ZSTD_isError(n) == 0)
+        fuzz_idx(dx_span_of(compressed, n), &page);
+}
+
+static void fuzz_dat(struct dx_bytes r)
+{
+    struct dx_postings_page page = { .dat_plain = dx_bytes_u32(&r) % PLAIN_MAX };
+    struct dx_posting posting = { .payload_offset = dx_bytes_u32(&r),
+                                  .payload_size = dx_bytes_u32(&r) };
+    struct dx_span compressed = dx_bytes_take(&r, dx_bytes_left(&r));
+    struct dx_span payload;
+    uint8_t *plain = malloc(page.dat_plain + 1u);
+
+    page.dat_size = (uint32_t)compressed.size;
+    if (!r.failed && plain != NULL &&
+        dx_postings_dat_decode(&page, decoder, DX_OPEN_UNCHECKED, compressed, plain, NULL) >= 0 &&
+        dx_postings_payload(&page, dx_span_of(plain, page.dat_plain), &posting, &payload, NULL) >=
+            0)
+        fuzz_payload(payload);
+    free(plain);
+}
+
+static void use_directory(struct dx_span file)
+{
+    struct dx_postings p;
+    struct dx_postings_page page;
+    struct dx_postings_shard s;
+
+    if (dx_postings_open(&p, file, DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
+        return;
+    for (uint32_t shard = 0; shard < 2; shard++) {
+        if (dx_postings_shard_get(&p, shard, &s, NULL) != 1)
+            continue;
+        for (uint32_t i = 0; i < s.pages && i < 64; i++)
+            if (dx_postings_page_at(&p, shard, i, &page, NULL) == 1) {
+                if (page.idx_offset + page.idx_size > s.idx_size ||
+                    page.dat_offset + page.dat_size > s.dat_size)
+                    abort();
+                (void)dx_postings_page_find(&p, page.first_domain_id + i, page.first_dataset_id,
+                                            &page, NULL);
+            }
+    }
+    dx_postings_close(&p);
+}
+
+static void fuzz_directory(struct dx_bytes r)
+{
+    struct dx_build_id build = { { 0 } };
+    struct dx_buf file = DX_BUF_INIT(8 << 20);
+    struct dx_span header = dx_bytes_take(&r, 64);
+    struct dx_span shards = dx_bytes_take(&r, 2 * DX_POSTINGS_SHARD_RECORD);
+    static uint8_t rest[(DX_POSTINGS_SHARDS - 2) * DX_POSTINGS_SHARD_RECORD];
+    uint64_t first = shards.data == NULL
+                         ? 0
+                         : dx_load_u64(shards.data + 96) + dx_load_u64(shards.data + 104);
+    struct dx_envelope_writer w;
+
+    if (r.failed)
+        return;
+    for (size_t i = 0; i < sizeof rest; i += DX_POSTINGS_SHARD_RECORD)
+        dx_store_u64(rest + i, first); /* empty shards begin where the one before ends */
+    dx_envelope_writer_init(&w, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, &build,
+                            dx_envelope_sink_buf, &file);
+    if (dx_envelope_writer_header(&w, header, NULL) >= 0 &&
+        dx_envelope_writer_section(&w, DX_KIND('S', 'H', 'R', 'D'), NULL) >= 0 &&
+        dx_envelope_writer_append(&w, shards, NULL) >= 0 &&
+        dx_envelope_writer_append(&w, dx_span_of(rest, sizeof rest), NULL) >= 0 &&
+        dx_envelope_writer_section(&w, DX_KIND('P', 'A', 'G', 'E'), NULL) >= 0 &&
+        dx_envelope_writer_append(&w, dx_bytes_take(&r, dx_bytes_left(&r)), NULL) >= 0 &&
+        dx_envelope_writer_finish(&w, NULL) >= 0)
+        use_directory(dx_span_of(file.data, file.size));
+    dx_envelope_writer_release(&w);
+    dx_buf_release(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
+    struct dx_postings_page page = { .number = 1, .entries = 3, .idx_plain = 72, .dat_plain = 30 };
+
+    if (decoder == NULL)
+        decoder = dx_zstd_decoder_new();
+    switch (dx_bytes_u8(&r)) {
+    case 'p':
+        fuzz_payload(dx_bytes_take(&r, dx_bytes_left(&r)));
+        break;
+    case 'c':
+        fuzz_idx(dx_bytes_take(&r, dx_bytes_left(&r)), &page);
+        break;
+    case 'i':
+        fuzz_plain_idx(r);
+        break;
+    case 'd':
+        fuzz_dat(r);
+        break;
+    case 's':
+        fuzz_directory(r);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
