@@ -15,7 +15,7 @@ bool dx_lake_path_ok(struct dx_span path)
 {
     bool fresh = true; /* at the front of a component */
 
-    if (path.size == 0 || path.size > DX_LAKE_PATH_MAX)
+    if (path.size == 0 || path.size > DX_FILES_PATH_MAX)
         return false;
     for (size_t i = 0; i < path.size; i++) {
         uint8_t c = path.data[i];
@@ -59,7 +59,7 @@ static bool etag_ok(struct dx_span s)
     for (size_t i = 0; i < s.size; i++)
         if (s.data[i] <= 0x20 || s.data[i] >= 0x7f)
             return false;
-    return s.size > 0 && s.size <= DX_LAKE_ETAG_MAX;
+    return s.size > 0 && s.size <= DX_FILES_ETAG_MAX;
 }
 
 /* Decimal without sign, blanks or leading zeros. */

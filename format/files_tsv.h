@@ -17,8 +17,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define DX_LAKE_PATH_MAX 512
-#define DX_LAKE_ETAG_MAX 128
+#define DX_FILES_PATH_MAX 512
+#define DX_FILES_ETAG_MAX 128
 
 struct dx_files_row {
     uint32_t file_id;
@@ -48,7 +48,7 @@ int dx_files_tsv_next(struct dx_files_tsv *t, struct dx_files_row *file, struct 
 struct dx_files_tsv_writer {
     struct dx_buf *out;
     uint64_t next_id;
-    char last_path[DX_LAKE_PATH_MAX];
+    char last_path[DX_FILES_PATH_MAX];
     size_t last_path_size;
 };
 
