@@ -124,7 +124,8 @@ static void fuzz_directory(struct dx_bytes r)
 {
     struct dx_build_id build = { { 0 } };
     struct dx_buf file = DX_BUF_INIT(8 << 20);
-    struct dx_span header = dx_bytes_take(&r, 64);
+    struct dx_span front = dx_bytes_take(&r, 64);
+    uint8_t header[64];
     struct dx_span shards = dx_bytes_take(&r, 2 * DX_POSTINGS_SHARD_RECORD);
     static uint8_t rest[(DX_POSTINGS_SHARDS - 2) * DX_POSTINGS_SHARD_RECORD];
     uint64_t first = shards.data == NULL
@@ -134,11 +135,14 @@ static void fuzz_directory(struct dx_bytes r)
 
     if (r.failed)
         return;
+    memcpy(header, front.data, sizeof header);
+    dx_store_u32(header, DX_POSTINGS_MAGIC); /* the writer of the envelope insists on these two */
+    dx_store_u32(header + 4, DX_POSTINGS_VERSION);
     for (size_t i = 0; i < sizeof rest; i += DX_POSTINGS_SHARD_RECORD)
         dx_store_u64(rest + i, first); /* empty shards begin where the one before ends */
     dx_envelope_writer_init(&w, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, &build,
                             dx_envelope_sink_buf, &file);
-    if (dx_envelope_writer_header(&w, header, NULL) >= 0 &&
+    if (dx_envelope_writer_header(&w, dx_span_of(header, sizeof header), NULL) >= 0 &&
         dx_envelope_writer_section(&w, DX_KIND('S', 'H', 'R', 'D'), NULL) >= 0 &&
         dx_envelope_writer_append(&w, shards, NULL) >= 0 &&
         dx_envelope_writer_append(&w, dx_span_of(rest, sizeof rest), NULL) >= 0 &&
