@@ -23,6 +23,7 @@
 #define INODES_MIN (3 * DX_POSTINGS_SHARDS + 64)
 #define WORK_PREFIX ".tmp-"
 #define MANIFEST_TMP "manifest.json.tmp-"
+#define MAKES_PREFIX "makes-" /* in a work folder: the version that will be put in place */
 
 struct publish {
     const struct dx_publish_options *options;
@@ -68,52 +69,81 @@ static int read_manifest(struct publish *p, struct dx_error *err)
     return rc == DX_OK ? dx_version_manifest(p->options->root, &p->result->manifest, err) : rc;
 }
 
-static uint64_t last_sequence(const struct dx_manifest *m)
+/* A version that a dead publish had put in place before the manifest could name it: its work
+ * folder says which. Versions that nobody explains are left alone: perhaps the manifest was
+ * lost, and not the publish. */
+static int remove_unnamed(const struct publish *p, const char *work, struct dx_error *err)
 {
-    uint64_t last = m->sequence;
-
-    for (size_t i = 0; i < m->version_count; i++)
-        if (m->versions[i].sequence > last)
-            last = m->versions[i].sequence;
-    return last;
-}
-
-/* What a dead publish left: work folders, a manifest that was not renamed, and a whole
- * version that was renamed before the manifest could name it. We hold the lock, so nobody
- * is at work on them. Folders are removed as versions only if they are newer than all that
- * the manifest knows: with a lost manifest nothing is touched, and *highest makes the next
- * number a new one. */
-static int remove_leftovers(struct publish *p, uint64_t *highest, struct dx_error *err)
-{
-    const struct dx_manifest *m = &p->result->manifest;
-    uint64_t last = last_sequence(m);
-    DIR *dir = opendir(p->index);
+    DIR *dir = opendir(work);
     struct dirent *e;
     int rc = DX_OK;
 
-    *highest = last;
     if (dir == NULL)
-        return dx_fail_errno(err, errno, "%s: cannot read", p->index);
+        return dx_fail_errno(err, errno, "%s: cannot read", work);
     while (rc == DX_OK && (e = readdir(dir)) != NULL) {
+        const char *name = e->d_name + strlen(MAKES_PREFIX);
         char path[PATH_MAX];
-        uint32_t sequence = 0;
-        bool orphan = false;
 
-        if (dx_version_name_ok(dx_span_str(e->d_name), &sequence) &&
-            dx_manifest_find(m, e->d_name) == NULL) {
-            orphan = m->version_count > 0 && sequence > last;
-            if (!orphan && sequence > *highest)
-                *highest = sequence;
-        }
-        if (!orphan && strncmp(e->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) != 0 &&
-            strncmp(e->d_name, MANIFEST_TMP, strlen(MANIFEST_TMP)) != 0)
+        if (strncmp(e->d_name, MAKES_PREFIX, strlen(MAKES_PREFIX)) != 0 ||
+            !dx_version_name_ok(dx_span_str(name), NULL) ||
+            dx_manifest_find(&p->result->manifest, name) != NULL)
             continue;
-        rc = join(path, p->index, e->d_name, err);
+        rc = join(path, p->index, name, err);
         if (rc == DX_OK)
             rc = dx_dir_remove(path, err);
     }
     (void)closedir(dir);
     return rc;
+}
+
+/* One name in ROOT/index. We hold the lock, so nobody is at work on what is half-made. */
+static int remove_leftover(const struct publish *p, const char *name, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = join(path, p->index, name, err);
+
+    if (rc == DX_OK && strncmp(name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0)
+        rc = remove_unnamed(p, path, err);
+    return rc == DX_OK ? dx_dir_remove(path, err) : rc;
+}
+
+static int remove_leftovers(const struct publish *p, struct dx_error *err)
+{
+    DIR *dir = opendir(p->index);
+    struct dirent *e;
+    int rc = DX_OK;
+
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot read", p->index);
+    while (rc == DX_OK && (e = readdir(dir)) != NULL)
+        if (strncmp(e->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0 ||
+            strncmp(e->d_name, MANIFEST_TMP, strlen(MANIFEST_TMP)) == 0)
+            rc = remove_leftover(p, e->d_name, err);
+    (void)closedir(dir);
+    return rc;
+}
+
+/* No number of a version that is there is given again, whether the manifest has it or not. */
+static int last_sequence(const struct publish *p, uint64_t *last, struct dx_error *err)
+{
+    const struct dx_manifest *m = &p->result->manifest;
+    DIR *dir = opendir(p->index);
+    struct dirent *e;
+
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot read", p->index);
+    *last = m->sequence;
+    for (size_t i = 0; i < m->version_count; i++)
+        if (m->versions[i].sequence > *last)
+            *last = m->versions[i].sequence;
+    while ((e = readdir(dir)) != NULL) {
+        uint32_t sequence = 0;
+
+        if (dx_version_name_ok(dx_span_str(e->d_name), &sequence) && sequence > *last)
+            *last = sequence;
+    }
+    (void)closedir(dir);
+    return DX_OK;
 }
 
 /* The list that the lake's domains came from; else the one asked for, or the system's. */
@@ -279,8 +309,17 @@ static bool manifest_names(const struct publish *p)
 static int put_in_place(struct publish *p, struct dx_error *err)
 {
     bool may_be_named = false;
-    int rc = DX_OK;
+    char makes[PATH_MAX];
+    int n = snprintf(makes, sizeof makes, "%s/" MAKES_PREFIX "%s", p->work, p->result->version);
+    int rc = n < 0 || (size_t)n >= sizeof makes
+                 ? dx_fail(err, DX_E_INVALID, "%s: path too long", p->work)
+                 : dx_dir_make(makes, err);
 
+    /* Should we die between here and the flip, the next publish knows whose the version is. */
+    if (rc == DX_OK)
+        rc = dx_dir_sync(p->work, err);
+    if (rc != DX_OK)
+        return rc;
     if (rename(p->making, p->target) < 0)
         return dx_fail_errno(err, errno, "%s: cannot rename to %s", p->making, p->target);
     rc = dx_dir_sync(p->index, err);
@@ -348,7 +387,9 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     if (rc == DX_OK)
         rc = read_manifest(p, err);
     if (rc == DX_OK)
-        rc = remove_leftovers(p, highest, err);
+        rc = remove_leftovers(p, err);
+    if (rc == DX_OK)
+        rc = last_sequence(p, highest, err);
     if (rc == DX_OK)
         rc = check_space(p, err);
     (void)snprintf(name, sizeof name, WORK_PREFIX "%ld", (long)getpid());
