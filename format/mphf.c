@@ -35,15 +35,15 @@ static inline uint32_t part_of(uint64_t hash, uint32_t parts)
 
 /*
  * Bucket within the part. The low half of hash * parts is uniform within the part; x^2 (1+x) / 2
- * makes the first buckets large, which are placed while most slots are free, and the 1/256 of
- * x keeps the very first from growing without bound.
+ * makes the first buckets large, which are placed while most slots are free, and the 1/16 of
+ * x keeps the very first from growing so large that two of its keys share a slot.
  */
 static inline uint32_t bucket_of(uint64_t hash, uint32_t parts, uint32_t part_buckets)
 {
     uint64_t x = hash * parts;
     uint64_t y = high(high(x, x), UINT64_C(1) << 63 | x >> 1);
 
-    return (uint32_t)high(y - (y >> 8) + (x >> 8), part_buckets);
+    return (uint32_t)high(y - (y >> 4) + (x >> 4), part_buckets);
 }
 
 static inline uint32_t slot_of(uint64_t hash, uint8_t pilot, uint32_t part_slots)
@@ -405,10 +405,12 @@ int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struc
 /* ---- builder ---- */
 
 #define PART_KEYS (1u << 18) /* a part's tables fit the second-level cache */
-#define BUCKET_MAX 4095      /* keys; the largest has about 600: more, and hashes are no hashes */
-#define RECENT 16            /* buckets just placed are not evicted again: no short cycles */
-#define EVICTIONS_A_SLOT 10  /* give up: the seed is hopeless */
+#define BUCKET_MAX \
+    1023          /* keys; the largest has about 50: more than this, and hashes are no hashes */
+#define RECENT 16 /* buckets just placed are not evicted again: no short cycles */
+#define EVICTIONS_A_SLOT 10      /* give up: the seed is hopeless */
 #define WRITE_WINDOW (64u << 20) /* slots in memory while writing, when no cap is given */
+#define SLOTS_MORE 8             /* for tiny parts, where 1 % is less than one slot */
 #define NOBODY UINT32_MAX
 
 /* A part while it is built. One thread. */
@@ -425,7 +427,8 @@ struct part {
     uint32_t heap_size;
     uint8_t *pilots; /* the part's, in the result */
     uint32_t recent[RECENT];
-    uint32_t placed; /* how many went into `recent` */
+    uint32_t recent_size; /* fewer than RECENT where there are few buckets */
+    uint32_t placed;      /* how many went into `recent` */
     uint64_t evictions;
 };
 
@@ -451,6 +454,7 @@ static int part_init(struct part *p, uint32_t slots, uint32_t buckets, uint32_t 
     memset(p, 0, sizeof *p);
     p->slots = slots;
     p->buckets = buckets;
+    p->recent_size = buckets / 8 < RECENT ? buckets / 8 + 1 : RECENT;
     p->keys = malloc(((size_t)keys_max + 1) * sizeof *p->keys);
     p->starts = malloc(((size_t)buckets + 2) * sizeof *p->starts);
     p->order = malloc((size_t)buckets * sizeof *p->order);
@@ -502,7 +506,7 @@ static bool sort_bucket(uint64_t *keys, uint32_t count)
 /* False: two keys share a hash, or a bucket is too large. */
 static bool order_buckets(struct part *p)
 {
-    uint32_t of_size[BUCKET_MAX + 2] = { 0 }; /* 16 KiB */
+    uint32_t of_size[BUCKET_MAX + 2] = { 0 };
 
     for (uint32_t b = 0; b < p->buckets; b++) {
         uint32_t size = bucket_size(p, b);
@@ -597,7 +601,7 @@ static int free_pilot(struct part *p, const uint64_t *keys, uint32_t count)
 
 static bool is_recent(const struct part *p, uint32_t bucket)
 {
-    for (uint32_t i = 0; i < RECENT && i < p->placed; i++) {
+    for (uint32_t i = 0; i < p->recent_size && i < p->placed; i++) {
         if (p->recent[i] == bucket)
             return true;
     }
@@ -697,7 +701,7 @@ static bool settle(struct part *p, uint32_t bucket)
             pilot = evicting_pilot(p, keys, count);
             if (pilot < 0 || p->evictions > (uint64_t)p->slots * EVICTIONS_A_SLOT)
                 return false;
-            p->recent[p->placed++ % RECENT] = b;
+            p->recent[p->placed++ % p->recent_size] = b;
         }
         place(p, b, (uint8_t)pilot);
     }
@@ -840,8 +844,8 @@ static int build_batches(struct dx_mphf_built *b, const uint64_t *hashes, const 
 static int plan(struct dx_mphf_built *b, uint32_t keys_max)
 {
     uint64_t mean = (b->n + b->parts - 1) / b->parts;
-    uint64_t slots = mean * 100 / 99 + 1;
-    uint64_t least = (uint64_t)keys_max * 1000 / 996 + 1;
+    uint64_t slots = mean * 100 / 99 + SLOTS_MORE;
+    uint64_t least = (uint64_t)keys_max * 1000 / 996 + SLOTS_MORE;
 
     b->part_buckets = (uint32_t)((2 * mean + 6) / 7 + 1);
     /* Hashes that are no hashes crowd into one part. */
