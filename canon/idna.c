@@ -318,7 +318,7 @@ static bool put_delta(struct sink *out, uint32_t delta, uint32_t bias)
     }
 }
 
-/* With at most DX_IDNA_MAX code points no delta leaves 32 bits: 0x110000 * 1025 < 2^32. */
+/* With at most DX_IDNA_MAX code points no delta leaves 32 bits: 0x110000 * 513 < 2^32. */
 static bool punycode_encode(const uint32_t *label, size_t size, struct sink *out)
 {
     uint32_t n = 128;

@@ -18,7 +18,7 @@
 #include "base/bytes.h"
 #include "canon/reject.h"
 
-#define DX_IDNA_MAX 1024 /* code points of a mapped name; DNS ends at 253 bytes */
+#define DX_IDNA_MAX 512 /* code points of a mapped name; DNS ends at 253 bytes */
 
 int dx_idna_to_ascii(struct dx_span utf8, uint8_t *out, size_t room, size_t *size,
                      enum dx_reject *why);

@@ -21,6 +21,8 @@ static const struct {
     { " \t\r\n\001", "!empty" },
     { "  \001http://a.com \n", "http://a.com/" },
     { "ht\ntp:\t//a.\rcom/\tb", "http://a.com/b" },
+    { "http://a.com/0123456789\t01234567\n\001\002", "http://a.com/012345678901234567" },
+    { "http://a.com/01234567890\00101234567", "http://a.com/01234567890%0101234567" },
     { "HtTpS://a.com", "https://a.com/" },
     { "http", "!public_suffix" }, /* a name, not a scheme */
     { "http:", "!host_missing" },
@@ -309,6 +311,28 @@ static size_t check_document(struct dx_canon *canon)
     return failed;
 }
 
+static size_t check_idna_limit(struct dx_canon *canon)
+{
+    size_t failed = 0;
+
+    for (size_t count = 507; count <= 509; count++) { /* with ".com" 512 is the last */
+        struct dx_buf text = DX_BUF_INIT(1 << 12);
+        struct dx_url url;
+        enum dx_reject why;
+
+        for (size_t i = 0; i < count; i++)
+            dx_buf_str(&text, i % 50 == 49 ? "." : "\u00e4");
+        dx_buf_str(&text, ".com");
+        (void)dx_canon_url(canon, guarded((struct dx_span){ text.data, text.size }), &url, &why);
+        if ((why == DX_REJECT_TOO_LONG) != (count > 508)) {
+            printf("FAILED: %zu code points: %s\n", count + 4, dx_reject_name(why));
+            failed++;
+        }
+        dx_buf_release(&text);
+    }
+    return failed;
+}
+
 /* Lengths at the limit, given and canonical. */
 static size_t check_limits(struct dx_canon *canon)
 {
@@ -464,7 +488,8 @@ int main(void)
     if (dx_canon_new(&canon, psl, &err) < 0)
         return 1;
     failed = check_rows(canon) + check_document(canon) + check_limits(canon) +
-             check_many_pairs(canon) + check_random(canon) + check_cache(canon);
+             check_idna_limit(canon) + check_many_pairs(canon) + check_random(canon) +
+             check_cache(canon);
     dx_canon_free(&canon);
     dx_canon_free(&canon);
     dx_psl_free(&psl);
