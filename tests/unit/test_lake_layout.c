@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_lake_layout.c - paths of lake files, the walk, the lock, rejects and progress lines.
+ */
+#include "builder/lake_layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "builder/progress.h"
+#include "builder/rejects.h"
+#include "builder/root_lock.h"
+
+static int failures;
+static char root[] = "/tmp/dx-test-layout-XXXXXX";
+
+#define FAIL(...)                                       \
+    do {                                                \
+        failures++;                                     \
+        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                   \
+        fputc('\n', stderr);                            \
+    } while (0)
+
+static void test_paths(void)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+        struct dx_lake_path path;
+    } rows[] = {
+        { "urls/dataset_id=7/domain_prefix=00-ff/part-00000.parquet", true, { 7, 0, 255, 0 } },
+        { "urls/dataset_id=2147483647/domain_prefix=9b/part-123456.parquet",
+          true,
+          { 0x7fffffff, 0x9b, 0x9b, 123456 } },
+        { "urls/dataset_id=0/domain_prefix=f0-ff/part-00012.parquet", true, { 0, 0xf0, 0xff, 12 } },
+        { "urls/dataset_id=2147483648/domain_prefix=9b/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=07/domain_prefix=9b/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=/domain_prefix=9b/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9B/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9b-9b/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9b-00/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9b/part-0000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9b/part-000000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00000.parquet.tmp", false, { 0 } },
+        { "urls/dataset_id=7/part-00000.parquet", false, { 0 } },
+        { "urls/dataset_id=7/domain_prefix=9b/part-999999999.parquet", false, { 0 } },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t size = strlen(rows[i].text);
+        char *exact = malloc(size);
+        struct dx_lake_path p;
+        char text[DX_LAKE_PATH_MAX];
+        bool ok;
+
+        memcpy(exact, rows[i].text, size);
+        ok = dx_lake_path_parse(dx_span_of(exact, size), &p);
+        free(exact);
+        if (ok != rows[i].ok)
+            FAIL("%s: %d", rows[i].text, ok);
+        if (!ok)
+            continue;
+        (void)dx_lake_path_format(&p, text);
+        if (strcmp(text, rows[i].text) != 0 || p.dataset_id != rows[i].path.dataset_id ||
+            p.first != rows[i].path.first || p.last != rows[i].path.last ||
+            p.part != rows[i].path.part)
+            FAIL("%s: %s", rows[i].text, text);
+    }
+}
+
+static void put(const char *below)
+{
+    char path[300];
+    struct dx_error err = DX_ERROR_INIT;
+    char *slash;
+
+    (void)snprintf(path, sizeof path, "%s/%s", root, below);
+    slash = strrchr(path, '/');
+    *slash = '\0';
+    if (dx_dir_make(path, &err) < 0)
+        FAIL("%s", err.text);
+    *slash = '/';
+    if (dx_file_replace(path, dx_span_str("xyz"), &err) < 0)
+        FAIL("%s", err.text);
+}
+
+static void test_list(void)
+{
+    static const char *const there[] = {
+        "urls/dataset_id=2/domain_prefix=00-ff/part-00001.parquet",
+        "urls/dataset_id=2/domain_prefix=00-ff/part-00000.parquet",
+        "urls/dataset_id=10/sub/year=2024/x.parquet",
+        "urls/dataset_id=10/domain_prefix=9b/.hidden.parquet",
+        "urls/dataset_id=10/_temporary/a.parquet",
+        "urls/dataset_id=10/notes.txt",
+        "urls/registry.json",
+    };
+    static const char *const want[] = {
+        "urls/dataset_id=2/domain_prefix=00-ff/part-00000.parquet",
+        "urls/dataset_id=2/domain_prefix=00-ff/part-00001.parquet",
+        "urls/dataset_id=10/sub/year=2024/x.parquet",
+    };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_lake_list list;
+    char path[300];
+
+    if (dx_lake_list(&list, root, &err) < 0 || list.count != 0)
+        FAIL("no lake yet: %s", err.text);
+    dx_lake_list_release(&list);
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++)
+        put(there[i]);
+    if (dx_lake_list(&list, root, &err) < 0 || list.count != 3)
+        FAIL("%zu files, %s", list.count, err.text);
+    for (size_t i = 0; i < list.count && i < 3; i++)
+        if (strcmp(list.file[i].path, want[i]) != 0 || list.file[i].size != 3 ||
+            list.file[i].dataset_id != (i < 2 ? 2u : 10u))
+            FAIL("%zu: %s", i, list.file[i].path);
+    dx_lake_list_release(&list);
+
+    (void)snprintf(path, sizeof path, "%s/urls/dataset_id=2/link", root);
+    if (symlink("/tmp", path) < 0 || dx_lake_list(&list, root, &err) >= 0 ||
+        strstr(err.text, "symbolic link") == NULL)
+        FAIL("symbolic link: %s", err.text);
+    (void)unlink(path);
+    put("urls/loose.parquet");
+    if (dx_lake_list(&list, root, &err) >= 0 || strstr(err.text, "loose.parquet") == NULL)
+        FAIL("loose file: %s", err.text);
+}
+
+static void test_lock(void)
+{
+    struct dx_root_lock a = DX_ROOT_LOCK_INIT;
+    struct dx_root_lock b = DX_ROOT_LOCK_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (dx_root_lock_take(&a, root, &err) < 0)
+        FAIL("%s", err.text);
+    if (dx_root_lock_take(&b, root, &err) != DX_E_BUSY || b.fd != -1)
+        FAIL("two locks");
+    dx_root_lock_drop(&a);
+    if (dx_root_lock_take(&b, root, &err) < 0)
+        FAIL("%s", err.text);
+    dx_root_lock_drop(&b);
+    dx_root_lock_drop(&b);
+}
+
+static void test_rejects(void)
+{
+    struct dx_buf line = DX_BUF_INIT(1 << 16);
+    struct dx_buf got = DX_BUF_INIT(1 << 16);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[300];
+
+    dx_rejects_line(&line, "in\t1", 7, DX_ROW_TS_INVALID,
+                    dx_span_of("a\tb\\c\n\r\0\xff\xc3\xa9", 11));
+    dx_buf_u8(&line, 0);
+    if (strcmp((char *)line.data, "in\\t1\t7\tts_invalid\ta\\tb\\\\c\\n\\r\\x00\\xff\xc3\xa9\n") !=
+        0)
+        FAIL("%s", (char *)line.data);
+    for (int why = 1; why < DX_ROW_REJECT_COUNT; why++)
+        if (dx_row_reject_name(why) == NULL || dx_row_reject_name(why)[0] == '\0')
+            FAIL("reason %d has no name", why);
+    for (int round = 1; round <= 2; round++) {
+        struct dx_rejects r;
+
+        dx_rejects_init(&r, root, NULL);
+        if (dx_rejects_write(&r, dx_span_of("", 0), &err) < 0 || r.path != NULL)
+            FAIL("a file for nothing");
+        if (dx_rejects_write(&r, dx_span_str("x\n"), &err) < 0 || dx_rejects_close(&r, &err) < 0)
+            FAIL("%s", err.text);
+        (void)snprintf(path, sizeof path, "%s/rejects/%05d.tsv", root, round);
+        if (r.path == NULL || strcmp(r.path, path) != 0)
+            FAIL("round %d: %s", round, r.path);
+        dx_rejects_release(&r);
+        dx_buf_clear(&got);
+        if (dx_file_read(path, 100, &got, &err) < 0 || got.size != 2)
+            FAIL("%s: %zu bytes", path, got.size);
+    }
+    dx_buf_release(&line);
+    dx_buf_release(&got);
+}
+
+static void test_progress(void)
+{
+    static const struct {
+        uint64_t bytes, total, items;
+        int64_t ms;
+        const char *want;
+    } rows[] = {
+        { 1 << 20, 4 << 20, 1000, 2000,
+          "reading: 1.0 MiB of 4.0 MiB, 25 %, 1,000 rows, 500 rows/s, 0:00:06 left" },
+        { 2048, 0, 1234567, 1000, "reading: 2.0 KiB, 1,234,567 rows, 1,234,567 rows/s" },
+        { 0, 0, 0, 0, "reading: 0 rows, 0 rows/s" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[DX_PROGRESS_LINE];
+        size_t n = dx_progress_line("reading", "rows", rows[i].bytes, rows[i].total, rows[i].items,
+                                    rows[i].ms, line);
+
+        if (n != strlen(rows[i].want) || memcmp(line, rows[i].want, n) != 0)
+            FAIL("%.*s", (int)n, line);
+    }
+}
+
+int main(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (mkdtemp(root) == NULL)
+        return 1;
+    test_paths();
+    test_list();
+    test_lock();
+    test_rejects();
+    test_progress();
+    (void)dx_dir_remove(root, &err);
+    return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_registry.c - dataset names and ids beside the lake.
+ */
+#include "builder/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static int failures;
+
+#define FAIL(...)                                       \
+    do {                                                \
+        failures++;                                     \
+        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                   \
+        fputc('\n', stderr);                            \
+    } while (0)
+
+static void test_round_trip(const char *root)
+{
+    static const char want[] =
+        "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":203,\"datasets\":[\n"
+        "{\"dataset_id\":1,\"name\":\"a \\\"b\\\" "
+        "\xc3\xa9\",\"metadata\":{\"k\":\"w\",\"z\":\"1\"}},\n"
+        "{\"dataset_id\":2,\"name\":\"name 0\"},\n";
+    struct dx_roster *r = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    char path[200];
+    uint32_t id = 0;
+
+    if (dx_roster_open(&r, root, &err) < 0 || dx_roster_count(r) != 0)
+        FAIL("empty root: %s", err.text);
+    if (dx_roster_add(r, dx_span_str("a \"b\" \xc3\xa9"), &id, &err) < 0 || id != 1)
+        FAIL("first id %u: %s", id, err.text);
+    for (int i = 0; i < 201; i++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "name %d", i);
+        if (dx_roster_add(r, dx_span_str(name), &id, &err) < 0 || id != (uint32_t)i + 2)
+            FAIL("%s: id %u", name, id);
+    }
+    if (dx_roster_add(r, dx_span_str("name 7"), &id, &err) < 0 || id != 9)
+        FAIL("known name: id %u", id);
+    if (dx_roster_set(r, 1, "z", "1", &err) < 0 || dx_roster_set(r, 1, "k", "v", &err) < 0 ||
+        dx_roster_set(r, 1, "k", "w", &err) < 0 || dx_roster_set(r, 1, "gone", "1", &err) < 0 ||
+        dx_roster_set(r, 1, "gone", "", &err) < 0)
+        FAIL("%s", err.text);
+    if (dx_roster_set(r, 999, "k", "v", &err) != DX_E_NOT_FOUND ||
+        dx_roster_set(r, 1, "k\n", "v", &err) != DX_E_INVALID ||
+        dx_roster_set(r, 1, "k", "v\x01", &err) != DX_E_INVALID)
+        FAIL("bad metadata taken");
+    if (dx_roster_save(r, root, &err) < 0)
+        FAIL("%s", err.text);
+    dx_roster_free(&r);
+    (void)snprintf(path, sizeof path, "%s/" DX_ROSTER_FILE, root);
+    if (dx_file_read(path, 1 << 20, &text, &err) < 0 || text.size < sizeof want ||
+        memcmp(text.data, want, sizeof want - 1) != 0)
+        FAIL("file: %.*s", 300, (const char *)text.data);
+    if (dx_roster_open(&r, root, &err) < 0 || dx_roster_count(r) != 202)
+        FAIL("%s", err.text);
+    if (r != NULL &&
+        (dx_roster_find(r, dx_span_str("name 200")) != 202 ||
+         dx_roster_find(r, dx_span_str("name 201")) != 0 || dx_roster_get(r, 203) != NULL ||
+         dx_roster_get(r, 0) != NULL || strcmp(dx_roster_get(r, 1)->meta[0].value, "w") != 0))
+        FAIL("read back");
+    dx_roster_free(&r);
+    dx_buf_release(&text);
+}
+
+static void test_names(void)
+{
+    static const struct {
+        const char *name;
+        bool valid;
+    } rows[] = {
+        { "a", true },
+        { "r/\xe6\x97\xa5\xe6\x9c\xac", true },
+        { "", false },
+        { "a\nb", false },
+        { "a\x7f", false },
+        { "\xff", false },
+        { "\xc0\x80", false },
+        { "\xc2\x85", false },
+        { "\xed\xa0\x80", false },
+        { "\xf4\x90\x80\x80", false },
+        { "\xf0\x9f\x98\x80", true },
+        { "\xe6\x97", false },
+    };
+    char longest[300];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (dx_roster_name_valid(dx_span_str(rows[i].name)) != rows[i].valid)
+            FAIL("'%s'", rows[i].name);
+    memset(longest, 'x', sizeof longest);
+    if (!dx_roster_name_valid(dx_span_of(longest, 255)) ||
+        dx_roster_name_valid(dx_span_of(longest, 256)))
+        FAIL("length limit");
+}
+
+static void test_bad_files(void)
+{
+#define TOP "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":5,\"datasets\":["
+    static const struct {
+        const char *text;
+        const char *words; /* of the error */
+    } rows[] = {
+        { "", "line" },
+        { "{}", "no domaindex-registry" },
+        { "[]", "no domaindex-registry" },
+        { "{\"format\":\"domaindex-registry\",\"version\":2}", "version" },
+        { "{\"format\":\"domaindex-registry\",\"version\":1}", "next_dataset_id" },
+        { "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":0}",
+          "next_dataset_id" },
+        { "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":1}", "datasets" },
+        { TOP "{\"name\":\"a\"}]}", "dataset_id" },
+        { TOP "{\"dataset_id\":5,\"name\":\"a\"}]}", "dataset_id" },
+        { TOP "{\"dataset_id\":0,\"name\":\"a\"}]}", "dataset_id" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\"},{\"dataset_id\":1,\"name\":\"b\"}]}",
+          "dataset_id" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\"},{\"dataset_id\":3,\"name\":\"a\"}]}", "already" },
+        { TOP "{\"dataset_id\":2,\"name\":\"\"}]}", "name" },
+        { TOP "{\"dataset_id\":2,\"name\":7}]}", "name" },
+        { TOP "7]}", "dataset_id" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"metadata\":[]}]}", "metadata" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"metadata\":{\"k\":1}}]}", "'k'" },
+        { TOP "]", "line" },
+        { TOP "]}x", "line" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_roster *r = NULL;
+
+        if (dx_roster_parse(&r, dx_span_str(rows[i].text), "R", &err) >= 0 || r != NULL)
+            FAIL("taken: %s", rows[i].text);
+        else if (strstr(err.text, rows[i].words) == NULL)
+            FAIL("%s: '%s' lacks '%s'", rows[i].text, err.text, rows[i].words);
+        dx_roster_free(&r);
+    }
+}
+
+int main(void)
+{
+    char root[] = "/tmp/dx-test-registry-XXXXXX";
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (mkdtemp(root) == NULL)
+        return 1;
+    test_round_trip(root);
+    test_names();
+    test_bad_files();
+    (void)dx_dir_remove(root, &err);
+    return failures == 0 ? 0 : 1;
+}
