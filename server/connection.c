@@ -302,7 +302,7 @@ static void reply_healthz(struct dx_connection *c)
         }
     }
     dx_buf_clear(body);
-    dx_buf_str(body, "{\"status\":\"ok\"}\n");
+    dx_buf_str(body, "{\"status\":\"ok\"}");
     reply(c, 200, "application/json", NULL, body);
 }
 
@@ -327,7 +327,6 @@ static void reply_readyz(struct dx_connection *c)
     dx_json_key(&j, "version");
     dx_json_str(&j, serving->answers->version_name(c->version));
     dx_json_end(&j);
-    dx_buf_u8(body, '\n');
     reply(c, 200, "application/json", NULL, body);
 }
 

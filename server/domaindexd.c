@@ -54,23 +54,25 @@ static int print_man(void)
                       ".Sh SYNOPSIS\n.Nm\n.Fl Fl root Ar ROOT\n.Op Fl Fl listen Ar HOST:PORT\n"
                       ".Op Fl Fl config Ar FILE\n.Op Ar option ...\n"
                       ".Sh DESCRIPTION\n.Nm\nserves the published version of the index under\n"
-                      ".Ar ROOT\nover HTTP. It reads and never writes.\n"
+                      ".Ar ROOT\nover HTTP.\nIt reads and never writes.\n"
                       "It speaks plain HTTP: put a proxy in front of it for TLS.\n"
                       "The options are:\n");
     dx_options_mdoc(dx_settings_table, dx_settings_table_size, &text);
-    dx_buf_str(&text, ".Sh SIGNALS\n.Bl -tag -width SIGTERM\n"
-                      ".It Dv SIGHUP\nLoad the version that the manifest names now. Requests in\n"
-                      "flight end on the version they began with; if loading fails, the old one\n"
-                      "stays.\n"
-                      ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
-                      "and exit. A second one ends at once.\n.El\n"
-                      ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
-                      "with the long options as keys. A line that begins with\n.Ql #\n"
-                      "is a comment. Unknown keys and bad values are refused with the line's\n"
-                      "number.\n"
-                      ".Sh EXIT STATUS\n0 after a stop by signal, 1 if it could not serve,\n"
-                      "2 for bad options.\n"
-                      ".Sh SEE ALSO\n.Xr domaindex 1\n");
+    dx_buf_str(
+        &text,
+        ".Sh SIGNALS\n.Bl -tag -width SIGTERM\n"
+        ".It Dv SIGHUP\nLoad the version that the manifest names now.\n"
+        "Requests in flight end on the version they began with; if loading fails, the old one\n"
+        "stays.\n"
+        ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
+        "and exit.\nA second one ends at once.\n.El\n"
+        ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
+        "with the long options as keys.\nA line that begins with\n.Ql #\n"
+        "is a comment.\nUnknown keys and bad values are refused with the line's\n"
+        "number.\n"
+        ".Sh EXIT STATUS\n0 after a stop by signal, 1 if it could not serve,\n"
+        "2 for bad options.\n"
+        ".Sh SEE ALSO\n.Xr domaindex 1\n");
     print(&text);
     dx_buf_release(&text);
     return 0;

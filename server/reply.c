@@ -120,7 +120,6 @@ static void document(int status, const char *slug, const char *title, const char
     dx_json_key(&j, "detail");
     dx_json_str(&j, detail);
     dx_json_end(&j);
-    dx_buf_u8(body, '\n');
 }
 
 int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body)
