@@ -55,7 +55,7 @@ for run in range(runs):
     root = work / f"root-{run}"
     ingest.append(measured(bin_dir / "domaindex", "ingest", "--root", root, "--memory", memory,
                            "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
-                           "--url-column", 3, source))
+                           "--url-column", 3, "--extra-column", 4, source))
     publish.append(measured(bin_dir / "domaindex", "publish", "--root", root, "--memory", memory))
 manifest = json.loads((root / "index/manifest.json").read_text())
 name = manifest["current_version"]

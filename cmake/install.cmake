@@ -4,14 +4,14 @@
 include(GNUInstallDirs)
 
 set(pages)
-function(dx_manual program section)
-    set(page ${CMAKE_BINARY_DIR}/man/${program}.${section})
+function(dx_manual page_name section program)
+    set(page ${CMAKE_BINARY_DIR}/man/${page_name}.${section})
     add_custom_command(OUTPUT ${page}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
         COMMAND sh -c "\"$0\" \"$@\" > '${page}.tmp' && mv '${page}.tmp' '${page}'"
                 $<TARGET_FILE:${program}> ${ARGN}
         DEPENDS ${program}
-        COMMENT "Manual page ${program}(${section})"
+        COMMENT "Manual page ${page_name}(${section})"
         VERBATIM)
     set(pages ${pages} ${page} PARENT_SCOPE)
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
@@ -19,14 +19,19 @@ endfunction()
 
 if(TARGET domaindex)
     install(TARGETS domaindex RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    dx_manual(domaindex 1 help --man)
+    dx_manual(domaindex 1 domaindex help --man)
+    file(GLOB commands CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/builder/cmd_*.c)
+    foreach(command ${commands})
+        get_filename_component(command ${command} NAME_WE)
+        string(REPLACE "cmd_" "" command ${command})
+        dx_manual(domaindex-${command} 1 domaindex help --man ${command})
+    endforeach()
 endif()
 if(TARGET domaindexd)
     # A daemon, but one that a user may run: no sbin.
     install(TARGETS domaindexd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    dx_manual(domaindexd 8 --man)
+    dx_manual(domaindexd 8 domaindexd --man)
 endif()
-# Under sanitizers a program that prints its manual is slow and proves nothing new.
 if(pages AND NOT DX_FUZZ)
     add_custom_target(man ALL DEPENDS ${pages})
 endif()

@@ -115,7 +115,7 @@ run() {
     "$@"
 }
 run "$bin/domaindex" ingest --root "$root" --format tsv --dataset-column section \
-    --url-column url "$root/homepages.tsv"
+    --url-column url --extra-column package "$root/homepages.tsv"
 run "$bin/domaindex" publish --root "$root"
 
 log=$(mktemp)
@@ -137,10 +137,12 @@ curl -fsS -o /dev/null "http://$address/readyz" || die "the server does not get 
 # A request and the begin of its answer, an item a line.
 show() { # PATH
     local answer
-    printf '\n$ curl http://%s%s\n' "$address" "$1"
+    local quote=
+    [[ $1 != *[\&?]* ]] || quote="'"
+    printf '\n$ curl %shttp://%s%s%s\n' "$quote" "$address" "$1" "$quote"
     answer=$(curl -sS "http://$address$1" | sed 's/},[ ]*{/},\n  {/g; s/\[{/[\n  {/')
     printf '%s\n' "$answer" | awk '
-        NR <= 7 { print length($0) > 400 ? substr($0, 1, 400) "…" : $0 }
+        NR <= 7 { print (length($0) > 400 ? substr($0, 1, 400) "…" : $0) }
         END { if (NR > 7) printf "  … %d more\n", NR - 7 }'
 }
 answer=$(curl -fsS "http://$address/v1/domain/github.com")
@@ -149,14 +151,14 @@ dataset=$(printf '%s\n' "$answer" | grep -o '"dataset_id": *[0-9]*, *"name": *"[
 : "${dataset:=$(printf '%s\n' "$answer" | grep -o '"dataset_id": *[0-9]*' | grep -o '[0-9]*$' | head -n 1)}"
 say "three requests to try (in another terminal), with their answers"
 show /v1/domain/github.com
-show "/v1/domain/github.com/datasets/$dataset/urls?offset=0&limit=5"
+show "/v1/domain/github.com/datasets/$dataset/urls?limit=5&fields=url,extras"
 show /v1/domain/no-such-site.example
 
 if [ -z "$serve" ]; then
     kill "$server"
     wait "$server" || die "the server did not stop cleanly"
     server=
-    say "done: DX_ROOT=$root; scripts/quickstart.sh serves it"
+    say "done; the server is stopped. To serve this root: $bin/domaindexd --root $root"
     exit 0
 fi
 say "serving on http://$address (Ctrl-C ends it); more requests: docs/API.md"

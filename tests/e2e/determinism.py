@@ -23,7 +23,7 @@ def build(binaries, tmp, name, source, threads, memory):
     program = pathlib.Path(binaries) / "domaindex"
     options = ["--memory", memory]
     dxtest.run(program, "ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-               "--ts-column", 2, "--url-column", 3, *options, *threads, source)
+               "--ts-column", 2, "--url-column", 3, "--extra-column", 4, *options, *threads, source)
     dxtest.run(program, "publish", "--root", root, *options, *threads)
     hashes = {}
     for part in ("urls", "index"):

@@ -27,7 +27,7 @@ def lint(page):
     equal(done.stdout.decode(), "", f"mandoc -Tlint {page.name}")
 
 
-def domaindex_help(page):
+def domaindex_help(pages):
     top = dxtest.domaindex("--help").stdout.decode()
     equal(dxtest.domaindex("help").stdout.decode(), top, "`help` and --help")
     for name in COMMANDS:
@@ -37,9 +37,11 @@ def domaindex_help(page):
         check(f"domaindex {name}" in text.splitlines()[0], f"{name} --help begins with its usage")
         options = options_of(text)
         check(options or name == "versions", f"{name} has options")
-        section = page[page.index(f"domaindex {name}"):] if f"domaindex {name}" in page else page
+        page = rendered(pages / f"domaindex-{name}.1")
         for option in options:
-            check(f"--{option}" in section, f"--{option} of {name} is in the manual page")
+            check(f"--{option}" in page, f"--{option} of {name} is in its manual page")
+        told = set(re.findall(r"(?m)^ +--([a-z0-9-]+)", page))
+        check(told <= set(options), f"{name}: only in the manual page: {told - set(options)}")
     dxtest.domaindex("no-such-command", expect=2)
     wrong = dxtest.domaindex("publish", "--no-such-option", expect=2)
     check(b"no-such-option" in wrong.stderr, "an unknown option is named")
@@ -86,11 +88,12 @@ def main():
         check(os.access(prefix / "bin/domaindex", os.X_OK), "the installed program can run")
         dxtest.run(prefix / "bin/domaindex", "--help")
         dxtest.run(prefix / "bin/domaindexd", "--help")
-        pages = [prefix / "share/man/man1/domaindex.1", prefix / "share/man/man8/domaindexd.8"]
+        pages = sorted((prefix / "share/man").rglob("*.[18]"))
+        equal(len(pages), len(COMMANDS) + 2, "manual pages")
         for page in pages:
             lint(page)
-        domaindex_help(rendered(pages[0]))
-        domaindexd_help(rendered(pages[1]))
+        domaindex_help(prefix / "share/man/man1")
+        domaindexd_help(rendered(prefix / "share/man/man8/domaindexd.8"))
         # The example of settings is one that works.
         conf = tmp / "conf"
         example = (prefix / "share/doc/domaindex/domaindexd.conf.example").read_text()

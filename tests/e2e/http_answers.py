@@ -161,7 +161,7 @@ def main():
         (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
         root = tmp / "root"
         dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-                         "--ts-column", 2, "--url-column", 3, tmp / "rows.tsv")
+                         "--ts-column", 2, "--url-column", 3, "--extra-column", 4, tmp / "rows.tsv")
         dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root) as server:
             ids = datasets(server)

@@ -50,7 +50,7 @@ def expect(path, clock):
     clock(f"{rows} rows recounted in Python: {len(expected.pairs)} domains, "
           f"{expected.pair_count()} pairs, {expected.url_count()} URLs, "
           f"{expected.row_count()} distinct rows, refused {dict(refused)}")
-    return expected, canon.suffixes
+    return expected, canon.suffixes, sum(refused.values())
 
 
 def main():
@@ -62,12 +62,12 @@ def main():
     clock = oracle.Clock()
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
-        done = dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-                                "--ts-column", 2, "--url-column", 3, path)
+        dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
+                         "--ts-column", 2, "--url-column", 3, "--extra-column", 4, path)
         clock("ingested")
         dxtest.domaindex("publish", "--root", root)
         clock("published")
-        expected, suffixes = expect(path, clock)
+        expected, suffixes, refused = expect(path, clock)
         with dxtest.Server(root) as server:
             tally = collections.Counter()
             differences = oracle.compare_counts(server, expected)
@@ -88,7 +88,8 @@ def main():
         for key, want in (("domain_count", len(expected.pairs)), ("row_count", expected.row_count()),
                           ("pair_count", expected.pair_count()), ("url_count", expected.url_count())):
             dxtest.equal(total[key], want, f"/v1/versions {key}")
-        print(done.stderr.decode("utf-8", "replace")[-600:])
+        rejects = oracle.rejects_in(root)
+        dxtest.equal(sum(rejects.values()), refused, f"records refused, {dict(rejects)}")
     dxtest.finish()
 
 

@@ -14,6 +14,7 @@ or in what fills Expected uses code of the product.
 """
 import collections
 import datetime
+import itertools
 import random
 import re
 import socket
@@ -217,7 +218,7 @@ def ask_absent(server, names, batch=256):
     names, asked, out = iter(names), 0, []
     with socket.create_connection((server.host, server.port), timeout=60) as connection:
         while not out:
-            group = [name for name, _ in zip(names, range(batch))]
+            group = list(itertools.islice(names, batch))
             if not group:
                 break
             connection.sendall("".join(f"GET /v1/domain/{n} HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -271,6 +272,15 @@ def prove_it_can_fail(server, expected):
     if not ask_absent(server, [domain])[1]:
         unnoticed.append("a name that is there, asked for as absent")
     return unnoticed
+
+
+def rejects_in(root):
+    """Records in the rejects files below a root, by reason."""
+    reasons = collections.Counter()
+    for path in sorted((root / "rejects").glob("*.tsv")):
+        for line in path.read_bytes().splitlines():
+            reasons[line.split(b"\t")[2].decode()] += 1
+    return reasons
 
 
 class Clock:

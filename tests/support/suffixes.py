@@ -5,7 +5,8 @@
     rules.domain("a.b.example.co.uk")      "example.co.uk"; None: the host is itself a suffix
 
 The algorithm of https://publicsuffix.org/list/: the longest matching rule wins, an exception
-rule beats all, `*` is the rule where none matches. Hosts are lower-case A-labels.
+rule beats all, `*` is the rule where none matches. Beyond its words, `*.x` makes `x` a suffix too: libpsl, Firefox and
+Chromium all read it so. Hosts are lower-case A-labels.
 """
 
 
@@ -37,7 +38,7 @@ class Suffixes:
             parent = ".".join(labels[i + 1:])
             if name in self.exception:
                 return len(labels) - i - 1
-            if name in self.exact or (parent and parent in self.wild):
+            if name in self.exact or name in self.wild or (parent and parent in self.wild):
                 return len(labels) - i
         return 1
 
