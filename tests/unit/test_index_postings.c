@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The shards' bytes do not depend on threads, nor on whether a shard waits in memory or is
+ * written as it comes from the sorter; and the sums of the directory fit the files. */
+#include "builder/index_postings.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "builder/spill_sort.h"
+#include "format/manifest.h"
+
+#define PAIRS 6000
+
+static uint64_t domain_of(uint32_t i)
+{
+    /* A few shards with many pairs, a few with one, most with none. */
+    uint64_t shard = i % 10 < 7 ? 5 : i % 10 == 7 ? 6 : i % 1024;
+
+    return shard << 54 | (uint64_t)(i / 3) * 0x9E3779B97F4A7C15u >> 12;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, DX_INDEX_POSTINGS_KEY);
+}
+
+static int write_variant(const char *dir, size_t memory, unsigned threads, struct dx_manifest *m,
+                         struct dx_error *err)
+{
+    static uint8_t keys[PAIRS][DX_INDEX_POSTINGS_KEY];
+    uint64_t totals[DX_POSTINGS_SHARDS] = { 0 };
+    struct dx_manifest_version *entry = NULL;
+    struct dx_spill_sort *sort = NULL;
+    struct dx_buf runs = DX_BUF_INIT(1 << 16);
+    int rc = dx_dir_make(dir, err);
+
+    for (uint32_t i = 0; i < PAIRS; i++)
+        dx_index_postings_key(domain_of(i), i % 3 + 1, keys[i]);
+    qsort(keys, PAIRS, sizeof keys[0], compare);
+    if (rc == DX_OK)
+        rc = dx_manifest_add(m, "000001-20241121T102000Z", &entry, err);
+    if (rc == DX_OK)
+        rc = dx_spill_sort_new(&sort, dir, 1 << 20, err);
+    for (uint32_t i = 0; rc == DX_OK && i < PAIRS; i++) {
+        if (i > 0 && memcmp(keys[i], keys[i - 1], sizeof keys[i]) == 0)
+            continue;
+        totals[(uint32_t)keys[i][0] << 2 | keys[i][1] >> 6]++;
+        dx_buf_clear(&runs);
+        for (uint32_t k = 0; k <= i % 5; k++) {
+            dx_buf_varint(&runs, k == 0 ? i : 1); /* file_id, as a distance */
+            dx_buf_varint(&runs, i % 7);
+            dx_buf_varint(&runs, i * 3);
+            dx_buf_varint(&runs, 1 + i % 100);
+        }
+        rc = dx_spill_sort_add(sort, dx_span_of(keys[i], sizeof keys[i]),
+                               dx_span_of(runs.data, runs.size), err);
+    }
+    if (rc == DX_OK)
+        rc = dx_spill_sort_finish(sort, err);
+    if (rc == DX_OK) {
+        struct dx_index_postings job = { .dir = dir,
+                                         .tmp_dir = dir,
+                                         .sorted = sort,
+                                         .shard_pairs = totals,
+                                         .build = { { 1, 2, 3 } },
+                                         .memory_bytes = memory,
+                                         .threads = threads,
+                                         .entry = entry };
+
+        rc = dx_index_postings_write(&job, err);
+    }
+    dx_spill_sort_free(&sort);
+    dx_buf_release(&runs);
+    return rc;
+}
+
+static int check_directory(const char *dir, const struct dx_manifest_version *entry)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_postings p;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[PATH_MAX];
+    int bad = 0;
+    int rc;
+
+    (void)snprintf(path, sizeof path, "%s/" DX_FILE_POSTINGS_DIR, dir);
+    rc = dx_map_open(&map, path, DX_MAP_RANDOM, &err);
+    if (rc == DX_OK)
+        rc = dx_postings_open(&p, map.bytes, DX_OPEN_VERIFY_ALL, path, &err);
+    if (rc != DX_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        dx_map_close(&map);
+        return 1;
+    }
+    for (uint32_t s = 0; s < DX_POSTINGS_SHARDS; s++) {
+        struct dx_postings_shard shard;
+        const struct dx_manifest_file *idx;
+        char name[64];
+
+        (void)snprintf(name, sizeof name, "postings/%03x/postings.idx.zst", s);
+        idx = dx_manifest_file(entry, name);
+        rc = dx_postings_shard_get(&p, s, &shard, &err);
+        if ((rc == 1) != (idx != NULL) ||
+            (rc == 1 &&
+             (shard.idx_size != idx->size || !dx_hash128_equal(&shard.idx_hash, &idx->hash)))) {
+            fprintf(stderr, "shard %03x: %d, directory and manifest differ\n", s, rc);
+            bad++;
+        }
+    }
+    dx_postings_close(&p);
+    dx_map_close(&map);
+    return bad;
+}
+
+int main(void)
+{
+    static const struct {
+        size_t memory;
+        unsigned threads;
+    } rows[] = { { 64 << 20, 1 }, { 64 << 20, 4 }, { 4096, 1 }, { 4096, 3 }, { 1, 2 } };
+    struct dx_manifest first = DX_MANIFEST_INIT;
+    /* Memory if there is a disk of it: thousands of small files are synced here. */
+    char on_disk[] = "/tmp/dx-test-postings-XXXXXX";
+    char in_memory[] = "/dev/shm/dx-test-postings-XXXXXX";
+    char *base = access("/dev/shm", W_OK) == 0 ? in_memory : on_disk;
+    int bad = 0;
+
+    if (mkdtemp(base) == NULL)
+        return 1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_manifest *to = i == 0 ? &first : &m;
+        struct dx_error err = DX_ERROR_INIT;
+        char dir[PATH_MAX];
+
+        (void)snprintf(dir, sizeof dir, "%s/%zu", base, i);
+        if (write_variant(dir, rows[i].memory, rows[i].threads, to, &err) != DX_OK) {
+            fprintf(stderr, "row %zu: %s\n", i, err.text);
+            bad++;
+        }
+        bad += check_directory(dir, &to->versions[0]);
+        for (size_t k = 0; k < first.versions[0].file_count; k++) {
+            const struct dx_manifest_file *a = &first.versions[0].files[k];
+            const struct dx_manifest_file *b = dx_manifest_file(&to->versions[0], a->name);
+
+            if (b == NULL || b->size != a->size || !dx_hash128_equal(&a->hash, &b->hash)) {
+                fprintf(stderr, "row %zu: %s differs\n", i, a->name);
+                bad++;
+            }
+        }
+        dx_manifest_release(&m);
+    }
+    dx_manifest_release(&first);
+    (void)dx_dir_remove(base, NULL);
+    return bad != 0;
+}
