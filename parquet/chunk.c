@@ -20,7 +20,8 @@ int dx_pq_walk_open(struct dx_pq_walk *w, struct dx_span file, const struct dx_p
     if (c->has_dictionary_offset && c->dictionary_offset < w->at)
         w->at = c->dictionary_offset;
     w->end = w->at + c->compressed_size;
-    w->end = footer->offset - w->end < SIZE_SLACK ? footer->offset : w->end + SIZE_SLACK;
+    w->chunk_end = w->end;
+    w->data_end = footer->offset;
     return DX_OK;
 }
 
@@ -59,13 +60,29 @@ static int read_place(struct dx_pq_walk *w, struct dx_pq_page_place *p, struct d
     return DX_OK;
 }
 
+/* All rows are there. A further page of rows in the chunk's bytes means that a page before
+ * lied about its own; other bytes there are nobody's concern. */
+static int end_walk(const struct dx_pq_walk *w, struct dx_error *err)
+{
+    struct dx_pq_page_header h;
+
+    if (w->at >= w->chunk_end ||
+        dx_pq_page_header_parse(dx_span_of(w->file.data + w->at, (size_t)(w->chunk_end - w->at)),
+                                &h, NULL) < 0 ||
+        (h.type != DX_PQ_PAGE_DATA && h.type != DX_PQ_PAGE_DATA_V2) || h.value_count == 0)
+        return 0;
+    return dx_fail(err, DX_E_CORRUPT,
+                   "page at %" PRIu64 ": %u rows behind all %" PRIu64 " of the row group", w->at,
+                   h.value_count, w->row_count);
+}
+
 int dx_pq_walk_next(struct dx_pq_walk *w, struct dx_pq_page_place *page, struct dx_error *err)
 {
     int rc;
 
     do {
         if (w->row == w->row_count)
-            return 0;
+            return end_walk(w, err);
         rc = read_place(w, page, err);
         if (rc < 0)
             return rc;
@@ -76,6 +93,7 @@ int dx_pq_walk_next(struct dx_pq_walk *w, struct dx_pq_page_place *page, struct 
             return dx_fail(err, DX_E_CORRUPT,
                            "page at %" PRIu64 ": a dictionary behind the first page of its chunk",
                            page->offset);
+        w->end = w->data_end - w->end < SIZE_SLACK ? w->data_end : w->end + SIZE_SLACK;
     } else if (page->row_count > w->row_count - w->row) {
         return dx_fail(err, DX_E_CORRUPT,
                        "page at %" PRIu64 ": %u rows, the row group has %" PRIu64 " left",

@@ -36,6 +36,8 @@ struct dx_pq_walk {
     struct dx_span file;
     struct dx_pq_column column;
     uint64_t at, end;        /* end: no page may reach behind it */
+    uint64_t chunk_end;      /* where the footer says that the chunk ends */
+    uint64_t data_end;       /* of the pages of the file: where the footer begins */
     uint64_t row, row_count; /* of data pages so far; of the row group */
     bool any;                /* a page was found */
 };

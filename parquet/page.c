@@ -119,11 +119,11 @@ static int check_head(const struct raw_header *h, struct dx_error *err)
     if (h->uncompressed < 0 || h->compressed < 0)
         return dx_fail(err, DX_E_CORRUPT, "page header: sizes %d and %d", h->compressed,
                        h->uncompressed);
-    if (h->type == DX_PQ_PAGE_INDEX)
+    if (h->type == DX_PQ_PAGE_INDEX && h->has_data + h->has_v2 + h->has_dictionary == 0)
         return DX_OK;
     if ((h->type == DX_PQ_PAGE_DATA && !h->has_data) ||
         (h->type == DX_PQ_PAGE_DATA_V2 && !h->has_v2) ||
-        (h->type == DX_PQ_PAGE_DICTIONARY && !h->has_dictionary) ||
+        (h->type == DX_PQ_PAGE_DICTIONARY && !h->has_dictionary) || h->type == DX_PQ_PAGE_INDEX ||
         h->has_data + h->has_v2 + h->has_dictionary != 1)
         return dx_fail(err, DX_E_CORRUPT, "page header: not the fields of page type %d", h->type);
     if (h->values < 0 || h->encoding < 0 || h->encoding > UINT8_MAX)
@@ -404,10 +404,20 @@ static int read_delta(struct decode *d, struct dx_span values)
     unsigned bits = d->column->type == DX_PQ_INT32 ? 32 : 64;
     int rc = dx_pq_delta_read(&r, bits, d->count, d->out->ints, d->err);
 
+    if (rc == DX_OK && dx_bytes_left(&r) > 0)
+        return corrupt(d, "bytes behind the last value");
     if (rc == DX_OK && bits == 32 && d->column->is_unsigned)
         for (uint32_t i = 0; i < d->count; i++)
             d->out->ints[i] = (uint32_t)d->out->ints[i];
     return rc;
+}
+
+/* Bytes left over mean that the lengths were not those of this page. */
+static int end_of_strings(const struct decode *d, const struct dx_bytes *r)
+{
+    if (r->failed)
+        return corrupt(d, "a string reaches over the end");
+    return dx_bytes_left(r) > 0 ? corrupt(d, "bytes behind the last value") : DX_OK;
 }
 
 static int read_delta_lengths(struct decode *d, struct dx_span values)
@@ -423,7 +433,7 @@ static int read_delta_lengths(struct decode *d, struct dx_span values)
             return corrupt(d, "a string of negative length");
         d->out->spans[i] = dx_bytes_take(&r, (uint64_t)length[i]);
     }
-    return r.failed ? corrupt(d, "a string reaches over the end") : DX_OK;
+    return end_of_strings(d, &r);
 }
 
 /* Checks lengths and gives the size of all strings together. */
@@ -479,7 +489,7 @@ static int read_delta_strings(struct decode *d, struct dx_span values)
         before = to;
         to += (size_t)prefix[i] + own.size;
     }
-    return DX_OK;
+    return end_of_strings(d, &r);
 }
 
 static int read_split(struct decode *d, struct dx_span values)
