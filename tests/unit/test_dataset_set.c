@@ -178,6 +178,8 @@ static enum verdict try_set(void *ctx, struct dx_span s)
     if (dx_dataset_set_open(&set, s, "set", NULL) < 0)
         return REFUSED;
     n = dx_dataset_set_ids(&set, ids, 70000);
+    if (n != set.count)
+        return WRONG_ANSWER;
     b = dx_dataset_set_bitmap(&set);
     v = b != NULL && roaring_bitmap_get_cardinality(b) == set.count ? SAME_ANSWERS : WRONG_ANSWER;
     for (size_t i = 0; i < n && i < 3000; i++) {

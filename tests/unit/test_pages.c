@@ -299,6 +299,54 @@ static void test_refused_groups(void)
     }
 }
 
+/* Records as no encoder of ours makes them: one column, two pages, in a file of 100 bytes. */
+static void test_refused_records(void)
+{
+    static const struct {
+        uint64_t first, gap[2], size[2], rows[2], pages;
+        const char *say; /* NULL: accepted */
+    } rows[] = {
+        { 10, { 0, 5 }, { 10, 75 }, { 4, 6 }, 2, NULL },
+        { 10, { 1, 5 }, { 10, 10 }, { 4, 6 }, 2, "gap before its first page" },
+        { 101, { 0, 0 }, { 1, 1 }, { 4, 6 }, 2, "not within its file" },
+        { 10, { 0, 5 }, { 10, 76 }, { 4, 6 }, 2, "not within its file" },
+        { 10, { 0, UINT64_MAX }, { 10, 10 }, { 4, 6 }, 2, "not within its file" },
+        { 10, { 0, 0 }, { 10, UINT64_MAX }, { 4, 6 }, 2, "not within its file" },
+        { 10, { 0, 0 }, { 10, 0 }, { 4, 6 }, 2, "not within its file" },
+        { 10, { 0, 0 }, { 10, (UINT64_C(1) << 32) + 5 }, { 4, 6 }, 2, "not within its file" },
+        { 10, { 0, 0 }, { 10, 10 }, { 4, 5 }, 2, "fewer rows" },
+        { 10, { 0, 0 }, { 10, 10 }, { 4, 7 }, 2, "more rows" },
+        { 10, { 0, 0 }, { 10, 10 }, { UINT64_MAX, 11 }, 2, "more rows" },
+        { 10, { 0, 0 }, { 10, 10 }, { 4, 6 }, 3, "more pages than bytes" },
+        { 10, { 0, 0 }, { 10, 10 }, { 4, 6 }, UINT64_MAX, "more pages than bytes" },
+        { 10, { 0, 0 }, { 10, 10 }, { 10, 0 }, 1, "behind its last column" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_buf b = DX_BUF_INIT(1000);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_page_group group;
+        struct damaged d;
+        int rc;
+
+        dx_buf_append(&b, "\x0a\1\1\1a\6\6\0\0\0\0", 11); /* 10 rows, a column, no dictionary */
+        dx_buf_varint(&b, rows[i].first);
+        dx_buf_varint(&b, rows[i].pages);
+        for (size_t k = 0; k < 2; k++) {
+            dx_buf_varint(&b, rows[i].gap[k]);
+            dx_buf_varint(&b, rows[i].size[k]);
+            dx_buf_varint(&b, rows[i].rows[k]);
+            dx_buf_u32(&b, 0);
+        }
+        d = damaged_copy(dx_span_of(b.data, b.size));
+        rc = dx_page_group_open(&group, dx_span_of(d.bytes, d.size), 100, "r", &err);
+        EXPECT(rows[i].say == NULL ? rc == DX_OK : rc < 0 && strstr(err.text, rows[i].say) != NULL,
+               "row %zu: rc %d, '%s'", i, rc, err.text);
+        damaged_free(&d);
+        dx_buf_release(&b);
+    }
+}
+
 static void test_sum(const struct model *m)
 {
     struct dx_page_location page = { .offset = 4, .size = 5 };
@@ -323,6 +371,7 @@ int main(void)
     test_sections(&file);
     test_damage(m, &file);
     test_refused_groups();
+    test_refused_records();
     test_sum(m);
     dx_buf_release(&file);
     free(m);

@@ -394,6 +394,64 @@ static void test_frames(const struct version *v, const struct version *other)
     dx_postings_close(&q);
 }
 
+/* One field of a plain idx page changed and compressed again: the sums are believed. */
+static void test_plain_damage(const struct version *v)
+{
+    static const struct {
+        size_t at;
+        uint8_t value;
+        const char *say; /* NULL: accepted */
+    } rows[] = {
+        { 8, 0xdc, NULL }, /* N as it is */
+        { 0, 'X', "PDX1" },
+        { 4, 1, "version 2" },
+        { 9, 0, "fewer entries" },
+        { 16, 1, "dat_offset" },
+        { 24, 0xee, "begin with the pair" },
+        { 32, 0xee, "begin with the pair" },
+        { 36, 1, "first payload" },
+        { 24 + 24 + 7, 0xff, "another shard" },
+        { 24 + 511 * 24 + 3, 0, "do not ascend" },
+        { 24 + 24 + 12, 0, "one behind the other" },
+        { 24 + 24 + 19, 1, "one behind the other" },
+        { 24 + 24 + 20, 1, "one behind the other" },
+        { 24 + 24 + 23, 1, "one behind the other" },
+        { 24 + 511 * 24 + 20, 8, "do not fill" },
+    };
+    uint8_t sound[DX_POSTINGS_IDX_PLAIN_MAX];
+    uint8_t plain[DX_POSTINGS_IDX_PLAIN_MAX];
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_postings_page page;
+    struct dx_postings p;
+
+    (void)dx_postings_open(&p, dx_span_of(v->directory.data, v->directory.size), 0, "p", &err);
+    (void)dx_postings_page_at(&p, SHARD_A, 0, &page, &err);
+    EXPECT(page.entries == 512 &&
+               dx_postings_idx_decode(&page, decoder, 0,
+                                      dx_span_of(v->a.idx.data + page.idx_offset, page.idx_size),
+                                      sound, &err) == DX_OK,
+           "%s", err.text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_buf out = DX_BUF_INIT(1 << 20);
+        struct dx_postings_page changed = page;
+        struct dx_zseek_writer w;
+        int rc;
+
+        memcpy(plain, sound, sizeof plain);
+        plain[rows[i].at] = rows[i].value;
+        (void)dx_zseek_writer_init(&w, 0, dx_envelope_sink_buf, &out, &err);
+        (void)dx_zseek_writer_frame(&w, dx_span_of(plain, page.idx_plain), NULL, &err);
+        changed.idx_size = (uint32_t)out.size;
+        rc = dx_postings_idx_decode(&changed, decoder, DX_OPEN_UNCHECKED,
+                                    dx_span_of(out.data, out.size), plain, &err);
+        EXPECT(rows[i].say == NULL ? rc == DX_OK : rc < 0 && strstr(err.text, rows[i].say) != NULL,
+               "row %zu (%s): rc %d, '%s'", i, rows[i].say, rc, err.text);
+        dx_zseek_writer_release(&w);
+        dx_buf_release(&out);
+    }
+    dx_postings_close(&p);
+}
+
 /* `zstd -dc` of the two files, read by hand as section 8 describes them. */
 static void test_plain(const struct shard *s)
 {
@@ -454,6 +512,7 @@ int main(void)
     test_plain(&v->b);
     test_sections(v);
     test_frames(v, other);
+    test_plain_damage(v);
     test_directory_damage(v);
     release_version(v);
     release_version(other);
