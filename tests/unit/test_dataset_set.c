@@ -166,6 +166,32 @@ static void test_refused(void)
     }
 }
 
+/* A flipped bit of a bitset always contradicts its cardinality. */
+static void test_bitset(void)
+{
+    static uint8_t stored[8300] = { DX_DATASET_SET_ROARING };
+    static uint32_t ids[5000];
+    roaring_bitmap_t *b;
+    size_t size;
+
+    for (uint32_t i = 0; i < 5000; i++)
+        ids[i] = 2 * i;
+    b = roaring_bitmap_of_ptr(5000, ids);
+    size = 1 + roaring_bitmap_portable_serialize(b, (char *)stored + 1);
+    roaring_bitmap_free(b);
+    EXPECT(size == 1 + 16 + 8192, "%zu bytes", size);
+    for (size_t bit = 17 * 8; bit < size * 8; bit += 61) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_dataset_set set;
+
+        stored[bit / 8] ^= (uint8_t)(1u << (bit & 7));
+        EXPECT(dx_dataset_set_open(&set, dx_span_of(stored, size), "set", &err) < 0 &&
+                   strstr(err.text, "cardinality of a bitset") != NULL,
+               "bit %zu: '%s'", bit, err.text);
+        stored[bit / 8] ^= (uint8_t)(1u << (bit & 7));
+    }
+}
+
 /* What we accept CRoaring reads as the same set; the sums above are what tells damage. */
 static enum verdict try_set(void *ctx, struct dx_span s)
 {
@@ -280,6 +306,7 @@ int main(void)
 
     test_rounds();
     test_refused();
+    test_bitset();
     test_damage();
     whole = test_spec();
     if (failures > 0)
