@@ -36,6 +36,7 @@ if(pages AND NOT DX_FUZZ)
     add_custom_target(man ALL DEPENDS ${pages})
 endif()
 
-file(GLOB documents ${CMAKE_SOURCE_DIR}/docs/*.md ${CMAKE_SOURCE_DIR}/docs/*.json)
-install(FILES README.md LICENSE ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN notes EXCLUDE PATTERN man EXCLUDE)
 install(FILES config/domaindexd.conf.example DESTINATION ${CMAKE_INSTALL_DOCDIR})

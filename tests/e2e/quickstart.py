@@ -27,7 +27,7 @@ def environment(**more):
 def no_serve(root):
     done = dxtest.run("bash", SCRIPT, "--no-serve", env=environment(DX_ROOT=str(root)), timeout=300)
     text = done.stdout.decode()
-    equal(len(re.findall(r"(?m)^\$ curl http://127\.0\.0\.1:\d+/v1/", text)), 3, "three requests")
+    equal(len(re.findall(r"(?m)^\$ curl '?http://127\.0\.0\.1:\d+/v1/", text)), 3, "three requests")
     check('"domain":"github.com"' in text, "github.com is answered")
     datasets = re.search(r'"dataset_count":(\d+)', text)
     check(datasets and int(datasets.group(1)) >= 20, f"dozens of datasets: {datasets and datasets.group()}")

@@ -70,7 +70,6 @@ class Restated:
         scheme, hostname = parsed.protocol, parsed.hostname
         if not hostname:
             return None, "host_missing"
-        hostname = self.hostname(hostname)
         path = re.sub("/+", "/", escapes(parsed.pathname))
         query = escapes(parsed.search[1:])
         url = (f"{scheme}//{hostname}{':' + parsed.port if parsed.port else ''}{path}"
@@ -80,11 +79,9 @@ class Restated:
         domain = self.domain(hostname)
         return (url, domain) if domain else (None, "public_suffix")
 
-    @staticmethod
-    def hostname(host):
-        return host[:-1] if host.endswith(".") else host
-
     def domain(self, host):
-        if host.startswith("[") or host.rsplit(".", 1)[-1].isdigit():
-            return host
-        return self.suffixes.domain(host)
+        """Rule 12: one trailing dot is not part of the domain."""
+        name = host[:-1] if host.endswith(".") else host
+        if name.startswith("[") or name.rsplit(".", 1)[-1].isdigit():
+            return name
+        return None if name.startswith(".") else self.suffixes.domain(name)
