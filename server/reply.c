@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "server/request_head.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +18,15 @@ static const struct status_row {
     { 200, "OK", NULL, "" },
     { 304, "Not Modified", NULL, "" },
     { 400, "Bad Request", "bad-request", "" },
-    { 404, "Not Found", "no-such-resource", "" },
+    { 404, "Not Found", NULL, "" },
     { 405, "Method Not Allowed", "method-not-allowed", "Allow: GET, HEAD\r\n" },
     { 408, "Request Timeout", "request-timeout", "" },
     { 414, "URI Too Long", "target-too-long", "" },
-    { 422, "Unprocessable Content", "too-much", "" },
+    { 422, "Unprocessable Content", NULL, "" },
     { 431, "Request Header Fields Too Large", "head-too-large", "" },
     { 500, "Internal Server Error", "internal-error", "" },
     { 501, "Not Implemented", "method-unknown", "" },
-    { 503, "Service Unavailable", "unavailable", "Retry-After: 1\r\n" },
+    { 503, "Service Unavailable", NULL, "Retry-After: 1\r\n" },
     { 505, "HTTP Version Not Supported", "http-version", "" },
 };
 
@@ -134,6 +135,7 @@ void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body)
 {
     const struct status_row *row = row_of(status);
 
+    assert(row->slug != NULL); /* the others are made by dx_problem_set */
     document(row->status, row->slug, row->phrase, detail, body);
 }
 

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/openapi.json and docs/API.md against a server: members, parameters, problem slugs."""
+import json
+import re
+
+import dxtest
+from dxtest import check, equal
+
+ROWS = """\
+a\thttp://example.com/x\t2024-01-01\tk
+a\thttps://Example.com/x?b=1&a=2\t\t
+b\thttps://example.com/y\t2024-01-01T10:00:00.5Z\t
+b\thttps://other.example.net/\t\t
+"""
+
+
+def kind(value):
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return {int: "integer", str: "string", list: "array", dict: "object"}[type(value)]
+
+
+class Api:
+    def __init__(self, doc):
+        self.doc = doc
+
+    def resolve(self, schema):
+        while "$ref" in schema:
+            at = self.doc
+            for part in schema["$ref"].lstrip("#/").split("/"):
+                at = at[part]
+            schema = at
+        return schema
+
+    def faults(self, schema, value, where=""):
+        """What of value is not as the schema says; unlike JSON Schema, unknown members are faults."""
+        schema = self.resolve(schema)
+        if "const" in schema:
+            return [] if value == schema["const"] else [f"{where} is {value!r}"]
+        if "enum" in schema:
+            return [] if value in schema["enum"] else [f"{where} is {value!r}"]
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        if kind(value) not in kinds:
+            return [f"{where} is {kind(value)}, not {kinds}"]
+        found = []
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            found.append(f"{where}: {value!r} is not {schema['pattern']}")
+        if kind(value) == "integer" and value < schema.get("minimum", value):
+            found.append(f"{where}: {value} is too small")
+        if kind(value) == "array":
+            for i, item in enumerate(value):
+                found += self.faults(schema["items"], item, f"{where}[{i}]")
+        if kind(value) == "object":
+            known = schema.get("properties", {})
+            found += [f"{where}.{name} is missing" for name in schema.get("required", []) if name not in value]
+            for name, member in value.items():
+                if name in known:
+                    found += self.faults(known[name], member, f"{where}.{name}")
+                elif "additionalProperties" in schema:
+                    found += self.faults(schema["additionalProperties"], member, f"{where}.{name}")
+                else:
+                    found.append(f"{where}.{name} is not in the schema")
+        return found
+
+    def answer(self, path, status="200"):
+        content = self.doc["paths"][path]["get"]["responses"][status]["content"]
+        return next(iter(content.values()))["schema"]
+
+
+def answers(api, server):
+    fields = "url_id,url,ts,raw_url,extras"
+    asks = {
+        "/v1/domain/{domain}": ["/v1/domain/example.com"],
+        "/v1/domain/{domain}/datasets/{dataset_id}/urls":
+            ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
+             "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/2/urls?offset=9"],
+        "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
+        "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
+        "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
+        "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
+        "/v1/versions": ["/v1/versions"],
+        "/healthz": ["/healthz"],
+        "/readyz": ["/readyz"],
+    }
+    equal(set(asks), set(api.doc["paths"]), "paths of openapi.json")
+    for path, targets in asks.items():
+        for target in targets:
+            reply = server.get(target)
+            equal(reply.status, 200, target)
+            equal(api.faults(api.answer(path), reply.json), [], target)
+            if "304" in api.doc["paths"][path]["get"]["responses"]:
+                equal(server.get(target, headers={"If-None-Match": reply.headers["etag"]}).status, 304, target)
+
+
+def parameters(api, server):
+    for path, methods in api.doc["paths"].items():
+        concrete = path.format(domain="example.com", dataset_id=1)
+        taken = {p["name"]: p["schema"] for p in methods["get"]["parameters"] if p["in"] == "query"} \
+            if "parameters" in methods["get"] else {}
+        reply = server.get(concrete + "?nobody=1")
+        equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), concrete)
+        for name in taken:
+            check(name in reply.json["detail"], f"{concrete}: the detail names {name}")
+        for name, schema in taken.items():
+            if schema["type"] != "integer":
+                continue
+            for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
+                                  (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
+                equal(server.get(f"{concrete}?{name}={value}").status, status, f"{concrete}?{name}={value}")
+
+
+def page(api):
+    text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
+    schemas = ("DomainAnswer", "UrlsAnswer", "DatasetsAnswer", "NormalizeAnswer", "VersionsAnswer", "Problem")
+    examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
+    equal(len(examples), len(schemas), "examples of API.md")
+    for name, example in zip(schemas, examples):
+        equal(api.faults({"$ref": f"#/components/schemas/{name}"}, example, name), [], "example of API.md")
+    slugs = set()
+    for folder in ("server", "query"):
+        for path in (dxtest.SOURCE / folder).glob("*.c"):
+            source = path.read_text(encoding="utf-8")
+            slugs |= set(re.findall(r'DX_PROBLEM_[A-Z_]+,\s*"([a-z-]+)"', source))
+            slugs |= set(re.findall(r'(?m)^ *\{ [45]\d\d, "[^"]*", "([a-z-]+)"', source))
+    check(len(slugs) > 20, f"slugs in the sources: {slugs}")
+    slugs.discard("internal-error")  # of no status that is used: 500 is always data-damaged
+    for slug in sorted(slugs):
+        check(f"`{slug}`" in text, f"API.md tells of {slug}")
+
+
+def main():
+    dxtest.need_programs()
+    api = Api(json.loads((dxtest.SOURCE / "docs" / "openapi.json").read_text(encoding="utf-8")))
+    page(api)
+    with dxtest.tempdir() as tmp:
+        (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
+        dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
+                         "--ts-column", 3, "--extra-column", 4, tmp / "rows.tsv")
+        dxtest.domaindex("publish", "--root", tmp / "root")
+        with dxtest.Server(tmp / "root") as server:
+            answers(api, server)
+            parameters(api, server)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
