@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whole files: what is written is what is read, sizes and hashes; errors name the path.
+ */
+#include "base/file.h"
+#include "base/map.h"
+#include "tests/support/damage.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static unsigned failures;
+static char root[] = "/tmp/domaindex-file-XXXXXX";
+
+static void in_root(char out[256], const char *name)
+{
+    (void)snprintf(out, 256, "%s/%s", root, name);
+}
+
+/* Pieces of all sizes around the buffer, against the map of the file. */
+static void check_out(void)
+{
+    struct dx_file_out out;
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_buf all = DX_BUF_INIT(16u << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_hash128 want;
+    uint64_t seed = 1;
+    char path[256];
+
+    in_root(path, "out");
+    EXPECT(dx_file_out_open(&out, path, &err) == DX_OK, "%s", err.text);
+    for (int i = 0; i < 60; i++) {
+        static uint8_t piece[300000];
+        size_t n = (size_t)random_below(&seed, i % 3 == 0 ? sizeof piece : 5000);
+
+        memset(piece, i, n);
+        EXPECT(dx_file_out_write(&out, dx_span_of(piece, n), &err) == DX_OK, "%s", err.text);
+        dx_buf_append(&all, piece, n);
+    }
+    EXPECT(dx_file_out_close(&out, &err) == DX_OK, "%s", err.text);
+    want = dx_hash128_of(dx_span_of(all.data, all.size));
+    EXPECT(out.size == all.size && dx_hash128_equal(&out.hash, &want), "size and hash");
+    EXPECT(dx_map_open(&map, path, DX_MAP_SEQUENTIAL, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_span_equal(map.bytes, dx_span_of(all.data, all.size)), "bytes");
+    dx_map_close(&map);
+    EXPECT(dx_file_out_open(&out, path, &err) < 0 && strstr(err.text, path) != NULL,
+           "an existing file is not written over: %s", err.text);
+    in_root(path, "aborted");
+    EXPECT(dx_file_out_open(&out, path, &err) == DX_OK, "%s", err.text);
+    dx_file_out_abort(&out);
+    dx_file_out_abort(&out);
+    EXPECT(access(path, F_OK) != 0, "abort removes");
+    dx_buf_release(&all);
+}
+
+static void check_replace(void)
+{
+    struct dx_buf text = DX_BUF_INIT(100);
+    struct dx_error err = DX_ERROR_INIT;
+    uint64_t size = 0;
+    char path[256];
+
+    in_root(path, "a/b/c");
+    EXPECT(dx_dir_make(path, &err) == DX_OK && dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+    in_root(path, "a/b/c/file");
+    EXPECT(dx_file_replace(path, dx_span_str("old"), &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_replace(path, dx_span_str("newer"), &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_read(path, 100, &text, &err) == DX_OK && text.size == 5, "%s", err.text);
+    EXPECT(dx_file_size(path, &size, &err) == DX_OK && size == 5, "%s", err.text);
+    dx_buf_clear(&text);
+    EXPECT(dx_file_read(path, 4, &text, &err) == DX_E_LIMIT, "over the cap: %s", err.text);
+    in_root(path, "a");
+    EXPECT(dx_file_read(path, 100, &text, &err) < 0, "a directory: %s", err.text);
+    in_root(path, "a/none");
+    EXPECT(dx_file_read(path, 100, &text, &err) == DX_E_NOT_FOUND && strstr(err.text, path) != NULL,
+           "%s", err.text);
+    in_root(path, "none/file");
+    EXPECT(dx_file_replace(path, dx_span_str("x"), &err) < 0, "%s", err.text);
+    in_root(path, "a");
+    EXPECT(dx_dir_remove(path, &err) == DX_OK && access(path, F_OK) != 0, "%s", err.text);
+    EXPECT(dx_dir_remove(path, &err) == DX_OK, "removing nothing: %s", err.text);
+    dx_buf_release(&text);
+}
+
+static void check_empty(void)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[256];
+
+    in_root(path, "empty");
+    EXPECT(dx_file_replace(path, dx_span_str(""), &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_map_open(&map, path, DX_MAP_RANDOM, &err) == DX_OK && map.bytes.size == 0, "%s",
+           err.text);
+    dx_map_close(&map);
+    EXPECT(dx_map_open(&map, root, DX_MAP_RANDOM, &err) < 0, "a directory is no file");
+}
+
+int main(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (mkdtemp(root) == NULL)
+        return 1;
+    check_out();
+    check_replace();
+    check_empty();
+    EXPECT(dx_dir_remove(root, &err) == DX_OK, "%s", err.text);
+    return failures > 0;
+}
