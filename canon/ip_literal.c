@@ -144,7 +144,7 @@ static bool parse_dotted_end(struct dx_span s, uint16_t pieces[2])
 bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
 {
     size_t count = 0;
-    size_t gap = 8; /* piece before which the zeros of "::" stand; 8: none seen */
+    size_t gap = 0; /* pieces up to and with the first zero of "::", which is one at least */
     size_t at = 0;
     bool gap_seen = false;
 
@@ -153,7 +153,7 @@ bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
         if (s.size < 2 || s.data[1] != ':')
             return false;
         at = 2;
-        gap = 0;
+        gap = ++count;
         gap_seen = true;
     }
     while (at < s.size) {
@@ -165,7 +165,7 @@ bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
         if (s.data[at] == ':') {
             if (gap_seen)
                 return false;
-            gap = count;
+            gap = ++count;
             gap_seen = true;
             at++;
             continue;
@@ -189,7 +189,7 @@ bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
     }
     if (!gap_seen)
         return count == 8;
-    /* "::" may stand for no piece at all: then all eight are in their places already. */
+    /* What stands behind "::" belongs at the end; with eight pieces it is there already. */
     for (size_t i = 0; count < 8 && i < count - gap; i++) {
         address[7 - i] = address[count - 1 - i];
         address[count - 1 - i] = 0;
