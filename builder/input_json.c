@@ -441,8 +441,11 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
     dx_buf_clear(scratch);
     for (size_t i = 0; i < count; i++)
         value[i] = (struct dx_json_value){ DX_JSON_ABSENT, { NULL, 0 } };
+    /* A first byte of storage, so that even an empty text has an address. */
+    if (dx_buf_reserve(scratch, 1) == NULL || line.size == 0)
+        return false;
     space(&s);
-    if (line.size == 0 || s.p == s.end || *s.p != '{' || !walk(&s, line.data))
+    if (s.p == s.end || *s.p != '{' || !walk(&s, line.data))
         return false;
     decode(&s);
     return !scratch->failed;
