@@ -26,7 +26,7 @@ all_stages="packages style dev clang release asan tsan fuzz"
 build() { # PRESET [CMAKE ARGUMENT…]
     local preset=$1
     shift
-    cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs"
+    cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs" -- -k 0
 }
 
 tests_of() { # PRESET [CTEST ARGUMENT…]
