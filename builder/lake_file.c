@@ -8,6 +8,7 @@
 #include "parquet/page_write.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -655,13 +656,31 @@ static void describe_groups(struct dx_lake_writer *w, struct dx_pq_group *to, ui
     }
 }
 
+/* Puts the checksum of the metadata into its own field, which counts as zeros. */
+static int sign_footer(struct dx_buf *buf, struct dx_error *err)
+{
+    struct dx_span metadata = dx_span_of(buf->data, buf->size - DX_PQ_TAIL_SIZE);
+    char text[DX_LAKE_SUM_SIZE + 1];
+    struct dx_pq_footer f;
+    int rc = dx_pq_footer_parse(&f, metadata, UINT64_MAX, err);
+
+    if (rc < 0)
+        return rc;
+    (void)snprintf(text, sizeof(text), "%016" PRIx64, dx_hash64(metadata));
+    for (uint32_t i = 0; i < f.key_value_count; i++)
+        if (dx_span_equal(f.key_value[i].key, dx_span_str(DX_LAKE_SUM_KEY)))
+            memcpy(buf->data + (f.key_value[i].value.data - buf->data), text, DX_LAKE_SUM_SIZE);
+    dx_pq_footer_release(&f);
+    return DX_OK;
+}
+
 static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t offset_base,
                         struct dx_error *err)
 {
     struct dx_pq_node node[COLUMN_MAX + 1];
     uint32_t leaf[COLUMN_MAX];
     struct dx_pq_sorting sorting[SORT_KEYS] = { { 0, false, false } };
-    struct dx_pq_key_value pair[2];
+    struct dx_pq_key_value pair[3];
     struct dx_buf buf = DX_BUF_INIT(FOOTER_BUF_MAX);
     char canon[16];
     struct dx_pq_footer f = {
@@ -691,14 +710,18 @@ static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t
         sorting[i].leaf = sort_key[i];
     describe_groups(w, f.group, column_base, offset_base, sorting);
     (void)snprintf(canon, sizeof(canon), "%d", DX_CANON_VERSION);
+    pair[f.key_value_count++] = (struct dx_pq_key_value){
+        dx_span_str(DX_LAKE_SUM_KEY), dx_span_of(DX_LAKE_SUM_ZERO, DX_LAKE_SUM_SIZE)
+    };
     pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str("domaindex.canon_version"),
                                                           dx_span_str(canon) };
     if (w->dataset_name != NULL)
         pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str("domaindex.dataset"),
                                                               dx_span_str(w->dataset_name) };
     dx_pq_footer_write(&f, &buf);
-    rc = buf.failed ? dx_buf_fail(&buf, err, "lake file: footer")
-                    : dx_file_out_write(&w->out, dx_span_of(buf.data, buf.size), err);
+    rc = buf.failed ? dx_buf_fail(&buf, err, "lake file: footer") : sign_footer(&buf, err);
+    if (rc == DX_OK)
+        rc = dx_file_out_write(&w->out, dx_span_of(buf.data, buf.size), err);
     free(f.group);
     dx_buf_release(&buf);
     return rc;

@@ -28,6 +28,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 
+/* Key-value metadata: XXH3-64 of the footer's metadata in 16 hex digits, computed with
+ * zeros in their place. Parquet has no checksum of its own there. */
+#define DX_LAKE_SUM_KEY "domaindex.footer_xxh3"
+#define DX_LAKE_SUM_ZERO "0000000000000000"
+#define DX_LAKE_SUM_SIZE 16
+
 #define DX_LAKE_EXTRA_MAX 48             /* columns; with ours they stay below 64 */
 #define DX_LAKE_ROW_BYTES_MAX (8u << 20) /* strings of one row together */
 

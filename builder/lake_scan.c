@@ -123,6 +123,34 @@ static void add_extras(struct dx_lake_scan *s)
     }
 }
 
+/* Our files carry a checksum of their footer; a file without one is somebody else's. */
+static int check_footer_sum(const struct dx_lake_scan *s, struct dx_error *err)
+{
+    const struct dx_pq_footer *f = &s->footer;
+    const struct dx_span *value = NULL;
+    char text[DX_LAKE_SUM_SIZE + 1];
+    uint8_t *copy;
+
+    for (uint32_t i = 0; i < f->key_value_count; i++)
+        if (dx_span_equal(f->key_value[i].key, dx_span_str(DX_LAKE_SUM_KEY)))
+            value = &f->key_value[i].value;
+    if (value == NULL)
+        return DX_OK;
+    if (value->size != DX_LAKE_SUM_SIZE)
+        return dx_fail(err, DX_E_CORRUPT, "footer: its checksum has %zu digits", value->size);
+    copy = malloc(f->size);
+    if (copy == NULL)
+        return dx_fail(err, DX_E_NOMEM, "footer: no memory for %u bytes", f->size);
+    memcpy(copy, s->map.bytes.data + f->offset, f->size);
+    memcpy(copy + (size_t)(value->data - (s->map.bytes.data + f->offset)), DX_LAKE_SUM_ZERO,
+           DX_LAKE_SUM_SIZE);
+    (void)snprintf(text, sizeof(text), "%016" PRIx64, dx_hash64(dx_span_of(copy, f->size)));
+    free(copy);
+    return memcmp(text, value->data, DX_LAKE_SUM_SIZE) == 0
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT, "footer: wrong checksum, damaged");
+}
+
 int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error *err)
 {
     int rc;
@@ -138,6 +166,8 @@ int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error 
     if (rc < 0)
         goto fail;
     rc = dx_pq_footer_open(&s->footer, s->map.bytes, err);
+    if (rc == DX_OK)
+        rc = check_footer_sum(s, err);
     for (int role = 0; rc == DX_OK && role < ROLE_COUNT; role++)
         rc = add_role(s, (enum dx_lake_role)role, err);
     if (rc < 0) {

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -416,17 +417,22 @@ static int read_damaged(const char *path, struct maker *m, uint64_t count)
     return rc < 0 ? 0 : same && n == count ? 1 : -1;
 }
 
-static void put_file(const char *path, const uint8_t *data, size_t size)
+/* In place: a file that is written anew for every bit costs a flush each on some systems. */
+static void flip(int fd, const struct dx_buf *file, size_t bit)
 {
-    FILE *f = fopen(path, "wb");
+    uint8_t byte = (uint8_t)(file->data[bit / 8] ^ 1u << (bit % 8));
 
-    if (f == NULL || fwrite(data, 1, size, f) != size || fclose(f) != 0)
+    if (pwrite(fd, &byte, 1, (off_t)(bit / 8)) != 1)
         abort();
 }
 
-/* Pages are guarded by their CRC; the footer has none in Parquet: there a flipped bit may
- * rename a column or move a flag, which the index's own checksum of the file finds. Here:
- * nothing crashes, and no bit of a page gives other rows. */
+static void restore(int fd, const struct dx_buf *file)
+{
+    if (pwrite(fd, file->data, file->size, 0) != (ssize_t)file->size)
+        abort();
+}
+
+/* Pages have their CRC, the footer our checksum; index pages are not read. */
 #define DAMAGE_ROWS 5
 
 static void test_damage(void)
@@ -435,39 +441,36 @@ static void test_damage(void)
     struct dx_lake_schema schema = { extra_names, EXTRAS, "d", true, true };
     static const struct dx_lake_options options = { 1, 2, 1 << 20, 2, 3, 1 << 20, 3 };
     struct dx_lake_stats stats;
-    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_buf file = DX_BUF_INIT(1 << 24);
-    unsigned result[3] = { 0, 0, 0 }, in_footer = 0;
-    uint64_t data_end;
+    unsigned result[3] = { 0, 0, 0 };
+    int fd;
 
     if (write_file(path_of("a"), &m, DAMAGE_ROWS, &schema, &options, &stats, &err) < 0 ||
-        dx_file_read(path_of("a"), file.max, &file, &err) < 0 ||
-        dx_lake_scan_open(&s, path_of("a"), &err) < 0) {
+        dx_file_read(path_of("a"), file.max, &file, &err) < 0) {
         CHECK(false, "%s", err.text);
         return;
     }
-    data_end = s.footer.group[0].chunk[0].column_index_offset;
-    dx_lake_scan_close(&s);
-    for (size_t n = 0; n < file.size; n++) {
-        put_file(path_of("c"), file.data, n);
+    fd = open(path_of("c"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    restore(fd, &file);
+    for (size_t n = file.size; n-- > 0;) {
+        if (ftruncate(fd, (off_t)n) < 0)
+            abort();
         CHECK(read_damaged(path_of("c"), &m, DAMAGE_ROWS) == 0, "cut at %zu is read", n);
     }
+    restore(fd, &file);
     for (size_t bit = 0; bit < file.size * 8; bit++) {
         int r;
 
-        file.data[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-        put_file(path_of("c"), file.data, file.size);
-        file.data[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+        flip(fd, &file, bit);
         r = read_damaged(path_of("c"), &m, DAMAGE_ROWS);
         result[r + 1]++;
-        if (r < 0 && bit / 8 >= data_end)
-            in_footer++;
-        else
-            CHECK(r >= 0, "bit %zu of byte %zu gives other rows", bit % 8, bit / 8);
+        if (pwrite(fd, file.data + bit / 8, 1, (off_t)(bit / 8)) != 1)
+            abort();
+        CHECK(r >= 0, "bit %zu of byte %zu gives other rows", bit % 8, bit / 8);
     }
-    printf("%zu bytes, bits: %u refused, %u without effect, %u in the footer give other rows\n",
-           file.size, result[1], result[2], in_footer);
+    printf("%zu bytes, bits: %u refused, %u without effect\n", file.size, result[1], result[2]);
+    (void)close(fd);
     dx_buf_release(&file);
 }
 
