@@ -21,7 +21,7 @@ function(dx_layer folder)
 endfunction()
 
 dx_layer(base PkgConfig::libxxhash Threads::Threads)
-dx_layer(canon dx_base PkgConfig::libpsl PkgConfig::libidn2)
+dx_layer(canon dx_base PkgConfig::libpsl)
 dx_layer(format dx_base PkgConfig::libzstd PkgConfig::jansson ${ROARING_LIBRARY})
 dx_layer(parquet dx_base PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4
          PkgConfig::libbrotlidec)
