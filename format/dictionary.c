@@ -442,7 +442,7 @@ static int verify_keys(const struct dx_dictionary *d, struct dx_hash_state *hash
                        struct dx_buf *text, struct dx_error *err)
 {
     struct dx_dictionary_cursor c;
-    uint8_t last[DX_SURT_MAX];
+    uint8_t last[DX_SURT_MAX] = { 0 };
     struct dx_span before = dx_span_of(last, 0);
     struct dx_span key;
     uint32_t longest = 0;
