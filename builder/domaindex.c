@@ -3,6 +3,7 @@
  *
  *   domaindex COMMAND [options]     domaindex help [--man] [COMMAND]     domaindex --version
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static void help_text(const struct dx_command *c, struct dx_buf *out)
 static void mdoc_text(struct dx_buf *out, const char *text)
 {
     bool line_start = true;
+    bool after_stop = false;
 
     for (; *text != '\0'; text++) {
         if (line_start && (*text == '.' || *text == '\''))
@@ -100,9 +102,12 @@ static void mdoc_text(struct dx_buf *out, const char *text)
         else if (*text == '\n' && text[1] == '\n') {
             dx_buf_str(out, "\n.Pp\n");
             text++;
+        } else if (*text == ' ' && after_stop && isupper((unsigned char)text[1])) {
+            dx_buf_u8(out, '\n'); /* mdoc wants a new line for a new sentence */
         } else
             dx_buf_u8(out, (uint8_t)*text);
         line_start = *text == '\n';
+        after_stop = *text == '.';
     }
     dx_buf_u8(out, '\n');
 }
