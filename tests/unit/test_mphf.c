@@ -106,7 +106,8 @@ static void check_round_trip(size_t n)
               "n %zu: domain %zu is %llu: %s", n, i, (unsigned long long)ordinal, err.text);
     }
     check_batch(&m, &d, x.domains, n);
-    check_strangers(&x, &m, &d, n == 100000 ? STRANGERS : 1000);
+    /* With one domain most slots are empty, and strangers with fingerprint 0 meet them. */
+    check_strangers(&x, &m, &d, n == 100000 || n == 1 ? STRANGERS : 1000);
     CHECK(dx_mphf_find(&m, &d, dx_span_of("", 0), &(uint64_t){ 0 }, &(uint64_t){ 0 }, &err) == 0,
           "n %zu: the empty name", n);
     CHECK(dx_mphf_verify(&m, &d, &err) == DX_OK, "n %zu: %s", n, err.text);
