@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: oracle
+# labels: oracle threads
 """All answers over 50,000 made-up records, whose truth is known by construction.
 
 Needs nothing but the programs. tests/support/corpus.py says how the records are made, and
