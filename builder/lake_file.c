@@ -102,8 +102,10 @@ static int add_columns(struct dx_lake_writer *w, const struct dx_lake_schema *sc
                        struct dx_error *err)
 {
     const struct column int32 = { .type.type = DX_PQ_INT32, .encoding = DX_PQ_DELTA_BINARY_PACKED };
+    /* Hashes: nothing to gain from differences, and zstd finds the repeats of a domain_id
+     * better in the plain bytes (reddit list: 0.345 bytes a row, with differences 0.420). */
     const struct column id = { .type = { .type = DX_PQ_INT64, .is_unsigned = true },
-                               .encoding = DX_PQ_DELTA_BINARY_PACKED,
+                               .encoding = DX_PQ_PLAIN,
                                .logical = DX_PQ_LOGICAL_INTEGER };
     const struct column string = { .type.type = DX_PQ_BYTE_ARRAY,
                                    .encoding = DX_PQ_PLAIN,
@@ -117,11 +119,10 @@ static int add_columns(struct dx_lake_writer *w, const struct dx_lake_schema *sc
                                                                           : DX_PQ_TIME_MILLIS },
                                  .encoding = DX_PQ_DELTA_BINARY_PACKED,
                                  .logical = DX_PQ_LOGICAL_TIMESTAMP };
-    struct column path = string, noise = id;
+    struct column path = string;
     int rc;
 
     path.encoding = DX_PQ_DELTA_BYTE_ARRAY;
-    noise.encoding = DX_PQ_PLAIN; /* a hash: nothing to gain from differences */
     rc = add_column(w, "dataset_id", &int32, err);
     if (rc == DX_OK)
         rc = add_column(w, "domain", &string, err);
@@ -140,7 +141,7 @@ static int add_columns(struct dx_lake_writer *w, const struct dx_lake_schema *sc
     for (size_t i = 0; rc == DX_OK && i < schema->extra_count; i++)
         rc = add_column(w, schema->extra_names[i], &nullable, err);
     if (rc == DX_OK && schema->url_id)
-        rc = add_column(w, "url_id", &noise, err);
+        rc = add_column(w, "url_id", &id, err);
     return rc;
 }
 

@@ -23,6 +23,7 @@ if wanted and os.path.realpath(sys.executable) != os.path.realpath(wanted) and n
     os.execve(wanted, [wanted, *sys.argv], {**os.environ, "DX_PEERS_RUN": "1"})
 try:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 except ImportError:
     print(f"SKIPPED: no pyarrow in {sys.executable}; set DX_PEERS_PYTHON")
@@ -112,7 +113,7 @@ def main():
                 values_of = table.column(0)
                 for part in column.split(".")[1:]:  # a leaf of structs that are never null
                     if pa.types.is_struct(values_of.type):
-                        values_of = pa.chunked_array([c.field(part) for c in values_of.chunks])
+                        values_of = pc.struct_field(values_of, part)
                 want = as_physical(values_of, physical)
             except (OSError, NotImplementedError, ValueError, pa.ArrowException) as e:
                 apart.append(f"{name}: {column}: pyarrow: {str(e)[:100]}")
