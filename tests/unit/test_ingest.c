@@ -405,6 +405,36 @@ static void test_lost_registry(void)
         FAIL("registry lost: %s", err.text);
 }
 
+/* A fresh root whose run is killed while it renames files into place, `after` files in.
+ * True if it left some files and not all. */
+static bool kill_in_publish(int after, struct how how)
+{
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_lake_list list = { NULL, 0, 0 };
+    int status = 0;
+    bool partial;
+    pid_t pid;
+
+    if (dx_dir_remove(at("killed"), &err) < 0 || dx_dir_make(at("killed"), &err) < 0)
+        FAIL("%s", err.text);
+    pid = fork();
+    if (pid == 0)
+        _exit(ingest(at("killed"), at("kill.tsv"), how, &stats, &err) < 0);
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        dx_lake_list_release(&list);
+        if (dx_lake_list(&list, at("killed"), &err) == 0 && list.count > (size_t)after)
+            break;
+    }
+    if (list.count > 0 && kill(pid, SIGKILL) == 0)
+        (void)waitpid(pid, &status, 0);
+    dx_lake_list_release(&list);
+    partial = WIFSIGNALED(status) && dx_lake_list(&list, at("killed"), &err) == 0 &&
+              list.count > 0 && list.count < DATASETS - 1 + 16;
+    dx_lake_list_release(&list);
+    return partial;
+}
+
 /* SIGKILL at many moments; then one run to the end: the rows of an undisturbed run. */
 static void test_kill(void)
 {
@@ -448,6 +478,17 @@ static void test_kill(void)
     if (got.size != want.size || memcmp(got.data, want.data, got.size) != 0)
         FAIL("after %u kills the rows differ: %zu and %zu bytes", killed, got.size, want.size);
     printf("killed %u times\n", killed);
+    killed = 0;
+    for (int round = 0; round < 8; round++) {
+        killed += kill_in_publish(round, how);
+        dx_buf_clear(&got);
+        if (ingest(at("killed"), at("kill.tsv"), how, &stats, &err) < 0)
+            FAIL("%s", err.text);
+        lake_rows(at("killed"), &got);
+        if (got.size != want.size || memcmp(got.data, want.data, got.size) != 0)
+            FAIL("killed between renames: the rows differ: %zu and %zu bytes", got.size, want.size);
+    }
+    printf("killed between renames %u times\n", killed);
     for (size_t i = 0; i < n; i++)
         free(lines[i]);
     free(lines);
