@@ -67,8 +67,11 @@ stage_clang() {
 }
 
 stage_release() {
-    build release || return 1
-    if grep -F 'warning:' "$logs/release.log"; then
+    build release >"$logs/release-build.log" 2>&1
+    local status=$?
+    cat "$logs/release-build.log"
+    [ $status -eq 0 ] || return 1
+    if grep -q -F 'warning:' "$logs/release-build.log"; then
         echo "the release build by gcc is to be free of warnings"
         return 1
     fi
@@ -130,7 +133,7 @@ for stage in $stages; do
 done
 
 mkdir -p "$logs"
-rm -f "$logs"/*.log
+rm -f "$logs"/*.log # of the run before
 summary= skipped= failed=0 whole=$SECONDS
 for stage in $stages; do
     begin=$SECONDS
