@@ -248,6 +248,17 @@ static int want_column(struct dx_listing *l, const struct dx_pages_file *file, c
     return rc;
 }
 
+/* A URL needs each of its three columns once: without one of them it would be another URL. */
+static bool has_url_columns(const struct dx_listing_piece *piece)
+{
+    unsigned seen[DX_ROLE_PATH_QUERY + 1] = { 0 };
+
+    for (size_t i = 0; i < piece->column_count; i++)
+        if (piece->columns[i].role <= DX_ROLE_PATH_QUERY)
+            seen[piece->columns[i].role]++;
+    return seen[DX_ROLE_SCHEME] == 1 && seen[DX_ROLE_HOST] == 1 && seen[DX_ROLE_PATH_QUERY] == 1;
+}
+
 static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t skip, uint64_t take,
                       struct dx_error *err)
 {
@@ -285,6 +296,12 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     while (rc == DX_OK && dx_page_group_next(&group, &column) == 1)
         if (wanted(column.role, l->fields))
             rc = want_column(l, &file, object, piece, &column, err);
+    if (rc == DX_OK && (l->fields & (DX_FIELD_URL | DX_FIELD_URL_ID)) != 0 &&
+        !has_url_columns(piece))
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: row group %u: pages.dxp does not name scheme, host and path_query once "
+                     "each",
+                     object, (unsigned)run->row_group);
     return rc;
 }
 
@@ -433,12 +450,27 @@ struct walk {
     struct dx_column_block block;
 };
 
+/* A block in the cache may stem from another record of the same page (of another version, or of
+ * another column): it is believed only for as many rows as this record says. */
+static int walk_enter(struct walk *w, struct dx_error *err)
+{
+    w->block = dx_column_block_of(w->page->block->bytes);
+    if (w->block.row_count == w->page->place.rows)
+        return DX_OK;
+    return dx_fail(err, DX_E_CORRUPT,
+                   "column %.*s: the page at offset %llu holds %u rows, pages.dxp says %llu",
+                   (int)w->column->name.size, (const char *)w->column->name.data,
+                   (unsigned long long)w->page->place.offset, (unsigned)w->block.row_count,
+                   (unsigned long long)w->page->place.rows);
+}
+
 static int walk_to(struct walk *w, uint64_t row, uint32_t *in_page, struct dx_error *err)
 {
     while (w->page < w->end && row >= w->page->place.first_row + w->page->place.rows) {
-        w->page++;
-        if (w->page < w->end)
-            w->block = dx_column_block_of(w->page->block->bytes);
+        int rc = ++w->page < w->end ? walk_enter(w, err) : DX_OK;
+
+        if (rc < 0)
+            return rc;
     }
     if (w->page == w->end || row < w->page->place.first_row)
         return dx_fail(err, DX_E_CORRUPT, "no page of column %.*s holds row %llu",
@@ -446,6 +478,13 @@ static int walk_to(struct walk *w, uint64_t row, uint32_t *in_page, struct dx_er
                        (unsigned long long)row);
     *in_page = (uint32_t)(row - w->page->place.first_row);
     return DX_OK;
+}
+
+/* A null is an answer, a number where text belongs is not. */
+static int not_text(const struct walk *w, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_UNSUPPORTED, "column %.*s holds numbers, not text",
+                   (int)w->column->name.size, (const char *)w->column->name.data);
 }
 
 static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
@@ -466,7 +505,7 @@ static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
         break;
     case DX_ROLE_RAW_URL:
         out->raw_url = text;
-        return DX_OK;
+        return w->block.ints != NULL ? not_text(w, err) : DX_OK;
     case DX_ROLE_TS:
         if (w->block.ints != NULL ? !dx_column_block_int(&w->block, row, &value)
                                   : text.data == NULL)
@@ -480,7 +519,7 @@ static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
     default:
         out->extra[out->extra_count].name = w->column->name;
         out->extra[out->extra_count++].value = text;
-        return DX_OK;
+        return w->block.ints != NULL ? not_text(w, err) : DX_OK;
     }
     if (text.data == NULL)
         return dx_fail(err, DX_E_CORRUPT, "column %.*s has a null", (int)w->column->name.size,
@@ -499,8 +538,12 @@ static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece 
         walks[c].column = &piece->columns[c];
         walks[c].page = &l->pages[piece->columns[c].first_page];
         walks[c].end = walks[c].page + piece->columns[c].page_count;
-        if (walks[c].page < walks[c].end)
-            walks[c].block = dx_column_block_of(walks[c].page->block->bytes);
+        if (walks[c].page < walks[c].end) {
+            int rc = walk_enter(&walks[c], err);
+
+            if (rc < 0)
+                return rc;
+        }
     }
     for (uint64_t row = piece->first_row; row < piece->first_row + piece->row_count; row++) {
         struct dx_listing_row out;
