@@ -24,8 +24,9 @@ static int read_wave(struct dx_source *src, const struct dx_read *reads, size_t 
         if (i == 0 || strcmp(reads[i].object, reads[i - 1].object) != 0) {
             if (fd >= 0)
                 (void)close(fd);
+            /* O_NONBLOCK: a pipe under the name of a file is an error, not a wait for ever. */
             fd = openat(local->root_fd, reads[i].object,
-                        O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+                        O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
             if (fd < 0)
                 return dx_fail_errno(err, errno, "%s: cannot open", reads[i].object);
         }

@@ -232,6 +232,7 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         { "pairs in " DX_FILE_COUNTS, v->counts.totals.pairs, v->entry.pairs },
         { "pairs in " DX_FILE_POSTINGS_DIR, v->postings.pairs, v->entry.pairs },
         { "rows in " DX_FILE_COUNTS, v->counts.totals.row_count, v->entry.rows },
+        { "urls in " DX_FILE_COUNTS, v->counts.totals.url_count, v->entry.urls },
         { "rows in " DX_FILE_PAGES, v->pages.rows, v->entry.rows },
         { "files in " DX_FILE_PAGES, v->pages.files, v->entry.lake_files },
         { "datasets in " DX_FILE_DATASETS, v->registry.count, v->entry.datasets },
@@ -246,6 +247,11 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
             return dx_fail(err, DX_E_CORRUPT, "%s: %llu, the manifest says %llu", numbers[i].what,
                            (unsigned long long)numbers[i].found,
                            (unsigned long long)numbers[i].want);
+    /* The list was read by its size and hash in "files"; psl_hash names it once more. */
+    if (!dx_hash128_equal(&v->entry.psl_hash, &dx_manifest_file(&v->entry, DX_FILE_PSL)->hash))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "manifest: psl_hash of version %s is not that of " DX_FILE_PSL,
+                       v->entry.version);
     if (v->entry.canon_version != DX_CANON_VERSION)
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "version %s has canonical form %u, this program knows %d", v->entry.version,
