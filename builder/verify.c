@@ -8,16 +8,49 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* One wrong suffix list can make every domain of a version a damage: who reads a thousand lines
+ * will not read a million. */
+#define TOLD_MAX 1000
+
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
 {
     char text[800];
     va_list ap;
 
+    if (++w->result->damages > TOLD_MAX + 1)
+        return;
+    if (w->result->damages > TOLD_MAX) {
+        w->options->found(w->options->ctx, "more: all are counted, but no more are listed");
+        return;
+    }
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    w->result->damages++;
     w->options->found(w->options->ctx, text);
+}
+
+int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err)
+{
+    if (why->code == DX_E_NOMEM) {
+        if (err != NULL)
+            *err = *why;
+        return DX_E_NOMEM;
+    }
+    dx_verify_found(w, "%s", why->text);
+    return DX_OK;
+}
+
+int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
+                  struct dx_error *why)
+{
+    char *path = NULL;
+    int rc;
+
+    if (asprintf(&path, "%s/%s/%s", w->version->root, w->version->directory, name) < 0)
+        return dx_fail(why, DX_E_NOMEM, "%s: out of memory", name);
+    rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
+    free(path);
+    return rc;
 }
 
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload)
@@ -93,7 +126,9 @@ static int check_content(struct dx_verify *w, const struct dx_manifest_version *
         dx_verify_found(w, "%s", why.text);
         rc = DX_OK;
     } else {
-        rc = dx_verify_index(w, err);
+        rc = dx_verify_files(w, err);
+        if (rc == DX_OK)
+            rc = dx_verify_index(w, err);
         if (rc == DX_OK)
             rc = dx_verify_lake(w, err);
     }

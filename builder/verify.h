@@ -9,17 +9,20 @@
  * Checked: size and hash of every file in the manifest; every block, frame and structure; that
  * domains.txt, dictionary and hash function name the same domains; that sets, counts and
  * postings tell the same of each (domain, dataset); that the postings cover each row of the lake
- * once; that files.tsv, pages.dxp, datasets.json and the manifest agree; that the lake's files
- * are there with their sizes. With `deep` also every byte of the lake: hashes, order, domains
- * and ids of all rows, and all counts and postings made anew and compared.
+ * once; that files.tsv, pages.dxp, datasets.json, the manifest and the build id agree; that the
+ * lake's files are there with their sizes. With `deep` also every byte of the lake: hashes, order,
+ * domains and ids of all rows, and all counts and postings made anew and compared. What only the
+ * lake knows needs deep: whose row a row is, and what stands on a page.
  *
- * Memory: 24 bytes a domain and 8 a row group; with deep also `memory`.
+ * Memory: 16 bytes a domain (twice that while they are sorted), 16 a row group and the text of
+ * files.tsv; with deep also `memory`.
  */
 #ifndef DX_BUILDER_VERIFY_H
 #define DX_BUILDER_VERIFY_H
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,7 +50,8 @@ struct dx_verify_result {
 int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
               struct dx_error *err);
 
-/* Internal to the check: its state, and its three parts (verify_index.c, verify_lake.c). */
+/* Internal to the check: its state, and its parts (verify_files.c, verify_index.c,
+ * verify_lake.c). */
 struct dx_verify {
     const struct dx_verify_options *options;
     struct dx_verify_result *result;
@@ -57,8 +61,13 @@ struct dx_verify {
 
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* A lower layer's error as damage; only our own lack of memory stays an error. */
+int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err);
+int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
+                  struct dx_error *why);
 void dx_verify_phase(const struct dx_verify *w, const char *name);
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
+int dx_verify_files(struct dx_verify *w, struct dx_error *err);
 int dx_verify_index(struct dx_verify *w, struct dx_error *err);
 int dx_verify_lake(struct dx_verify *w, struct dx_error *err);
 
