@@ -121,8 +121,10 @@ static int compare_rows(const void *a, const void *b)
     if (c == 0)
         c = strcmp(x->path, y->path);
     if (c == 0)
-        c = strcmp(x->scheme, y->scheme);
-    return c != 0 ? c : (x->ts > y->ts) - (x->ts < y->ts);
+        c = x->has_ts - y->has_ts; /* null first */
+    if (c == 0)
+        c = (x->ts > y->ts) - (x->ts < y->ts);
+    return c != 0 ? c : strcmp(x->scheme, y->scheme);
 }
 
 static int compare_files(const void *a, const void *b)
