@@ -50,6 +50,7 @@ def index_part(version, file):
     return f"postings/*/{relative.name}" if relative.parts[0] == "postings" else str(relative)
 
 
+load = os.getloadavg()[0]
 ingest, publish = [], []
 for run in range(runs):
     root = work / f"root-{run}"
@@ -62,7 +63,7 @@ name = manifest["current_version"]
 version = next(p for p in (root / "index").iterdir() if p.is_dir() and p.name in (name, name.replace(":", "-")))
 
 server = subprocess.Popen([bin_dir / "domaindexd", "--root", root, "--listen", "127.0.0.1:0"],
-                          stdout=subprocess.PIPE)
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 address = re.search(rb"127\.0\.0\.1:\d+", server.stdout.readline()).group().decode()
 totals = json.load(urllib.request.urlopen(f"http://{address}/v1/versions"))["versions"][-1]
 server.terminate()
@@ -75,7 +76,8 @@ lines = int(subprocess.run(f"{' '.join(unpack)} '{source}' | wc -l", shell=True,
                            capture_output=True).stdout)
 
 domains, pairs, urls, rows = (totals[k] for k in ("domain_count", "pair_count", "url_count", "row_count"))
-lake, index = size_of(root / "urls"), size_of(version)
+lake = sum(f.stat().st_size for f in (root / "urls").rglob("*.parquet"))
+index = size_of(version)
 parts = {}
 for file in version.rglob("*"):
     if file.is_file():
@@ -107,7 +109,8 @@ text = [
     "",
     f"{time.strftime('%Y-%m-%d')}, revision {revision}. {os.cpu_count()} cores of {cpu}, {ram} GiB, "
     f"{platform.system()} {platform.release()}; {compiler}, {build}.",
-    f"Command: `RUNS={runs} MEMORY={memory} bench/reddit.sh`. Medians of {runs} runs; caches of the system warm.",
+    f"Command: `RUNS={runs} MEMORY={memory} bench/reddit.sh`. Medians of {runs} runs; caches of the system warm; "
+    f"load of the machine before the first run {load:.1f}.",
     "",
     "| | |",
     "| --- | --: |",
