@@ -44,10 +44,10 @@ void dx_ingest_row_put(struct dx_buf *key, struct dx_buf *value, const struct dx
     put_text(key, row->domain);
     put_text(key, row->host);
     put_text(key, row->path_query);
-    put_text(key, row->scheme);
     dx_buf_u8(key, row->has_ts);
     if (row->has_ts)
         put_be(key, (uint64_t)row->ts_us ^ SIGN, 8);
+    put_text(key, row->scheme);
     for (size_t i = 0; i < extra_count; i++)
         put_extra(key, row->extra[i]);
     dx_buf_clear(value);
@@ -136,9 +136,9 @@ bool dx_ingest_row_get(struct dx_span key, struct dx_span value, size_t extra_co
     row->domain = take_text(&r);
     row->host = take_text(&r);
     row->path_query = take_text(&r);
-    row->scheme = take_text(&r);
     row->has_ts = dx_bytes_u8(&r) != 0;
     row->ts_us = row->has_ts ? (int64_t)(take_be(&r, 8) ^ SIGN) : 0;
+    row->scheme = take_text(&r);
     for (size_t i = 0; i < extra_count; i++)
         extra[i] = take_extra(&r, scratch);
     row->extra = extra;

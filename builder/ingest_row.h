@@ -5,11 +5,11 @@
  *   dx_ingest_row_dataset(key)
  *   ok = dx_ingest_row_get(key, value, extra_count, &row, &scratch);   false: not a row's bytes
  *
- * Key: provisional dataset u32 BE; domain, host, path_query, scheme, each with a zero byte
- * behind; time (0 for null, else 1 and 8 bytes BE with the sign bit flipped); each extra (0
- * for null, else 1, the text with 00 as 00 ff, then 00). memcmp of keys is the order
- * (dataset, domain, host, path_query, scheme, ts with null first, extras), and no key is
- * the beginning of another. Value: 0 for a row that is in the lake already, 1 for a new
+ * Key: provisional dataset u32 BE; domain, host, path_query, each with a zero byte behind;
+ * time (0 for null, else 1 and 8 bytes BE with the sign bit flipped); scheme and a zero byte;
+ * each extra (0 for null, else 1, the text with 00 as 00 ff, then 00). memcmp of keys is the
+ * order (dataset, domain, host, path_query, ts with null first, scheme, extras), and no key
+ * is the beginning of another. Value: 0 for a row that is in the lake already, 1 for a new
  * one, which sorts behind it; then the raw URL as 0 (null) or 1 and its bytes.
  *
  * Canonical URLs hold no zero byte, so they need no escapes. Spans got point into key,

@@ -19,8 +19,10 @@
 enum { DATASET_ID, DOMAIN, DOMAIN_ID, SCHEME, HOST, PATH_QUERY, RAW_URL, TS, FIRST_EXTRA };
 
 /* The order of rows, which the file promises. */
-static const uint8_t sort_key[] = { DOMAIN, HOST, PATH_QUERY, SCHEME };
-#define SORT_KEYS (sizeof(sort_key) / sizeof(*sort_key))
+/* The rows are sorted by these, and then by ts with nulls first. */
+static const uint8_t text_key[] = { DOMAIN, HOST, PATH_QUERY };
+#define TEXT_KEYS (sizeof(text_key) / sizeof(*text_key))
+#define SORT_KEYS (TEXT_KEYS + 1)
 
 struct column {
     char *name;
@@ -60,7 +62,9 @@ struct dx_lake_writer {
     uint32_t page_rows;
     uint64_t group_rows, rows, page_count;
     struct dx_buf last_text; /* sort keys of the last row of the page before */
-    struct dx_span last[SORT_KEYS];
+    struct dx_span last[TEXT_KEYS];
+    bool last_has_ts;
+    int64_t last_ts_us;
     bool any;
     struct group *group;
     uint32_t group_count, group_capacity;
@@ -305,11 +309,11 @@ static int keep_last(struct dx_lake_writer *w, struct dx_error *err)
     size_t at = 0;
 
     dx_buf_clear(&w->last_text);
-    for (size_t i = 0; i < SORT_KEYS; i++)
+    for (size_t i = 0; i < TEXT_KEYS; i++)
         dx_buf_append(&w->last_text, w->last[i].data, w->last[i].size);
     if (w->last_text.failed)
         return dx_buf_fail(&w->last_text, err, "lake file: last row");
-    for (size_t i = 0; i < SORT_KEYS; i++) {
+    for (size_t i = 0; i < TEXT_KEYS; i++) {
         w->last[i].data = w->last_text.data + at;
         at += w->last[i].size;
     }
@@ -568,15 +572,39 @@ static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row)
         put_nullable_text(w, &c[FIRST_EXTRA + i], row->extra[i]);
     if (w->has_url_id)
         put_int(w, &c[w->column_count - 1], row->url_id);
-    for (size_t i = 0; i < SORT_KEYS; i++)
-        w->last[i] = c[sort_key[i]].values.spans[w->page_rows];
+    for (size_t i = 0; i < TEXT_KEYS; i++)
+        w->last[i] = c[text_key[i]].values.spans[w->page_rows];
+    w->last_has_ts = row->has_ts;
+    w->last_ts_us = row->ts_us;
+}
+
+static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row *row,
+                       struct dx_error *err)
+{
+    const struct dx_span key[TEXT_KEYS] = { row->domain, row->host, row->path_query };
+
+    for (size_t i = 0; i < TEXT_KEYS; i++) {
+        int order = dx_span_compare(w->last[i], key[i]);
+
+        if (order < 0)
+            return DX_OK;
+        if (order > 0)
+            return dx_fail(err, DX_E_INVALID,
+                           "lake file: rows out of order: %s \"%.*s\" after \"%.*s\"",
+                           w->column[text_key[i]].name, key[i].size > 80 ? 80 : (int)key[i].size,
+                           key[i].size > 0 ? (const char *)key[i].data : "",
+                           w->last[i].size > 80 ? 80 : (int)w->last[i].size,
+                           w->last[i].size > 0 ? (const char *)w->last[i].data : "");
+    }
+    if (w->last_has_ts && (!row->has_ts || row->ts_us < w->last_ts_us))
+        return dx_fail(err, DX_E_INVALID, "lake file: rows out of order: a ts %s %lld us",
+                       row->has_ts ? "earlier than" : "of null after", (long long)w->last_ts_us);
+    return DX_OK;
 }
 
 static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *row, size_t size,
                      struct dx_error *err)
 {
-    const struct dx_span key[SORT_KEYS] = { row->domain, row->host, row->path_query, row->scheme };
-
     if (size > DX_LAKE_ROW_BYTES_MAX)
         return dx_fail(err, DX_E_LIMIT, "lake file: a row of %zu bytes, limit %u", size,
                        DX_LAKE_ROW_BYTES_MAX);
@@ -585,20 +613,7 @@ static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *r
     if (row->has_ts && !w->ts_micros && row->ts_us % 1000 != 0)
         return dx_fail(err, DX_E_INVALID, "lake file: a time of %lld us in a file of milliseconds",
                        (long long)row->ts_us);
-    for (size_t i = 0; w->any && i < SORT_KEYS; i++) {
-        int order = dx_span_compare(w->last[i], key[i]);
-
-        if (order < 0)
-            break;
-        if (order > 0)
-            return dx_fail(err, DX_E_INVALID,
-                           "lake file: rows out of order: %s \"%.*s\" after \"%.*s\"",
-                           w->column[sort_key[i]].name, key[i].size > 80 ? 80 : (int)key[i].size,
-                           key[i].size > 0 ? (const char *)key[i].data : "",
-                           w->last[i].size > 80 ? 80 : (int)w->last[i].size,
-                           w->last[i].size > 0 ? (const char *)w->last[i].data : "");
-    }
-    return DX_OK;
+    return w->any ? check_order(w, row, err) : DX_OK;
 }
 
 int dx_lake_file_add(struct dx_lake_file *file, const struct dx_lake_row *row, struct dx_error *err)
@@ -707,8 +722,9 @@ static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t
         node[i + 1] = node_of(&w->column[i]);
         leaf[i] = i + 1;
     }
-    for (size_t i = 0; i < SORT_KEYS; i++)
-        sorting[i].leaf = sort_key[i];
+    for (size_t i = 0; i < TEXT_KEYS; i++)
+        sorting[i].leaf = text_key[i];
+    sorting[TEXT_KEYS] = (struct dx_pq_sorting){ .leaf = TS, .nulls_first = true };
     describe_groups(w, f.group, column_base, offset_base, sorting);
     (void)snprintf(canon, sizeof(canon), "%d", DX_CANON_VERSION);
     pair[f.key_value_count++] = (struct dx_pq_key_value){

@@ -13,10 +13,11 @@
  * column alone reads one range. Pages are cut at the same rows in all columns, at a border
  * of domains where one comes in time. Row groups too.
  *
- * Rows must be sorted by (domain, host, path_query, scheme) in byte order: the file says so
- * to its readers, and add refuses one that is not (DX_E_INVALID). A string column that holds
- * a value which is not UTF-8 is not called STRING in that file but plain bytes. A row is copied; its
- * spans are free to go after add. Same rows, same options, same library: same bytes.
+ * Rows must be sorted by (domain, host, path_query) in byte order and then by ts, null
+ * first: the file says so to its readers, and add refuses one that is not (DX_E_INVALID).
+ * A string column that holds a value which is not UTF-8 is not called STRING in that file
+ * but plain bytes. A row is copied; its spans are free to go after add. Same rows, same
+ * options, same library: same bytes.
  *
  * Memory: the compressed pages of one row group and the raw rows of one page; both have
  * caps, see dx_lake_options. After an error only abort is of use. One thread at a time.

@@ -127,7 +127,7 @@ def check_metadata(path, what, names):
     check([meta.schema.column(i).name for i in range(meta.num_columns)] == names, f"{what}: order of columns")
     for g in range(meta.num_row_groups):
         group = meta.row_group(g)
-        check([s.column_index for s in group.sorting_columns] == [1, 4, 5, 3], f"{what}: sorting columns")
+        check([s.column_index for s in group.sorting_columns] == [1, 4, 5, 7], f"{what}: sorting columns")
         for i in range(meta.num_columns):
             chunk = group.column(i)
             check(chunk.has_offset_index and chunk.has_column_index, f"{what}: no page index of {chunk.path_in_schema}")
@@ -200,7 +200,7 @@ def write_urls(lines):
         domain = ".".join(host.split(".")[-2:])
         raw = f"{fields[2]}#top" if len(rows) % 10 == 0 else ""
         rows.append((domain, host, path, scheme, fields[1] if len(rows) % 50 else "", raw))
-    rows.sort(key=lambda r: [x.encode() for x in r])
+    rows.sort(key=lambda r: ([x.encode() for x in r[:3]], r[4] != "", int(r[4] or 0), r[3], r[5]))
     with open(lines, "w") as f:
         f.writelines("\t".join(r) + "\n" for r in rows)
     return len(rows)
