@@ -127,9 +127,9 @@ SPLIT = re.compile(r"^([a-z]+)://([^/]*)(/.*)$", re.S)
 
 
 def order_of(row):
-    """The order of a listing: host, path and query, scheme, time (none first)."""
+    """The order of a listing: host, path and query, time (none first), scheme."""
     scheme, host, path_query = SPLIT.match(row[0]).groups()
-    return host.encode(), path_query.encode(), scheme, (row[1] is not None, row[1] or 0)
+    return host.encode(), path_query.encode(), (row[1] is not None, row[1] or 0), scheme
 
 
 def read_listing(server, domain, dataset_id, limits, total):
