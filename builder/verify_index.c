@@ -65,12 +65,6 @@ static int check_text(struct index_check *c, struct dx_error *err)
     rc = dx_verify_map(c->w, DX_FILE_DOMAINS_TXT, &map, &why);
     if (rc == DX_OK)
         rc = dx_zseek_open(&z, map.bytes, DX_FILE_DOMAINS_TXT, &why);
-    if (rc == DX_OK)
-        rc = dx_zseek_verify(&z, &hash, &why);
-    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->v->dictionary.info.text_hash))
-        rc = dx_fail(&why, DX_E_CORRUPT,
-                     DX_FILE_DOMAINS_TXT ": not the list that " DX_FILE_DOMAINS_DICT
-                                         " was made of");
     dx_dictionary_seek(&cursor, &c->v->dictionary, 0);
     for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
         struct dx_bytes at;
@@ -97,6 +91,12 @@ static int check_text(struct index_check *c, struct dx_error *err)
     if (rc == DX_OK && lines != c->v->entry.domains)
         rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_DOMAINS_TXT ": %llu lines, %llu domains",
                      (unsigned long long)lines, (unsigned long long)c->v->entry.domains);
+    if (rc == DX_OK)
+        rc = dx_zseek_verify(&z, &hash, &why);
+    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->v->dictionary.info.text_hash))
+        rc = dx_fail(&why, DX_E_CORRUPT,
+                     DX_FILE_DOMAINS_TXT ": not the list that " DX_FILE_DOMAINS_DICT
+                                         " was made of");
     dx_zseek_close(&z);
     dx_map_close(&map);
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * version_model.h - a small published version as plain values, to change one and write it again with
+ * every checksum, hash and size right.
+ *
+ *   struct dx_test_version *m = malloc(sizeof *m);
+ *   dx_test_version_read(m, root_path);          the current version
+ *   m->counts[3][0].url_count++;                 each member is written to its own file, so that
+ *   dx_test_version_write(m, root_path);         any two of them can be made to disagree
+ *
+ * The struct holds no pointers: assign it to keep a sound copy. dx_test_version_retotal makes the
+ * totals of datasets and manifest those of sets and counts. Trouble ends the program with words.
+ */
+#ifndef DX_TESTS_SUPPORT_VERSION_MODEL_H
+#define DX_TESTS_SUPPORT_VERSION_MODEL_H
+
+#include "base/hash.h"
+#include "format/counts.h"
+#include "format/mphf.h"
+#include "format/payload.h"
+
+#define MODEL_DOMAINS 16
+#define MODEL_DATASETS 8
+#define MODEL_FILES 8
+#define MODEL_RUNS 4
+#define MODEL_RECORD 4096
+#define MODEL_NAME 80
+
+struct dx_test_names {
+    unsigned count;
+    char name[MODEL_DOMAINS][MODEL_NAME];
+};
+
+struct dx_test_posting {
+    uint64_t domain_id;
+    uint32_t dataset_id;
+    unsigned run_count;
+    struct dx_run runs[MODEL_RUNS];
+};
+
+/* A lake file as one of the two files has it that name it; one row group each. */
+struct dx_test_lake_file {
+    uint32_t dataset_id;
+    char path[128];
+    char prefix[8];
+    char etag[40];
+    uint64_t size, rows;
+    struct dx_hash128 hash;
+    size_t record_size;
+    uint8_t record[MODEL_RECORD];
+};
+
+struct dx_test_dataset {
+    char name[64];
+    uint64_t files, rows, urls, domains;
+    bool has_ts;
+    int64_t first_us, last_us;
+};
+
+struct dx_test_version {
+    struct dx_test_names text, dictionary, hashed; /* domains.txt, .dict, .mphf; by ordinal */
+    size_t collision_count;
+    struct dx_collision collisions[2];
+    bool mphf_text_hash_wrong;
+    unsigned ordinals; /* domains with a set and counts */
+    unsigned set_size[MODEL_DOMAINS];
+    uint32_t sets[MODEL_DOMAINS][MODEL_DATASETS];
+    struct dx_pair_count counts[MODEL_DOMAINS][MODEL_DATASETS];
+    unsigned posting_count;
+    struct dx_test_posting postings[MODEL_DOMAINS * MODEL_DATASETS];
+    unsigned tsv_count, pages_count;
+    struct dx_test_lake_file tsv[MODEL_FILES], pages[MODEL_FILES];
+    unsigned dataset_count;
+    struct dx_test_dataset datasets[MODEL_DATASETS];
+    size_t psl_size;
+    char psl[1024];
+    uint64_t domains, dataset_number, pairs, rows, urls, lake_files; /* of the manifest */
+    uint8_t build_flip; /* into the build id, everywhere */
+    uint8_t psl_hash_flip;
+    bool shard_hash_wrong; /* in postings.dxp, of the first shard */
+    bool shard_too_many;   /* listed in the manifest, without pairs */
+};
+
+void dx_test_version_read(struct dx_test_version *m, const char *root);
+void dx_test_version_write(const struct dx_test_version *m, const char *root);
+void dx_test_version_retotal(struct dx_test_version *m);
+
+#endif
