@@ -5,6 +5,7 @@
  *   struct dx_version *v = dx_current_pin(cur);      never NULL after open
  *   ... answer from v ...
  *   dx_version_unpin(v);                             from any thread
+ *   v = dx_current_pin_again(cur, held);             no lock while `held` is the current one
  *   dx_current_reload(cur, &err);                    1 swapped, 0 nothing newer, <0 kept the old
  *   dx_current_close(&cur);
  *
@@ -24,6 +25,10 @@ int dx_current_open(struct dx_current **cur, const char *root,
                     const struct dx_version_options *options, struct dx_error *err);
 void dx_current_close(struct dx_current **cur);
 struct dx_version *dx_current_pin(struct dx_current *cur);
+
+/* held: NULL, or a version that the caller has pinned, of which it keeps its pin. A loop that
+ * holds one answers request after request without a lock that other loops take. */
+struct dx_version *dx_current_pin_again(struct dx_current *cur, struct dx_version *held);
 void dx_version_unpin(struct dx_version *v);
 int dx_current_reload(struct dx_current *cur, struct dx_error *err);
 

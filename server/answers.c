@@ -21,7 +21,7 @@ void dx_canon_slot_refresh(struct dx_canon_slot *slot, const struct dx_answers *
 
     if (slot->canon == NULL)
         return;
-    current = answers->pin(answers->from);
+    current = answers->pin(answers->from, slot->version);
     if (current != slot->version)
         dx_canon_slot_release(slot, answers);
     answers->unpin(current);
@@ -43,7 +43,7 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
     }
     if (answers->canon_new(v, canon, &err) < 0)
         return dx_problem_of_error(problem, &err);
-    current = answers->pin(answers->from);
+    current = answers->pin(answers->from, v);
     if (current == v) {
         dx_canon_slot_release(slot, answers);
         *slot = (struct dx_canon_slot){ *canon, current };

@@ -2,7 +2,7 @@
  * answers.h - what the server needs from below, as one table of functions.
  *
  *   struct dx_answers live = dx_answers_of(current);     the published version
- *   struct dx_version *v = live.pin(live.from);
+ *   struct dx_version *v = live.pin(live.from, NULL);
  *
  *   struct dx_canon_slot slot = { 0 };                   one for each loop and worker
  *   rc = dx_ask_answer(&live, &slot, v, &ask, &body, &problem);     1, 0 or <0 as query/answer.h
@@ -26,7 +26,8 @@ struct dx_current;
 
 struct dx_answers {
     void *from; /* first argument of pin */
-    struct dx_version *(*pin)(void *from);
+    /* held: NULL or a version that the caller has pinned: while it is current, no lock. */
+    struct dx_version *(*pin)(void *from, struct dx_version *held);
     void (*unpin)(struct dx_version *v);
     const char *(*version_name)(const struct dx_version *v);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);

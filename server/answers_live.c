@@ -5,9 +5,9 @@
 #include "loader/current.h"
 #include "loader/version.h"
 
-static struct dx_version *pin_current(void *from)
+static struct dx_version *pin_current(void *from, struct dx_version *held)
 {
-    return dx_current_pin(from);
+    return dx_current_pin_again(from, held);
 }
 
 struct dx_answers dx_answers_of(struct dx_current *current)

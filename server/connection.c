@@ -400,7 +400,8 @@ static void begin_head(struct dx_connection *c)
 {
     dx_request_head_begin(&c->head);
     c->in_head = true;
-    c->version = c->loop->serving->answers->pin(c->loop->serving->answers->from);
+    c->version = c->loop->serving->answers->pin(c->loop->serving->answers->from,
+                                                c->loop->canon.version);
     if (c->wait != DX_WAIT_HEAD)
         enter_wait(c, DX_WAIT_HEAD);
 }

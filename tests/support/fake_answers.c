@@ -47,11 +47,12 @@ static void drop(struct dx_version *v)
     free(v);
 }
 
-static struct dx_version *pin(void *from)
+static struct dx_version *pin(void *from, struct dx_version *held)
 {
     struct dx_fake *fake = from;
     struct dx_version *v;
 
+    (void)held;
     (void)pthread_mutex_lock(&fake->lock);
     v = fake->current;
     atomic_fetch_add(&v->pins, 1);
