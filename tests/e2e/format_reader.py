@@ -1,0 +1,1256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: peers slow
+"""A second reader of an index version, written from docs/FORMAT.md alone.
+
+    format_reader.py                a small lake of its own, and the real corpus where it is here:
+                                    reads every byte, compares all answers with `domaindex lookup`
+    format_reader.py --self-test    flips a byte in copies of each file; each must be complained of
+    format_reader.py ROOT           reads the current version of a lake and says what it found
+
+Nothing here shares code with the product, and what it checks is named by the section of FORMAT.md.
+Needs xxhash and zstandard (tests/e2e/requirements.txt); exit 77 without them.
+"""
+import bisect
+import collections
+import datetime
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+
+def with_packages():
+    """Runs this again in the environment that has them."""
+    try:
+        import xxhash  # noqa: F401
+        import zstandard  # noqa: F401
+    except ImportError as missing:
+        python = os.environ.get("DX_PEERS_PYTHON") or str(
+            pathlib.Path(__file__).resolve().parents[2] / "build/peers/bin/python")
+        if os.environ.get("DX_FORMAT_READER_AGAIN") or not os.path.exists(python):
+            print(f"SKIPPED: no {missing.name} in {sys.executable} (scripts/peers.sh makes an "
+                  "environment that has it, DX_PEERS_PYTHON names one)", flush=True)
+            sys.exit(77)
+        os.environ["DX_FORMAT_READER_AGAIN"] = "1"
+        os.execv(python, [python, *sys.argv])
+
+
+with_packages()
+import xxhash  # noqa: E402
+import zstandard  # noqa: E402
+
+M64 = 2**64 - 1
+
+
+class Complaint(Exception):
+    """The bytes are not what FORMAT.md says."""
+
+
+def need(true, words):
+    if not true:
+        raise Complaint(words)
+
+
+def hash128(data):
+    return xxhash.xxh3_128_digest(data)  # canonical order: big-endian
+
+
+def checksum(build_id, kind, key, data):
+    """Section 2: the checksum with identity."""
+    seed = xxhash.xxh3_64_intdigest(build_id + kind + struct.pack("<IQQ", 0, key, len(data)))
+    return xxhash.xxh3_64_intdigest(data, seed=seed)
+
+
+class Bytes:
+    """A cursor; running over the end is a complaint."""
+
+    def __init__(self, data, at=0, end=None):
+        self.data, self.at, self.end = data, at, len(data) if end is None else end
+
+    def left(self):
+        return self.end - self.at
+
+    def take(self, size):
+        need(0 <= size <= self.left(), f"{size} bytes wanted, {self.left()} left")
+        self.at += size
+        return bytes(self.data[self.at - size:self.at])
+
+    def u8(self):
+        return self.take(1)[0]
+
+    def u16(self):
+        return int.from_bytes(self.take(2), "little")
+
+    def u32(self):
+        return int.from_bytes(self.take(4), "little")
+
+    def u64(self):
+        return int.from_bytes(self.take(8), "little")
+
+    def varint(self):
+        value, data, at = 0, self.data, self.at
+        for shift in range(0, 70, 7):
+            need(at < self.end, "a varint is cut")
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                need(value <= M64 and (byte or not shift), "a varint over 64 bits, or longer than it need be")
+                self.at = at
+                return value
+        raise Complaint("a varint of more than 10 bytes")
+
+    def done(self, what):
+        need(self.at == self.end, f"{what}: {self.left()} bytes left over")
+
+
+class Envelope:
+    """Section 2."""
+
+    def __init__(self, name, data, magic, version, build_id, tags):
+        self.name, self.data = name, data
+        need(len(data) >= 72, f"{name}: too short for a trailer")
+        trailer = data[-72:]
+        (bid, tmagic, tversion, count, log2, body_size, file_size, table_sum, trailer_sum,
+         foot) = struct.unpack("<16s4sIIIQQQQ8s", trailer)
+        need(foot == b"DXFOOT01", f"{name}: foot {foot}")
+        need(tmagic == magic and data[:4] == magic, f"{name}: magic {tmagic} {data[:4]}")
+        need(tversion == version == struct.unpack_from("<I", data, 4)[0], f"{name}: version {tversion}")
+        need(bid == build_id, f"{name}: build id {bid.hex()}, the version's is {build_id.hex()}")
+        need(log2 == 12 and count <= 64, f"{name}: block size 2^{log2}, {count} sections")
+        need(file_size == len(data), f"{name}: {file_size} bytes by the trailer, has {len(data)}")
+        need(checksum(bid, magic, M64, trailer[:56]) == trailer_sum, f"{name}: checksum of the trailer")
+        blocks = -(-body_size // 4096)
+        need(body_size % 8 == 0 and body_size + blocks * 8 + count * 24 + 72 == len(data),
+             f"{name}: body {body_size}, tables and trailer do not add up to {len(data)}")
+        tables = data[body_size:-72]
+        need(checksum(bid, magic, M64 - 1, tables) == table_sum, f"{name}: checksum of the tables")
+        for block, want in enumerate(struct.unpack_from(f"<{blocks}Q", tables)):
+            piece = data[block * 4096:min(block * 4096 + 4096, body_size)]
+            need(checksum(bid, magic, block, piece) == want, f"{name}: checksum of block {block}")
+        self.sections, end, got = {}, None, []
+        for i in range(count):
+            tag, zero, offset, size = struct.unpack_from("<4sIQQ", tables, blocks * 8 + i * 24)
+            need(zero == 0 and tag not in self.sections, f"{name}: section {tag}")
+            need(end is None or offset == -(-end // 64) * 64, f"{name}: {tag} begins at {offset}, not behind {end}")
+            need(offset % 64 == 0 and offset + size <= body_size, f"{name}: {tag} lies outside")
+            need(end is None or not any(data[end:offset]), f"{name}: gap before {tag} is not zero")
+            self.sections[tag], end = data[offset:offset + size], offset + size
+            self.first = offset if i == 0 else self.first
+            got.append(tag)
+        need(sorted(got) == sorted(tags), f"{name}: sections {got}, want {tags}")
+        need(body_size == -(-end // 8) * 8 and not any(data[end:body_size]), f"{name}: end of the body")
+        self.offsets = {t: struct.unpack_from("<Q", tables, blocks * 8 + i * 24 + 8)[0] for i, t in enumerate(got)}
+
+    def header(self, layout, size=64):
+        """The header's fields; its end is the first section's begin."""
+        need(self.first == size, f"{self.name}: first section at {self.first}, not behind a header of {size}")
+        return struct.unpack_from(layout, self.data)
+
+    def __getitem__(self, tag):
+        return self.sections[tag]
+
+
+class Seekable:
+    """Section 2.1: frames as (offset, compressed size, plain size, checksum)."""
+
+    def __init__(self, name, data):
+        self.name, self.data, self.frames, self.plain_at = name, data, [], []
+        need(len(data) >= 17, f"{name}: too short for a seek table")
+        count, descriptor, magic = struct.unpack("<IBI", data[-9:])
+        need(magic == 0x8F92EAB1 and descriptor == 0x80, f"{name}: foot {magic:#x} {descriptor:#x}")
+        begin = len(data) - 17 - 12 * count
+        need(begin >= 0, f"{name}: {count} frames")
+        skip, size = struct.unpack_from("<II", data, begin)
+        need(skip == 0x184D2A5E and size == 12 * count + 9, f"{name}: skippable frame {skip:#x} of {size}")
+        at = plain_at = 0
+        for i in range(count):
+            compressed, plain, low = struct.unpack_from("<III", data, begin + 8 + 12 * i)
+            need(0 < plain <= 1 << 20, f"{name}: frame of {plain} bytes")
+            self.frames.append((at, compressed, plain, low))
+            self.plain_at.append(plain_at)
+            at, plain_at = at + compressed, plain_at + plain
+        need(at == begin, f"{name}: frames end at {at}, the table begins at {begin}")
+        self.plain_size = plain_at
+
+    def frame(self, i):
+        at, compressed, plain, low = self.frames[i]
+        return self.decode(self.data[at:at + compressed], plain, low)
+
+    def decode(self, piece, plain, low):
+        need(len(piece) >= 9 and piece[:4] == b"\x28\xb5\x2f\xfd", f"{self.name}: not a frame")
+        need(piece[4] & 0x3F == 0x24, f"{self.name}: frame header descriptor {piece[4]:#x}")
+        try:
+            params = zstandard.get_frame_parameters(piece)
+            need(params.content_size == plain, f"{self.name}: content size {params.content_size}, not {plain}")
+            inner = zstandard.ZstdDecompressor().decompressobj()
+            out = inner.decompress(piece)
+            need(inner.eof and not inner.unused_data, f"{self.name}: more or less than one frame")
+        except zstandard.ZstdError as error:
+            raise Complaint(f"{self.name}: {error}") from error
+        need(len(out) == plain, f"{self.name}: {len(out)} bytes, not {plain}")
+        need(xxhash.xxh64_intdigest(out) & 0xFFFFFFFF == low, f"{self.name}: XXH64 of a frame")
+        need(struct.unpack("<I", piece[-4:])[0] == low, f"{self.name}: content checksum of a frame")
+        return out
+
+    def all(self):
+        return b"".join(self.frame(i) for i in range(len(self.frames)))
+
+    def lines(self):
+        """The plain text; frames are cut as sections 3 and 9 say."""
+        texts = [self.frame(i) for i in range(len(self.frames))]
+        for i, text in enumerate(texts):
+            need(text.endswith(b"\n") and len(text) <= 65536, f"{self.name}: frame {i} is not whole lines up to 64 KiB")
+            if i + 1 < len(texts):
+                follows = texts[i + 1].index(b"\n") + 1
+                need(len(text) + follows > 65536, f"{self.name}: frame {i} has room for one line more")
+        return b"".join(texts)
+
+
+# ---------------------------------------------------------------- sections 1, 3, 4, 5
+
+def key_of(domain):
+    """Section 1."""
+    labels = domain.split(b".")
+    if domain.startswith(b"[") or labels[-1].isdigit():
+        return domain
+    return b" ".join(reversed(labels))
+
+
+class Dictionary:
+    """Section 4."""
+
+    def __init__(self, envelope, text):
+        self.data, self.anchors, self.offsets = envelope[b"DATA"], envelope[b"ANCH"], envelope[b"OFFS"]
+        _, _, self.n, a_bucket, longest, sum128, zero = envelope.header("<4sIQII16s24s")
+        need(a_bucket == 16 and not any(zero) and self.n <= 2**32 - 2, "domains.dict: header")
+        need(sum128 == hash128(text), "domains.dict: not of this domains.txt")
+        self.buckets = -(-self.n // 16)
+        groups = -(-self.buckets // 16)
+        need(len(self.anchors) == 8 * (groups + 1), "domains.dict: size of ANCH")
+        need(len(self.offsets) == 2 * self.buckets, "domains.dict: size of OFFS")
+        need(self.anchor(groups) == len(self.data), "domains.dict: last anchor")
+        self.keys, previous = [], b""
+        for bucket in range(self.buckets):
+            for i, (shared, own) in enumerate(self.entries(bucket)):
+                common = len(os.path.commonprefix((previous, (previous[:shared] + own))))
+                need(shared == (0 if i == 0 else common), f"domains.dict: shared length in bucket {bucket}")
+                key = previous[:shared] + own
+                need(key > previous, f"domains.dict: {key} behind {previous}")
+                self.keys.append(key)
+                previous = key
+        need(len(self.keys) == self.n, f"domains.dict: {len(self.keys)} keys of {self.n}")
+        need(max(map(len, self.keys), default=0) == longest, "domains.dict: longest key")
+
+    def anchor(self, i):
+        return struct.unpack_from("<Q", self.anchors, 8 * i)[0]
+
+    def start(self, bucket):
+        if bucket == self.buckets:
+            return len(self.data)
+        return self.anchor(bucket // 16) + struct.unpack_from("<H", self.offsets, 2 * bucket)[0]
+
+    def entries(self, bucket):
+        """(shared, own bytes) of a bucket; its bytes are filled exactly."""
+        begin, end = self.start(bucket), self.start(bucket + 1)
+        need(bucket % 16 or begin == self.anchor(bucket // 16), f"domains.dict: bucket {bucket} is not at its anchor")
+        need(begin <= end <= len(self.data), f"domains.dict: bucket {bucket}")
+        cursor, out = Bytes(self.data, begin, end), []
+        for _ in range(min(16, self.n - bucket * 16)):
+            lengths = cursor.u8()
+            shared, own = lengths >> 4, lengths & 15
+            shared += cursor.u8() if shared == 15 else 0
+            own += cursor.u8() if own == 15 else 0
+            out.append((shared, cursor.take(own)))
+        cursor.done(f"domains.dict: bucket {bucket}")
+        return out
+
+    def find(self, bucket, key):
+        """The ordinal of a key that is in this bucket, or None; from the bytes alone."""
+        text = b""
+        for i, (shared, own) in enumerate(self.entries(bucket)):
+            text = text[:shared] + own
+            if text == key:
+                return bucket * 16 + i
+        return None
+
+
+class Mphf:
+    """Section 5."""
+
+    def __init__(self, envelope, text, dictionary, domains):
+        self.dictionary = dictionary
+        (_, _, self.n, self.seed, self.parts, self.buckets, self.slots, self.f, collisions,
+         sum128) = envelope.header("<4sIQQIIIIQ16s")
+        self.pilots, self.table = envelope[b"PILO"], envelope[b"SLOT"]
+        need(self.n == len(domains) and sum128 == hash128(text), "domains.mphf: not of this domains.txt")
+        self.full = -(-self.n // 16)
+        need(self.f == min(16, 32 - self.full.bit_length()), f"domains.mphf: {self.f} bits of fingerprint")
+        need(len(self.pilots) == self.parts * self.buckets, "domains.mphf: size of PILO")
+        need(len(self.table) == 4 * self.parts * self.slots, "domains.mphf: size of SLOT")
+        need(self.n or self.parts == self.buckets == self.slots == 0, "domains.mphf: empty, but has parts")
+        need(self.parts * self.slots >= self.n, "domains.mphf: fewer slots than domains")
+        self._shape_of_ours(domains)
+        self._ids(envelope[b"COLL"], collisions, domains)
+        taken = sum(v >> self.f != self.full for v in struct.unpack(f"<{self.parts * self.slots}I", self.table))
+        need(taken == self.n, f"domains.mphf: {taken} slots taken")
+
+    def _shape_of_ours(self, domains):
+        """5.2: how our builder chooses P, B and S."""
+        if not self.n:
+            return
+        need(self.parts == -(-self.n // 2**18), f"domains.mphf: {self.parts} parts")
+        in_part = collections.Counter(xxhash.xxh3_64_intdigest(d, seed=self.seed) * self.parts >> 64 for d in domains)
+        mean, most = -(-self.n // self.parts), max(in_part.values())
+        need(self.buckets == (2 * mean + 6) // 7 + 1, f"domains.mphf: {self.buckets} buckets a part")
+        need(self.slots == max(100 * mean // 99 + 8, 1000 * most // 996 + 8), f"domains.mphf: {self.slots} slots a part")
+
+    def _ids(self, bytes_, count, domains):
+        """domain_id of each ordinal (sections 1 and 5.3)."""
+        need(len(bytes_) == 16 * count, "domains.mphf: size of COLL")
+        told, last = {}, -1
+        for i in range(count):
+            ordinal, domain_id = struct.unpack_from("<QQ", bytes_, 16 * i)
+            need(last < ordinal < self.n, "domains.mphf: collisions do not ascend")
+            told[ordinal] = domain_id
+            last = ordinal
+        hashes = [xxhash.xxh3_64_intdigest(d) for d in domains]
+        groups = collections.defaultdict(list)
+        for ordinal, value in enumerate(hashes):
+            groups[value].append(ordinal)
+        expected, taken = {}, set(groups)
+        for value, ordinals in sorted(groups.items()):
+            for ordinal in sorted(ordinals, key=lambda o: domains[o])[1:]:
+                seed = 1
+                while xxhash.xxh3_64_intdigest(domains[ordinal], seed=seed) in taken:
+                    seed += 1
+                expected[ordinal] = xxhash.xxh3_64_intdigest(domains[ordinal], seed=seed)
+                taken.add(expected[ordinal])
+        need(told == expected, f"domains.mphf: collisions {told}, want {expected}")
+        self.ids = [told.get(ordinal, value) for ordinal, value in enumerate(hashes)]
+        need(len(set(self.ids)) == self.n, "domains.mphf: two domains share an id")
+
+    def find(self, domain):
+        """5.2: the ordinal, or None; counts how far strangers come."""
+        if not self.n:
+            return None
+        h = xxhash.xxh3_64_intdigest(domain, seed=self.seed)
+        part, x = h * self.parts >> 64, h * self.parts & M64
+        y = (x * x >> 64) * (2**63 + (x >> 1)) >> 64
+        b = (y - (y >> 4) + (x >> 4)) * self.buckets >> 64
+        pilot = self.pilots[part * self.buckets + b]
+        s = (((h ^ (pilot * 0xD1B54A32D192ED03 & M64)) * 0x9E3779B97F4A7C15) & M64) * self.slots >> 64
+        v = struct.unpack_from("<I", self.table, 4 * (part * self.slots + s))[0]
+        mask = (1 << self.f) - 1
+        if (v & mask) != (h & mask) or v >> self.f == self.full:
+            return None
+        need(v >> self.f < self.full, f"domains.mphf: a slot of bucket {v >> self.f}")
+        return self.dictionary.find(v >> self.f, key_of(domain))
+
+
+# ---------------------------------------------------------------- sections 6, 7
+
+def roaring(data):
+    """The portable Roaring format, as strictly as section 6 reads it."""
+    cursor = Bytes(data)
+    cookie = cursor.u32()
+    if cookie & 0xFFFF == 12347:
+        count = (cookie >> 16) + 1
+        runs = cursor.take((count + 7) // 8)
+        is_run = [runs[i // 8] >> (i % 8) & 1 for i in range(len(runs) * 8)]
+        need(not any(is_run[count:]), "roaring: run flags beyond the last container")
+    else:
+        need(cookie == 12346, f"roaring: cookie {cookie}")
+        count = cursor.u32()
+        is_run = [0] * count
+    need(0 < count <= 65536, "roaring: no container")
+    heads = [(cursor.u16(), cursor.u16() + 1) for _ in range(count)]
+    need(all(a[0] < b[0] for a, b in zip(heads, heads[1:])), "roaring: keys do not ascend")
+    offsets = None
+    if cookie == 12346 or count >= 4:
+        offsets = [cursor.u32() for _ in range(count)]
+    out = []
+    for i, (key, cardinality) in enumerate(heads):
+        need(offsets is None or offsets[i] == cursor.at, "roaring: offset header")
+        if is_run[i]:
+            low, end = [], -1
+            for _ in range(cursor.u16()):
+                start, more = cursor.u16(), cursor.u16()
+                need(start > end + 1 or end < 0, "roaring: runs touch")
+                need(start + more < 65536, "roaring: run over the end")
+                low.extend(range(start, start + more + 1))
+                end = start + more
+        elif cardinality <= 4096:
+            low = [cursor.u16() for _ in range(cardinality)]
+        else:
+            bits = int.from_bytes(cursor.take(8192), "little")
+            low = [j for j in range(65536) if bits >> j & 1]
+        need(len(low) == cardinality, "roaring: cardinality")
+        need(all(a < b for a, b in zip(low, low[1:])), "roaring: values do not ascend")
+        out.extend(key << 16 | value for value in low)
+    cursor.done("roaring")
+    return out
+
+
+class Membership:
+    """Section 6: sets[ordinal] is a tuple of dataset ids."""
+
+    def __init__(self, envelope, n):
+        _, _, domains, index, stored, pairs, zero = envelope.header("<4sIQQQQ24s")
+        need(domains == n and not any(zero), "domain_to_datasets.roar: header")
+        need(index == envelope.offsets[b"INDX"], "domain_to_datasets.roar: index_offset")
+        need(stored <= n and stored < 2**31, "domain_to_datasets.roar: number of sets")
+        sets, setx, indx = envelope[b"SETS"], envelope[b"SETX"], envelope[b"INDX"]
+        need(len(setx) == 5 * (stored + 1) and len(indx) == 4 * n, "domain_to_datasets.roar: sizes")
+        ends = [int.from_bytes(setx[5 * i:5 * i + 5], "little") for i in range(stored + 1)]
+        need(ends[0] == 0 and ends[-1] == len(sets) and ends == sorted(ends), "domain_to_datasets.roar: SETX")
+        self.kinds = collections.Counter()
+        self.stored = [self._set(sets[a:b]) for a, b in zip(ends, ends[1:])]
+        need(len(set(self.stored)) == stored, "domain_to_datasets.roar: a set is stored twice")
+        self.sets, used = [], 0
+        for value in struct.unpack(f"<{n}I", indx):
+            if value >> 31:
+                number = value & 0x7FFFFFFF
+                need(number < stored and number <= used, "domain_to_datasets.roar: not in order of first use")
+                used = max(used, number + 1)
+                self.sets.append(self.stored[number])
+            else:
+                self.sets.append((value,))
+        need(used == stored, "domain_to_datasets.roar: a set nobody uses")
+        self.pairs = sum(map(len, self.sets))
+        need(self.pairs == pairs, f"domain_to_datasets.roar: {self.pairs} pairs, header {pairs}")
+
+    def _set(self, data):
+        cursor = Bytes(data)
+        kind = cursor.u8()
+        self.kinds[kind] += 1
+        if kind == 1:
+            count = cursor.varint()
+            need(count >= 1, "a set of none")
+            ids = [cursor.varint()]
+            for _ in range(count - 1):
+                ids.append(ids[-1] + 1 + cursor.varint())
+            cursor.done("a set")
+        else:
+            need(kind == 2, f"set of kind {kind}")
+            ids = roaring(data[1:])
+            need(len(ids) > 32, "Roaring for a small set")
+        need(ids[-1] < 2**32 and not (len(ids) == 1 and ids[0] < 2**31), "a set that is none")
+        return tuple(ids)
+
+
+Counts = collections.namedtuple("Counts", "urls rows first last")
+
+
+class CountsFile:
+    """Section 7: by_pair[ordinal, dataset_id] is a Counts; times in microseconds or None."""
+
+    def __init__(self, envelope, membership):
+        (_, _, n, pairs, base, unit, rows, urls, zero) = envelope.header("<4sIQQqQQQQ")
+        data, anch = envelope[b"DATA"], envelope[b"ANCH"]
+        need(n == len(membership.sets) and pairs == membership.pairs and unit >= 1 and zero == 0, "counts: header")
+        groups = -(-n // 16)
+        need(len(anch) == 5 * (groups + 1), "counts: size of ANCH")
+        anchors = [int.from_bytes(anch[5 * i:5 * i + 5], "little") for i in range(groups + 1)]
+        need(anchors[-1] == len(data), "counts: last anchor")
+        self.by_pair, cursor = {}, Bytes(data)
+        for ordinal, ids in enumerate(membership.sets):
+            need(ordinal % 16 or cursor.at == anchors[ordinal // 16], f"counts: anchor of {ordinal}")
+            body = Bytes(cursor.take(cursor.varint()))
+            for dataset_id in ids:
+                url_count = body.varint()
+                has_ts, url_count = url_count & 1, url_count >> 1
+                need(url_count >= 1, "counts: no URL")
+                row_count, first, last = url_count + body.varint(), None, None
+                if has_ts:
+                    first = base + body.varint() * unit
+                    last = first + body.varint() * unit
+                self.by_pair[ordinal, dataset_id] = Counts(url_count, row_count, first, last)
+            body.done(f"counts of {ordinal}")
+        cursor.done("counts")
+        self.rows, self.urls = (sum(c.rows for c in self.by_pair.values()), sum(c.urls for c in self.by_pair.values()))
+        need((self.rows, self.urls) == (rows, urls), "counts: sums")
+
+
+# ---------------------------------------------------------------- section 8
+
+class Postings:
+    """Section 8: runs[domain_id, dataset_id] is a list of (file_id, row_group, first_row, row_count)."""
+
+    def __init__(self, envelope, read, listed, build_id, hashes):
+        _, _, shards, a_page, pages, pairs, zero = envelope.header("<4sIIIQQ32s")
+        need(shards == 1024 and a_page == 512 and not any(zero), "postings.dxp: header")
+        records, places = envelope[b"SHRD"], envelope[b"PAGE"]
+        need(len(records) == 96 * 1024 and len(places) == 64 * pages, "postings.dxp: sizes")
+        self.runs, self.pages, next_page = {}, [], 0
+        for shard in range(1024):
+            (first, count, entries, idx_size, dat_size, bid, idx_sum, dat_sum,
+             zero) = struct.unpack_from("<QQQQQ16s16s16sQ", records, 96 * shard)
+            need(first == next_page and zero == 0, f"postings.dxp: first page of shard {shard:03x}")
+            next_page += count
+            idx_name, dat_name = (f"postings/{shard:03x}/postings.{x}.zst" for x in ("idx", "dat"))
+            if not count:
+                need(not any(records[96 * shard + 8:96 * shard + 96]), f"postings.dxp: empty shard {shard:03x}")
+                need(idx_name not in listed and dat_name not in listed, f"shard {shard:03x}: empty, but has files")
+                continue
+            idx, dat = read(idx_name), read(dat_name)
+            need((len(idx), len(dat)) == (idx_size, dat_size), f"shard {shard:03x}: sizes")
+            if hashes:
+                need((hash128(idx), hash128(dat)) == (idx_sum, dat_sum), f"shard {shard:03x}: hashes")
+            self._shard(shard, bid, Seekable(idx_name, idx), Seekable(dat_name, dat), entries,
+                        [struct.unpack_from("<QIIQQIIIIQQ", places, 64 * (first + i)) for i in range(count)])
+        need(next_page == pages and len(self.runs) == pairs, "postings.dxp: pages or pairs")
+
+    def _shard(self, shard, bid, idx, dat, entries, places):
+        where = f"shard {shard:03x}"
+        need(len(idx.frames) == len(places), f"{where}: {len(idx.frames)} idx frames, {len(places)} pages")
+        plain = idx.all()
+        magic, version, n, dat_offset = struct.unpack_from("<4sIQQ", plain)
+        need((magic, version, n, dat_offset) == (b"PDX1", 2, entries, 0), f"{where}: idx header")
+        need(len(plain) == 24 + 24 * n, f"{where}: size of idx")
+        rows = [struct.unpack_from("<QIQI", plain, 24 + 24 * i) for i in range(n)]
+        need(all(a[:2] < b[:2] for a, b in zip(rows, rows[1:])), f"{where}: entries do not ascend")
+        need(all(row[0] >> 54 == shard for row in rows), f"{where}: an entry of another shard")
+        done = plain_at = idx_at = dat_at = frame = 0
+        for number, (domain_id, dataset_id, count, idx_off, dat_off, idx_c, idx_p, dat_c, dat_p, idx_sum,
+                     dat_sum) in enumerate(places):
+            mine, key = rows[done:done + count], shard << 32 | number
+            need(0 < count <= 512 and mine[0][:2] == (domain_id, dataset_id), f"{where}: first entry of page {number}")
+            need((idx_off, dat_off) == (idx_at, dat_at), f"{where}: page {number} does not follow")
+            need(idx_p == 24 * count + (24 if number == 0 else 0), f"{where}: plain size of idx page {number}")
+            need(idx.frames[number][:3] == (idx_off, idx_c, idx_p), f"{where}: idx frame {number}")
+            need(checksum(bid, b"PIDX", key, idx.data[idx_off:idx_off + idx_c]) == idx_sum, f"{where}: sum of idx {number}")
+            need(checksum(bid, b"PDAT", key, dat.data[dat_off:dat_off + dat_c]) == dat_sum, f"{where}: sum of dat {number}")
+            sizes = [row[3] for row in mine]
+            need(sum(sizes) == dat_p, f"{where}: plain size of dat page {number}")
+            need(count == 1 or dat_p <= 256 << 10, f"{where}: page {number} is too large")
+            if done + count < n and count < 512:
+                need(dat_p + rows[done + count][3] > 256 << 10, f"{where}: page {number} has room")
+            payloads, compressed = b"", 0
+            while len(payloads) < dat_p:
+                piece = dat.frame(frame)
+                need(len(piece) == min(1 << 20, dat_p - len(payloads)), f"{where}: dat frame {frame}")
+                payloads, compressed, frame = payloads + piece, compressed + dat.frames[frame][1], frame + 1
+            need(compressed == dat_c, f"{where}: compressed size of dat page {number}")
+            at = 0
+            for domain_id, dataset_id, offset, size in mine:
+                need(offset == plain_at + at, f"{where}: payload_offset")
+                self.runs[domain_id, dataset_id] = self.payload(bid, domain_id, dataset_id, payloads[at:at + size])
+                at += size
+            done, plain_at, idx_at, dat_at = done + count, plain_at + dat_p, idx_at + idx_c, dat_at + dat_c
+            self.pages.append((shard, number, mine[0][:2]))
+        need(done == n and frame == len(dat.frames) and plain_at == dat.plain_size, f"{where}: left over")
+
+    @staticmethod
+    def payload(bid, domain_id, dataset_id, data):
+        need(4 < len(data) <= 64 << 20, "payload: size")
+        key = (domain_id + dataset_id * 0x9E3779B97F4A7C15) & M64
+        need(checksum(bid, b"PAYL", key, data[4:]) & 0xFFFFFFFF == struct.unpack("<I", data[:4])[0],
+             f"payload of {domain_id:016x}, {dataset_id}: check word")
+        cursor, runs, end = Bytes(data, 4), [], (-1, 0, 0)
+        while cursor.left():
+            file_id, group, first, count = (cursor.varint() for _ in range(4))
+            need(count >= 1 and file_id < 2**32 and group < 2**32, "payload: run")
+            need((file_id, group, first) >= end, "payload: runs overlap or do not ascend")
+            runs.append((file_id, group, first, count))
+            end = (file_id, group, first + count)
+        return runs
+
+    def pages_of(self, domain_id, dataset_id):
+        """8.3: the one page that may have the pair, by first entries."""
+        shard = domain_id >> 54
+        mine = [p for p in self.pages if p[0] == shard]
+        return bisect.bisect_right([p[2] for p in mine], (domain_id, dataset_id)) - 1
+
+
+# ---------------------------------------------------------------- sections 9, 10
+
+PATH = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._=-]*(/[A-Za-z0-9_][A-Za-z0-9._=-]*)*$")
+NUMBER = re.compile(r"^(0|[1-9][0-9]{0,18})$")
+File = collections.namedtuple("File", "dataset_id prefix path size etag rows")
+
+
+def number(text, below=2**63):
+    need(NUMBER.match(text) and int(text) < below, f"{text!r} is no number here")
+    return int(text)
+
+
+def files_tsv(text):
+    """Section 9."""
+    out = []
+    for i, line in enumerate(text.decode("ascii").split("\n")[:-1]):
+        fields = line.split("\t")
+        need(len(fields) == 7 and fields[0] == str(i), f"files.tsv: line {i}")
+        _, dataset_id, prefix, path, size, etag, rows = fields
+        need(re.match(r"^[0-9a-f]{2}(-[0-9a-f]{2})?$", prefix), f"files.tsv: domain_prefix {prefix}")
+        need(PATH.match(path) and len(path) <= 512, f"files.tsv: path {path}")
+        need(not out or out[-1].path.encode() < path.encode(), f"files.tsv: {path} is out of order")
+        need(re.match(r"^[!-~]{1,128}$", etag), f"files.tsv: etag {etag}")
+        out.append(File(number(dataset_id, 2**32), prefix, path, number(size), etag, number(rows)))
+        need(out[-1].dataset_id >= 1, "files.tsv: dataset 0")
+    return out
+
+
+Column = collections.namedtuple("Column", "role name type codec levels unit length dictionary pages")
+Page = collections.namedtuple("Page", "offset length rows sum")
+Group = collections.namedtuple("Group", "rows columns")
+ROLES = {"scheme": 1, "host": 2, "path_query": 3, "raw_url": 4, "ts": 5}
+
+
+class Pages:
+    """Section 10: groups[file_id] is a list of Group, sums[file_id] the hash of the file."""
+
+    def __init__(self, envelope, files):
+        _, _, count, groups, rows, zero = envelope.header("<4sIQQQ32s")
+        need(count == len(files) and not any(zero), "pages.dxp: header")
+        records, paths, grpx, grpd = (envelope[t] for t in (b"FILE", b"PATH", b"GRPX", b"GRPD"))
+        need(len(records) == 64 * count and len(grpx) == 8 * (groups + 1), "pages.dxp: sizes")
+        ends = struct.unpack(f"<{groups + 1}Q", grpx)
+        need(ends[0] == 0 and ends[-1] == len(grpd) and list(ends) == sorted(ends), "pages.dxp: GRPX")
+        self.groups, self.sums, next_group, path_at, total = [], [], 0, 0, 0
+        for i, file in enumerate(files):
+            (dataset_id, n, first, file_rows, size, offset, length, zero,
+             sum128) = struct.unpack_from("<IIQQQQII16s", records, 64 * i)
+            need((dataset_id, file_rows, size) == (file.dataset_id, file.rows, file.size), f"pages.dxp: file {i}")
+            need(first == next_group and zero == 0 and offset == path_at, f"pages.dxp: file {i}: places")
+            need(paths[offset:offset + length] == file.path.encode(), f"pages.dxp: file {i}: path")
+            need(first + n <= groups, f"pages.dxp: file {i}: row groups")
+            mine = [self._group(Bytes(grpd, ends[g], ends[g + 1]), size) for g in range(first, first + n)]
+            need(sum(g.rows for g in mine) == file_rows, f"pages.dxp: file {i}: rows")
+            self.groups.append(mine)
+            self.sums.append(sum128)
+            next_group, path_at, total = first + n, path_at + length, total + file_rows
+        need((next_group, path_at, total) == (groups, len(paths), rows), "pages.dxp: totals")
+
+    @staticmethod
+    def _group(cursor, file_size):
+        rows, count, columns = cursor.varint(), cursor.varint(), []
+        need(count <= 64, "pages.dxp: columns")
+        for _ in range(count):
+            role, name = cursor.u8(), cursor.take(cursor.varint()).decode()
+            need(1 <= role <= 6 and 1 <= len(name.encode()) <= 255, f"pages.dxp: column {name!r} of role {role}")
+            type_, codec, levels, unit, length = (cursor.u8(), cursor.u8(), cursor.u8(), cursor.u8(), cursor.varint())
+            need(levels <= 1 and unit <= 4 and length < 2**31, f"pages.dxp: column {name}")
+            dictionary = None
+            size = cursor.varint()
+            if size:
+                offset = cursor.varint()
+                dictionary = Page(offset, size, 0, cursor.u32())
+                need(offset + size <= file_size, "pages.dxp: dictionary outside of the file")
+            at, pages = cursor.varint(), []
+            for i in range(cursor.varint()):
+                gap, size = cursor.varint(), cursor.varint()
+                need((i or gap == 0) and 1 <= size < 2**32, "pages.dxp: a page")
+                pages.append(Page(at + gap, size, cursor.varint(), cursor.u32()))
+                at += gap + size
+            need(at <= file_size and sum(p.rows for p in pages) == rows, f"pages.dxp: pages of {name}")
+            columns.append(Column(role, name, type_, codec, levels, unit, length, dictionary, pages))
+        cursor.done("pages.dxp: a row group")
+        return Group(rows, columns)
+
+
+# ---------------------------------------------------------------- section 11
+
+def strict_json(text, what):
+    def members(pairs):
+        need(len(dict(pairs)) == len(pairs), f"{what}: a member twice")
+        return dict(pairs)
+    try:
+        return json.loads(text.decode(), object_pairs_hook=members)
+    except ValueError as error:
+        raise Complaint(f"{what}: {error}") from error
+
+
+TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3}|\.\d{6})?Z$")
+
+
+def micros(text, what):
+    match = TIME.match(text)
+    need(match, f"{what}: time {text}")
+    fraction = (match.group(2) or ".")[1:]
+    need(not fraction.endswith("000") and fraction != "000000", f"{what}: {text} has digits too many")
+    whole = datetime.datetime.strptime(match.group(1), "%Y-%m-%dT%H:%M:%S") - datetime.datetime(1970, 1, 1)
+    return (whole.days * 86400 + whole.seconds) * 10**6 + int(fraction.ljust(6, "0") or 0)
+
+
+def iso(us):
+    """The text of a time; None stays None."""
+    if us is None:
+        return None
+    seconds, rest = divmod(us, 10**6)
+    when = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    digits = "" if not rest else f".{rest // 1000:03d}" if rest % 1000 == 0 else f".{rest:06d}"
+    return when.strftime("%Y-%m-%dT%H:%M:%S") + digits + "Z"
+
+
+DATASET_MEMBERS = ["dataset_id", "name", "metadata", "files", "rows", "urls", "domains", "first_ts", "last_ts"]
+
+
+def datasets_json(data):
+    """Section 11.1: datasets by id."""
+    need(len(data) <= 256 << 20, "datasets.json: size")
+    whole, out, names = strict_json(data, "datasets.json"), {}, set()
+    need(list(whole) == ["datasets"], "datasets.json: members")
+    for one in whole["datasets"]:
+        need(sorted(one) == sorted(DATASET_MEMBERS), f"datasets.json: members {sorted(one)}")
+        need(max(out, default=0) < one["dataset_id"] < 2**32, "datasets.json: ids do not ascend")
+        for text in (one["name"], *one["metadata"]):
+            need(1 <= len(text.encode()) <= 255, f"datasets.json: {text!r}")
+        for text in (one["name"], *one["metadata"], *one["metadata"].values()):
+            need(not re.search("[\0-\x1f\x7f-\x9f]", text), f"datasets.json: {text!r}")
+        need(one["name"] not in names and len(one["metadata"]) <= 64, f"datasets.json: {one['name']}")
+        need(list(one["metadata"]) == sorted(one["metadata"], key=str.encode), "datasets.json: order of metadata")
+        need(all(0 <= one[k] < 2**63 for k in ("files", "rows", "urls", "domains")), "datasets.json: totals")
+        need((one["first_ts"] is None) == (one["last_ts"] is None), "datasets.json: one time")
+        for key in ("first_ts", "last_ts"):
+            if one[key] is not None:
+                one[key] = micros(one[key], "datasets.json")
+        names.add(one["name"])
+        out[one["dataset_id"]] = one
+    # 11.1 shows the text itself: a line a dataset, its members in the order of the table
+    lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in
+             json.loads(data)["datasets"]]
+    text = '{"datasets":[' + "".join("\n" + line + ("," if i + 1 < len(lines) else "")
+                                     for i, line in enumerate(lines)) + "\n]}\n"
+    need(text.encode() == data, "datasets.json: another text than 11.1 shows")
+    return out
+
+
+def manifest_json(data):
+    """Section 11.3: the current version's entry."""
+    need(len(data) <= 64 << 20, "manifest: size")
+    match = re.search(rb'"checksum": "([0-9a-f]{32})"\n}\n$', data)
+    need(match and data.count(b'"checksum"') == 1, "manifest: it does not end as it should")
+    need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
+    whole = strict_json(data, "manifest")
+    need(list(whole) == ["format", "format_version", "sequence", "current_version", "versions", "checksum"], "manifest: members")
+    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 1), "manifest: format")
+    versions = whole["versions"]
+    need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")
+    need(whole["sequence"] >= versions[-1]["sequence"] >= 1, "manifest: sequence")
+    for version in versions:
+        name = version["version"]
+        need(re.match(r"^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$", name) and int(name[:6]) == version["sequence"], f"manifest: {name}")
+        datetime.datetime.strptime(name[7:], "%Y%m%dT%H%M%SZ")
+        need(micros(version["published"], "manifest") % 10**6 == 0, "manifest: published")
+        for member, path in PLACES.items():
+            need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
+        need(list(version) == ["version", "sequence", "published", "build_id", "canon_version", "domains", "datasets",
+                               "pairs", "rows", "urls", "lake_files", *PLACES, "psl_hash", "parquet_root", "files"],
+             f"manifest: members {list(version)}")
+        root = version["parquet_root"]
+        need(root.endswith("/") and PATH.match(root[:-1]), f"manifest: parquet_root {root}")
+        files = version["files"]
+        need(list(files) == sorted(files), "manifest: files are not in byte order")
+        shards = {f for f in files if f.startswith("postings/")}
+        need(set(files) - shards == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]},
+             f"manifest: files {sorted(set(files) - shards)}")
+        for path in shards:
+            match = re.match(r"^postings/([0-3][0-9a-f]{2})/postings\.(idx|dat)\.zst$", path)
+            need(match and path.replace("idx", "dat") in shards and path.replace("dat", "idx") in shards, f"manifest: {path}")
+        for path, facts in files.items():
+            need(list(facts) == ["size", "hash"] and re.match("^[0-9a-f]{32}$", facts["hash"]), f"manifest: {path}")
+    return next(v for v in versions if v["version"] == whole["current_version"])
+
+
+PLACES = {
+    "domains_txt": "domains.txt.zst", "domains_mphf": "domains.mphf", "domains_dict": "domains.dict",
+    "d2d_roar": "domain_to_datasets.roar", "domain_counts": "domain_counts.dxc",
+    "postings_idx": "postings/{shard}/postings.idx.zst", "postings_dat": "postings/{shard}/postings.dat.zst",
+    "postings_dir": "postings.dxp", "files_tsv": "files.tsv.zst", "pages": "pages.dxp",
+    "datasets_json": "datasets.json", "psl": "psl.dat",
+}
+
+
+class Version:
+    """A whole version, read and checked. hashes=False: as if the manifest had no hashes of files."""
+
+    def __init__(self, root, hashes=True):
+        self.root, self.hashes = pathlib.Path(root), hashes
+        self.manifest = manifest_json((self.root / "index/manifest.json").read_bytes())
+        self.folder = self.root / "index" / self.manifest["version"]
+        here = {str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file()}
+        need(here == set(self.manifest["files"]), f"files of the folder: {sorted(here ^ set(self.manifest['files']))[:5]}")
+        self.lake = self.root / self.manifest["parquet_root"]
+        self._names()
+        self._lists()
+        self._facts()
+
+    def read(self, path):
+        data, facts = (self.folder / path).read_bytes(), self.manifest["files"][path]
+        need(len(data) == facts["size"], f"{path}: {len(data)} bytes, the manifest says {facts['size']}")
+        need(not self.hashes or hash128(data).hex() == facts["hash"], f"{path}: hash in the manifest")
+        return data
+
+    def envelope(self, path, magic, version, *tags):
+        return Envelope(path, self.read(path), magic, version, self.build_id, list(tags))
+
+    def _names(self):
+        """What the build id is made of, then the names."""
+        psl, datasets = self.read("psl.dat"), self.read("datasets.json")
+        files = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
+        need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
+        self.build_id = hash128(b"domaindex-build-1\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+                                + datasets + b"\n" + files)
+        need(self.build_id.hex() == self.manifest["build_id"], "build id")
+        self.datasets, self.files = datasets_json(datasets), files_tsv(files)
+        text = Seekable("domains.txt.zst", self.read("domains.txt.zst")).lines()
+        self.domains = text.split(b"\n")[:-1]
+        keys = [key_of(d) for d in self.domains]
+        need(all(a < b for a, b in zip(keys, keys[1:])), "domains.txt: keys do not ascend")
+        need(all(0 < len(d) <= 253 and d.isascii() and d == d.lower() for d in self.domains), "domains.txt: a name")
+        self.dictionary = Dictionary(self.envelope("domains.dict", b"DXDD", 1, b"DATA", b"ANCH", b"OFFS"), text)
+        need(self.dictionary.keys == keys, "domains.dict: other keys than those of domains.txt")
+        self.mphf = Mphf(self.envelope("domains.mphf", b"DXMP", 1, b"PILO", b"SLOT", b"COLL"), text,
+                         self.dictionary, self.domains)
+
+    def _lists(self):
+        self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 2, b"SETS", b"SETX", b"INDX"),
+                                     len(self.domains))
+        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 1, b"DATA", b"ANCH"), self.membership)
+        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 1, b"SHRD", b"PAGE"), self.read,
+                                 self.manifest["files"], self.build_id, self.hashes)
+        self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
+
+    def _facts(self):
+        """What two files both tell."""
+        ids, counts = self.mphf.ids, self.counts.by_pair
+        want = {"domains": len(self.domains), "datasets": len(self.datasets), "pairs": len(counts),
+                "rows": self.counts.rows, "urls": self.counts.urls, "lake_files": len(self.files)}
+        need(all(self.manifest[k] == v for k, v in want.items()), f"manifest: totals are not {want}")
+        need(self.postings.runs.keys() == {(ids[o], d) for o, d in counts}, "postings: other pairs than membership")
+        totals = collections.defaultdict(collections.Counter)
+        for (ordinal, dataset_id), count in counts.items():
+            runs = self.postings.runs[ids[ordinal], dataset_id]
+            need(sum(r[3] for r in runs) == count.rows, f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
+            need(all(self.files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
+            totals[dataset_id].update(rows=count.rows, urls=count.urls, domains=1)
+        for file in self.files:
+            totals[file.dataset_id]["files"] += 1
+        times = collections.defaultdict(list)
+        for (_, dataset_id), count in counts.items():
+            times[dataset_id] += [t for t in (count.first, count.last) if t is not None]
+        for dataset_id, one in self.datasets.items():
+            need(all(one[k] == totals[dataset_id][k] for k in ("files", "rows", "urls", "domains")), f"dataset {dataset_id}: totals")
+            span = (min(times[dataset_id]), max(times[dataset_id])) if times[dataset_id] else (None, None)
+            need((one["first_ts"], one["last_ts"]) == span, f"dataset {dataset_id}: times")
+        need(totals.keys() <= self.datasets.keys(), "a dataset that datasets.json does not have")
+        ends = collections.defaultdict(list)
+        for runs in self.postings.runs.values():
+            for file_id, group, first, count in runs:
+                ends[file_id, group].append((first, count))
+        for file_id, groups in enumerate(self.pages.groups):
+            for number, group in enumerate(groups):
+                at = 0
+                for first, count in sorted(ends.pop((file_id, number), [])):
+                    need(first == at, f"file {file_id}, row group {number}: rows {at} to {first} are in no pair, or in two")
+                    at += count
+                need(at == group.rows, f"file {file_id}, row group {number}: {at} rows in pairs, {group.rows} in all")
+        need(not ends, "postings: a row group that is not there")
+
+    # ------------------------------------------------------------ answers
+
+    def domain(self, name):
+        """What GET /v1/domain/{name} answers, or None."""
+        ordinal = self.mphf.find(name)
+        if ordinal is None:
+            return None
+        pairs = [(d, self.counts.by_pair[ordinal, d]) for d in self.membership.sets[ordinal]]
+        firsts = [c.first for _, c in pairs if c.first is not None]
+        lasts = [c.last for _, c in pairs if c.last is not None]
+        return {
+            "domain": name.decode(), "domain_id": f"0x{self.mphf.ids[ordinal]:016x}", "dataset_count": len(pairs),
+            "url_count": sum(c.urls for _, c in pairs), "row_count": sum(c.rows for _, c in pairs),
+            "first_ts": iso(min(firsts, default=None)), "last_ts": iso(max(lasts, default=None)),
+            "datasets": [{"dataset_id": d, "name": self.datasets[d]["name"], "url_count": c.urls, "url_count_est": c.urls,
+                          "row_count": c.rows, "first_ts": iso(c.first), "last_ts": iso(c.last)} for d, c in pairs],
+            "version": self.manifest["version"], "complete": True}
+
+
+# ---------------------------------------------------------------- section 12: the lake's Parquet
+
+class Thrift:
+    """Thrift's compact protocol as plain values: a struct is a dict by field number."""
+
+    def __init__(self, data, at=0):
+        self.cursor = Bytes(data, at)
+
+    def zigzag(self):
+        value = self.cursor.varint()
+        return value >> 1 ^ -(value & 1)
+
+    def value(self, kind, depth):
+        need(depth < 20, "thrift: too deep")
+        if kind in (1, 2):
+            return kind == 1
+        if kind == 3:
+            return self.cursor.u8()
+        if kind in (4, 5, 6):
+            return self.zigzag()
+        if kind == 8:
+            return self.cursor.take(self.cursor.varint())
+        if kind == 9:
+            head = self.cursor.u8()
+            count, inner = head >> 4, head & 15
+            count = self.cursor.varint() if count == 15 else count
+            need(count <= self.cursor.left(), "thrift: a list of more than there are bytes")
+            return [self.value(inner, depth + 1) for _ in range(count)]
+        need(kind == 12, f"thrift: type {kind}")
+        return self.struct(depth + 1)
+
+    def struct(self, depth=0):
+        out, field = {}, 0
+        while True:
+            head = self.cursor.u8()
+            if head == 0:
+                return out
+            field = field + (head >> 4) if head >> 4 else self.zigzag()
+            out[field] = self.value(head & 15, depth)
+
+
+def hybrid_bits(data, count):
+    """Levels of one bit: RLE and bit-packed runs."""
+    cursor, out = Bytes(data), []
+    while len(out) < count:
+        head = cursor.varint()
+        if head & 1:
+            for byte in cursor.take(head >> 1):
+                out.extend(byte >> i & 1 for i in range(8))
+        else:
+            need(head >> 1 <= count - len(out), "levels: a run too long")
+            out.extend([cursor.u8()] * (head >> 1))
+    return out[:count]
+
+
+def delta(cursor, bits):
+    """DELTA_BINARY_PACKED; the cursor stands behind it afterwards."""
+    zigzag = lambda: (lambda v: v >> 1 ^ -(v & 1))(cursor.varint())  # noqa: E731
+    block, minis, count, value = cursor.varint(), cursor.varint(), cursor.varint(), zigzag()
+    need(block and minis and block % minis == 0 and count <= 1 << 24, "delta: header")
+    each, out, wrap, half = block // minis, [], 1 << bits, 1 << (bits - 1)
+    if count:
+        out.append(value)
+    while len(out) < count:
+        least, widths = zigzag(), cursor.take(minis)
+        for width in widths:
+            if len(out) >= count:
+                break
+            number, mask = int.from_bytes(cursor.take(each * width // 8), "little"), (1 << width) - 1
+            text, step = (number, width)
+            for _ in range(min(each, count - len(out))):
+                value = (value + least + (text & mask) + half) % wrap - half
+                text >>= step
+                out.append(value)
+    return out
+
+
+def plain_strings(cursor, count):
+    out, data, at, end = [], cursor.data, cursor.at, cursor.end
+    for _ in range(count):
+        need(at + 4 <= end, "strings: cut")
+        size = int.from_bytes(data[at:at + 4], "little")
+        at += 4 + size
+        need(at <= end, "strings: cut")
+        out.append(data[at - size:at])
+    cursor.at = at
+    return out
+
+
+INT32, INT64, BYTE_ARRAY = 1, 2, 6
+PLAIN, DELTA_BINARY_PACKED, DELTA_BYTE_ARRAY, RLE, ZSTD = 0, 5, 7, 3, 6
+
+
+def page_values(data, type_, nullable):
+    """Values of one page (header and body) and its encoding; null is None."""
+    thrift = Thrift(data)
+    header = thrift.struct()
+    body = data[thrift.cursor.at:]
+    need(header[1] == 0 and header[3] == len(body), "page: not a v1 data page of this size")
+    need(zlib.crc32(body) == header[4] & 0xFFFFFFFF, "page: CRC")
+    try:
+        plain = zstandard.ZstdDecompressor().decompress(body, max_output_size=header[2])
+    except zstandard.ZstdError as error:
+        raise Complaint(f"page: {error}") from error
+    need(len(plain) == header[2], "page: plain size")
+    info, cursor, levels = header[5], Bytes(plain), None
+    count = rows = info[1]
+    need(info[3] == info[4] == RLE, "page: encoding of levels")
+    if nullable:
+        levels = hybrid_bits(cursor.take(cursor.u32()), rows)
+        count = sum(levels)
+    encoding = info[2]
+    if type_ == BYTE_ARRAY and encoding == PLAIN:
+        values = plain_strings(cursor, count)
+    elif type_ == BYTE_ARRAY and encoding == DELTA_BYTE_ARRAY:
+        shared, own, values, last = delta(cursor, 32), delta(cursor, 32), [], b""
+        need(len(shared) == len(own) == count, "page: number of lengths")
+        for a, b in zip(shared, own):
+            need(0 <= a <= len(last), "page: a shared length")
+            last = last[:a] + cursor.take(b)
+            values.append(last)
+    elif encoding == DELTA_BINARY_PACKED and type_ in (INT32, INT64):
+        values = delta(cursor, 32 if type_ == INT32 else 64)
+    else:
+        need(encoding == PLAIN and type_ == INT64, f"page: encoding {encoding} of type {type_}")
+        values = list(struct.unpack(f"<{count}Q", cursor.take(8 * count)))
+    cursor.done("page")
+    need(len(values) == count, "page: number of values")
+    if levels is not None and count < rows:
+        rest = iter(values)
+        values = [next(rest) if level else None for level in levels]
+    return values, encoding
+
+
+FIXED = [  # name, physical type, nullable, encoding
+    ("dataset_id", INT32, False, DELTA_BINARY_PACKED), ("domain", BYTE_ARRAY, False, PLAIN),
+    ("domain_id", INT64, False, PLAIN), ("scheme", BYTE_ARRAY, False, PLAIN), ("host", BYTE_ARRAY, False, PLAIN),
+    ("path_query", BYTE_ARRAY, False, DELTA_BYTE_ARRAY), ("raw_url", BYTE_ARRAY, True, PLAIN),
+    ("ts", INT64, True, DELTA_BINARY_PACKED)]
+URL_ID = ("url_id", INT64, False, PLAIN)
+STRING, TIMESTAMP, INTEGER = 1, 8, 10  # members of the union LogicalType
+
+
+class LakeFile:
+    """One file, whole: .columns by name, .groups with what pages.dxp should say."""
+
+    def __init__(self, name, data):
+        self.name, self.data = name, data
+        need(len(data) > 12 and data[:4] == data[-4:] == b"PAR1", f"{name}: no Parquet file")
+        size = struct.unpack("<I", data[-8:-4])[0]
+        need(size <= len(data) - 12, f"{name}: footer of {size}")
+        footer = data[-8 - size:-8]
+        thrift = Thrift(footer)
+        meta = thrift.struct()
+        thrift.cursor.done(f"{name}: footer")
+        self.keys = {pair[1].decode(): pair[2] for pair in meta[5]}
+        self._sum(footer)
+        self._schema(meta)
+        self.values = {column[0]: [] for column in self.columns}
+        self.groups, at, indexes = [], 4, []
+        for group in meta[4]:
+            at = self._group(group, at, indexes)
+        need(sum(g.rows for g in self.groups) == meta[3], f"{name}: rows")
+        for want, offset, length in indexes:
+            self._offset_index(want, data[offset:offset + length])
+        self.order_keys = [c[0] for c in self.columns]
+
+    def _sum(self, footer):
+        told = self.keys["domaindex.footer_xxh3"]
+        need(len(told) == 16 and footer.count(told) == 1, f"{self.name}: checksum of the footer")
+        zeroed = footer.replace(told, b"0" * 16)
+        need(b"%016x" % xxhash.xxh3_64_intdigest(zeroed) == told, f"{self.name}: checksum of the footer")
+
+    def _schema(self, meta):
+        root, leaves = meta[2][0], meta[2][1:]
+        names = [leaf[4].decode() for leaf in leaves]
+        need(root[5] == len(leaves) and names[:8] == [f[0] for f in FIXED] and names[-1] == "url_id"
+             and len(set(names)) == len(names) <= 57, f"{self.name}: columns {names}")
+        self.extras = names[8:-1]
+        self.columns = FIXED + [(n, BYTE_ARRAY, True, PLAIN) for n in self.extras] + [URL_ID]
+        self.unit = None
+        for leaf, (column, type_, nullable, _) in zip(leaves, self.columns):
+            need((leaf[1], leaf[3]) == (type_, int(nullable)), f"{self.name}: type of {column}")
+            logical = leaf.get(10, {})
+            if column == "ts":
+                need(logical[TIMESTAMP][1] is True, f"{self.name}: ts is not UTC")
+                self.unit = {1: 1, 2: 2}[next(iter(logical[TIMESTAMP][2]))]
+            elif type_ == INT64:
+                need(logical[INTEGER] == {1: 64, 2: False}, f"{self.name}: {column} is not UINT_64")
+            elif type_ == BYTE_ARRAY:
+                need(list(logical) in ([STRING], []), f"{self.name}: {column} is no string")
+        need(meta[6].startswith(b"domaindex version "), f"{self.name}: created_by")
+        need(self.keys["domaindex.canon_version"] == b"1", f"{self.name}: canon_version")
+
+    def _group(self, group, at, indexes):
+        columns, cuts = [], set()
+        keys = [(s[1], s[2], s[3]) for s in group[4]]
+        need(keys == [(1, False, False), (4, False, False), (5, False, False), (7, False, True)], f"{self.name}: sorting_columns {keys}")
+        for chunk, (name, type_, nullable, encoding) in zip(group[1], self.columns, strict=True):
+            meta, pages, rows = chunk[3], [], []
+            need((meta[1], meta[4], meta[9], meta[3]) == (type_, ZSTD, at, [name.encode()]) and 11 not in meta, f"{self.name}: chunk of {name}")
+            end = at + meta[7]
+            while at < end:
+                thrift = Thrift(self.data, at)
+                header = thrift.struct()
+                length = thrift.cursor.at - at + header[3]
+                need(at + length <= end, f"{self.name}: a page of {name}")
+                values, used = page_values(self.data[at:at + length], type_, nullable)
+                need(used == encoding, f"{self.name}: {name} is encoded as {used}")
+                pages.append((at, length, len(values)))
+                rows.extend(values)
+                at += length
+            need(len(rows) == group[3] == meta[5], f"{self.name}: rows of {name}")
+            cuts.add(tuple(p[2] for p in pages))
+            self.values[name].extend(rows)
+            columns.append((name, type_, nullable, pages))
+            indexes.append((pages, chunk[4], chunk[5]))
+        need(len(cuts) == 1, f"{self.name}: pages are cut at different rows")
+        self.groups.append(Group(group[3], columns))
+        return at
+
+    def _offset_index(self, pages, data):
+        first, want = 0, []
+        for offset, length, rows in pages:
+            want.append({1: offset, 2: length, 3: first})
+            first += rows
+        need(Thrift(data).struct()[1] == want, f"{self.name}: offset index")
+
+    def rows(self):
+        """Rows as (domain, host, path_query, ts in microseconds, scheme, extras), which is their order."""
+        v, scale = self.values, 1000 if self.unit == 1 else 1
+        times = [None if t is None else t * scale for t in v["ts"]]
+        extras = list(zip(*(v[name] for name in self.extras))) if self.extras else [()] * len(times)
+        return list(zip(v["domain"], v["host"], v["path_query"], times, v["scheme"], extras))
+
+
+def order(row):
+    """Nulls first."""
+    return (*row[:3], (row[3] is not None, row[3] or 0), row[4], tuple((x is not None, x or b"") for x in row[5]))
+
+
+PREFIX = re.compile(r"^dataset_id=([1-9][0-9]*)/domain_prefix=([0-9a-f]{2})(?:-([0-9a-f]{2}))?/part-([0-9]{5,8})\.parquet$")
+
+
+def check_lake(version):
+    """Section 12: every byte of every file; counts, postings and pages.dxp made anew from the rows."""
+    registry(version)
+    by_dataset = collections.defaultdict(list)
+    for file_id, file in enumerate(version.files):
+        by_dataset[file.dataset_id].append(file_id)
+    pair_of = {}
+    for (ordinal, dataset_id) in version.counts.by_pair:
+        pair_of[dataset_id, version.domains[ordinal]] = (ordinal, version.mphf.ids[ordinal])
+    for dataset_id, file_ids in by_dataset.items():
+        found = collections.defaultdict(lambda: [set(), 0, [], []])
+        for file_id in file_ids:
+            check_file(version, file_id, found)
+        for domain, (urls, rows, times, runs) in found.items():
+            need((dataset_id, domain) in pair_of, f"{domain}, {dataset_id}: rows, but no pair")
+            ordinal, domain_id = pair_of[dataset_id, domain]
+            want = Counts(len(urls), rows, min(times, default=None), max(times, default=None))
+            got = version.counts.by_pair[ordinal, dataset_id]
+            need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
+            need(version.postings.runs[domain_id, dataset_id] == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
+
+
+def registry(version):
+    data = (version.lake / "registry.json").read_bytes()
+    whole = strict_json(data, "registry.json")
+    need(list(whole) == ["format", "version", "next_dataset_id", "datasets"], "registry.json: members")
+    need((whole["format"], whole["version"]) == ("domaindex-registry", 1), "registry.json: format")
+    ids = [one["dataset_id"] for one in whole["datasets"]]
+    need(ids == sorted(set(ids)) and all(0 < i < whole["next_dataset_id"] for i in ids), "registry.json: ids")
+    lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in whole["datasets"]]
+    text = ('{"format":"domaindex-registry","version":1,"next_dataset_id":%d,"datasets":[' % whole["next_dataset_id"]
+            + ",".join("\n" + line for line in lines) + "\n]}\n")
+    need(text.encode() == data, "registry.json: another text than 12 shows")
+    known = {one["dataset_id"]: (one["name"], one.get("metadata", {})) for one in whole["datasets"]}
+    for dataset_id, one in version.datasets.items():
+        need(known.get(dataset_id) == (one["name"], one["metadata"]), f"registry.json: dataset {dataset_id}")
+    need((version.lake / "psl.dat").read_bytes() == version.read("psl.dat"), "psl.dat of the lake")
+
+
+def check_file(version, file_id, found):
+    facts, sum128 = version.files[file_id], version.pages.sums[file_id]
+    data = (version.lake / facts.path).read_bytes()
+    need(len(data) == facts.size and facts.etag == hash128(data).hex(), f"{facts.path}: size or etag")
+    need(hash128(data) == sum128 or not version.hashes, f"{facts.path}: hash")
+    match = PREFIX.match(facts.path)
+    need(match and int(match[1]) == facts.dataset_id, f"{facts.path}: no path of ours")
+    low, high = int(match[2], 16), int(match[3] or match[2], 16)
+    need(facts.prefix == match[2] + (f"-{match[3]}" if match[3] else ""), f"{facts.path}: domain_prefix {facts.prefix}")
+    need(match[3] is None or low < high, f"{facts.path}: range")
+    lake_file = LakeFile(facts.path, data)
+    need(lake_file.keys["domaindex.dataset"].decode() == version.datasets[facts.dataset_id]["name"], f"{facts.path}: name of the dataset")
+    check_pages(lake_file, version.pages.groups[file_id], sum128)
+    rows = lake_file.rows()
+    keys = list(map(order, rows))
+    need(len(rows) == facts.rows and all(a < b for a, b in zip(keys, keys[1:])), f"{facts.path}: rows are out of order, or twice")
+    need(set(lake_file.values["dataset_id"]) <= {facts.dataset_id}, f"{facts.path}: dataset_id")
+    columns = zip(lake_file.values["domain_id"], lake_file.values["url_id"], lake_file.values["raw_url"])
+    group, first, at, before = 0, 0, 0, None
+    for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
+        url = scheme + b"://" + host + path_query
+        need(url_id == xxhash.xxh3_64_intdigest(url), f"{facts.path}: url_id of {url}")
+        need(raw_url != url, f"{facts.path}: raw_url is the URL itself")
+        while at - first == lake_file.groups[group].rows:
+            group, first, before = group + 1, at, None
+        if domain != before:
+            need(domain_id == xxhash.xxh3_64_intdigest(domain) and low <= domain_id >> 56 <= high, f"{facts.path}: domain_id of {domain}")
+            runs = found[domain][3]
+            runs.append((file_id, group, at - first, 0))
+            before, before_id = domain, domain_id
+        need(domain_id == before_id, f"{facts.path}: domain_id of {domain}")
+        pair = found[domain]
+        pair[0].add(url)
+        pair[1] += 1
+        if ts is not None:
+            pair[2].append(ts)
+        runs[-1] = (*runs[-1][:3], runs[-1][3] + 1)
+        at += 1
+
+
+def check_pages(lake_file, told, sum128):
+    """pages.dxp against the file: the same pages, and their sums."""
+    need(len(told) == len(lake_file.groups), f"{lake_file.name}: row groups in pages.dxp")
+    for got, want in zip(told, lake_file.groups):
+        wanted = [c for c in want.columns if c[0] not in ("dataset_id", "domain", "domain_id", "url_id")]
+        need([c.name for c in got.columns] == [c[0] for c in wanted] and got.rows == want.rows, f"{lake_file.name}: columns in pages.dxp")
+        for column, (name, type_, nullable, pages) in zip(got.columns, wanted):
+            need((column.role, column.type, column.codec, column.levels, column.length, column.dictionary) ==
+                 (ROLES.get(name, 6), type_, ZSTD, int(nullable), 0, None), f"{lake_file.name}: pages.dxp: {name}")
+            need(column.unit == (lake_file.unit if name == "ts" else 0), f"{lake_file.name}: pages.dxp: unit of {name}")
+            need([p[:3] for p in column.pages] == pages, f"{lake_file.name}: pages.dxp: pages of {name}")
+            for page in column.pages:
+                got_sum = checksum(sum128, b"PAGE", page.offset, lake_file.data[page.offset:page.offset + page.length])
+                need(got_sum & 0xFFFFFFFF == page.sum, f"{lake_file.name}: page sum at {page.offset}")
+
+
+class Lister:
+    """Listings from postings and pages.dxp alone: no footer is read."""
+
+    def __init__(self, version):
+        self.version, self.cache = version, {}
+
+    def values(self, file_id, column, page):
+        key = file_id, page.offset
+        if key not in self.cache:
+            with open(self.version.lake / self.version.files[file_id].path, "rb") as file:
+                file.seek(page.offset)
+                data = file.read(page.length)
+            want = checksum(self.version.pages.sums[file_id], b"PAGE", page.offset, data)
+            need(len(data) == page.length and want & 0xFFFFFFFF == page.sum, f"page sum at {page.offset}")
+            self.cache[key] = page_values(data, column.type, column.levels == 1)[0]
+        return self.cache[key]
+
+    def urls(self, name, dataset_id):
+        """The items of GET /v1/domain/{name}/datasets/{dataset_id}/urls with all fields, whole."""
+        version, out = self.version, []
+        ordinal = version.mphf.find(name)
+        for file_id, number, first, count in version.postings.runs[version.mphf.ids[ordinal], dataset_id]:
+            columns = {}
+            for column in version.pages.groups[file_id][number].columns:
+                got, at = [], 0
+                for page in column.pages:
+                    if at < first + count and first < at + page.rows:
+                        values = self.values(file_id, column, page)
+                        need(len(values) == page.rows, "page: rows")
+                        got.extend(values[max(0, first - at):first + count - at])
+                    at += page.rows
+                columns[column.name] = column, got
+            scale = 1000 if columns["ts"][0].unit == 1 else 1
+            extras = [(n, got) for n, (column, got) in columns.items() if column.role == 6]
+            for i in range(count):
+                url = b"".join((columns["scheme"][1][i], b"://", columns["host"][1][i], columns["path_query"][1][i]))
+                ts, raw = columns["ts"][1][i], columns["raw_url"][1][i]
+                out.append({"url_id": f"0x{xxhash.xxh3_64_intdigest(url):016x}", "url": url.decode(),
+                            "ts": None if ts is None else iso(ts * scale), "raw_url": None if raw is None else raw.decode(),
+                            "extras": {n: got[i].decode() for n, got in extras if got[i] is not None}})
+        return out
