@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define OUTPUT_MAX ((size_t)1 << 31)
+#define OUTPUT_MAX ((size_t)256 << 20) /* a footer of a million chunks; more is no file of a lake */
 
 enum { OPT_JSON, OPT_DEEP, OPT_COUNT };
 

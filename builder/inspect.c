@@ -7,6 +7,7 @@
 #include "loader/version.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -14,8 +15,15 @@
 
 void dx_inspect_u64(const struct dx_inspect *in, const char *key, uint64_t value)
 {
+    char text[24];
+
     dx_json_key(in->json, key);
-    dx_json_u64(in->json, value);
+    if (value <= INT64_MAX) {
+        dx_json_u64(in->json, value);
+    } else { /* no sound file has it, and readers of JSON stumble over such numbers */
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+        dx_json_str(in->json, text);
+    }
 }
 
 void dx_inspect_str(const struct dx_inspect *in, const char *key, struct dx_span value)
@@ -147,15 +155,34 @@ static bool begins(struct dx_span s, const char *magic)
     return s.size >= n && memcmp(s.data, magic, n) == 0;
 }
 
+/* Lines that are neither empty nor comments: publicsuffix.org/list. */
+static uint64_t count_rules(struct dx_span text)
+{
+    struct dx_bytes at = dx_bytes_of(text);
+    uint64_t rules = 0;
+
+    while (dx_bytes_left(&at) > 0) {
+        const uint8_t *end = memchr(at.at, '\n', dx_bytes_left(&at));
+        struct dx_span line = dx_bytes_take(&at, end == NULL ? dx_bytes_left(&at)
+                                                             : (size_t)(end - at.at));
+
+        rules += line.size > 0 && line.data[0] > ' ' && !begins(line, "//");
+        (void)dx_bytes_u8(&at);
+    }
+    return rules;
+}
+
 static int inspect_psl(const struct dx_inspect *in, struct dx_error *err)
 {
     struct dx_psl *psl = NULL;
     int rc = dx_psl_new(&psl, in->bytes, err);
 
     dx_psl_free(&psl);
-    if (rc == DX_OK)
-        dx_inspect_str(in, "kind", dx_span_str("Public Suffix List"));
-    return rc;
+    if (rc < 0)
+        return dx_fail_in(err, "%s", in->path);
+    dx_inspect_str(in, "kind", dx_span_str("Public Suffix List"));
+    dx_inspect_u64(in, "rules", count_rules(in->bytes));
+    return DX_OK;
 }
 
 static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
@@ -174,6 +201,8 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
         return inspect_json(in, err);
     if (memmem(in->bytes.data, in->bytes.size, "===BEGIN ICANN DOMAINS===", 25) != NULL)
         return inspect_psl(in, err);
+    if (in->bytes.size == 0)
+        return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);
     return dx_fail(err, DX_E_UNSUPPORTED,
                    "%s: no file of an index or a lake: its first bytes are no known magic",
                    in->path);

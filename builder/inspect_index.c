@@ -110,6 +110,7 @@ static int show_membership(const struct dx_inspect *in, unsigned flags, struct d
 
 static int show_counts(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
 {
+    struct dx_pair_count first;
     struct dx_counts c;
     int rc = dx_counts_open(&c, in->bytes, flags, in->path, err);
 
@@ -124,14 +125,18 @@ static int show_counts(const struct dx_inspect *in, unsigned flags, struct dx_er
     dx_json_time_us(in->json, c.totals.ts_base);
     dx_inspect_u64(in, "ts_unit_us", c.totals.ts_unit);
     write_sections(in, &c.envelope);
+    /* How many pairs a domain has stands in another file: `verify` reads them all. */
+    for (uint64_t i = 0; in->deep && rc >= 0 && i < c.totals.domains; i++)
+        rc = dx_counts_one(&c, i, 0, &first, err);
     dx_counts_close(&c);
-    return DX_OK;
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int show_postings(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
 {
     struct dx_postings p;
     struct dx_postings_shard shard;
+    struct dx_postings_page page;
     uint64_t shards = 0;
     uint64_t bytes = 0;
     int rc = dx_postings_open(&p, in->bytes, flags, in->path, err);
@@ -144,6 +149,8 @@ static int show_postings(const struct dx_inspect *in, unsigned flags, struct dx_
             shards++;
             bytes += shard.idx_size + shard.dat_size;
         }
+        for (uint32_t k = 0; rc == 1 && in->deep && k < shard.pages; k++)
+            rc = dx_postings_page_at(&p, i, k, &page, err);
     }
     dx_inspect_str(in, "kind", dx_span_str("directory of the postings"));
     dx_inspect_u64(in, "shards_with_pairs", shards);
@@ -243,21 +250,23 @@ int dx_inspect_zst(const struct dx_inspect *in, struct dx_error *err)
 {
     struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
     struct dx_buf plain = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
-    struct dx_hash128 hash;
-    struct dx_zseek z;
-    int rc = dx_zseek_open(&z, in->bytes, in->path, err);
+    struct dx_hash128 hash = { { 0 } };
+    struct dx_zseek z = { 0 };
+    int rc = decoder == NULL ? dx_fail(err, DX_E_NOMEM, "%s: out of memory", in->path)
+                             : dx_zseek_open(&z, in->bytes, in->path, err);
 
     if (rc == DX_OK) {
         dx_inspect_str(in, "kind", dx_span_str("zstd seekable"));
         dx_inspect_u64(in, "frames", z.frame_count);
         dx_inspect_u64(in, "plain_bytes", z.plain_size);
-        if (z.frame_count > 0 && decoder != NULL)
+        if (z.frame_count > 0)
             rc = dx_zseek_decode(&z, decoder, 0, &plain, err);
         if (rc == DX_OK)
             write_sample(in, dx_span_of(plain.data, plain.size));
         if (rc == DX_OK && in->deep) {
             rc = dx_zseek_verify(&z, &hash, err);
-            write_hex(in, "plain_xxh3_128", hash.bytes);
+            if (rc == DX_OK)
+                write_hex(in, "plain_xxh3_128", hash.bytes);
         }
         dx_zseek_close(&z);
     }
