@@ -68,21 +68,33 @@ static bool lookup_one(struct lookup *l, struct dx_span asked)
     return fwrite(l->body.data, 1, l->body.size, stdout) == l->body.size;
 }
 
+/* A line without its end, cut to LINE_MAX_BYTES (no URL is that long, so a cut one is refused);
+ * false: no more lines. */
+static bool read_line(char *line, size_t *size)
+{
+    int c = getc_unlocked(stdin);
+
+    *size = 0;
+    if (c == EOF)
+        return false;
+    for (; c != EOF && c != '\n'; c = getc_unlocked(stdin))
+        if (*size < LINE_MAX_BYTES)
+            line[(*size)++] = (char)c;
+    if (*size > 0 && line[*size - 1] == '\r')
+        --*size;
+    return true;
+}
+
 static bool lookup_stdin(struct lookup *l)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    bool ok = true;
-    ssize_t n;
+    char *line = malloc(LINE_MAX_BYTES);
+    bool ok = line != NULL;
+    size_t size;
 
-    while (ok && (n = getline(&line, &capacity, stdin)) >= 0) {
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-            n--;
-        ok = lookup_one(l,
-                        dx_span_of(line, (size_t)n > LINE_MAX_BYTES ? LINE_MAX_BYTES : (size_t)n));
-    }
+    while (ok && read_line(line, &size))
+        ok = lookup_one(l, dx_span_of(line, size));
     free(line);
-    return ok;
+    return ok && ferror(stdin) == 0;
 }
 
 static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *err)
@@ -140,7 +152,8 @@ static int run(const struct dx_options *o)
     if (rc < 0)
         fprintf(stderr, "domaindex lookup: %s\n", err.text);
     else if (!lookup_all(&l, o))
-        fprintf(stderr, "domaindex lookup: cannot write to standard output\n");
+        fprintf(stderr,
+                "domaindex lookup: cannot read standard input or write to standard output\n");
     else
         code = l.absent + l.failed > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
     if (rc == DX_OK && l.found + l.absent + l.failed > 1)

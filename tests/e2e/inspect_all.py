@@ -164,7 +164,8 @@ def check_corpus(folder):
             continue
         if code == 1:
             dxtest.check(str(path) in words and not out, f"{path}: refused without words: {words!r}")
-            dxtest.check(expect != "READ", f"{path}: {words}")
+            nobody = next(v for k, v in entry.items() if k.startswith("oracles")) == "EEE"
+            dxtest.check(expect != "READ" and (expect != "NESTED" or nobody), f"{path}: {words}")
             continue
         dxtest.check(not expect.startswith("REFUSE"), f"{path}: {expect}, but was read")
         j = json.loads(out)

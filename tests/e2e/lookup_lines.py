@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`domaindex lookup`: lines from standard input, strangers by the hundred thousand, long lines, usage."""
+import json
+
+import dxtest
+
+STRANGERS = 100_000
+NAMES = 40
+
+
+def lines(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def lookup(root, *arguments, **options):
+    return dxtest.domaindex("lookup", "--root", root, *arguments, **options)
+
+
+def check_lines(root):
+    asked = [f"name{i}.com" for i in range(NAMES)]
+    done = lookup(root, "-", input="\n".join(asked).encode())  # no line end behind the last
+    dxtest.equal([j["domain"] for j in lines(done)], asked, "domains of standard input, in order")
+    by_operand = lookup(root, *asked)
+    dxtest.equal(by_operand.stdout, done.stdout, "operands and lines give the same")
+    done = lookup(root, "-", input=b"WWW.Name1.COM.\r\nhttp://name2.com:8080/x?y#z\r\n")
+    dxtest.equal([j["domain"] for j in lines(done)], ["name1.com", "name2.com"], "hosts and URLs, CRLF")
+    both = lookup(root, "name3.com", "-", "name4.com", input=b"name5.com\n")
+    dxtest.equal([j["domain"] for j in lines(both)], ["name3.com", "name5.com", "name4.com"], "'-' among operands")
+    dxtest.equal(lookup(root, "-", input=b"").stdout, b"", "no lines")
+
+
+def check_strangers(root):
+    text = "".join(f"stranger{i}.com\n" for i in range(STRANGERS))
+    done = lookup(root, "-", input=text.encode(), expect=1)
+    answers = lines(done)
+    dxtest.equal(len(answers), STRANGERS, "lines for strangers")
+    dxtest.equal({a["problem"] for a in answers}, {"domain-not-found"}, "what is said of strangers")
+    dxtest.equal([a["asked"] for a in answers], text.split(), "what was asked, in order")
+    dxtest.check(f"0 found, {STRANGERS} absent, 0 failed" in done.stderr.decode(), done.stderr[-200:])
+
+
+def check_bad_lines(root):
+    bad = [b"", b"   ", b"com", b"\xff\xfe.com", b"a\0b.com", b"mailto:x@y.z", b"." * 300, b"x" * 70000 + b".com",
+           b"http://name1.com/" + b"a" * (1 << 20)]
+    done = lookup(root, "-", input=b"\n".join(bad) + b"\nname1.com\n", expect=1)
+    answers = lines(done)
+    dxtest.equal(len(answers), len(bad) + 1, "a line for each line")
+    for asked, answer in zip(bad, answers):
+        dxtest.check(answer.get("problem") in ("not-a-domain", "domain-not-found"), f"{asked[:40]!r}: {answer!r:.200}")
+    dxtest.equal(answers[-1].get("domain"), "name1.com", "the line behind the bad ones")
+
+
+def check_urls(root):
+    seen = []
+    for offset in range(0, 13, 3):
+        j = lines(lookup(root, "--dataset", 1, "--offset", offset, "--limit", 3, "name7.com"))[0]
+        seen += [item["url"] for item in j["items"]]
+        dxtest.equal(j["total"], 12, "total of the pair")
+    dxtest.equal(sorted(seen), sorted(f"http://name7.com/p/{k}" for k in range(12)), "all windows together")
+    j = lines(lookup(root, "--dataset", 2, "name7.com", expect=1))[0]
+    dxtest.equal(j["problem"], "dataset-not-found", "a dataset that is not there")
+    j = lines(lookup(root, "--dataset", 1, "--fields", "ts,url", "--limit", 1, "name7.com"))[0]
+    dxtest.equal(sorted(j["items"][0]), ["ts", "url"], "--fields")
+
+
+def check_usage(root, tmp):
+    for arguments in ([], ["--dataset", "x", "a.com"], ["--dataset", "-1", "a.com"], ["--dataset", "4294967296", "a.com"],
+                      ["--dataset", "1", "--limit", "0", "a.com"], ["--dataset", "1", "--limit", "10001", "a.com"],
+                      ["--dataset", "1", "--offset", "1e3", "a.com"], ["--dataset", "1", "--fields", "uri", "a.com"],
+                      ["--dataset", "1", "--fields", "", "a.com"], ["--no-such", "a.com"]):
+        done = lookup(root, *arguments, expect=2)
+        dxtest.check(done.stderr.startswith(b"domaindex") and not done.stdout, f"{arguments}: {done.stderr!r}")
+    dxtest.domaindex("lookup", "a.com", expect=2)
+    for arguments in (["--root", tmp / "nothing", "a.com"], ["--root", root, "--version", "000009-20200101T000000Z", "a.com"]):
+        done = dxtest.domaindex("lookup", *arguments, expect=1)
+        dxtest.check(b"domaindex lookup: " in done.stderr and not done.stdout, f"{arguments}: {done.stderr!r}")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        rows = "".join(f"http://name{i}.com/p/{k}\n" for i in range(NAMES) for k in range(12))
+        dxtest.domaindex("ingest", "--root", root, "--dataset", "all", "--format", "list", "-", input=rows.encode())
+        dxtest.domaindex("publish", "--root", root)
+        check_lines(root)
+        check_strangers(root)
+        check_bad_lines(root)
+        check_urls(root)
+        check_usage(root, tmp)
+    dxtest.finish()
+
+
+main()
