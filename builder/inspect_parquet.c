@@ -129,10 +129,12 @@ int dx_inspect_parquet(const struct dx_inspect *in, struct dx_error *err)
     if (footer.created_by.data != NULL)
         dx_inspect_str(in, "created_by", footer.created_by);
     dx_json_key(in->json, "metadata");
-    dx_json_object(in->json);
+    dx_json_array(in->json); /* no object: keys may stand twice, and hold any bytes */
     for (uint32_t i = 0; i < footer.key_value_count; i++) {
-        dx_json_key_span(in->json, footer.key_value[i].key);
-        dx_json_text(in->json, footer.key_value[i].value);
+        dx_json_object(in->json);
+        dx_inspect_str(in, "key", footer.key_value[i].key);
+        dx_inspect_str(in, "value", footer.key_value[i].value);
+        dx_json_end(in->json);
     }
     dx_json_end(in->json);
     write_schema(in, &footer);
