@@ -158,17 +158,51 @@ int dx_dir_make(const char *path, struct dx_error *err)
     }
 }
 
-int dx_dir_sync(const char *path, struct dx_error *err)
+static int sync_path(const char *path, int flags, struct dx_error *err)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     int rc = DX_OK;
 
     if (fd < 0)
-        return dx_fail_errno(err, errno, "%s: cannot open directory", path);
+        return dx_fail_errno(err, errno, "%s: cannot open", path);
     if (fsync(fd) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot sync directory", path);
+        rc = dx_fail_errno(err, errno, "%s: cannot sync", path);
     (void)close(fd);
     return rc;
+}
+
+int dx_dir_sync(const char *path, struct dx_error *err)
+{
+    return sync_path(path, O_DIRECTORY, err);
+}
+
+int dx_file_sync(const char *path, struct dx_error *err)
+{
+    return sync_path(path, O_NOCTTY, err);
+}
+
+int dx_sync_all_open(struct dx_sync_all *all, const char *dir, struct dx_error *err)
+{
+    all->dir = strdup(dir);
+    if (all->dir == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", dir);
+    all->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return all->fd < 0 ? dx_fail_errno(err, errno, "%s: cannot open", dir) : DX_OK;
+}
+
+int dx_sync_all_flush(struct dx_sync_all *all, struct dx_error *err)
+{
+    return syncfs(all->fd) < 0
+               ? dx_fail_errno(err, errno, "%s: cannot sync the file system", all->dir)
+               : DX_OK;
+}
+
+void dx_sync_all_close(struct dx_sync_all *all)
+{
+    if (all->fd >= 0)
+        (void)close(all->fd);
+    free(all->dir);
+    *all = (struct dx_sync_all)DX_SYNC_ALL_INIT;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -235,13 +269,13 @@ static void out_release(struct dx_file_out *out)
     out->pending_size = 0;
 }
 
-int dx_file_out_close(struct dx_file_out *out, struct dx_error *err)
+int dx_file_out_close(struct dx_file_out *out, enum dx_sync sync, struct dx_error *err)
 {
     int rc = write_all(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
 
     /* A failed fsync is never retried on the same descriptor: the kernel may have
      * dropped the pages already, and a second call would answer success. */
-    if (rc == DX_OK && fsync(out->fd) < 0)
+    if (rc == DX_OK && sync == DX_SYNC_NOW && fsync(out->fd) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot sync", out->path);
     if (rc != DX_OK) {
         dx_file_out_abort(out);

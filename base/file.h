@@ -7,10 +7,21 @@
  *   struct dx_file_out out;                              large files, in pieces
  *   rc = dx_file_out_open(&out, tmp_path, &err);
  *   rc = dx_file_out_write(&out, bytes, &err);           buffered; counts and hashes
- *   rc = dx_file_out_close(&out, &err);                  flush + fsync; out.size, out.hash valid
+ *   rc = dx_file_out_close(&out, DX_SYNC_NOW, &err);     flush + fsync; out.size, out.hash valid
  *   dx_file_out_abort(&out);                             safe on a closed or half-made one
  *
  * Who makes a new name durable also calls dx_dir_sync on its directory.
+ *
+ * Many files: an fsync each waits for the journal each time. DX_SYNC_LATER closes without;
+ * before any of the files gets its final name
+ *   struct dx_sync_all all = DX_SYNC_ALL_INIT;
+ *   rc = dx_sync_all_open(&all, dir, &err);              before the first file is written
+ *   rc = dx_sync_all_flush(&all, &err);                  the file system's bytes and names
+ *   rc = dx_file_sync(path, &err);                       each file: quick by then
+ *   dx_sync_all_close(&all);
+ * Both, because each can miss an error alone: a flush tells of write errors since Linux 5.8
+ * only and not through overlayfs; an fsync on a file opened again not if the kernel has
+ * forgotten the file meanwhile.
  * One thread at a time for one dx_file_out.
  */
 #ifndef DX_BASE_FILE_H
@@ -35,6 +46,24 @@ int dx_dir_remove(const char *path, struct dx_error *err); /* with all below; ab
 int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_t *to,
                   struct dx_error *err);
 
+int dx_file_sync(const char *path, struct dx_error *err);
+
+enum dx_sync { DX_SYNC_NOW, DX_SYNC_LATER };
+
+struct dx_sync_all {
+    int fd; /* from before the writes: it is told of errors that come after it was opened */
+    char *dir;
+};
+
+#define DX_SYNC_ALL_INIT \
+    {                    \
+        -1, NULL         \
+    }
+
+int dx_sync_all_open(struct dx_sync_all *all, const char *dir, struct dx_error *err);
+int dx_sync_all_flush(struct dx_sync_all *all, struct dx_error *err);
+void dx_sync_all_close(struct dx_sync_all *all);
+
 struct dx_file_out {
     int fd;
     char *path;
@@ -47,7 +76,7 @@ struct dx_file_out {
 
 int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error *err); /* O_EXCL */
 int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_error *err);
-int dx_file_out_close(struct dx_file_out *out, struct dx_error *err);
+int dx_file_out_close(struct dx_file_out *out, enum dx_sync sync, struct dx_error *err);
 void dx_file_out_abort(struct dx_file_out *out); /* also unlinks what open made */
 
 #endif

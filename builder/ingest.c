@@ -258,6 +258,8 @@ static int publish(struct run *r, struct dx_error *err)
     int rc = dx_rejects_close(&r->rejects, err);
 
     if (rc == DX_OK)
+        rc = dx_ingest_store_sync(r->store, err);
+    if (rc == DX_OK)
         rc = save_psl(r, err);
     if (rc == DX_OK)
         rc = dx_roster_save(r->registry, r->o->root, err);

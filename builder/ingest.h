@@ -14,6 +14,7 @@
  *   1. files complete and synced under ROOT/tmp-ingest-PID
  *   2. psl.dat, then the registry with the new names
  *   3. files renamed into place, folders synced
+ * so no name in the lake is older than its bytes on the disk (how: base/file.h, DX_SYNC_LATER).
  * The registry comes first because a dataset without files harms nobody, while a file
  * whose id is not in the registry would belong to the next dataset that gets that id. A
  * run that dies in step 3 leaves some files; running it again adds the rest, because rows

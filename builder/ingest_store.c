@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,10 @@
 #include "canon/ids.h"
 
 #define RANGES_MAX 256
-#define SYNC_EACH_MAX 8 /* more new files than this: one sync for all */
+
+/* More new files than this: one flush of the file system for all, which takes what one
+ * fsync takes and what others have written besides. For fewer that may be a bad bargain. */
+#define SYNC_EACH_MAX 8
 
 /* A finished file that waits for its name. */
 struct made {
@@ -52,6 +54,7 @@ struct scatter {
 struct dx_ingest_store {
     struct dx_ingest_store_options o;
     struct dx_row_codec *codec;
+    struct dx_sync_all sync;
     struct made *made;
     size_t made_count;
     size_t made_capacity;
@@ -74,10 +77,13 @@ int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_sto
         return dx_fail(err, DX_E_NOMEM, "ingest: out of memory");
     s->o = *options;
     s->writing.file = (struct dx_lake_file)DX_LAKE_FILE_INIT;
+    s->sync = (struct dx_sync_all)DX_SYNC_ALL_INIT;
     dx_buf_init(&s->writing.domain, 1u << 16);
     dx_buf_init(&s->scratch, 1u << 20);
     dx_buf_init(&s->url, 1u << 20);
     rc = dx_row_codec_new(&s->codec, err);
+    if (rc == DX_OK)
+        rc = dx_sync_all_open(&s->sync, s->o.dir, err);
     if (rc < 0)
         dx_ingest_store_free(out);
     return rc;
@@ -113,6 +119,7 @@ void dx_ingest_store_free(struct dx_ingest_store **handle)
         (void)unlink(path);
     }
     dx_row_codec_free(&s->codec);
+    dx_sync_all_close(&s->sync);
     dx_buf_release(&s->writing.domain);
     dx_buf_release(&s->scratch);
     dx_buf_release(&s->url);
@@ -162,7 +169,7 @@ static int close_file(struct dx_ingest_store *s, struct dx_error *err)
 
     if (s->writing.file.writer == NULL)
         return DX_OK;
-    rc = dx_lake_file_close(&s->writing.file, &stats, err);
+    rc = dx_lake_file_close(&s->writing.file, DX_SYNC_LATER, &stats, err);
     if (rc < 0)
         return rc;
     s->o.stats->files++;
@@ -353,6 +360,20 @@ int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_row_sort *sort, st
     return rc;
 }
 
+int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = DX_OK;
+
+    if (s->made_count > SYNC_EACH_MAX)
+        rc = dx_sync_all_flush(&s->sync, err);
+    for (size_t i = 0; rc == DX_OK && i < s->made_count; i++) {
+        made_name(s, s->made[i].number, path);
+        rc = dx_file_sync(path, err);
+    }
+    return rc;
+}
+
 /* One more than the largest part number in the folder. */
 static int next_part(const struct dx_lake_path *path, const char *folder, uint32_t *part,
                      struct dx_error *err)
@@ -423,31 +444,15 @@ static int sync_folder(const char *folder, struct dx_error *err)
     return rc;
 }
 
-/* Everything of the file system at once. Two fsyncs a folder take seconds for a thousand
- * datasets (each waits for the journal); one syncfs takes what one of them takes, plus
- * what others have written. Since Linux 5.8 it reports write errors too. */
-static int sync_all(const char *path, struct dx_error *err)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = DX_OK;
-
-    if (fd < 0)
-        return dx_fail_errno(err, errno, "%s: cannot open directory", path);
-    if (syncfs(fd) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot sync the file system", path);
-    (void)close(fd);
-    return rc;
-}
-
 static int sync_published(struct dx_ingest_store *s, struct dx_error *err)
 {
     char folder[PATH_MAX];
     char below[DX_LAKE_PATH_MAX];
     int rc = DX_OK;
 
-    (void)snprintf(folder, sizeof folder, "%s/" DX_LAKE_DIR, s->o.ingest->root);
     if (s->made_count > SYNC_EACH_MAX)
-        return sync_all(folder, err);
+        return dx_sync_all_flush(&s->sync, err);
+    (void)snprintf(folder, sizeof folder, "%s/" DX_LAKE_DIR, s->o.ingest->root);
     if (s->made_count > 0)
         rc = dx_dir_sync(folder, err);
     for (size_t i = 0; rc == DX_OK && i < s->made_count; i++) {

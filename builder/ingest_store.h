@@ -3,6 +3,7 @@
  *
  *   rc = dx_ingest_store_new(&s, &options, &err);
  *   rc = dx_ingest_store_rows(s, sort, &err);        all of the merge; files under dir
+ *   rc = dx_ingest_store_sync(s, &err);              their bytes are durable
  *   rc = dx_ingest_store_publish(s, &err);           renames them into the lake
  *   dx_ingest_store_free(&s);                        removes what was not published
  *
@@ -30,6 +31,7 @@ struct dx_ingest_store_options {
 int dx_ingest_store_new(struct dx_ingest_store **s, const struct dx_ingest_store_options *options,
                         struct dx_error *err);
 int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_row_sort *sort, struct dx_error *err);
+int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err);
 int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err);
 void dx_ingest_store_free(struct dx_ingest_store **s);
 

@@ -774,7 +774,8 @@ static void fill_stats(const struct dx_lake_writer *w, struct dx_lake_stats *sta
     }
 }
 
-int dx_lake_file_close(struct dx_lake_file *file, struct dx_lake_stats *stats, struct dx_error *err)
+int dx_lake_file_close(struct dx_lake_file *file, enum dx_sync sync, struct dx_lake_stats *stats,
+                       struct dx_error *err)
 {
     struct dx_lake_writer *w = file->writer;
     int rc = end_group(w, err);
@@ -782,7 +783,7 @@ int dx_lake_file_close(struct dx_lake_file *file, struct dx_lake_stats *stats, s
     if (rc == DX_OK)
         rc = write_tail(w, err);
     if (rc == DX_OK)
-        rc = dx_file_out_close(&w->out, err);
+        rc = dx_file_out_close(&w->out, sync, err);
     if (rc < 0)
         return rc;
     if (stats != NULL)

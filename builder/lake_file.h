@@ -4,7 +4,7 @@
  *   struct dx_lake_file w = DX_LAKE_FILE_INIT;
  *   rc = dx_lake_file_open(&w, tmp_path, &schema, NULL, &err);      NULL: default options
  *   rc = dx_lake_file_add(&w, &row, &err);                          rows in order, see below
- *   rc = dx_lake_file_close(&w, &stats, &err);                      synced; the caller renames
+ *   rc = dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err);         the caller renames
  *   dx_lake_file_abort(&w);                                         safe at any time
  *
  * Columns, in this order: dataset_id INT32, domain STRING, domain_id UINT_64, scheme, host,
@@ -27,6 +27,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 /* Key-value metadata: XXH3-64 of the footer's metadata in 16 hex digits, computed with
@@ -102,7 +103,8 @@ struct dx_lake_file {
 int dx_lake_file_open(struct dx_lake_file *w, const char *path, const struct dx_lake_schema *schema,
                       const struct dx_lake_options *options, struct dx_error *err);
 int dx_lake_file_add(struct dx_lake_file *w, const struct dx_lake_row *row, struct dx_error *err);
-int dx_lake_file_close(struct dx_lake_file *w, struct dx_lake_stats *stats, struct dx_error *err);
+int dx_lake_file_close(struct dx_lake_file *w, enum dx_sync sync, struct dx_lake_stats *stats,
+                       struct dx_error *err);
 void dx_lake_file_abort(struct dx_lake_file *w);
 
 #endif

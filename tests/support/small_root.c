@@ -116,7 +116,7 @@ static void write_lake_file(const struct dx_test_root *r, unsigned dataset)
     for (unsigned i = 0; i < r->domains; i++)
         if (dx_test_root_member(order[i], dataset))
             add_rows(&w, order[i], dataset);
-    if (dx_lake_file_close(&w, &stats, &err) < 0)
+    if (dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err) < 0)
         die("close", &err);
     free(order);
 }

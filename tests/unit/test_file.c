@@ -37,7 +37,7 @@ static void check_out(void)
         EXPECT(dx_file_out_write(&out, dx_span_of(piece, n), &err) == DX_OK, "%s", err.text);
         dx_buf_append(&all, piece, n);
     }
-    EXPECT(dx_file_out_close(&out, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_out_close(&out, DX_SYNC_NOW, &err) == DX_OK, "%s", err.text);
     want = dx_hash128_of(dx_span_of(all.data, all.size));
     EXPECT(out.size == all.size && dx_hash128_equal(&out.hash, &want), "size and hash");
     EXPECT(dx_map_open(&map, path, DX_MAP_SEQUENTIAL, &err) == DX_OK, "%s", err.text);
@@ -51,6 +51,32 @@ static void check_out(void)
     dx_file_out_abort(&out);
     EXPECT(access(path, F_OK) != 0, "abort removes");
     dx_buf_release(&all);
+}
+
+/* What a disk keeps cannot be seen here (tests/e2e/ingest_sync.py looks at the calls). */
+static void check_sync_later(void)
+{
+    struct dx_sync_all all = DX_SYNC_ALL_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_file_out out;
+    char path[256];
+    uint64_t size = 0;
+
+    EXPECT(dx_sync_all_open(&all, root, &err) == DX_OK, "%s", err.text);
+    in_root(path, "later");
+    EXPECT(dx_file_out_open(&out, path, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_out_write(&out, dx_span_str("some bytes"), &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_out_close(&out, DX_SYNC_LATER, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_size(path, &size, &err) == DX_OK && size == 10, "written without a sync");
+    EXPECT(dx_sync_all_flush(&all, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_sync(path, &err) == DX_OK, "%s", err.text);
+    dx_sync_all_close(&all);
+    dx_sync_all_close(&all);
+    in_root(path, "nowhere");
+    EXPECT(dx_file_sync(path, &err) < 0 && strstr(err.text, path) != NULL, "%s", err.text);
+    EXPECT(dx_sync_all_open(&all, path, &err) < 0 && strstr(err.text, path) != NULL, "%s",
+           err.text);
+    dx_sync_all_close(&all);
 }
 
 static void check_replace(void)
@@ -103,6 +129,7 @@ int main(void)
     if (mkdtemp(root) == NULL)
         return 1;
     check_out();
+    check_sync_later();
     check_replace();
     check_empty();
     EXPECT(dx_dir_remove(root, &err) == DX_OK, "%s", err.text);

@@ -171,7 +171,7 @@ static int write_file(const char *path, struct maker *m, uint64_t count,
         rc = dx_lake_file_add(&w, &row, err);
     }
     if (rc == DX_OK)
-        rc = dx_lake_file_close(&w, stats, err);
+        rc = dx_lake_file_close(&w, DX_SYNC_NOW, stats, err);
     dx_lake_file_abort(&w);
     return rc;
 }
@@ -304,7 +304,7 @@ static void test_borders(void)
                 rc = dx_lake_file_add(&w, &row, &err);
             }
         if (rc == DX_OK)
-            rc = dx_lake_file_close(&w, NULL, &err);
+            rc = dx_lake_file_close(&w, DX_SYNC_NOW, NULL, &err);
         dx_lake_file_abort(&w);
         if (rc == DX_OK)
             rc = dx_lake_scan_open(&s, path_of("a"), &err);
@@ -604,7 +604,7 @@ static int write_urls(char **argv)
     }
     spent -= seconds();
     if (rc == DX_OK)
-        rc = dx_lake_file_close(&w, &stats, &err);
+        rc = dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err);
     spent += seconds();
     dx_lake_file_abort(&w);
     free(line);

@@ -203,7 +203,7 @@ static void write_file(const char *root, const struct file *f, const struct row 
         row.url_id = dx_url_id(dx_span_str(url));
         must(dx_lake_file_add(&w, &row, &err), &err, "lake row");
     }
-    must(dx_lake_file_close(&w, &stats, &err), &err, "lake close");
+    must(dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err), &err, "lake close");
 }
 
 static void write_roster(const char *root)
