@@ -43,9 +43,9 @@ def run_sessions(text, tmp, address):
             count += 1
             real = command.replace("127.0.0.1:8080", address)
             done = subprocess.run(["bash", "-c", real], cwd=tmp, env=env, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=120, check=False)
+                                  stderr=subprocess.PIPE, timeout=120, check=False)
             got = done.stdout.decode("utf-8", "replace")
-            check(done.returncode == 0, f"README: {command}: exit {done.returncode}: {got[-500:]}")
+            check(done.returncode == 0, f"README: {command}: exit {done.returncode}: {done.stderr[-500:]}")
             if want.strip():
                 check(matches(want, got), f"README: {command}\n--- says\n{want}--- gives\n{got[:1500]}")
     return count
