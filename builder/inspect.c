@@ -190,6 +190,8 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
     static const char zst_magic[] = "\x28\xb5\x2f\xfd";
     static const char *const envelopes[] = { "DXDD", "DXMP", "DTDR", "DXDC", "DXPD", "DXPG" };
 
+    if (in->bytes.size == 0)
+        return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);
     if (begins(in->bytes, "PAR1"))
         return dx_inspect_parquet(in, err);
     if (begins(in->bytes, zst_magic))
@@ -201,8 +203,6 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
         return inspect_json(in, err);
     if (memmem(in->bytes.data, in->bytes.size, "===BEGIN ICANN DOMAINS===", 25) != NULL)
         return inspect_psl(in, err);
-    if (in->bytes.size == 0)
-        return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);
     return dx_fail(err, DX_E_UNSUPPORTED,
                    "%s: no file of an index or a lake: its first bytes are no known magic",
                    in->path);

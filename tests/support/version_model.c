@@ -8,6 +8,7 @@
 #include "format/pages.h"
 #include "format/postings.h"
 #include "loader/version.h"
+#include "tests/support/damage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +233,53 @@ void dx_test_version_retotal(struct dx_test_version *m)
     }
 }
 
+void dx_test_version_edit_record(struct dx_test_version *m, unsigned file, enum dx_test_edit edit)
+{
+    struct dx_test_lake_file *f = &m->pages[file];
+    struct dx_page_column columns[DX_PAGE_COLUMNS_MAX];
+    struct dx_page_location pages[DX_PAGE_COLUMNS_MAX][8];
+    struct dx_buf out = DX_BUF_INIT(MODEL_RECORD);
+    struct dx_page_group group;
+    size_t n = 0;
+
+    if (dx_page_group_open(&group, dx_span_of(f->record, f->record_size), f->size, "record", &err) <
+        0)
+        abort();
+    for (; dx_page_group_next(&group, &columns[n]) == 1; n++) {
+        struct dx_page_column at = columns[n];
+        unsigned k = 0;
+
+        while (k < 8 && dx_page_column_next(&at, &pages[n][k]) == 1)
+            k++;
+        columns[n].pages = pages[n];
+        if (edit == MODEL_MORE_ROWS)
+            pages[n][k - 1].rows += MODEL_MORE;
+        if (columns[n].role == DX_ROLE_HOST) {
+            if (edit == MODEL_SUM)
+                pages[n][0].sum ^= 1;
+            if (edit == MODEL_OFFSET) {
+                pages[n][0].offset++;
+                pages[n][0].size--;
+            }
+            if (edit == MODEL_ROLE)
+                columns[n].role = DX_ROLE_PATH_QUERY;
+            if (edit == MODEL_NAME_OF)
+                columns[n].name = dx_span_str("most");
+        }
+        if (columns[n].role == DX_ROLE_TS && edit == MODEL_TIME_UNIT)
+            columns[n].time_unit = columns[n].time_unit == DX_PAGE_TIME_MS ? DX_PAGE_TIME_US
+                                                                           : DX_PAGE_TIME_MS;
+    }
+    if (edit == MODEL_DROP)
+        n--;
+    if (edit == MODEL_MORE_ROWS)
+        f->rows += MODEL_MORE;
+    must(dx_page_group_encode(&out, f->size, f->rows, columns, n, &err), "record");
+    memcpy(f->record, out.data, out.size);
+    f->record_size = out.size;
+    dx_buf_release(&out);
+}
+
 /* ---- writing ---- */
 
 struct writing {
@@ -374,6 +422,11 @@ static void write_names(struct writing *w)
     }
     must(dx_dictionary_writer_finish(&dictionary, &err), "dictionary");
     dx_dictionary_writer_release(&dictionary);
+    if (m->list_hash_wrong) {
+        file.data[24] ^= 1;
+        w->text_hash.bytes[0] ^= 1;
+        envelope_resum(file.data, file.size);
+    }
     put_buf(w, DX_FILE_DOMAINS_DICT, &file);
     if (m->mphf_text_hash_wrong)
         w->text_hash.bytes[0] ^= 1;
@@ -422,7 +475,41 @@ static void write_pairs(struct writing *w)
         must(dx_counts_writer_add(&counts, m->counts[i], m->set_size[i], &err), "counts");
     must(dx_counts_writer_end(&counts, &err), "counts");
     dx_counts_writer_release(&counts);
+    if (m->counts_header_wrong) {
+        dx_store_u64(file.data + 48, dx_load_u64(file.data + 48) - 1);
+        envelope_resum(file.data, file.size);
+    }
     put_buf(w, DX_FILE_COUNTS, &file);
+}
+
+/* Another number of entries in the first frame; what postings.dxp says of it follows. */
+static void change_idx_front(const struct writing *w, uint32_t s, struct dx_buf *idx,
+                             struct dx_buf *pages, struct dx_postings_shard *record)
+{
+    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
+    struct dx_identity id = { w->build, DX_KIND('P', 'I', 'D', 'X'), (uint64_t)s << 32 };
+    struct dx_buf plain = DX_BUF_INIT(FILE_MAX);
+    struct dx_buf zst = DX_BUF_INIT(FILE_MAX);
+    struct dx_zseek_frame frame;
+    struct dx_zseek_writer z;
+    struct dx_zseek old;
+
+    must(dx_zseek_open(&old, dx_span_of(idx->data, idx->size), "idx", &err), "idx");
+    must(dx_zseek_decode(&old, decoder, 0, &plain, &err), "idx");
+    dx_zseek_close(&old);
+    dx_store_u64(plain.data + 8, dx_load_u64(plain.data + 8) + 1);
+    must(dx_zseek_writer_init(&z, 0, dx_envelope_sink_buf, &zst, &err), "idx");
+    must(dx_zseek_writer_frame(&z, dx_span_of(plain.data, plain.size), &frame, &err), "idx");
+    must(dx_zseek_writer_finish(&z, &err), "idx");
+    dx_zseek_writer_release(&z);
+    record->idx_size = zst.size;
+    record->idx_hash = dx_hash128_of(dx_span_of(zst.data, zst.size));
+    dx_store_u32(pages->data + 32, frame.size);
+    dx_store_u64(pages->data + 48, dx_checksum(&id, dx_span_of(zst.data, frame.size)));
+    dx_buf_release(&plain);
+    dx_buf_release(idx);
+    *idx = zst;
+    dx_zstd_decoder_free(&decoder);
 }
 
 static unsigned write_shard(struct writing *w, unsigned first, struct dx_postings_shard *record,
@@ -457,6 +544,8 @@ static unsigned write_shard(struct writing *w, unsigned first, struct dx_posting
     }
     must(dx_shard_writer_finish(&shard, record, &err), "shard");
     dx_shard_writer_release(&shard);
+    if (m->idx_entries_wrong && first == 0)
+        change_idx_front(w, s, &idx, pages, record);
     dx_buf_release(&payload);
     dx_postings_shard_name(s, folder);
     (void)snprintf(path, sizeof path, "%s/postings/%s", w->folder, folder);

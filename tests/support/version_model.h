@@ -76,12 +76,31 @@ struct dx_test_version {
     uint64_t domains, dataset_number, pairs, rows, urls, lake_files; /* of the manifest */
     uint8_t build_flip; /* into the build id, everywhere */
     uint8_t psl_hash_flip;
-    bool shard_hash_wrong; /* in postings.dxp, of the first shard */
-    bool shard_too_many;   /* listed in the manifest, without pairs */
+    bool shard_hash_wrong;  /* in postings.dxp, of the first shard */
+    bool idx_entries_wrong; /* in the front of the first shard's postings.idx */
+    bool
+        counts_header_wrong; /* one URL less than its pairs have; the manifest's number is `urls` */
+    bool list_hash_wrong;    /* of domains.txt, in the dictionary and the hash function */
+    bool shard_too_many;     /* listed in the manifest, without pairs */
 };
 
 void dx_test_version_read(struct dx_test_version *m, const char *root);
 void dx_test_version_write(const struct dx_test_version *m, const char *root);
 void dx_test_version_retotal(struct dx_test_version *m);
+
+/* What pages.dxp says of the host column (of the time column, the last column, all columns) of a
+ * file's row group. */
+enum dx_test_edit {
+    MODEL_SUM,
+    MODEL_OFFSET,
+    MODEL_ROLE, /* the host becomes a second path_query */
+    MODEL_TIME_UNIT,
+    MODEL_NAME_OF,
+    MODEL_DROP,
+    MODEL_MORE_ROWS /* MODEL_MORE more in each last page, and in the file */
+};
+#define MODEL_MORE 50
+
+void dx_test_version_edit_record(struct dx_test_version *m, unsigned file, enum dx_test_edit edit);
 
 #endif

@@ -8,7 +8,6 @@
 #include "builder/lake_layout.h"
 #include "builder/publish.h"
 #include "builder/verify.h"
-#include "format/pages.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -275,6 +274,22 @@ static void text_short(struct dx_test_version *m)
 {
     m->text.count--;
     m->text.name[m->text.count][0] = '\0';
+}
+
+static void list_hash(struct dx_test_version *m)
+{
+    m->list_hash_wrong = true;
+}
+
+static void counts_header(struct dx_test_version *m)
+{
+    m->counts_header_wrong = true;
+    m->urls--;
+}
+
+static void idx_entries(struct dx_test_version *m)
+{
+    m->idx_entries_wrong = true;
 }
 
 static void mphf_of_others(struct dx_test_version *m)
@@ -562,84 +577,34 @@ static void file_hash(struct dx_test_version *m)
     dx_hash128_text(&m->pages[1].hash, m->tsv[1].etag);
 }
 
-enum edit { EDIT_SUM, EDIT_OFFSET, EDIT_ROLE, EDIT_TIME_UNIT, EDIT_NAME, EDIT_DROP };
-
-/* The record of file 1's row group, made anew with one thing changed. */
-static void edit_record(struct dx_test_version *m, enum edit edit)
-{
-    struct dx_test_lake_file *f = &m->pages[1];
-    struct dx_page_column columns[DX_PAGE_COLUMNS_MAX];
-    struct dx_page_location pages[DX_PAGE_COLUMNS_MAX][8];
-    struct dx_buf out = DX_BUF_INIT(MODEL_RECORD);
-    struct dx_error err = DX_ERROR_INIT;
-    struct dx_page_group group;
-    size_t n = 0;
-
-    if (dx_page_group_open(&group, dx_span_of(f->record, f->record_size), f->size, "record", &err) <
-        0)
-        abort();
-    for (; dx_page_group_next(&group, &columns[n]) == 1; n++) {
-        struct dx_page_column at = columns[n];
-        unsigned k = 0;
-
-        while (k < 8 && dx_page_column_next(&at, &pages[n][k]) == 1)
-            k++;
-        columns[n].pages = pages[n];
-        if (columns[n].role == DX_ROLE_HOST) {
-            if (edit == EDIT_SUM)
-                pages[n][0].sum ^= 1;
-            if (edit == EDIT_OFFSET) {
-                pages[n][0].offset++;
-                pages[n][0].size--;
-            }
-            if (edit == EDIT_ROLE)
-                columns[n].role = DX_ROLE_PATH_QUERY;
-            if (edit == EDIT_NAME)
-                columns[n].name = dx_span_str("most");
-        }
-        if (columns[n].role == DX_ROLE_TS && edit == EDIT_TIME_UNIT)
-            columns[n].time_unit = columns[n].time_unit == DX_PAGE_TIME_MS ? DX_PAGE_TIME_US
-                                                                           : DX_PAGE_TIME_MS;
-    }
-    if (edit == EDIT_DROP)
-        n--;
-    if (dx_page_group_encode(&out, f->size, f->rows, columns, n, &err) < 0) {
-        fprintf(stderr, "%s\n", err.text);
-        abort();
-    }
-    memcpy(f->record, out.data, out.size);
-    f->record_size = out.size;
-    dx_buf_release(&out);
-}
-
 static void page_sum(struct dx_test_version *m)
 {
-    edit_record(m, EDIT_SUM);
+    dx_test_version_edit_record(m, 1, MODEL_SUM);
 }
 
 static void page_offset(struct dx_test_version *m)
 {
-    edit_record(m, EDIT_OFFSET);
+    dx_test_version_edit_record(m, 1, MODEL_OFFSET);
 }
 
 static void page_role(struct dx_test_version *m)
 {
-    edit_record(m, EDIT_ROLE);
+    dx_test_version_edit_record(m, 1, MODEL_ROLE);
 }
 
 static void page_time_unit(struct dx_test_version *m)
 {
-    edit_record(m, EDIT_TIME_UNIT);
+    dx_test_version_edit_record(m, 1, MODEL_TIME_UNIT);
 }
 
 static void page_name(struct dx_test_version *m)
 {
-    edit_record(m, EDIT_NAME);
+    dx_test_version_edit_record(m, 1, MODEL_NAME_OF);
 }
 
 static void page_column_lost(struct dx_test_version *m)
 {
-    edit_record(m, EDIT_DROP);
+    dx_test_version_edit_record(m, 1, MODEL_DROP);
 }
 
 static void manifest_domains(struct dx_test_version *m)
@@ -679,6 +644,9 @@ static const struct {
 } facts[] = {
     { text_line, false, "domains.txt.zst: line 3 is not the dictionary's domain 2" },
     { text_short, false, "domains.txt.zst: 8 lines, 9 domains" },
+    { list_hash, false, "domains.txt.zst: not the list that domains.dict was made of" },
+    { counts_header, false, "domain_counts.dxc: its pairs have" },
+    { idx_entries, false, "postings.idx says" },
     { mphf_of_others, false, "domains.dict is not found" },
     { mphf_for_another_text, false, "domains.mphf" },
     { psl_other, false, "is no registered domain by the version's suffix list" },
