@@ -15,13 +15,12 @@ import bisect
 import collections
 import datetime
 import json
+import math
 import os
 import pathlib
 import random
 import re
-import shutil
 import struct
-import subprocess
 import sys
 import zlib
 
@@ -43,6 +42,9 @@ def with_packages():
 
 
 with_packages()
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import dxtest  # noqa: E402
+import oracle  # noqa: E402
 import xxhash  # noqa: E402
 import zstandard  # noqa: E402
 
@@ -477,6 +479,9 @@ class CountsFile:
         cursor.done("counts")
         self.rows, self.urls = (sum(c.rows for c in self.by_pair.values()), sum(c.urls for c in self.by_pair.values()))
         need((self.rows, self.urls) == (rows, urls), "counts: sums")
+        times = [t for c in self.by_pair.values() for t in (c.first, c.last) if t is not None]
+        need(base == min(times, default=0), "counts: ts_base is not the smallest time")
+        need(unit == (math.gcd(*(t - base for t in times)) or 1), f"counts: ts_unit {unit}")
 
 
 # ---------------------------------------------------------------- section 8
@@ -489,7 +494,7 @@ class Postings:
         need(shards == 1024 and a_page == 512 and not any(zero), "postings.dxp: header")
         records, places = envelope[b"SHRD"], envelope[b"PAGE"]
         need(len(records) == 96 * 1024 and len(places) == 64 * pages, "postings.dxp: sizes")
-        self.runs, self.pages, next_page = {}, [], 0
+        self.runs, self.pages, next_page = {}, collections.defaultdict(lambda: ([], [])), 0
         for shard in range(1024):
             (first, count, entries, idx_size, dat_size, bid, idx_sum, dat_sum,
              zero) = struct.unpack_from("<QQQQQ16s16s16sQ", records, 96 * shard)
@@ -545,7 +550,8 @@ class Postings:
                 self.runs[domain_id, dataset_id] = self.payload(bid, domain_id, dataset_id, payloads[at:at + size])
                 at += size
             done, plain_at, idx_at, dat_at = done + count, plain_at + dat_p, idx_at + idx_c, dat_at + dat_c
-            self.pages.append((shard, number, mine[0][:2]))
+            self.pages[shard][0].append(mine[0][:2])
+            self.pages[shard][1].append({row[:2] for row in mine})
         need(done == n and frame == len(dat.frames) and plain_at == dat.plain_size, f"{where}: left over")
 
     @staticmethod
@@ -563,11 +569,11 @@ class Postings:
             end = (file_id, group, first + count)
         return runs
 
-    def pages_of(self, domain_id, dataset_id):
-        """8.3: the one page that may have the pair, by first entries."""
-        shard = domain_id >> 54
-        mine = [p for p in self.pages if p[0] == shard]
-        return bisect.bisect_right([p[2] for p in mine], (domain_id, dataset_id)) - 1
+    def has(self, domain_id, dataset_id):
+        """8.3: the last page of the shard whose first entry is not behind the pair has it."""
+        first, entries = self.pages[domain_id >> 54]
+        page = bisect.bisect_right(first, (domain_id, dataset_id)) - 1
+        return page >= 0 and (domain_id, dataset_id) in entries[page]
 
 
 # ---------------------------------------------------------------- sections 9, 10
@@ -901,6 +907,8 @@ class Thrift:
             count, inner = head >> 4, head & 15
             count = self.cursor.varint() if count == 15 else count
             need(count <= self.cursor.left(), "thrift: a list of more than there are bytes")
+            if inner in (1, 2):  # in a list a boolean is a byte
+                return [self.cursor.u8() == 1 for _ in range(count)]
             return [self.value(inner, depth + 1) for _ in range(count)]
         need(kind == 12, f"thrift: type {kind}")
         return self.struct(depth + 1)
@@ -1037,9 +1045,17 @@ class LakeFile:
         for group in meta[4]:
             at = self._group(group, at, indexes)
         need(sum(g.rows for g in self.groups) == meta[3], f"{name}: rows")
-        for want, offset, length in indexes:
-            self._offset_index(want, data[offset:offset + length])
-        self.order_keys = [c[0] for c in self.columns]
+        # behind the pages: all column indexes, all offset indexes, the footer, nothing else
+        for get in (lambda i: i[2], lambda i: i[1]):
+            for index in indexes:
+                offset, length = get(index)
+                need(offset == at or offset is None, f"{name}: an index at {offset}, not {at}")
+                at += length or 0
+        need(at == len(data) - 8 - size, f"{name}: {len(data) - 8 - size - at} bytes before the footer")
+        for pages, offset_index, column_index, type_, values in indexes:
+            self._offset_index(pages, data[offset_index[0]:sum(offset_index)])
+            if column_index[0] is not None:
+                self._column_index(pages, data[column_index[0]:sum(column_index)], type_, values)
 
     def _sum(self, footer):
         told = self.keys["domaindex.footer_xxh3"]
@@ -1060,7 +1076,8 @@ class LakeFile:
             logical = leaf.get(10, {})
             if column == "ts":
                 need(logical[TIMESTAMP][1] is True, f"{self.name}: ts is not UTC")
-                self.unit = {1: 1, 2: 2}[next(iter(logical[TIMESTAMP][2]))]
+                self.unit = next(iter(logical[TIMESTAMP][2]))
+                need(self.unit in (1, 2), f"{self.name}: unit of ts")
             elif type_ == INT64:
                 need(logical[INTEGER] == {1: 64, 2: False}, f"{self.name}: {column} is not UINT_64")
             elif type_ == BYTE_ARRAY:
@@ -1090,7 +1107,8 @@ class LakeFile:
             cuts.add(tuple(p[2] for p in pages))
             self.values[name].extend(rows)
             columns.append((name, type_, nullable, pages))
-            indexes.append((pages, chunk[4], chunk[5]))
+            kind = (type_, name in ("domain_id", "url_id"))
+            indexes.append((pages, (chunk[4], chunk[5]), (chunk.get(6), chunk.get(7, 0)), kind, rows))
         need(len(cuts) == 1, f"{self.name}: pages are cut at different rows")
         self.groups.append(Group(group[3], columns))
         return at
@@ -1101,6 +1119,21 @@ class LakeFile:
             want.append({1: offset, 2: length, 3: first})
             first += rows
         need(Thrift(data).struct()[1] == want, f"{self.name}: offset index")
+
+    def _column_index(self, pages, data, kind, values):
+        """Bounds hold for each page, null counts are exact."""
+        index, first = Thrift(data).struct(), 0
+        for i, (_, _, count) in enumerate(pages):
+            real = [v for v in values[first:first + count] if v is not None]
+            need(index[1][i] == (not real) and index[5][i] == count - len(real), f"{self.name}: nulls in the column index")
+            if real:
+                low, high = index[2][i], index[3][i]
+                if kind[0] != BYTE_ARRAY:
+                    low, high = (int.from_bytes(v, "little", signed=not kind[1]) for v in (low, high))
+                    need((low, high) == (min(real), max(real)), f"{self.name}: bounds in the column index")
+                need(low <= min(real) and max(real) <= high, f"{self.name}: bounds in the column index")
+                need(kind[0] != BYTE_ARRAY or len(low) <= 64 >= len(high), f"{self.name}: long bounds")
+            first += count
 
     def rows(self):
         """Rows as (domain, host, path_query, ts in microseconds, scheme, extras), which is their order."""
@@ -1160,7 +1193,7 @@ def registry(version):
 def check_file(version, file_id, found):
     facts, sum128 = version.files[file_id], version.pages.sums[file_id]
     data = (version.lake / facts.path).read_bytes()
-    need(len(data) == facts.size and facts.etag == hash128(data).hex(), f"{facts.path}: size or etag")
+    need(len(data) == facts.size and facts.etag == sum128.hex(), f"{facts.path}: size or etag")
     need(hash128(data) == sum128 or not version.hashes, f"{facts.path}: hash")
     match = PREFIX.match(facts.path)
     need(match and int(match[1]) == facts.dataset_id, f"{facts.path}: no path of ours")
@@ -1254,3 +1287,239 @@ class Lister:
                             "ts": None if ts is None else iso(ts * scale), "raw_url": None if raw is None else raw.decode(),
                             "extras": {n: got[i].decode() for n, got in extras if got[i] is not None}})
         return out
+
+
+# ---------------------------------------------------------------- the test
+
+def ingest(root, rows, *more):
+    """Rows of (dataset, ts, url, further columns) with a header line."""
+    text = "\n".join("\t".join(row) for row in rows) + "\n"
+    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--header", "--dataset-column", "dataset",
+                     "--ts-column", "ts", "--url-column", "url", *more, "-", input=text.encode())
+
+
+def small_lake(root, scale=1):
+    """What the real corpus does not have: parts, row groups, several extras, microseconds, Roaring runs."""
+    rng = random.Random(1)
+    head = ("dataset", "ts", "url", "title", "lang")
+    extra = ("--extra-column", "title", "--extra-column", "lang")
+    words = ["", "a", "news", "über", "x y", "%E4%BD%A0", "q?b=2&a=1", "index.html"]
+    hosts = ["example.com", "www.example.com", "a.b.example.co.uk", "192.0.2.7", "[2001:db8::1]:8080", "bücher.example",
+             "example.com:8443", "my_host.example.org.", *(f"h{i}.site{i % 211}.net" for i in range(900 * scale // 2 + 20))]
+
+    def row(dataset, i, ts):
+        return (dataset, ts, f"{rng.choice(('http', 'https', 'ftp'))}://{rng.choice(hosts)}/{rng.choice(words)}/{i % 97}",
+                rng.choice(("", "title", f"t{i % 5}")), rng.choice(("", "de", "en")))
+    sets = [f"set {i:02d}" for i in range(70)]
+    ingest(root, [head, *(row(rng.choice(sets[:60]), i, str(1400000000 + i % 1000)) for i in range(4000 * scale))], *extra,
+           "--dataset-meta", "licence=CC0", "--dataset-meta", "größe=\"1\\2\"")
+    # everywhere: sets that are worth a Roaring bitmap, of ids in one run and of others
+    ingest(root, [head, *((s, "", f"https://example.com/{s}", "", "") for s in sets),
+                  *((s, "", "https://every-second.example.net/", "", "") for s in sets[::2]),
+                  *((s, "", "https://few.example.net/", "", "") for s in sets[5:9])], *extra)
+    # a second part of files that are there, in microseconds and before 1970; rows without a time
+    ingest(root, [head, *(row(rng.choice(sets[:6]), i, rng.choice(("", "2014-05-13T16:53:20.123456Z", "1969-12-31T23:59:59.5Z",
+                                                                    str(1500000000 + i)))) for i in range(1500 * scale))], *extra)
+    if scale > 1:  # one domain over several row groups, and others before and behind it
+        ingest(root, [("dataset", "ts", "url"), *(("hot", str(1300000000 + i // 3),
+               f"https://{'hot.example' if i % 20 else f's{i % 4001}.example.net'}/page/{i * 7919 % 100003}") for i in range(160000))])
+    dxtest.domaindex("publish", "--root", root)
+
+
+def tiny_lake(root):
+    """A dozen domains in four datasets: quick to read some hundred times."""
+    rows = [(f"set {i % 3}", str(1400000000 + i) if i % 4 else "", f"https://h{i % 5}.site{i % 12}.com/p/{i}", f"t{i % 3}")
+            for i in range(150)]
+    ingest(root, [("dataset", "ts", "url", "title"), *rows], "--extra-column", "title", "--dataset-meta", "licence=CC0")
+    ingest(root, [("dataset", "ts", "url"), ("one more", "", "http://192.0.2.1/")])
+    dxtest.domaindex("publish", "--root", root)
+
+
+def jsonl(*arguments, input=None):
+    done = dxtest.domaindex("lookup", *arguments, "-", input=input, expect=None)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def compare_domains(version, clock):
+    answers = jsonl("--root", version.root, input=b"\n".join(version.domains) + b"\n")
+    dxtest.equal(len(answers), len(version.domains), "lines of lookup")
+    wrong = [n for n, a in zip(version.domains, answers) if a != version.domain(n)]
+    for name in wrong[:3]:
+        dxtest.check(False, f"{name}: lookup and the bytes differ: {version.domain(name)}")
+    dxtest.equal(len(wrong), 0, "domains with another answer")
+    clock(f"{len(answers)} domains as lookup says")
+
+
+def compare_absent(version, clock, count=5000):
+    rng, present, names = random.Random(2), set(version.domains), []
+    while len(names) < count:
+        known = rng.choice(version.domains)
+        name = rng.choice((b"x%d.com" % rng.getrandbits(40), b"n" + known, known[1:]))
+        if re.match(rb"^[a-z0-9]+\.(com|org|net|de)$", name) and name not in present:
+            names.append(name)
+    dxtest.equal([n for n in names if version.domain(n) is not None], [], "strangers that are found")
+    answers = jsonl("--root", version.root, input=b"\n".join(names) + b"\n")
+    dxtest.equal([a for a in answers if "problem" not in a], [], "strangers that lookup finds")
+    clock(f"{count} strangers absent")
+
+
+def compare_listings(version, pairs, clock, page=10000):
+    """pairs: (ordinal, dataset_id). A list over one page is read page by page."""
+    by_dataset, total = collections.defaultdict(list), 0
+    for ordinal, dataset_id in pairs:
+        by_dataset[dataset_id].append(version.domains[ordinal])
+    for dataset_id, names in by_dataset.items():
+        lister = Lister(version)
+        for name, first in zip(names, jsonl("--root", version.root, "--dataset", dataset_id, "--limit", page, "--fields",
+                                            "url_id,url,ts,raw_url,extras", input=b"\n".join(names) + b"\n"), strict=True):
+            items, answer, offset = lister.urls(name, dataset_id), first, 0
+            while True:
+                end = min(len(items), offset + page)
+                want = {"domain": name.decode(), "domain_id": version.domain(name)["domain_id"], "dataset_id": dataset_id,
+                        "dataset": version.datasets[dataset_id]["name"], "total": len(items), "total_est": len(items),
+                        "offset": offset, "items": items[offset:end], "next_offset": end if end < len(items) else None,
+                        "version": version.manifest["version"], "complete": True}
+                if answer != want:
+                    both = [(a, b) for a, b in zip(answer.get("items", []), want["items"]) if a != b]
+                    dxtest.check(False, f"{name}, {dataset_id}, offset {offset}: lookup and the bytes differ: {both[:1]}")
+                    break
+                if end == len(items):
+                    break
+                offset = end
+                answer = jsonl("--root", version.root, "--dataset", dataset_id, "--limit", page, "--offset", offset, "--fields",
+                               "url_id,url,ts,raw_url,extras", input=name + b"\n")[0]
+            total += len(items)
+        dxtest.check(True, "listings of a dataset")
+    clock(f"{len(pairs)} listings, {total} rows as lookup says")
+
+
+def read_whole(root, clock):
+    version = Version(root)
+    clock(f"{root}: {len(version.domains)} domains, {len(version.counts.by_pair)} pairs, {len(version.files)} files, "
+          f"sets {dict(version.membership.kinds)}")
+    for ordinal, name in enumerate(version.domains):
+        if version.mphf.find(name) != ordinal:
+            dxtest.check(False, f"{name}: the hash gives {version.mphf.find(name)}, not {ordinal}")
+        domain_id = version.mphf.ids[ordinal]
+        for dataset_id in version.membership.sets[ordinal]:
+            if not version.postings.has(domain_id, dataset_id):
+                dxtest.check(False, f"{name}, {dataset_id}: not in the page that the directory names")
+    clock("every domain found by the hash, every pair by the directory")
+    check_lake(version)
+    clock(f"{version.counts.rows} rows of the lake: counts and postings made anew")
+    return version
+
+
+def compare(root, clock, pairs):
+    version = read_whole(root, clock)
+    compare_domains(version, clock)
+    compare_absent(version, clock)
+    every = sorted(version.counts.by_pair, key=lambda p: (-version.counts.by_pair[p].rows, p))
+    rng = random.Random(3)
+    datasets = set(rng.sample(sorted(version.datasets), min(150, len(version.datasets))))  # a lookup for each
+    rest = [p for p in every[20:] if p[1] in datasets]
+    every = every[:20] + rng.sample(rest, min(pairs, len(rest)))
+    compare_listings(version, every, clock)
+    return version
+
+
+def corpus(folder, clock):
+    path = dxtest.shared_data("lists/reddit-top-2.5-million/posts-A.tsv.zst")
+    if path is None:
+        print("SKIPPED in part: the reddit corpus is not here (DX_SHARED_DATA)", flush=True)
+        return
+    dxtest.domaindex("ingest", "--root", folder, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
+                     "--url-column", 3, "--extra-column", 4, path)
+    dxtest.domaindex("publish", "--root", folder)
+    clock("corpus published")
+    compare(folder, clock, pairs=2000)
+
+
+# ---------------------------------------------------------------- self-test
+
+ERRORS = (Complaint, KeyError, IndexError, TypeError, ValueError, struct.error, StopIteration, OSError)
+
+
+def complaint(root, hashes):
+    try:
+        check_lake(Version(root, hashes))
+    except ERRORS as error:
+        return error
+    return None
+
+
+def same_plain(name, before, after):
+    """Section 2.1: a flipped bit may leave what a frame says as it was."""
+    return name.endswith(".zst") and Seekable(name, before).all() == Seekable(name, after).all()
+
+
+def places_of(data, rng):
+    """Both ends, and some between."""
+    end = len(data)
+    places = {0, 5, end - 1, end - 9, end // 2, *(rng.randrange(end) for _ in range(12))}
+    return sorted(p for p in places if 0 <= p < end)
+
+
+def self_test(root, clock):
+    rng, flips, quiet = random.Random(4), collections.Counter(), 0
+    dxtest.equal(complaint(root, True), None, "complaints about a sound version")
+    dxtest.equal(complaint(root, False), None, "complaints about a sound version without hashes")
+    folder = next((root / "index").glob("0*"))
+    files = sorted(p for p in root.rglob("*") if p.is_file() and "rejects" not in p.parts and p.name != ".lock")
+    shards = [p for p in files if "postings" in p.parts]
+    files = [p for p in files if p not in shards[6:] and not (p.suffix == ".parquet" and "dataset_id=1" not in str(p))]
+    for path in files:
+        name, sound = path.name, path.read_bytes()
+        for place in places_of(sound, rng):
+            damaged = bytearray(sound)
+            damaged[place] ^= 1 << rng.randrange(8)
+            path.write_bytes(damaged)
+            for hashes in (True, False):
+                flips[name] += 1
+                if complaint(root, hashes):
+                    continue
+                if not hashes and (same_plain(name, sound, bytes(damaged)) or in_index(path, sound, place)):
+                    quiet += 1
+                    continue
+                dxtest.check(False, f"{path.relative_to(root)}: byte {place} of {len(sound)} flipped, hashes {hashes}: no complaint")
+        path.write_bytes(sound)
+    dxtest.check(folder.is_dir() and len(flips) >= 14, f"files that were damaged: {sorted(flips)}")
+    dxtest.equal(complaint(root, True), None, "complaints at the end")
+    clock(f"{sum(flips.values())} flipped bytes in {len(files)} files complained of, "
+          f"but for {quiet} that change nothing or only the page index when hashes are left out")
+
+
+def in_index(path, data, place):
+    """In the column index of a Parquet file: bounds, for which the hash of the file stands guard."""
+    if path.suffix != ".parquet":
+        return False
+    size = struct.unpack("<I", data[-8:-4])[0]
+    groups = Thrift(data[-8 - size:-8]).struct()[4]
+    return any(c[6] <= place < c[6] + c[7] for g in groups for c in g[1])
+
+
+def main():
+    clock = oracle.Clock()
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] != "--self-test":
+        try:
+            read_whole(pathlib.Path(arguments[0]), clock)
+            dxtest.check(True, "read")
+        except Complaint as error:
+            dxtest.check(False, error)
+        dxtest.finish()
+    if not dxtest.DOMAINDEX.exists():
+        sys.exit(f"{dxtest.DOMAINDEX} is not built")
+    with dxtest.tempdir() as tmp:
+        tiny_lake(tmp / "tiny")
+        self_test(tmp / "tiny", clock)
+        if not arguments:
+            small_lake(tmp / "small", 4)
+            clock("small lake published")
+            compare(tmp / "small", clock, pairs=3000)
+            corpus(tmp / "corpus", clock)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
