@@ -75,7 +75,8 @@ static int run(const struct dx_options *o)
         return DX_EXIT_REFUSED;
     }
     if (result.damages > 0) {
-        printf("version %s: %llu damages\n", result.version, (unsigned long long)result.damages);
+        printf("%s%s: %llu damages\n", result.version[0] == '\0' ? "manifest" : "version ",
+               result.version, (unsigned long long)result.damages);
         return DX_EXIT_DAMAGED;
     }
     printf("version %s: sound. %llu files, %llu bytes; %llu domains, %llu pairs, %llu rows in %llu "

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/source.h"
 
-#define OBJECT_NAME_MAX 512
-
 int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t count,
                    struct dx_error *err)
 {
@@ -29,7 +27,7 @@ bool dx_object_name_valid(const char *name)
     for (; name[n] != '\0'; n++) {
         unsigned char c = (unsigned char)name[n];
 
-        if (n >= OBJECT_NAME_MAX || c <= 0x20 || c == 0x7f || c == '\\')
+        if (n >= DX_OBJECT_NAME_MAX || c <= 0x20 || c == 0x7f || c == '\\')
             return false;
         if (c == '/') {
             if (in_component == 0 || (only_dots && in_component <= 2))

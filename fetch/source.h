@@ -42,7 +42,10 @@ int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t co
                    struct dx_error *err);
 void dx_source_close(struct dx_source **src);
 
-/* Whether name is a relative path of plain components, at most 512 bytes. */
+/* A lake file is named by parquet_root and its path, each of at most 512 bytes (docs/FORMAT.md). */
+#define DX_OBJECT_NAME_MAX 1024
+
+/* Whether name is a relative path of plain components, at most DX_OBJECT_NAME_MAX bytes. */
 bool dx_object_name_valid(const char *name);
 
 #endif

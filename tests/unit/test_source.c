@@ -25,15 +25,15 @@ static const struct {
 
 static void check_names(void)
 {
-    char longest[600];
+    char longest[DX_OBJECT_NAME_MAX + 2];
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         EXPECT(dx_object_name_valid(names[i].name) == names[i].ok, "'%s'", names[i].name);
     memset(longest, 'a', sizeof longest);
-    longest[513] = '\0';
-    EXPECT(!dx_object_name_valid(longest), "513 bytes");
-    longest[512] = '\0';
-    EXPECT(dx_object_name_valid(longest), "512 bytes");
+    longest[DX_OBJECT_NAME_MAX + 1] = '\0';
+    EXPECT(!dx_object_name_valid(longest), "a byte too many");
+    longest[DX_OBJECT_NAME_MAX] = '\0';
+    EXPECT(dx_object_name_valid(longest), "the longest");
 }
 
 static void check_reads(const char *root)
