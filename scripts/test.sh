@@ -114,14 +114,20 @@ stage_fuzz() {
     xargs -P "$jobs" -I{} bash -c 'fuzz_one {}' <<<"$found"
 }
 
-# Tests that ctest ran and that said they skip, with the reason they gave.
+# What tests of a build said they skip, whole tests or parts, with the reason they gave.
 skipped_in() { # PRESET
     local log=build/$1/Testing/Temporary/LastTest.log
     [ -e "$log" ] || return 0
     awk -v preset="$1" '
-        /^[0-9]+\/[0-9]+ Test: / { name = $3; reason = "" }
-        /SKIP/ && reason == "" && !/Test Skipped/ { reason = $0 }
-        /^Test Skipped/ { printf "  %s: %s: %s\n", preset, name, reason }' "$log"
+        /^[0-9]+\/[0-9]+ Test: / { name = $3; next }
+        /^Command: / { next }
+        /SKIP/ { printf "  %s: %s: %s\n", preset, name, $0 }' "$log"
+    grep -a -o '[^ ]* \.*\*\*\*Skipped' "$logs/$1.log" | while read -r name _; do
+        awk -v name="$name" '
+            /^[0-9]+\/[0-9]+ Test: / { on = ($3 == name) }
+            on && /SKIP/ { said = 1 }
+            END { exit said }' "$log" && echo "  $1: $name: gave no reason"
+    done
 }
 
 stages=${*:-$all_stages}
@@ -158,8 +164,11 @@ for stage in $stages; do
     skipped+=$(skipped_in "$stage")
     [[ -z $skipped || $skipped == *$'\n' ]] || skipped+=$'\n'
     if [ $result = FAILED ]; then
-        echo "--- the end of build/test-logs/$stage.log"
-        tail -n 60 "$logs/$stage.log"
+        echo "--- build/test-logs/$stage.log: what failed, and its end"
+        grep -a -E 'error:|warning:|\*\*\*(Failed|Timeout|Exception)|^FAIL|SUMMARY:' "$logs/$stage.log" |
+            head -n 40
+        echo "..."
+        tail -n 40 "$logs/$stage.log"
         echo "---"
     fi
     if [ "$stage" = packages ] && [ $result != FAILED ]; then
