@@ -14,7 +14,7 @@
  * domains and ids of all rows, and all counts and postings made anew and compared. What only the
  * lake knows needs deep: whose row a row is, and what stands on a page.
  *
- * Memory: 16 bytes a domain (twice that while they are sorted), 16 a row group and the text of
+ * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group and the text of
  * files.tsv; with deep also `memory`.
  */
 #ifndef DX_BUILDER_VERIFY_H

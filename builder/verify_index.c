@@ -23,6 +23,7 @@ struct id_of {
  * all ends less those of all beginnings leave hash(rows) - hash(0), and for no other runs they do,
  * as from each beginning exactly one way leads on. */
 struct group_cover {
+    uint64_t there; /* rows of the group by pages.dxp, whose record is long: read once, not a run */
     uint64_t rows;
     uint64_t borders;
 };
@@ -377,24 +378,22 @@ static uint64_t border(uint64_t row)
 static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx_run *run,
                      struct dx_error *why)
 {
-    struct group_cover *cover;
+    struct group_cover *cover = NULL;
     struct dx_pages_file file;
-    struct dx_page_group group;
     int rc = dx_pages_file(&c->v->pages, run->file_id, &file, why);
 
-    if (rc == 1)
-        rc = dx_pages_group(&c->v->pages, &file, run->row_group, &group, why);
     if (rc < 0)
         return rc;
-    if (rc == 0 || file.dataset_id != dataset_id || run->row_count > group.rows ||
-        run->first_row > group.rows - run->row_count)
+    if (rc == 1 && run->row_group < file.row_groups)
+        cover = &c->groups[file.first_group + run->row_group];
+    if (cover == NULL || file.dataset_id != dataset_id || run->row_count > cover->there ||
+        run->first_row > cover->there - run->row_count)
         return dx_fail(why, DX_E_CORRUPT,
                        "a posting of dataset %u names rows %llu+%llu of row "
                        "group %u of file %u, which are not there or not its own",
                        (unsigned)dataset_id, (unsigned long long)run->first_row,
                        (unsigned long long)run->row_count, (unsigned)run->row_group,
                        (unsigned)run->file_id);
-    cover = &c->groups[file.first_group + run->row_group];
     cover->rows += run->row_count;
     cover->borders += border(run->first_row + run->row_count) - border(run->first_row);
     return DX_OK;
@@ -534,8 +533,7 @@ static int check_shard(struct index_check *c, struct pair_walk *walk, uint32_t s
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Each row of the lake is named once. */
-static int check_coverage(struct index_check *c, struct dx_error *why)
+static int read_groups(struct index_check *c, struct dx_error *why)
 {
     struct dx_pages_file file;
     struct dx_page_group group;
@@ -544,21 +542,39 @@ static int check_coverage(struct index_check *c, struct dx_error *why)
         int rc = dx_pages_file(&c->v->pages, f, &file, why);
 
         for (uint32_t g = 0; rc >= 0 && g < file.row_groups; g++) {
+            rc = dx_pages_group(&c->v->pages, &file, g, &group, why);
+            if (rc == 1)
+                c->groups[file.first_group + g].there = group.rows;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+/* Each row of the lake is named once. */
+static int check_coverage(struct index_check *c, struct dx_error *why)
+{
+    struct dx_pages_file file;
+
+    for (uint64_t f = 0; f < c->v->pages.files; f++) {
+        int rc = dx_pages_file(&c->v->pages, f, &file, why);
+
+        if (rc < 0)
+            return rc;
+        for (uint32_t g = 0; g < file.row_groups; g++) {
             const struct group_cover *cover = &c->groups[file.first_group + g];
 
-            rc = dx_pages_group(&c->v->pages, &file, g, &group, why);
-            if (rc == 1 && cover->rows != group.rows)
+            if (cover->rows != cover->there)
                 dx_verify_found(c->w, "%.*s: row group %u has %llu rows, postings name %llu",
                                 (int)file.path.size, (const char *)file.path.data, (unsigned)g,
-                                (unsigned long long)group.rows, (unsigned long long)cover->rows);
-            else if (rc == 1 && cover->borders != border(group.rows) - border(0))
+                                (unsigned long long)cover->there, (unsigned long long)cover->rows);
+            else if (cover->borders != border(cover->there) - border(0))
                 dx_verify_found(c->w,
                                 "%.*s: row group %u: postings name some rows twice and others "
                                 "not at all",
                                 (int)file.path.size, (const char *)file.path.data, (unsigned)g);
         }
-        if (rc < 0)
-            return rc;
     }
     return DX_OK;
 }
@@ -570,9 +586,10 @@ static int check_postings(struct index_check *c, struct dx_error *err)
     uint64_t domain_id;
     uint64_t rows;
     uint32_t dataset_id;
-    int rc = DX_OK;
+    int rc;
 
     dx_verify_phase(c->w, "comparing the postings with sets and counts");
+    rc = read_groups(c, &why);
     for (uint32_t s = 0; rc == DX_OK && s < DX_POSTINGS_SHARDS; s++)
         rc = check_shard(c, &walk, s, &why);
     if (rc == DX_OK && next_pair(c, &walk, &domain_id, &dataset_id, &rows, &why) == 1)
