@@ -336,7 +336,7 @@ static int posting_pair(struct pass *p, const struct dx_index_pair *pair, struct
 
     dx_index_postings_key(id, pair->dataset_id, key);
     b->shard_pairs[dx_postings_shard_of(id)]++;
-    return dx_spill_sort_add(b->postings, dx_span_of(key, sizeof key), pair->runs, err);
+    return dx_spill_sort_add(b->postings, 0, dx_span_of(key, sizeof key), pair->runs, err);
 }
 
 static int write_counts(struct build *b, struct dx_error *err)
@@ -553,13 +553,24 @@ static int mphf_phase(struct build *b, struct dx_error *err)
     return rc;
 }
 
+static void count_spilled(struct build *b, const struct dx_spill_sort *sort)
+{
+    struct dx_spill_sort_stats stats;
+
+    dx_spill_sort_get_stats(sort, &stats);
+    b->stats->spilled_bytes += stats.spilled_bytes;
+}
+
 static int counts_phase(struct build *b, struct dx_error *err)
 {
-    int rc = dx_spill_sort_new(&b->postings, b->options->tmp_dir, b->options->memory / 8 * 3, err);
+    struct dx_spill_sort_options sort = { .dir = b->options->tmp_dir,
+                                          .memory_bytes = b->options->memory / 8 * 3,
+                                          .lanes = 1 };
+    int rc = dx_spill_sort_new(&b->postings, &sort, err);
 
     if (rc == DX_OK)
         rc = write_counts(b, err);
-    b->stats->spilled_bytes += dx_spill_sort_spilled(b->lake->pairs);
+    count_spilled(b, b->lake->pairs);
     dx_spill_sort_free(&b->lake->pairs);
     return rc;
 }
@@ -568,7 +579,7 @@ static int postings_phase(struct build *b, struct dx_error *err)
 {
     int rc = write_postings(b, err);
 
-    b->stats->spilled_bytes += dx_spill_sort_spilled(b->postings);
+    count_spilled(b, b->postings);
     dx_spill_sort_free(&b->postings);
     return rc;
 }

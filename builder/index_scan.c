@@ -369,7 +369,7 @@ static int add_group(struct scan *scan, uint32_t file_id, uint32_t group,
         key[4 + i] = (uint8_t)(group >> (24 - 8 * i));
     }
     (void)pthread_mutex_lock(&scan->lock);
-    rc = dx_spill_sort_add(scan->lake->groups, dx_span_of(key, sizeof key),
+    rc = dx_spill_sort_add(scan->lake->groups, 0, dx_span_of(key, sizeof key),
                            dx_span_of(record->data, record->size), err);
     (void)pthread_mutex_unlock(&scan->lock);
     return rc;
@@ -483,7 +483,7 @@ static int emit(struct merge *m, struct dx_error *err)
                               m->runs.size / sizeof(struct dx_run), &m->key, &m->value, err);
     if (rc == DX_OK) {
         (void)pthread_mutex_lock(&m->scan->lock);
-        rc = dx_spill_sort_add(m->scan->lake->pairs, dx_span_of(m->key.data, m->key.size),
+        rc = dx_spill_sort_add(m->scan->lake->pairs, 0, dx_span_of(m->key.data, m->key.size),
                                dx_span_of(m->value.data, m->value.size), err);
         (void)pthread_mutex_unlock(&m->scan->lock);
     }
@@ -784,6 +784,14 @@ static int run_workers(struct scan *scan, unsigned threads, struct dx_error *err
     return scan->err.code;
 }
 
+static int new_sort(struct dx_spill_sort **sort, const char *dir, size_t memory,
+                    struct dx_error *err)
+{
+    struct dx_spill_sort_options o = { .dir = dir, .memory_bytes = memory, .lanes = 1 };
+
+    return dx_spill_sort_new(sort, &o, err);
+}
+
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,
                   struct dx_error *err)
 {
@@ -804,9 +812,9 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     }
     rc = make_parts(&scan, err);
     if (rc == DX_OK)
-        rc = dx_spill_sort_new(&lake->pairs, options->tmp_dir, options->memory / 8 * 3, err);
+        rc = new_sort(&lake->pairs, options->tmp_dir, options->memory / 8 * 3, err);
     if (rc == DX_OK)
-        rc = dx_spill_sort_new(&lake->groups, options->tmp_dir, options->memory / 16, err);
+        rc = new_sort(&lake->groups, options->tmp_dir, options->memory / 16, err);
     if (rc == DX_OK)
         rc = run_workers(&scan, threads, err);
     if (rc == DX_OK)

@@ -18,13 +18,11 @@
 #include "builder/lake_layout.h"
 #include "builder/registry.h"
 #include "builder/root_lock.h"
-#include "builder/row_sort.h"
+#include "builder/spill_sort.h"
 #include "canon/psl.h"
 
 #define PSL_MAX ((size_t)64 << 20)
 #define TMP_PREFIX "tmp-ingest-"
-#define FAN_IN_MAX 256
-#define SOURCE_BYTES (96 * 1024) /* what the merge holds for one run */
 
 struct run {
     struct dx_ingest_options *o;
@@ -36,7 +34,7 @@ struct run {
     bool psl_is_new; /* the lake has no copy yet */
     struct dx_psl *psl;
     struct dx_ingest_datasets *datasets;
-    struct dx_row_sort *sort;
+    struct dx_spill_sort *sort;
     struct dx_ingest_store *store;
     struct dx_rejects rejects;
     char tmp[PATH_MAX];
@@ -134,15 +132,15 @@ static int load_psl(struct run *r, struct dx_error *err)
 
 static int new_sort(struct run *r, struct dx_error *err)
 {
-    uint64_t memory = r->o->memory_bytes;
-    uint64_t fan_in = memory / 8 / SOURCE_BYTES;
-    struct dx_row_sort_options o = { .dir = r->tmp, .lanes = r->o->threads };
+    struct dx_spill_sort_options o = { .dir = r->tmp,
+                                       .memory_bytes = (size_t)(r->o->memory_bytes / 2),
+                                       .lanes = r->o->threads,
+                                       .distinct = true, /* the sort is where duplicates end */
+                                       .fan_in = r->o->test_fan_in };
 
-    o.memory_bytes = r->o->test_sort_bytes != 0 ? r->o->test_sort_bytes : (size_t)(memory / 2);
-    o.fan_in = (unsigned)(fan_in < FAN_IN_MAX ? fan_in : FAN_IN_MAX);
-    if (r->o->test_fan_in != 0)
-        o.fan_in = r->o->test_fan_in;
-    return dx_row_sort_new(&r->sort, &o, err);
+    if (r->o->test_sort_bytes != 0)
+        o.memory_bytes = r->o->test_sort_bytes;
+    return dx_spill_sort_new(&r->sort, &o, err);
 }
 
 static int prepare(struct run *r, struct dx_error *err)
@@ -230,7 +228,7 @@ static int store_all(struct run *r, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_ingest_existing(&existing, err);
     if (rc == DX_OK)
-        rc = dx_row_sort_merge(r->sort, err);
+        rc = dx_spill_sort_finish(r->sort, err);
     if (rc == DX_OK)
         rc = dx_ingest_store_new(&r->store, &options, err);
     if (rc == DX_OK)
@@ -270,7 +268,7 @@ static int publish(struct run *r, struct dx_error *err)
 
 static void count(struct run *r)
 {
-    struct dx_row_sort_stats sort;
+    struct dx_spill_sort_stats sort;
 
     for (size_t i = 0; i < dx_ingest_datasets_count(r->datasets); i++) {
         const struct dx_ingest_dataset *set = dx_ingest_datasets_at(r->datasets, i);
@@ -279,7 +277,7 @@ static void count(struct run *r)
         r->stats->datasets_new += set->rows > 0 && set->is_new;
     }
     r->stats->datasets_total = dx_roster_count(r->registry);
-    dx_row_sort_get_stats(r->sort, &sort);
+    dx_spill_sort_get_stats(r->sort, &sort);
     r->stats->runs = sort.runs;
     r->stats->spilled_bytes = sort.spilled_bytes;
 }
@@ -289,7 +287,7 @@ static void release(struct run *r)
     struct dx_error ignored = DX_ERROR_INIT; /* what is left is removed by the next run */
 
     dx_ingest_store_free(&r->store);
-    dx_row_sort_free(&r->sort);
+    dx_spill_sort_free(&r->sort);
     dx_ingest_datasets_free(&r->datasets);
     dx_psl_free(&r->psl);
     dx_buf_release(&r->psl_text);

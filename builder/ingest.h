@@ -4,7 +4,7 @@
  *   struct dx_ingest_options o = { .root = "...", .dataset = "crawl", ... };
  *   rc = dx_ingest_run(&o, &stats, &err);
  *
- * One run: reads all inputs with `threads` workers into an external sort (row_sort.h),
+ * One run: reads all inputs with `threads` workers into an external sort (spill_sort.h),
  * compares with what the lake has of the same datasets, and writes the rows that are new
  * as sorted Parquet files. A row is a distinct (canonical URL, time, extras) of one
  * dataset; of several raw spellings the smallest in byte order is kept. The lake's bytes

@@ -11,7 +11,7 @@
 #include "builder/lake_layout.h"
 #include "builder/lake_scan.h"
 #include "builder/progress.h"
-#include "builder/row_sort.h"
+#include "builder/spill_sort.h"
 
 #define BITS_A_ROW 10 /* with 6 probes in one block about 1 % of strangers pass */
 #define PROBES 6
@@ -135,7 +135,7 @@ static int compare_row(struct finding *f, const struct dx_lake_row *row, uint32_
     key = dx_span_of(f->key.data, f->key.size);
     if (!filter_has(&f->filter, key))
         return DX_OK;
-    return dx_row_sort_add(f->e->sort, 0, key, dx_span_of(f->value.data, f->value.size), err);
+    return dx_spill_sort_add(f->e->sort, 0, key, dx_span_of(f->value.data, f->value.size), err);
 }
 
 static int scan_file(struct finding *f, const struct dx_lake_entry *file,
@@ -258,11 +258,11 @@ int dx_ingest_existing(struct dx_ingest_existing *e, struct dx_error *err)
         dx_progress_phase(e->options->progress, "comparing with the lake", "rows", total);
     rc = filter_new(&f.filter, rows, e->filter_bytes, err);
     if (rc == DX_OK)
-        rc = dx_row_sort_each(e->sort, add_key, &f, err);
+        rc = dx_spill_sort_each(e->sort, add_key, &f, err);
     if (rc == DX_OK)
         rc = scan_files(&f, err);
     if (rc == DX_OK)
-        rc = dx_row_sort_lane_end(e->sort, 0, err);
+        rc = dx_spill_sort_end(e->sort, 0, err);
     if (e->options->progress != NULL)
         dx_progress_end(e->options->progress);
 out:

@@ -15,13 +15,13 @@
 
 struct dx_ingest_datasets;
 struct dx_lake_list;
-struct dx_row_sort;
+struct dx_spill_sort;
 
 struct dx_ingest_existing {
     const struct dx_ingest_options *options;
     const struct dx_lake_list *lake;
     struct dx_ingest_datasets *datasets; /* ids of known names set; in_lake is set here */
-    struct dx_row_sort *sort;
+    struct dx_spill_sort *sort;
     size_t filter_bytes;
 };
 

@@ -5,7 +5,7 @@
 
 #include "builder/ingest_row.h"
 #include "builder/registry.h"
-#include "builder/row_sort.h"
+#include "builder/spill_sort.h"
 #include "canon/url.h"
 
 int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_shared *shared,
@@ -171,8 +171,8 @@ static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struc
     if (w->key.failed || w->value.failed)
         return dx_buf_fail(&w->key, err, "ingest: a row");
     w->accepted++;
-    return dx_row_sort_add(w->shared->sort, w->lane, dx_span_of(w->key.data, w->key.size),
-                           dx_span_of(w->value.data, w->value.size), err);
+    return dx_spill_sort_add(w->shared->sort, w->lane, dx_span_of(w->key.data, w->key.size),
+                             dx_span_of(w->value.data, w->value.size), err);
 }
 
 int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,

@@ -19,14 +19,14 @@
 
 struct dx_canon;
 struct dx_psl;
-struct dx_row_sort;
+struct dx_spill_sort;
 
 /* Bytes of all extras of a row: columns are facts about a URL, not the page itself. */
 #define DX_EXTRAS_BYTES_MAX (64u * 1024)
 
 struct dx_ingest_shared {
     const struct dx_psl *psl;
-    struct dx_row_sort *sort;
+    struct dx_spill_sort *sort;
     struct dx_ingest_datasets *datasets;
     struct dx_ingest_dataset *dataset; /* of all rows, or NULL: a column tells */
     enum dx_ts_unit ts_unit;

@@ -7,7 +7,7 @@
 
 #include "builder/input.h"
 #include "builder/progress.h"
-#include "builder/row_sort.h"
+#include "builder/spill_sort.h"
 
 #define REJECTS_MAX ((size_t)1 << 30)
 
@@ -113,7 +113,7 @@ static void *work(void *arg)
             rc = retire(t->ring, s, t->worker.accepted - before, &err);
     }
     if (rc == DX_OK)
-        rc = dx_row_sort_lane_end(t->ring->read->shared->sort, t->worker.lane, &err);
+        rc = dx_spill_sort_end(t->ring->read->shared->sort, t->worker.lane, &err);
     if (rc < 0)
         fail(t->ring, &err);
     return NULL;

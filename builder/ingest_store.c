@@ -15,9 +15,10 @@
 #include "builder/lake_file.h"
 #include "builder/lake_layout.h"
 #include "builder/progress.h"
-#include "builder/row_merge.h"
-#include "builder/row_run.h"
-#include "builder/row_sort.h"
+#include "builder/spill_file.h"
+#include "builder/spill_merge.h"
+#include "builder/spill_run.h"
+#include "builder/spill_sort.h"
 #include "canon/ids.h"
 
 #define RANGES_MAX 256
@@ -42,18 +43,19 @@ struct writing {
     uint64_t domain_id;
 };
 
-/* A dataset being scattered: one run for each range that has rows. */
+/* A dataset being scattered: one run, a file each, for each range that has rows. */
 struct scatter {
     struct dx_ingest_dataset *set; /* NULL: none */
     unsigned ranges;
     uint64_t rows;
-    struct dx_row_run_writer *run[RANGES_MAX];
-    bool used[RANGES_MAX];
+    struct dx_spill_run_writer *writer[RANGES_MAX];
+    struct dx_spill_run run[RANGES_MAX]; /* fd -1: no rows */
+    uint64_t next_id;
 };
 
 struct dx_ingest_store {
     struct dx_ingest_store_options o;
-    struct dx_row_codec *codec;
+    struct dx_spill_codec *codec;
     struct dx_sync_all sync;
     struct made *made;
     size_t made_count;
@@ -81,7 +83,9 @@ int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_sto
     dx_buf_init(&s->writing.domain, 1u << 16);
     dx_buf_init(&s->scratch, 1u << 20);
     dx_buf_init(&s->url, 1u << 20);
-    rc = dx_row_codec_new(&s->codec, err);
+    for (unsigned i = 0; i < RANGES_MAX; i++)
+        s->scatter.run[i].fd = -1;
+    rc = dx_spill_codec_new(&s->codec, s->o.dir, err);
     if (rc == DX_OK)
         rc = dx_sync_all_open(&s->sync, s->o.dir, err);
     if (rc < 0)
@@ -94,9 +98,12 @@ static void made_name(const struct dx_ingest_store *s, uint64_t number, char pat
     (void)snprintf(path, PATH_MAX, "%s/file-%08llu", s->o.dir, (unsigned long long)number);
 }
 
-static void run_name(const struct dx_ingest_store *s, unsigned range, char path[PATH_MAX])
+static void forget_range(struct scatter *c, unsigned range)
 {
-    (void)snprintf(path, PATH_MAX, "%s/range-%02x", s->o.dir, range);
+    dx_spill_run_abort(&c->writer[range]);
+    if (c->run[range].fd >= 0)
+        (void)close(c->run[range].fd);
+    c->run[range].fd = -1;
 }
 
 void dx_ingest_store_free(struct dx_ingest_store **handle)
@@ -107,18 +114,13 @@ void dx_ingest_store_free(struct dx_ingest_store **handle)
     if (s == NULL)
         return;
     dx_lake_file_abort(&s->writing.file);
-    for (unsigned i = 0; i < RANGES_MAX; i++) {
-        dx_row_run_abort(&s->scatter.run[i]);
-        if (s->scatter.used[i]) {
-            run_name(s, i, path);
-            (void)unlink(path);
-        }
-    }
+    for (unsigned i = 0; i < RANGES_MAX; i++)
+        forget_range(&s->scatter, i);
     for (size_t i = 0; i < s->made_count; i++) {
         made_name(s, s->made[i].number, path);
         (void)unlink(path);
     }
-    dx_row_codec_free(&s->codec);
+    dx_spill_codec_free(&s->codec);
     dx_sync_all_close(&s->sync);
     dx_buf_release(&s->writing.domain);
     dx_buf_release(&s->scratch);
@@ -236,46 +238,39 @@ static int scatter_row(struct dx_ingest_store *s, struct dx_span key, struct dx_
     struct scatter *c = &s->scatter;
     struct dx_span domain = { key.data + 4, strlen((const char *)key.data + 4) };
     unsigned range = dx_domain_prefix(dx_domain_id(domain)) / (256 / c->ranges);
-    char path[PATH_MAX];
 
-    if (c->run[range] == NULL) {
-        int rc;
+    if (c->run[range].fd < 0) {
+        int rc = dx_spill_open(s->o.dir, err);
 
-        run_name(s, range, path);
-        rc = dx_row_run_create(&c->run[range], s->codec, path, err);
         if (rc < 0)
             return rc;
-        c->used[range] = true;
+        c->run[range] = (struct dx_spill_run){ .fd = rc, .id = c->next_id++ };
+        rc = dx_spill_run_create(&c->writer[range], s->codec, &c->run[range], err);
+        if (rc < 0)
+            return rc;
     }
     c->rows++;
-    return dx_row_run_write(c->run[range], key, value, err);
+    return dx_spill_run_write(c->writer[range], key, value, err);
 }
 
 /* Writes the rows of scattered runs [from, to) as the files of one range. */
 static int gather(struct dx_ingest_store *s, unsigned from, unsigned to, struct dx_error *err)
 {
-    struct dx_row_merge *m = NULL;
+    struct dx_spill_merge *m = NULL;
     struct dx_span key;
     struct dx_span value;
-    char path[PATH_MAX];
-    int rc = dx_row_merge_new(&m, s->codec, to - from, err);
+    int rc = dx_spill_merge_new(&m, s->codec, to - from, false, err);
 
     for (unsigned i = from; rc == DX_OK && i < to; i++)
-        if (s->scatter.used[i]) {
-            run_name(s, i, path);
-            rc = dx_row_merge_add_run(m, path, err);
-        }
-    while (rc >= 0 && (rc = dx_row_merge_next(m, &key, &value, err)) == 1)
+        if (s->scatter.run[i].fd >= 0)
+            rc = dx_spill_merge_add_run(m, &s->scatter.run[i], err);
+    while (rc >= 0 && (rc = dx_spill_merge_next(m, &key, &value, err)) == 1)
         rc = write_row(s, key, value, err);
     if (rc == 0)
         rc = close_file(s, err);
-    dx_row_merge_free(&m);
-    for (unsigned i = from; i < to; i++) {
-        run_name(s, i, path);
-        if (s->scatter.used[i])
-            (void)unlink(path);
-        s->scatter.used[i] = false;
-    }
+    dx_spill_merge_free(&m);
+    for (unsigned i = from; i < to; i++)
+        forget_range(&s->scatter, i);
     return rc;
 }
 
@@ -283,12 +278,11 @@ static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
 {
     struct scatter *c = &s->scatter;
     unsigned ranges = dx_lake_range_count(c->rows * s->o.ingest->test_scale);
-    uint64_t bytes;
     int rc = DX_OK;
 
     for (unsigned i = 0; rc == DX_OK && i < c->ranges; i++)
-        if (c->run[i] != NULL)
-            rc = dx_row_run_finish(&c->run[i], &bytes, err);
+        if (c->writer[i] != NULL)
+            rc = dx_spill_run_finish(&c->writer[i], &c->run[i], err);
     for (unsigned i = 0; rc == DX_OK && i < ranges; i++) {
         unsigned width = c->ranges / ranges;
 
@@ -318,7 +312,8 @@ static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *s
     s->scatter.rows = 0;
 }
 
-int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_row_sort *sort, struct dx_error *err)
+int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
+                         struct dx_error *err)
 {
     const struct dx_ingest_options *o = s->o.ingest;
     struct dx_ingest_dataset *set = NULL;
@@ -329,7 +324,7 @@ int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_row_sort *sort, st
 
     if (o->progress != NULL)
         dx_progress_phase(o->progress, "writing", "rows", 0);
-    while (rc >= 0 && (rc = dx_row_sort_next(sort, &key, &value, err)) == 1) {
+    while (rc >= 0 && (rc = dx_spill_sort_next(sort, &key, &value, err)) == 1) {
         struct dx_ingest_dataset *now = dx_ingest_datasets_at(s->o.datasets,
                                                               dx_ingest_row_dataset(key));
 

@@ -19,7 +19,7 @@
 
 struct dx_ingest_datasets;
 struct dx_ingest_store;
-struct dx_row_sort;
+struct dx_spill_sort;
 
 struct dx_ingest_store_options {
     const struct dx_ingest_options *ingest;
@@ -30,7 +30,8 @@ struct dx_ingest_store_options {
 
 int dx_ingest_store_new(struct dx_ingest_store **s, const struct dx_ingest_store_options *options,
                         struct dx_error *err);
-int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_row_sort *sort, struct dx_error *err);
+int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
+                         struct dx_error *err);
 int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err);
 int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err);
 void dx_ingest_store_free(struct dx_ingest_store **s);

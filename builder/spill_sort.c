@@ -2,621 +2,599 @@
 #include "builder/spill_sort.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zstd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "builder/spill_file.h"
+#include "builder/spill_merge.h"
+#include "builder/spill_run.h"
 
-#define BLOCK_PLAIN (64 * 1024)  /* records a block: what a merge holds of each run */
-#define BLOCK_HEADER 16          /* u32 plain size, u32 compressed size, u64 checksum */
-#define READER_COST (160 * 1024) /* a plain and a compressed block and what hangs on them */
-#define FAN_IN_MAX 128           /* bounds open files, too */
-#define RECORD_PARTS 8           /* a record is at most this part of the budget */
+#define CACHED 7     /* bytes of a key in one cache word */
+#define INSERTION 12 /* below this many entries insertion sort is faster */
+#define RECORD_PARTS 4
+#define READER_COST ((size_t)96 * 1024) /* what a merge holds of a run */
+#define FAN_IN_MIN 4
+#define FAN_IN_MAX 256
+#define BY_ADDRESS SIZE_MAX /* a depth: the cache is the record's address */
 
-/* In the arena records grow from the front, entries from the back. Between them there
- * must be room for a second set of entries: the merge sort needs it. */
-struct entry {
-    uint64_t prefix; /* first 8 bytes of the key, big-endian, zero-filled */
-    uint64_t at;     /* offset of the record in the arena */
-};
-
-struct run {
-    int fd;
-    unsigned level; /* how often its records were merged */
-    uint64_t seed;  /* of its block checksums: no block passes for one of another run */
-    uint64_t size;
-};
-
-struct reader {
-    const struct run *run;
-    uint64_t offset;
-    uint64_t block;
-    struct dx_buf packed;
-    struct dx_buf plain;
-    struct dx_bytes rest; /* of the plain block */
-    uint64_t prefix;
-    struct dx_span key;
-    struct dx_span value;
+/* Records grow from the front of memory, entries from its end downwards. A record that was
+ * added later has a higher address: that is the order of equal keys. */
+struct lane {
+    uint8_t *memory;
+    size_t capacity;
+    size_t used;
+    size_t count;
+    bool sorted;
+    struct dx_spill_codec *codec;
+    int fd; /* its runs, one behind the other; -1: none yet */
+    uint64_t fd_size;
+    uint64_t added;
 };
 
 struct dx_spill_sort {
     char *dir;
-    size_t memory;
-    uint8_t *arena;
-    size_t records_end;
-    size_t entry_count;
-    uint64_t count;
-    uint64_t spilled;
-    uint64_t returned;
+    bool distinct;
+    bool finished;
+    size_t fan_in;
+    struct lane *lane;
+    unsigned lane_count;
 
-    struct run *runs;
+    pthread_mutex_t lock;     /* of the following while lanes are filled */
+    struct dx_spill_run *run; /* in the order of adding if there is one lane */
     size_t run_count;
     size_t run_capacity;
-    uint64_t next_seed;
+    uint64_t next_id;
+    struct dx_spill_sort_stats stats;
 
-    bool finished;
-    size_t next_entry;      /* when all fit into memory */
-    struct reader *readers; /* when not */
-    size_t *heap;           /* readers by current record; the smallest first */
-    size_t heap_size;
-    size_t reader_count;
-    bool advance; /* the record of heap[0] was handed out */
-    ZSTD_CCtx *cctx;
-    ZSTD_DCtx *dctx;
+    int merged_fd; /* runs made of runs; -1: none yet */
+    uint64_t merged_size;
+    struct dx_spill_merge *merge;
 };
 
-static uint64_t prefix_of(struct dx_span key)
-{
-    uint64_t v = 0;
-
-    for (size_t i = 0; i < 8; i++)
-        v = v << 8 | (i < key.size ? key.data[i] : 0);
-    return v;
-}
-
-static size_t fan_in(const struct dx_spill_sort *s)
-{
-    size_t n = s->memory / READER_COST;
-
-    return n < 4 ? 4 : n > FAN_IN_MAX ? FAN_IN_MAX : n;
-}
-
-int dx_spill_sort_new(struct dx_spill_sort **out, const char *dir, size_t memory_bytes,
+int dx_spill_sort_new(struct dx_spill_sort **out, const struct dx_spill_sort_options *options,
                       struct dx_error *err)
 {
     struct dx_spill_sort *s = calloc(1, sizeof *s);
+    size_t share = options->memory_bytes / options->lanes / 16 * 16;
+    int rc = DX_OK;
 
-    *out = NULL;
+    assert(options->distinct || options->lanes == 1);
+    *out = s;
     if (s == NULL)
         return dx_fail(err, DX_E_NOMEM, "sort: out of memory");
-    if (memory_bytes < DX_SPILL_SORT_MEMORY_MIN)
-        memory_bytes = DX_SPILL_SORT_MEMORY_MIN;
-    s->memory = memory_bytes & ~(size_t)15;
-    s->arena = mmap(NULL, s->memory, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s->arena == MAP_FAILED)
-        s->arena = NULL;
-    s->dir = strdup(dir);
-    s->cctx = ZSTD_createCCtx();
-    s->dctx = ZSTD_createDCtx();
-    if (s->arena == NULL || s->dir == NULL || s->cctx == NULL || s->dctx == NULL ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(s->cctx, ZSTD_c_compressionLevel, 1))) {
-        dx_spill_sort_free(&s);
-        return dx_fail(err, DX_E_NOMEM, "sort: no memory for a budget of %zu bytes", memory_bytes);
-    }
-    *out = s;
-    return DX_OK;
-}
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->merged_fd = -1;
+    s->distinct = options->distinct;
+    s->fan_in = options->fan_in;
+    if (s->fan_in == 0)
+        s->fan_in = options->memory_bytes / READER_COST;
+    if (options->fan_in == 0 && s->fan_in < FAN_IN_MIN)
+        s->fan_in = FAN_IN_MIN;
+    if (s->fan_in > FAN_IN_MAX)
+        s->fan_in = FAN_IN_MAX;
+    if (share < DX_SPILL_LANE_MIN)
+        share = DX_SPILL_LANE_MIN;
+    s->dir = strdup(options->dir);
+    s->lane = calloc(options->lanes, sizeof *s->lane);
+    if (s->dir == NULL || s->lane == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "sort: out of memory");
+    for (; rc == DX_OK && s->lane_count < options->lanes; s->lane_count++) {
+        struct lane *lane = &s->lane[s->lane_count];
 
-static struct entry *entries(const struct dx_spill_sort *s)
-{
-    return (struct entry *)(void *)(s->arena + s->memory) - s->entry_count;
-}
-
-static struct dx_span record_key(const struct dx_spill_sort *s, uint64_t at)
-{
-    return dx_span_of(s->arena + at + 8, dx_load_u32(s->arena + at));
-}
-
-static struct dx_span record_value(const struct dx_spill_sort *s, uint64_t at)
-{
-    struct dx_span key = record_key(s, at);
-
-    return dx_span_of(key.data + key.size, dx_load_u32(s->arena + at + 4));
-}
-
-static bool entry_after(const struct dx_spill_sort *s, const struct entry *a, const struct entry *b)
-{
-    if (a->prefix != b->prefix)
-        return a->prefix > b->prefix;
-    return dx_span_compare(record_key(s, a->at), record_key(s, b->at)) > 0;
-}
-
-/* Bottom-up merge sort: stable, never slower than n log n whatever the input; the sorted
- * entries end in the place where `e` is. */
-static void sort_entries(const struct dx_spill_sort *s, struct entry *e, struct entry *tmp,
-                         size_t n)
-{
-    struct entry *from = e;
-    struct entry *to = tmp;
-
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t begin = 0; begin < n; begin += 2 * width) {
-            size_t a = begin;
-            size_t a_end = begin + width < n ? begin + width : n;
-            size_t b = a_end;
-            size_t b_end = begin + 2 * width < n ? begin + 2 * width : n;
-            size_t k = begin;
-
-            if (b < b_end && entry_after(s, &from[b - 1], &from[b])) {
-                while (a < a_end && b < b_end)
-                    to[k++] = entry_after(s, &from[a], &from[b]) ? from[b++] : from[a++];
-            }
-            memcpy(to + k, from + a, (a_end - a) * sizeof *to);
-            memcpy(to + k + (a_end - a), from + b, (b_end - b) * sizeof *to);
+        /* Pages that are never touched are never ours: a small input costs little. */
+        *lane = (struct lane){ .capacity = share, .fd = -1, .sorted = true };
+        lane->memory = mmap(NULL, share, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (lane->memory == MAP_FAILED) {
+            lane->memory = NULL;
+            rc = dx_fail(err, DX_E_NOMEM,
+                         "sort: cannot allocate %zu bytes; give a smaller --memory", share);
+        } else {
+            rc = dx_spill_codec_new(&lane->codec, s->dir, err);
         }
-        struct entry *swap = from;
-        from = to;
-        to = swap;
     }
-    if (from != e)
-        memcpy(e, from, n * sizeof *e);
-}
-
-/* Entries were added from the back: turned round they stand in the order of adding. */
-static void sort_arena(struct dx_spill_sort *s)
-{
-    struct entry *e = entries(s);
-    size_t n = s->entry_count;
-
-    for (size_t i = 0; i < n / 2; i++) {
-        struct entry swap = e[i];
-        e[i] = e[n - 1 - i];
-        e[n - 1 - i] = swap;
-    }
-    sort_entries(s, e, e - n, n);
-}
-
-/* ---- writing a run ---- */
-
-struct run_writer {
-    struct run run;
-    struct dx_buf plain;
-    struct dx_buf packed;
-    uint64_t blocks;
-};
-
-static void run_writer_release(struct run_writer *w)
-{
-    dx_buf_release(&w->plain);
-    dx_buf_release(&w->packed);
-    if (w->run.fd >= 0)
-        (void)close(w->run.fd);
-    w->run.fd = -1;
-}
-
-static int run_writer_init(struct run_writer *w, struct dx_spill_sort *s, unsigned level,
-                           struct dx_error *err)
-{
-    size_t most = s->memory / RECORD_PARTS + BLOCK_PLAIN + 64;
-
-    *w = (struct run_writer){ .run = { .level = level, .seed = s->next_seed++ << 32 } };
-    dx_buf_init(&w->plain, most);
-    dx_buf_init(&w->packed, ZSTD_compressBound(most) + BLOCK_HEADER);
-    w->run.fd = dx_spill_open(s->dir, err);
-    return w->run.fd < 0 ? w->run.fd : DX_OK;
-}
-
-static int run_flush(struct run_writer *w, struct dx_spill_sort *s, struct dx_error *err)
-{
-    size_t room = ZSTD_compressBound(w->plain.size);
-    uint8_t *to;
-    size_t n;
-    int rc;
-
-    if (w->plain.size == 0)
-        return DX_OK;
-    dx_buf_clear(&w->packed);
-    to = dx_buf_reserve(&w->packed, BLOCK_HEADER + room);
-    if (to == NULL)
-        return dx_buf_fail(&w->packed, err, "sort: block");
-    n = ZSTD_compress2(s->cctx, to + BLOCK_HEADER, room, w->plain.data, w->plain.size);
-    if (ZSTD_isError(n))
-        return dx_fail(err, DX_E_NOMEM, "sort: zstd: %s", ZSTD_getErrorName(n));
-    dx_store_u32(to, (uint32_t)w->plain.size);
-    dx_store_u32(to + 4, (uint32_t)n);
-    dx_store_u64(to + 8,
-                 dx_hash64_seeded(dx_span_of(to + BLOCK_HEADER, n), w->run.seed + w->blocks));
-    rc = dx_spill_write(w->run.fd, s->dir, dx_span_of(to, BLOCK_HEADER + n), err);
-    w->run.size += BLOCK_HEADER + n;
-    s->spilled += BLOCK_HEADER + n;
-    w->blocks++;
-    dx_buf_clear(&w->plain);
+    if (rc < 0)
+        dx_spill_sort_free(out);
     return rc;
 }
 
-static int run_append(struct run_writer *w, struct dx_spill_sort *s, struct dx_span key,
-                      struct dx_span value, struct dx_error *err)
+static void close_file(int *fd)
 {
-    if (w->plain.size > 0 && w->plain.size + key.size + value.size + 10 > BLOCK_PLAIN) {
-        int rc = run_flush(w, s, err);
-
-        if (rc != DX_OK)
-            return rc;
-    }
-    dx_buf_varint(&w->plain, key.size);
-    dx_buf_varint(&w->plain, value.size);
-    dx_buf_append(&w->plain, key.data, key.size);
-    dx_buf_append(&w->plain, value.data, value.size);
-    return w->plain.failed ? dx_buf_fail(&w->plain, err, "sort: block") : DX_OK;
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
 }
 
-/* The run goes to the end of s->runs, which then owns its file. */
-static int run_commit(struct run_writer *w, struct dx_spill_sort *s, struct dx_error *err)
+static void lane_forget(struct lane *lane)
 {
-    int rc = run_flush(w, s, err);
+    if (lane->memory != NULL)
+        (void)munmap(lane->memory, lane->capacity);
+    lane->memory = NULL;
+    lane->count = 0;
+}
 
-    if (rc != DX_OK)
-        return rc;
+void dx_spill_sort_free(struct dx_spill_sort **handle)
+{
+    struct dx_spill_sort *s = *handle;
+
+    if (s == NULL)
+        return;
+    dx_spill_merge_free(&s->merge);
+    for (unsigned i = 0; i < s->lane_count; i++) {
+        lane_forget(&s->lane[i]);
+        close_file(&s->lane[i].fd);
+        dx_spill_codec_free(&s->lane[i].codec);
+    }
+    close_file(&s->merged_fd);
+    free(s->lane);
+    free(s->run);
+    free(s->dir);
+    (void)pthread_mutex_destroy(&s->lock);
+    free(s);
+    *handle = NULL;
+}
+
+/* ---- sorting a lane ---- */
+
+static struct dx_spill_entry *entries_of(const struct lane *lane)
+{
+    return (struct dx_spill_entry *)(void *)(lane->memory + lane->capacity) - lane->count;
+}
+
+/* The next 7 bytes of a key from depth, and in the low byte how many there were (8: more
+ * follow). Equal words with a low byte below 8 mean equal keys; compared as numbers, a
+ * shorter key comes before a longer one that continues it. */
+static uint64_t cache_at(const uint8_t *record, size_t depth)
+{
+    struct dx_span key = dx_spill_record_key(record);
+    const uint8_t *p = key.data + depth;
+    size_t left = key.size - depth;
+    uint64_t v = 0;
+
+    if (left > CACHED) {
+        for (int i = 0; i < CACHED; i++)
+            v = v << 8 | p[i];
+        return v << 8 | 8;
+    }
+    for (size_t i = 0; i < CACHED; i++)
+        v = v << 8 | (i < left ? p[i] : 0);
+    return v << 8 | left;
+}
+
+static int compare_values(const uint8_t *a, const uint8_t *b)
+{
+    return dx_span_compare(dx_spill_record_value(a), dx_spill_record_value(b));
+}
+
+static int compare_from(const struct dx_spill_entry *a, const struct dx_spill_entry *b,
+                        size_t depth, bool distinct)
+{
+    if (a->cache != b->cache)
+        return a->cache < b->cache ? -1 : 1;
+    if (depth != BY_ADDRESS && (a->cache & 0xff) == 8) {
+        struct dx_span x = dx_spill_record_key(a->record);
+        struct dx_span y = dx_spill_record_key(b->record);
+        int c = dx_span_compare(dx_span_of(x.data + depth + CACHED, x.size - depth - CACHED),
+                                dx_span_of(y.data + depth + CACHED, y.size - depth - CACHED));
+
+        if (c != 0)
+            return c;
+    }
+    if (distinct)
+        return compare_values(a->record, b->record);
+    return ((uintptr_t)a->record > (uintptr_t)b->record) -
+           ((uintptr_t)a->record < (uintptr_t)b->record);
+}
+
+static void insertion_sort(struct dx_spill_entry *e, size_t n, size_t depth, bool distinct)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct dx_spill_entry moving = e[i];
+        size_t at = i;
+
+        for (; at > 0 && compare_from(&moving, &e[at - 1], depth, distinct) < 0; at--)
+            e[at] = e[at - 1];
+        e[at] = moving;
+    }
+}
+
+static uint64_t median(uint64_t a, uint64_t b, uint64_t c)
+{
+    if (a > b)
+        return c > a ? a : c > b ? c : b;
+    return c > b ? b : c > a ? c : a;
+}
+
+static uint64_t scramble(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void swap(struct dx_spill_entry *a, struct dx_spill_entry *b)
+{
+    struct dx_spill_entry t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+/* Entries with one key. Returns how many are left to be sorted. */
+static size_t settle_equal(struct dx_spill_entry *e, size_t n, bool distinct)
+{
+    if (!distinct) {
+        for (size_t i = 0; i < n; i++)
+            e[i].cache = (uintptr_t)e[i].record;
+        return n;
+    }
+    for (size_t i = 1; i < n; i++) /* only the first will come out */
+        if (compare_values(e[i].record, e[0].record) < 0)
+            swap(&e[i], &e[0]);
+    return 0;
+}
+
+/* Multikey quicksort on cached words (Bentley, Sedgewick 1997; Ng, Kakehi 2007): URLs
+ * share long beginnings, which a comparison sort would compare again and again. Pivots
+ * are drawn at random so that no input can make it slow on purpose. The recursion always
+ * takes the smaller parts, so it is log2(n) deep. */
+static void multikey_sort(struct dx_spill_entry *e, size_t n, size_t depth, bool distinct,
+                          uint64_t *random)
+{
+    while (n > INSERTION) {
+        uint64_t pivot = median(e[scramble(random) % n].cache, e[scramble(random) % n].cache,
+                                e[scramble(random) % n].cache);
+        size_t deeper = depth;
+        size_t less = 0;
+        size_t equal = 0;
+        size_t more = n;
+        size_t part_begin[3];
+        size_t part_size[3];
+        size_t largest = 0;
+
+        while (equal < more) {
+            if (e[equal].cache < pivot)
+                swap(&e[less++], &e[equal++]);
+            else if (e[equal].cache > pivot)
+                swap(&e[equal], &e[--more]);
+            else
+                equal++;
+        }
+        part_begin[0] = 0;
+        part_size[0] = less;
+        part_begin[1] = less;
+        part_size[1] = more - less;
+        part_begin[2] = more;
+        part_size[2] = n - more;
+        if (depth == BY_ADDRESS) {
+            part_size[1] = 0;
+        } else if ((pivot & 0xff) < 8) {
+            part_size[1] = settle_equal(e + less, part_size[1], distinct);
+            deeper = BY_ADDRESS;
+        } else {
+            deeper = depth + CACHED;
+            for (size_t i = less; i < more; i++)
+                e[i].cache = cache_at(e[i].record, deeper);
+        }
+        for (size_t i = 1; i < 3; i++)
+            if (part_size[i] > part_size[largest])
+                largest = i;
+        for (size_t i = 0; i < 3; i++)
+            if (i != largest)
+                multikey_sort(e + part_begin[i], part_size[i], i == 1 ? deeper : depth, distinct,
+                              random);
+        e += part_begin[largest];
+        n = part_size[largest];
+        depth = largest == 1 ? deeper : depth;
+    }
+    insertion_sort(e, n, depth, distinct);
+}
+
+static void sort_lane(struct lane *lane, bool distinct)
+{
+    struct dx_spill_entry *e;
+    uint64_t random = (uint64_t)(uintptr_t)lane->memory * 0x9E3779B97F4A7C15u | 1;
+
+    if (lane->sorted)
+        return;
+    e = entries_of(lane);
+    for (size_t i = 0; i < lane->count; i++)
+        e[i].cache = cache_at(e[i].record, 0);
+    multikey_sort(e, lane->count, 0, distinct, &random);
+    lane->sorted = true;
+}
+
+/* ---- runs ---- */
+
+static int remember_run(struct dx_spill_sort *s, const struct dx_spill_run *run,
+                        struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    (void)pthread_mutex_lock(&s->lock);
     if (s->run_count == s->run_capacity) {
-        size_t capacity = s->run_capacity == 0 ? 16 : s->run_capacity * 2;
-        struct run *more = realloc(s->runs, capacity * sizeof *more);
+        size_t capacity = s->run_capacity == 0 ? 64 : s->run_capacity * 2;
+        struct dx_spill_run *grown = realloc(s->run, capacity * sizeof *grown);
 
-        if (more == NULL)
-            return dx_fail(err, DX_E_NOMEM, "sort: out of memory");
-        s->runs = more;
+        if (grown == NULL) {
+            rc = dx_fail(err, DX_E_NOMEM, "sort: out of memory for %zu runs", capacity);
+            goto out;
+        }
+        s->run = grown;
         s->run_capacity = capacity;
     }
-    s->runs[s->run_count++] = w->run;
-    w->run.fd = -1;
-    return DX_OK;
+    s->run[s->run_count++] = *run;
+    s->stats.runs++;
+out:
+    (void)pthread_mutex_unlock(&s->lock);
+    return rc;
 }
 
-/* ---- reading runs back, merged ---- */
-
-static int reader_block(struct reader *r, struct dx_spill_sort *s, struct dx_error *err)
+/* Writes everything a merge yields as one run behind the fd_size bytes that fd holds. */
+static int write_run(struct dx_spill_sort *s, struct dx_spill_codec *codec,
+                     struct dx_spill_merge *m, int fd, uint64_t *fd_size, struct dx_spill_run *run,
+                     struct dx_error *err)
 {
-    uint8_t header[BLOCK_HEADER];
-    uint32_t plain;
-    uint32_t packed;
-    uint8_t *to;
-    uint8_t *from;
-    size_t n;
-    int rc = dx_file_pread(r->run->fd, s->dir, r->offset, sizeof header, header, err);
-
-    if (rc != DX_OK)
-        return rc;
-    plain = dx_load_u32(header);
-    packed = dx_load_u32(header + 4);
-    dx_buf_clear(&r->packed);
-    dx_buf_clear(&r->plain);
-    if (packed > r->run->size - r->offset - BLOCK_HEADER)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a sorted run is damaged at offset %llu", s->dir,
-                       (unsigned long long)r->offset);
-    from = dx_buf_reserve(&r->packed, packed);
-    to = dx_buf_reserve(&r->plain, plain);
-    if (from == NULL || to == NULL)
-        return dx_buf_fail(from == NULL ? &r->packed : &r->plain, err, "sort: block");
-    rc = dx_file_pread(r->run->fd, s->dir, r->offset + BLOCK_HEADER, packed, from, err);
-    if (rc != DX_OK)
-        return rc;
-    if (dx_hash64_seeded(dx_span_of(from, packed), r->run->seed + r->block) !=
-        dx_load_u64(header + 8))
-        return dx_fail(err, DX_E_CORRUPT,
-                       "%s: a sorted run reads otherwise than it was written, "
-                       "at offset %llu: check disk and memory",
-                       s->dir, (unsigned long long)r->offset);
-    n = ZSTD_decompressDCtx(s->dctx, to, plain, from, packed);
-    if (ZSTD_isError(n) || n != plain)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a sorted run is damaged at offset %llu", s->dir,
-                       (unsigned long long)r->offset);
-    r->rest = dx_bytes_of(dx_span_of(to, plain));
-    r->offset += BLOCK_HEADER + packed;
-    r->block++;
-    return DX_OK;
-}
-
-/* 1 a record, 0 the end, <0 error. */
-static int reader_next(struct reader *r, struct dx_spill_sort *s, struct dx_error *err)
-{
-    uint64_t key_size;
-    uint64_t value_size;
-
-    if (dx_bytes_left(&r->rest) == 0) {
-        int rc;
-
-        if (r->offset == r->run->size)
-            return 0;
-        rc = reader_block(r, s, err);
-        if (rc != DX_OK)
-            return rc;
-    }
-    key_size = dx_bytes_varint(&r->rest);
-    value_size = dx_bytes_varint(&r->rest);
-    r->key = dx_bytes_take(&r->rest, key_size);
-    r->value = dx_bytes_take(&r->rest, value_size);
-    if (r->rest.failed)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a sorted run is damaged before offset %llu", s->dir,
-                       (unsigned long long)r->offset);
-    r->prefix = prefix_of(r->key);
-    return 1;
-}
-
-static bool reader_after(const struct dx_spill_sort *s, size_t a, size_t b)
-{
-    const struct reader *x = &s->readers[a];
-    const struct reader *y = &s->readers[b];
-    int c;
-
-    if (x->prefix != y->prefix)
-        return x->prefix > y->prefix;
-    c = dx_span_compare(x->key, y->key);
-    return c != 0 ? c > 0 : a > b; /* an earlier run holds what was added earlier */
-}
-
-static void heap_sink(struct dx_spill_sort *s, size_t at)
-{
-    for (;;) {
-        size_t least = at;
-
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < s->heap_size; child++)
-            if (reader_after(s, s->heap[least], s->heap[child]))
-                least = child;
-        if (least == at)
-            return;
-        size_t swap = s->heap[at];
-        s->heap[at] = s->heap[least];
-        s->heap[least] = swap;
-        at = least;
-    }
-}
-
-static void merge_end(struct dx_spill_sort *s)
-{
-    for (size_t i = 0; i < s->reader_count; i++) {
-        dx_buf_release(&s->readers[i].packed);
-        dx_buf_release(&s->readers[i].plain);
-    }
-    free(s->readers);
-    free(s->heap);
-    s->readers = NULL;
-    s->heap = NULL;
-    s->reader_count = 0;
-    s->heap_size = 0;
-    s->advance = false;
-}
-
-static int merge_begin(struct dx_spill_sort *s, size_t first, size_t count, struct dx_error *err)
-{
-    size_t most = s->memory / RECORD_PARTS + BLOCK_PLAIN + 64;
-
-    s->readers = calloc(count, sizeof *s->readers);
-    s->heap = calloc(count, sizeof *s->heap);
-    if (s->readers == NULL || s->heap == NULL) {
-        merge_end(s);
-        return dx_fail(err, DX_E_NOMEM, "sort: out of memory");
-    }
-    s->reader_count = count;
-    for (size_t i = 0; i < count; i++) {
-        struct reader *r = &s->readers[i];
-
-        r->run = &s->runs[first + i];
-        dx_buf_init(&r->packed, ZSTD_compressBound(most));
-        dx_buf_init(&r->plain, most);
-        r->rest = dx_bytes_of(dx_span_of(NULL, 0));
-    }
-    for (size_t i = 0; i < count; i++) {
-        int rc = reader_next(&s->readers[i], s, err);
-
-        if (rc < 0)
-            return rc;
-        if (rc == 1)
-            s->heap[s->heap_size++] = i;
-    }
-    for (size_t i = s->heap_size; i-- > 0;)
-        heap_sink(s, i);
-    return DX_OK;
-}
-
-static int merge_next(struct dx_spill_sort *s, struct dx_span *key, struct dx_span *value,
-                      struct dx_error *err)
-{
-    if (s->advance) {
-        int rc = reader_next(&s->readers[s->heap[0]], s, err);
-
-        if (rc < 0)
-            return rc;
-        if (rc == 0)
-            s->heap[0] = s->heap[--s->heap_size];
-        heap_sink(s, 0);
-        s->advance = false;
-    }
-    if (s->heap_size == 0)
-        return 0;
-    *key = s->readers[s->heap[0]].key;
-    *value = s->readers[s->heap[0]].value;
-    s->advance = true;
-    return 1;
-}
-
-/* The last `count` runs become one. */
-static int merge_tail(struct dx_spill_sort *s, size_t count, struct dx_error *err)
-{
-    size_t first = s->run_count - count;
-    struct run_writer w;
+    struct dx_spill_run_writer *w = NULL;
     struct dx_span key;
     struct dx_span value;
-    int rc = run_writer_init(&w, s, s->runs[first].level + 1, err);
-
-    if (rc == DX_OK)
-        rc = merge_begin(s, first, count, err);
-    while (rc == DX_OK) {
-        rc = merge_next(s, &key, &value, err);
-        if (rc <= 0)
-            break;
-        rc = run_append(&w, s, key, value, err);
-    }
-    merge_end(s);
-    if (rc == DX_OK) {
-        for (size_t i = first; i < s->run_count; i++)
-            (void)close(s->runs[i].fd);
-        s->run_count = first;
-        rc = run_commit(&w, s, err);
-    }
-    run_writer_release(&w);
-    return rc;
-}
-
-static int spill(struct dx_spill_sort *s, struct dx_error *err)
-{
-    const struct entry *e;
-    struct run_writer w;
     int rc;
 
-    if (s->entry_count == 0)
-        return DX_OK;
-    sort_arena(s);
-    e = entries(s);
-    rc = run_writer_init(&w, s, 0, err);
-    for (size_t i = 0; rc == DX_OK && i < s->entry_count; i++)
-        rc = run_append(&w, s, record_key(s, e[i].at), record_value(s, e[i].at), err);
-    if (rc == DX_OK)
-        rc = run_commit(&w, s, err);
-    run_writer_release(&w);
-    s->entry_count = 0;
-    s->records_end = 0;
-    if (rc != DX_OK || s->run_count < fan_in(s) ||
-        s->runs[s->run_count - fan_in(s)].level != s->runs[s->run_count - 1].level)
-        return rc;
-    /* The merge takes the memory that the arena gives back here. */
-    (void)madvise(s->arena, s->memory, MADV_DONTNEED);
-    while (rc == DX_OK && s->run_count >= fan_in(s) &&
-           s->runs[s->run_count - fan_in(s)].level == s->runs[s->run_count - 1].level)
-        rc = merge_tail(s, fan_in(s), err);
+    *run = (struct dx_spill_run){ .fd = fd, .offset = *fd_size };
+    (void)pthread_mutex_lock(&s->lock);
+    run->id = s->next_id++;
+    (void)pthread_mutex_unlock(&s->lock);
+    rc = dx_spill_run_create(&w, codec, run, err);
+    while (rc >= 0 && (rc = dx_spill_merge_next(m, &key, &value, err)) == 1)
+        rc = dx_spill_run_write(w, key, value, err);
+    if (rc >= 0)
+        rc = dx_spill_run_finish(&w, run, err);
+    dx_spill_run_abort(&w);
+    *fd_size += run->size;
+    (void)pthread_mutex_lock(&s->lock);
+    s->stats.spilled_bytes += run->size;
+    (void)pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
-int dx_spill_sort_add(struct dx_spill_sort *s, struct dx_span key, struct dx_span value,
-                      struct dx_error *err)
+static int spill(struct dx_spill_sort *s, struct lane *lane, struct dx_error *err)
 {
-    size_t need = 8 + key.size + value.size;
-    uint8_t *to;
+    struct dx_spill_merge *m = NULL;
+    struct dx_spill_run run;
+    int rc = DX_OK;
 
-    assert(!s->finished);
-    if (key.size > s->memory || value.size > s->memory || need > s->memory / RECORD_PARTS)
+    if (lane->count == 0)
+        return DX_OK;
+    sort_lane(lane, s->distinct);
+    if (lane->fd < 0) {
+        lane->fd = dx_spill_open(s->dir, err);
+        rc = lane->fd < 0 ? lane->fd : DX_OK;
+    }
+    if (rc == DX_OK)
+        rc = dx_spill_merge_new(&m, lane->codec, 1, s->distinct, err);
+    if (rc == DX_OK)
+        rc = dx_spill_merge_add_memory(m, entries_of(lane), lane->count, err);
+    if (rc == DX_OK)
+        rc = write_run(s, lane->codec, m, lane->fd, &lane->fd_size, &run, err);
+    if (rc == DX_OK)
+        rc = remember_run(s, &run, err);
+    dx_spill_merge_free(&m);
+    lane->used = 0;
+    lane->count = 0;
+    lane->sorted = true;
+    return rc;
+}
+
+int dx_spill_sort_add(struct dx_spill_sort *s, unsigned lane_number, struct dx_span key,
+                      struct dx_span value, struct dx_error *err)
+{
+    struct lane *lane = &s->lane[lane_number];
+    size_t most = lane->capacity / RECORD_PARTS;
+    size_t size = DX_SPILL_RECORD_HEADER + key.size + value.size;
+    uint8_t *record;
+
+    assert(!s->finished && lane_number < s->lane_count);
+    if (key.size > most || value.size > most || size > most)
         return dx_fail(err, DX_E_LIMIT,
-                       "sort: a record of %zu bytes does not fit a budget of %zu "
-                       "bytes: raise --memory",
-                       need, s->memory);
-    if (s->records_end + need + 2 * (s->entry_count + 1) * sizeof(struct entry) > s->memory) {
-        int rc = spill(s, err);
+                       "sort: a record of %zu bytes, at most %zu fit: raise --memory", size, most);
+    if (lane->capacity - lane->used - lane->count * sizeof(struct dx_spill_entry) <
+        size + sizeof(struct dx_spill_entry)) {
+        int rc = spill(s, lane, err);
 
-        if (rc != DX_OK)
+        if (rc < 0)
             return rc;
     }
-    to = s->arena + s->records_end;
-    dx_store_u32(to, (uint32_t)key.size);
-    dx_store_u32(to + 4, (uint32_t)value.size);
+    record = lane->memory + lane->used;
+    dx_store_u32(record, (uint32_t)key.size);
+    dx_store_u32(record + 4, (uint32_t)value.size);
     if (key.size > 0)
-        memcpy(to + 8, key.data, key.size);
+        memcpy(record + DX_SPILL_RECORD_HEADER, key.data, key.size);
     if (value.size > 0)
-        memcpy(to + 8 + key.size, value.data, value.size);
-    s->entry_count++;
-    *entries(s) = (struct entry){ prefix_of(key), s->records_end };
-    s->records_end += need;
-    s->count++;
+        memcpy(record + DX_SPILL_RECORD_HEADER + key.size, value.data, value.size);
+    lane->used += size;
+    lane->count++;
+    lane->added++;
+    lane->sorted = false;
+    *entries_of(lane) = (struct dx_spill_entry){ 0, record };
     return DX_OK;
+}
+
+int dx_spill_sort_end(struct dx_spill_sort *s, unsigned lane_number, struct dx_error *err)
+{
+    struct lane *lane = &s->lane[lane_number];
+    bool spilled;
+
+    (void)pthread_mutex_lock(&s->lock);
+    spilled = s->run_count > 0;
+    (void)pthread_mutex_unlock(&s->lock);
+    /* finish would do it, but for all lanes in one thread. */
+    if (spilled)
+        return spill(s, lane, err);
+    sort_lane(lane, s->distinct);
+    return DX_OK;
+}
+
+int dx_spill_sort_each(struct dx_spill_sort *s,
+                       int (*fn)(void *ctx, struct dx_span key, struct dx_span value,
+                                 struct dx_error *err),
+                       void *ctx, struct dx_error *err)
+{
+    struct dx_spill_run_reader *r = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc >= 0 && i < s->run_count; i++) {
+        rc = dx_spill_run_open(&r, s->lane[0].codec, &s->run[i], err);
+        while (rc >= 0 && (rc = dx_spill_run_read(r, &key, &value, err)) == 1)
+            rc = fn(ctx, key, value, err);
+        dx_spill_run_close(&r);
+    }
+    for (unsigned i = 0; rc >= 0 && i < s->lane_count; i++)
+        for (size_t k = 0; rc >= 0 && k < s->lane[i].count; k++) {
+            const uint8_t *record = entries_of(&s->lane[i])[k].record;
+
+            rc = fn(ctx, dx_spill_record_key(record), dx_spill_record_value(record), err);
+        }
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* ---- merging ---- */
+
+static int merge_runs(struct dx_spill_sort *s, struct dx_spill_merge **m, size_t first,
+                      size_t count, struct dx_error *err)
+{
+    int rc = dx_spill_merge_new(m, s->lane[0].codec, count, s->distinct, err);
+
+    for (size_t i = first; rc == DX_OK && i < first + count; i++)
+        rc = dx_spill_merge_add_run(*m, &s->run[i], err);
+    return rc;
+}
+
+/* Gives the space of a run back to the file system, where that can make holes. */
+static void punch(const struct dx_spill_run *run)
+{
+    (void)fallocate(run->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)run->offset,
+                    (off_t)run->size);
+}
+
+/* Neighbouring runs become one at `to`, so that older records stay in front. */
+static int merge_neighbours(struct dx_spill_sort *s, size_t first, size_t count, size_t to,
+                            struct dx_error *err)
+{
+    struct dx_spill_merge *m = NULL;
+    struct dx_spill_run run;
+    int rc = merge_runs(s, &m, first, count, err);
+
+    if (rc == DX_OK)
+        rc = write_run(s, s->lane[0].codec, m, s->merged_fd, &s->merged_size, &run, err);
+    dx_spill_merge_free(&m);
+    if (rc < 0)
+        return rc;
+    for (size_t i = first; i < first + count; i++)
+        punch(&s->run[i]);
+    s->run[to] = run;
+    s->stats.passes++;
+    return DX_OK;
+}
+
+/* Once over the runs from the oldest on, no longer than needed. */
+static int pass(struct dx_spill_sort *s, struct dx_error *err)
+{
+    size_t out = 0;
+    size_t in = 0;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && s->run_count - in > 1 && out + (s->run_count - in) > s->fan_in) {
+        size_t left = s->run_count - in;
+        size_t count = out + left - s->fan_in + 1;
+
+        if (count > s->fan_in)
+            count = s->fan_in;
+        if (count > left)
+            count = left;
+        rc = merge_neighbours(s, in, count, out++, err);
+        in += count;
+    }
+    if (rc < 0)
+        return rc;
+    memmove(s->run + out, s->run + in, (s->run_count - in) * sizeof *s->run);
+    s->run_count = out + (s->run_count - in);
+    return DX_OK;
+}
+
+static int begin_merge(struct dx_spill_sort *s, struct dx_error *err)
+{
+    int rc;
+
+    if (s->run_count > 0)
+        return merge_runs(s, &s->merge, 0, s->run_count, err);
+    rc = dx_spill_merge_new(&s->merge, s->lane[0].codec, s->lane_count, s->distinct, err);
+    for (unsigned i = 0; rc == DX_OK && i < s->lane_count; i++)
+        rc = dx_spill_merge_add_memory(s->merge, entries_of(&s->lane[i]), s->lane[i].count, err);
+    return rc;
+}
+
+/* The lanes' memory becomes the merge's. */
+static int spill_rest(struct dx_spill_sort *s, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (unsigned i = 0; rc == DX_OK && i < s->lane_count; i++) {
+        rc = spill(s, &s->lane[i], err);
+        lane_forget(&s->lane[i]);
+    }
+    if (rc == DX_OK && s->run_count > s->fan_in) {
+        s->merged_fd = dx_spill_open(s->dir, err);
+        rc = s->merged_fd < 0 ? s->merged_fd : DX_OK;
+    }
+    while (rc == DX_OK && s->run_count > s->fan_in)
+        rc = pass(s, err);
+    return rc;
 }
 
 int dx_spill_sort_finish(struct dx_spill_sort *s, struct dx_error *err)
 {
-    size_t most = fan_in(s);
-    int rc;
+    int rc = DX_OK;
 
     assert(!s->finished);
     s->finished = true;
-    if (s->run_count == 0) {
-        sort_arena(s);
-        return DX_OK;
-    }
-    rc = spill(s, err);
-    (void)munmap(s->arena, s->memory);
-    s->arena = NULL;
-    while (rc == DX_OK && s->run_count > most) {
-        size_t count = s->run_count - most + 1;
-
-        rc = merge_tail(s, count < most ? count : most, err);
-    }
-    return rc == DX_OK ? merge_begin(s, 0, s->run_count, err) : rc;
+    if (s->run_count > 0)
+        rc = spill_rest(s, err);
+    else
+        for (unsigned i = 0; i < s->lane_count; i++)
+            sort_lane(&s->lane[i], s->distinct);
+    return rc == DX_OK ? begin_merge(s, err) : rc;
 }
 
 int dx_spill_sort_next(struct dx_spill_sort *s, struct dx_span *key, struct dx_span *value,
                        struct dx_error *err)
 {
-    int rc;
-
     assert(s->finished);
-    if (s->run_count == 0) {
-        uint64_t at;
-
-        if (s->next_entry == s->entry_count)
-            return 0;
-        at = entries(s)[s->next_entry++].at;
-        *key = record_key(s, at);
-        *value = record_value(s, at);
-        return 1;
-    }
-    rc = merge_next(s, key, value, err);
-    if (rc == 1)
-        s->returned++;
-    if (rc == 0 && s->returned != s->count)
-        return dx_fail(err, DX_E_CORRUPT, "%s: %llu records were sorted, %llu came back", s->dir,
-                       (unsigned long long)s->count, (unsigned long long)s->returned);
-    return rc;
+    return dx_spill_merge_next(s->merge, key, value, err);
 }
 
 int dx_spill_sort_rewind(struct dx_spill_sort *s, struct dx_error *err)
 {
     assert(s->finished);
-    s->next_entry = 0;
-    s->returned = 0;
-    if (s->run_count == 0)
-        return DX_OK;
-    merge_end(s);
-    return merge_begin(s, 0, s->run_count, err);
+    dx_spill_merge_free(&s->merge);
+    return begin_merge(s, err);
 }
 
 uint64_t dx_spill_sort_count(const struct dx_spill_sort *s)
 {
-    return s->count;
+    uint64_t added = 0;
+
+    for (unsigned i = 0; i < s->lane_count; i++)
+        added += s->lane[i].added;
+    return added;
 }
 
-uint64_t dx_spill_sort_spilled(const struct dx_spill_sort *s)
+void dx_spill_sort_get_stats(const struct dx_spill_sort *s, struct dx_spill_sort_stats *stats)
 {
-    return s->spilled;
-}
-
-void dx_spill_sort_free(struct dx_spill_sort **sort)
-{
-    struct dx_spill_sort *s = *sort;
-
-    if (s == NULL)
-        return;
-    merge_end(s);
-    for (size_t i = 0; i < s->run_count; i++)
-        (void)close(s->runs[i].fd);
-    free(s->runs);
-    if (s->arena != NULL)
-        (void)munmap(s->arena, s->memory);
-    ZSTD_freeCCtx(s->cctx);
-    ZSTD_freeDCtx(s->dctx);
-    free(s->dir);
-    free(s);
-    *sort = NULL;
+    *stats = s->stats;
 }

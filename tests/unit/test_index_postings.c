@@ -34,6 +34,7 @@ static int write_variant(const char *dir, size_t memory, unsigned threads, struc
     static uint8_t keys[PAIRS][DX_INDEX_POSTINGS_KEY];
     uint64_t totals[DX_POSTINGS_SHARDS] = { 0 };
     struct dx_manifest_version *entry = NULL;
+    struct dx_spill_sort_options options = { .dir = dir, .memory_bytes = 1 << 20, .lanes = 1 };
     struct dx_spill_sort *sort = NULL;
     struct dx_buf runs = DX_BUF_INIT(1 << 16);
     int rc = dx_dir_make(dir, err);
@@ -44,7 +45,7 @@ static int write_variant(const char *dir, size_t memory, unsigned threads, struc
     if (rc == DX_OK)
         rc = dx_manifest_add(m, "000001-20241121T102000Z", &entry, err);
     if (rc == DX_OK)
-        rc = dx_spill_sort_new(&sort, dir, 1 << 20, err);
+        rc = dx_spill_sort_new(&sort, &options, err);
     for (uint32_t i = 0; rc == DX_OK && i < PAIRS; i++) {
         if (i > 0 && memcmp(keys[i], keys[i - 1], sizeof keys[i]) == 0)
             continue;
@@ -56,7 +57,7 @@ static int write_variant(const char *dir, size_t memory, unsigned threads, struc
             dx_buf_varint(&runs, i * 3);
             dx_buf_varint(&runs, 1 + i % 100);
         }
-        rc = dx_spill_sort_add(sort, dx_span_of(keys[i], sizeof keys[i]),
+        rc = dx_spill_sort_add(sort, 0, dx_span_of(keys[i], sizeof keys[i]),
                                dx_span_of(runs.data, runs.size), err);
     }
     if (rc == DX_OK)
