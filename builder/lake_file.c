@@ -730,7 +730,7 @@ static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t
     pair[f.key_value_count++] = (struct dx_pq_key_value){
         dx_span_str(DX_LAKE_SUM_KEY), dx_span_of(DX_LAKE_SUM_ZERO, DX_LAKE_SUM_SIZE)
     };
-    pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str("domaindex.canon_version"),
+    pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str(DX_LAKE_CANON_KEY),
                                                           dx_span_str(canon) };
     if (w->dataset_name != NULL)
         pair[f.key_value_count++] = (struct dx_pq_key_value){ dx_span_str("domaindex.dataset"),

@@ -35,6 +35,7 @@
 #define DX_LAKE_SUM_KEY "domaindex.footer_xxh3"
 #define DX_LAKE_SUM_ZERO "0000000000000000"
 #define DX_LAKE_SUM_SIZE 16
+#define DX_LAKE_CANON_KEY "domaindex.canon_version" /* DX_CANON_VERSION in decimal */
 
 #define DX_LAKE_EXTRA_MAX 48             /* columns; with ours they stay below 64 */
 #define DX_LAKE_ROW_BYTES_MAX (8u << 20) /* strings of one row together */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/lake_scan.h"
 
+#include "canon/url.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,17 +125,23 @@ static void add_extras(struct dx_lake_scan *s)
     }
 }
 
+/* The last value of a key in the file's metadata; NULL: the file does not have it. */
+static const struct dx_span *find_metadata(const struct dx_pq_footer *f, const char *key)
+{
+    for (uint32_t i = f->key_value_count; i > 0; i--)
+        if (dx_span_equal(f->key_value[i - 1].key, dx_span_str(key)))
+            return &f->key_value[i - 1].value;
+    return NULL;
+}
+
 /* Our files carry a checksum of their footer; a file without one is somebody else's. */
 static int check_footer_sum(const struct dx_lake_scan *s, struct dx_error *err)
 {
     const struct dx_pq_footer *f = &s->footer;
-    const struct dx_span *value = NULL;
+    const struct dx_span *value = find_metadata(f, DX_LAKE_SUM_KEY);
     char text[DX_LAKE_SUM_SIZE + 1];
     uint8_t *copy;
 
-    for (uint32_t i = 0; i < f->key_value_count; i++)
-        if (dx_span_equal(f->key_value[i].key, dx_span_str(DX_LAKE_SUM_KEY)))
-            value = &f->key_value[i].value;
     if (value == NULL)
         return DX_OK;
     if (value->size != DX_LAKE_SUM_SIZE)
@@ -149,6 +157,20 @@ static int check_footer_sum(const struct dx_lake_scan *s, struct dx_error *err)
     return memcmp(text, value->data, DX_LAKE_SUM_SIZE) == 0
                ? DX_OK
                : dx_fail(err, DX_E_CORRUPT, "footer: wrong checksum, damaged");
+}
+
+/* URLs of another canonical form must not be indexed as if they were of this one. */
+static int check_canon_version(const struct dx_lake_scan *s, struct dx_error *err)
+{
+    const struct dx_span *value = find_metadata(&s->footer, DX_LAKE_CANON_KEY);
+    char known[16];
+
+    (void)snprintf(known, sizeof(known), "%d", DX_CANON_VERSION);
+    if (value == NULL || dx_span_equal(*value, dx_span_str(known)))
+        return DX_OK;
+    return dx_fail(err, DX_E_UNSUPPORTED,
+                   "its URLs are in canonical form %.*s, this program knows %s: ingest them again",
+                   value->size > 16 ? 16 : (int)value->size, (const char *)value->data, known);
 }
 
 int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error *err)
@@ -168,6 +190,8 @@ int dx_lake_scan_open(struct dx_lake_scan *s, const char *path, struct dx_error 
     rc = dx_pq_footer_open(&s->footer, s->map.bytes, err);
     if (rc == DX_OK)
         rc = check_footer_sum(s, err);
+    if (rc == DX_OK)
+        rc = check_canon_version(s, err);
     for (int role = 0; rc == DX_OK && role < ROLE_COUNT; role++)
         rc = add_role(s, (enum dx_lake_role)role, err);
     if (rc < 0) {

@@ -618,6 +618,56 @@ static int write_urls(char **argv)
     return rc < 0;
 }
 
+/* Replaces text by other text of the same length, wherever it stands in the file. */
+static void patch(const char *path, const char *from, const char *to)
+{
+    struct dx_buf bytes = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    uint8_t *at;
+
+    CHECK(dx_file_read(path, bytes.max, &bytes, &err) == DX_OK, "%s", err.text);
+    at = memmem(bytes.data, bytes.size, from, strlen(from));
+    CHECK(at != NULL, "no '%s' in %s", from, path);
+    if (at != NULL)
+        memcpy(at, to, strlen(from));
+    CHECK(dx_file_replace(path, dx_span_of(bytes.data, bytes.size), &err) == DX_OK, "%s", err.text);
+    dx_buf_release(&bytes);
+}
+
+static void test_canon_version(void)
+{
+    struct dx_lake_schema schema = { NULL, 0, NULL, false, true };
+    struct dx_lake_file w = DX_LAKE_FILE_INIT;
+    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_lake_stats stats;
+    struct dx_lake_row row = { .dataset_id = 1,
+                               .domain = dx_span_str("a.org"),
+                               .host = dx_span_str("a.org"),
+                               .path_query = dx_span_str("/"),
+                               .scheme = dx_span_str("http") };
+
+    (void)unlink(path_of("canon"));
+    CHECK(dx_lake_file_open(&w, path_of("canon"), &schema, NULL, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_lake_file_add(&w, &row, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_lake_file_close(&w, DX_SYNC_LATER, &stats, &err) == DX_OK, "%s", err.text);
+    CHECK(dx_lake_scan_open(&s, path_of("canon"), &err) == DX_OK, "%s", err.text);
+    dx_lake_scan_close(&s);
+    patch(path_of("canon"),
+          "\x17" DX_LAKE_CANON_KEY "\x18\x01"
+          "1",
+          "\x17" DX_LAKE_CANON_KEY "\x18\x01"
+          "2");
+    CHECK(dx_lake_scan_open(&s, path_of("canon"), &err) < 0 &&
+              strstr(err.text, "wrong checksum") != NULL,
+          "%s", err.text);
+    patch(path_of("canon"), "domaindex.footer_xxh3", "domaindex.footer_none");
+    CHECK(dx_lake_scan_open(&s, path_of("canon"), &err) == DX_E_UNSUPPORTED &&
+              strstr(err.text, "canonical form 2") != NULL,
+          "%s", err.text);
+    (void)unlink(path_of("canon"));
+}
+
 int main(int argc, char **argv)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -631,6 +681,7 @@ int main(int argc, char **argv)
     test_round_trips();
     test_borders();
     test_refusals();
+    test_canon_version();
     test_damage();
     if (getenv("DX_KEEP") == NULL)
         (void)dx_dir_remove(folder, &err);
