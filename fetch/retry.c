@@ -62,7 +62,7 @@ static int64_t days_before(int year, int month, bool *leap)
            (y / 400 - 1969 / 400) + before[month] + (*leap && month > 1);
 }
 
-bool dx_http_date(const char *text, int64_t *unix_s)
+bool dx_retry_date(const char *text, int64_t *unix_s)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     static const int month_days[12] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
@@ -100,7 +100,7 @@ uint64_t dx_retry_after_ms(const char *text, int64_t unix_s)
     if (n > 0 && text[n] == '\0') {
         for (size_t i = 0; i < n && ms < DAY_MS; i++)
             ms = ms * 10 + (uint64_t)(text[i] - '0') * 1000;
-    } else if (dx_http_date(text, &at) && at > unix_s) {
+    } else if (dx_retry_date(text, &at) && at > unix_s) {
         ms = at - unix_s < 86400 ? (uint64_t)(at - unix_s) * 1000 : DAY_MS;
     }
     return ms < DAY_MS ? ms : DAY_MS;

@@ -81,7 +81,7 @@ uint64_t dx_retry_backoff_ms(const struct dx_retry_policy *policy, unsigned made
 uint64_t dx_retry_after_ms(const char *text, int64_t unix_s);
 
 /* An HTTP date in the form that is sent today, "Sun, 06 Nov 1994 08:49:37 GMT". */
-bool dx_http_date(const char *text, int64_t *unix_s);
+bool dx_retry_date(const char *text, int64_t *unix_s);
 
 /* Takes the cost from the budget only if the verdict is DX_RETRY_AGAIN. */
 enum dx_retry_verdict dx_retry_decide(const struct dx_retry_policy *policy,

@@ -106,7 +106,7 @@ static void check_tables(void)
     }
     for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
         int64_t got = 0;
-        bool ok = dx_http_date(dates[i].text, &got);
+        bool ok = dx_retry_date(dates[i].text, &got);
 
         EXPECT(ok == dates[i].ok && (!ok || got == dates[i].unix_s), "'%s': %d, %lld",
                dates[i].text, ok, (long long)got);
