@@ -139,7 +139,7 @@ static int inspect_json(const struct dx_inspect *in, struct dx_error *err)
     dx_json_array(in->json);
     for (size_t i = 0; i < dx_roster_count(roster); i++) {
         dx_json_object(in->json);
-        dx_inspect_u64(in, "dataset_id", dx_roster_at(roster, i)->id);
+        dx_inspect_u64(in, "dataset_id", dx_roster_at(roster, i)->dataset_id);
         dx_inspect_str(in, "name", dx_span_str(dx_roster_at(roster, i)->name));
         dx_json_end(in->json);
     }

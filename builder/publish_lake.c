@@ -7,57 +7,6 @@
 #include "builder/lake_layout.h"
 #include "builder/registry.h"
 
-/* ---- datasets ---- */
-
-static int by_name(const void *a, const void *b, void *ctx)
-{
-    const struct dx_dataset *datasets = ctx;
-
-    return strcmp(datasets[*(const uint32_t *)a].name, datasets[*(const uint32_t *)b].name);
-}
-
-static int take_metadata(struct dx_dataset *d, const struct dx_roster_entry *from,
-                         struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    for (size_t i = 0; rc >= DX_OK && i < from->meta_count; i++)
-        rc = dx_registry_meta(d, dx_span_str(from->meta[i].key), dx_span_str(from->meta[i].value),
-                              err);
-    return rc < 0 ? rc : DX_OK;
-}
-
-/* Ids of the roster may have gaps, so the registry is filled by hand. */
-static int take_roster(struct dx_registry *r, const struct dx_roster *roster, struct dx_error *err)
-{
-    size_t count = dx_roster_count(roster);
-
-    r->datasets = calloc(count + 1, sizeof *r->datasets);
-    r->by_name = calloc(count + 1, sizeof *r->by_name);
-    if (r->datasets == NULL || r->by_name == NULL)
-        return dx_fail(err, DX_E_NOMEM, "registry: out of memory");
-    r->capacity = count + 1;
-    for (size_t i = 0; i < count; i++) {
-        const struct dx_roster_entry *from = dx_roster_at(roster, i);
-        struct dx_dataset *d = &r->datasets[i];
-        int rc;
-
-        d->dataset_id = from->id;
-        d->name = strdup(from->name);
-        if (d->name == NULL)
-            return dx_fail(err, DX_E_NOMEM, "registry: out of memory");
-        r->count = i + 1;
-        r->by_name[i] = (uint32_t)i;
-        rc = take_metadata(d, from, err);
-        if (rc != DX_OK)
-            return rc;
-    }
-    qsort_r(r->by_name, count, sizeof *r->by_name, by_name, r->datasets);
-    return DX_OK;
-}
-
-/* ---- files ---- */
-
 static int by_path(const void *a, const void *b)
 {
     return strcmp(((const struct dx_index_file *)a)->path, ((const struct dx_index_file *)b)->path);
@@ -131,7 +80,7 @@ int dx_publish_lake_open(struct dx_publish_lake *l, const char *root, uint64_t *
     if (rc == DX_OK)
         rc = dx_roster_open(&roster, root, err);
     if (rc == DX_OK)
-        rc = take_roster(&l->registry, roster, err);
+        dx_roster_take(&roster, &l->registry);
     l->lake.root = l->root;
     l->lake.registry = &l->registry;
     dx_roster_free(&roster);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * registry.h - the roster: names of datasets and their ids, ROOT/urls/registry.json.
- * (format/registry_json.h is the frozen copy with totals inside a version: struct dx_registry.)
+ * registry.h - the roster: names of datasets and their ids, in ROOT/urls/registry.json.
+ * The text and what it may hold is format/registry_json's (dx_registry_parse_root).
  *
  *   rc = dx_roster_open(&reg, root, &err);              no file: an empty registry
  *   id = dx_roster_find(reg, name);                     0: unknown
  *   rc = dx_roster_add(reg, name, &id, &err);           the next free id
  *   rc = dx_roster_set(reg, id, "licence", "CC0", &err);    metadata; "" removes
  *   for (i = 0; i < dx_roster_count(reg); i++) d = dx_roster_at(reg, i);   by id
+ *   dx_roster_take(&reg, &registry);                    the datasets alone; frees the roster
  *   rc = dx_roster_save(reg, root, &err);               atomically; only if changed
  *   dx_roster_free(&reg);
  *
@@ -23,26 +24,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/registry_json.h"
 
-#define DX_ROSTER_NAME_MAX 255
-#define DX_ROSTER_ID_MAX 0x7fffffffu /* the lake's column is INT32 */
-#define DX_ROSTER_META_MAX 64        /* keys of one dataset */
-#define DX_ROSTER_META_TEXT_MAX 4096 /* bytes of a value */
+#define DX_ROSTER_NAME_MAX DX_DATASET_NAME_MAX
 #define DX_ROSTER_FILE "urls/registry.json"
 
 struct dx_roster;
-
-struct dx_roster_meta {
-    char *key;
-    char *value;
-};
-
-struct dx_roster_entry {
-    uint32_t id;
-    char *name;
-    struct dx_roster_meta *meta; /* sorted by key */
-    size_t meta_count;
-};
 
 int dx_roster_open(struct dx_roster **reg, const char *root, struct dx_error *err);
 void dx_roster_free(struct dx_roster **reg);
@@ -53,9 +40,10 @@ int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *wha
 
 bool dx_roster_name_valid(struct dx_span name);
 uint32_t dx_roster_find(const struct dx_roster *reg, struct dx_span name);
-const struct dx_roster_entry *dx_roster_get(const struct dx_roster *reg, uint32_t id); /* or NULL */
+const struct dx_dataset *dx_roster_get(const struct dx_roster *reg, uint32_t id); /* or NULL */
+void dx_roster_take(struct dx_roster **reg, struct dx_registry *registry);
 size_t dx_roster_count(const struct dx_roster *reg);
-const struct dx_roster_entry *dx_roster_at(const struct dx_roster *reg, size_t i);
+const struct dx_dataset *dx_roster_at(const struct dx_roster *reg, size_t i);
 
 int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id, struct dx_error *err);
 int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const char *value,

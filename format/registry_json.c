@@ -10,6 +10,10 @@
 #include <stdlib.h>
 
 #define DATASET_MEMBERS 9
+#define ROOT_FORMAT "domaindex-registry"
+#define ROOT_VERSION 1
+
+enum form { OF_VERSION, OF_ROOT }; /* datasets.json, registry.json */
 
 /* Length of the well-formed UTF-8 sequence at p that is no control character, else 0. */
 static size_t text_length(const uint8_t *p, size_t left)
@@ -188,6 +192,8 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
     size_t at;
     int rc;
 
+    if (r->next_id > 0 && r->next_id - 1 > last)
+        last = r->next_id - 1;
     if (!dx_dataset_text_ok(name, DX_DATASET_NAME_MAX))
         return dx_fail(err, DX_E_INVALID,
                        "dataset name of %zu bytes: it must be 1 to %d bytes of UTF-8 without "
@@ -200,7 +206,11 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
     if (last == UINT32_MAX)
         return dx_fail(err, DX_E_LIMIT, "no dataset_id is left");
     rc = append_dataset(r, last + 1, name, at, out, err);
-    return rc < 0 ? rc : 1;
+    if (rc < 0)
+        return rc;
+    if (r->next_id > 0)
+        r->next_id = last + 2;
+    return 1;
 }
 
 static int append_meta(struct dx_dataset *d, size_t at, struct dx_span key, struct dx_span value,
@@ -254,6 +264,21 @@ int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span va
     return DX_OK;
 }
 
+bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key)
+{
+    size_t at = 0;
+
+    while (at < d->metadata_count && !dx_span_equal(key, dx_span_str(d->metadata[at].key)))
+        at++;
+    if (at == d->metadata_count)
+        return false;
+    free(d->metadata[at].key);
+    free(d->metadata[at].value);
+    d->metadata_count--;
+    memmove(&d->metadata[at], &d->metadata[at + 1], (d->metadata_count - at) * sizeof *d->metadata);
+    return true;
+}
+
 /* ---- writing ---- */
 
 static void write_number(struct dx_json *j, const char *key, uint64_t v)
@@ -271,7 +296,28 @@ static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t 
         dx_json_null(j);
 }
 
-static void write_dataset(const struct dx_dataset *d, struct dx_buf *out)
+static void write_metadata(struct dx_json *j, const struct dx_dataset *d)
+{
+    dx_json_key(j, "metadata");
+    dx_json_object(j);
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        dx_json_key_span(j, dx_span_str(d->metadata[i].key));
+        dx_json_str(j, d->metadata[i].value);
+    }
+    dx_json_end(j);
+}
+
+static void write_totals(struct dx_json *j, const struct dx_dataset *d)
+{
+    write_number(j, "files", d->files);
+    write_number(j, "rows", d->rows);
+    write_number(j, "urls", d->urls);
+    write_number(j, "domains", d->domains);
+    write_time(j, "first_ts", d->has_ts, d->first_us);
+    write_time(j, "last_ts", d->has_ts, d->last_us);
+}
+
+static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_buf *out)
 {
     struct dx_json j;
 
@@ -280,19 +326,10 @@ static void write_dataset(const struct dx_dataset *d, struct dx_buf *out)
     write_number(&j, "dataset_id", d->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, d->name);
-    dx_json_key(&j, "metadata");
-    dx_json_object(&j);
-    for (size_t i = 0; i < d->metadata_count; i++) {
-        dx_json_key_span(&j, dx_span_str(d->metadata[i].key));
-        dx_json_str(&j, d->metadata[i].value);
-    }
-    dx_json_end(&j);
-    write_number(&j, "files", d->files);
-    write_number(&j, "rows", d->rows);
-    write_number(&j, "urls", d->urls);
-    write_number(&j, "domains", d->domains);
-    write_time(&j, "first_ts", d->has_ts, d->first_us);
-    write_time(&j, "last_ts", d->has_ts, d->last_us);
+    if (form == OF_VERSION || d->metadata_count > 0)
+        write_metadata(&j, d);
+    if (form == OF_VERSION)
+        write_totals(&j, d);
     dx_json_end(&j);
 }
 
@@ -315,25 +352,43 @@ static const char *dataset_fault(const struct dx_dataset *d)
     return NULL;
 }
 
-int dx_registry_write(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err)
+static int write_form(const struct dx_registry *r, enum form form, struct dx_buf *out,
+                      struct dx_error *err)
 {
-    dx_buf_str(out, "{\"datasets\":[");
+    const char *file = form == OF_ROOT ? "registry.json" : "datasets.json";
+
+    dx_buf_str(out, "{");
+    if (form == OF_ROOT)
+        dx_buf_fmt(out,
+                   "\"format\":\"" ROOT_FORMAT "\",\"version\":%d,\"next_dataset_id\":%" PRIu32 ",",
+                   ROOT_VERSION, r->next_id);
+    dx_buf_str(out, "\"datasets\":[");
     for (size_t i = 0; i < r->count; i++) {
         const char *why = dataset_fault(&r->datasets[i]);
 
         if (why != NULL)
-            return dx_fail(err, DX_E_INVALID, "datasets.json: dataset %" PRIu32 ": %s",
+            return dx_fail(err, DX_E_INVALID, "%s: dataset %" PRIu32 ": %s", file,
                            r->datasets[i].dataset_id, why);
         dx_buf_str(out, i == 0 ? "\n" : ",\n"); /* a line a dataset: for people and diff */
-        write_dataset(&r->datasets[i], out);
+        write_dataset(&r->datasets[i], form, out);
     }
     dx_buf_str(out, "\n]}\n");
     if (out->failed)
-        return dx_buf_fail(out, err, "datasets.json");
+        return dx_buf_fail(out, err, file);
     if (out->size > DX_REGISTRY_MAX)
-        return dx_fail(err, DX_E_LIMIT, "datasets.json: %zu bytes, at most %u are read", out->size,
+        return dx_fail(err, DX_E_LIMIT, "%s: %zu bytes, at most %u are read", file, out->size,
                        DX_REGISTRY_MAX);
     return DX_OK;
+}
+
+int dx_registry_write(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err)
+{
+    return write_form(r, OF_VERSION, out, err);
+}
+
+int dx_registry_write_root(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err)
+{
+    return write_form(r, OF_ROOT, out, err);
 }
 
 /* ---- parsing ---- */
@@ -382,12 +437,14 @@ static int read_metadata(json_t *o, struct dx_dataset *d, struct dx_error *err)
     const char *key;
     json_t *value;
 
+    if (!json_is_object(o))
+        return dx_fail(err, DX_E_CORRUPT, "metadata is no object");
     json_object_foreach(o, key, value)
     {
         int rc;
 
         if (!json_is_string(value))
-            return dx_fail(err, DX_E_CORRUPT, "metadata is not all text");
+            return dx_fail(err, DX_E_CORRUPT, "metadata '%s' is not text", key);
         rc = dx_registry_meta(d, dx_span_str(key), json_span(value), err);
         if (rc < 0)
             return rc;
@@ -395,39 +452,45 @@ static int read_metadata(json_t *o, struct dx_dataset *d, struct dx_error *err)
     return DX_OK;
 }
 
-static int read_dataset(struct dx_registry *r, const json_t *o, struct dx_error *err)
+static int read_totals(const json_t *o, struct dx_dataset *d, struct dx_error *err)
 {
-    json_t *metadata = json_object_get(o, "metadata");
-    const json_t *name = json_object_get(o, "name");
-    struct dx_dataset *d = NULL;
-    uint64_t id;
     const char *why;
-    int rc;
 
-    if (!json_is_object(o) || json_object_size(o) != DATASET_MEMBERS || !json_is_string(name) ||
-        !json_is_object(metadata))
-        return dx_fail(err, DX_E_CORRUPT, "not an object of the %d members of a dataset",
-                       DATASET_MEMBERS);
-    if (!read_number(o, "dataset_id", UINT32_MAX, &id) || id == 0)
-        return dx_fail(err, DX_E_CORRUPT, "dataset_id is not in 1..2^32-1");
-    if (r->count > 0 && id <= r->datasets[r->count - 1].dataset_id)
-        return dx_fail(err, DX_E_CORRUPT, "dataset_id %" PRIu64 " does not ascend", id);
-    if (!dx_dataset_text_ok(json_span(name), DX_DATASET_NAME_MAX))
-        return dx_fail(err, DX_E_CORRUPT,
-                       "name is not 1 to %d bytes of UTF-8 without control characters",
-                       DX_DATASET_NAME_MAX);
-    rc = append_dataset(r, (uint32_t)id, json_span(name), r->count, &d, err);
-    if (rc < 0)
-        return rc;
     if (!read_number(o, "files", INT64_MAX, &d->files) ||
         !read_number(o, "rows", INT64_MAX, &d->rows) ||
         !read_number(o, "urls", INT64_MAX, &d->urls) ||
         !read_number(o, "domains", INT64_MAX, &d->domains))
         return dx_fail(err, DX_E_CORRUPT, "files, rows, urls or domains is no count");
     why = read_times(o, d);
-    if (why != NULL)
-        return dx_fail(err, DX_E_CORRUPT, "%s", why);
-    return read_metadata(metadata, d, err);
+    return why == NULL ? DX_OK : dx_fail(err, DX_E_CORRUPT, "%s", why);
+}
+
+static int read_dataset(struct dx_registry *r, enum form form, const json_t *o,
+                        struct dx_error *err)
+{
+    uint32_t id_max = form == OF_ROOT ? r->next_id - 1 : UINT32_MAX;
+    json_t *metadata = json_object_get(o, "metadata");
+    const json_t *name = json_object_get(o, "name");
+    struct dx_dataset *d = NULL;
+    uint64_t id;
+    int rc;
+
+    if (form == OF_VERSION && (!json_is_object(o) || json_object_size(o) != DATASET_MEMBERS ||
+                               !json_is_string(name) || !json_is_object(metadata)))
+        return dx_fail(err, DX_E_CORRUPT, "not an object of the %d members of a dataset",
+                       DATASET_MEMBERS);
+    if (!read_number(o, "dataset_id", id_max, &id) || id == 0)
+        return dx_fail(err, DX_E_CORRUPT, "dataset_id is not in 1..%" PRIu32, id_max);
+    if (r->count > 0 && id <= r->datasets[r->count - 1].dataset_id)
+        return dx_fail(err, DX_E_CORRUPT, "dataset_id %" PRIu64 " does not ascend", id);
+    if (!json_is_string(name) || !dx_dataset_text_ok(json_span(name), DX_DATASET_NAME_MAX))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "name is not 1 to %d bytes of UTF-8 without control characters",
+                       DX_DATASET_NAME_MAX);
+    rc = append_dataset(r, (uint32_t)id, json_span(name), r->count, &d, err);
+    if (rc == DX_OK && form == OF_VERSION)
+        rc = read_totals(o, d, err);
+    return rc < 0 || metadata == NULL ? rc : read_metadata(metadata, d, err);
 }
 
 static int compare_names(const void *a, const void *b, void *datasets)
@@ -444,29 +507,52 @@ static int sort_names(struct dx_registry *r, const char *name, struct dx_error *
         qsort_r(r->by_name, r->count, sizeof *r->by_name, compare_names, r->datasets);
     for (size_t i = 1; i < r->count; i++)
         if (compare_names(&r->by_name[i - 1], &r->by_name[i], r->datasets) == 0)
-            return dx_fail(err, DX_E_CORRUPT, "%s: name '%s' stands twice", name,
-                           r->datasets[r->by_name[i]].name);
+            return dx_fail(
+                err, DX_E_CORRUPT, "%s: name '%s' stands twice: dataset %" PRIu32 " has it already",
+                name, r->datasets[r->by_name[i]].name, r->datasets[r->by_name[i - 1]].dataset_id);
     return DX_OK;
 }
 
-static int read_registry(struct dx_registry *r, const json_t *root, const char *name,
-                         struct dx_error *err)
+static int read_root_head(struct dx_registry *r, const json_t *root, const char *name,
+                          struct dx_error *err)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    uint64_t next = 0;
+
+    if (format == NULL || strcmp(format, ROOT_FORMAT) != 0)
+        return dx_fail(err, DX_E_CORRUPT, "%s: is no " ROOT_FORMAT, name);
+    if (json_integer_value(json_object_get(root, "version")) != ROOT_VERSION)
+        return dx_fail(err, DX_E_UNSUPPORTED, "%s: its version is not %d", name, ROOT_VERSION);
+    if (!read_number(root, "next_dataset_id", (uint64_t)DX_DATASET_ID_MAX + 1, &next) || next == 0)
+        return dx_fail(err, DX_E_CORRUPT, "%s: next_dataset_id is missing or out of range", name);
+    r->next_id = (uint32_t)next;
+    return DX_OK;
+}
+
+static int read_registry(struct dx_registry *r, enum form form, const json_t *root,
+                         const char *name, struct dx_error *err)
 {
     const json_t *list = json_object_get(root, "datasets");
     size_t count = json_array_size(list);
 
-    if (!json_is_object(root) || json_object_size(root) != 1 || !json_is_array(list))
-        return dx_fail(err, DX_E_CORRUPT, "%s: not an object with the one member 'datasets'", name);
-    for (size_t i = 0; i < count; i++) {
-        int rc = read_dataset(r, json_array_get(list, i), err);
+    int rc = form == OF_ROOT ? read_root_head(r, root, name, err) : DX_OK;
 
+    if (rc < 0)
+        return rc;
+    if (form == OF_VERSION &&
+        (!json_is_object(root) || json_object_size(root) != 1 || !json_is_array(list)))
+        return dx_fail(err, DX_E_CORRUPT, "%s: not an object with the one member 'datasets'", name);
+    if (!json_is_array(list))
+        return dx_fail(err, DX_E_CORRUPT, "%s: 'datasets' is missing or no array", name);
+    for (size_t i = 0; i < count; i++) {
+        rc = read_dataset(r, form, json_array_get(list, i), err);
         if (rc < 0)
             return dx_fail_in(err, "%s: dataset %zu of %zu", name, i, count);
     }
     return sort_names(r, name, err);
 }
 
-int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
+static int parse_form(struct dx_registry *r, enum form form, struct dx_span text, const char *name,
                       struct dx_error *err)
 {
     struct dx_error local = DX_ERROR_INIT; /* so that there is a text to put a context before */
@@ -482,7 +568,7 @@ int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *na
     if (root == NULL)
         return dx_fail(err, DX_E_CORRUPT, "%s: line %d, column %d: %s", name, where.line,
                        where.column, where.text);
-    rc = read_registry(r, root, name, &local);
+    rc = read_registry(r, form, root, name, &local);
     json_decref(root);
     if (rc < 0) {
         dx_registry_release(r);
@@ -490,4 +576,16 @@ int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *na
             *err = local;
     }
     return rc;
+}
+
+int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
+                      struct dx_error *err)
+{
+    return parse_form(r, OF_VERSION, text, name, err);
+}
+
+int dx_registry_parse_root(struct dx_registry *r, struct dx_span text, const char *name,
+                           struct dx_error *err)
+{
+    return parse_form(r, OF_ROOT, text, name, err);
 }

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * registry_json.h - the datasets: ids, names, metadata, totals; datasets.json.
+ * registry_json.h - the datasets: ids, names, metadata, totals; datasets.json, registry.json.
  *
  *   struct dx_registry r = DX_REGISTRY_INIT;
  *   rc = dx_registry_parse(&r, text, name, &err);       strict: what the writer writes
  *   d = dx_registry_by_id(&r, id);  d = dx_registry_by_name(&r, name_span);    NULL: none
  *   rc = dx_registry_add(&r, name_span, &d, &err);      1 new (next free id), 0 was there, <0
  *   rc = dx_registry_meta(d, key, value, &err);         sets or replaces
+ *   gone = dx_registry_meta_remove(d, key);
  *   rc = dx_registry_write(&r, &buf, &err);             deterministic text
  *   dx_registry_release(&r);
  *
+ * That is datasets.json of a version, with totals. dx_registry_parse_root and _write_root do
+ * the same for registry.json of a lake: no totals, but the next dataset_id, which never goes
+ * down, so that the id of a dataset that went is not given again; ids are at most 2^31-1
+ * there. That file may have members that are not known here; a rewrite drops them.
+ *
  * r.datasets[0 .. r.count) is in order of dataset_id; ids begin at 1. Pointers to datasets are
- * valid until the next add, parse or release. One thread at a time; read-only use may be shared.
+ * valid until the next add, parse or release. Adding in the order of names is fast; each name
+ * that comes before others moves those. One thread at a time; read-only use may be shared.
  */
 #ifndef DX_FORMAT_REGISTRY_JSON_H
 #define DX_FORMAT_REGISTRY_JSON_H
@@ -23,6 +30,7 @@
 #define DX_DATASET_META_MAX 64         /* members of a dataset */
 #define DX_DATASET_META_VALUE_MAX 4096 /* bytes */
 #define DX_REGISTRY_MAX (256u << 20)   /* bytes of text: about a million datasets */
+#define DX_DATASET_ID_MAX 0x7fffffffu  /* of a lake: its column is INT32 */
 
 struct dx_dataset_meta {
     char *key;
@@ -48,16 +56,20 @@ struct dx_registry {
     uint32_t *by_name; /* indexes into datasets, by name in byte order */
     size_t count;
     size_t capacity;
+    uint32_t next_id; /* the least that add gives; above all others or not set (0) */
 };
 
-#define DX_REGISTRY_INIT \
-    {                    \
-        NULL, NULL, 0, 0 \
+#define DX_REGISTRY_INIT    \
+    {                       \
+        NULL, NULL, 0, 0, 0 \
     }
 
 int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
                       struct dx_error *err);
 int dx_registry_write(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err);
+int dx_registry_parse_root(struct dx_registry *r, struct dx_span text, const char *name,
+                           struct dx_error *err);
+int dx_registry_write_root(const struct dx_registry *r, struct dx_buf *out, struct dx_error *err);
 void dx_registry_release(struct dx_registry *r);
 
 struct dx_dataset *dx_registry_by_id(const struct dx_registry *r, uint32_t dataset_id);
@@ -66,6 +78,7 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
                     struct dx_error *err);
 int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span value,
                      struct dx_error *err);
+bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key);
 
 /* UTF-8 without control characters, 1..max bytes. */
 bool dx_dataset_text_ok(struct dx_span text, size_t max);

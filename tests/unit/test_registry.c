@@ -65,7 +65,7 @@ static void test_round_trip(const char *root)
     if (r != NULL &&
         (dx_roster_find(r, dx_span_str("name 200")) != 202 ||
          dx_roster_find(r, dx_span_str("name 201")) != 0 || dx_roster_get(r, 203) != NULL ||
-         dx_roster_get(r, 0) != NULL || strcmp(dx_roster_get(r, 1)->meta[0].value, "w") != 0))
+         dx_roster_get(r, 0) != NULL || strcmp(dx_roster_get(r, 1)->metadata[0].value, "w") != 0))
         FAIL("read back");
     dx_roster_free(&r);
     dx_buf_release(&text);
@@ -143,6 +143,46 @@ static void test_bad_files(void)
     }
 }
 
+/* The ids of datasets that went are not given again; a name may come before all others. */
+static void test_gaps(const char *root)
+{
+    static const char before[] =
+        "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":10,\"datasets\":[\n"
+        "{\"dataset_id\":2,\"name\":\"m\",\"metadata\":{\"k\":\"v\"}},\n"
+        "{\"dataset_id\":5,\"name\":\"b\",\"later\":1}\n]}\n";
+    static const char after[] =
+        "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":12,\"datasets\":[\n"
+        "{\"dataset_id\":2,\"name\":\"m\"},\n"
+        "{\"dataset_id\":5,\"name\":\"b\"},\n"
+        "{\"dataset_id\":10,\"name\":\"z\"},\n"
+        "{\"dataset_id\":11,\"name\":\"a\"}\n]}\n";
+    struct dx_registry taken = DX_REGISTRY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_roster *r = NULL;
+    char path[200];
+    uint32_t z = 0;
+    uint32_t a = 0;
+
+    (void)snprintf(path, sizeof path, "%s/" DX_ROSTER_FILE, root);
+    if (dx_roster_parse(&r, dx_span_str(before), "R", &err) < 0 ||
+        dx_roster_add(r, dx_span_str("z"), &z, &err) < 0 || z != 10 ||
+        dx_roster_add(r, dx_span_str("a"), &a, &err) < 0 || a != 11 ||
+        dx_roster_set(r, 2, "k", "", &err) < 0 || dx_roster_save(r, root, &err) < 0 ||
+        dx_file_read(path, 1 << 20, &text, &err) < 0)
+        FAIL("ids %u, %u: %s", z, a, err.text);
+    else if (!dx_span_equal(dx_span_of(text.data, text.size), dx_span_str(after)))
+        FAIL("file: %.*s", (int)text.size, (const char *)text.data);
+    else
+        dx_roster_take(&r, &taken);
+    if (r != NULL || taken.count != 4 ||
+        dx_registry_by_name(&taken, dx_span_str("a")) != dx_registry_by_id(&taken, 11))
+        FAIL("take: %zu datasets", taken.count);
+    dx_roster_free(&r);
+    dx_registry_release(&taken);
+    dx_buf_release(&text);
+}
+
 int main(void)
 {
     char root[] = "/tmp/dx-test-registry-XXXXXX";
@@ -151,6 +191,7 @@ int main(void)
     if (mkdtemp(root) == NULL)
         return 1;
     test_round_trip(root);
+    test_gaps(root);
     test_names();
     test_bad_files();
     (void)dx_dir_remove(root, &err);
