@@ -185,7 +185,7 @@ const struct dx_command dx_command_normalize = {
         "of it. With --field domain a line may also be a domain, a host or host:port. A line that\n"
         "is not taken comes out as '!' and the reason: empty, too_long, scheme, host_missing,\n"
         "host_invalid, port_invalid, utf8_invalid or public_suffix. The rules are in\n"
-        "docs/CANON.md.\n",
+        "docs/CANON.md.",
     .example = "echo 'HTTP://WWW.Example.COM:80/a/../b?z=1&a=2#top' | domaindex normalize",
     .options = table,
     .option_count = OPT_COUNT,

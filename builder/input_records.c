@@ -152,7 +152,8 @@ static int csv_end_of(const uint8_t *p, const uint8_t *end, bool eof, struct csv
     found->lines = 0;
     while (p < end) {
         if (field_start && *p == '"') {
-            for (p++;; p++) {
+            p++;
+            for (;;) {
                 while (p < end && *p != '"')
                     found->lines += *p++ == '\n';
                 if (p == end)
@@ -161,7 +162,7 @@ static int csv_end_of(const uint8_t *p, const uint8_t *end, bool eof, struct csv
                     return 0;
                 if (p + 1 == end || p[1] != '"')
                     break;
-                p++;
+                p += 2;
             }
             p++;
             if (p == end)

@@ -351,7 +351,7 @@ static enum dx_head_verdict field_byte(struct dx_request_head *h, uint8_t c, str
             return DX_HEAD_MORE;
         h->mark = h->value_end = h->at;
         h->state = STATE_VALUE;
-        /* fall through */
+        __attribute__((fallthrough));
     case STATE_VALUE:
         if (c == '\r')
             h->state = STATE_VALUE_LF;

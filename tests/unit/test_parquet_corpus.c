@@ -89,6 +89,7 @@ static int read_column(struct dx_span file, const struct dx_pq_footer *f, uint32
                 print_value(&r.walk.column, &v, i);
         }
     }
+    (void)sum;
     dx_pq_reader_release(&r);
     dx_pq_values_release(&v);
     return rc;
