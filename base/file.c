@@ -72,7 +72,7 @@ int dx_file_size(const char *path, uint64_t *size, struct dx_error *err)
     return DX_OK;
 }
 
-static int write_all(int fd, const char *path, struct dx_span bytes, struct dx_error *err)
+int dx_file_write(int fd, const char *path, struct dx_span bytes, struct dx_error *err)
 {
     while (bytes.size > 0) {
         ssize_t n = write(fd, bytes.data, bytes.size);
@@ -119,7 +119,7 @@ int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err
         rc = dx_fail_errno(err, errno, "%s: cannot create", tmp);
         goto out;
     }
-    rc = write_all(fd, tmp, bytes, err);
+    rc = dx_file_write(fd, tmp, bytes, err);
     if (rc == DX_OK && fsync(fd) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot sync", tmp);
     if (close(fd) < 0 && rc == DX_OK)
@@ -247,10 +247,10 @@ int dx_file_out_write(struct dx_file_out *out, struct dx_span bytes, struct dx_e
     dx_hash_state_update(out->hashing, bytes);
     out->size += bytes.size;
     if (bytes.size > PENDING_CAP - out->pending_size) {
-        rc = write_all(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
+        rc = dx_file_write(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
         out->pending_size = 0;
         if (rc == DX_OK && bytes.size >= PENDING_CAP)
-            return write_all(out->fd, out->path, bytes, err);
+            return dx_file_write(out->fd, out->path, bytes, err);
     }
     if (rc == DX_OK && bytes.size > 0) {
         memcpy(out->pending + out->pending_size, bytes.data, bytes.size);
@@ -271,7 +271,7 @@ static void out_release(struct dx_file_out *out)
 
 int dx_file_out_close(struct dx_file_out *out, enum dx_sync sync, struct dx_error *err)
 {
-    int rc = write_all(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
+    int rc = dx_file_write(out->fd, out->path, dx_span_of(out->pending, out->pending_size), err);
 
     /* A failed fsync is never retried on the same descriptor: the kernel may have
      * dropped the pages already, and a second call would answer success. */

@@ -45,6 +45,7 @@ int dx_dir_remove(const char *path, struct dx_error *err); /* with all below; ab
 /* pread until size bytes are there; a short file is DX_E_TRUNCATED naming path and offset. */
 int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_t *to,
                   struct dx_error *err);
+int dx_file_write(int fd, const char *path, struct dx_span bytes, struct dx_error *err);
 
 int dx_file_sync(const char *path, struct dx_error *err);
 

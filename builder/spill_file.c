@@ -42,21 +42,6 @@ int dx_spill_open(const char *dir, struct dx_error *err)
     return fd;
 }
 
-int dx_spill_write(int fd, const char *dir, struct dx_span bytes, struct dx_error *err)
-{
-    while (bytes.size > 0) {
-        ssize_t n = write(fd, bytes.data, bytes.size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return dx_fail_errno(err, errno, "%s: cannot write a temporary file", dir);
-        bytes.data += n;
-        bytes.size -= (size_t)n;
-    }
-    return DX_OK;
-}
-
 int dx_spill_file_new(struct dx_spill_file **out, const char *dir, struct dx_error *err)
 {
     struct dx_spill_file *f = malloc(sizeof *f);
@@ -86,7 +71,7 @@ int dx_spill_file_new(struct dx_spill_file **out, const char *dir, struct dx_err
 
 static int flush(struct dx_spill_file *f, struct dx_error *err)
 {
-    int rc = dx_spill_write(f->fd, f->dir, dx_span_of(f->pending, f->pending_size), err);
+    int rc = dx_file_write(f->fd, f->dir, dx_span_of(f->pending, f->pending_size), err);
 
     f->pending_size = 0;
     return rc;
@@ -101,7 +86,7 @@ int dx_spill_file_append(struct dx_spill_file *f, struct dx_span bytes, struct d
     if (bytes.size > PENDING_CAP - f->pending_size) {
         rc = flush(f, err);
         if (rc == DX_OK && bytes.size >= PENDING_CAP)
-            return dx_spill_write(f->fd, f->dir, bytes, err);
+            return dx_file_write(f->fd, f->dir, bytes, err);
     }
     if (rc == DX_OK && bytes.size > 0) {
         memcpy(f->pending + f->pending_size, bytes.data, bytes.size);

@@ -30,6 +30,5 @@ void dx_spill_file_free(struct dx_spill_file **f);
 
 /* A new file in dir, open for reading and writing, already without a name; or <0. */
 int dx_spill_open(const char *dir, struct dx_error *err);
-int dx_spill_write(int fd, const char *dir, struct dx_span bytes, struct dx_error *err);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "builder/spill_file.h"
 
 /* Block: plain size u32, packed size u32, checksum u64 of the packed bytes, packed bytes.
  * Record: key size varint, value size varint, key, value; none crosses a border. */
@@ -116,7 +115,7 @@ static int flush_block(struct dx_spill_run_writer *w, struct dx_error *err)
     if (w->plain.size > w->run.block_max)
         w->run.block_max = w->plain.size;
     dx_buf_clear(&w->plain);
-    return dx_spill_write(w->run.fd, w->codec->dir, dx_span_of(to, BLOCK_HEADER + n), err);
+    return dx_file_write(w->run.fd, w->codec->dir, dx_span_of(to, BLOCK_HEADER + n), err);
 }
 
 int dx_spill_run_write(struct dx_spill_run_writer *w, struct dx_span key, struct dx_span value,
