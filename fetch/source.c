@@ -1,14 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/source.h"
 
+#include "fetch/s3.h"
+#include "fetch/source_http.h"
+
+#include <strings.h>
+#include <time.h>
+
+static int check_name(const char *name, struct dx_error *err)
+{
+    if (dx_object_name_valid(name))
+        return DX_OK;
+    return dx_fail(err, DX_E_INVALID, "object name '%s' is not a plain relative path", name);
+}
+
+int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+{
+    for (size_t i = 0; i < wave->count; i++) {
+        int rc = check_name(wave->reads[i].object, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    return wave->count == 0 ? DX_OK : src->ops->read(src, wave, err);
+}
+
 int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t count,
                    struct dx_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!dx_object_name_valid(reads[i].object))
-            return dx_fail(err, DX_E_INVALID, "object name '%s' is not a plain relative path",
-                           reads[i].object);
-    return count == 0 ? DX_OK : src->ops->read(src, reads, count, err);
+    const struct dx_wave wave = { .reads = reads, .count = count };
+
+    return dx_source_read_wave(src, &wave, err);
+}
+
+int dx_source_get(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
+                  char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    int rc = check_name(get->object, err);
+
+    etag[0] = '\0';
+    return rc < 0 ? rc : src->ops->get(src, get, out, etag, err);
 }
 
 void dx_source_close(struct dx_source **src)
@@ -40,4 +71,37 @@ bool dx_object_name_valid(const char *name)
         in_component++;
     }
     return in_component > 0 && !(only_dots && in_component <= 2);
+}
+
+uint64_t dx_source_now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool has_scheme(const char *root, const char *scheme)
+{
+    return strncasecmp(root, scheme, strlen(scheme)) == 0;
+}
+
+bool dx_source_remote(const char *root)
+{
+    return has_scheme(root, "http://") || has_scheme(root, "https://") || has_scheme(root, "s3://");
+}
+
+int dx_source_open(struct dx_source **src, const char *root,
+                   const struct dx_source_options *options, struct dx_error *err)
+{
+    *src = NULL;
+    if (has_scheme(root, "s3://"))
+        return dx_source_open_s3(src, root, options, err);
+    if (dx_source_remote(root))
+        return dx_source_open_http(src, root, NULL, options, err);
+    /* A scheme with a slip in it is not the name of a directory. */
+    if (strstr(root, "://") != NULL)
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: not a directory, http://, https:// or s3://bucket/prefix", root);
+    return dx_source_open_local(src, root, err);
 }

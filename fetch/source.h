@@ -6,18 +6,38 @@
  *   rc = dx_source_read(src, reads, 2, &err);        one wave: all of them, or an error
  *   dx_source_close(&src);
  *
+ *   struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+ *   rc = dx_source_open(&src, "s3://bucket/prefix", &options, &err);   a directory, http(s)://, s3://
+ *   struct dx_wave wave = { .reads = reads, .pins = pins, .count = 2, .deadline_ms = d };
+ *   rc = dx_source_read_wave(src, &wave, &err);      what is known of the objects is demanded
+ *   rc = dx_source_get(src, &get, &buf, etag, &err); a small object whole: 1, or 0 not modified
+ *
  * An object name is a relative path with plain components: no "..", no empty component,
  * not absolute. A wave is complete or failed: nothing short is ever success. The caller
  * owns `to` and checks checksums; a source promises only that the bytes are those the
  * store returned for that range. May block; safe from several threads at once.
+ *
+ * What `to` and `buf` hold after an error is not defined. Codes that callers act on:
+ *   DX_E_NOT_FOUND   there is no such object
+ *   DX_E_CONFLICT    the object is not the pinned one any more, or changed within the wave:
+ *                    drop what is cached of it
+ *   DX_E_TRUNCATED   it ends before the range does
+ *   DX_E_BUSY        the store asks for fewer requests, also after retries
+ *   DX_E_TIMEOUT     the deadline came first
+ *   DX_E_CORRUPT     what came was not a reply to what was asked, also after retries
+ *   DX_E_LIMIT       a whole object is larger than its cap
  */
 #ifndef DX_FETCH_SOURCE_H
 #define DX_FETCH_SOURCE_H
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
 
+#define DX_SOURCE_ETAG 129 /* 128 bytes and NUL */
+
 struct dx_source;
+struct dx_fetch_limits;
 
 struct dx_read {
     const char *object;
@@ -26,9 +46,31 @@ struct dx_read {
     uint8_t *to;
 };
 
+/* What is known of the object of a read; a reply that contradicts it is refused. */
+struct dx_pin {
+    uint64_t total;   /* bytes of the whole object; 0: not known */
+    const char *etag; /* as the store writes it, strong, with quotes; NULL: not known */
+};
+
+struct dx_wave {
+    const struct dx_read *reads;
+    const struct dx_pin *pins; /* one a read; NULL: nothing is known */
+    size_t count;
+    uint64_t deadline_ms; /* on the clock of dx_source_now_ms; 0: the source's own */
+};
+
+struct dx_get {
+    const char *object;
+    size_t cap;                /* larger objects are DX_E_LIMIT */
+    struct dx_pin pin;         /* total and etag if known */
+    const char *if_none_match; /* an etag that dx_source_get gave; NULL: unconditional */
+    uint64_t deadline_ms;
+};
+
 struct dx_source_ops {
-    int (*read)(struct dx_source *src, const struct dx_read *reads, size_t count,
-                struct dx_error *err);
+    int (*read)(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err);
+    int (*get)(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
+               char etag[DX_SOURCE_ETAG], struct dx_error *err);
     void (*close)(struct dx_source *src);
 };
 
@@ -37,10 +79,47 @@ struct dx_source {
     const struct dx_source_ops *ops;
 };
 
+/* Strings are borrowed until dx_source_open returns; NULL means the default named here. */
+struct dx_source_options {
+    const char *ca_file;            /* of certificates; the system's */
+    const char *s3_endpoint;        /* AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, else Amazon's */
+    const char *s3_region;          /* AWS_REGION, AWS_DEFAULT_REGION, else us-east-1 */
+    const char *s3_profile;         /* AWS_PROFILE, else "default" */
+    bool s3_virtual_host;           /* bucket in the host name also for an endpoint of one's own */
+    bool s3_anonymous;              /* requests are not signed */
+    unsigned connect_ms;            /* DNS, TCP and TLS */
+    unsigned first_byte_ms;         /* from there to the status line */
+    unsigned stall_ms;              /* without a byte */
+    unsigned bytes_per_s_min;       /* an attempt may last as long as its bytes take at this rate */
+    unsigned deadline_ms;           /* of a wave that brings none of its own */
+    unsigned attempts_max;          /* of a range, with the first */
+    struct dx_fetch_limits *limits; /* shared by sources; must outlive them; the process's */
+};
+
+#define DX_SOURCE_OPTIONS_INIT                                                        \
+    {                                                                                 \
+        NULL, NULL, NULL, NULL, false, false, 1000, 2000, 2000, 65536, 10000, 3, NULL \
+    }
+
+int dx_source_open(struct dx_source **src, const char *root,
+                   const struct dx_source_options *options, struct dx_error *err);
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err);
 int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t count,
                    struct dx_error *err);
+int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err);
+
+/* Appends the object to out: 1. If it still has the etag if_none_match: 0, out as it was.
+ * etag: what to ask with next time, "" if the store gives none. A local file has one that
+ * changes whenever the file is replaced by rename. */
+int dx_source_get(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
+                  char etag[DX_SOURCE_ETAG], struct dx_error *err);
 void dx_source_close(struct dx_source **src);
+
+/* Milliseconds on the monotonic clock. */
+uint64_t dx_source_now_ms(void);
+
+/* Whether root is read over the network, by its scheme. */
+bool dx_source_remote(const char *root);
 
 /* A lake file is named by parquet_root and its path, each of at most 512 bytes (docs/FORMAT.md). */
 #define DX_OBJECT_NAME_MAX 1024

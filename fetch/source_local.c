@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct source_local {
@@ -13,27 +15,95 @@ struct source_local {
     int root_fd;
 };
 
-static int read_wave(struct dx_source *src, const struct dx_read *reads, size_t count,
-                     struct dx_error *err)
+static int open_object(const struct dx_source *src, const char *object, struct dx_error *err)
 {
     const struct source_local *local = (const struct source_local *)src;
+    /* O_NONBLOCK: a pipe under the name of a file is an error, not a wait for ever. */
+    int fd = openat(local->root_fd, object,
+                    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+
+    return fd < 0 ? dx_fail_errno(err, errno, "%s: cannot open", object) : fd;
+}
+
+static int stat_object(int fd, const char *object, uint64_t total, struct stat *st,
+                       struct dx_error *err)
+{
+    if (fstat(fd, st) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot stat", object);
+    if (!S_ISREG(st->st_mode))
+        return dx_fail(err, DX_E_INVALID, "%s: not a regular file", object);
+    if (total != 0 && (uint64_t)st->st_size != total)
+        return dx_fail(err, DX_E_CONFLICT, "%s: %lld bytes, %llu expected", object,
+                       (long long)st->st_size, (unsigned long long)total);
+    return DX_OK;
+}
+
+static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+{
+    const struct dx_read *reads = wave->reads;
     int fd = -1;
     int rc = DX_OK;
 
-    for (size_t i = 0; i < count && rc == DX_OK; i++) {
+    for (size_t i = 0; i < wave->count && rc == DX_OK; i++) {
         if (i == 0 || strcmp(reads[i].object, reads[i - 1].object) != 0) {
             if (fd >= 0)
                 (void)close(fd);
-            /* O_NONBLOCK: a pipe under the name of a file is an error, not a wait for ever. */
-            fd = openat(local->root_fd, reads[i].object,
-                        O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+            fd = open_object(src, reads[i].object, err);
             if (fd < 0)
-                return dx_fail_errno(err, errno, "%s: cannot open", reads[i].object);
+                return fd;
         }
-        rc = dx_file_pread(fd, reads[i].object, reads[i].offset, reads[i].size, reads[i].to, err);
+        if (wave->pins != NULL && wave->pins[i].total != 0) {
+            struct stat st;
+
+            rc = stat_object(fd, reads[i].object, wave->pins[i].total, &st, err);
+        }
+        if (rc == DX_OK)
+            rc = dx_file_pread(fd, reads[i].object, reads[i].offset, reads[i].size, reads[i].to,
+                               err);
     }
     if (fd >= 0)
         (void)close(fd);
+    return rc;
+}
+
+/* Files are replaced by rename, never written in place: the inode tells old from new, the times
+ * tell when its number is used again. */
+static int get_object(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
+                      char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    struct stat st;
+    uint8_t *to;
+    int fd = open_object(src, get->object, err);
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    rc = stat_object(fd, get->object, get->pin.total, &st, err);
+    if (rc < 0)
+        goto out;
+    (void)snprintf(etag, DX_SOURCE_ETAG, "\"%llx-%llx-%llx.%lx-%llx.%lx\"",
+                   (unsigned long long)st.st_size, (unsigned long long)st.st_ino,
+                   (unsigned long long)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec,
+                   (unsigned long long)st.st_ctim.tv_sec, (unsigned long)st.st_ctim.tv_nsec);
+    if (get->if_none_match != NULL && strcmp(get->if_none_match, etag) == 0)
+        goto out; /* rc is 0: not modified */
+    if ((uint64_t)st.st_size > get->cap) {
+        rc = dx_fail(err, DX_E_LIMIT, "%s: %lld bytes, at most %zu are allowed", get->object,
+                     (long long)st.st_size, get->cap);
+        goto out;
+    }
+    to = dx_buf_reserve(out, (size_t)st.st_size);
+    if (to == NULL) {
+        rc = dx_buf_fail(out, err, get->object);
+        goto out;
+    }
+    rc = dx_file_pread(fd, get->object, 0, (size_t)st.st_size, to, err);
+    if (rc == DX_OK) {
+        out->size += (size_t)st.st_size;
+        rc = 1;
+    }
+out:
+    (void)close(fd);
     return rc;
 }
 
@@ -47,7 +117,7 @@ static void close_local(struct dx_source *src)
 
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { read_wave, close_local };
+    static const struct dx_source_ops ops = { read_wave, get_object, close_local };
     struct source_local *local = malloc(sizeof *local);
 
     *src = NULL;

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Roots behind HTTP: whole waves or an error with words, retries, timers, what is sent. The origin
+ * is a few lines in this process; real servers and the fault proxy are in tests/e2e/source_http.py,
+ * which drives this program:
+ *
+ *   test_source_http ROOT [name=value...] < commands      a line out for each line in, fields by TAB
+ *     wave DEADLINE_MS (OBJECT OFFSET SIZE TOTAL ETAG)... ok MS HEX... | error MS CODE TEXT
+ *     get  DEADLINE_MS OBJECT CAP IF_NONE_MATCH           ok MS HEX ETAG | same MS ETAG | error ...
+ * An ETAG of "-" is none, a DEADLINE_MS of 0 the source's own.
+ */
+#include "base/file.h"
+#include "fetch/object_url.h"
+#include "fetch/source_http.h"
+#include "tests/support/damage.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static unsigned failures;
+
+#define TOTAL 100000
+
+static struct {
+    int fd;
+    unsigned port;
+    pthread_mutex_t lock;
+    atomic_uint requests, connections, now, most;
+    char last[4096]; /* the head of the last request */
+} origin = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint8_t byte_at(uint64_t i)
+{
+    return (uint8_t)(i * 7 + (i >> 8) + 3);
+}
+
+static void send_all(int fd, const void *data, size_t n)
+{
+    const char *p = data;
+
+    while (n > 0) {
+        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return;
+        p += sent;
+        n -= (size_t)sent;
+    }
+}
+
+static void send_range(int fd, const char *tag, uint64_t first, uint64_t last)
+{
+    char head[512];
+    uint8_t *body = malloc((size_t)(last - first + 1));
+    int n = snprintf(head, sizeof head,
+                     "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %llu-%llu/%d\r\n"
+                     "Content-Length: %llu\r\nETag: %s\r\n\r\n",
+                     (unsigned long long)first, (unsigned long long)last, TOTAL,
+                     (unsigned long long)(last - first + 1), tag);
+
+    if (body == NULL)
+        abort();
+    for (uint64_t i = first; i <= last; i++)
+        body[i - first] = byte_at(i);
+    send_all(fd, head, (size_t)n);
+    send_all(fd, body, (size_t)(last - first + 1));
+    free(body);
+}
+
+static void send_text(int fd, const char *text)
+{
+    send_all(fd, text, strlen(text));
+}
+
+/* false: the connection is to be closed. */
+static bool answer(int fd, const char *head, unsigned request)
+{
+    unsigned long long first = 0;
+    unsigned long long last = 0;
+    const char *range = strstr(head, "Range: bytes=");
+
+    if (range != NULL)
+        (void)sscanf(range, "Range: bytes=%llu-%llu", &first, &last);
+    if (strncmp(head, "GET /root/once503 ", 18) == 0 && request % 2 == 1)
+        send_text(fd, "HTTP/1.1 503 Slow Down\r\nContent-Length: 34\r\n\r\n"
+                      "<Error><Code>SlowDown</Code></Err>");
+    else if (strncmp(head, "GET /root/down ", 15) == 0)
+        send_text(fd, "HTTP/1.1 503 Slow Down\r\nContent-Length: 34\r\n\r\n"
+                      "<Error><Code>SlowDown</Code></Err>");
+    else if (strncmp(head, "GET /root/once_wrong ", 21) == 0 && request % 2 == 1)
+        send_range(fd, "\"v1\"", first + 1, last + 1);
+    else if (strncmp(head, "GET /root/wrong ", 16) == 0)
+        send_range(fd, "\"v1\"", first + 1, last + 1);
+    else if (strncmp(head, "GET /root/once_cut ", 19) == 0 && request % 2 == 1) {
+        send_text(fd, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-9/100000\r\n"
+                      "Content-Length: 10\r\n\r\nabc");
+        return false;
+    } else if (strncmp(head, "GET /root/once_mute ", 20) == 0 && request % 2 == 1)
+        (void)usleep(700000);
+    else if (strncmp(head, "GET /root/mute ", 15) == 0)
+        (void)usleep(700000);
+    else if (strncmp(head, "GET /root/none ", 15) == 0)
+        send_text(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    else if (strncmp(head, "GET /root/moved ", 16) == 0)
+        send_text(fd, "HTTP/1.1 307 x\r\nLocation: file:///etc/passwd\r\n"
+                      "Content-Length: 0\r\n\r\n");
+    else if (strncmp(head, "GET /root/turning ", 18) == 0)
+        send_range(fd, request % 2 == 1 ? "\"v1\"" : "\"v2\"", first, last);
+    else if (strncmp(head, "GET /root/small ", 16) == 0) {
+        if (strstr(head, "If-None-Match: \"s1\"") != NULL)
+            send_text(fd, "HTTP/1.1 304 Not Modified\r\nETag: \"s1\"\r\n\r\n");
+        else
+            send_text(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"s1\"\r\n\r\nhello");
+    } else if (strstr(head, "If-Match: \"v0\"") != NULL)
+        send_text(fd, "HTTP/1.1 412 x\r\nContent-Length: 0\r\n\r\n");
+    else if (range != NULL && first <= last && last < TOTAL)
+        send_range(fd, "\"v1\"", first, last);
+    else
+        send_text(fd, "HTTP/1.1 416 x\r\nContent-Length: 0\r\n\r\n");
+    return true;
+}
+
+static void *serve(void *arg)
+{
+    int fd = (int)(intptr_t)arg;
+    char head[4096];
+    size_t n = 0;
+    int one = 1;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    for (;;) {
+        ssize_t got = recv(fd, head + n, sizeof head - 1 - n, 0);
+        unsigned request;
+        bool on;
+
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+        head[n] = '\0';
+        if (strstr(head, "\r\n\r\n") == NULL)
+            continue;
+        (void)pthread_mutex_lock(&origin.lock);
+        request = ++origin.requests;
+        if (++origin.now > origin.most)
+            origin.most = origin.now;
+        memcpy(origin.last, head, n + 1);
+        (void)pthread_mutex_unlock(&origin.lock);
+        if (strstr(head, "/root/many") != NULL)
+            (void)usleep(2000);
+        (void)pthread_mutex_lock(&origin.lock);
+        origin.now--;
+        (void)pthread_mutex_unlock(&origin.lock);
+        on = answer(fd, head, request);
+        n = 0;
+        if (!on)
+            break;
+    }
+    (void)close(fd);
+    return NULL;
+}
+
+static void *listen_on(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        int fd = accept(origin.fd, NULL, NULL);
+        pthread_t thread;
+
+        if (fd < 0)
+            return NULL;
+        (void)pthread_mutex_lock(&origin.lock);
+        origin.connections++;
+        (void)pthread_mutex_unlock(&origin.lock);
+        if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) != 0)
+            abort();
+        (void)pthread_detach(thread);
+    }
+}
+
+static void origin_begin(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    socklen_t size = sizeof at;
+    pthread_t thread;
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    origin.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(origin.fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(origin.fd, 256) < 0 ||
+        getsockname(origin.fd, (struct sockaddr *)&at, &size) < 0)
+        abort();
+    origin.port = ntohs(at.sin_port);
+    if (pthread_create(&thread, NULL, listen_on, NULL) != 0)
+        abort();
+    (void)pthread_detach(thread);
+}
+
+static void origin_reset(void)
+{
+    (void)pthread_mutex_lock(&origin.lock);
+    origin.requests = 0;
+    origin.connections = 0;
+    origin.most = 0;
+    (void)pthread_mutex_unlock(&origin.lock);
+}
+
+static const struct {
+    const char *root, *url;
+} roots[] = {
+    { "http://127.0.0.1:80/a/b//", "http://127.0.0.1/a/b" },
+    { "https://Example.com", "https://example.com" },
+    { "http://user@host/", NULL },
+    { "http://user:secret@host/", NULL },
+    { "http://host/?q=1", NULL },
+    { "http://host/#f", NULL },
+    { "http://host:99999/", NULL },
+    { "http:///x", NULL },
+    { "http://ho st/", NULL },
+};
+
+static void check_urls(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf out = DX_BUF_INIT(1000);
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_source *src;
+
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        char *url = NULL;
+        int rc = dx_root_url(roots[i].root, &url, &err);
+
+        EXPECT((rc == DX_OK) == (roots[i].url != NULL), "%s: %d", roots[i].root, rc);
+        EXPECT(rc < 0 || strcasecmp(url, roots[i].url) == 0, "%s: %s", roots[i].root, url);
+        EXPECT(strstr(err.text, "secret") == NULL, "%s", err.text);
+        free(url);
+    }
+    dx_object_url(&out, "http://h/r", "urls/dataset_id=7/a+b%~_-.c\xe1\x88\xb4?#&");
+    EXPECT(!out.failed &&
+               strcmp((char *)out.data,
+                      "http://h/r/urls/dataset_id%3D7/a%2Bb%25~_-.c%E1%88%B4%3F%23%26") == 0,
+           "%s", (char *)out.data);
+    dx_buf_release(&out);
+    EXPECT(dx_source_open(&src, "ftp://host/x", &options, &err) == DX_E_INVALID, "%s", err.text);
+    EXPECT(dx_source_open(&src, "s3:/bucket", &options, &err) < 0, "%s", err.text);
+    EXPECT(dx_source_open(&src, "/tmp", &options, &err) == DX_OK, "%s", err.text);
+    dx_source_close(&src);
+    EXPECT(dx_source_remote("S3://b/p") && dx_source_remote("https://x") &&
+               !dx_source_remote("/s3://"),
+           "schemes");
+}
+
+static struct dx_source *open_origin(struct dx_source_options *options)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src = NULL;
+    char root[64];
+
+    (void)snprintf(root, sizeof root, "http://127.0.0.1:%u/root/", origin.port);
+    EXPECT(dx_source_open(&src, root, options, &err) == DX_OK, "%s", err.text);
+    if (src == NULL)
+        exit(1);
+    return src;
+}
+
+static bool right(const struct dx_read *read)
+{
+    for (size_t i = 0; i < read->size; i++)
+        if (read->to[i] != byte_at(read->offset + i))
+            return false;
+    return true;
+}
+
+struct row {
+    const char *object;
+    uint64_t offset;
+    struct dx_pin pin;
+    int want;
+    const char *words;    /* in the error */
+    unsigned attempts;    /* requests that the origin sees */
+    unsigned connections; /* new ones */
+};
+
+static const struct row rows[] = {
+    { "plain", 5, { 0, NULL }, DX_OK, NULL, 1, 1 },
+    { "plain", 5, { TOTAL, "\"v1\"" }, DX_OK, NULL, 1, 0 },
+    { "plain", TOTAL - 100, { TOTAL, NULL }, DX_OK, NULL, 1, 0 },
+    { "plain", 5, { 0, "\"v0\"" }, DX_E_CONFLICT, "replaced", 1, 0 },
+    { "plain", 5, { TOTAL + 1, NULL }, DX_E_CONFLICT, "size", 3, 2 },
+    { "plain", TOTAL - 99, { TOTAL, NULL }, DX_E_TRUNCATED, "of an object of", 0, 0 },
+    { "plain", TOTAL - 99, { 0, NULL }, DX_E_TRUNCATED, "ends before", 1, 0 },
+    { "plain", UINT64_MAX - 5, { 0, NULL }, DX_E_INVALID, "2^64", 0, 0 },
+    { "plain", 5, { 0, "W/\"v1\"" }, DX_E_INVALID, "strong", 0, 0 },
+    { "plain", 5, { 0, "\"v1\r\nX: y\"" }, DX_E_INVALID, "strong", 0, 0 },
+    { "once503", 0, { 0, NULL }, DX_OK, NULL, 2, 1 },
+    { "down", 0, { 0, NULL }, DX_E_BUSY, "SlowDown", 3, 2 },
+    { "once_wrong", 7, { 0, NULL }, DX_OK, NULL, 2, 1 },
+    { "wrong", 7, { 0, NULL }, DX_E_CORRUPT, "bytes 7-106: Content-Range", 3, 2 },
+    { "once_cut", 0, { 0, NULL }, DX_OK, NULL, 2, 1 },
+    { "once_mute", 0, { 0, NULL }, DX_OK, NULL, 2, 1 },
+    { "mute", 0, { 0, NULL }, DX_E_TIMEOUT, "no reply in time", 3, 2 },
+    { "none", 0, { 0, NULL }, DX_E_NOT_FOUND, "no such object (HTTP 404)", 1, 0 },
+    { "moved", 0, { 0, NULL }, DX_E_IO, "redirection", 1, 0 },
+};
+
+static void check_rows(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_source *src;
+    uint8_t to[100];
+
+    options.first_byte_ms = 200;
+    options.connect_ms = 200;
+    src = open_origin(&options);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        const struct dx_read read = { rows[i].object, rows[i].offset, sizeof to, to };
+        const struct dx_wave wave = { .reads = &read, .pins = &rows[i].pin, .count = 1 };
+        int rc;
+
+        memset(to, 0, sizeof to);
+        origin_reset();
+        rc = dx_source_read_wave(src, &wave, &err);
+        EXPECT(rc == rows[i].want, "row %zu, %s: %d %s", i, rows[i].object, rc, err.text);
+        EXPECT(rc < 0 || right(&read), "row %zu, %s: wrong bytes", i, rows[i].object);
+        EXPECT(rows[i].words == NULL || strstr(err.text, rows[i].words) != NULL, "row %zu: %s", i,
+               err.text);
+        EXPECT(origin.requests == rows[i].attempts, "row %zu, %s: %u requests", i, rows[i].object,
+               origin.requests);
+        EXPECT(origin.connections <= rows[i].connections + 1 &&
+                   origin.connections >= rows[i].connections - (i == 0 ? 1 : 0),
+               "row %zu, %s: %u connections", i, rows[i].object, origin.connections);
+    }
+    dx_source_close(&src);
+}
+
+static void check_wave(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_fetch_limits limits;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src;
+    static uint8_t to[200][50];
+    struct dx_read reads[200];
+    const struct dx_read none = { "none", 0, 0, to[0] };
+
+    dx_fetch_limits_init(&limits, 8);
+    options.limits = &limits;
+    src = open_origin(&options);
+    origin_reset();
+    for (size_t i = 0; i < 200; i++)
+        reads[i] = (struct dx_read){ "many", i * 311, sizeof to[0], to[i] };
+    EXPECT(dx_source_read(src, reads, 200, &err) == DX_OK, "%s", err.text);
+    for (size_t i = 0; i < 200; i++)
+        EXPECT(right(&reads[i]), "read %zu", i);
+    EXPECT(origin.requests == 200 && origin.most <= 8 && origin.connections <= 9,
+           "%u requests, %u at once, %u connections", origin.requests, origin.most,
+           origin.connections);
+    EXPECT(limits.in_flight == 0 && limits.in_flight_high <= 8, "%u in flight", limits.in_flight);
+    /* One that fails ends the wave, and gives all places back. */
+    reads[100].object = "none";
+    EXPECT(dx_source_read(src, reads, 200, &err) == DX_E_NOT_FOUND, "%s", err.text);
+    EXPECT(limits.in_flight == 0, "%u in flight", limits.in_flight);
+    (void)usleep(100000); /* the origin has counted what was broken off */
+    origin_reset();
+    EXPECT(dx_source_read(src, &none, 1, &err) == DX_OK && origin.requests == 0, "no byte");
+    reads[0].object = reads[1].object = "turning";
+    EXPECT(dx_source_read(src, reads, 2, &err) == DX_E_CONFLICT &&
+               strstr(err.text, "between two ranges") != NULL,
+           "%s", err.text);
+    dx_source_close(&src);
+    dx_fetch_limits_release(&limits);
+}
+
+static void check_deadline(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src = open_origin(&options);
+    uint8_t to[10];
+    const struct dx_read read = { "mute", 0, sizeof to, to };
+    uint64_t begin = dx_source_now_ms();
+    const struct dx_wave wave = { .reads = &read, .count = 1, .deadline_ms = begin + 150 };
+    uint64_t ms;
+
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_TIMEOUT, "%s", err.text);
+    ms = dx_source_now_ms() - begin;
+    EXPECT(ms >= 150 && ms < 250 + (failures > 0 ? 0 : 400), "%llu ms: %s", (unsigned long long)ms,
+           err.text);
+    EXPECT(strstr(err.text, "deadline") != NULL, "%s", err.text);
+    dx_source_close(&src);
+}
+
+static void check_get(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src = open_origin(&options);
+    struct dx_buf out = DX_BUF_INIT(100);
+    char etag[DX_SOURCE_ETAG];
+    struct dx_get get = { .object = "small", .cap = 5 };
+
+    dx_buf_str(&out, "> ");
+    EXPECT(dx_source_get(src, &get, &out, etag, &err) == 1, "%s", err.text);
+    EXPECT(out.size == 7 && memcmp(out.data, "> hello", 7) == 0 && strcmp(etag, "\"s1\"") == 0,
+           "%zu %s", out.size, etag);
+    (void)pthread_mutex_lock(&origin.lock);
+    EXPECT(strstr(origin.last, "\r\nRange:") == NULL && strncmp(origin.last, "GET ", 4) == 0 &&
+               strstr(origin.last, "Accept-Encoding: identity\r\n") != NULL,
+           "%s", origin.last);
+    (void)pthread_mutex_unlock(&origin.lock);
+    get.if_none_match = etag;
+    EXPECT(dx_source_get(src, &get, &out, (char[DX_SOURCE_ETAG]){ 0 }, &err) == 0 && out.size == 7,
+           "%s", err.text);
+    get.if_none_match = "\"s0\"";
+    get.cap = 4;
+    EXPECT(dx_source_get(src, &get, &out, etag, &err) == DX_E_LIMIT, "%s", err.text);
+    get = (struct dx_get){ .object = "none", .cap = 4 };
+    EXPECT(dx_source_get(src, &get, &out, etag, &err) == DX_E_NOT_FOUND, "%s", err.text);
+    get = (struct dx_get){ .object = "../x", .cap = 4 };
+    EXPECT(dx_source_get(src, &get, &out, etag, &err) == DX_E_INVALID, "%s", err.text);
+    dx_buf_release(&out);
+    dx_source_close(&src);
+}
+
+static void check_local_get(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf out = DX_BUF_INIT(100);
+    struct dx_source *src;
+    char root[] = "/tmp/domaindex-get-XXXXXX";
+    char path[64];
+    char a[DX_SOURCE_ETAG];
+    char b[DX_SOURCE_ETAG];
+    struct dx_get get = { .object = "one", .cap = 10 };
+    uint8_t to[2];
+    const struct dx_read read = { "one", 1, 2, to };
+    struct dx_pin pin = { 4, NULL };
+    const struct dx_wave wave = { .reads = &read, .pins = &pin, .count = 1 };
+
+    if (mkdtemp(root) == NULL)
+        abort();
+    (void)snprintf(path, sizeof path, "%s/one", root);
+    (void)dx_file_replace(path, dx_span_str("1234"), &err);
+    EXPECT(dx_source_open(&src, root, &options, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_source_get(src, &get, &out, a, &err) == 1 && out.size == 4, "%s", err.text);
+    EXPECT(dx_etag_strong(a), "%s", a);
+    get.if_none_match = a;
+    EXPECT(dx_source_get(src, &get, &out, b, &err) == 0 && strcmp(a, b) == 0, "%s %s", a, b);
+    (void)dx_file_replace(path, dx_span_str("5678"), &err);
+    EXPECT(dx_source_get(src, &get, &out, b, &err) == 1 && out.size == 8, "%s %s", a, b);
+    get.cap = 3;
+    EXPECT(dx_source_get(src, &get, &out, b, &err) == DX_E_LIMIT, "%s", err.text);
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_OK && to[0] == '6', "%s", err.text);
+    pin.total = 5;
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_CONFLICT, "%s", err.text);
+    dx_source_close(&src);
+    dx_buf_release(&out);
+    (void)dx_dir_remove(root, &err);
+}
+
+static void *hammer(void *arg)
+{
+    struct dx_source *src = arg;
+    uint8_t to[3][2000];
+    uint64_t seed = (uint64_t)(uintptr_t)to;
+    size_t bad = 0;
+
+    for (int i = 0; i < 50; i++) {
+        struct dx_read reads[3];
+        struct dx_error err = DX_ERROR_INIT;
+
+        for (size_t k = 0; k < 3; k++)
+            reads[k] = (struct dx_read){ "plain", random_next(&seed) % (TOTAL - 2000),
+                                         1 + random_next(&seed) % 2000, to[k] };
+        if (dx_source_read(src, reads, 3, &err) != DX_OK) {
+            fprintf(stderr, "%s\n", err.text);
+            bad++;
+        } else {
+            bad += !right(&reads[0]) || !right(&reads[1]) || !right(&reads[2]);
+        }
+    }
+    return (void *)bad;
+}
+
+static void check_threads(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_fetch_limits limits;
+    struct dx_source *src;
+    pthread_t threads[6];
+
+    dx_fetch_limits_init(&limits, 4);
+    options.limits = &limits;
+    src = open_origin(&options);
+    origin_reset();
+    for (size_t i = 0; i < 6; i++)
+        if (pthread_create(&threads[i], NULL, hammer, src) != 0)
+            abort();
+    for (size_t i = 0; i < 6; i++) {
+        void *bad;
+
+        (void)pthread_join(threads[i], &bad);
+        EXPECT(bad == NULL, "thread %zu: %zu bad waves", i, (size_t)bad);
+    }
+    EXPECT(origin.requests == 900 && origin.most <= 4, "%u requests, %u at once", origin.requests,
+           origin.most);
+    dx_source_close(&src);
+    dx_fetch_limits_release(&limits);
+}
+
+static void print_hex(const uint8_t *data, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    (void)putchar('\t');
+    for (size_t i = 0; i < n; i++) {
+        (void)putchar(digits[data[i] >> 4]);
+        (void)putchar(digits[data[i] & 15]);
+    }
+}
+
+static const char *next_field(char **line)
+{
+    const char *field = strsep(line, "\t");
+
+    return field != NULL ? field : "";
+}
+
+static const char *etag_or_none(const char *text)
+{
+    return strcmp(text, "-") == 0 ? NULL : text;
+}
+
+static void print_error(const struct dx_error *err, unsigned long long ms)
+{
+    printf("error\t%llu\t%s\t%s\n", ms, dx_code_name(err->code), err->text);
+}
+
+static void drive_wave(struct dx_source *src, char *line, uint64_t deadline_ms)
+{
+    enum { MOST = 256 };
+    struct dx_read reads[MOST];
+    struct dx_pin pins[MOST];
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_wave wave = { reads, pins, 0, deadline_ms };
+    uint64_t begin = dx_source_now_ms();
+
+    while (line != NULL && wave.count < MOST) {
+        struct dx_read *read = &reads[wave.count];
+
+        read->object = next_field(&line);
+        read->offset = strtoull(next_field(&line), NULL, 10);
+        read->size = strtoull(next_field(&line), NULL, 10);
+        read->to = malloc(read->size + 1);
+        pins[wave.count].total = strtoull(next_field(&line), NULL, 10);
+        pins[wave.count].etag = etag_or_none(next_field(&line));
+        wave.count++;
+    }
+    if (dx_source_read_wave(src, &wave, &err) < 0) {
+        print_error(&err, dx_source_now_ms() - begin);
+    } else {
+        printf("ok\t%llu", (unsigned long long)(dx_source_now_ms() - begin));
+        for (size_t i = 0; i < wave.count; i++)
+            print_hex(reads[i].to, reads[i].size);
+        (void)putchar('\n');
+    }
+    for (size_t i = 0; i < wave.count; i++)
+        free(reads[i].to);
+}
+
+static void drive_get(struct dx_source *src, char *line, uint64_t deadline_ms)
+{
+    struct dx_get get = { .object = next_field(&line), .deadline_ms = deadline_ms };
+    struct dx_buf out = DX_BUF_INIT(64 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    char etag[DX_SOURCE_ETAG];
+    uint64_t begin = dx_source_now_ms();
+    unsigned long long ms;
+    int rc;
+
+    get.cap = strtoull(next_field(&line), NULL, 10);
+    get.if_none_match = etag_or_none(next_field(&line));
+    rc = dx_source_get(src, &get, &out, etag, &err);
+    ms = dx_source_now_ms() - begin;
+    if (rc < 0) {
+        print_error(&err, ms);
+    } else if (rc == 0) {
+        printf("same\t%llu\t%s\n", ms, etag);
+    } else {
+        printf("ok\t%llu", ms);
+        print_hex(out.data, out.size);
+        printf("\t%s\n", etag);
+    }
+    dx_buf_release(&out);
+}
+
+static bool set_option(struct dx_source_options *options, const char *text)
+{
+    const struct {
+        const char *name;
+        unsigned *number;
+        const char **words;
+        bool *flag;
+    } names[] = {
+        { "connect_ms=", &options->connect_ms, NULL, NULL },
+        { "first_byte_ms=", &options->first_byte_ms, NULL, NULL },
+        { "stall_ms=", &options->stall_ms, NULL, NULL },
+        { "deadline_ms=", &options->deadline_ms, NULL, NULL },
+        { "attempts=", &options->attempts_max, NULL, NULL },
+        { "ca_file=", NULL, &options->ca_file, NULL },
+        { "endpoint=", NULL, &options->s3_endpoint, NULL },
+        { "region=", NULL, &options->s3_region, NULL },
+        { "virtual_host=", NULL, NULL, &options->s3_virtual_host },
+        { "anonymous=", NULL, NULL, &options->s3_anonymous },
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = text + strlen(names[i].name);
+
+        if (strncmp(text, names[i].name, strlen(names[i].name)) != 0)
+            continue;
+        if (names[i].number != NULL)
+            *names[i].number = (unsigned)strtoul(value, NULL, 10);
+        else if (names[i].words != NULL)
+            *names[i].words = value;
+        else
+            *names[i].flag = value[0] == '1';
+        return true;
+    }
+    return false;
+}
+
+static int drive(int argc, char **argv)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src = NULL;
+    char *line = NULL;
+    size_t room = 0;
+
+    for (int i = 2; i < argc; i++)
+        if (!set_option(&options, argv[i])) {
+            fprintf(stderr, "unknown: %s\n", argv[i]);
+            return 2;
+        }
+    if (dx_source_open(&src, argv[1], &options, &err) < 0)
+        print_error(&err, 0);
+    while (src != NULL && getline(&line, &room, stdin) > 0) {
+        char *at = line;
+        const char *verb;
+        uint64_t deadline_ms;
+
+        line[strcspn(line, "\n")] = '\0';
+        verb = next_field(&at);
+        deadline_ms = strtoull(next_field(&at), NULL, 10);
+        deadline_ms = deadline_ms == 0 ? 0 : dx_source_now_ms() + deadline_ms;
+        if (strcmp(verb, "get") == 0)
+            drive_get(src, at, deadline_ms);
+        else
+            drive_wave(src, at, deadline_ms);
+        (void)fflush(stdout);
+    }
+    free(line);
+    dx_source_close(&src);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return drive(argc, argv);
+    (void)setenv("NO_PROXY", "127.0.0.1", 1);
+    origin_begin();
+    check_urls();
+    check_rows();
+    check_wave();
+    check_deadline();
+    check_get();
+    check_local_get();
+    check_threads();
+    return failures > 0;
+}
