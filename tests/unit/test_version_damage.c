@@ -3,7 +3,7 @@
  * lake files: all answers are the true ones or refusals. Then the same bits with
  * checksums believed, where answers may be wrong but nothing may crash (for sanitizers).
  *
- * DX_DAMAGE_STEP=n takes every n-th bit only; the full run is the default.
+ * DX_DAMAGE_STEP=n takes every n-th bit only of the first; the full run is the default.
  */
 #include "base/file.h"
 #include "base/map.h"
@@ -22,6 +22,8 @@
 #define STRANGERS 20
 #define CHILDREN 2
 #define BODY_MAX (1u << 20)
+/* Of postings.dxp without checksums: 1017 of its 1024 records of shards are the same zeros. */
+#define DIRECTORY_STEP 61
 
 struct bench {
     struct dx_test_root root;
@@ -189,7 +191,7 @@ static bool damage_file(struct bench *b, const char *path, uint64_t begin, uint6
 }
 
 /* Files that answers are made of; domains.txt and files.tsv are for people and `verify`. */
-static bool damage_all(struct bench *b, uint64_t begin, uint64_t step)
+static bool damage_all(struct bench *b, unsigned number, uint64_t every)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
     struct dx_error err = DX_ERROR_INIT;
@@ -215,17 +217,19 @@ static bool damage_all(struct bench *b, uint64_t begin, uint64_t step)
 
         if (shard)
             b->checked = false; /* seek tables behind the frames are not read by the server */
-        ok = damage_file(b, path, begin, step) && ok;
+        if (!whole)
+            every = strcmp(v->files[i].name, DX_FILE_POSTINGS_DIR) == 0 ? DIRECTORY_STEP : 1;
+        ok = damage_file(b, path, number * every, CHILDREN * every) && ok;
         b->checked = whole;
     }
     dx_manifest_release(&manifest);
     (void)snprintf(path, sizeof path, "%s/index/manifest.json", b->root.path);
-    ok = damage_file(b, path, begin, step) && ok;
+    ok = damage_file(b, path, number * every, CHILDREN * every) && ok;
     return ok;
 }
 
 /* Shards and the lake are read by range: a flip gives the truth or a refusal, a cut too. */
-static bool damage_ranges(struct bench *b, uint64_t begin, uint64_t step)
+static bool damage_ranges(struct bench *b, unsigned number, uint64_t every)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
     struct dx_error err = DX_ERROR_INIT;
@@ -253,18 +257,18 @@ static bool damage_ranges(struct bench *b, uint64_t begin, uint64_t step)
         int fd = open(path, O_RDWR);
         if (fd < 0)
             abort();
-        flip(b, fd, path, bytes.size, begin, step, &count);
+        flip(b, fd, path, bytes.size, number * every, CHILDREN * every, &count);
         (void)close(fd);
     }
     dx_manifest_release(&manifest);
     dx_buf_release(&bytes);
-    if (begin == 0)
+    if (number == 0)
         printf("files read by range: %zu flips refused, %zu without effect, %zu wrong\n",
                count.count[REFUSED], count.count[SAME_ANSWERS], count.count[WRONG_ANSWER]);
     return count.count[WRONG_ANSWER] == 0;
 }
 
-static int child(unsigned number, uint64_t step, bool checked)
+static int child(unsigned number, uint64_t every, bool checked)
 {
     struct bench b = { .options = DX_VERSION_OPTIONS_DEFAULT,
                        .truth = DX_BUF_INIT(BODY_MAX),
@@ -278,9 +282,9 @@ static int child(unsigned number, uint64_t step, bool checked)
         return 1;
     }
     b.options.open_flags = checked ? 0 : DX_OPEN_UNCHECKED;
-    ok = damage_all(&b, number, step);
+    ok = damage_all(&b, number, every);
     if (checked)
-        ok = damage_ranges(&b, number, step) && ok;
+        ok = damage_ranges(&b, number, every) && ok;
     if (b.options.open_flags == 0 && attempt(&b, false) != SAME_ANSWERS) {
         fprintf(stderr, "the files were not put back\n");
         ok = false;
@@ -303,7 +307,7 @@ static bool run(uint64_t every, bool checked)
         if (pids[i] < 0)
             abort();
         if (pids[i] == 0)
-            exit(child(i * (unsigned)every, CHILDREN * every, checked));
+            exit(child(i, every, checked));
     }
     for (unsigned i = 0; i < CHILDREN; i++) {
         int status = 1;
@@ -323,6 +327,6 @@ int main(void)
     if (every > 1)
         printf("every %llu-th bit only: DX_DAMAGE_STEP is set\n", (unsigned long long)every);
     ok = run(every, true);
-    ok = run(every * 7, false) && ok; /* structure is fuzzed elsewhere; here it is sampled */
+    ok = run(1, false) && ok;
     return ok ? 0 : 1;
 }
