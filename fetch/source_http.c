@@ -3,6 +3,7 @@
 
 #include "fetch/object_url.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,7 +170,7 @@ static int get_object(struct dx_source *src, const struct dx_get *get, struct dx
     }
     if (rc == DX_OK) {
         rc = one.refusal == DX_REPLY_ACCEPTED;
-        (void)strncat(etag, rc == 1 ? one.reply.etag : get->if_none_match, DX_SOURCE_ETAG - 1);
+        (void)snprintf(etag, DX_SOURCE_ETAG, "%s", rc == 1 ? one.reply.etag : get->if_none_match);
     }
     dx_buf_release(&url);
     return rc;
