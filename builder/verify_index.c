@@ -29,9 +29,8 @@ struct group_cover {
 };
 
 struct dataset_totals {
-    uint64_t domains, rows, urls;
-    bool has_ts;
-    int64_t first_us, last_us;
+    uint64_t domains;
+    struct dx_pair_count sum;
 };
 
 struct index_check {
@@ -166,20 +165,6 @@ static int read_pairs(struct index_check *c, uint64_t ordinal, size_t *count, st
     return rc < 0 ? rc : DX_OK;
 }
 
-static void tally(struct dataset_totals *t, const struct dx_pair_count *pair)
-{
-    t->domains++;
-    t->rows += pair->row_count;
-    t->urls += pair->url_count;
-    if (!pair->has_ts)
-        return;
-    if (!t->has_ts || pair->first_us < t->first_us)
-        t->first_us = pair->first_us;
-    if (!t->has_ts || pair->last_us > t->last_us)
-        t->last_us = pair->last_us;
-    t->has_ts = true;
-}
-
 static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error *why)
 {
     uint8_t domain[DX_SURT_MAX];
@@ -214,13 +199,17 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
 
         c->w->result->pairs++;
         c->w->result->rows += c->pairs[i].row_count;
-        if (d == NULL)
+        if (d == NULL) {
             dx_verify_found(c->w,
                             DX_FILE_MEMBERSHIP
                             ": %.*s is in dataset %u, which is not in " DX_FILE_DATASETS,
                             (int)size, (const char *)domain, (unsigned)c->set_ids[i]);
-        else
-            tally(&c->datasets[d - c->v->registry.datasets], &c->pairs[i]);
+        } else {
+            struct dataset_totals *t = &c->datasets[d - c->v->registry.datasets];
+
+            t->domains++;
+            dx_pair_count_add(&t->sum, &c->pairs[i]);
+        }
     }
     c->w->result->domains++;
     return DX_OK;
@@ -293,7 +282,7 @@ static void check_sums(struct index_check *c)
     uint64_t urls = 0;
 
     for (size_t i = 0; i < c->v->registry.count; i++)
-        urls += c->datasets[i].urls;
+        urls += c->datasets[i].sum.url_count;
     if (r->pairs != c->v->entry.pairs)
         dx_verify_found(c->w, DX_FILE_MEMBERSHIP ": %llu pairs, its header says %llu",
                         (unsigned long long)r->pairs, (unsigned long long)c->v->entry.pairs);
@@ -327,9 +316,9 @@ static int check_domains(struct index_check *c, struct dx_error *err)
         const struct dx_dataset *d = &c->v->registry.datasets[i];
         const struct dataset_totals *t = &c->datasets[i];
 
-        if (d->domains != t->domains || d->rows != t->rows || d->urls != t->urls ||
-            d->has_ts != t->has_ts ||
-            (d->has_ts && (d->first_us != t->first_us || d->last_us != t->last_us)))
+        if (d->domains != t->domains || d->rows != t->sum.row_count ||
+            d->urls != t->sum.url_count || d->has_ts != t->sum.has_ts ||
+            (d->has_ts && (d->first_us != t->sum.first_us || d->last_us != t->sum.last_us)))
             dx_verify_found(c->w,
                             DX_FILE_DATASETS ": totals of dataset %u (%s) are not the sums of "
                                              "its pairs",

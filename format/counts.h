@@ -41,6 +41,9 @@ struct dx_pair_count {
     int64_t last_us;
 };
 
+/* Adds the counts of a pair to a sum (zeroed at first) and widens its times. */
+void dx_pair_count_add(struct dx_pair_count *sum, const struct dx_pair_count *pair);
+
 struct dx_counts_totals {
     uint64_t domains;
     uint64_t pairs;

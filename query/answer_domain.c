@@ -10,25 +10,6 @@
 /* Datasets of most domains; more come from the heap. */
 #define FEW 64
 
-struct totals {
-    uint64_t url_count, row_count;
-    bool has_ts;
-    int64_t first_us, last_us;
-};
-
-static void add_pair(struct totals *t, const struct dx_pair_count *pair)
-{
-    t->url_count += pair->url_count;
-    t->row_count += pair->row_count;
-    if (!pair->has_ts)
-        return;
-    if (!t->has_ts || pair->first_us < t->first_us)
-        t->first_us = pair->first_us;
-    if (!t->has_ts || pair->last_us > t->last_us)
-        t->last_us = pair->last_us;
-    t->has_ts = true;
-}
-
 static void write_times(struct dx_json *j, bool has_ts, int64_t first_us, int64_t last_us)
 {
     dx_json_key(j, "first_ts");
@@ -65,12 +46,12 @@ static int write_answer(struct dx_version *v, const struct dx_found *found, cons
                         const struct dx_pair_count *pairs, size_t count, struct dx_buf *body,
                         struct dx_error *err)
 {
-    struct totals t = { 0 };
+    struct dx_pair_count t = { 0 };
     struct dx_json j;
     int rc = DX_OK;
 
     for (size_t i = 0; i < count; i++)
-        add_pair(&t, &pairs[i]);
+        dx_pair_count_add(&t, &pairs[i]);
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "domain");
