@@ -310,10 +310,9 @@ static uint64_t expires_at(const struct transfer *t, const char **which)
 static bool never_again(CURLcode code)
 {
     return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
-           code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
-           code == CURLE_OUT_OF_MEMORY || code == CURLE_SSL_CERTPROBLEM ||
-           code == CURLE_SSL_ISSUER_ERROR || code == CURLE_FAILED_INIT ||
-           code == CURLE_NOT_BUILT_IN;
+           code == CURLE_URL_MALFORMAT || code == CURLE_OUT_OF_MEMORY ||
+           code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_ISSUER_ERROR ||
+           code == CURLE_FAILED_INIT || code == CURLE_NOT_BUILT_IN;
 }
 
 static enum dx_code code_of(const struct transfer *t, CURLcode curl)

@@ -273,6 +273,10 @@ static enum dx_refusal check_range(const struct dx_reply *r, const struct dx_ran
         return DX_REPLY_CONTENT_RANGE_TWICE;
     if (r->range_bad)
         return DX_REPLY_CONTENT_RANGE_BAD;
+    /* A server gives what there is of a range that goes past the end. */
+    if (r->first == want->offset && r->last - r->first < want->size - 1 && r->total_known &&
+        r->last == r->total - 1 && (want->total == 0 || want->total == r->total))
+        return DX_REPLY_RANGE_IMPOSSIBLE;
     if (r->first != want->offset || r->last - r->first != want->size - 1)
         return DX_REPLY_OTHER_RANGE;
     if (!r->total_known)

@@ -37,13 +37,13 @@ enum dx_refusal {
     DX_REPLY_RANGE_IGNORED, /* 200 where a range was asked */
     DX_REPLY_PARTIAL,       /* 206 where the whole was asked */
     DX_REPLY_REDIRECT,
-    DX_REPLY_NOT_FOUND, /* 404, 410 */
-    DX_REPLY_FORBIDDEN, /* 401, 403 */
-    DX_REPLY_CHANGED,   /* 412: the object is no longer the one with that ETag */
-    DX_REPLY_RANGE_IMPOSSIBLE /* 416: the object is shorter than it should be */,
-    DX_REPLY_THROTTLED,    /* 429, 503 */
-    DX_REPLY_SERVER_ERROR, /* 408 and other 5xx */
-    DX_REPLY_STATUS,       /* any other */
+    DX_REPLY_NOT_FOUND,        /* 404, 410 */
+    DX_REPLY_FORBIDDEN,        /* 401, 403 */
+    DX_REPLY_CHANGED,          /* 412: the object is no longer the one with that ETag */
+    DX_REPLY_RANGE_IMPOSSIBLE, /* 416, or cut at the end: the object is shorter than that */
+    DX_REPLY_THROTTLED,        /* 429, 503 */
+    DX_REPLY_SERVER_ERROR,     /* 408 and other 5xx */
+    DX_REPLY_STATUS,           /* any other */
     /* by header */
     DX_REPLY_MALFORMED,
     DX_REPLY_MULTIPART,

@@ -82,6 +82,8 @@ static const struct row ranges[] = {
       DX_REPLY_OTHER_TOTAL },
     { "total inside the range", OK206 "Content-Range: bytes 100-199/199\r\n" CL TAG, 100,
       DX_REPLY_CONTENT_RANGE_BAD },
+    { "cut at another end", OK206 "Content-Range: bytes 100-149/150\r\n" TAG, 50,
+      DX_REPLY_OTHER_RANGE },
     { "no range at all", OK206 "Content-Range: bytes */1000\r\n" CL TAG, 100,
       DX_REPLY_CONTENT_RANGE_BAD },
     { "overflow in a range", OK206 "Content-Range: bytes 100-18446744073709551815/1000\r\n" CL TAG,
@@ -192,6 +194,8 @@ static void check_unpinned(void)
           DX_REPLY_ACCEPTED },
         { "no total", OK206 "Content-Range: bytes 100-199/*\r\n" CL, 100, DX_REPLY_TOTAL_UNKNOWN },
         { "two ETags", OK206 CR CL TAG TAG, 100, DX_REPLY_ETAG_TWICE },
+        { "past the end", OK206 "Content-Range: bytes 100-149/150\r\n", 50,
+          DX_REPLY_RANGE_IMPOSSIBLE },
         { "other range", OK206 "Content-Range: bytes 0-99/100\r\n" CL, 100, DX_REPLY_OTHER_RANGE },
     };
     const struct dx_range_want nothing = { 100, 0, 0, NULL };
