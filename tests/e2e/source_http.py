@@ -343,6 +343,11 @@ def check_nginx(tmp):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(objects[encoded(name)][0])
     port = free_port()
+    tls = private_ca(tmp)
+    tls_port = free_port()
+    tls_lines = "" if not tls else f"""
+    server {{ listen 127.0.0.1:{tls_port} ssl http2; root {tmp}/nginx;
+              ssl_certificate {tmp}/server.pem; ssl_certificate_key {tmp}/server.key; }}"""
     (tmp / "nginx.conf").write_text(f"""
 daemon off; pid {tmp}/nginx.pid; error_log stderr; worker_processes 1;
 events {{ worker_connections 256; }}
@@ -350,7 +355,7 @@ http {{
     access_log {tmp}/access.log;
     client_body_temp_path {tmp}/t1; proxy_temp_path {tmp}/t2; fastcgi_temp_path {tmp}/t3;
     uwsgi_temp_path {tmp}/t4; scgi_temp_path {tmp}/t5;
-    server {{ listen 127.0.0.1:{port}; root {tmp}/nginx; }}
+    server {{ listen 127.0.0.1:{port}; root {tmp}/nginx; }}{tls_lines}
 }}
 """)
     # An upper directory that only its owner may enter is no place for nginx's worker.
@@ -367,8 +372,33 @@ http {{
             link.close()
         with Driver(f"http://127.0.0.1:{port}/root") as driver:
             check_reads(driver, lambda name: objects[encoded(name)][0], etags.get, "nginx", 100)
-        lines = (tmp / "access.log").read_text().count("\n")
-        print(f"nginx: {lines} requests")
+        if tls:
+            check_tls(f"https://127.0.0.1:{tls_port}/root", tmp, objects, etags)
+        lines = (tmp / "access.log").read_text()
+        print(f"nginx: {lines.count(chr(10))} requests, {lines.count('HTTP/2.0')} over HTTP/2")
+
+
+def private_ca(tmp):
+    """A certificate for 127.0.0.1 that nobody else trusts; False where there is no openssl."""
+    if not shutil.which("openssl"):
+        print("SKIPPED in part: no openssl to make a certificate with, so no TLS")
+        return False
+    dxtest.run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+               "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test",
+               "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp / "server.key", "-out",
+               tmp / "server.pem")
+    return True
+
+
+def check_tls(root, tmp, objects, etags):
+    with Driver(root, f"ca_file={tmp}/server.pem") as driver:
+        check_reads(driver, lambda name: objects[encoded(name)][0], etags.get, "nginx, TLS", 30)
+    for words, url, options in (("unknown CA", root, ()),
+                                ("another name", root.replace("127.0.0.1", "localhost"),
+                                 (f"ca_file={tmp}/server.pem",))):
+        with Driver(url, *options) as driver:
+            answer = driver.wave([(NAMES[0], 0, 4, 0, "-")])
+            dxtest.check(answer[0] == "io" and "not retried" in answer[1], f"{words}: {answer}")
 
 
 def s3_put(host, target, body=b""):
