@@ -106,7 +106,7 @@ static bool answer(int fd, const char *head, unsigned request)
     else if (strncmp(head, "GET /root/none ", 15) == 0)
         send_text(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     else if (strncmp(head, "GET /root/moved ", 16) == 0)
-        send_text(fd, "HTTP/1.1 307 x\r\nLocation: file:///etc/passwd\r\n"
+        send_text(fd, "HTTP/1.1 307 x\r\nLocation: /root/plain\r\n"
                       "Content-Length: 0\r\n\r\n");
     else if (strncmp(head, "GET /root/turning ", 18) == 0)
         send_range(fd, request % 2 == 1 ? "\"v1\"" : "\"v2\"", first, last);
@@ -115,6 +115,10 @@ static bool answer(int fd, const char *head, unsigned request)
             send_text(fd, "HTTP/1.1 304 Not Modified\r\nETag: \"s1\"\r\n\r\n");
         else
             send_text(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"s1\"\r\n\r\nhello");
+    } else if (strncmp(head, "GET /root/small_once_cut ", 25) == 0) {
+        send_text(fd, request % 2 == 1 ? "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"
+                                       : "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nworld");
+        return request % 2 == 0;
     } else if (strstr(head, "If-Match: \"v0\"") != NULL)
         send_text(fd, "HTTP/1.1 412 x\r\nContent-Length: 0\r\n\r\n");
     else if (range != NULL && first <= last && last < TOTAL)
@@ -417,6 +421,12 @@ static void check_get(void)
     get.if_none_match = "\"s0\"";
     get.cap = 4;
     EXPECT(dx_source_get(src, &get, &out, etag, &err) == DX_E_LIMIT, "%s", err.text);
+    origin_reset();
+    get = (struct dx_get){ .object = "small_once_cut", .cap = 5 };
+    out.size = 2;
+    EXPECT(dx_source_get(src, &get, &out, etag, &err) == 1 && out.size == 7 &&
+               memcmp(out.data, "> world", 7) == 0 && etag[0] == '\0' && origin.requests == 2,
+           "%s, %zu bytes", err.text, out.size);
     get = (struct dx_get){ .object = "none", .cap = 4 };
     EXPECT(dx_source_get(src, &get, &out, etag, &err) == DX_E_NOT_FOUND, "%s", err.text);
     get = (struct dx_get){ .object = "../x", .cap = 4 };
