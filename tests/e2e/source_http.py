@@ -8,7 +8,7 @@
    with moto[server]: $DX_MOTO_PYTHON). Each is started on a free port and ended by its id.
 4. The fault proxy: every kind of fault once, always, and mixed with good replies.
 
-DX_FAULT_WAVES is the number of waves of the mixed runs (1000 by default).
+DX_FAULT_WAVES is the number of waves of the mixed runs (400 by default).
 """
 import contextlib
 import datetime
@@ -573,7 +573,7 @@ def check_faults():
             check_reads(driver, lambda name: objects["/r/" + encoded(name)][0],
                         lambda name: objects["/r/" + encoded(name)][1], "proxy without faults")
         check_each_fault(proxy, faults)
-        check_mixed(proxy, faults, int(os.environ.get("DX_FAULT_WAVES") or 1000))
+        check_mixed(proxy, faults, int(os.environ.get("DX_FAULT_WAVES") or 400))
         check_amplification(proxy, faults)
     print(f"{len(faultproxy.FAULTS)} kinds of faults, {faults.waves} waves: {faults.good} right, "
           f"{faults.wrong} wrong, {faults.hung} past the deadline")
