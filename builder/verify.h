@@ -66,6 +66,7 @@ int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why);
 void dx_verify_phase(const struct dx_verify *w, const char *name);
+/* payload: as stored, check word in front; it has been opened or was just encoded. */
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
 int dx_verify_files(struct dx_verify *w, struct dx_error *err);
 int dx_verify_index(struct dx_verify *w, struct dx_error *err);

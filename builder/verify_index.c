@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAYLOAD_CHECK_SIZE 4 /* the check word in front: docs/FORMAT.md 8.2 */
-
 struct id_of {
     uint64_t domain_id;
     uint64_t ordinal;
@@ -423,8 +421,6 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
         rc = check_run(c, dataset_id, &run, why);
     if (rc < 0)
         return rc;
-    bytes.data += PAYLOAD_CHECK_SIZE; /* there, since the payload could be opened */
-    bytes.size -= PAYLOAD_CHECK_SIZE;
     c->w->shard_sums[page->shard] += dx_verify_payload_sum(domain_id, dataset_id, bytes);
     return DX_OK;
 }

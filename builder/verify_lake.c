@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAYLOAD_CHECK_SIZE 4
-
 struct lake_check {
     struct dx_verify *w;
     struct dx_version *v;
@@ -168,9 +166,8 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
     if (rc < 0)
         return rc;
     shard = dx_postings_shard_of(c->domain_id);
-    c->shard_sums[shard] += dx_verify_payload_sum(
-        c->domain_id, pair->dataset_id,
-        dx_span_of(c->payload.data + PAYLOAD_CHECK_SIZE, c->payload.size - PAYLOAD_CHECK_SIZE));
+    c->shard_sums[shard] += dx_verify_payload_sum(c->domain_id, pair->dataset_id,
+                                                  dx_span_of(c->payload.data, c->payload.size));
     return DX_OK;
 }
 

@@ -17,11 +17,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/limits.h"
 
 /* Debian's package `publicsuffix`: what to use where nobody names a list. */
 #define DX_PSL_DEFAULT_PATH "/usr/share/publicsuffix/public_suffix_list.dat"
 #define DX_PSL_TEXT_MAX ((size_t)16 << 20) /* the list of 2026 has 330 kB */
-#define DX_DOMAIN_MAX 253                  /* bytes of a registered domain (DNS) */
 
 struct dx_psl;
 

@@ -61,7 +61,8 @@ int dx_payload_encode(const struct dx_build_id *build, uint64_t domain_id, uint3
                        DX_PAYLOAD_MAX);
     dx_store_u32(out->data + front,
                  check_word(build, domain_id, dataset_id,
-                            dx_span_of(out->data + front + 4, out->size - front - 4)));
+                            dx_span_of(out->data + front + DX_PAYLOAD_CHECK_SIZE,
+                                       out->size - front - DX_PAYLOAD_CHECK_SIZE)));
     return DX_OK;
 }
 

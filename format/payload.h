@@ -21,6 +21,7 @@
 #include "base/hash.h"
 
 #define DX_PAYLOAD_KIND DX_KIND('P', 'A', 'Y', 'L')
+#define DX_PAYLOAD_CHECK_SIZE 4    /* bytes of the check word in front */
 #define DX_PAYLOAD_MAX (64u << 20) /* bytes; about ten million scattered runs of one pair */
 
 struct dx_run {

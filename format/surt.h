@@ -13,8 +13,8 @@
 #define DX_FORMAT_SURT_H
 
 #include "base/bytes.h"
+#include "base/limits.h"
 
-#define DX_DOMAIN_MAX 253 /* of a name in text form, RFC 1035 */
 #define DX_SURT_MAX 256
 
 size_t dx_surt_key(struct dx_span domain, uint8_t out[DX_SURT_MAX]);

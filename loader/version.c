@@ -92,47 +92,32 @@ static int check_listed(const struct dx_version *v, const char *name, const char
     return DX_OK;
 }
 
-typedef int open_fn(void *reader, struct dx_span file, unsigned flags, const char *name,
-                    struct dx_error *err);
+enum mapped { DICTIONARY, MPHF, MEMBERSHIP, COUNTS, POSTINGS, PAGES, MAPPED_COUNT };
 
-static int open_mphf(void *reader, struct dx_span file, unsigned flags, const char *name,
-                     struct dx_error *err)
+static int open_reader(struct dx_version *v, enum mapped which, struct dx_span file, unsigned flags,
+                       const char *name, struct dx_error *err)
 {
-    return dx_mphf_open(reader, file, flags, name, err);
+    switch (which) {
+    case DICTIONARY:
+        return dx_dictionary_open(&v->dictionary, file, flags, name, err);
+    case MPHF:
+        return dx_mphf_open(&v->mphf, file, flags, name, err);
+    case MEMBERSHIP:
+        return dx_membership_open(&v->membership, file, flags, name, err);
+    case COUNTS:
+        return dx_counts_open(&v->counts, file, flags, name, err);
+    case POSTINGS:
+        return dx_postings_open(&v->postings, file, flags, name, err);
+    case PAGES:
+        return dx_pages_open(&v->pages, file, flags, name, err);
+    case MAPPED_COUNT:
+        break;
+    }
+    return dx_fail(err, DX_E_INVALID, "%s: no such file of a version", name);
 }
 
-static int open_dictionary(void *reader, struct dx_span file, unsigned flags, const char *name,
-                           struct dx_error *err)
-{
-    return dx_dictionary_open(reader, file, flags, name, err);
-}
-
-static int open_membership(void *reader, struct dx_span file, unsigned flags, const char *name,
-                           struct dx_error *err)
-{
-    return dx_membership_open(reader, file, flags, name, err);
-}
-
-static int open_counts(void *reader, struct dx_span file, unsigned flags, const char *name,
-                       struct dx_error *err)
-{
-    return dx_counts_open(reader, file, flags, name, err);
-}
-
-static int open_postings(void *reader, struct dx_span file, unsigned flags, const char *name,
-                         struct dx_error *err)
-{
-    return dx_postings_open(reader, file, flags, name, err);
-}
-
-static int open_pages(void *reader, struct dx_span file, unsigned flags, const char *name,
-                      struct dx_error *err)
-{
-    return dx_pages_open(reader, file, flags, name, err);
-}
-
-static int open_mapped(struct dx_version *v, const char *name, struct dx_map *map, open_fn *open,
-                       void *reader, bool verify, struct dx_error *err)
+static int open_mapped(struct dx_version *v, enum mapped which, const char *name,
+                       struct dx_map *map, bool verify, struct dx_error *err)
 {
     char *path = path_of(v, name);
     int rc;
@@ -143,7 +128,8 @@ static int open_mapped(struct dx_version *v, const char *name, struct dx_map *ma
     if (rc == DX_OK)
         rc = check_listed(v, name, path, map->bytes, verify, err);
     if (rc == DX_OK)
-        rc = open(reader, map->bytes, v->open_flags | (verify ? DX_OPEN_VERIFY_ALL : 0), path, err);
+        rc = open_reader(v, which, map->bytes, v->open_flags | (verify ? DX_OPEN_VERIFY_ALL : 0),
+                         path, err);
     free(path);
     return rc;
 }
@@ -153,25 +139,19 @@ static int open_maps(struct dx_version *v, bool verify, struct dx_error *err)
     const struct {
         const char *name;
         struct dx_map *map;
-        open_fn *open;
-        void *reader;
-    } rows[] = {
-        { DX_FILE_DOMAINS_DICT, &v->map_dictionary, open_dictionary, &v->dictionary },
-        { DX_FILE_DOMAINS_MPHF, &v->map_mphf, open_mphf, &v->mphf },
-        { DX_FILE_MEMBERSHIP, &v->map_membership, open_membership, &v->membership },
-        { DX_FILE_COUNTS, &v->map_counts, open_counts, &v->counts },
-        { DX_FILE_POSTINGS_DIR, &v->map_postings, open_postings, &v->postings },
-        { DX_FILE_PAGES, &v->map_pages, open_pages, &v->pages },
+    } files[MAPPED_COUNT] = {
+        [DICTIONARY] = { DX_FILE_DOMAINS_DICT, &v->map_dictionary },
+        [MPHF] = { DX_FILE_DOMAINS_MPHF, &v->map_mphf },
+        [MEMBERSHIP] = { DX_FILE_MEMBERSHIP, &v->map_membership },
+        [COUNTS] = { DX_FILE_COUNTS, &v->map_counts },
+        [POSTINGS] = { DX_FILE_POSTINGS_DIR, &v->map_postings },
+        [PAGES] = { DX_FILE_PAGES, &v->map_pages },
     };
+    int rc = DX_OK;
 
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int rc = open_mapped(v, rows[i].name, rows[i].map, rows[i].open, rows[i].reader, verify,
-                             err);
-
-        if (rc < 0)
-            return rc;
-    }
-    return DX_OK;
+    for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
+        rc = open_mapped(v, (enum mapped)i, files[i].name, files[i].map, verify, err);
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int read_listed(struct dx_version *v, const char *name, size_t cap, struct dx_buf *text,
