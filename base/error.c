@@ -84,6 +84,10 @@ const char *dx_code_name(enum dx_code code)
         return "timeout";
     case DX_E_CONFLICT:
         return "conflict";
+    case DX_E_EXISTS:
+        return "exists";
+    case DX_E_UNKNOWN:
+        return "unknown-outcome";
     }
     return "unknown";
 }

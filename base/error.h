@@ -26,7 +26,9 @@ enum dx_code {
     DX_E_NOT_FOUND = -8,   /* a file or object that must exist does not */
     DX_E_BUSY = -9,        /* somebody else holds the lock or the budget */
     DX_E_TIMEOUT = -10,
-    DX_E_CONFLICT = -11 /* another publisher was first */
+    DX_E_CONFLICT = -11, /* another publisher was first, or the object is another one now */
+    DX_E_EXISTS = -12,   /* it was to be new and is there */
+    DX_E_UNKNOWN = -13   /* a write whose reply was lost: it may have happened */
 };
 
 struct dx_error {

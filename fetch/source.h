@@ -52,11 +52,22 @@ struct dx_pin {
     const char *etag; /* as the store writes it, strong, with quotes; NULL: not known */
 };
 
+/* What a wave found out. `seen` is filled for each read that was accepted. */
+struct dx_seen {
+    char etag[DX_SOURCE_ETAG]; /* strong, with quotes; "" if the store gives none */
+};
+
+struct dx_wave_report {
+    struct dx_seen *seen; /* one a read, from the caller; NULL: not wanted */
+    size_t failed;        /* after an error: the read it is of; count: of none */
+};
+
 struct dx_wave {
     const struct dx_read *reads;
     const struct dx_pin *pins; /* one a read; NULL: nothing is known */
     size_t count;
-    uint64_t deadline_ms; /* on the clock of dx_source_now_ms; 0: the source's own */
+    uint64_t deadline_ms;          /* on the clock of dx_source_now_ms; 0: the source's own */
+    struct dx_wave_report *report; /* NULL: not wanted */
 };
 
 struct dx_get {
@@ -67,8 +78,15 @@ struct dx_get {
     uint64_t deadline_ms;
 };
 
+struct dx_fetch;
+struct dx_fetch_loop;
+typedef void dx_fetch_done(void *ctx, int rc, const struct dx_error *err);
+
 struct dx_source_ops {
     int (*read)(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err);
+    /* fetch/fetch_loop.h; NULL: reads block, as those of a disk do */
+    int (*begin)(struct dx_source *src, struct dx_fetch_loop *loop, const struct dx_wave *wave,
+                 dx_fetch_done *done, void *ctx, struct dx_fetch **fetch, struct dx_error *err);
     int (*get)(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
                char etag[DX_SOURCE_ETAG], struct dx_error *err);
     void (*close)(struct dx_source *src);

@@ -213,7 +213,7 @@ static bool copy_sign(struct dx_http_sign *to, const struct dx_http_sign *from)
 int dx_source_open_http(struct dx_source **src, const char *root, const struct dx_http_sign *sign,
                         const struct dx_source_options *options, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { read_wave, get_object, close_http };
+    static const struct dx_source_ops ops = { .read = read_wave, .get = get_object, .close = close_http };
     struct source_http *http = calloc(1, sizeof *http);
     int rc;
 

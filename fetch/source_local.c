@@ -117,7 +117,7 @@ static void close_local(struct dx_source *src)
 
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { read_wave, get_object, close_local };
+    static const struct dx_source_ops ops = { .read = read_wave, .get = get_object, .close = close_local };
     struct source_local *local = malloc(sizeof *local);
 
     *src = NULL;

@@ -44,11 +44,15 @@ struct dx_version_options {
     enum dx_evict evict;
     bool verify;         /* read and check every byte at open */
     unsigned open_flags; /* 0; tests: DX_OPEN_UNCHECKED believes all checksums */
+    /* of remote roots: */
+    const struct dx_source_options *source; /* NULL: the defaults */
+    const char *mirror_dir;                 /* NULL: as loader/mirror.h says */
+    bool mirror_postings;                   /* the postings too, not only what is mapped */
 };
 
-#define DX_VERSION_OPTIONS_DEFAULT                              \
-    {                                                           \
-        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0 \
+#define DX_VERSION_OPTIONS_DEFAULT                                                 \
+    {                                                                              \
+        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0, NULL, NULL, false \
     }
 
 /* Shared by all versions of a process: keys carry the identity of what they hold. */
@@ -65,8 +69,10 @@ void dx_caches_free(struct dx_caches **caches);
 struct dx_version {
     struct dx_manifest_version entry; /* own copy */
     char *root;
-    char *directory; /* index/{version}, relative to the root */
-    struct dx_source *source;
+    char *directory;          /* index/{version}, relative to the root */
+    struct dx_source *source; /* of the lake, and of the postings unless they are mirrored */
+    struct dx_source *shards; /* of the postings, under the same names: source, or a local one */
+    struct dx_objects *objects;
     struct dx_caches *caches; /* borrowed */
     unsigned open_flags;
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * store.h - where objects are written: the other side of source.h, for the builder alone.
+ *
+ *   rc = dx_store_open(&store, "s3://bucket/prefix", &options, &err);      or a directory
+ *   struct dx_put put = { .object = "index/manifest.json", .bytes = text, .if_match = etag };
+ *   rc = dx_store_put(store, &put, etag, &err);          all of it or nothing is there
+ *   struct dx_put file = { .object = "urls/...", .path = "/tmp/x", .if_absent = true };
+ *   rc = dx_store_put(store, &file, etag, &err);         in parts if it is large
+ *   rc = dx_store_list(store, "urls/", each, ctx, &err); every object below, in byte order
+ *   rc = dx_store_remove(store, "urls/...", &err);       absent is fine
+ *   rc = dx_store_probe(store, &err);                    are its conditions honest?
+ *   dx_store_close(&store);
+ *
+ * A condition is checked by the store in the same step as the write:
+ *   if_absent   there must be no such object          DX_E_EXISTS if there is
+ *   if_match    it must be the one with that ETag     DX_E_CONFLICT if it is not, or is gone
+ * A put whose reply was lost is asked for again: if the object is the one that was put (its
+ * checksum and a nonce in its metadata tell), the put has succeeded; if nobody can tell, the error
+ * is DX_E_UNKNOWN, which says so. Retries, deadlines and limits are those of the source's options.
+ *
+ * A directory does the same by a temporary file, fsync, link or rename, and fsync of the folder;
+ * if_match compares with what dx_source_get gave and is for one writer at a time (root_lock).
+ *
+ * Names are those of source.h. Safe from several threads at once; may block.
+ */
+#ifndef DX_FETCH_STORE_H
+#define DX_FETCH_STORE_H
+
+#include "fetch/source.h"
+
+struct dx_store;
+
+struct dx_put {
+    const char *object;
+    struct dx_span bytes; /* what is written, or */
+    const char *path;     /* the file that is; NULL: bytes */
+    bool if_absent;
+    const char *if_match; /* as dx_source_get and dx_store_put give it; NULL: no condition */
+    uint64_t deadline_ms; /* 0: by the size */
+};
+
+struct dx_listed {
+    const char *object; /* relative to the root; valid during the call */
+    uint64_t size;
+    const char *etag; /* strong, with quotes; "" if the store gives none */
+};
+
+typedef int dx_store_each(void *ctx, const struct dx_listed *listed, struct dx_error *err);
+
+/* http:// and https:// roots are for reading: DX_E_UNSUPPORTED with words. */
+int dx_store_open(struct dx_store **store, const char *root,
+                  const struct dx_source_options *options, struct dx_error *err);
+void dx_store_close(struct dx_store **store);
+
+/* etag: of what is there now. */
+int dx_store_put(struct dx_store *store, const struct dx_put *put, char etag[DX_SOURCE_ETAG],
+                 struct dx_error *err);
+
+/* prefix ends in a slash or is "". The first negative result of each ends it. */
+int dx_store_list(struct dx_store *store, const char *prefix, dx_store_each *each, void *ctx,
+                  struct dx_error *err);
+int dx_store_remove(struct dx_store *store, const char *object, struct dx_error *err);
+
+/* Tries the four conditions on a small object of its own, probe/<nonce>, and removes it. A store
+ * that ignores or inverts one is DX_E_UNSUPPORTED, with words on which. */
+int dx_store_probe(struct dx_store *store, struct dx_error *err);
+
+#endif
