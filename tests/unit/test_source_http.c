@@ -556,8 +556,8 @@ static void drive_wave(struct dx_source *src, char *line, uint64_t deadline_ms)
     struct dx_read reads[MOST];
     struct dx_pin pins[MOST];
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_wave wave = { reads, pins, 0, deadline_ms };
     struct dx_wave wave = { .reads = reads, .pins = pins, .deadline_ms = deadline_ms };
+    uint64_t begin = dx_source_now_ms();
 
     while (line != NULL && wave.count < MOST) {
         struct dx_read *read = &reads[wave.count];
