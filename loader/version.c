@@ -2,6 +2,7 @@
 #include "loader/version.h"
 
 #include "base/file.h"
+#include "loader/objects.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -269,7 +270,10 @@ static void version_close(struct dx_version *v)
     dx_map_close(&v->map_dictionary);
     dx_registry_release(&v->registry);
     dx_psl_free(&v->psl);
+    if (v->shards != v->source)
+        dx_source_close(&v->shards);
     dx_source_close(&v->source);
+    dx_objects_free(&v->objects);
     dx_manifest_release(&v->manifest);
     free(v->entry.files);
     free(v->directory);
@@ -304,6 +308,10 @@ int dx_version_open(struct dx_version **out, const char *root,
         rc = open_texts(v, err);
     if (rc == DX_OK)
         rc = check_together(v, err);
+    /* Behind the checks: pages.dxp has a record for each of so many files. */
+    if (rc == DX_OK)
+        rc = dx_objects_new(&v->objects, v->entry.lake_files, err);
+    v->shards = v->source;
 out:
     if (rc < 0) {
         version_close(v);

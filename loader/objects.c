@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/objects.h"
+
+#include "fetch/range_reply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARDS 1024
+
+struct dx_objects {
+    _Atomic uint64_t broken;
+    uint64_t lake_files;
+    /* idx of all shards, dat of all shards, lake files. Written once, never again: a pin may
+     * have the pointer. */
+    char *_Atomic etags[];
+};
+
+int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_error *err)
+{
+    *objects = NULL;
+    if (lake_files <= (uint64_t)UINT32_MAX + 1)
+        *objects = calloc(1, sizeof **objects +
+                                 (2 * SHARDS + (size_t)lake_files) * sizeof(*objects)->etags[0]);
+    if (*objects == NULL)
+        return dx_fail(err, DX_E_NOMEM, "ETags of %llu lake files: out of memory",
+                       (unsigned long long)lake_files);
+    (*objects)->lake_files = lake_files;
+    return DX_OK;
+}
+
+void dx_objects_free(struct dx_objects **objects)
+{
+    if (*objects != NULL)
+        for (uint64_t i = 0; i < 2 * SHARDS + (*objects)->lake_files; i++)
+            free((*objects)->etags[i]);
+    free(*objects);
+    *objects = NULL;
+}
+
+/* false: the version has no such object. */
+static bool place_of(const struct dx_objects *objects, struct dx_object o, uint64_t *at)
+{
+    *at = o.number;
+    switch (o.kind) {
+    case DX_OBJECT_IDX:
+        return o.number < SHARDS;
+    case DX_OBJECT_DAT:
+        *at += SHARDS;
+        return o.number < SHARDS;
+    case DX_OBJECT_LAKE:
+        *at += 2 * SHARDS;
+        return o.number < objects->lake_files;
+    }
+    return false;
+}
+
+int dx_objects_set(struct dx_objects *objects, struct dx_object o, const char *etag,
+                   struct dx_error *err)
+{
+    uint64_t at;
+    char *copy;
+
+    if (!place_of(objects, o, &at) || !dx_etag_strong(etag))
+        return dx_fail(err, DX_E_INVALID, "no strong ETag, or of no object of the version: %.140s",
+                       etag);
+    copy = strdup(etag);
+    if (copy == NULL)
+        return dx_fail(err, DX_E_NOMEM, "an ETag: out of memory");
+    free(atomic_exchange(&objects->etags[at], copy));
+    return DX_OK;
+}
+
+struct dx_pin dx_objects_pin(const struct dx_objects *objects, struct dx_object o, uint64_t size)
+{
+    struct dx_pin pin = { size, NULL };
+    uint64_t at;
+
+    if (place_of(objects, o, &at))
+        pin.etag = atomic_load_explicit(&objects->etags[at], memory_order_acquire);
+    return pin;
+}
+
+void dx_objects_seen(struct dx_objects *objects, struct dx_object o, const char *etag)
+{
+    char *none = NULL;
+    uint64_t at;
+    char *copy;
+
+    if (!place_of(objects, o, &at) ||
+        atomic_load_explicit(&objects->etags[at], memory_order_relaxed) != NULL ||
+        !dx_etag_strong(etag))
+        return;
+    copy = strdup(etag);
+    /* Without memory it stays unknown, and the next reply tells it again. */
+    if (copy != NULL &&
+        !atomic_compare_exchange_strong_explicit(&objects->etags[at], &none, copy,
+                                                 memory_order_acq_rel, memory_order_acquire))
+        free(copy);
+}
+
+void dx_objects_broke(struct dx_objects *objects, struct dx_object o)
+{
+    (void)o; /* the request's error names it; here only that the version is not whole counts */
+    atomic_fetch_add_explicit(&objects->broken, 1, memory_order_relaxed);
+}
+
+uint64_t dx_objects_broken(const struct dx_objects *objects)
+{
+    return atomic_load_explicit(&objects->broken, memory_order_relaxed);
+}
