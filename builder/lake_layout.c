@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fetch/source.h"
+
 #define DEPTH_MAX 16 /* folders below urls/ */
 
 size_t dx_lake_dir_format(const struct dx_lake_path *path, char text[DX_LAKE_PATH_MAX])
@@ -88,8 +90,10 @@ unsigned dx_lake_range_count(uint64_t rows)
 
 void dx_lake_list_release(struct dx_lake_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++) {
         free(list->file[i].path);
+        free(list->file[i].etag);
+    }
     free(list->file);
     *list = (struct dx_lake_list){ NULL, 0, 0 };
 }
@@ -103,7 +107,8 @@ static bool dataset_of(const char *path, uint32_t *id)
            literal(&r, "/");
 }
 
-static int push(struct dx_lake_list *list, const char *path, uint64_t size, struct dx_error *err)
+static int push(struct dx_lake_list *list, const char *path, uint64_t size, const char *etag,
+                struct dx_error *err)
 {
     struct dx_lake_entry e = { .size = size };
 
@@ -122,8 +127,12 @@ static int push(struct dx_lake_list *list, const char *path, uint64_t size, stru
         list->capacity = capacity;
     }
     e.path = strdup(path);
-    if (e.path == NULL)
+    e.etag = strdup(etag);
+    if (e.path == NULL || e.etag == NULL) {
+        free(e.path);
+        free(e.etag);
         return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+    }
     list->file[list->count++] = e;
     return DX_OK;
 }
@@ -154,7 +163,7 @@ static int visit(struct dx_lake_list *list, int dir, const char *name, const cha
         return DX_OK;
     if (!S_ISREG(st.st_mode))
         return dx_fail(err, DX_E_INVALID, "%s: is no regular file", path);
-    return push(list, path, (uint64_t)st.st_size, err);
+    return push(list, path, (uint64_t)st.st_size, "", err);
 }
 
 static int walk(struct dx_lake_list *list, int parent, const char *name, const char *path,
@@ -211,6 +220,12 @@ static int by_dataset_and_path(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
+void dx_lake_list_sort(struct dx_lake_list *list)
+{
+    if (list->count > 1)
+        qsort(list->file, list->count, sizeof *list->file, by_dataset_and_path);
+}
+
 int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err)
 {
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -225,7 +240,44 @@ int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *e
         dx_lake_list_release(list);
         return dx_fail_in(err, "%s", root);
     }
-    if (list->count > 1)
-        qsort(list->file, list->count, sizeof *list->file, by_dataset_and_path);
+    dx_lake_list_sort(list);
     return DX_OK;
+}
+
+/* A name that begins with '.' or '_' anywhere below urls/ hides what is below it. */
+static bool is_hidden(const char *object)
+{
+    for (const char *at = strchr(object, '/'); at != NULL; at = strchr(at + 1, '/'))
+        if (at[1] == '.' || at[1] == '_')
+            return true;
+    return false;
+}
+
+static unsigned folders_of(const char *object)
+{
+    unsigned slashes = 0;
+
+    for (; *object != '\0'; object++)
+        slashes += *object == '/';
+    return slashes - 1; /* the first is that of urls/ */
+}
+
+int dx_lake_list_add(struct dx_lake_list *list, const char *object, uint64_t size, const char *etag,
+                     struct dx_error *err)
+{
+    const char *last = strrchr(object, '/');
+    int rc;
+
+    if (strncmp(object, DX_LAKE_DIR "/", strlen(DX_LAKE_DIR) + 1) != 0 || !is_parquet(last + 1) ||
+        is_hidden(object))
+        return 0;
+    if (!dx_object_name_valid(object))
+        return dx_fail(err, DX_E_INVALID,
+                       "'%.200s': the name of this Parquet file is no plain path; rename it, or "
+                       "take it out of the lake",
+                       object);
+    if (folders_of(object) > DEPTH_MAX)
+        return dx_fail(err, DX_E_LIMIT, "%s: more than %d folders deep", object, DEPTH_MAX);
+    rc = push(list, object, size, etag, err);
+    return rc == DX_OK ? 1 : rc;
 }

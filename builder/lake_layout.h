@@ -7,8 +7,9 @@
  *
  *   n = dx_lake_path_format(&path, text);             text relative to ROOT
  *   if (dx_lake_path_parse(dx_span_str(text), &path))  false: not one of ours
- *   rc = dx_lake_list(&list, root, &err);             all files, sorted
- *   list.file[i].path, .dataset_id, .size
+ *   rc = dx_lake_list(&list, root, &err);             all files of a directory, sorted
+ *   rc = dx_lake_list_store(&list, store, &err);      the same of a root on object storage
+ *   list.file[i].path, .dataset_id, .size, .etag
  *   dx_lake_list_release(&list);
  *
  * domain_prefix is a range of first bytes of domain_id, both ends included; "9b" is short
@@ -17,7 +18,9 @@
  * The list holds every *.parquet below a dataset_id=N folder, also of other writers with
  * folders of their own below it, in order of dataset and then of path. Names that begin
  * with '.' or '_' are left out, other names too. Symbolic links, and a .parquet file that
- * belongs to no dataset, are refused: nothing is silently left out.
+ * belongs to no dataset, are refused: nothing is silently left out. On object storage the same
+ * rules hold for the parts of an object's name; a .parquet object whose name is no plain path is
+ * refused. A store that cannot list (http://, https://) does not open as one: fetch/store.h.
  */
 #ifndef DX_BUILDER_LAKE_LAYOUT_H
 #define DX_BUILDER_LAKE_LAYOUT_H
@@ -36,8 +39,11 @@ struct dx_lake_path {
     uint32_t part;
 };
 
+struct dx_store;
+
 struct dx_lake_entry {
     char *path; /* relative to ROOT: "urls/dataset_id=..." */
+    char *etag; /* strong, with quotes, as the listing says it; "": it says none, or a directory */
     uint32_t dataset_id;
     uint64_t size;
 };
@@ -54,7 +60,13 @@ size_t dx_lake_dir_format(const struct dx_lake_path *path, char text[DX_LAKE_PAT
 bool dx_lake_path_parse(struct dx_span text, struct dx_lake_path *path);
 
 int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err);
+int dx_lake_list_store(struct dx_lake_list *list, struct dx_store *store, struct dx_error *err);
 void dx_lake_list_release(struct dx_lake_list *list);
+
+/* For listings of other kinds: 1 it is in the list now, 0 its name is left out, <0 refused. */
+int dx_lake_list_add(struct dx_lake_list *list, const char *object, uint64_t size, const char *etag,
+                     struct dx_error *err);
+void dx_lake_list_sort(struct dx_lake_list *list);
 
 /* Ranges a dataset is written in, by its rows: 1, 16 or 256 of equal width. */
 unsigned dx_lake_range_count(uint64_t rows);

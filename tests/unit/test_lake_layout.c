@@ -130,6 +130,51 @@ static void test_list(void)
         FAIL("loose file: %s", err.text);
 }
 
+/* Names of objects: the same rules as those of the walk. */
+static void test_names(void)
+{
+    static const struct {
+        const char *object;
+        int want; /* 1 taken, 0 left out, <0 refused */
+    } rows[] = {
+        { "urls/dataset_id=2/domain_prefix=00-ff/part-00000.parquet", 1 },
+        { "urls/dataset_id=10/sub/year=2024/x.parquet", 1 },
+        { "urls/dataset_id=10/x.parquet/y.parquet", 1 },
+        { "urls/dataset_id=10/x.parquet/", 0 },
+        { "urls/dataset_id=10/", 0 },
+        { "urls/dataset_id=10/x.parquet/y.txt", 0 },
+        { "urls/dataset_id=10/.hidden.parquet", 0 },
+        { "urls/_temporary/dataset_id=10/x.parquet", 0 },
+        { "urls/.x/dataset_id=10/x.parquet", 0 },
+        { "urls/registry.json", 0 },
+        { "urls/psl.dat", 0 },
+        { "urls/dataset_id=10/.parquet", 0 },
+        { "other/dataset_id=1/x.parquet", 0 },
+        { "x.parquet", 0 },
+        { "urls", 0 },
+        { "urls/loose.parquet", DX_E_INVALID },
+        { "urls/dataset_id=x/a.parquet", DX_E_INVALID },
+        { "urls/dataset_id=2/a b.parquet", DX_E_INVALID },
+        { "urls/dataset_id=2//a.parquet", DX_E_INVALID },
+        { "urls/dataset_id=2/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/x.parquet", 1 },
+        { "urls/dataset_id=2/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/x.parquet", DX_E_LIMIT },
+    };
+    struct dx_lake_list list = { NULL, 0, 0 };
+    struct dx_error err = DX_ERROR_INIT;
+    size_t taken = 0;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int rc = dx_lake_list_add(&list, rows[i].object, i, "\"e\"", &err);
+
+        if (rc != rows[i].want)
+            FAIL("%s: %d, want %d", rows[i].object, rc, rows[i].want);
+        taken += rc == 1;
+    }
+    if (list.count != taken || list.file[1].size != 1 || strcmp(list.file[1].etag, "\"e\"") != 0)
+        FAIL("%zu of %zu", list.count, taken);
+    dx_lake_list_release(&list);
+}
+
 static void test_lock(void)
 {
     struct dx_root_lock a = DX_ROOT_LOCK_INIT;
@@ -214,6 +259,7 @@ int main(void)
         return 1;
     test_paths();
     test_list();
+    test_names();
     test_lock();
     test_rejects();
     test_progress();

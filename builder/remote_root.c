@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/remote_root.h"
+
+#include "fetch/store.h"
+
+struct dx_source_options dx_remote_root_options(void)
+{
+    struct dx_source_options o = DX_SOURCE_OPTIONS_INIT;
+
+    o.connect_ms = 5000;
+    o.first_byte_ms = 15000;
+    o.stall_ms = 15000;
+    o.deadline_ms = 120000;
+    o.attempts_max = 6;
+    return o;
+}
+
+int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remote_use use,
+                        struct dx_error *err)
+{
+    struct dx_source_options options = dx_remote_root_options();
+    int rc = DX_OK;
+
+    *r = (struct dx_remote_root)DX_REMOTE_ROOT_INIT;
+    if (use == DX_REMOTE_WRITE)
+        rc = dx_store_open(&r->store, root, &options, err);
+    if (rc == DX_OK)
+        rc = dx_source_open(&r->source, root, &options, err);
+    if (rc < 0)
+        dx_remote_root_close(r);
+    return rc;
+}
+
+void dx_remote_root_close(struct dx_remote_root *r)
+{
+    dx_store_close(&r->store);
+    dx_source_close(&r->source);
+}
+
+int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_t cap,
+                       struct dx_buf *out, char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    struct dx_get get = { .object = object, .cap = cap };
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = dx_source_get(r->source, &get, out, etag, &why);
+
+    if (rc == DX_E_NOT_FOUND)
+        return 0;
+    if (rc < 0 && err != NULL)
+        *err = why;
+    return rc;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * remote_root.h - a root on object storage, as the commands use it.
+ *
+ *   struct dx_remote_root r = DX_REMOTE_ROOT_INIT;
+ *   rc = dx_remote_root_open(&r, "s3://bucket/prefix", DX_REMOTE_WRITE, &err);
+ *   rc = dx_remote_root_get(&r, "urls/registry.json", cap, &buf, etag, &err);
+ *                                           1 it is in buf, 0 there is no such object
+ *   ... r.source, r.store (fetch/source.h, fetch/store.h) ...
+ *   dx_remote_root_close(&r);
+ *
+ * To be written to, a root must be one of s3://; http:// and https:// are refused with words. r.store
+ * is NULL if the root is only read. A command is more patient than a server: nobody waits for a
+ * single range, and a publish of hours should outlive a store that is slow for a minute
+ * (dx_remote_root_options).
+ *
+ * There is no lock on such a root: two writers at once are told apart by the conditions of
+ * their puts. source and store are safe from several threads.
+ */
+#ifndef DX_BUILDER_REMOTE_ROOT_H
+#define DX_BUILDER_REMOTE_ROOT_H
+
+#include "fetch/source.h"
+
+struct dx_store;
+
+enum dx_remote_use { DX_REMOTE_READ, DX_REMOTE_WRITE };
+
+struct dx_remote_root {
+    struct dx_source *source;
+    struct dx_store *store;
+};
+
+#define DX_REMOTE_ROOT_INIT \
+    {                       \
+        NULL, NULL          \
+    }
+
+struct dx_source_options dx_remote_root_options(void);
+int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remote_use use,
+                        struct dx_error *err);
+void dx_remote_root_close(struct dx_remote_root *r);
+
+/* A small object whole. etag: "" if it is absent or the store gives none. */
+int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_t cap,
+                       struct dx_buf *out, char etag[DX_SOURCE_ETAG], struct dx_error *err);
+
+#endif
