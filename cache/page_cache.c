@@ -2,6 +2,7 @@
 #include "cache/page_cache.h"
 
 #include "base/hash.h"
+#include "cache/flight.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -32,6 +33,7 @@ struct segment {
 struct dx_page_cache {
     uint64_t segment_budget;
     enum dx_evict evict;
+    struct dx_flights *flights;
     struct segment segments[SEGMENTS];
 };
 
@@ -56,6 +58,10 @@ int dx_page_cache_new(struct dx_page_cache **cache, uint64_t budget_bytes, enum 
             return dx_fail(err, DX_E_NOMEM, "page cache: out of memory");
         }
     }
+    if (dx_flights_new(&c->flights, err) < 0) {
+        dx_page_cache_free(&c);
+        return DX_E_NOMEM;
+    }
     *cache = c;
     return DX_OK;
 }
@@ -73,6 +79,7 @@ void dx_page_cache_free(struct dx_page_cache **cache)
     *cache = NULL;
     if (c == NULL)
         return;
+    dx_flights_free(&c->flights);
     for (size_t i = 0; i < SEGMENTS; i++) {
         struct segment *s = &c->segments[i];
 
@@ -274,6 +281,46 @@ void dx_page_cache_put(struct dx_page_cache *c, struct dx_cached **page)
     (void)pthread_mutex_unlock(&s->lock);
     if (last)
         block_free(b);
+}
+
+struct dx_flights *dx_page_cache_flights(struct dx_page_cache *c)
+{
+    return c->flights;
+}
+
+struct dx_cached *dx_page_cache_again(struct dx_page_cache *c, struct dx_cached *page)
+{
+    struct block *b = (struct block *)page;
+    struct segment *s = segment_of(c, b->hash);
+
+    (void)pthread_mutex_lock(&s->lock);
+    assert(b->users > 0);
+    b->users++;
+    (void)pthread_mutex_unlock(&s->lock);
+    return page;
+}
+
+size_t dx_page_cache_drop(struct dx_page_cache *c, const uint8_t object[16], uint64_t first,
+                          uint64_t last)
+{
+    size_t dropped = 0;
+
+    for (size_t i = 0; i < SEGMENTS; i++) {
+        struct segment *s = &c->segments[i];
+        struct block *next;
+
+        (void)pthread_mutex_lock(&s->lock);
+        for (struct block *b = s->oldest; b != NULL; b = next) {
+            next = b->newer;
+            if (memcmp(b->key.object, object, sizeof b->key.object) != 0 || b->key.part < first ||
+                b->key.part > last)
+                continue;
+            unlist(s, b);
+            dropped++;
+        }
+        (void)pthread_mutex_unlock(&s->lock);
+    }
+    return dropped;
 }
 
 void dx_page_cache_stats(struct dx_page_cache *c, struct dx_page_cache_stats *out)

@@ -47,6 +47,7 @@ struct dx_page_cache_stats {
 };
 
 struct dx_page_cache;
+struct dx_flights;
 
 int dx_page_cache_new(struct dx_page_cache **cache, uint64_t budget_bytes, enum dx_evict evict,
                       struct dx_error *err);
@@ -58,6 +59,17 @@ struct dx_cached *dx_page_cache_get(struct dx_page_cache *cache, const struct dx
 struct dx_cached *dx_page_cache_add(struct dx_page_cache *cache, const struct dx_cache_key *key,
                                     uint8_t *bytes, size_t size);
 void dx_page_cache_put(struct dx_page_cache *cache, struct dx_cached **page);
+
+/* One more pin on a block that the caller, or somebody he relies on, has pinned. */
+struct dx_cached *dx_page_cache_again(struct dx_page_cache *cache, struct dx_cached *page);
+
+/* Forgets the blocks of an object with parts in [first, last]; those in use live until their last
+ * put. Looks at every block: for what goes wrong, not for every day. Returns how many there were. */
+size_t dx_page_cache_drop(struct dx_page_cache *cache, const uint8_t object[16], uint64_t first,
+                          uint64_t last);
+
+/* Blocks that are being fetched for it: cache/flight.h. */
+struct dx_flights *dx_page_cache_flights(struct dx_page_cache *cache);
 void dx_page_cache_stats(struct dx_page_cache *cache, struct dx_page_cache_stats *out);
 
 #endif

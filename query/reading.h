@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reading.h - what an answer waits for: a wave of reads, or a block that another answer fetches.
+ *
+ *   dx_reading_begin(&r, v, source, deadline_ms);                     empty
+ *   rc = dx_reading_add(&r, object, name, total, offset, size, to, &err);
+ *
+ * and whoever drives the answer:
+ *
+ *   if (r->flight != NULL)  wait for it, by dx_flight_wait or dx_flight_watch
+ *   else                    rc = dx_source_read_wave(r->source, &r->wave, &err), or on a loop
+ *   rc = dx_reading_perform(&r, &err);                                either, blocking
+ *
+ *   dx_reading_fetched(&r, rc);      what the wave's replies say of the objects
+ *   dx_reading_release(&r);
+ *
+ * Pins (size, ETag) come from the version's objects. After an accepted wave the objects learn the
+ * ETags that were seen. After DX_E_CONFLICT or DX_E_TRUNCATED the object is not the one that was
+ * indexed: what the caches hold of it is dropped and the version remembers that it broke.
+ *
+ * Names and buffers are the caller's until the wave is over. One thread at a time.
+ */
+#ifndef DX_QUERY_READING_H
+#define DX_QUERY_READING_H
+
+#include "fetch/source.h"
+#include "loader/objects.h"
+
+struct dx_flight;
+struct dx_version;
+
+struct dx_reading {
+    struct dx_source *source;
+    struct dx_wave wave;
+    struct dx_flight *flight; /* borrowed; not NULL: the wave is empty */
+
+    /* private */
+    struct dx_version *version;
+    struct dx_wave_report report;
+    struct dx_read *reads;
+    struct dx_pin *pins;
+    struct dx_seen *seen;
+    struct dx_object *objects;
+    size_t capacity;
+};
+
+void dx_reading_begin(struct dx_reading *r, struct dx_version *v, struct dx_source *source,
+                      uint64_t deadline_ms);
+int dx_reading_add(struct dx_reading *r, struct dx_object object, const char *name, uint64_t total,
+                   uint64_t offset, size_t size, uint8_t *to, struct dx_error *err);
+int dx_reading_perform(struct dx_reading *r, struct dx_error *err);
+void dx_reading_fetched(struct dx_reading *r, int rc);
+void dx_reading_release(struct dx_reading *r);
+
+#endif
