@@ -139,6 +139,17 @@ uint64_t dx_source_now_ms(void);
 /* Whether root is read over the network, by its scheme. */
 bool dx_source_remote(const char *root);
 
+/* Takes what the environment sets: DOMAINDEX_CA_FILE, DOMAINDEX_S3_ANONYMOUS=1,
+ * DOMAINDEX_S3_VIRTUAL_HOST=1, DOMAINDEX_DEADLINE_MS. (Names, endpoint and region of S3 come from
+ * AWS_... where options say nothing.) NULL, or words on a variable that makes no sense; the others
+ * before it are taken. */
+const char *dx_source_options_env(struct dx_source_options *o);
+
+/* The URL that the objects of a remote root lie below, to be freed: the same for two ways to write
+ * a root, another for another endpoint. */
+int dx_source_root_url(const char *root, const struct dx_source_options *options, char **url,
+                       struct dx_error *err);
+
 /* A lake file is named by parquet_root and its path, each of at most 512 bytes (docs/FORMAT.md). */
 #define DX_OBJECT_NAME_MAX 1024
 

@@ -117,7 +117,7 @@ static bool file_name_ok(const char *name)
     for (size_t i = 0; i < FIXED_FILES; i++)
         if (strcmp(name, fixed_files[i]) == 0)
             return true;
-    return shard_file(name);
+    return strcmp(name, DX_FILE_ETAGS) == 0 || shard_file(name);
 }
 
 static bool parquet_root_ok(const char *root)
@@ -454,7 +454,7 @@ static int read_files(json_t *o, struct dx_manifest_version *v, struct dx_error 
     const char *name;
     json_t *value;
 
-    if (!json_is_object(o) || json_object_size(o) > FIXED_FILES + 2 * SHARDS)
+    if (!json_is_object(o) || json_object_size(o) > FIXED_FILES + 1 + 2 * SHARDS)
         return dx_fail(err, DX_E_CORRUPT, "'files' is not an object of files");
     json_object_foreach(o, name, value)
     {

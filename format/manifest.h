@@ -43,6 +43,8 @@
 #define DX_FILE_PAGES "pages.dxp"
 #define DX_FILE_DATASETS "datasets.json"
 #define DX_FILE_PSL "psl.dat"
+/* May be missing: publish writes it for a root on a store that gives ETags. */
+#define DX_FILE_ETAGS "etags.tsv.zst"
 /* Those of shard xyz: "postings/xyz/postings.idx.zst" and ".dat.zst". */
 #define DX_MANIFEST_FILE_NAME 40
 

@@ -43,6 +43,8 @@ static void fill(struct dx_manifest *m, size_t count)
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
             EXPECT(dx_manifest_file_add(v, names[k], 100 * k, &hash, &err) == DX_OK, "%s",
                    err.text);
+        if (i == 1) /* one version with it, one without */
+            EXPECT(dx_manifest_file_add(v, DX_FILE_ETAGS, 7, &hash, &err) == DX_OK, "%s", err.text);
         EXPECT(dx_manifest_file_add(v, names[0], 1, &hash, &err) < 0, "twice");
         EXPECT(dx_manifest_file_add(v, "postings/400/postings.idx.zst", 1, &hash, &err) < 0,
                "no such shard");
@@ -84,6 +86,9 @@ static void test_round(void)
     EXPECT(dx_manifest_current(&back) == &back.versions[1] && back.sequence == 2, "current");
     EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_PAGES)->size == 700, "file");
     EXPECT(dx_manifest_file(&back.versions[0], "x") == NULL, "no file");
+    EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_ETAGS) == NULL &&
+               dx_manifest_file(&back.versions[1], DX_FILE_ETAGS)->size == 7,
+           "ETags of one version");
     EXPECT(dx_manifest_remove(&back, back.versions[1].version, &err) < 0, "current one");
     EXPECT(dx_manifest_remove(&back, back.versions[0].version, &err) == DX_OK, "%s", err.text);
     EXPECT(back.version_count == 1 && dx_manifest_current(&back) == &back.versions[0], "removed");

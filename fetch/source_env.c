@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fetch/object_url.h"
+#include "fetch/s3.h"
+#include "fetch/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define DEADLINE_MAX_MS 3600000
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+static bool flag(const char *name, bool *to)
+{
+    const char *value = environment(name);
+
+    if (value == NULL)
+        return true;
+    *to = value[0] == '1';
+    return (value[0] == '0' || value[0] == '1') && value[1] == '\0';
+}
+
+static bool number(const char *name, unsigned max, unsigned *to)
+{
+    const char *value = environment(name);
+    unsigned long n;
+    char *end;
+
+    if (value == NULL)
+        return true;
+    if (value[0] < '1' || value[0] > '9')
+        return false;
+    errno = 0;
+    n = strtoul(value, &end, 10);
+    if (errno != 0 || *end != '\0' || n > max)
+        return false;
+    *to = (unsigned)n;
+    return true;
+}
+
+const char *dx_source_options_env(struct dx_source_options *o)
+{
+    const char *ca_file = environment("DOMAINDEX_CA_FILE");
+
+    if (ca_file != NULL)
+        o->ca_file = ca_file;
+    if (!flag("DOMAINDEX_S3_ANONYMOUS", &o->s3_anonymous))
+        return "DOMAINDEX_S3_ANONYMOUS is neither 0 nor 1";
+    if (!flag("DOMAINDEX_S3_VIRTUAL_HOST", &o->s3_virtual_host))
+        return "DOMAINDEX_S3_VIRTUAL_HOST is neither 0 nor 1";
+    if (!number("DOMAINDEX_DEADLINE_MS", DEADLINE_MAX_MS, &o->deadline_ms))
+        return "DOMAINDEX_DEADLINE_MS is no number of milliseconds from 1 to 3600000";
+    return NULL;
+}
+
+static const char *first_of(const char *a, const char *b, const char *c, const char *d)
+{
+    return a != NULL ? a : b != NULL ? b : c != NULL ? c : d;
+}
+
+int dx_source_root_url(const char *root, const struct dx_source_options *options, char **url,
+                       struct dx_error *err)
+{
+    const struct dx_s3_place place = {
+        .endpoint = first_of(options->s3_endpoint, environment("AWS_ENDPOINT_URL_S3"),
+                             environment("AWS_ENDPOINT_URL"), NULL),
+        .region = first_of(options->s3_region, environment("AWS_REGION"),
+                           environment("AWS_DEFAULT_REGION"), "us-east-1"),
+        .virtual_host = options->s3_virtual_host,
+    };
+    struct dx_s3_address address;
+    int rc;
+
+    *url = NULL;
+    if (!dx_source_remote(root))
+        return dx_fail(err, DX_E_INVALID, "%s: a directory has no URL", root);
+    if (strncasecmp(root, "s3://", 5) != 0)
+        return dx_root_url(root, url, err);
+    rc = dx_s3_address_parse(root, &address, err);
+    return rc < 0 ? rc : dx_s3_root_url(&address, &place, url, err);
+}
