@@ -67,6 +67,7 @@ struct dx_wave {
     const struct dx_pin *pins; /* one a read; NULL: nothing is known */
     size_t count;
     uint64_t deadline_ms;          /* on the clock of dx_source_now_ms; 0: the source's own */
+    bool fresh;                    /* new connections: the last bytes were wrong ones */
     struct dx_wave_report *report; /* NULL: not wanted */
 };
 
