@@ -3,26 +3,28 @@
 
 #include "fetch/store.h"
 
-struct dx_source_options dx_remote_root_options(void)
+int dx_remote_root_options(struct dx_source_options *o, struct dx_error *err)
 {
-    struct dx_source_options o = DX_SOURCE_OPTIONS_INIT;
+    const char *wrong;
 
-    o.connect_ms = 5000;
-    o.first_byte_ms = 15000;
-    o.stall_ms = 15000;
-    o.deadline_ms = 120000;
-    o.attempts_max = 6;
-    return o;
+    *o = (struct dx_source_options)DX_SOURCE_OPTIONS_INIT;
+    o->connect_ms = 5000;
+    o->first_byte_ms = 15000;
+    o->stall_ms = 15000;
+    o->deadline_ms = 120000;
+    o->attempts_max = 6;
+    wrong = dx_source_options_env(o);
+    return wrong == NULL ? DX_OK : dx_fail(err, DX_E_INVALID, "%s", wrong);
 }
 
 int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remote_use use,
                         struct dx_error *err)
 {
-    struct dx_source_options options = dx_remote_root_options();
-    int rc = DX_OK;
+    struct dx_source_options options;
+    int rc = dx_remote_root_options(&options, err);
 
     *r = (struct dx_remote_root)DX_REMOTE_ROOT_INIT;
-    if (use == DX_REMOTE_WRITE)
+    if (rc == DX_OK && use == DX_REMOTE_WRITE)
         rc = dx_store_open(&r->store, root, &options, err);
     if (rc == DX_OK)
         rc = dx_source_open(&r->source, root, &options, err);

@@ -11,7 +11,7 @@
  * To be written to, a root must be one of s3://; http:// and https:// are refused with words. r.store
  * is NULL if the root is only read. A command is more patient than a server: nobody waits for a
  * single range, and a publish of hours should outlive a store that is slow for a minute
- * (dx_remote_root_options).
+ * (dx_remote_root_options, with what the environment sets).
  *
  * There is no lock on such a root: two writers at once are told apart by the conditions of
  * their puts. source and store are safe from several threads.
@@ -35,7 +35,7 @@ struct dx_remote_root {
         NULL, NULL          \
     }
 
-struct dx_source_options dx_remote_root_options(void);
+int dx_remote_root_options(struct dx_source_options *o, struct dx_error *err);
 int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remote_use use,
                         struct dx_error *err);
 void dx_remote_root_close(struct dx_remote_root *r);
