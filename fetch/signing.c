@@ -114,9 +114,7 @@ static void renew(struct dx_signing *s)
                        : dx_credentials_renew(fresh, s->from, s->profile, &err);
     (void)pthread_mutex_lock(&s->lock);
     if (rc == DX_OK && s->refused && same_credentials(fresh, &s->credentials))
-        rc = dx_fail(&err, DX_E_IO,
-                     "S3: the store refuses the credentials as expired, and there are no others "
-                     "yet: renew the session, or look at the role of the machine");
+        rc = dx_fail(&err, DX_E_IO, "where they came from there are still the same");
     if (rc == DX_OK) {
         s->credentials = *fresh;
         s->refused = false;
@@ -187,9 +185,11 @@ static int have_credentials(struct dx_signing *s, struct dx_error *err)
     /* Expired by our clock but not refused: the store decides. */
     if (s->refused) {
         *err = s->error;
-        return err->code != DX_OK
-                   ? (int)err->code
-                   : dx_fail(err, DX_E_IO, "S3: the store refuses the credentials as expired");
+        if (err->code == DX_OK)
+            return dx_fail(err, DX_E_IO, "S3: the store refuses the credentials as expired");
+        return dx_fail_in(err, "S3: the store refuses the credentials as expired, and new ones "
+                               "cannot be had: see to the service, or set AWS_ACCESS_KEY_ID, "
+                               "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN");
     }
     return DX_OK;
 }
