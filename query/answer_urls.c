@@ -6,6 +6,9 @@
 #include "query/answer.h"
 #include "query/listing.h"
 #include "query/lookup.h"
+#include "query/task.h"
+
+#include <stdlib.h>
 
 struct item_writer {
     struct dx_json *json;
@@ -116,59 +119,116 @@ static int in_dataset(struct dx_version *v, uint64_t ordinal, uint32_t dataset_i
     return rc < 0 ? rc : dx_dataset_set_rank(&set, dataset_id, &rank);
 }
 
-static int list(struct dx_listing *l, struct dx_error *err)
-{
-    int rc;
+struct dx_task {
+    struct dx_listing listing;
+    struct dx_found found;
+    const struct dx_dataset *dataset;
+};
 
-    while ((rc = dx_listing_step(l, err)) == DX_LISTING_READ) {
-        rc = dx_source_read(l->version->source, l->reads, l->read_count, err);
-        if (rc < 0)
-            break;
-    }
+static int absent(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+                  struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-in-dataset",
+                          "This dataset does not contain this domain",
+                          "%.*s is not in dataset %u of version %s. /v1/domain/%.*s lists the "
+                          "datasets that contain it.",
+                          (int)found->domain_size, (const char *)found->domain,
+                          (unsigned)dataset_id, v->entry.version, (int)found->domain_size,
+                          (const char *)found->domain);
+}
+
+/* Steps until something is waited for, or the answer is written. */
+static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_listing *l = &task->listing;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_listing_step(l, &err);
+
+    if (rc == DX_LISTING_WAITS)
+        return DX_TASK_WAITS;
     if (rc == DX_LISTING_DONE && !l->found)
-        rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: domain 0x%016llx is in dataset %u by its set, but has "
-                     "no posting",
+        rc = dx_fail(&err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
                      l->version->directory, (unsigned long long)l->domain_id,
                      (unsigned)l->dataset_id);
+    if (rc == DX_OK)
+        rc = write_answer(l, &task->found, task->dataset, body, &err);
+    if (rc < 0) {
+        dx_buf_clear(body);
+        return dx_problem_of_error(problem, &err);
+    }
+    return 1;
+}
+
+int dx_task_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                 uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
+                 struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    const struct dx_dataset *dataset;
+    struct dx_task *task;
+    struct dx_found found;
+    int rc = dx_lookup_domain(v, canon, asked, &found, problem);
+
+    *out = NULL;
+    if (rc == 1)
+        rc = dx_lookup_dataset(v, dataset_id, &dataset, problem);
+    if (rc <= 0)
+        return rc;
+    rc = in_dataset(v, found.ordinal, dataset_id, &err);
+    if (rc == 0)
+        return absent(v, &found, dataset_id, problem);
+    task = rc < 0 ? NULL : malloc(sizeof *task);
+    if (rc >= 0 && task == NULL)
+        rc = dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    task->found = found;
+    task->dataset = dataset;
+    dx_listing_init(&task->listing, v, found.domain_id, dataset_id, page, fields, deadline_ms);
+    rc = go_on(task, body, problem);
+    if (rc == DX_TASK_WAITS)
+        *out = task;
+    else
+        dx_task_free(&task);
     return rc;
+}
+
+int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
+                   struct dx_problem *problem)
+{
+    rc = dx_listing_fetched(&task->listing, rc, err);
+    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
+}
+
+struct dx_reading *dx_task_reading(struct dx_task *task)
+{
+    return &task->listing.reading;
+}
+
+void dx_task_free(struct dx_task **task)
+{
+    if (*task != NULL)
+        dx_listing_release(&(*task)->listing);
+    free(*task);
+    *task = NULL;
 }
 
 int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                    uint32_t dataset_id, struct dx_page_of page, unsigned fields,
                    struct dx_buf *body, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
-    const struct dx_dataset *dataset;
-    struct dx_listing l;
-    struct dx_found found;
-    int rc = dx_lookup_domain(v, canon, asked, &found, problem);
+    struct dx_task *task;
+    int rc = dx_task_urls(v, canon, asked, dataset_id, page, fields, 0, &task, body, problem);
 
-    if (rc == 1)
-        rc = dx_lookup_dataset(v, dataset_id, &dataset, problem);
-    if (rc <= 0)
-        return rc;
-    rc = in_dataset(v, found.ordinal, dataset_id, &err);
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    if (rc == 0)
-        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-in-dataset",
-                              "This dataset does not contain this domain",
-                              "%.*s is not in dataset %u of version %s. /v1/domain/%.*s lists the "
-                              "datasets that contain it.",
-                              (int)found.domain_size, (const char *)found.domain,
-                              (unsigned)dataset_id, v->entry.version, (int)found.domain_size,
-                              (const char *)found.domain);
-    dx_listing_init(&l, v, found.domain_id, dataset_id, page, fields);
-    rc = list(&l, &err);
-    if (rc == DX_OK)
-        rc = write_answer(&l, &found, dataset, body, &err);
-    dx_listing_release(&l);
-    if (rc < 0) {
-        dx_buf_clear(body);
-        return dx_problem_of_error(problem, &err);
+    while (rc == DX_TASK_WAITS) {
+        struct dx_error err = DX_ERROR_INIT;
+
+        rc = dx_reading_perform(dx_task_reading(task), &err);
+        rc = dx_task_resume(task, rc, &err, body, problem);
     }
-    return 1;
+    dx_task_free(&task);
+    return rc;
 }
 
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)

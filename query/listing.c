@@ -4,6 +4,8 @@
 #include "format/zseek.h"
 #include "loader/version.h"
 #include "parquet/page.h"
+#include "query/column_block.h"
+#include "query/listing_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,62 +16,35 @@
 
 enum { FIND_PAGE, TAKE_POSTINGS, TAKE_PAGES, DONE };
 
-struct dx_listing_page {
-    struct dx_pages_file file;
-    struct dx_pq_column column;
-    struct dx_page_location place;
-    struct dx_page_location dictionary; /* size 0: none */
-    struct dx_cached *block;            /* decoded; NULL: raw is on its way */
-    uint8_t *raw;
-    uint8_t *raw_dictionary;
-};
-
-struct piece_column {
-    uint8_t role;
-    uint8_t time_unit;
-    struct dx_span name;
-    size_t first_page; /* in l->pages */
-    size_t page_count;
-};
-
-/* Rows [first_row, first_row + row_count) of one row group. */
-struct dx_listing_piece {
-    uint64_t first_row, row_count;
-    size_t column_count;
-    struct piece_column columns[DX_PAGE_COLUMNS_MAX];
-};
-
 void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain_id,
-                     uint32_t dataset_id, struct dx_page_of window, unsigned fields)
+                     uint32_t dataset_id, struct dx_page_of window, unsigned fields,
+                     uint64_t deadline_ms)
 {
     *l = (struct dx_listing){ .version = v,
                               .domain_id = domain_id,
                               .dataset_id = dataset_id,
                               .window = window,
-                              .fields = fields };
+                              .fields = fields,
+                              .deadline_ms = deadline_ms,
+                              .idx = { .cache = v->caches->idx },
+                              .dat = { .cache = v->caches->payload } };
 }
 
 void dx_listing_release(struct dx_listing *l)
 {
-    struct dx_caches *caches = l->version->caches;
-
-    for (size_t i = 0; i < l->page_count; i++) {
-        dx_page_cache_put(caches->pages, &l->pages[i].block);
-        free(l->pages[i].raw);
-        free(l->pages[i].raw_dictionary);
-    }
+    for (size_t i = 0; i < l->page_count; i++)
+        dx_wanted_release(&l->pages[i].want);
+    dx_wanted_release(&l->idx);
+    dx_wanted_release(&l->dat);
     for (size_t i = 0; i < l->object_count; i++)
         free(l->objects[i]);
-    dx_page_cache_put(caches->idx, &l->idx);
-    dx_page_cache_put(caches->payload, &l->dat);
     dx_zstd_decoder_free(&l->decoder);
-    free(l->idx_raw);
-    free(l->dat_raw);
+    dx_reading_release(&l->reading);
     free(l->pages);
+    free(l->columns);
     free(l->pieces);
-    free(l->reads);
     free(l->objects);
-    dx_listing_init(l, l->version, 0, 0, (struct dx_page_of){ 0, 0 }, 0);
+    dx_listing_init(l, l->version, 0, 0, (struct dx_page_of){ 0, 0 }, 0, 0);
 }
 
 /* Room for one more element; false: out of memory. */
@@ -93,85 +68,86 @@ static int no_memory(struct dx_error *err)
     return dx_fail(err, DX_E_NOMEM, "listing: out of memory");
 }
 
-static int want_read(struct dx_listing *l, const char *object, uint64_t offset, size_t size,
-                     uint8_t **to, struct dx_error *err)
+/* What the step waits for now: DX_LISTING_WAITS, or nothing. */
+static int waits(const struct dx_listing *l)
 {
-    *to = malloc(size > 0 ? size : 1);
-    if (*to == NULL ||
-        !grow((void **)&l->reads, l->read_count, &l->read_capacity, sizeof *l->reads))
-        return no_memory(err);
-    l->reads[l->read_count++] = (struct dx_read){ object, offset, size, *to };
-    return DX_OK;
+    return dx_reading_state(&l->reading) == DX_READING_DONE ? DX_LISTING_DONE : DX_LISTING_WAITS;
 }
 
-static struct dx_cache_key posting_key(const struct dx_postings_page *page, uint32_t kind)
-{
-    struct dx_cache_key key = { .part = (uint64_t)page->shard << 32 | page->number, .kind = kind };
+/* ---- postings ---- */
 
-    memcpy(key.object, page->build.bytes, sizeof key.object);
-    return key;
+/* A frame of one of the two files of the page's shard. */
+static int want_frame(struct dx_listing *l, struct dx_wanted *w, enum dx_object_kind which,
+                      char *name, size_t name_size, struct dx_error *err)
+{
+    const struct dx_postings_page *page = &l->posting_page;
+    const char *base = which == DX_OBJECT_IDX ? "idx" : "dat";
+    const struct dx_manifest_file *listed;
+    char shard[DX_POSTINGS_SHARD_NAME];
+    size_t directory = strlen(l->version->directory) + 1;
+
+    dx_postings_shard_name(page->shard, shard);
+    (void)snprintf(name, name_size, "%s/postings/%s/postings.%s.zst", l->version->directory, shard,
+                   base);
+    listed = dx_manifest_file(&l->version->entry, name + directory);
+    if (listed == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
+                       l->version->entry.version, name + directory);
+    memcpy(w->key.object, page->build.bytes, sizeof w->key.object);
+    w->key.part = (uint64_t)page->shard << 32 | page->number;
+    w->key.kind = which == DX_OBJECT_IDX ? KIND_IDX : KIND_DAT;
+    w->object = (struct dx_object){ which, page->shard };
+    w->name = name;
+    w->total = listed->size;
+    w->offset = which == DX_OBJECT_IDX ? page->idx_offset : page->dat_offset;
+    w->size = which == DX_OBJECT_IDX ? page->idx_size : page->dat_size;
+    return DX_OK;
 }
 
 static int find_page(struct dx_listing *l, struct dx_error *err)
 {
-    struct dx_caches *caches = l->version->caches;
-    struct dx_postings_page *page = &l->posting_page;
-    struct dx_cache_key idx_key;
-    struct dx_cache_key dat_key;
-    char shard[DX_POSTINGS_SHARD_NAME];
-    int rc = dx_postings_page_find(&l->version->postings, l->domain_id, l->dataset_id, page, err);
+    int rc = dx_postings_page_find(&l->version->postings, l->domain_id, l->dataset_id,
+                                   &l->posting_page, err);
 
     if (rc <= 0) {
         l->state = DONE;
         return rc;
     }
+    rc = want_frame(l, &l->idx, DX_OBJECT_IDX, l->idx_object, sizeof l->idx_object, err);
+    if (rc == DX_OK)
+        rc = want_frame(l, &l->dat, DX_OBJECT_DAT, l->dat_object, sizeof l->dat_object, err);
     l->state = TAKE_POSTINGS;
-    idx_key = posting_key(page, KIND_IDX);
-    dat_key = posting_key(page, KIND_DAT);
-    l->idx = dx_page_cache_get(caches->idx, &idx_key);
-    l->dat = dx_page_cache_get(caches->payload, &dat_key);
-    dx_postings_shard_name(page->shard, shard);
-    (void)snprintf(l->idx_object, sizeof l->idx_object, "%s/postings/%s/postings.idx.zst",
-                   l->version->directory, shard);
-    (void)snprintf(l->dat_object, sizeof l->dat_object, "%s/postings/%s/postings.dat.zst",
-                   l->version->directory, shard);
-    rc = DX_OK;
-    if (l->idx == NULL)
-        rc = want_read(l, l->idx_object, page->idx_offset, page->idx_size, &l->idx_raw, err);
-    if (rc == DX_OK && l->dat == NULL)
-        rc = want_read(l, l->dat_object, page->dat_offset, page->dat_size, &l->dat_raw, err);
-    if (rc < 0)
-        return rc;
-    return l->read_count > 0 ? DX_LISTING_READ : DX_LISTING_DONE;
+    return rc;
 }
 
-typedef int decode_fn(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
-                      unsigned flags, struct dx_span compressed, uint8_t *plain,
-                      struct dx_error *err);
-
-/* Raw frame -> checked plain bytes in the cache. */
-static int take_frame(struct dx_listing *l, struct dx_page_cache *cache, uint32_t kind,
-                      decode_fn *decode, struct dx_span raw, size_t plain_size,
-                      struct dx_cached **out, const char *object, struct dx_error *err)
+/* Raw frame -> checked plain bytes. */
+static int decode_frame(void *ctx, const struct dx_wanted *w, uint8_t **bytes, size_t *size,
+                        struct dx_error *err)
 {
-    struct dx_cache_key key = posting_key(&l->posting_page, kind);
-    uint8_t *plain = malloc(plain_size > 0 ? plain_size : 1);
+    struct dx_listing *l = ctx;
+    const struct dx_postings_page *page = &l->posting_page;
+    struct dx_span raw = dx_span_of(w->raw, w->size);
+    unsigned flags = l->version->open_flags;
+    bool idx = w == &l->idx;
     int rc;
 
+    *size = idx ? page->idx_plain : page->dat_plain;
+    *bytes = malloc(*size > 0 ? *size : 1);
     if (l->decoder == NULL)
         l->decoder = dx_zstd_decoder_new();
-    if (plain == NULL || l->decoder == NULL) {
-        free(plain);
-        return no_memory(err);
-    }
-    rc = decode(&l->posting_page, l->decoder, l->version->open_flags, raw, plain, err);
-    if (rc < 0) {
-        free(plain);
-        return dx_fail_in(err, "%s", object);
-    }
-    *out = dx_page_cache_add(cache, &key, plain, plain_size);
-    return *out == NULL ? no_memory(err) : DX_OK;
+    if (*bytes == NULL || l->decoder == NULL)
+        rc = no_memory(err);
+    else
+        rc = idx ? dx_postings_idx_decode(page, l->decoder, flags, raw, *bytes, err)
+                 : dx_postings_dat_decode(page, l->decoder, flags, raw, *bytes, err);
+    if (rc == DX_OK)
+        return rc;
+    free(*bytes);
+    *bytes = NULL;
+    return rc == DX_E_NOMEM ? rc : dx_fail_in(err, "%s", w->name);
 }
+
+/* ---- the plan: which pages hold the window ---- */
 
 static bool wanted(uint8_t role, unsigned fields)
 {
@@ -191,71 +167,80 @@ static bool wanted(uint8_t role, unsigned fields)
     }
 }
 
-/* One page of one column: from the cache, or a read. */
 static int want_page(struct dx_listing *l, const struct dx_pages_file *file, const char *object,
-                     const struct dx_page_column *column, const struct dx_page_location *place,
-                     struct dx_error *err)
+                     const struct dx_page_location *dictionary,
+                     const struct dx_page_location *place, struct dx_error *err)
 {
-    struct dx_cache_key key = { .part = place->offset, .kind = KIND_PAGE };
     struct dx_listing_page *page;
-    int rc = DX_OK;
 
     if (!grow((void **)&l->pages, l->page_count, &l->page_capacity, sizeof *l->pages))
         return no_memory(err);
     page = &l->pages[l->page_count++];
-    *page = (struct dx_listing_page){ .file = *file,
-                                      .column = { .type = column->physical_type,
-                                                  .codec = column->codec,
-                                                  .max_def = column->max_def,
-                                                  .time_unit = column->time_unit,
-                                                  .type_length = column->type_length },
-                                      .place = *place,
-                                      .dictionary = column->dictionary };
-    memcpy(key.object, file->hash.bytes, sizeof key.object);
-    page->block = dx_page_cache_get(l->version->caches->pages, &key);
-    if (page->block != NULL)
-        return DX_OK;
-    l->read_bytes += place->size + page->dictionary.size;
+    *page = (struct dx_listing_page){
+        .want = { .cache = l->version->caches->pages,
+                  .key = { .part = place->offset, .kind = KIND_PAGE },
+                  .object = { DX_OBJECT_LAKE, file->file_id },
+                  .name = object,
+                  .total = file->size,
+                  .offset = place->offset,
+                  .size = place->size,
+                  .dictionary_offset = dictionary->offset,
+                  .dictionary_size = dictionary->size },
+        .file = *file,
+        .column = l->column_count - 1,
+        .place = *place,
+        .dictionary = *dictionary,
+    };
+    memcpy(page->want.key.object, file->hash.bytes, sizeof page->want.key.object);
+    l->read_bytes += place->size + dictionary->size;
     if (l->read_bytes > DX_LISTING_READ_MAX)
         return dx_fail(err, DX_E_LIMIT, "these rows lie scattered over more than %u MiB of pages",
                        DX_LISTING_READ_MAX >> 20);
-    rc = want_read(l, object, place->offset, place->size, &page->raw, err);
-    if (rc == DX_OK && page->dictionary.size > 0)
-        rc = want_read(l, object, page->dictionary.offset, page->dictionary.size,
-                       &page->raw_dictionary, err);
-    return rc;
+    return DX_OK;
 }
 
 static int want_column(struct dx_listing *l, const struct dx_pages_file *file, const char *object,
                        struct dx_listing_piece *piece, struct dx_page_column *column,
                        struct dx_error *err)
 {
-    struct piece_column *c = &piece->columns[piece->column_count++];
     struct dx_page_location place;
+    size_t first_page = l->page_count;
     int rc = DX_OK;
 
-    *c = (struct piece_column){ .role = column->role,
-                                .time_unit = column->time_unit,
-                                .name = column->name,
-                                .first_page = l->page_count };
+    if (!grow((void **)&l->columns, l->column_count, &l->column_capacity, sizeof *l->columns))
+        return no_memory(err);
+    l->columns[l->column_count++] = (struct dx_listing_column){
+        .name = column->name,
+        .type_length = column->type_length,
+        .role = column->role,
+        .physical_type = column->physical_type,
+        .codec = column->codec,
+        .max_def = column->max_def,
+        .time_unit = column->time_unit,
+        .first_page = first_page,
+    };
+    piece->column_count++;
     while (rc == DX_OK && dx_page_column_next(column, &place) == 1) {
         if (place.first_row >= piece->first_row + piece->row_count)
             break;
         if (place.first_row + place.rows > piece->first_row)
-            rc = want_page(l, file, object, column, &place, err);
+            rc = want_page(l, file, object, &column->dictionary, &place, err);
     }
-    c->page_count = l->page_count - c->first_page;
+    l->columns[l->column_count - 1].page_count = l->page_count - first_page;
     return rc;
 }
 
 /* A URL needs each of its three columns once: without one of them it would be another URL. */
-static bool has_url_columns(const struct dx_listing_piece *piece)
+static bool has_url_columns(const struct dx_listing *l, const struct dx_listing_piece *piece)
 {
     unsigned seen[DX_ROLE_PATH_QUERY + 1] = { 0 };
 
-    for (size_t i = 0; i < piece->column_count; i++)
-        if (piece->columns[i].role <= DX_ROLE_PATH_QUERY)
-            seen[piece->columns[i].role]++;
+    for (size_t i = 0; i < piece->column_count; i++) {
+        uint8_t role = l->columns[piece->first_column + i].role;
+
+        if (role <= DX_ROLE_PATH_QUERY)
+            seen[role]++;
+    }
     return seen[DX_ROLE_SCHEME] == 1 && seen[DX_ROLE_HOST] == 1 && seen[DX_ROLE_PATH_QUERY] == 1;
 }
 
@@ -291,13 +276,14 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     piece = &l->pieces[l->piece_count++];
     piece->first_row = run->first_row + skip;
     piece->row_count = take;
+    piece->first_column = l->column_count;
     piece->column_count = 0;
     rc = DX_OK;
     while (rc == DX_OK && dx_page_group_next(&group, &column) == 1)
         if (wanted(column.role, l->fields))
             rc = want_column(l, &file, object, piece, &column, err);
     if (rc == DX_OK && (l->fields & (DX_FIELD_URL | DX_FIELD_URL_ID)) != 0 &&
-        !has_url_columns(piece))
+        !has_url_columns(l, piece))
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: row group %u: pages.dxp does not name scheme, host and path_query once "
                      "each",
@@ -331,33 +317,36 @@ static int plan(struct dx_listing *l, struct dx_payload *payload, struct dx_erro
     return DX_OK;
 }
 
+/* ---- the steps ---- */
+
+static int advance_postings(struct dx_listing *l, struct dx_error *err)
+{
+    int rc;
+
+    dx_reading_begin(&l->reading, l->version, l->version->shards, l->deadline_ms);
+    rc = dx_wanted_advance(&l->idx, &l->reading, decode_frame, l, err);
+    if (rc == DX_OK)
+        rc = dx_wanted_advance(&l->dat, &l->reading, decode_frame, l, err);
+    return rc;
+}
+
 static int take_postings(struct dx_listing *l, struct dx_error *err)
 {
     const struct dx_postings_page *page = &l->posting_page;
-    struct dx_caches *caches = l->version->caches;
     struct dx_posting posting;
     struct dx_payload payload;
     struct dx_span bytes;
-    int rc = DX_OK;
+    int rc = advance_postings(l, err);
 
-    if (l->idx == NULL)
-        rc = take_frame(l, caches->idx, KIND_IDX, dx_postings_idx_decode,
-                        dx_span_of(l->idx_raw, page->idx_size), page->idx_plain, &l->idx,
-                        l->idx_object, err);
-    if (rc == DX_OK)
-        rc = dx_postings_entry_find(page, l->idx->bytes, l->domain_id, l->dataset_id, &posting,
-                                    err);
+    if (rc < 0 || waits(l))
+        return rc < 0 ? rc : DX_LISTING_WAITS;
+    rc = dx_postings_entry_find(page, l->idx.block->bytes, l->domain_id, l->dataset_id, &posting,
+                                err);
     if (rc <= 0) {
         l->state = DONE;
         return rc;
     }
-    rc = DX_OK;
-    if (l->dat == NULL)
-        rc = take_frame(l, caches->payload, KIND_DAT, dx_postings_dat_decode,
-                        dx_span_of(l->dat_raw, page->dat_size), page->dat_plain, &l->dat,
-                        l->dat_object, err);
-    if (rc == DX_OK)
-        rc = dx_postings_payload(page, l->dat->bytes, &posting, &bytes, err);
+    rc = dx_postings_payload(page, l->dat.block->bytes, &posting, &bytes, err);
     if (rc >= 0)
         rc = dx_payload_open(&payload, &page->build, l->domain_id, l->dataset_id, bytes,
                              l->version->open_flags, l->dat_object, err);
@@ -365,67 +354,86 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
         return rc;
     l->found = true;
     l->total = payload.rows;
-    l->read_count = 0;
     rc = plan(l, &payload, err);
-    if (rc < 0)
-        return rc;
     l->state = TAKE_PAGES;
-    return l->read_count > 0 ? DX_LISTING_READ : DX_LISTING_DONE;
+    return rc;
 }
 
-static int take_page(struct dx_listing *l, struct dx_listing_page *page,
-                     struct dx_pq_dictionary *dictionary, struct dx_pq_values *values,
-                     struct dx_error *err)
+/* What decoding of pages needs beside the listing. */
+struct page_decoder {
+    const struct dx_listing *listing;
+    struct dx_pq_values values;
+    struct dx_pq_dictionary dictionary;
+};
+
+static int check_sums(const struct dx_listing_page *page, struct dx_error *err)
+{
+    const struct dx_wanted *w = &page->want;
+    int rc = dx_page_sum_check(&page->file, &page->place, dx_span_of(w->raw, w->size), err);
+
+    if (rc == DX_OK && w->dictionary_size > 0)
+        rc = dx_page_sum_check(&page->file, &page->dictionary,
+                               dx_span_of(w->raw_dictionary, w->dictionary_size), err);
+    return rc;
+}
+
+static int decode_values(struct page_decoder *d, const struct dx_listing_page *page,
+                         const struct dx_pq_column *column, struct dx_error *err)
 {
     static const struct dx_pq_limits limits = DX_PQ_LIMITS_DEFAULT;
-    struct dx_cache_key key = { .part = page->place.offset, .kind = KIND_PAGE };
-    struct dx_span raw = dx_span_of(page->raw, page->place.size);
-    struct dx_span raw_dictionary = dx_span_of(page->raw_dictionary, page->dictionary.size);
-    uint8_t *bytes;
-    size_t size;
-    bool checked = (l->version->open_flags & DX_OPEN_UNCHECKED) == 0;
-    int rc = checked ? dx_page_sum_check(&page->file, &page->place, raw, err) : DX_OK;
+    const struct dx_wanted *w = &page->want;
+    bool has_dictionary = w->dictionary_size > 0;
+    int rc = DX_OK;
 
-    if (rc == DX_OK && page->raw_dictionary != NULL) {
-        if (checked)
-            rc = dx_page_sum_check(&page->file, &page->dictionary, raw_dictionary, err);
-        if (rc == DX_OK)
-            rc = dx_pq_dictionary_decode(&page->column, raw_dictionary, &limits, dictionary, err);
-    }
+    if (has_dictionary)
+        rc = dx_pq_dictionary_decode(column, dx_span_of(w->raw_dictionary, w->dictionary_size),
+                                     &limits, &d->dictionary, err);
     if (rc == DX_OK)
-        rc = dx_pq_page_decode(&page->column, raw, page->raw_dictionary != NULL ? dictionary : NULL,
-                               &limits, values, err);
-    if (rc == DX_OK && values->row_count != page->place.rows)
+        rc = dx_pq_page_decode(column, dx_span_of(w->raw, w->size),
+                               has_dictionary ? &d->dictionary : NULL, &limits, &d->values, err);
+    if (rc == DX_OK && d->values.row_count != page->place.rows)
         rc = dx_fail(err, DX_E_CORRUPT, "page holds %u rows, pages.dxp says %llu",
-                     (unsigned)values->row_count, (unsigned long long)page->place.rows);
+                     (unsigned)d->values.row_count, (unsigned long long)page->place.rows);
+    return rc;
+}
+
+static int decode_page(void *ctx, const struct dx_wanted *w, uint8_t **bytes, size_t *size,
+                       struct dx_error *err)
+{
+    struct page_decoder *d = ctx;
+    const struct dx_listing_page *page = (const struct dx_listing_page *)w; /* its first member */
+    const struct dx_listing_column *c = &d->listing->columns[page->column];
+    const struct dx_pq_column column = { .type = c->physical_type,
+                                         .codec = c->codec,
+                                         .max_def = c->max_def,
+                                         .time_unit = c->time_unit,
+                                         .type_length = c->type_length };
+    int rc = DX_OK;
+
+    if ((d->listing->version->open_flags & DX_OPEN_UNCHECKED) == 0)
+        rc = check_sums(page, err);
+    if (rc == DX_OK)
+        rc = decode_values(d, page, &column, err);
     if (rc < 0)
-        return dx_fail_in(err, "%.*s: page at offset %llu", (int)page->file.path.size,
-                          (const char *)page->file.path.data,
+        return dx_fail_in(err, "%s: page at offset %llu", w->name,
                           (unsigned long long)page->place.offset);
-    bytes = dx_column_block_make(values, page->column.type, &size, err);
-    if (bytes == NULL)
-        return (int)err->code;
-    memcpy(key.object, page->file.hash.bytes, sizeof key.object);
-    page->block = dx_page_cache_add(l->version->caches->pages, &key, bytes, size);
-    free(page->raw);
-    free(page->raw_dictionary);
-    page->raw = page->raw_dictionary = NULL;
-    return page->block == NULL ? no_memory(err) : DX_OK;
+    *bytes = dx_column_block_make(&d->values, column.type, size, err);
+    return *bytes == NULL ? (int)err->code : DX_OK;
 }
 
 static int take_pages(struct dx_listing *l, struct dx_error *err)
 {
-    struct dx_pq_values values = DX_PQ_VALUES_INIT;
-    struct dx_pq_dictionary dictionary = DX_PQ_DICTIONARY_INIT;
+    struct page_decoder d = { l, DX_PQ_VALUES_INIT, DX_PQ_DICTIONARY_INIT };
     int rc = DX_OK;
 
+    dx_reading_begin(&l->reading, l->version, l->version->source, l->deadline_ms);
     for (size_t i = 0; i < l->page_count && rc == DX_OK; i++)
-        if (l->pages[i].block == NULL)
-            rc = take_page(l, &l->pages[i], &dictionary, &values, err);
-    dx_pq_values_release(&values);
-    dx_pq_dictionary_release(&dictionary);
-    l->state = DONE;
-    return rc;
+        rc = dx_wanted_advance(&l->pages[i].want, &l->reading, decode_page, &d, err);
+    dx_pq_values_release(&d.values);
+    dx_pq_dictionary_release(&d.dictionary);
+    if (rc == DX_OK && !waits(l))
+        l->state = DONE;
+    return rc < 0 ? rc : waits(l);
 }
 
 int dx_listing_step(struct dx_listing *l, struct dx_error *err)
@@ -443,138 +451,10 @@ int dx_listing_step(struct dx_listing *l, struct dx_error *err)
     return rc;
 }
 
-/* A column while rows are walked: the page that the row is in. */
-struct walk {
-    const struct piece_column *column;
-    const struct dx_listing_page *page, *end;
-    struct dx_column_block block;
-};
-
-/* A block in the cache may stem from another record of the same page (of another version, or of
- * another column): it is believed only for as many rows as this record says. */
-static int walk_enter(struct walk *w, struct dx_error *err)
+int dx_listing_fetched(struct dx_listing *l, int rc, struct dx_error *err)
 {
-    w->block = dx_column_block_of(w->page->block->bytes);
-    if (w->block.row_count == w->page->place.rows)
-        return DX_OK;
-    return dx_fail(err, DX_E_CORRUPT,
-                   "column %.*s: the page at offset %llu holds %u rows, pages.dxp says %llu",
-                   (int)w->column->name.size, (const char *)w->column->name.data,
-                   (unsigned long long)w->page->place.offset, (unsigned)w->block.row_count,
-                   (unsigned long long)w->page->place.rows);
-}
-
-static int walk_to(struct walk *w, uint64_t row, uint32_t *in_page, struct dx_error *err)
-{
-    while (w->page < w->end && row >= w->page->place.first_row + w->page->place.rows) {
-        int rc = ++w->page < w->end ? walk_enter(w, err) : DX_OK;
-
-        if (rc < 0)
-            return rc;
-    }
-    if (w->page == w->end || row < w->page->place.first_row)
-        return dx_fail(err, DX_E_CORRUPT, "no page of column %.*s holds row %llu",
-                       (int)w->column->name.size, (const char *)w->column->name.data,
-                       (unsigned long long)row);
-    *in_page = (uint32_t)(row - w->page->place.first_row);
-    return DX_OK;
-}
-
-/* A null is an answer, a number where text belongs is not. */
-static int not_text(const struct walk *w, struct dx_error *err)
-{
-    return dx_fail(err, DX_E_UNSUPPORTED, "column %.*s holds numbers, not text",
-                   (int)w->column->name.size, (const char *)w->column->name.data);
-}
-
-static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
-                struct dx_error *err)
-{
-    struct dx_span text = dx_column_block_text(&w->block, row);
-    int64_t value;
-
-    switch (w->column->role) {
-    case DX_ROLE_SCHEME:
-        out->scheme = text;
-        break;
-    case DX_ROLE_HOST:
-        out->host = text;
-        break;
-    case DX_ROLE_PATH_QUERY:
-        out->path_query = text;
-        break;
-    case DX_ROLE_RAW_URL:
-        out->raw_url = text;
-        return w->block.ints != NULL ? not_text(w, err) : DX_OK;
-    case DX_ROLE_TS:
-        if (w->block.ints != NULL ? !dx_column_block_int(&w->block, row, &value)
-                                  : text.data == NULL)
-            return DX_OK;
-        out->has_ts = w->block.ints != NULL
-                          ? dx_pq_time_us(w->column->time_unit, value, &out->ts_us)
-                          : text.size == 12 && dx_pq_int96_us(text.data, &out->ts_us);
-        if (!out->has_ts)
-            return dx_fail(err, DX_E_CORRUPT, "a timestamp does not fit 64-bit microseconds");
-        return DX_OK;
-    default:
-        out->extra[out->extra_count].name = w->column->name;
-        out->extra[out->extra_count++].value = text;
-        return w->block.ints != NULL ? not_text(w, err) : DX_OK;
-    }
-    if (text.data == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "column %.*s has a null", (int)w->column->name.size,
-                       (const char *)w->column->name.data);
-    return DX_OK;
-}
-
-static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece *piece,
-                      int (*each)(void *ctx, const struct dx_listing_row *row,
-                                  struct dx_error *err),
-                      void *ctx, struct dx_error *err)
-{
-    struct walk walks[DX_PAGE_COLUMNS_MAX];
-
-    for (size_t c = 0; c < piece->column_count; c++) {
-        walks[c].column = &piece->columns[c];
-        walks[c].page = &l->pages[piece->columns[c].first_page];
-        walks[c].end = walks[c].page + piece->columns[c].page_count;
-        if (walks[c].page < walks[c].end) {
-            int rc = walk_enter(&walks[c], err);
-
-            if (rc < 0)
-                return rc;
-        }
-    }
-    for (uint64_t row = piece->first_row; row < piece->first_row + piece->row_count; row++) {
-        struct dx_listing_row out;
-        int rc = DX_OK;
-
-        out.scheme = out.host = out.path_query = out.raw_url = dx_span_of(NULL, 0);
-        out.has_ts = false;
-        out.ts_us = 0;
-        out.extra_count = 0;
-        for (size_t c = 0; c < piece->column_count && rc == DX_OK; c++) {
-            uint32_t in_page;
-
-            rc = walk_to(&walks[c], row, &in_page, err);
-            if (rc == DX_OK)
-                rc = fill(&out, &walks[c], in_page, err);
-        }
-        if (rc == DX_OK)
-            rc = each(ctx, &out, err);
-        if (rc < 0)
-            return rc;
-    }
-    return DX_OK;
-}
-
-int dx_listing_rows(struct dx_listing *l,
-                    int (*each)(void *ctx, const struct dx_listing_row *row, struct dx_error *err),
-                    void *ctx, struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    for (size_t i = 0; i < l->piece_count && rc == DX_OK; i++)
-        rc = piece_rows(l, &l->pieces[i], each, ctx, err);
+    dx_reading_fetched(&l->reading, rc);
+    if (rc < 0)
+        dx_wanted_failed(&l->reading, err);
     return rc;
 }

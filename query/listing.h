@@ -2,16 +2,19 @@
  * listing.h - the rows of one domain in one dataset, a window at a time, without I/O.
  *
  *   struct dx_listing l;
- *   dx_listing_init(&l, v, domain_id, dataset_id, window, fields);
- *   while ((rc = dx_listing_step(&l, &err)) == DX_LISTING_READ)
- *       rc = dx_source_read(v->source, l.reads, l.read_count, &err);     or any other way
- *   if (rc == DX_LISTING_DONE) ... l.total, l.found; dx_listing_row() ...
+ *   dx_listing_init(&l, v, domain_id, dataset_id, window, fields, deadline_ms);
+ *   while ((rc = dx_listing_step(&l, &err)) == DX_LISTING_WAITS) {
+ *       rc = dx_reading_perform(&l.reading, &err);         or any other way: query/reading.h
+ *       rc = dx_listing_fetched(&l, rc, &err);
+ *       if (rc < 0) break;
+ *   }
+ *   if (rc == DX_LISTING_DONE) ... l.total, l.found; dx_listing_rows() ...
  *   dx_listing_release(&l);
  *
- * Each step names one wave of reads, all independent of each other; the caller performs
- * them, in parallel if it can, and steps again. With postings cached there is one wave
- * (pages of the lake), cold there are two (postings idx and dat together, then pages); a
- * dictionary page of a foreign file is read with the pages that need it.
+ * Each step names one wave of reads, all independent of each other, or a block that another
+ * listing is reading already. With postings cached there is one wave (pages of the lake), cold
+ * there are two (postings idx and dat together, then pages); a dictionary page of a foreign file
+ * is read with the pages that need it. A page whose sum is wrong is read once more.
  *
  * Rows come in the order of the postings: `offset` counts through them, so every window
  * costs the same. Everything read is checked before use; what cannot be read or checked
@@ -25,17 +28,17 @@
 #include "format/payload.h"
 #include "format/postings.h"
 #include "query/answer.h"
-#include "query/column_block.h"
+#include "query/wanted.h"
 
-struct dx_cached;
+struct dx_listing_column;
 struct dx_listing_page;
 struct dx_listing_piece;
 struct dx_zstd_decoder;
 
-enum { DX_LISTING_DONE = 0, DX_LISTING_READ = 1 };
+enum { DX_LISTING_DONE = 0, DX_LISTING_WAITS = 1 };
 
-/* Bytes of lake pages that one window may need: 32 row groups of 64 k rows of our own files
- * at 25 B a row (the cap of the specification), and room for foreign ones. */
+/* Bytes of lake pages that one window may need, as they are stored: 32 row groups of 64 k rows of
+ * our own files at 25 B a row (the cap of the specification), and room for foreign ones. */
 #define DX_LISTING_READ_MAX (64u << 20)
 
 struct dx_listing {
@@ -49,29 +52,34 @@ struct dx_listing {
     uint64_t total;     /* rows of the pair */
     uint64_t row_count; /* rows in the window */
 
-    struct dx_read *reads; /* the wave that the last step asks for */
-    size_t read_count;
+    struct dx_reading reading; /* what the last step waits for */
 
     /* private */
     unsigned state;
+    uint64_t deadline_ms;
     struct dx_postings_page posting_page;
-    struct dx_cached *idx, *dat;
-    uint8_t *idx_raw, *dat_raw;
+    struct dx_wanted idx, dat;
     struct dx_zstd_decoder *decoder;
     char idx_object[64], dat_object[64];
     struct dx_listing_page *pages;
     size_t page_count, page_capacity;
+    struct dx_listing_column *columns;
+    size_t column_count, column_capacity;
     struct dx_listing_piece *pieces;
     size_t piece_count, piece_capacity;
-    size_t read_capacity;
-    char **objects; /* names of lake files, for reads */
+    char **objects; /* names of lake files */
     size_t object_count, object_capacity;
     uint64_t read_bytes;
 };
 
+/* deadline_ms: on the clock of dx_source_now_ms, for all waits; 0: the source's own for a wave. */
 void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain_id,
-                     uint32_t dataset_id, struct dx_page_of window, unsigned fields);
+                     uint32_t dataset_id, struct dx_page_of window, unsigned fields,
+                     uint64_t deadline_ms);
 int dx_listing_step(struct dx_listing *l, struct dx_error *err);
+
+/* rc: of the wave that was performed; returned. After an error there is only release. */
+int dx_listing_fetched(struct dx_listing *l, int rc, struct dx_error *err);
 void dx_listing_release(struct dx_listing *l);
 
 #define DX_LISTING_EXTRAS_MAX 64

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/reading.h"
 
-#include "cache/flight.h"
 #include "loader/version.h"
+#include "query/wanted.h"
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ void dx_reading_release(struct dx_reading *r)
     free(r->reads);
     free(r->pins);
     free(r->seen);
-    free(r->objects);
+    free(r->owners);
     *r = (struct dx_reading){ 0 };
 }
 
@@ -40,23 +40,23 @@ static bool grow(struct dx_reading *r)
     if (!resize((void **)&r->reads, count, sizeof *r->reads) ||
         !resize((void **)&r->pins, count, sizeof *r->pins) ||
         !resize((void **)&r->seen, count, sizeof *r->seen) ||
-        !resize((void **)&r->objects, count, sizeof *r->objects))
+        !resize((void **)&r->owners, count, sizeof *r->owners))
         return false;
     r->capacity = count;
     return true;
 }
 
-int dx_reading_add(struct dx_reading *r, struct dx_object object, const char *name, uint64_t total,
-                   uint64_t offset, size_t size, uint8_t *to, struct dx_error *err)
+int dx_reading_add(struct dx_reading *r, struct dx_wanted *owner, uint64_t offset, size_t size,
+                   uint8_t *to, struct dx_error *err)
 {
     size_t i = r->wave.count;
 
     if (i == r->capacity && !grow(r))
         return dx_fail(err, DX_E_NOMEM, "reads of an answer: out of memory");
-    r->reads[i] = (struct dx_read){ name, offset, size, to };
-    r->pins[i] = dx_objects_pin(r->version->objects, object, total);
+    r->reads[i] = (struct dx_read){ owner->name, offset, size, to };
+    r->pins[i] = dx_objects_pin(r->version->objects, owner->object, owner->total);
     r->seen[i].etag[0] = '\0';
-    r->objects[i] = object;
+    r->owners[i] = owner;
     r->report = (struct dx_wave_report){ .seen = r->seen, .failed = i + 1 };
     r->wave.reads = r->reads;
     r->wave.pins = r->pins;
@@ -65,11 +65,27 @@ int dx_reading_add(struct dx_reading *r, struct dx_object object, const char *na
     return DX_OK;
 }
 
-int dx_reading_perform(struct dx_reading *r, struct dx_error *err)
+void dx_reading_wait(struct dx_reading *r, struct dx_flight *flight)
 {
     if (r->flight == NULL)
+        r->flight = flight;
+}
+
+enum dx_reading_state dx_reading_state(const struct dx_reading *r)
+{
+    if (r->wave.count > 0)
+        return DX_READING_READ;
+    return r->flight != NULL ? DX_READING_WAIT : DX_READING_DONE;
+}
+
+int dx_reading_perform(struct dx_reading *r, struct dx_error *err)
+{
+    if (dx_reading_state(r) == DX_READING_READ)
         return dx_source_read_wave(r->source, &r->wave, err);
-    if (!dx_flight_wait(r->flight, r->wave.deadline_ms))
+    /* Without a deadline: the leader has one. */
+    if (r->flight != NULL &&
+        !dx_flight_wait(r->flight,
+                        r->wave.deadline_ms != 0 ? r->wave.deadline_ms : UINT64_MAX / 1000 / 2))
         return dx_fail(err, DX_E_TIMEOUT,
                        "a block that another request reads did not come in time");
     return DX_OK;
@@ -87,23 +103,29 @@ static void drop_cached(struct dx_version *v, struct dx_object o)
             (void)dx_page_cache_drop(v->caches->pages, file.hash.bytes, 0, UINT64_MAX);
         return;
     }
-    if (dx_postings_shard_get(&v->postings, o.number, &shard, &ignored) == DX_OK)
+    if (dx_postings_shard_get(&v->postings, o.number, &shard, &ignored) == 1)
         (void)dx_page_cache_drop(o.kind == DX_OBJECT_IDX ? v->caches->idx : v->caches->payload,
                                  shard.build.bytes, first, first + UINT32_MAX);
+}
+
+struct dx_wanted *dx_reading_failed(const struct dx_reading *r)
+{
+    return r->report.failed < r->wave.count ? r->owners[r->report.failed] : NULL;
 }
 
 void dx_reading_fetched(struct dx_reading *r, int rc)
 {
     struct dx_version *v = r->version;
+    const struct dx_wanted *failed = dx_reading_failed(r);
 
-    if (r->flight != NULL)
+    if (r->wave.count == 0)
         return;
     if (rc == DX_OK) {
         for (size_t i = 0; i < r->wave.count; i++)
             if (r->seen[i].etag[0] != '\0')
-                dx_objects_seen(v->objects, r->objects[i], r->seen[i].etag);
-    } else if ((rc == DX_E_CONFLICT || rc == DX_E_TRUNCATED) && r->report.failed < r->wave.count) {
-        dx_objects_broke(v->objects, r->objects[r->report.failed]);
-        drop_cached(v, r->objects[r->report.failed]);
+                dx_objects_seen(v->objects, r->owners[i]->object, r->seen[i].etag);
+    } else if ((rc == DX_E_CONFLICT || rc == DX_E_TRUNCATED) && failed != NULL) {
+        dx_objects_broke(v->objects, failed->object);
+        drop_cached(v, failed->object);
     }
 }

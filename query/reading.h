@@ -2,12 +2,14 @@
  * reading.h - what an answer waits for: a wave of reads, or a block that another answer fetches.
  *
  *   dx_reading_begin(&r, v, source, deadline_ms);                     empty
- *   rc = dx_reading_add(&r, object, name, total, offset, size, to, &err);
+ *   rc = dx_reading_add(&r, wanted, offset, size, to, &err);          a range of its object
+ *   dx_reading_wait(&r, flight);                                      somebody else's; borrowed
+ *   state = dx_reading_state(&r);                                     reads come before waits
  *
  * and whoever drives the answer:
  *
- *   if (r->flight != NULL)  wait for it, by dx_flight_wait or dx_flight_watch
- *   else                    rc = dx_source_read_wave(r->source, &r->wave, &err), or on a loop
+ *   DX_READING_READ   rc = dx_source_read_wave(r->source, &r->wave, &err), or on a loop
+ *   DX_READING_WAIT   dx_flight_watch(r->flight, ...) or dx_flight_wait
  *   rc = dx_reading_perform(&r, &err);                                either, blocking
  *
  *   dx_reading_fetched(&r, rc);      what the wave's replies say of the objects
@@ -27,11 +29,14 @@
 
 struct dx_flight;
 struct dx_version;
+struct dx_wanted;
+
+enum dx_reading_state { DX_READING_DONE, DX_READING_READ, DX_READING_WAIT };
 
 struct dx_reading {
     struct dx_source *source;
     struct dx_wave wave;
-    struct dx_flight *flight; /* borrowed; not NULL: the wave is empty */
+    struct dx_flight *flight; /* the first that is waited for; NULL: none */
 
     /* private */
     struct dx_version *version;
@@ -39,16 +44,22 @@ struct dx_reading {
     struct dx_read *reads;
     struct dx_pin *pins;
     struct dx_seen *seen;
-    struct dx_object *objects;
+    struct dx_wanted **owners;
     size_t capacity;
 };
 
 void dx_reading_begin(struct dx_reading *r, struct dx_version *v, struct dx_source *source,
                       uint64_t deadline_ms);
-int dx_reading_add(struct dx_reading *r, struct dx_object object, const char *name, uint64_t total,
-                   uint64_t offset, size_t size, uint8_t *to, struct dx_error *err);
+int dx_reading_add(struct dx_reading *r, struct dx_wanted *owner, uint64_t offset, size_t size,
+                   uint8_t *to, struct dx_error *err);
+void dx_reading_wait(struct dx_reading *r, struct dx_flight *flight);
+enum dx_reading_state dx_reading_state(const struct dx_reading *r);
+
 int dx_reading_perform(struct dx_reading *r, struct dx_error *err);
 void dx_reading_fetched(struct dx_reading *r, int rc);
+
+/* Whose read the wave failed at; NULL: nobody's in particular. */
+struct dx_wanted *dx_reading_failed(const struct dx_reading *r);
 void dx_reading_release(struct dx_reading *r);
 
 #endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parquet/page.h"
+#include "query/column_block.h"
+#include "query/listing_parts.h"
+
+/* A column while rows are walked: the page that the row is in. */
+struct walk {
+    const struct dx_listing_column *column;
+    const struct dx_listing_page *page, *end;
+    struct dx_column_block block;
+};
+
+/* A block in the cache may stem from another record of the same page (of another version, or of
+ * another column): it is believed only for as many rows as this record says. */
+static int walk_enter(struct walk *w, struct dx_error *err)
+{
+    w->block = dx_column_block_of(w->page->want.block->bytes);
+    if (w->block.row_count == w->page->place.rows)
+        return DX_OK;
+    return dx_fail(err, DX_E_CORRUPT,
+                   "column %.*s: the page at offset %llu holds %u rows, pages.dxp says %llu",
+                   (int)w->column->name.size, (const char *)w->column->name.data,
+                   (unsigned long long)w->page->place.offset, (unsigned)w->block.row_count,
+                   (unsigned long long)w->page->place.rows);
+}
+
+static int walk_to(struct walk *w, uint64_t row, uint32_t *in_page, struct dx_error *err)
+{
+    while (w->page < w->end && row >= w->page->place.first_row + w->page->place.rows) {
+        int rc = ++w->page < w->end ? walk_enter(w, err) : DX_OK;
+
+        if (rc < 0)
+            return rc;
+    }
+    if (w->page == w->end || row < w->page->place.first_row)
+        return dx_fail(err, DX_E_CORRUPT, "no page of column %.*s holds row %llu",
+                       (int)w->column->name.size, (const char *)w->column->name.data,
+                       (unsigned long long)row);
+    *in_page = (uint32_t)(row - w->page->place.first_row);
+    return DX_OK;
+}
+
+/* A null is an answer, a number where text belongs is not. */
+static int not_text(const struct walk *w, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_UNSUPPORTED, "column %.*s holds numbers, not text",
+                   (int)w->column->name.size, (const char *)w->column->name.data);
+}
+
+static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
+                struct dx_error *err)
+{
+    struct dx_span text = dx_column_block_text(&w->block, row);
+    int64_t value;
+
+    switch (w->column->role) {
+    case DX_ROLE_SCHEME:
+        out->scheme = text;
+        break;
+    case DX_ROLE_HOST:
+        out->host = text;
+        break;
+    case DX_ROLE_PATH_QUERY:
+        out->path_query = text;
+        break;
+    case DX_ROLE_RAW_URL:
+        out->raw_url = text;
+        return w->block.ints != NULL ? not_text(w, err) : DX_OK;
+    case DX_ROLE_TS:
+        if (w->block.ints != NULL ? !dx_column_block_int(&w->block, row, &value)
+                                  : text.data == NULL)
+            return DX_OK;
+        out->has_ts = w->block.ints != NULL
+                          ? dx_pq_time_us(w->column->time_unit, value, &out->ts_us)
+                          : text.size == 12 && dx_pq_int96_us(text.data, &out->ts_us);
+        if (!out->has_ts)
+            return dx_fail(err, DX_E_CORRUPT, "a timestamp does not fit 64-bit microseconds");
+        return DX_OK;
+    default:
+        out->extra[out->extra_count].name = w->column->name;
+        out->extra[out->extra_count++].value = text;
+        return w->block.ints != NULL ? not_text(w, err) : DX_OK;
+    }
+    if (text.data == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "column %.*s has a null", (int)w->column->name.size,
+                       (const char *)w->column->name.data);
+    return DX_OK;
+}
+
+static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece *piece,
+                      int (*each)(void *ctx, const struct dx_listing_row *row,
+                                  struct dx_error *err),
+                      void *ctx, struct dx_error *err)
+{
+    struct walk walks[DX_PAGE_COLUMNS_MAX];
+
+    for (size_t c = 0; c < piece->column_count; c++) {
+        walks[c].column = &l->columns[piece->first_column + c];
+        walks[c].page = &l->pages[walks[c].column->first_page];
+        walks[c].end = walks[c].page + walks[c].column->page_count;
+        if (walks[c].page < walks[c].end) {
+            int rc = walk_enter(&walks[c], err);
+
+            if (rc < 0)
+                return rc;
+        }
+    }
+    for (uint64_t row = piece->first_row; row < piece->first_row + piece->row_count; row++) {
+        struct dx_listing_row out;
+        int rc = DX_OK;
+
+        out.scheme = out.host = out.path_query = out.raw_url = dx_span_of(NULL, 0);
+        out.has_ts = false;
+        out.ts_us = 0;
+        out.extra_count = 0;
+        for (size_t c = 0; c < piece->column_count && rc == DX_OK; c++) {
+            uint32_t in_page;
+
+            rc = walk_to(&walks[c], row, &in_page, err);
+            if (rc == DX_OK)
+                rc = fill(&out, &walks[c], in_page, err);
+        }
+        if (rc == DX_OK)
+            rc = each(ctx, &out, err);
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+int dx_listing_rows(struct dx_listing *l,
+                    int (*each)(void *ctx, const struct dx_listing_row *row, struct dx_error *err),
+                    void *ctx, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < l->piece_count && rc == DX_OK; i++)
+        rc = piece_rows(l, &l->pieces[i], each, ctx, err);
+    return rc;
+}
