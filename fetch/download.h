@@ -7,7 +7,9 @@
  * The file grows from its beginning, so what is there after a crash is what came: a run that finds
  * a shorter file goes on at its end (in whole chunks), one that finds a longer one begins anew.
  * If the ETag is not known, the first reply's is demanded of the others. The caller checks the
- * hash of the whole. Memory: DX_DOWNLOAD_WINDOW. Several may run at once; one run a file.
+ * hash of the whole. A window that failed for what may pass (BUSY, TIMEOUT, IO, CORRUPT) is asked
+ * for a few times more. Room is asked of the file system before the first byte. Memory:
+ * DX_DOWNLOAD_WINDOW. Several may run at once; one run a file.
  */
 #ifndef DX_FETCH_DOWNLOAD_H
 #define DX_FETCH_DOWNLOAD_H
@@ -24,6 +26,7 @@ struct dx_download {
     const char *object;
     uint64_t size;
     struct dx_pin pin;
+    bool fresh;              /* new connections: the bytes of the last run were wrong */
     uint64_t resumed;        /* result: bytes that were there already */
     _Atomic uint64_t *bytes; /* += what came, for progress; may be NULL */
 };

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/mirror.h"
+
+#include "base/file.h"
+#include "fetch/download.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAME_MAX_BYTES 64              /* 32 hex digits, '-', 20 digits */
+#define DIR_MAX (DX_MIRROR_PATH - 256) /* what stands behind it fits */
+#define HASH_PIECE (1u << 20)
+
+struct dx_mirror {
+    char *dir;
+    struct dx_mirror_counts counts;
+};
+
+/* ---- where ---- */
+
+static int default_dir(char **dir, struct dx_error *err)
+{
+    const char *systemd = getenv("CACHE_DIRECTORY");
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int n;
+
+    /* systemd separates several by colons. */
+    if (systemd != NULL && systemd[0] == '/')
+        n = asprintf(dir, "%.*s", (int)strcspn(systemd, ":"), systemd);
+    else if (xdg != NULL && xdg[0] == '/')
+        n = asprintf(dir, "%s/domaindex", xdg);
+    else if (home != NULL && home[0] == '/')
+        n = asprintf(dir, "%s/.cache/domaindex", home);
+    else
+        return dx_fail(err, DX_E_INVALID,
+                       "no directory for copies of the index: name one (--cache-dir), or set "
+                       "CACHE_DIRECTORY, XDG_CACHE_HOME or HOME");
+    return n < 0 ? dx_fail(err, DX_E_NOMEM, "mirror: out of memory") : DX_OK;
+}
+
+static int make_dir(const struct dx_mirror *m, const char *name, struct dx_error *err)
+{
+    char path[DX_MIRROR_PATH];
+
+    (void)snprintf(path, sizeof path, "%s/%s", m->dir, name);
+    return dx_dir_make(path, err);
+}
+
+int dx_mirror_open(struct dx_mirror **out, const char *dir, struct dx_error *err)
+{
+    struct dx_mirror *m = calloc(1, sizeof *m);
+    int rc = DX_OK;
+
+    *out = NULL;
+    if (m == NULL)
+        return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+    if (dir == NULL)
+        rc = default_dir(&m->dir, err);
+    else if ((m->dir = strdup(dir)) == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+    if (rc == DX_OK && (m->dir[0] == '\0' || strlen(m->dir) > DIR_MAX))
+        rc = dx_fail(err, DX_E_INVALID, "mirror: the directory's name is empty or over %d bytes",
+                     DIR_MAX);
+    if (rc == DX_OK)
+        rc = make_dir(m, "objects", err);
+    if (rc == DX_OK)
+        rc = make_dir(m, "partial", err);
+    if (rc == DX_OK)
+        rc = make_dir(m, "trees", err);
+    if (rc == DX_OK)
+        *out = m;
+    else
+        dx_mirror_close(&m);
+    return rc;
+}
+
+void dx_mirror_close(struct dx_mirror **m)
+{
+    if (*m != NULL)
+        free((*m)->dir);
+    free(*m);
+    *m = NULL;
+}
+
+const struct dx_mirror_counts *dx_mirror_counts_of(const struct dx_mirror *m)
+{
+    return &m->counts;
+}
+
+const char *dx_mirror_dir_of(const struct dx_mirror *m)
+{
+    return m->dir;
+}
+
+static void name_of(const struct dx_mirror_want *want, char name[NAME_MAX_BYTES])
+{
+    char hex[DX_HASH128_TEXT];
+
+    dx_hash128_text(&want->hash, hex);
+    (void)snprintf(name, NAME_MAX_BYTES, "%s-%llu", hex, (unsigned long long)want->size);
+}
+
+static void paths_of(const struct dx_mirror *m, const struct dx_mirror_want *want,
+                     char whole[DX_MIRROR_PATH], char partial[DX_MIRROR_PATH])
+{
+    char name[NAME_MAX_BYTES];
+
+    name_of(want, name);
+    (void)snprintf(whole, DX_MIRROR_PATH, "%s/objects/%.2s/%s", m->dir, name, name);
+    (void)snprintf(partial, DX_MIRROR_PATH, "%s/partial/%s", m->dir, name);
+}
+
+/* ---- one object ---- */
+
+/* Whether it is there; its time is then that of its last use. One of another size is damage from
+ * outside, and is replaced like an absent one. */
+static bool find_whole(const char *path, uint64_t size)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return false;
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
+        return false;
+    (void)utimensat(AT_FDCWD, path, NULL, 0); /* not ours: then its owner's use counts */
+    return true;
+}
+
+static bool same_file(int fd, const char *path)
+{
+    struct stat a;
+    struct stat b;
+
+    return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static int wait_for_lock(int fd, const char *path, int how, struct dx_error *err)
+{
+    while (flock(fd, how) < 0)
+        if (errno != EINTR)
+            return dx_fail_errno(err, errno, "%s: cannot lock", path);
+    return DX_OK;
+}
+
+/* The file that is locked may have been given its final name, or been removed, while we waited. */
+static int lock_partial(const char *path, int *fd, struct dx_error *err)
+{
+    for (;;) {
+        int rc;
+
+        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
+        if (*fd < 0)
+            return dx_fail_errno(err, errno, "%s: cannot create", path);
+        rc = wait_for_lock(*fd, path, LOCK_EX, err);
+        if (rc == DX_OK && same_file(*fd, path))
+            return DX_OK;
+        (void)close(*fd);
+        *fd = -1;
+        if (rc < 0)
+            return rc;
+    }
+}
+
+/* 1: the bytes of the file are the wanted ones; 0: others. */
+static int hash_file(int fd, const char *path, const struct dx_mirror_want *want,
+                     struct dx_error *err)
+{
+    struct dx_hash_state *state = dx_hash_state_new();
+    uint8_t *piece = malloc(HASH_PIECE);
+    struct dx_hash128 hash;
+    struct stat st;
+    int rc = DX_OK;
+
+    if (state == NULL || piece == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+    else if (fstat(fd, &st) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot stat", path);
+    else if ((uint64_t)st.st_size != want->size)
+        goto out; /* rc is 0: others */
+    for (uint64_t at = 0; rc == DX_OK && at < want->size;) {
+        size_t n = want->size - at < HASH_PIECE ? (size_t)(want->size - at) : HASH_PIECE;
+
+        rc = dx_file_pread(fd, path, at, n, piece, err);
+        if (rc == DX_OK)
+            dx_hash_state_update(state, dx_span_of(piece, n));
+        at += n;
+    }
+    if (rc == DX_OK) {
+        hash = dx_hash_state_digest(state);
+        rc = dx_hash128_equal(&hash, &want->hash);
+    }
+out:
+    dx_hash_state_free(&state);
+    free(piece);
+    return rc;
+}
+
+/* Downloads into the locked partial file until its bytes are the wanted ones, or the second time
+ * they are not. What a crash of the machine left may be zeros, and what was there before may be
+ * of an object that was replaced: both are worth the one new try. */
+static int fill_partial(struct dx_mirror *m, struct dx_source *source,
+                        const struct dx_mirror_want *want, int fd, const char *partial,
+                        struct dx_error *err)
+{
+    struct dx_download d = {
+        .source = source,
+        .object = want->object,
+        .size = want->size,
+        .pin = { want->size, want->etag },
+        .bytes = &m->counts.bytes,
+    };
+    int rc = 0;
+
+    for (int try = 0; try < 2 && rc == 0; try++) {
+        d.fresh = try > 0;
+        rc = dx_download_run(&d, partial, err);
+        if (rc == DX_OK)
+            rc = hash_file(fd, partial, want, err);
+        if (rc == 0 && ftruncate(fd, 0) < 0)
+            rc = dx_fail_errno(err, errno, "%s: cannot cut", partial);
+    }
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: what the store has is not what the manifest says (hash, twice). The "
+                     "object was damaged or replaced: publish again, or restore it",
+                     want->object);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* The bytes are on the disk before the name is there: a name is a promise. That the name itself
+ * may be lost in a crash of the machine costs a download. */
+static int give_name(int fd, const char *partial, const char *whole, struct dx_error *err)
+{
+    char dir[DX_MIRROR_PATH];
+    int rc;
+
+    (void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(whole, '/') - whole), whole);
+    rc = dx_dir_make(dir, err);
+    if (rc < 0)
+        return rc;
+    if (fsync(fd) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot sync", partial);
+    if (fchmod(fd, 0444) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot make it read-only", partial);
+    if (rename(partial, whole) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot rename to %s", partial, whole);
+    return DX_OK;
+}
+
+/* Nothing in it, so nothing to go on with. */
+static void drop_empty(int fd, const char *partial)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && st.st_size == 0)
+        (void)unlink(partial);
+}
+
+int dx_mirror_obtain(struct dx_mirror *m, struct dx_source *source,
+                     const struct dx_mirror_want *want, char path[DX_MIRROR_PATH],
+                     struct dx_error *err)
+{
+    char partial[DX_MIRROR_PATH];
+    int fd;
+    int rc;
+
+    paths_of(m, want, path, partial);
+    if (find_whole(path, want->size)) {
+        atomic_fetch_add(&m->counts.reused, 1);
+        return DX_OK;
+    }
+    rc = lock_partial(partial, &fd, err);
+    if (rc < 0)
+        return rc;
+    if (find_whole(path, want->size)) {
+        atomic_fetch_add(&m->counts.reused, 1); /* another brought it while we waited */
+        drop_empty(fd, partial);
+    } else {
+        rc = fill_partial(m, source, want, fd, partial, err);
+        if (rc == DX_OK)
+            rc = give_name(fd, partial, path, err);
+        if (rc == DX_OK)
+            atomic_fetch_add(&m->counts.brought, 1);
+        else
+            drop_empty(fd, partial);
+        if (rc == DX_OK)
+            rc = 1;
+    }
+    (void)close(fd); /* and with it the lock */
+    return rc;
+}
+
+int dx_mirror_bring(struct dx_mirror *m, struct dx_source *source,
+                    const struct dx_mirror_want *want, char path[DX_MIRROR_PATH],
+                    struct dx_error *err)
+{
+    int rc = dx_mirror_obtain(m, source, want, path, err);
+
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_mirror_recheck(struct dx_mirror *m, const struct dx_mirror_want *want, struct dx_error *err)
+{
+    char partial[DX_MIRROR_PATH];
+    char path[DX_MIRROR_PATH];
+    int fd;
+    int rc;
+
+    paths_of(m, want, path, partial);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open", path);
+    rc = hash_file(fd, path, want, err);
+    if (rc == 0 && unlink(path) < 0 && errno != ENOENT)
+        rc = dx_fail_errno(err, errno, "%s: its bytes are not those of its name; cannot remove it",
+                           path);
+    (void)close(fd);
+    return rc;
+}
+
+/* ---- sweeping ---- */
+
+static bool too_old(const struct stat *st, time_t before)
+{
+    return st->st_mtim.tv_sec < before;
+}
+
+static bool is_dot(const char *name)
+{
+    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Unlinks old regular files of a folder; those in use by a lock stay. */
+static int sweep_files(const char *dir, time_t before, bool locked, struct dx_error *err)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    if (d == NULL)
+        return errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "%s: cannot read", dir);
+    while ((e = readdir(d)) != NULL) {
+        struct stat st;
+        int fd = -1;
+
+        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+            !too_old(&st, before))
+            continue;
+        if (locked) {
+            fd = openat(dirfd(d), e->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+            if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
+                if (fd >= 0)
+                    (void)close(fd);
+                continue;
+            }
+        }
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    (void)closedir(d);
+    return DX_OK;
+}
+
+static int sweep_objects(const struct dx_mirror *m, time_t before, struct dx_error *err)
+{
+    char path[DX_MIRROR_PATH];
+    int rc = DX_OK;
+
+    for (unsigned i = 0; i < 256 && rc == DX_OK; i++) {
+        (void)snprintf(path, sizeof path, "%s/objects/%02x", m->dir, i);
+        rc = sweep_files(path, before, false, err);
+    }
+    return rc;
+}
+
+static int sweep_trees(const struct dx_mirror *m, time_t before, struct dx_error *err)
+{
+    char path[DX_MIRROR_PATH + 256];
+    const struct dirent *e;
+    DIR *d;
+    int rc = DX_OK;
+
+    (void)snprintf(path, sizeof path, "%s/trees", m->dir);
+    d = opendir(path);
+    if (d == NULL)
+        return errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "%s: cannot read", path);
+    while (rc == DX_OK && (e = readdir(d)) != NULL) {
+        struct stat st;
+        int fd;
+
+        if (is_dot(e->d_name))
+            continue;
+        fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+            continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && too_old(&st, before)) {
+            (void)snprintf(path, sizeof path, "%s/trees/%s", m->dir, e->d_name);
+            rc = dx_dir_remove(path, err);
+        }
+        (void)close(fd);
+    }
+    (void)closedir(d);
+    return rc;
+}
+
+int dx_mirror_sweep(struct dx_mirror *m, uint64_t max_age_s, struct dx_error *err)
+{
+    char path[DX_MIRROR_PATH];
+    struct timespec now;
+    time_t before;
+    int rc;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    before = max_age_s > (uint64_t)now.tv_sec ? 0 : now.tv_sec - (time_t)max_age_s;
+    rc = sweep_objects(m, before, err);
+    if (rc == DX_OK) {
+        (void)snprintf(path, sizeof path, "%s/partial", m->dir);
+        rc = sweep_files(path, before, true, err);
+    }
+    return rc == DX_OK ? sweep_trees(m, before, err) : rc;
+}

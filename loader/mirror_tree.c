@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/mirror.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct dx_mirror_tree {
+    int fd; /* of the folder, with a shared lock */
+    char path[DX_MIRROR_PATH];
+};
+
+/* A sweep may take the folder away between its making and the lock. */
+static int open_locked(struct dx_mirror_tree *t, struct dx_error *err)
+{
+    for (;;) {
+        struct stat a;
+        struct stat b;
+        int rc = dx_dir_make(t->path, err);
+
+        if (rc < 0)
+            return rc;
+        t->fd = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (t->fd < 0 && errno == ENOENT)
+            continue;
+        if (t->fd < 0)
+            return dx_fail_errno(err, errno, "%s: cannot open", t->path);
+        while (flock(t->fd, LOCK_SH) < 0)
+            if (errno != EINTR)
+                return dx_fail_errno(err, errno, "%s: cannot lock", t->path);
+        if (fstat(t->fd, &a) == 0 && stat(t->path, &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino)
+            return DX_OK;
+        (void)close(t->fd);
+        t->fd = -1;
+    }
+}
+
+int dx_mirror_tree_open(struct dx_mirror *m, const struct dx_hash128 *key,
+                        struct dx_mirror_tree **tree, struct dx_error *err)
+{
+    struct dx_mirror_tree *t = calloc(1, sizeof *t);
+    char hex[DX_HASH128_TEXT];
+    int rc;
+
+    *tree = NULL;
+    if (t == NULL)
+        return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+    dx_hash128_text(key, hex);
+    (void)snprintf(t->path, sizeof t->path, "%s/trees/%s", dx_mirror_dir_of(m), hex);
+    t->fd = -1;
+    rc = open_locked(t, err);
+    if (rc < 0) {
+        dx_mirror_tree_close(&t);
+        return rc;
+    }
+    (void)futimens(t->fd, NULL);
+    *tree = t;
+    return DX_OK;
+}
+
+const char *dx_mirror_tree_path(const struct dx_mirror_tree *tree)
+{
+    return tree->path;
+}
+
+bool dx_mirror_tree_has(const struct dx_mirror_tree *tree, const char *name, uint64_t size)
+{
+    struct stat st;
+
+    return fstatat(tree->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           (uint64_t)st.st_size == size;
+}
+
+int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, uint64_t size,
+                        const char *path, struct dx_error *err)
+{
+    char full[DX_MIRROR_PATH + 128];
+    const char *slash = strrchr(name, '/');
+    int rc = DX_OK;
+
+    if (slash != NULL) {
+        (void)snprintf(full, sizeof full, "%s/%.*s", tree->path, (int)(slash - name), name);
+        rc = dx_dir_make(full, err);
+    }
+    if (rc < 0 || dx_mirror_tree_has(tree, name, size))
+        return rc;
+    /* Of another size: not what was put there. */
+    (void)unlinkat(tree->fd, name, 0);
+    if (linkat(AT_FDCWD, path, tree->fd, name, 0) == 0 ||
+        (errno == EEXIST && dx_mirror_tree_has(tree, name, size)))
+        return DX_OK;
+    return dx_fail_errno(err, errno, "%s/%s: cannot link to %s", tree->path, name, path);
+}
+
+void dx_mirror_tree_close(struct dx_mirror_tree **tree)
+{
+    if (*tree != NULL && (*tree)->fd >= 0)
+        (void)close((*tree)->fd);
+    free(*tree);
+    *tree = NULL;
+}
