@@ -61,8 +61,8 @@ bool dx_ask_may_block(const struct dx_ask *ask)
 }
 
 static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
-                       struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
-                       struct dx_problem *problem)
+                       struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                       struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     unsigned fields = DX_FIELDS_DEFAULT;
     struct dx_span bad = { NULL, 0 };
@@ -72,17 +72,19 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
                               "fields: '%.*s' is no field; there are url_id, url, ts, raw_url and "
                               "extras, separated by commas",
                               bad.size > 60 ? 60 : (int)bad.size, (const char *)bad.data);
-    return answers->urls(v, canon, ask->asked, ask->dataset_id, ask->page, fields, body, problem);
+    return answers->urls(v, canon, ask->asked, ask->dataset_id, ask->page, fields, deadline_ms,
+                         task, body, problem);
 }
 
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
-                  struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
-                  struct dx_problem *problem)
+                  struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_canon *canon = NULL;
     struct dx_canon *once = NULL;
     int rc;
 
+    *task = NULL;
     if (ask->route == DX_ROUTE_DATASETS)
         return answers->datasets(v, ask->page, body, problem);
     if (ask->route == DX_ROUTE_DATASET)
@@ -98,7 +100,7 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answers->normalize(v, canon, ask->asked, body, problem);
     } else {
         assert(ask->route == DX_ROUTE_URLS);
-        rc = answer_urls(answers, canon, v, ask, body, problem);
+        rc = answer_urls(answers, canon, v, ask, deadline_ms, task, body, problem);
     }
     if (once != NULL)
         answers->canon_free(&once);

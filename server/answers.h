@@ -5,7 +5,7 @@
  *   struct dx_version *v = live.pin(live.from, NULL);
  *
  *   struct dx_canon_slot slot = { 0 };                   one for each loop and worker
- *   rc = dx_ask_answer(&live, &slot, v, &ask, &body, &problem);     1, 0 or <0 as query/answer.h
+ *   rc = dx_ask_answer(&live, &slot, v, &ask, deadline, &task, &body, &problem);   as query/task.h
  *   dx_canon_slot_refresh(&slot, &live);                 now and then, and after a reload
  *   dx_canon_slot_release(&slot, &live);
  *
@@ -19,7 +19,7 @@
 #ifndef DX_SERVER_ANSWERS_H
 #define DX_SERVER_ANSWERS_H
 
-#include "query/answer.h"
+#include "query/task.h"
 #include "server/target.h"
 
 struct dx_current;
@@ -37,8 +37,8 @@ struct dx_answers {
     int (*domain)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                   struct dx_buf *body, struct dx_problem *problem);
     int (*urls)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                uint32_t dataset_id, struct dx_page_of page, unsigned fields, struct dx_buf *body,
-                struct dx_problem *problem);
+                uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*datasets)(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
                     struct dx_problem *problem);
     int (*dataset)(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
@@ -47,6 +47,15 @@ struct dx_answers {
                      struct dx_buf *body, struct dx_problem *problem);
     int (*versions)(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
+
+    /* Metrics and state of what lies below, as server/metrics.h; NULL: none. */
+    void (*metrics)(void *from, struct dx_buf *out);
+
+    /* As the functions of query/task.h; not called if no answer ever waits. */
+    int (*task_resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
+                       struct dx_problem *problem);
+    struct dx_reading *(*task_reading)(struct dx_task *task);
+    void (*task_free)(struct dx_task **task);
 };
 
 struct dx_answers dx_answers_of(struct dx_current *current);
@@ -62,9 +71,10 @@ void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *
 /* Whether the answer may read the lake or is long: it belongs to a worker, not to a loop. */
 bool dx_ask_may_block(const struct dx_ask *ask);
 
-/* ask is none of the server's own routes (healthz, readyz). */
+/* ask is none of the server's own routes (healthz, readyz). May be DX_TASK_WAITS with *task set,
+ * but only if dx_ask_may_block; deadline_ms as in query/task.h. */
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
-                  struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
-                  struct dx_problem *problem);
+                  struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 #endif

@@ -20,11 +20,14 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,
-        .urls = dx_answer_urls,
+        .urls = dx_task_urls,
         .datasets = dx_answer_datasets,
         .dataset = dx_answer_dataset,
         .normalize = dx_answer_normalize,
         .versions = dx_answer_versions,
         .fields_parse = dx_fields_parse,
+        .task_resume = dx_task_resume,
+        .task_reading = dx_task_reading,
+        .task_free = dx_task_free,
     };
 }

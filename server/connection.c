@@ -3,6 +3,7 @@
 
 #include "base/json_out.h"
 #include "base/log.h"
+#include "server/metrics.h"
 #include "server/request_head.h"
 #include "server/target.h"
 
@@ -16,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Reads end so long before the answer is due, so that the answer says which read it was. */
+#define JOB_SLACK_MS 50
 #define TURN_REQUESTS_MAX 16 /* served in one wake before others have their turn */
 #define LINGER_BYTES_MAX (256 * 1024)
 #define LOOP_STALL_MS 10000          /* a loop that has not turned for so long is not alive */
@@ -330,6 +333,22 @@ static void reply_readyz(struct dx_connection *c)
     reply(c, 200, "application/json", NULL, body);
 }
 
+static void reply_metrics(struct dx_connection *c)
+{
+    struct dx_buf *body = &c->loop->body;
+    struct dx_problem problem;
+
+    if (!c->loop->serving->options.metrics) {
+        (void)dx_problem_set(&problem, DX_PROBLEM_NOT_FOUND, "metrics-off", "Metrics are off",
+                             "start the server with --metrics yes");
+        reply_problem(c, &problem);
+        return;
+    }
+    dx_buf_clear(body);
+    dx_metrics_write(c->loop->serving, body);
+    reply(c, 200, "text/plain; version=0.0.4", NULL, body);
+}
+
 /* ---- in ---- */
 
 static struct dx_span if_none_match(const struct dx_connection *c, struct dx_span head)
@@ -348,7 +367,10 @@ static void start_job(struct dx_connection *c, struct dx_span match)
 
     if (job != NULL) {
         job->version = c->version;
+        job->deadline_ms = dx_source_now_ms() + loop->serving->options.job_timeout_ms -
+                           JOB_SLACK_MS;
         job->done = dx_loop_job_done;
+        job->fetch = dx_loop_job_fetch;
         job->loop = loop;
         job->connection = c;
         c->match_size = match.size <= sizeof c->match ? match.size : 0;
@@ -385,11 +407,15 @@ static void answer(struct dx_connection *c, struct dx_span head)
         reply_healthz(c);
     } else if (ask->route == DX_ROUTE_READYZ) {
         reply_readyz(c);
+    } else if (ask->route == DX_ROUTE_METRICS) {
+        reply_metrics(c);
     } else if (dx_ask_may_block(ask)) {
         start_job(c, if_none_match(c, head));
     } else {
-        rc = dx_ask_answer(loop->serving->answers, &loop->canon, c->version, ask, &loop->body,
-                           &problem);
+        struct dx_task *none;
+
+        rc = dx_ask_answer(loop->serving->answers, &loop->canon, c->version, ask, 0, &none,
+                           &loop->body, &problem);
         reply_answer(c, rc, &loop->body, &problem, if_none_match(c, head));
     }
     if (loop->body.capacity > BODY_KEEP_BYTES)

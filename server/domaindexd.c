@@ -249,6 +249,9 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     options.cache_bytes_payload = settings->cache_bytes_payload;
     options.cache_bytes_pages = settings->cache_bytes_pages;
     options.verify = settings->verify;
+    options.source = &settings->source;
+    options.mirror_dir = settings->cache_dir;
+    options.mirror_postings = settings->mirror_postings;
     block_signals(&signals);
     raise_descriptor_limit();
     rc = dx_current_open(&r.current, settings->root, &options, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/loop.h"
 
+#include "fetch/fetch_loop.h"
 #include "server/connection.h"
 
 #include <errno.h>
@@ -103,6 +104,26 @@ void dx_loop_job_done(struct dx_job *job)
     loop->done = job;
     (void)pthread_mutex_unlock(&loop->lock);
     wake(loop);
+}
+
+void dx_loop_job_fetch(struct dx_job *job)
+{
+    struct dx_loop *loop = job->loop;
+    bool ended;
+
+    (void)pthread_mutex_lock(&loop->lock);
+    ended = loop->ended;
+    if (!ended) {
+        job->next = loop->to_fetch;
+        loop->to_fetch = job;
+    }
+    (void)pthread_mutex_unlock(&loop->lock);
+    if (!ended) {
+        wake(loop);
+        return;
+    }
+    atomic_store(&job->cancelled, true);
+    dx_workers_resume(loop->serving->workers, job);
 }
 
 void dx_loop_tell(struct dx_loop *loop, unsigned what)
@@ -250,9 +271,62 @@ static void obey(struct dx_loop *loop, unsigned told)
     }
 }
 
+/* ---- waves of jobs ---- */
+
+static void on_fetched(void *ctx, int rc, const struct dx_error *err)
+{
+    struct dx_job *job = ctx;
+    struct dx_loop *loop = job->loop;
+
+    job->read_rc = rc;
+    if (rc < 0)
+        job->read_err = *err;
+    TAILQ_REMOVE(&loop->fetching, job, fetching);
+    dx_workers_resume(loop->serving->workers, job);
+}
+
+static void fetch(struct dx_loop *loop, struct dx_job *job)
+{
+    struct dx_reading *reading = dx_job_reading(job);
+
+    job->read_rc = atomic_load(&job->cancelled)
+                       ? dx_fail(&job->read_err, DX_E_TIMEOUT, "nobody waits for the answer")
+                       : dx_fetch_begin(loop->fetch, reading->source, &reading->wave, on_fetched,
+                                        job, &job->under_way, &job->read_err);
+    if (job->read_rc < 0)
+        dx_workers_resume(loop->serving->workers, job);
+    else
+        TAILQ_INSERT_TAIL(&loop->fetching, job, fetching);
+}
+
+/* The loop ends: what is under way is broken off, and its jobs end as cancelled. */
+static void end_fetches(struct dx_loop *loop)
+{
+    struct dx_job *waiting;
+    struct dx_job *job;
+
+    (void)pthread_mutex_lock(&loop->lock);
+    loop->ended = true;
+    waiting = loop->to_fetch;
+    loop->to_fetch = NULL;
+    (void)pthread_mutex_unlock(&loop->lock);
+    while ((job = TAILQ_FIRST(&loop->fetching)) != NULL) {
+        TAILQ_REMOVE(&loop->fetching, job, fetching);
+        dx_fetch_cancel(&job->under_way);
+        job->next = waiting;
+        waiting = job;
+    }
+    while ((job = waiting) != NULL) {
+        waiting = job->next;
+        atomic_store(&job->cancelled, true);
+        dx_workers_resume(loop->serving->workers, job);
+    }
+}
+
 static void on_wake(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
+    struct dx_job *to_fetch;
     struct dx_job *done;
     struct dx_job *next;
     unsigned told;
@@ -276,9 +350,15 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
     (void)pthread_mutex_lock(&loop->lock);
     done = loop->done;
     loop->done = NULL;
+    to_fetch = loop->to_fetch;
+    loop->to_fetch = NULL;
     told = loop->told;
     loop->told = 0;
     (void)pthread_mutex_unlock(&loop->lock);
+    for (; to_fetch != NULL; to_fetch = next) {
+        next = to_fetch->next;
+        fetch(loop, to_fetch);
+    }
     for (; done != NULL; done = next) {
         next = done->next;
         dx_connection_answered(done);
@@ -331,6 +411,7 @@ static void *run(void *argument)
     while (!loop->quitting || loop->open > 0)
         if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
             break;
+    end_fetches(loop);
     dx_canon_slot_release(&loop->canon, loop->serving->answers);
     return NULL;
 }
@@ -358,6 +439,8 @@ static int init_events(struct dx_loop *loop, struct dx_error *err)
     (void)event_assign(&loop->turn_event, loop->base, -1, 0, on_turn, loop);
     if (event_add(&loop->wake_event, NULL) != 0 || event_add(&loop->tick_event, &tick) != 0)
         return dx_fail(err, DX_E_NOMEM, "event loop: out of memory");
+    if (dx_fetch_loop_new(&loop->fetch, loop->base, err) < 0)
+        return (int)err->code;
     if (loop->listen_fd < 0)
         return DX_OK;
     loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -385,6 +468,7 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
         TAILQ_INIT(&loop->waits[wait]);
     TAILQ_INIT(&loop->turns);
+    TAILQ_INIT(&loop->fetching);
     dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX);
     dx_buf_init(&loop->body, DX_BODY_MAX);
     (void)pthread_mutex_init(&loop->lock, NULL);
@@ -429,6 +513,7 @@ void dx_loop_free(struct dx_loop **out)
     for (size_t i = 0; i < loop->given_count; i++)
         (void)close(loop->given[i]);
     free(loop->given);
+    dx_fetch_loop_free(&loop->fetch);
     if (loop->base != NULL)
         event_base_free(loop->base);
     if (loop->wake_fd >= 0)

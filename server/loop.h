@@ -5,10 +5,11 @@
  *   rc = dx_loop_start(loop, &err);                         once serving names all loops
  *   dx_loop_give(loop, fd);          a connection, from the accepting loop
  *   dx_loop_job_done(job);           from a worker
+ *   dx_loop_job_fetch(job);          from a worker: its wave is read here
  *   dx_loop_tell(loop, DX_LOOP_SHED);
  *   dx_loop_tell(loop, DX_LOOP_DRAIN); ... dx_loop_join(loop); dx_loop_free(&loop);
  *
- * give, job_done and tell are safe from every thread; they queue under the loop's lock and
+ * give, job_done, job_fetch and tell are safe from every thread; they queue under the loop's lock and
  * wake it through an eventfd. All else in struct dx_loop belongs to its own thread.
  *
  * Deadlines need no timer each: every wait has one constant limit, so a list in order of
@@ -51,6 +52,7 @@ enum {
 struct dx_connection;
 struct dx_loop;
 TAILQ_HEAD(dx_connection_list, dx_connection);
+TAILQ_HEAD(dx_job_list, dx_job);
 
 /* What all loops share; read-only but for the atomics. */
 struct dx_serving {
@@ -82,11 +84,13 @@ struct dx_loop {
     pthread_t thread;
     bool started;
 
-    pthread_mutex_t lock; /* of the three below */
+    pthread_mutex_t lock; /* of the five below */
     int *given;           /* connections to take */
     size_t given_count;
     size_t given_room;
     struct dx_job *done;
+    struct dx_job *to_fetch;
+    bool ended; /* the thread reads nothing any more */
     unsigned told;
 
     int wake_fd;
@@ -112,6 +116,9 @@ struct dx_loop {
     char date[DX_HTTP_DATE_TEXT];
     time_t said_second; /* last log line about a failed answer */
 
+    struct dx_fetch_loop *fetch;
+    struct dx_job_list fetching;
+
     struct dx_canon_slot canon;
     struct dx_ask ask;
     struct dx_buf head;
@@ -121,11 +128,14 @@ struct dx_loop {
     struct dx_loop_counts counts;
 };
 
+struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);
+
 int dx_loop_new(struct dx_loop **loop, struct dx_serving *serving, int listen_fd,
                 struct dx_error *err);
 int dx_loop_start(struct dx_loop *loop, struct dx_error *err);
 void dx_loop_give(struct dx_loop *loop, int fd);
 void dx_loop_job_done(struct dx_job *job);
+void dx_loop_job_fetch(struct dx_job *job);
 void dx_loop_tell(struct dx_loop *loop, unsigned what);
 void dx_loop_join(struct dx_loop *loop);
 void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may call job_done */

@@ -271,10 +271,15 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
 
 struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
 {
-    struct dx_server_counts sum = { .open = atomic_load(&s->serving.connections) };
+    return dx_serving_counts(&s->serving);
+}
 
-    for (unsigned i = 0; i < s->serving.loop_count; i++) {
-        const struct dx_loop_counts *c = &s->serving.loops[i]->counts;
+struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
+{
+    struct dx_server_counts sum = { .open = atomic_load(&serving->connections) };
+
+    for (unsigned i = 0; i < serving->loop_count; i++) {
+        const struct dx_loop_counts *c = &serving->loops[i]->counts;
 
         sum.accepted += atomic_load(&c->accepted);
         sum.requests += atomic_load(&c->requests);

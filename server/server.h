@@ -34,6 +34,7 @@ struct dx_server_options {
     unsigned job_timeout_ms;   /* until a worker's answer */
     unsigned write_timeout_ms; /* until the client has taken the reply */
     size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
+    bool metrics;              /* answer /metrics */
 };
 
 struct dx_server_options dx_server_options_default(void);

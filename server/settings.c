@@ -22,6 +22,14 @@ enum {
     OPT_DRAIN_DELAY,
     OPT_GRACE,
     OPT_VERIFY,
+    OPT_CACHE_DIR,
+    OPT_MIRROR_POSTINGS,
+    OPT_CA_FILE,
+    OPT_S3_ENDPOINT,
+    OPT_S3_REGION,
+    OPT_S3_PROFILE,
+    OPT_S3_ANONYMOUS,
+    OPT_METRICS,
     OPT_HELP,
     OPT_VERSION,
     OPT_MAN,
@@ -58,6 +66,24 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                           "after SIGTERM, serve on with /readyz at 503 for this long" },
     [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish" },
     [OPT_VERIFY] = { "verify", "YES|NO", "no", "read and check every byte of a version at open" },
+    [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
+                        "local copies of the mapped files of a remote root; else "
+                        "$CACHE_DIRECTORY, $XDG_CACHE_HOME/domaindex or ~/.cache/domaindex" },
+    [OPT_MIRROR_POSTINGS] = { "mirror-postings", "YES|NO", "no",
+                              "of a remote root, copy the postings too and not only what is "
+                              "mapped" },
+    [OPT_CA_FILE] = { "ca-file", "FILE", NULL,
+                      "certificates that https:// and s3:// roots are checked with; else the "
+                      "system's" },
+    [OPT_S3_ENDPOINT] = { "s3-endpoint", "URL", NULL,
+                          "of an s3:// root; else AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or "
+                          "Amazon's" },
+    [OPT_S3_REGION] = { "s3-region", "NAME", NULL, "else AWS_REGION, or us-east-1" },
+    [OPT_S3_PROFILE] = { "s3-profile", "NAME", NULL,
+                         "of the shared credentials file; else AWS_PROFILE, or default" },
+    [OPT_S3_ANONYMOUS] = { "s3-anonymous", "YES|NO", NULL,
+                           "do not sign requests; else as DOMAINDEX_S3_ANONYMOUS says, or no" },
+    [OPT_METRICS] = { "metrics", "YES|NO", "no", "answer /metrics, as text for Prometheus" },
     [OPT_HELP] = { "help", NULL, NULL, "print this and exit" },
     [OPT_VERSION] = { "version", NULL, NULL, "print the program's version and exit" },
     [OPT_MAN] = { "man", NULL, NULL, "print the manual page (mdoc) and exit" },
@@ -103,12 +129,45 @@ static int count(size_t index, const char *text, unsigned max, unsigned *value,
     return rc;
 }
 
-static int yes_no(const char *text, bool *value, struct dx_error *err)
+static int yes_no(size_t index, const char *text, bool *value, struct dx_error *err)
 {
     *value = strcmp(text, "yes") == 0;
     if (*value || strcmp(text, "no") == 0)
         return DX_OK;
-    return dx_fail(err, DX_E_INVALID, "--verify: '%s' is neither yes nor no", text);
+    return dx_fail(err, DX_E_INVALID, "--%s: '%s' is neither yes nor no",
+                   dx_settings_table[index].name, text);
+}
+
+/* What is said of remote roots; false: it is another option. */
+static bool set_remote(struct dx_settings *s, size_t index, const char *text, int *rc,
+                       struct dx_error *err)
+{
+    *rc = DX_OK;
+    switch (index) {
+    case OPT_CACHE_DIR:
+        s->cache_dir = text;
+        return true;
+    case OPT_MIRROR_POSTINGS:
+        *rc = yes_no(index, text, &s->mirror_postings, err);
+        return true;
+    case OPT_CA_FILE:
+        s->source.ca_file = text;
+        return true;
+    case OPT_S3_ENDPOINT:
+        s->source.s3_endpoint = text;
+        return true;
+    case OPT_S3_REGION:
+        s->source.s3_region = text;
+        return true;
+    case OPT_S3_PROFILE:
+        s->source.s3_profile = text;
+        return true;
+    case OPT_S3_ANONYMOUS:
+        *rc = yes_no(index, text, &s->source.s3_anonymous, err);
+        return true;
+    default:
+        return false;
+    }
 }
 
 static int set(struct dx_settings *s, size_t index, const char *text, struct dx_error *err)
@@ -156,9 +215,12 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
     case OPT_GRACE:
         return number(index, text, 0, 600000, &s->grace_ms, err);
     case OPT_VERIFY:
-        return yes_no(text, &s->verify, err);
+        return yes_no(index, text, &s->verify, err);
+    case OPT_METRICS:
+        return yes_no(index, text, &o->metrics, err);
     default:
-        return DX_OK; /* config and the flags are taken before */
+        (void)set_remote(s, index, text, &rc, err);
+        return rc; /* config and the flags are taken before */
     }
 }
 
@@ -179,9 +241,14 @@ static int set_from_file(struct dx_settings *s, const char *path, struct dx_erro
 
 static int take_defaults(struct dx_settings *s, struct dx_error *err)
 {
+    const char *trouble;
     int rc = DX_OK;
 
     s->server = dx_server_options_default();
+    s->source = (struct dx_source_options)DX_SOURCE_OPTIONS_INIT;
+    trouble = dx_source_options_env(&s->source);
+    if (trouble != NULL)
+        return dx_fail(err, DX_E_INVALID, "%s", trouble);
     for (size_t i = 0; i < OPT_COUNT && rc == DX_OK; i++)
         if (dx_settings_table[i].fallback != NULL)
             rc = set(s, i, dx_settings_table[i].fallback, err);

@@ -13,6 +13,7 @@
 #define DX_SERVER_SETTINGS_H
 
 #include "config/config_file.h"
+#include "fetch/source.h"
 #include "server/server.h"
 
 struct dx_settings {
@@ -25,6 +26,9 @@ struct dx_settings {
     uint64_t cache_bytes_payload;
     uint64_t cache_bytes_pages;
     bool verify;
+    const char *cache_dir; /* of remote roots; NULL: loader/mirror.h says */
+    bool mirror_postings;
+    struct dx_source_options source;
     unsigned drain_delay_ms; /* /readyz says 503 so long before accepting ends */
     unsigned grace_ms;       /* for requests in flight at the end */
 

@@ -24,6 +24,7 @@ enum dx_route {
     DX_ROUTE_VERSIONS,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
+    DX_ROUTE_METRICS,
     DX_ROUTE_COUNT
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/workers.h"
 
+#include "fetch/fetch_loop.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +14,8 @@ struct dx_workers {
     pthread_cond_t changed;
     struct dx_job *first; /* oldest */
     struct dx_job **last;
-    unsigned waiting;
+    unsigned waiting; /* in the queue */
+    unsigned away;    /* with a loop, or waiting for another job's block */
     unsigned queue_max;
     unsigned generation; /* of wakes */
     bool stopping;
@@ -50,8 +53,15 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->ask.asked = keep_text(&job->ask, ask->asked);
     job->ask.fields = keep_text(&job->ask, ask->fields);
     job->done = NULL;
+    job->fetch = NULL;
     job->loop = NULL;
     job->connection = NULL;
+    job->deadline_ms = 0;
+    job->workers = NULL;
+    job->task = NULL;
+    job->under_way = NULL;
+    job->read_rc = DX_OK;
+    job->read_err.text[0] = '\0';
     atomic_init(&job->cancelled, false);
     job->rc = 0;
     job->problem.detail[0] = '\0';
@@ -87,6 +97,94 @@ static struct dx_job *pop(struct dx_workers *w)
     return job;
 }
 
+static void append(struct dx_workers *w, struct dx_job *job)
+{
+    job->next = NULL;
+    *w->last = job;
+    w->last = &job->next;
+    w->waiting++;
+    (void)pthread_cond_signal(&w->changed);
+}
+
+static void move_away(struct dx_workers *w)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->away++;
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+void dx_workers_resume(struct dx_workers *w, struct dx_job *job)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    w->away--;
+    append(w, job);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+static void on_block(void *ctx)
+{
+    struct dx_job *job = ctx;
+
+    job->read_rc = DX_OK;
+    dx_workers_resume(job->workers, job);
+}
+
+struct dx_reading *dx_job_reading(const struct dx_job *job)
+{
+    return job->workers->answers->task_reading(job->task);
+}
+
+/* True: the job is away and no longer ours. False: what it waited for is there, or failed. */
+static bool send_away(struct dx_workers *w, struct dx_job *job)
+{
+    struct dx_reading *reading = dx_job_reading(job);
+    bool waits = dx_reading_state(reading) == DX_READING_WAIT;
+
+    if (!waits && !dx_source_on_loop(reading->source)) {
+        job->read_rc = dx_reading_perform(reading, &job->read_err);
+        return false;
+    }
+    move_away(w); /* before it is: it may come back at once */
+    if (!waits) {
+        job->fetch(job);
+        return true;
+    }
+    job->watch = (struct dx_flight_watch){ .call = on_block, .ctx = job };
+    if (dx_flight_watch(reading->flight, &job->watch))
+        return true;
+    (void)pthread_mutex_lock(&w->lock);
+    w->away--;
+    (void)pthread_mutex_unlock(&w->lock);
+    job->read_rc = DX_OK;
+    return false;
+}
+
+static void finish(struct dx_workers *w, struct dx_job *job)
+{
+    if (job->task != NULL)
+        w->answers->task_free(&job->task);
+    job->done(job);
+}
+
+static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_job *job)
+{
+    const struct dx_answers *answers = w->answers;
+
+    do {
+        if (atomic_load(&job->cancelled))
+            job->rc = set_cancelled(job);
+        else if (job->task == NULL)
+            job->rc = dx_ask_answer(answers, slot, job->version, &job->ask, job->deadline_ms,
+                                    &job->task, &job->body, &job->problem);
+        else
+            job->rc = answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
+                                           &job->problem);
+        if (job->rc == DX_TASK_WAITS && send_away(w, job))
+            return;
+    } while (job->rc == DX_TASK_WAITS);
+    finish(w, job);
+}
+
 static void *work(void *argument)
 {
     struct dx_workers *w = argument;
@@ -104,13 +202,8 @@ static void *work(void *argument)
         job = pop(w);
         (void)pthread_mutex_unlock(&w->lock);
         dx_canon_slot_refresh(&slot, w->answers);
-        if (job != NULL) {
-            job->rc = atomic_load(&job->cancelled)
-                          ? set_cancelled(job)
-                          : dx_ask_answer(w->answers, &slot, job->version, &job->ask, &job->body,
-                                          &job->problem);
-            job->done(job);
-        }
+        if (job != NULL)
+            serve(w, &slot, job);
         (void)pthread_mutex_lock(&w->lock);
     }
     (void)pthread_mutex_unlock(&w->lock);
@@ -151,16 +244,22 @@ bool dx_workers_submit(struct dx_workers *w, struct dx_job *job)
     bool taken;
 
     (void)pthread_mutex_lock(&w->lock);
-    taken = w->waiting < w->queue_max && !w->stopping;
-    if (taken) {
-        job->next = NULL;
-        *w->last = job;
-        w->last = &job->next;
-        w->waiting++;
-        (void)pthread_cond_signal(&w->changed);
-    }
+    taken = w->waiting + w->away < w->queue_max && !w->stopping;
+    job->workers = w;
+    if (taken)
+        append(w, job);
     (void)pthread_mutex_unlock(&w->lock);
     return taken;
+}
+
+struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w)
+{
+    struct dx_workers_counts counts;
+
+    (void)pthread_mutex_lock(&w->lock);
+    counts = (struct dx_workers_counts){ w->waiting, w->away };
+    (void)pthread_mutex_unlock(&w->lock);
+    return counts;
 }
 
 void dx_workers_wake(struct dx_workers *w)
@@ -188,9 +287,10 @@ bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadlin
             clean = false;
     if (!clean)
         return false;
+    /* Tasks that end here may hand blocks, or the want of them, to others that come back. */
     while ((job = pop(w)) != NULL) {
         job->rc = set_cancelled(job);
-        job->done(job);
+        finish(w, job);
     }
     (void)pthread_cond_destroy(&w->changed);
     (void)pthread_mutex_destroy(&w->lock);

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
- * workers.h - a few threads for the answers that may wait for a disk.
+ * workers.h - a few threads for the answers that have to read first.
  *
  *   rc = dx_workers_start(&w, count, queue_max, &answers, &err);
  *   job = dx_job_new(&ask);  job->version = ... (pinned, now the job's);  job->done = ...;
- *   if (!dx_workers_submit(w, job))            false: the queue is full; the job is still yours
+ *   if (!dx_workers_submit(w, job))            false: too many; the job is still yours
  *   atomic_store(&job->cancelled, true);       nobody waits: skip it if it has not begun
  *   dx_workers_wake(w);                        let go of canonicalisers of old versions
  *   clean = dx_workers_stop(&w, deadline);     queued jobs complete as cancelled
  *
- * job->done is called exactly once for each submitted job, in the worker's thread (or in the
+ * A worker computes, and it reads from a disk. What is to be read over a network it hands to
+ * job->fetch, which performs the wave of dx_job_reading(job) and gives the job back:
+ *   job->fetch(job);                           called by the worker, who forgets the job
+ *   job->read_rc = ...; job->read_err = ...;
+ *   dx_workers_resume(w, job);                 from any thread
+ * A job that waits for another one's block occupies no thread either. queue_max counts all jobs that
+ * have not been answered, but for those that a worker has at hand.
+ *
+ * job->done is called exactly once for each submitted job, in a worker's thread (or in the
  * one that stops the pool), and owns the job from then on.
  */
 #ifndef DX_SERVER_WORKERS_H
 #define DX_SERVER_WORKERS_H
 
+#include "cache/flight.h"
 #include "server/answers.h"
+
+#include <sys/queue.h>
 
 #include <stdatomic.h>
 #include <time.h>
@@ -27,11 +38,21 @@ struct dx_workers;
 struct dx_job {
     struct dx_job *next;
     struct dx_version *version;
-    struct dx_ask ask; /* its spans point into ask.text */
+    uint64_t deadline_ms; /* on the clock of dx_source_now_ms: for what it waits for */
+    struct dx_ask ask;    /* its spans point into ask.text */
     void (*done)(struct dx_job *job);
-    void *loop;       /* for done */
+    void (*fetch)(struct dx_job *job);
+    void *loop;       /* for done and fetch */
     void *connection; /* only for the loop's thread; NULL: gone */
     _Atomic bool cancelled;
+
+    struct dx_workers *workers; /* since it was submitted */
+    struct dx_task *task;       /* NULL: not begun */
+    struct dx_flight_watch watch;
+    struct dx_fetch *under_way; /* of the loop's thread */
+    TAILQ_ENTRY(dx_job) fetching;
+    int read_rc;
+    struct dx_error read_err;
 
     int rc; /* as query/answer.h */
     struct dx_buf body;
@@ -43,8 +64,16 @@ void dx_job_free(struct dx_job **job);               /* not its version */
 
 int dx_workers_start(struct dx_workers **workers, unsigned count, unsigned queue_max,
                      const struct dx_answers *answers, struct dx_error *err);
+struct dx_workers_counts {
+    unsigned waiting; /* for a worker */
+    unsigned away;    /* with the store, or waiting for another job's block */
+};
+
 bool dx_workers_submit(struct dx_workers *w, struct dx_job *job);
+void dx_workers_resume(struct dx_workers *w, struct dx_job *job);
+struct dx_reading *dx_job_reading(const struct dx_job *job);
 void dx_workers_wake(struct dx_workers *w);
+struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w);
 bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadline); /* realtime */
 
 #endif

@@ -169,12 +169,14 @@ static int domain(struct dx_version *v, struct dx_canon *canon, struct dx_span a
 }
 
 static int urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                uint32_t dataset_id, struct dx_page_of page, unsigned fields, struct dx_buf *body,
-                struct dx_problem *problem)
+                uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_fake *fake = v->fake;
     int rc = preset(v, canon, asked, problem);
 
+    (void)deadline_ms;
+    *task = NULL; /* it never waits */
     atomic_fetch_add(&fake->listings, 1);
     if (is(asked, "slow.example"))
         (void)usleep(200000);
@@ -224,9 +226,19 @@ static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *
 
 struct dx_answers dx_fake_answers(struct dx_fake *fake)
 {
-    return (struct dx_answers){ fake,       pin,      unpin,       version_name, canon_new,
-                                canon_free, domain,   urls,        datasets,     dataset,
-                                normalize,  versions, fields_parse };
+    return (struct dx_answers){ .from = fake,
+                                .pin = pin,
+                                .unpin = unpin,
+                                .version_name = version_name,
+                                .canon_new = canon_new,
+                                .canon_free = canon_free,
+                                .domain = domain,
+                                .urls = urls,
+                                .datasets = datasets,
+                                .dataset = dataset,
+                                .normalize = normalize,
+                                .versions = versions,
+                                .fields_parse = fields_parse };
 }
 
 void dx_fake_flip(struct dx_fake *fake)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/metrics.h"
+
+#include "server/loop.h"
+
+void dx_metric_head(struct dx_buf *out, const char *name, const char *type, const char *help)
+{
+    dx_buf_fmt(out, "# HELP %s %s.\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void dx_metric(struct dx_buf *out, const char *name, const char *labels, uint64_t value)
+{
+    if (labels == NULL)
+        dx_buf_fmt(out, "%s %llu\n", name, (unsigned long long)value);
+    else
+        dx_buf_fmt(out, "%s{%s} %llu\n", name, labels, (unsigned long long)value);
+}
+
+static void one(struct dx_buf *out, const char *name, const char *type, const char *help,
+                uint64_t value)
+{
+    dx_metric_head(out, name, type, help);
+    dx_metric(out, name, NULL, value);
+}
+
+void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
+{
+    struct dx_server_counts c = dx_serving_counts(serving);
+    struct dx_workers_counts w = dx_workers_counts_of(serving->workers);
+
+    one(out, "domaindex_connections", "gauge", "Connections open now", c.open);
+    one(out, "domaindex_connections_accepted_total", "counter", "Connections accepted", c.accepted);
+    one(out, "domaindex_http_requests_total", "counter", "Request heads answered", c.requests);
+    dx_metric_head(out, "domaindex_http_rejected_total", "counter",
+                   "Requests turned away, and connections ended");
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"framing\"", c.rejected);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"timeout\"", c.timeouts);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"overload\"", c.overloaded);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"shed\"", c.shed);
+    one(out, "domaindex_accept_pauses_total", "counter",
+        "Times that the listener rested for want of descriptors", c.accept_pauses);
+    dx_metric_head(out, "domaindex_jobs", "gauge", "Answers under way");
+    dx_metric(out, "domaindex_jobs", "state=\"queued\"", w.waiting);
+    dx_metric(out, "domaindex_jobs", "state=\"storage\"", w.away);
+    if (serving->answers->metrics != NULL)
+        serving->answers->metrics(serving->answers->from, out);
+}
