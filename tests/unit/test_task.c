@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * labels: threads
+ * Answers step by step: several for one cold key read it once; one that is given up, or fails, takes
+ * nobody with it; a wrong page is read once more; an object that was replaced is forgotten.
+ */
+#include "cache/flight.h"
+#include "canon/url.h"
+#include "loader/version.h"
+#include "query/task.h"
+#include "tests/support/damage.h"
+#include "tests/support/small_root.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define DOMAINS 5
+#define DATASETS 2
+#define BODY_MAX (1u << 20)
+#define MANY 50
+
+static unsigned failures;
+
+struct asker {
+    struct dx_version *v;
+    struct dx_caches *caches;
+    struct dx_canon *canon;
+};
+
+static void open_asker(struct asker *a, const struct dx_test_root *r)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (dx_caches_new(&a->caches, &options, &err) < 0 ||
+        dx_version_open_named(&a->v, r->path, NULL, a->caches, &options, &err) < 0 ||
+        dx_version_canon_new(a->v, &a->canon, &err) < 0)
+        abort();
+}
+
+static void close_asker(struct asker *a)
+{
+    dx_canon_free(&a->canon);
+    dx_version_unpin(a->v);
+    dx_caches_free(&a->caches);
+}
+
+static int begin(const struct asker *a, unsigned domain, struct dx_task **task, struct dx_buf *body)
+{
+    struct dx_problem problem;
+    char name[64];
+
+    dx_test_root_domain(domain, name);
+    dx_buf_init(body, BODY_MAX);
+    return dx_task_urls(a->v, a->canon, dx_span_str(name), 1, (struct dx_page_of){ 0, 100 },
+                        DX_FIELDS_DEFAULT, 0, task, body, &problem);
+}
+
+/* To the end; counts the waves that were read for it. */
+static int finish(struct dx_task *task, struct dx_buf *body, unsigned *waves)
+{
+    struct dx_problem problem;
+    int rc = DX_TASK_WAITS;
+
+    while (rc == DX_TASK_WAITS) {
+        struct dx_reading *r = dx_task_reading(task);
+        struct dx_error err = DX_ERROR_INIT;
+
+        *waves += dx_reading_state(r) == DX_READING_READ;
+        rc = dx_reading_perform(r, &err);
+        rc = dx_task_resume(task, rc, &err, body, &problem);
+    }
+    return rc;
+}
+
+static void expect_same(const struct dx_buf *a, const struct dx_buf *b)
+{
+    EXPECT(a->size > 0 && dx_span_equal(dx_span_of(a->data, a->size), dx_span_of(b->data, b->size)),
+           "%.*s", (int)b->size, (const char *)b->data);
+}
+
+/* All begin before the first has read; then each goes to its end. */
+static void check_crowd(const struct dx_test_root *r, bool first_gives_up)
+{
+    struct asker a;
+    struct dx_task *tasks[MANY];
+    struct dx_buf bodies[MANY];
+    struct dx_flights_counts counts;
+    unsigned waves = 0;
+
+    open_asker(&a, r);
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT(begin(&a, 0, &tasks[i], &bodies[i]) == DX_TASK_WAITS, "task %u", i);
+        EXPECT(dx_reading_state(dx_task_reading(tasks[i])) ==
+                   (i == 0 ? DX_READING_READ : DX_READING_WAIT),
+               "task %u", i);
+    }
+    if (first_gives_up)
+        dx_task_free(&tasks[0]);
+    for (unsigned i = first_gives_up; i < MANY; i++) {
+        EXPECT(finish(tasks[i], &bodies[i], &waves) == 1, "task %u", i);
+        expect_same(&bodies[first_gives_up], &bodies[i]);
+        dx_task_free(&tasks[i]);
+    }
+    EXPECT(waves == 2, "postings, then pages: %u waves", waves);
+    dx_flights_counts(a.caches->idx, &counts);
+    EXPECT(counts.led == (first_gives_up ? 2 : 1) && counts.now == 0, "idx read %llu times",
+           (unsigned long long)counts.led);
+    for (unsigned i = 0; i < MANY; i++)
+        dx_buf_release(&bodies[i]);
+    close_asker(&a);
+}
+
+/* The leader's read fails: those who wait get the same error, the next who asks reads again. */
+static void check_failure(const struct dx_test_root *r, enum dx_code code)
+{
+    struct asker a;
+    struct dx_task *leader, *waits, *late;
+    struct dx_buf bodies[3];
+    struct dx_problem problem;
+    struct dx_error err = DX_ERROR_INIT;
+    unsigned waves = 0;
+    int rc;
+
+    open_asker(&a, r);
+    EXPECT(begin(&a, 0, &leader, &bodies[0]) == DX_TASK_WAITS, "leads");
+    EXPECT(begin(&a, 0, &waits, &bodies[1]) == DX_TASK_WAITS, "waits");
+    dx_task_reading(leader)->report.failed = 0; /* as a source says it */
+    rc = dx_task_resume(leader, dx_fail(&err, code, "the store said no"), &err, &bodies[0],
+                        &problem);
+    EXPECT(rc == (int)code && bodies[0].size == 0, "%d", rc);
+    dx_task_free(&leader);
+    rc = finish(waits, &bodies[1], &waves);
+    EXPECT(rc == (code == DX_E_TIMEOUT ? 1 : (int)code), "%d", rc);
+    dx_task_free(&waits);
+    EXPECT(begin(&a, 0, &late, &bodies[2]) == (code == DX_E_TIMEOUT ? 1 : DX_TASK_WAITS), "late");
+    if (late != NULL)
+        EXPECT(finish(late, &bodies[2], &waves) == 1, "reads again");
+    dx_task_free(&late);
+    EXPECT(dx_objects_broken(a.v->objects) == (code == DX_E_CONFLICT || code == DX_E_TRUNCATED),
+           "marked");
+    for (unsigned i = 0; i < 3; i++)
+        dx_buf_release(&bodies[i]);
+    close_asker(&a);
+}
+
+/* Bytes that came wrong once, or always. */
+static void check_again(const struct dx_test_root *r, bool always)
+{
+    struct asker a;
+    struct dx_task *task;
+    struct dx_buf body;
+    struct dx_problem problem;
+    struct dx_error err = DX_ERROR_INIT;
+    unsigned wrong = 0;
+    int rc;
+
+    open_asker(&a, r);
+    rc = begin(&a, 1, &task, &body);
+    while (rc == DX_TASK_WAITS) {
+        struct dx_reading *reading = dx_task_reading(task);
+
+        rc = dx_reading_perform(reading, &err);
+        if (wrong == 0 || always) {
+            EXPECT(reading->wave.fresh == (wrong > 0), "by another connection the second time");
+            reading->wave.reads[0].to[reading->wave.reads[0].size / 2] ^= 4;
+            wrong++;
+        }
+        rc = dx_task_resume(task, rc, &err, &body, &problem);
+    }
+    EXPECT(rc == (always ? DX_E_CORRUPT : 1) && wrong == (always ? 2 : 1), "%d after %u", rc,
+           wrong);
+    EXPECT((body.size == 0) == always, "%zu bytes", body.size);
+    dx_task_free(&task);
+    dx_buf_release(&body);
+    close_asker(&a);
+}
+
+struct reader {
+    struct asker *a;
+    pthread_t thread;
+    unsigned right;
+};
+
+static void *read_all(void *argument)
+{
+    struct reader *me = argument;
+    struct dx_error err;
+    struct asker a = *me->a;
+
+    if (dx_version_canon_new(a.v, &a.canon, &err) < 0)
+        abort();
+    for (unsigned i = 0; i < 200; i++) {
+        struct dx_task *task;
+        struct dx_buf body;
+        unsigned waves = 0;
+        int rc = begin(&a, i % DOMAINS, &task, &body);
+
+        if (rc == DX_TASK_WAITS && i % 7 == 3)
+            rc = 1; /* given up */
+        else if (rc == DX_TASK_WAITS)
+            rc = finish(task, &body, &waves);
+        me->right += rc == 1;
+        dx_task_free(&task);
+        dx_buf_release(&body);
+        (void)dx_page_cache_drop(a.caches->pages, (const uint8_t[16]){ 0 }, 0, 0);
+    }
+    dx_canon_free(&a.canon);
+    return NULL;
+}
+
+static void check_threads(const struct dx_test_root *r)
+{
+    struct asker a;
+    struct reader readers[6];
+
+    open_asker(&a, r);
+    for (unsigned i = 0; i < 6; i++) {
+        readers[i] = (struct reader){ .a = &a };
+        if (pthread_create(&readers[i].thread, NULL, read_all, &readers[i]) != 0)
+            abort();
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        (void)pthread_join(readers[i].thread, NULL);
+        EXPECT(readers[i].right == 200, "%u of 200", readers[i].right);
+    }
+    close_asker(&a);
+}
+
+int main(void)
+{
+    struct dx_test_root root;
+
+    dx_test_root_make(&root, DOMAINS, DATASETS);
+    check_crowd(&root, false);
+    check_crowd(&root, true);
+    check_failure(&root, DX_E_IO);
+    check_failure(&root, DX_E_TIMEOUT);
+    check_failure(&root, DX_E_CONFLICT);
+    check_failure(&root, DX_E_TRUNCATED);
+    check_again(&root, false);
+    check_again(&root, true);
+    check_threads(&root);
+    dx_test_root_remove(&root);
+    if (failures == 0)
+        printf("task: ok\n");
+    return failures != 0;
+}
