@@ -38,7 +38,7 @@ void dx_roster_take(struct dx_roster **reg, struct dx_registry *registry)
     dx_roster_free(reg);
 }
 
-static int roster_new(struct dx_roster **reg, struct dx_error *err)
+int dx_roster_new(struct dx_roster **reg, struct dx_error *err)
 {
     *reg = calloc(1, sizeof **reg);
     if (*reg == NULL)
@@ -119,7 +119,7 @@ int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const cha
 int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *what,
                     struct dx_error *err)
 {
-    int rc = roster_new(reg, err);
+    int rc = dx_roster_new(reg, err);
 
     if (rc == DX_OK)
         rc = dx_registry_parse_root(&(*reg)->datasets, text, what, err);
@@ -146,7 +146,7 @@ int dx_roster_open(struct dx_roster **reg, const char *root, struct dx_error *er
     if (rc < 0)
         return rc;
     if (access(path, F_OK) < 0 && errno == ENOENT)
-        return roster_new(reg, err);
+        return dx_roster_new(reg, err);
     rc = dx_file_read(path, DX_REGISTRY_MAX, &text, err);
     if (rc == DX_OK)
         rc = dx_roster_parse(reg, dx_span_of(text.data, text.size), path, err);
@@ -169,11 +169,26 @@ int dx_roster_save(struct dx_roster *reg, const char *root, struct dx_error *err
     if (rc == DX_OK)
         rc = dx_dir_sync(root, err);
     if (rc == DX_OK)
-        rc = dx_registry_write_root(&reg->datasets, &text, err);
+        rc = dx_roster_text(reg, &text, err);
     if (rc == DX_OK)
         rc = dx_file_replace(path, dx_span_of(text.data, text.size), err);
     if (rc == DX_OK)
         reg->changed = false;
     dx_buf_release(&text);
     return rc;
+}
+
+bool dx_roster_changed(const struct dx_roster *reg)
+{
+    return reg->changed;
+}
+
+void dx_roster_written(struct dx_roster *reg)
+{
+    reg->changed = false;
+}
+
+int dx_roster_text(const struct dx_roster *reg, struct dx_buf *out, struct dx_error *err)
+{
+    return dx_registry_write_root(&reg->datasets, out, err);
 }

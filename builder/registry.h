@@ -11,6 +11,10 @@
  *   rc = dx_roster_save(reg, root, &err);               atomically; only if changed
  *   dx_roster_free(&reg);
  *
+ *   rc = dx_roster_read(&reg, remote, etag, &err);      the same on object storage: 1, or 0 none yet
+ *   rc = dx_roster_put(reg, remote, etag, &err);         only in place of what read gave:
+ *                                  DX_E_EXISTS, DX_E_CONFLICT: read again, change, put again
+ *
  * {"format": "domaindex-registry", "version": 1, "next_dataset_id": 3, "datasets":
  *  [{"dataset_id": 1, "name": "reddit", "metadata": {"licence": "ODC PDDL"}}, ...]}
  *
@@ -24,15 +28,19 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "fetch/source.h"
 #include "format/registry_json.h"
 
 #define DX_ROSTER_NAME_MAX DX_DATASET_NAME_MAX
 #define DX_ROSTER_FILE "urls/registry.json"
 
 struct dx_roster;
+struct dx_remote_root;
 
 int dx_roster_open(struct dx_roster **reg, const char *root, struct dx_error *err);
 void dx_roster_free(struct dx_roster **reg);
+
+int dx_roster_new(struct dx_roster **reg, struct dx_error *err); /* without datasets */
 
 /* From the text of a registry; `what` names it in errors. */
 int dx_roster_parse(struct dx_roster **reg, struct dx_span text, const char *what,
@@ -49,5 +57,15 @@ int dx_roster_add(struct dx_roster *reg, struct dx_span name, uint32_t *id, stru
 int dx_roster_set(struct dx_roster *reg, uint32_t id, const char *key, const char *value,
                   struct dx_error *err);
 int dx_roster_save(struct dx_roster *reg, const char *root, struct dx_error *err);
+
+/* etag: "" if there is no registry yet; put then demands that there still is none, and sets it
+ * to that of what it wrote. An unchanged registry is not put. */
+int dx_roster_read(struct dx_roster **reg, const struct dx_remote_root *root,
+                   char etag[DX_SOURCE_ETAG], struct dx_error *err);
+int dx_roster_put(struct dx_roster *reg, const struct dx_remote_root *root,
+                  char etag[DX_SOURCE_ETAG], struct dx_error *err);
+bool dx_roster_changed(const struct dx_roster *reg); /* since it was read or written */
+void dx_roster_written(struct dx_roster *reg);
+int dx_roster_text(const struct dx_roster *reg, struct dx_buf *out, struct dx_error *err);
 
 #endif

@@ -8,7 +8,8 @@
  *   dx_fetch_cancel(&fetch);                                    before that: done is not called
  *   dx_fetch_loop_free(&fl);                                    none is under way any more
  *
- * Everything here is for the loop's own thread. The wave with its reads, pins, names and buffers
+ * Everything here is for the loop's own thread, and neither done nor anything that it calls may free
+ * the loop. When begin fails done is not called. The wave with its reads, pins, names and buffers
  * is the caller's and stays as it is until done is called or cancel returns; `fetch` is gone then.
  * done is never called from within begin, and may begin the next wave. rc and err are those of
  * dx_source_read_wave, and so is the deadline: done is called by then, whatever the store does.
@@ -31,6 +32,14 @@ static inline bool dx_source_on_loop(const struct dx_source *src)
 
 int dx_fetch_begin(struct dx_fetch_loop *loop, struct dx_source *src, const struct dx_wave *wave,
                    dx_fetch_done *done, void *ctx, struct dx_fetch **fetch, struct dx_error *err);
-void dx_fetch_cancel(struct dx_fetch **fetch);
+void dx_fetch_cancel(struct dx_fetch **fetch); /* also of NULL */
+
+/* For the kinds of sources: the first member of a wave under way, and where its GETs run. */
+struct dx_fetch {
+    void (*cancel)(struct dx_fetch *fetch); /* frees it */
+};
+
+struct dx_http_lane;
+struct dx_http_lane *dx_fetch_loop_lane(struct dx_fetch_loop *loop);
 
 #endif

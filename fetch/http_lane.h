@@ -1,63 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
- * http_lane.h - GETs over one libcurl multi, in parallel, until all are right or one is given up.
+ * http_lane.h - waves of GETs over one libcurl multi: each in parallel, until all are right or one
+ * is given up.
  *
- *   rc = dx_http_lane_new(&lane, &settings, &err);
+ *   rc = dx_http_lane_new(&lane, &err);
  *   struct dx_http_get gets[2] = { { .url = ..., .want = { offset, size, total, etag }, .to = p } };
- *   rc = dx_http_lane_run(lane, gets, 2, deadline_ms, &err);
- *   dx_http_lane_free(&lane);
+ *   struct dx_http_ask ask = { &settings, gets, 2, deadline_ms };
+ *
+ *   rc = dx_http_lane_run(lane, &ask, &err);                   blocks, or
+ *
+ *   rc = dx_http_lane_begin(lane, &ask, done, ctx, &wave, &err);
+ *   ... whenever the multi has worked, dx_http_lane_fd is readable, or the instant has come:
+ *       at_ms = dx_http_lane_step(lane);                       done(ctx, rc, err) is called from it
+ *   dx_http_wave_cancel(&wave);                                done is not called
+ *
+ *   dx_http_lane_free(&lane);                                  no wave is under way
  *
  * A range (`to`) is filled, or a whole object (`out`) appended. After DX_OK each reply was accepted
  * by its predicate; gets[i].reply tells ETag and total, gets[i].refusal may be
- * DX_REPLY_NOT_MODIFIED. The first request that is given up ends the run; its error names URL,
- * range and reason. Connections stay open between runs; a retry after a reply that was refused
- * goes over a new one. Redirections are not followed, HEAD is never sent.
+ * DX_REPLY_NOT_MODIFIED. The first request that is given up ends its wave; the error names URL,
+ * range and reason, and gets[i].failed says which it was. Connections stay open between waves; a
+ * retry goes over a new one. Redirections are not followed, HEAD is never sent. At its deadline a
+ * wave is over, whatever its attempts do: nothing here waits for a name server, a store or a lock.
  *
- * A lane is of one thread at a time. The settings outlive it.
+ * A lane is of one thread at a time. Settings and gets outlive the wave. done may begin and cancel
+ * waves; it may not free the lane.
  */
 #ifndef DX_FETCH_HTTP_LANE_H
 #define DX_FETCH_HTTP_LANE_H
 
-#include "base/buf.h"
-#include "base/error.h"
-#include "fetch/fetch_limits.h"
+#include "fetch/http_try.h"
 
 struct dx_http_lane;
+struct dx_http_wave;
 
-/* How requests are signed. The strings are copied by who keeps them. */
-struct dx_http_sign {
-    char *sigv4; /* "aws:amz:us-east-1:s3" */
-    char *key_id;
-    char *secret;
-    char *token; /* NULL: none */
+typedef void dx_http_done(void *ctx, int rc, const struct dx_error *err);
+
+struct dx_http_ask {
+    const struct dx_http_settings *settings;
+    struct dx_http_get *gets;
+    size_t count; /* 0: done at once */
+    uint64_t deadline_ms;
+    bool fresh; /* over new connections from the first attempt on */
 };
 
-struct dx_http_settings {
-    unsigned connect_ms;
-    unsigned first_byte_ms;
-    unsigned stall_ms;
-    unsigned bytes_per_s_min;
-    struct dx_retry_policy retry;
-    struct dx_fetch_limits *limits;
-    const char *ca_file;
-    const struct dx_http_sign *sign; /* NULL: not signed */
-};
-
-struct dx_http_get {
-    const char *url;
-    struct dx_range_want want; /* whole: size is the cap */
-    uint8_t *to;               /* of a range; NULL: the whole object goes to out */
-    struct dx_buf *out;
-    const char *if_none_match;
-    /* results */
-    struct dx_reply reply;
-    enum dx_refusal refusal;
-    unsigned attempts;
-};
-
-int dx_http_lane_new(struct dx_http_lane **lane, const struct dx_http_settings *settings,
-                     struct dx_error *err);
-int dx_http_lane_run(struct dx_http_lane *lane, struct dx_http_get *gets, size_t count,
-                     uint64_t deadline_ms, struct dx_error *err);
+int dx_http_lane_new(struct dx_http_lane **lane, struct dx_error *err);
 void dx_http_lane_free(struct dx_http_lane **lane);
+
+int dx_http_lane_run(struct dx_http_lane *lane, const struct dx_http_ask *ask,
+                     struct dx_error *err);
+
+int dx_http_lane_begin(struct dx_http_lane *lane, const struct dx_http_ask *ask, dx_http_done *done,
+                       void *ctx, struct dx_http_wave **wave, struct dx_error *err);
+void dx_http_wave_cancel(struct dx_http_wave **wave);
+
+/* Does what is due; the instant at which something will be, UINT64_MAX: nothing is under way. */
+uint64_t dx_http_lane_step(struct dx_http_lane *lane);
+
+/* For who drives it: the multi, and a descriptor that is readable when a place in a gate may be
+ * free (read by dx_http_lane_step). */
+CURLM *dx_http_lane_multi(struct dx_http_lane *lane);
+int dx_http_lane_fd(const struct dx_http_lane *lane);
 
 #endif

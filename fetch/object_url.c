@@ -11,16 +11,26 @@ static bool unreserved(unsigned char c)
            c == '.' || c == '_' || c == '~';
 }
 
-void dx_url_encode(struct dx_buf *out, const char *text)
+static void encode(struct dx_buf *out, const char *text, bool slash_stays)
 {
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
-        if (unreserved(c) || c == '/')
+        if (unreserved(c) || (c == '/' && slash_stays))
             dx_buf_u8(out, c);
         else
             dx_buf_fmt(out, "%%%02X", c);
     }
+}
+
+void dx_url_encode(struct dx_buf *out, const char *text)
+{
+    encode(out, text, true);
+}
+
+void dx_url_encode_value(struct dx_buf *out, const char *text)
+{
+    encode(out, text, false);
 }
 
 void dx_object_url(struct dx_buf *out, const char *root, const char *object)

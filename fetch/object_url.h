@@ -25,4 +25,7 @@ void dx_object_url(struct dx_buf *out, const char *root, const char *object);
 /* Percent-encodes; slashes stay. */
 void dx_url_encode(struct dx_buf *out, const char *text);
 
+/* The same for a value in a query, where a slash is encoded too. */
+void dx_url_encode_value(struct dx_buf *out, const char *text);
+
 #endif

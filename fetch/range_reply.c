@@ -133,12 +133,12 @@ static void entity_tag(struct dx_reply *r, struct dx_span value)
     }
 }
 
-static void retry_after(struct dx_reply *r, struct dx_span value)
+static void keep_text(char to[DX_RETRY_AFTER_MAX + 1], struct dx_span value)
 {
     if (value.size > DX_RETRY_AFTER_MAX || memchr(value.data, '\0', value.size) != NULL)
         return;
-    memcpy(r->retry_after, value.data, value.size);
-    r->retry_after[value.size] = '\0';
+    memcpy(to, value.data, value.size);
+    to[value.size] = '\0';
 }
 
 static void transfer_encoding(struct dx_reply *r, struct dx_span value)
@@ -161,7 +161,9 @@ static void field(struct dx_reply *r, struct dx_span name, struct dx_span value)
     else if (equals_nocase(name, "etag"))
         entity_tag(r, value);
     else if (equals_nocase(name, "retry-after"))
-        retry_after(r, value);
+        keep_text(r->retry_after, value);
+    else if (equals_nocase(name, "date"))
+        keep_text(r->date, value);
     else if (equals_nocase(name, "transfer-encoding"))
         transfer_encoding(r, value);
     else if (equals_nocase(name, "content-encoding"))

@@ -95,6 +95,7 @@ struct dx_reply {
     uint64_t received;
     char etag[DX_ETAG_MAX + 1];               /* with its quotes; "" if none or not usable */
     char retry_after[DX_RETRY_AFTER_MAX + 1]; /* as it came; "" if none */
+    char date[DX_RETRY_AFTER_MAX + 1];        /* the same */
 };
 
 /* What was asked, and what is known of the object. */

@@ -14,15 +14,31 @@ static int check_name(const char *name, struct dx_error *err)
     return dx_fail(err, DX_E_INVALID, "object name '%s' is not a plain relative path", name);
 }
 
-int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
 {
+    struct dx_wave_report *report = wave->report;
+
+    if (report != NULL) {
+        report->failed = wave->count;
+        for (size_t i = 0; i < wave->count && report->seen != NULL; i++)
+            report->seen[i].etag[0] = '\0';
+    }
     for (size_t i = 0; i < wave->count; i++) {
         int rc = check_name(wave->reads[i].object, err);
 
+        if (rc < 0 && report != NULL)
+            report->failed = i;
         if (rc < 0)
             return rc;
     }
-    return wave->count == 0 ? DX_OK : src->ops->read(src, wave, err);
+    return DX_OK;
+}
+
+int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+{
+    int rc = dx_wave_check(wave, err);
+
+    return rc < 0 || wave->count == 0 ? rc : src->ops->read(src, wave, err);
 }
 
 int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t count,

@@ -127,6 +127,9 @@ int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t co
                    struct dx_error *err);
 int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err);
 
+/* What holds for waves of all kinds: names, and the report begins empty. */
+int dx_wave_check(const struct dx_wave *wave, struct dx_error *err);
+
 /* Appends the object to out: 1. If it still has the etag if_none_match: 0, out as it was.
  * etag: what to ask with next time, "" if the store gives none. A local file has one that
  * changes whenever the file is replaced by rename. */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/source_http.h"
 
+#include "fetch/fetch_counts.h"
+#include "fetch/fetch_loop.h"
 #include "fetch/object_url.h"
+#include "fetch/range_join.h"
+#include "fetch/signing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +18,6 @@ struct source_http {
     char *root;
     char *ca_file;
     unsigned deadline_ms;
-    struct dx_http_sign sign;
     struct dx_http_settings settings;
     pthread_mutex_t lock; /* a leaf: of the list alone */
     struct dx_http_lane *idle[LANES_IDLE_MAX];
@@ -29,7 +32,7 @@ static int take_lane(struct source_http *http, struct dx_http_lane **lane, struc
     if (http->idle_count > 0)
         *lane = http->idle[--http->idle_count];
     (void)pthread_mutex_unlock(&http->lock);
-    return *lane != NULL ? DX_OK : dx_http_lane_new(lane, &http->settings, err);
+    return *lane != NULL ? DX_OK : dx_http_lane_new(lane, err);
 }
 
 static void put_lane(struct source_http *http, struct dx_http_lane *lane)
@@ -43,19 +46,21 @@ static void put_lane(struct source_http *http, struct dx_http_lane *lane)
     dx_http_lane_free(&lane);
 }
 
-static int run(struct source_http *http, struct dx_http_get *gets, size_t count,
-               uint64_t deadline_ms, struct dx_error *err)
+static int run(struct source_http *http, struct dx_http_ask *ask, struct dx_error *err)
 {
     struct dx_http_lane *lane;
     int rc = take_lane(http, &lane, err);
 
     if (rc < 0)
         return rc;
-    if (deadline_ms == 0)
-        deadline_ms = dx_source_now_ms() + http->deadline_ms;
-    rc = dx_http_lane_run(lane, gets, count, deadline_ms, err);
+    rc = dx_http_lane_run(lane, ask, err);
     put_lane(http, lane);
     return rc;
+}
+
+static uint64_t deadline_of(const struct source_http *http, uint64_t deadline_ms)
+{
+    return deadline_ms != 0 ? deadline_ms : dx_source_now_ms() + http->deadline_ms;
 }
 
 static int check_pin(const char *object, const struct dx_pin *pin, struct dx_error *err)
@@ -65,18 +70,14 @@ static int check_pin(const char *object, const struct dx_pin *pin, struct dx_err
     return DX_OK;
 }
 
-static int want_range(const struct dx_read *read, const struct dx_pin *pin,
-                      struct dx_range_want *want, struct dx_error *err)
+static int check_range(const struct dx_read *read, const struct dx_pin *pin, struct dx_error *err)
 {
     uint64_t end;
 
-    *want = (struct dx_range_want){ .offset = read->offset, .size = read->size };
     if (__builtin_add_overflow(read->offset, (uint64_t)read->size, &end))
         return dx_fail(err, DX_E_INVALID, "%s: a range past 2^64", read->object);
     if (pin == NULL)
         return DX_OK;
-    want->total = pin->total;
-    want->etag = pin->etag;
     if (pin->total != 0 && end > pin->total)
         return dx_fail(err, DX_E_TRUNCATED, "%s: bytes %llu-%llu of an object of %llu",
                        read->object, (unsigned long long)read->offset, (unsigned long long)end - 1,
@@ -84,66 +85,257 @@ static int want_range(const struct dx_read *read, const struct dx_pin *pin,
     return check_pin(read->object, pin, err);
 }
 
-/* URLs of all objects, one behind the other; reads of one object next to each other share one. */
-static int write_urls(const struct source_http *http, const struct dx_wave *wave, size_t *offsets,
-                      struct dx_buf *urls, struct dx_error *err)
+/* A wave under way, read in either way. */
+struct http_fetch {
+    struct dx_fetch fetch; /* the first member */
+    struct source_http *http;
+    const struct dx_wave *wave;
+    struct dx_http_get *gets; /* one a join */
+    struct dx_join *joins;
+    size_t *order;
+    size_t *url_at;
+    size_t count;
+    struct dx_buf urls;
+    struct dx_http_wave *running; /* on a loop */
+    dx_fetch_done *done;
+    void *ctx;
+};
+
+static const struct dx_read *first_read(const struct http_fetch *f, size_t join)
 {
-    for (size_t i = 0; i < wave->count; i++) {
-        if (i > 0 && strcmp(wave->reads[i].object, wave->reads[i - 1].object) == 0) {
-            offsets[i] = offsets[i - 1];
+    return &f->wave->reads[f->order[f->joins[join].first]];
+}
+
+/* URLs of all objects, one behind the other; GETs of one object share one. */
+static int write_urls(struct http_fetch *f, struct dx_error *err)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const char *object = first_read(f, i)->object;
+
+        if (i > 0 && strcmp(object, first_read(f, i - 1)->object) == 0) {
+            f->url_at[i] = f->url_at[i - 1];
             continue;
         }
-        offsets[i] = urls->size;
-        dx_object_url(urls, http->root, wave->reads[i].object);
+        f->url_at[i] = f->urls.size;
+        dx_object_url(&f->urls, f->http->root, object);
     }
-    return urls->failed ? dx_buf_fail(urls, err, "URLs of a wave") : DX_OK;
+    return f->urls.failed ? dx_buf_fail(&f->urls, err, "URLs of a wave") : DX_OK;
+}
+
+/* What is read alone goes to where it is wanted, without a copy. */
+static int ask_for(struct http_fetch *f, size_t i, struct dx_error *err)
+{
+    const struct dx_join *join = &f->joins[i];
+    struct dx_http_get *get = &f->gets[i];
+    size_t read = f->order[join->first];
+    uint64_t wanted = 0;
+
+    get->url = (const char *)f->urls.data + f->url_at[i];
+    get->want = (struct dx_range_want){ .offset = join->offset, .size = join->size };
+    if (f->wave->pins != NULL) {
+        get->want.total = f->wave->pins[read].total;
+        get->want.etag = f->wave->pins[read].etag;
+    }
+    get->to = join->count == 1 ? f->wave->reads[read].to : malloc(join->size);
+    if (get->to == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", get->url);
+    for (size_t k = 0; k < join->count; k++)
+        wanted += f->wave->reads[f->order[join->first + k]].size;
+    dx_fetch_count(DX_COUNT_READS, join->count);
+    dx_fetch_count(DX_COUNT_JOINED_READS, join->count - 1);
+    dx_fetch_count(DX_COUNT_JOINED_BYTES, join->size > wanted ? join->size - wanted : 0);
+    return DX_OK;
+}
+
+static void free_fetch(struct http_fetch *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->joins[i].count > 1)
+            free(f->gets[i].to);
+    dx_buf_release(&f->urls);
+    free(f->gets);
+    free(f->joins);
+    free(f->order);
+    free(f->url_at);
+    free(f);
+}
+
+static int check_reads(const struct dx_wave *wave, struct dx_error *err)
+{
+    for (size_t i = 0; i < wave->count; i++) {
+        int rc = check_range(&wave->reads[i], wave->pins == NULL ? NULL : &wave->pins[i], err);
+
+        if (rc < 0 && wave->report != NULL)
+            wave->report->failed = i;
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+static int new_fetch(struct source_http *http, const struct dx_wave *wave, struct http_fetch **out,
+                     struct dx_error *err)
+{
+    size_t room = wave->count > 0 ? wave->count : 1;
+    struct http_fetch *f;
+    int rc = check_reads(wave, err);
+
+    *out = NULL;
+    if (rc < 0)
+        return rc;
+    f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", http->root);
+    f->http = http;
+    f->wave = wave;
+    dx_buf_init(&f->urls, SIZE_MAX);
+    f->gets = calloc(room, sizeof *f->gets);
+    f->joins = calloc(room, sizeof *f->joins);
+    f->order = calloc(room, sizeof *f->order);
+    f->url_at = calloc(room, sizeof *f->url_at);
+    if (f->gets == NULL || f->joins == NULL || f->order == NULL || f->url_at == NULL) {
+        free_fetch(f);
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", http->root);
+    }
+    f->count = dx_range_join(wave->reads, wave->pins, wave->count, f->joins, f->order);
+    rc = write_urls(f, err);
+    for (size_t i = 0; i < f->count && rc == DX_OK; i++)
+        rc = ask_for(f, i, err);
+    if (rc < 0) {
+        free_fetch(f);
+        return rc;
+    }
+    *out = f;
+    return DX_OK;
+}
+
+static struct dx_http_ask ask_of(const struct http_fetch *f)
+{
+    return (struct dx_http_ask){
+        .settings = &f->http->settings,
+        .gets = f->gets,
+        .count = f->count,
+        .deadline_ms = deadline_of(f->http, f->wave->deadline_ms),
+        .fresh = f->wave->fresh,
+    };
 }
 
 /* Nobody told which object it is to be: then it is to be one, for all ranges of the wave. */
-static int check_same(const struct dx_http_get *gets, size_t count, struct dx_error *err)
+static int check_same(struct http_fetch *f, struct dx_error *err)
 {
-    for (size_t i = 1; i < count; i++) {
-        const struct dx_http_get *a = &gets[i - 1];
-        const struct dx_http_get *b = &gets[i];
+    for (size_t i = 1; i < f->count; i++) {
+        const struct dx_http_get *a = &f->gets[i - 1];
+        struct dx_http_get *b = &f->gets[i];
 
         if (a->url == b->url &&
-            (a->reply.total != b->reply.total || strcmp(a->reply.etag, b->reply.etag) != 0))
+            (a->reply.total != b->reply.total || strcmp(a->reply.etag, b->reply.etag) != 0)) {
+            b->failed = true;
+            dx_fetch_count(DX_COUNT_CONFLICTS, 1);
             return dx_fail(err, DX_E_CONFLICT, "%s: replaced between two ranges of one wave",
                            b->url);
+        }
     }
     return DX_OK;
+}
+
+/* Of joined reads it is the first one, unless the object was too short: then the one that ends
+ * last. */
+static size_t failed_read(const struct http_fetch *f, size_t join, int rc)
+{
+    const struct dx_read *reads = f->wave->reads;
+    const size_t *order = f->order + f->joins[join].first;
+    size_t read = order[0];
+
+    for (size_t k = 1; k < f->joins[join].count; k++)
+        if (rc == DX_E_TRUNCATED ? reads[order[k]].offset + reads[order[k]].size >
+                                       reads[read].offset + reads[read].size
+                                 : order[k] < read)
+            read = order[k];
+    return read;
+}
+
+static void fill_report(const struct http_fetch *f, int rc)
+{
+    struct dx_wave_report *report = f->wave->report;
+
+    for (size_t i = 0; i < f->count && report != NULL; i++) {
+        const struct dx_http_get *get = &f->gets[i];
+
+        if (rc < 0 && get->failed)
+            report->failed = failed_read(f, i, rc);
+        for (size_t k = 0; k < f->joins[i].count && get->accepted && report->seen != NULL; k++)
+            (void)snprintf(report->seen[f->order[f->joins[i].first + k]].etag, DX_SOURCE_ETAG, "%s",
+                           get->reply.etag);
+    }
+}
+
+/* The GETs are over: what they brought is handed out. */
+static int end_fetch(struct http_fetch *f, int rc, struct dx_error *err)
+{
+    if (rc == DX_OK)
+        rc = check_same(f, err);
+    for (size_t i = 0; i < f->count && rc == DX_OK; i++)
+        if (f->joins[i].count > 1)
+            dx_range_join_hand_out(f->wave->reads, f->order, &f->joins[i], f->gets[i].to);
+    fill_report(f, rc);
+    free_fetch(f);
+    return rc;
 }
 
 static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
 {
     struct source_http *http = (struct source_http *)src;
-    struct dx_buf urls = DX_BUF_INIT(SIZE_MAX);
-    struct dx_http_get *gets = calloc(wave->count, sizeof *gets);
-    size_t *offsets = calloc(wave->count, sizeof *offsets);
-    size_t count = 0;
-    int rc = DX_OK;
+    struct dx_http_ask ask;
+    struct http_fetch *f;
+    int rc = new_fetch(http, wave, &f, err);
 
-    if (gets == NULL || offsets == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", http->root);
-    if (rc == DX_OK)
-        rc = write_urls(http, wave, offsets, &urls, err);
-    for (size_t i = 0; i < wave->count && rc == DX_OK; i++) {
-        struct dx_http_get *get = &gets[count];
+    if (rc < 0)
+        return rc;
+    ask = ask_of(f);
+    if (f->count > 0) /* no byte needs no request */
+        rc = run(http, &ask, err);
+    return end_fetch(f, rc, err);
+}
 
-        get->url = (const char *)urls.data + offsets[i];
-        get->to = wave->reads[i].to;
-        rc = want_range(&wave->reads[i], wave->pins == NULL ? NULL : &wave->pins[i], &get->want,
-                        err);
-        count += wave->reads[i].size > 0; /* no byte needs no request */
+static void on_done(void *ctx, int rc, const struct dx_error *err)
+{
+    struct http_fetch *f = ctx;
+    dx_fetch_done *done = f->done;
+    void *done_ctx = f->ctx;
+    struct dx_error words = *err;
+
+    rc = end_fetch(f, rc, &words);
+    done(done_ctx, rc, &words);
+}
+
+static void cancel_fetch(struct dx_fetch *fetch)
+{
+    struct http_fetch *f = (struct http_fetch *)fetch;
+
+    dx_http_wave_cancel(&f->running);
+    free_fetch(f);
+}
+
+static int begin_wave(struct dx_source *src, struct dx_fetch_loop *loop, const struct dx_wave *wave,
+                      dx_fetch_done *done, void *ctx, struct dx_fetch **fetch, struct dx_error *err)
+{
+    struct dx_http_ask ask;
+    struct http_fetch *f;
+    int rc = new_fetch((struct source_http *)src, wave, &f, err);
+
+    if (rc < 0)
+        return rc;
+    f->fetch.cancel = cancel_fetch;
+    f->done = done;
+    f->ctx = ctx;
+    ask = ask_of(f);
+    rc = dx_http_lane_begin(dx_fetch_loop_lane(loop), &ask, on_done, f, &f->running, err);
+    if (rc < 0) {
+        free_fetch(f);
+        return rc;
     }
-    if (rc == DX_OK && count > 0)
-        rc = run(http, gets, count, wave->deadline_ms, err);
-    if (rc == DX_OK)
-        rc = check_same(gets, count, err);
-    free(offsets);
-    free(gets);
-    dx_buf_release(&urls);
-    return rc;
+    *fetch = &f->fetch;
+    return DX_OK;
 }
 
 static int get_object(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
@@ -165,8 +357,11 @@ static int get_object(struct dx_source *src, const struct dx_get *get, struct dx
     if (rc == DX_OK && url.failed)
         rc = dx_buf_fail(&url, err, get->object);
     if (rc == DX_OK) {
+        struct dx_http_ask ask = { &http->settings, &one, 1, deadline_of(http, get->deadline_ms),
+                                   false };
+
         one.url = (const char *)url.data;
-        rc = run(http, &one, 1, get->deadline_ms, err);
+        rc = run(http, &ask, err);
     }
     if (rc == DX_OK) {
         rc = one.refusal == DX_REPLY_ACCEPTED;
@@ -184,12 +379,7 @@ static void close_http(struct dx_source *src)
     while (http->idle_count > 0)
         dx_http_lane_free(&http->idle[--http->idle_count]);
     (void)pthread_mutex_destroy(&http->lock);
-    if (http->sign.secret != NULL)
-        explicit_bzero(http->sign.secret, strlen(http->sign.secret));
-    free(http->sign.sigv4);
-    free(http->sign.key_id);
-    free(http->sign.secret);
-    free(http->sign.token);
+    dx_signing_close(&http->settings.signing);
     free(http->ca_file);
     free(http->root);
     free(http);
@@ -201,31 +391,29 @@ static bool copy_text(char **to, const char *from)
     return (*to == NULL) == (from == NULL);
 }
 
-static bool copy_sign(struct dx_http_sign *to, const struct dx_http_sign *from)
-{
-    bool ok = copy_text(&to->sigv4, from->sigv4);
-
-    ok = copy_text(&to->key_id, from->key_id) && ok;
-    ok = copy_text(&to->secret, from->secret) && ok;
-    return copy_text(&to->token, from->token) && ok;
-}
-
-int dx_source_open_http(struct dx_source **src, const char *root, const struct dx_http_sign *sign,
+int dx_source_open_http(struct dx_source **src, const char *root, struct dx_signing *signing,
                         const struct dx_source_options *options, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { .read = read_wave, .get = get_object, .close = close_http };
+    static const struct dx_source_ops ops = {
+        .read = read_wave,
+        .begin = begin_wave,
+        .get = get_object,
+        .close = close_http,
+    };
     struct source_http *http = calloc(1, sizeof *http);
     int rc;
 
     *src = NULL;
-    if (http == NULL)
+    if (http == NULL) {
+        dx_signing_close(&signing);
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    }
+    http->settings.signing = signing;
     (void)pthread_mutex_init(&http->lock, NULL);
     http->source.ops = &ops;
     http->deadline_ms = options->deadline_ms;
     rc = dx_root_url(root, &http->root, err);
-    if (rc == DX_OK && (!copy_text(&http->ca_file, options->ca_file) ||
-                        (sign != NULL && !copy_sign(&http->sign, sign))))
+    if (rc == DX_OK && !copy_text(&http->ca_file, options->ca_file))
         rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     if (rc < 0) {
         close_http(&http->source);
@@ -239,7 +427,7 @@ int dx_source_open_http(struct dx_source **src, const char *root, const struct d
         .retry = DX_RETRY_POLICY_INIT,
         .limits = options->limits != NULL ? options->limits : dx_fetch_limits_shared(),
         .ca_file = http->ca_file,
-        .sign = sign == NULL ? NULL : &http->sign,
+        .signing = signing,
     };
     http->settings.retry.attempts_max = options->attempts_max;
     *src = &http->source;

@@ -14,8 +14,8 @@
 #include "fetch/http_lane.h"
 #include "fetch/source.h"
 
-/* sign is copied; NULL: requests are not signed. */
-int dx_source_open_http(struct dx_source **src, const char *root, const struct dx_http_sign *sign,
+/* signing is taken over, also after an error; NULL: requests are not signed. */
+int dx_source_open_http(struct dx_source **src, const char *root, struct dx_signing *signing,
                         const struct dx_source_options *options, struct dx_error *err);
 
 #endif

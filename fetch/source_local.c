@@ -38,28 +38,38 @@ static int stat_object(int fd, const char *object, uint64_t total, struct stat *
     return DX_OK;
 }
 
+/* *fd: of the object of the read before; -1: none. */
+static int read_one(const struct dx_source *src, const struct dx_wave *wave, size_t i, int *fd,
+                    struct dx_error *err)
+{
+    const struct dx_read *read = &wave->reads[i];
+    struct stat st;
+
+    if (*fd < 0 || strcmp(read->object, wave->reads[i - 1].object) != 0) {
+        if (*fd >= 0)
+            (void)close(*fd);
+        *fd = open_object(src, read->object, err);
+        if (*fd < 0)
+            return *fd;
+    }
+    if (wave->pins != NULL && wave->pins[i].total != 0) {
+        int rc = stat_object(*fd, read->object, wave->pins[i].total, &st, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    return dx_file_pread(*fd, read->object, read->offset, read->size, read->to, err);
+}
+
 static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
 {
-    const struct dx_read *reads = wave->reads;
     int fd = -1;
     int rc = DX_OK;
 
     for (size_t i = 0; i < wave->count && rc == DX_OK; i++) {
-        if (i == 0 || strcmp(reads[i].object, reads[i - 1].object) != 0) {
-            if (fd >= 0)
-                (void)close(fd);
-            fd = open_object(src, reads[i].object, err);
-            if (fd < 0)
-                return fd;
-        }
-        if (wave->pins != NULL && wave->pins[i].total != 0) {
-            struct stat st;
-
-            rc = stat_object(fd, reads[i].object, wave->pins[i].total, &st, err);
-        }
-        if (rc == DX_OK)
-            rc = dx_file_pread(fd, reads[i].object, reads[i].offset, reads[i].size, reads[i].to,
-                               err);
+        rc = read_one(src, wave, i, &fd, err);
+        if (rc < 0 && wave->report != NULL)
+            wave->report->failed = i;
     }
     if (fd >= 0)
         (void)close(fd);
@@ -117,7 +127,9 @@ static void close_local(struct dx_source *src)
 
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { .read = read_wave, .get = get_object, .close = close_local };
+    static const struct dx_source_ops ops = { .read = read_wave,
+                                              .get = get_object,
+                                              .close = close_local };
     struct source_local *local = malloc(sizeof *local);
 
     *src = NULL;

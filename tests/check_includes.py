@@ -57,8 +57,8 @@ def system_problem(folder, stem, header):
     if header.startswith("curl/") and folder not in ("fetch", *FREE):
         return f"<{header}>: only fetch/ knows libcurl"
     libevent = header.startswith("event2/") or header in ("event.h", "evhttp.h")
-    if libevent and folder not in ("server", *FREE) and (folder, stem) != ("fetch", "curl_loop"):
-        return f"<{header}>: only server/ and fetch/curl_loop know libevent"
+    if libevent and folder not in ("server", *FREE) and (folder, stem) != ("fetch", "fetch_loop"):
+        return f"<{header}>: only server/ and fetch/fetch_loop know libevent"
     if folder in NO_IO and IO_HEADERS.match(header):
         return f"<{header}>: {folder}/ does no I/O"
     return None
@@ -161,7 +161,7 @@ def good_tree(tree):
             f"{SPDX}#ifndef {guard}\n#define {guard}\n#endif\n")
         (tree / folder / f"a_{folder}.c").write_text(
             f'{SPDX}#include "{folder}/a_{folder}.h"\n#include <string.h>\n')
-    (tree / "fetch" / "curl_loop.c").write_text(
+    (tree / "fetch" / "fetch_loop.c").write_text(
         f"{SPDX}#include <curl/curl.h>\n#include <event2/event.h>\n")
 
 

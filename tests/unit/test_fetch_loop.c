@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Waves on an event loop: many at once, broken off in every state, deadlines, faults; the report;
+ * the gate that loops and threads share; a name server that does not answer.
+ */
+#include "fetch/fetch_loop.h"
+
+#include "fetch/fetch_counts.h"
+#include "fetch/fetch_limits.h"
+#include "tests/support/damage.h"
+#include "tests/support/http_origin.h"
+
+#include <event2/event.h>
+#include <netdb.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static unsigned failures;
+
+/* What libcurl resolves names with: one of them takes longer than anybody waits. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found)
+{
+    static const char loopback[] = "127.0.0.1";
+    struct sockaddr_in *at;
+
+    (void)hints;
+    if (strcmp(name, "slow.test") == 0)
+        (void)usleep(1500000);
+    else if (strcmp(name, loopback) != 0)
+        return EAI_NONAME;
+    *found = calloc(1, sizeof **found + sizeof *at);
+    if (*found == NULL)
+        return EAI_MEMORY;
+    at = (struct sockaddr_in *)(void *)(*found + 1);
+    at->sin_family = AF_INET;
+    at->sin_port = htons((uint16_t)(service == NULL ? 0 : strtoul(service, NULL, 10)));
+    at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    (*found)->ai_family = AF_INET;
+    (*found)->ai_socktype = SOCK_STREAM;
+    (*found)->ai_addrlen = sizeof *at;
+    (*found)->ai_addr = (struct sockaddr *)at;
+    return 0;
+}
+
+void freeaddrinfo(struct addrinfo *found)
+{
+    free(found);
+}
+
+static struct dx_source *open_root(const char *host, const struct dx_source_options *options)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src = NULL;
+    char root[64];
+
+    (void)snprintf(root, sizeof root, "http://%s:%u/root/", host, origin.port);
+    if (dx_source_open(&src, root, options, &err) < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        exit(1);
+    }
+    return src;
+}
+
+#define SIZE 100
+#define READS_MOST 8
+
+/* One wave, its reads, and what became of it. */
+struct job {
+    struct dx_read reads[READS_MOST];
+    struct dx_pin pins[READS_MOST];
+    struct dx_seen seen[READS_MOST];
+    struct dx_wave_report report;
+    struct dx_wave wave;
+    struct dx_fetch *fetch;
+    uint8_t to[READS_MOST][SIZE];
+    unsigned *left;
+    unsigned calls;
+    int rc;
+    struct dx_error err;
+    uint64_t at_ms;
+};
+
+static void on_done(void *ctx, int rc, const struct dx_error *err)
+{
+    struct job *job = ctx;
+
+    job->calls++;
+    job->rc = rc;
+    job->err = *err;
+    job->fetch = NULL;
+    job->at_ms = dx_source_now_ms();
+    (*job->left)--;
+}
+
+static void prepare(struct job *job, const char *object, size_t count, uint64_t deadline_ms,
+                    unsigned *left)
+{
+    memset(job, 0, sizeof *job);
+    for (size_t i = 0; i < count; i++)
+        job->reads[i] = (struct dx_read){ object, i * ORIGIN_APART, SIZE, job->to[i] };
+    job->report.seen = job->seen;
+    job->wave = (struct dx_wave){
+        .reads = job->reads,
+        .pins = job->pins,
+        .count = count,
+        .deadline_ms = deadline_ms == 0 ? 0 : dx_source_now_ms() + deadline_ms,
+        .report = &job->report,
+    };
+    job->left = left;
+}
+
+static bool all_right(const struct job *job)
+{
+    for (size_t i = 0; i < job->wave.count; i++)
+        if (!origin_right(&job->reads[i]) || strcmp(job->seen[i].etag, "\"v1\"") != 0)
+            return false;
+    return job->report.failed == job->wave.count;
+}
+
+static void begin(struct dx_fetch_loop *loop, struct dx_source *src, struct job *job)
+{
+    int rc = dx_fetch_begin(loop, src, &job->wave, on_done, job, &job->fetch, &job->err);
+
+    EXPECT(rc == DX_OK && job->calls == 0, "%d: %s", rc, job->err.text);
+    (*job->left)++;
+}
+
+static void run_until(struct event_base *base, const unsigned *left, uint64_t ms)
+{
+    uint64_t end = dx_source_now_ms() + ms;
+
+    while (*left > 0 && dx_source_now_ms() < end) {
+        const struct timeval tick = { 0, 20000 };
+
+        (void)event_base_loopexit(base, &tick);
+        (void)event_base_dispatch(base);
+    }
+}
+
+struct world {
+    struct event_base *base;
+    struct dx_fetch_loop *loop;
+    struct dx_source *src;
+    struct dx_fetch_limits limits;
+    unsigned left;
+};
+
+static void world_begin(struct world *w, unsigned in_flight_max)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+
+    memset(w, 0, sizeof *w);
+    dx_fetch_limits_init(&w->limits, in_flight_max);
+    options.connect_ms = 200;
+    options.first_byte_ms = 200;
+    options.stall_ms = 200;
+    options.limits = &w->limits;
+    w->src = open_root("127.0.0.1", &options);
+    w->base = event_base_new();
+    EXPECT(dx_fetch_loop_new(&w->loop, w->base, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_source_on_loop(w->src), "HTTP is read on loops");
+    origin_reset();
+}
+
+static void world_end(struct world *w)
+{
+    EXPECT(w->left == 0, "%u waves left", w->left);
+    EXPECT(w->limits.in_flight == 0 && w->limits.queue == NULL, "%u in flight",
+           w->limits.in_flight);
+    dx_fetch_loop_free(&w->loop);
+    dx_source_close(&w->src);
+    event_base_free(w->base);
+    dx_fetch_limits_release(&w->limits);
+}
+
+static void check_many(void)
+{
+    enum { MANY = 300 };
+    struct job *jobs = calloc(MANY, sizeof *jobs);
+    struct world w;
+
+    if (jobs == NULL)
+        abort();
+    world_begin(&w, 16);
+    for (size_t i = 0; i < MANY; i++) {
+        prepare(&jobs[i], "many", 1 + i % READS_MOST, 20000, &w.left);
+        begin(w.loop, w.src, &jobs[i]);
+    }
+    run_until(w.base, &w.left, 20000);
+    for (size_t i = 0; i < MANY; i++)
+        EXPECT(jobs[i].calls == 1 && jobs[i].rc == DX_OK && all_right(&jobs[i]), "wave %zu: %u, %s",
+               i, jobs[i].calls, jobs[i].err.text);
+    EXPECT(origin.most <= 16 && origin.connections <= 17, "%u at once, %u connections", origin.most,
+           origin.connections);
+    world_end(&w);
+    free(jobs);
+}
+
+static const struct {
+    const char *object;
+    struct dx_pin pin; /* of the last read */
+    uint64_t offset;   /* of the last read, if not 0 */
+    uint64_t deadline_ms;
+    int want;
+    const char *words;
+} rows[] = {
+    { "plain", { ORIGIN_TOTAL, "\"v1\"" }, 0, 2000, DX_OK, NULL },
+    { "plain", { 0, "\"v0\"" }, 0, 2000, DX_E_CONFLICT, "replaced" },
+    { "plain", { ORIGIN_TOTAL + 1, NULL }, 0, 2000, DX_E_CONFLICT, "size" },
+    { "plain", { 0, NULL }, ORIGIN_TOTAL - 50, 2000, DX_E_TRUNCATED, "ends before" },
+    { "once503", { 0, NULL }, 0, 2000, DX_OK, NULL },
+    { "once_wrong", { 0, NULL }, 0, 2000, DX_OK, NULL },
+    { "once_cut", { 0, NULL }, 0, 2000, DX_OK, NULL },
+    { "once_mute", { 0, NULL }, 0, 3000, DX_OK, NULL },
+    { "down", { 0, NULL }, 0, 2000, DX_E_BUSY, "SlowDown" },
+    { "wrong", { 0, NULL }, 0, 2000, DX_E_CORRUPT, "Content-Range" },
+    { "mute", { 0, NULL }, 0, 5000, DX_E_TIMEOUT, "no reply in time" },
+    { "mute", { 0, NULL }, 0, 100, DX_E_TIMEOUT, "deadline" },
+    { "stuck", { 0, NULL }, 0, 5000, DX_E_TIMEOUT, "stalled" },
+    { "drip", { 0, NULL }, 0, 5000, DX_E_TIMEOUT, "too slowly" },
+    { "none", { 0, NULL }, 0, 2000, DX_E_NOT_FOUND, "404" },
+    { "moved", { 0, NULL }, 0, 2000, DX_E_IO, "redirection" },
+};
+
+/* The same words and codes in both ways of reading. */
+static void check_rows(void)
+{
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        size_t row = i / 2;
+        uint64_t begun = dx_source_now_ms();
+        struct dx_read *last;
+        struct world w;
+        struct job job;
+
+        world_begin(&w, 16);
+        prepare(&job, rows[row].object, 1, rows[row].deadline_ms, &w.left);
+        last = &job.reads[job.wave.count - 1];
+        job.pins[job.wave.count - 1] = rows[row].pin;
+        if (rows[row].offset != 0)
+            last->offset = rows[row].offset;
+        if (i % 2 == 0) {
+            begin(w.loop, w.src, &job);
+            run_until(w.base, &w.left, 6000);
+        } else {
+            job.rc = dx_source_read_wave(w.src, &job.wave, &job.err);
+            job.calls = 1;
+            job.at_ms = dx_source_now_ms();
+        }
+        EXPECT(job.calls == 1 && job.rc == rows[row].want, "row %zu, %s: %u, %d %s", row,
+               rows[row].object, job.calls, job.rc, job.err.text);
+        EXPECT(job.rc < 0 || all_right(&job), "row %zu: bytes or report", row);
+        EXPECT(job.rc == DX_OK || (strstr(job.err.text, rows[row].words) != NULL &&
+                                   job.report.failed == job.wave.count - 1),
+               "row %zu: %s, read %zu", row, job.err.text, job.report.failed);
+        EXPECT(job.at_ms <= begun + rows[row].deadline_ms + 100, "row %zu: %llu ms", row,
+               (unsigned long long)(job.at_ms - begun));
+        world_end(&w);
+    }
+}
+
+/* A wave of several objects: what was accepted is told even if another read fails. */
+static void check_report(void)
+{
+    struct world w;
+    struct job job;
+    struct dx_fetch *fetch;
+
+    world_begin(&w, 16);
+    prepare(&job, "plain", 4, 2000, &w.left);
+    job.reads[2].object = "none";
+    begin(w.loop, w.src, &job);
+    run_until(w.base, &w.left, 3000);
+    EXPECT(job.rc == DX_E_NOT_FOUND && job.report.failed == 2, "%d, read %zu", job.rc,
+           job.report.failed);
+    EXPECT(job.seen[2].etag[0] == '\0', "%s", job.seen[2].etag);
+    prepare(&job, "plain", 2, 2000, &w.left);
+    job.reads[1].object = "../x";
+    EXPECT(dx_fetch_begin(w.loop, w.src, &job.wave, on_done, &job, &fetch, &job.err) ==
+                   DX_E_INVALID &&
+               job.report.failed == 1 && fetch == NULL,
+           "%s", job.err.text);
+    prepare(&job, "plain", 2, 2000, &w.left);
+    job.reads[1].size = SIZE;
+    job.pins[1].total = ORIGIN_APART;
+    EXPECT(dx_fetch_begin(w.loop, w.src, &job.wave, on_done, &job, &fetch, &job.err) ==
+                   DX_E_TRUNCATED &&
+               job.report.failed == 1,
+           "%s", job.err.text);
+    /* Nothing to read is read, later. */
+    prepare(&job, "plain", 0, 2000, &w.left);
+    begin(w.loop, w.src, &job);
+    run_until(w.base, &w.left, 1000);
+    EXPECT(job.calls == 1 && job.rc == DX_OK, "%u, %d", job.calls, job.rc);
+    prepare(&job, "plain", 1, 2000, &w.left);
+    job.reads[0].size = 0;
+    begin(w.loop, w.src, &job);
+    run_until(w.base, &w.left, 1000);
+    EXPECT(job.calls == 1 && job.rc == DX_OK, "%u, %d", job.calls, job.rc);
+    world_end(&w);
+}
+
+/* Broken off after each few milliseconds: queued in the gate, connecting, asked, half there,
+ * waiting for the next attempt, over. */
+static void check_cancel(void)
+{
+    static const char *const objects[] = { "plain", "many", "slow", "mute",
+                                           "stuck", "drip", "down", "none" };
+    struct world w;
+    unsigned broken_off = 0;
+
+    world_begin(&w, 3);
+    for (unsigned ms = 0; ms < 60; ms += 3)
+        for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+            struct job jobs[3];
+            uint64_t end;
+
+            for (size_t k = 0; k < 3; k++) {
+                prepare(&jobs[k], objects[(i + k) % 8], READS_MOST, 2000, &w.left);
+                begin(w.loop, w.src, &jobs[k]);
+            }
+            for (end = dx_source_now_ms() + ms; dx_source_now_ms() < end;) {
+                (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
+                (void)usleep(200);
+            }
+            for (size_t k = 0; k < 3; k++) {
+                struct job *job = &jobs[(k + i) % 3];
+
+                broken_off += job->fetch != NULL;
+                w.left -= job->fetch != NULL;
+                dx_fetch_cancel(&job->fetch);
+                memset(job->to, 0, sizeof job->to);
+            }
+            EXPECT(w.left == 0 && w.limits.in_flight == 0, "%u left, %u in flight", w.left,
+                   w.limits.in_flight);
+            for (size_t k = 0; k < 3; k++) {
+                unsigned calls = jobs[k].calls;
+
+                (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
+                EXPECT(jobs[k].calls == calls, "called after cancel");
+                EXPECT(jobs[k].to[0][0] == 0, "written to after cancel");
+            }
+        }
+    EXPECT(broken_off > 100, "%u", broken_off);
+    world_end(&w);
+}
+
+struct chain {
+    struct world *w;
+    struct job job;
+    struct job other; /* broken off by the first done */
+    unsigned links;
+};
+
+static void on_chain(void *ctx, int rc, const struct dx_error *err)
+{
+    struct chain *chain = ctx;
+
+    EXPECT(rc == DX_OK && all_right(&chain->job), "%s", err->text);
+    chain->w->left--;
+    if (chain->other.fetch != NULL) {
+        chain->w->left--;
+        dx_fetch_cancel(&chain->other.fetch);
+    }
+    if (++chain->links < 20) {
+        struct dx_error words = DX_ERROR_INIT;
+
+        prepare(&chain->job, "plain", 2, 2000, &chain->w->left);
+        EXPECT(dx_fetch_begin(chain->w->loop, chain->w->src, &chain->job.wave, on_chain, chain,
+                              &chain->job.fetch, &words) == DX_OK,
+               "%s", words.text);
+        chain->w->left++;
+    }
+}
+
+/* done begins waves and breaks others off. */
+static void check_chain(void)
+{
+    struct chain chain = { .links = 0 };
+    struct dx_error err = DX_ERROR_INIT;
+    struct world w;
+
+    world_begin(&w, 4);
+    chain.w = &w;
+    prepare(&chain.other, "mute", 2, 3000, &w.left);
+    begin(w.loop, w.src, &chain.other);
+    prepare(&chain.job, "plain", 2, 2000, &w.left);
+    EXPECT(dx_fetch_begin(w.loop, w.src, &chain.job.wave, on_chain, &chain, &chain.job.fetch,
+                          &err) == DX_OK,
+           "%s", err.text);
+    w.left++;
+    run_until(w.base, &w.left, 5000);
+    EXPECT(chain.links == 20 && chain.other.calls == 0, "%u links", chain.links);
+    world_end(&w);
+}
+
+/* A deadline holds although the name server does not answer, and so does breaking off. */
+static void check_resolver(void)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    uint64_t begun;
+    struct dx_source *slow;
+    struct dx_error err = DX_ERROR_INIT;
+    struct world w;
+    struct job job;
+
+    world_begin(&w, 4);
+    options.limits = &w.limits;
+    options.connect_ms = 5000;
+    slow = open_root("slow.test", &options);
+    begun = dx_source_now_ms();
+    prepare(&job, "plain", 3, 150, &w.left);
+    begin(w.loop, slow, &job);
+    run_until(w.base, &w.left, 3000);
+    EXPECT(job.rc == DX_E_TIMEOUT && job.at_ms - begun >= 150 && job.at_ms - begun < 250,
+           "%llu ms: %s", (unsigned long long)(job.at_ms - begun), job.err.text);
+    begun = dx_source_now_ms();
+    prepare(&job, "plain", 3, 3000, &w.left);
+    begin(w.loop, slow, &job);
+    (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
+    (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
+    w.left--;
+    dx_fetch_cancel(&job.fetch);
+    EXPECT(dx_source_now_ms() - begun < 100, "%llu ms to break off",
+           (unsigned long long)(dx_source_now_ms() - begun));
+    begun = dx_source_now_ms();
+    prepare(&job, "plain", 3, 150, &w.left);
+    EXPECT(dx_source_read_wave(slow, &job.wave, &err) == DX_E_TIMEOUT, "%s", err.text);
+    EXPECT(dx_source_now_ms() - begun < 250, "%llu ms in a thread",
+           (unsigned long long)(dx_source_now_ms() - begun));
+    dx_source_close(&slow);
+    world_end(&w);
+    (void)usleep(1600000); /* the threads that resolve have ended: leaks are seen */
+}
+
+static void *read_in_thread(void *arg)
+{
+    struct dx_source *src = arg;
+    uint8_t to[10];
+    size_t good = 0;
+
+    for (uint64_t i = 0; i < 50; i++) {
+        const struct dx_read read = { "many", i * ORIGIN_APART, sizeof to, to };
+        struct dx_error err = DX_ERROR_INIT;
+
+        good += dx_source_read(src, &read, 1, &err) == DX_OK && origin_right(&read);
+    }
+    return (void *)good;
+}
+
+/* Threads and a loop behind one gate of two places: nobody is left out. */
+static void check_gate(void)
+{
+    struct world w;
+    struct job jobs[20];
+    pthread_t threads[3];
+
+    world_begin(&w, 2);
+    for (size_t i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, read_in_thread, w.src) != 0)
+            abort();
+    for (size_t i = 0; i < 20; i++) {
+        prepare(&jobs[i], "many", 5, 10000, &w.left);
+        begin(w.loop, w.src, &jobs[i]);
+    }
+    run_until(w.base, &w.left, 10000);
+    for (size_t i = 0; i < 20; i++)
+        EXPECT(jobs[i].rc == DX_OK && all_right(&jobs[i]), "%s", jobs[i].err.text);
+    for (size_t i = 0; i < 3; i++) {
+        void *good;
+
+        (void)pthread_join(threads[i], &good);
+        EXPECT((size_t)good == 50, "thread %zu: %zu reads", i, (size_t)good);
+    }
+    EXPECT(origin.most <= 2 && w.limits.in_flight_high <= 2, "%u at once", origin.most);
+    world_end(&w);
+}
+
+/* The order of the queue, place by place. */
+static void check_queue(void)
+{
+    struct dx_fetch_waiter a = { .fd = eventfd(0, EFD_NONBLOCK) };
+    struct dx_fetch_waiter b = { .fd = eventfd(0, EFD_NONBLOCK) };
+    struct dx_fetch_limits limits;
+    uint64_t n;
+
+    dx_fetch_limits_init(&limits, 2);
+    EXPECT(dx_fetch_limits_enter(&limits) && dx_fetch_limits_enter(&limits), "two places");
+    EXPECT(!dx_fetch_limits_enter(&limits), "no third");
+    EXPECT(!dx_fetch_limits_enter_as(&limits, &a) && !dx_fetch_limits_enter_as(&limits, &b),
+           "both wait");
+    dx_fetch_limits_leave(&limits);
+    EXPECT(read(a.fd, &n, sizeof n) == sizeof n && read(b.fd, &n, sizeof n) < 0, "a is woken");
+    EXPECT(!dx_fetch_limits_enter(&limits) && !dx_fetch_limits_enter_as(&limits, &b),
+           "the place is kept for a");
+    dx_fetch_limits_leave(&limits);
+    EXPECT(read(b.fd, &n, sizeof n) == sizeof n, "b is woken: a slow a holds up one place only");
+    EXPECT(!dx_fetch_limits_enter(&limits) && dx_fetch_limits_enter_as(&limits, &b), "b enters");
+    dx_fetch_limits_unqueue(&limits, &a);
+    EXPECT(dx_fetch_limits_enter(&limits), "nobody waits any more");
+    EXPECT(!dx_fetch_limits_enter_as(&limits, &a) && !dx_fetch_limits_enter_as(&limits, &b),
+           "both wait again");
+    dx_fetch_limits_leave(&limits);
+    (void)!read(a.fd, &n, sizeof n);
+    dx_fetch_limits_unqueue(&limits, &a);
+    EXPECT(read(b.fd, &n, sizeof n) == sizeof n, "who goes away hands its place on");
+    EXPECT(dx_fetch_limits_enter_as(&limits, &b) && limits.queue == NULL, "b enters");
+    dx_fetch_limits_release(&limits);
+    (void)close(a.fd);
+    (void)close(b.fd);
+}
+
+int main(void)
+{
+    (void)setenv("NO_PROXY", "127.0.0.1,slow.test", 1);
+    origin_begin();
+    check_queue();
+    check_many();
+    check_rows();
+    check_report();
+    check_cancel();
+    check_chain();
+    check_gate();
+    check_resolver();
+    return failures > 0;
+}
