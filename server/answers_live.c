@@ -4,6 +4,7 @@
 #include "canon/url.h"
 #include "loader/current.h"
 #include "loader/version.h"
+#include "server/metrics.h"
 
 static struct dx_version *pin_current(void *from, struct dx_version *held)
 {
@@ -26,6 +27,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .normalize = dx_answer_normalize,
         .versions = dx_answer_versions,
         .fields_parse = dx_fields_parse,
+        .metrics = dx_metrics_live,
         .task_resume = dx_task_resume,
         .task_reading = dx_task_reading,
         .task_free = dx_task_free,

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/metrics.h"
+
+#include "cache/flight.h"
+#include "fetch/fetch_counts.h"
+#include "loader/current.h"
+#include "loader/objects.h"
+#include "loader/version.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct cache_row {
+    const char *label;
+    struct dx_page_cache_stats stats;
+    struct dx_flights_counts flights;
+};
+
+enum { CACHES = 3 };
+
+static void read_caches(const struct dx_caches *caches, struct cache_row rows[CACHES])
+{
+    const struct {
+        const char *label;
+        struct dx_page_cache *cache;
+    } all[CACHES] = { { "cache=\"idx\"", caches->idx },
+                      { "cache=\"payload\"", caches->payload },
+                      { "cache=\"pages\"", caches->pages } };
+
+    for (size_t i = 0; i < CACHES; i++) {
+        rows[i].label = all[i].label;
+        dx_page_cache_stats(all[i].cache, &rows[i].stats);
+        dx_flights_counts(all[i].cache, &rows[i].flights);
+    }
+}
+
+static void cache_metric(struct dx_buf *out, const char *name, const char *type, const char *help,
+                         const struct cache_row rows[CACHES], size_t offset)
+{
+    dx_metric_head(out, name, type, help);
+    for (size_t i = 0; i < CACHES; i++)
+        dx_metric(out, name, rows[i].label,
+                  *(const uint64_t *)(const void *)((const char *)&rows[i] + offset));
+}
+
+static void write_caches(const struct dx_caches *caches, struct dx_buf *out)
+{
+    static const struct {
+        const char *name, *type, *help;
+        size_t offset;
+    } metrics[] = {
+        { "domaindex_cache_hits_total", "counter", "Blocks found",
+          offsetof(struct cache_row, stats.hits) },
+        { "domaindex_cache_misses_total", "counter", "Looks that found nothing",
+          offsetof(struct cache_row, stats.misses) },
+        { "domaindex_cache_evictions_total", "counter", "Blocks that gave way to others",
+          offsetof(struct cache_row, stats.evictions) },
+        { "domaindex_cache_size_bytes", "gauge", "Bytes of blocks and their bookkeeping",
+          offsetof(struct cache_row, stats.bytes) },
+        { "domaindex_cache_blocks", "gauge", "Blocks", offsetof(struct cache_row, stats.blocks) },
+        { "domaindex_singleflight_led_total", "counter", "Blocks fetched",
+          offsetof(struct cache_row, flights.led) },
+        { "domaindex_singleflight_joined_total", "counter",
+          "Requests that waited for a block that another one fetched",
+          offsetof(struct cache_row, flights.joined) },
+        { "domaindex_singleflight_failed_total", "counter", "Fetches of blocks that failed",
+          offsetof(struct cache_row, flights.failed) },
+        { "domaindex_singleflight_flying", "gauge", "Blocks on their way",
+          offsetof(struct cache_row, flights.now) },
+    };
+    struct cache_row rows[CACHES];
+
+    read_caches(caches, rows);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        cache_metric(out, metrics[i].name, metrics[i].type, metrics[i].help, rows,
+                     metrics[i].offset);
+}
+
+static void write_storage(struct dx_buf *out)
+{
+    static const struct {
+        const char *name, *type, *help;
+        size_t offset;
+    } metrics[] = {
+#define COUNTER(member, help)                               \
+    { "domaindex_fetch_" #member "_total", "counter", help, \
+      offsetof(struct dx_fetch_counts, member) }
+        COUNTER(waves, "Rounds of parallel reads, and gets of whole objects"),
+        COUNTER(reads, "Ranges asked for, before joining"),
+        COUNTER(joined_reads, "Ranges that came with another one's request"),
+        COUNTER(joined_bytes, "Bytes of gaps between joined ranges"),
+        COUNTER(requests, "GETs sent"),
+        COUNTER(received_bytes, "Bytes of bodies"),
+        COUNTER(accepted, "Replies accepted"),
+        COUNTER(retries, "Attempts after the first"),
+        COUNTER(hedges, "Second GETs because the first was late"),
+        COUNTER(hedges_won, "Second GETs that came first"),
+        COUNTER(signed_again, "Attempts with other credentials or another clock"),
+        COUNTER(broken, "Attempts that ended without a reply"),
+        COUNTER(too_slow, "Attempts given up for their slowness"),
+        COUNTER(deadlines_missed, "Waves that missed their deadline"),
+        COUNTER(conflicts, "Waves that met another object than the indexed one"),
+        COUNTER(ranges_impossible, "Waves that met an object that is too short"),
+        COUNTER(retries_denied, "Retries that the budget did not allow"),
+#undef COUNTER
+        { "domaindex_fetch_in_flight", "gauge", "Requests under way",
+          offsetof(struct dx_fetch_counts, in_flight) },
+        { "domaindex_fetch_in_flight_high", "gauge", "The most requests there were at once",
+          offsetof(struct dx_fetch_counts, in_flight_high) },
+        { "domaindex_fetch_retry_tokens", "gauge", "What is left of the retry budget",
+          offsetof(struct dx_fetch_counts, retry_tokens) },
+    };
+    struct dx_fetch_counts c;
+
+    dx_fetch_counts_read(&c);
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+        dx_metric_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+        dx_metric(out, metrics[i].name, NULL,
+                  *(const uint64_t *)(const void *)((const char *)&c + metrics[i].offset));
+    }
+    dx_metric_head(out, "domaindex_fetch_refused_total", "counter", "Replies refused, by reason");
+    for (unsigned i = DX_REPLY_NO_STATUS; i < DX_REFUSAL_COUNT; i++) {
+        char label[64];
+
+        (void)snprintf(label, sizeof label, "reason=\"%s\"", dx_refusal_name((enum dx_refusal)i));
+        dx_metric(out, "domaindex_fetch_refused_total", label, c.refused[i]);
+    }
+}
+
+void dx_metrics_live(void *from, struct dx_buf *out)
+{
+    struct dx_version *v = dx_current_pin(from);
+    char label[64];
+
+    (void)snprintf(label, sizeof label, "version=\"%s\"", dx_version_name(v));
+    dx_metric_head(out, "domaindex_index_info", "gauge", "The version that is served");
+    dx_metric(out, "domaindex_index_info", label, 1);
+    dx_metric_head(out, "domaindex_objects_broken_total", "counter",
+                   "Reads of the served version that met another object than the indexed one");
+    dx_metric(out, "domaindex_objects_broken_total", NULL, dx_objects_broken(v->objects));
+    write_caches(v->caches, out);
+    write_storage(out);
+    dx_version_unpin(v);
+}
