@@ -111,7 +111,7 @@ enum dx_claim dx_flight_claim(struct dx_page_cache *cache, const struct dx_cache
         f->counts.joined++;
     } else {
         /* A leader adds to the cache before its flight ends: this look misses nothing. */
-        *block = dx_page_cache_get(cache, key);
+        *block = dx_page_cache_get_again(cache, key);
         claim = *block != NULL ? DX_CLAIM_HIT : DX_CLAIM_LEAD;
         if (*block == NULL)
             *flight = take_off(f, cache, key);

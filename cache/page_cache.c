@@ -178,7 +178,7 @@ static struct block *victim(const struct dx_page_cache *c, struct segment *s)
     return b;
 }
 
-struct dx_cached *dx_page_cache_get(struct dx_page_cache *c, const struct dx_cache_key *key)
+static struct dx_cached *get(struct dx_page_cache *c, const struct dx_cache_key *key, unsigned miss)
 {
     uint64_t hash = key_hash(key);
     struct segment *s = segment_of(c, hash);
@@ -187,7 +187,7 @@ struct dx_cached *dx_page_cache_get(struct dx_page_cache *c, const struct dx_cac
     (void)pthread_mutex_lock(&s->lock);
     b = find(s, hash, key);
     if (b == NULL) {
-        s->stats.misses++;
+        s->stats.misses += miss;
     } else {
         s->stats.hits++;
         b->users++;
@@ -199,6 +199,16 @@ struct dx_cached *dx_page_cache_get(struct dx_page_cache *c, const struct dx_cac
     }
     (void)pthread_mutex_unlock(&s->lock);
     return b == NULL ? NULL : &b->cached;
+}
+
+struct dx_cached *dx_page_cache_get(struct dx_page_cache *c, const struct dx_cache_key *key)
+{
+    return get(c, key, 1);
+}
+
+struct dx_cached *dx_page_cache_get_again(struct dx_page_cache *c, const struct dx_cache_key *key)
+{
+    return get(c, key, 0);
 }
 
 /* Longer chains only cost time, so failing to grow is no error. */
