@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/s3.h"
 
-#include "base/file.h"
+#include "fetch/credentials.h"
 #include "fetch/object_url.h"
 #include "fetch/source_http.h"
 
@@ -10,7 +10,6 @@
 #include <strings.h>
 
 #define REGION_MAX 64
-#define FILE_MAX (1u << 20)
 
 static bool lower_or_digit(char c)
 {
@@ -134,193 +133,66 @@ int dx_s3_root_url(const struct dx_s3_address *address, const struct dx_s3_place
     return rc;
 }
 
-static struct dx_span trimmed(struct dx_span s)
-{
-    while (s.size > 0 && strchr(" \t\r", s.data[0]) != NULL && s.data[0] != '\0')
-        s = (struct dx_span){ s.data + 1, s.size - 1 };
-    while (s.size > 0 && strchr(" \t\r", s.data[s.size - 1]) != NULL && s.data[s.size - 1] != '\0')
-        s.size--;
-    return s;
-}
-
-/* Printable ASCII without spaces: it goes into headers. */
-static bool keep_credential(char to[DX_S3_CREDENTIAL_MAX], struct dx_span value)
-{
-    if (value.size >= DX_S3_CREDENTIAL_MAX)
-        return false;
-    for (size_t i = 0; i < value.size; i++)
-        if (value.data[i] <= 0x20 || value.data[i] >= 0x7f)
-            return false;
-    memcpy(to, value.data, value.size);
-    to[value.size] = '\0';
-    return true;
-}
-
-static bool credential_line(struct dx_s3_credentials *c, struct dx_span line)
-{
-    const uint8_t *equals = memchr(line.data, '=', line.size);
-    struct dx_span name;
-    struct dx_span value;
-
-    if (equals == NULL)
-        return true;
-    name = trimmed(dx_span_of(line.data, (size_t)(equals - line.data)));
-    value = trimmed(dx_span_of(equals + 1, line.size - (size_t)(equals - line.data) - 1));
-    if (dx_span_equal(name, dx_span_str("aws_access_key_id")))
-        return keep_credential(c->key_id, value);
-    if (dx_span_equal(name, dx_span_str("aws_secret_access_key")))
-        return keep_credential(c->secret, value);
-    if (dx_span_equal(name, dx_span_str("aws_session_token")))
-        return keep_credential(c->token, value);
-    return true;
-}
-
-int dx_s3_credentials_parse(struct dx_s3_credentials *c, struct dx_span text, const char *profile,
-                            struct dx_error *err)
-{
-    bool inside = false;
-    size_t number = 0;
-
-    memset(c, 0, sizeof *c);
-    while (text.size > 0) {
-        const uint8_t *end = memchr(text.data, '\n', text.size);
-        size_t n = end == NULL ? text.size : (size_t)(end - text.data);
-        struct dx_span line = trimmed(dx_span_of(text.data, n));
-
-        number++;
-        n += end != NULL;
-        text = (struct dx_span){ text.data + n, text.size - n };
-        if (line.size == 0 || line.data[0] == '#' || line.data[0] == ';')
-            continue;
-        if (line.data[0] == '[') {
-            struct dx_span name = dx_span_of(line.data + 1, line.size - 1);
-
-            if (name.size == 0 || name.data[name.size - 1] != ']')
-                return dx_fail(err, DX_E_INVALID, "line %zu: a section without its ]", number);
-            name.size--;
-            inside = dx_span_equal(trimmed(name), dx_span_str(profile));
-        } else if (inside && !credential_line(c, line)) {
-            return dx_fail(err, DX_E_INVALID, "line %zu: a credential of odd bytes or length",
-                           number);
-        }
-    }
-    return c->key_id[0] != '\0' && c->secret[0] != '\0';
-}
-
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value == NULL || value[0] == '\0' ? NULL : value;
-}
-
-static int credentials_of_environment(struct dx_s3_credentials *c, struct dx_error *err)
-{
-    const char *key_id = environment("AWS_ACCESS_KEY_ID");
-    const char *secret = environment("AWS_SECRET_ACCESS_KEY");
-    const char *token = environment("AWS_SESSION_TOKEN");
-
-    memset(c, 0, sizeof *c);
-    if (key_id == NULL && secret == NULL)
-        return 0;
-    if (key_id == NULL || secret == NULL)
-        return dx_fail(err, DX_E_INVALID,
-                       "S3: set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
-    if (!keep_credential(c->key_id, dx_span_str(key_id)) ||
-        !keep_credential(c->secret, dx_span_str(secret)) ||
-        (token != NULL && !keep_credential(c->token, dx_span_str(token))))
-        return dx_fail(err, DX_E_INVALID, "S3: a credential of odd bytes or length");
-    return 1;
-}
-
-static int credentials_of_file(struct dx_s3_credentials *c, const char *profile,
-                               struct dx_error *err)
-{
-    const char *file = environment("AWS_SHARED_CREDENTIALS_FILE");
-    const char *home = environment("HOME");
-    struct dx_buf text = DX_BUF_INIT(FILE_MAX);
-    char *path = NULL;
-    int rc;
-
-    if (file == NULL && home == NULL)
-        return 0;
-    if ((file != NULL ? asprintf(&path, "%s", file)
-                      : asprintf(&path, "%s/.aws/credentials", home)) < 0)
-        return dx_fail(err, DX_E_NOMEM, "S3: out of memory");
-    rc = dx_file_read(path, FILE_MAX, &text, err);
-    if (rc == DX_E_NOT_FOUND && file == NULL)
-        rc = 0;
-    else if (rc == DX_OK)
-        rc = dx_s3_credentials_parse(c, dx_span_of(text.data, text.size), profile, err);
-    if (rc == DX_E_INVALID)
-        rc = dx_fail_in(err, "%s", path);
-    if (text.size > 0)
-        explicit_bzero(text.data, text.size);
-    dx_buf_release(&text);
-    free(path);
-    return rc;
-}
-
-static int find_credentials(struct dx_s3_credentials *c, const char *profile, struct dx_error *err)
-{
-    int rc = credentials_of_environment(c, err);
-
-    if (rc == 0)
-        rc = credentials_of_file(c, profile, err);
-    if (rc == 0)
-        rc = dx_fail(
-            err, DX_E_NOT_FOUND,
-            "S3: no credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write "
-            "profile '%s' in ~/.aws/credentials",
-            profile);
-    return rc < 0 ? rc : DX_OK;
-}
-
 static const char *first_of(const char *a, const char *b, const char *c, const char *d)
 {
     return a != NULL ? a : b != NULL ? b : c != NULL ? c : d;
 }
 
-static int open_signed(struct dx_source **src, const char *url, const struct dx_s3_place *place,
-                       const struct dx_source_options *options, struct dx_error *err)
+int dx_s3_root_open(struct dx_s3_root *r, const char *root, const struct dx_source_options *options,
+                    struct dx_error *err)
 {
-    struct dx_s3_credentials c;
-    char sigv4[REGION_MAX + 16];
-    struct dx_http_sign sign = { sigv4, c.key_id, c.secret, NULL };
-    int rc = find_credentials(
-        &c, first_of(options->s3_profile, environment("AWS_PROFILE"), NULL, "default"), err);
+    struct dx_s3_address address;
+    const struct dx_s3_place place = {
+        .endpoint = first_of(options->s3_endpoint, dx_environment("AWS_ENDPOINT_URL_S3"),
+                             dx_environment("AWS_ENDPOINT_URL"), NULL),
+        .region = first_of(options->s3_region, dx_environment("AWS_REGION"),
+                           dx_environment("AWS_DEFAULT_REGION"), "us-east-1"),
+        .virtual_host = options->s3_virtual_host,
+    };
+    int rc;
 
+    memset(r, 0, sizeof *r);
+    rc = dx_s3_address_parse(root, &address, err);
+    if (rc == DX_OK)
+        rc = dx_s3_root_url(&address, &place, &r->url, err);
+    if (rc == DX_OK && !options->s3_anonymous)
+        rc = dx_signing_open(&r->signing, place.region, options->s3_profile, err);
     if (rc == DX_OK) {
-        (void)snprintf(sigv4, sizeof sigv4, "aws:amz:%s:s3", place->region);
-        sign.token = c.token[0] != '\0' ? c.token : NULL;
-        rc = dx_source_open_http(src, url, &sign, options, err);
+        size_t n = strlen(address.prefix);
+
+        while (n > 0 && address.prefix[n - 1] == '/')
+            n--;
+        (void)snprintf(r->prefix, sizeof r->prefix, "%.*s%s", (int)n, address.prefix,
+                       n > 0 ? "/" : "");
+        address.prefix = "";
+        rc = dx_s3_root_url(&address, &place, &r->bucket_url, err);
     }
-    explicit_bzero(&c, sizeof c);
+    if (rc < 0)
+        dx_s3_root_close(r);
     return rc;
+}
+
+void dx_s3_root_close(struct dx_s3_root *r)
+{
+    dx_signing_close(&r->signing);
+    free(r->url);
+    free(r->bucket_url);
+    r->url = r->bucket_url = NULL;
 }
 
 int dx_source_open_s3(struct dx_source **src, const char *root,
                       const struct dx_source_options *options, struct dx_error *err)
 {
-    struct dx_s3_address address;
-    const struct dx_s3_place place = {
-        .endpoint = first_of(options->s3_endpoint, environment("AWS_ENDPOINT_URL_S3"),
-                             environment("AWS_ENDPOINT_URL"), NULL),
-        .region = first_of(options->s3_region, environment("AWS_REGION"),
-                           environment("AWS_DEFAULT_REGION"), "us-east-1"),
-        .virtual_host = options->s3_virtual_host,
-    };
-    char *url = NULL;
-    int rc;
+    struct dx_s3_root r;
+    struct dx_signing *signing;
+    int rc = dx_s3_root_open(&r, root, options, err);
 
     *src = NULL;
-    rc = dx_s3_address_parse(root, &address, err);
-    if (rc == DX_OK)
-        rc = dx_s3_root_url(&address, &place, &url, err);
-    if (rc == DX_OK && options->s3_anonymous)
-        rc = dx_source_open_http(src, url, NULL, options, err);
-    else if (rc == DX_OK)
-        rc = open_signed(src, url, &place, options, err);
-    free(url);
+    if (rc < 0)
+        return rc;
+    signing = r.signing;
+    r.signing = NULL; /* the source's from here on */
+    rc = dx_source_open_http(src, r.url, signing, options, err);
+    dx_s3_root_close(&r);
     return rc;
 }

@@ -19,7 +19,14 @@
  * is DX_E_UNKNOWN, which says so. Retries, deadlines and limits are those of the source's options.
  *
  * A directory does the same by a temporary file, fsync, link or rename, and fsync of the folder;
- * if_match compares with what dx_source_get gave and is for one writer at a time (root_lock).
+ * if_match compares with what dx_source_get gave and is for one writer at a time (root_lock). A
+ * list leaves out temporary names (.tmp-..., and ....tmp- and a number) and does not follow
+ * symbolic links: they are an error. In a bucket, keys that end in a slash are marks for folders
+ * and left out; a key that is no object name (source.h) is an error that names it, and so is a
+ * store that lists out of order.
+ *
+ * Uploads in parts that fail are taken back. If the reply to their beginning was lost, or this
+ * process ends, parts stay behind that only the store's own rule for old uploads removes.
  *
  * Names are those of source.h. Safe from several threads at once; may block.
  */
@@ -47,7 +54,21 @@ struct dx_listed {
 
 typedef int dx_store_each(void *ctx, const struct dx_listed *listed, struct dx_error *err);
 
-/* http:// and https:// roots are for reading: DX_E_UNSUPPORTED with words. */
+struct dx_store_ops {
+    int (*put)(struct dx_store *store, const struct dx_put *put, char etag[DX_SOURCE_ETAG],
+               struct dx_error *err);
+    int (*list)(struct dx_store *store, const char *prefix, dx_store_each *each, void *ctx,
+                struct dx_error *err);
+    int (*remove)(struct dx_store *store, const char *object, struct dx_error *err);
+    void (*close)(struct dx_store *store);
+};
+
+/* The first member of each kind of store. */
+struct dx_store {
+    const struct dx_store_ops *ops;
+};
+
+/* http:// and https:// roots are for reading: DX_E_UNSUPPORTED with words. A directory is made. */
 int dx_store_open(struct dx_store **store, const char *root,
                   const struct dx_source_options *options, struct dx_error *err);
 void dx_store_close(struct dx_store **store);
@@ -64,5 +85,9 @@ int dx_store_remove(struct dx_store *store, const char *object, struct dx_error 
 /* Tries the four conditions on a small object of its own, probe/<nonce>, and removes it. A store
  * that ignores or inverts one is DX_E_UNSUPPORTED, with words on which. */
 int dx_store_probe(struct dx_store *store, struct dx_error *err);
+
+int dx_store_open_local(struct dx_store **store, const char *root, struct dx_error *err);
+int dx_store_open_s3(struct dx_store **store, const char *root,
+                     const struct dx_source_options *options, struct dx_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """faultproxy - an HTTP origin behind which things go wrong on purpose.
 
-    python3 tests/support/faultproxy.py --upstream http://127.0.0.1:9000 [--listen 127.0.0.1:0]
+    python3 tests/support/faultproxy.py --upstream http://127.0.0.1:9000|FOLDER [--listen 127.0.0.1:0]
         [--faults status_503,body_cut,... | reads | writes | connections | all] [--percent 10]
         [--pairs] [--bursts 50/1000] [--delay-ms 20] [--bytes-per-s 1000000] [--seed 1]
 prints "listening on 127.0.0.1:PORT", then serves until SIGTERM or Ctrl-C and prints what it did;
@@ -35,6 +35,7 @@ import hashlib
 import hmac
 import os
 import random
+import re
 import signal
 import socket
 import ssl
@@ -528,6 +529,46 @@ class Origin(asyncio.Protocol):
         return int(code), reason, fields, body
 
 
+class Folder:
+    """A folder of files as an upstream: ranges, ETags and preconditions; read-only."""
+
+    def __init__(self, path):
+        self.path, self.idle = os.path.realpath(path), []
+
+    async def fetch(self, request):
+        name = urllib.parse.unquote(request.target.partition("?")[0]).lstrip("/")
+        path = os.path.realpath(os.path.join(self.path, name))
+        if request.method not in ("GET", "HEAD"):
+            return self.error(405, "Method Not Allowed")
+        if not path.startswith(self.path + os.sep) or not os.path.isfile(path):
+            return self.error(404, "Not Found")
+        with open(path, "rb") as file:
+            about = os.fstat(file.fileno())
+            tag = f'"{about.st_mtime_ns:x}-{about.st_size:x}"'
+            headers = [("ETag", tag), ("Accept-Ranges", "bytes")]
+            if request.get("if-match") not in (None, "*", tag):
+                return self.error(412, "Precondition Failed")
+            if request.get("if-none-match") in ("*", tag):
+                return 304, "Not Modified", headers, b""
+            first, last, status = 0, about.st_size - 1, (200, "OK")
+            asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.get("range") or "")
+            if asked:
+                first = int(asked[1])
+                last = min(last, int(asked[2] or last))
+                if first > last:
+                    return self.error(416, "Range Not Satisfiable",
+                                      ("Content-Range", f"bytes */{about.st_size}"))
+                status = (206, "Partial Content")
+                headers.append(("Content-Range", f"bytes {first}-{last}/{about.st_size}"))
+            file.seek(first)
+            body = file.read(last - first + 1)
+        return *status, [*headers, ("Content-Length", str(len(body)))], body
+
+    @staticmethod
+    def error(code, reason, *headers):
+        return code, reason, [("Content-Length", "0"), *headers], b""
+
+
 class Upstream:
     def __init__(self, url, verify):
         parts = urllib.parse.urlsplit(url)
@@ -774,7 +815,7 @@ class Proxy:
         above; verify: a file of certificates for an https:// upstream; record: keep (method,
         target, Range) of each request in `seen`."""
         check_names(faults)
-        self.upstream = Upstream(upstream, verify)
+        self.upstream = Folder(upstream) if "://" not in upstream else Upstream(upstream, verify)
         self.random = random.Random(seed)
         self.lock = threading.Lock()
         self.clients, self.tasks = set(), set()
@@ -926,7 +967,7 @@ class Proxy:
         return signed(request, self.credentials) if self.credentials else request
 
     async def exists(self, request):
-        host = request.get("host") or "%s:%d" % self.upstream.address
+        host = request.get("host") or "localhost"
         asked = Request("HEAD", request.target.partition("?")[0], [("Host", host)], b"")
         return (await self.upstream.fetch(self.again(asked)))[0] == 200
 
@@ -1048,7 +1089,8 @@ def arguments():
         epilog="Give your client the address that it prints in place of the store's. With S3, "
         "sign for that address: most stores take the Host header as it comes.")
     parser.add_argument("--list", action="store_true", help="the name of every fault, and exit")
-    parser.add_argument("--upstream", help="http(s)://host:port of the store")
+    parser.add_argument("--upstream", help="http(s)://host:port of the store, "
+                        "or a folder to serve")
     parser.add_argument("--listen", default="127.0.0.1:0", help="host:port, 0 is any free one")
     parser.add_argument("--faults", default="reads", help="names (--list) and groups joined by "
                         "commas: reads (default), writes, connections, all; '' is none")

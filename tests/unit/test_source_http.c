@@ -4,16 +4,20 @@
  * which drives this program:
  *
  *   test_source_http ROOT [name=value...] < commands      a line out for each line in, fields by TAB
- *     wave DEADLINE_MS (OBJECT OFFSET SIZE ORIGIN_TOTAL ETAG)... ok MS HEX... | error MS CODE TEXT
+ *     wave DEADLINE_MS (OBJECT OFFSET SIZE TOTAL ETAG)... ok MS HEX... | error MS CODE TEXT
  *     get  DEADLINE_MS OBJECT CAP IF_NONE_MATCH           ok MS HEX ETAG | same MS ETAG | error ...
- * An ETAG of "-" is none, a DEADLINE_MS of 0 the source's own.
+ * An ETAG of "-" is none, a DEADLINE_MS of 0 the source's own. With loop=1 waves are read on an event
+ * loop, else by a thread that waits.
  */
 #include "base/file.h"
+#include "fetch/fetch_counts.h"
+#include "fetch/fetch_loop.h"
 #include "fetch/object_url.h"
 #include "fetch/source_http.h"
 #include "tests/support/damage.h"
 #include "tests/support/http_origin.h"
 
+#include <event2/event.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -350,6 +354,42 @@ static void print_error(const struct dx_error *err, unsigned long long ms)
     printf("error\t%llu\t%s\t%s\n", ms, dx_code_name(err->code), err->text);
 }
 
+/* loop=1: waves are read on it. */
+static struct {
+    bool on;
+    struct event_base *base;
+    struct dx_fetch_loop *fetch;
+} loop;
+
+struct outcome {
+    unsigned calls;
+    int rc;
+    struct dx_error *err;
+};
+
+static void on_done(void *ctx, int rc, const struct dx_error *err)
+{
+    struct outcome *outcome = ctx;
+
+    outcome->calls++;
+    outcome->rc = rc;
+    *outcome->err = *err;
+    (void)event_base_loopbreak(loop.base);
+}
+
+static int read_on_loop(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+{
+    struct outcome outcome = { .err = err };
+    struct dx_fetch *fetch;
+    int rc = dx_fetch_begin(loop.fetch, src, wave, on_done, &outcome, &fetch, err);
+
+    while (rc == DX_OK && outcome.calls == 0)
+        (void)event_base_dispatch(loop.base);
+    if (outcome.calls > 1)
+        abort();
+    return rc < 0 ? rc : outcome.rc;
+}
+
 static void drive_wave(struct dx_source *src, char *line, uint64_t deadline_ms)
 {
     enum { MOST = 256 };
@@ -370,7 +410,7 @@ static void drive_wave(struct dx_source *src, char *line, uint64_t deadline_ms)
         pins[wave.count].etag = etag_or_none(next_field(&line));
         wave.count++;
     }
-    if (dx_source_read_wave(src, &wave, &err) < 0) {
+    if ((loop.on ? read_on_loop(src, &wave, &err) : dx_source_read_wave(src, &wave, &err)) < 0) {
         print_error(&err, dx_source_now_ms() - begin);
     } else {
         printf("ok\t%llu", (unsigned long long)(dx_source_now_ms() - begin));
@@ -426,6 +466,7 @@ static bool set_option(struct dx_source_options *options, const char *text)
         { "region=", NULL, &options->s3_region, NULL },
         { "virtual_host=", NULL, NULL, &options->s3_virtual_host },
         { "anonymous=", NULL, NULL, &options->s3_anonymous },
+        { "loop=", NULL, NULL, &loop.on },
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -459,6 +500,11 @@ static int drive(int argc, char **argv)
         }
     if (dx_source_open(&src, argv[1], &options, &err) < 0)
         print_error(&err, 0);
+    if (loop.on) {
+        loop.base = event_base_new();
+        if (dx_fetch_loop_new(&loop.fetch, loop.base, &err) < 0)
+            abort();
+    }
     while (src != NULL && getline(&line, &room, stdin) > 0) {
         char *at = line;
         const char *verb;
@@ -475,6 +521,10 @@ static int drive(int argc, char **argv)
         (void)fflush(stdout);
     }
     free(line);
+    if (loop.on) {
+        dx_fetch_loop_free(&loop.fetch);
+        event_base_free(loop.base);
+    }
     dx_source_close(&src);
     return 0;
 }

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fetch/s3_request.h"
+
+#include "fetch/object_url.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define REPLY_FACTOR 5 /* a store writes a body to its disks before it replies */
+#define DEADLINE_FACTOR 3
+#define GATE_MS 50
+
+int dx_s3_session_open(struct dx_s3_session *session, const char *root,
+                       const struct dx_source_options *options, struct dx_error *err)
+{
+    const struct dx_http_client_settings settings = {
+        .connect_ms = options->connect_ms,
+        .stall_ms = options->stall_ms,
+        .reply_ms = options->first_byte_ms * REPLY_FACTOR,
+        .ca_file = options->ca_file,
+    };
+    int rc;
+
+    memset(session, 0, sizeof *session);
+    session->limits = options->limits != NULL ? options->limits : dx_fetch_limits_shared();
+    session->policy = (struct dx_retry_policy)DX_RETRY_POLICY_INIT;
+    session->policy.attempts_max = options->attempts_max;
+    session->reply_ms = settings.reply_ms;
+    session->bytes_per_s_min = options->bytes_per_s_min;
+    session->deadline_ms = options->deadline_ms;
+    rc = dx_s3_root_open(&session->root, root, options, err);
+    if (rc == DX_OK)
+        rc = dx_http_client_new(&session->client, &settings, err);
+    if (rc < 0)
+        dx_s3_session_close(session);
+    return rc;
+}
+
+void dx_s3_session_close(struct dx_s3_session *session)
+{
+    dx_http_client_free(&session->client);
+    dx_s3_root_close(&session->root);
+}
+
+uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size)
+{
+    /* A writer has nobody waiting for it: time for all attempts, each as slow as is allowed. */
+    uint64_t one = session->deadline_ms + size / (session->bytes_per_s_min / 1000 + 1);
+
+    return dx_source_now_ms() + one * DEADLINE_FACTOR;
+}
+
+void dx_s3_request_header(struct dx_s3_request *r, const char *name, const char *value)
+{
+    assert(r->header_count < DX_S3_HEADERS_MAX);
+    r->headers[r->header_count++] = (struct dx_s3_header){ name, value };
+}
+
+void dx_s3_request_release(struct dx_s3_request *r)
+{
+    dx_http_call_release(&r->call);
+}
+
+static bool write_url(const struct dx_s3_session *session, const struct dx_s3_request *r,
+                      struct dx_buf *url)
+{
+    const char *bucket = session->root.bucket_url;
+
+    dx_buf_str(url, bucket);
+    if (r->key != NULL) {
+        dx_buf_u8(url, '/');
+        dx_url_encode(url, r->key);
+    } else if (strchr(strstr(bucket, "://") + 3, '/') == NULL) {
+        dx_buf_u8(url, '/'); /* the bucket is the host */
+    }
+    if (r->query != NULL) {
+        dx_buf_u8(url, '?');
+        dx_buf_str(url, r->query);
+    }
+    dx_buf_u8(url, '\0');
+    return !url->failed;
+}
+
+static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
+                   struct dx_error *err)
+{
+    const struct dx_signing_request sign = { r->method, url,
+                                             r->sha256 != NULL ? r->sha256 : DX_SHA256_OF_NOTHING };
+    struct dx_http_call *call = &r->call;
+    bool ok = true;
+
+    dx_http_call_release(call);
+    *call = (struct dx_http_call)DX_HTTP_CALL_INIT(r->method, url, r->deadline_ms);
+    if (r->reply_cap > 0)
+        call->body.max = r->reply_cap;
+    call->has_body = r->body;
+    call->bytes = r->bytes;
+    call->fd = r->fd;
+    call->offset = r->offset;
+    call->size = r->size;
+    call->reply_ms = r->reply_ms;
+    for (size_t i = 0; i < r->header_count; i++)
+        ok = ok && dx_http_header_add(&call->headers, r->headers[i].name, r->headers[i].value);
+    if (!ok)
+        return dx_fail(err, DX_E_INVALID, "%s %s: a header with odd bytes", r->method, url);
+    if (session->root.signing != NULL) {
+        int rc = dx_signing_apply(session->root.signing, &sign, &call->headers, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    /* No "Expect: 100-continue", which some stores never answer. */
+    return dx_http_header_add(&call->headers, "Expect", "")
+               ? DX_OK
+               : dx_fail(err, DX_E_NOMEM, "%s %s: out of memory", r->method, url);
+}
+
+static enum dx_s3_outcome outcome_of(const struct dx_s3_request *r)
+{
+    unsigned status = r->call.status;
+
+    if (status >= 200 && status < 300)
+        return r->error.code[0] != '\0' ? DX_S3_UNSURE : DX_S3_DONE;
+    switch (status) {
+    case 404:
+        return DX_S3_ABSENT;
+    case 409:
+        /* Other 409s are about buckets, and stay as they are. */
+        return strcmp(r->error.code, "ConditionalRequestConflict") == 0 ||
+                       strcmp(r->error.code, "OperationAborted") == 0
+                   ? DX_S3_RACE
+                   : DX_S3_REFUSED;
+    case 412:
+        return DX_S3_CONDITION;
+    case 429:
+        return DX_S3_NOT_NOW;
+    case 400:
+        return strcmp(r->error.code, "RequestTimeout") == 0 ? DX_S3_NOT_NOW : DX_S3_REFUSED;
+    case 408:
+        return DX_S3_UNSURE;
+    default:
+        /* SlowDown is said before anything is done. */
+        return status < 500                                              ? DX_S3_REFUSED
+               : status == 503 && strcmp(r->error.code, "SlowDown") == 0 ? DX_S3_NOT_NOW
+                                                                         : DX_S3_UNSURE;
+    }
+}
+
+static enum dx_code code_of(const struct dx_s3_request *r)
+{
+    switch (r->outcome) {
+    case DX_S3_ABSENT:
+        return DX_E_NOT_FOUND;
+    case DX_S3_CONDITION:
+    case DX_S3_RACE:
+        return DX_E_CONFLICT;
+    default:
+        return r->call.status == 429 || r->call.status == 503 ? DX_E_BUSY : DX_E_IO;
+    }
+}
+
+static int say(const struct dx_s3_request *r, struct dx_error *err)
+{
+    const char *message = r->error.message;
+    int shown = (int)strcspn(r->call.url, "?");
+
+    return dx_fail(err, code_of(r), "%s %.*s: HTTP %u%s%s%s%s", r->method, shown, r->call.url,
+                   r->call.status, r->error.code[0] != '\0' ? " " : "", r->error.code,
+                   message[0] != '\0' ? ", " : "", message);
+}
+
+/* With the URL in hand. Fills outcome, error and err. */
+static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
+                   struct dx_error *err)
+{
+    int rc = prepare(session, r, url, err);
+
+    memset(&r->error, 0, sizeof r->error);
+    r->outcome = DX_S3_REFUSED;
+    if (rc < 0)
+        return rc;
+    while (!dx_fetch_limits_enter(session->limits)) {
+        if (dx_source_now_ms() >= r->deadline_ms) {
+            r->outcome = DX_S3_NOT_NOW;
+            return dx_fail(err, DX_E_TIMEOUT, "%s %s: no place among the requests of this process",
+                           r->method, url);
+        }
+        dx_fetch_limits_wait(session->limits, GATE_MS);
+    }
+    rc = dx_http_call_run(session->client, &r->call, err);
+    dx_fetch_limits_leave(session->limits);
+    if (rc == DX_E_NOMEM || rc == DX_E_NOT_FOUND) /* of ours, or of the file */
+        return rc;
+    if (rc < 0) {
+        r->outcome = r->call.sent ? DX_S3_UNSURE : DX_S3_NOT_NOW;
+        return rc;
+    }
+    (void)dx_s3_xml_error(dx_span_of(r->call.body.data, r->call.body.size), &r->error);
+    r->outcome = outcome_of(r);
+    return r->outcome == DX_S3_DONE ? DX_OK : say(r, err);
+}
+
+int dx_s3_send(struct dx_s3_session *session, struct dx_s3_request *r, struct dx_error *err)
+{
+    struct dx_buf url = DX_BUF_INIT(2 * DX_URL_MAX);
+    int rc;
+
+    if (!write_url(session, r, &url)) {
+        rc = dx_buf_fail(&url, err, "S3 URL");
+        r->outcome = DX_S3_REFUSED;
+    } else {
+        rc = attempt(session, r, (const char *)url.data, err);
+        if (rc < 0 && r->call.status >= 400 && r->call.status < 500 &&
+            session->root.signing != NULL &&
+            dx_signing_refused(session->root.signing, r->error.code, r->call.date))
+            rc = attempt(session, r, (const char *)url.data, err);
+    }
+    r->call.url = NULL; /* it goes with the buffer */
+    dx_buf_release(&url);
+    if (rc == DX_OK)
+        dx_retry_budget_success(&session->limits->budget);
+    return rc;
+}
+
+static uint64_t random_bits(void)
+{
+    uint64_t random = 0;
+
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
+        random = dx_source_now_ms() * UINT64_C(0x9E3779B97F4A7C15);
+    return random;
+}
+
+bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
+                 const struct dx_s3_request *r)
+{
+    bool may = r->outcome == DX_S3_UNSURE || r->outcome == DX_S3_NOT_NOW ||
+               r->outcome == DX_S3_RACE;
+    struct dx_retry_attempt attempt = {
+        .failed = may ? DX_RETRY_TRANSIENT : DX_RETRY_NEVER,
+        .made = ++retry->made,
+        .now_ms = dx_source_now_ms(),
+        .deadline_ms = retry->deadline_ms,
+        .retry_after_ms = dx_retry_after_ms(r->call.head.retry_after, (int64_t)time(NULL)),
+        .random = random_bits(),
+    };
+    struct timespec pause;
+    uint64_t wait_ms;
+
+    if (dx_retry_decide(&session->policy, &session->limits->budget, &attempt, &wait_ms) !=
+        DX_RETRY_AGAIN)
+        return false;
+    pause.tv_sec = (time_t)(wait_ms / 1000);
+    pause.tv_nsec = (long)(wait_ms % 1000) * 1000000;
+    (void)nanosleep(&pause, NULL);
+    return true;
+}
+
+int dx_s3_run(struct dx_s3_session *session, struct dx_s3_request *r, uint64_t deadline_ms,
+              struct dx_error *err)
+{
+    struct dx_s3_retry retry = { 0, deadline_ms };
+    int rc;
+
+    r->deadline_ms = deadline_ms;
+    do
+        rc = dx_s3_send(session, r, err);
+    while (rc < 0 && dx_s3_again(session, &retry, r));
+    return rc;
+}

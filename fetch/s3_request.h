@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * s3_request.h - one signed request to an S3 store, what its reply means, and when to ask again.
+ *
+ *   struct dx_s3_session session;                          one a store
+ *   struct dx_s3_request r = { .method = "PUT", .key = key, .body = true, ... };
+ *   struct dx_s3_retry retry = { .deadline_ms = d };
+ *   do
+ *       rc = dx_s3_send(&session, &r, &err);               r.outcome, r.call
+ *   while (... && dx_s3_again(&session, &retry, &r));      sleeps; false: give up
+ *   dx_s3_request_release(&r);
+ *
+ *   rc = dx_s3_run(&session, &r, deadline_ms, &err);       the same for what may happen twice
+ *
+ * An outcome tells whether the store may have acted: that decides what a writer does next. Every
+ * 5xx but SlowDown and every lost reply may have been applied, and so may a 200 whose body is an
+ * <Error>.
+ *
+ * A session is used by several threads at once, a request by one.
+ */
+#ifndef DX_FETCH_S3_REQUEST_H
+#define DX_FETCH_S3_REQUEST_H
+
+#include "fetch/fetch_limits.h"
+#include "fetch/http_call.h"
+#include "fetch/s3.h"
+#include "fetch/s3_xml.h"
+
+#define DX_S3_HEADERS_MAX 8
+
+struct dx_s3_session {
+    struct dx_s3_root root;
+    struct dx_http_client *client;
+    struct dx_fetch_limits *limits;
+    struct dx_retry_policy policy;
+    unsigned reply_ms;
+    unsigned bytes_per_s_min;
+    unsigned deadline_ms;
+};
+
+enum dx_s3_outcome {
+    DX_S3_DONE,      /* 2xx, with a body that is no <Error> */
+    DX_S3_ABSENT,    /* 404: no such key, upload or bucket */
+    DX_S3_CONDITION, /* 412 */
+    DX_S3_RACE,      /* 409: two writers at once; whoever asks again is told */
+    DX_S3_UNSURE,    /* it may have been done */
+    DX_S3_NOT_NOW,   /* not done, and worth another attempt */
+    DX_S3_REFUSED    /* not done, and asking again gives the same */
+};
+
+struct dx_s3_header {
+    const char *name;
+    const char *value;
+};
+
+struct dx_s3_request {
+    const char *method;
+    const char *key;   /* in the bucket; NULL: the bucket itself */
+    const char *query; /* encoded and sorted, without '?'; NULL: none */
+    struct dx_s3_header headers[DX_S3_HEADERS_MAX];
+    size_t header_count;
+    bool body;
+    struct dx_span bytes;
+    int fd; /* -1: bytes; set it in each request */
+    uint64_t offset;
+    uint64_t size;
+    const char *sha256; /* of the body, in hex; NULL: of nothing */
+    size_t reply_cap;   /* 0: DX_HTTP_CALL_CAP */
+    unsigned reply_ms;  /* 0: the session's */
+    uint64_t deadline_ms;
+    /* results */
+    enum dx_s3_outcome outcome;
+    struct dx_http_call call;
+    struct dx_s3_error error;
+};
+
+struct dx_s3_retry {
+    unsigned made;
+    uint64_t deadline_ms;
+};
+
+int dx_s3_session_open(struct dx_s3_session *session, const char *root,
+                       const struct dx_source_options *options, struct dx_error *err);
+void dx_s3_session_close(struct dx_s3_session *session);
+
+/* When a transfer of so many bytes has to be over. */
+uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size);
+
+/* One attempt; a refusal that another signature may turn is asked once more. DX_OK: DX_S3_DONE.
+ * May be called again for the same request. */
+int dx_s3_send(struct dx_s3_session *session, struct dx_s3_request *r, struct dx_error *err);
+bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
+                 const struct dx_s3_request *r);
+int dx_s3_run(struct dx_s3_session *session, struct dx_s3_request *r, uint64_t deadline_ms,
+              struct dx_error *err);
+void dx_s3_request_release(struct dx_s3_request *r);
+
+void dx_s3_request_header(struct dx_s3_request *r, const char *name, const char *value);
+
+#endif

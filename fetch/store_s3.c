@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fetch/object_url.h"
+#include "fetch/s3_upload.h"
+#include "fetch/sha256.h"
+#include "fetch/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define KEY_MAX (2 * DX_OBJECT_NAME_MAX + 2)
+#define PAGE_CAP (16u << 20) /* 1000 keys of 2 kB, percent-encoded, and their fields */
+#define EMPTY_PAGES_MAX 100  /* of one listing, one after the other */
+
+struct store_s3 {
+    struct dx_store store;
+    struct dx_s3_session session;
+};
+
+static int write_key(const struct store_s3 *s3, const char *object, char key[KEY_MAX],
+                     struct dx_error *err)
+{
+    int n = snprintf(key, KEY_MAX, "%s%s", s3->session.root.prefix, object);
+
+    /* The protocol's own limit. */
+    return n > 0 && n <= 1024
+               ? DX_OK
+               : dx_fail(err, DX_E_INVALID, "%s: with the prefix the key has more than 1024 bytes",
+                         object);
+}
+
+static int put_whole(struct store_s3 *s3, struct dx_s3_commit *c, int fd, char etag[DX_SOURCE_ETAG],
+                     struct dx_error *err)
+{
+    struct dx_s3_request r = { .method = "PUT", .key = c->key, .body = true, .fd = fd };
+    char hex[DX_SHA256_HEX];
+    char base64[DX_SHA256_BASE64];
+    uint8_t sum[DX_SHA256_SIZE];
+    int rc = DX_OK;
+
+    if (fd >= 0) {
+        r.size = c->size;
+        rc = dx_s3_hash_file(fd, c->put->path, 0, c->size, sum, err);
+    } else {
+        r.bytes = c->put->bytes;
+        if (!dx_sha256(r.bytes, sum))
+            rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", c->key);
+    }
+    if (rc < 0)
+        return rc;
+    dx_sha256_hex(sum, hex);
+    dx_sha256_base64(sum, base64);
+    r.sha256 = hex; /* signed: the store compares it with what arrives */
+    dx_s3_request_header(&r, "x-amz-checksum-sha256", base64); /* and keeps it, if it knows how */
+    dx_s3_request_header(&r, DX_S3_NONCE_HEADER, c->nonce);
+    rc = dx_s3_commit_send(&s3->session, c, &r, etag, err);
+    dx_s3_request_release(&r);
+    return rc;
+}
+
+static int open_file(const char *path, uint64_t *size, struct dx_error *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open", path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        (void)close(fd);
+        return dx_fail(err, DX_E_INVALID, "%s: not a regular file", path);
+    }
+    *size = (uint64_t)st.st_size;
+    return fd;
+}
+
+static int put_s3(struct dx_store *store, const struct dx_put *put, char etag[DX_SOURCE_ETAG],
+                  struct dx_error *err)
+{
+    struct store_s3 *s3 = (struct store_s3 *)store;
+    uint64_t size = put->bytes.size;
+    struct dx_s3_commit commit;
+    char key[KEY_MAX];
+    int fd = -1;
+    int rc = write_key(s3, put->object, key, err);
+
+    if (rc == DX_OK && put->path != NULL) {
+        fd = open_file(put->path, &size, err);
+        rc = fd < 0 ? fd : DX_OK;
+    }
+    if (rc < 0)
+        return rc;
+    dx_s3_commit_begin(&commit, put, key, size,
+                       put->deadline_ms != 0 ? put->deadline_ms
+                                             : dx_s3_deadline(&s3->session, size));
+    rc = fd >= 0 && size > DX_S3_UPLOAD_FROM ? dx_s3_upload(&s3->session, &commit, fd, etag, err)
+                                             : put_whole(s3, &commit, fd, etag, err);
+    if (fd >= 0)
+        (void)close(fd);
+    return rc;
+}
+
+struct s3_listing {
+    struct store_s3 *s3;
+    dx_store_each *each;
+    void *ctx;
+    const char *below; /* what every key begins with */
+    char last[DX_S3_KEY_MAX + 1];
+};
+
+static int list_key(void *ctx, const struct dx_s3_listed *key, struct dx_error *err)
+{
+    struct s3_listing *l = ctx;
+    const struct dx_s3_root *root = &l->s3->session.root;
+    const char *object = key->key + strlen(root->prefix);
+    const struct dx_listed listed = { object, key->size, key->etag };
+    size_t n = strlen(key->key);
+    int rc;
+
+    if (strncmp(key->key, l->below, strlen(l->below)) != 0)
+        return dx_fail(err, DX_E_CORRUPT, "%s: the listing of '%s' has the key '%.200s'",
+                       root->bucket_url, l->below, key->key);
+    if (strcmp(key->key, l->last) <= 0)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: the store lists '%.150s' after '%.150s': not in the order of bytes",
+                       root->bucket_url, key->key, l->last);
+    memcpy(l->last, key->key, n + 1);
+    if (key->key[n - 1] == '/') /* a mark for a folder, as consoles make it */
+        return DX_OK;
+    if (!dx_object_name_valid(object))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: '%.300s' is not the name of an object: move it out of the root",
+                       root->bucket_url, key->key);
+    rc = l->each(l->ctx, &listed, err);
+    return rc > 0 ? DX_OK : rc;
+}
+
+/* In the order of the names: it is signed as it stands. */
+static int write_query(struct dx_buf *query, const char *below, const char *token,
+                       struct dx_error *err)
+{
+    dx_buf_clear(query);
+    if (token[0] != '\0') {
+        dx_buf_str(query, "continuation-token=");
+        dx_url_encode_value(query, token);
+        dx_buf_u8(query, '&');
+    }
+    dx_buf_str(query, "encoding-type=url&list-type=2&max-keys=1000&prefix=");
+    dx_url_encode_value(query, below);
+    dx_buf_u8(query, '\0');
+    return query->failed ? dx_buf_fail(query, err, "the query of a listing") : DX_OK;
+}
+
+static int list_page(struct s3_listing *l, const char *query, struct dx_s3_page *page,
+                     struct dx_error *err)
+{
+    struct dx_s3_session *session = &l->s3->session;
+    struct dx_s3_request r = { .method = "GET", .query = query, .fd = -1, .reply_cap = PAGE_CAP };
+    int rc = dx_s3_run(session, &r, dx_s3_deadline(session, PAGE_CAP), err);
+
+    if (rc == DX_OK)
+        rc = dx_s3_xml_list(dx_span_of(r.call.body.data, r.call.body.size), page, list_key, l, err);
+    dx_s3_request_release(&r);
+    return rc;
+}
+
+static int list_s3(struct dx_store *store, const char *prefix, dx_store_each *each, void *ctx,
+                   struct dx_error *err)
+{
+    struct dx_buf query = DX_BUF_INIT(3 * (KEY_MAX + DX_S3_TOKEN_MAX) + 256);
+    struct dx_s3_page *page = calloc(1, sizeof *page);
+    struct s3_listing l = { .s3 = (struct store_s3 *)store, .each = each, .ctx = ctx };
+    unsigned empty = 0;
+    char below[KEY_MAX];
+    int rc = DX_OK;
+
+    (void)snprintf(below, sizeof below, "%s%s", l.s3->session.root.prefix, prefix);
+    l.below = below;
+    if (page == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", below);
+    /* Keys only grow, so a listing that goes round ends in an error. */
+    do {
+        if (rc == DX_OK)
+            rc = write_query(&query, below, page->token, err);
+        if (rc == DX_OK)
+            rc = list_page(&l, (const char *)query.data, page, err);
+        if (rc == DX_OK && page->truncated && page->count == 0 && ++empty > EMPTY_PAGES_MAX)
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: the listing of '%s' goes on, but has no keys",
+                         l.s3->session.root.bucket_url, below);
+    } while (rc == DX_OK && page->truncated);
+    free(page);
+    dx_buf_release(&query);
+    return rc;
+}
+
+static int remove_s3(struct dx_store *store, const char *object, struct dx_error *err)
+{
+    struct store_s3 *s3 = (struct store_s3 *)store;
+    struct dx_s3_request r = { .method = "DELETE", .fd = -1 };
+    char key[KEY_MAX];
+    int rc = write_key(s3, object, key, err);
+
+    if (rc < 0)
+        return rc;
+    r.key = key;
+    rc = dx_s3_run(&s3->session, &r, dx_s3_deadline(&s3->session, 0), err);
+    if (rc < 0 && r.outcome == DX_S3_ABSENT && strcmp(r.error.code, "NoSuchBucket") != 0)
+        rc = DX_OK;
+    if (rc == DX_OK && r.outcome == DX_S3_DONE && r.call.status != 204 && r.call.body.size > 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "removing '%s': HTTP %u with a body is no reply of a store",
+                     key, r.call.status);
+    dx_s3_request_release(&r);
+    return rc;
+}
+
+static void close_s3(struct dx_store *store)
+{
+    struct store_s3 *s3 = (struct store_s3 *)store;
+
+    dx_s3_session_close(&s3->session);
+    free(s3);
+}
+
+int dx_store_open_s3(struct dx_store **store, const char *root,
+                     const struct dx_source_options *options, struct dx_error *err)
+{
+    static const struct dx_store_ops ops = {
+        .put = put_s3, .list = list_s3, .remove = remove_s3, .close = close_s3
+    };
+    struct store_s3 *s3 = calloc(1, sizeof *s3);
+    int rc;
+
+    *store = NULL;
+    if (s3 == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    s3->store.ops = &ops;
+    rc = dx_s3_session_open(&s3->session, root, options, err);
+    if (rc < 0) {
+        free(s3);
+        return rc;
+    }
+    *store = &s3->store;
+    return DX_OK;
+}
