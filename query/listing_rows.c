@@ -114,7 +114,7 @@ static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece 
         out.ts_us = 0;
         out.extra_count = 0;
         for (size_t c = 0; c < piece->column_count && rc == DX_OK; c++) {
-            uint32_t in_page;
+            uint32_t in_page = 0;
 
             rc = walk_to(&walks[c], row, &in_page, err);
             if (rc == DX_OK)
