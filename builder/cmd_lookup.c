@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
 #include "builder/command.h"
+#include "fetch/source_env.h"
 #include "loader/version.h"
 #include "query/answer.h"
 
@@ -11,7 +12,20 @@
 #define ANSWER_MAX (256u << 20) /* bytes of one answer */
 #define LINE_MAX_BYTES (64u << 10)
 
-enum { OPT_ROOT, OPT_VERSION, OPT_DATASET, OPT_OFFSET, OPT_LIMIT, OPT_FIELDS, OPT_COUNT };
+#define LARGE (64u << 20) /* an object that is worth a line when it has come */
+
+enum {
+    OPT_ROOT,
+    OPT_VERSION,
+    OPT_DATASET,
+    OPT_OFFSET,
+    OPT_LIMIT,
+    OPT_FIELDS,
+    OPT_CACHE_DIR,
+    OPT_MIRROR_POSTINGS,
+    OPT_VERIFY,
+    OPT_COUNT
+};
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
@@ -21,6 +35,12 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_LIMIT] = { "limit", "N", "1000", "rows at most, with --dataset" },
     [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
                      "of url_id, url, ts, raw_url, extras; with --dataset" },
+    [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
+                        "where copies of a remote root's index are kept; else CACHE_DIRECTORY, or "
+                        "domaindex in XDG_CACHE_HOME or in ~/.cache" },
+    [OPT_MIRROR_POSTINGS] = { "mirror-postings", NULL, NULL,
+                              "copy the postings of a remote root too" },
+    [OPT_VERIFY] = { "verify", NULL, NULL, "hash all local files of the index first" },
 };
 
 struct lookup {
@@ -130,9 +150,39 @@ static bool lookup_all(struct lookup *l, const struct dx_options *o)
     return fflush(stdout) == 0 && ok;
 }
 
-static int run(const struct dx_options *o)
+/* Nothing of a warm mirror, a line for a cold one, and more if it takes its time. */
+static void tell(void *ctx, const struct dx_mirror_progress *p)
+{
+    char text[DX_MIRROR_LINE];
+    bool at_end = p->object == NULL && p->objects_reused + p->objects_brought == p->objects;
+
+    (void)ctx;
+    if (p->object != NULL ? p->size < LARGE : at_end && p->objects_brought == 0)
+        return;
+    dx_mirror_progress_text(p, text);
+    (void)fprintf(stderr, "%s\n", text);
+}
+
+static int open_version(struct lookup *l, const struct dx_options *o, struct dx_caches **caches,
+                        struct dx_error *err)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    const char *root = dx_options_text(o, OPT_ROOT);
+    int rc;
+
+    options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
+    options.mirror_postings = dx_options_has(o, OPT_MIRROR_POSTINGS);
+    options.verify = dx_options_has(o, OPT_VERIFY);
+    options.tell = tell;
+    rc = dx_caches_new(caches, &options, err);
+    if (rc == DX_OK)
+        rc = dx_version_open_named(&l->version, root, dx_options_text(o, OPT_VERSION), *caches,
+                                   &options, err);
+    return rc == DX_OK ? dx_version_canon_new(l->version, &l->canon, err) : rc;
+}
+
+static int run(const struct dx_options *o)
+{
     struct lookup l = { .body = DX_BUF_INIT(ANSWER_MAX) };
     struct dx_caches *caches = NULL;
     struct dx_error err = DX_ERROR_INIT;
@@ -143,12 +193,7 @@ static int run(const struct dx_options *o)
         fprintf(stderr, "domaindex lookup: %s\n", err.text);
         return DX_EXIT_USAGE;
     }
-    rc = dx_caches_new(&caches, &options, &err);
-    if (rc == DX_OK)
-        rc = dx_version_open_named(&l.version, dx_options_text(o, OPT_ROOT),
-                                   dx_options_text(o, OPT_VERSION), caches, &options, &err);
-    if (rc == DX_OK)
-        rc = dx_version_canon_new(l.version, &l.canon, &err);
+    rc = open_version(&l, o, &caches, &err);
     if (rc < 0)
         fprintf(stderr, "domaindex lookup: %s\n", err.text);
     else if (!lookup_all(&l, o))
@@ -174,7 +219,12 @@ const struct dx_command dx_command_lookup = {
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
         "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
         "host or a whole URL; '-' reads one a line from standard input. What is not in the index "
-        "gives a line with \"problem\". The exit code is 0 when all were found, else 1.",
+        "gives a line with \"problem\". The exit code is 0 when all were found, else 1.\n\n"
+        "Of a remote root the small part of the index is copied to a local directory, verified, "
+        "and "
+        "used again by later versions as far as it has not changed; the rest is read by range. "
+        "Several processes may share the directory; it may be removed at any "
+        "time. " DX_SOURCE_ENV_HELP,
     .example = "domaindex lookup --root ./quickstart-root github.com",
     .options = options_table,
     .option_count = OPT_COUNT,

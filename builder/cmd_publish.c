@@ -16,12 +16,15 @@
 #define THREADS_MAX 64
 #define TICK_MS 100
 
-enum { OPT_ROOT, OPT_MEMORY, OPT_THREADS, OPT_PSL, OPT_FORCE, OPT_QUIET, OPT_COUNT };
+enum { OPT_ROOT, OPT_MEMORY, OPT_THREADS, OPT_WORK_DIR, OPT_PSL, OPT_FORCE, OPT_QUIET, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
+    [OPT_ROOT] = { "root", "ROOT", NULL,
+                   "where the lake and the index live: a directory or s3://bucket/prefix" },
     [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget; K, M, G, T are powers of 1024" },
     [OPT_THREADS] = { "threads", "N", "0", "threads; 0 is one for each core" },
+    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
+                       "for s3://: where temporary files go; else TMPDIR, else /tmp" },
     [OPT_PSL] = { "psl", "FILE", NULL,
                   "Public Suffix List for the version, if the lake has none of its own" },
     [OPT_FORCE] = { "force", NULL, NULL, "publish also when the lake has not changed" },
@@ -39,7 +42,9 @@ struct ticker {
 static void *tick(void *ctx)
 {
     static const char *const names[DX_PUBLISH_PHASES] = { "listing", "scanning", "indexing",
-                                                          "checking" };
+                                                          "uploading", "checking" };
+    static const char *const units[DX_PUBLISH_PHASES] = { "rows", "rows", "rows", "files",
+                                                          "files" };
     struct ticker *t = ctx;
     struct dx_progress p;
     int phase = -1;
@@ -50,9 +55,9 @@ static void *tick(void *ctx)
         int next = atomic_load(&t->progress.phase);
 
         if (next != phase)
-            dx_progress_phase(&p, names[next], "rows", 0);
+            dx_progress_phase(&p, names[next], units[next], atomic_load(&t->progress.bytes_total));
         phase = next;
-        dx_progress_at(&p, 0, atomic_load(&t->progress.rows));
+        dx_progress_at(&p, atomic_load(&t->progress.bytes), atomic_load(&t->progress.items));
         (void)nanosleep(&pause, NULL);
     }
     dx_progress_end(&p);
@@ -87,7 +92,8 @@ static int publish_time(int64_t *us, struct dx_error *err)
 
 static void summary(const struct dx_publish_result *r)
 {
-    static const char *const names[DX_PUBLISH_PHASES] = { "list", "scan", "index", "check" };
+    static const char *const names[DX_PUBLISH_PHASES] = { "list", "scan", "index", "upload",
+                                                          "check" };
     const struct dx_manifest_version *entry = dx_manifest_find(&r->manifest, r->version);
     struct dx_buf text = DX_BUF_INIT(1 << 16);
     struct rusage usage;
@@ -114,10 +120,7 @@ static void summary(const struct dx_publish_result *r)
 
 static void notes(const struct dx_publish_options *o, const struct dx_publish_result *r, bool quiet)
 {
-    char own[32];
-
-    (void)snprintf(own, sizeof own, "/urls/psl.dat");
-    if (strstr(r->psl_path, own) == NULL)
+    if (!r->psl_own)
         (void)fprintf(stderr, "publish: %s/urls has no psl.dat of its own; taken: %s\n", o->root,
                       r->psl_path);
     if (r->skipped_columns > 0)
@@ -125,6 +128,11 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
                       "publish: %llu columns are no plain strings and cannot be shown, the first: "
                       "%s\n",
                       (unsigned long long)r->skipped_columns, r->skipped);
+    if (r->leftovers > 0)
+        (void)fprintf(stderr,
+                      "publish: %s/index has %llu versions that the manifest does not name and "
+                      "that are over a day old, left by publishers that died; the first: %s\n",
+                      o->root, (unsigned long long)r->leftovers, r->leftover);
     if (r->unchanged)
         (void)fprintf(stderr,
                       "publish: the lake is as it was for version %s; nothing new to publish "
@@ -156,6 +164,9 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
         threads = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (uint64_t)cores;
     o->memory = (size_t)memory;
     o->threads = (unsigned)threads;
+    o->work_dir = dx_options_text(options, OPT_WORK_DIR);
+    if (o->work_dir == NULL && getenv("TMPDIR") != NULL && *getenv("TMPDIR") != '\0')
+        o->work_dir = getenv("TMPDIR");
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->force = dx_options_has(options, OPT_FORCE);
     return rc;
@@ -203,6 +214,14 @@ const struct dx_command dx_command_publish = {
         "The old version stays current at every moment until the new one is complete on disk; a "
         "publish that is killed leaves nothing but a folder that the next one removes. One publish "
         "or ingest at a time works in a root.\n"
+        "On s3:// the files of the lake are fetched one after another into a work folder, the "
+        "version is made there, uploaded, read back from the store and checked; then the manifest "
+        "is put on the condition that nobody has changed it meanwhile. Of two publishers one wins; "
+        "the other is told, takes its objects away and exits with 1. A store that does not keep "
+        "such conditions is refused. The work folder needs room for the index twice and for the "
+        "largest files of the lake that must be read together: those of one dataset with the same "
+        "range of prefixes. Endpoint, region and credentials come from AWS_ENDPOINT_URL_S3, "
+        "AWS_REGION, AWS_ACCESS_KEY_ID and the like.\n"
         "SOURCE_DATE_EPOCH in the environment is taken as the time in the version's name.",
     .example = "domaindex publish --root /srv/domaindex --memory 4G",
     .options = options_table,

@@ -3,89 +3,172 @@
 #include "builder/progress.h"
 #include "builder/verify.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MEMORY_MIN (64u << 20)
+#define TICK_MS 100
 
-enum { OPT_ROOT, OPT_VERSION, OPT_DEEP, OPT_MEMORY, OPT_THREADS, OPT_COUNT };
+enum {
+    OPT_ROOT,
+    OPT_VERSION,
+    OPT_DEEP,
+    OPT_MEMORY,
+    OPT_THREADS,
+    OPT_WORK_DIR,
+    OPT_CACHE_DIR,
+    OPT_COUNT
+};
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
+    [OPT_ROOT] = { "root", "ROOT", NULL,
+                   "where the lake and the index live: a directory, s3://bucket/prefix or a URL" },
     [OPT_VERSION] = { "version", "VERSION", NULL, "check this version, not the current one" },
     [OPT_DEEP] = { "deep", NULL, NULL,
                    "read the lake too, make all answers anew and compare them with the index" },
     [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget of --deep" },
     [OPT_THREADS] = { "threads", "N", "2", "threads that read the lake" },
+    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
+                       "where temporary files go; else TMPDIR, else /tmp" },
+    [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
+                        "of a remote root: keep the files of the index here, and do not fetch "
+                        "again "
+                        "what is here" },
 };
+
+/* What is drawn on standard error; damages are printed between. */
+struct screen {
+    struct dx_verify_progress counters;
+    pthread_mutex_t lock; /* of progress */
+    struct dx_progress progress;
+    pthread_t thread;
+    bool started;
+    atomic_bool stop;
+};
+
+static void *tick(void *ctx)
+{
+    struct screen *s = ctx;
+
+    while (!atomic_load(&s->stop)) {
+        struct timespec pause = { 0, TICK_MS * 1000000L };
+
+        (void)pthread_mutex_lock(&s->lock);
+        if (atomic_load(&s->counters.bytes_total) > 0 || atomic_load(&s->counters.items) > 0)
+            dx_progress_at(&s->progress, atomic_load(&s->counters.bytes),
+                           atomic_load(&s->counters.items));
+        (void)pthread_mutex_unlock(&s->lock);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void screen_open(struct screen *s)
+{
+    (void)pthread_mutex_init(&s->lock, NULL);
+    dx_progress_init(&s->progress, STDERR_FILENO);
+    s->started = pthread_create(&s->thread, NULL, tick, s) == 0;
+}
+
+static void screen_close(struct screen *s)
+{
+    atomic_store(&s->stop, true);
+    if (s->started)
+        (void)pthread_join(s->thread, NULL);
+    dx_progress_end(&s->progress);
+    (void)pthread_mutex_destroy(&s->lock);
+}
 
 static void print_found(void *ctx, const char *text)
 {
-    struct dx_progress *p = ctx;
+    struct screen *s = ctx;
 
-    dx_progress_end(p);
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->progress.terminal && s->progress.drawn)
+        (void)fputc('\n', stderr); /* the line stays, and is drawn anew below */
+    s->progress.drawn = false;
     printf("damage: %s\n", text);
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 static void print_phase(void *ctx, const char *name)
 {
-    struct dx_progress *p = ctx;
+    struct screen *s = ctx;
 
-    dx_progress_end(p);
-    dx_progress_phase(p, name, "", 0);
-    if (isatty(STDERR_FILENO))
+    (void)pthread_mutex_lock(&s->lock);
+    dx_progress_end(&s->progress);
+    if (s->progress.terminal)
         fprintf(stderr, "%s\n", name);
+    dx_progress_phase(&s->progress, name, "done", atomic_load(&s->counters.bytes_total));
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
-static int run(const struct dx_options *o)
+static int parse(const struct dx_options *o, struct dx_verify_options *v, struct dx_error *err)
 {
-    struct dx_progress progress;
-    struct dx_verify_result result;
-    struct dx_error err = DX_ERROR_INIT;
     const char *tmp = getenv("TMPDIR");
     uint64_t memory = 0;
     uint64_t threads = 0;
-    int rc = dx_options_size(o, OPT_MEMORY, MEMORY_MIN, UINT64_MAX / 4, &memory, &err);
+    int rc = dx_options_size(o, OPT_MEMORY, MEMORY_MIN, UINT64_MAX / 4, &memory, err);
 
     if (rc == DX_OK)
-        rc = dx_options_number(o, OPT_THREADS, 1, 256, &threads, &err);
-    if (rc == DX_OK && dx_options_text(o, OPT_ROOT) == NULL)
-        rc = dx_fail(&err, DX_E_INVALID, "--root is missing");
+        rc = dx_options_number(o, OPT_THREADS, 1, 256, &threads, err);
+    v->root = dx_options_text(o, OPT_ROOT);
+    if (rc == DX_OK && v->root == NULL)
+        rc = dx_fail(err, DX_E_INVALID, "--root is missing");
     if (rc == DX_OK && o->operand_count > 0)
-        rc = dx_fail(&err, DX_E_INVALID, "'%s': no operands are taken", o->operand[0]);
-    if (rc < 0) {
-        fprintf(stderr, "domaindex verify: %s\n", err.text);
-        return DX_EXIT_USAGE;
-    }
-    dx_progress_init(&progress, STDERR_FILENO);
-    rc = dx_verify(&(struct dx_verify_options){ .root = dx_options_text(o, OPT_ROOT),
-                                                .version = dx_options_text(o, OPT_VERSION),
-                                                .deep = dx_options_has(o, OPT_DEEP),
-                                                .tmp_dir = tmp == NULL ? "/tmp" : tmp,
-                                                .memory = (size_t)memory,
-                                                .threads = (unsigned)threads,
-                                                .found = print_found,
-                                                .phase = print_phase,
-                                                .ctx = &progress },
-                   &result, &err);
-    dx_progress_end(&progress);
-    if (rc < 0) {
-        fprintf(stderr, "domaindex verify: %s\n", err.text);
-        return DX_EXIT_REFUSED;
-    }
-    if (result.damages > 0) {
-        printf("%s%s: %llu damages\n", result.version[0] == '\0' ? "manifest" : "version ",
-               result.version, (unsigned long long)result.damages);
+        rc = dx_fail(err, DX_E_INVALID, "'%s': no operands are taken", o->operand[0]);
+    v->version = dx_options_text(o, OPT_VERSION);
+    v->deep = dx_options_has(o, OPT_DEEP);
+    v->cache_dir = dx_options_text(o, OPT_CACHE_DIR);
+    v->tmp_dir = dx_options_text(o, OPT_WORK_DIR);
+    if (v->tmp_dir == NULL)
+        v->tmp_dir = tmp == NULL || *tmp == '\0' ? "/tmp" : tmp;
+    v->memory = (size_t)memory;
+    v->threads = (unsigned)threads;
+    return rc;
+}
+
+static int report(const struct dx_verify_options *o, const struct dx_verify_result *r)
+{
+    if (r->damages > 0) {
+        printf("%s%s: %llu damages\n", r->version[0] == '\0' ? "manifest" : "version ", r->version,
+               (unsigned long long)r->damages);
         return DX_EXIT_DAMAGED;
     }
     printf("version %s: sound. %llu files, %llu bytes; %llu domains, %llu pairs, %llu rows in %llu "
            "lake files%s\n",
-           result.version, (unsigned long long)result.files, (unsigned long long)result.bytes,
-           (unsigned long long)result.domains, (unsigned long long)result.pairs,
-           (unsigned long long)result.rows, (unsigned long long)result.lake_files,
-           dx_options_has(o, OPT_DEEP) ? ", each row read and counted anew" : "");
+           r->version, (unsigned long long)r->files, (unsigned long long)r->bytes,
+           (unsigned long long)r->domains, (unsigned long long)r->pairs,
+           (unsigned long long)r->rows, (unsigned long long)r->lake_files,
+           o->deep ? ", each row read and counted anew" : "");
     return DX_EXIT_DONE;
+}
+
+static int run(const struct dx_options *options)
+{
+    struct screen screen = { .started = false };
+    struct dx_verify_options o = {
+        .found = print_found, .phase = print_phase, .ctx = &screen, .progress = &screen.counters
+    };
+    struct dx_verify_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = parse(options, &o, &err);
+
+    if (rc < 0) {
+        fprintf(stderr, "domaindex verify: %s\n", err.text);
+        return DX_EXIT_USAGE;
+    }
+    screen_open(&screen);
+    rc = dx_verify(&o, &result, &err);
+    screen_close(&screen);
+    if (rc < 0) {
+        fprintf(stderr, "domaindex verify: %s\n", err.text);
+        return DX_EXIT_REFUSED;
+    }
+    return report(&o, &result);
 }
 
 const struct dx_command dx_command_verify = {
@@ -99,7 +182,11 @@ const struct dx_command dx_command_verify = {
         "With --deep it also reads all rows of the lake, makes every count and posting anew and "
         "compares. Each damage is one line; the exit code is 0 when all is sound, 3 when damage "
         "was "
-        "found, 1 when the check could not be made. Temporary files go to TMPDIR.",
+        "found, 1 when the check could not be made.\n"
+        "A root on object storage is fetched: every file of the index, each byte of which is "
+        "checked, and with --deep the files of the lake one after another. Without --deep the "
+        "lake's files are asked for by size and by the ETag that publish saw. A store that cannot "
+        "be reached is no damage: exit code 1.",
     .example = "domaindex verify --root ./quickstart-root --deep",
     .options = options_table,
     .option_count = OPT_COUNT,

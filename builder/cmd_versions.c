@@ -4,6 +4,7 @@
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "builder/command.h"
+#include "fetch/source_env.h"
 #include "loader/version.h"
 
 #define TEXT_MAX (256u << 20)
@@ -133,8 +134,8 @@ const struct dx_command dx_command_versions = {
     .synopsis = "--root ROOT [--json]",
     .summary = "list the published versions, newest first; * is the current one",
     .description = "Lists what the manifest names: sequence and time, domains, datasets, pairs of "
-                   "both, rows, URLs and the bytes of the index.",
-    .example = "domaindex versions --root /srv/domaindex",
+                   "both, rows, URLs and the bytes of the index.\n\n" DX_SOURCE_ENV_HELP,
+    .example = "domaindex versions --root s3://bucket/prefix",
     .options = options_table,
     .option_count = OPT_COUNT,
     .run = run,

@@ -5,8 +5,8 @@
  *   rc = dx_index_build(&lake, &id, &options, entry, &stats, &err);
  *
  * Writes into options.dir (exists, empty) and adds each file with size and hash to the
- * manifest entry, together with the totals and the build id. Every file and every folder in
- * it is synced when this returns; the folder itself and its parent are the caller's.
+ * manifest entry, together with the totals and the build id. Nothing is synced
+ * (builder/index_out.h).
  * Same lake, same bytes, whatever memory and threads. lake's sorters are used up.
  *
  * Memory: options.memory, of which 8 bytes a domain for the perfect hash may be at most a

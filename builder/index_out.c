@@ -28,7 +28,7 @@ int dx_index_out_sink(void *ctx, struct dx_span bytes, struct dx_error *err)
 
 int dx_index_out_close(struct dx_index_out *out, struct dx_error *err)
 {
-    int rc = dx_file_out_close(&out->file, DX_SYNC_NOW, err);
+    int rc = dx_file_out_close(&out->file, DX_SYNC_LATER, err);
 
     out->is_open = false;
     out->size = out->file.size;

@@ -4,9 +4,12 @@
  *   struct dx_index_out out = DX_INDEX_OUT_INIT;
  *   rc = dx_index_out_open(&out, dir, DX_FILE_COUNTS, &err);
  *   ... give dx_index_out_sink and &out to a writer of format/ ...
- *   rc = dx_index_out_close(&out, &err);               on disk; out.size and out.hash valid
+ *   rc = dx_index_out_close(&out, &err);               out.size and out.hash valid
  *   rc = dx_manifest_file_add(entry, out.name, out.size, &out.hash, &err);
  *   dx_index_out_abort(&out);                          safe at any time
+ *
+ * Nothing is synced: a version has two thousand files, and waiting for the disk after each of them
+ * is most of a small publish. Who needs them to last flushes them together (dx_sync_all).
  */
 #ifndef DX_BUILDER_INDEX_OUT_H
 #define DX_BUILDER_INDEX_OUT_H

@@ -12,11 +12,8 @@
 #include "builder/spill_sort.h"
 
 #define RING_MAX 32
-/* A small shard costs three fsync and next to no work: many at a time share the journal's
- * commits. Each writer holds two compressors of some 4 MiB. */
-#define WRITERS_MAX 16
-#define WRITER_MEMORY (2u << 20) /* of memory_bytes, which are an eighth of the budget */
-#define RECORD_HEAD 16           /* u64 domain_id, u32 dataset_id, u32 size of the runs */
+#define WRITERS_MAX 16 /* each holds two compressors of some 4 MiB */
+#define RECORD_HEAD 16 /* u64 domain_id, u32 dataset_id, u32 size of the runs */
 #define RUNS_MAX (512u << 20)
 #define PAGES_MAX (1u << 30)
 
@@ -171,7 +168,7 @@ static int write_shard(struct work *w, struct slot *s, bool with_rest, struct dx
         rc = dx_index_out_close(&s->idx, err);
     if (rc == DX_OK)
         rc = dx_index_out_close(&s->dat, err);
-    return rc == DX_OK ? dx_dir_sync(dir, err) : rc;
+    return rc;
 }
 
 static void run_slot(struct work *w, struct slot *s, bool with_rest)
@@ -344,11 +341,8 @@ static int write_directory(struct work *w, struct dx_error *err)
 
 static void start(struct work *w)
 {
-    size_t writers = w->job->memory_bytes / WRITER_MEMORY;
     size_t threads = w->job->threads;
 
-    if (writers > threads)
-        threads = writers;
     if (threads > WRITERS_MAX)
         threads = WRITERS_MAX;
     w->ring_size = threads < 2 ? 2 : 2 * threads;
@@ -404,8 +398,6 @@ int dx_index_postings_write(const struct dx_index_postings *job, struct dx_error
         rc = write_shards(w, err);
         stop(w);
     }
-    if (rc == DX_OK)
-        rc = dx_dir_sync(dir, err);
     if (rc == DX_OK)
         rc = write_directory(w, err);
     dx_spill_file_free(&w->pages);

@@ -5,8 +5,8 @@
  *   rc = dx_index_postings_write(&job, &err);
  *
  * `sorted` gives one record a pair: that key, and the encoded runs of index_pair.h.
- * `shard_pairs` says how many of them each shard has. Shards are encoded, written and
- * synced by `threads` or more threads; their bytes do not depend on how many. Memory: at most
+ * `shard_pairs` says how many of them each shard has. Shards are encoded and written by
+ * `threads` threads; their bytes do not depend on how many. Memory: at most
  * memory_bytes for waiting shards (a larger one is written as it comes), and 64 bytes for
  * 512 pairs in a temporary file.
  */

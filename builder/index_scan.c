@@ -25,6 +25,7 @@
 struct part {
     size_t first; /* in scan.order */
     size_t count;
+    uint64_t bytes; /* of its files, if they are to be brought */
 };
 
 struct scan {
@@ -39,6 +40,8 @@ struct scan {
     pthread_mutex_t lock; /* of all below, the sorters, the registry and the lake's totals */
     struct dx_error err;
     size_t failed_part;
+    pthread_cond_t room; /* on_disk has become smaller, or stop is set */
+    uint64_t on_disk;    /* bytes of files that were brought, or are being brought */
 };
 
 /* The last row of a file, or of a merge: to see order and change. */
@@ -663,9 +666,21 @@ static void add_totals(struct scan *scan, const struct part *part, const struct 
     (void)pthread_mutex_unlock(&scan->lock);
 }
 
-static int scan_part(struct scan *scan, const struct part *part, struct dx_error *err)
+static int merge_part(struct scan *scan, const struct part *part, struct dx_error *err)
 {
     struct merge m;
+    int rc = merge_open(&m, scan, part, err);
+
+    if (rc == DX_OK)
+        rc = merge_run(&m, err);
+    if (rc == DX_OK && !atomic_load(&scan->stop))
+        add_totals(scan, part, &m);
+    merge_close(&m);
+    return rc;
+}
+
+static int scan_part(struct scan *scan, const struct part *part, struct dx_error *err)
+{
     size_t cost = 0;
     int rc = DX_OK;
 
@@ -679,13 +694,82 @@ static int scan_part(struct scan *scan, const struct part *part, struct dx_error
                        "which about %zu MiB are needed and %zu MiB are free: raise --memory",
                        (unsigned long)scan->lake->files[scan->order[part->first]].dataset_id,
                        part->count, cost >> 20, scan->part_memory >> 20);
-    rc = merge_open(&m, scan, part, err);
-    if (rc == DX_OK)
-        rc = merge_run(&m, err);
+    return merge_part(scan, part, err);
+}
+
+/* ---- files that are elsewhere ---- */
+
+static void stop(struct scan *scan)
+{
+    (void)pthread_mutex_lock(&scan->lock);
+    atomic_store(&scan->stop, true);
+    (void)pthread_cond_broadcast(&scan->room);
+    (void)pthread_mutex_unlock(&scan->lock);
+}
+
+/* No part is larger than the whole room, so somebody who waits is let in at the latest when the
+ * others are done. */
+static void take_room(struct scan *scan, const struct part *part)
+{
+    (void)pthread_mutex_lock(&scan->lock);
+    while (!atomic_load(&scan->stop) &&
+           part->bytes > scan->options->bring->disk_bytes - scan->on_disk)
+        (void)pthread_cond_wait(&scan->room, &scan->lock);
+    scan->on_disk += part->bytes;
+    (void)pthread_mutex_unlock(&scan->lock);
+}
+
+static void give_room(struct scan *scan, const struct part *part)
+{
+    (void)pthread_mutex_lock(&scan->lock);
+    scan->on_disk -= part->bytes;
+    (void)pthread_cond_broadcast(&scan->room);
+    (void)pthread_mutex_unlock(&scan->lock);
+}
+
+static int bring_part(struct scan *scan, const struct part *part, struct dx_error *err)
+{
+    const struct dx_index_bring *bring = scan->options->bring;
+    size_t brought = 0;
+    int rc = DX_OK;
+
+    take_room(scan, part);
+    while (rc == DX_OK && brought < part->count && !atomic_load(&scan->stop)) {
+        uint32_t id = (uint32_t)scan->order[part->first + brought++];
+        char path[PATH_MAX];
+
+        rc = file_path(scan->lake, &scan->lake->files[id], path, err);
+        if (rc == DX_OK)
+            rc = bring->bring(bring->ctx, id, path, err);
+    }
     if (rc == DX_OK && !atomic_load(&scan->stop))
-        add_totals(scan, part, &m);
-    merge_close(&m);
+        rc = scan_part(scan, part, err);
+    while (brought-- > 0) {
+        uint32_t id = (uint32_t)scan->order[part->first + brought];
+        char path[PATH_MAX];
+
+        if (file_path(scan->lake, &scan->lake->files[id], path, NULL) == DX_OK)
+            bring->drop(bring->ctx, id, path);
+    }
+    give_room(scan, part);
     return rc;
+}
+
+static int check_room(const struct scan *scan, struct dx_error *err)
+{
+    const struct dx_index_bring *bring = scan->options->bring;
+
+    for (size_t i = 0; bring != NULL && i < scan->part_count; i++)
+        if (scan->parts[i].bytes > bring->disk_bytes)
+            return dx_fail(
+                err, DX_E_LIMIT,
+                "dataset_id=%lu: %zu files with overlapping prefixes are read together; they have "
+                "%llu MiB, and %llu MiB of the work folder are free for them: name a folder with "
+                "more room (--work-dir)",
+                (unsigned long)scan->lake->files[scan->order[scan->parts[i].first]].dataset_id,
+                scan->parts[i].count, (unsigned long long)(scan->parts[i].bytes >> 20),
+                (unsigned long long)(bring->disk_bytes >> 20));
+    return DX_OK;
 }
 
 static void *worker(void *ctx)
@@ -698,7 +782,8 @@ static void *worker(void *ctx)
 
         if (i >= scan->part_count || atomic_load(&scan->stop))
             return NULL;
-        if (scan_part(scan, &scan->parts[i], &err) == DX_OK)
+        if ((scan->options->bring == NULL ? scan_part(scan, &scan->parts[i], &err)
+                                          : bring_part(scan, &scan->parts[i], &err)) == DX_OK)
             continue;
         (void)pthread_mutex_lock(&scan->lock);
         if (scan->err.code == DX_OK || i < scan->failed_part) {
@@ -706,7 +791,7 @@ static void *worker(void *ctx)
             scan->failed_part = i;
         }
         (void)pthread_mutex_unlock(&scan->lock);
-        atomic_store(&scan->stop, true);
+        stop(scan);
     }
 }
 
@@ -753,12 +838,13 @@ static int make_parts(struct scan *scan, struct dx_error *err)
             return dx_fail(err, DX_E_CORRUPT, "%s: the registry has no dataset_id %lu", file->path,
                            (unsigned long)file->dataset_id);
         if (before == NULL || before->dataset_id != file->dataset_id || file->prefix_first > last) {
-            scan->parts[scan->part_count++] = (struct part){ i, 0 };
+            scan->parts[scan->part_count++] = (struct part){ i, 0, 0 };
             last = file->prefix_last;
         }
         if (file->prefix_last > last)
             last = file->prefix_last;
         scan->parts[scan->part_count - 1].count++;
+        scan->parts[scan->part_count - 1].bytes += file->size;
     }
     /* Within a part by file_id: that is the order of runs. */
     for (size_t i = 0; i < scan->part_count; i++)
@@ -800,6 +886,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     int rc;
 
     (void)pthread_mutex_init(&scan.lock, NULL);
+    (void)pthread_cond_init(&scan.room, NULL);
     scan.part_memory = options->memory / 2 / threads;
     lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
     lake->pairs = lake->groups = NULL;
@@ -811,6 +898,8 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
         d->first_us = d->last_us = 0;
     }
     rc = make_parts(&scan, err);
+    if (rc == DX_OK)
+        rc = check_room(&scan, err);
     if (rc == DX_OK)
         rc = new_sort(&lake->pairs, options->tmp_dir, options->memory / 8 * 3, err);
     if (rc == DX_OK)
@@ -825,6 +914,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
         dx_index_lake_release(lake);
     free(scan.order);
     free(scan.parts);
+    (void)pthread_cond_destroy(&scan.room);
     (void)pthread_mutex_destroy(&scan.lock);
     return rc;
 }

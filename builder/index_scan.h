@@ -31,12 +31,12 @@ struct dx_spill_sort;
 struct dx_index_file {
     char *path;   /* relative to the lake's root */
     char *prefix; /* as in the path: "9b", "00-ff" */
+    char *etag;   /* that it must have when it is brought; NULL or "": not known */
     uint32_t dataset_id;
     uint8_t prefix_first;
     uint8_t prefix_last;
-    /* found by the scan: */
+    uint64_t size; /* set before if the files are brought; else found by the scan, as these: */
     uint32_t row_groups;
-    uint64_t size;
     uint64_t rows;
     struct dx_hash128 hash;
 };
@@ -56,11 +56,22 @@ struct dx_index_lake {
     struct dx_spill_sort *groups;
 };
 
+/* Of a lake that is elsewhere: each file is brought to where it is read and dropped after it.
+ * Files whose prefixes overlap are merged, so they are there together; of others at most as many
+ * as fit, and as there are threads. Safe from `threads` threads at once. */
+struct dx_index_bring {
+    void *ctx;
+    uint64_t disk_bytes; /* files there at a time; if a merge needs more: DX_E_LIMIT, at once */
+    int (*bring)(void *ctx, uint32_t file_id, const char *path, struct dx_error *err);
+    void (*drop)(void *ctx, uint32_t file_id, const char *path);
+};
+
 struct dx_index_scan_options {
     const char *tmp_dir;
     size_t memory;
     unsigned threads;
-    _Atomic uint64_t *rows_done; /* for progress; may be NULL */
+    const struct dx_index_bring *bring; /* NULL: the files are at lake.root; else sizes are set */
+    _Atomic uint64_t *rows_done;        /* for progress; may be NULL */
 };
 
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,

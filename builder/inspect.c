@@ -208,34 +208,41 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
                    in->path);
 }
 
-int dx_inspect_file(const char *path, bool deep, struct dx_buf *json, struct dx_error *err)
+int dx_inspect_span(const char *name, struct dx_span bytes, bool deep, struct dx_buf *json,
+                    struct dx_error *err)
 {
-    struct dx_map map = DX_MAP_INIT;
-    struct dx_inspect in = { .path = path, .deep = deep };
+    struct dx_inspect in = { .path = name, .bytes = bytes, .deep = deep };
     char hex[DX_HASH128_TEXT];
     struct dx_hash128 hash;
     struct dx_json j;
-    int rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     dx_json_open(&j, json);
     in.json = &j;
-    in.bytes = map.bytes;
     dx_json_object(&j);
-    dx_inspect_str(&in, "file", dx_span_str(path));
-    dx_inspect_u64(&in, "size", map.bytes.size);
+    dx_inspect_str(&in, "file", dx_span_str(name));
+    dx_inspect_u64(&in, "size", bytes.size);
     if (deep) {
-        hash = dx_hash128_of(map.bytes);
+        hash = dx_hash128_of(bytes);
         dx_hash128_text(&hash, hex);
         dx_inspect_str(&in, "xxh3_128", dx_span_str(hex));
     }
     rc = inspect_bytes(&in, err);
-    dx_map_close(&map);
     if (rc < 0)
         return rc;
     dx_json_end(&j);
-    return json->failed ? dx_buf_fail(json, err, path) : DX_OK;
+    return json->failed ? dx_buf_fail(json, err, name) : DX_OK;
+}
+
+int dx_inspect_file(const char *path, bool deep, struct dx_buf *json, struct dx_error *err)
+{
+    struct dx_map map = DX_MAP_INIT;
+    int rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
+
+    if (rc == DX_OK)
+        rc = dx_inspect_span(path, map.bytes, deep, json, err);
+    dx_map_close(&map);
+    return rc;
 }
 
 int dx_inspect_root(const char *root, struct dx_buf *json, struct dx_error *err)

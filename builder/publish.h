@@ -6,19 +6,31 @@
  *   rc = dx_publish(&o, &r, &err);          DX_OK: r.version is current now
  *   dx_publish_result_release(&r);
  *
- * Everything is made in ROOT/index/.tmp-PID/, synced, renamed to ROOT/index/VERSION/, opened
- * by the loader with every byte checked, and only then named by manifest.json, which is
- * replaced by rename. A reader sees the old version until that rename and the new one
- * after it; a crash anywhere before it leaves the old manifest with the old files. What a
- * dead publish left behind is removed by the next one.
+ * In a directory everything is made in ROOT/index/.tmp-PID/, synced, renamed to
+ * ROOT/index/VERSION/, opened by the loader with every byte checked, and only then named by
+ * manifest.json, which is replaced by rename. A reader sees the old version until that rename and
+ * the new one after it; a crash anywhere before it leaves the old manifest with the old files. What
+ * a dead publish left behind is removed by the next one.
+ *
+ * On object storage (s3://) the lake's files are brought to a work folder, read and dropped, the
+ * version is made there and uploaded, each object under a name that was free; it is read back
+ * whole and opened by the loader from the store; and only then manifest.json is put on the
+ * condition that it is still the one that was there at the beginning. Who comes second gets
+ * DX_E_CONFLICT, and takes his objects away. There is no lock: see publish_remote.h.
+ *
+ * Disk on object storage: the work folder holds the index twice (as it was made, and as it was
+ * read back), the sort's files, and of the lake the files that are being read: those of one
+ * dataset whose prefixes overlap together, and of others as many as there are threads and room.
  *
  * If the lake gives the build id of the current version, nothing is written and
- * r.unchanged is set (not with `force`). On error nothing stays but the old state.
+ * r.unchanged is set (not with `force`). On error nothing stays but the old state, but for
+ * DX_E_UNKNOWN: nobody could tell whether the last put arrived.
  */
 #ifndef DX_BUILDER_PUBLISH_H
 #define DX_BUILDER_PUBLISH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "builder/index_build.h"
 #include "format/manifest.h"
@@ -27,17 +39,22 @@ enum dx_publish_phase {
     DX_PUBLISH_LIST,
     DX_PUBLISH_SCAN,
     DX_PUBLISH_BUILD,
+    DX_PUBLISH_UPLOAD, /* object storage only */
     DX_PUBLISH_CHECK,
     DX_PUBLISH_PHASES
 };
 
 struct dx_publish_progress { /* written while dx_publish runs, for another thread to read */
     _Atomic int phase;
-    _Atomic uint64_t rows;
+    _Atomic uint64_t items; /* of the phase: rows, files */
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t bytes_total; /* 0: not known */
 };
 
 struct dx_publish_options {
     const char *root;
+    const char *work_dir; /* on object storage: where a work folder is made; NULL: /tmp */
+    bool through_store;   /* tests: a directory too is written as object storage is */
     const char *psl_path; /* NULL: the lake's own list, or the system's */
     size_t memory;        /* at least DX_PUBLISH_MEMORY_MIN */
     unsigned threads;
@@ -50,6 +67,9 @@ struct dx_publish_result {
     bool unchanged;
     char version[DX_VERSION_NAME];
     char psl_path[256]; /* cut; which list was taken */
+    bool psl_own;       /* it is the lake's */
+    uint64_t leftovers; /* versions that no manifest names, over a day old, on object storage */
+    char leftover[DX_VERSION_NAME]; /* the first of them */
     struct dx_manifest manifest;
     uint64_t lake_bytes;
     uint64_t skipped_columns;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * publish_lake.h - the lake of a root as the scan wants it: files by path, and datasets.
  *
- *   rc = dx_publish_lake_open(&lake, root, &lake_bytes, &err);
+ *   rc = dx_publish_lake_open(&lake, root, &lake_bytes, &err);            of a directory
+ *   rc = dx_publish_lake_open_remote(&lake, &remote, root, dir, &lake_bytes, &err);
+ *                    of object storage: the files will be brought to dir, with sizes and ETags
  *   lake.lake        files, root and registry of builder/index_scan.h
  *   dx_publish_lake_close(&lake);
  *
@@ -12,6 +14,7 @@
 #define DX_BUILDER_PUBLISH_LAKE_H
 
 #include "builder/index_scan.h"
+#include "builder/remote_root.h"
 #include "format/registry_json.h"
 
 #define DX_PUBLISH_PARQUET_ROOT "urls/"
@@ -19,11 +22,14 @@
 struct dx_publish_lake {
     struct dx_index_lake lake;
     struct dx_registry registry;
-    char *root; /* ROOT/urls */
+    char *root; /* ROOT/urls, or dir */
 };
 
 int dx_publish_lake_open(struct dx_publish_lake *l, const char *root, uint64_t *lake_bytes,
                          struct dx_error *err);
+int dx_publish_lake_open_remote(struct dx_publish_lake *l, const struct dx_remote_root *remote,
+                                const char *root, const char *dir, uint64_t *lake_bytes,
+                                struct dx_error *err);
 void dx_publish_lake_close(struct dx_publish_lake *l);
 
 #endif

@@ -24,8 +24,10 @@ int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remo
     int rc = dx_remote_root_options(&options, err);
 
     *r = (struct dx_remote_root)DX_REMOTE_ROOT_INIT;
-    if (rc == DX_OK && use == DX_REMOTE_WRITE)
+    if (rc == DX_OK && use != DX_REMOTE_READ)
         rc = dx_store_open(&r->store, root, &options, err);
+    if (rc == DX_E_UNSUPPORTED && use == DX_REMOTE_LIST)
+        rc = DX_OK;
     if (rc == DX_OK)
         rc = dx_source_open(&r->source, root, &options, err);
     if (rc < 0)

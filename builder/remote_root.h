@@ -23,7 +23,11 @@
 
 struct dx_store;
 
-enum dx_remote_use { DX_REMOTE_READ, DX_REMOTE_WRITE };
+enum dx_remote_use {
+    DX_REMOTE_READ,
+    DX_REMOTE_LIST, /* read, and listed if it is a store that can: r.store is NULL if not */
+    DX_REMOTE_WRITE
+};
 
 struct dx_remote_root {
     struct dx_source *source;

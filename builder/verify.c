@@ -2,6 +2,7 @@
 #include "builder/verify.h"
 
 #include "base/map.h"
+#include "builder/parallel.h"
 #include "loader/version.h"
 
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 /* One wrong suffix list can make every domain of a version a damage: who reads a thousand lines
  * will not read a million. */
 #define TOLD_MAX 1000
+#define THREADS 8 /* that fetch objects */
 
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
 {
@@ -29,12 +31,20 @@ void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
     w->options->found(w->options->ctx, text);
 }
 
+bool dx_verify_is_damage(const struct dx_verify *w, int code)
+{
+    bool network = code == DX_E_IO || code == DX_E_TIMEOUT || code == DX_E_BUSY ||
+                   code == DX_E_UNSUPPORTED;
+
+    return code != DX_E_NOMEM && !(w->remote && network);
+}
+
 int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err)
 {
-    if (why->code == DX_E_NOMEM) {
+    if (!dx_verify_is_damage(w, (int)why->code)) {
         if (err != NULL)
             *err = *why;
-        return DX_E_NOMEM;
+        return (int)why->code;
     }
     dx_verify_found(w, "%s", why->text);
     return DX_OK;
@@ -43,9 +53,14 @@ int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why)
 {
+    char copy[4096];
     char *path = NULL;
     int rc;
 
+    if (w->remote) {
+        rc = dx_version_files_path(&w->copies, name, copy, why);
+        return rc == DX_OK ? dx_map_open(map, copy, DX_MAP_SEQUENTIAL, why) : rc;
+    }
     if (asprintf(&path, "%s/%s/%s", w->version->root, w->version->directory, name) < 0)
         return dx_fail(why, DX_E_NOMEM, "%s: out of memory", name);
     rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
@@ -63,8 +78,29 @@ uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct d
 
 void dx_verify_phase(const struct dx_verify *w, const char *name)
 {
+    dx_verify_phase_of(w, name, 0);
+}
+
+void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t bytes)
+{
+    struct dx_verify_progress *p = w->options->progress;
+
+    if (p != NULL) {
+        atomic_store(&p->bytes, 0);
+        atomic_store(&p->items, 0);
+        atomic_store(&p->bytes_total, bytes);
+    }
     if (w->options->phase != NULL)
         w->options->phase(w->options->ctx, name);
+}
+
+static uint64_t size_of(const struct dx_manifest_version *entry)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < entry->file_count; i++)
+        bytes += entry->files[i].size;
+    return bytes;
 }
 
 /* Size and hash of one listed file. */
@@ -84,6 +120,10 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
         goto out;
     }
     w->result->bytes += map.bytes.size;
+    if (w->options->progress != NULL) {
+        atomic_fetch_add(&w->options->progress->bytes, map.bytes.size);
+        atomic_fetch_add(&w->options->progress->items, 1);
+    }
     hash = dx_hash128_of(map.bytes);
     if (map.bytes.size != f->size)
         dx_verify_found(w, "%s: %zu bytes, the manifest says %llu", path, map.bytes.size,
@@ -96,12 +136,59 @@ out:
     return DX_OK;
 }
 
+/* What the cache had already was not read: that the object is there, with this size. */
+static int ask_for(void *ctx, size_t i, struct dx_error *err)
+{
+    const struct dx_verify *w = ctx;
+    const struct dx_manifest_file *f = &w->copies.entry->files[i];
+    struct dx_pin pin = { f->size, NULL };
+    char object[128];
+    uint8_t byte;
+    struct dx_read read = { object, 0, 1, &byte };
+    struct dx_wave wave = { .reads = &read, .pins = &pin, .count = 1 };
+
+    (void)snprintf(object, sizeof object, "index/%s/%s", w->copies.entry->version, f->name);
+    return f->size == 0 ? DX_OK : dx_source_read_wave(w->root.source, &wave, err);
+}
+
+static int bring_files(struct dx_verify *w, const struct dx_manifest_version *entry,
+                       struct dx_error *err)
+{
+    struct dx_error *found = calloc(entry->file_count + 1, sizeof *found);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    if (found == NULL)
+        return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
+    dx_verify_phase_of(w, "fetching and hashing the files of the version", size_of(entry));
+    w->copies.entry = entry;
+    if (w->options->progress != NULL) {
+        w->copies.bytes = &w->options->progress->bytes;
+        w->copies.items = &w->options->progress->items;
+    }
+    rc = dx_version_files_bring(&w->copies, found, err);
+    w->copies.bytes = w->copies.items = NULL; /* later they come from the mirror */
+    if (rc == DX_OK && w->options->cache_dir != NULL &&
+        dx_parallel(w->copies.threads, entry->file_count, ask_for, w, &why) < 0)
+        rc = dx_verify_damage(w, &why, err);
+    for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++) {
+        w->result->files++;
+        w->result->bytes += entry->files[i].size;
+        if (found[i].code != DX_OK)
+            rc = dx_verify_damage(w, &found[i], err);
+    }
+    free(found);
+    return rc;
+}
+
 static int check_files(struct dx_verify *w, const struct dx_manifest_version *entry,
                        struct dx_error *err)
 {
     int rc = DX_OK;
 
-    dx_verify_phase(w, "hashing the files of the version");
+    if (w->remote)
+        return bring_files(w, entry, err);
+    dx_verify_phase_of(w, "hashing the files of the version", size_of(entry));
     for (size_t i = 0; i < entry->file_count && rc == DX_OK; i++)
         rc = check_file(w, entry, &entry->files[i], err);
     return rc;
@@ -117,17 +204,18 @@ static int check_content(struct dx_verify *w, const struct dx_manifest_version *
     int rc;
 
     options.verify = true;
+    if (w->remote) {
+        options.source = &w->source_options;
+        options.mirror_dir = w->mirror;
+        options.mirror_postings = true;
+    }
     rc = dx_caches_new(&caches, &options, err);
     if (rc < 0)
         return rc;
     dx_verify_phase(w, "opening the version");
     rc = dx_version_open(&w->version, w->options->root, entry, caches, &options, &why);
-    if (rc == DX_E_NOMEM) {
-        if (err != NULL)
-            *err = why;
-    } else if (rc < 0) {
-        dx_verify_found(w, "%s", why.text);
-        rc = DX_OK;
+    if (rc < 0) {
+        rc = dx_verify_damage(w, &why, err);
     } else {
         rc = dx_verify_files(w, err);
         if (rc == DX_OK)
@@ -141,19 +229,38 @@ static int check_content(struct dx_verify *w, const struct dx_manifest_version *
     return rc;
 }
 
-int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
-              struct dx_error *err)
+static int open_remote(struct dx_verify *w, struct dx_error *err)
 {
+    const char *cache = w->options->cache_dir;
+    int rc = dx_remote_root_options(&w->source_options, err);
+    int n;
+
+    if (rc == DX_OK)
+        rc = dx_work_folder_make(&w->folder, w->options->tmp_dir, "verify", err);
+    if (rc != DX_OK)
+        return rc;
+    n = cache != NULL ? snprintf(w->mirror, sizeof w->mirror, "%s", cache)
+                      : snprintf(w->mirror, sizeof w->mirror, "%s/mirror", w->folder.path);
+    if (n < 0 || (size_t)n >= sizeof w->mirror)
+        return dx_fail(err, DX_E_INVALID, "%s: path too long", cache);
+    rc = dx_remote_root_open(&w->root, w->options->root, DX_REMOTE_LIST, err);
+    if (rc == DX_OK)
+        rc = dx_mirror_open(&w->copies.mirror, w->mirror, err);
+    w->copies.source = w->root.source;
+    w->copies.threads = THREADS;
+    return rc;
+}
+
+static int check(struct dx_verify *w, struct dx_error *err)
+{
+    const struct dx_verify_options *o = w->options;
     struct dx_manifest manifest = DX_MANIFEST_INIT;
-    struct dx_verify w = { .options = options, .result = result };
     const struct dx_manifest_version *entry;
     struct dx_error why = DX_ERROR_INIT;
-    int rc;
+    int rc = dx_version_manifest(o->root, &manifest, &why);
 
-    *result = (struct dx_verify_result){ 0 };
-    rc = dx_version_manifest(options->root, &manifest, &why);
-    if (rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_UNSUPPORTED) {
-        dx_verify_found(&w, "%s", why.text);
+    if (rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || (rc == DX_E_UNSUPPORTED && !w->remote)) {
+        dx_verify_found(w, "%s", why.text);
         return DX_OK;
     }
     if (rc < 0) {
@@ -161,17 +268,38 @@ int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *
             *err = why;
         return rc;
     }
-    entry = options->version == NULL ? dx_manifest_current(&manifest)
-                                     : dx_manifest_find(&manifest, options->version);
+    entry = o->version == NULL ? dx_manifest_current(&manifest)
+                               : dx_manifest_find(&manifest, o->version);
     if (entry == NULL) {
-        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: the manifest has no version %s", options->root,
-                     options->version == NULL ? "that is current" : options->version);
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: the manifest has no version %s", o->root,
+                     o->version == NULL ? "that is current" : o->version);
     } else {
-        (void)snprintf(result->version, sizeof result->version, "%s", entry->version);
-        rc = check_files(&w, entry, err);
+        (void)snprintf(w->result->version, sizeof w->result->version, "%s", entry->version);
+        rc = check_files(w, entry, err);
         if (rc == DX_OK)
-            rc = check_content(&w, entry, err);
+            rc = check_content(w, entry, err);
     }
     dx_manifest_release(&manifest);
+    return rc;
+}
+
+int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
+              struct dx_error *err)
+{
+    struct dx_verify w = { .options = options,
+                           .result = result,
+                           .remote = dx_source_remote(options->root),
+                           .root = DX_REMOTE_ROOT_INIT,
+                           .folder = DX_WORK_FOLDER_INIT };
+    int rc = DX_OK;
+
+    *result = (struct dx_verify_result){ 0 };
+    if (w.remote)
+        rc = open_remote(&w, err);
+    if (rc == DX_OK)
+        rc = check(&w, err);
+    dx_mirror_close(&w.copies.mirror);
+    dx_remote_root_close(&w.root);
+    dx_work_folder_remove(&w.folder);
     return rc;
 }

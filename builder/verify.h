@@ -14,6 +14,13 @@
  * domains and ids of all rows, and all counts and postings made anew and compared. What only the
  * lake knows needs deep: whose row a row is, and what stands on a page.
  *
+ * A root on object storage is checked from a copy of the index, of which each byte is fetched, held
+ * against the manifest and kept in a work folder below tmp_dir, or in cache_dir: what is there
+ * already is not fetched, only asked for by size. The lake's files are asked for by listing (s3://)
+ * or by a range of one byte each, with the ETags that publish saw; with `deep` they are fetched as
+ * publish does it (builder/index_scan.h) and dropped. What could not be fetched is no damage but an
+ * error, unless it is not there.
+ *
  * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group and the text of
  * files.tsv; with deep also `memory`.
  */
@@ -23,21 +30,33 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "builder/remote_root.h"
+#include "builder/version_files.h"
+#include "builder/work_folder.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct dx_verify_progress { /* of the phase; written while dx_verify runs, for another thread */
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t bytes_total; /* 0: the phase does not count */
+    _Atomic uint64_t items;       /* files, or rows */
+};
 
 struct dx_verify_options {
     const char *root;
     const char *version; /* NULL: the current one */
     bool deep;
-    const char *tmp_dir; /* for deep */
+    const char *tmp_dir;   /* for deep, and for what is fetched */
+    const char *cache_dir; /* of remote roots: see above; NULL: nothing is kept */
     size_t memory;
     unsigned threads;
     void (*found)(void *ctx, const char *text); /* once a damage */
     void (*phase)(void *ctx, const char *name); /* what is being read now; may be NULL */
     void *ctx;
+    struct dx_verify_progress *progress; /* may be NULL */
 };
 
 struct dx_verify_result {
@@ -56,18 +75,28 @@ struct dx_verify {
     const struct dx_verify_options *options;
     struct dx_verify_result *result;
     struct dx_version *version;
+    bool remote;
+    struct dx_source_options source_options;
+    struct dx_remote_root root; /* remote roots only, as all below */
+    struct dx_version_files copies;
+    struct dx_work_folder folder;
+    char mirror[4096];
     uint64_t shard_sums[1024]; /* of all payloads, by dx_verify_payload_sum */
 };
 
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* A lower layer's error as damage; only our own lack of memory stays an error. */
+/* A lower layer's error as damage; our own lack of memory stays an error, and so does what the
+ * network did. */
 int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err);
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why);
 void dx_verify_phase(const struct dx_verify *w, const char *name);
+/* One that counts. */
+void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t bytes);
 /* payload: as stored, check word in front; it has been opened or was just encoded. */
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
+bool dx_verify_is_damage(const struct dx_verify *w, int code);
 int dx_verify_files(struct dx_verify *w, struct dx_error *err);
 int dx_verify_index(struct dx_verify *w, struct dx_error *err);
 int dx_verify_lake(struct dx_verify *w, struct dx_error *err);

@@ -4,17 +4,32 @@
  */
 #include "builder/index_pair.h"
 #include "builder/index_scan.h"
+#include "builder/lake_bring.h"
 #include "builder/lake_layout.h"
+#include "builder/parallel.h"
 #include "builder/spill_sort.h"
 #include "builder/verify.h"
 
 #include "base/file.h"
+#include "fetch/store.h"
+#include "loader/objects.h"
 #include "loader/version.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
+
+#define THREADS 8 /* that ask for objects */
+
+struct found {
+    bool there;
+    uint64_t size;
+    char wrong[384]; /* what else; "": nothing */
+};
 
 struct lake_check {
+    struct found *found; /* parallel to lake.files */
     struct dx_verify *w;
     struct dx_version *v;
     struct dx_index_lake lake;
@@ -30,7 +45,7 @@ struct lake_check {
 
 static int damage(struct lake_check *c, const struct dx_error *why, struct dx_error *err)
 {
-    if (why->code == DX_E_NOMEM || why->code == DX_E_IO) {
+    if (why->code == DX_E_IO || !dx_verify_is_damage(c->w, (int)why->code)) {
         if (err != NULL)
             *err = *why;
         return (int)why->code;
@@ -39,54 +54,161 @@ static int damage(struct lake_check *c, const struct dx_error *why, struct dx_er
     return DX_OK;
 }
 
-/* The files that pages.dxp names, as the scan wants them. Missing or short ones are said. */
-static int list_files(struct lake_check *c, bool *all_there, struct dx_error *err)
+/* A file that pages.dxp names, as the scan wants it. */
+static int take_file(struct lake_check *c, uint64_t i, const struct dx_pages_file *file,
+                     struct dx_error *err)
 {
-    struct dx_error why = DX_ERROR_INIT;
-    struct dx_pages_file file;
+    const struct dx_object object = { DX_OBJECT_LAKE, (uint32_t)i };
+    struct dx_pin pin = dx_objects_pin(c->v->objects, object, file->size);
+    struct dx_index_file *f = &c->lake.files[i];
     struct dx_lake_path parsed;
     char path[DX_LAKE_PATH_MAX];
 
-    *all_there = true;
-    c->lake.files = calloc(c->v->pages.files + 1, sizeof *c->lake.files);
-    if (c->lake.files == NULL)
+    f->dataset_id = file->dataset_id;
+    f->size = file->size;
+    f->path = strndup((const char *)file->path.data, file->path.size);
+    f->prefix = strdup("00-ff"); /* only for messages here */
+    f->etag = strdup(pin.etag == NULL ? "" : pin.etag);
+    c->lake.file_count = (size_t)i + 1;
+    if (f->path == NULL || f->prefix == NULL || f->etag == NULL)
         return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
-    for (uint64_t i = 0; i < c->v->pages.files; i++) {
-        struct dx_index_file *f = &c->lake.files[i];
-        uint64_t size = 0;
-        char *full = NULL;
-        int rc = dx_pages_file(&c->v->pages, i, &file, &why);
+    (void)snprintf(path, sizeof path, DX_LAKE_DIR "/%s", f->path);
+    f->prefix_first = 0;
+    f->prefix_last = 255;
+    if (dx_lake_path_parse(dx_span_str(path), &parsed)) {
+        f->prefix_first = parsed.first;
+        f->prefix_last = parsed.last;
+    }
+    return DX_OK;
+}
 
-        if (rc <= 0) {
+static int take_files(struct lake_check *c, bool *all_there, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_pages_file file;
+    int rc = DX_OK;
+
+    c->lake.files = calloc(c->v->pages.files + 1, sizeof *c->lake.files);
+    c->found = calloc(c->v->pages.files + 1, sizeof *c->found);
+    if (c->lake.files == NULL || c->found == NULL)
+        return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
+    for (uint64_t i = 0; rc == DX_OK && i < c->v->pages.files; i++) {
+        if (dx_pages_file(&c->v->pages, i, &file, &why) <= 0) {
             *all_there = false;
             return damage(c, &why, err);
         }
-        f->dataset_id = file.dataset_id;
-        f->path = strndup((const char *)file.path.data, file.path.size);
-        if (f->path == NULL ||
-            asprintf(&full, "%s/%s%s", c->v->root, c->v->entry.parquet_root, f->path) < 0)
-            return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
-        c->lake.file_count = (size_t)i + 1;
-        rc = dx_file_size(full, &size, &why);
-        if (rc < 0)
-            dx_verify_found(c->w, "%s", why.text);
-        else if (size != file.size)
-            dx_verify_found(c->w, "%s: %llu bytes, the index says %llu", full,
-                            (unsigned long long)size, (unsigned long long)file.size);
-        *all_there = *all_there && rc == DX_OK && size == file.size;
-        free(full);
-        (void)snprintf(path, sizeof path, DX_LAKE_DIR "/%s", f->path);
-        f->prefix_first = 0;
-        f->prefix_last = 255;
-        if (dx_lake_path_parse(dx_span_str(path), &parsed)) {
-            f->prefix_first = parsed.first;
-            f->prefix_last = parsed.last;
-        }
-        f->prefix = strdup("00-ff"); /* only for messages here */
-        if (f->prefix == NULL)
-            return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
+        rc = take_file(c, i, &file, err);
     }
+    return rc;
+}
+
+static void note(struct found *found, const char *text)
+{
+    (void)snprintf(found->wrong, sizeof found->wrong, "%.*s", (int)sizeof found->wrong - 1, text);
+}
+
+static int look_in_folder(void *ctx, size_t i, struct dx_error *err)
+{
+    struct lake_check *c = ctx;
+    struct dx_error why = DX_ERROR_INIT;
+    char *full = NULL;
+
+    if (asprintf(&full, "%s/%s%s", c->v->root, c->v->entry.parquet_root, c->lake.files[i].path) < 0)
+        return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
+    c->found[i].there = dx_file_size(full, &c->found[i].size, &why) == DX_OK;
+    if (!c->found[i].there)
+        note(&c->found[i], why.text);
+    free(full);
     return DX_OK;
+}
+
+/* A store that cannot list is asked for one byte of each file, with size and ETag as demanded. */
+static int look_by_range(void *ctx, size_t i, struct dx_error *err)
+{
+    struct lake_check *c = ctx;
+    const struct dx_index_file *f = &c->lake.files[i];
+    struct dx_pin pin = { f->size, f->etag[0] == '\0' ? NULL : f->etag };
+    struct dx_error why = DX_ERROR_INIT;
+    char object[DX_OBJECT_NAME_MAX + 1];
+    uint8_t byte;
+    struct dx_read read = { object, 0, 1, &byte };
+    struct dx_wave wave = { .reads = &read, .pins = &pin, .count = 1 };
+    int rc;
+
+    (void)snprintf(object, sizeof object, "%s%s", c->v->entry.parquet_root, f->path);
+    rc = dx_source_read_wave(c->w->root.source, &wave, &why);
+    if (rc < 0 && !dx_verify_is_damage(c->w, rc)) {
+        *err = why;
+        return rc;
+    }
+    if (rc < 0)
+        note(&c->found[i], why.text);
+    c->found[i].there = true;
+    c->found[i].size = f->size;
+    return DX_OK;
+}
+
+static int by_path(const void *key, const void *element)
+{
+    return strcmp(key, ((const struct dx_index_file *)element)->path);
+}
+
+static int see_listed(void *ctx, const struct dx_listed *listed, struct dx_error *err)
+{
+    struct lake_check *c = ctx;
+    const char *path = listed->object + strlen(c->v->entry.parquet_root);
+    const struct dx_index_file *f = bsearch(path, c->lake.files, c->lake.file_count,
+                                            sizeof *c->lake.files, by_path);
+
+    (void)err;
+    if (f == NULL)
+        return DX_OK; /* not of this version */
+    struct found *found = &c->found[f - c->lake.files];
+
+    found->there = true;
+    found->size = listed->size;
+    if (f->etag[0] != '\0' && listed->etag[0] != '\0' && strcmp(f->etag, listed->etag) != 0)
+        (void)snprintf(found->wrong, sizeof found->wrong,
+                       "%.200s: was replaced: its ETag is %.60s, the index was made from %.60s",
+                       listed->object, listed->etag, f->etag);
+    return DX_OK;
+}
+
+static int look(struct lake_check *c, struct dx_error *err)
+{
+    if (!c->w->remote)
+        return dx_parallel(1, c->lake.file_count, look_in_folder, c, err);
+    if (c->w->root.store != NULL)
+        return dx_store_list(c->w->root.store, c->v->entry.parquet_root, see_listed, c, err);
+    return dx_parallel(THREADS, c->lake.file_count, look_by_range, c, err);
+}
+
+/* Missing, short and replaced ones are said. */
+static int list_files(struct lake_check *c, bool *all_there, struct dx_error *err)
+{
+    int rc;
+
+    *all_there = true;
+    rc = take_files(c, all_there, err);
+    if (rc == DX_OK)
+        rc = look(c, err);
+    for (size_t i = 0; rc == DX_OK && i < c->lake.file_count; i++) {
+        const struct dx_index_file *f = &c->lake.files[i];
+        const struct found *found = &c->found[i];
+        bool sound = found->there && found->size == f->size && found->wrong[0] == '\0';
+
+        if (found->wrong[0] != '\0')
+            dx_verify_found(c->w, "%s", found->wrong);
+        else if (!found->there)
+            dx_verify_found(c->w, "%s/%s%s: is not there", c->v->root, c->v->entry.parquet_root,
+                            f->path);
+        else if (!sound)
+            dx_verify_found(c->w, "%s/%s%s: %llu bytes, the index says %llu", c->v->root,
+                            c->v->entry.parquet_root, f->path, (unsigned long long)found->size,
+                            (unsigned long long)f->size);
+        *all_there = *all_there && sound;
+    }
+    return rc;
 }
 
 /* Moves to the domain of the pair; all datasets of the one before must have come. */
@@ -262,11 +384,49 @@ static int compare(struct lake_check *c, struct dx_error *err)
     return DX_OK;
 }
 
+static uint64_t size_of(const struct lake_check *c)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < c->lake.file_count; i++)
+        bytes += c->lake.files[i].size;
+    return bytes;
+}
+
+/* Where the scan finds the files: in the root, or in the work folder when they were brought. */
+static int place_of(const struct lake_check *c, char **root, uint64_t *disk_bytes,
+                    struct dx_error *err)
+{
+    struct statvfs st;
+    int n = c->w->remote ? asprintf(root, "%s/lake", c->w->folder.path)
+                         : asprintf(root, "%s/%s", c->v->root, c->v->entry.parquet_root);
+
+    if (n < 0) {
+        *root = NULL;
+        return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
+    }
+    if (c->w->remote && statvfs(c->w->folder.path, &st) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot ask for free space", c->w->folder.path);
+    if (c->w->remote)
+        *disk_bytes = (uint64_t)st.f_bavail * st.f_frsize / 10 * 9; /* the rest: for the sort */
+    return DX_OK;
+}
+
 static int scan(struct lake_check *c, struct dx_error *err)
 {
+    struct dx_verify_progress *progress = c->w->options->progress;
+    struct dx_lake_bring b = { .source = c->w->root.source,
+                               .lake = &c->lake,
+                               .parquet_root = c->v->entry.parquet_root,
+                               .bytes = progress == NULL ? NULL : &progress->bytes };
+    struct dx_index_bring bring = { &b, 0, dx_lake_bring_file, dx_lake_bring_drop };
     const struct dx_index_scan_options options = { .tmp_dir = c->w->options->tmp_dir,
                                                    .memory = c->w->options->memory,
-                                                   .threads = c->w->options->threads };
+                                                   .threads = c->w->options->threads,
+                                                   .bring = c->w->remote ? &bring : NULL,
+                                                   .rows_done = progress == NULL
+                                                                    ? NULL
+                                                                    : &progress->items };
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
     struct dx_error why = DX_ERROR_INIT;
     char *root = NULL;
@@ -276,12 +436,10 @@ static int scan(struct lake_check *c, struct dx_error *err)
         rc = dx_registry_parse(&c->registry, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
                                &why);
     dx_buf_release(&text);
-    if (rc == DX_OK && asprintf(&root, "%s/%s", c->v->root, c->v->entry.parquet_root) < 0) {
-        root = NULL;
-        rc = dx_fail(&why, DX_E_NOMEM, "verify: out of memory");
-    }
+    if (rc == DX_OK)
+        rc = place_of(c, &root, &bring.disk_bytes, &why);
     if (rc == DX_OK) {
-        dx_verify_phase(c->w, "reading all rows of the lake");
+        dx_verify_phase_of(c->w, "reading all rows of the lake", c->w->remote ? size_of(c) : 0);
         c->lake.root = root;
         c->lake.registry = &c->registry;
         rc = dx_index_scan(&c->lake, &options, &why);
@@ -313,8 +471,10 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
     for (size_t i = 0; c.lake.files != NULL && i < c.lake.file_count; i++) {
         free(c.lake.files[i].path);
         free(c.lake.files[i].prefix);
+        free(c.lake.files[i].etag);
     }
     free(c.lake.files);
+    free(c.found);
     dx_registry_release(&c.registry);
     dx_buf_release(&c.runs);
     dx_buf_release(&c.payload);

@@ -303,7 +303,8 @@ static int list_entry(struct listing *l, const struct entry *e, struct dx_error 
     if (before + n > DX_OBJECT_NAME_MAX)
         return dx_fail(err, DX_E_INVALID, "%s%s: the name has more than %d bytes", l->object,
                        e->name, DX_OBJECT_NAME_MAX);
-    memcpy(l->object + before, e->name, n + 1 - folder);
+    memcpy(l->object + before, e->name, n - folder);
+    l->object[before + n - folder] = '\0';
     if (!dx_object_name_valid(l->object)) {
         rc = dx_fail(err, DX_E_INVALID,
                      "%s: '%s' is not the name of an object: move it out of the root",

@@ -7,15 +7,26 @@
  *   dx_version_unpin(v);                             from any thread
  *   v = dx_current_pin_again(cur, held);             no lock while `held` is the current one
  *   dx_current_reload(cur, &err);                    1 swapped, 0 nothing newer, <0 kept the old
+ *   dx_current_health(cur, &health);                 what /readyz says
  *   dx_current_close(&cur);
+ *
+ * Of a remote root the source is kept open, and a reload asks for the manifest only if it is
+ * another one than the last (If-None-Match); options are copied, texts and all.
  *
  * A version is unmapped when it is no longer current and its last pin is gone. Pin takes one
  * short lock, unpin none; both are safe from every thread. Reload is for one thread at a time.
+ *
+ * A version of which objects were found replaced, cut or gone is still the current one: what can
+ * be read of it is right, and what cannot is an error of that request. Its health is degraded, as
+ * it is while reloads fail.
  */
 #ifndef DX_LOADER_CURRENT_H
 #define DX_LOADER_CURRENT_H
 
 #include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct dx_current;
 struct dx_version;
@@ -31,5 +42,14 @@ struct dx_version *dx_current_pin(struct dx_current *cur);
 struct dx_version *dx_current_pin_again(struct dx_current *cur, struct dx_version *held);
 void dx_version_unpin(struct dx_version *v);
 int dx_current_reload(struct dx_current *cur, struct dx_error *err);
+
+struct dx_current_health {
+    bool sound;
+    uint64_t objects_broken; /* reads of the current version that found another object, or none */
+    char text[640];          /* "sound", or what is wrong */
+};
+
+/* Any thread. */
+void dx_current_health(struct dx_current *cur, struct dx_current_health *health);
 
 #endif

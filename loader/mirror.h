@@ -17,7 +17,7 @@
  * it is an error. The same bytes under another version's name are there already.
  *
  *   rc = dx_mirror_tree_open(m, &key, &tree, &err);         a folder: objects under names
- *   rc = dx_mirror_tree_link(tree, "a/b", size, path, &err);
+ *   rc = dx_mirror_tree_link(tree, "a/b", path, &err);       again is fine
  *   ... dx_mirror_tree_path(tree) ...                       stays whole until the close
  *   dx_mirror_tree_close(&tree);
  *
@@ -112,8 +112,8 @@ int dx_mirror_tree_open(struct dx_mirror *m, const struct dx_hash128 *key,
                         struct dx_mirror_tree **tree, struct dx_error *err);
 const char *dx_mirror_tree_path(const struct dx_mirror_tree *tree);
 bool dx_mirror_tree_has(const struct dx_mirror_tree *tree, const char *name, uint64_t size);
-int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, uint64_t size,
-                        const char *path, struct dx_error *err);
+int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, const char *path,
+                        struct dx_error *err);
 void dx_mirror_tree_close(struct dx_mirror_tree **tree);
 
 #endif

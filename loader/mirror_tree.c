@@ -78,23 +78,40 @@ bool dx_mirror_tree_has(const struct dx_mirror_tree *tree, const char *name, uin
            (uint64_t)st.st_size == size;
 }
 
-int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, uint64_t size,
-                        const char *path, struct dx_error *err)
+/* Whether the name is that very object. */
+static bool is_link(const struct dx_mirror_tree *tree, const char *name, const char *path)
 {
-    char full[DX_MIRROR_PATH + 128];
+    struct stat a;
+    struct stat b;
+
+    return fstatat(tree->fd, name, &a, AT_SYMLINK_NOFOLLOW) == 0 && lstat(path, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, const char *path,
+                        struct dx_error *err)
+{
+    char folder[DX_MIRROR_PATH + 128];
     const char *slash = strrchr(name, '/');
-    int rc = DX_OK;
 
     if (slash != NULL) {
-        (void)snprintf(full, sizeof full, "%s/%.*s", tree->path, (int)(slash - name), name);
-        rc = dx_dir_make(full, err);
+        int rc;
+
+        (void)snprintf(folder, sizeof folder, "%s/%.*s", tree->path, (int)(slash - name), name);
+        rc = dx_dir_make(folder, err);
+        if (rc < 0)
+            return rc;
     }
-    if (rc < 0 || dx_mirror_tree_has(tree, name, size))
-        return rc;
-    /* Of another size: not what was put there. */
-    (void)unlinkat(tree->fd, name, 0);
-    if (linkat(AT_FDCWD, path, tree->fd, name, 0) == 0 ||
-        (errno == EEXIST && dx_mirror_tree_has(tree, name, size)))
+    for (int try = 0; try < 2; try++) {
+        if (is_link(tree, name, path))
+            return DX_OK;
+        (void)unlinkat(tree->fd, name, 0); /* an object that has gone since, or was damaged */
+        if (linkat(AT_FDCWD, path, tree->fd, name, 0) == 0)
+            return DX_OK;
+        if (errno != EEXIST)
+            break; /* else another process was faster, with the same object or the one before */
+    }
+    if (errno == EEXIST)
         return DX_OK;
     return dx_fail_errno(err, errno, "%s/%s: cannot link to %s", tree->path, name, path);
 }

@@ -2,7 +2,9 @@
 #include "loader/version.h"
 
 #include "base/file.h"
+#include "format/etags_tsv.h"
 #include "loader/objects.h"
+#include "loader/version_copies.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -42,25 +44,111 @@ void dx_caches_free(struct dx_caches **caches)
     *caches = NULL;
 }
 
-int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error *err)
+int dx_version_source_options(const struct dx_version_options *options,
+                              struct dx_source_options *out, struct dx_error *err)
+{
+    const char *wrong;
+
+    if (options->source != NULL) {
+        *out = *options->source;
+        return DX_OK;
+    }
+    *out = (struct dx_source_options)DX_SOURCE_OPTIONS_INIT;
+    wrong = dx_source_options_env(out);
+    return wrong == NULL ? DX_OK : dx_fail(err, DX_E_INVALID, "%s", wrong);
+}
+
+static int open_source(struct dx_source **source, const char *root,
+                       const struct dx_version_options *options, struct dx_error *err)
+{
+    struct dx_source_options o;
+    int rc;
+
+    if (!dx_source_remote(root))
+        return dx_source_open_local(source, root, err);
+    rc = dx_version_source_options(options, &o, err);
+    return rc == DX_OK ? dx_source_open(source, root, &o, err) : rc;
+}
+
+#define MANIFEST "index/manifest.json"
+
+static int no_index(const char *root, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_NOT_FOUND,
+                   "%s/" MANIFEST ": no index here yet. Run `domaindex ingest` and `domaindex "
+                   "publish --root %s` first",
+                   root, root);
+}
+
+int dx_version_manifest_get(struct dx_source *source, const char *root, const char *if_none_match,
+                            char etag[DX_SOURCE_ETAG], struct dx_manifest *m, struct dx_error *err)
+{
+    const struct dx_get get = { .object = MANIFEST,
+                                .cap = DX_MANIFEST_MAX,
+                                .if_none_match = if_none_match };
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
+    char *name = NULL;
+    int rc;
+
+    *m = (struct dx_manifest)DX_MANIFEST_INIT;
+    if (asprintf(&name, "%s/" MANIFEST, root) < 0)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    rc = dx_source_get(source, &get, &text, etag, err);
+    if (rc == DX_E_NOT_FOUND)
+        rc = no_index(root, err);
+    if (rc == 1) {
+        rc = dx_manifest_parse(dx_span_of(text.data, text.size), name, m, err);
+        rc = rc < 0 ? rc : 1;
+    }
+    dx_buf_release(&text);
+    free(name);
+    return rc;
+}
+
+static int remote_manifest(const char *root, const struct dx_version_options *options,
+                           struct dx_manifest *m, struct dx_error *err)
+{
+    struct dx_source *source = NULL;
+    char etag[DX_SOURCE_ETAG];
+    int rc = open_source(&source, root, options, err);
+
+    if (rc == DX_OK)
+        rc = dx_version_manifest_get(source, root, NULL, etag, m, err);
+    dx_source_close(&source);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int local_manifest(const char *root, struct dx_manifest *m, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     char *path = NULL;
     int rc;
 
-    if (asprintf(&path, "%s/index/manifest.json", root) < 0)
+    if (asprintf(&path, "%s/" MANIFEST, root) < 0)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     rc = dx_file_read(path, DX_MANIFEST_MAX, &text, err);
     if (rc == DX_OK)
         rc = dx_manifest_parse(dx_span_of(text.data, text.size), path, m, err);
     else if (rc == DX_E_NOT_FOUND)
-        rc = dx_fail(err, rc,
-                     "%s: no index here yet. Run `domaindex ingest` and `domaindex "
-                     "publish --root %s` first",
-                     path, root);
+        rc = no_index(root, err);
     dx_buf_release(&text);
     free(path);
     return rc;
+}
+
+static int read_manifest(const char *root, const struct dx_version_options *options,
+                         struct dx_manifest *m, struct dx_error *err)
+{
+    *m = (struct dx_manifest)DX_MANIFEST_INIT;
+    return dx_source_remote(root) ? remote_manifest(root, options, m, err)
+                                  : local_manifest(root, m, err);
+}
+
+int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error *err)
+{
+    const struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+
+    return read_manifest(root, &options, m, err);
 }
 
 /* "root/index/version/name"; the caller frees. NULL: out of memory. */
@@ -93,31 +181,32 @@ static int check_listed(const struct dx_version *v, const char *name, const char
     return DX_OK;
 }
 
-enum mapped { DICTIONARY, MPHF, MEMBERSHIP, COUNTS, POSTINGS, PAGES, MAPPED_COUNT };
+#define MAPPED_COUNT (DX_COPY_PAGES + 1)
 
-static int open_reader(struct dx_version *v, enum mapped which, struct dx_span file, unsigned flags,
-                       const char *name, struct dx_error *err)
+static int open_reader(struct dx_version *v, enum dx_copy which, struct dx_span file,
+                       unsigned flags, const char *name, struct dx_error *err)
 {
     switch (which) {
-    case DICTIONARY:
+    case DX_COPY_DICTIONARY:
         return dx_dictionary_open(&v->dictionary, file, flags, name, err);
-    case MPHF:
+    case DX_COPY_MPHF:
         return dx_mphf_open(&v->mphf, file, flags, name, err);
-    case MEMBERSHIP:
+    case DX_COPY_MEMBERSHIP:
         return dx_membership_open(&v->membership, file, flags, name, err);
-    case COUNTS:
+    case DX_COPY_COUNTS:
         return dx_counts_open(&v->counts, file, flags, name, err);
-    case POSTINGS:
+    case DX_COPY_POSTINGS:
         return dx_postings_open(&v->postings, file, flags, name, err);
-    case PAGES:
+    case DX_COPY_PAGES:
         return dx_pages_open(&v->pages, file, flags, name, err);
-    case MAPPED_COUNT:
+    default:
         break;
     }
     return dx_fail(err, DX_E_INVALID, "%s: no such file of a version", name);
 }
 
-static int open_mapped(struct dx_version *v, enum mapped which, const char *name,
+/* copy: where its bytes are, if not under its name below the root. */
+static int open_mapped(struct dx_version *v, enum dx_copy which, const char *name, const char *copy,
                        struct dx_map *map, bool verify, struct dx_error *err)
 {
     char *path = path_of(v, name);
@@ -125,7 +214,7 @@ static int open_mapped(struct dx_version *v, enum mapped which, const char *name
 
     if (path == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
-    rc = dx_map_open(map, path, DX_MAP_RANDOM, err);
+    rc = dx_map_open(map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
     if (rc == DX_OK)
         rc = check_listed(v, name, path, map->bytes, verify, err);
     if (rc == DX_OK)
@@ -135,52 +224,56 @@ static int open_mapped(struct dx_version *v, enum mapped which, const char *name
     return rc;
 }
 
-static int open_maps(struct dx_version *v, bool verify, struct dx_error *err)
+static int open_maps(struct dx_version *v, const struct dx_version_copies *copies, bool verify,
+                     struct dx_error *err)
 {
     const struct {
         const char *name;
         struct dx_map *map;
     } files[MAPPED_COUNT] = {
-        [DICTIONARY] = { DX_FILE_DOMAINS_DICT, &v->map_dictionary },
-        [MPHF] = { DX_FILE_DOMAINS_MPHF, &v->map_mphf },
-        [MEMBERSHIP] = { DX_FILE_MEMBERSHIP, &v->map_membership },
-        [COUNTS] = { DX_FILE_COUNTS, &v->map_counts },
-        [POSTINGS] = { DX_FILE_POSTINGS_DIR, &v->map_postings },
-        [PAGES] = { DX_FILE_PAGES, &v->map_pages },
+        [DX_COPY_DICTIONARY] = { DX_FILE_DOMAINS_DICT, &v->map_dictionary },
+        [DX_COPY_MPHF] = { DX_FILE_DOMAINS_MPHF, &v->map_mphf },
+        [DX_COPY_MEMBERSHIP] = { DX_FILE_MEMBERSHIP, &v->map_membership },
+        [DX_COPY_COUNTS] = { DX_FILE_COUNTS, &v->map_counts },
+        [DX_COPY_POSTINGS] = { DX_FILE_POSTINGS_DIR, &v->map_postings },
+        [DX_COPY_PAGES] = { DX_FILE_PAGES, &v->map_pages },
     };
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        rc = open_mapped(v, (enum mapped)i, files[i].name, files[i].map, verify, err);
+        rc = open_mapped(v, (enum dx_copy)i, files[i].name, copies->path[i], files[i].map, verify,
+                         err);
     return rc < 0 ? rc : DX_OK;
 }
 
-static int read_listed(struct dx_version *v, const char *name, size_t cap, struct dx_buf *text,
-                       struct dx_error *err)
+static int read_listed(struct dx_version *v, const char *name, const char *copy, size_t cap,
+                       struct dx_buf *text, struct dx_error *err)
 {
     char *path = path_of(v, name);
     int rc;
 
     if (path == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
-    rc = dx_file_read(path, cap, text, err);
+    rc = dx_file_read(copy != NULL ? copy : path, cap, text, err);
     if (rc == DX_OK)
         rc = check_listed(v, name, path, dx_span_of(text->data, text->size), true, err);
     free(path);
     return rc;
 }
 
-static int open_texts(struct dx_version *v, struct dx_error *err)
+static int open_texts(struct dx_version *v, const struct dx_version_copies *copies,
+                      struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
-    int rc = read_listed(v, DX_FILE_DATASETS, DX_REGISTRY_MAX, &text, err);
+    int rc = read_listed(v, DX_FILE_DATASETS, copies->path[DX_COPY_DATASETS], DX_REGISTRY_MAX,
+                         &text, err);
 
     if (rc == DX_OK)
         rc = dx_registry_parse(&v->registry, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
                                err);
     dx_buf_clear(&text);
     if (rc == DX_OK)
-        rc = read_listed(v, DX_FILE_PSL, PSL_MAX, &text, err);
+        rc = read_listed(v, DX_FILE_PSL, copies->path[DX_COPY_PSL], PSL_MAX, &text, err);
     if (rc == DX_OK)
         rc = dx_psl_new(&v->psl, dx_span_of(text.data, text.size), err);
     dx_buf_release(&text);
@@ -272,6 +365,7 @@ static void version_close(struct dx_version *v)
     dx_psl_free(&v->psl);
     if (v->shards != v->source)
         dx_source_close(&v->shards);
+    dx_mirror_tree_close(&v->tree);
     dx_source_close(&v->source);
     dx_objects_free(&v->objects);
     dx_manifest_release(&v->manifest);
@@ -281,38 +375,120 @@ static void version_close(struct dx_version *v)
     free(v);
 }
 
-int dx_version_open(struct dx_version **out, const char *root,
-                    const struct dx_manifest_version *manifest_entry, struct dx_caches *caches,
-                    const struct dx_version_options *options, struct dx_error *err)
+/* ---- ETags ---- */
+
+static int take_etags(struct dx_version *v, struct dx_etags *r, struct dx_error *err)
 {
-    struct dx_version *v = calloc(1, sizeof *v);
+    static const enum dx_object_kind kinds[] = { [DX_ETAG_IDX] = DX_OBJECT_IDX,
+                                                 [DX_ETAG_DAT] = DX_OBJECT_DAT,
+                                                 [DX_ETAG_LAKE] = DX_OBJECT_LAKE };
+    struct dx_etags_row row;
     int rc;
 
-    *out = NULL;
-    if (v == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
-    v->caches = caches;
-    v->open_flags = options->open_flags;
-    v->root = strdup(root);
-    if (v->root == NULL || asprintf(&v->directory, "index/%s", manifest_entry->version) < 0) {
-        v->directory = NULL;
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
-        goto out;
+    while ((rc = dx_etags_next(r, &row, err)) == 1) {
+        const struct dx_object o = { kinds[row.kind], row.number };
+
+        if (row.kind == DX_ETAG_LAKE && row.number >= v->entry.lake_files)
+            return dx_fail(err, DX_E_CORRUPT, DX_FILE_ETAGS ": lake file %u of %llu",
+                           (unsigned)row.number, (unsigned long long)v->entry.lake_files);
+        rc = dx_objects_set(v->objects, o, row.etag, err);
+        if (rc < 0)
+            return rc;
     }
-    rc = copy_entry(v, manifest_entry, err);
+    return rc;
+}
+
+/* Those of another store than the one we read from say nothing. */
+static int open_etags(struct dx_version *v, const char *copy,
+                      const struct dx_version_options *options, struct dx_error *err)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_source_options so;
+    struct dx_etags r = { .line = 0 };
+    char *url = NULL;
+    int rc = dx_version_source_options(options, &so, err);
+
     if (rc == DX_OK)
-        rc = dx_source_open_local(&v->source, root, err);
+        rc = dx_source_root_url(v->root, &so, &url, err);
     if (rc == DX_OK)
-        rc = open_maps(v, options->verify, err);
+        rc = dx_map_open(&map, copy, DX_MAP_SEQUENTIAL, err);
     if (rc == DX_OK)
-        rc = open_texts(v, err);
+        rc = check_listed(v, DX_FILE_ETAGS, copy, map.bytes, options->verify, err);
+    if (rc == DX_OK)
+        rc = dx_etags_open(&r, map.bytes, DX_FILE_ETAGS, err);
+    if (rc == DX_OK && strcmp(r.root, url) == 0)
+        rc = take_etags(v, &r, err);
+    dx_etags_close(&r);
+    dx_map_close(&map);
+    free(url);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static int open_shards(struct dx_version *v, struct dx_version_copies *copies, struct dx_error *err)
+{
+    v->shards = v->source;
+    if (copies->tree == NULL)
+        return DX_OK;
+    v->tree = copies->tree;
+    copies->tree = NULL;
+    v->shards = NULL;
+    return dx_source_open_local(&v->shards, dx_mirror_tree_path(v->tree), err);
+}
+
+static int open_files(struct dx_version *v, struct dx_version_copies *copies,
+                      const struct dx_version_options *options, struct dx_error *err)
+{
+    int rc = open_maps(v, copies, options->verify, err);
+
+    if (rc == DX_OK)
+        rc = open_texts(v, copies, err);
     if (rc == DX_OK)
         rc = check_together(v, err);
     /* Behind the checks: pages.dxp has a record for each of so many files. */
     if (rc == DX_OK)
         rc = dx_objects_new(&v->objects, v->entry.lake_files, err);
-    v->shards = v->source;
-out:
+    if (rc == DX_OK && copies->path[DX_COPY_ETAGS] != NULL)
+        rc = open_etags(v, copies->path[DX_COPY_ETAGS], options, err);
+    return rc == DX_OK ? open_shards(v, copies, err) : rc;
+}
+
+static int name_version(struct dx_version *v, const char *root,
+                        const struct dx_manifest_version *entry, struct dx_error *err)
+{
+    v->root = strdup(root);
+    if (v->root == NULL || asprintf(&v->directory, "index/%s", entry->version) < 0) {
+        v->directory = NULL;
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    }
+    return copy_entry(v, entry, err);
+}
+
+/* *brought: all copies of a remote root are there; what failed, if anything, failed with them. */
+static int open_once(struct dx_version **out, const char *root,
+                     const struct dx_manifest_version *entry, struct dx_caches *caches,
+                     const struct dx_version_options *options, bool *brought, struct dx_error *err)
+{
+    struct dx_version *v = calloc(1, sizeof *v);
+    struct dx_version_copies copies = { .tree = NULL };
+    int rc;
+
+    *brought = false;
+    if (v == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    v->caches = caches;
+    v->open_flags = options->open_flags;
+    rc = name_version(v, root, entry, err);
+    if (rc == DX_OK)
+        rc = open_source(&v->source, root, options, err);
+    if (rc == DX_OK && dx_source_remote(root)) {
+        rc = dx_version_copies_bring(&copies, v->source, entry, options, err);
+        *brought = rc == DX_OK;
+    }
+    if (rc == DX_OK)
+        rc = open_files(v, &copies, options, err);
+    dx_version_copies_release(&copies);
     if (rc < 0) {
         version_close(v);
         return rc;
@@ -320,6 +496,21 @@ out:
     atomic_store(&v->pins, 1);
     *out = v;
     return DX_OK;
+}
+
+int dx_version_open(struct dx_version **out, const char *root,
+                    const struct dx_manifest_version *manifest_entry, struct dx_caches *caches,
+                    const struct dx_version_options *options, struct dx_error *err)
+{
+    bool brought;
+    int rc;
+
+    *out = NULL;
+    rc = open_once(out, root, manifest_entry, caches, options, &brought, err);
+    /* A copy that was sound when it came and is not any more: of a disk, or of somebody's hand. */
+    if (rc < 0 && brought && dx_version_copies_heal(manifest_entry, options, NULL) == 1)
+        rc = open_once(out, root, manifest_entry, caches, options, &brought, err);
+    return rc;
 }
 
 void dx_version_pin(struct dx_version *v)
@@ -352,27 +543,37 @@ int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, st
     return dx_canon_new(canon, v->psl, err);
 }
 
+int dx_version_open_listed(struct dx_version **v, const char *root, struct dx_manifest *m,
+                           const char *name, struct dx_caches *caches,
+                           const struct dx_version_options *options, struct dx_error *err)
+{
+    const struct dx_manifest_version *entry = name == NULL ? dx_manifest_current(m)
+                                                           : dx_manifest_find(m, name);
+    int rc;
+
+    *v = NULL;
+    if (entry == NULL)
+        return dx_fail(err, DX_E_NOT_FOUND,
+                       "%s: no version %s. `domaindex versions --root %s` lists them", root,
+                       name == NULL ? "is current" : name, root);
+    rc = dx_version_open(v, root, entry, caches, options, err);
+    if (rc == DX_OK) {
+        (*v)->manifest = *m;
+        *m = (struct dx_manifest)DX_MANIFEST_INIT;
+    }
+    return rc;
+}
+
 int dx_version_open_named(struct dx_version **v, const char *root, const char *name,
                           struct dx_caches *caches, const struct dx_version_options *options,
                           struct dx_error *err)
 {
-    struct dx_manifest manifest = DX_MANIFEST_INIT;
-    const struct dx_manifest_version *entry;
-    int rc = dx_version_manifest(root, &manifest, err);
+    struct dx_manifest manifest;
+    int rc = read_manifest(root, options, &manifest, err);
 
     *v = NULL;
-    if (rc < 0)
-        return rc;
-    entry = name == NULL ? dx_manifest_current(&manifest) : dx_manifest_find(&manifest, name);
-    if (entry == NULL)
-        rc = dx_fail(err, DX_E_NOT_FOUND,
-                     "%s: no version %s. `domaindex versions --root %s` lists them", root,
-                     name == NULL ? "is current" : name, root);
-    else
-        rc = dx_version_open(v, root, entry, caches, options, err);
     if (rc == DX_OK)
-        (*v)->manifest = manifest; /* owned by the version now */
-    else
-        dx_manifest_release(&manifest);
+        rc = dx_version_open_listed(v, root, &manifest, name, caches, options, err);
+    dx_manifest_release(&manifest);
     return rc;
 }

@@ -9,6 +9,11 @@
  *   dx_version_unpin(v);                            the opener holds the first pin
  *   dx_caches_free(&caches);                        after the last version
  *
+ * A remote root (http://, https://, s3://): the mapped files, the registry and the suffix list are
+ * brought to the mirror (loader/mirror.h), where most of them are already after the first time,
+ * and mapped from there; a copy that was damaged there is brought again once. Lake and postings
+ * are read from the store by range, the latter from local copies with options.mirror_postings.
+ *
  * Open checks sizes of all mapped files against the manifest, the hashes of the small
  * ones, every bound and table of the others, that all were built together (build ids,
  * numbers of domains and pairs, hash of the domain list), and with options.verify the
@@ -34,6 +39,7 @@
 #include "format/pages.h"
 #include "format/postings.h"
 #include "format/registry_json.h"
+#include "loader/mirror.h"
 
 #include <stdatomic.h>
 
@@ -45,14 +51,16 @@ struct dx_version_options {
     bool verify;         /* read and check every byte at open */
     unsigned open_flags; /* 0; tests: DX_OPEN_UNCHECKED believes all checksums */
     /* of remote roots: */
-    const struct dx_source_options *source; /* NULL: the defaults */
+    const struct dx_source_options *source; /* NULL: the defaults, and the environment's */
     const char *mirror_dir;                 /* NULL: as loader/mirror.h says */
     bool mirror_postings;                   /* the postings too, not only what is mapped */
+    dx_mirror_tell *tell;                   /* how far the mirror is; NULL: nobody wants to know */
+    void *tell_ctx;
 };
 
-#define DX_VERSION_OPTIONS_DEFAULT                                                 \
-    {                                                                              \
-        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0, NULL, NULL, false \
+#define DX_VERSION_OPTIONS_DEFAULT                                                             \
+    {                                                                                          \
+        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0, NULL, NULL, false, NULL, NULL \
     }
 
 /* Shared by all versions of a process: keys carry the identity of what they hold. */
@@ -73,7 +81,8 @@ struct dx_version {
     struct dx_source *source; /* of the lake, and of the postings unless they are mirrored */
     struct dx_source *shards; /* of the postings, under the same names: source, or a local one */
     struct dx_objects *objects;
-    struct dx_caches *caches; /* borrowed */
+    struct dx_mirror_tree *tree; /* that `shards` reads; NULL if it is `source` */
+    struct dx_caches *caches;    /* borrowed */
     unsigned open_flags;
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
     struct dx_mphf mphf;
@@ -98,12 +107,27 @@ void dx_version_unpin(struct dx_version *v); /* the last one closes; NULL is fin
 const char *dx_version_name(const struct dx_version *v);
 int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
 
-/* Reads and parses {root}/index/manifest.json. */
+/* Reads and parses {root}/index/manifest.json, a remote one with the environment's options. */
 int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error *err);
+
+/* The same from a source that is open: 1, or 0 if it still has the etag if_none_match (NULL:
+ * unconditional). etag: what to ask with next time. root is for messages. */
+int dx_version_manifest_get(struct dx_source *source, const char *root, const char *if_none_match,
+                            char etag[DX_SOURCE_ETAG], struct dx_manifest *m, struct dx_error *err);
+
+/* What a NULL options->source means. */
+int dx_version_source_options(const struct dx_version_options *options,
+                              struct dx_source_options *out, struct dx_error *err);
 
 /* A version of the manifest by name; NULL name: the current one. */
 int dx_version_open_named(struct dx_version **v, const char *root, const char *name,
                           struct dx_caches *caches, const struct dx_version_options *options,
                           struct dx_error *err);
+
+/* The same of a manifest that was read before. After success the version owns what m had and m is
+ * empty; after an error m is as it was. */
+int dx_version_open_listed(struct dx_version **v, const char *root, struct dx_manifest *m,
+                           const char *name, struct dx_caches *caches,
+                           const struct dx_version_options *options, struct dx_error *err);
 
 #endif

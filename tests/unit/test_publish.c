@@ -605,7 +605,9 @@ static void build_variant(const char *root, const char *dir, const struct varian
     struct dx_index_identity id;
     struct dx_manifest_version *entry;
     struct dx_span psl = dx_span_str("com\nnet\nco.uk\nde\n");
-    struct dx_index_scan_options scan = { dir, v->scan_memory, v->threads, NULL };
+    struct dx_index_scan_options scan = { .tmp_dir = dir,
+                                          .memory = v->scan_memory,
+                                          .threads = v->threads };
     struct dx_index_options options = { dir, dir, psl, v->memory, v->threads, v->hash_bits };
     uint64_t lake_bytes;
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * publish_remote.h - publish.h for a root on object storage.
+ *
+ *   rc = dx_publish_remote(&options, &result, &err);      by dx_publish only
+ *
+ * There is no lock; what is right comes from conditions:
+ *
+ *   index/store.json       the store was found to keep conditions     publish_probe.h
+ *   index/claims/VERSION   put if absent: whose the name is; stays    publish_upload.h
+ *   index/VERSION/...      each put if absent; read back              publish_check.h
+ *   index/manifest.json    put if absent, or if it is still the one   the flip
+ *                          that was read at the beginning
+ *
+ * What a reader sees: up to the last put the old manifest with its files, none of which is
+ * touched; after it the new one, all of whose files are there. A publisher that is killed leaves
+ * objects that no manifest names: the next one takes another number, and reports those that are
+ * over a day old (result->leftovers). They are not removed here: who removes them must first have
+ * put another manifest, or a publisher that has slept all the time could still name them.
+ *
+ * If nobody can tell what became of the last put, the manifest is read back and says it. If that
+ * fails too, the error is DX_E_UNKNOWN and all objects stay, because the manifest may name them.
+ */
+#ifndef DX_BUILDER_PUBLISH_REMOTE_H
+#define DX_BUILDER_PUBLISH_REMOTE_H
+
+#include "builder/publish.h"
+
+int dx_publish_remote(const struct dx_publish_options *options, struct dx_publish_result *result,
+                      struct dx_error *err);
+
+#endif

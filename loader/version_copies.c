@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/version_copies.h"
+
+#include "format/manifest.h"
+#include "loader/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define OBJECT_MAX (sizeof "index//" + DX_VERSION_NAME + DX_MANIFEST_FILE_NAME)
+
+static const char *const names[DX_COPY_COUNT] = {
+    [DX_COPY_DICTIONARY] = DX_FILE_DOMAINS_DICT,
+    [DX_COPY_MPHF] = DX_FILE_DOMAINS_MPHF,
+    [DX_COPY_MEMBERSHIP] = DX_FILE_MEMBERSHIP,
+    [DX_COPY_COUNTS] = DX_FILE_COUNTS,
+    [DX_COPY_POSTINGS] = DX_FILE_POSTINGS_DIR,
+    [DX_COPY_PAGES] = DX_FILE_PAGES,
+    [DX_COPY_DATASETS] = DX_FILE_DATASETS,
+    [DX_COPY_PSL] = DX_FILE_PSL,
+    [DX_COPY_ETAGS] = DX_FILE_ETAGS,
+};
+
+/* What a version needs of the mirror: first the files with a place in `path`, then shards. */
+struct wants {
+    struct dx_mirror_want *want;
+    char (*object)[OBJECT_MAX];
+    enum dx_copy *copy; /* of those with a place */
+    size_t copies;
+    size_t count;
+    struct dx_version_copies *c;
+    bool believe; /* shards that are in the tree */
+};
+
+static void add_want(struct wants *w, const struct dx_manifest_version *entry,
+                     const struct dx_manifest_file *f)
+{
+    char *object = w->object[w->count];
+
+    (void)snprintf(object, OBJECT_MAX, "index/%s/%s", entry->version, f->name);
+    w->want[w->count++] = (struct dx_mirror_want){ object, f->size, f->hash, NULL };
+}
+
+static void wants_release(struct wants *w)
+{
+    free(w->want);
+    free(w->object);
+    free(w->copy);
+}
+
+static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool postings,
+                      struct dx_error *err)
+{
+    *w = (struct wants){ .want = calloc(entry->file_count + 1, sizeof *w->want),
+                         .object = calloc(entry->file_count + 1, sizeof *w->object),
+                         .copy = calloc(DX_COPY_COUNT, sizeof *w->copy) };
+    if (w->want == NULL || w->object == NULL || w->copy == NULL)
+        return dx_fail(err, DX_E_NOMEM, "version %s: out of memory", entry->version);
+    for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
+        const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
+
+        if (f == NULL && i != DX_COPY_ETAGS)
+            return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
+                           names[i]);
+        if (f == NULL)
+            continue;
+        w->copy[w->copies++] = (enum dx_copy)i;
+        add_want(w, entry, f);
+    }
+    for (size_t i = 0; postings && i < entry->file_count; i++)
+        if (strncmp(entry->files[i].name, "postings/", 9) == 0)
+            add_want(w, entry, &entry->files[i]);
+    return DX_OK;
+}
+
+static bool have(void *ctx, size_t i)
+{
+    const struct wants *w = ctx;
+
+    return i >= w->copies && w->believe &&
+           dx_mirror_tree_has(w->c->tree, w->object[i], w->want[i].size);
+}
+
+static int got(void *ctx, size_t i, const char *path, struct dx_error *err)
+{
+    const struct wants *w = ctx;
+    char *copy;
+
+    if (i >= w->copies)
+        return dx_mirror_tree_link(w->c->tree, w->object[i], path, err);
+    copy = strdup(path);
+    if (copy == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+    w->c->path[w->copy[i]] = copy;
+    return DX_OK;
+}
+
+/* A tree is named by what is in it: by names, sizes and hashes of all shards. */
+static int open_tree(struct dx_mirror *m, const struct wants *w, struct dx_error *err)
+{
+    struct dx_hash_state *state = dx_hash_state_new();
+    struct dx_hash128 key;
+
+    if (state == NULL)
+        return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+    for (size_t i = w->copies; i < w->count; i++) {
+        uint8_t size[8];
+
+        dx_store_u64(size, w->want[i].size);
+        dx_hash_state_update(state, dx_span_of(w->object[i], OBJECT_MAX));
+        dx_hash_state_update(state, dx_span_of(size, sizeof size));
+        dx_hash_state_update(state, dx_span_of(w->want[i].hash.bytes, 16));
+    }
+    key = dx_hash_state_digest(state);
+    dx_hash_state_free(&state);
+    return dx_mirror_tree_open(m, &key, &w->c->tree, err);
+}
+
+static int recheck(struct dx_mirror *m, const struct wants *w, size_t from, size_t *wrong,
+                   struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = from; i < w->count && rc >= 0; i++) {
+        rc = dx_mirror_recheck(m, &w->want[i], err);
+        *wrong += rc == 0;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_version_copies_bring(struct dx_version_copies *c, struct dx_source *source,
+                            const struct dx_manifest_version *entry,
+                            const struct dx_version_options *options, struct dx_error *err)
+{
+    struct dx_mirror *m = NULL;
+    size_t wrong = 0;
+    struct wants w;
+    int rc = wants_make(&w, entry, options->mirror_postings, err);
+
+    *c = (struct dx_version_copies){ .tree = NULL };
+    w.c = c;
+    w.believe = !options->verify;
+    if (rc == DX_OK)
+        rc = dx_mirror_open(&m, options->mirror_dir, err);
+    if (rc == DX_OK && options->mirror_postings)
+        rc = open_tree(m, &w, err);
+    if (rc == DX_OK && options->verify)
+        rc = recheck(m, &w, w.copies, &wrong, err);
+    if (rc == DX_OK) {
+        const struct dx_mirror_batch batch = {
+            .wants = w.want,
+            .count = w.count,
+            .have = have,
+            .got = got,
+            .ctx = &w,
+            .tell = options->tell,
+            .tell_ctx = options->tell_ctx,
+        };
+
+        rc = dx_mirror_bring_all(m, source, &batch, err);
+    }
+    dx_mirror_close(&m);
+    wants_release(&w);
+    return rc;
+}
+
+int dx_version_copies_heal(const struct dx_manifest_version *entry,
+                           const struct dx_version_options *options, struct dx_error *err)
+{
+    struct dx_mirror *m = NULL;
+    size_t wrong = 0;
+    struct wants w;
+    int rc = wants_make(&w, entry, false, err);
+
+    if (rc == DX_OK)
+        rc = dx_mirror_open(&m, options->mirror_dir, err);
+    if (rc == DX_OK)
+        rc = recheck(m, &w, 0, &wrong, err);
+    dx_mirror_close(&m);
+    wants_release(&w);
+    return rc < 0 ? rc : wrong > 0;
+}
+
+void dx_version_copies_release(struct dx_version_copies *c)
+{
+    for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
+        free(c->path[i]);
+        c->path[i] = NULL;
+    }
+    dx_mirror_tree_close(&c->tree);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * version_copies.h - the local files that a version of a remote root is opened from.
+ *
+ *   struct dx_version_copies c;
+ *   rc = dx_version_copies_bring(&c, source, &entry, options, &err);   through the mirror
+ *   ... c.path[DX_COPY_PAGES] ...                           NULL: the version has no such file
+ *   tree = c.tree;  c.tree = NULL;                          whoever reads the postings has it
+ *   dx_version_copies_release(&c);                          safe on a half-made one
+ *
+ *   rc = dx_version_copies_heal(&entry, options, &err);     1: some were damaged and are gone
+ *
+ * With options.mirror_postings `tree` holds the postings shards under the names that they have
+ * below the root, all of them; else it is NULL. What was brought was verified; what was there
+ * already is believed, but with options.verify the shards are hashed again.
+ */
+#ifndef DX_LOADER_VERSION_COPIES_H
+#define DX_LOADER_VERSION_COPIES_H
+
+#include "loader/mirror.h"
+
+struct dx_manifest_version;
+struct dx_version_options;
+
+enum dx_copy {
+    DX_COPY_DICTIONARY,
+    DX_COPY_MPHF,
+    DX_COPY_MEMBERSHIP,
+    DX_COPY_COUNTS,
+    DX_COPY_POSTINGS,
+    DX_COPY_PAGES,
+    DX_COPY_DATASETS,
+    DX_COPY_PSL,
+    DX_COPY_ETAGS,
+    DX_COPY_COUNT
+};
+
+struct dx_version_copies {
+    char *path[DX_COPY_COUNT];
+    struct dx_mirror_tree *tree;
+};
+
+int dx_version_copies_bring(struct dx_version_copies *c, struct dx_source *source,
+                            const struct dx_manifest_version *entry,
+                            const struct dx_version_options *options, struct dx_error *err);
+int dx_version_copies_heal(const struct dx_manifest_version *entry,
+                           const struct dx_version_options *options, struct dx_error *err);
+void dx_version_copies_release(struct dx_version_copies *c);
+
+#endif
