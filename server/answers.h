@@ -48,8 +48,9 @@ struct dx_answers {
     int (*versions)(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
-    /* Metrics and state of what lies below, as server/metrics.h; NULL: none. */
-    void (*metrics)(void *from, struct dx_buf *out);
+    /* Of what lies below; NULL: nothing is said. */
+    void (*metrics)(void *from, struct dx_buf *out); /* as server/metrics.h */
+    bool (*sound)(void *from, struct dx_buf *words); /* words: what is wrong, if false */
 
     /* As the functions of query/task.h; not called if no answer ever waits. */
     int (*task_resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,

@@ -11,6 +11,16 @@ static struct dx_version *pin_current(void *from, struct dx_version *held)
     return dx_current_pin_again(from, held);
 }
 
+static bool is_sound(void *from, struct dx_buf *words)
+{
+    struct dx_current_health health;
+
+    dx_current_health(from, &health);
+    if (!health.sound)
+        dx_buf_str(words, health.text);
+    return health.sound;
+}
+
 struct dx_answers dx_answers_of(struct dx_current *current)
 {
     return (struct dx_answers){
@@ -28,6 +38,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .versions = dx_answer_versions,
         .fields_parse = dx_fields_parse,
         .metrics = dx_metrics_live,
+        .sound = is_sound,
         .task_resume = dx_task_resume,
         .task_reading = dx_task_reading,
         .task_free = dx_task_free,

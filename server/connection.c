@@ -309,6 +309,21 @@ static void reply_healthz(struct dx_connection *c)
     reply(c, 200, "application/json", NULL, body);
 }
 
+/* A version of which objects were lost still answers what it can: ready, and degraded. */
+static void write_state(const struct dx_answers *answers, struct dx_json *j)
+{
+    struct dx_buf words = DX_BUF_INIT(1024);
+    bool sound = answers->sound == NULL || answers->sound(answers->from, &words);
+
+    dx_json_key(j, "state");
+    dx_json_str(j, sound ? "sound" : "degraded");
+    if (!sound) {
+        dx_json_key(j, "detail");
+        dx_json_text(j, dx_span_of(words.data, words.size));
+    }
+    dx_buf_release(&words);
+}
+
 static void reply_readyz(struct dx_connection *c)
 {
     struct dx_serving *serving = c->loop->serving;
@@ -329,6 +344,7 @@ static void reply_readyz(struct dx_connection *c)
     dx_json_bool(&j, true);
     dx_json_key(&j, "version");
     dx_json_str(&j, serving->answers->version_name(c->version));
+    write_state(serving->answers, &j);
     dx_json_end(&j);
     reply(c, 200, "application/json", NULL, body);
 }
