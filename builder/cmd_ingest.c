@@ -26,6 +26,7 @@ enum {
     OPT_HEADER,
     OPT_NO_HEADER,
     OPT_REJECTS,
+    OPT_WORK_DIR,
     OPT_DATASET_META,
     OPT_PSL,
     OPT_MEMORY,
@@ -34,7 +35,8 @@ enum {
 };
 
 static const struct dx_option table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL, "directory of the lake and the index; made if missing" },
+    [OPT_ROOT] = { "root", "ROOT", NULL,
+                   "the lake and the index: a directory, made if missing, or s3://bucket/prefix" },
     [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to" },
     [OPT_DATASET_COLUMN] = { "dataset-column", "C", NULL,
                              "column that names each record's dataset" },
@@ -52,7 +54,11 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_HEADER] = { "header", NULL, NULL, "the first line of each TSV or CSV input is a header" },
     [OPT_NO_HEADER] = { "no-header", NULL, NULL, "it is not" },
     [OPT_REJECTS] = { "rejects", "FILE", NULL,
-                      "where rejected records go; if not given ROOT/rejects/NNNNN.tsv" },
+                      "where rejected records go; if not given ROOT/rejects/NNNNN.tsv, and for an "
+                      "s3:// root domaindex-rejects-UID/NNNNN.tsv in the work directory" },
+    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
+                       "local directory for sorting and finished files of an s3:// root; if not "
+                       "given TMPDIR, else /tmp" },
     [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
                            "metadata of the datasets of this run; empty VALUE removes the key" },
     [OPT_PSL] = { "psl", "FILE", NULL,
@@ -63,6 +69,7 @@ static const struct dx_option table[OPT_COUNT] = {
 };
 
 static volatile sig_atomic_t interrupted;
+static struct dx_progress progress;
 
 static void on_signal(int number)
 {
@@ -73,6 +80,12 @@ static void on_signal(int number)
 static bool stopped(void)
 {
     return interrupted != 0;
+}
+
+static void say(const char *text)
+{
+    dx_progress_end(&progress);
+    fprintf(stderr, "domaindex ingest: %s\n", text);
 }
 
 /* The first signal ends the run in order, a second one at once. */
@@ -145,9 +158,11 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
     o->root = dx_options_text(options, OPT_ROOT);
     if (o->root == NULL || o->root[0] == '\0')
         return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
-    if (strstr(o->root, "://") != NULL)
-        return dx_fail(err, DX_E_UNSUPPORTED, "--root %s: ingest writes to a local directory only",
-                       o->root);
+    o->work_dir = dx_options_text(options, OPT_WORK_DIR);
+    if (o->work_dir != NULL && strstr(o->root, "://") == NULL)
+        return dx_fail(err, DX_E_INVALID,
+                       "--work-dir is for roots on object storage; a run into a directory works in "
+                       "that directory, so that its files can be renamed into place");
     rc = read_columns(options, &o->want, err);
     if (rc == DX_OK)
         rc = read_dataset(options, o, err);
@@ -231,7 +246,6 @@ static int run(const struct dx_options *options)
     struct dx_ingest_options o = { .root = NULL };
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_progress progress;
     const char **meta = NULL;
     int rc = read_options(options, &o, &err);
 
@@ -248,6 +262,7 @@ static int run(const struct dx_options *options)
     dx_progress_init(&progress, STDERR_FILENO);
     o.progress = &progress;
     o.stopped = stopped;
+    o.say = say;
     catch_signals();
     rc = dx_ingest_run(&o, &stats, &err);
     dx_progress_end(&progress);
@@ -272,7 +287,9 @@ const struct dx_command dx_command_ingest = {
         "canonical form and stores every distinct (URL, time, extras) of a dataset once, as "
         "sorted Parquet files below ROOT/urls. Run 'domaindex publish' afterwards to make them "
         "answerable.\n\n"
-        "INPUT is a file or - for standard input; plain, gzip and zstd are told apart by content. "
+        "INPUT is a file, - for standard input, or an object as https://host/path/file.tsv.gz or "
+        "s3://bucket/path/file.tsv.gz, which is read by ranges and must not change meanwhile; "
+        "plain, gzip and zstd are told apart by content. "
         "C is a number from 1 or a name: of the header line in TSV and CSV, a dotted path in "
         "JSONL, with quotes around parts that hold dots (metadata.\"WARC-Target-URI\"). TSV has no "
         "quoting; CSV is RFC 4180; a JSONL or text line may be 16 MiB long.\n\n"
@@ -282,7 +299,25 @@ const struct dx_command dx_command_ingest = {
         "cut input does, and then nothing is added.\n\n"
         "Ingesting what the lake has already adds nothing, so an interrupted or repeated run is "
         "simply run again. The stored bytes do not depend on the order of records, on --threads "
-        "or on --memory.",
+        "or on --memory.\n\n"
+        "With an s3:// root everything is sorted and written in the work directory, which needs "
+        "room for that and for the largest file the lake has of the datasets of the run; finished "
+        "files are then put into the store, and nothing there is ever replaced but "
+        "urls/registry.json and urls/_writers, each on the condition that nobody else has changed "
+        "it. A run that dies leaves whole files, new names in the registry at most, and its "
+        "entry in urls/_writers; the same run again adds what is missing. The first run into a "
+        "root tries whether the store keeps such conditions and refuses one that does not. "
+        "Address, region and credentials come from AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE, "
+        "AWS_ACCESS_KEY_ID and so on. http:// and https:// roots can only be read.\n\n"
+        "Several runs may add to one s3:// root at once, from any machines. Those with datasets "
+        "in common take turns, from looking at what is stored to the last file: a run enters its "
+        "datasets into urls/_writers and waits while another one is there. Who is entered says "
+        "every 15 seconds that it lives; after 60 seconds of silence, or at once if it ran "
+        "on this machine and has ended, it is passed over. One that is cut off from the store for "
+        "40 seconds ends with an error. So no row is stored twice, unless a file that such a run "
+        "had sent comes to life in the store after the others have looked; publish would count its "
+        "URLs once and its rows twice. Into a directory one run writes at a time, others are "
+        "refused.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,

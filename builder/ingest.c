@@ -12,9 +12,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "builder/ingest_claim.h"
 #include "builder/ingest_existing.h"
 #include "builder/ingest_read.h"
+#include "builder/ingest_remote.h"
 #include "builder/ingest_store.h"
+#include "builder/ingest_upload.h"
+#include "builder/ingest_work.h"
 #include "builder/lake_layout.h"
 #include "builder/registry.h"
 #include "builder/root_lock.h"
@@ -27,7 +31,10 @@
 struct run {
     struct dx_ingest_options *o;
     struct dx_ingest_stats *stats;
-    struct dx_root_lock lock;
+    bool is_remote;
+    struct dx_ingest_remote remote;
+    struct dx_ingest_work work; /* of a remote root */
+    struct dx_root_lock lock;   /* of a directory */
     struct dx_roster *registry;
     struct dx_lake_list lake;
     struct dx_buf psl_text;
@@ -37,7 +44,8 @@ struct run {
     struct dx_spill_sort *sort;
     struct dx_ingest_store *store;
     struct dx_rejects rejects;
-    char tmp[PATH_MAX];
+    char rejects_dir[PATH_MAX];
+    char tmp[PATH_MAX]; /* for runs and files */
     bool tmp_made;
 };
 
@@ -83,16 +91,20 @@ static int make_tmp(struct run *r, struct dx_error *err)
     return rc;
 }
 
-/* Files of a dataset that the registry does not know would get its next id's name. */
-static int check_lake(const struct run *r, struct dx_error *err)
+/* The list the lake has: 1, or 0 if it has none yet. */
+static int kept_psl(struct run *r, struct dx_error *err)
 {
-    for (size_t i = 0; i < r->lake.count; i++)
-        if (dx_roster_get(r->registry, r->lake.file[i].dataset_id) == NULL)
-            return dx_fail(err, DX_E_CORRUPT,
-                           "%s/%s: dataset %u is not in " DX_ROSTER_FILE "; bring that file back "
-                           "or move the dataset's folder away",
-                           r->o->root, r->lake.file[i].path, r->lake.file[i].dataset_id);
-    return DX_OK;
+    char etag[DX_SOURCE_ETAG];
+    char kept[PATH_MAX];
+    int rc;
+
+    if (r->is_remote)
+        return dx_remote_root_get(&r->remote.root, DX_LAKE_PSL, PSL_MAX, &r->psl_text, etag, err);
+    (void)snprintf(kept, sizeof kept, "%s/" DX_LAKE_PSL, r->o->root);
+    if (access(kept, F_OK) < 0)
+        return 0;
+    rc = dx_file_read(kept, PSL_MAX, &r->psl_text, err);
+    return rc < 0 ? rc : 1;
 }
 
 /* The list the lake's domains came from stays the list: rows reduced by another one
@@ -101,31 +113,27 @@ static int load_psl(struct run *r, struct dx_error *err)
 {
     struct dx_buf given = DX_BUF_INIT(PSL_MAX);
     const char *path = r->o->psl_path != NULL ? r->o->psl_path : DX_PSL_DEFAULT;
-    char kept[PATH_MAX];
-    int rc = DX_OK;
+    int rc;
 
     dx_buf_init(&r->psl_text, PSL_MAX);
-    (void)snprintf(kept, sizeof kept, "%s/" DX_LAKE_DIR "/psl.dat", r->o->root);
-    r->psl_is_new = access(kept, F_OK) < 0;
-    if (r->psl_is_new) {
+    rc = kept_psl(r, err);
+    r->psl_is_new = rc == 0;
+    if (rc == 0) {
         rc = dx_file_read(path, PSL_MAX, &r->psl_text, err);
         if (rc < 0 && r->o->psl_path == NULL)
             rc = dx_fail_in(err, "no public suffix list; install the package publicsuffix or give "
                                  "--psl FILE");
-    } else {
-        rc = dx_file_read(kept, PSL_MAX, &r->psl_text, err);
-        if (rc == DX_OK && r->o->psl_path != NULL)
-            rc = dx_file_read(path, PSL_MAX, &given, err);
-        if (rc == DX_OK && r->o->psl_path != NULL &&
-            !dx_span_equal(dx_span_of(given.data, given.size),
-                           dx_span_of(r->psl_text.data, r->psl_text.size)))
+    } else if (rc > 0 && r->o->psl_path != NULL) {
+        rc = dx_file_read(path, PSL_MAX, &given, err);
+        if (rc == DX_OK && !dx_span_equal(dx_span_of(given.data, given.size),
+                                          dx_span_of(r->psl_text.data, r->psl_text.size)))
             rc = dx_fail(err, DX_E_INVALID,
-                         "%s differs from %s, which this lake's domains came from; leave --psl "
-                         "away, or begin a new root with the new list",
-                         path, kept);
+                         "%s differs from %s/" DX_LAKE_PSL ", which this lake's domains came from; "
+                         "leave --psl away, or begin a new root with the new list",
+                         path, r->o->root);
     }
     dx_buf_release(&given);
-    if (rc == DX_OK)
+    if (rc >= 0)
         rc = dx_psl_new(&r->psl, dx_span_of(r->psl_text.data, r->psl_text.size), err);
     return rc;
 }
@@ -143,7 +151,7 @@ static int new_sort(struct run *r, struct dx_error *err)
     return dx_spill_sort_new(&r->sort, &o, err);
 }
 
-static int prepare(struct run *r, struct dx_error *err)
+static int prepare_directory(struct run *r, struct dx_error *err)
 {
     int rc = dx_root_lock_take(&r->lock, r->o->root, err);
 
@@ -156,7 +164,27 @@ static int prepare(struct run *r, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_lake_list(&r->lake, r->o->root, err);
     if (rc == DX_OK)
-        rc = check_lake(r, err);
+        rc = dx_ingest_check_lake(r->o->root, &r->lake, r->registry, err);
+    return rc;
+}
+
+static int prepare_remote(struct run *r, struct dx_error *err)
+{
+    int rc = dx_ingest_work_open(&r->work, r->o->work_dir, err);
+
+    if (rc == DX_OK) {
+        memcpy(r->tmp, r->work.path, sizeof r->tmp);
+        rc = dx_ingest_remote_open(&r->remote, r->o, err);
+    }
+    if (rc == DX_OK)
+        rc = dx_ingest_remote_begin(&r->remote, &r->registry, err);
+    return rc;
+}
+
+static int prepare(struct run *r, struct dx_error *err)
+{
+    int rc = r->is_remote ? prepare_remote(r, err) : prepare_directory(r, err);
+
     if (rc == DX_OK)
         rc = load_psl(r, err);
     if (rc == DX_OK)
@@ -186,7 +214,7 @@ static int read_all(struct run *r, struct dx_error *err)
 }
 
 /* Each dataset of the run that has an id gets the KEY=VALUE pairs. */
-static int set_meta(struct run *r, struct dx_error *err)
+static int set_meta(const struct run *r, struct dx_roster *registry, struct dx_error *err)
 {
     int rc = DX_OK;
 
@@ -204,11 +232,55 @@ static int set_meta(struct run *r, struct dx_error *err)
             uint32_t id = dx_ingest_datasets_at(r->datasets, i)->id;
 
             if (id != 0)
-                rc = dx_roster_set(r->registry, id, key, equals + 1, err);
+                rc = dx_roster_set(registry, id, key, equals + 1, err);
         }
         free(key);
     }
     return rc;
+}
+
+static int name_all(void *ctx, struct dx_roster *registry, struct dx_error *err)
+{
+    struct run *r = ctx;
+    int rc = dx_ingest_datasets_assign(r->datasets, registry, err);
+
+    return rc < 0 ? rc : set_meta(r, registry, err);
+}
+
+/* The ids of the datasets that have rows. */
+static size_t ids_of(const struct run *r, uint32_t *ids)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < dx_ingest_datasets_count(r->datasets); i++) {
+        const struct dx_ingest_dataset *set = dx_ingest_datasets_at(r->datasets, i);
+
+        if (set->rows > 0)
+            ids[n++] = set->id;
+    }
+    return n;
+}
+
+/* Ids, the right to add to these datasets, and what they have. */
+static int enter_remote(struct run *r, struct dx_error *err)
+{
+    uint32_t *ids;
+    size_t count;
+    int rc = DX_OK;
+
+    if (r->stats->accepted > 0)
+        rc = dx_ingest_remote_psl(&r->remote, dx_span_of(r->psl_text.data, r->psl_text.size), err);
+    if (rc == DX_OK)
+        rc = dx_ingest_remote_names(&r->remote, name_all, r, &r->registry, err);
+    if (rc < 0 || r->stats->accepted == 0)
+        return rc;
+    ids = malloc((dx_ingest_datasets_count(r->datasets) + 1) * sizeof *ids);
+    if (ids == NULL)
+        return dx_fail(err, DX_E_NOMEM, "ingest: out of memory");
+    count = ids_of(r, ids);
+    rc = dx_ingest_remote_claim(&r->remote, ids, count, err);
+    free(ids);
+    return rc < 0 ? rc : dx_ingest_remote_list(&r->remote, &r->lake, err);
 }
 
 static int store_all(struct run *r, struct dx_error *err)
@@ -217,14 +289,14 @@ static int store_all(struct run *r, struct dx_error *err)
                                            .lake = &r->lake,
                                            .datasets = r->datasets,
                                            .sort = r->sort,
-                                           .filter_bytes = (size_t)(r->o->memory_bytes / 4) };
+                                           .filter_bytes = (size_t)(r->o->memory_bytes / 4),
+                                           .remote = r->is_remote ? &r->remote.root : NULL,
+                                           .dir = r->tmp };
     struct dx_ingest_store_options options = {
         .ingest = r->o, .datasets = r->datasets, .dir = r->tmp, .stats = r->stats
     };
-    int rc = dx_ingest_datasets_assign(r->datasets, r->registry, err);
+    int rc = r->is_remote ? enter_remote(r, err) : name_all(r, r->registry, err);
 
-    if (rc == DX_OK)
-        rc = set_meta(r, err);
     if (rc == DX_OK)
         rc = dx_ingest_existing(&existing, err);
     if (rc == DX_OK)
@@ -247,13 +319,25 @@ static int save_psl(struct run *r, struct dx_error *err)
     rc = dx_dir_make(path, err);
     if (rc == DX_OK)
         rc = dx_dir_sync(r->o->root, err);
-    (void)snprintf(path, sizeof path, "%s/" DX_LAKE_DIR "/psl.dat", r->o->root);
+    (void)snprintf(path, sizeof path, "%s/" DX_LAKE_PSL, r->o->root);
     return rc < 0 ? rc : dx_file_replace(path, dx_span_of(r->psl_text.data, r->psl_text.size), err);
+}
+
+static int upload(struct run *r, struct dx_error *err)
+{
+    const struct dx_ingest_upload to = { .remote = &r->remote.root,
+                                         .claim = r->remote.claim,
+                                         .lake = &r->lake };
+
+    return dx_ingest_store_upload(r->store, &to, err);
 }
 
 static int publish(struct run *r, struct dx_error *err)
 {
     int rc = dx_rejects_close(&r->rejects, err);
+
+    if (r->is_remote)
+        return rc < 0 ? rc : upload(r, err);
 
     if (rc == DX_OK)
         rc = dx_ingest_store_sync(r->store, err);
@@ -297,12 +381,34 @@ static void release(struct run *r)
     dx_columns_want_release(&r->o->want);
     if (r->tmp_made)
         (void)dx_dir_remove(r->tmp, &ignored);
+    dx_ingest_work_close(&r->work);
+    dx_ingest_remote_close(&r->remote);
     dx_root_lock_drop(&r->lock);
+}
+
+/* A scheme with a slip in it is no directory either: opening it says so. */
+static bool is_remote(const struct dx_ingest_options *o)
+{
+    return o->test_objects || strstr(o->root, "://") != NULL;
+}
+
+void dx_ingest_rejects_dir(const struct dx_ingest_options *o, char path[PATH_MAX])
+{
+    if (is_remote(o))
+        (void)snprintf(path, PATH_MAX, "%s/domaindex-rejects-%lu", dx_ingest_work_dir(o->work_dir),
+                       (unsigned long)geteuid());
+    else
+        (void)snprintf(path, PATH_MAX, "%s/rejects", o->root);
 }
 
 int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, struct dx_error *err)
 {
-    struct run r = { .o = o, .stats = stats, .lock = DX_ROOT_LOCK_INIT };
+    struct run r = { .o = o,
+                     .stats = stats,
+                     .is_remote = is_remote(o),
+                     .remote = DX_INGEST_REMOTE_INIT,
+                     .work = DX_INGEST_WORK_INIT,
+                     .lock = DX_ROOT_LOCK_INIT };
     struct timespec begun;
     int rc;
 
@@ -310,7 +416,8 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     *stats = (struct dx_ingest_stats){ 0 };
     if (o->test_scale == 0)
         o->test_scale = 1;
-    dx_rejects_init(&r.rejects, o->root, o->rejects_path);
+    dx_ingest_rejects_dir(o, r.rejects_dir);
+    dx_rejects_init(&r.rejects, r.rejects_dir, o->rejects_path);
     rc = prepare(&r, err);
     if (rc == DX_OK)
         rc = read_all(&r, err);

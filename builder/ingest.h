@@ -21,11 +21,20 @@
  * that are there are not added twice. Bad records never end a run; damaged input, a full
  * disk or a taken lock do, and then nothing was added.
  *
+ * A root on object storage (s3://) has no lock, no rename and no folders to sync. There the order is
+ *   1. psl.dat and the registry, each by a conditional put: ids are known and nobody else's
+ *   2. the claim to the datasets of the run (ingest_claim.h), and what the lake has of them
+ *   3. files complete in a local folder, then put under names that are free, some at a time
+ * with the same promise: a run that dies leaves whole files and names in the registry, and the
+ * same run again adds what is missing. Its Parquet bytes are those of a local run.
+ *
  * Memory: memory_bytes for sort, batches, filter and merge, and besides a constant: the
  * Parquet writer (about 16 MiB, more with wide extras), code and buffers of libraries.
  */
 #ifndef DX_BUILDER_INGEST_H
 #define DX_BUILDER_INGEST_H
+
+#include <limits.h>
 
 #include "base/error.h"
 #include "builder/input_columns.h"
@@ -43,7 +52,8 @@ struct dx_ingest_options {
     const char *dataset;         /* name of all rows, or NULL: want.dataset tells */
     struct dx_columns_want want; /* checked; extra_name belongs to the run afterwards */
     enum dx_record_format format;
-    const char *rejects_path; /* NULL: ROOT/rejects/NNNNN.tsv */
+    const char *rejects_path; /* NULL: ROOT/rejects/NNNNN.tsv; dx_ingest_rejects_dir */
+    const char *work_dir;     /* for a root on object storage; NULL: TMPDIR, /tmp */
     const char *psl_path;     /* NULL: the lake's list, else the system's */
     uint64_t memory_bytes;
     unsigned threads;
@@ -54,6 +64,9 @@ struct dx_ingest_options {
     size_t input_count;
     struct dx_progress *progress; /* may be NULL */
     bool (*stopped)(void);        /* may be NULL: true ends the run soon, nothing added */
+    void (*say)(const char *);    /* may be NULL: what the run waits for */
+    bool test_objects;            /* tests: a directory is written to as a store is */
+    unsigned test_lease_ms;       /* tests: of claims, which then need not settle; else 0 */
     uint64_t test_scale;          /* tests: row counts count this many times; else 1 */
     size_t test_sort_bytes;       /* tests: memory of the sort, else 0 */
     unsigned test_fan_in;         /* tests: runs merged at a time, else 0 */
@@ -78,6 +91,10 @@ struct dx_ingest_stats {
     double total_seconds;
     char *rejects_path; /* NULL: no rejects; free it */
 };
+
+/* Where the rejects file is made if rejects_path is NULL: ROOT/rejects, or a folder of the user's in
+ * work_dir. */
+void dx_ingest_rejects_dir(const struct dx_ingest_options *o, char path[PATH_MAX]);
 
 int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, struct dx_error *err);
 

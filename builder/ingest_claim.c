@@ -48,12 +48,21 @@ struct dx_ingest_claim {
     bool took_over; /* somebody's entry was removed */
 };
 
+/* Goes on while the machine sleeps: who waits elsewhere does not sleep with it. */
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static uint64_t random64(void)
 {
     uint64_t v;
 
     if (getrandom(&v, sizeof v, GRND_NONBLOCK) != (ssize_t)sizeof v)
-        v = dx_source_now_ms() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32;
+        v = now_ms() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32;
     return v;
 }
 
@@ -207,7 +216,7 @@ static struct seen *seen_of(struct dx_ingest_claim *c, const struct dx_writer *o
 /* Removes those who hold a dataset of ours and are gone. true: one is left to wait for. */
 static bool must_wait(struct dx_ingest_claim *c, struct table *t)
 {
-    uint64_t now = dx_source_now_ms();
+    uint64_t now = now_ms();
     struct dx_writer *other;
 
     while ((other = dx_writers_overlap(&t->writers, &c->mine)) != NULL) {
@@ -222,7 +231,7 @@ static bool must_wait(struct dx_ingest_claim *c, struct table *t)
 /* 1 entered, 0 try again after *wait_ms. */
 static int try_take(struct dx_ingest_claim *c, uint64_t *wait_ms, struct dx_error *err)
 {
-    uint64_t now = dx_source_now_ms();
+    uint64_t now = now_ms();
     struct table t;
     int rc = read_table(c, &t, err);
 
@@ -249,7 +258,7 @@ static int try_take(struct dx_ingest_claim *c, uint64_t *wait_ms, struct dx_erro
 /* Says once more that we live: 1 said, 0 again, <0 not now. */
 static int beat(struct dx_ingest_claim *c)
 {
-    uint64_t now = dx_source_now_ms();
+    uint64_t now = now_ms();
     struct dx_error ignored = DX_ERROR_INIT;
     struct dx_writer *entry;
     struct table t;
@@ -378,7 +387,7 @@ int dx_ingest_claim_take(struct dx_ingest_claim **claim,
 
 int dx_ingest_claim_check(const struct dx_ingest_claim *c, struct dx_error *err)
 {
-    if (!atomic_load(&c->lost) && dx_source_now_ms() < atomic_load(&c->good_until_ms))
+    if (!atomic_load(&c->lost) && now_ms() < atomic_load(&c->good_until_ms))
         return DX_OK;
     return dx_fail(err, DX_E_CONFLICT,
                    "%s/" DX_WRITERS_FILE ": this run could not say for %u s that it is there, and "

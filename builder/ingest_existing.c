@@ -5,13 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <unistd.h>
+
 #include "base/hash.h"
 #include "builder/ingest_datasets.h"
 #include "builder/ingest_row.h"
 #include "builder/lake_layout.h"
 #include "builder/lake_scan.h"
 #include "builder/progress.h"
+#include "builder/remote_root.h"
 #include "builder/spill_sort.h"
+#include "fetch/download.h"
 
 #define BITS_A_ROW 10 /* with 6 probes in one block about 1 % of strangers pass */
 #define PROBES 6
@@ -138,6 +142,28 @@ static int compare_row(struct finding *f, const struct dx_lake_row *row, uint32_
     return dx_spill_sort_add(f->e->sort, 0, key, dx_span_of(f->value.data, f->value.size), err);
 }
 
+/* The file's path on this machine; a download is to be removed. */
+static int bring(const struct finding *f, const struct dx_lake_entry *file, char path[PATH_MAX],
+                 struct dx_error *err)
+{
+    const struct dx_ingest_existing *e = f->e;
+    struct dx_download d = { .object = file->path,
+                             .size = file->size,
+                             .pin = { file->size, file->etag[0] == '\0' ? NULL : file->etag } };
+    int rc;
+
+    if (e->remote == NULL) {
+        (void)snprintf(path, PATH_MAX, "%s/%s", e->options->root, file->path);
+        return DX_OK;
+    }
+    (void)snprintf(path, PATH_MAX, "%s/existing.parquet", e->dir);
+    d.source = e->remote->source;
+    rc = dx_download_run(&d, path, err);
+    if (rc < 0)
+        (void)unlink(path);
+    return rc;
+}
+
 static int scan_file(struct finding *f, const struct dx_lake_entry *file,
                      const struct dx_ingest_dataset *set, uint64_t bytes_before, uint64_t *rows,
                      struct dx_error *err)
@@ -149,8 +175,9 @@ static int scan_file(struct finding *f, const struct dx_lake_entry *file,
     struct dx_lake_row row;
     int rc;
 
-    (void)snprintf(path, sizeof path, "%s/%s", f->e->options->root, file->path);
-    rc = dx_lake_scan_open(&scan, path, err);
+    rc = bring(f, file, path, err);
+    if (rc == DX_OK)
+        rc = dx_lake_scan_open(&scan, path, err);
     if (rc == DX_OK)
         map_extras(&scan, &f->e->options->want, to);
     while (rc >= 0 && (rc = dx_lake_scan_group(&scan, err)) == 1)
@@ -168,6 +195,11 @@ static int scan_file(struct finding *f, const struct dx_lake_entry *file,
                 rc = dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
         }
     dx_lake_scan_close(&scan);
+    if (f->e->remote != NULL) {
+        (void)unlink(path);
+        if (rc < 0)
+            return dx_fail_in(err, "%s/%s", f->e->options->root, file->path);
+    }
     return rc < 0 ? rc : DX_OK;
 }
 

@@ -7,6 +7,8 @@
  * Bloom filter of at most filter_bytes, the dataset's files are read, and rows that may be
  * in the run join the sort marked `existing`. The merge then drops every row that has such
  * a twin. Exact: the filter only saves sorting; a small one costs time, not truth.
+ * Of a root on object storage each file is downloaded, read and removed; it must be the one that
+ * was listed, by its ETag.
  */
 #ifndef DX_BUILDER_INGEST_EXISTING_H
 #define DX_BUILDER_INGEST_EXISTING_H
@@ -15,6 +17,7 @@
 
 struct dx_ingest_datasets;
 struct dx_lake_list;
+struct dx_remote_root;
 struct dx_spill_sort;
 
 struct dx_ingest_existing {
@@ -23,6 +26,8 @@ struct dx_ingest_existing {
     struct dx_ingest_datasets *datasets; /* ids of known names set; in_lake is set here */
     struct dx_spill_sort *sort;
     size_t filter_bytes;
+    const struct dx_remote_root *remote; /* NULL: a directory */
+    const char *dir;                     /* of a remote root: files come here, one at a time */
 };
 
 int dx_ingest_existing(struct dx_ingest_existing *e, struct dx_error *err);

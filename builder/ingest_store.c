@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "builder/ingest_datasets.h"
 #include "builder/ingest_row.h"
+#include "builder/ingest_upload.h"
 #include "builder/lake_file.h"
 #include "builder/lake_layout.h"
 #include "builder/progress.h"
@@ -26,12 +27,6 @@
 /* More new files than this: one flush of the file system for all, which takes what one
  * fsync takes and what others have written besides. For fewer that may be a bad bargain. */
 #define SYNC_EACH_MAX 8
-
-/* A finished file that waits for its name. */
-struct made {
-    uint64_t number; /* of the temporary name */
-    struct dx_lake_path path;
-};
 
 /* The file being written. */
 struct writing {
@@ -57,7 +52,7 @@ struct dx_ingest_store {
     struct dx_ingest_store_options o;
     struct dx_spill_codec *codec;
     struct dx_sync_all sync;
-    struct made *made;
+    struct dx_ingest_made *made;
     size_t made_count;
     size_t made_capacity;
     uint64_t next_number;
@@ -93,11 +88,6 @@ int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_sto
     return rc;
 }
 
-static void made_name(const struct dx_ingest_store *s, uint64_t number, char path[PATH_MAX])
-{
-    (void)snprintf(path, PATH_MAX, "%s/file-%08llu", s->o.dir, (unsigned long long)number);
-}
-
 static void forget_range(struct scatter *c, unsigned range)
 {
     dx_spill_run_abort(&c->writer[range]);
@@ -117,7 +107,7 @@ void dx_ingest_store_free(struct dx_ingest_store **handle)
     for (unsigned i = 0; i < RANGES_MAX; i++)
         forget_range(&s->scatter, i);
     for (size_t i = 0; i < s->made_count; i++) {
-        made_name(s, s->made[i].number, path);
+        dx_ingest_made_name(s->o.dir, s->made[i].number, path);
         (void)unlink(path);
     }
     dx_spill_codec_free(&s->codec);
@@ -135,14 +125,14 @@ static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
 {
     if (s->made_count == s->made_capacity) {
         size_t capacity = s->made_capacity == 0 ? 64 : s->made_capacity * 2;
-        struct made *grown = realloc(s->made, capacity * sizeof *grown);
+        struct dx_ingest_made *grown = realloc(s->made, capacity * sizeof *grown);
 
         if (grown == NULL)
             return dx_fail(err, DX_E_NOMEM, "ingest: out of memory for %zu files", capacity);
         s->made = grown;
         s->made_capacity = capacity;
     }
-    s->made[s->made_count++] = (struct made){ s->next_number++, *path };
+    s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++, .path = *path };
     return DX_OK;
 }
 
@@ -159,7 +149,7 @@ static int open_file(struct dx_ingest_store *s, struct dx_error *err)
 
     if (rc < 0)
         return rc;
-    made_name(s, s->next_number - 1, path);
+    dx_ingest_made_name(s->o.dir, s->next_number - 1, path);
     s->writing.rows = 0;
     return dx_lake_file_open(&s->writing.file, path, &schema, NULL, err);
 }
@@ -176,6 +166,7 @@ static int close_file(struct dx_ingest_store *s, struct dx_error *err)
         return rc;
     s->o.stats->files++;
     s->o.stats->file_bytes += stats.size;
+    s->made[s->made_count - 1].size = stats.size;
     return DX_OK;
 }
 
@@ -363,7 +354,7 @@ int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err)
     if (s->made_count > SYNC_EACH_MAX)
         rc = dx_sync_all_flush(&s->sync, err);
     for (size_t i = 0; rc == DX_OK && i < s->made_count; i++) {
-        made_name(s, s->made[i].number, path);
+        dx_ingest_made_name(s->o.dir, s->made[i].number, path);
         rc = dx_file_sync(path, err);
     }
     return rc;
@@ -399,7 +390,7 @@ static int next_part(const struct dx_lake_path *path, const char *folder, uint32
     return DX_OK;
 }
 
-static int publish_one(struct dx_ingest_store *s, struct made *made, struct dx_error *err)
+static int publish_one(struct dx_ingest_store *s, struct dx_ingest_made *made, struct dx_error *err)
 {
     const char *root = s->o.ingest->root;
     char below[DX_LAKE_PATH_MAX];
@@ -417,7 +408,7 @@ static int publish_one(struct dx_ingest_store *s, struct made *made, struct dx_e
         return rc;
     (void)dx_lake_path_format(&made->path, below);
     (void)snprintf(to, sizeof to, "%s/%s", root, below);
-    made_name(s, made->number, from);
+    dx_ingest_made_name(s->o.dir, made->number, from);
     if (rename(from, to) < 0)
         return dx_fail_errno(err, errno, "%s: cannot rename to %s", from, to);
     return DX_OK;
@@ -468,6 +459,23 @@ int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err)
         rc = publish_one(s, &s->made[i], err);
     if (rc == DX_OK)
         rc = sync_published(s, err);
+    if (rc == DX_OK)
+        s->made_count = 0; /* theirs no more */
+    return rc;
+}
+
+int dx_ingest_store_upload(struct dx_ingest_store *s, const struct dx_ingest_upload *to,
+                           struct dx_error *err)
+{
+    struct dx_ingest_upload u = *to;
+    int rc;
+
+    u.dir = s->o.dir;
+    u.made = s->made;
+    u.made_count = s->made_count;
+    u.progress = s->o.ingest->progress;
+    u.stopped = s->o.ingest->stopped;
+    rc = dx_ingest_upload_run(&u, err);
     if (rc == DX_OK)
         s->made_count = 0; /* theirs no more */
     return rc;

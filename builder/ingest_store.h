@@ -5,6 +5,7 @@
  *   rc = dx_ingest_store_rows(s, sort, &err);        all of the merge; files under dir
  *   rc = dx_ingest_store_sync(s, &err);              their bytes are durable
  *   rc = dx_ingest_store_publish(s, &err);           renames them into the lake
+ *   rc = dx_ingest_store_upload(s, &to, &err);       instead of both: puts them into a store
  *   dx_ingest_store_free(&s);                        removes what was not published
  *
  * A dataset with few rows is one file. A larger one needs a file for each range of
@@ -18,6 +19,7 @@
 #include "builder/ingest.h"
 
 struct dx_ingest_datasets;
+struct dx_ingest_upload;
 struct dx_ingest_store;
 struct dx_spill_sort;
 
@@ -34,6 +36,10 @@ int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
                          struct dx_error *err);
 int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err);
 int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err);
+
+/* Of `to`: remote, claim and lake. */
+int dx_ingest_store_upload(struct dx_ingest_store *s, const struct dx_ingest_upload *to,
+                           struct dx_error *err);
 void dx_ingest_store_free(struct dx_ingest_store **s);
 
 #endif

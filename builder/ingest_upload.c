@@ -279,6 +279,7 @@ int dx_ingest_upload_run(struct dx_ingest_upload *u, struct dx_error *err)
     if (rc == DX_OK) {
         if (u->progress != NULL)
             dx_progress_phase(u->progress, "uploading", "KiB", total);
+        up.stopping = u->stopped != NULL && u->stopped();
         run_threads(&up);
         if (u->progress != NULL)
             dx_progress_end(u->progress);

@@ -12,6 +12,9 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "builder/input_remote.h"
+#include "fetch/source.h"
+
 #define RAW_SIZE (256 * 1024)
 #define MAGIC_MAX 6
 
@@ -19,6 +22,7 @@ enum kind { KIND_PLAIN, KIND_GZIP, KIND_ZSTD };
 
 struct dx_input {
     int fd;
+    struct dx_input_remote *remote; /* instead of fd */
     char *name;
     enum kind kind;
     uint64_t file_size;
@@ -39,7 +43,7 @@ struct dx_input {
 /* Reads once into the free tail of raw; sets raw_eof at the end. */
 static int refill(struct dx_input *in, struct dx_error *err)
 {
-    ssize_t n;
+    ssize_t n = -1;
 
     if (in->at == in->end) {
         in->at = in->end = 0;
@@ -48,9 +52,13 @@ static int refill(struct dx_input *in, struct dx_error *err)
         in->end -= in->at;
         in->at = 0;
     }
-    do
-        n = read(in->fd, in->raw + in->end, RAW_SIZE - in->end);
-    while (n < 0 && errno == EINTR);
+    if (in->remote != NULL) {
+        n = dx_input_remote_read(in->remote, in->raw + in->end, RAW_SIZE - in->end, err);
+        if (n < 0)
+            return (int)n;
+    }
+    while (n < 0 && (n = read(in->fd, in->raw + in->end, RAW_SIZE - in->end)) < 0 && errno == EINTR)
+        ;
     if (n < 0)
         return dx_fail_errno(err, errno, "%s: read at offset %llu", in->name,
                              (unsigned long long)in->consumed);
@@ -138,12 +146,29 @@ static int detect(struct dx_input *in, struct dx_error *err)
     return start_codec(in, err);
 }
 
+/* A file or standard input. */
+static int open_file(struct dx_input *in, const char *path, struct dx_error *err)
+{
+    struct stat st;
+
+    in->fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
+                                    : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (in->fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open", in->name);
+    if (fstat(in->fd, &st) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot stat", in->name);
+    if (S_ISDIR(st.st_mode))
+        return dx_fail(err, DX_E_INVALID, "%s: is a directory; name the files in it", in->name);
+    in->file_size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    (void)posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return DX_OK;
+}
+
 int dx_input_open(struct dx_input **out, const char *path, uint64_t window_max,
                   struct dx_error *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     struct dx_input *in = calloc(1, sizeof *in);
-    struct stat st;
     int rc;
 
     *out = NULL;
@@ -157,22 +182,10 @@ int dx_input_open(struct dx_input **out, const char *path, uint64_t window_max,
         rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
         goto fail;
     }
-    in->fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (in->fd < 0) {
-        rc = dx_fail_errno(err, errno, "%s: cannot open", in->name);
-        goto fail;
-    }
-    if (fstat(in->fd, &st) < 0) {
-        rc = dx_fail_errno(err, errno, "%s: cannot stat", in->name);
-        goto fail;
-    }
-    if (S_ISDIR(st.st_mode)) {
-        rc = dx_fail(err, DX_E_INVALID, "%s: is a directory; name the files in it", in->name);
-        goto fail;
-    }
-    in->file_size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-    (void)posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    rc = detect(in, err);
+    rc = dx_source_remote(path) ? dx_input_remote_open(&in->remote, path, err)
+                                : open_file(in, path, err);
+    if (rc == DX_OK)
+        rc = detect(in, err);
     if (rc < 0)
         goto fail;
     *out = in;
@@ -193,6 +206,7 @@ void dx_input_close(struct dx_input **handle)
     (void)ZSTD_freeDStream(in->zstd);
     if (in->fd >= 0)
         (void)close(in->fd);
+    dx_input_remote_close(&in->remote);
     free(in->name);
     free(in->raw);
     free(in);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * input.h - the bytes of an input file, decompressed.
  *
- *   rc = dx_input_open(&in, "urls.tsv.gz", window_max, &err);    "-" is standard input
+ *   rc = dx_input_open(&in, "urls.tsv.gz", window_max, &err);    "-" is standard input,
+ *                                                                http(s):// and s3:// an object
  *   n = dx_input_read(in, to, size, &err);      bytes, 0 at the end, <0 error
  *   dx_input_close(&in);
  *
@@ -29,7 +30,7 @@ void dx_input_close(struct dx_input **in);
 ssize_t dx_input_read(struct dx_input *in, uint8_t *to, size_t size, struct dx_error *err);
 
 /* Bytes of the file consumed so far (compressed ones, where it is compressed), and its
- * size; 0 where that is unknown (a pipe). Atomic: another thread may show progress. */
+ * size; 0 where that is unknown (a pipe, an object). Atomic: another thread may show progress. */
 uint64_t dx_input_consumed(const struct dx_input *in);
 uint64_t dx_input_file_size(const struct dx_input *in);
 const char *dx_input_name(const struct dx_input *in); /* the path, or "standard input" */

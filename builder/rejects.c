@@ -33,9 +33,9 @@ const char *dx_row_reject_name(int why)
     }
 }
 
-void dx_rejects_init(struct dx_rejects *r, const char *root, const char *given)
+void dx_rejects_init(struct dx_rejects *r, const char *folder, const char *given)
 {
-    *r = (struct dx_rejects){ .root = root, .given = given };
+    *r = (struct dx_rejects){ .folder = folder, .given = given };
 }
 
 /* Bytes of the well-formed UTF-8 character at p; 0 if there is none. */
@@ -105,8 +105,7 @@ static int create(struct dx_rejects *r, struct dx_error *err)
     int rc;
 
     if (r->given == NULL) {
-        (void)snprintf(path, sizeof path, "%s/rejects", r->root);
-        rc = dx_dir_make(path, err);
+        rc = dx_dir_make(r->folder, err);
         if (rc < 0)
             return rc;
     }
@@ -115,7 +114,7 @@ static int create(struct dx_rejects *r, struct dx_error *err)
         if (r->given != NULL)
             (void)snprintf(path, sizeof path, "%s", r->given);
         else
-            (void)snprintf(path, sizeof path, "%s/rejects/%05u.tsv", r->root, number);
+            (void)snprintf(path, sizeof path, "%s/%05u.tsv", r->folder, number);
         fd = open(path, flags, 0644);
     } while (fd < 0 && errno == EEXIST && r->given == NULL && number < NUMBER_MAX);
     if (fd < 0)

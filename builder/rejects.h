@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rejects.h - the rows that were not taken: counted by reason and written to a file.
  *
- *   dx_rejects_init(&r, root, "given/path.tsv" or NULL);
+ *   dx_rejects_init(&r, folder, "given/path.tsv" or NULL);
  *   dx_rejects_line(&buf, input, line, why, raw);      a worker formats into its own buffer
  *   rc = dx_rejects_write(&r, buf, &err);              and the lines are written in order
  *   rc = dx_rejects_close(&r, &err);                   flushed and checked
  *
  * TSV: input name, line number, reason, the raw record (first 4 KiB; tab, line ends,
  * backslash, control characters and bytes that are no UTF-8 as \t \n \r \\ \xNN). Without
- * a path the file is ROOT/rejects/NNNNN.tsv with the next free number, made only when the
+ * a path the file is FOLDER/NNNNN.tsv with the next free number, made only when the
  * first line comes; path() says which. One thread at a time, but for dx_rejects_line.
  */
 #ifndef DX_BUILDER_REJECTS_H
@@ -39,13 +39,13 @@ const char *dx_row_reject_name(int why);
 #define DX_REJECT_RAW_MAX 4096
 
 struct dx_rejects {
-    const char *root;
+    const char *folder;
     const char *given;
     char *path; /* NULL: no line yet */
     FILE *file;
 };
 
-void dx_rejects_init(struct dx_rejects *r, const char *root, const char *given);
+void dx_rejects_init(struct dx_rejects *r, const char *folder, const char *given);
 void dx_rejects_line(struct dx_buf *out, const char *input, uint64_t line, int why,
                      struct dx_span raw);
 int dx_rejects_write(struct dx_rejects *r, struct dx_span lines, struct dx_error *err);

@@ -55,6 +55,7 @@ struct how {
     size_t sort_bytes;
     unsigned fan_in;
     uint64_t scale;
+    bool objects; /* as into a store, over a directory */
 };
 
 /* A run over "dataset, ts, url, extra" TSV. */
@@ -72,7 +73,10 @@ static int ingest(const char *root, const char *input, struct how how,
         .input_count = 1,
         .test_sort_bytes = how.sort_bytes,
         .test_fan_in = how.fan_in,
-        .test_scale = how.scale
+        .test_scale = how.scale,
+        .test_objects = how.objects,
+        .test_lease_ms = 60000,
+        .work_dir = top
     };
     int rc = dx_ingest_run(&o, stats, err);
 
@@ -287,11 +291,11 @@ static void shuffle(char **lines, size_t n)
  * halves: the same rows. */
 static void test_determinism(void)
 {
-    static const struct how rows[] = { { 1, 0, 0, 200 },
-                                       { 2, 0, 0, 200 },
-                                       { 1, 300000, 2, 200 },
-                                       { 3, 400000, 3, 200 },
-                                       { 2, 2000000, 8, 200 } };
+    static const struct how rows[] = { { 1, 0, 0, 200, false },
+                                       { 2, 0, 0, 200, false },
+                                       { 1, 300000, 2, 200, false },
+                                       { 3, 400000, 3, 200, false },
+                                       { 2, 2000000, 8, 200, false } };
     struct dx_hash128 first = { { 0 } };
     struct dx_buf want = DX_BUF_INIT(64 << 20);
     struct dx_ingest_stats stats;
@@ -435,14 +439,74 @@ static bool kill_in_publish(int after, struct how how)
     return partial;
 }
 
+/* Names in top that begin so. */
+static unsigned count_names(const char *prefix)
+{
+    DIR *dir = opendir(top);
+    struct dirent *entry;
+    unsigned n = 0;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL)
+        n += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (dir != NULL)
+        (void)closedir(dir);
+    return n;
+}
+
+/* A run into a store leaves the bytes and names of a run into a directory, and adds nothing when it
+ * is repeated. */
+static void test_objects(void)
+{
+    struct how local = { 2, 300000, 4, 200, false };
+    struct how objects = { 2, 300000, 4, 200, true };
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_hash128 want;
+    struct dx_hash128 got;
+    size_t want_files;
+    size_t got_files;
+    char **lines;
+    size_t n = corpus(&lines, 20000, 7);
+
+    write_lines(at("o1.tsv"), lines, n * 6 / 10);
+    write_lines(at("o2.tsv"), lines + n * 4 / 10, n - n * 4 / 10);
+    for (int i = 0; i < 2; i++) {
+        const char *input = at(i == 0 ? "o1.tsv" : "o2.tsv");
+
+        if (ingest(at("local"), input, local, &stats, &err) < 0 || stats.stored == 0)
+            FAIL("local %d: %s", i, err.text);
+        if (ingest(at("objects"), input, objects, &stats, &err) < 0 || stats.stored == 0)
+            FAIL("objects %d: %s", i, err.text);
+        want = lake_hash(at("local"), &want_files);
+        got = lake_hash(at("objects"), &got_files);
+        if (!dx_hash128_equal(&want, &got) || want_files != got_files)
+            FAIL("run %d: %zu files, %zu in a directory, or other bytes", i, got_files, want_files);
+        if (ingest(at("objects"), input, objects, &stats, &err) < 0 || stats.stored != 0 ||
+            stats.files != 0 || stats.known == 0)
+            FAIL("objects again: %llu rows, %s", (unsigned long long)stats.stored, err.text);
+    }
+    if (count_names("domaindex-ingest-") != 0)
+        FAIL("a work folder is left");
+    put(at("bad.tsv"), dx_span_str("a\t1\tmailto:x\t\n"));
+    if (ingest(at("objects"), at("bad.tsv"), objects, &stats, &err) < 0 ||
+        stats.rejected_total != 1 || count_names("domaindex-rejects-") != 1)
+        FAIL("rejects of objects: %s", err.text);
+    (void)unlink(at("objects/" DX_ROSTER_FILE));
+    if (ingest(at("objects"), at("o1.tsv"), objects, &stats, &err) != DX_E_CORRUPT)
+        FAIL("registry lost: %s", err.text);
+    for (size_t i = 0; i < n; i++)
+        free(lines[i]);
+    free(lines);
+}
+
 /* SIGKILL at many moments; then one run to the end: the rows of an undisturbed run. */
-static void test_kill(void)
+static void test_kill(bool objects)
 {
     struct dx_buf want = DX_BUF_INIT(64 << 20);
     struct dx_buf got = DX_BUF_INIT(64 << 20);
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
-    struct how how = { 2, 200000, 4, 10000 };
+    struct how how = { 2, 200000, 4, 10000, objects };
     struct timespec begun;
     struct timespec ended;
     long whole_us;
@@ -450,6 +514,8 @@ static void test_kill(void)
     char **lines;
     size_t n = corpus(&lines, 12000, 5);
 
+    if (dx_dir_remove(at("whole"), &err) < 0 || dx_dir_remove(at("killed"), &err) < 0)
+        FAIL("%s", err.text);
     write_lines(at("kill.tsv"), lines, n);
     (void)clock_gettime(CLOCK_MONOTONIC, &begun);
     if (ingest(at("whole"), at("kill.tsv"), how, &stats, &err) < 0)
@@ -486,9 +552,11 @@ static void test_kill(void)
             FAIL("%s", err.text);
         lake_rows(at("killed"), &got);
         if (got.size != want.size || memcmp(got.data, want.data, got.size) != 0)
-            FAIL("killed between renames: the rows differ: %zu and %zu bytes", got.size, want.size);
+            FAIL("killed between files: the rows differ: %zu and %zu bytes", got.size, want.size);
     }
-    printf("killed between renames %u times\n", killed);
+    printf("killed between files %u times\n", killed);
+    if (count_names("domaindex-ingest-") != 0)
+        FAIL("work folders of killed runs are left");
     for (size_t i = 0; i < n; i++)
         free(lines[i]);
     free(lines);
@@ -512,7 +580,9 @@ int main(void)
     test_determinism();
     test_damaged_input();
     test_lost_registry();
-    test_kill();
+    test_objects();
+    test_kill(false);
+    test_kill(true);
     if (failures == 0)
         (void)dx_dir_remove(top, &err);
     return failures == 0 ? 0 : 1;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest_remote.h"
+
+#include "base/buf.h"
+#include "builder/ingest_claim.h"
+#include "builder/lake_layout.h"
+#include "builder/registry.h"
+#include "fetch/store.h"
+
+#define PSL_MAX ((size_t)64 << 20)
+#define NAMES_TRIES 500 /* each lost one was won by another run */
+#define NAMES_WAIT_MS 500
+
+int dx_ingest_check_lake(const char *root, const struct dx_lake_list *lake,
+                         const struct dx_roster *roster, struct dx_error *err)
+{
+    for (size_t i = 0; i < lake->count; i++)
+        if (dx_roster_get(roster, lake->file[i].dataset_id) == NULL)
+            return dx_fail(err, DX_E_CORRUPT,
+                           "%s/%s: dataset %u is not in " DX_ROSTER_FILE "; bring that file back "
+                           "or move the dataset's folder away",
+                           root, lake->file[i].path, lake->file[i].dataset_id);
+    return DX_OK;
+}
+
+int dx_ingest_remote_open(struct dx_ingest_remote *r, const struct dx_ingest_options *o,
+                          struct dx_error *err)
+{
+    *r = (struct dx_ingest_remote)DX_INGEST_REMOTE_INIT;
+    r->o = o;
+    return dx_remote_root_open(&r->root, o->root, DX_REMOTE_WRITE, err);
+}
+
+void dx_ingest_remote_close(struct dx_ingest_remote *r)
+{
+    dx_ingest_claim_drop(&r->claim);
+    dx_remote_root_close(&r->root);
+}
+
+/* The listing comes first: who adds a file has put its name into the registry before. */
+int dx_ingest_remote_list(struct dx_ingest_remote *r, struct dx_lake_list *lake,
+                          struct dx_error *err)
+{
+    struct dx_roster *roster = NULL;
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_lake_list_store(lake, r->root.store, err);
+
+    if (rc == DX_OK)
+        rc = dx_roster_read(&roster, &r->root, etag, err);
+    if (rc >= 0)
+        rc = dx_ingest_check_lake(r->o->root, lake, roster, err);
+    dx_roster_free(&roster);
+    return rc;
+}
+
+int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster,
+                           struct dx_error *err)
+{
+    struct dx_lake_list lake = { NULL, 0, 0 };
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_roster_read(roster, &r->root, etag, err);
+
+    r->had_registry = rc > 0;
+    if (rc != 0)
+        return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
+    rc = dx_store_probe(r->root.store, err);
+    if (rc == DX_OK)
+        rc = dx_ingest_remote_list(r, &lake, err);
+    dx_lake_list_release(&lake);
+    return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
+}
+
+static int compare_psl(struct dx_ingest_remote *r, struct dx_span text, struct dx_error *err)
+{
+    struct dx_buf there = DX_BUF_INIT(PSL_MAX);
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_remote_root_get(&r->root, DX_LAKE_PSL, PSL_MAX, &there, etag, err);
+
+    if (rc > 0 && !dx_span_equal(text, dx_span_of(there.data, there.size)))
+        rc = dx_fail(err, DX_E_CONFLICT,
+                     "%s: another run has begun this lake with another suffix list in " DX_LAKE_PSL
+                     "; nothing was added, run it again",
+                     r->o->root);
+    dx_buf_release(&there);
+    return rc;
+}
+
+int dx_ingest_remote_psl(struct dx_ingest_remote *r, struct dx_span text, struct dx_error *err)
+{
+    const struct dx_put put = { .object = DX_LAKE_PSL, .bytes = text, .if_absent = true };
+    char etag[DX_SOURCE_ETAG];
+    int rc = compare_psl(r, text, err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : DX_OK;
+    rc = dx_store_put(r->root.store, &put, etag, err);
+    if (rc != DX_E_EXISTS && rc != DX_E_UNKNOWN)
+        return rc;
+    rc = compare_psl(r, text, err);
+    if (rc == 0)
+        return dx_fail(err, DX_E_UNKNOWN,
+                       "%s/" DX_LAKE_PSL ": it is not known whether it was "
+                       "written; nothing was added, run it again",
+                       r->o->root);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* 1 it is as we want it, 0 somebody was faster, or the reply was lost: read again. */
+static int try_names(struct dx_ingest_remote *r, dx_ingest_names *change, void *ctx,
+                     struct dx_roster **roster, struct dx_error *err)
+{
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_roster_read(roster, &r->root, etag, err);
+
+    if (rc == 0 && r->had_registry)
+        return dx_fail(err, DX_E_CORRUPT,
+                       DX_ROSTER_FILE " was there and is gone; bring it back: without it ids would "
+                                      "be given twice");
+    r->had_registry = r->had_registry || rc > 0;
+    if (rc >= 0)
+        rc = change(ctx, *roster, err);
+    if (rc >= 0)
+        rc = dx_roster_put(*roster, &r->root, etag, err);
+    if (rc == DX_E_EXISTS || rc == DX_E_CONFLICT || rc == DX_E_UNKNOWN)
+        return 0;
+    return rc < 0 ? rc : 1;
+}
+
+int dx_ingest_remote_names(struct dx_ingest_remote *r, dx_ingest_names *change, void *ctx,
+                           struct dx_roster **roster, struct dx_error *err)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < NAMES_TRIES; i++) {
+        if (i > 0)
+            dx_ingest_claim_jitter(NAMES_WAIT_MS);
+        if (r->o->stopped != NULL && r->o->stopped())
+            return dx_fail(err, DX_E_IO, "interrupted; no row was added to the lake");
+        dx_roster_free(roster);
+        rc = try_names(r, change, ctx, roster, err);
+    }
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_BUSY,
+                     DX_ROSTER_FILE ": changed by others %d times while this run wanted to add its "
+                                    "names; run it again",
+                     NAMES_TRIES);
+    return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
+}
+
+int dx_ingest_remote_claim(struct dx_ingest_remote *r, uint32_t *ids, size_t count,
+                           struct dx_error *err)
+{
+    struct dx_ingest_claim_options options = {
+        .remote = &r->root,
+        .root = r->o->root,
+        .stopped = r->o->stopped,
+        .say = r->o->say,
+        .lease_ms = r->o->test_lease_ms,
+    };
+
+    return dx_ingest_claim_take(&r->claim, &options, ids, count, err);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * input_remote.h - the bytes of one object behind http://, https:// or s3://, from front to back.
+ *
+ *   rc = dx_input_remote_open(&r, "https://host/path/file.tsv.gz", &err);
+ *   n = dx_input_remote_read(r, to, size, &err);        bytes, 0 at the end, <0 error
+ *   dx_input_remote_close(&r);
+ *
+ * Small objects come in one request, others by ranges, some at a time; each must be of the same
+ * object as the first, by its ETag. A source does not tell how long an object is: the end is where
+ * a range does not fit, and is found by halving. Memory: DX_INPUT_WINDOW. One thread at a time.
+ */
+#ifndef DX_BUILDER_INPUT_REMOTE_H
+#define DX_BUILDER_INPUT_REMOTE_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define DX_INPUT_CHUNK (4u << 20)
+#define DX_INPUT_WINDOW (16u << 20)
+
+struct dx_input_remote;
+
+int dx_input_remote_open(struct dx_input_remote **r, const char *url, struct dx_error *err);
+void dx_input_remote_close(struct dx_input_remote **r);
+ssize_t dx_input_remote_read(struct dx_input_remote *r, uint8_t *to, size_t size,
+                             struct dx_error *err);
+
+/* "https://host/a/b%2B.gz" is root "https://host/a" and object "b+.gz"; both to be freed. Pure. */
+int dx_input_remote_split(const char *url, char **root, char **object, struct dx_error *err);
+
+#endif

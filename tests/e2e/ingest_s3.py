@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow peers threads
+"""ingest into object storage: the files of a local run, whoever else writes and whenever it dies.
+
+Against versitygw and MinIO, those that are there (tests/support/stores.py says where they are looked
+for):
+
+1. The same Parquet names and bytes as a run into a directory, also of a second, overlapping input; a
+   third time nothing is added.
+2. Two runs at once with datasets of their own: both succeed, no id is given twice. 10 rounds.
+3. Two runs at once into the same new dataset: no row is there twice. 5 rounds.
+4. SIGKILL at 15 moments, most of them while files are put: what is left publishes; the same run
+   again makes it whole, no row twice.
+5. What is refused, with words.
+
+Rows are read by pyarrow if it is there (the python of tests/e2e/requirements.txt), else from the
+totals that a publish of the downloaded lake counts.
+"""
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import time
+import urllib.parse
+
+import dxtest
+import stores
+
+try:
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
+
+BUCKET = "lake"
+ROUNDS, SAME_ROUNDS, KILLS = 10, 5, 15
+COLUMNS = ("--format", "tsv", "--dataset-column", "1", "--ts-column", "2", "--url-column", "3",
+           "--extra-column", "4", "--no-header")
+
+
+def lines(rng, count, datasets):
+    """Few rows of each of many datasets, so that there are many files; some twice."""
+    rows = [f"{rng.choice(datasets)}\t{1300000000 + rng.randrange(40)}\t"
+            f"http://{rng.choice(('www.', ''))}site{rng.randrange(200)}.{rng.choice(('com', 'co.uk'))}"
+            f"/{rng.randrange(30)}?q={rng.randrange(3)}\t{rng.choice(('', 'x', 'y'))}"
+            for _ in range(count)]
+    return rows + rng.sample(rows, count // 10)
+
+
+def write(path, rows):
+    path.write_text("".join(row + "\n" for row in rows))
+    return path
+
+
+def command(root, *inputs, dataset=None):
+    columns = COLUMNS
+    if dataset:
+        columns = ("--dataset", dataset, "--format", "tsv", "--ts-column", "2", "--url-column",
+                   "3", "--extra-column", "4", "--no-header")
+    return [str(part) for part in (dxtest.DOMAINDEX, "ingest", "--root", root, *columns,
+                                   "--threads", "2", *inputs)]
+
+
+def ingest(root, *inputs, expect=0, **options):
+    return dxtest.run(*command(root, *inputs, **options), expect=expect).stderr.decode()
+
+
+def number(words, label):
+    """A figure of the summary."""
+    found = re.search(rf"(?m)^ +{label} +([\d,]+)", words)
+    return int(found[1].replace(",", "")) if found else None
+
+
+class Lake:
+    """A root in a store, seen past the program under test."""
+
+    def __init__(self, store, prefix):
+        self.store, self.prefix = store, prefix
+        self.root = store.root(BUCKET, prefix)
+
+    def names(self):
+        found, token = [], None
+        while True:
+            query = [("list-type", "2"), ("prefix", self.prefix + "/")]
+            if token:
+                query.append(("continuation-token", token))
+            query = "&".join(f"{k}={urllib.parse.quote(v, safe='')}" for k, v in sorted(query))
+            text = self.store.demand("GET", f"/{BUCKET}?{query}")[1].decode()
+            found += [key[len(self.prefix) + 1:].replace("&amp;", "&")
+                      for key in re.findall(r"<Key>(.*?)</Key>", text)]
+            more = re.search(r"<NextContinuationToken>(.*?)</NextContinuationToken>", text)
+            if not more or "<IsTruncated>true" not in text:
+                return sorted(found)
+            token = more[1]
+
+    def read(self, name):
+        return self.store.get(BUCKET, f"{self.prefix}/{name}")
+
+    def parquet(self):
+        return {name: self.read(name) for name in self.names() if name.endswith(".parquet")}
+
+    def registry(self):
+        return json.loads(self.read("urls/registry.json"))
+
+    def download(self, folder):
+        for name in self.names():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self.read(name))
+        return folder
+
+
+def local_parquet(root):
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.parquet")}
+
+
+def rows_of(root):
+    """How often each row is there, by names of datasets; or the totals of a publish."""
+    names = {d["dataset_id"]: d["name"]
+             for d in json.loads((root / "urls/registry.json").read_text())["datasets"]}
+    if pyarrow:
+        count = collections.Counter()
+        for path in root.rglob("*.parquet"):
+            table = pyarrow.parquet.ParquetFile(path).read()
+            columns = [table.column(name).to_pylist() for name in
+                       ("dataset_id", "scheme", "host", "path_query", "raw_url", "ts", "extra")]
+            count.update((names[row[0]], *row[1:]) for row in zip(*columns))
+        return count
+    dxtest.domaindex("publish", "--root", root)
+    version = json.loads((root / "index/manifest.json").read_text())["version"]
+    text = (root / "index" / version / "datasets.json").read_text()
+    return collections.Counter({(d["name"], d["urls"]): d["rows"]
+                                for d in json.loads(text)["datasets"] if d["rows"]})
+
+
+def same(got, want, words):
+    """Files object for object, or rows: what differs is named."""
+    differ = sorted(map(str, (key for key in {*got, *want} if got.get(key) != want.get(key))))
+    dxtest.check(not differ, f"{words}: {len(differ)} differ, {differ[:3]}")
+
+
+def same_files(store, folder, rng):
+    """1. Returns nothing; the lake is a local one's twin after each run."""
+    lake = Lake(store, "same")
+    datasets = [f"set {i}" for i in range(30)] + ["big"] * 30
+    rows = lines(rng, 6000, datasets)
+    inputs = [write(folder / "first.tsv", rows[:4000]), write(folder / "second.tsv", rows[3000:])]
+    for i, path in enumerate(inputs):
+        ingest(folder / "local", path)
+        words = ingest(lake.root, path)
+        dxtest.check(number(words, "rows stored") > 0, f"run {i} stored rows: {words}")
+        same(lake.parquet(), local_parquet(folder / "local"), f"{store.program}: run {i}: files")
+        dxtest.equal(lake.read("urls/registry.json"),
+                     (folder / "local/urls/registry.json").read_bytes(), f"run {i}: registry")
+        dxtest.equal(lake.read("urls/psl.dat"), (folder / "local/urls/psl.dat").read_bytes(),
+                     f"run {i}: suffix list")
+    before = lake.names()
+    words = ingest(lake.root, *inputs)
+    dxtest.equal(number(words, "rows stored"), 0, "rows stored by a repeated run")
+    dxtest.equal(lake.names(), before, "objects after a repeated run")
+    dxtest.equal([n for n in before if not n.startswith("urls/")], [], "objects outside of urls/")
+    dxtest.equal(lake.read("urls/_writers"), b"domaindex-writers 1\n", "nobody is writing")
+    dxtest.equal(list(folder.glob("tmp/domaindex-ingest-*")), [], "work folders that are left")
+
+
+def at_once(commands):
+    running = [subprocess.Popen(c, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+               for c in commands]
+    for process in running:
+        try:
+            words = process.communicate(timeout=300)[1].decode()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            words = process.communicate()[1].decode() + "\n(ended by the test after 300 s)"
+        dxtest.equal(process.returncode, 0, f"one of {len(running)} at once: {words[-500:]}")
+
+
+def others_at_once(store, folder, rng):
+    """2. The first rounds also race for an empty root."""
+    names, lake = [], None
+    for i in range(ROUNDS):
+        if i in (0, 1, 2):
+            lake, names = Lake(store, f"others-{i}"), []
+        mine = [f"round {i} {side}" for side in ("left", "right")]
+        names += mine
+        at_once([command(lake.root, write(folder / f"{side}.tsv", lines(rng, 200, [name])))
+                 for side, name in zip("lr", mine)])
+        registry = lake.registry()
+        ids = [d["dataset_id"] for d in registry["datasets"]]
+        dxtest.equal(sorted(d["name"] for d in registry["datasets"]), sorted(names),
+                     f"{store.program}: round {i}: names")
+        dxtest.equal(ids, list(range(1, len(names) + 1)), f"round {i}: ids")
+        dxtest.equal(registry["next_dataset_id"], len(names) + 1, f"round {i}: the next id")
+        dxtest.equal(sorted({int(re.search(r"dataset_id=(\d+)/", n)[1]) for n in lake.parquet()}),
+                     ids, f"round {i}: datasets with files")
+
+
+def same_at_once(store, folder, rng):
+    """3. Two overlapping inputs; whoever is second sees what the first has stored."""
+    lake = Lake(store, "same-at-once")
+    for i in range(SAME_ROUNDS):
+        rows = lines(rng, 600, [f"round {i}"])
+        left, right = write(folder / "l.tsv", rows[:500]), write(folder / "r.tsv", rows[200:])
+        at_once([command(lake.root, left), command(lake.root, right)])
+        ingest(folder / "local-at-once", left, right)
+    got = rows_of(lake.download(folder / "same-at-once"))
+    # Of several raw spellings each run keeps its own smallest; these inputs have one of each.
+    same(got, rows_of(folder / "local-at-once"), f"{store.program}: one dataset at once: rows")
+
+
+def timed(lake, path):
+    """Seconds until the first file is there and until the end."""
+    begun = time.monotonic()
+    process = subprocess.Popen(command(lake.root, path), stderr=subprocess.DEVNULL)
+    first = None
+    while process.poll() is None:
+        if first is None and any(n.endswith(".parquet") for n in lake.names()):
+            first = time.monotonic() - begun
+    dxtest.equal(process.returncode, 0, "a run to be timed")
+    whole = time.monotonic() - begun
+    return whole if first is None else first, whole
+
+
+def killed(store, folder, rng):
+    """4."""
+    path = write(folder / "kill.tsv", lines(rng, 5000, [f"set {i}" for i in range(80)]))
+    ingest(folder / "kill-local", path)
+    want_files = len(local_parquet(folder / "kill-local"))
+    want = rows_of(folder / "kill-local")
+    first, whole = timed(Lake(store, "timed"), path)
+    cut, partial, published = 0, 0, 0
+    for i in range(KILLS):
+        lake = Lake(store, f"kill-{i}")
+        process = subprocess.Popen(command(lake.root, path), stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0, whole) if i % 3 == 0 else
+                   rng.uniform(first * 0.8, whole))
+        process.kill()
+        cut += process.wait() != 0
+        there = [n for n in lake.names() if n.endswith(".parquet")]
+        partial += 0 < len(there) < want_files
+        if there:
+            published += 1
+            dxtest.domaindex("publish", "--root", lake.download(folder / f"left-{i}"))
+        ingest(lake.root, path)
+        same(rows_of(lake.download(folder / f"whole-{i}")), want,
+             f"{store.program}: kill {i}, {len(there)} of {want_files} files were there: rows")
+        dxtest.equal(lake.read("urls/_writers"), b"domaindex-writers 1\n", f"kill {i}: the entry")
+    print(f"{store.program}: {KILLS} kills, {cut} in time, {partial} between files, {published} "
+          f"published as they were left; first file after {first:.2f} s of {whole:.2f} s", flush=True)
+    dxtest.check(cut > KILLS // 3, f"{cut} of {KILLS} runs were killed before their end")
+
+
+def refused(store, folder):
+    """5."""
+    path = write(folder / "one.tsv", ["a\t1\thttp://example.com/\t"])
+    for root, words in ((f"http://127.0.0.1:{store.port}/{BUCKET}", "read"),
+                        ("s3://no-such-bucket-here/x", "no-such-bucket-here"),
+                        ("gopher://x/y", "gopher")):
+        said = ingest(root, path, expect=1)
+        dxtest.check(words in said, f"{root}: {said}")
+    said = dxtest.domaindex("ingest", "--root", folder / "x", "--work-dir", folder, "--dataset", "a",
+                            path, expect=2).stderr.decode()
+    dxtest.check("--work-dir" in said, said)
+    lake = Lake(store, "refused")
+    ingest(lake.root, path)
+    store.remove(BUCKET, "refused/urls/registry.json")
+    said = ingest(lake.root, path, expect=1)
+    dxtest.check("registry.json" in said, f"a registry that was lost: {said}")
+    store.put(BUCKET, "refused/urls/registry.json", b"{}")
+    said = ingest(lake.root, path, expect=1)
+    dxtest.check("registry.json" in said, f"a registry of another kind: {said}")
+    bad = ingest(Lake(store, "rejects").root, write(folder / "bad.tsv", ["a\t1\tmailto:x\t"]))
+    where = re.search(r"rejects are in +(\S+)", bad)
+    dxtest.check(where and pathlib.Path(where[1]).read_text().count("\n") == 1,
+                 f"where the rejects are: {bad}")
+
+
+def main():
+    dxtest.need_programs()
+    there = [kind for kind in (stores.Versitygw, stores.Minio) if stores.find(kind.program)]
+    for kind in (stores.Versitygw, stores.Minio):
+        if kind not in there:
+            print(f"SKIP {kind.program}: it is not here (scripts/storage_servers.sh)", flush=True)
+    if not there:
+        dxtest.skip("no S3 server here (scripts/storage_servers.sh gets them)")
+    if not pyarrow:
+        print("SKIP rows by pyarrow: it is not here; totals are compared", flush=True)
+    for kind in there:
+        seed = int(os.environ.get("DX_SEED") or 11)
+        with dxtest.tempdir() as folder, kind() as store, contextlib.ExitStack() as stack:
+            (folder / "tmp").mkdir()
+            stack.enter_context(stores.environment({**store.env, "TMPDIR": str(folder / "tmp")}))
+            store.bucket(BUCKET)
+            rng = random.Random(seed)
+            for part in (same_files, others_at_once, same_at_once, killed):
+                below = folder / part.__name__
+                below.mkdir()
+                begun = time.monotonic()
+                part(store, below, rng)
+                print(f"{store.program}: {part.__name__}: {time.monotonic() - begun:.1f} s",
+                      flush=True)
+            refused(store, folder)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
