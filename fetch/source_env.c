@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "fetch/source_env.h"
+
 #include "fetch/object_url.h"
 #include "fetch/s3.h"
 #include "fetch/source.h"
