@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "builder/command.h"
+#include "fetch/environment.h"
 
 #define HELP_MAX (256 * 1024)
 #define WIDTH 78
@@ -147,6 +148,7 @@ static void manual_overview(struct dx_buf *out)
                    commands[i]->summary, commands[i]->name);
     dx_buf_str(out, ".El\n");
     exit_status(out);
+    dx_environment_mdoc(out);
     dx_buf_str(out, ".Sh SEE ALSO\n.Xr domaindexd 1\n");
 }
 

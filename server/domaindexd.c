@@ -6,6 +6,7 @@
  * own; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
 #include "base/log.h"
+#include "fetch/environment.h"
 #include "loader/current.h"
 #include "loader/version.h"
 #include "server/settings.h"
@@ -25,7 +26,8 @@ enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 static const char usage[] =
     "usage: domaindexd --root ROOT [--listen HOST:PORT] [--config FILE] [option ...]\n"
     "\n"
-    "Serves the published index under ROOT over HTTP, read-only.\n"
+    "Serves the published index under ROOT (a directory, http(s)://… or s3://bucket/prefix) over\n"
+    "HTTP, read-only.\n"
     "\n";
 
 static void print(const struct dx_buf *text)
@@ -39,6 +41,7 @@ static int print_help(void)
 
     dx_buf_str(&text, usage);
     dx_options_help(dx_settings_table, dx_settings_table_size, &text);
+    dx_environment_help(&text);
     print(&text);
     dx_buf_release(&text);
     return 0;
@@ -65,14 +68,15 @@ static int print_man(void)
         "Requests in flight end on the version they began with; if loading fails, the old one\n"
         "stays.\n"
         ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
-        "and exit.\nA second one ends at once.\n.El\n"
-        ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
-        "with the long options as keys.\nA line that begins with\n.Ql #\n"
-        "is a comment.\nUnknown keys and bad values are refused with the line's\n"
-        "number.\n"
-        ".Sh EXIT STATUS\n0 after a stop by signal, 1 if it could not serve,\n"
-        "2 for bad options.\n"
-        ".Sh SEE ALSO\n.Xr domaindex 1\n");
+        "and exit.\nA second one ends at once.\n.El\n");
+    dx_environment_mdoc(&text);
+    dx_buf_str(&text, ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
+                      "with the long options as keys.\nA line that begins with\n.Ql #\n"
+                      "is a comment.\nUnknown keys and bad values are refused with the line's\n"
+                      "number.\n"
+                      ".Sh EXIT STATUS\n0 after a stop by signal, 1 if it could not serve,\n"
+                      "2 for bad options.\n"
+                      ".Sh SEE ALSO\n.Xr domaindex 1\n");
     print(&text);
     dx_buf_release(&text);
     return 0;

@@ -37,7 +37,7 @@ struct dx_server_options dx_server_options_default(void)
         .workers = cores < 2    ? 2
                    : cores > 32 ? 32
                                 : (unsigned)cores,
-        .queue_max = 256,
+        .queue_max = 1024,
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
