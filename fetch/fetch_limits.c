@@ -10,6 +10,7 @@ void dx_fetch_limits_init(struct dx_fetch_limits *limits, unsigned in_flight_max
 
     memset(limits, 0, sizeof *limits);
     atomic_init(&limits->budget.tokens, DX_RETRY_BUDGET_FULL);
+    dx_hedge_init(&limits->hedge);
     limits->in_flight_max = in_flight_max > 0 ? in_flight_max : 1;
     (void)pthread_mutex_init(&limits->lock, NULL);
     (void)pthread_condattr_init(&monotonic);

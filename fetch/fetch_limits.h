@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fetch_limits.h - what all sources of a process share: retry budget, requests in flight.
+ * fetch_limits.h - what all sources of a process share: retry budget, hedges, requests in flight.
  *
  *   struct dx_fetch_limits limits;
  *   dx_fetch_limits_init(&limits, 64);
@@ -21,6 +21,7 @@
 #ifndef DX_FETCH_FETCH_LIMITS_H
 #define DX_FETCH_FETCH_LIMITS_H
 
+#include "fetch/hedge.h"
 #include "fetch/retry.h"
 
 #include <pthread.h>
@@ -38,6 +39,7 @@ struct dx_fetch_waiter {
 
 struct dx_fetch_limits {
     struct dx_retry_budget budget;
+    struct dx_hedge hedge;
     pthread_mutex_t lock;
     pthread_cond_t left;
     struct dx_fetch_waiter *queue;

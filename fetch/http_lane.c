@@ -25,12 +25,16 @@ enum state {
     DONE
 };
 
+/* Of one request, at the same time. */
+enum { FIRST, HEDGE, TRIES };
+
 struct request {
     struct dx_timer timer; /* the first member: its owner is found by it */
     struct dx_http_wave *wave;
     struct dx_http_get *get;
-    struct dx_http_try *attempt;  /* RUNNING */
-    TAILQ_ENTRY(request) in_gate; /* READY */
+    struct dx_http_try *tries[TRIES]; /* RUNNING: one of them at least */
+    uint64_t hedge_ms;                /* when it is late; UINT64_MAX: not, or not again */
+    TAILQ_ENTRY(request) in_gate;     /* READY */
     enum state state;
     bool fresh;        /* the next attempt takes a new connection */
     bool signed_again; /* had the attempt that does not count */
@@ -181,17 +185,18 @@ static void make_ready(struct request *r)
 }
 
 /* Handle, headers and place in the gate of an attempt go back. */
-static void end_attempt(struct request *r)
+static void end_try(struct request *r, unsigned which)
 {
     struct dx_http_lane *lane = r->wave->lane;
     CURL *easy;
 
-    if (r->attempt == NULL)
+    if (r->tries[which] == NULL)
         return;
-    dx_timers_clear(&lane->timers, &r->timer);
-    (void)curl_multi_remove_handle(lane->multi, r->attempt->easy);
+    (void)curl_multi_remove_handle(lane->multi, r->tries[which]->easy);
     dx_fetch_limits_leave(r->wave->gate->limits);
-    easy = dx_http_try_free(&r->attempt);
+    if (which == HEDGE)
+        free(r->tries[which]->to);
+    easy = dx_http_try_free(&r->tries[which]);
     if (lane->idle_count < IDLE_MAX) {
         curl_easy_reset(easy);
         lane->idle[lane->idle_count++] = easy;
@@ -200,13 +205,19 @@ static void end_attempt(struct request *r)
     }
 }
 
+static void end_tries(struct request *r)
+{
+    end_try(r, FIRST);
+    end_try(r, HEDGE);
+    dx_timers_clear(&r->wave->lane->timers, &r->timer);
+}
+
 /* Takes a request out of all that it is in. */
 static void end_request(struct request *r)
 {
     struct gate *gate = r->wave->gate;
 
-    end_attempt(r);
-    dx_timers_clear(&r->wave->lane->timers, &r->timer);
+    end_tries(r);
     if (r->state == READY) {
         TAILQ_REMOVE(&gate->ready, r, in_gate);
         if (TAILQ_EMPTY(&gate->ready))
@@ -259,45 +270,92 @@ void dx_http_wave_cancel(struct dx_http_wave **out)
     free(wave);
 }
 
-/* The next look at a running attempt: when it is too slow by what is known now, but not later than
+/* The next look at what runs: when it is late or too slow by what is known now, but not later than
  * a stall that begins now would be. */
 static void watch(struct request *r, uint64_t now_ms)
 {
-    const char *which;
-    uint64_t expires = dx_http_try_expires_ms(r->attempt, &which);
-    uint64_t stall = now_ms + r->wave->ask.settings->stall_ms;
+    uint64_t next = now_ms + r->wave->ask.settings->stall_ms;
 
-    dx_timers_set(&r->wave->lane->timers, &r->timer, expires < stall ? expires : stall);
+    for (unsigned k = 0; k < TRIES; k++) {
+        const char *why;
+        uint64_t at = r->tries[k] != NULL ? dx_http_try_expires_ms(r->tries[k], &why) : UINT64_MAX;
+
+        next = at < next ? at : next;
+    }
+    next = r->hedge_ms < next ? r->hedge_ms : next;
+    dx_timers_set(&r->wave->lane->timers, &r->timer, next);
 }
 
-/* There is a place in the gate for it; after an error there is again. */
-static int start(struct request *r, struct dx_error *err)
+/* There is a place in the gate for it; after an error there is again. `to` of a hedge is taken
+ * over. */
+static int start(struct request *r, unsigned which, uint8_t *to, struct dx_error *err)
 {
     struct dx_http_lane *lane = r->wave->lane;
     CURL *easy = lane->idle_count > 0 ? lane->idle[--lane->idle_count] : curl_easy_init();
+    struct dx_http_try *t = dx_http_try_new(r->wave->ask.settings, r->get, to);
     int rc;
 
-    r->attempt = dx_http_try_new(r->wave->ask.settings, r->get, r->get->to);
-    if (r->attempt == NULL) {
+    if (t == NULL) {
         curl_easy_cleanup(easy);
         rc = dx_fail(err, DX_E_NOMEM, "fetch: out of memory");
     } else {
-        rc = dx_http_try_prepare(r->attempt, easy, r->fresh, err);
+        t->owner = r;
+        rc = dx_http_try_prepare(t, easy, r->fresh || which == HEDGE, err);
     }
-    if (rc == DX_OK && (curl_easy_setopt(easy, CURLOPT_PRIVATE, r) != CURLE_OK ||
+    if (rc == DX_OK && (curl_easy_setopt(easy, CURLOPT_PRIVATE, t) != CURLE_OK ||
                         curl_multi_add_handle(lane->multi, easy) != CURLM_OK))
         rc = dx_fail(err, DX_E_NOMEM, "%s: libcurl refuses the request", r->get->url);
     if (rc < 0) {
-        curl_easy_cleanup(dx_http_try_free(&r->attempt));
+        curl_easy_cleanup(dx_http_try_free(&t));
         dx_fetch_limits_leave(r->wave->gate->limits);
+        if (which == HEDGE)
+            free(to);
         return rc;
     }
-    if (r->get->attempts++ > 0)
-        dx_fetch_count(DX_COUNT_RETRIES, 1);
-    dx_fetch_count(DX_COUNT_REQUESTS, 1);
+    r->tries[which] = t;
     r->state = RUNNING;
-    watch(r, r->attempt->started_ms);
+    dx_fetch_count(DX_COUNT_REQUESTS, 1);
     return DX_OK;
+}
+
+static int start_first(struct request *r, struct dx_error *err)
+{
+    struct dx_hedge *hedge = &r->wave->gate->limits->hedge;
+    int rc = start(r, FIRST, r->get->to, err);
+
+    if (rc < 0)
+        return rc;
+    r->hedge_ms = UINT64_MAX;
+    if (r->get->attempts++ > 0) {
+        dx_fetch_count(DX_COUNT_RETRIES, 1);
+    } else if (r->wave->ask.settings->hedge && r->get->to != NULL) {
+        uint64_t after = dx_hedge_after_ms(hedge);
+
+        dx_hedge_offer(hedge);
+        if (after != UINT64_MAX)
+            r->hedge_ms = r->tries[FIRST]->started_ms + after;
+    }
+    watch(r, r->tries[FIRST]->started_ms);
+    return DX_OK;
+}
+
+/* The request is late. Its hedge writes to bytes of its own: those of two replies must not mix. A
+ * hedge that cannot be had is done without. */
+static void start_hedge(struct request *r)
+{
+    struct dx_fetch_limits *limits = r->wave->gate->limits;
+    struct dx_error err;
+    uint8_t *to;
+
+    r->hedge_ms = UINT64_MAX;
+    if (r->tries[FIRST] == NULL || r->tries[FIRST]->reply.status != 0 ||
+        !dx_fetch_limits_enter(limits))
+        return;
+    to = dx_hedge_take(&limits->hedge, &limits->budget) ? malloc(r->get->want.size) : NULL;
+    if (to == NULL)
+        dx_fetch_limits_leave(limits);
+    else if (start(r, HEDGE, to, &err) == DX_OK)
+        dx_fetch_count(DX_COUNT_HEDGES, 1);
 }
 
 static void start_ready(struct dx_http_lane *lane)
@@ -317,7 +375,7 @@ static void start_ready(struct dx_http_lane *lane)
 
             TAILQ_REMOVE(&gate->ready, r, in_gate);
             r->state = WAITING;
-            rc = start(r, &r->wave->err);
+            rc = start_first(r, &r->wave->err);
             if (rc < 0)
                 fail_request(r, rc);
         }
@@ -325,12 +383,32 @@ static void start_ready(struct dx_http_lane *lane)
     }
 }
 
-static void accept_reply(struct request *r)
+/* What was not answered in the time of the other one was late too: without it the percentile would
+ * sink by each hedge. */
+static void note_times(struct request *r, unsigned won)
+{
+    struct dx_hedge *hedge = &r->wave->gate->limits->hedge;
+    uint64_t now_ms = dx_source_now_ms();
+
+    for (unsigned k = 0; k < TRIES; k++)
+        if (k == won)
+            dx_hedge_note(hedge, dx_http_try_first_byte_ms(r->tries[k]));
+        else if (k == FIRST && r->tries[k] != NULL)
+            dx_hedge_note(hedge, now_ms - r->tries[k]->started_ms);
+}
+
+static void accept_reply(struct request *r, unsigned which)
 {
     struct dx_http_wave *wave = r->wave;
 
-    r->get->reply = r->attempt->reply;
-    r->get->refusal = r->attempt->refusal;
+    if (which == HEDGE) {
+        memcpy(r->get->to, r->tries[which]->to, r->get->want.size);
+        dx_fetch_count(DX_COUNT_HEDGES_WON, 1);
+    }
+    if (wave->ask.settings->hedge)
+        note_times(r, which);
+    r->get->reply = r->tries[which]->reply;
+    r->get->refusal = r->tries[which]->refusal;
     r->get->accepted = true;
     end_request(r);
     dx_retry_budget_success(&wave->gate->limits->budget);
@@ -340,66 +418,71 @@ static void accept_reply(struct request *r)
 
 /* A 403 for the date or the credentials, which are others from now on: true, and asked again, once a
  * request. */
-static bool sign_again(struct request *r)
+static bool sign_again(struct request *r, const struct dx_http_try *t)
 {
     struct dx_signing *signing = r->wave->ask.settings->signing;
 
-    if (signing == NULL || r->signed_again || r->attempt->reply.status != 403 ||
-        !dx_signing_refused(signing, r->get->store_code, r->attempt->reply.date))
+    if (signing == NULL || r->signed_again || t->reply.status != 403 ||
+        !dx_signing_refused(signing, r->get->store_code, t->reply.date))
         return false;
     dx_fetch_count(DX_COUNT_SIGNED_AGAIN, 1);
     r->signed_again = true;
-    end_attempt(r);
+    end_tries(r);
     make_ready(r);
     return true;
 }
 
-/* Tried again later, or the end of its wave. */
-static void retry(struct request *r, CURLcode code)
+/* Left to the other attempt, tried again later, or the end of its wave. */
+static void retry(struct request *r, unsigned which, CURLcode code)
 {
     struct dx_http_wave *wave = r->wave;
     const struct dx_http_settings *settings = wave->ask.settings;
+    struct dx_http_try *t = r->tries[which];
     struct dx_retry_attempt attempt = {
-        .failed = dx_http_try_class(r->attempt, code),
+        .failed = dx_http_try_class(t, code),
         .made = r->get->attempts - r->signed_again,
         .now_ms = dx_source_now_ms(),
         .deadline_ms = wave->ask.deadline_ms,
-        .retry_after_ms = dx_retry_after_ms(r->attempt->reply.retry_after, (int64_t)time(NULL)),
+        .retry_after_ms = dx_retry_after_ms(t->reply.retry_after, (int64_t)time(NULL)),
         .random = next_random(wave->lane),
     };
     enum dx_retry_verdict verdict;
     uint64_t wait_ms;
 
+    if (attempt.failed != DX_RETRY_NEVER && r->tries[FIRST] != NULL && r->tries[HEDGE] != NULL) {
+        end_try(r, which);
+        return;
+    }
     verdict = dx_retry_decide(&settings->retry, &settings->limits->budget, &attempt, &wait_ms);
     if (verdict == DX_RETRY_NO_BUDGET)
         dx_fetch_count(DX_COUNT_RETRIES_DENIED, 1);
     if (verdict != DX_RETRY_AGAIN) {
-        fail_request(
-            r, dx_http_fail(r->get, r->attempt, code, dx_retry_verdict_words(verdict), &wave->err));
+        fail_request(r, dx_http_fail(r->get, t, code, dx_retry_verdict_words(verdict), &wave->err));
         return;
     }
-    end_attempt(r);
+    end_tries(r);
     r->state = WAITING;
     r->fresh = true;
     dx_timers_set(&wave->lane->timers, &r->timer, attempt.now_ms + wait_ms);
 }
 
 /* An attempt has ended, by itself or because it was too slow. */
-static void finish(struct request *r, CURLcode code)
+static void finish(struct request *r, unsigned which, CURLcode code)
 {
-    enum dx_refusal refusal = dx_http_try_end(r->attempt, code);
+    struct dx_http_try *t = r->tries[which];
+    enum dx_refusal refusal = dx_http_try_end(t, code);
 
     if (refusal == DX_REPLY_ACCEPTED || refusal == DX_REPLY_NOT_MODIFIED) {
-        accept_reply(r);
+        accept_reply(r, which);
         return;
     }
-    r->get->reply = r->attempt->reply;
-    r->get->refusal = r->attempt->refusal;
-    dx_http_try_store_code(r->attempt, r->get->store_code);
+    r->get->reply = t->reply;
+    r->get->refusal = t->refusal;
+    dx_http_try_store_code(t, r->get->store_code);
     if (r->get->out != NULL && r->get->out->failed)
         fail_request(r, dx_buf_fail(r->get->out, &r->wave->err, r->get->url));
-    else if (!sign_again(r))
-        retry(r, code);
+    else if (!sign_again(r, t))
+        retry(r, which, code);
 }
 
 static void take_finished(struct dx_http_lane *lane)
@@ -410,45 +493,60 @@ static void take_finished(struct dx_http_lane *lane)
     while ((message = curl_multi_info_read(lane->multi, &left)) != NULL) {
         CURLcode code = message->data.result;
         char *private = NULL;
+        const struct dx_http_try *t;
+        struct request *r;
 
         if (message->msg != CURLMSG_DONE)
             continue;
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
-        finish((struct request *)(void *)private, code);
+        t = (const struct dx_http_try *)(const void *)private;
+        r = t->owner;
+        finish(r, t == r->tries[HEDGE] ? HEDGE : FIRST, code);
     }
+}
+
+static void take_expired(struct request *r, unsigned which, uint64_t now_ms)
+{
+    struct dx_http_try *t = r->tries[which];
+    const char *why;
+
+    if (t == NULL || dx_http_try_expires_ms(t, &why) > now_ms)
+        return;
+    t->expired = why;
+    /* The others on this connection may still be answered; no new one is to join them. */
+    (void)curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
+    finish(r, which, CURLE_OPERATION_TIMEDOUT);
 }
 
 static void request_due(struct dx_timer *timer, uint64_t now_ms)
 {
     struct request *r = (struct request *)(void *)timer;
-    const char *which;
 
     if (r->state == WAITING) {
         make_ready(r);
-    } else if (dx_http_try_expires_ms(r->attempt, &which) > now_ms) {
-        watch(r, now_ms);
-    } else {
-        r->attempt->expired = which;
-        /* The others on this connection may still be answered; no new one is to join them. */
-        (void)curl_easy_setopt(r->attempt->easy, CURLOPT_FORBID_REUSE, 1L);
-        finish(r, CURLE_OPERATION_TIMEDOUT);
+        return;
     }
+    for (unsigned k = 0; k < TRIES && r->state == RUNNING; k++)
+        take_expired(r, k, now_ms);
+    if (r->state == RUNNING && r->hedge_ms <= now_ms)
+        start_hedge(r);
+    if (r->state == RUNNING)
+        watch(r, now_ms);
 }
 
 static void deadline_due(struct dx_timer *timer, uint64_t now_ms)
 {
     struct dx_http_wave *wave = (struct dx_http_wave *)(void *)timer;
-    size_t i = 0;
+    struct request *r = wave->requests;
 
     (void)now_ms;
-    while (wave->requests[i].state == DONE)
-        i++;
+    while (r->state == DONE)
+        r++;
     dx_fetch_count(DX_COUNT_DEADLINES_MISSED, 1);
-    if (wave->requests[i].attempt != NULL && wave->requests[i].attempt->reply.status != 0)
-        wave->requests[i].get->reply = wave->requests[i].attempt->reply;
-    fail_request(&wave->requests[i],
-                 dx_http_fail(wave->requests[i].get, NULL, CURLE_OPERATION_TIMEDOUT,
-                              dx_retry_verdict_words(DX_RETRY_DEADLINE), &wave->err));
+    if (r->tries[FIRST] != NULL && r->tries[FIRST]->reply.status != 0)
+        r->get->reply = r->tries[FIRST]->reply;
+    fail_request(r, dx_http_fail(r->get, NULL, CURLE_OPERATION_TIMEDOUT,
+                                 dx_retry_verdict_words(DX_RETRY_DEADLINE), &wave->err));
 }
 
 static void call_done(struct dx_http_lane *lane)

@@ -152,6 +152,11 @@ static int set_callbacks(struct dx_http_try *t)
     return bad;
 }
 
+static bool http2_known(const struct dx_http_try *t)
+{
+    return atomic_load_explicit(t->settings->http2, memory_order_relaxed);
+}
+
 static int set_connection(struct dx_http_try *t, bool fresh)
 {
     CURL *e = t->easy;
@@ -161,6 +166,11 @@ static int set_connection(struct dx_http_try *t, bool fresh)
     bad |= (int)curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)t->settings->connect_ms);
     bad |= (int)curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     bad |= (int)curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+    /* Over TLS, where it is agreed upon; a store without TLS is spoken to in HTTP/1.1. */
+    bad |= (int)curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    /* To wait for a connection that is being made pays only if it can be shared; with a store that
+     * speaks HTTP/1.1, as Amazon's does, each wave would begin a handshake later. */
+    bad |= (int)curl_easy_setopt(e, CURLOPT_PIPEWAIT, !fresh && http2_known(t) ? 1L : 0L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
@@ -261,12 +271,23 @@ enum dx_refusal dx_http_try_end(struct dx_http_try *t, CURLcode code)
     }
     good = t->refusal == DX_REPLY_ACCEPTED || t->refusal == DX_REPLY_NOT_MODIFIED;
     count_end(t, good, ended);
-    if (good && ended)
+    if (good && ended) {
+        if (!t->reply.http1 && !http2_known(t))
+            atomic_store_explicit(t->settings->http2, true, memory_order_relaxed);
         return t->refusal;
+    }
     if (t->get->out != NULL)
         t->get->out->size = t->out_before;
     /* Good as far as it goes, but it broke off. */
     return good ? DX_REPLY_NO_STATUS : t->refusal;
+}
+
+uint64_t dx_http_try_first_byte_ms(const struct dx_http_try *t)
+{
+    curl_off_t us = 0;
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &us);
+    return us > 0 ? (uint64_t)us / 1000 : 0;
 }
 
 static bool never_again(CURLcode code)

@@ -32,6 +32,8 @@ struct dx_http_settings {
     struct dx_fetch_limits *limits;
     const char *ca_file;
     struct dx_signing *signing; /* NULL: not signed */
+    bool hedge;
+    atomic_bool *http2; /* set when a reply came over HTTP/2 */
 };
 
 #define DX_STORE_CODE_MAX 63
@@ -56,6 +58,7 @@ struct dx_http_get {
 struct dx_http_try {
     const struct dx_http_settings *settings;
     const struct dx_http_get *get;
+    void *owner; /* of whoever runs it */
     uint8_t *to;
     size_t out_before; /* size of get->out without this attempt */
     CURL *easy;
@@ -80,6 +83,9 @@ CURL *dx_http_try_free(struct dx_http_try **t);
 int dx_http_try_prepare(struct dx_http_try *t, CURL *easy, bool fresh, struct dx_error *err);
 uint64_t dx_http_try_expires_ms(const struct dx_http_try *t, const char **which);
 enum dx_refusal dx_http_try_end(struct dx_http_try *t, CURLcode code);
+
+/* From its beginning to the first byte of the reply. */
+uint64_t dx_http_try_first_byte_ms(const struct dx_http_try *t);
 
 /* What kind of failure it was, for dx_retry_decide. */
 enum dx_retry_class dx_http_try_class(const struct dx_http_try *t, CURLcode code);

@@ -113,11 +113,12 @@ struct dx_source_options {
     unsigned deadline_ms;           /* of a wave that brings none of its own */
     unsigned attempts_max;          /* of a range, with the first */
     struct dx_fetch_limits *limits; /* shared by sources; must outlive them; the process's */
+    bool hedge;                     /* ranges that are late are asked for twice (fetch/hedge.h) */
 };
 
-#define DX_SOURCE_OPTIONS_INIT                                                        \
-    {                                                                                 \
-        NULL, NULL, NULL, NULL, false, false, 1000, 2000, 2000, 65536, 10000, 3, NULL \
+#define DX_SOURCE_OPTIONS_INIT                                                               \
+    {                                                                                        \
+        NULL, NULL, NULL, NULL, false, false, 1000, 2000, 2000, 65536, 10000, 3, NULL, false \
     }
 
 int dx_source_open(struct dx_source **src, const char *root,

@@ -19,6 +19,7 @@ struct source_http {
     char *ca_file;
     unsigned deadline_ms;
     struct dx_http_settings settings;
+    atomic_bool http2;
     pthread_mutex_t lock; /* a leaf: of the list alone */
     struct dx_http_lane *idle[LANES_IDLE_MAX];
     size_t idle_count;
@@ -409,6 +410,7 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     }
     http->settings.signing = signing;
+    atomic_init(&http->http2, false);
     (void)pthread_mutex_init(&http->lock, NULL);
     http->source.ops = &ops;
     http->deadline_ms = options->deadline_ms;
@@ -428,6 +430,8 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
         .limits = options->limits != NULL ? options->limits : dx_fetch_limits_shared(),
         .ca_file = http->ca_file,
         .signing = signing,
+        .hedge = options->hedge,
+        .http2 = &http->http2,
     };
     http->settings.retry.attempts_max = options->attempts_max;
     *src = &http->source;

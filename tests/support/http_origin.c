@@ -94,8 +94,8 @@ static bool answer(int fd, const char *head, unsigned request)
     else if (strncmp(head, "GET /root/wrong ", 16) == 0)
         send_range(fd, "\"v1\"", first + 1, last + 1);
     else if (strncmp(head, "GET /root/once_cut ", 19) == 0 && request % 2 == 1) {
-        send_text(fd, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-9/100000\r\n"
-                      "Content-Length: 10\r\n\r\nabc");
+        send_text(fd, "HTTP/1.1 206 x\r\nContent-Range: bytes 0-99/6000000\r\n"
+                      "Content-Length: 100\r\n\r\nabc");
         return false;
     } else if (strncmp(head, "GET /root/once_mute ", 20) == 0 && request % 2 == 1)
         (void)usleep(700000);
@@ -158,7 +158,7 @@ static void *serve(void *arg)
         if (strstr(head, "/root/many") != NULL)
             (void)usleep(2000);
         else if (strstr(head, "/root/slow") != NULL)
-            (void)usleep(300000);
+            (void)usleep(150000);
         else if (strstr(head, "/root/late_some") != NULL && request % 10 == 0)
             (void)usleep(1000000);
         (void)pthread_mutex_lock(&origin.lock);

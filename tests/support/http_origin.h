@@ -8,9 +8,10 @@
  *   once503 once_wrong once_cut once_mute    the 1st, 3rd, 5th... request since the reset fails
  *   down wrong mute                          all fail: 503; another range; no reply for 0.7 s
  *   none moved turning                       404; 307; another ETag each time
- *   slow stuck drip                          0.3 s late; a head and then nothing for 0.7 s; a byte
+ *   slow stuck drip                          0.15 s late; a head and then nothing for 0.7 s; a byte
  *                                            each 20 ms
  *   late_some                                each 10th reply is 1 s late
+ *   (once_cut is for bytes 0-99)
  *   small small_once_cut                     for GETs of a whole object
  *   many                                     2 ms late
  */
