@@ -29,6 +29,7 @@ enum {
     OPT_S3_REGION,
     OPT_S3_PROFILE,
     OPT_S3_ANONYMOUS,
+    OPT_HEDGE,
     OPT_METRICS,
     OPT_HELP,
     OPT_VERSION,
@@ -83,6 +84,9 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                          "of the shared credentials file; else AWS_PROFILE, or default" },
     [OPT_S3_ANONYMOUS] = { "s3-anonymous", "YES|NO", NULL,
                            "do not sign requests; else as DOMAINDEX_S3_ANONYMOUS says, or no" },
+    [OPT_HEDGE] = { "hedge", "YES|NO", "no",
+                    "ask a store a second time, over another connection, for a range that is "
+                    "late" },
     [OPT_METRICS] = { "metrics", "YES|NO", "no", "answer /metrics, as text for Prometheus" },
     [OPT_HELP] = { "help", NULL, NULL, "print this and exit" },
     [OPT_VERSION] = { "version", NULL, NULL, "print the program's version and exit" },
@@ -164,6 +168,9 @@ static bool set_remote(struct dx_settings *s, size_t index, const char *text, in
         return true;
     case OPT_S3_ANONYMOUS:
         *rc = yes_no(index, text, &s->source.s3_anonymous, err);
+        return true;
+    case OPT_HEDGE:
+        *rc = yes_no(index, text, &s->source.hedge, err);
         return true;
     default:
         return false;
