@@ -11,13 +11,16 @@ for):
 3. Two runs at once into the same new dataset: no row is there twice. 5 rounds.
 4. SIGKILL at 15 moments, most of them while files are put: what is left publishes; the same run
    again makes it whole, no row twice.
-5. What is refused, with words.
+5. Inputs that are objects of the store, or behind nginx if it is there: what a file gives, at sizes
+   around those of the ranges they are read by.
+6. What is refused, with words.
 
 Rows are read by pyarrow if it is there (the python of tests/e2e/requirements.txt), else from the
 totals that a publish of the downloaded lake counts.
 """
 import collections
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -36,6 +39,7 @@ except ImportError:
     pyarrow = None
 
 BUCKET = "lake"
+CHUNK = 4 << 20     # of inputs that are read by ranges
 ROUNDS, SAME_ROUNDS, KILLS = 10, 5, 15
 COLUMNS = ("--format", "tsv", "--dataset-column", "1", "--ts-column", "2", "--url-column", "3",
            "--extra-column", "4", "--no-header")
@@ -99,8 +103,11 @@ class Lake:
     def read(self, name):
         return self.store.get(BUCKET, f"{self.prefix}/{name}")
 
+    def parquet_names(self):
+        return [name for name in self.names() if name.endswith(".parquet")]
+
     def parquet(self):
-        return {name: self.read(name) for name in self.names() if name.endswith(".parquet")}
+        return {name: self.read(name) for name in self.parquet_names()}
 
     def registry(self):
         return json.loads(self.read("urls/registry.json"))
@@ -211,35 +218,37 @@ def same_at_once(store, folder, rng):
     same(got, rows_of(folder / "local-at-once"), f"{store.program}: one dataset at once: rows")
 
 
-def timed(lake, path):
-    """Seconds until the first file is there and until the end."""
-    begun = time.monotonic()
+def kill_when(lake, path, files=None, seconds=None):
+    """Starts a run and kills it when so many files are there, or after so long. True: before its
+    end."""
     process = subprocess.Popen(command(lake.root, path), stderr=subprocess.DEVNULL)
-    first = None
-    while process.poll() is None:
-        if first is None and any(n.endswith(".parquet") for n in lake.names()):
-            first = time.monotonic() - begun
-    dxtest.equal(process.returncode, 0, "a run to be timed")
-    whole = time.monotonic() - begun
-    return whole if first is None else first, whole
+    if files is None:
+        time.sleep(seconds)
+    else:
+        while process.poll() is None and len(lake.parquet_names()) < files:
+            pass
+    process.kill()
+    return process.wait() != 0
 
 
 def killed(store, folder, rng):
-    """4."""
+    """4. A third of the kills by the clock, the others by what is there: the end is where it is
+    dangerous."""
     path = write(folder / "kill.tsv", lines(rng, 5000, [f"set {i}" for i in range(80)]))
     ingest(folder / "kill-local", path)
     want_files = len(local_parquet(folder / "kill-local"))
     want = rows_of(folder / "kill-local")
-    first, whole = timed(Lake(store, "timed"), path)
+    begun = time.monotonic()
+    ingest(Lake(store, "timed").root, path)
+    whole = time.monotonic() - begun
     cut, partial, published = 0, 0, 0
     for i in range(KILLS):
         lake = Lake(store, f"kill-{i}")
-        process = subprocess.Popen(command(lake.root, path), stderr=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0, whole) if i % 3 == 0 else
-                   rng.uniform(first * 0.8, whole))
-        process.kill()
-        cut += process.wait() != 0
-        there = [n for n in lake.names() if n.endswith(".parquet")]
+        if i % 3 == 0:
+            cut += kill_when(lake, path, seconds=rng.uniform(0, whole))
+        else:
+            cut += kill_when(lake, path, files=rng.randrange(1, want_files * 3 // 4))
+        there = lake.parquet_names()
         partial += 0 < len(there) < want_files
         if there:
             published += 1
@@ -249,12 +258,56 @@ def killed(store, folder, rng):
              f"{store.program}: kill {i}, {len(there)} of {want_files} files were there: rows")
         dxtest.equal(lake.read("urls/_writers"), b"domaindex-writers 1\n", f"kill {i}: the entry")
     print(f"{store.program}: {KILLS} kills, {cut} in time, {partial} between files, {published} "
-          f"published as they were left; first file after {first:.2f} s of {whole:.2f} s", flush=True)
-    dxtest.check(cut > KILLS // 3, f"{cut} of {KILLS} runs were killed before their end")
+          f"published as they were left; a whole run takes {whole:.2f} s", flush=True)
+    dxtest.check(partial > KILLS // 3, f"{partial} of {KILLS} runs were killed between files")
+
+
+def sized(path, size, rng):
+    """A list of URLs of exactly so many bytes; the last one has no line end."""
+    text = bytearray()
+    while len(text) < size:
+        text += b"http://site%d.com/%s\n" % (rng.randrange(300), b"x" * rng.randrange(2000))
+    path.write_bytes(bytes(text[:size]).rstrip(b"\n").ljust(size, b"y"))
+    return path
+
+
+def from_addresses(store, folder, rng):
+    """5."""
+    inputs = [sized(folder / f"in+put%{size}.txt", size, rng) for size in
+              (100, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK, 5 * CHUNK + 777)]
+    (folder / "packed").write_bytes(gzip.compress(inputs[-1].read_bytes(), 1))
+    inputs.append(folder / "packed")
+    (folder / "empty").write_bytes(b"")
+    inputs.append(folder / "empty")
+    options = ("--dataset", "a", "--threads", "2")
+    want = {}
+    for path in inputs:
+        store.put(BUCKET, f"inputs/{path.name}", path.read_bytes())
+        local = folder / "local" / path.name
+        dxtest.domaindex("ingest", "--root", local, *options, path)
+        want[path.name] = local_parquet(local)
+    nginx = stores.Nginx(folder) if stores.find("nginx") else None
+    if not nginx:
+        print("SKIP inputs behind nginx: it is not here", flush=True)
+    with nginx or contextlib.nullcontext():
+        kinds = [("s3", lambda name: f"s3://{BUCKET}/inputs/{name}")]
+        if nginx:
+            kinds.append(("http", lambda name: f"{nginx.url}/{urllib.parse.quote(name)}"))
+        for kind, address in kinds:
+            for path in inputs:
+                root = folder / kind / path.name
+                dxtest.domaindex("ingest", "--root", root, *options, address(path.name))
+                same(local_parquet(root), want[path.name], f"{store.program}: {kind}: {path.name}")
+            said = dxtest.domaindex("ingest", "--root", folder / "none", *options,
+                                    address("not-there"), expect=1).stderr.decode()
+            dxtest.check("not-there" in said, f"{kind}: an input that is not there: {said}")
+    said = dxtest.domaindex("ingest", "--root", folder / "none", *options, "https://x/y?z=1",
+                            expect=1).stderr.decode()
+    dxtest.check("curl" in said, f"an address with a query: {said}")
 
 
 def refused(store, folder):
-    """5."""
+    """6."""
     path = write(folder / "one.tsv", ["a\t1\thttp://example.com/\t"])
     for root, words in ((f"http://127.0.0.1:{store.port}/{BUCKET}", "read"),
                         ("s3://no-such-bucket-here/x", "no-such-bucket-here"),
@@ -295,7 +348,8 @@ def main():
             stack.enter_context(stores.environment({**store.env, "TMPDIR": str(folder / "tmp")}))
             store.bucket(BUCKET)
             rng = random.Random(seed)
-            for part in (same_files, others_at_once, same_at_once, killed):
+            for part in (same_files, others_at_once, same_at_once, killed,
+                         from_addresses):
                 below = folder / part.__name__
                 below.mkdir()
                 begun = time.monotonic()
