@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
 #include "builder/command.h"
-#include "fetch/source_env.h"
 #include "loader/version.h"
 #include "query/answer.h"
 
@@ -220,11 +219,11 @@ const struct dx_command dx_command_lookup = {
         "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
         "host or a whole URL; '-' reads one a line from standard input. What is not in the index "
         "gives a line with \"problem\". The exit code is 0 when all were found, else 1.\n\n"
-        "Of a remote root the small part of the index is copied to a local directory, verified, "
-        "and "
-        "used again by later versions as far as it has not changed; the rest is read by range. "
-        "Several processes may share the directory; it may be removed at any "
-        "time. " DX_SOURCE_ENV_HELP,
+        "ROOT is a directory, http://..., https://... or s3://bucket/prefix; domaindex(1) names "
+        "the environment variables that remote ones are reached with. Of a remote root the small "
+        "part of the index is copied to a local directory, verified, and used again by later "
+        "versions as far as it has not changed; the rest is read by range. Several processes may "
+        "share the directory, and it may be removed while none runs.",
     .example = "domaindex lookup --root ./quickstart-root github.com",
     .options = options_table,
     .option_count = OPT_COUNT,

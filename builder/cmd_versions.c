@@ -4,7 +4,6 @@
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "builder/command.h"
-#include "fetch/source_env.h"
 #include "loader/version.h"
 
 #define TEXT_MAX (256u << 20)
@@ -134,7 +133,10 @@ const struct dx_command dx_command_versions = {
     .synopsis = "--root ROOT [--json]",
     .summary = "list the published versions, newest first; * is the current one",
     .description = "Lists what the manifest names: sequence and time, domains, datasets, pairs of "
-                   "both, rows, URLs and the bytes of the index.\n\n" DX_SOURCE_ENV_HELP,
+                   "both, rows, URLs and the bytes of the index.\n\n"
+                   "ROOT is a directory, http://..., https://... or s3://bucket/prefix; "
+                   "domaindex(1) names the environment variables that remote ones are reached "
+                   "with.",
     .example = "domaindex versions --root s3://bucket/prefix",
     .options = options_table,
     .option_count = OPT_COUNT,

@@ -84,10 +84,20 @@ static void pause_ms(unsigned ms)
         ;
 }
 
-/* Whether the same request may well be answered next time. */
-static bool transient(int rc)
+/* How often a request is made that fails so: what passes by itself, what a broken connection can
+ * be to blame for, and what stays. */
+static unsigned tries_of(int rc)
 {
-    return rc == DX_E_IO || rc == DX_E_BUSY || rc == DX_E_TIMEOUT || rc == DX_E_CORRUPT;
+    switch (rc) {
+    case DX_E_IO:
+    case DX_E_BUSY:
+    case DX_E_TIMEOUT:
+        return TRIES_MAX;
+    case DX_E_CORRUPT:
+        return 2;
+    default:
+        return 1;
+    }
 }
 
 static int read_window(const struct dx_download *d, struct window *w, size_t count, uint64_t bytes,
@@ -95,7 +105,7 @@ static int read_window(const struct dx_download *d, struct window *w, size_t cou
 {
     int rc = DX_OK;
 
-    for (unsigned try = 0; try < TRIES_MAX; try++) {
+    for (unsigned try = 0;; try++) {
         struct dx_wave_report report = { .seen = w->seen };
         struct dx_wave wave = {
             .reads = w->reads,
@@ -110,7 +120,7 @@ static int read_window(const struct dx_download *d, struct window *w, size_t cou
             pause_ms(PAUSE_MS << try);
         memset(w->seen, 0, sizeof w->seen);
         rc = dx_source_read_wave(d->source, &wave, err);
-        if (rc == DX_OK || !transient(rc))
+        if (rc == DX_OK || try + 1 >= tries_of(rc))
             break;
     }
     /* Within a wave the source has seen to it that they are one. */

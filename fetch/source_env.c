@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fetch/source_env.h"
-
 #include "fetch/object_url.h"
 #include "fetch/s3.h"
 #include "fetch/source.h"
@@ -61,22 +59,11 @@ const char *dx_source_options_env(struct dx_source_options *o)
     return NULL;
 }
 
-static const char *first_of(const char *a, const char *b, const char *c, const char *d)
-{
-    return a != NULL ? a : b != NULL ? b : c != NULL ? c : d;
-}
-
 int dx_source_root_url(const char *root, const struct dx_source_options *options, char **url,
                        struct dx_error *err)
 {
-    const struct dx_s3_place place = {
-        .endpoint = first_of(options->s3_endpoint, environment("AWS_ENDPOINT_URL_S3"),
-                             environment("AWS_ENDPOINT_URL"), NULL),
-        .region = first_of(options->s3_region, environment("AWS_REGION"),
-                           environment("AWS_DEFAULT_REGION"), "us-east-1"),
-        .virtual_host = options->s3_virtual_host,
-    };
-    struct dx_s3_address address;
+    struct dx_source_options unsigned_options = *options;
+    struct dx_s3_root s3;
     int rc;
 
     *url = NULL;
@@ -84,6 +71,12 @@ int dx_source_root_url(const char *root, const struct dx_source_options *options
         return dx_fail(err, DX_E_INVALID, "%s: a directory has no URL", root);
     if (strncasecmp(root, "s3://", 5) != 0)
         return dx_root_url(root, url, err);
-    rc = dx_s3_address_parse(root, &address, err);
-    return rc < 0 ? rc : dx_s3_root_url(&address, &place, url, err);
+    unsigned_options.s3_anonymous = true; /* a name needs no credentials */
+    rc = dx_s3_root_open(&s3, root, &unsigned_options, err);
+    if (rc < 0)
+        return rc;
+    *url = s3.url;
+    s3.url = NULL;
+    dx_s3_root_close(&s3);
+    return DX_OK;
 }

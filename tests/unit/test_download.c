@@ -121,6 +121,7 @@ static const struct {
     { "busy twice", 2, 2, DX_E_BUSY, 0, 0, DX_OK, 0, 5 },
     { "cut once", 1, 1, DX_E_TIMEOUT, 0, 0, DX_OK, 0, 4 },
     { "always busy", 2, 99, DX_E_BUSY, 0, 0, DX_E_BUSY, WINDOW, 5 },
+    { "no replies to what was asked", 1, 99, DX_E_CORRUPT, 0, 0, DX_E_CORRUPT, 0, 2 },
     { "gone", 2, 1, DX_E_NOT_FOUND, 0, 0, DX_E_NOT_FOUND, WINDOW, 2 },
     { "replaced in the middle", 0, 0, 0, 3, 0, DX_E_CONFLICT, 2 * WINDOW, 3 },
     { "longer than it should be", 0, 0, 0, 0, 2 * WINDOW, DX_E_CONFLICT, 0, 1 },
