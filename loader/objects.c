@@ -8,12 +8,26 @@
 
 #define SHARDS 1024
 
+/* An ETag that a reply told and that proved wrong; kept, for a pin may have the pointer. */
+struct former {
+    struct former *next;
+    char *etag;
+};
+
+/* With a store that makes up an ETag for each reply, the last one stays. */
+#define FORMERS_MAX 65536
+
+struct slot {
+    char *_Atomic etag;
+    bool given; /* by dx_objects_set */
+};
+
 struct dx_objects {
     _Atomic uint64_t broken;
+    struct former *_Atomic formers;
+    _Atomic uint32_t former_count;
     uint64_t lake_files;
-    /* idx of all shards, dat of all shards, lake files. Written once, never again: a pin may
-     * have the pointer. */
-    char *_Atomic etags[];
+    struct slot slots[]; /* idx of all shards, dat of all shards, lake files */
 };
 
 int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_error *err)
@@ -21,7 +35,7 @@ int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_e
     *objects = NULL;
     if (lake_files <= (uint64_t)UINT32_MAX + 1)
         *objects = calloc(1, sizeof **objects +
-                                 (2 * SHARDS + (size_t)lake_files) * sizeof(*objects)->etags[0]);
+                                 (2 * SHARDS + (size_t)lake_files) * sizeof(*objects)->slots[0]);
     if (*objects == NULL)
         return dx_fail(err, DX_E_NOMEM, "ETags of %llu lake files: out of memory",
                        (unsigned long long)lake_files);
@@ -31,9 +45,18 @@ int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_e
 
 void dx_objects_free(struct dx_objects **objects)
 {
+    struct former *f = *objects != NULL ? (*objects)->formers : NULL;
+
     if (*objects != NULL)
         for (uint64_t i = 0; i < 2 * SHARDS + (*objects)->lake_files; i++)
-            free((*objects)->etags[i]);
+            free((*objects)->slots[i].etag);
+    while (f != NULL) {
+        struct former *next = f->next;
+
+        free(f->etag);
+        free(f);
+        f = next;
+    }
     free(*objects);
     *objects = NULL;
 }
@@ -67,7 +90,8 @@ int dx_objects_set(struct dx_objects *objects, struct dx_object o, const char *e
     copy = strdup(etag);
     if (copy == NULL)
         return dx_fail(err, DX_E_NOMEM, "an ETag: out of memory");
-    free(atomic_exchange(&objects->etags[at], copy));
+    free(atomic_exchange(&objects->slots[at].etag, copy));
+    objects->slots[at].given = true;
     return DX_OK;
 }
 
@@ -77,7 +101,7 @@ struct dx_pin dx_objects_pin(const struct dx_objects *objects, struct dx_object 
     uint64_t at;
 
     if (place_of(objects, o, &at))
-        pin.etag = atomic_load_explicit(&objects->etags[at], memory_order_acquire);
+        pin.etag = atomic_load_explicit(&objects->slots[at].etag, memory_order_acquire);
     return pin;
 }
 
@@ -88,21 +112,43 @@ void dx_objects_seen(struct dx_objects *objects, struct dx_object o, const char 
     char *copy;
 
     if (!place_of(objects, o, &at) ||
-        atomic_load_explicit(&objects->etags[at], memory_order_relaxed) != NULL ||
+        atomic_load_explicit(&objects->slots[at].etag, memory_order_relaxed) != NULL ||
         !dx_etag_strong(etag))
         return;
     copy = strdup(etag);
     /* Without memory it stays unknown, and the next reply tells it again. */
     if (copy != NULL &&
-        !atomic_compare_exchange_strong_explicit(&objects->etags[at], &none, copy,
+        !atomic_compare_exchange_strong_explicit(&objects->slots[at].etag, &none, copy,
                                                  memory_order_acq_rel, memory_order_acquire))
         free(copy);
 }
 
+/* What one reply told, another may refute: a cache on the way that makes up an ETag would else be
+ * believed until the version ends. The next reply tells again, and checksums decide what it is. */
+static void forget(struct dx_objects *objects, struct slot *slot)
+{
+    struct former *f = malloc(sizeof *f);
+
+    if (f == NULL)
+        return;
+    f->etag = atomic_exchange(&slot->etag, NULL);
+    if (f->etag == NULL) {
+        free(f);
+        return;
+    }
+    f->next = atomic_load(&objects->formers);
+    while (!atomic_compare_exchange_weak(&objects->formers, &f->next, f))
+        ;
+}
+
 void dx_objects_broke(struct dx_objects *objects, struct dx_object o)
 {
-    (void)o; /* the request's error names it; here only that the version is not whole counts */
+    uint64_t at;
+
     atomic_fetch_add_explicit(&objects->broken, 1, memory_order_relaxed);
+    if (place_of(objects, o, &at) && !objects->slots[at].given &&
+        atomic_fetch_add(&objects->former_count, 1) < FORMERS_MAX)
+        forget(objects, &objects->slots[at]);
 }
 
 uint64_t dx_objects_broken(const struct dx_objects *objects)

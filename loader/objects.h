@@ -8,7 +8,8 @@
  *
  * The ETag of an object is what etags.tsv.zst of the version says, if that was written for the
  * root that it is read from; else what the first accepted reply said, so that a root that was
- * copied to another store can be read and a later change is still seen.
+ * copied to another store can be read and a later change is still seen. An ETag that a reply told
+ * is forgotten when a read is refused for it: what the object is then is for checksums to say.
  *
  * seen, broke and pin are safe from every thread. A pin's etag lives as long as the objects.
  */

@@ -92,8 +92,32 @@ static void check_etags(void)
         EXPECT(strcmp(pinned(objects, o), want) == 0, "'%s' seen", etags[i].etag);
         EXPECT((dx_objects_set(objects, o, etags[i].etag, &err) == DX_OK) == etags[i].strong,
                "'%s' set", etags[i].etag);
+        dx_objects_broke(objects, o);
+        EXPECT(strcmp(pinned(objects, o), want) == 0, "'%s' was set and is forgotten", want);
         dx_objects_free(&objects);
     }
+}
+
+/* What a reply told is forgotten when it is refuted, and old pins stay readable. */
+static void check_forgotten(void)
+{
+    const struct dx_object o = { DX_OBJECT_DAT, 5 };
+    struct dx_objects *objects = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    const char *first;
+
+    EXPECT(dx_objects_new(&objects, 1, &err) == DX_OK, "%s", err.text);
+    dx_objects_broke(objects, o);
+    dx_objects_seen(objects, o, "\"made up\""); /* not strong: it has a space */
+    EXPECT(pinned(objects, o)[0] == '\0', "not strong");
+    dx_objects_seen(objects, o, "\"made-up\"");
+    first = dx_objects_pin(objects, o, 0).etag;
+    dx_objects_broke(objects, o);
+    EXPECT(pinned(objects, o)[0] == '\0', "not forgotten");
+    dx_objects_seen(objects, o, "\"true\"");
+    EXPECT(strcmp(pinned(objects, o), "\"true\"") == 0 && strcmp(first, "\"made-up\"") == 0,
+           "%s, %s", pinned(objects, o), first);
+    dx_objects_free(&objects);
 }
 
 struct racer {
@@ -114,7 +138,20 @@ static void *race(void *arg)
 
         dx_objects_seen(r->objects, o, etag);
         r->got[i] = dx_objects_pin(r->objects, o, 0).etag;
+    }
+    return NULL;
+}
+
+static void *break_all(void *arg)
+{
+    struct racer *r = arg;
+
+    for (uint32_t i = 0; i < LAKE_FILES; i++) {
+        const struct dx_object o = { DX_OBJECT_LAKE, i };
+
         dx_objects_broke(r->objects, o);
+        dx_objects_seen(r->objects, o, "\"again\"");
+        (void)strlen(r->got[i]); /* old pins are whole: for sanitizers to see */
     }
     return NULL;
 }
@@ -138,6 +175,11 @@ static void check_threads(void)
         for (unsigned k = 0; k < LAKE_FILES; k++)
             EXPECT(racers[i].got[k] != NULL && racers[i].got[k] == racers[0].got[k],
                    "file %u: two threads, two ETags", k);
+    for (unsigned i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, break_all, &racers[i]) != 0)
+            abort();
+    for (unsigned i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
     EXPECT(dx_objects_broken(objects) == THREADS * LAKE_FILES, "%llu broken",
            (unsigned long long)dx_objects_broken(objects));
     dx_objects_free(&objects);
@@ -147,6 +189,7 @@ int main(void)
 {
     check_places();
     check_etags();
+    check_forgotten();
     check_threads();
     return failures == 0 ? 0 : 1;
 }
