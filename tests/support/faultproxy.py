@@ -91,8 +91,8 @@ def content_range(reply):
     """(first, last, total) of the reply, or a made-up one."""
     text = (reply.get("Content-Range") or "bytes 0-0/1").split(" ", 1)[1]
     span, total = text.split("/")
-    first, last = span.split("-")
-    return int(first), int(last), int(total)
+    first, last = map(int, span.split("-"))
+    return first, last, int(total) if total.isdigit() else last + 1
 
 
 def status(code, reason, s3_code="", **headers):
@@ -661,7 +661,11 @@ class Client(asyncio.Protocol):
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     async def serve(self, request):
-        reply = await self.proxy.answer(request)
+        try:
+            reply = await self.proxy.answer(request)
+        except BaseException:
+            self.transport.abort()     # a client is not to wait for what went wrong here
+            raise
         if self.lost.is_set():
             return
         await self.write(reply, request.method == "HEAD")

@@ -10,7 +10,8 @@
         on_reply(target, status, body, late_s) is told of each reply. Ends after so many seconds or
         replies, when all that was asked is answered.
 
-Both read replies by Content-Length and raise ConnectionError when a connection ends early.
+Both read replies by Content-Length and raise ConnectionError when a connection ends early; a
+swarm makes a new connection where a reply says that it is the last one.
 """
 import asyncio
 import re
@@ -90,10 +91,15 @@ class _Link(asyncio.Protocol):
             return
         late = time.monotonic() - self.begin
         status, body = int(self.buffer[9:12]), bytes(self.buffer[self.need - self.size:self.need])
+        closing = b"\r\nconnection: close" in bytes(self.buffer[:self.need - self.size]).lower()
         del self.buffer[:self.need]
         target, self.target = self.target, None
         self.swarm.told(target, status, body, late)
-        self.next()
+        if closing:     # another one in its place
+            self.transport.close()
+            self.swarm.renew()
+        else:
+            self.next()
 
     def connection_lost(self, error):
         self.swarm.gone(self, error)
@@ -123,6 +129,16 @@ class Swarm:
         if self.links == 0:
             self.done.set()
 
+    def renew(self):
+        self.links += 1
+        task = asyncio.get_running_loop().create_task(self.connect())
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def connect(self):
+        await asyncio.get_running_loop().create_connection(
+            lambda: _Link(self), self.server.host, self.server.port)
+
     async def watch(self):
         while True:
             begin = time.monotonic()
@@ -135,7 +151,7 @@ class Swarm:
         watch = loop.create_task(self.watch())
         self.links = self.connections
         for _ in range(self.connections):
-            await loop.create_connection(lambda: _Link(self), self.server.host, self.server.port)
+            await self.connect()
         try:
             await asyncio.wait_for(self.done.wait(), max(0, self.end - time.monotonic()) +
                                    patience_s)
@@ -146,7 +162,7 @@ class Swarm:
         """How many replies there were. patience_s: for the last replies, behind the end."""
         self.end, self.count = time.monotonic() + seconds, count
         self.asked = self.replies = 0
-        self.lost, self.lag_s = [], 0.0
+        self.lost, self.lag_s, self.tasks = [], 0.0, set()
         try:
             asyncio.run(self.work(patience_s))
         except asyncio.TimeoutError:
