@@ -171,6 +171,9 @@ static int set_connection(struct dx_http_try *t, bool fresh)
     /* To wait for a connection that is being made pays only if it can be shared; with a store that
      * speaks HTTP/1.1, as Amazon's does, each wave would begin a handshake later. */
     bad |= (int)curl_easy_setopt(e, CURLOPT_PIPEWAIT, !fresh && http2_known(t) ? 1L : 0L);
+    /* A name that led to a host that failed is asked for again: it may lead to another one. */
+    if (fresh)
+        bad |= (int)curl_easy_setopt(e, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);

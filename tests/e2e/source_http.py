@@ -381,7 +381,8 @@ def check_nginx(tmp):
 daemon off; pid {tmp}/nginx.pid; error_log stderr; worker_processes 1;
 events {{ worker_connections 256; }}
 http {{
-    access_log {tmp}/access.log;
+    log_format connections '$connection $server_protocol $status $request_uri';
+    access_log {tmp}/access.log connections;
     client_body_temp_path {tmp}/t1; proxy_temp_path {tmp}/t2; fastcgi_temp_path {tmp}/t3;
     uwsgi_temp_path {tmp}/t4; scgi_temp_path {tmp}/t5;
     server {{ listen 127.0.0.1:{port}; root {tmp}/nginx; }}{tls_lines}
@@ -421,11 +422,28 @@ def private_ca(tmp):
     return True
 
 
+def check_one_connection(root, tmp, objects, options, way):
+    """Once the store is known to speak HTTP/2 a wave shares a connection, all of it."""
+    with Driver(root, *options) as driver:
+        reads = [(name, at, 100, 0, "-") for name in NAMES for at in range(0, 280000, 70000)]
+        want = [objects[encoded(name)][0][at:at + 100] for name, at, *_ in reads]
+        dxtest.check(driver.wave(reads[:1]) == want[:1], f"{way}, HTTP/2: the first range")
+        before = len((tmp / "access.log").read_text().splitlines())
+        dxtest.check(driver.wave(reads) == want, f"{way}, HTTP/2: {len(reads)} ranges")
+    time.sleep(0.1)
+    lines = [line.split() for line in (tmp / "access.log").read_text().splitlines()[before:]]
+    lines = [line for line in lines if line[2] == "206"][-len(reads):]
+    dxtest.equal({line[1] for line in lines}, {"HTTP/2.0"}, f"{way}: the protocol")
+    dxtest.equal(len({line[0] for line in lines}), 1, f"{way}: connections of {len(lines)} ranges")
+
+
 def check_tls(root, tmp, objects, etags):
     for way, options in WAYS:
         with Driver(root, f"ca_file={tmp}/server.pem", *options) as driver:
             check_reads(driver, lambda name: objects[encoded(name)][0], etags.get,
                         f"nginx, TLS, {way}", 30)
+    for way, options in WAYS:
+        check_one_connection(root, tmp, objects, (f"ca_file={tmp}/server.pem", *options), way)
     for words, url, options in (("unknown CA", root, ()),
                                 ("another name", root.replace("127.0.0.1", "localhost"),
                                  (f"ca_file={tmp}/server.pem",))):
@@ -553,6 +571,8 @@ def check_each_fault(proxy, faults):
             else:
                 dxtest.check(answer is None, f"{name} once is to be retried: {answer}")
             dxtest.check(sum(proxy.injected.values()) == 1, f"{name}: the fault was there")
+            dxtest.check(name != "status_429_retry_after" or driver.ms >= 1000,
+                         f"{name}: tried again after {driver.ms} ms")
         proxy.settle()
         with Driver(proxy.url + "/r", *faults.options) as driver:
             proxy.set([name], 100)

@@ -285,8 +285,49 @@ static void check_etags(void)
     EXPECT(!dx_etag_strong(longest), "129 bytes");
 }
 
+/* HTTP/2 as libcurl writes it: no reason, names in lower case. */
+static void check_http2(void)
+{
+    static const struct row http2[] = {
+        { "good", "content-range: bytes 100-199/1000\r\ncontent-length: 100\r\netag: \"v1\"\r\n",
+          100, DX_REPLY_ACCEPTED },
+        { "other range", "content-range: bytes 0-99/1000\r\netag: \"v1\"\r\n", 100,
+          DX_REPLY_OTHER_RANGE },
+        { "two lengths",
+          "content-range: bytes 100-199/1000\r\ncontent-length: 100\r\nContent-Length: 100\r\n"
+          "etag: \"v1\"\r\n",
+          100, DX_REPLY_LENGTH_TWICE },
+        { "other etag", "content-range: bytes 100-199/1000\r\netag: \"v2\"\r\n", 100,
+          DX_REPLY_OTHER_ETAG },
+        { "encoded",
+          "content-range: bytes 100-199/1000\r\netag: \"v1\"\r\ncontent-encoding: br\r\n", 100,
+          DX_REPLY_ENCODED },
+        { "cut", "content-range: bytes 100-199/1000\r\netag: \"v1\"\r\n", 99, DX_REPLY_BODY_SHORT },
+    };
+    struct dx_reply r;
+
+    for (size_t i = 0; i < sizeof http2 / sizeof http2[0]; i++) {
+        char head[512];
+        enum dx_refusal got;
+
+        (void)snprintf(head, sizeof head, "HTTP/2 206 \r\n%s\r\n", http2[i].head);
+        feed(&r, head, http2[i].body);
+        got = dx_range_reply_check(&r, &pinned);
+        EXPECT(got == http2[i].want && !r.http1, "%s: %s", http2[i].name, dx_refusal_name(got));
+    }
+    feed(&r, "HTTP/2 403 \r\ndate: Sat, 21 Nov 2026 10:00:00 GMT\r\nretry-after: 7\r\n\r\n", 0);
+    EXPECT(strcmp(r.date, "Sat, 21 Nov 2026 10:00:00 GMT") == 0 && strcmp(r.retry_after, "7") == 0,
+           "%s, %s", r.date, r.retry_after);
+    feed(&r,
+         "HTTP/1.1 403 x\r\nDate: much longer than any date that a server of the web has ever "
+         "sent\r\n\r\n",
+         0);
+    EXPECT(r.date[0] == '\0', "%s", r.date);
+}
+
 int main(void)
 {
+    check_http2();
     check_tables();
     check_unpinned();
     check_combinations();
