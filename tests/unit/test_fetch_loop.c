@@ -350,6 +350,46 @@ static void check_cancel(void)
     world_end(&w);
 }
 
+/* All kinds of objects at once: right bytes or an error, each wave once, by its deadline. */
+static void check_storm(void)
+{
+    enum { MANY = 240 };
+    static const char *const objects[] = { "plain", "once503", "once_wrong", "once_cut", "many",
+                                           "none",  "stuck",   "turning",    "mute",     "down" };
+    struct job *jobs = calloc(MANY, sizeof *jobs);
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_source *other;
+    size_t good = 0;
+    struct world w;
+    uint64_t end;
+
+    if (jobs == NULL)
+        abort();
+    world_begin(&w, 40, true);
+    options.limits = &w.limits;
+    other = open_root("127.0.0.1", &options);
+    for (size_t i = 0; i < MANY; i++) {
+        prepare(&jobs[i], objects[i * 7 % 10], 1 + i % 4, 1500, &w.left);
+        begin(w.loop, i % 3 == 0 ? other : w.src, &jobs[i]);
+    }
+    end = jobs[MANY - 1].wave.deadline_ms;
+    run_until(w.base, &w.left, 4000);
+    for (size_t i = 0; i < MANY; i++) {
+        const struct job *job = &jobs[i];
+
+        EXPECT(job->calls == 1 && job->at_ms <= end + SLACK_MS, "wave %zu: %u", i, job->calls);
+        for (size_t k = 0; k < job->wave.count && job->rc == DX_OK; k++)
+            EXPECT(origin_right(&job->reads[k]), "wave %zu, read %zu: wrong bytes", i, k);
+        EXPECT(job->rc == DX_OK || (job->err.text[0] != '\0' && job->report.failed < 4),
+               "wave %zu: %d", i, job->rc);
+        good += job->rc == DX_OK;
+    }
+    EXPECT(good >= MANY / 10 && good < MANY, "%zu good waves", good);
+    dx_source_close(&other);
+    world_end(&w);
+    free(jobs);
+}
+
 struct chain {
     struct world *w;
     struct job job;
@@ -693,6 +733,7 @@ int main(void)
     check_rows();
     check_report();
     check_cancel();
+    check_storm();
     check_chain();
     check_gate();
     check_fresh();
