@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IDLE_MAX 64 /* easy handles kept: they hold the TLS sessions */
+#define IDLE_MAX DX_FETCH_IN_FLIGHT /* easy handles kept: they hold the TLS sessions */
 
 enum state {
     WAITING, /* for the time of its next attempt */

@@ -279,6 +279,42 @@ static void check_local_get(void)
     (void)dx_dir_remove(root, &err);
 }
 
+/* Which read failed, of a directory too. */
+static void check_local_report(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_source *src;
+    char root[] = "/tmp/domaindex-get-XXXXXX";
+    char path[64];
+    uint8_t to[3][2];
+    struct dx_read reads[3] = { { "one", 0, 2, to[0] },
+                                { "one", 2, 2, to[1] },
+                                { "one", 1, 2, to[2] } };
+    struct dx_seen seen[3];
+    struct dx_wave_report report = { seen, 7 };
+    const struct dx_wave wave = { .reads = reads, .count = 3, .report = &report };
+
+    if (mkdtemp(root) == NULL)
+        abort();
+    (void)snprintf(path, sizeof path, "%s/one", root);
+    (void)dx_file_replace(path, dx_span_str("1234"), &err);
+    EXPECT(dx_source_open_local(&src, root, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_OK && report.failed == 3 &&
+               seen[2].etag[0] == '\0',
+           "%s, read %zu", err.text, report.failed);
+    reads[1].offset = 3;
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_TRUNCATED && report.failed == 1,
+           "%s, read %zu", err.text, report.failed);
+    reads[1].object = "two";
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_NOT_FOUND && report.failed == 1,
+           "%s, read %zu", err.text, report.failed);
+    reads[2].object = "/one";
+    EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_INVALID && report.failed == 2,
+           "%s, read %zu", err.text, report.failed);
+    dx_source_close(&src);
+    (void)dx_dir_remove(root, &err);
+}
+
 static void *hammer(void *arg)
 {
     struct dx_source *src = arg;
@@ -469,6 +505,7 @@ static bool set_option(struct dx_source_options *options, const char *text)
         { "region=", NULL, &options->s3_region, NULL },
         { "virtual_host=", NULL, NULL, &options->s3_virtual_host },
         { "anonymous=", NULL, NULL, &options->s3_anonymous },
+        { "hedge=", NULL, NULL, &options->hedge },
         { "loop=", NULL, NULL, &loop.on },
     };
 
@@ -544,6 +581,7 @@ int main(int argc, char **argv)
     check_deadline();
     check_get();
     check_local_get();
+    check_local_report();
     check_threads();
     return failures > 0;
 }
