@@ -7,6 +7,7 @@
 #include "fetch/store.h"
 
 #define TEXT_MAX (64u << 10)
+#define TRIES 4
 
 bool dx_publish_probed(struct dx_span text, const char *url)
 {
@@ -48,6 +49,16 @@ static int note(const struct dx_remote_root *remote, const char *url, int64_t no
     return rc;
 }
 
+/* A write whose reply was lost leaves a probe undecided, and the next one has names of its own. */
+static int probe(const struct dx_remote_root *remote, struct dx_error *err)
+{
+    int rc = DX_E_UNKNOWN;
+
+    for (int i = 0; rc == DX_E_UNKNOWN && i < TRIES; i++)
+        rc = dx_store_probe(remote->store, err);
+    return rc;
+}
+
 int dx_publish_probe(const struct dx_remote_root *remote, const char *url, int64_t now_us,
                      struct dx_error *err)
 {
@@ -59,6 +70,6 @@ int dx_publish_probe(const struct dx_remote_root *remote, const char *url, int64
     dx_buf_release(&text);
     if (rc < 0 || probed)
         return rc < 0 ? rc : DX_OK;
-    rc = dx_store_probe(remote->store, err);
+    rc = probe(remote, err);
     return rc == DX_OK ? note(remote, url, now_us, err) : rc;
 }

@@ -339,6 +339,48 @@ static void check_strangers(const struct dx_test_root *r)
     (void)unlink(path);
 }
 
+static void check_urls(void)
+{
+    static const struct {
+        const char *url;
+        bool is_object;
+        const char *root, *object; /* NULL: refused */
+    } rows[] = {
+        { "s3://bucket/a/index/manifest.json", true, "s3://bucket/a/index", "manifest.json" },
+        { "s3://bucket/x.parquet", true, "s3://bucket", "x.parquet" },
+        { "s3://bucket/a%20b.dat", true, "s3://bucket", "a%20b.dat" },
+        { "http://h/a/b%3Dc.parquet", true, "http://h/a", "b=c.parquet" },
+        { "https://h:8443/x.zst", true, "https://h:8443", "x.zst" },
+        { "http://h/a/b%2", false, NULL, NULL },
+        { "http://h/a/b%00c.json", true, NULL, NULL },
+        { "http://h/a/x.json?y=1", false, NULL, NULL },
+        { "http://h/a/%2e%2e", false, NULL, NULL },
+        { "http://h/a/", false, NULL, NULL },
+        { "http://h", false, NULL, NULL },
+        { "s3://x.json", true, NULL, NULL },
+        { "s3://bucket/.json", false, "s3://bucket", ".json" },
+        { "s3://bucket/a/b.dxp", true, "s3://bucket/a", "b.dxp" },
+        { "s3://bucket/a/root", false, "s3://bucket/a", "root" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        char object[1025];
+        char *root = NULL;
+        int rc = dx_inspect_split(rows[i].url, &root, object, &err);
+
+        EXPECT(dx_inspect_is_object(rows[i].url) == rows[i].is_object, "%s", rows[i].url);
+        if (rows[i].root == NULL)
+            EXPECT(rc < 0 && root == NULL && strstr(err.text, rows[i].url) != NULL, "%s: %d %s",
+                   rows[i].url, rc, err.text);
+        else
+            EXPECT(rc == DX_OK && strcmp(root, rows[i].root) == 0 &&
+                       strcmp(object, rows[i].object) == 0,
+                   "%s: '%s' '%s' %s", rows[i].url, root, object, err.text);
+        free(root);
+    }
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -348,6 +390,7 @@ int main(void)
     check_lists(&r);
     check_root(&r);
     check_strangers(&r);
+    check_urls();
     check_damage(&r);
     dx_test_root_remove(&r);
     return failures == 0 ? 0 : 1;
