@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define IDLE_MAX 16
+#define IDLE_S 20L /* stores end idle connections; a write on such a one is a lost reply */
 
 struct dx_http_client {
     struct dx_http_client_settings settings;
@@ -242,6 +243,7 @@ static bool set_options(CURL *e, struct run *run)
     bad |= (int)curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     bad |= (int)curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    bad |= (int)curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, IDLE_S);
     bad |= (int)curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_ms);
     bad |= (int)curl_easy_setopt(e, CURLOPT_USERAGENT, "domaindex/" DX_VERSION);
     bad |= (int)curl_easy_setopt(e, CURLOPT_HTTP_CONTENT_DECODING, 0L);
@@ -309,7 +311,8 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, s
                                (long)(left < INT32_MAX ? left : INT32_MAX));
         curl = curl_easy_perform(easy);
         (void)curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &before_us);
-        call->sent = before_us > 0;
+        /* A body that was cut is refused by its length, and by its signed hash. */
+        call->sent = before_us > 0 && (!call->has_body || run.given == run.total);
         call->status = call->head.status;
         if (curl != CURLE_OK)
             rc = fail(&run, curl, err);

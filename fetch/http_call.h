@@ -52,7 +52,7 @@ struct dx_http_call {
     uint64_t size;
     unsigned reply_ms; /* 0: that of the settings */
     /* results */
-    bool sent;
+    bool sent; /* all of the request may have arrived */
     unsigned status;
     struct dx_reply head;
     struct dx_buf body; /* its max is the cap: a longer one is DX_E_LIMIT */

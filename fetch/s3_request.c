@@ -165,11 +165,14 @@ static enum dx_code code_of(const struct dx_s3_request *r)
 static int say(const struct dx_s3_request *r, struct dx_error *err)
 {
     const char *message = r->error.message;
+    bool elsewhere = (r->call.status >= 300 && r->call.status < 400) ||
+                     strcmp(r->error.code, "AuthorizationHeaderMalformed") == 0;
     int shown = (int)strcspn(r->call.url, "?");
 
-    return dx_fail(err, code_of(r), "%s %.*s: HTTP %u%s%s%s%s", r->method, shown, r->call.url,
+    return dx_fail(err, code_of(r), "%s %.*s: HTTP %u%s%s%s%s%s", r->method, shown, r->call.url,
                    r->call.status, r->error.code[0] != '\0' ? " " : "", r->error.code,
-                   message[0] != '\0' ? ", " : "", message);
+                   message[0] != '\0' ? ", " : "", message,
+                   elsewhere ? "; is the bucket in another region? Set AWS_REGION" : "");
 }
 
 /* With the URL in hand. Fills outcome, error and err. */

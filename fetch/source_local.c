@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
+#include "fetch/local_etag.h"
 #include "fetch/source.h"
 
 #include <errno.h>
@@ -76,8 +77,6 @@ static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct d
     return rc;
 }
 
-/* Files are replaced by rename, never written in place: the inode tells old from new, the times
- * tell when its number is used again. */
 static int get_object(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
                       char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
@@ -91,10 +90,7 @@ static int get_object(struct dx_source *src, const struct dx_get *get, struct dx
     rc = stat_object(fd, get->object, get->pin.total, &st, err);
     if (rc < 0)
         goto out;
-    (void)snprintf(etag, DX_SOURCE_ETAG, "\"%llx-%llx-%llx.%lx-%llx.%lx\"",
-                   (unsigned long long)st.st_size, (unsigned long long)st.st_ino,
-                   (unsigned long long)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec,
-                   (unsigned long long)st.st_ctim.tv_sec, (unsigned long)st.st_ctim.tv_nsec);
+    dx_local_etag(&st, etag);
     if (get->if_none_match != NULL && strcmp(get->if_none_match, etag) == 0)
         goto out; /* rc is 0: not modified */
     if ((uint64_t)st.st_size > get->cap) {
