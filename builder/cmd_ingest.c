@@ -316,8 +316,8 @@ const struct dx_command dx_command_ingest = {
         "on this machine and has ended, it is passed over. One that is cut off from the store for "
         "40 seconds ends with an error. So no row is stored twice, unless a file that such a run "
         "had sent comes to life in the store after the others have looked; publish would count its "
-        "URLs once and its rows twice. Into a directory one run writes at a time, others are "
-        "refused.",
+        "URLs once and its rows twice. A publish meanwhile takes the files that are there, each "
+        "of them whole. Into a directory one run writes at a time, others are refused.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,

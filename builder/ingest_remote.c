@@ -10,6 +10,7 @@
 #define PSL_MAX ((size_t)64 << 20)
 #define NAMES_TRIES 500 /* each lost one was won by another run */
 #define NAMES_WAIT_MS 500
+#define PROBE_TRIES 4
 
 int dx_ingest_check_lake(const char *root, const struct dx_lake_list *lake,
                          const struct dx_roster *roster, struct dx_error *err)
@@ -53,6 +54,16 @@ int dx_ingest_remote_list(struct dx_ingest_remote *r, struct dx_lake_list *lake,
     return rc;
 }
 
+/* One whose reply was lost says nothing about the store: the next is a new object. */
+static int probe(struct dx_ingest_remote *r, struct dx_error *err)
+{
+    int rc = DX_E_UNKNOWN;
+
+    for (int i = 0; rc == DX_E_UNKNOWN && i < PROBE_TRIES; i++)
+        rc = dx_store_probe(r->root.store, err);
+    return rc;
+}
+
 int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster,
                            struct dx_error *err)
 {
@@ -63,7 +74,7 @@ int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster
     r->had_registry = rc > 0;
     if (rc != 0)
         return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
-    rc = dx_store_probe(r->root.store, err);
+    rc = probe(r, err);
     if (rc == DX_OK)
         rc = dx_ingest_remote_list(r, &lake, err);
     dx_lake_list_release(&lake);

@@ -13,9 +13,11 @@ for):
    again makes it whole, no row twice.
 5. Inputs that are objects of the store, or behind nginx if it is there: what a file gives, at sizes
    around those of the ranges they are read by.
-6. What is refused, with words.
+6. Through a proxy: a store that does not keep conditions is refused before anything is in it; where
+   replies to puts are lost, a run that says it succeeded has, and one that gave up is run again.
+7. What is refused, with words.
 
-Rows are read by pyarrow if it is there (the python of tests/e2e/requirements.txt), else from the
+DX_PARTS runs only the parts of these names (functions below). Rows are read by pyarrow if it is there (the python of tests/e2e/requirements.txt), else from the
 totals that a publish of the downloaded lake counts.
 """
 import collections
@@ -31,6 +33,7 @@ import time
 import urllib.parse
 
 import dxtest
+import faultproxy
 import stores
 
 try:
@@ -40,7 +43,7 @@ except ImportError:
 
 BUCKET = "lake"
 CHUNK = 4 << 20     # of inputs that are read by ranges
-ROUNDS, SAME_ROUNDS, KILLS = 10, 5, 15
+ROUNDS, SAME_ROUNDS, KILLS, FAULT_ROUNDS = 10, 5, 15, 6
 COLUMNS = ("--format", "tsv", "--dataset-column", "1", "--ts-column", "2", "--url-column", "3",
            "--extra-column", "4", "--no-header")
 
@@ -306,8 +309,48 @@ def from_addresses(store, folder, rng):
     dxtest.check("curl" in said, f"an address with a query: {said}")
 
 
-def refused(store, folder):
+LOST = ["put_applied_dropped", "put_applied_500", "put_200_error", "status_503", "status_500"]
+
+
+def behind_faults(store, folder, rng):
     """6."""
+    path = write(folder / "in.tsv", lines(rng, 600, [f"set {i}" for i in range(20)]))
+    ingest(folder / "local", path)
+    want = rows_of(folder / "local")
+    with faultproxy.Proxy(store.url, percent=100, credentials=store.credentials) as proxy, \
+            stores.environment({**store.env, "TMPDIR": os.environ["TMPDIR"],
+                                "AWS_ENDPOINT_URL_S3": proxy.url}):
+        for fault in ("put_inm_ignored", "put_inm_inverted", "put_im_on_missing"):
+            proxy.set([fault], 100)
+            lake = Lake(store, fault)
+            said = ingest(lake.root, path, expect=1)
+            proxy.set([], 0)
+            dxtest.check(lake.names() == [] and len(said) > 60, f"{fault}: {lake.names()}: {said}")
+        runs, injected = [], collections.Counter()
+        for i in range(FAULT_ROUNDS):
+            lake = Lake(store, f"faults-{i}")
+            for n in range(1, 9):
+                proxy.set(LOST, 10)
+                done = subprocess.run(command(lake.root, path), stderr=subprocess.PIPE,
+                                      check=False, timeout=300)
+                injected.update(proxy.injected)
+                proxy.set([], 0)
+                if done.returncode == 0:
+                    break
+                print(f"{store.program}: gave up: {done.stderr.decode()[-300:].strip()}", flush=True)
+                dxtest.check(done.returncode == 1 and done.stderr, f"faults, run {n}: exit "
+                             f"{done.returncode}: {done.stderr.decode()[-300:]}")
+            runs.append(n)
+            dxtest.equal(done.returncode, 0, f"faults, round {i}: {done.stderr.decode()[-300:]}")
+            same(rows_of(lake.download(folder / f"whole-{i}")), want, f"faults, round {i}: rows")
+            ids = [d["dataset_id"] for d in lake.registry()["datasets"]]
+            dxtest.equal(ids, list(range(1, 21)), f"faults, round {i}: ids")
+        print(f"{store.program}: {dict(injected)}, runs that were needed: "
+              f"{runs}", flush=True)
+
+
+def refused(store, folder):
+    """7."""
     path = write(folder / "one.tsv", ["a\t1\thttp://example.com/\t"])
     for root, words in ((f"http://127.0.0.1:{store.port}/{BUCKET}", "read"),
                         ("s3://no-such-bucket-here/x", "no-such-bucket-here"),
@@ -348,8 +391,11 @@ def main():
             stack.enter_context(stores.environment({**store.env, "TMPDIR": str(folder / "tmp")}))
             store.bucket(BUCKET)
             rng = random.Random(seed)
+            only = os.environ.get("DX_PARTS", "").split()
             for part in (same_files, others_at_once, same_at_once, killed,
-                         from_addresses):
+                         from_addresses, behind_faults):
+                if only and part.__name__ not in only:
+                    continue
                 below = folder / part.__name__
                 below.mkdir()
                 begun = time.monotonic()
