@@ -5,9 +5,12 @@
 #include "fetch/signing.h"
 #include "fetch/source.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define DRAIN_MAX \
     16384 /* of the body of an error: less than this is read so that the connection can be used
@@ -152,6 +155,19 @@ static int set_callbacks(struct dx_http_try *t)
     return bad;
 }
 
+/* A host that is gone acknowledges nothing. One that shares its connection among many requests is
+ * never without one, so it would be asked again and again; this way the kernel ends it. */
+static int set_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct dx_http_try *t = arg;
+    const struct dx_http_settings *s = t->settings;
+    unsigned ms = s->connect_ms + s->first_byte_ms + s->stall_ms;
+
+    (void)purpose;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+    return CURL_SOCKOPT_OK;
+}
+
 static bool http2_known(const struct dx_http_try *t)
 {
     return atomic_load_explicit(t->settings->http2, memory_order_relaxed);
@@ -174,6 +190,8 @@ static int set_connection(struct dx_http_try *t, bool fresh)
     /* A name that led to a host that failed is asked for again: it may lead to another one. */
     if (fresh)
         bad |= (int)curl_easy_setopt(e, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+    bad |= (int)curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, set_socket);
+    bad |= (int)curl_easy_setopt(e, CURLOPT_SOCKOPTDATA, t);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
     bad |= (int)curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
