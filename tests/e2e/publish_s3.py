@@ -308,9 +308,11 @@ def misbehaving(store, folder):
                                                ("put_applied_500", 100), ("put_200_error", 10))):
         root = Root(store, folder, f"lost{number}")
         root.upload()
-        current = None
-        with faultproxy.Proxy(store.url, faults=[fault], percent=percent, seed=number,
-                              credentials=credentials) as proxy:
+        with faultproxy.Proxy(store.url, seed=number, credentials=credentials) as proxy:
+            # With every reply lost a store cannot be tried: a refusal is lost, too.
+            current = publish(root, epoch=EPOCH - 1, env={"AWS_ENDPOINT_URL_S3": proxy.url}
+                              ).stdout.decode().strip()
+            proxy.set([fault], percent)
             for round_ in range(3):
                 done = publish(root, "--force", epoch=EPOCH + round_, expect=None,
                                env={"AWS_ENDPOINT_URL_S3": proxy.url})
