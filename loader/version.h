@@ -54,13 +54,17 @@ struct dx_version_options {
     const struct dx_source_options *source; /* NULL: the defaults, and the environment's */
     const char *mirror_dir;                 /* NULL: as loader/mirror.h says */
     bool mirror_postings;                   /* the postings too, not only what is mapped */
-    dx_mirror_tell *tell;                   /* how far the mirror is; NULL: nobody wants to know */
+    uint64_t mirror_keep_s; /* copies that nobody opened for so long go when others come; 0: stay */
+    dx_mirror_tell *tell;   /* how far the mirror is; NULL: nobody wants to know */
     void *tell_ctx;
 };
 
-#define DX_VERSION_OPTIONS_DEFAULT                                                             \
-    {                                                                                          \
-        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0, NULL, NULL, false, NULL, NULL \
+#define DX_MIRROR_KEEP_S (7u * 86400)
+
+#define DX_VERSION_OPTIONS_DEFAULT                                                  \
+    {                                                                               \
+        64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0, NULL, NULL, false, \
+            DX_MIRROR_KEEP_S, NULL, NULL                                            \
     }
 
 /* Shared by all versions of a process: keys carry the identity of what they hold. */

@@ -159,6 +159,9 @@ int dx_version_copies_bring(struct dx_version_copies *c, struct dx_source *sourc
 
         rc = dx_mirror_bring_all(m, source, &batch, err);
     }
+    /* What cannot be removed takes room and is wrong in no other way. */
+    if (rc == DX_OK && options->mirror_keep_s != 0 && dx_mirror_counts_of(m)->brought > 0)
+        (void)dx_mirror_sweep(m, options->mirror_keep_s, NULL);
     dx_mirror_close(&m);
     wants_release(&w);
     return rc;

@@ -61,6 +61,16 @@ def ask(root, cache=None, *options, expect=(0, 1)):
     return all_of
 
 
+def ask_at_once(root, caches):
+    """ask() of each cache, all at the same time: over a damaged store most of it is waiting."""
+    with concurrent.futures.ThreadPoolExecutor(len(caches) * len(ASKED)) as pool:
+        running = [[pool.submit(dxtest.domaindex, "lookup", "--root", root, "--cache-dir", cache,
+                                *asked, expect=None, timeout=120) for asked in ASKED]
+                   for cache in caches]
+        return [[(r.returncode, r.stdout, r.stderr.decode()) for r in (f.result() for f in one)]
+                for one in running]
+
+
 def same(got, want, words):
     for g, w in zip(got, want):
         dxtest.equal(g[:2], w[:2], f"{words}: {g[2]!r:.300}")
@@ -202,10 +212,11 @@ def check_damage(store, tmp):
     failed = 0
     for path in picked + lake[:2] + [served / "index" / "manifest.json"]:
         for words in damages(path):
-            for cache in (cold, warm):
-                shutil.rmtree(cold, ignore_errors=True)
+            shutil.rmtree(cold, ignore_errors=True)
+            all_of = ask_at_once(store.url + "/served", (cold, warm))
+            for cache, answers in zip((cold, warm), all_of):
                 what = f"{path.relative_to(served)} {words}, {cache.name}"
-                for got, right in zip(ask(store.url + "/served", cache), want):
+                for got, right in zip(answers, want):
                     lines, sound = got[1].splitlines(), right[1].splitlines()
                     if got[:2] == right[:2]:
                         continue
@@ -218,7 +229,8 @@ def check_damage(store, tmp):
                     dxtest.check(lines or "domaindex lookup: " in got[2], f"{what}: {got[2]!r}")
                     dxtest.check(cache is cold or path.name not in COPIED,
                                  f"{what}: is in the mirror, yet {got[2]!r:.300}")
-                for name, object_path in objects_of(cache).items():
+                for name, object_path in (objects_of(cache).items()
+                                          if (cache / "objects").exists() else ()):
                     dxtest.equal(object_path.stat().st_size, int(name.split("-")[1]), what)
     same(ask(store.url + "/served", cold), want, "all put right again")
     print(f"damaged store: {len(picked) + len(lake[:2]) + 1} objects in 5 ways, {failed} errors, "

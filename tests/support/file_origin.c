@@ -244,9 +244,13 @@ struct dx_file_origin *dx_file_origin_new(const char *folder)
 }
 
 /* The struct stays: threads of open connections have it. */
+static struct dx_file_origin *_Atomic through;
+
 void dx_file_origin_free(struct dx_file_origin **o)
 {
     (*o)->down = true;
     (void)shutdown((*o)->fd, SHUT_RDWR);
+    (*o)->next = through;
+    through = *o;
     *o = NULL;
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 struct dx_file_origin {
+    struct dx_file_origin *next; /* of those that are through */
     char folder[200];
     char url[64];
     int fd;

@@ -12,6 +12,8 @@
 #include "tests/support/file_origin.h"
 #include "tests/support/small_root.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DOMAINS 200
@@ -267,6 +269,19 @@ static void check_broken(const struct dx_file_origin *o, const struct dx_test_ro
     dx_buf_release(&got);
 }
 
+/* What a version of long ago left in the mirror. */
+static void put_old_object(char path[256])
+{
+    const struct timespec times[2] = { { 1000, 0 }, { 1000, 0 } };
+    struct dx_error err = DX_ERROR_INIT;
+
+    (void)snprintf(path, 256, "%s/objects/00", cache_dir);
+    EXPECT(dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+    (void)snprintf(path, 256, "%s/objects/00/00000000000000000000000000000000-1", cache_dir);
+    EXPECT(dx_file_replace(path, dx_span_str("x"), &err) == DX_OK, "%s", err.text);
+    EXPECT(utimensat(AT_FDCWD, path, times, 0) == 0, "%s", path);
+}
+
 static void check_reload(struct dx_file_origin *o, struct dx_test_root *r)
 {
     struct dx_source_options source;
@@ -276,6 +291,7 @@ static void check_reload(struct dx_file_origin *o, struct dx_test_root *r)
     struct dx_current *cur = NULL;
     struct dx_version *old;
     struct dx_version *now;
+    char forgotten[256];
     char path[256];
     unsigned requests;
 
@@ -297,7 +313,9 @@ static void check_reload(struct dx_file_origin *o, struct dx_test_root *r)
                    DATASETS);
     EXPECT(remove(path) == 0, "%s", path);
     dx_test_root_publish(r);
+    put_old_object(forgotten);
     EXPECT(dx_current_reload(cur, &err) == 1, "%s", err.text);
+    EXPECT(access(forgotten, F_OK) < 0, "a copy that nobody uses");
     now = dx_current_pin(cur);
     EXPECT(now != old && strcmp(dx_version_name(now), r->version) == 0, "%s", dx_version_name(now));
     dx_version_unpin(old);
