@@ -726,7 +726,7 @@ class Client(asyncio.Protocol):
         """Until the client's side has all that was written; for what is to be cut after it."""
         end = time.monotonic() + 2
         link = self.transport.get_extra_info("socket")
-        while time.monotonic() < end and not self.lost.is_set():
+        while link and time.monotonic() < end and not self.lost.is_set():
             unsent = struct.unpack("i", fcntl.ioctl(link.fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
             if unsent == 0 and self.transport.get_write_buffer_size() == 0:
                 return
@@ -735,7 +735,7 @@ class Client(asyncio.Protocol):
 
 def reset_now(transport):
     link = transport.get_extra_info("socket")
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):     # it may be gone
         link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
 
