@@ -316,6 +316,8 @@ static void check_reload(struct dx_file_origin *o, struct dx_test_root *r)
     put_old_object(forgotten);
     EXPECT(dx_current_reload(cur, &err) == 1, "%s", err.text);
     EXPECT(access(forgotten, F_OK) < 0, "a copy that nobody uses");
+    EXPECT(dx_current_reload(cur, &err) == 0 && o->not_modified == 3, "the new one's ETag: %u",
+           o->not_modified);
     now = dx_current_pin(cur);
     EXPECT(now != old && strcmp(dx_version_name(now), r->version) == 0, "%s", dx_version_name(now));
     dx_version_unpin(old);
