@@ -374,6 +374,18 @@ def refused(store, folder):
                  f"where the rejects are: {bad}")
 
 
+def make_bucket(store):
+    """MinIO says that it is ready some time before it is."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return store.bucket(BUCKET)
+        except RuntimeError as words:
+            if "NotInitialized" not in str(words) or time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+
+
 def main():
     dxtest.need_programs()
     there = [kind for kind in (stores.Versitygw, stores.Minio) if stores.find(kind.program)]
@@ -389,7 +401,7 @@ def main():
         with dxtest.tempdir() as folder, kind() as store, contextlib.ExitStack() as stack:
             (folder / "tmp").mkdir()
             stack.enter_context(stores.environment({**store.env, "TMPDIR": str(folder / "tmp")}))
-            store.bucket(BUCKET)
+            make_bucket(store)
             rng = random.Random(seed)
             only = os.environ.get("DX_PARTS", "").split()
             for part in (same_files, others_at_once, same_at_once, killed,
