@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define UNSIGNED_MS 20              /* between two looks for credentials that are on their way */
 #define IDLE_MAX DX_FETCH_IN_FLIGHT /* easy handles kept: they hold the TLS sessions */
 
 enum state {
@@ -323,6 +324,10 @@ static int start_first(struct request *r, struct dx_error *err)
     struct dx_hedge *hedge = &r->wave->gate->limits->hedge;
     int rc = start(r, FIRST, r->get->to, err);
 
+    if (rc == DX_E_BUSY) { /* nothing to sign with at this moment */
+        dx_timers_set(&r->wave->lane->timers, &r->timer, dx_source_now_ms() + UNSIGNED_MS);
+        return DX_OK;
+    }
     if (rc < 0)
         return rc;
     r->hedge_ms = UINT64_MAX;

@@ -128,7 +128,7 @@ static bool add_header(struct dx_http_try *t, const char *name, const char *valu
 /* The signature is the last, and made at the last moment: it has a date. */
 static int set_headers(struct dx_http_try *t, struct dx_error *err)
 {
-    const struct dx_signing_request request = { "GET", t->get->url, DX_SHA256_OF_NOTHING };
+    const struct dx_signing_request request = { "GET", t->get->url, DX_SHA256_OF_NOTHING, true };
     bool ok = true;
 
     if (t->get->want.etag != NULL)

@@ -87,8 +87,11 @@ static bool write_url(const struct dx_s3_session *session, const struct dx_s3_re
 static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const char *url,
                    struct dx_error *err)
 {
-    const struct dx_signing_request sign = { r->method, url,
-                                             r->sha256 != NULL ? r->sha256 : DX_SHA256_OF_NOTHING };
+    const struct dx_signing_request sign = {
+        .method = r->method,
+        .url = url,
+        .payload_sha256 = r->sha256 != NULL ? r->sha256 : DX_SHA256_OF_NOTHING,
+    };
     struct dx_http_call *call = &r->call;
     bool ok = true;
 

@@ -164,7 +164,7 @@ static void renew_early(struct dx_signing *s)
 }
 
 /* With the lock: credentials to sign with, or the words on why there are none. */
-static int have_credentials(struct dx_signing *s, struct dx_error *err)
+static int have_credentials(struct dx_signing *s, bool at_once, struct dx_error *err)
 {
     int64_t now = unix_now() + s->offset_s;
     int64_t expires = s->credentials.expires_s;
@@ -175,10 +175,16 @@ static int have_credentials(struct dx_signing *s, struct dx_error *err)
         renew_early(s);
         return DX_OK;
     }
+    if (at_once) {
+        renew_early(s);
+        if (s->renewing)
+            return dx_fail(err, DX_E_BUSY, "S3: credentials are on their way");
+    }
     while (s->renewing)
         (void)pthread_cond_wait(&s->renewed, &s->lock);
     expires = s->credentials.expires_s;
-    if ((s->refused || (expires != 0 && now >= expires)) && dx_source_now_ms() >= s->next_ms) {
+    if (!at_once && (s->refused || (expires != 0 && now >= expires)) &&
+        dx_source_now_ms() >= s->next_ms) {
         s->renewing = true;
         renew(s);
     }
@@ -296,7 +302,7 @@ int dx_signing_apply(struct dx_signing *s, const struct dx_signing_request *requ
     int rc;
 
     (void)pthread_mutex_lock(&s->lock);
-    rc = have_credentials(s, &why);
+    rc = have_credentials(s, request->at_once, &why);
     if (rc == DX_OK)
         rc = sign(s, request, headers, &why);
     (void)pthread_mutex_unlock(&s->lock);

@@ -16,8 +16,8 @@
  *
  * The signature is ours (sigv4.h says why it is not libcurl's: do not set CURLOPT_AWS_SIGV4).
  *
- * Safe from several threads at once. apply may block for a renewal when nothing valid is left;
- * refused does not block.
+ * Safe from several threads at once. apply may block for a renewal when nothing valid is left,
+ * unless the request is to be signed at once; refused does not block.
  */
 #ifndef DX_FETCH_SIGNING_H
 #define DX_FETCH_SIGNING_H
@@ -37,6 +37,7 @@ struct dx_signing_request {
     const char *method;
     const char *url; /* its query sorted by name, with a '=' for each name */
     const char *payload_sha256;
+    bool at_once; /* DX_E_BUSY instead of a wait: come again in a moment */
 };
 
 /* profile: NULL: AWS_PROFILE, else "default". */

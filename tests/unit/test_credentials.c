@@ -450,9 +450,10 @@ static void check_hostile(void)
 
 /* ------------------------------------------------------------------------------ signing */
 
-static bool signed_by(struct dx_signing *s, const char *key_id, char date[32], struct dx_error *err)
+static bool signs(struct dx_signing *s, bool at_once, const char *key_id, char date[32],
+                  struct dx_error *err)
 {
-    const struct dx_signing_request r = { "GET", "http://h/b/x", DX_SHA256_OF_NOTHING };
+    const struct dx_signing_request r = { "GET", "http://h/b/x", DX_SHA256_OF_NOTHING, at_once };
     struct curl_slist *headers = NULL;
     char want[128];
     bool found = false;
@@ -469,6 +470,11 @@ static bool signed_by(struct dx_signing *s, const char *key_id, char date[32], s
     }
     curl_slist_free_all(headers);
     return found;
+}
+
+static bool signed_by(struct dx_signing *s, const char *key_id, char date[32], struct dx_error *err)
+{
+    return signs(s, false, key_id, date, err);
 }
 
 struct burst {
@@ -552,6 +558,31 @@ static void check_expired(void)
            b.failed, b.of_first, b.of_then);
     EXPECT(atomic_load(&service.asked) == 2, "asked %u times", atomic_load(&service.asked));
     dx_signing_close(&b.s);
+}
+
+/* As an event loop asks: it never waits, and comes again. */
+static void check_expired_at_once(void)
+{
+    struct dx_signing *s = open_instance("OLD", -5);
+    uint64_t before = dx_source_now_ms();
+    struct dx_error err = DX_ERROR_INIT;
+    unsigned asked = 0;
+    uint64_t slowest = 0;
+    bool is_signed = false;
+
+    service_has("NEW", 3600, 300);
+    while (!is_signed && asked++ < 500) {
+        uint64_t at = dx_source_now_ms();
+
+        is_signed = signs(s, true, "NEW", NULL, &err);
+        EXPECT(is_signed || err.code == DX_E_BUSY, "%s", err.text);
+        slowest = dx_source_now_ms() - at > slowest ? dx_source_now_ms() - at : slowest;
+        (void)usleep(10000);
+    }
+    EXPECT(is_signed && dx_source_now_ms() - before >= 300, "after %u looks", asked);
+    EXPECT(asked > 3 && slowest < 200, "one look took %lu ms", (unsigned long)slowest);
+    EXPECT(atomic_load(&service.asked) == 2, "asked %u times", atomic_load(&service.asked));
+    dx_signing_close(&s);
 }
 
 static void check_service_down(void)
@@ -689,6 +720,7 @@ int main(void)
     check_hostile();
     check_early_renewal();
     check_expired();
+    check_expired_at_once();
     check_service_down();
     check_down_and_expired();
     check_refused();
