@@ -147,8 +147,8 @@ static void manual_overview(struct dx_buf *out)
         dx_buf_fmt(out, ".It Cm %s\n%s.\nSee\n.Xr domaindex-%s 1 .\n", commands[i]->name,
                    commands[i]->summary, commands[i]->name);
     dx_buf_str(out, ".El\n");
-    exit_status(out);
     dx_environment_mdoc(out);
+    exit_status(out);
     dx_buf_str(out, ".Sh SEE ALSO\n.Xr domaindexd 1\n");
 }
 
