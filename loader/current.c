@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/current.h"
 
+#include "fetch/local_etag.h"
 #include "loader/objects.h"
 #include "loader/version.h"
 
@@ -61,6 +62,23 @@ static void free_options(struct dx_current *cur)
     free((void *)cur->source_options.s3_profile);
 }
 
+/* Of a directory, by its path each time: it may be another directory by now. Taken before the file
+ * is read: if it is replaced in between, the next look finds it new. */
+static bool stat_manifest(const char *root, char etag[DX_SOURCE_ETAG])
+{
+    char *path = NULL;
+    struct stat st;
+    bool found;
+
+    if (asprintf(&path, "%s/index/manifest.json", root) < 0)
+        return false;
+    found = stat(path, &st) == 0;
+    if (found)
+        dx_local_etag(&st, etag);
+    free(path);
+    return found;
+}
+
 /* The manifest if it is not the one that was taken last: 1, else 0. */
 static int read_manifest(struct dx_current *cur, char etag[DX_SOURCE_ETAG], struct dx_manifest *m,
                          struct dx_error *err)
@@ -71,6 +89,8 @@ static int read_manifest(struct dx_current *cur, char etag[DX_SOURCE_ETAG], stru
     if (cur->source != NULL)
         return dx_version_manifest_get(cur->source, cur->root,
                                        cur->etag[0] == '\0' ? NULL : cur->etag, etag, m, err);
+    if (stat_manifest(cur->root, etag) && strcmp(etag, cur->etag) == 0)
+        return 0;
     rc = dx_version_manifest(cur->root, m, err);
     return rc < 0 ? rc : 1;
 }
@@ -79,16 +99,19 @@ static int open_first(struct dx_current *cur, struct dx_error *err)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
     struct dx_version *first = NULL;
+    char etag[DX_SOURCE_ETAG];
     int rc = DX_OK;
 
     if (dx_source_remote(cur->root))
         rc = dx_source_open(&cur->source, cur->root, &cur->source_options, err);
     if (rc == DX_OK)
-        rc = read_manifest(cur, cur->etag, &manifest, err);
+        rc = read_manifest(cur, etag, &manifest, err);
     if (rc >= 0)
         rc = dx_version_open_listed(&first, cur->root, &manifest, NULL, cur->caches, &cur->options,
                                     err);
     dx_manifest_release(&manifest);
+    if (rc == DX_OK)
+        memcpy(cur->etag, etag, sizeof cur->etag);
     atomic_store(&cur->version, first);
     return rc;
 }

@@ -10,8 +10,8 @@
  *   dx_current_health(cur, &health);                 what /readyz says
  *   dx_current_close(&cur);
  *
- * Of a remote root the source is kept open, and a reload asks for the manifest only if it is
- * another one than the last (If-None-Match); options are copied, texts and all.
+ * A reload reads the manifest only if it is another one than the last: by a conditional GET over a
+ * source that is kept open, or by stat. Options are copied, texts and all.
  *
  * A version is unmapped when it is no longer current and its last pin is gone. Pin takes one
  * short lock, unpin none; both are safe from every thread. Reload is for one thread at a time.

@@ -2,13 +2,13 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere. SIGHUP looks for a newer version in a thread of its
- * own; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ * blocked, so no handler runs anywhere. SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
 #include "loader/version.h"
+#include "server/reloader.h"
 #include "server/settings.h"
 
 #include <errno.h>
@@ -82,66 +82,6 @@ static int print_man(void)
     return 0;
 }
 
-/* ---- reloading, beside serving ---- */
-
-struct reloader {
-    struct dx_current *current;
-    pthread_mutex_t lock; /* of server: a reload under way must not tell one that has gone */
-    struct dx_server *server;
-    pthread_t thread;
-    _Atomic bool running; /* one at a time; a SIGHUP meanwhile asks for another */
-    _Atomic bool again;
-    bool joinable;
-};
-
-static void reload_once(struct reloader *r)
-{
-    struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_current_reload(r->current, &err);
-    struct dx_version *v;
-
-    if (rc < 0) {
-        dx_log(DX_LOG_ERROR, "reload: kept the old version: %s", err.text);
-        return;
-    }
-    (void)pthread_mutex_lock(&r->lock);
-    if (rc == 1 && r->server != NULL)
-        dx_server_version_changed(r->server);
-    (void)pthread_mutex_unlock(&r->lock);
-    v = dx_current_pin(r->current);
-    dx_log(DX_LOG_INFO, rc == 1 ? "reload: serving version %s" : "reload: nothing newer than %s",
-           dx_version_name(v));
-    dx_version_unpin(v);
-}
-
-static void *reload(void *argument)
-{
-    struct reloader *r = argument;
-
-    for (;;) {
-        while (atomic_exchange(&r->again, false))
-            reload_once(r);
-        atomic_store(&r->running, false);
-        /* A request that came between the two lines above found us running. */
-        if (!atomic_load(&r->again) || atomic_exchange(&r->running, true))
-            return NULL;
-    }
-}
-
-static void ask_reload(struct reloader *r)
-{
-    atomic_store(&r->again, true);
-    if (atomic_exchange(&r->running, true))
-        return;
-    if (r->joinable)
-        (void)pthread_join(r->thread, NULL);
-    r->joinable = pthread_create(&r->thread, NULL, reload, r) == 0;
-    if (!r->joinable) {
-        atomic_store(&r->running, false);
-        dx_log(DX_LOG_ERROR, "reload: cannot start a thread");
-    }
-}
-
 /* ---- serving ---- */
 
 static void block_signals(sigset_t *set)
@@ -176,7 +116,7 @@ static bool stop_comes_within(const sigset_t *set, unsigned ms)
     return got > 0;
 }
 
-static void wait_for_stop(const sigset_t *set, struct reloader *r)
+static void wait_for_stop(const sigset_t *set, struct dx_reloader *r)
 {
     int got = 0;
 
@@ -184,7 +124,7 @@ static void wait_for_stop(const sigset_t *set, struct reloader *r)
         if (sigwait(set, &got) != 0)
             continue;
         if (got == SIGHUP)
-            ask_reload(r);
+            dx_reloader_ask(r);
     }
     dx_log(DX_LOG_INFO, "%s: draining", got == SIGTERM ? "SIGTERM" : "SIGINT");
 }
@@ -239,15 +179,19 @@ static void announce(struct dx_current *current, const struct dx_server *server)
     dx_version_unpin(v);
 }
 
-static int serve(const struct dx_settings *settings, struct dx_error *err)
+/* How far the copies of a remote version are. */
+static void log_mirror(void *ctx, const struct dx_mirror_progress *progress)
+{
+    char text[DX_MIRROR_LINE];
+
+    (void)ctx;
+    dx_mirror_progress_text(progress, text);
+    dx_log(DX_LOG_INFO, "%s", text);
+}
+
+static struct dx_version_options version_options(const struct dx_settings *settings)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct reloader r = { .lock = PTHREAD_MUTEX_INITIALIZER };
-    struct dx_server *server;
-    bool clean;
-    struct dx_answers answers;
-    sigset_t signals;
-    int rc;
 
     options.cache_bytes_idx = settings->cache_bytes_idx;
     options.cache_bytes_payload = settings->cache_bytes_payload;
@@ -256,33 +200,57 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     options.source = &settings->source;
     options.mirror_dir = settings->cache_dir;
     options.mirror_postings = settings->mirror_postings;
-    block_signals(&signals);
-    raise_descriptor_limit();
-    rc = dx_current_open(&r.current, settings->root, &options, err);
-    if (rc < 0)
-        return rc;
-    answers = dx_answers_of(r.current);
-    rc = dx_server_start(&r.server, &settings->server, &answers, err);
-    if (rc < 0) {
-        dx_current_close(&r.current);
-        return rc;
-    }
-    announce(r.current, r.server);
-    wait_for_stop(&signals, &r);
-    (void)pthread_mutex_lock(&r.lock);
-    server = r.server;
-    r.server = NULL;
-    (void)pthread_mutex_unlock(&r.lock);
-    clean = stop(&server, settings, &signals);
-    if (!clean || atomic_load(&r.running)) {
+    options.tell = log_mirror;
+    return options;
+}
+
+/* Until a signal ends it. */
+static void serve_until_stopped(const struct dx_settings *settings, struct dx_current **current,
+                                struct dx_server *server, struct dx_reloader *reloader,
+                                const sigset_t *signals)
+{
+    bool clean;
+
+    dx_reloader_tell(reloader, server);
+    announce(*current, server);
+    wait_for_stop(signals, reloader);
+    dx_reloader_tell(reloader, NULL);
+    clean = stop(&server, settings, signals);
+    if (!dx_reloader_stop(&reloader) || !clean) {
         dx_log(DX_LOG_WARN, "a %s does not end; ending without it", clean ? "reload" : "read");
         _exit(0);
     }
-    if (r.joinable)
-        (void)pthread_join(r.thread, NULL);
-    dx_current_close(&r.current);
+    dx_current_close(current);
     dx_log(DX_LOG_INFO, "stopped");
-    return DX_OK;
+}
+
+static int serve(const struct dx_settings *settings, struct dx_error *err)
+{
+    const struct dx_version_options options = version_options(settings);
+    struct dx_reloader *reloader = NULL;
+    struct dx_current *current;
+    struct dx_answers answers;
+    struct dx_server *server;
+    sigset_t signals;
+    int rc;
+
+    block_signals(&signals);
+    raise_descriptor_limit();
+    rc = dx_current_open(&current, settings->root, &options, err);
+    if (rc < 0)
+        return rc;
+    answers = dx_answers_of(current);
+    rc = dx_server_start(&server, &settings->server, &answers, err);
+    if (rc == DX_OK) {
+        rc = dx_reloader_start(&reloader, current, settings->poll_ms, err);
+        if (rc == DX_OK) {
+            serve_until_stopped(settings, &current, server, reloader, &signals);
+            return DX_OK;
+        }
+        (void)dx_server_stop(&server, 0);
+    }
+    dx_current_close(&current);
+    return rc;
 }
 
 int main(int argc, char **argv)

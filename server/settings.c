@@ -19,6 +19,7 @@ enum {
     OPT_IDLE_TIMEOUT,
     OPT_JOB_TIMEOUT,
     OPT_WRITE_TIMEOUT,
+    OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
     OPT_VERIFY,
@@ -63,6 +64,8 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_JOB_TIMEOUT] = { "job-timeout-ms", "NUMBER", "30000", "for an answer from a worker" },
     [OPT_WRITE_TIMEOUT] = { "write-timeout-ms", "NUMBER", "30000",
                             "for the client to take a whole reply" },
+    [OPT_POLL] = { "poll-ms", "NUMBER", "2000",
+                   "between two looks for a newer version, more or less; 0: only at SIGHUP" },
     [OPT_DRAIN_DELAY] = { "drain-delay-ms", "NUMBER", "0",
                           "after SIGTERM, serve on with /readyz at 503 for this long" },
     [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish" },
@@ -217,6 +220,8 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return number(index, text, 100, 600000, &o->job_timeout_ms, err);
     case OPT_WRITE_TIMEOUT:
         return number(index, text, 100, 600000, &o->write_timeout_ms, err);
+    case OPT_POLL:
+        return number(index, text, 0, MS_DAY, &s->poll_ms, err);
     case OPT_DRAIN_DELAY:
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:

@@ -29,6 +29,7 @@ struct dx_settings {
     const char *cache_dir; /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
     struct dx_source_options source;
+    unsigned poll_ms;        /* between two looks for a newer version; 0: none */
     unsigned drain_delay_ms; /* /readyz says 503 so long before accepting ends */
     unsigned grace_ms;       /* for requests in flight at the end */
 

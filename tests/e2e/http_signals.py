@@ -79,6 +79,36 @@ def flips(root, tmp, first):
         manifest.write_bytes(good)
 
 
+def polls(root, tmp):
+    """A newer version is found without a signal, and said once; a broken manifest is said once too."""
+    with dxtest.Server(root, "--poll-ms", 50) as server:
+        version = publish(root, tmp, 6)
+        end = time.monotonic() + 30
+        while server.get("/readyz").json["version"] != version and time.monotonic() < end:
+            time.sleep(0.02)
+        equal(server.get("/readyz").json, {"ready": True, "version": version, "state": "sound"}, "found by itself")
+        manifest = root / "index" / "manifest.json"
+        good = manifest.read_bytes()
+        (tmp / "broken").write_bytes(good[:-20])
+        (tmp / "broken").rename(manifest)
+        while server.get("/readyz").json["state"] == "sound" and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.5)
+        check("manifest.json" in server.get("/readyz").json["detail"], "the detail says what is wrong")
+        (tmp / "broken").write_bytes(good)
+        (tmp / "broken").rename(manifest)
+        while server.get("/readyz").json["state"] != "sound" and time.monotonic() < end:
+            time.sleep(0.02)
+        equal(server.get("/readyz").json["state"], "sound", "well again")
+        words = server.words()
+        equal([words.count(part) for part in (f"reload: serving version {version}", "kept the old version",
+                                              "nothing newer")], [1, 1, 1], words)
+    with dxtest.Server(root, "--poll-ms", 0) as server:
+        version = publish(root, tmp, 7)
+        time.sleep(0.5)
+        check(server.get("/readyz").json["version"] != version, "only at SIGHUP")
+
+
 def ends(root):
     with dxtest.Server(root, "--drain-delay-ms", 700, "--grace-ms", 3000) as server:
         equal(server.get("/readyz").status, 200, "/readyz")
@@ -114,6 +144,7 @@ def main():
         root = tmp / "root"
         first = publish(root, tmp, 1)
         flips(root, tmp, first)
+        polls(root, tmp)
         ends(root)
         refusals(root, tmp)
     dxtest.finish()
