@@ -131,6 +131,10 @@ for part, size in sorted(parts.items(), key=lambda p: -p[1]):
 text = "\n".join(text) + "\n"
 print(text)
 if write:
-    pathlib.Path("bench/RESULTS.md").write_text(
-        "# Results\n\nMade by `bench/reddit.sh --write`; see [README.md](README.md).\n\n" + text)
+    # What other benches keep there stands between marks of their own.
+    results = pathlib.Path("bench/RESULTS.md")
+    kept = re.findall(r"<!-- \S+ -->\n.*?<!-- end of \S+ -->\n", results.read_text(), re.S) \
+        if results.exists() else []
+    results.write_text("\n".join(["# Results\n", "Made by the commands that are named; see "
+                                  "[README.md](README.md).\n", text, *kept]))
 PYTHON

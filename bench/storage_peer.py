@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """storage_peer.py ENGINE - another engine asked the same question, for bench/storage.py.
 
-ENGINE: duckdb, duckdb-footers (footers stay cached), clickhouse, clickhouse-s3, polars, polars-s3, pyarrow-s3.
+ENGINE: duckdb, duckdb-footers (which keeps footers), clickhouse, clickhouse-s3, polars, polars-s3,
+pyarrow-s3.
 First line of stdin: {"url": "http://host:port", "bucket": ..., "key_id": ..., "secret": ...,
 "region": ...}; says {"version": ...} or {"missing": why}. Then a line for each question:
 {"file": path below the root, "domain": ..., "limit": n}, answered by {"seconds": ..., "rows": n,
@@ -16,6 +17,7 @@ import time
 
 COLUMNS = ["scheme", "host", "path_query", "ts"]
 ORDER = ["host", "path_query", "ts"]
+THREADS = 4     # more than it has cores: those of an engine that waits for a store mostly wait
 
 
 def with_duckdb(store, footers):
@@ -27,7 +29,7 @@ def with_duckdb(store, footers):
         from duckdb_extensions import import_extension
         import_extension("httpfs")
         link.execute("LOAD httpfs")
-    link.execute("SET threads = 1")
+    link.execute(f"SET threads = {THREADS}")
     # The data of a question come from the store each time, as they do for us.
     link.execute("SET enable_external_file_cache = false")
     if footers:
@@ -43,10 +45,8 @@ def with_duckdb(store, footers):
 
 
 def with_clickhouse(store, s3):
-    import chdb
     from chdb import session
     link = session.Session()
-    link.query("SET max_threads = 1")
 
     def quoted(text):
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -59,9 +59,10 @@ def with_clickhouse(store, s3):
             table = f"url({quoted(store['url'] + '/' + file)}, 'Parquet')"
         text = link.query(
             f"SELECT scheme, host, path_query FROM {table} WHERE domain = {quoted(domain)} "
-            f"ORDER BY host, path_query, ts LIMIT {limit}", "JSONCompactEachRow")
-        return [json.loads(line) for line in bytes(text).decode().splitlines()]
-    return chdb.__version__, ask
+            f"ORDER BY host, path_query, ts LIMIT {limit} SETTINGS max_threads = {THREADS}",
+            "JSONCompactEachRow")
+        return [json.loads(line) for line in text.bytes().decode().splitlines()]
+    return link.query("SELECT version()", "TSV").bytes().decode().strip(), ask
 
 
 def with_polars(store, s3):
@@ -83,7 +84,6 @@ def with_pyarrow(store):
     import pyarrow
     import pyarrow.dataset
     import pyarrow.fs
-    pyarrow.set_cpu_count(1)
     host = store["url"].split("//")[1]
     files = pyarrow.fs.S3FileSystem(access_key=store["key_id"], secret_key=store["secret"],
                                     region=store["region"], endpoint_override=host, scheme="http")

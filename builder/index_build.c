@@ -186,7 +186,7 @@ static int write_names(struct build *b, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct pass p = { .b = b, .domain = names_domain };
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_TXT, err);
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_TXT, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
@@ -227,7 +227,7 @@ static int write_membership(struct build *b, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_membership_writer w;
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_MEMBERSHIP, err);
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_MEMBERSHIP, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
@@ -284,7 +284,7 @@ static int write_mphf(struct build *b, struct dx_error *err)
     size_t half = b->options->memory / 2;
     size_t used = (size_t)b->n * 8;
     size_t memory = half > used + MPHF_MEMORY_MIN ? half - used : MPHF_MEMORY_MIN;
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_MPHF, err);
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_MPHF, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
@@ -344,10 +344,11 @@ static int write_counts(struct build *b, struct dx_error *err)
     struct dx_index_out dictionary = DX_INDEX_OUT_INIT;
     struct dx_index_out counts = DX_INDEX_OUT_INIT;
     struct pass p = { .b = b, .pair = posting_pair, .domain = counts_domain };
-    int rc = dx_index_out_open(&dictionary, b->options->dir, DX_FILE_DOMAINS_DICT, err);
+    int rc = dx_index_out_open(&dictionary, b->options->dir, DX_FILE_DOMAINS_DICT, b->options->sync,
+                               err);
 
     if (rc == DX_OK)
-        rc = dx_index_out_open(&counts, b->options->dir, DX_FILE_COUNTS, err);
+        rc = dx_index_out_open(&counts, b->options->dir, DX_FILE_COUNTS, b->options->sync, err);
     if (rc == DX_OK)
         rc = dx_dictionary_writer_init(&p.dictionary, &b->info, &b->id->build, dx_index_out_sink,
                                        &dictionary, err);
@@ -382,6 +383,7 @@ static int write_postings(struct build *b, struct dx_error *err)
                                      .build = b->id->build,
                                      .memory_bytes = b->options->memory / 8,
                                      .threads = b->options->threads,
+                                     .sync = b->options->sync,
                                      .entry = b->entry };
     int rc = dx_spill_sort_finish(b->postings, err);
 
@@ -424,7 +426,7 @@ static int write_pages(struct build *b, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_pages_writer w = { 0 };
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_PAGES, err);
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_PAGES, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
@@ -446,7 +448,7 @@ static int write_files(struct build *b, struct dx_error *err)
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_bytes lines = dx_bytes_of(dx_span_of(b->id->files.data, b->id->files.size));
     struct dx_zseek_writer w = { 0 };
-    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_FILES_TSV, err);
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_FILES_TSV, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
@@ -478,10 +480,11 @@ static int write_lake(struct build *b, struct dx_error *err)
         rc = write_files(b, err);
     if (rc == DX_OK)
         rc = dx_index_out_whole(dir, DX_FILE_DATASETS,
-                                dx_span_of(b->id->datasets.data, b->id->datasets.size), b->entry,
-                                err);
+                                dx_span_of(b->id->datasets.data, b->id->datasets.size),
+                                b->options->sync, b->entry, err);
     if (rc == DX_OK)
-        rc = dx_index_out_whole(dir, DX_FILE_PSL, b->options->psl_text, b->entry, err);
+        rc = dx_index_out_whole(dir, DX_FILE_PSL, b->options->psl_text, b->options->sync, b->entry,
+                                err);
     return rc;
 }
 

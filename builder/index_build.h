@@ -5,8 +5,8 @@
  *   rc = dx_index_build(&lake, &id, &options, entry, &stats, &err);
  *
  * Writes into options.dir (exists, empty) and adds each file with size and hash to the
- * manifest entry, together with the totals and the build id. Nothing is synced
- * (builder/index_out.h).
+ * manifest entry, together with the totals and the build id. With DX_SYNC_NOW every file and every
+ * folder in it is synced when this returns; the folder itself and its parent are the caller's.
  * Same lake, same bytes, whatever memory and threads. lake's sorters are used up.
  *
  * Memory: options.memory, of which 8 bytes a domain for the perfect hash may be at most a
@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 
 struct dx_index_identity;
 struct dx_index_lake;
@@ -37,6 +38,7 @@ struct dx_index_options {
     struct dx_span psl_text;
     size_t memory;
     unsigned threads;
+    enum dx_sync sync;
     unsigned hash_bits; /* 0; tests: bits of a domain_id, so that collisions are everywhere */
 };
 

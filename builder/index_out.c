@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 int dx_index_out_open(struct dx_index_out *out, const char *dir, const char *name,
-                      struct dx_error *err)
+                      enum dx_sync sync, struct dx_error *err)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -14,6 +14,7 @@ int dx_index_out_open(struct dx_index_out *out, const char *dir, const char *nam
     if (n < 0 || (size_t)n >= sizeof path || strlen(name) >= sizeof out->name)
         return dx_fail(err, DX_E_INVALID, "%s/%s: path too long", dir, name);
     memcpy(out->name, name, strlen(name) + 1);
+    out->sync = sync;
     rc = dx_file_out_open(&out->file, path, err);
     out->is_open = rc == DX_OK;
     return rc;
@@ -28,7 +29,7 @@ int dx_index_out_sink(void *ctx, struct dx_span bytes, struct dx_error *err)
 
 int dx_index_out_close(struct dx_index_out *out, struct dx_error *err)
 {
-    int rc = dx_file_out_close(&out->file, DX_SYNC_LATER, err);
+    int rc = dx_file_out_close(&out->file, out->sync, err);
 
     out->is_open = false;
     out->size = out->file.size;
@@ -51,11 +52,11 @@ int dx_index_out_commit(struct dx_index_out *out, struct dx_manifest_version *en
     return rc == DX_OK ? dx_manifest_file_add(entry, out->name, out->size, &out->hash, err) : rc;
 }
 
-int dx_index_out_whole(const char *dir, const char *name, struct dx_span bytes,
+int dx_index_out_whole(const char *dir, const char *name, struct dx_span bytes, enum dx_sync sync,
                        struct dx_manifest_version *entry, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
-    int rc = dx_index_out_open(&out, dir, name, err);
+    int rc = dx_index_out_open(&out, dir, name, sync, err);
 
     if (rc == DX_OK)
         rc = dx_index_out_sink(&out, bytes, err);

@@ -5,14 +5,15 @@
  *   rc = dx_index_postings_write(&job, &err);
  *
  * `sorted` gives one record a pair: that key, and the encoded runs of index_pair.h.
- * `shard_pairs` says how many of them each shard has. Shards are encoded and written by
- * `threads` threads; their bytes do not depend on how many. Memory: at most
+ * `shard_pairs` says how many of them each shard has. Shards are encoded, written and
+ * synced by `threads` or more threads; their bytes do not depend on how many. Memory: at most
  * memory_bytes for waiting shards (a larger one is written as it comes), and 64 bytes for
  * 512 pairs in a temporary file.
  */
 #ifndef DX_BUILDER_INDEX_POSTINGS_H
 #define DX_BUILDER_INDEX_POSTINGS_H
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "format/postings.h"
 
@@ -29,6 +30,7 @@ struct dx_index_postings {
     struct dx_build_id build;
     size_t memory_bytes;
     unsigned threads;
+    enum dx_sync sync;
     struct dx_manifest_version *entry; /* files are added */
 };
 

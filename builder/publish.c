@@ -134,46 +134,11 @@ static int read_psl(struct publish *p, struct dx_error *err)
 
 /* ---- the new version ---- */
 
-static int sync_files(const struct publish *p, struct dx_error *err)
-{
-    const struct dx_manifest_version *entry = p->job.entry;
-    char path[PATH_MAX];
-    int rc = DX_OK;
-
-    for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++) {
-        const char *name = entry->files[i].name;
-        const char *end = strrchr(name, '/');
-
-        rc = dx_publish_job_path(path, p->job.making, name, err);
-        if (rc == DX_OK)
-            rc = dx_file_sync(path, err);
-        /* The folder of a shard, after the last of its two files. */
-        if (rc == DX_OK && end != NULL && strstr(end, ".idx.") != NULL) {
-            path[strlen(path) - strlen(end)] = '\0';
-            rc = dx_dir_sync(path, err);
-        }
-    }
-    if (rc == DX_OK)
-        rc = dx_publish_job_path(path, p->job.making, "postings", err);
-    if (rc == DX_OK)
-        rc = dx_dir_sync(path, err);
-    return rc == DX_OK ? dx_dir_sync(p->job.making, err) : rc;
-}
-
-/* Two thousand small files: one flush, and then each is asked whether it is on disk. */
 static int build(struct publish *p, struct dx_error *err)
 {
-    struct dx_sync_all all = DX_SYNC_ALL_INIT;
-    int rc = dx_sync_all_open(&all, p->job.work, err);
+    int rc = dx_publish_job_build(&p->job, DX_SYNC_NOW, err);
 
-    if (rc == DX_OK)
-        rc = dx_publish_job_build(&p->job, err);
-    if (rc == DX_OK)
-        rc = dx_sync_all_flush(&all, err);
-    if (rc == DX_OK)
-        rc = sync_files(p, err);
-    dx_sync_all_close(&all);
-    return rc;
+    return rc == DX_OK ? dx_dir_sync(p->job.making, err) : rc;
 }
 
 static void count(_Atomic uint64_t *counter, uint64_t n)

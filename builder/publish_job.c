@@ -140,13 +140,14 @@ int dx_publish_job_add(struct dx_publish_job *job, struct dx_error *err)
     return DX_OK;
 }
 
-int dx_publish_job_build(struct dx_publish_job *job, struct dx_error *err)
+int dx_publish_job_build(struct dx_publish_job *job, enum dx_sync sync, struct dx_error *err)
 {
     struct dx_index_options options = { .dir = job->making,
                                         .tmp_dir = job->work,
                                         .psl_text = dx_span_of(job->psl.data, job->psl.size),
                                         .memory = job->options->memory,
-                                        .threads = job->options->threads };
+                                        .threads = job->options->threads,
+                                        .sync = sync };
     int rc = dx_dir_make(job->making, err);
 
     return rc == DX_OK ? dx_index_build(&job->lake.lake, &job->id, &options, job->entry,

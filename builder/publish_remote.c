@@ -207,7 +207,7 @@ static int write_etags(struct publish *p, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_etags_writer w = { 0 };
-    int rc = dx_index_out_open(&out, p->job.making, DX_FILE_ETAGS, err);
+    int rc = dx_index_out_open(&out, p->job.making, DX_FILE_ETAGS, DX_SYNC_LATER, err);
 
     if (rc == DX_OK)
         rc = dx_etags_writer_begin(&w, p->url, dx_index_out_sink, &out, err);
@@ -340,7 +340,7 @@ static int run(struct publish *p, struct dx_error *err)
     dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
     rc = take_name(p, sequence, err);
     if (rc == DX_OK)
-        rc = dx_publish_job_build(job, err);
+        rc = dx_publish_job_build(job, DX_SYNC_LATER, err);
     if (rc == DX_OK)
         rc = upload(p, err);
     if (rc == DX_OK)

@@ -285,6 +285,8 @@ def killed(root):
         dxtest.check(f"{len(left)} versions that the manifest does not name".encode() in done.stderr,
                      f"leftovers are told: {done.stderr[-400:]}")
     dxtest.check(left <= root.versions_there(), "leftovers are not removed")
+    dxtest.equal([name for name in os.listdir(os.environ["TMPDIR"])
+                  if name.startswith("domaindex-publish-")], [], "work folders of the dead")
 
 
 # 5 ------------------------------------------------------------------------- stores that misbehave

@@ -608,7 +608,8 @@ static void build_variant(const char *root, const char *dir, const struct varian
     struct dx_index_scan_options scan = { .tmp_dir = dir,
                                           .memory = v->scan_memory,
                                           .threads = v->threads };
-    struct dx_index_options options = { dir, dir, psl, v->memory, v->threads, v->hash_bits };
+    struct dx_index_options options = { dir,        dir,         psl,         v->memory,
+                                        v->threads, DX_SYNC_NOW, v->hash_bits };
     uint64_t lake_bytes;
 
     must(dx_dir_make(dir, &err), &err, "mkdir");
