@@ -603,11 +603,11 @@ def expectations(rows):
 
 def picture(path, rows, peer_rows):
     """Bars of the p50 for the large dataset, with the bytes beside them."""
-    name = next((r["question"] for r in peer_rows if "large" in r.get("question", "")), None)
+    name = next((r["question"] for r in rows if "large" in r["question"]), None)
     bars = [(f"domaindexd, {r['state']}", r["p50"], r["proxy_bytes"], True) for r in rows
             if r["question"] == name]
     bars += [(r["engine"], r["p50"], r["bytes"], False) for r in peer_rows
-             if r.get("question") == name]
+             if r.get("question") == name and "p50" in r]
     if not bars:
         return
     top = max(ms for _, ms, _, _ in bars)
