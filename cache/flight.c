@@ -18,6 +18,7 @@ struct dx_flight {
     struct dx_cache_key key;
     struct dx_flight *chain;
     struct dx_flight_watch *watches;
+    const void *who;         /* of the leader; compared only */
     struct dx_cached *block; /* pinned from landing to the last leave */
     struct dx_error err;
     enum state state;
@@ -76,7 +77,7 @@ static struct dx_flight *find(struct dx_flights *f, const struct dx_cache_key *k
 
 /* Under the lock, with the key neither in the cache nor on its way. */
 static struct dx_flight *take_off(struct dx_flights *f, struct dx_page_cache *cache,
-                                  const struct dx_cache_key *key)
+                                  const struct dx_cache_key *key, const void *who)
 {
     struct dx_flight **chain = chain_of(f, key);
     struct dx_flight *flight = calloc(1, sizeof *flight);
@@ -87,6 +88,7 @@ static struct dx_flight *take_off(struct dx_flights *f, struct dx_page_cache *ca
     flight->flights = f;
     flight->cache = cache;
     flight->key = *key;
+    flight->who = who;
     flight->users = 1;
     flight->chain = *chain;
     *chain = flight;
@@ -95,7 +97,7 @@ static struct dx_flight *take_off(struct dx_flights *f, struct dx_page_cache *ca
 }
 
 enum dx_claim dx_flight_claim(struct dx_page_cache *cache, const struct dx_cache_key *key,
-                              struct dx_cached **block, struct dx_flight **flight)
+                              const void *who, struct dx_cached **block, struct dx_flight **flight)
 {
     struct dx_flights *f = dx_page_cache_flights(cache);
     enum dx_claim claim = DX_CLAIM_WAIT;
@@ -114,7 +116,7 @@ enum dx_claim dx_flight_claim(struct dx_page_cache *cache, const struct dx_cache
         *block = dx_page_cache_get_again(cache, key);
         claim = *block != NULL ? DX_CLAIM_HIT : DX_CLAIM_LEAD;
         if (*block == NULL)
-            *flight = take_off(f, cache, key);
+            *flight = take_off(f, cache, key, who);
     }
     (void)pthread_mutex_unlock(&f->lock);
     return claim;
@@ -186,7 +188,7 @@ void dx_flight_land(struct dx_flight **flight, struct dx_cached *block)
 
 void dx_flight_fail(struct dx_flight **flight, const struct dx_error *err)
 {
-    end(flight, err->code == DX_E_TIMEOUT ? ABANDONED : FAILED, NULL, err);
+    end(flight, FAILED, NULL, err);
 }
 
 void dx_flight_abandon(struct dx_flight **flight)
@@ -235,7 +237,8 @@ bool dx_flight_ended(struct dx_flight *flight)
     return ended;
 }
 
-int dx_flight_result(struct dx_flight *flight, struct dx_cached **block, struct dx_error *err)
+int dx_flight_result(struct dx_flight *flight, const void *who, struct dx_cached **block,
+                     struct dx_error *err)
 {
     /* Written before the state under the lock, and not any more after it. */
     assert(dx_flight_ended(flight));
@@ -243,7 +246,7 @@ int dx_flight_result(struct dx_flight *flight, struct dx_cached **block, struct 
         *block = dx_page_cache_again(flight->cache, flight->block);
         return 1;
     }
-    if (flight->state == FAILED)
+    if (flight->state == FAILED && flight->who == who)
         return dx_fail(err, flight->err.code, "%s", flight->err.text);
     return 0;
 }

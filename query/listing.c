@@ -167,6 +167,32 @@ static bool wanted(uint8_t role, unsigned fields)
     }
 }
 
+/* Runs of one page are planned near each other: the page, and its dictionary, count once. */
+static int count_page(struct dx_listing *l, const struct dx_listing_page *page,
+                      struct dx_error *err)
+{
+    bool dictionary_counted = page->dictionary.size == 0;
+    const struct dx_listing_page *at = page;
+
+    for (unsigned back = 0; back < DX_PAGE_COLUMNS_MAX && at > l->pages; back++) {
+        at--;
+        if (at->file.file_id != page->file.file_id)
+            break;
+        if (at->place.offset == page->place.offset)
+            return DX_OK;
+        dictionary_counted = dictionary_counted || at->dictionary.offset == page->dictionary.offset;
+    }
+    l->reads++;
+    l->read_bytes += page->place.size + (dictionary_counted ? 0 : page->dictionary.size);
+    if (l->read_bytes > DX_LISTING_READ_MAX)
+        return dx_fail(err, DX_E_LIMIT, "these rows lie scattered over more than %u MiB of pages",
+                       DX_LISTING_READ_MAX >> 20);
+    if (l->reads > DX_LISTING_PAGES_MAX)
+        return dx_fail(err, DX_E_LIMIT, "these rows lie scattered over more than %u pages",
+                       DX_LISTING_PAGES_MAX);
+    return DX_OK;
+}
+
 static int want_page(struct dx_listing *l, const struct dx_pages_file *file, const char *object,
                      const struct dx_page_location *dictionary,
                      const struct dx_page_location *place, struct dx_error *err)
@@ -192,11 +218,7 @@ static int want_page(struct dx_listing *l, const struct dx_pages_file *file, con
         .dictionary = *dictionary,
     };
     memcpy(page->want.key.object, file->hash.bytes, sizeof page->want.key.object);
-    l->read_bytes += place->size + dictionary->size;
-    if (l->read_bytes > DX_LISTING_READ_MAX)
-        return dx_fail(err, DX_E_LIMIT, "these rows lie scattered over more than %u MiB of pages",
-                       DX_LISTING_READ_MAX >> 20);
-    return DX_OK;
+    return count_page(l, page, err);
 }
 
 static int want_column(struct dx_listing *l, const struct dx_pages_file *file, const char *object,
@@ -453,7 +475,7 @@ int dx_listing_step(struct dx_listing *l, struct dx_error *err)
 
 int dx_listing_fetched(struct dx_listing *l, int rc, struct dx_error *err)
 {
-    dx_reading_fetched(&l->reading, rc);
+    rc = dx_reading_fetched(&l->reading, rc, err);
     if (rc < 0)
         dx_wanted_failed(&l->reading, err);
     return rc;

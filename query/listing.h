@@ -41,6 +41,10 @@ enum { DX_LISTING_DONE = 0, DX_LISTING_WAITS = 1 };
  * our own files at 25 B a row (the cap of the specification), and room for foreign ones. */
 #define DX_LISTING_READ_MAX (64u << 20)
 
+/* And how many of them: each may be a request. A window of DX_LIMIT_MAX rows that lie together in
+ * files of ours needs about 25; this many are rows of a thousand small files. */
+#define DX_LISTING_PAGES_MAX 4096
+
 struct dx_listing {
     struct dx_version *version;
     uint64_t domain_id;
@@ -70,6 +74,7 @@ struct dx_listing {
     char **objects; /* names of lake files */
     size_t object_count, object_capacity;
     uint64_t read_bytes;
+    unsigned reads;
 };
 
 /* deadline_ms: on the clock of dx_source_now_ms, for all waits; 0: the source's own for a wave. */

@@ -21,7 +21,7 @@ int dx_problem_set(struct dx_problem *p, enum dx_problem_kind kind, const char *
 int dx_problem_of_error(struct dx_problem *p, const struct dx_error *err)
 {
     bool damaged = err->code == DX_E_CORRUPT || err->code == DX_E_TRUNCATED ||
-                   err->code == DX_E_UNSUPPORTED || err->code == DX_E_NOT_FOUND;
+                   err->code == DX_E_UNSUPPORTED;
 
     if (err->code == DX_E_LIMIT)
         (void)dx_problem_set(p, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
@@ -32,6 +32,10 @@ int dx_problem_of_error(struct dx_problem *p, const struct dx_error *err)
                              "%s. No answer is given rather than a mixed one. Publish again, or "
                              "restore the object.",
                              err->text);
+    else if (err->code == DX_E_NOT_FOUND)
+        (void)dx_problem_set(p, DX_PROBLEM_DAMAGED, "data-missing",
+                             "Something that was indexed is not there any more",
+                             "%s. Restore it, or publish again.", err->text);
     else if (damaged)
         (void)dx_problem_set(p, DX_PROBLEM_DAMAGED, "data-damaged",
                              "Stored data does not match its checksum or layout",

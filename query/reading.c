@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* Less time than this is too little for another attempt at a store that struggles. */
+#define LATE_MS 1000
+
 void dx_reading_begin(struct dx_reading *r, struct dx_version *v, struct dx_source *source,
                       uint64_t deadline_ms)
 {
@@ -113,19 +116,32 @@ struct dx_wanted *dx_reading_failed(const struct dx_reading *r)
     return r->report.failed < r->wave.count ? r->owners[r->report.failed] : NULL;
 }
 
-void dx_reading_fetched(struct dx_reading *r, int rc)
+bool dx_reading_late(const struct dx_reading *r)
+{
+    return r->wave.deadline_ms != 0 && dx_source_now_ms() + LATE_MS >= r->wave.deadline_ms;
+}
+
+uint64_t dx_reading_bytes(const struct dx_reading *r)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < r->wave.count; i++)
+        bytes += r->reads[i].size;
+    return bytes;
+}
+
+int dx_reading_fetched(struct dx_reading *r, int rc, struct dx_error *err)
 {
     struct dx_version *v = r->version;
     const struct dx_wanted *failed = dx_reading_failed(r);
 
-    if (r->wave.count == 0)
-        return;
-    if (rc == DX_OK) {
-        for (size_t i = 0; i < r->wave.count; i++)
-            if (r->seen[i].etag[0] != '\0')
-                dx_objects_seen(v->objects, r->owners[i]->object, r->seen[i].etag);
-    } else if ((rc == DX_E_CONFLICT || rc == DX_E_TRUNCATED) && failed != NULL) {
-        dx_objects_broke(v->objects, failed->object);
-        drop_cached(v, failed->object);
-    }
+    for (size_t i = 0; i < r->wave.count && rc == DX_OK; i++)
+        memcpy(r->owners[i]->etag, r->seen[i].etag, sizeof r->owners[i]->etag);
+    if (failed == NULL || (rc != DX_E_CONFLICT && rc != DX_E_TRUNCATED && rc != DX_E_NOT_FOUND))
+        return rc;
+    dx_objects_broke(v->objects, failed->object);
+    drop_cached(v, failed->object);
+    if (rc == DX_E_TRUNCATED) /* its size was demanded */
+        err->code = DX_E_CONFLICT;
+    return (int)err->code;
 }

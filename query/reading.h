@@ -12,12 +12,13 @@
  *   DX_READING_WAIT   dx_flight_watch(r->flight, ...) or dx_flight_wait
  *   rc = dx_reading_perform(&r, &err);                                either, blocking
  *
- *   dx_reading_fetched(&r, rc);      what the wave's replies say of the objects
+ *   rc = dx_reading_fetched(&r, rc, &err);      what the wave's replies say of the objects
  *   dx_reading_release(&r);
  *
- * Pins (size, ETag) come from the version's objects. After an accepted wave the objects learn the
- * ETags that were seen. After DX_E_CONFLICT or DX_E_TRUNCATED the object is not the one that was
- * indexed: what the caches hold of it is dropped and the version remembers that it broke.
+ * Pins (size, ETag) come from the version's objects. The ETag that came with a read is kept with
+ * its owner until the bytes are found right. After DX_E_CONFLICT or DX_E_TRUNCATED the object is
+ * not the one that was indexed (fetched makes both DX_E_CONFLICT), after DX_E_NOT_FOUND it is gone:
+ * what the caches hold of it is dropped and the version remembers that it broke.
  *
  * Names and buffers are the caller's until the wave is over. One thread at a time.
  */
@@ -56,10 +57,17 @@ void dx_reading_wait(struct dx_reading *r, struct dx_flight *flight);
 enum dx_reading_state dx_reading_state(const struct dx_reading *r);
 
 int dx_reading_perform(struct dx_reading *r, struct dx_error *err);
-void dx_reading_fetched(struct dx_reading *r, int rc);
+int dx_reading_fetched(struct dx_reading *r, int rc, struct dx_error *err);
 
 /* Whose read the wave failed at; NULL: nobody's in particular. */
 struct dx_wanted *dx_reading_failed(const struct dx_reading *r);
+
+/* Whether the deadline is over, or so near that it may be why the wave failed: what was not asked
+ * again for want of time says nothing of the store. */
+bool dx_reading_late(const struct dx_reading *r);
+
+/* Bytes that the wave will hold. */
+uint64_t dx_reading_bytes(const struct dx_reading *r);
 void dx_reading_release(struct dx_reading *r);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/wanted.h"
 
+#include "loader/version.h"
+
 #include <stdlib.h>
 
 static void drop_raw(struct dx_wanted *w)
@@ -65,6 +67,9 @@ static int take(struct dx_wanted *w, struct dx_reading *reading, dx_wanted_decod
             rc = no_memory(w, err);
     }
     w->leads = false;
+    /* Only now: the ETag that came with wrong bytes would keep the right ones out. */
+    if (rc == DX_OK && w->etag[0] != '\0')
+        dx_objects_seen(reading->version->objects, w->object, w->etag);
     if (rc == DX_OK)
         dx_flight_land(&w->flight, w->block);
     else if (rc == DX_E_NOMEM)
@@ -76,9 +81,9 @@ static int take(struct dx_wanted *w, struct dx_reading *reading, dx_wanted_decod
 }
 
 /* What somebody else was to bring: 1 it is there, 0 nobody brings it now. */
-static int collect(struct dx_wanted *w, struct dx_error *err)
+static int collect(struct dx_wanted *w, const struct dx_reading *reading, struct dx_error *err)
 {
-    int rc = dx_flight_result(w->flight, &w->block, err);
+    int rc = dx_flight_result(w->flight, reading->version, &w->block, err);
 
     dx_flight_leave(&w->flight);
     return rc;
@@ -98,11 +103,11 @@ int dx_wanted_advance(struct dx_wanted *w, struct dx_reading *reading, dx_wanted
             dx_reading_wait(reading, w->flight);
             return DX_OK;
         }
-        rc = collect(w, err);
+        rc = collect(w, reading, err);
         if (rc != 0)
             return rc < 0 ? rc : DX_OK;
     }
-    switch (dx_flight_claim(w->cache, &w->key, &w->block, &w->flight)) {
+    switch (dx_flight_claim(w->cache, &w->key, reading->version, &w->block, &w->flight)) {
     case DX_CLAIM_LEAD:
         w->leads = true;
         return ask(w, reading, err);
@@ -119,8 +124,9 @@ void dx_wanted_failed(struct dx_reading *reading, const struct dx_error *err)
 {
     struct dx_wanted *w = dx_reading_failed(reading);
 
-    /* The others of the wave had no fault of their own: who waits for them tries again. */
-    if (w == NULL || !w->leads)
+    /* The others of the wave had no fault of their own: who waits for them tries again. So does who
+     * waits for this one if the time of ours has run out: he has more. */
+    if (w == NULL || !w->leads || dx_reading_late(reading))
         return;
     w->leads = false;
     dx_flight_fail(&w->flight, err);

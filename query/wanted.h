@@ -39,6 +39,8 @@ struct dx_wanted {
     uint8_t *raw; /* for decode: size bytes */
     uint8_t *raw_dictionary;
 
+    char etag[DX_SOURCE_ETAG]; /* that the object had when raw was read; "": not told */
+
     /* private */
     struct dx_flight *flight;
     bool leads;

@@ -106,6 +106,13 @@ void dx_loop_job_done(struct dx_job *job)
     wake(loop);
 }
 
+static void end_unread(struct dx_loop *loop, struct dx_job *job)
+{
+    job->read_rc = dx_fail(&job->read_err, DX_E_TIMEOUT, "the server stops");
+    atomic_store(&job->cancelled, true);
+    dx_workers_resume(loop->serving->workers, job);
+}
+
 void dx_loop_job_fetch(struct dx_job *job)
 {
     struct dx_loop *loop = job->loop;
@@ -122,8 +129,7 @@ void dx_loop_job_fetch(struct dx_job *job)
         wake(loop);
         return;
     }
-    atomic_store(&job->cancelled, true);
-    dx_workers_resume(loop->serving->workers, job);
+    end_unread(loop, job);
 }
 
 void dx_loop_tell(struct dx_loop *loop, unsigned what)
@@ -299,6 +305,20 @@ static void fetch(struct dx_loop *loop, struct dx_job *job)
         TAILQ_INSERT_TAIL(&loop->fetching, job, fetching);
 }
 
+static struct dx_job *oldest_first(struct dx_job *newest)
+{
+    struct dx_job *first = NULL;
+
+    while (newest != NULL) {
+        struct dx_job *next = newest->next;
+
+        newest->next = first;
+        first = newest;
+        newest = next;
+    }
+    return first;
+}
+
 /* The loop ends: what is under way is broken off, and its jobs end as cancelled. */
 static void end_fetches(struct dx_loop *loop)
 {
@@ -318,8 +338,7 @@ static void end_fetches(struct dx_loop *loop)
     }
     while ((job = waiting) != NULL) {
         waiting = job->next;
-        atomic_store(&job->cancelled, true);
-        dx_workers_resume(loop->serving->workers, job);
+        end_unread(loop, job);
     }
 }
 
@@ -355,7 +374,7 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
     told = loop->told;
     loop->told = 0;
     (void)pthread_mutex_unlock(&loop->lock);
-    for (; to_fetch != NULL; to_fetch = next) {
+    for (to_fetch = oldest_first(to_fetch); to_fetch != NULL; to_fetch = next) {
         next = to_fetch->next;
         fetch(loop, to_fetch);
     }

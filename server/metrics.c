@@ -42,6 +42,8 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
     dx_metric_head(out, "domaindex_jobs", "gauge", "Answers under way");
     dx_metric(out, "domaindex_jobs", "state=\"queued\"", w.waiting);
     dx_metric(out, "domaindex_jobs", "state=\"storage\"", w.away);
+    one(out, "domaindex_jobs_held_bytes", "gauge", "Stored bytes that answers under way hold",
+        w.held);
     if (serving->answers->metrics != NULL)
         serving->answers->metrics(serving->answers->from, out);
 }

@@ -65,6 +65,8 @@ static void write_caches(const struct dx_caches *caches, struct dx_buf *out)
           offsetof(struct cache_row, flights.joined) },
         { "domaindex_singleflight_failed_total", "counter", "Fetches of blocks that failed",
           offsetof(struct cache_row, flights.failed) },
+        { "domaindex_singleflight_abandoned_total", "counter",
+          "Fetches of blocks that were given up", offsetof(struct cache_row, flights.abandoned) },
         { "domaindex_singleflight_flying", "gauge", "Blocks on their way",
           offsetof(struct cache_row, flights.now) },
     };
@@ -135,9 +137,10 @@ void dx_metrics_live(void *from, struct dx_buf *out)
     (void)snprintf(label, sizeof label, "version=\"%s\"", dx_version_name(v));
     dx_metric_head(out, "domaindex_index_info", "gauge", "The version that is served");
     dx_metric(out, "domaindex_index_info", label, 1);
-    dx_metric_head(out, "domaindex_objects_broken_total", "counter",
-                   "Reads of the served version that met another object than the indexed one");
-    dx_metric(out, "domaindex_objects_broken_total", NULL, dx_objects_broken(v->objects));
+    dx_metric_head(out, "domaindex_objects_broken", "gauge",
+                   "Reads of the served version that met another object than the indexed one, or "
+                   "none");
+    dx_metric(out, "domaindex_objects_broken", NULL, dx_objects_broken(v->objects));
     write_caches(v->caches, out);
     write_storage(out);
     dx_version_unpin(v);

@@ -38,6 +38,7 @@ struct dx_server_options dx_server_options_default(void)
                    : cores > 32 ? 32
                                 : (unsigned)cores,
         .queue_max = 1024,
+        .read_memory = (size_t)512 << 20,
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
@@ -194,8 +195,10 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
     if (rc == DX_OK) {
         name_address(s, listen_fd);
         s->serving.options.connections_max = connections_possible(options->connections_max);
-        rc = dx_workers_start(&s->serving.workers, options->workers, options->queue_max, answers,
-                              err);
+        const struct dx_workers_options workers = { options->workers, options->queue_max,
+                                                    options->read_memory };
+
+        rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
         if (rc == DX_OK)
             rc = start_loops(s, listen_fd, err);
         else

@@ -27,7 +27,8 @@ struct dx_server_options {
     const char *listen;        /* HOST:PORT, [V6]:PORT; port 0: any free one */
     unsigned loops;            /* threads with an event loop */
     unsigned workers;          /* threads that read the lake */
-    unsigned queue_max;        /* requests that may wait for a worker */
+    unsigned queue_max;        /* listings that may wait for a worker or a store */
+    size_t read_memory;        /* stored bytes that listings under way may hold, all together */
     unsigned connections_max;  /* lowered to what the limit of descriptors allows */
     unsigned head_timeout_ms;  /* from open, or from the first byte of a later head, to its end */
     unsigned idle_timeout_ms;  /* between a reply and the next head */

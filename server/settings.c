@@ -14,6 +14,7 @@ enum {
     OPT_CACHE_IDX,
     OPT_CACHE_PAYLOAD,
     OPT_CACHE_PAGES,
+    OPT_READ_MEMORY,
     OPT_REPLY_MEMORY,
     OPT_HEAD_TIMEOUT,
     OPT_IDLE_TIMEOUT,
@@ -55,6 +56,8 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_CACHE_IDX] = { "cache-idx", "SIZE", "64M", "cache of postings index pages" },
     [OPT_CACHE_PAYLOAD] = { "cache-payload", "SIZE", "64M", "cache of postings payloads" },
     [OPT_CACHE_PAGES] = { "cache-pages", "SIZE", "64M", "cache of decoded lake pages" },
+    [OPT_READ_MEMORY] = { "read-memory", "SIZE", "512M",
+                          "stored bytes that listings under way may hold, all together" },
     [OPT_REPLY_MEMORY] = { "reply-memory", "SIZE", "256M",
                            "replies that may wait for slow clients, all together" },
     [OPT_HEAD_TIMEOUT] = { "head-timeout-ms", "NUMBER", "5000",
@@ -207,6 +210,11 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return size(index, text, 1 << 20, &s->cache_bytes_payload, err);
     case OPT_CACHE_PAGES:
         return size(index, text, 1 << 20, &s->cache_bytes_pages, err);
+    case OPT_READ_MEMORY:
+        rc = size(index, text, 1 << 20, &bytes, err);
+        if (rc == DX_OK)
+            o->read_memory = bytes;
+        return rc;
     case OPT_REPLY_MEMORY:
         rc = size(index, text, 1 << 20, &bytes, err);
         if (rc == DX_OK)

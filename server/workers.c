@@ -17,6 +17,8 @@ struct dx_workers {
     unsigned waiting; /* in the queue */
     unsigned away;    /* with a loop, or waiting for another job's block */
     unsigned queue_max;
+    uint64_t hold_max; /* stored bytes that tasks under way may hold */
+    _Atomic uint64_t held;
     unsigned generation; /* of wakes */
     bool stopping;
     unsigned thread_count;
@@ -60,8 +62,9 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->workers = NULL;
     job->task = NULL;
     job->under_way = NULL;
-    job->read_rc = DX_OK;
+    job->read_rc = DX_E_TIMEOUT; /* nothing has been read */
     job->read_err.text[0] = '\0';
+    job->holds = 0;
     atomic_init(&job->cancelled, false);
     job->rc = 0;
     job->problem.detail[0] = '\0';
@@ -134,12 +137,27 @@ struct dx_reading *dx_job_reading(const struct dx_job *job)
     return job->workers->answers->task_reading(job->task);
 }
 
+/* What all waves of a job bring is held until it ends. One that alone is over the cap goes when it
+ * is alone. */
+static bool may_hold(struct dx_workers *w, struct dx_job *job, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_add(&w->held, bytes);
+
+    job->holds += bytes;
+    return before == job->holds - bytes || before + bytes <= w->hold_max;
+}
+
 /* True: the job is away and no longer ours. False: what it waited for is there, or failed. */
 static bool send_away(struct dx_workers *w, struct dx_job *job)
 {
     struct dx_reading *reading = dx_job_reading(job);
     bool waits = dx_reading_state(reading) == DX_READING_WAIT;
 
+    if (!waits && !may_hold(w, job, dx_reading_bytes(reading))) {
+        job->read_rc = dx_fail(&job->read_err, DX_E_BUSY,
+                               "listings under way hold as much of the store's bytes as they may");
+        return false;
+    }
     if (!waits && !dx_source_on_loop(reading->source)) {
         job->read_rc = dx_reading_perform(reading, &job->read_err);
         return false;
@@ -163,7 +181,19 @@ static void finish(struct dx_workers *w, struct dx_job *job)
 {
     if (job->task != NULL)
         w->answers->task_free(&job->task);
+    atomic_fetch_sub(&w->held, job->holds);
+    job->holds = 0;
     job->done(job);
+}
+
+/* Nobody waits for the answer, but others may wait for the blocks that it has read. */
+static int end_cancelled(const struct dx_answers *answers, struct dx_job *job)
+{
+    if (job->task != NULL && job->read_rc == DX_OK &&
+        dx_reading_state(answers->task_reading(job->task)) == DX_READING_READ)
+        (void)answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
+                                   &job->problem);
+    return set_cancelled(job);
 }
 
 static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_job *job)
@@ -172,7 +202,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
 
     do {
         if (atomic_load(&job->cancelled))
-            job->rc = set_cancelled(job);
+            job->rc = end_cancelled(answers, job);
         else if (job->task == NULL)
             job->rc = dx_ask_answer(answers, slot, job->version, &job->ask, job->deadline_ms,
                                     &job->task, &job->body, &job->problem);
@@ -211,21 +241,22 @@ static void *work(void *argument)
     return NULL;
 }
 
-int dx_workers_start(struct dx_workers **workers, unsigned count, unsigned queue_max,
+int dx_workers_start(struct dx_workers **workers, const struct dx_workers_options *options,
                      const struct dx_answers *answers, struct dx_error *err)
 {
-    struct dx_workers *w = calloc(1, sizeof *w + count * sizeof *w->threads);
+    struct dx_workers *w = calloc(1, sizeof *w + options->count * sizeof *w->threads);
 
     *workers = NULL;
     if (w == NULL)
         return dx_fail(err, DX_E_NOMEM, "workers: out of memory");
     w->answers = answers;
-    w->queue_max = queue_max;
+    w->queue_max = options->queue_max;
+    w->hold_max = options->hold_max;
     w->last = &w->first;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->changed, NULL);
     *workers = w;
-    while (w->thread_count < count) {
+    while (w->thread_count < options->count) {
         int rc = pthread_create(&w->threads[w->thread_count], NULL, work, w);
 
         if (rc != 0) {
@@ -257,7 +288,7 @@ struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w)
     struct dx_workers_counts counts;
 
     (void)pthread_mutex_lock(&w->lock);
-    counts = (struct dx_workers_counts){ w->waiting, w->away };
+    counts = (struct dx_workers_counts){ w->waiting, w->away, atomic_load(&w->held) };
     (void)pthread_mutex_unlock(&w->lock);
     return counts;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * workers.h - a few threads for the answers that have to read first.
  *
- *   rc = dx_workers_start(&w, count, queue_max, &answers, &err);
+ *   rc = dx_workers_start(&w, &options, &answers, &err);
  *   job = dx_job_new(&ask);  job->version = ... (pinned, now the job's);  job->done = ...;
  *   if (!dx_workers_submit(w, job))            false: too many; the job is still yours
  *   atomic_store(&job->cancelled, true);       nobody waits: skip it if it has not begun
@@ -53,6 +53,7 @@ struct dx_job {
     TAILQ_ENTRY(dx_job) fetching;
     int read_rc;
     struct dx_error read_err;
+    uint64_t holds; /* bytes of its waves */
 
     int rc; /* as query/answer.h */
     struct dx_buf body;
@@ -62,11 +63,18 @@ struct dx_job {
 struct dx_job *dx_job_new(const struct dx_ask *ask); /* NULL: out of memory */
 void dx_job_free(struct dx_job **job);               /* not its version */
 
-int dx_workers_start(struct dx_workers **workers, unsigned count, unsigned queue_max,
+struct dx_workers_options {
+    unsigned count;     /* threads */
+    unsigned queue_max; /* jobs that have not been answered, but for those at hand */
+    uint64_t hold_max;  /* bytes that the waves of all jobs may bring, until each job ends */
+};
+
+int dx_workers_start(struct dx_workers **workers, const struct dx_workers_options *options,
                      const struct dx_answers *answers, struct dx_error *err);
 struct dx_workers_counts {
     unsigned waiting; /* for a worker */
     unsigned away;    /* with the store, or waiting for another job's block */
+    uint64_t held;    /* bytes */
 };
 
 bool dx_workers_submit(struct dx_workers *w, struct dx_job *job);
