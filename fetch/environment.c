@@ -18,7 +18,8 @@ static const struct {
     { "DOMAINDEX_S3_ANONYMOUS", "1: requests are not signed" },
     { "DOMAINDEX_S3_VIRTUAL_HOST", "1: the bucket stands in the host name of an endpoint too" },
     { "DOMAINDEX_CA_FILE", "certificates that https:// stores are checked with" },
-    { "DOMAINDEX_DEADLINE_MS", "milliseconds that one round of reads may take" },
+    { "DOMAINDEX_DEADLINE_MS",
+      "milliseconds that one round of reads of a command may take (domaindexd: --job-timeout-ms)" },
     { "CACHE_DIRECTORY",
       "else $XDG_CACHE_HOME/domaindex, else ~/.cache/domaindex: local copies of the mapped files" },
 };

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SUSPECT_MS 2000
 #define UNSIGNED_MS 20              /* between two looks for credentials that are on their way */
 #define IDLE_MAX DX_FETCH_IN_FLIGHT /* easy handles kept: they hold the TLS sessions */
 
@@ -39,6 +40,7 @@ struct request {
     enum state state;
     bool fresh;        /* the next attempt takes a new connection */
     bool signed_again; /* had the attempt that does not count */
+    bool unsigned_yet; /* waits for credentials */
 };
 
 /* The requests of one lane that wait for the same limits. */
@@ -185,11 +187,20 @@ static void make_ready(struct request *r)
     TAILQ_INSERT_TAIL(&r->wave->gate->ready, r, in_gate);
 }
 
+static void put_easy(struct dx_http_lane *lane, CURL *easy)
+{
+    if (easy != NULL && lane->idle_count < IDLE_MAX) {
+        curl_easy_reset(easy);
+        lane->idle[lane->idle_count++] = easy;
+    } else {
+        curl_easy_cleanup(easy);
+    }
+}
+
 /* Handle, headers and place in the gate of an attempt go back. */
 static void end_try(struct request *r, unsigned which)
 {
     struct dx_http_lane *lane = r->wave->lane;
-    CURL *easy;
 
     if (r->tries[which] == NULL)
         return;
@@ -197,13 +208,7 @@ static void end_try(struct request *r, unsigned which)
     dx_fetch_limits_leave(r->wave->gate->limits);
     if (which == HEDGE)
         free(r->tries[which]->to);
-    easy = dx_http_try_free(&r->tries[which]);
-    if (lane->idle_count < IDLE_MAX) {
-        curl_easy_reset(easy);
-        lane->idle[lane->idle_count++] = easy;
-    } else {
-        curl_easy_cleanup(easy);
-    }
+    put_easy(lane, dx_http_try_free(&r->tries[which]));
 }
 
 static void end_tries(struct request *r)
@@ -287,6 +292,16 @@ static void watch(struct request *r, uint64_t now_ms)
     dx_timers_set(&r->wave->lane->timers, &r->timer, next);
 }
 
+/* Requests over a shared connection came too late, so it may answer nobody any more. */
+static bool is_suspect(const struct request *r)
+{
+    const struct dx_http_settings *settings = r->wave->ask.settings;
+
+    return atomic_load_explicit(settings->http2, memory_order_relaxed) &&
+           dx_source_now_ms() <
+               atomic_load_explicit(settings->suspect_until_ms, memory_order_relaxed);
+}
+
 /* There is a place in the gate for it; after an error there is again. `to` of a hedge is taken
  * over. */
 static int start(struct request *r, unsigned which, uint8_t *to, struct dx_error *err)
@@ -297,17 +312,17 @@ static int start(struct request *r, unsigned which, uint8_t *to, struct dx_error
     int rc;
 
     if (t == NULL) {
-        curl_easy_cleanup(easy);
+        put_easy(lane, easy);
         rc = dx_fail(err, DX_E_NOMEM, "fetch: out of memory");
     } else {
         t->owner = r;
-        rc = dx_http_try_prepare(t, easy, r->fresh || which == HEDGE, err);
+        rc = dx_http_try_prepare(t, easy, r->fresh || which == HEDGE || is_suspect(r), err);
     }
     if (rc == DX_OK && (curl_easy_setopt(easy, CURLOPT_PRIVATE, t) != CURLE_OK ||
                         curl_multi_add_handle(lane->multi, easy) != CURLM_OK))
         rc = dx_fail(err, DX_E_NOMEM, "%s: libcurl refuses the request", r->get->url);
     if (rc < 0) {
-        curl_easy_cleanup(dx_http_try_free(&t));
+        put_easy(lane, dx_http_try_free(&t));
         dx_fetch_limits_leave(r->wave->gate->limits);
         if (which == HEDGE)
             free(to);
@@ -324,10 +339,9 @@ static int start_first(struct request *r, struct dx_error *err)
     struct dx_hedge *hedge = &r->wave->gate->limits->hedge;
     int rc = start(r, FIRST, r->get->to, err);
 
-    if (rc == DX_E_BUSY) { /* nothing to sign with at this moment */
+    r->unsigned_yet = rc == DX_E_BUSY;
+    if (rc == DX_E_BUSY)
         dx_timers_set(&r->wave->lane->timers, &r->timer, dx_source_now_ms() + UNSIGNED_MS);
-        return DX_OK;
-    }
     if (rc < 0)
         return rc;
     r->hedge_ms = UINT64_MAX;
@@ -381,6 +395,8 @@ static void start_ready(struct dx_http_lane *lane)
             TAILQ_REMOVE(&gate->ready, r, in_gate);
             r->state = WAITING;
             rc = start_first(r, &r->wave->err);
+            if (rc == DX_E_BUSY) /* nothing to sign with: the others need not be tried now */
+                break;
             if (rc < 0)
                 fail_request(r, rc);
         }
@@ -518,8 +534,11 @@ static void take_expired(struct request *r, unsigned which, uint64_t now_ms)
     if (t == NULL || dx_http_try_expires_ms(t, &why) > now_ms)
         return;
     t->expired = why;
-    /* The others on this connection may still be answered; no new one is to join them. */
+    /* FORBID_REUSE does nothing while others share the connection, so for a while new ones take a
+     * connection of their own; the others on this one may still be answered. */
     (void)curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
+    atomic_store_explicit(r->wave->ask.settings->suspect_until_ms, now_ms + SUSPECT_MS,
+                          memory_order_relaxed);
     finish(r, which, CURLE_OPERATION_TIMEDOUT);
 }
 
@@ -551,7 +570,9 @@ static void deadline_due(struct dx_timer *timer, uint64_t now_ms)
     if (r->tries[FIRST] != NULL && r->tries[FIRST]->reply.status != 0)
         r->get->reply = r->tries[FIRST]->reply;
     fail_request(r, dx_http_fail(r->get, NULL, CURLE_OPERATION_TIMEDOUT,
-                                 dx_retry_verdict_words(DX_RETRY_DEADLINE), &wave->err));
+                                 r->unsigned_yet ? "the credentials to sign with did not come"
+                                                 : dx_retry_verdict_words(DX_RETRY_DEADLINE),
+                                 &wave->err));
 }
 
 static void call_done(struct dx_http_lane *lane)

@@ -352,11 +352,12 @@ static enum dx_code code_of(const struct dx_http_try *t, enum dx_refusal refusal
     case DX_REPLY_NOT_FOUND:
         return DX_E_NOT_FOUND;
     case DX_REPLY_CHANGED:
+    case DX_REPLY_NO_ETAG: /* where one is known */
+    case DX_REPLY_ETAG_WEAK:
     case DX_REPLY_OTHER_ETAG:
     case DX_REPLY_OTHER_TOTAL:
         return DX_E_CONFLICT;
     case DX_REPLY_RANGE_IMPOSSIBLE:
-    case DX_REPLY_BODY_SHORT:
         return DX_E_TRUNCATED;
     case DX_REPLY_THROTTLED:
         return DX_E_BUSY;
@@ -368,6 +369,7 @@ static enum dx_code code_of(const struct dx_http_try *t, enum dx_refusal refusal
     case DX_REPLY_REDIRECT:
     case DX_REPLY_SERVER_ERROR:
     case DX_REPLY_STATUS:
+    case DX_REPLY_BODY_SHORT: /* cut on the way, since the head was right */
         return DX_E_IO;
     default:
         return DX_E_CORRUPT;

@@ -33,7 +33,8 @@ struct dx_http_settings {
     const char *ca_file;
     struct dx_signing *signing; /* NULL: not signed */
     bool hedge;
-    atomic_bool *http2; /* set when a reply came over HTTP/2 */
+    atomic_bool *http2;                 /* set when a reply came over HTTP/2 */
+    _Atomic uint64_t *suspect_until_ms; /* connections that are shared are not trusted */
 };
 
 #define DX_STORE_CODE_MAX 63

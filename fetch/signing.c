@@ -31,6 +31,7 @@ struct dx_signing {
     bool refused;     /* by the store: of no use any more */
     bool renewing;    /* by one thread */
     bool worker_made; /* worker has to be joined */
+    bool orphan;      /* closed while `worker` is at work */
     pthread_t worker;
     uint64_t next_ms; /* not asked again before, on the monotonic clock */
     int64_t early_s;
@@ -79,22 +80,6 @@ int dx_signing_open(struct dx_signing **out, const char *region, const char *pro
     return DX_OK;
 }
 
-void dx_signing_close(struct dx_signing **out)
-{
-    struct dx_signing *s = *out;
-
-    *out = NULL;
-    if (s == NULL)
-        return;
-    if (s->worker_made)
-        (void)pthread_join(s->worker, NULL);
-    (void)pthread_cond_destroy(&s->renewed);
-    (void)pthread_mutex_destroy(&s->lock);
-    dx_credentials_forget(&s->credentials);
-    free(s->profile);
-    free(s);
-}
-
 static bool same_credentials(const struct dx_credentials *a, const struct dx_credentials *b)
 {
     return strcmp(a->key_id, b->key_id) == 0 && strcmp(a->secret, b->secret) == 0 &&
@@ -129,14 +114,48 @@ static void renew(struct dx_signing *s)
     free(fresh);
 }
 
+static void destroy(struct dx_signing *s)
+{
+    (void)pthread_cond_destroy(&s->renewed);
+    (void)pthread_mutex_destroy(&s->lock);
+    dx_credentials_forget(&s->credentials);
+    free(s->profile);
+    free(s);
+}
+
 static void *renew_beside(void *arg)
 {
     struct dx_signing *s = arg;
+    bool orphan;
 
     (void)pthread_mutex_lock(&s->lock);
     renew(s);
+    orphan = s->orphan;
     (void)pthread_mutex_unlock(&s->lock);
+    if (orphan)
+        destroy(s);
     return NULL;
+}
+
+/* Who closes may be an event loop: a renewal under way is not waited for, and frees it. */
+void dx_signing_close(struct dx_signing **out)
+{
+    struct dx_signing *s = *out;
+
+    *out = NULL;
+    if (s == NULL)
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    s->orphan = s->worker_made && s->renewing;
+    if (s->orphan) {
+        (void)pthread_detach(s->worker);
+        (void)pthread_mutex_unlock(&s->lock);
+        return;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    if (s->worker_made)
+        (void)pthread_join(s->worker, NULL);
+    destroy(s);
 }
 
 /* With the lock. A thread of its own: who signs may be an event loop. */
@@ -193,6 +212,7 @@ static int have_credentials(struct dx_signing *s, bool at_once, struct dx_error 
         *err = s->error;
         if (err->code == DX_OK)
             return dx_fail(err, DX_E_IO, "S3: the store refuses the credentials as expired");
+        err->code = DX_E_IO; /* whatever was not found: it is no object of the store */
         return dx_fail_in(err, "S3: the store refuses the credentials as expired, and new ones "
                                "cannot be had: see to the service, or set AWS_ACCESS_KEY_ID, "
                                "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN");
@@ -337,7 +357,7 @@ static bool force_renewal(struct dx_signing *s)
     if (s->from == DX_CREDENTIALS_ENVIRONMENT) {
         again = false; /* a process's environment does not change */
     } else if (s->renewing) {
-        again = true;
+        s->refused = true; /* the next to sign waits for it */
     } else if (dx_source_now_ms() < s->next_ms) {
         s->refused = s->refused || s->error.code != DX_OK;
         again = !s->refused; /* they were renewed while this request was under way */

@@ -55,6 +55,7 @@ struct dx_pin {
 /* What a wave found out. `seen` is filled for each read that was accepted. */
 struct dx_seen {
     char etag[DX_SOURCE_ETAG]; /* strong, with quotes; "" if the store gives none */
+    uint64_t total;            /* bytes of the object; 0: not told (a directory) */
 };
 
 struct dx_wave_report {

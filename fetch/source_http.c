@@ -20,6 +20,7 @@ struct source_http {
     unsigned deadline_ms;
     struct dx_http_settings settings;
     atomic_bool http2;
+    _Atomic uint64_t suspect_until_ms;
     pthread_mutex_t lock; /* a leaf: of the list alone */
     struct dx_http_lane *idle[LANES_IDLE_MAX];
     size_t idle_count;
@@ -264,9 +265,12 @@ static void fill_report(const struct http_fetch *f, int rc)
 
         if (rc < 0 && get->failed)
             report->failed = failed_read(f, i, rc);
-        for (size_t k = 0; k < f->joins[i].count && get->accepted && report->seen != NULL; k++)
-            (void)snprintf(report->seen[f->order[f->joins[i].first + k]].etag, DX_SOURCE_ETAG, "%s",
-                           get->reply.etag);
+        for (size_t k = 0; k < f->joins[i].count && get->accepted && report->seen != NULL; k++) {
+            struct dx_seen *seen = &report->seen[f->order[f->joins[i].first + k]];
+
+            (void)snprintf(seen->etag, sizeof seen->etag, "%s", get->reply.etag);
+            seen->total = get->reply.total;
+        }
     }
 }
 
@@ -432,6 +436,7 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
         .signing = signing,
         .hedge = options->hedge,
         .http2 = &http->http2,
+        .suspect_until_ms = &http->suspect_until_ms,
     };
     http->settings.retry.attempts_max = options->attempts_max;
     *src = &http->source;

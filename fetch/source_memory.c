@@ -47,9 +47,11 @@ static int read_one(const struct dx_source *src, const struct dx_wave *wave, siz
                        (unsigned long long)read->offset, read->size, o->bytes.size);
     if (read->size > 0)
         memcpy(read->to, o->bytes.data + read->offset, read->size);
-    if (wave->report != NULL && wave->report->seen != NULL)
+    if (wave->report != NULL && wave->report->seen != NULL) {
         (void)snprintf(wave->report->seen[i].etag, DX_SOURCE_ETAG, "%s",
                        o->etag == NULL ? "" : o->etag);
+        wave->report->seen[i].total = o->bytes.size;
+    }
     return DX_OK;
 }
 
