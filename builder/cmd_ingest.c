@@ -149,10 +149,7 @@ static int read_dataset(const struct dx_options *options, struct dx_ingest_optio
 static int read_options(const struct dx_options *options, struct dx_ingest_options *o,
                         struct dx_error *err)
 {
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t threads = cpus < 1                       ? 1
-                       : cpus > DX_INGEST_THREADS_MAX ? DX_INGEST_THREADS_MAX
-                                                      : (uint64_t)cpus;
+    uint64_t threads = dx_command_cores(DX_INGEST_THREADS_MAX);
     int rc;
 
     o->root = dx_options_text(options, OPT_ROOT);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
 #include "builder/command.h"
+#include "builder/remote_root.h"
 #include "loader/version.h"
 #include "query/answer.h"
 
@@ -167,13 +168,19 @@ static int open_version(struct lookup *l, const struct dx_options *o, struct dx_
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     const char *root = dx_options_text(o, OPT_ROOT);
-    int rc;
+    struct dx_source_options source;
+    int rc = DX_OK;
 
     options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
     options.mirror_postings = dx_options_has(o, OPT_MIRROR_POSTINGS);
     options.verify = dx_options_has(o, OPT_VERIFY);
     options.tell = tell;
-    rc = dx_caches_new(caches, &options, err);
+    if (dx_source_remote(root)) {
+        rc = dx_remote_root_options(&source, err);
+        options.source = &source;
+    }
+    if (rc == DX_OK)
+        rc = dx_caches_new(caches, &options, err);
     if (rc == DX_OK)
         rc = dx_version_open_named(&l->version, root, dx_options_text(o, OPT_VERSION), *caches,
                                    &options, err);

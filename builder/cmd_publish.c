@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -11,6 +10,7 @@
 #include "builder/progress.h"
 #include "builder/publish.h"
 #include "builder/publish_report.h"
+#include "builder/ticker.h"
 
 #define MEMORY_MAX (1ull << 46)
 #define THREADS_MAX 64
@@ -31,44 +31,42 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_QUIET] = { "quiet", NULL, NULL, "no summary" },
 };
 
-/* Reads the counters of a running publish for the progress line. */
-struct ticker {
-    struct dx_publish_progress progress;
-    pthread_t thread;
-    bool started;
-    atomic_bool stop;
+/* The progress line, from the counters of a running publish. */
+struct screen {
+    struct dx_publish_progress counters;
+    struct dx_progress progress;
+    int phase; /* that is shown */
 };
 
-static void *tick(void *ctx)
+static uint64_t show(void *ctx)
 {
     static const char *const names[DX_PUBLISH_PHASES] = { "listing", "scanning", "indexing",
                                                           "uploading", "checking" };
     static const char *const units[DX_PUBLISH_PHASES] = { "rows", "rows", "rows", "files",
                                                           "files" };
-    struct ticker *t = ctx;
-    struct dx_progress p;
-    int phase = -1;
+    struct screen *s = ctx;
+    int phase = atomic_load(&s->counters.phase);
 
-    dx_progress_init(&p, STDERR_FILENO);
-    while (!atomic_load(&t->stop)) {
-        struct timespec pause = { 0, TICK_MS * 1000000L };
-        int next = atomic_load(&t->progress.phase);
-
-        if (next != phase)
-            dx_progress_phase(&p, names[next], units[next], atomic_load(&t->progress.bytes_total));
-        phase = next;
-        dx_progress_at(&p, atomic_load(&t->progress.bytes), atomic_load(&t->progress.items));
-        (void)nanosleep(&pause, NULL);
-    }
-    dx_progress_end(&p);
-    return NULL;
+    if (phase != s->phase)
+        dx_progress_phase(&s->progress, names[phase], units[phase],
+                          atomic_load(&s->counters.bytes_total));
+    s->phase = phase;
+    dx_progress_at(&s->progress, atomic_load(&s->counters.bytes), atomic_load(&s->counters.items));
+    return TICK_MS;
 }
 
-static void ticker_stop(struct ticker *t)
+static int publish(const struct dx_publish_options *o, struct screen *s,
+                   struct dx_publish_result *result, struct dx_error *err)
 {
-    atomic_store(&t->stop, true);
-    if (t->started)
-        (void)pthread_join(t->thread, NULL);
+    struct dx_ticker ticker = DX_TICKER_INIT;
+    int rc;
+
+    dx_progress_init(&s->progress, STDERR_FILENO);
+    (void)dx_ticker_start(&ticker, 1, show, s, NULL); /* a courtesy */
+    rc = dx_publish(o, result, err);
+    dx_ticker_stop(&ticker);
+    dx_progress_end(&s->progress);
+    return rc;
 }
 
 /* Now, or the time that SOURCE_DATE_EPOCH says, for builds that must be repeatable. */
@@ -147,7 +145,6 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
 {
     uint64_t memory = 0;
     uint64_t threads = 0;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int rc;
 
     o->root = dx_options_text(options, OPT_ROOT);
@@ -161,12 +158,10 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
     if (rc == DX_OK)
         rc = publish_time(&o->now_us, err);
     if (threads == 0)
-        threads = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (uint64_t)cores;
+        threads = dx_command_cores(THREADS_MAX);
     o->memory = (size_t)memory;
     o->threads = (unsigned)threads;
     o->work_dir = dx_options_text(options, OPT_WORK_DIR);
-    if (o->work_dir == NULL && getenv("TMPDIR") != NULL && *getenv("TMPDIR") != '\0')
-        o->work_dir = getenv("TMPDIR");
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->force = dx_options_has(options, OPT_FORCE);
     return rc;
@@ -174,8 +169,8 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
 
 static int run(const struct dx_options *options)
 {
-    struct ticker ticker = { .started = false };
-    struct dx_publish_options o = { .progress = &ticker.progress };
+    struct screen screen = { .phase = -1 };
+    struct dx_publish_options o = { .progress = &screen.counters };
     struct dx_publish_result result;
     struct dx_error err = DX_ERROR_INIT;
     int rc = parse(options, &o, &err);
@@ -184,9 +179,7 @@ static int run(const struct dx_options *options)
         (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
         return DX_EXIT_USAGE;
     }
-    ticker.started = pthread_create(&ticker.thread, NULL, tick, &ticker) == 0;
-    rc = dx_publish(&o, &result, &err);
-    ticker_stop(&ticker);
+    rc = publish(&o, &screen, &result, &err);
     if (rc != DX_OK) {
         (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
         return DX_EXIT_REFUSED;

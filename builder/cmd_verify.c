@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/command.h"
 #include "builder/progress.h"
+#include "builder/ticker.h"
 #include "builder/verify.h"
+#include "builder/work_folder.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MEMORY_MIN (64u << 20)
@@ -35,8 +35,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                        "where temporary files go; else TMPDIR, else /tmp" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "of a remote root: keep the files of the index here, and do not fetch "
-                        "again "
-                        "what is here" },
+                        "again what is here" },
 };
 
 /* What is drawn on standard error; damages are printed between. */
@@ -44,40 +43,31 @@ struct screen {
     struct dx_verify_progress counters;
     pthread_mutex_t lock; /* of progress */
     struct dx_progress progress;
-    pthread_t thread;
-    bool started;
-    atomic_bool stop;
+    struct dx_ticker ticker;
 };
 
-static void *tick(void *ctx)
+static uint64_t show(void *ctx)
 {
     struct screen *s = ctx;
 
-    while (!atomic_load(&s->stop)) {
-        struct timespec pause = { 0, TICK_MS * 1000000L };
-
-        (void)pthread_mutex_lock(&s->lock);
-        if (atomic_load(&s->counters.bytes_total) > 0 || atomic_load(&s->counters.items) > 0)
-            dx_progress_at(&s->progress, atomic_load(&s->counters.bytes),
-                           atomic_load(&s->counters.items));
-        (void)pthread_mutex_unlock(&s->lock);
-        (void)nanosleep(&pause, NULL);
-    }
-    return NULL;
+    (void)pthread_mutex_lock(&s->lock);
+    if (atomic_load(&s->counters.bytes_total) > 0 || atomic_load(&s->counters.items) > 0)
+        dx_progress_at(&s->progress, atomic_load(&s->counters.bytes),
+                       atomic_load(&s->counters.items));
+    (void)pthread_mutex_unlock(&s->lock);
+    return TICK_MS;
 }
 
 static void screen_open(struct screen *s)
 {
     (void)pthread_mutex_init(&s->lock, NULL);
     dx_progress_init(&s->progress, STDERR_FILENO);
-    s->started = pthread_create(&s->thread, NULL, tick, s) == 0;
+    (void)dx_ticker_start(&s->ticker, TICK_MS, show, s, NULL); /* a courtesy */
 }
 
 static void screen_close(struct screen *s)
 {
-    atomic_store(&s->stop, true);
-    if (s->started)
-        (void)pthread_join(s->thread, NULL);
+    dx_ticker_stop(&s->ticker);
     dx_progress_end(&s->progress);
     (void)pthread_mutex_destroy(&s->lock);
 }
@@ -108,7 +98,6 @@ static void print_phase(void *ctx, const char *name)
 
 static int parse(const struct dx_options *o, struct dx_verify_options *v, struct dx_error *err)
 {
-    const char *tmp = getenv("TMPDIR");
     uint64_t memory = 0;
     uint64_t threads = 0;
     int rc = dx_options_size(o, OPT_MEMORY, MEMORY_MIN, UINT64_MAX / 4, &memory, err);
@@ -123,9 +112,7 @@ static int parse(const struct dx_options *o, struct dx_verify_options *v, struct
     v->version = dx_options_text(o, OPT_VERSION);
     v->deep = dx_options_has(o, OPT_DEEP);
     v->cache_dir = dx_options_text(o, OPT_CACHE_DIR);
-    v->tmp_dir = dx_options_text(o, OPT_WORK_DIR);
-    if (v->tmp_dir == NULL)
-        v->tmp_dir = tmp == NULL || *tmp == '\0' ? "/tmp" : tmp;
+    v->tmp_dir = dx_work_folder_dir(dx_options_text(o, OPT_WORK_DIR));
     v->memory = (size_t)memory;
     v->threads = (unsigned)threads;
     return rc;
@@ -149,7 +136,7 @@ static int report(const struct dx_verify_options *o, const struct dx_verify_resu
 
 static int run(const struct dx_options *options)
 {
-    struct screen screen = { .started = false };
+    struct screen screen = { .ticker = DX_TICKER_INIT };
     struct dx_verify_options o = {
         .found = print_found, .phase = print_phase, .ctx = &screen, .progress = &screen.counters
     };

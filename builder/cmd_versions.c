@@ -4,7 +4,8 @@
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "builder/command.h"
-#include "loader/version.h"
+#include "builder/remote_root.h"
+#include "format/manifest.h"
 
 #define TEXT_MAX (256u << 20)
 
@@ -110,7 +111,7 @@ static int run(const struct dx_options *options)
         (void)fprintf(stderr, "domaindex versions: --root ROOT is needed, and no operands\n");
         return DX_EXIT_USAGE;
     }
-    rc = dx_version_manifest(root, &m, &err);
+    rc = dx_remote_root_manifest(root, &m, &err);
     if (rc == DX_OK) {
         if (dx_options_has(options, OPT_JSON))
             json(&m, &out);

@@ -12,6 +12,9 @@
 
 #include "base/options.h"
 
+/* Of this machine, for --threads: 1..most. */
+unsigned dx_command_cores(unsigned most);
+
 enum { DX_EXIT_DONE = 0, DX_EXIT_REFUSED = 1, DX_EXIT_USAGE = 2, DX_EXIT_DAMAGED = 3 };
 
 struct dx_command {

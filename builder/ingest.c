@@ -18,11 +18,11 @@
 #include "builder/ingest_remote.h"
 #include "builder/ingest_store.h"
 #include "builder/ingest_upload.h"
-#include "builder/ingest_work.h"
 #include "builder/lake_layout.h"
 #include "builder/registry.h"
 #include "builder/root_lock.h"
 #include "builder/spill_sort.h"
+#include "builder/work_folder.h"
 #include "canon/psl.h"
 
 #define PSL_MAX ((size_t)64 << 20)
@@ -33,7 +33,7 @@ struct run {
     struct dx_ingest_stats *stats;
     bool is_remote;
     struct dx_ingest_remote remote;
-    struct dx_ingest_work work; /* of a remote root */
+    struct dx_work_folder work; /* of a remote root */
     struct dx_root_lock lock;   /* of a directory */
     struct dx_roster *registry;
     struct dx_lake_list lake;
@@ -170,7 +170,7 @@ static int prepare_directory(struct run *r, struct dx_error *err)
 
 static int prepare_remote(struct run *r, struct dx_error *err)
 {
-    int rc = dx_ingest_work_open(&r->work, r->o->work_dir, err);
+    int rc = dx_work_folder_make(&r->work, r->o->work_dir, "ingest", err);
 
     if (rc == DX_OK) {
         memcpy(r->tmp, r->work.path, sizeof r->tmp);
@@ -381,7 +381,7 @@ static void release(struct run *r)
     dx_columns_want_release(&r->o->want);
     if (r->tmp_made)
         (void)dx_dir_remove(r->tmp, &ignored);
-    dx_ingest_work_close(&r->work);
+    dx_work_folder_remove(&r->work);
     dx_ingest_remote_close(&r->remote);
     dx_root_lock_drop(&r->lock);
 }
@@ -395,7 +395,7 @@ static bool is_remote(const struct dx_ingest_options *o)
 void dx_ingest_rejects_dir(const struct dx_ingest_options *o, char path[PATH_MAX])
 {
     if (is_remote(o))
-        (void)snprintf(path, PATH_MAX, "%s/domaindex-rejects-%lu", dx_ingest_work_dir(o->work_dir),
+        (void)snprintf(path, PATH_MAX, "%s/domaindex-rejects-%lu", dx_work_folder_dir(o->work_dir),
                        (unsigned long)geteuid());
     else
         (void)snprintf(path, PATH_MAX, "%s/rejects", o->root);
@@ -407,7 +407,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
                      .stats = stats,
                      .is_remote = is_remote(o),
                      .remote = DX_INGEST_REMOTE_INIT,
-                     .work = DX_INGEST_WORK_INIT,
+                     .work = DX_WORK_FOLDER_INIT,
                      .lock = DX_ROOT_LOCK_INIT };
     struct timespec begun;
     int rc;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest_claim.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +12,7 @@
 
 #include "builder/ingest_writers.h"
 #include "builder/remote_root.h"
+#include "builder/ticker.h"
 #include "fetch/store.h"
 
 #define COLLIDED_MS 200
@@ -36,11 +34,7 @@ struct seen {
 struct dx_ingest_claim {
     struct dx_ingest_claim_options o;
     struct dx_writer mine;
-    pthread_t keeper;
-    bool keeping;
-    pthread_mutex_t lock; /* of `ending` */
-    pthread_cond_t ended;
-    bool ending;
+    struct dx_ticker keeper;
     atomic_bool lost;
     _Atomic uint64_t good_until_ms;
     struct seen seen[DX_WRITERS_MAX];
@@ -184,6 +178,17 @@ static int write_table(const struct dx_ingest_claim *c, const struct table *t, s
 
 /* ---- taking ---- */
 
+static void say_who(const struct dx_ingest_claim *c, const struct dx_writer *other)
+{
+    char words[DX_WRITER_WORD + 160];
+
+    (void)snprintf(words, sizeof words,
+                   "waiting for process %u on %s, which is adding to the same datasets", other->pid,
+                   other->host);
+    if (c->o.say != NULL)
+        c->o.say(words);
+}
+
 static struct seen *seen_of(struct dx_ingest_claim *c, const struct dx_writer *other, uint64_t now)
 {
     struct seen *s = NULL;
@@ -192,19 +197,13 @@ static struct seen *seen_of(struct dx_ingest_claim *c, const struct dx_writer *o
         if (c->seen[i].nonce == other->nonce)
             s = &c->seen[i];
     if (s == NULL) {
-        /* Full: those that are long gone make room. */
+        /* Full of runs that have come and gone. Those that are still there are forgotten too, and
+         * only waited for a lease longer. */
         if (c->seen_count == DX_WRITERS_MAX)
             c->seen_count = 0;
         s = &c->seen[c->seen_count++];
         *s = (struct seen){ other->nonce, other->beat, now };
-        if (c->o.say != NULL) {
-            char words[DX_WRITER_WORD + 160];
-
-            (void)snprintf(words, sizeof words,
-                           "waiting for process %u on %s, which is adding to the same datasets",
-                           other->pid, other->host);
-            c->o.say(words);
-        }
+        say_who(c, other);
     }
     if (s->beat != other->beat) {
         s->beat = other->beat;
@@ -280,60 +279,23 @@ static int beat(struct dx_ingest_claim *c)
     return rc;
 }
 
-/* Waits so long or until the end: true. */
-static bool ending_within(struct dx_ingest_claim *c, uint64_t ms)
+/* The milliseconds until the next time. */
+static uint64_t keep(void *ctx)
 {
-    struct timespec until;
-    bool ending;
-    int rc = 0;
+    struct dx_ingest_claim *c = ctx;
+    int rc = beat(c);
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_mutex_lock(&c->lock);
-    while (!c->ending && rc == 0)
-        rc = pthread_cond_timedwait(&c->ended, &c->lock, &until);
-    ending = c->ending;
-    (void)pthread_mutex_unlock(&c->lock);
-    return ending;
-}
-
-static void *keep(void *arg)
-{
-    struct dx_ingest_claim *c = arg;
-    uint64_t wait_ms = c->o.lease_ms / 4;
-
-    while (!ending_within(c, wait_ms) && !atomic_load(&c->lost)) {
-        int rc = beat(c);
-
-        wait_ms = rc == 1   ? c->o.lease_ms / 4
-                  : rc == 0 ? random64() % (COLLIDED_MS + 1)
-                            : c->o.lease_ms / 30 + 1;
-    }
-    return NULL;
-}
-
-static int start_keeper(struct dx_ingest_claim *c, struct dx_error *err)
-{
-    sigset_t all;
-    sigset_t before;
-    int e;
-
-    /* Signals are for the thread that reads. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    e = pthread_create(&c->keeper, NULL, keep, c);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    c->keeping = e == 0;
-    return e == 0 ? DX_OK : dx_fail_errno(err, e, "cannot start a thread");
+    if (atomic_load(&c->lost))
+        return 0;
+    return rc == 1   ? c->o.lease_ms / 4
+           : rc == 0 ? 1 + random64() % COLLIDED_MS
+                     : c->o.lease_ms / 30 + 1;
 }
 
 static int claim_new(struct dx_ingest_claim **claim, const struct dx_ingest_claim_options *options,
                      struct dx_error *err)
 {
     struct dx_ingest_claim *c = calloc(1, sizeof *c);
-    pthread_condattr_t attr;
 
     *claim = c;
     if (c == NULL)
@@ -343,11 +305,6 @@ static int claim_new(struct dx_ingest_claim **claim, const struct dx_ingest_clai
         c->o.lease_ms = DX_CLAIM_LEASE_MS;
         c->o.settle_ms = DX_CLAIM_SETTLE_MS;
     }
-    (void)pthread_mutex_init(&c->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->ended, &attr);
-    (void)pthread_condattr_destroy(&attr);
     introduce(&c->mine);
     return DX_OK;
 }
@@ -375,7 +332,7 @@ int dx_ingest_claim_take(struct dx_ingest_claim **claim,
         sleep_ms(wait_ms);
     }
     if (rc == 1)
-        rc = start_keeper(c, err);
+        rc = dx_ticker_start(&c->keeper, c->o.lease_ms / 4, keep, c, err);
     if (rc < 0) {
         dx_ingest_claim_drop(claim);
         return dx_fail_in(err, "%s", options->root);
@@ -424,16 +381,8 @@ void dx_ingest_claim_drop(struct dx_ingest_claim **claim)
 
     if (c == NULL)
         return;
-    if (c->keeping) {
-        (void)pthread_mutex_lock(&c->lock);
-        c->ending = true;
-        (void)pthread_cond_broadcast(&c->ended);
-        (void)pthread_mutex_unlock(&c->lock);
-        (void)pthread_join(c->keeper, NULL);
-    }
+    dx_ticker_stop(&c->keeper);
     leave(c);
-    (void)pthread_cond_destroy(&c->ended);
-    (void)pthread_mutex_destroy(&c->lock);
     free(c);
     *claim = NULL;
 }

@@ -2,15 +2,15 @@
 #include "builder/ingest_upload.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "builder/ingest_claim.h"
+#include "builder/parallel.h"
 #include "builder/progress.h"
 #include "builder/remote_root.h"
+#include "builder/ticker.h"
 #include "fetch/store.h"
 
 #define SHOW_EVERY_MS 200
@@ -18,14 +18,9 @@
 struct uploading {
     struct dx_ingest_upload *u;
     pthread_mutex_t lock; /* everything below, and u->done */
-    pthread_cond_t changed;
-    uint32_t *part;  /* a made file: the next free number of its folder, at the folder's first */
-    size_t *first;   /* a made file: the first of its folder */
-    size_t next;     /* file to begin */
-    unsigned active; /* threads */
+    uint32_t *part; /* a made file: the next free number of its folder, at the folder's first */
+    size_t *first;  /* a made file: the first of its folder */
     uint64_t bytes;
-    bool stopping;
-    struct dx_error err; /* the first */
 };
 
 void dx_ingest_made_name(const char *dir, uint64_t number, char path[PATH_MAX])
@@ -104,158 +99,93 @@ static int number_all(struct uploading *up, struct dx_error *err)
 
 /* ---- putting ---- */
 
-static int put_one(struct uploading *up, size_t i, struct dx_error *err)
+/* Under the name it was given, or the next one of its folder that is free. */
+static int put_free(struct uploading *up, size_t i, const char *path, struct dx_error *err)
 {
-    struct dx_ingest_made *made = &up->u->made[i];
+    struct dx_ingest_upload *u = up->u;
     char object[DX_LAKE_PATH_MAX];
-    char path[PATH_MAX];
     struct dx_put put = { .object = object, .path = path, .if_absent = true };
     char etag[DX_SOURCE_ETAG];
     int rc;
 
-    dx_ingest_made_name(up->u->dir, made->number, path);
     for (;;) {
-        rc = up->u->claim != NULL ? dx_ingest_claim_check(up->u->claim, err) : DX_OK;
+        rc = u->claim != NULL ? dx_ingest_claim_check(u->claim, err) : DX_OK;
         if (rc < 0)
             return rc;
-        (void)dx_lake_path_format(&made->path, object);
-        rc = dx_store_put(up->u->remote->store, &put, etag, err);
+        (void)dx_lake_path_format(&u->made[i].path, object);
+        rc = dx_store_put(u->remote->store, &put, etag, err);
         if (rc != DX_E_EXISTS)
-            break;
+            return rc;
         (void)pthread_mutex_lock(&up->lock);
         rc = take_part(up, i, err);
         (void)pthread_mutex_unlock(&up->lock);
         if (rc < 0)
             return rc;
     }
-    if (rc == DX_OK)
-        (void)unlink(path); /* room on the disk; the folder goes at the end anyway */
-    return rc;
 }
 
-static bool begin(struct uploading *up, size_t *i)
+static int put_one(void *ctx, size_t i, struct dx_error *err)
 {
-    bool more;
+    struct uploading *up = ctx;
+    struct dx_ingest_upload *u = up->u;
+    char path[PATH_MAX];
+    int rc;
 
+    if (u->stopped != NULL && u->stopped())
+        return dx_fail(err, DX_E_IO, "interrupted");
+    dx_ingest_made_name(u->dir, u->made[i].number, path);
+    rc = put_free(up, i, path, err);
+    if (rc < 0)
+        return rc;
+    (void)unlink(path); /* room on the disk; the folder goes at the end anyway */
     (void)pthread_mutex_lock(&up->lock);
-    more = !up->stopping && up->err.code == DX_OK && up->next < up->u->made_count;
-    if (more)
-        *i = up->next++;
+    up->bytes += u->made[i].size;
+    u->done++;
     (void)pthread_mutex_unlock(&up->lock);
-    return more;
+    return DX_OK;
 }
 
-static void end(struct uploading *up, size_t i, const struct dx_error *err)
+static uint64_t show(void *ctx)
 {
+    struct uploading *up = ctx;
+    uint64_t bytes;
+
     (void)pthread_mutex_lock(&up->lock);
-    if (err == NULL) {
-        up->bytes += up->u->made[i].size;
-        up->u->done++;
-    } else if (up->err.code == DX_OK) {
-        up->err = *err;
-    }
+    bytes = up->bytes;
     (void)pthread_mutex_unlock(&up->lock);
-}
-
-static void *work(void *arg)
-{
-    struct uploading *up = arg;
-    size_t i;
-
-    while (begin(up, &i)) {
-        struct dx_error err = DX_ERROR_INIT;
-
-        end(up, i, put_one(up, i, &err) < 0 ? &err : NULL);
-    }
-    (void)pthread_mutex_lock(&up->lock);
-    up->active--;
-    (void)pthread_cond_broadcast(&up->changed);
-    (void)pthread_mutex_unlock(&up->lock);
-    return NULL;
+    dx_progress_at(up->u->progress, bytes, bytes >> 10);
+    return SHOW_EVERY_MS;
 }
 
 /* ---- the whole ---- */
 
-static void after_ms(struct timespec *t, long ms)
-{
-    (void)clock_gettime(CLOCK_MONOTONIC, t);
-    t->tv_nsec += ms * 1000000;
-    t->tv_sec += t->tv_nsec / 1000000000;
-    t->tv_nsec %= 1000000000;
-}
-
-/* Shows how far it is until the last thread has ended. */
-static void watch(struct uploading *up)
+static int put_all(struct uploading *up, struct dx_error *err)
 {
     struct dx_ingest_upload *u = up->u;
+    struct dx_ticker ticker = DX_TICKER_INIT;
+    uint64_t total = 0;
+    int rc;
 
-    (void)pthread_mutex_lock(&up->lock);
-    while (up->active > 0) {
-        uint64_t bytes = up->bytes;
-        struct timespec until;
-
-        (void)pthread_mutex_unlock(&up->lock);
-        if (u->progress != NULL)
-            dx_progress_at(u->progress, bytes, bytes >> 10);
-        after_ms(&until, SHOW_EVERY_MS);
-        (void)pthread_mutex_lock(&up->lock);
-        up->stopping = up->stopping || (u->stopped != NULL && u->stopped());
-        if (up->active > 0)
-            (void)pthread_cond_timedwait(&up->changed, &up->lock, &until);
+    for (size_t i = 0; i < u->made_count; i++)
+        total += u->made[i].size;
+    if (u->progress != NULL) {
+        dx_progress_phase(u->progress, "uploading", "KiB", total);
+        (void)dx_ticker_start(&ticker, SHOW_EVERY_MS, show, up, NULL); /* a courtesy */
     }
-    (void)pthread_mutex_unlock(&up->lock);
-}
-
-static void run_threads(struct uploading *up)
-{
-    pthread_t thread[DX_INGEST_UPLOADS];
-    size_t want = up->u->made_count < DX_INGEST_UPLOADS ? up->u->made_count : DX_INGEST_UPLOADS;
-    size_t started = 0;
-    sigset_t all;
-    sigset_t before;
-
-    /* Signals are for the thread that reads. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    up->active = (unsigned)want;
-    for (; started < want; started++) {
-        int e = pthread_create(&thread[started], NULL, work, up);
-
-        if (e == 0)
-            continue;
-        (void)pthread_mutex_lock(&up->lock);
-        up->active -= (unsigned)(want - started);
-        if (started == 0)
-            (void)dx_fail_errno(&up->err, e, "cannot start a thread");
-        (void)pthread_mutex_unlock(&up->lock);
-        break;
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    watch(up);
-    for (size_t i = 0; i < started; i++)
-        (void)pthread_join(thread[i], NULL);
-}
-
-static int verdict(struct uploading *up, struct dx_error *err)
-{
-    struct dx_ingest_upload *u = up->u;
-
-    if (up->err.code == DX_OK && u->done < u->made_count)
-        (void)dx_fail(&up->err, DX_E_IO, "interrupted");
-    if (up->err.code == DX_OK)
-        return DX_OK;
-    if (err != NULL)
-        *err = up->err;
-    (void)dx_fail_in(err, "%zu of %zu files are in the lake, the same run again adds the rest",
-                     u->done, u->made_count);
-    return (int)up->err.code;
+    rc = dx_parallel(DX_INGEST_UPLOADS, u->made_count, put_one, up, err);
+    dx_ticker_stop(&ticker);
+    if (u->progress != NULL)
+        dx_progress_end(u->progress);
+    return rc == DX_OK ? rc
+                       : dx_fail_in(err,
+                                    "%zu of %zu files are in the lake, the same run again adds the "
+                                    "rest",
+                                    u->done, u->made_count);
 }
 
 int dx_ingest_upload_run(struct dx_ingest_upload *u, struct dx_error *err)
 {
-    struct uploading up = { .u = u, .err = DX_ERROR_INIT };
-    pthread_condattr_t attr;
-    uint64_t total = 0;
+    struct uploading up = { .u = u };
     int rc;
 
     u->done = 0;
@@ -263,29 +193,12 @@ int dx_ingest_upload_run(struct dx_ingest_upload *u, struct dx_error *err)
         return DX_OK;
     up.part = calloc(u->made_count, sizeof *up.part);
     up.first = calloc(u->made_count, sizeof *up.first);
-    if (up.part == NULL || up.first == NULL) {
-        free(up.part);
-        free(up.first);
-        return dx_fail(err, DX_E_NOMEM, "ingest: out of memory for %zu files", u->made_count);
-    }
     (void)pthread_mutex_init(&up.lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&up.changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    for (size_t i = 0; i < u->made_count; i++)
-        total += u->made[i].size;
-    rc = number_all(&up, err);
-    if (rc == DX_OK) {
-        if (u->progress != NULL)
-            dx_progress_phase(u->progress, "uploading", "KiB", total);
-        up.stopping = u->stopped != NULL && u->stopped();
-        run_threads(&up);
-        if (u->progress != NULL)
-            dx_progress_end(u->progress);
-        rc = verdict(&up, err);
-    }
-    (void)pthread_cond_destroy(&up.changed);
+    rc = up.part == NULL || up.first == NULL
+             ? dx_fail(err, DX_E_NOMEM, "ingest: out of memory for %zu files", u->made_count)
+             : number_all(&up, err);
+    if (rc == DX_OK)
+        rc = put_all(&up, err);
     (void)pthread_mutex_destroy(&up.lock);
     free(up.part);
     free(up.first);

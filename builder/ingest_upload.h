@@ -7,8 +7,8 @@
  *
  * Each file gets the number behind those in `lake` and of its own folder, as a local run would give
  * it, and is put if nothing has that name; a name that is taken nevertheless is left alone, and
- * the next one tried. What is there is removed from dir. The first error ends the run: files
- * that are there stay, each of them whole.
+ * the next one tried. What is there is removed from dir. An error ends the run, once the files
+ * that are on their way have come or failed: those that are there stay, each of them whole.
  */
 #ifndef DX_BUILDER_INGEST_UPLOAD_H
 #define DX_BUILDER_INGEST_UPLOAD_H

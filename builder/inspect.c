@@ -4,7 +4,9 @@
 #include "base/json_out.h"
 #include "base/map.h"
 #include "builder/registry.h"
-#include "loader/version.h"
+#include "builder/remote_root.h"
+#include "canon/psl.h"
+#include "format/manifest.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -249,7 +251,7 @@ int dx_inspect_root(const char *root, struct dx_buf *json, struct dx_error *err)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
     struct dx_json j;
-    int rc = dx_version_manifest(root, &manifest, err);
+    int rc = dx_remote_root_manifest(root, &manifest, err);
 
     if (rc < 0)
         return rc;

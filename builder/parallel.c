@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "builder/quiet_thread.h"
+
 struct parallel {
     size_t count;
     dx_parallel_work *work;
@@ -56,7 +58,7 @@ int dx_parallel(unsigned threads, size_t count, dx_parallel_work *work, void *ct
 
     threads = threads > DX_PARALLEL_MAX ? DX_PARALLEL_MAX : threads;
     (void)pthread_mutex_init(&p.lock, NULL);
-    while (n + 1 < threads && n + 1 < count && pthread_create(&others[n], NULL, worker, &p) == 0)
+    while (n + 1 < threads && n + 1 < count && dx_quiet_thread(&others[n], worker, &p) == 0)
         n++;
     (void)worker(&p);
     for (unsigned i = 0; i < n; i++)

@@ -4,8 +4,9 @@
  *   rc = dx_parallel(8, count, put_one, ctx, &err);      put_one(ctx, i, err) for each i < count
  *
  * Things are begun in order; after an error none is begun, those at work are waited for, and the
- * error of the smallest i is returned. The caller's thread works too. For work that waits for a
- * network or a disk: threads are made and ended in each call.
+ * error of the smallest i is returned. The caller's thread works too, and is the only
+ * one that gets signals. For work that waits for a network or a disk: threads are made and ended
+ * in each call.
  */
 #ifndef DX_BUILDER_PARALLEL_H
 #define DX_BUILDER_PARALLEL_H

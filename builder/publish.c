@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -19,7 +18,7 @@
 #define MAKES_PREFIX "makes-" /* in a work folder: the version that will be put in place */
 
 struct publish {
-    struct dx_publish_job job; /* work: ROOT/index/.tmp-PID */
+    struct dx_publish_job *job; /* work: ROOT/index/.tmp-PID */
     const char *root;
     struct dx_root_lock lock;
     char index[PATH_MAX];  /* ROOT/index */
@@ -33,10 +32,10 @@ static int read_manifest(struct publish *p, struct dx_error *err)
     char path[PATH_MAX];
     int rc = dx_publish_job_path(path, p->index, "manifest.json", err);
 
-    p->job.result->manifest = (struct dx_manifest)DX_MANIFEST_INIT;
+    p->job->result->manifest = (struct dx_manifest)DX_MANIFEST_INIT;
     if (rc == DX_OK && access(path, F_OK) < 0 && errno == ENOENT)
         return DX_OK;
-    return rc == DX_OK ? dx_version_manifest(p->root, &p->job.result->manifest, err) : rc;
+    return rc == DX_OK ? dx_version_manifest(p->root, &p->job->result->manifest, err) : rc;
 }
 
 /* A version that a dead publish had put in place before the manifest could name it: its work
@@ -56,7 +55,7 @@ static int remove_unnamed(const struct publish *p, const char *work, struct dx_e
 
         if (strncmp(e->d_name, MAKES_PREFIX, strlen(MAKES_PREFIX)) != 0 ||
             !dx_version_name_ok(dx_span_str(name), NULL) ||
-            dx_manifest_find(&p->job.result->manifest, name) != NULL)
+            dx_manifest_find(&p->job->result->manifest, name) != NULL)
             continue;
         rc = dx_publish_job_path(path, p->index, name, err);
         if (rc == DX_OK)
@@ -96,7 +95,7 @@ static int remove_leftovers(const struct publish *p, struct dx_error *err)
 /* No number of a version that is there is given again, whether the manifest has it or not. */
 static int last_sequence(const struct publish *p, uint64_t *last, struct dx_error *err)
 {
-    const struct dx_manifest *m = &p->job.result->manifest;
+    const struct dx_manifest *m = &p->job->result->manifest;
     DIR *dir = opendir(p->index);
     struct dirent *e;
 
@@ -125,20 +124,20 @@ static int read_psl(struct publish *p, struct dx_error *err)
     if (rc != DX_OK)
         return rc;
     if (access(own, F_OK) < 0)
-        return dx_publish_job_psl(&p->job, err);
-    (void)snprintf(p->job.result->psl_path, sizeof p->job.result->psl_path, "%.*s",
-                   (int)sizeof p->job.result->psl_path - 1, own);
-    p->job.result->psl_own = true;
-    return dx_file_read(own, DX_PUBLISH_PSL_MAX, &p->job.psl, err);
+        return dx_publish_job_psl(p->job, err);
+    (void)snprintf(p->job->result->psl_path, sizeof p->job->result->psl_path, "%.*s",
+                   (int)sizeof p->job->result->psl_path - 1, own);
+    p->job->result->psl_own = true;
+    return dx_file_read(own, DX_PUBLISH_PSL_MAX, &p->job->psl, err);
 }
 
 /* ---- the new version ---- */
 
 static int build(struct publish *p, struct dx_error *err)
 {
-    int rc = dx_publish_job_build(&p->job, DX_SYNC_NOW, err);
+    int rc = dx_publish_job_build(p->job, DX_SYNC_NOW, err);
 
-    return rc == DX_OK ? dx_dir_sync(p->job.making, err) : rc;
+    return rc == DX_OK ? dx_dir_sync(p->job->making, err) : rc;
 }
 
 static void count(_Atomic uint64_t *counter, uint64_t n)
@@ -152,8 +151,8 @@ static int check_hashes(const struct publish *p, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < p->job.entry->file_count; i++) {
-        const struct dx_manifest_file *f = &p->job.entry->files[i];
+    for (size_t i = 0; rc == DX_OK && i < p->job->entry->file_count; i++) {
+        const struct dx_manifest_file *f = &p->job->entry->files[i];
         struct dx_map map = DX_MAP_INIT;
         struct dx_hash128 hash;
         char path[PATH_MAX];
@@ -164,8 +163,8 @@ static int check_hashes(const struct publish *p, struct dx_error *err)
         if (rc != DX_OK)
             return rc;
         hash = dx_hash128_of(map.bytes);
-        count(dx_publish_job_bytes(&p->job), map.bytes.size);
-        count(dx_publish_job_items(&p->job), 1);
+        count(dx_publish_job_bytes(p->job), map.bytes.size);
+        count(dx_publish_job_items(p->job), 1);
         if (map.bytes.size != f->size || !dx_hash128_equal(&hash, &f->hash))
             rc = dx_fail(err, DX_E_CORRUPT,
                          "%s: reads otherwise than it was written: check disk "
@@ -188,7 +187,7 @@ static int check_version(const struct publish *p, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_caches_new(&caches, &options, err);
     if (rc == DX_OK)
-        rc = dx_version_open(&v, p->root, p->job.entry, caches, &options, err);
+        rc = dx_version_open(&v, p->root, p->job->entry, caches, &options, err);
     if (rc == DX_OK)
         rc = dx_mphf_verify(&v->mphf, &v->dictionary, err);
     dx_version_unpin(v);
@@ -201,15 +200,12 @@ static int check_version(const struct publish *p, struct dx_error *err)
  * version already: then its files stay. */
 static int flip(struct publish *p, bool *may_be_named, struct dx_error *err)
 {
-    struct dx_manifest *m = &p->job.result->manifest;
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     char path[PATH_MAX];
     int rc = dx_publish_job_path(path, p->index, "manifest.json", err);
 
-    (void)snprintf(m->current, sizeof m->current, "%s", p->job.result->version);
-    m->sequence = p->job.entry->sequence;
     if (rc == DX_OK)
-        rc = dx_manifest_write(m, &text, err);
+        rc = dx_publish_job_manifest(p->job, &text, err);
     if (rc == DX_OK) {
         *may_be_named = true;
         rc = dx_file_replace(path, dx_span_of(text.data, text.size), err);
@@ -228,7 +224,7 @@ static bool manifest_names(const struct publish *p)
         access(path, F_OK) < 0 && errno == ENOENT)
         return false;
     if (dx_version_manifest(p->root, &m, NULL) == DX_OK)
-        named = dx_manifest_find(&m, p->job.result->version) != NULL;
+        named = dx_manifest_find(&m, p->job->result->version) != NULL;
     dx_manifest_release(&m);
     return named;
 }
@@ -237,19 +233,19 @@ static int put_in_place(struct publish *p, struct dx_error *err)
 {
     bool may_be_named = false;
     char makes[PATH_MAX];
-    int n = snprintf(makes, sizeof makes, "%s/" MAKES_PREFIX "%s", p->job.work,
-                     p->job.result->version);
+    int n = snprintf(makes, sizeof makes, "%s/" MAKES_PREFIX "%s", p->job->work,
+                     p->job->result->version);
     int rc = n < 0 || (size_t)n >= sizeof makes
-                 ? dx_fail(err, DX_E_INVALID, "%s: path too long", p->job.work)
+                 ? dx_fail(err, DX_E_INVALID, "%s: path too long", p->job->work)
                  : dx_dir_make(makes, err);
 
     /* Should we die between here and the flip, the next publish knows whose the version is. */
     if (rc == DX_OK)
-        rc = dx_dir_sync(p->job.work, err);
+        rc = dx_dir_sync(p->job->work, err);
     if (rc != DX_OK)
         return rc;
-    if (rename(p->job.making, p->target) < 0)
-        return dx_fail_errno(err, errno, "%s: cannot rename to %s", p->job.making, p->target);
+    if (rename(p->job->making, p->target) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot rename to %s", p->job->making, p->target);
     rc = dx_dir_sync(p->index, err);
     if (rc == DX_OK)
         rc = check_version(p, err);
@@ -262,7 +258,7 @@ static int put_in_place(struct publish *p, struct dx_error *err)
 
 static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     char name[64];
     int rc = dx_root_lock_take(&p->lock, p->root, err);
 
@@ -294,7 +290,7 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
 
 static int run(struct publish *p, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     uint64_t highest = 0;
     int rc = prepare(p, &highest, err);
 
@@ -317,35 +313,28 @@ static int run(struct publish *p, struct dx_error *err)
     return put_in_place(p, err);
 }
 
-static int publish_directory(const struct dx_publish_options *options,
-                             struct dx_publish_result *result, struct dx_error *err)
+static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
 {
-    struct publish *p = calloc(1, sizeof *p);
-    int rc;
+    struct publish p = { .job = job, .root = job->options->root, .lock = DX_ROOT_LOCK_INIT };
+    int rc = run(&p, err);
 
-    if (p == NULL)
-        return dx_fail(err, DX_E_NOMEM, "publish: out of memory");
-    dx_publish_job_init(&p->job, options, result);
-    p->root = options->root;
-    p->lock = (struct dx_root_lock)DX_ROOT_LOCK_INIT;
-    rc = run(p, err);
-    if (p->job.work[0] != '\0')
-        (void)dx_dir_remove(p->job.work, NULL); /* what stays, the next publish removes */
-    dx_publish_job_release(&p->job);
-    dx_root_lock_drop(&p->lock);
-    free(p);
+    if (job->work[0] != '\0')
+        (void)dx_dir_remove(job->work, NULL); /* what stays, the next publish removes */
+    dx_root_lock_drop(&p.lock);
     return rc;
 }
 
 int dx_publish(const struct dx_publish_options *options, struct dx_publish_result *result,
                struct dx_error *err)
 {
+    struct dx_publish_job job;
     int rc;
 
     *result = (struct dx_publish_result){ .manifest = DX_MANIFEST_INIT };
-    rc = dx_source_remote(options->root) || options->through_store
-             ? dx_publish_remote(options, result, err)
-             : publish_directory(options, result, err);
+    dx_publish_job_init(&job, options, result);
+    rc = dx_source_remote(options->root) || options->through_store ? dx_publish_remote(&job, err)
+                                                                   : publish_directory(&job, err);
+    dx_publish_job_release(&job);
     if (rc != DX_OK)
         dx_publish_result_release(result);
     return rc;

@@ -53,7 +53,7 @@ struct dx_publish_progress { /* written while dx_publish runs, for another threa
 
 struct dx_publish_options {
     const char *root;
-    const char *work_dir; /* on object storage: where a work folder is made; NULL: /tmp */
+    const char *work_dir; /* on object storage: where a work folder is made; NULL: TMPDIR, /tmp */
     bool through_store;   /* tests: a directory too is written as object storage is */
     const char *psl_path; /* NULL: the lake's own list, or the system's */
     size_t memory;        /* at least DX_PUBLISH_MEMORY_MIN */

@@ -9,11 +9,14 @@
 
 #define ANSWER_MAX (64u << 20)
 #define CACHE_BYTES (1u << 20)
-#define GOLDEN 32     /* domains */
-#define GOLDEN_ROWS 4 /* of them, whose rows are read */
+#define SAMPLE 32     /* domains that are asked for */
+#define SAMPLE_ROWS 4 /* of them, whose rows are read */
 #define ABSENT "no-such-domain-0123456789abcdef.invalid"
 
+/* The version as the store has it, or as it was made. Both have the same build id, by which a cache
+ * knows its blocks: with caches in common each would be compared with itself. */
 struct side {
+    struct dx_caches *caches;
     struct dx_version *version;
     struct dx_canon *canon;
     struct dx_buf body;
@@ -35,12 +38,13 @@ static int bring_files(const struct dx_publish_check *c, struct dx_error *err)
 }
 
 static int open_side(struct side *s, const char *root, const struct dx_publish_check *c,
-                     struct dx_caches *caches, const struct dx_version_options *options,
-                     struct dx_error *err)
+                     const struct dx_version_options *options, struct dx_error *err)
 {
-    int rc = dx_version_open(&s->version, root, c->entry, caches, options, err);
+    int rc = dx_caches_new(&s->caches, options, err);
 
     dx_buf_init(&s->body, ANSWER_MAX);
+    if (rc == DX_OK)
+        rc = dx_version_open(&s->version, root, c->entry, s->caches, options, err);
     return rc == DX_OK ? dx_version_canon_new(s->version, &s->canon, err) : rc;
 }
 
@@ -48,6 +52,7 @@ static void close_side(struct side *s)
 {
     dx_canon_free(&s->canon);
     dx_version_unpin(s->version);
+    dx_caches_free(&s->caches);
     dx_buf_release(&s->body);
 }
 
@@ -116,7 +121,7 @@ static int compare_one(struct side *remote, struct side *local, uint64_t ordinal
 static int compare(struct side *remote, struct side *local, struct dx_error *err)
 {
     uint64_t n = local->version->entry.domains;
-    uint64_t count = n < GOLDEN ? n : GOLDEN;
+    uint64_t count = n < SAMPLE ? n : SAMPLE;
     int rc = same_answer(remote, local, dx_span_str(ABSENT), err);
 
     for (uint64_t i = 0; rc >= 0 && i < count; i++) {
@@ -124,7 +129,7 @@ static int compare(struct side *remote, struct side *local, struct dx_error *err
                                ? 0
                                : (uint64_t)((double)(n - 1) * (double)i / (double)(count - 1));
 
-        rc = compare_one(remote, local, ordinal, i < GOLDEN_ROWS, err);
+        rc = compare_one(remote, local, ordinal, i < SAMPLE_ROWS, err);
     }
     return rc < 0 ? rc : DX_OK;
 }
@@ -132,7 +137,6 @@ static int compare(struct side *remote, struct side *local, struct dx_error *err
 int dx_publish_check_run(const struct dx_publish_check *c, struct dx_error *err)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct dx_caches *caches = NULL;
     struct side remote = { 0 };
     struct side local = { 0 };
     int rc = bring_files(c, err);
@@ -142,19 +146,16 @@ int dx_publish_check_run(const struct dx_publish_check *c, struct dx_error *err)
     options.mirror_dir = c->mirror_dir;
     options.mirror_postings = true;
     if (rc == DX_OK)
-        rc = dx_caches_new(&caches, &options, err);
-    if (rc == DX_OK)
-        rc = open_side(&local, c->local_root, c, caches, &options, err);
+        rc = open_side(&local, c->local_root, c, &options, err);
     options.verify = true;
     if (rc == DX_OK)
-        rc = open_side(&remote, c->remote_root, c, caches, &options, err);
+        rc = open_side(&remote, c->remote_root, c, &options, err);
     if (rc == DX_OK)
         rc = dx_mphf_verify(&remote.version->mphf, &remote.version->dictionary, err);
     if (rc == DX_OK)
         rc = compare(&remote, &local, err);
     close_side(&remote);
     close_side(&local);
-    dx_caches_free(&caches);
     return rc == DX_OK ? rc
                        : dx_fail_in(err, "the new version does not read back from the store as it "
                                          "was made, and is not published");

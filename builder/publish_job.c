@@ -155,6 +155,15 @@ int dx_publish_job_build(struct dx_publish_job *job, enum dx_sync sync, struct d
                        : rc;
 }
 
+int dx_publish_job_manifest(struct dx_publish_job *job, struct dx_buf *text, struct dx_error *err)
+{
+    struct dx_manifest *m = &job->result->manifest;
+
+    memcpy(m->current, job->result->version, sizeof m->current);
+    m->sequence = job->entry->sequence;
+    return dx_manifest_write(m, text, err);
+}
+
 uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job)
 {
     uint64_t bytes = 0;

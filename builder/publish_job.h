@@ -7,6 +7,7 @@
  *   if (dx_publish_job_unchanged(&job)) ...                 the current version is of this lake
  *   rc = dx_publish_job_name(&job, sequence, &err);         job.entry: the version, in the manifest
  *   rc = dx_publish_job_build(&job, sync, &err);            its files, in job.making
+ *   rc = dx_publish_job_manifest(&job, &text, &err);        the manifest that names it as current
  *   dx_publish_job_release(&job);
  *
  * One thread at a time.
@@ -57,6 +58,7 @@ bool dx_publish_job_unchanged(struct dx_publish_job *job);
 int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, struct dx_error *err);
 int dx_publish_job_add(struct dx_publish_job *job, struct dx_error *err);
 int dx_publish_job_build(struct dx_publish_job *job, enum dx_sync sync, struct dx_error *err);
+int dx_publish_job_manifest(struct dx_publish_job *job, struct dx_buf *text, struct dx_error *err);
 uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job); /* of entry */
 
 /* Bytes of index and sort files that a lake of so many may need: a guess, so that a full disk is

@@ -17,6 +17,7 @@
 #include "builder/work_folder.h"
 #include "format/etags_tsv.h"
 #include "format/postings.h"
+#include "loader/version.h"
 
 #define MANIFEST "index/manifest.json"
 #define PSL "urls/psl.dat"
@@ -24,7 +25,7 @@
 #define NAMES_MAX 1000
 
 struct publish {
-    struct dx_publish_job job; /* work: FOLDER/sort, making: FOLDER/root/index/VERSION */
+    struct dx_publish_job *job; /* work: FOLDER/sort, making: FOLDER/root/index/VERSION */
     const char *root;
     char *url; /* that ETags belong to; the root itself if it is a directory */
     struct dx_source_options source_options;
@@ -40,35 +41,34 @@ struct publish {
 
 /* ---- what is there ---- */
 
+/* 1 it is in m, 0 there is none. */
 static int read_manifest(const struct publish *p, struct dx_manifest *m, char etag[DX_SOURCE_ETAG],
                          struct dx_error *err)
 {
-    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
-    int rc = dx_remote_root_get(&p->remote, MANIFEST, DX_MANIFEST_MAX, &text, etag, err);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = dx_version_manifest_get(p->remote.source, p->root, NULL, etag, m, &why);
 
-    *m = (struct dx_manifest)DX_MANIFEST_INIT;
-    if (rc == 1) {
-        rc = dx_manifest_parse(dx_span_of(text.data, text.size), MANIFEST, m, err);
-        rc = rc == DX_OK ? 1 : dx_fail_in(err, "%s", p->root);
-    }
+    if (rc == DX_E_NOT_FOUND)
+        return 0;
     if (rc == 1 && etag[0] == '\0')
-        rc = dx_fail(err, DX_E_UNSUPPORTED,
+        rc = dx_fail(&why, DX_E_UNSUPPORTED,
                      "%s: the store gives no ETag of " MANIFEST ", so nothing can be put on the "
                      "condition that it is still the same",
                      p->root);
-    dx_buf_release(&text);
+    if (rc < 0 && err != NULL)
+        *err = why;
     return rc;
 }
 
 static int read_psl(struct publish *p, struct dx_error *err)
 {
     char etag[DX_SOURCE_ETAG];
-    int rc = dx_remote_root_get(&p->remote, PSL, DX_PUBLISH_PSL_MAX, &p->job.psl, etag, err);
+    int rc = dx_remote_root_get(&p->remote, PSL, DX_PUBLISH_PSL_MAX, &p->job->psl, etag, err);
 
     if (rc == 0)
-        return dx_publish_job_psl(&p->job, err);
-    (void)snprintf(p->job.result->psl_path, sizeof p->job.result->psl_path, "%s/" PSL, p->root);
-    p->job.result->psl_own = true;
+        return dx_publish_job_psl(p->job, err);
+    (void)snprintf(p->job->result->psl_path, sizeof p->job->result->psl_path, "%s/" PSL, p->root);
+    p->job->result->psl_own = true;
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -85,7 +85,7 @@ static int open_remote(struct publish *p, struct dx_error *err)
 
 static int make_folders(struct publish *p, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     int rc = dx_work_folder_make(&p->folder, job->options->work_dir, "publish", err);
 
     if (rc == DX_OK)
@@ -104,7 +104,7 @@ static int make_folders(struct publish *p, struct dx_error *err)
 /* The index twice, and what is left is for files of the lake. */
 static int share_space(struct publish *p, struct dx_error *err)
 {
-    uint64_t index = 2 * dx_publish_job_guess(p->job.result->lake_bytes);
+    uint64_t index = 2 * dx_publish_job_guess(p->job->result->lake_bytes);
     struct statvfs st;
     int rc = dx_publish_job_space(p->folder.path, index, err);
 
@@ -117,7 +117,7 @@ static int share_space(struct publish *p, struct dx_error *err)
 
 static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     struct dx_publish_result *result = job->result;
     struct dx_publish_listing listing;
     int rc = open_remote(p, err);
@@ -148,19 +148,19 @@ static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
 static int scan(struct publish *p, struct dx_error *err)
 {
     struct dx_lake_bring b = { .source = p->remote.source,
-                               .lake = &p->job.lake.lake,
+                               .lake = &p->job->lake.lake,
                                .parquet_root = DX_PUBLISH_PARQUET_ROOT,
-                               .bytes = dx_publish_job_bytes(&p->job) };
+                               .bytes = dx_publish_job_bytes(p->job) };
     struct dx_index_bring bring = { &b, p->disk_bytes, dx_lake_bring_file, dx_lake_bring_drop };
 
-    return dx_publish_job_scan(&p->job, &bring, err);
+    return dx_publish_job_scan(p->job, &bring, err);
 }
 
 /* The next number whose name nobody has taken. Who else is at work now comes before or after us
  * by the manifest; the names only keep our objects apart. */
 static int take_name(struct publish *p, uint64_t sequence, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     char path[64];
     int rc = DX_E_EXISTS;
 
@@ -184,7 +184,7 @@ static int add_etag(struct dx_etags_writer *w, enum dx_etag_kind kind, uint32_t 
 
 static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct dx_error *err)
 {
-    const struct dx_index_lake *lake = &p->job.lake.lake;
+    const struct dx_index_lake *lake = &p->job->lake.lake;
     int rc = DX_OK;
 
     for (int dat = 0; dat < 2; dat++)
@@ -207,7 +207,7 @@ static int write_etags(struct publish *p, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_etags_writer w = { 0 };
-    int rc = dx_index_out_open(&out, p->job.making, DX_FILE_ETAGS, DX_SYNC_LATER, err);
+    int rc = dx_index_out_open(&out, p->job->making, DX_FILE_ETAGS, DX_SYNC_LATER, err);
 
     if (rc == DX_OK)
         rc = dx_etags_writer_begin(&w, p->url, dx_index_out_sink, &out, err);
@@ -217,14 +217,14 @@ static int write_etags(struct publish *p, struct dx_error *err)
         rc = dx_etags_writer_finish(&w, err);
     dx_etags_writer_release(&w);
     if (rc == DX_OK)
-        rc = dx_index_out_commit(&out, p->job.entry, err);
+        rc = dx_index_out_commit(&out, p->job->entry, err);
     dx_index_out_abort(&out);
     return rc;
 }
 
 static int upload(struct publish *p, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     int rc;
 
     dx_publish_job_enter(job, DX_PUBLISH_UPLOAD, dx_publish_job_index_bytes(job));
@@ -245,14 +245,14 @@ static int check(struct publish *p, struct dx_error *err)
     struct dx_publish_check c = { .remote_root = p->root,
                                   .local_root = p->local_root,
                                   .mirror_dir = p->mirror,
-                                  .entry = p->job.entry,
+                                  .entry = p->job->entry,
                                   .source = p->remote.source,
                                   .options = &p->source_options,
                                   .threads = THREADS,
-                                  .bytes = dx_publish_job_bytes(&p->job),
-                                  .items = dx_publish_job_items(&p->job) };
+                                  .bytes = dx_publish_job_bytes(p->job),
+                                  .items = dx_publish_job_items(p->job) };
 
-    dx_publish_job_enter(&p->job, DX_PUBLISH_CHECK, dx_publish_job_index_bytes(&p->job));
+    dx_publish_job_enter(p->job, DX_PUBLISH_CHECK, dx_publish_job_index_bytes(p->job));
     return dx_publish_check_run(&c, err);
 }
 
@@ -269,9 +269,9 @@ static enum outcome ask_manifest(const struct publish *p, struct dx_manifest *m)
 
     if (rc < 0)
         return NOBODY_KNOWS;
-    v = dx_manifest_find(m, p->job.result->version);
-    return v != NULL && memcmp(&v->build, &p->job.entry->build, sizeof v->build) == 0 ? OURS
-                                                                                      : NOT_OURS;
+    v = dx_manifest_find(m, p->job->result->version);
+    return v != NULL && memcmp(&v->build, &p->job->entry->build, sizeof v->build) == 0 ? OURS
+                                                                                       : NOT_OURS;
 }
 
 /* rc: of a put that failed. DX_OK: it has arrived all the same. */
@@ -292,7 +292,7 @@ static int resolve(const struct publish *p, int rc, bool *may_be_named, struct d
         (void)dx_fail_in(err,
                          "%s: nobody can tell whether version %s was published or still will be "
                          "(see `domaindex versions`); its objects stay",
-                         p->root, p->job.result->version);
+                         p->root, p->job->result->version);
         rc = DX_E_UNKNOWN;
         if (err != NULL)
             err->code = DX_E_UNKNOWN;
@@ -303,17 +303,13 @@ static int resolve(const struct publish *p, int rc, bool *may_be_named, struct d
 
 static int flip(struct publish *p, bool *may_be_named, struct dx_error *err)
 {
-    struct dx_manifest *m = &p->job.result->manifest;
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     char etag[DX_SOURCE_ETAG];
     struct dx_put put = { .object = MANIFEST,
                           .if_absent = p->manifest_etag[0] == '\0',
                           .if_match = p->manifest_etag[0] == '\0' ? NULL : p->manifest_etag };
-    int rc;
+    int rc = dx_publish_job_manifest(p->job, &text, err);
 
-    (void)snprintf(m->current, sizeof m->current, "%s", p->job.result->version);
-    m->sequence = p->job.entry->sequence;
-    rc = dx_manifest_write(m, &text, err);
     if (rc == DX_OK) {
         *may_be_named = true;
         put.bytes = dx_span_of(text.data, text.size);
@@ -327,7 +323,7 @@ static int flip(struct publish *p, bool *may_be_named, struct dx_error *err)
 
 static int run(struct publish *p, struct dx_error *err)
 {
-    struct dx_publish_job *job = &p->job;
+    struct dx_publish_job *job = p->job;
     bool may_be_named = false;
     uint64_t sequence = 0;
     int rc = prepare(p, &sequence, err);
@@ -352,23 +348,17 @@ static int run(struct publish *p, struct dx_error *err)
     return rc;
 }
 
-int dx_publish_remote(const struct dx_publish_options *options, struct dx_publish_result *result,
-                      struct dx_error *err)
+int dx_publish_remote(struct dx_publish_job *job, struct dx_error *err)
 {
-    struct publish *p = calloc(1, sizeof *p);
-    int rc;
+    struct publish p = { .job = job,
+                         .root = job->options->root,
+                         .remote = DX_REMOTE_ROOT_INIT,
+                         .folder = DX_WORK_FOLDER_INIT };
+    int rc = run(&p, err);
 
-    if (p == NULL)
-        return dx_fail(err, DX_E_NOMEM, "publish: out of memory");
-    dx_publish_job_init(&p->job, options, result);
-    p->root = options->root;
-    p->folder = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
-    rc = run(p, err);
-    dx_publish_upload_release(&p->upload);
-    dx_publish_job_release(&p->job);
-    dx_work_folder_remove(&p->folder);
-    dx_remote_root_close(&p->remote);
-    free(p->url);
-    free(p);
+    dx_publish_upload_release(&p.upload);
+    dx_work_folder_remove(&p.folder);
+    dx_remote_root_close(&p.remote);
+    free(p.url);
     return rc;
 }

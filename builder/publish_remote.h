@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * publish_remote.h - publish.h for a root on object storage.
  *
- *   rc = dx_publish_remote(&options, &result, &err);      by dx_publish only
+ *   rc = dx_publish_remote(&job, &err);      by dx_publish only, which ends the job (publish_job.h)
  *
  * There is no lock; what is right comes from conditions:
  *
@@ -23,9 +23,10 @@
 #ifndef DX_BUILDER_PUBLISH_REMOTE_H
 #define DX_BUILDER_PUBLISH_REMOTE_H
 
-#include "builder/publish.h"
+#include "base/error.h"
 
-int dx_publish_remote(const struct dx_publish_options *options, struct dx_publish_result *result,
-                      struct dx_error *err);
+struct dx_publish_job;
+
+int dx_publish_remote(struct dx_publish_job *job, struct dx_error *err);
 
 #endif

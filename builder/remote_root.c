@@ -2,6 +2,7 @@
 #include "builder/remote_root.h"
 
 #include "fetch/store.h"
+#include "loader/version.h"
 
 int dx_remote_root_options(struct dx_source_options *o, struct dx_error *err)
 {
@@ -39,6 +40,22 @@ void dx_remote_root_close(struct dx_remote_root *r)
 {
     dx_store_close(&r->store);
     dx_source_close(&r->source);
+}
+
+int dx_remote_root_manifest(const char *root, struct dx_manifest *m, struct dx_error *err)
+{
+    struct dx_remote_root r = DX_REMOTE_ROOT_INIT;
+    char etag[DX_SOURCE_ETAG];
+    int rc;
+
+    if (!dx_source_remote(root))
+        return dx_version_manifest(root, m, err);
+    *m = (struct dx_manifest)DX_MANIFEST_INIT;
+    rc = dx_remote_root_open(&r, root, DX_REMOTE_READ, err);
+    if (rc == DX_OK)
+        rc = dx_version_manifest_get(r.source, root, NULL, etag, m, err);
+    dx_remote_root_close(&r);
+    return rc < 0 ? rc : DX_OK;
 }
 
 int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_t cap,

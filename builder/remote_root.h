@@ -11,7 +11,8 @@
  * To be written to, a root must be one of s3://; http:// and https:// are refused with words. r.store
  * is NULL if the root is only read. A command is more patient than a server: nobody waits for a
  * single range, and a publish of hours should outlive a store that is slow for a minute
- * (dx_remote_root_options, with what the environment sets).
+ * (dx_remote_root_options, with what the environment sets). dx_remote_root_manifest is so patient
+ * too, and takes a directory as well.
  *
  * There is no lock on such a root: two writers at once are told apart by the conditions of
  * their puts. source and store are safe from several threads.
@@ -21,6 +22,7 @@
 
 #include "fetch/source.h"
 
+struct dx_manifest;
 struct dx_store;
 
 enum dx_remote_use {
@@ -43,6 +45,9 @@ int dx_remote_root_options(struct dx_source_options *o, struct dx_error *err);
 int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remote_use use,
                         struct dx_error *err);
 void dx_remote_root_close(struct dx_remote_root *r);
+
+/* index/manifest.json of a root of any kind; words of an error name the root. */
+int dx_remote_root_manifest(const char *root, struct dx_manifest *m, struct dx_error *err);
 
 /* A small object whole. etag: "" if it is absent or the store gives none. */
 int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_t cap,

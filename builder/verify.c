@@ -257,7 +257,7 @@ static int check(struct dx_verify *w, struct dx_error *err)
     struct dx_manifest manifest = DX_MANIFEST_INIT;
     const struct dx_manifest_version *entry;
     struct dx_error why = DX_ERROR_INIT;
-    int rc = dx_version_manifest(o->root, &manifest, &why);
+    int rc = dx_remote_root_manifest(o->root, &manifest, &why);
 
     if (rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || (rc == DX_E_UNSUPPORTED && !w->remote)) {
         dx_verify_found(w, "%s", why.text);

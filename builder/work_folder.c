@@ -3,30 +3,47 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 
-#define TRIES 10 /* somebody may take a new folder for a dead one before it is locked */
+#define PREFIX_MAX 64
+#define BELOW_MAX 256 /* bytes of the names of files in the folder */
+#define TRIES 10      /* somebody may take a new folder for a dead one before it is locked */
 
-/* A folder that nobody has locked, of this user: its process is dead. */
+const char *dx_work_folder_dir(const char *dir)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    if (dir != NULL)
+        return dir;
+    return tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp";
+}
+
+/* A folder of this user that nobody has locked: its process is dead. That it cannot be removed is
+ * no reason not to work. */
 static void remove_dead(const char *dir, const char *name)
 {
-    struct dx_root_lock lock = DX_ROOT_LOCK_INIT;
+    char path[PATH_MAX];
     struct stat st;
-    char *path = NULL;
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd;
 
-    if (asprintf(&path, "%s/%s", dir, name) < 0)
+    if (n < 0 || (size_t)n >= sizeof path || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) ||
+        st.st_uid != geteuid())
         return;
-    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-        dx_root_lock_take(&lock, path, NULL) == DX_OK)
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         (void)dx_dir_remove(path, NULL);
-    dx_root_lock_drop(&lock);
-    free(path);
+    (void)close(fd);
 }
 
 static void sweep(const char *dir, const char *prefix)
@@ -42,47 +59,52 @@ static void sweep(const char *dir, const char *prefix)
     (void)closedir(d);
 }
 
+/* 1 ours and locked, 0 somebody who sweeps took it in between, <0 error. */
 static int make(struct dx_work_folder *w, const char *dir, const char *prefix, struct dx_error *err)
 {
-    int rc;
+    struct stat there;
+    struct stat mine;
 
-    if (asprintf(&w->path, "%s/%sXXXXXX", dir, prefix) < 0) {
-        w->path = NULL;
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", dir);
-    }
+    (void)snprintf(w->path, sizeof w->path, "%s/%sXXXXXX", dir, prefix);
     if (mkdtemp(w->path) == NULL) {
-        rc = dx_fail_errno(err, errno, "%s: cannot make a work folder there", dir);
-        free(w->path);
-        w->path = NULL;
-        return rc;
+        w->path[0] = '\0';
+        return dx_fail_errno(err, errno, "%s: cannot make a folder to work in (--work-dir)", dir);
     }
-    rc = dx_root_lock_take(&w->lock, w->path, err);
-    if (rc != DX_OK) {
-        free(w->path);
-        w->path = NULL;
-    }
-    return rc;
+    w->fd = open(w->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (w->fd >= 0 && flock(w->fd, LOCK_EX) == 0 && fstat(w->fd, &mine) == 0 &&
+        stat(w->path, &there) == 0 && there.st_ino == mine.st_ino)
+        return 1;
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    *w = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
+    return 0;
 }
 
 int dx_work_folder_make(struct dx_work_folder *w, const char *dir, const char *purpose,
                         struct dx_error *err)
 {
-    char prefix[64];
-    int rc = DX_E_BUSY;
+    char prefix[PREFIX_MAX];
+    int rc = 0;
 
+    *w = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
+    dir = dx_work_folder_dir(dir);
+    if (strlen(dir) + sizeof prefix + BELOW_MAX >= sizeof w->path)
+        return dx_fail(err, DX_E_INVALID, "%s: path too long", dir);
     (void)snprintf(prefix, sizeof prefix, "domaindex-%s-", purpose);
-    dir = dir == NULL ? "/tmp" : dir;
     sweep(dir, prefix);
-    for (int i = 0; rc == DX_E_BUSY && i < TRIES; i++)
+    for (int i = 0; rc == 0 && i < TRIES; i++)
         rc = make(w, dir, prefix, err);
-    return rc;
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_IO,
+                     "%s: cannot lock a folder there; give --work-dir on a local disk", dir);
+    return rc < 0 ? rc : DX_OK;
 }
 
 void dx_work_folder_remove(struct dx_work_folder *w)
 {
-    if (w->path != NULL)
-        (void)dx_dir_remove(w->path, NULL);
-    dx_root_lock_drop(&w->lock);
-    free(w->path);
-    w->path = NULL;
+    if (w->path[0] != '\0')
+        (void)dx_dir_remove(w->path, NULL); /* what is left is removed by the next run */
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    *w = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
 }

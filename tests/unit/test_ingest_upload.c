@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "builder/ingest_work.h"
 #include "builder/remote_root.h"
+#include "builder/work_folder.h"
 
 #define FILES 40
 
@@ -85,7 +85,7 @@ int main(void)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_remote_root remote = DX_REMOTE_ROOT_INIT;
-    struct dx_ingest_work work = DX_INGEST_WORK_INIT;
+    struct dx_work_folder work = DX_WORK_FOLDER_INIT;
     struct dx_lake_list lake = { NULL, 0, 0 };
     struct dx_ingest_made made[FILES];
     struct dx_ingest_upload u = { .remote = &remote, .lake = &lake, .made = made };
@@ -102,7 +102,7 @@ int main(void)
     put("urls/dataset_id=2/domain_prefix=00-ff/of-others.parquet", "old");
     if (dx_remote_root_open(&remote, root, DX_REMOTE_WRITE, &err) < 0 ||
         dx_lake_list_store(&lake, remote.store, &err) < 0 ||
-        dx_ingest_work_open(&work, top, &err) < 0) {
+        dx_work_folder_make(&work, top, "ingest", &err) < 0) {
         FAIL("%s", err.text);
         return 1;
     }
@@ -136,7 +136,7 @@ int main(void)
 
     dx_lake_list_release(&lake);
     dx_remote_root_close(&remote);
-    dx_ingest_work_close(&work);
+    dx_work_folder_remove(&work);
     (void)dx_dir_remove(top, &err);
     return failures == 0 ? 0 : 1;
 }

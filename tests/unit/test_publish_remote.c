@@ -17,6 +17,7 @@
 #include "builder/publish_listing.h"
 #include "builder/publish_probe.h"
 #include "builder/publish_upload.h"
+#include "builder/ticker.h"
 #include "builder/work_folder.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
@@ -322,6 +323,7 @@ static void test_work_folder(void)
     struct dx_work_folder a = DX_WORK_FOLDER_INIT;
     struct dx_work_folder b = DX_WORK_FOLDER_INIT;
     struct dx_error err = DX_ERROR_INIT;
+    struct stat st;
     char dead[300];
 
     (void)snprintf(dead, sizeof dead, "%s/domaindex-test-dead00", base);
@@ -329,7 +331,8 @@ static void test_work_folder(void)
     EXPECT(dx_work_folder_make(&a, base, "test", &err) == DX_OK, "%s", err.text);
     EXPECT(access(dead, F_OK) < 0, "a dead folder stays");
     EXPECT(dx_work_folder_make(&b, base, "test", &err) == DX_OK, "%s", err.text);
-    EXPECT(a.path != NULL && access(a.path, F_OK) == 0, "a live folder was removed");
+    EXPECT(access(a.path, F_OK) == 0, "a live folder was removed");
+    EXPECT(stat(a.path, &st) == 0 && (st.st_mode & 0777) == 0700, "others can read it");
     EXPECT(strcmp(a.path, b.path) != 0, "two of one name");
     dx_work_folder_remove(&a);
     EXPECT(access(b.path, F_OK) == 0, "the other one's folder was removed");
@@ -369,6 +372,40 @@ static void test_parallel(void)
     }
 }
 
+/* Three times and then no more; or until it is stopped, which does not wait for the next time. */
+static uint64_t tick(void *ctx)
+{
+    return atomic_fetch_add((atomic_int *)ctx, 1) < 2 ? 1 : 0;
+}
+
+static uint64_t tick_once(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+    return 3600 * 1000;
+}
+
+static void test_ticker(void)
+{
+    struct dx_ticker t = DX_TICKER_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    atomic_int three = 0;
+    atomic_int once = 0;
+
+    dx_ticker_stop(&t);
+    EXPECT(dx_ticker_start(&t, 1, tick, &three, &err) == DX_OK, "%s", err.text);
+    for (int i = 0; i < 5000 && atomic_load(&three) < 3; i++)
+        (void)usleep(1000);
+    (void)usleep(5000);
+    dx_ticker_stop(&t);
+    EXPECT(three == 3, "%d times", three);
+    EXPECT(dx_ticker_start(&t, 1, tick_once, &once, &err) == DX_OK, "%s", err.text);
+    for (int i = 0; i < 5000 && atomic_load(&once) < 1; i++)
+        (void)usleep(1000);
+    dx_ticker_stop(&t);
+    dx_ticker_stop(&t);
+    EXPECT(once == 1, "%d times", once);
+}
+
 int main(void)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -384,6 +421,7 @@ int main(void)
     test_listing();
     test_probed();
     test_parallel();
+    test_ticker();
     test_work_folder();
     test_room(&lake);
     test_same_bytes(&lake, root);
