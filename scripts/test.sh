@@ -3,14 +3,14 @@
 # test.sh [STAGE…] - installs what the tests need, builds, and passes every test.
 #
 # Without STAGE all of these run, in this order:
-#   packages   Debian packages (scripts/packages.txt) and the Python peers
+#   packages   Debian packages (scripts/packages.txt), storage servers and the Python peers
 #   style      clang-format, include rule, shell syntax
 #   dev        debug build with -Werror, all unit tests
 #   clang      release build by clang with -Werror
 #   release    release build by gcc without a warning, end-to-end and oracle tests
 #   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, the server
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       libFuzzer, FUZZ_SECONDS (60) for each target, JOBS at a time
+#   fuzz       libFuzzer, FUZZ_SECONDS (20) for each target, JOBS at a time
 #
 # JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are taken from the
 # environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is
@@ -19,7 +19,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
-fuzz_seconds=${FUZZ_SECONDS:-60}
+fuzz_seconds=${FUZZ_SECONDS:-20}
 logs=$PWD/build/test-logs
 all_stages="packages style dev clang release asan tsan fuzz"
 
@@ -36,8 +36,15 @@ tests_of() { # PRESET [CTEST ARGUMENT…]
 }
 
 stage_packages() {
+    local servers status line
     scripts/install_packages.sh build test || return 1
-    scripts/peers.sh
+    servers=$(scripts/storage_servers.sh)
+    status=$?
+    [ $status -eq 0 ] || [ $status -eq 77 ] || return 1
+    while IFS= read -r line; do
+        [ -z "$line" ] || export "${line?}"
+    done <<<"$servers"
+    scripts/peers.sh # the last line that is printed names its python
 }
 
 stage_style() {
