@@ -233,6 +233,31 @@ static int read_records(struct ring *r, struct dx_input *in, struct dx_records *
     return rc;
 }
 
+/* Adds the bytes of the inputs from the first on; false if one is a pipe or an object. */
+static bool total_size(const struct dx_ingest_options *o, size_t first, uint64_t *total)
+{
+    for (size_t i = first; i < o->input_count; i++) {
+        struct stat st;
+
+        if (stat(o->input[i], &st) < 0 || !S_ISREG(st.st_mode))
+            return false;
+        *total += (uint64_t)st.st_size;
+    }
+    return true;
+}
+
+/* How long an object is, is known once it is open: that of the last of them makes the total known.
+ */
+static void learn_total(const struct ring *r, const struct dx_input *in, size_t i, uint64_t before)
+{
+    struct dx_progress *progress = r->read->options->progress;
+    uint64_t total = before + dx_input_file_size(in);
+
+    if (progress != NULL && progress->total_bytes == 0 && dx_input_file_size(in) > 0 &&
+        total_size(r->read->options, i + 1, &total))
+        dx_progress_total(progress, total);
+}
+
 static int read_inputs(struct ring *r, struct resolved **list, struct dx_error *err)
 {
     struct dx_ingest_options *o = r->read->options;
@@ -245,6 +270,8 @@ static int read_inputs(struct ring *r, struct resolved **list, struct dx_error *
 
         rc = dx_input_open(&in, o->input[i], r->read->window_max, err);
         if (rc == DX_OK)
+            learn_total(r, in, i, bytes);
+        if (rc == DX_OK)
             rc = dx_records_new(&records, in, DX_LINE_MAX, err);
         if (rc == DX_OK)
             rc = read_records(r, in, records, bytes, o->input[i], list, err);
@@ -254,21 +281,6 @@ static int read_inputs(struct ring *r, struct resolved **list, struct dx_error *
         dx_input_close(&in);
     }
     return rc;
-}
-
-/* Bytes of all inputs, 0 if one is a pipe. */
-static uint64_t total_size(const struct dx_ingest_options *o)
-{
-    uint64_t total = 0;
-
-    for (size_t i = 0; i < o->input_count; i++) {
-        struct stat st;
-
-        if (stat(o->input[i], &st) < 0 || !S_ISREG(st.st_mode))
-            return 0;
-        total += (uint64_t)st.st_size;
-    }
-    return total;
 }
 
 static int start(struct ring *r, struct thread *threads, unsigned count, struct dx_error *err)
@@ -315,6 +327,7 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     struct ring r = { .read = read, .slot_count = (size_t)count * 2 + 2, .err = DX_ERROR_INIT };
     struct thread *threads = calloc(count, sizeof *threads);
     struct resolved *list = NULL;
+    uint64_t total = 0;
     int rc;
 
     r.slot = calloc(r.slot_count, sizeof *r.slot);
@@ -326,7 +339,8 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
     (void)pthread_mutex_init(&r.lock, NULL);
     (void)pthread_cond_init(&r.changed, NULL);
     if (read->options->progress != NULL)
-        dx_progress_phase(read->options->progress, "reading", "rows", total_size(read->options));
+        dx_progress_phase(read->options->progress, "reading", "rows",
+                          total_size(read->options, 0, &total) ? total : 0);
     rc = start(&r, threads, count, err);
     if (rc == DX_OK)
         rc = read_inputs(&r, &list, err);

@@ -173,13 +173,13 @@ int dx_input_open(struct dx_input **out, const char *path, uint64_t window_max,
 
     *out = NULL;
     if (in == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_fail(err, DX_E_NOMEM, "input: out of memory");
     in->fd = -1;
     in->window_max = window_max;
     in->name = strdup(is_stdin ? "standard input" : path);
     in->raw = malloc(RAW_SIZE);
     if (in->name == NULL || in->raw == NULL) {
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        rc = dx_fail(err, DX_E_NOMEM, "input: out of memory");
         goto fail;
     }
     rc = dx_source_remote(path) ? dx_input_remote_open(&in->remote, path, err)
@@ -188,6 +188,8 @@ int dx_input_open(struct dx_input **out, const char *path, uint64_t window_max,
         rc = detect(in, err);
     if (rc < 0)
         goto fail;
+    if (in->remote != NULL)
+        in->file_size = dx_input_remote_total(in->remote);
     *out = in;
     return DX_OK;
 fail:

@@ -30,7 +30,7 @@ void dx_input_close(struct dx_input **in);
 ssize_t dx_input_read(struct dx_input *in, uint8_t *to, size_t size, struct dx_error *err);
 
 /* Bytes of the file consumed so far (compressed ones, where it is compressed), and its
- * size; 0 where that is unknown (a pipe, an object). Atomic: another thread may show progress. */
+ * size; 0 where that is unknown (a pipe). Atomic: another thread may show progress. */
 uint64_t dx_input_consumed(const struct dx_input *in);
 uint64_t dx_input_file_size(const struct dx_input *in);
 const char *dx_input_name(const struct dx_input *in); /* the path, or "standard input" */

@@ -6,8 +6,8 @@
  *   dx_input_remote_close(&r);
  *
  * Small objects come in one request, others by ranges, some at a time; each must be of the same
- * object as the first, by its ETag. A source does not tell how long an object is: the end is where
- * a range does not fit, and is found by halving. Memory: DX_INPUT_WINDOW. One thread at a time.
+ * object as the first, by its ETag and its length, and exactly that many bytes are read: a reply
+ * that ends early is an error, never the end. Memory: DX_INPUT_WINDOW. One thread at a time.
  */
 #ifndef DX_BUILDER_INPUT_REMOTE_H
 #define DX_BUILDER_INPUT_REMOTE_H
@@ -27,6 +27,9 @@ int dx_input_remote_open(struct dx_input_remote **r, const char *url, struct dx_
 void dx_input_remote_close(struct dx_input_remote **r);
 ssize_t dx_input_remote_read(struct dx_input_remote *r, uint8_t *to, size_t size,
                              struct dx_error *err);
+
+/* Bytes of the object; known after the first read. */
+uint64_t dx_input_remote_total(const struct dx_input_remote *r);
 
 /* "https://host/a/b%2B.gz" is root "https://host/a" and object "b+.gz"; both to be freed. Pure. */
 int dx_input_remote_split(const char *url, char **root, char **object, struct dx_error *err);

@@ -61,16 +61,18 @@ int dx_inspect_split(const char *url, char **root, char object[1025], struct dx_
     bool s3 = strncasecmp(url, "s3://", 5) == 0;
     const char *host = strstr(url, "://");
     const char *last = strrchr(url, '/');
+    char shown[DX_REMOTE_SHOWN];
 
     *root = NULL;
+    (void)dx_remote_shown(url, shown);
     if (host == NULL || last < host + 3 || last == host + 3)
-        return dx_fail(err, DX_E_INVALID, "%s: names no object", url);
-    if (!s3 && strpbrk(last, "?#") != NULL)
-        return dx_fail(err, DX_E_UNSUPPORTED, "%s: a URL with a query is not read", url);
+        return dx_fail(err, DX_E_INVALID, "%s: names no object", shown);
+    if (!s3 && strpbrk(url, "?#") != NULL)
+        return dx_fail(err, DX_E_UNSUPPORTED, "%s: a URL with a query is not read", shown);
     if (!decode(last + 1, !s3, object) || !dx_object_name_valid(object))
-        return dx_fail(err, DX_E_INVALID, "%s: no name of an object behind its last slash", url);
+        return dx_fail(err, DX_E_INVALID, "%s: no name of an object behind its last slash", shown);
     *root = strndup(url, (size_t)(last - url));
-    return *root == NULL ? dx_fail(err, DX_E_NOMEM, "%s: out of memory", url) : DX_OK;
+    return *root == NULL ? dx_fail(err, DX_E_NOMEM, "inspect: out of memory") : DX_OK;
 }
 
 int dx_inspect_object(const char *url, bool deep, struct dx_buf *json, struct dx_error *err)

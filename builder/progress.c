@@ -99,6 +99,11 @@ static void put(const struct dx_progress *p, const char *text, size_t size)
     (void)ignored;
 }
 
+void dx_progress_total(struct dx_progress *p, uint64_t total_bytes)
+{
+    p->total_bytes = total_bytes;
+}
+
 void dx_progress_at(struct dx_progress *p, uint64_t bytes, uint64_t items)
 {
     char line[DX_PROGRESS_LINE + 8];

@@ -33,6 +33,7 @@ struct dx_progress {
 void dx_progress_init(struct dx_progress *p, int fd);
 void dx_progress_phase(struct dx_progress *p, const char *phase, const char *unit,
                        uint64_t total_bytes);
+void dx_progress_total(struct dx_progress *p, uint64_t total_bytes); /* of the phase, known now */
 void dx_progress_at(struct dx_progress *p, uint64_t bytes, uint64_t items);
 void dx_progress_end(struct dx_progress *p);
 

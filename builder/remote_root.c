@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/remote_root.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
 #include "fetch/store.h"
 #include "loader/version.h"
 
@@ -70,4 +74,21 @@ int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_
     if (rc < 0 && err != NULL)
         *err = why;
     return rc;
+}
+
+const char *dx_remote_shown(const char *url, char out[DX_REMOTE_SHOWN])
+{
+    bool s3 = strncasecmp(url, "s3://", 5) == 0;
+    const char *scheme = strstr(url, "://");
+    const char *host = scheme == NULL ? url : scheme + 3;
+    size_t before = (size_t)(host - url);
+    const char *end = host + strcspn(host, s3 ? "" : "?#");
+
+    for (const char *c = host + strcspn(host, "/?#"); c > host; c--)
+        if (c[-1] == '@') {
+            host = c;
+            break;
+        }
+    (void)snprintf(out, DX_REMOTE_SHOWN, "%.*s%.*s", (int)before, url, (int)(end - host), host);
+    return out;
 }
