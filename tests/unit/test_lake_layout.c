@@ -197,7 +197,8 @@ static void test_rejects(void)
     struct dx_buf line = DX_BUF_INIT(1 << 16);
     struct dx_buf got = DX_BUF_INIT(1 << 16);
     struct dx_error err = DX_ERROR_INIT;
-    char path[300];
+    char path[400];
+    char dir[300];
 
     dx_rejects_line(&line, "in\t1", 7, DX_ROW_TS_INVALID,
                     dx_span_of("a\tb\\c\n\r\0\xff\xc3\xa9", 11));
@@ -211,7 +212,8 @@ static void test_rejects(void)
     for (int round = 1; round <= 2; round++) {
         struct dx_rejects r;
 
-        dx_rejects_init(&r, root, NULL);
+        (void)snprintf(dir, sizeof dir, "%s/rejects", root);
+        dx_rejects_init(&r, dir, NULL);
         if (dx_rejects_write(&r, dx_span_of("", 0), &err) < 0 || r.path != NULL)
             FAIL("a file for nothing");
         if (dx_rejects_write(&r, dx_span_str("x\n"), &err) < 0 || dx_rejects_close(&r, &err) < 0)
