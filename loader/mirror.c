@@ -46,12 +46,31 @@ static int default_dir(char **dir, struct dx_error *err)
     return n < 0 ? dx_fail(err, DX_E_NOMEM, "mirror: out of memory") : DX_OK;
 }
 
+int dx_mirror_make_dir(const char *path, struct dx_error *err)
+{
+    char part[DX_MIRROR_PATH + 256];
+    size_t n = strlen(path);
+
+    if (n == 0 || n >= sizeof part)
+        return dx_fail(err, DX_E_INVALID, "%s: path is empty or too long", path);
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        part[i] = '\0';
+        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+            return dx_fail_errno(err, errno, "%s: cannot make directory", part);
+        part[i] = path[i];
+    }
+    return DX_OK;
+}
+
 static int make_dir(const struct dx_mirror *m, const char *name, struct dx_error *err)
 {
     char path[DX_MIRROR_PATH];
 
     (void)snprintf(path, sizeof path, "%s/%s", m->dir, name);
-    return dx_dir_make(path, err);
+    return dx_mirror_make_dir(path, err);
 }
 
 int dx_mirror_open(struct dx_mirror **out, const char *dir, struct dx_error *err)
@@ -130,8 +149,9 @@ static bool find_whole(const char *path, uint64_t size)
         return false;
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
         return false;
-    (void)utimensat(AT_FDCWD, path, NULL, 0); /* not ours: then its owner's use counts */
-    return true;
+    /* A sweep may just have removed it. Other failures: it is not ours, and its owner's use
+     * counts. */
+    return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 static bool same_file(int fd, const char *path)
@@ -157,7 +177,7 @@ static int lock_partial(const char *path, int *fd, struct dx_error *err)
     for (;;) {
         int rc;
 
-        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
+        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
         if (*fd < 0)
             return dx_fail_errno(err, errno, "%s: cannot create", path);
         rc = wait_for_lock(*fd, path, LOCK_EX, err);
@@ -236,6 +256,16 @@ static int fill_partial(struct dx_mirror *m, struct dx_source *source,
     return rc < 0 ? rc : DX_OK;
 }
 
+/* After an fsync that failed nobody knows what is on the disk, though the page cache may still
+ * give the right bytes to whoever hashes them, and the next fsync may say that all is well: so
+ * nothing of the file is gone on with. Cut first: it may have been opened by somebody who waits
+ * for its lock. */
+static void forget_partial(int fd, const char *partial)
+{
+    (void)!ftruncate(fd, 0);
+    (void)unlink(partial);
+}
+
 /* The bytes are on the disk before the name is there: a name is a promise. That the name itself
  * may be lost in a crash of the machine costs a download. */
 static int give_name(int fd, const char *partial, const char *whole, struct dx_error *err)
@@ -244,12 +274,15 @@ static int give_name(int fd, const char *partial, const char *whole, struct dx_e
     int rc;
 
     (void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(whole, '/') - whole), whole);
-    rc = dx_dir_make(dir, err);
+    rc = dx_mirror_make_dir(dir, err);
     if (rc < 0)
         return rc;
-    if (fsync(fd) < 0)
-        return dx_fail_errno(err, errno, "%s: cannot sync", partial);
-    if (fchmod(fd, 0444) < 0)
+    if (fsync(fd) < 0) {
+        rc = dx_fail_errno(err, errno, "%s: cannot sync", partial);
+        forget_partial(fd, partial);
+        return rc;
+    }
+    if (fchmod(fd, 0400) < 0)
         return dx_fail_errno(err, errno, "%s: cannot make it read-only", partial);
     if (rename(partial, whole) < 0)
         return dx_fail_errno(err, errno, "%s: cannot rename to %s", partial, whole);
@@ -336,13 +369,29 @@ static bool too_old(const struct stat *st, time_t before)
     return st->st_mtim.tv_sec < before;
 }
 
-static bool is_dot(const char *name)
+static size_t hex_digits(const char *name)
 {
-    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+    return strspn(name, "0123456789abcdef");
 }
 
-/* Unlinks old regular files of a folder; those in use by a lock stay. */
-static int sweep_files(const char *dir, time_t before, bool locked, struct dx_error *err)
+/* <32 hex digits>-<digits>: what name_of writes. A directory may have been given that holds other
+ * things as well: they are not ours to remove. */
+static bool object_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n < NAME_MAX_BYTES && hex_digits(name) == 32 && name[32] == '-' && n > 33 &&
+           strspn(name + 33, "0123456789") == n - 33;
+}
+
+static bool tree_name(const char *name)
+{
+    return hex_digits(name) == 32 && name[32] == '\0';
+}
+
+/* Unlinks old objects of a folder, whose names begin with `front`; those in use by a lock stay. */
+static int sweep_files(const char *dir, const char *front, time_t before, bool locked,
+                       struct dx_error *err)
 {
     DIR *d = opendir(dir);
     const struct dirent *e;
@@ -353,7 +402,8 @@ static int sweep_files(const char *dir, time_t before, bool locked, struct dx_er
         struct stat st;
         int fd = -1;
 
-        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+        if (!object_name(e->d_name) || strncmp(e->d_name, front, strlen(front)) != 0 ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
             !too_old(&st, before))
             continue;
         if (locked) {
@@ -378,8 +428,11 @@ static int sweep_objects(const struct dx_mirror *m, time_t before, struct dx_err
     int rc = DX_OK;
 
     for (unsigned i = 0; i < 256 && rc == DX_OK; i++) {
-        (void)snprintf(path, sizeof path, "%s/objects/%02x", m->dir, i);
-        rc = sweep_files(path, before, false, err);
+        char front[3];
+
+        (void)snprintf(front, sizeof front, "%02x", i & 0xff);
+        (void)snprintf(path, sizeof path, "%s/objects/%s", m->dir, front);
+        rc = sweep_files(path, front, before, false, err);
     }
     return rc;
 }
@@ -399,7 +452,7 @@ static int sweep_trees(const struct dx_mirror *m, time_t before, struct dx_error
         struct stat st;
         int fd;
 
-        if (is_dot(e->d_name))
+        if (!tree_name(e->d_name))
             continue;
         fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
@@ -426,7 +479,7 @@ int dx_mirror_sweep(struct dx_mirror *m, uint64_t max_age_s, struct dx_error *er
     rc = sweep_objects(m, before, err);
     if (rc == DX_OK) {
         (void)snprintf(path, sizeof path, "%s/partial", m->dir);
-        rc = sweep_files(path, before, true, err);
+        rc = sweep_files(path, "", before, true, err);
     }
     return rc == DX_OK ? sweep_trees(m, before, err) : rc;
 }

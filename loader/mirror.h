@@ -25,8 +25,10 @@
  *
  * Default directory: $CACHE_DIRECTORY (systemd), else $XDG_CACHE_HOME/domaindex, else
  * ~/.cache/domaindex. It must be on a file system with locks and hard links, and only those may
- * write to it whom its readers trust: what is there already is not hashed again. Objects may be
- * removed at any time, also while they are mapped.
+ * write to it whom its readers trust: what is there already is not hashed again. So what is made
+ * is for its owner alone (directories 0700, files 0400); whoever shares it between users makes the
+ * directories. Objects may be removed at any time, also while they are mapped. A sweep removes
+ * files and trees with names of the form above, and nothing else that lies there.
  *
  * bring, recheck and sweep are safe from several threads and processes at once; a tree belongs to
  * its opener, who may link from several threads.
@@ -107,6 +109,9 @@ struct dx_mirror_batch {
 
 int dx_mirror_bring_all(struct dx_mirror *m, struct dx_source *source,
                         const struct dx_mirror_batch *batch, struct dx_error *err);
+
+/* Makes a directory and those above it, for the owner alone; what is there stays as it is. */
+int dx_mirror_make_dir(const char *path, struct dx_error *err);
 
 int dx_mirror_tree_open(struct dx_mirror *m, const struct dx_hash128 *key,
                         struct dx_mirror_tree **tree, struct dx_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/mirror.h"
 
-#include "base/file.h"
+#include "fetch/nonce.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static int open_locked(struct dx_mirror_tree *t, struct dx_error *err)
     for (;;) {
         struct stat a;
         struct stat b;
-        int rc = dx_dir_make(t->path, err);
+        int rc = dx_mirror_make_dir(t->path, err);
 
         if (rc < 0)
             return rc;
@@ -93,27 +93,29 @@ int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, const cha
 {
     char folder[DX_MIRROR_PATH + 128];
     const char *slash = strrchr(name, '/');
+    char nonce[DX_NONCE];
+    char tmp[DX_NONCE + 8];
+    int rc = DX_OK;
 
     if (slash != NULL) {
-        int rc;
-
         (void)snprintf(folder, sizeof folder, "%s/%.*s", tree->path, (int)(slash - name), name);
-        rc = dx_dir_make(folder, err);
+        rc = dx_mirror_make_dir(folder, err);
         if (rc < 0)
             return rc;
     }
-    for (int try = 0; try < 2; try++) {
-        if (is_link(tree, name, path))
-            return DX_OK;
-        (void)unlinkat(tree->fd, name, 0); /* an object that has gone since, or was damaged */
-        if (linkat(AT_FDCWD, path, tree->fd, name, 0) == 0)
-            return DX_OK;
-        if (errno != EEXIST)
-            break; /* else another process was faster, with the same object or the one before */
-    }
-    if (errno == EEXIST)
+    if (is_link(tree, name, path))
         return DX_OK;
-    return dx_fail_errno(err, errno, "%s/%s: cannot link to %s", tree->path, name, path);
+    /* What is there is damaged, or of an object that has gone since. Others read this tree: they
+     * see the one or the other, never none. */
+    dx_nonce(nonce);
+    (void)snprintf(tmp, sizeof tmp, ".tmp-%s", nonce);
+    if (linkat(AT_FDCWD, path, tree->fd, tmp, 0) < 0)
+        return dx_fail_errno(err, errno, "%s/%s: cannot link to %s", tree->path, tmp, path);
+    if (renameat(tree->fd, tmp, tree->fd, name) < 0)
+        rc = dx_fail_errno(err, errno, "%s/%s: cannot rename to %s", tree->path, tmp, name);
+    /* Of two names of one file rename leaves both: another process was faster with it. */
+    (void)unlinkat(tree->fd, tmp, 0);
+    return rc;
 }
 
 void dx_mirror_tree_close(struct dx_mirror_tree **tree)

@@ -9,11 +9,13 @@
 #include "tests/support/damage.h"
 #include "tests/support/fake_source.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +26,30 @@
 
 static unsigned failures;
 static char dir[64];
+
+/* ---- instead of the system's ---- */
+
+static _Atomic int syncs_fail; /* so many of the next */
+static const char *vanishing;  /* is gone when its time is to be set */
+
+int fsync(int fd)
+{
+    if (atomic_load(&syncs_fail) > 0) {
+        atomic_fetch_sub(&syncs_fail, 1);
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int utimensat(int at, const char *path, const struct timespec times[2], int flags)
+{
+    if (vanishing != NULL && strcmp(path, vanishing) == 0) {
+        vanishing = NULL;
+        (void)unlink(path);
+    }
+    return (int)syscall(SYS_utimensat, at, path, times, flags);
+}
 
 static struct dx_mirror_want want_of(const struct dx_fake_source *f)
 {
@@ -223,6 +249,202 @@ static void check_recheck(void)
     dx_mirror_close(&m);
 }
 
+static void make_old(const char *path)
+{
+    const struct timespec times[2] = { { 1000, 0 }, { 1000, 0 } };
+
+    EXPECT(utimensat(AT_FDCWD, path, times, 0) == 0, "%s", path);
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? st.st_mode & 0777 : 0;
+}
+
+/* For the owner alone, whatever the umask; a directory that was there stays as it was. */
+static void check_modes(void)
+{
+    const mode_t mask = umask(0);
+    struct dx_mirror *m = fresh_mirror();
+    struct dx_fake_source *f = dx_fake_source_new(WINDOW + 9);
+    const struct dx_mirror_want want = want_of(f);
+    const struct dx_hash128 key = { { 4, 5, 6 } };
+    struct dx_mirror_tree *tree = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[DX_MIRROR_PATH];
+    char name[DX_MIRROR_PATH + 8];
+
+    f->fail_from = 2;
+    f->fail_count = 1;
+    f->fail_code = DX_E_NOT_FOUND;
+    EXPECT(dx_mirror_bring(m, &f->source, &want, path, &err) == DX_E_NOT_FOUND, "%s", err.text);
+    name_of(&want, "partial", name);
+    EXPECT(mode_of(name) == 0600, "partial: %o", mode_of(name));
+    EXPECT(dx_mirror_bring(m, &f->source, &want, path, &err) == DX_OK, "%s", err.text);
+    EXPECT(mode_of(path) == 0400, "object: %o", mode_of(path));
+    EXPECT(dx_mirror_tree_open(m, &key, &tree, &err) == DX_OK &&
+               dx_mirror_tree_link(tree, "a/b", path, &err) == DX_OK,
+           "%s", err.text);
+    (void)snprintf(name, sizeof name, "%s/a", dx_mirror_tree_path(tree));
+    EXPECT(mode_of(name) == 0700 && mode_of(dx_mirror_tree_path(tree)) == 0700, "tree");
+    *strrchr(path, '/') = '\0';
+    EXPECT(mode_of(path) == 0700 && mode_of(dir) == 0700, "directories");
+    dx_mirror_tree_close(&tree);
+    dx_mirror_close(&m);
+    EXPECT(chmod(dir, 0750) == 0 && dx_mirror_open(&m, dir, &err) == DX_OK, "%s", err.text);
+    EXPECT(mode_of(dir) == 0750, "a directory that is there: %o", mode_of(dir));
+    dx_mirror_close(&m);
+    dx_fake_source_free(&f);
+    (void)umask(mask);
+}
+
+/* What a failed fsync was about is not believed again, whatever the page cache says. */
+static void check_sync_fails(void)
+{
+    struct dx_mirror *m = fresh_mirror();
+    struct dx_fake_source *f = dx_fake_source_new(5000);
+    const struct dx_mirror_want want = want_of(f);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[DX_MIRROR_PATH];
+    char partial[256];
+    struct stat st = { .st_size = -1 };
+    int fd;
+
+    name_of(&want, "partial", partial);
+    fd = open(partial, O_RDWR | O_CREAT, 0600); /* who waits for its lock */
+    atomic_store(&syncs_fail, 1);
+    EXPECT(dx_mirror_bring(m, &f->source, &want, path, &err) == DX_E_IO &&
+               strstr(err.text, "cannot sync") != NULL,
+           "%s", err.text);
+    EXPECT(!exists(partial) && !exists(path), "nothing of it is left");
+    EXPECT(fd >= 0 && fstat(fd, &st) == 0 && st.st_size == 0, "cut: %lld", (long long)st.st_size);
+    (void)close(fd);
+    f->bytes_read = 0;
+    EXPECT(dx_mirror_bring(m, &f->source, &want, path, &err) == DX_OK && f->bytes_read == f->size,
+           "it came again: %s", err.text);
+    expect_whole(f, "after a failed fsync");
+    dx_fake_source_free(&f);
+    dx_mirror_close(&m);
+}
+
+/* A sweep of another process between a look and the use. */
+static void check_vanishing(void)
+{
+    struct dx_mirror *m = fresh_mirror();
+    struct dx_fake_source *f = dx_fake_source_new(5000);
+    const struct dx_mirror_want want = want_of(f);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[DX_MIRROR_PATH];
+    char gone[DX_MIRROR_PATH];
+
+    EXPECT(dx_mirror_bring(m, &f->source, &want, path, &err) == DX_OK, "%s", err.text);
+    memcpy(gone, path, sizeof gone);
+    vanishing = gone;
+    EXPECT(dx_mirror_obtain(m, &f->source, &want, path, &err) == 1, "brought again: %s", err.text);
+    EXPECT(vanishing == NULL && exists(path), "it is there");
+    dx_fake_source_free(&f);
+    dx_mirror_close(&m);
+}
+
+struct watching {
+    const char *path;
+    _Atomic bool stop;
+    unsigned absent, looks;
+};
+
+static void *watch(void *arg)
+{
+    struct watching *w = arg;
+
+    while (!atomic_load(&w->stop)) {
+        w->absent += !exists(w->path);
+        w->looks++;
+    }
+    return NULL;
+}
+
+/* A name of a tree that others read goes from one object to the next without a gap. */
+static void check_tree_replaced(void)
+{
+    struct dx_mirror *m = fresh_mirror();
+    struct dx_fake_source *f[2] = { dx_fake_source_new(100), dx_fake_source_new(200) };
+    const struct dx_hash128 key = { { 7 } };
+    struct dx_mirror_tree *tree = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char paths[2][DX_MIRROR_PATH];
+    char linked[DX_MIRROR_PATH + 8];
+    struct watching w = { .path = linked };
+    pthread_t thread;
+
+    for (int i = 0; i < 2; i++) {
+        const struct dx_mirror_want want = want_of(f[i]);
+
+        EXPECT(dx_mirror_bring(m, &f[i]->source, &want, paths[i], &err) == DX_OK, "%s", err.text);
+    }
+    EXPECT(dx_mirror_tree_open(m, &key, &tree, &err) == DX_OK &&
+               dx_mirror_tree_link(tree, "a/b", paths[1], &err) == DX_OK,
+           "%s", err.text);
+    (void)snprintf(linked, sizeof linked, "%s/a/b", dx_mirror_tree_path(tree));
+    if (pthread_create(&thread, NULL, watch, &w) != 0)
+        abort();
+    for (int i = 0; i < 4000; i++)
+        EXPECT(dx_mirror_tree_link(tree, "a/b", paths[i % 2], &err) == DX_OK, "%s", err.text);
+    atomic_store(&w.stop, true);
+    (void)pthread_join(thread, NULL);
+    EXPECT(w.absent == 0 && w.looks > 0, "absent %u of %u times", w.absent, w.looks);
+    EXPECT(has_bytes(linked, f[1]), "the last one");
+    EXPECT(dx_mirror_tree_link(tree, "a/b", "/nonexistent", &err) < 0 && has_bytes(linked, f[1]),
+           "what cannot be linked leaves it");
+    /* Of temporary names none is left: the folder a, and nothing beside it. */
+    EXPECT(unlink(linked) == 0 && (*strrchr(linked, '/') = '\0', rmdir(linked) == 0) &&
+               rmdir(dx_mirror_tree_path(tree)) == 0,
+           "something is left in %s", dx_mirror_tree_path(tree));
+    dx_mirror_tree_close(&tree);
+    dx_fake_source_free(&f[0]);
+    dx_fake_source_free(&f[1]);
+    dx_mirror_close(&m);
+}
+
+/* Files of others, in a directory that was given by mistake or is shared. */
+static void check_sweep_others(void)
+{
+    static const char *const names[] = {
+        "objects/00/notes.txt",
+        "objects/00/0000000000000000000000000000000-1",   /* 31 digits */
+        "objects/00/00000000000000000000000000000000-",   /* no size */
+        "objects/00/00000000000000000000000000000000-1x", /* not a number */
+        "objects/00/0000000000000000000000000000000A-1",  /* not as we write it */
+        "objects/00/01000000000000000000000000000000-1",  /* in the wrong folder */
+        "partial/thesis.tex",
+        "trees/photos/a.jpg",
+        "trees/0123456789abcdef0123456789abcdef0/a",
+    };
+    struct dx_mirror *m = fresh_mirror();
+    struct dx_error err = DX_ERROR_INIT;
+    char path[256];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        *strrchr(path, '/') = '\0';
+        EXPECT(dx_dir_make(path, &err) == DX_OK, "%s", err.text);
+        path[strlen(path)] = '/';
+        EXPECT(dx_file_replace(path, dx_span_str("x"), &err) == DX_OK, "%s", err.text);
+        make_old(path);
+        if (strncmp(names[i], "trees/", 6) == 0) {
+            *strrchr(path, '/') = '\0';
+            make_old(path);
+        }
+    }
+    EXPECT(dx_mirror_sweep(m, 60, &err) == DX_OK, "%s", err.text);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        EXPECT(exists(path), "%s was swept", names[i]);
+    }
+    dx_mirror_close(&m);
+}
+
 static bool wait_for_size(const char *path, uint64_t size)
 {
     const struct timespec pause = { 0, 2000000 };
@@ -331,13 +553,6 @@ static void check_sharing(void)
     expect_whole(f, "shared");
     dx_fake_source_free(&f);
     dx_mirror_close(&m);
-}
-
-static void make_old(const char *path)
-{
-    const struct timespec times[2] = { { 1000, 0 }, { 1000, 0 } };
-
-    EXPECT(utimensat(AT_FDCWD, path, times, 0) == 0, "%s", path);
 }
 
 static void check_sweep(void)
@@ -557,7 +772,12 @@ int main(void)
     check_recheck();
     check_kill();
     check_sharing();
+    check_modes();
+    check_sync_fails();
+    check_vanishing();
+    check_tree_replaced();
     check_sweep();
+    check_sweep_others();
     check_sweep_locked();
     check_batch();
     check_no_room();
