@@ -311,10 +311,12 @@ const struct dx_command dx_command_ingest = {
         "datasets into urls/_writers and waits while another one is there. Who is entered says "
         "every 15 seconds that it lives; after 60 seconds of silence, or at once if it ran "
         "on this machine and has ended, it is passed over. One that is cut off from the store for "
-        "40 seconds ends with an error. So no row is stored twice, unless a file that such a run "
-        "had sent comes to life in the store after the others have looked; publish would count its "
-        "URLs once and its rows twice. A publish meanwhile takes the files that are there, each "
-        "of them whole. Into a directory one run writes at a time, others are refused.",
+        "40 seconds sends nothing more and ends with an error. So no row is stored twice, unless a "
+        "file that such a run had sent before comes to life in the store after the others have "
+        "looked; the run asks at its end whether it was passed over, and says so with an error. "
+        "publish would count the URLs of such a file once and its rows twice. A publish meanwhile "
+        "takes the files that are there, each of them whole. Into a directory one run writes at a "
+        "time, others are refused.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,
