@@ -303,7 +303,9 @@ const struct dx_command dx_command_ingest = {
         "urls/registry.json and urls/_writers, each on the condition that nobody else has changed "
         "it. A run that dies leaves whole files, new names in the registry at most, and its "
         "entry in urls/_writers; the same run again adds what is missing. The first run into a "
-        "root tries whether the store keeps such conditions and refuses one that does not. "
+        "root tries whether the store keeps such conditions, refuses one that does not, and notes "
+        "it "
+        "in index/store.json. "
         "Address, region and credentials come from AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE, "
         "AWS_ACCESS_KEY_ID and so on. http:// and https:// roots can only be read.\n\n"
         "Several runs may add to one s3:// root at once, from any machines. Those with datasets "
@@ -311,10 +313,12 @@ const struct dx_command dx_command_ingest = {
         "datasets into urls/_writers and waits while another one is there. Who is entered says "
         "every 15 seconds that it lives; after 60 seconds of silence, or at once if it ran "
         "on this machine and has ended, it is passed over. One that is cut off from the store for "
-        "40 seconds ends with an error. So no row is stored twice, unless a file that such a run "
-        "had sent comes to life in the store after the others have looked; publish would count its "
-        "URLs once and its rows twice. A publish meanwhile takes the files that are there, each "
-        "of them whole. Into a directory one run writes at a time, others are refused.",
+        "40 seconds sends nothing more and ends with an error. So no row is stored twice, unless a "
+        "file that such a run had sent before comes to life in the store after the others have "
+        "looked; the run asks at its end whether it was passed over, and says so with an error. "
+        "publish would count the URLs of such a file once and its rows twice. A publish meanwhile "
+        "takes the files that are there, each of them whole. Into a directory one run writes at a "
+        "time, others are refused.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,

@@ -418,6 +418,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
         o->test_scale = 1;
     dx_ingest_rejects_dir(o, r.rejects_dir);
     dx_rejects_init(&r.rejects, r.rejects_dir, o->rejects_path);
+    r.rejects.is_private = r.is_remote;
     rc = prepare(&r, err);
     if (rc == DX_OK)
         rc = read_all(&r, err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest_claim.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "fetch/store.h"
 
 #define COLLIDED_MS 200
-#define DROP_TRIES 20
+#define STORE_AWAY_LEASES 2 /* two minutes, as for other requests of a writer */
 
 /* The table as it was read. */
 struct table {
@@ -24,11 +26,12 @@ struct table {
     char etag[DX_SOURCE_ETAG]; /* "": there is no object */
 };
 
-/* Another run that is waited for, as it was first seen in this state. */
+/* Another run, as it was first seen in this state. */
 struct seen {
     uint64_t nonce;
     uint64_t beat;
     uint64_t since_ms;
+    bool said; /* that we wait for it */
 };
 
 struct dx_ingest_claim {
@@ -37,9 +40,10 @@ struct dx_ingest_claim {
     struct dx_ticker keeper;
     atomic_bool lost;
     _Atomic uint64_t good_until_ms;
-    struct seen seen[DX_WRITERS_MAX];
+    struct seen seen[DX_WRITERS_MAX]; /* of him who takes, then of the keeper */
     size_t seen_count;
-    bool took_over; /* somebody's entry was removed */
+    bool said_full;
+    bool took_over; /* the entry of somebody with a dataset of ours was removed */
 };
 
 /* Goes on while the machine sleeps: who waits elsewhere does not sleep with it. */
@@ -91,14 +95,13 @@ static void place_of_self(char out[DX_WRITER_WORD])
     dx_writer_word(out, known ? text : "");
 }
 
-/* When the process began, in ticks since boot; 0 if there is none, or it has ended and nobody
- * has waited for it yet. The second field, in brackets, may hold anything. */
+/* When the process began, in ticks since boot; 0: could not be read. The second field, in brackets,
+ * may hold anything. */
 static uint64_t started(uint32_t pid)
 {
     char path[64];
     char text[1024];
     unsigned long long ticks = 0;
-    char state = 'X';
     const char *behind;
     size_t n;
     FILE *f;
@@ -113,19 +116,25 @@ static uint64_t started(uint32_t pid)
     behind = strrchr(text, ')');
     if (behind == NULL ||
         sscanf(behind + 1,
-               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-               &state, &ticks) != 2 ||
-        state == 'Z' || state == 'X')
+               " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &ticks) != 1)
         return 0;
     return ticks;
 }
 
+/* Only what is known for certain: that nothing could be read about a process says nothing. The host
+ * counts too: machines that were resumed from one image have one boot id. */
 static bool is_dead(const struct dx_writer *mine, const struct dx_writer *other)
 {
-    if (strcmp(mine->place, "-") == 0 || mine->started == 0 || other->started == 0 ||
-        strcmp(mine->place, other->place) != 0)
+    uint64_t ticks;
+
+    if (strcmp(mine->place, "-") == 0 || strcmp(mine->place, other->place) != 0 ||
+        strcmp(mine->host, other->host) != 0 || other->pid == 0)
         return false;
-    return started(other->pid) != other->started;
+    if (kill((pid_t)other->pid, 0) < 0 && errno == ESRCH)
+        return true;
+    ticks = started(other->pid);
+    return ticks != 0 && other->started != 0 && ticks != other->started;
 }
 
 static void introduce(struct dx_writer *mine)
@@ -144,26 +153,49 @@ static void introduce(struct dx_writer *mine)
 
 /* ---- the table ---- */
 
+/* A request of ours: one whose reply is lost must leave time for another within two thirds of a
+ * lease. */
+static uint64_t request_deadline(const struct dx_ingest_claim *c)
+{
+    return dx_source_now_ms() + c->o.lease_ms / 6;
+}
+
+/* Failures of the store that may pass. */
+static bool passes(int rc)
+{
+    return rc == DX_E_BUSY || rc == DX_E_IO || rc == DX_E_TIMEOUT || rc == DX_E_UNKNOWN;
+}
+
 static int read_table(const struct dx_ingest_claim *c, struct table *t, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_WRITERS_TEXT_MAX);
-    int rc = dx_remote_root_get(c->o.remote, DX_WRITERS_FILE, DX_WRITERS_TEXT_MAX, &text, t->etag,
-                                err);
+    struct dx_get get = { .object = DX_WRITERS_FILE,
+                          .cap = DX_WRITERS_TEXT_MAX,
+                          .deadline_ms = request_deadline(c) };
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = dx_source_get(c->o.remote->source, &get, &text, t->etag, &why);
 
     t->writers = (struct dx_writers)DX_WRITERS_INIT;
-    if (rc > 0)
-        rc = dx_writers_parse(&t->writers, dx_span_of(text.data, text.size), DX_WRITERS_FILE, err);
+    if (rc == DX_E_NOT_FOUND) {
+        rc = 0;
+        t->etag[0] = '\0';
+    } else if (rc > 0) {
+        rc = dx_writers_parse(&t->writers, dx_span_of(text.data, text.size), DX_WRITERS_FILE, &why);
+    }
+    if (rc < 0 && err != NULL)
+        *err = why;
     dx_buf_release(&text);
     return rc;
 }
 
-/* 1 written, 0 somebody was faster or it is not known: read again. */
+/* 1 written, 0 somebody was faster: read again; DX_E_UNKNOWN: it may be written. */
 static int write_table(const struct dx_ingest_claim *c, const struct table *t, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_WRITERS_TEXT_MAX);
     struct dx_put put = { .object = DX_WRITERS_FILE,
                           .if_absent = t->etag[0] == '\0',
-                          .if_match = t->etag[0] == '\0' ? NULL : t->etag };
+                          .if_match = t->etag[0] == '\0' ? NULL : t->etag,
+                          .deadline_ms = request_deadline(c) };
     char etag[DX_SOURCE_ETAG];
     int rc = dx_writers_write(&t->writers, &text, err);
 
@@ -171,63 +203,119 @@ static int write_table(const struct dx_ingest_claim *c, const struct table *t, s
     if (rc == DX_OK)
         rc = dx_store_put(c->o.remote->store, &put, etag, err);
     dx_buf_release(&text);
-    if (rc == DX_E_EXISTS || rc == DX_E_CONFLICT || rc == DX_E_UNKNOWN)
+    if (rc == DX_E_EXISTS || rc == DX_E_CONFLICT)
         return 0;
     return rc < 0 ? rc : 1;
 }
 
+/* ---- the others ---- */
+
+static struct seen *seen_of(struct dx_ingest_claim *c, uint64_t nonce)
+{
+    for (size_t i = 0; i < c->seen_count; i++)
+        if (c->seen[i].nonce == nonce)
+            return &c->seen[i];
+    return NULL;
+}
+
+/* Takes down who is there now, and forgets who is not. */
+static void look(struct dx_ingest_claim *c, const struct dx_writers *w, uint64_t now)
+{
+    struct seen there[DX_WRITERS_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < w->count && count < DX_WRITERS_MAX; i++) {
+        const struct dx_writer *other = &w->writer[i];
+        const struct seen *before = seen_of(c, other->nonce);
+        struct seen *s = &there[count++];
+
+        *s = before != NULL ? *before : (struct seen){ other->nonce, other->beat, now, false };
+        if (s->beat != other->beat) {
+            s->beat = other->beat;
+            s->since_ms = now;
+        }
+    }
+    memcpy(c->seen, there, count * sizeof *there);
+    c->seen_count = count;
+}
+
+/* Removes, from the table that is about to be written, those who are gone. Silence is removed
+ * wherever it is: after a lease nothing of such a run is on its way. One that has only just ended is
+ * left to him who wants its datasets, because he waits for what it had sent. true: he is we. */
+static bool sweep(struct dx_ingest_claim *c, struct table *t)
+{
+    uint64_t now = now_ms();
+    bool ours = false;
+
+    look(c, &t->writers, now);
+    for (size_t i = 0; i < c->seen_count; i++) {
+        const struct dx_writer *other = dx_writers_find(&t->writers, c->seen[i].nonce);
+        bool overlaps = dx_writer_overlap(other, &c->mine);
+
+        if (other->nonce == c->mine.nonce ||
+            (now - c->seen[i].since_ms < c->o.lease_ms && !(overlaps && is_dead(&c->mine, other))))
+            continue;
+        ours = ours || overlaps;
+        dx_writers_remove(&t->writers, c->seen[i].nonce);
+    }
+    return ours;
+}
+
 /* ---- taking ---- */
 
-static void say_who(const struct dx_ingest_claim *c, const struct dx_writer *other)
+static void say(const struct dx_ingest_claim *c, const char *words)
 {
-    char words[DX_WRITER_WORD + 160];
-
-    (void)snprintf(words, sizeof words,
-                   "waiting for process %u on %s, which is adding to the same datasets", other->pid,
-                   other->host);
     if (c->o.say != NULL)
         c->o.say(words);
 }
 
-static struct seen *seen_of(struct dx_ingest_claim *c, const struct dx_writer *other, uint64_t now)
+/* Whether there is somebody to wait for, who is named once. */
+static bool must_wait(struct dx_ingest_claim *c, const struct table *t)
 {
-    struct seen *s = NULL;
+    const struct dx_writer *other = dx_writers_overlap(&t->writers, &c->mine);
+    struct seen *s = other == NULL ? NULL : seen_of(c, other->nonce);
+    char words[DX_WRITER_WORD + 160];
 
-    for (size_t i = 0; i < c->seen_count && s == NULL; i++)
-        if (c->seen[i].nonce == other->nonce)
-            s = &c->seen[i];
-    if (s == NULL) {
-        /* Full of runs that have come and gone. Those that are still there are forgotten too, and
-         * only waited for a lease longer. */
-        if (c->seen_count == DX_WRITERS_MAX)
-            c->seen_count = 0;
-        s = &c->seen[c->seen_count++];
-        *s = (struct seen){ other->nonce, other->beat, now };
-        say_who(c, other);
+    if (s != NULL && !s->said) {
+        (void)snprintf(words, sizeof words,
+                       "waiting for process %u on %s, which is adding to the same datasets",
+                       other->pid, other->host);
+        say(c, words);
+        s->said = true;
     }
-    if (s->beat != other->beat) {
-        s->beat = other->beat;
-        s->since_ms = now;
+    if (other == NULL && t->writers.count == DX_WRITERS_MAX && !c->said_full) {
+        (void)snprintf(words, sizeof words,
+                       "waiting for one of the %d runs that are adding to this root",
+                       DX_WRITERS_MAX);
+        say(c, words);
+        c->said_full = true;
     }
-    return s;
+    return other != NULL || t->writers.count == DX_WRITERS_MAX;
 }
 
-/* Removes those who hold a dataset of ours and are gone. true: one is left to wait for. */
-static bool must_wait(struct dx_ingest_claim *c, struct table *t)
+/* Writes the table with us in it: 1 entered, 0 try again after *wait_ms. An entry that is there
+ * already is from a put whose reply was lost, who knows when: it must be said anew like any other.
+ */
+static int enter(struct dx_ingest_claim *c, struct table *t, uint64_t *wait_ms,
+                 struct dx_error *err)
 {
-    uint64_t now = now_ms();
-    struct dx_writer *other;
+    bool took_over = sweep(c, t);
+    struct dx_writer *entry = dx_writers_find(&t->writers, c->mine.nonce);
+    int rc = DX_OK;
 
-    while ((other = dx_writers_overlap(&t->writers, &c->mine)) != NULL) {
-        if (!is_dead(&c->mine, other) && now - seen_of(c, other, now)->since_ms < c->o.lease_ms)
-            return true;
-        dx_writers_remove(&t->writers, other->nonce);
-        c->took_over = true;
+    if (entry != NULL) {
+        entry->beat++;
+    } else if (must_wait(c, t)) {
+        *wait_ms = c->o.lease_ms / 60 + 1;
+        return 0;
+    } else {
+        rc = dx_writers_add(&t->writers, &c->mine, err);
     }
-    return false;
+    /* Also if the reply is lost: then it may have happened. */
+    c->took_over = c->took_over || took_over;
+    return rc == DX_OK ? write_table(c, t, err) : rc;
 }
 
-/* 1 entered, 0 try again after *wait_ms. */
 static int try_take(struct dx_ingest_claim *c, uint64_t *wait_ms, struct dx_error *err)
 {
     uint64_t now = now_ms();
@@ -237,19 +325,38 @@ static int try_take(struct dx_ingest_claim *c, uint64_t *wait_ms, struct dx_erro
     if (rc < 0)
         return rc;
     *wait_ms = random64() % COLLIDED_MS;
-    if (dx_writers_find(&t.writers, c->mine.nonce) != NULL) {
-        rc = 1; /* a put of ours whose reply was lost */
-    } else if (must_wait(c, &t)) {
-        *wait_ms = c->o.lease_ms / 60 + 1;
-    } else {
-        rc = dx_writers_add(&t.writers, &c->mine, err);
-        if (rc == DX_OK)
-            rc = write_table(c, &t, err);
-    }
+    rc = enter(c, &t, wait_ms, err);
     if (rc == 1)
         atomic_store(&c->good_until_ms, now + c->o.lease_ms / 3 * 2);
     dx_writers_release(&t.writers);
     return rc;
+}
+
+/* Until we are entered. A store that does not answer for a while is waited for as the others are,
+ * but not for ever. */
+static int wait_and_take(struct dx_ingest_claim *c, struct dx_error *err)
+{
+    uint64_t answered = now_ms();
+
+    for (;;) {
+        struct dx_error why = DX_ERROR_INIT;
+        uint64_t wait_ms = 0;
+        int rc = try_take(c, &wait_ms, &why);
+
+        if (rc >= 0) {
+            answered = now_ms();
+        } else if (passes(rc) && now_ms() - answered < STORE_AWAY_LEASES * c->o.lease_ms) {
+            wait_ms = c->o.lease_ms / 30 + 1;
+            rc = 0;
+        } else if (err != NULL) {
+            *err = why;
+        }
+        if (rc != 0)
+            return rc;
+        if (c->o.stopped != NULL && c->o.stopped())
+            return dx_fail(err, DX_E_IO, "interrupted; no row was added to the lake");
+        sleep_ms(wait_ms);
+    }
 }
 
 /* ---- keeping ---- */
@@ -271,6 +378,7 @@ static int beat(struct dx_ingest_claim *c)
         rc = 1;
     } else {
         entry->beat++;
+        (void)sweep(c, &t);
         rc = write_table(c, &t, &ignored);
         if (rc == 1)
             atomic_store(&c->good_until_ms, now + c->o.lease_ms / 3 * 2);
@@ -319,18 +427,7 @@ int dx_ingest_claim_take(struct dx_ingest_claim **claim,
     if (rc < 0)
         return rc;
     dx_writer_claim(&c->mine, ids, count);
-    for (;;) {
-        uint64_t wait_ms = 0;
-
-        rc = try_take(c, &wait_ms, err);
-        if (rc != 0)
-            break;
-        if (c->o.stopped != NULL && c->o.stopped()) {
-            rc = dx_fail(err, DX_E_IO, "interrupted; no row was added to the lake");
-            break;
-        }
-        sleep_ms(wait_ms);
-    }
+    rc = wait_and_take(c, err);
     if (rc == 1)
         rc = dx_ticker_start(&c->keeper, c->o.lease_ms / 4, keep, c, err);
     if (rc < 0) {
@@ -352,12 +449,37 @@ int dx_ingest_claim_check(const struct dx_ingest_claim *c, struct dx_error *err)
                    c->o.root, c->o.lease_ms / 3 * 2 / 1000);
 }
 
+int dx_ingest_claim_confirm(const struct dx_ingest_claim *c, struct dx_error *err)
+{
+    uint64_t until = now_ms() + c->o.lease_ms;
+    struct table t;
+    int rc;
+
+    while ((rc = read_table(c, &t, err)) < 0 && passes(rc) && now_ms() < until)
+        sleep_ms(c->o.lease_ms / 30 + 1);
+    if (rc < 0)
+        return dx_fail_in(err,
+                          "%s: all files are in the lake, but whether another run has written to "
+                          "the same datasets meanwhile is not known: rows may be there twice",
+                          c->o.root);
+    rc = DX_OK;
+    if (dx_writers_find(&t.writers, c->mine.nonce) == NULL)
+        rc = dx_fail(err, DX_E_CONFLICT,
+                     "%s/" DX_WRITERS_FILE ": all files are in the lake, but others took this run "
+                     "for dead before the last one was: if one of them has written to the same "
+                     "datasets, rows may be there twice",
+                     c->o.root);
+    dx_writers_release(&t.writers);
+    return rc;
+}
+
 static void leave(struct dx_ingest_claim *c)
 {
     struct dx_error ignored = DX_ERROR_INIT; /* the entry runs out */
+    uint64_t until = now_ms() + c->o.lease_ms / 2;
     int rc = 0;
 
-    for (int i = 0; i < DROP_TRIES && rc == 0; i++) {
+    while (rc != 1 && now_ms() < until) {
         struct table t;
 
         rc = read_table(c, &t, &ignored);
@@ -370,7 +492,7 @@ static void leave(struct dx_ingest_claim *c)
             rc = write_table(c, &t, &ignored);
         }
         dx_writers_release(&t.writers);
-        if (rc == 0)
+        if (rc != 1)
             dx_ingest_claim_jitter(COLLIDED_MS);
     }
 }

@@ -4,6 +4,7 @@
  *   struct dx_ingest_claim_options o = { .remote = &remote, .root = root };
  *   rc = dx_ingest_claim_take(&claim, &o, ids, count, &err);    waits while others have them
  *   rc = dx_ingest_claim_check(claim, &err);                    before each step that is seen
+ *   rc = dx_ingest_claim_confirm(claim, &err);                  after the last of them
  *   dx_ingest_claim_drop(&claim);
  *
  * Two runs that add the same row to the same dataset at once would both find it missing and both
@@ -13,13 +14,20 @@
  * ids in one step cannot deadlock. Runs with other datasets do not wait for each other.
  *
  * Who is entered says so again four times a lease; the entry of one who has been silent for a
- * whole lease, on the clock of him who waits, may be removed. No two clocks are compared. An
- * entry of a process on the same machine that has ended is removed at once. He who cannot say it
- * for two thirds of a lease, or finds himself removed, ends before his next file: check fails.
- * What stays open: a single put that was sent before and reaches the store after a third of a
- * lease, and the settle time, have passed.
+ * whole lease, on the clock of him who looks, is removed with the next change that anybody makes.
+ * No two clocks are compared. An entry of a process on the same machine that has certainly ended is
+ * removed at once. Each request has a sixth of a lease, so that one lost reply leaves time for
+ * others. He who cannot say it for two thirds of a lease, or finds himself removed, ends before the
+ * next attempt of any put: check fails, and the uploads ask it before each (dx_put.may).
  *
- * take, check and drop from one thread, check from several; a thread of its own keeps the entry.
+ * What stays open: one attempt of a put that was sent before that and reaches the store after a
+ * third of a lease, and the settle time, have passed. It is not prevented but told: confirm, after
+ * the last file, asks the store whether the entry still stands. If it does, nobody was entered with
+ * a dataset of ours while we wrote. If not, the run fails, and says that rows may be there twice.
+ *
+ * A store that does not answer him who waits is borne with for two leases.
+ *
+ * take, confirm and drop from one thread, check from several; a thread of its own keeps the entry.
  */
 #ifndef DX_BUILDER_INGEST_CLAIM_H
 #define DX_BUILDER_INGEST_CLAIM_H
@@ -50,6 +58,9 @@ int dx_ingest_claim_take(struct dx_ingest_claim **claim,
                          const struct dx_ingest_claim_options *options, uint32_t *ids, size_t count,
                          struct dx_error *err);
 int dx_ingest_claim_check(const struct dx_ingest_claim *claim, struct dx_error *err);
+
+/* DX_E_CONFLICT: the entry is gone; other errors: the store does not say. */
+int dx_ingest_claim_confirm(const struct dx_ingest_claim *claim, struct dx_error *err);
 
 /* Removes the entry; if the store does not answer it is left to run out. */
 void dx_ingest_claim_drop(struct dx_ingest_claim **claim);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ingest_remote.h"
 
+#include <stdlib.h>
+#include <time.h>
+
 #include "base/buf.h"
 #include "builder/ingest_claim.h"
 #include "builder/lake_layout.h"
+#include "builder/publish_probe.h"
 #include "builder/registry.h"
 #include "fetch/store.h"
 
 #define PSL_MAX ((size_t)64 << 20)
 #define NAMES_TRIES 500 /* each lost one was won by another run */
 #define NAMES_WAIT_MS 500
-#define PROBE_TRIES 4
 
 int dx_ingest_check_lake(const char *root, const struct dx_lake_list *lake,
                          const struct dx_roster *roster, struct dx_error *err)
@@ -54,13 +57,16 @@ int dx_ingest_remote_list(struct dx_ingest_remote *r, struct dx_lake_list *lake,
     return rc;
 }
 
-/* One whose reply was lost says nothing about the store: the next is a new object. */
-static int probe(struct dx_ingest_remote *r, struct dx_error *err)
+static int probe(const struct dx_ingest_remote *r, struct dx_error *err)
 {
-    int rc = DX_E_UNKNOWN;
+    struct timespec now;
+    char *url;
+    int rc = dx_remote_root_url(r->o->root, &url, err);
 
-    for (int i = 0; rc == DX_E_UNKNOWN && i < PROBE_TRIES; i++)
-        rc = dx_store_probe(r->root.store, err);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (rc == DX_OK)
+        rc = dx_publish_probe(&r->root, url, now.tv_sec * INT64_C(1000000), err);
+    free(url);
     return rc;
 }
 
@@ -72,10 +78,9 @@ int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster
     int rc = dx_roster_read(roster, &r->root, etag, err);
 
     r->had_registry = rc > 0;
-    if (rc != 0)
-        return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
-    rc = probe(r, err);
-    if (rc == DX_OK)
+    if (rc >= 0)
+        rc = probe(r, err);
+    if (rc == DX_OK && !r->had_registry)
         rc = dx_ingest_remote_list(r, &lake, err);
     dx_lake_list_release(&lake);
     return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;

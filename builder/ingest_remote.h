@@ -48,7 +48,7 @@ int dx_ingest_remote_open(struct dx_ingest_remote *r, const struct dx_ingest_opt
                           struct dx_error *err);
 void dx_ingest_remote_close(struct dx_ingest_remote *r);
 
-/* The registry; for a root without one also that the store's conditions are honest. */
+/* The registry; and that the store's conditions are honest, once a store (publish_probe.h). */
 int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster,
                            struct dx_error *err);
 int dx_ingest_remote_psl(struct dx_ingest_remote *r, struct dx_span text, struct dx_error *err);

@@ -99,12 +99,21 @@ static int number_all(struct uploading *up, struct dx_error *err)
 
 /* ---- putting ---- */
 
+static int may(void *ctx, struct dx_error *err)
+{
+    return dx_ingest_claim_check(ctx, err);
+}
+
 /* Under the name it was given, or the next one of its folder that is free. */
 static int put_free(struct uploading *up, size_t i, const char *path, struct dx_error *err)
 {
     struct dx_ingest_upload *u = up->u;
     char object[DX_LAKE_PATH_MAX];
-    struct dx_put put = { .object = object, .path = path, .if_absent = true };
+    struct dx_put put = { .object = object,
+                          .path = path,
+                          .if_absent = true,
+                          .may = u->claim != NULL ? may : NULL,
+                          .may_ctx = u->claim };
     char etag[DX_SOURCE_ETAG];
     int rc;
 
@@ -176,6 +185,8 @@ static int put_all(struct uploading *up, struct dx_error *err)
     dx_ticker_stop(&ticker);
     if (u->progress != NULL)
         dx_progress_end(u->progress);
+    if (rc == DX_OK && u->claim != NULL)
+        return dx_ingest_claim_confirm(u->claim, err);
     return rc == DX_OK ? rc
                        : dx_fail_in(err,
                                     "%zu of %zu files are in the lake, the same run again adds the "

@@ -32,7 +32,7 @@ struct dx_ingest_made {
 
 struct dx_ingest_upload {
     const struct dx_remote_root *remote;
-    const struct dx_ingest_claim *claim; /* asked before each file; may be NULL */
+    struct dx_ingest_claim *claim; /* asked before each attempt, and at the end; may be NULL */
     const struct dx_lake_list *lake;
     const char *dir;
     struct dx_ingest_made *made; /* files of one folder stand together */

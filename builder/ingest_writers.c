@@ -49,7 +49,7 @@ int dx_writers_add(struct dx_writers *w, const struct dx_writer *writer, struct 
     return DX_OK;
 }
 
-static bool overlap(const struct dx_writer *a, const struct dx_writer *b)
+bool dx_writer_overlap(const struct dx_writer *a, const struct dx_writer *b)
 {
     size_t i = 0;
     size_t k = 0;
@@ -68,7 +68,7 @@ static bool overlap(const struct dx_writer *a, const struct dx_writer *b)
 struct dx_writer *dx_writers_overlap(const struct dx_writers *w, const struct dx_writer *mine)
 {
     for (size_t i = 0; i < w->count; i++)
-        if (w->writer[i].nonce != mine->nonce && overlap(&w->writer[i], mine))
+        if (w->writer[i].nonce != mine->nonce && dx_writer_overlap(&w->writer[i], mine))
             return &w->writer[i];
     return NULL;
 }

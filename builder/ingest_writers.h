@@ -24,6 +24,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
+#include <stdbool.h>
+
 #define DX_WRITERS_FILE "urls/_writers"
 #define DX_WRITERS_MAX 256             /* runs at once: far over what one registry bears */
 #define DX_WRITERS_TEXT_MAX (4u << 20) /* all of them with all their ranges */
@@ -66,6 +68,8 @@ int dx_writers_add(struct dx_writers *w, const struct dx_writer *writer, struct 
 void dx_writers_remove(struct dx_writers *w, uint64_t nonce);
 struct dx_writer *dx_writers_find(const struct dx_writers *w, uint64_t nonce);
 struct dx_writer *dx_writers_overlap(const struct dx_writers *w, const struct dx_writer *mine);
+
+bool dx_writer_overlap(const struct dx_writer *a, const struct dx_writer *b);
 
 /* The ranges that cover ids, which it sorts; more than fit become one. count is at least 1. */
 void dx_writer_claim(struct dx_writer *w, uint32_t *ids, size_t count);

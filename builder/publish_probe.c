@@ -46,7 +46,7 @@ static int note(const struct dx_remote_root *remote, const char *url, int64_t no
     rc = text.failed ? dx_buf_fail(&text, err, DX_PUBLISH_PROBE_FILE)
                      : dx_store_put(remote->store, &put, etag, err);
     dx_buf_release(&text);
-    return rc;
+    return rc == DX_E_UNKNOWN ? DX_OK : rc; /* at worst the store is tried again the next time */
 }
 
 /* A write whose reply was lost leaves a probe undecided, and the next one has names of its own. */
@@ -71,5 +71,7 @@ int dx_publish_probe(const struct dx_remote_root *remote, const char *url, int64
     if (rc < 0 || probed)
         return rc < 0 ? rc : DX_OK;
     rc = probe(remote, err);
-    return rc == DX_OK ? note(remote, url, now_us, err) : rc;
+    if (rc == DX_OK)
+        rc = note(remote, url, now_us, err);
+    return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * publish_probe.h - whether a store keeps the conditions that publishing relies on.
+ * publish_probe.h - whether a store keeps the conditions that publish and ingest rely on.
  *
  *   rc = dx_publish_probe(&remote, url, now_us, &err);     DX_E_UNSUPPORTED, with words: it does not
  *
- * The store is tried once (dx_store_probe), then index/store.json says so, with the URL it was
- * tried under: a root that was copied to another store is tried again there.
+ * url: dx_remote_root_url. The store is tried once (dx_store_probe), then index/store.json says so,
+ * with the URL it was tried under: a root that was copied to another store is tried again there.
  *
  *   {"format": "domaindex-store", "version": 1, "url": "https://...", "probed": "2026-11-21T..."}
  */

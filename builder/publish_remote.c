@@ -76,10 +76,8 @@ static int open_remote(struct publish *p, struct dx_error *err)
 {
     int rc = dx_remote_root_options(&p->source_options, err);
 
-    if (rc == DX_OK && dx_source_remote(p->root))
-        rc = dx_source_root_url(p->root, &p->source_options, &p->url, err);
-    else if (rc == DX_OK && (p->url = strdup(p->root)) == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "publish: out of memory");
+    if (rc == DX_OK)
+        rc = dx_remote_root_url(p->root, &p->url, err);
     return rc == DX_OK ? dx_remote_root_open(&p->remote, p->root, DX_REMOTE_WRITE, err) : rc;
 }
 

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -96,29 +98,74 @@ void dx_rejects_line(struct dx_buf *out, const char *input, uint64_t line, int w
     dx_buf_u8(out, '\n');
 }
 
+/* The folder, open. A private one stands among those of others, who may have been there first: it
+ * must be ours and no link. */
+static int open_folder(const struct dx_rejects *r, int *dir, struct dx_error *err)
+{
+    struct stat st;
+    int rc = DX_OK;
+
+    *dir = -1;
+    if (!r->is_private)
+        rc = dx_dir_make(r->folder, err);
+    else if (mkdir(r->folder, 0700) < 0 && errno != EEXIST)
+        rc = dx_fail_errno(err, errno, "%s: cannot make directory", r->folder);
+    if (rc < 0)
+        return rc;
+    *dir = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (r->is_private ? O_NOFOLLOW : 0));
+    if (*dir >= 0 && (!r->is_private || (fstat(*dir, &st) == 0 && st.st_uid == geteuid())))
+        return DX_OK;
+    if (*dir < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot open the folder for rejects", r->folder);
+    else
+        rc = dx_fail(err, DX_E_IO,
+                     "%s: is the folder of another user, who could read or change the rejects; "
+                     "give --work-dir or --rejects",
+                     r->folder);
+    if (*dir >= 0)
+        (void)close(*dir);
+    *dir = -1;
+    return rc;
+}
+
+/* The next free number: the open file, and its path. */
+static int create_numbered(const struct dx_rejects *r, char path[PATH_MAX], struct dx_error *err)
+{
+    unsigned number = 0;
+    char name[32];
+    int dir;
+    int fd;
+    int rc = open_folder(r, &dir, err);
+
+    if (rc < 0)
+        return rc;
+    do {
+        (void)snprintf(name, sizeof name, "%05u.tsv", ++number);
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY,
+                    r->is_private ? 0600 : 0644);
+    } while (fd < 0 && errno == EEXIST && number < NUMBER_MAX);
+    (void)snprintf(path, PATH_MAX, "%s/%s", r->folder, name);
+    if (fd < 0)
+        fd = dx_fail_errno(err, errno, "%s: cannot create the rejects file", path);
+    (void)close(dir);
+    return fd;
+}
+
 static int create(struct dx_rejects *r, struct dx_error *err)
 {
-    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (r->given != NULL ? O_TRUNC : O_EXCL);
     char path[PATH_MAX];
-    unsigned number = 0;
     int fd;
-    int rc;
 
     if (r->given == NULL) {
-        rc = dx_dir_make(r->folder, err);
-        if (rc < 0)
-            return rc;
+        fd = create_numbered(r, path, err);
+    } else {
+        (void)snprintf(path, sizeof path, "%s", r->given);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_TRUNC, 0644);
+        if (fd < 0)
+            fd = dx_fail_errno(err, errno, "%s: cannot create the rejects file", path);
     }
-    do {
-        number++;
-        if (r->given != NULL)
-            (void)snprintf(path, sizeof path, "%s", r->given);
-        else
-            (void)snprintf(path, sizeof path, "%s/%05u.tsv", r->folder, number);
-        fd = open(path, flags, 0644);
-    } while (fd < 0 && errno == EEXIST && r->given == NULL && number < NUMBER_MAX);
     if (fd < 0)
-        return dx_fail_errno(err, errno, "%s: cannot create the rejects file", path);
+        return fd;
     r->path = strdup(path);
     r->file = fdopen(fd, "w");
     if (r->path == NULL || r->file == NULL) {

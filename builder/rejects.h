@@ -9,7 +9,8 @@
  * TSV: input name, line number, reason, the raw record (first 4 KiB; tab, line ends,
  * backslash, control characters and bytes that are no UTF-8 as \t \n \r \\ \xNN). Without
  * a path the file is FOLDER/NNNNN.tsv with the next free number, made only when the
- * first line comes; path() says which. One thread at a time, but for dx_rejects_line.
+ * first line comes; r.path says which. A private folder (is_private) is refused if it is a link or
+ * another user's: it may stand in /tmp. One thread at a time, but for dx_rejects_line.
  */
 #ifndef DX_BUILDER_REJECTS_H
 #define DX_BUILDER_REJECTS_H
@@ -19,6 +20,7 @@
 #include "base/error.h"
 #include "canon/reject.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Reasons beside those of canon/reject.h, numbered behind them. */
@@ -41,7 +43,8 @@ const char *dx_row_reject_name(int why);
 struct dx_rejects {
     const char *folder;
     const char *given;
-    char *path; /* NULL: no line yet */
+    bool is_private; /* may be set after init: only this user reads the folder and its files */
+    char *path;      /* NULL: no line yet */
     FILE *file;
 };
 

@@ -76,6 +76,19 @@ int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_
     return rc;
 }
 
+int dx_remote_root_url(const char *root, char **url, struct dx_error *err)
+{
+    struct dx_source_options options;
+    int rc = dx_remote_root_options(&options, err);
+
+    *url = NULL;
+    if (rc == DX_OK && dx_source_remote(root))
+        return dx_source_root_url(root, &options, url, err);
+    if (rc == DX_OK && (*url = strdup(root)) == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "root: out of memory");
+    return rc;
+}
+
 const char *dx_remote_shown(const char *url, char out[DX_REMOTE_SHOWN])
 {
     bool s3 = strncasecmp(url, "s3://", 5) == 0;

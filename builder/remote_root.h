@@ -53,6 +53,10 @@ int dx_remote_root_manifest(const char *root, struct dx_manifest *m, struct dx_e
 int dx_remote_root_get(const struct dx_remote_root *r, const char *object, size_t cap,
                        struct dx_buf *out, char etag[DX_SOURCE_ETAG], struct dx_error *err);
 
+/* What belongs to one store goes by this: dx_source_root_url, or the root if it is a directory. To be
+ * freed. */
+int dx_remote_root_url(const char *root, char **url, struct dx_error *err);
+
 #define DX_REMOTE_SHOWN 1200
 
 /* A URL as words may show it: without a user's name and password, and without a query or fragment

@@ -87,6 +87,17 @@ static int give_up(const struct dx_s3_commit *c, const struct dx_s3_request *r,
     return (int)err->code;
 }
 
+/* 0: go on; 1: an attempt whose outcome nobody told has been applied meanwhile; negative: no. */
+static int may(struct dx_s3_session *session, const struct dx_s3_commit *c,
+               char etag[DX_SOURCE_ETAG], struct dx_error *err)
+{
+    int rc = c->put->may == NULL ? DX_OK : c->put->may(c->put->may_ctx, err);
+
+    if (rc >= 0)
+        return 0;
+    return c->unsure && dx_s3_commit_seen(session, c, etag, NULL) == 1 ? 1 : rc;
+}
+
 int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
                       struct dx_s3_request *r, char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
@@ -101,8 +112,11 @@ int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
         dx_s3_request_header(r, "If-Match", c->put->if_match);
     for (;;) {
         struct dx_error why = DX_ERROR_INIT;
-        int rc = dx_s3_send(session, r, err);
+        int rc = may(session, c, etag, err);
 
+        if (rc != 0)
+            return rc < 0 ? rc : DX_OK;
+        rc = dx_s3_send(session, r, err);
         if (rc == DX_OK && take_etag(r, etag, err))
             return DX_OK;
         if (rc == DX_OK)

@@ -13,7 +13,8 @@
  *   lost, 5xx, 200+<Error>  read back: ours is there: done; else the same request again
  *   412, 409, 404           read back: ours is there: done (an earlier attempt, or a proxy's);
  *                           409: again; else another was first
- *   attempts spent          if one of them may still have been applied: DX_E_UNKNOWN
+ *   time or budget spent    if one of them may still have been applied: DX_E_UNKNOWN
+ *   put.may says no         read back after an unsure attempt: ours is there: done; else its error
  *
  * The same nonce goes with all attempts, so a second one cannot write a second object: with a
  * condition it fails, without one it writes the same bytes. Read back is a GET of one byte, since

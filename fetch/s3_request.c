@@ -4,14 +4,24 @@
 #include "fetch/object_url.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
 
 #define REPLY_FACTOR 5 /* a store writes a body to its disks before it replies */
-#define DEADLINE_FACTOR 3
 #define GATE_MS 50
+
+/* A store that restarts, or sheds load, is away for a minute: all deadlines have room for two. */
+#define AWAY_FACTOR 12
+#define BACKOFF_BASE_MS 500
+#define BACKOFF_CAP_MS 15000
+
+/* Of a session: 8 threads that wait for a store for two minutes make about 200. A success gives one
+ * back, so they run out where less than half of what is asked succeeds, for long. */
+#define RETRIES_MAX 1000
 
 int dx_s3_session_open(struct dx_s3_session *session, const char *root,
                        const struct dx_source_options *options, struct dx_error *err)
@@ -26,8 +36,8 @@ int dx_s3_session_open(struct dx_s3_session *session, const char *root,
 
     memset(session, 0, sizeof *session);
     session->limits = options->limits != NULL ? options->limits : dx_fetch_limits_shared();
-    session->policy = (struct dx_retry_policy)DX_RETRY_POLICY_INIT;
-    session->policy.attempts_max = options->attempts_max;
+    session->policy = (struct dx_retry_policy){ UINT_MAX, BACKOFF_BASE_MS, BACKOFF_CAP_MS };
+    atomic_init(&session->budget.tokens, RETRIES_MAX * DX_RETRY_BUDGET_COST);
     session->reply_ms = settings.reply_ms;
     session->bytes_per_s_min = options->bytes_per_s_min;
     session->deadline_ms = options->deadline_ms;
@@ -47,10 +57,19 @@ void dx_s3_session_close(struct dx_s3_session *session)
 
 uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size)
 {
-    /* A writer has nobody waiting for it: time for all attempts, each as slow as is allowed. */
-    uint64_t one = session->deadline_ms + size / (session->bytes_per_s_min / 1000 + 1);
+    return dx_source_now_ms() + (uint64_t)session->deadline_ms * AWAY_FACTOR +
+           size / (session->bytes_per_s_min / 1000 + 1);
+}
 
-    return dx_source_now_ms() + one * DEADLINE_FACTOR;
+static void give_back_retry(struct dx_retry_budget *budget)
+{
+    int tokens = atomic_load_explicit(&budget->tokens, memory_order_relaxed);
+
+    while (tokens <= (RETRIES_MAX - 1) * DX_RETRY_BUDGET_COST)
+        if (atomic_compare_exchange_weak_explicit(&budget->tokens, &tokens,
+                                                  tokens + DX_RETRY_BUDGET_COST,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return;
 }
 
 void dx_s3_request_header(struct dx_s3_request *r, const char *name, const char *value)
@@ -201,7 +220,10 @@ static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const
     if (rc == DX_E_NOMEM || rc == DX_E_NOT_FOUND) /* of ours, or of the file */
         return rc;
     if (rc < 0) {
-        r->outcome = r->call.sent ? DX_S3_UNSURE : DX_S3_NOT_NOW;
+        /* What was too long to read once is so again. */
+        r->outcome = rc == DX_E_LIMIT && strcmp(r->method, "GET") == 0 ? DX_S3_REFUSED
+                     : r->call.sent                                    ? DX_S3_UNSURE
+                                                                       : DX_S3_NOT_NOW;
         return rc;
     }
     (void)dx_s3_xml_error(dx_span_of(r->call.body.data, r->call.body.size), &r->error);
@@ -227,7 +249,7 @@ int dx_s3_send(struct dx_s3_session *session, struct dx_s3_request *r, struct dx
     r->call.url = NULL; /* it goes with the buffer */
     dx_buf_release(&url);
     if (rc == DX_OK)
-        dx_retry_budget_success(&session->limits->budget);
+        give_back_retry(&session->budget);
     return rc;
 }
 
@@ -256,12 +278,12 @@ bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
     struct timespec pause;
     uint64_t wait_ms;
 
-    if (dx_retry_decide(&session->policy, &session->limits->budget, &attempt, &wait_ms) !=
-        DX_RETRY_AGAIN)
+    if (dx_retry_decide(&session->policy, &session->budget, &attempt, &wait_ms) != DX_RETRY_AGAIN)
         return false;
     pause.tv_sec = (time_t)(wait_ms / 1000);
     pause.tv_nsec = (long)(wait_ms % 1000) * 1000000;
-    (void)nanosleep(&pause, NULL);
+    while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
+        ;
     return true;
 }
 

@@ -15,6 +15,12 @@
  * 5xx but SlowDown and every lost reply may have been applied, and so may a 200 whose body is an
  * <Error>.
  *
+ * Who writes has hours of work behind it and nobody who waits: a store that is away for a minute is
+ * waited for. The deadline of a request ends its attempts, not their number (attempts_max of the
+ * options is for reads), waits grow to 15 s, Retry-After is kept to, and the retries come from a
+ * budget of the session, which only a store that fails again and again, between successes too, can
+ * spend.
+ *
  * A session is used by several threads at once, a request by one.
  */
 #ifndef DX_FETCH_S3_REQUEST_H
@@ -32,6 +38,7 @@ struct dx_s3_session {
     struct dx_http_client *client;
     struct dx_fetch_limits *limits;
     struct dx_retry_policy policy;
+    struct dx_retry_budget budget;
     unsigned reply_ms;
     unsigned bytes_per_s_min;
     unsigned deadline_ms;
@@ -82,7 +89,8 @@ int dx_s3_session_open(struct dx_s3_session *session, const char *root,
                        const struct dx_source_options *options, struct dx_error *err);
 void dx_s3_session_close(struct dx_s3_session *session);
 
-/* When a transfer of so many bytes has to be over. */
+/* When a transfer of so many bytes has to be over: the time that they take on the slowest line that
+ * is borne with, and two minutes (12 x options.deadline_ms) for a store to come back in. */
 uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size);
 
 /* One attempt; a refusal that another signature may turn is asked once more. DX_OK: DX_S3_DONE.

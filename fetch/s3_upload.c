@@ -14,6 +14,8 @@
 #define COMPLETE_MAX (4u << 20) /* 10,000 parts with ETags of 128 bytes */
 #define COMPLETE_REPLY_FACTOR 6 /* a store may put the parts together before it replies */
 
+#define TAKE_BACK_MS 30000
+
 struct upload {
     struct dx_s3_session *session;
     struct dx_s3_commit *commit;
@@ -58,6 +60,15 @@ int dx_s3_hash_file(int fd, const char *name, uint64_t offset, uint64_t size,
     return !ok ? dx_fail(err, DX_E_NOMEM, "%s: out of memory", name) : rc;
 }
 
+/* A file of gigabytes may take a day, but none of its requests: a store that is gone for good is
+ * found out long before. */
+static uint64_t deadline_of(const struct upload *u, uint64_t size)
+{
+    uint64_t one = dx_s3_deadline(u->session, size);
+
+    return one < u->commit->deadline_ms ? one : u->commit->deadline_ms;
+}
+
 static int begin(struct upload *u, struct dx_error *err)
 {
     struct dx_s3_request r = {
@@ -68,7 +79,7 @@ static int begin(struct upload *u, struct dx_error *err)
     int rc;
 
     dx_s3_request_header(&r, DX_S3_NONCE_HEADER, u->commit->nonce);
-    rc = dx_s3_run(u->session, &r, u->commit->deadline_ms, err);
+    rc = dx_s3_run(u->session, &r, deadline_of(u, 0), err);
     if (rc == DX_OK)
         rc = dx_s3_xml_upload_id(dx_span_of(r.call.body.data, r.call.body.size), id, err);
     if (rc == DX_OK) {
@@ -105,7 +116,7 @@ static int put_part(struct upload *u, size_t part, struct dx_error *err)
     (void)snprintf(query, sizeof query, "partNumber=%zu&uploadId=%s", part + 1, u->id);
     dx_sha256_hex(sum, hex);
     if (rc == DX_OK)
-        rc = dx_s3_run(u->session, &r, u->commit->deadline_ms, err);
+        rc = dx_s3_run(u->session, &r, deadline_of(u, r.size), err);
     if (rc == DX_OK && (r.call.head.etags != 1 || r.call.head.etag[0] == '\0'))
         rc = dx_fail(err, DX_E_CORRUPT, "'%s', part %zu: HTTP %u without an ETag", u->commit->key,
                      part + 1, r.call.status);
@@ -200,6 +211,7 @@ static int complete(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error
         rc = dx_fail(err, DX_E_NOMEM, "the list of parts: out of memory");
     else {
         dx_sha256_hex(sum, hex);
+        u->commit->deadline_ms = deadline_of(u, 0) + r.reply_ms;
         rc = dx_s3_commit_send(u->session, u->commit, &r, etag, err);
     }
     dx_s3_request_release(&r);
@@ -217,7 +229,7 @@ static void take_back(struct upload *u)
     };
 
     (void)snprintf(query, sizeof query, "uploadId=%s", u->id);
-    (void)dx_s3_run(u->session, &r, dx_s3_deadline(u->session, 0), NULL);
+    (void)dx_s3_run(u->session, &r, dx_source_now_ms() + TAKE_BACK_MS, NULL);
     dx_s3_request_release(&r);
 }
 
@@ -248,7 +260,7 @@ int dx_s3_upload(struct dx_s3_session *session, struct dx_s3_commit *commit, int
         if (rc < 0)
             take_back(u);
         /* Taken back or completed by now: what is there says which, unless it is another's. */
-        if (rc == DX_E_UNKNOWN && dx_s3_commit_seen(session, commit, etag, NULL) == 1)
+        if (rc < 0 && commit->unsure && dx_s3_commit_seen(session, commit, etag, NULL) == 1)
             rc = DX_OK;
     }
     (void)pthread_mutex_destroy(&u->lock);

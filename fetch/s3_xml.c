@@ -335,6 +335,7 @@ struct list_walk {
     dx_s3_each *each;
     void *ctx;
     bool has_key, has_size;
+    unsigned ends; /* how often it says whether there is more */
     char raw[RAW_KEY_MAX + 1];
     struct dx_s3_listed listed;
 };
@@ -380,21 +381,28 @@ static int list_closed(void *ctx, const struct reader *r, struct dx_error *err)
 
     if (r->depth >= 2 && strcmp(r->names[1], "Contents") == 0)
         return r->depth == 2 ? end_of_contents(w, err) : list_contents(w, r, err);
-    if (leaf_is(r, 2, "IsTruncated"))
+    return DX_OK;
+}
+
+/* What is said of the page as a whole. */
+static int page_closed(void *ctx, const struct reader *r, struct dx_error *err)
+{
+    struct list_walk *w = ctx;
+
+    if (leaf_is(r, 2, "EncodingType"))
+        w->encoded = strcmp(r->text, "url") == 0;
+    if (leaf_is(r, 2, "IsTruncated")) {
         w->page->truncated = strcmp(r->text, "true") == 0;
+        if (!w->page->truncated && strcmp(r->text, "false") != 0)
+            return dx_fail(err, DX_E_CORRUPT,
+                           "the listing has IsTruncated '%.20s', neither true nor false", r->text);
+        w->ends++;
+    }
     if (leaf_is(r, 2, "NextContinuationToken")) {
         if (r->text_size > DX_S3_TOKEN_MAX)
             return dx_fail(err, DX_E_LIMIT, "the listing's continuation token is too long");
         memcpy(w->page->token, r->text, r->text_size + 1);
     }
-    return DX_OK;
-}
-
-static int encoding_closed(void *ctx, const struct reader *r, struct dx_error *err)
-{
-    (void)err;
-    if (leaf_is(r, 2, "EncodingType"))
-        *(bool *)ctx = strcmp(r->text, "url") == 0;
     return DX_OK;
 }
 
@@ -412,11 +420,15 @@ int dx_s3_xml_list(struct dx_span text, struct dx_s3_page *page, dx_s3_each *eac
     w->ctx = ctx;
     /* Stores differ on whether they say it before or after the keys; this also refuses a broken
      * reply before anything of it is handed on. */
-    rc = walk(text, "ListBucketResult", encoding_closed, &w->encoded, err);
-    if (rc == DX_OK)
-        rc = walk(text, "ListBucketResult", list_closed, w, err);
+    rc = walk(text, "ListBucketResult", page_closed, w, err);
+    /* Whoever takes half a listing for the whole believes that objects are gone. */
+    if (rc == DX_OK && w->ends != 1)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "the listing has %u times IsTruncated, which has to be there once", w->ends);
     if (rc == DX_OK && page->truncated && page->token[0] == '\0')
         rc = dx_fail(err, DX_E_CORRUPT, "the listing goes on, but says not where");
+    if (rc == DX_OK)
+        rc = walk(text, "ListBucketResult", list_closed, w, err);
     free(w);
     return rc;
 }

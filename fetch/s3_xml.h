@@ -8,7 +8,8 @@
  *
  * A reader of elements, text, the five named entities and numeric ones; attributes, comments and
  * the declaration are skipped; a document type, CDATA and what is not nested rightly is refused,
- * and so is text after the root element or a reply that ends early. Depth, names and texts have
+ * and so is text after the root element, a reply that ends early, or a listing that does not say
+ * once whether there is more of it. Depth, names and texts have
  * maxima; nothing is allocated but buffers under them. Pure.
  */
 #ifndef DX_FETCH_S3_XML_H

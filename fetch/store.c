@@ -88,17 +88,26 @@ struct step {
     bool if_absent;
     bool remove_first;
     bool other_etag;
+    bool in_parts;
     enum dx_code want;
     const char *words;
 };
 
 /* In this order: each finds what the one before left. */
 static const struct step steps[] = {
-    { "1", true, false, false, DX_OK, "If-None-Match: * on a name that is free is refused" },
-    { "2", true, false, false, DX_E_EXISTS, "If-None-Match: * on a name that is taken is ignored" },
-    { "3", false, false, true, DX_E_CONFLICT, "If-Match with another ETag is ignored" },
-    { "4", false, false, false, DX_OK, "If-Match with the ETag of the object is refused" },
-    { "5", false, true, false, DX_E_CONFLICT, "If-Match on an object that is gone is ignored" },
+    { "1", true, false, false, false, DX_OK, "If-None-Match: * on a name that is free is refused" },
+    { "2", true, false, false, false, DX_E_EXISTS,
+      "If-None-Match: * on a name that is taken is ignored" },
+    { "3", false, false, true, false, DX_E_CONFLICT, "If-Match with another ETag is ignored" },
+    { "4", false, false, false, false, DX_OK, "If-Match with the ETag of the object is refused" },
+    { "5", false, true, false, false, DX_E_CONFLICT,
+      "If-Match on an object that is gone is ignored" },
+    { "6", true, false, false, true, DX_OK,
+      "If-None-Match: * of an upload in parts (CompleteMultipartUpload) is refused on a name that "
+      "is free" },
+    { "7", true, false, false, true, DX_E_EXISTS,
+      "If-None-Match: * of an upload in parts (CompleteMultipartUpload) is ignored on a name that "
+      "is taken" },
 };
 
 static int probe_step(struct probe *p, const struct step *step, struct dx_error *err)
@@ -106,6 +115,7 @@ static int probe_step(struct probe *p, const struct step *step, struct dx_error 
     char etag[DX_SOURCE_ETAG];
     struct dx_put put = { .object = p->object,
                           .bytes = dx_span_str(step->text),
+                          .in_parts = step->in_parts,
                           .if_absent = step->if_absent };
     struct dx_error why = DX_ERROR_INIT;
     int rc = DX_OK;

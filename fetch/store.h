@@ -16,7 +16,15 @@
  *   if_match    it must be the one with that ETag     DX_E_CONFLICT if it is not, or is gone
  * A put whose reply was lost is asked for again: if the object is the one that was put (its
  * checksum and a nonce in its metadata tell), the put has succeeded; if nobody can tell, the error
- * is DX_E_UNKNOWN, which says so. Retries, deadlines and limits are those of the source's options.
+ * is DX_E_UNKNOWN, which says so. A store that does not answer, or asks to come later, is asked
+ * again for two minutes (12 x options.deadline_ms) beyond what the bytes take: a request that
+ * fails for good takes as long. Timeouts and limits are those of the source's options.
+ *
+ * Who may lose the right to write while a put waits says so by `may`: it is asked before each
+ * attempt of the request that makes the object appear (of an upload in parts, its completion; of a
+ * directory, the link or rename). A negative result ends the put with that code and text, unless
+ * an attempt before it is found to have succeeded. It narrows the window in which a late write can
+ * happen to one attempt and does not close it: conditions do.
  *
  * A directory does the same by a temporary file, fsync, link or rename, and fsync of the folder;
  * if_match compares with what dx_source_get gave and is for one writer at a time (root_lock). A
@@ -43,7 +51,10 @@ struct dx_put {
     const char *path;     /* the file that is; NULL: bytes */
     bool if_absent;
     const char *if_match; /* as dx_source_get and dx_store_put give it; NULL: no condition */
+    bool in_parts;        /* as a large file goes, whatever the size; a directory knows no parts */
     uint64_t deadline_ms; /* 0: by the size */
+    int (*may)(void *ctx, struct dx_error *err); /* NULL: it may */
+    void *may_ctx;
 };
 
 struct dx_listed {
@@ -82,8 +93,9 @@ int dx_store_list(struct dx_store *store, const char *prefix, dx_store_each *eac
                   struct dx_error *err);
 int dx_store_remove(struct dx_store *store, const char *object, struct dx_error *err);
 
-/* Tries the four conditions on a small object of its own, probe/<nonce>, and removes it. A store
- * that ignores or inverts one is DX_E_UNSUPPORTED, with words on which. */
+/* Tries the four conditions on a small object of its own, probe/<nonce>, and `if_absent` once more
+ * on an upload in parts, and removes it. A store that ignores or inverts one is
+ * DX_E_UNSUPPORTED, with words on which. */
 int dx_store_probe(struct dx_store *store, struct dx_error *err);
 
 int dx_store_open_local(struct dx_store **store, const char *root, struct dx_error *err);

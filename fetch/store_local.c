@@ -154,6 +154,10 @@ static int put_local(struct dx_store *store, const struct dx_put *put, char etag
     if (asprintf(&tmp, "%s/" TMP_PREFIX "%s", folder, nonce) < 0)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
     rc = write_tmp(put, tmp, err);
+    if (rc == DX_OK && put->may != NULL) {
+        rc = put->may(put->may_ctx, err);
+        rc = rc > 0 ? DX_OK : rc;
+    }
     if (rc == DX_OK && (fd = open(tmp, O_PATH | O_CLOEXEC)) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot open", tmp);
     if (rc == DX_OK)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/file.h"
 #include "fetch/object_url.h"
 #include "fetch/s3_upload.h"
 #include "fetch/sha256.h"
@@ -8,11 +9,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define KEY_MAX (2 * DX_OBJECT_NAME_MAX + 2)
 #define PAGE_CAP (16u << 20) /* 1000 keys of 2 kB, percent-encoded, and their fields */
+#define PAGE_SIZE (1u << 20) /* that its deadline is for */
 #define EMPTY_PAGES_MAX 100  /* of one listing, one after the other */
 
 struct store_s3 {
@@ -76,6 +79,22 @@ static int open_file(const char *path, uint64_t *size, struct dx_error *err)
     return fd;
 }
 
+/* Parts are read from a file. */
+static int file_of(const struct dx_put *put, struct dx_error *err)
+{
+    int fd = memfd_create("domaindex-put", MFD_CLOEXEC);
+    int rc;
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot make a file in memory", put->object);
+    rc = dx_file_write(fd, put->object, put->bytes, err);
+    if (rc < 0) {
+        (void)close(fd);
+        return rc;
+    }
+    return fd;
+}
+
 static int put_s3(struct dx_store *store, const struct dx_put *put, char etag[DX_SOURCE_ETAG],
                   struct dx_error *err)
 {
@@ -83,20 +102,25 @@ static int put_s3(struct dx_store *store, const struct dx_put *put, char etag[DX
     uint64_t size = put->bytes.size;
     struct dx_s3_commit commit;
     char key[KEY_MAX];
+    bool in_parts;
     int fd = -1;
     int rc = write_key(s3, put->object, key, err);
 
     if (rc == DX_OK && put->path != NULL) {
         fd = open_file(put->path, &size, err);
         rc = fd < 0 ? fd : DX_OK;
+    } else if (rc == DX_OK && put->in_parts && size > 0) {
+        fd = file_of(put, err);
+        rc = fd < 0 ? fd : DX_OK;
     }
     if (rc < 0)
         return rc;
+    in_parts = fd >= 0 && size > 0 && (size > DX_S3_UPLOAD_FROM || put->in_parts);
     dx_s3_commit_begin(&commit, put, key, size,
                        put->deadline_ms != 0 ? put->deadline_ms
                                              : dx_s3_deadline(&s3->session, size));
-    rc = fd >= 0 && size > DX_S3_UPLOAD_FROM ? dx_s3_upload(&s3->session, &commit, fd, etag, err)
-                                             : put_whole(s3, &commit, fd, etag, err);
+    rc = in_parts ? dx_s3_upload(&s3->session, &commit, fd, etag, err)
+                  : put_whole(s3, &commit, fd, etag, err);
     if (fd >= 0)
         (void)close(fd);
     return rc;
@@ -158,7 +182,7 @@ static int list_page(struct s3_listing *l, const char *query, struct dx_s3_page 
 {
     struct dx_s3_session *session = &l->s3->session;
     struct dx_s3_request r = { .method = "GET", .query = query, .fd = -1, .reply_cap = PAGE_CAP };
-    int rc = dx_s3_run(session, &r, dx_s3_deadline(session, PAGE_CAP), err);
+    int rc = dx_s3_run(session, &r, dx_s3_deadline(session, PAGE_SIZE), err);
 
     if (rc == DX_OK)
         rc = dx_s3_xml_list(dx_span_of(r.call.body.data, r.call.body.size), page, list_key, l, err);
@@ -186,7 +210,8 @@ static int list_s3(struct dx_store *store, const char *prefix, dx_store_each *ea
             rc = write_query(&query, below, page->token, err);
         if (rc == DX_OK)
             rc = list_page(&l, (const char *)query.data, page, err);
-        if (rc == DX_OK && page->truncated && page->count == 0 && ++empty > EMPTY_PAGES_MAX)
+        empty = page != NULL && page->count == 0 ? empty + 1 : 0;
+        if (rc == DX_OK && page->truncated && empty > EMPTY_PAGES_MAX)
             rc = dx_fail(err, DX_E_CORRUPT, "%s: the listing of '%s' goes on, but has no keys",
                          l.s3->session.root.bucket_url, below);
     } while (rc == DX_OK && page->truncated);

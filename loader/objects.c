@@ -15,7 +15,7 @@ struct former {
 };
 
 /* With a store that makes up an ETag for each reply, the last one stays. */
-#define FORMERS_MAX 65536
+#define FORMERS_MAX 65536 /* ETags that are kept, however often they are refuted */
 
 struct slot {
     char *_Atomic etag;
@@ -127,15 +127,21 @@ void dx_objects_seen(struct dx_objects *objects, struct dx_object o, const char 
  * believed until the version ends. The next reply tells again, and checksums decide what it is. */
 static void forget(struct dx_objects *objects, struct slot *slot)
 {
-    struct former *f = malloc(sizeof *f);
+    struct former *f;
 
+    /* Of several at once a few may be kept beyond the limit. */
+    if (atomic_load_explicit(&slot->etag, memory_order_relaxed) == NULL ||
+        atomic_load(&objects->former_count) >= FORMERS_MAX)
+        return;
+    f = malloc(sizeof *f);
     if (f == NULL)
         return;
     f->etag = atomic_exchange(&slot->etag, NULL);
-    if (f->etag == NULL) {
+    if (f->etag == NULL) { /* another was faster */
         free(f);
         return;
     }
+    atomic_fetch_add(&objects->former_count, 1);
     f->next = atomic_load(&objects->formers);
     while (!atomic_compare_exchange_weak(&objects->formers, &f->next, f))
         ;
@@ -146,8 +152,7 @@ void dx_objects_broke(struct dx_objects *objects, struct dx_object o)
     uint64_t at;
 
     atomic_fetch_add_explicit(&objects->broken, 1, memory_order_relaxed);
-    if (place_of(objects, o, &at) && !objects->slots[at].given &&
-        atomic_fetch_add(&objects->former_count, 1) < FORMERS_MAX)
+    if (place_of(objects, o, &at) && !objects->slots[at].given)
         forget(objects, &objects->slots[at]);
 }
 

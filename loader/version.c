@@ -498,6 +498,11 @@ static int open_once(struct dx_version **out, const char *root,
     return DX_OK;
 }
 
+static bool copies_to_blame(int rc)
+{
+    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_NOT_FOUND;
+}
+
 int dx_version_open(struct dx_version **out, const char *root,
                     const struct dx_manifest_version *manifest_entry, struct dx_caches *caches,
                     const struct dx_version_options *options, struct dx_error *err)
@@ -507,8 +512,10 @@ int dx_version_open(struct dx_version **out, const char *root,
 
     *out = NULL;
     rc = open_once(out, root, manifest_entry, caches, options, &brought, err);
-    /* A copy that was sound when it came and is not any more: of a disk, or of somebody's hand. */
-    if (rc < 0 && brought && dx_version_copies_heal(manifest_entry, options, NULL) == 1)
+    /* A copy that was sound when it came and is not any more: of a disk, or of somebody's hand.
+     * Other failures, of memory or of rights, say nothing about the copies. */
+    if (rc < 0 && brought && copies_to_blame(rc) &&
+        dx_version_copies_heal(manifest_entry, options, NULL) == 1)
         rc = open_once(out, root, manifest_entry, caches, options, &brought, err);
     return rc;
 }

@@ -13,6 +13,10 @@
  * brought to the mirror (loader/mirror.h), where most of them are already after the first time,
  * and mapped from there; a copy that was damaged there is brought again once. Lake and postings
  * are read from the store by range, the latter from local copies with options.mirror_postings.
+ * A copy of the postings that was damaged on the disk is found when it is read, by its checksums,
+ * and those reads fail; opening with options.verify (another process may, while this one serves)
+ * hashes all copies, brings damaged ones again and puts them in the place of the old, where the
+ * next read of a version that is open finds them.
  *
  * Open checks sizes of all mapped files against the manifest, the hashes of the small
  * ones, every bound and table of the others, that all were built together (build ids,

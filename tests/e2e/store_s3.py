@@ -34,7 +34,9 @@ DRIVER = dxtest.BIN / "tests" / "test_store"
 ROUNDS = int(os.environ.get("DX_STORE_ROUNDS") or 200)
 PREFIX = "pre=fix"
 UNKNOWN = "unknown-outcome"
-FAST = ("connect_ms=500", "first_byte_ms=400", "stall_ms=1000", "deadline_ms=5000")
+# A put is tried for 12 times deadline_ms.
+FAST = ("connect_ms=500", "first_byte_ms=400", "stall_ms=1000", "deadline_ms=500")
+BRIEF = ("connect_ms=500", "first_byte_ms=400", "stall_ms=1000", "deadline_ms=150")
 
 
 class Store:
@@ -78,8 +80,9 @@ class Store:
             return "ok", line[2] if len(line) > 2 else ""
         return line[2], line[3] if len(line) > 3 else ""
 
-    def put(self, name, body, condition="any"):
-        self.send("put", name, condition, f"@{body}" if isinstance(body, os.PathLike) else body.hex())
+    def put(self, name, body, condition="any", flags=""):
+        self.send("put", name, condition,
+                  f"@{body}" if isinstance(body, os.PathLike) else body.hex(), flags)
         return self.answer()
 
     def list(self, prefix=""):
@@ -111,6 +114,14 @@ def uploads_of(server):
     status, _, body = server.ask("GET", "/bucket?uploads=")
     dxtest.equal(status, 200, "uploads are listed")
     return re.findall(rb"<UploadId>([^<]+)", body)
+
+
+@contextlib.contextmanager
+def takes(least_s, most_s, words):
+    began = time.monotonic()
+    yield
+    took = time.monotonic() - began
+    dxtest.check(least_s <= took <= most_s, f"{words}: {took:.2f} s, not {least_s} to {most_s}")
 
 
 # 1 ------------------------------------------------------------------------------ real servers
@@ -325,6 +336,7 @@ def check_server(name, server, tmp):
         check_conditions(server, store, name)
         dxtest.equal(store.probe(), ("ok", ""), f"{name}: the probe")
         dxtest.equal(store.list("probe/"), ("ok", []), f"{name}: the probe leaves nothing")
+        dxtest.equal(uploads_of(server), [], f"{name}: the probe leaves no upload")
         check_parts(server, store, tmp, name)
         check_list(server, store, name)
     check_refused(server, server.env, name)
@@ -368,6 +380,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         with server.lock:
             server.seen.append((self.command, self.path))
+            if time.monotonic() < server.away_until:
+                return self.reply(503, error_of(server.away_code), **server.away_fields)
+            if server.busy_parts > 0 and "partNumber" in self.query:
+                server.busy_parts -= 1
+                return self.reply(503, error_of("SlowDown"))
             sent = datetime.datetime.strptime(self.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(
                 tzinfo=datetime.timezone.utc).timestamp()
             if abs(sent - time.time() - server.ahead_s) > 900:
@@ -382,6 +399,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         rules, objects = self.server.rules, self.server.objects
         missing = self.key not in objects
         none_match, match = self.headers["If-None-Match"], self.headers["If-Match"]
+        if none_match and self.command == "POST" and "parts_inm_ignored" in rules:
+            return False
+        if none_match and self.command == "POST" and "parts_inm_refused" in rules:
+            return 412
         if none_match:
             return (missing if "inm_inverted" in rules else
                     not missing and "inm_ignored" not in rules) and 412
@@ -420,6 +441,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "portal" in server.rules:
             return self.reply(200, b"<html>Welcome</html>")
         etag = self.write(self.body)
+        if etag and "applied_500" in server.rules:
+            return self.reply(500, error_of("InternalError"))
         return etag and self.reply(200, ETag=etag)
 
     def on_post(self):
@@ -455,6 +478,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def on_get(self):
         if "list-type" in self.query:
             return self.reply(200, self.server.listing(self.query))
+        if "blind" in self.server.rules and self.server.blind > 0:
+            self.server.blind -= 1
+            return self.reply(403, error_of("AccessDenied"))
         if self.key not in self.server.objects:
             return self.reply(404, error_of("NoSuchKey"))
         body, etag, nonce = self.server.objects[self.key]
@@ -467,11 +493,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Small(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, *rules):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, *rules, port=0):
+        super().__init__(("127.0.0.1", port), Handler)
         self.rules, self.objects, self.lock = set(rules), {}, threading.Lock()
         self.parts, self.upload, self.upload_nonce, self.seen = {}, None, "", []
+        self.blind = 1   # with that rule: read backs that are refused
         self.races, self.ahead_s, self.token, self.token_403 = 0, 0, None, True
+        self.away_until, self.away_code, self.away_fields, self.busy_parts = 0, "SlowDown", {}, 0
         self.listing = lambda query: error_of("NotImplemented")
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.env = {"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "S",
@@ -495,23 +523,26 @@ def check_probe():
                        ("im_ignored", "another ETag is ignored"),
                        ("im_inverted", "another ETag is ignored"),
                        ("im_missing_taken", "object that is gone is ignored"),
+                       ("parts_inm_ignored", "parts (CompleteMultipartUpload) is ignored"),
+                       ("parts_inm_refused", "parts (CompleteMultipartUpload) is refused"),
                        ("im_404", None), (None, None)):
         with Small(rule) as server, Store("s3://bucket", server.env) as store:
             code, why = store.probe()
             dxtest.check(code == "ok" if want is None else code == "unsupported" and want in why,
                          f"probe, {rule}: {code} {why}")
             dxtest.equal(server.objects, {}, f"probe, {rule}: nothing is left")
+            dxtest.equal(server.upload, None, f"probe, {rule}: no upload is left over")
 
 
 def check_small_puts(tmp):
-    with Small() as server, Store("s3://bucket/p", server.env) as store:
+    with Small() as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
         server.races = 2
         dxtest.equal(store.put("x", b"1", "absent")[0], "ok", "two races, then none")
-        server.races = 100
+        server.races = 10 ** 6
         dxtest.equal(store.put("y", b"1", "absent")[0], "conflict", "races without end")
         server.races = 0
         dxtest.check("p/y" not in server.objects, "it was not written")
-    with Small("portal") as server, Store("s3://bucket/p", server.env) as store:
+    with Small("portal") as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
         code, why = store.put("x", b"1", "absent")
         dxtest.check(code == UNKNOWN and "ETag" in why, f"a 200 of a captive portal: {code} {why}")
     large = tmp / "parts"
@@ -519,7 +550,7 @@ def check_small_puts(tmp):
     for rule, want, is_there in ((None, ("ok",), True), ("part_fails", ("io",), False),
                                  ("complete_error", (UNKNOWN,), False),
                                  ("complete_applied_error", ("ok",), True)):
-        with Small(rule) as server, Store("s3://bucket/p", server.env) as store:
+        with Small(rule) as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
             code, why = store.put("x", large, "absent")
             dxtest.check(code in want and ("p/x" in server.objects) == is_there,
                          f"parts, {rule}: {code} {why}")
@@ -527,6 +558,76 @@ def check_small_puts(tmp):
                          f"parts, {rule}: the bytes")
             dxtest.equal(server.upload, None, f"parts, {rule}: no upload is left over")
     large.unlink()
+
+
+AWAY_S = 3   # longer than all retries of a read last
+
+
+def check_away(tmp):
+    """A store that restarts, or sheds load: who writes waits for it."""
+    for code, kept in (("SlowDown", {}), ("ServiceUnavailable", {}),
+                       ("SlowDown", {"Retry_After": str(AWAY_S)})):
+        words = f"away with {code}, {kept}"
+        with Small() as server, Store("s3://bucket/p", server.env) as store:
+            server.away_code, server.away_fields = code, kept
+            server.away_until = time.monotonic() + AWAY_S
+            with takes(AWAY_S, 30, words):
+                dxtest.equal(store.put("x", b"1", "absent")[0], "ok", words)
+            dxtest.equal(server.objects["p/x"][0], b"1", words)
+            asked = len(server.seen)
+            # By jitter waits may be short, but those that a store asks for are not.
+            dxtest.check(asked <= (2 if kept else 20), f"{words}: asked {asked} times")
+            if code == "SlowDown":
+                continue
+            server.away_until = time.monotonic() + AWAY_S
+            server.listing = lambda query: page_of(["p/x"])
+            dxtest.equal(store.list("")[0], "ok", f"{words}: a listing")
+            server.away_until = time.monotonic() + AWAY_S
+            dxtest.equal(store.remove("x")[0], "ok", f"{words}: a removal")
+    port = stores.free_port()
+    env = {"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "S",
+           "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{port}"}
+    with Store("s3://bucket/p", env) as store:
+        store.send("put", "x", "absent", b"1".hex())
+        time.sleep(AWAY_S)
+        with Small(port=port) as server:
+            dxtest.equal(store.answer()[0], "ok", "a store that refuses connections")
+            dxtest.equal(server.objects["p/x"][0], b"1", "a store that refuses connections")
+    with Store("s3://bucket/p", env, *BRIEF) as store, takes(0, 5, "a store that is gone"):
+        dxtest.equal(store.put("x", b"1", "absent")[0], "io", "a store that is gone")
+    # More retries than a process has for reads: 35, and a success gives back a 14th.
+    body = random.Random(6).randbytes(66 << 20)
+    large = tmp / "away"
+    large.write_bytes(body)
+    with Small() as server, Store("s3://bucket/p", server.env) as store:
+        server.busy_parts = 40
+        dxtest.equal(store.put("x", large, "absent")[0], "ok", "parts of a store that is busy")
+        dxtest.check(server.objects["p/x"][0] == body, "parts of a store that is busy: the bytes")
+        dxtest.equal(server.busy_parts, 0, "it was asked as often")
+    large.unlink()
+
+
+def check_may():
+    """Who has lost the right to write: no attempt more, and what was written is known."""
+    for flags in ("", "parts "):
+        with Small() as server, Store("s3://bucket/p", server.env) as store:
+            dxtest.equal(store.put("x", b"1", "absent", flags + "may=1")[0], "ok", "may once")
+            code, why = store.put("y", b"1", "absent", flags + "may=0")
+            dxtest.equal((code, why), ("busy", "the claim is lost"), f"{flags}may not")
+            dxtest.check("p/y" not in server.objects, f"{flags}may not: nothing is there")
+            dxtest.equal(server.upload, None, f"{flags}may not: no upload is left over")
+    with Small() as server, Store("s3://bucket/p", server.env) as store:
+        server.away_until = time.monotonic() + 1000
+        code, why = store.put("x", b"1", "absent", "may=2")
+        dxtest.equal((code, why), ("busy", "the claim is lost"), "may twice, SlowDown")
+        dxtest.equal(len(server.seen), 2, "may twice: two attempts")
+    for rules, flags in ((("applied_500",), ""), (("complete_applied_error",), "parts ")):
+        with Small(*rules, "blind") as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
+            code, why = store.put("x", b"1", "absent", flags + "may=1")
+            dxtest.equal(code, "ok", f"{rules}: it was written when the claim was lost: {why}")
+            dxtest.equal(server.objects["p/x"][0], b"1", f"{rules}: it is there")
+            dxtest.equal(sum(m in ("PUT", "POST") and ("uploads" not in p) for m, p in server.seen),
+                         2 if flags else 1, f"{rules}: one attempt")
 
 
 def check_clock():
@@ -557,6 +658,15 @@ def check_listings():
         ("nothing", [page_of([])], "ok", []),
         ("empty pages", [page_of([], "t"), page_of([], "t"), page_of(["p/a"])], "ok", ["a"]),
         ("empty pages without end", [page_of([], "t")] * 200, "corrupt", None),
+        ("empty pages between keys",
+         [p for k in range(3) for p in [page_of([], "t")] * 60 + [page_of([f"p/{k}"], "t")]] +
+         [page_of([])], "ok", ["0", "1", "2"]),
+        ("no word on whether it goes on",
+         [re.sub(rb"<IsTruncated>\w+</IsTruncated>", b"", page_of(["p/a"]))], "corrupt", None),
+        ("two words on whether it goes on",
+         [page_of(["p/a"]).replace(b"<IsT", b"<IsTruncated>true</IsTruncated><IsT")], "corrupt",
+         None),
+        ("goes on: True", [page_of(["p/a"], "t").replace(b"true", b"True")], "corrupt", None),
         ("out of order", [page_of(["p/b", "p/a"])], "unsupported", None),
         ("twice", [page_of(["p/a"], "t"), page_of(["p/a"])], "unsupported", None),
         ("of another prefix", [page_of(["q/a"])], "corrupt", None),
@@ -568,11 +678,11 @@ def check_listings():
         ("HTML", [b"<html><body>Welcome</body></html>"], "corrupt", None),
         ("empty", [b""], "corrupt", None),
         ("a document type", [b"<!DOCTYPE x [<!ENTITY a 'b'>]>" + page_of(["p/a"])], "corrupt", None),
-        ("an error", [error_of("InternalError")] * 9, "io", None),
+        ("an error", [error_of("InternalError")] * 99, "io", None),
         ("too long", [b"<ListBucketResult>" + b" " * (17 << 20)] * 3, "limit", None),
     )
     for words, pages, want, names in rows:
-        with Small() as server, Store("s3://bucket/p", server.env, *FAST) as store:
+        with Small() as server, Store("s3://bucket/p", server.env, *BRIEF) as store:
             left = list(pages)
             server.listing = lambda query, left=left: left.pop(0)
             code, items = store.list("")
@@ -582,16 +692,22 @@ def check_listings():
                 dxtest.equal(left, [], f"listing, {words}: every page was asked for")
 
 
+def timed(check, *arguments):
+    began = time.monotonic()
+    check(*arguments)
+    print(f"{check.__name__}: {time.monotonic() - began:.0f} s", flush=True)
+
+
 # main -----------------------------------------------------------------------------------------
 
 def main():
     if not DRIVER.exists():
         dxtest.skip(f"{DRIVER} is not built")
     with dxtest.tempdir() as tmp:
-        check_probe()
-        check_small_puts(tmp)
-        check_clock()
-        check_listings()
+        for check in (check_probe, check_may, check_clock, check_listings):
+            timed(check)
+        for check in (check_small_puts, check_away):
+            timed(check, tmp)
         for name, kind in (("versitygw", stores.Versitygw), ("minio", stores.Minio)):
             if not stores.find(name):
                 print(f"SKIPPED in part: no {name} (scripts/storage_servers.sh gets it)")

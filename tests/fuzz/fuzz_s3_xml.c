@@ -38,6 +38,7 @@ static void check_list(struct dx_span text)
     need(strlen(page.token) <= DX_S3_TOKEN_MAX, "a long token");
     need(rc < 0 || !page.truncated || page.token[0] != '\0', "nowhere to go on");
     need(rc == DX_OK || err.text[0] != '\0', "an error without words");
+    need(rc < 0 || memmem(text.data, text.size, "IsTruncated", 11) != NULL, "half a listing");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

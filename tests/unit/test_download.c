@@ -119,7 +119,9 @@ static const struct {
     unsigned waves;
 } stores[] = {
     { "busy twice", 2, 2, DX_E_BUSY, 0, 0, DX_OK, 0, 5 },
-    { "cut once", 1, 1, DX_E_TIMEOUT, 0, 0, DX_OK, 0, 4 },
+    { "late once", 1, 1, DX_E_TIMEOUT, 0, 0, DX_OK, 0, 4 },
+    { "cut in its body once", 2, 1, DX_E_IO, 0, 0, DX_OK, 0, 4 },
+    { "an object that ends before", 2, 9, DX_E_TRUNCATED, 0, 0, DX_E_TRUNCATED, WINDOW, 2 },
     { "always busy", 2, 99, DX_E_BUSY, 0, 0, DX_E_BUSY, WINDOW, 5 },
     { "no replies to what was asked", 1, 99, DX_E_CORRUPT, 0, 0, DX_E_CORRUPT, 0, 2 },
     { "gone", 2, 1, DX_E_NOT_FOUND, 0, 0, DX_E_NOT_FOUND, WINDOW, 2 },
@@ -174,7 +176,7 @@ static void check_pins(void)
     d.pin = (struct dx_pin){ 0, NULL };
     (void)unlink(path);
     EXPECT(dx_download_run(&d, path, &err) == DX_OK && same_file(f), "%s", err.text);
-    EXPECT(dx_download_run(&d, "/nonexistent/x", &err) == DX_E_NOT_FOUND, "%s", err.text);
+    EXPECT(dx_download_run(&d, "/proc/domaindex/x", &err) == DX_E_NOT_FOUND, "%s", err.text);
     d.size = UINT64_MAX;
     EXPECT(dx_download_run(&d, path, &err) < 0, "2^64 bytes");
     dx_fake_source_free(&f);

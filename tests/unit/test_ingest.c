@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "builder/ingest.h"
 #include "builder/lake_layout.h"
 #include "builder/lake_scan.h"
+#include "builder/publish_probe.h"
 #include "builder/registry.h"
 
 static int failures;
@@ -453,6 +455,61 @@ static unsigned count_names(const char *prefix)
     return n;
 }
 
+static bool says_url(const char *url)
+{
+    struct dx_buf text = DX_BUF_INIT(1 << 16);
+    struct dx_error err = DX_ERROR_INIT;
+    bool says;
+
+    if (dx_file_read(at("objects/" DX_PUBLISH_PROBE_FILE), text.max, &text, &err) < 0)
+        FAIL("%s", err.text);
+    says = dx_publish_probed(dx_span_of(text.data, text.size), url);
+    dx_buf_release(&text);
+    return says;
+}
+
+/* What a copy of the root in another store says of that store is not believed here. */
+static void test_probe(void)
+{
+    struct how objects = { 2, 300000, 4, 200, true };
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (!says_url(at("objects")))
+        FAIL("the first run does not say that it tried the store");
+    put(at("objects/" DX_PUBLISH_PROBE_FILE),
+        dx_span_str("{\"format\":\"domaindex-store\",\"version\":1,\"url\":\"http://other\"}"));
+    if (ingest(at("objects"), at("o1.tsv"), objects, &stats, &err) < 0 || !says_url(at("objects")))
+        FAIL("the store is not tried: %s", err.text);
+}
+
+/* Rejects of a store stand in the work folder's parent, which may be /tmp: for this user alone, and
+ * not where a link of another leads. */
+static void test_rejects_folder(struct how objects)
+{
+    struct dx_ingest_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    struct stat st;
+    char name[64];
+    char folder[128];
+    char file[160];
+
+    (void)snprintf(name, sizeof name, "domaindex-rejects-%lu", (unsigned long)geteuid());
+    (void)snprintf(folder, sizeof folder, "%s", at(name));
+    (void)snprintf(file, sizeof file, "%s/00001.tsv", folder);
+    if (stat(folder, &st) < 0 || (st.st_mode & 0777) != 0700)
+        FAIL("%s: mode %o", folder, st.st_mode);
+    if (stat(file, &st) < 0 || (st.st_mode & 0777) != 0600)
+        FAIL("%s: mode %o", file, st.st_mode);
+    (void)dx_dir_remove(folder, &err);
+    if (mkdir(at("elsewhere"), 0755) < 0 || symlink(at("elsewhere"), folder) < 0)
+        FAIL("cannot make %s", folder);
+    if (ingest(at("objects"), at("bad.tsv"), objects, &stats, &err) >= 0 ||
+        strstr(err.text, folder) == NULL)
+        FAIL("a link is followed: %s", err.text);
+    (void)unlink(folder);
+}
+
 /* A run into a store leaves the bytes and names of a run into a directory, and adds nothing when it
  * is repeated. */
 static void test_objects(void)
@@ -491,6 +548,8 @@ static void test_objects(void)
     if (ingest(at("objects"), at("bad.tsv"), objects, &stats, &err) < 0 ||
         stats.rejected_total != 1 || count_names("domaindex-rejects-") != 1)
         FAIL("rejects of objects: %s", err.text);
+    test_rejects_folder(objects);
+    test_probe();
     (void)unlink(at("objects/" DX_ROSTER_FILE));
     if (ingest(at("objects"), at("o1.tsv"), objects, &stats, &err) != DX_E_CORRUPT)
         FAIL("registry lost: %s", err.text);

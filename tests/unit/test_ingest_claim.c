@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * test_ingest_claim.c - who may add to which datasets: the table, waiting, silence, the dead.
+ * test_ingest_claim.c - who may add to which datasets: the table, waiting, silence, the dead, a
+ * store that fails, and a writer that is stopped in the middle of a put.
  */
 #include "builder/ingest_claim.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +14,53 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "builder/ingest_upload.h"
 #include "builder/ingest_writers.h"
 #include "builder/remote_root.h"
+#include "fetch/store.h"
 
 #define LEASE_MS 1200 /* long against a busy machine's pauses, short against a test's patience */
 
 static int failures;
 static char root[64];
-static struct dx_remote_root remote;
+static struct dx_remote_root remote; /* its store is `faulty` */
+
+/* A store before the real one. */
+static struct {
+    struct dx_store store; /* the first member */
+    struct dx_store *real;
+    atomic_int fail;   /* so many puts fail with DX_E_IO and do nothing */
+    atomic_int lose;   /* of so many the reply is lost */
+    bool stops_before; /* a put of a lake file stops this process, as a machine that sleeps */
+    bool stops_after;
+} faulty;
+
+static int put(struct dx_store *store, const struct dx_put *p, char etag[DX_SOURCE_ETAG],
+               struct dx_error *err)
+{
+    bool lake = strstr(p->object, "parquet") != NULL;
+    int rc;
+
+    (void)store;
+    if (atomic_fetch_sub(&faulty.fail, 1) > 0)
+        return dx_fail(err, DX_E_IO, "the store is away");
+    if (lake && faulty.stops_before)
+        (void)raise(SIGSTOP);
+    rc = dx_store_put(faulty.real, p, etag, err);
+    if (lake && faulty.stops_after)
+        (void)raise(SIGSTOP);
+    if (rc == DX_OK && atomic_fetch_sub(&faulty.lose, 1) > 0)
+        return dx_fail(err, DX_E_UNKNOWN, "a lost reply");
+    return rc;
+}
+
+static void close_real(struct dx_store *store)
+{
+    (void)store;
+    dx_store_close(&faulty.real);
+}
+
+static const struct dx_store_ops ops = { .put = put, .close = close_real };
 
 #define FAIL(...)                                       \
     do {                                                \
@@ -124,7 +165,7 @@ static atomic_uint said;
 
 static void say(const char *text)
 {
-    if (strstr(text, "waiting for process") == NULL)
+    if (strncmp(text, "waiting for ", 12) != 0)
         FAIL("says: %s", text);
     atomic_fetch_add(&said, 1);
 }
@@ -146,7 +187,8 @@ static struct dx_ingest_claim *claim(uint32_t from, uint32_t to)
     return c;
 }
 
-static size_t entries(void)
+/* How many are entered; *beat: of the first. */
+static size_t entries_at(uint64_t *beat)
 {
     struct dx_buf text = DX_BUF_INIT(1 << 20);
     struct dx_writers w = DX_WRITERS_INIT;
@@ -159,9 +201,18 @@ static size_t entries(void)
         dx_writers_parse(&w, dx_span_of(text.data, text.size), path, &err) < 0)
         FAIL("%s", err.text);
     n = w.count;
+    if (n > 0)
+        *beat = w.writer[0].beat;
     dx_writers_release(&w);
     dx_buf_release(&text);
     return n;
+}
+
+static size_t entries(void)
+{
+    uint64_t beat;
+
+    return entries_at(&beat);
 }
 
 static void write_table(const char *text)
@@ -211,7 +262,8 @@ static void test_waiting(void)
         FAIL("%zu entries at the end", entries());
 }
 
-/* One of another machine that says nothing for a lease is passed over, not before. */
+/* One of another machine that says nothing for a lease is passed over, not before; and so is one
+ * that is in nobody's way. */
 static void test_silence(void)
 {
     struct dx_ingest_claim *c;
@@ -222,17 +274,45 @@ static void test_silence(void)
     c = claim(5, 6);
     if (dx_source_now_ms() - begun < LEASE_MS)
         FAIL("passed over after %llu ms", (unsigned long long)(dx_source_now_ms() - begun));
-    if (entries() != 2)
-        FAIL("%zu entries: one was in nobody's way", entries());
+    if (entries() != 1)
+        FAIL("%zu entries", entries());
     dx_ingest_claim_drop(&c);
-    write_table(HEAD);
+    write_table(HEAD "9f3c00d2a1b2c3d4 7 elsewhere farm3 1 88 1-5\n");
+    begun = dx_source_now_ms();
+    c = claim(10, 12);
+    if (dx_source_now_ms() - begun >= LEASE_MS || entries() != 2)
+        FAIL("after %llu ms %zu entries", (unsigned long long)(dx_source_now_ms() - begun),
+             entries());
+    (void)usleep(2 * LEASE_MS * 1000);
+    if (entries() != 1)
+        FAIL("%zu entries: the silent one stays", entries());
+    dx_ingest_claim_drop(&c);
 }
 
-/* A process of this machine that has ended is passed over at once. */
-static void test_dead(void)
+/* A table without room is waited for. */
+static void test_full(void)
 {
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
     struct dx_ingest_claim *c;
-    uint64_t begun;
+    uint64_t begun = dx_source_now_ms();
+
+    dx_buf_str(&text, HEAD);
+    for (int i = 0; i < DX_WRITERS_MAX; i++)
+        dx_buf_fmt(&text, "9f3c00d2a1b2%04x 7 elsewhere farm3 1 88 %d\n", i, 1000 + i);
+    dx_buf_u8(&text, '\0');
+    write_table((const char *)text.data);
+    dx_buf_release(&text);
+    atomic_store(&said, 0);
+    c = claim(1, 1);
+    if (c == NULL || dx_source_now_ms() - begun < LEASE_MS || entries() != 1 ||
+        atomic_load(&said) != 1)
+        FAIL("%zu entries, said %u", entries(), atomic_load(&said));
+    dx_ingest_claim_drop(&c);
+}
+
+/* The entry of a run that has ended without taking it back. */
+static void leave_entry(void)
+{
     int status = 0;
     pid_t pid = fork();
 
@@ -243,13 +323,130 @@ static void test_dead(void)
     (void)waitpid(pid, &status, 0);
     if (entries() != 1)
         FAIL("%zu entries", entries());
-    begun = dx_source_now_ms();
+}
+
+/* A process of this machine that has ended is passed over at once; of another host, which may have
+ * this one's boot id, only if it is silent; and so is a number that lives. */
+static void test_dead(void)
+{
+    static const char *const edits[] = {
+        NULL, /* as it is */
+        "s/^(.{16} [0-9]+ [^ ]+) [^ ]+/\\1 elsewhere/",
+        "s/^(.{16} [0-9]+ [^ ]+ [^ ]+) [0-9]+ [0-9]+/\\1 $PPID 0/",
+    };
+
+    for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
+        struct dx_ingest_claim *c;
+        char command[400];
+        uint64_t begun;
+        uint64_t took;
+
+        leave_entry();
+        if (edits[i] != NULL) {
+            (void)snprintf(command, sizeof command, "sed -Ei \"%s\" %s/" DX_WRITERS_FILE, edits[i],
+                           root);
+            if (system(command) != 0)
+                abort();
+        }
+        begun = dx_source_now_ms();
+        c = claim(1, 5);
+        took = dx_source_now_ms() - begun;
+        if ((took >= LEASE_MS) != (edits[i] != NULL))
+            FAIL("row %zu: took %llu ms", i, (unsigned long long)took);
+        if (entries() != 1)
+            FAIL("row %zu: %zu entries", i, entries());
+        dx_ingest_claim_drop(&c);
+    }
+}
+
+/* A store that is away is waited for, and an entry from a lost reply is said once more. */
+static void test_faults(void)
+{
+    struct dx_ingest_claim *c;
+    uint64_t beat = 0;
+
+    atomic_store(&faulty.fail, 5);
     c = claim(1, 5);
-    if (dx_source_now_ms() - begun >= LEASE_MS)
-        FAIL("took %llu ms", (unsigned long long)(dx_source_now_ms() - begun));
-    if (entries() != 1)
-        FAIL("%zu entries", entries());
+    if (c == NULL || entries_at(&beat) != 1 || beat != 1)
+        FAIL("beat %llu", (unsigned long long)beat);
     dx_ingest_claim_drop(&c);
+    atomic_store(&faulty.lose, 1);
+    c = claim(1, 5);
+    if (c == NULL || entries_at(&beat) != 1 || beat != 2)
+        FAIL("beat %llu", (unsigned long long)beat);
+    atomic_store(&faulty.lose, 1);
+    dx_ingest_claim_drop(&c);
+    if (entries() != 0)
+        FAIL("%zu entries", entries());
+}
+
+/* ---- a writer that is stopped ---- */
+
+#define LAKE_FILE "urls/dataset_id=3/domain_prefix=00-ff/part-00000.parquet"
+
+/* In a process of its own: 0 it says that all is well, 1 that it is not, with the right code. */
+static int upload_one(void)
+{
+    struct dx_ingest_claim *c = claim(1, 5);
+    struct dx_lake_list lake = { NULL, 0, 0 };
+    struct dx_ingest_made made = { .size = 1, .path = { .dataset_id = 3, .last = 255 } };
+    struct dx_ingest_upload u = {
+        .remote = &remote, .claim = c, .lake = &lake, .dir = root, .made = &made, .made_count = 1
+    };
+    struct dx_error err = DX_ERROR_INIT;
+    char path[PATH_MAX];
+    int rc;
+
+    dx_ingest_made_name(root, 0, path);
+    if (dx_file_replace(path, dx_span_str("x"), &err) < 0)
+        return 2;
+    rc = dx_ingest_upload_run(&u, &err);
+    dx_ingest_claim_drop(&c);
+    return rc == DX_OK ? 0 : rc == DX_E_CONFLICT && strlen(err.text) > 60 ? 1 : 3;
+}
+
+/* Stopped before its put, or before the reply, for longer than a lease, while another run takes its
+ * datasets: it ends with an error, and what it had not sent is not sent. */
+static void test_stopped(void)
+{
+    static const struct {
+        bool before, after;
+        bool there; /* the file */
+        int want;
+    } rows[] = {
+        { false, false, true, 0 },
+        { true, false, false, 1 },
+        { false, true, true, 1 },
+    };
+    char path[128];
+
+    (void)snprintf(path, sizeof path, "%s/" LAKE_FILE, root);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool stops = rows[i].before || rows[i].after;
+        int status = 0;
+        pid_t pid;
+
+        faulty.stops_before = rows[i].before;
+        faulty.stops_after = rows[i].after;
+        (void)unlink(path);
+        pid = fork();
+        if (pid == 0)
+            _exit(upload_one());
+        if (stops && (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status)))
+            FAIL("row %zu: did not stop", i);
+        if (stops) {
+            struct dx_ingest_claim *c = claim(3, 3);
+
+            dx_ingest_claim_drop(&c);
+            (void)kill(pid, SIGCONT);
+        }
+        if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+            WEXITSTATUS(status) != rows[i].want)
+            FAIL("row %zu: status %x", i, (unsigned)status);
+        if ((access(path, F_OK) == 0) != rows[i].there)
+            FAIL("row %zu: the file is %s", i, rows[i].there ? "missing" : "there");
+    }
+    faulty.stops_before = faulty.stops_after = false;
 }
 
 /* Who was removed is told so before he goes on, and takes nobody else's entry away. */
@@ -290,9 +487,15 @@ int main(void)
     if (dx_remote_root_open(&remote, root, DX_REMOTE_WRITE, &err) < 0) {
         FAIL("%s", err.text);
     } else {
+        faulty.store.ops = &ops;
+        faulty.real = remote.store;
+        remote.store = &faulty.store;
         test_waiting();
         test_silence();
+        test_full();
         test_dead();
+        test_faults();
+        test_stopped();
         test_lost();
     }
     dx_remote_root_close(&remote);

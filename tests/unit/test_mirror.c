@@ -395,7 +395,7 @@ static void check_tree_replaced(void)
     (void)pthread_join(thread, NULL);
     EXPECT(w.absent == 0 && w.looks > 0, "absent %u of %u times", w.absent, w.looks);
     EXPECT(has_bytes(linked, f[1]), "the last one");
-    EXPECT(dx_mirror_tree_link(tree, "a/b", "/nonexistent", &err) < 0 && has_bytes(linked, f[1]),
+    EXPECT(dx_mirror_tree_link(tree, "a/b", "/proc/domaindex", &err) < 0 && has_bytes(linked, f[1]),
            "what cannot be linked leaves it");
     /* Of temporary names none is left: the folder a, and nothing beside it. */
     EXPECT(unlink(linked) == 0 && (*strrchr(linked, '/') = '\0', rmdir(linked) == 0) &&

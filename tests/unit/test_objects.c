@@ -120,6 +120,31 @@ static void check_forgotten(void)
     dx_objects_free(&objects);
 }
 
+/* A broken object is heard of in many reads; only ETags that are kept count against the limit. */
+static void check_many_forgotten(void)
+{
+    enum { LIMIT = 65536 };
+    const struct dx_object o = { DX_OBJECT_DAT, 5 };
+    struct dx_objects *objects = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char etag[32];
+
+    EXPECT(dx_objects_new(&objects, 1, &err) == DX_OK, "%s", err.text);
+    for (unsigned i = 0; i < LIMIT + 10; i++)
+        dx_objects_broke(objects, o); /* nothing is known, so nothing is kept */
+    for (unsigned i = 0; i < LIMIT + 10; i++) {
+        (void)snprintf(etag, sizeof etag, "\"%u\"", i);
+        dx_objects_seen(objects, o, etag);
+        dx_objects_broke(objects, o);
+        if ((pinned(objects, o)[0] == '\0') != (i < LIMIT)) {
+            EXPECT(false, "ETag %u: '%s'", i, pinned(objects, o));
+            break;
+        }
+    }
+    EXPECT(dx_objects_broken(objects) == 2 * (LIMIT + 10), "broken");
+    dx_objects_free(&objects);
+}
+
 struct racer {
     struct dx_objects *objects;
     unsigned number;
@@ -190,6 +215,7 @@ int main(void)
     check_places();
     check_etags();
     check_forgotten();
+    check_many_forgotten();
     check_threads();
     return failures == 0 ? 0 : 1;
 }

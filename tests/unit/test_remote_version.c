@@ -229,6 +229,138 @@ static void check_etags(const struct dx_file_origin *o, const struct dx_test_roo
     dx_caches_free(&caches);
 }
 
+/* ---- copies that were damaged here ---- */
+
+static void put_manifest(const struct dx_test_root *r, uint32_t canon_version)
+{
+    struct dx_buf text = DX_BUF_INIT(1 << 24);
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[256];
+
+    EXPECT(dx_version_manifest(r->path, &m, &err) == DX_OK, "%s", err.text);
+    m.versions[m.version_count - 1].canon_version = canon_version;
+    m.sequence++;
+    (void)snprintf(path, sizeof path, "%s/index/manifest.json", r->path);
+    EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK &&
+               dx_file_replace(path, dx_span_of(text.data, text.size), &err) == DX_OK,
+           "%s", err.text);
+    dx_manifest_release(&m);
+    dx_buf_release(&text);
+}
+
+/* Opens the copy of a file of the version, turns a bit in its middle, and returns it; -1. */
+static int damage_copy(const struct dx_test_root *r, const char *name, uint64_t *at)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    const struct dx_manifest_file *f;
+    char hex[DX_HASH128_TEXT];
+    uint8_t byte = 0;
+    char path[256];
+    int fd;
+
+    EXPECT(dx_version_manifest(r->path, &m, NULL) == DX_OK, "manifest");
+    f = dx_manifest_file(&m.versions[m.version_count - 1], name);
+    dx_hash128_text(&f->hash, hex);
+    *at = f->size / 2;
+    (void)snprintf(path, sizeof path, "%s/objects/%.2s/%s-%llu", cache_dir, hex, hex,
+                   (unsigned long long)f->size);
+    dx_manifest_release(&m);
+    (void)chmod(path, 0600);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    EXPECT(fd >= 0 && pread(fd, &byte, 1, (off_t)*at) == 1, "%s", path);
+    byte ^= 1;
+    EXPECT(pwrite(fd, &byte, 1, (off_t)*at) == 1, "%s", path);
+    return fd;
+}
+
+static bool still_there(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/* Copies are hashed after failures that they can be to blame for, and only then. */
+static void check_heal(const struct dx_file_origin *o, const struct dx_test_root *r)
+{
+    struct dx_source_options source;
+    struct dx_version_options options = options_of(&source);
+    struct dx_caches *caches = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_version *v = NULL;
+    uint64_t at;
+    int fd;
+
+    EXPECT(dx_caches_new(&caches, &options, &err) == DX_OK, "%s", err.text);
+    fd = damage_copy(r, DX_FILE_DATASETS, &at);
+    v = open_at(o->url, caches, &options);
+    EXPECT(v != NULL && !still_there(fd), "a wrong hash: brought again");
+    dx_version_unpin(v);
+    (void)close(fd);
+    put_manifest(r, DX_CANON_VERSION + 1);
+    options.open_flags = DX_OPEN_UNCHECKED; /* else the damage is to blame */
+    fd = damage_copy(r, DX_FILE_PAGES, &at);
+    EXPECT(dx_version_open_named(&v, o->url, NULL, caches, &options, &err) == DX_E_UNSUPPORTED,
+           "%s", err.text);
+    EXPECT(still_there(fd), "a failure that no copy can be to blame for");
+    put_manifest(r, DX_CANON_VERSION);
+    options.open_flags = 0;
+    options.verify = true;
+    v = open_at(o->url, caches, &options);
+    EXPECT(v != NULL && !still_there(fd), "verified: brought again");
+    dx_version_unpin(v);
+    (void)close(fd);
+    dx_caches_free(&caches);
+}
+
+/* A copy of the postings that is damaged in place: whoever opens with verify heals it for all. */
+static void check_heal_postings(const struct dx_file_origin *o, const struct dx_test_root *r)
+{
+    struct dx_source_options source;
+    struct dx_version_options options = options_of(&source);
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_caches *caches = NULL;
+    struct dx_version *v;
+    struct dx_version *w;
+    const struct dx_manifest_version *entry;
+    char name[128] = "";
+    uint8_t byte = 0;
+    uint64_t at = 0;
+    uint8_t damaged = 0;
+    struct dx_read read = { .size = 1, .to = &byte };
+    int fd;
+
+    EXPECT(dx_caches_new(&caches, &options, NULL) == DX_OK &&
+               dx_version_manifest(r->path, &m, NULL) == DX_OK,
+           "caches, manifest");
+    entry = &m.versions[m.version_count - 1];
+    for (size_t i = 0; i < entry->file_count && name[0] == '\0'; i++)
+        if (strncmp(entry->files[i].name, "postings/", 9) == 0)
+            (void)snprintf(name, sizeof name, "%s", entry->files[i].name);
+    options.mirror_postings = true;
+    v = open_at(o->url, caches, &options);
+    fd = damage_copy(r, name, &at);
+    EXPECT(pread(fd, &damaged, 1, (off_t)at) == 1, "%s", name);
+    if (v != NULL) {
+        char object[256];
+
+        (void)snprintf(object, sizeof object, "%s/%s", v->directory, name);
+        read.object = object;
+        read.offset = at;
+        EXPECT(dx_source_read(v->shards, &read, 1, NULL) == DX_OK && byte == damaged, "damaged");
+        options.verify = true;
+        w = open_at(o->url, caches, &options);
+        EXPECT(dx_source_read(v->shards, &read, 1, NULL) == DX_OK && byte == (damaged ^ 1),
+               "the version that was open has not got it");
+        dx_version_unpin(w);
+    }
+    dx_version_unpin(v);
+    (void)close(fd);
+    dx_manifest_release(&m);
+    dx_caches_free(&caches);
+}
+
 /* ---- the current version ---- */
 
 static void expect_health(struct dx_current *cur, bool sound, const char *words)
@@ -370,6 +502,8 @@ int main(void)
         return 1;
     o = dx_file_origin_new(r.path);
     check_answers(o, &r);
+    check_heal(o, &r);
+    check_heal_postings(o, &r);
     check_etags(o, &r);
     check_broken(o, &r);
     check_nothing_there(o);

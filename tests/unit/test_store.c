@@ -2,7 +2,8 @@
  * Stores: what a directory does. S3 is tried by tests/e2e/store_s3.py, which drives this program:
  *
  *   test_store ROOT [name=value...] < commands              fields by TAB
- *     put OBJECT absent|any|ETAG HEX|@PATH      ok MS ETAG | error MS CODE TEXT
+ *     put OBJECT absent|any|ETAG HEX|@PATH [parts] [may=N]
+ *                                               ok MS ETAG | error MS CODE TEXT
  *     list PREFIX                               item NAME SIZE ETAG, for each; ok MS COUNT | error...
  *     remove OBJECT                             ok MS | error...
  *     probe                                     ok MS | error...
@@ -30,13 +31,29 @@ static void from_hex(const char *text, struct dx_buf *out)
     }
 }
 
+/* Allows so many attempts, then says that the claim is lost. */
+static int may(void *ctx, struct dx_error *err)
+{
+    unsigned *left = ctx;
+
+    return (*left)-- > 0 ? DX_OK : dx_fail(err, DX_E_BUSY, "the claim is lost");
+}
+
 static int drive_put(struct dx_store *store, char **field, char etag[DX_SOURCE_ETAG],
                      struct dx_error *err)
 {
     struct dx_buf bytes = DX_BUF_INIT(64u << 20);
     struct dx_put put = { .object = field[1] };
+    const char *may_text = field[4] == NULL ? NULL : strstr(field[4], "may=");
+    unsigned allowed = 0;
     int rc;
 
+    put.in_parts = field[4] != NULL && strstr(field[4], "parts") != NULL;
+    if (may_text != NULL) {
+        allowed = (unsigned)strtoul(may_text + 4, NULL, 10);
+        put.may = may;
+        put.may_ctx = &allowed;
+    }
     if (strcmp(field[2], "absent") == 0)
         put.if_absent = true;
     else if (strcmp(field[2], "any") != 0)
@@ -62,7 +79,7 @@ static int print_item(void *ctx, const struct dx_listed *listed, struct dx_error
 
 static void drive_one(struct dx_store *store, char *line)
 {
-    char *field[4] = { line, NULL, NULL, NULL };
+    char *field[5] = { line, NULL, NULL, NULL, NULL };
     char etag[DX_SOURCE_ETAG] = "";
     char count_text[32] = "";
     struct dx_error err = DX_ERROR_INIT;
@@ -70,7 +87,7 @@ static void drive_one(struct dx_store *store, char *line)
     size_t count = 0;
     int rc = DX_E_INVALID;
 
-    for (size_t i = 1; i < 4; i++) {
+    for (size_t i = 1; i < 5; i++) {
         field[i] = field[i - 1] == NULL ? NULL : strchr(field[i - 1], '\t');
         if (field[i] != NULL)
             *field[i]++ = '\0';
@@ -215,6 +232,25 @@ static void check_conditions(void)
     EXPECT(put_text("../x", "x", false, NULL, none) == DX_E_INVALID, "outside");
     EXPECT(put_text("x", "x", true, first, none) == DX_E_INVALID, "both conditions");
     EXPECT(put_text("x", "x", false, "W/\"1\"", none) == DX_E_INVALID, "a weak ETag");
+}
+
+static void check_may(void)
+{
+    unsigned allowed = 1;
+    struct dx_put put = { .object = "may/x",
+                          .bytes = dx_span_str("one"),
+                          .in_parts = true,
+                          .may = may,
+                          .may_ctx = &allowed };
+    struct dx_error err = DX_ERROR_INIT;
+    char etag[DX_SOURCE_ETAG];
+
+    EXPECT(dx_store_put(store, &put, etag, &err) == DX_OK, "%s", err.text);
+    put.bytes = dx_span_str("two");
+    EXPECT(dx_store_put(store, &put, etag, &err) == DX_E_BUSY &&
+               strcmp(err.text, "the claim is lost") == 0 && holds("may/x", "one", NULL),
+           "%s", err.text);
+    EXPECT(dx_store_remove(store, "may/x", &err) == DX_OK, "%s", err.text);
 }
 
 static void check_files(void)
@@ -385,9 +421,11 @@ int main(int argc, char **argv)
         dx_source_open(&source, root, &options, &err) < 0)
         abort();
     check_conditions();
+    check_may();
     check_files();
     check_race();
     (void)dx_dir_remove(path_in_root("race"), &err);
+    (void)dx_dir_remove(path_in_root("may"), &err);
     (void)dx_dir_remove(path_in_root("a"), &err);
     (void)dx_dir_remove(path_in_root("files"), &err);
     (void)dx_dir_remove(path_in_root("index"), &err);
