@@ -18,7 +18,6 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 import threading
 from urllib.parse import quote
 
@@ -26,6 +25,7 @@ import corpus
 import dxtest
 import oracle
 import pipeline
+import roots
 import stores
 from suffixes import Suffixes
 
@@ -50,14 +50,6 @@ def make_root(tmp, clock):
     dxtest.domaindex("publish", "--root", root)
     clock("ingested and published")
     return root, absent
-
-
-def domains_of(root):
-    version = json.loads((root / "index" / "manifest.json").read_text())["versions"][-1]
-    name = version.get("version") or version["name"]
-    text = subprocess.run(["zstd", "-dc", str(root / "index" / name / "domains.txt.zst")],
-                          stdout=subprocess.PIPE, check=True).stdout
-    return text.decode().split()
 
 
 def in_threads(targets, work):
@@ -178,7 +170,7 @@ def main():
     clock = oracle.Clock()
     with dxtest.tempdir() as tmp:
         root, absent = make_root(tmp, clock)
-        domains = domains_of(root)
+        domains = roots.domains(root)
         expected = oracle.Expected()
         expected.pairs.update((domain, {}) for domain in domains)
         with dxtest.Server(root) as local:

@@ -19,14 +19,13 @@ import re
 import resource
 import socket
 import struct
-import subprocess
 import time
 from urllib.parse import quote
 
-import corpus
 import dxtest
 import faultproxy
 import pipeline
+import roots
 import stores
 
 WANTED = 10_000 if not dxtest.SANITIZED else 500
@@ -36,25 +35,12 @@ SLACK_S = 5     # 10,000 replies at one moment, read by a Python program
 LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.I)
 
 
-def make_root(tmp):
-    root = tmp / "root"
-    with open(tmp / "rows.tsv", "w", encoding="utf-8") as out:
-        for raw, _ in corpus.rows(seed=8, count=20_000):
-            print(*raw, sep="\t", file=out)
-    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-                     "--ts-column", 2, "--url-column", 3, "--extra-column", 4, "--no-header",
-                     tmp / "rows.tsv")
-    dxtest.domaindex("publish", "--root", root)
-    return root
-
-
 def truth(root):
     """Listings that share neither a lake file nor a shard of postings, with their bodies."""
-    text = subprocess.run(["zstd", "-dc", *map(str, root.glob("index/*/domains.txt.zst"))],
-                          stdout=subprocess.PIPE, check=True).stdout
+    names = roots.domains(root)
     chosen, prefixes, datasets = [], set(), set()
     with dxtest.Server(root) as server, pipeline.Client(server) as client:
-        for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in text.decode().split()]):
+        for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in names]):
             answer = json.loads(body)
             prefix = answer["domain_id"][:4]
             free = [d["dataset_id"] for d in answer["datasets"]
@@ -180,7 +166,7 @@ def main():
     if count < WANTED:
         print(f"SKIPPED in part: {count} connections, not {WANTED}: ulimit -Hn is {hard}")
     with dxtest.tempdir() as tmp:
-        root = make_root(tmp)
+        root = roots.make(tmp, seed=8, count=20_000)
         listings = truth(root)
         (tmp / "mirror").mkdir()
         with stores.Nginx(root) as store, \

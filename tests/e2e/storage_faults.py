@@ -27,11 +27,11 @@ import tempfile
 import time
 from urllib.parse import quote
 
-import corpus
 import dxtest
 import faultproxy
 import oracle
 import pipeline
+import roots
 import stores
 
 REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (100_000 if not dxtest.SANITIZED else 10_000))
@@ -47,26 +47,13 @@ TRANSIENT = [name for name in KINDS if name not in faultproxy.FINAL]
 PLAIN_CONNECTIONS = [n for n in faultproxy.CONNECTION_FAULTS if not n.startswith("tls_")]
 
 
-def make_root(tmp):
-    root = tmp / "root"
-    with open(tmp / "rows.tsv", "w", encoding="utf-8") as out:
-        for raw, _ in corpus.rows(seed=3, count=300_000):
-            print(*raw, sep="\t", file=out)
-    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-                     "--ts-column", 2, "--url-column", 3, "--extra-column", 4, "--no-header",
-                     tmp / "rows.tsv")
-    dxtest.domaindex("publish", "--root", root)
-    return root
-
-
 def truth(root):
     """{target: body} for listings of all kinds, as a server on the directory gives them."""
-    text = subprocess.run(["zstd", "-dc", *map(str, root.glob("index/*/domains.txt.zst"))],
-                          stdout=subprocess.PIPE, check=True).stdout
+    names = roots.domains(root)
     rng, targets = random.Random(9), []
     with dxtest.Server(root) as server:
         with pipeline.Client(server) as client:
-            for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in text.decode().split()]):
+            for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in names]):
                 answer = json.loads(body)
                 for each in answer["datasets"]:
                     base = f"/v1/domain/{answer['domain']}/datasets/{each['dataset_id']}/urls"
@@ -372,7 +359,7 @@ def main():
     stores.need("nginx", "versitygw")
     clock = oracle.Clock()
     with dxtest.tempdir() as tmp:
-        root = make_root(tmp)
+        root = roots.make(tmp, seed=3, count=300_000)
         want = truth(root)
         clock(f"{len(want)} listings are known")
         prove_it_can_fail(want)

@@ -19,10 +19,10 @@ import sys
 import tempfile
 import time
 
-import corpus
 import dxtest
 import faultproxy
 import pipeline
+import roots
 import stores
 
 DEADLINE_MS = 4000
@@ -59,24 +59,11 @@ def resolve_here(tmp):
             dxtest.skip(f"/etc/{name} cannot be replaced in a mount namespace")
 
 
-def make_root(tmp):
-    root = tmp / "root"
-    with open(tmp / "rows.tsv", "w", encoding="utf-8") as out:
-        for raw, _ in corpus.rows(seed=4, count=2_000):
-            print(*raw, sep="\t", file=out)
-    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-                     "--ts-column", 2, "--url-column", 3, "--extra-column", 4, "--no-header",
-                     tmp / "rows.tsv")
-    dxtest.domaindex("publish", "--root", root)
-    return root
-
-
 def truth(root):
-    text = subprocess.run(["zstd", "-dc", *map(str, root.glob("index/*/domains.txt.zst"))],
-                          stdout=subprocess.PIPE, check=True).stdout.decode().split()
+    names = roots.domains(root)
     with dxtest.Server(root) as server, pipeline.Client(server) as client:
         targets = [f"/v1/domain/{answer['domain']}/datasets/{answer['datasets'][0]['dataset_id']}/urls"
-                   for _, _, body in client.ask([f"/v1/domain/{d}" for d in text[:40]])
+                   for _, _, body in client.ask([f"/v1/domain/{d}" for d in names[:40]])
                    for answer in [json.loads(body)]]
         return [(target, body) for target, _, body in client.ask(targets)]
 
@@ -118,7 +105,7 @@ def main():
     loopback_up()
     with dxtest.tempdir() as tmp:
         resolve_here(tmp)
-        root = make_root(tmp)
+        root = roots.make(tmp, seed=4, count=2_000)
         want = truth(root)
         (tmp / "cache").mkdir()
         with faultproxy.Names() as names, faultproxy.Proxy(str(root)) as proxy:
