@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: oracle slow alone
+# labels: oracle slow
 """One root, five places: every answer of a directory, of nginx and of S3 servers is the same.
 
 The root of the reddit corpus (DX_SHARED_DATA; else 50,000 made-up records) is served from a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads
+# labels: threads slow
 """A version of a remote root: its mirror, cold, warm, shared, broken off, and over a damaged store.
 
 A small root is made and served by nginx and, where they are there, by S3 servers; `lookup` and

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone
+# labels: slow
 """domaindexd on object storage behind which things go wrong: right bytes, or an error with words.
 
 A root of made-up records lies behind nginx or versitygw; between it and the server stands
