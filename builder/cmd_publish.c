@@ -131,6 +131,12 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
                       "publish: %s/index has %llu versions that the manifest does not name and "
                       "that are over a day old, left by publishers that died; the first: %s\n",
                       o->root, (unsigned long long)r->leftovers, r->leftover);
+    if (r->other_etags > 0)
+        (void)fprintf(stderr,
+                      "publish: the lake is as it was, but %llu objects have other ETags than they "
+                      "had when it was published (restored or copied?), and servers refuse their "
+                      "reads; so it is published anew. One of them: %s\n",
+                      (unsigned long long)r->other_etags, r->other_etag);
     if (r->unchanged)
         (void)fprintf(stderr,
                       "publish: the lake is as it was for version %s; nothing new to publish "
@@ -203,7 +209,11 @@ const struct dx_command dx_command_publish = {
     .description =
         "Reads every file of the lake once, writes all files of a new index version, checks them "
         "and replaces the manifest. Prints the name of the current version, alone on a line. If "
-        "the lake is as it was for the current version, nothing is written.\n"
+        "the lake is as it was for the current version, nothing is written; on s3:// it must also "
+        "have "
+        "the ETags that it had then: an object that was restored or copied has another one, "
+        "servers "
+        "refuse it, and a new version is published.\n"
         "The old version stays current at every moment until the new one is complete on disk; a "
         "publish that is killed leaves nothing but a folder that the next one removes. One publish "
         "or ingest at a time works in a root.\n"

@@ -259,6 +259,7 @@ static int put_in_place(struct publish *p, struct dx_error *err)
 static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
+    uint64_t room = 0;
     char name[64];
     int rc = dx_root_lock_take(&p->lock, p->root, err);
 
@@ -279,7 +280,8 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     if (rc == DX_OK)
         rc = last_sequence(p, highest, err);
     if (rc == DX_OK)
-        rc = dx_publish_job_space(p->index, dx_publish_job_guess(job->result->lake_bytes), err);
+        rc = dx_publish_job_space(p->index, dx_publish_job_guess(job->result->lake_bytes), &room,
+                                  err);
     (void)snprintf(name, sizeof name, WORK_PREFIX "%ld", (long)getpid());
     if (rc == DX_OK)
         rc = dx_publish_job_path(job->work, p->index, name, err);

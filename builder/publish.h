@@ -23,7 +23,8 @@
  * dataset whose prefixes overlap together, and of others as many as there are threads and room.
  *
  * If the lake gives the build id of the current version, nothing is written and
- * r.unchanged is set (not with `force`). On error nothing stays but the old state, but for
+ * r.unchanged is set (not with `force`; nor if objects of a store have been restored or copied since
+ * and have other ETags than the version says: r.other_etags, publish_etags.h). On error nothing stays but the old state, but for
  * DX_E_UNKNOWN: nobody could tell whether the last put arrived.
  */
 #ifndef DX_BUILDER_PUBLISH_H
@@ -33,6 +34,7 @@
 #include <stdbool.h>
 
 #include "builder/index_build.h"
+#include "fetch/source.h"
 #include "format/manifest.h"
 
 enum dx_publish_phase {
@@ -70,6 +72,8 @@ struct dx_publish_result {
     bool psl_own;       /* it is the lake's */
     uint64_t leftovers; /* versions that no manifest names, over a day old, on object storage */
     char leftover[DX_VERSION_NAME]; /* the first of them */
+    uint64_t other_etags; /* objects of an unchanged lake and its version with ETags of their own */
+    char other_etag[DX_OBJECT_NAME_MAX + 1]; /* one of them */
     struct dx_manifest manifest;
     uint64_t lake_bytes;
     uint64_t skipped_columns;

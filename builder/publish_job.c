@@ -178,19 +178,18 @@ uint64_t dx_publish_job_guess(uint64_t lake_bytes)
     return lake_bytes / 2 + SPACE_MIN;
 }
 
-int dx_publish_job_space(const char *dir, uint64_t need, struct dx_error *err)
+int dx_publish_job_space(const char *dir, uint64_t need, uint64_t *room, struct dx_error *err)
 {
     struct statvfs st;
-    uint64_t room;
 
     if (statvfs(dir, &st) < 0)
         return dx_fail_errno(err, errno, "%s: cannot ask for free space", dir);
-    room = (uint64_t)st.f_bavail * st.f_frsize;
-    if (room < need)
+    *room = (uint64_t)st.f_bavail * st.f_frsize;
+    if (*room < need)
         return dx_fail(err, DX_E_IO,
                        "%s: %llu MiB are free, about %llu MiB are needed for the "
                        "index and its temporary files",
-                       dir, (unsigned long long)(room >> 20), (unsigned long long)(need >> 20));
+                       dir, (unsigned long long)(*room >> 20), (unsigned long long)(need >> 20));
     if (st.f_files > 0 && st.f_favail < INODES_MIN)
         return dx_fail(err, DX_E_IO, "%s: %llu inodes are free, up to %d are needed", dir,
                        (unsigned long long)st.f_favail, INODES_MIN);

@@ -64,6 +64,7 @@ uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job); /* of ent
 /* Bytes of index and sort files that a lake of so many may need: a guess, so that a full disk is
  * told before an hour of work and not after it. */
 uint64_t dx_publish_job_guess(uint64_t lake_bytes);
-int dx_publish_job_space(const char *dir, uint64_t need, struct dx_error *err);
+/* *room: bytes that are free in dir, at least need. */
+int dx_publish_job_space(const char *dir, uint64_t need, uint64_t *room, struct dx_error *err);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/publish_remote.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 
 #include "base/file.h"
 #include "builder/index_out.h"
 #include "builder/lake_bring.h"
 #include "builder/publish_check.h"
+#include "builder/publish_etags.h"
 #include "builder/publish_job.h"
 #include "builder/publish_listing.h"
 #include "builder/publish_probe.h"
@@ -23,6 +22,7 @@
 #define PSL "urls/psl.dat"
 #define THREADS 8 /* that put or get objects: they wait for the store, not for a core */
 #define NAMES_MAX 1000
+#define LOST_MAX 4 /* claims whose fate nobody can tell: each has been asked for minutes */
 
 struct publish {
     struct dx_publish_job *job; /* work: FOLDER/sort, making: FOLDER/root/index/VERSION */
@@ -103,13 +103,11 @@ static int make_folders(struct publish *p, struct dx_error *err)
 static int share_space(struct publish *p, struct dx_error *err)
 {
     uint64_t index = 2 * dx_publish_job_guess(p->job->result->lake_bytes);
-    struct statvfs st;
-    int rc = dx_publish_job_space(p->folder.path, index, err);
+    uint64_t room = 0;
+    int rc = dx_publish_job_space(p->folder.path, index, &room, err);
 
-    if (rc == DX_OK && statvfs(p->folder.path, &st) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot ask for free space", p->folder.path);
     if (rc == DX_OK)
-        p->disk_bytes = (uint64_t)st.f_bavail * st.f_frsize - index;
+        p->disk_bytes = room - index;
     return rc;
 }
 
@@ -154,15 +152,38 @@ static int scan(struct publish *p, struct dx_error *err)
     return dx_publish_job_scan(p->job, &bring, err);
 }
 
-/* The next number whose name nobody has taken. Who else is at work now comes before or after us
+/* 1 there is nothing to publish; 0 there is, though the lake is as it was: objects were replaced by
+ * others of the same bytes, which readers of the current version refuse. */
+static int nothing_new(struct publish *p, struct dx_error *err)
+{
+    struct dx_publish_result *result = p->job->result;
+    struct dx_publish_etags e;
+    int rc;
+
+    if (!dx_publish_job_unchanged(p->job))
+        return 0;
+    rc = dx_publish_etags_compare(&e, &p->remote, p->url, dx_manifest_current(&result->manifest),
+                                  &p->job->lake.lake, err);
+    if (rc < 0 || e.differ == 0)
+        return rc < 0 ? rc : 1;
+    result->unchanged = false;
+    result->other_etags = e.differ;
+    memcpy(result->other_etag, e.first, sizeof result->other_etag);
+    return 0;
+}
+
+/* The next number whose name nobody has taken; one of which nobody can tell whether we have taken it
+ * is left alone. Who else is at work now comes before or after us
  * by the manifest; the names only keep our objects apart. */
 static int take_name(struct publish *p, uint64_t sequence, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
+    int lost = 0;
     char path[64];
     int rc = DX_E_EXISTS;
 
-    for (int i = 0; rc == DX_E_EXISTS && i < NAMES_MAX; i++) {
+    for (int i = 0;
+         (rc == DX_E_EXISTS || (rc == DX_E_UNKNOWN && ++lost < LOST_MAX)) && i < NAMES_MAX; i++) {
         rc = dx_publish_job_name(job, ++sequence, err);
         if (rc == DX_OK)
             rc = dx_publish_upload_claim(p->remote.store, job->result->version, err);
@@ -272,29 +293,42 @@ static enum outcome ask_manifest(const struct publish *p, struct dx_manifest *m)
                                                                                        : NOT_OURS;
 }
 
-/* rc: of a put that failed. DX_OK: it has arrived all the same. */
+static int beaten(const struct publish *p, const struct dx_manifest *m, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_CONFLICT,
+                   "%s: another publisher was first: %s%s is current now. Nothing of this "
+                   "publish stays; publish again if the lake has more than that version",
+                   p->root, m->current[0] == '\0' ? "another version" : "version ", m->current);
+}
+
+static int unknown(const struct publish *p, struct dx_error *err)
+{
+    (void)dx_fail_in(err,
+                     "%s: nobody can tell whether version %s was published or still will be "
+                     "(see `domaindex versions`); its objects stay",
+                     p->root, p->job->result->version);
+    if (err != NULL)
+        err->code = DX_E_UNKNOWN;
+    return DX_E_UNKNOWN;
+}
+
+/* rc: of a put that failed. DX_OK: it has arrived all the same. Only a put of which the store could
+ * not say whether it was applied may still be: any other error is what it says. */
 static int resolve(const struct publish *p, int rc, bool *may_be_named, struct dx_error *err)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
     enum outcome outcome = ask_manifest(p, &m);
 
-    if (outcome == OURS) {
+    *may_be_named = outcome != NOT_OURS || rc == DX_E_UNKNOWN;
+    if (outcome == OURS)
         rc = DX_OK;
-    } else if (outcome == NOT_OURS && (rc == DX_E_CONFLICT || rc == DX_E_EXISTS)) {
-        *may_be_named = false;
-        rc = dx_fail(err, DX_E_CONFLICT,
-                     "%s: another publisher was first: %s%s is current now. Nothing of this "
-                     "publish stays; publish again if the lake has more than that version",
-                     p->root, m.current[0] == '\0' ? "another version" : "version ", m.current);
-    } else {
-        (void)dx_fail_in(err,
-                         "%s: nobody can tell whether version %s was published or still will be "
-                         "(see `domaindex versions`); its objects stay",
-                         p->root, p->job->result->version);
-        rc = DX_E_UNKNOWN;
-        if (err != NULL)
-            err->code = DX_E_UNKNOWN;
-    }
+    else if (*may_be_named)
+        rc = unknown(p, err);
+    else if (rc == DX_E_CONFLICT || rc == DX_E_EXISTS)
+        rc = beaten(p, &m, err);
+    else
+        (void)dx_fail_in(err, "%s: nothing was published, and nothing of this publish stays",
+                         p->root);
     dx_manifest_release(&m);
     return rc;
 }
@@ -329,8 +363,10 @@ static int run(struct publish *p, struct dx_error *err)
     dx_publish_job_enter(job, DX_PUBLISH_SCAN, job->result->lake_bytes);
     if (rc == DX_OK)
         rc = scan(p, err);
-    if (rc != DX_OK || dx_publish_job_unchanged(job))
-        return rc;
+    if (rc == DX_OK)
+        rc = nothing_new(p, err);
+    if (rc != DX_OK)
+        return rc < 0 ? rc : DX_OK;
     dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
     rc = take_name(p, sequence, err);
     if (rc == DX_OK)

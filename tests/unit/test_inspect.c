@@ -366,13 +366,16 @@ static void check_urls(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dx_error err = DX_ERROR_INIT;
         char object[1025];
+        char shown[100]; /* a query may be a secret */
         char *root = NULL;
         int rc = dx_inspect_split(rows[i].url, &root, object, &err);
 
+        (void)snprintf(shown, sizeof shown, "%.*s", (int)strcspn(rows[i].url, "?"), rows[i].url);
         EXPECT(dx_inspect_is_object(rows[i].url) == rows[i].is_object, "%s", rows[i].url);
         if (rows[i].root == NULL)
-            EXPECT(rc < 0 && root == NULL && strstr(err.text, rows[i].url) != NULL, "%s: %d %s",
-                   rows[i].url, rc, err.text);
+            EXPECT(rc < 0 && root == NULL && strstr(err.text, shown) != NULL &&
+                       strchr(err.text, '?') == NULL,
+                   "%s: %d %s", rows[i].url, rc, err.text);
         else
             EXPECT(rc == DX_OK && strcmp(root, rows[i].root) == 0 &&
                        strcmp(object, rows[i].object) == 0,

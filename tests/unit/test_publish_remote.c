@@ -2,7 +2,7 @@
  * The parts of publishing on object storage, tried on a directory through the same store and
  * source: the same bytes as an ordinary publish, names that are taken, versions that died, files
  * of the lake that are brought within a room, work folders of the dead, and what the probe
- * remembers. What needs two publishers or a network is in tests/e2e/publish_s3.py. */
+ * remembers, and objects that were restored. What needs two publishers or a network is in tests/e2e/publish_s3.py. */
 #include "builder/publish.h"
 
 #include <pthread.h>
@@ -108,6 +108,31 @@ static void test_same_bytes(const struct dx_test_root *lake, const char *root)
     EXPECT(publish(root, &r, &err) == DX_OK && r.unchanged, "again: %s", err.text);
     dx_publish_result_release(&r);
     dx_manifest_release(&want);
+}
+
+/* The same bytes under other ETags are published anew, once: servers refuse what is not the object
+ * that the version was made with. */
+static void test_restored(const char *root)
+{
+    static const char *const rows[] = {
+        "f=$(find %/urls -name '*.parquet' | sort | head -1) && cp $f $f.new && mv $f.new $f",
+        "f=$(find %/index -name '*.dat.zst' | sort | tail -1) && cp $f $f.new && mv $f.new $f",
+        "rm $(ls -d %/index/0* | tail -1)/etags.tsv.zst",
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_publish_result r;
+
+        sh(rows[i], root, root);
+        EXPECT(publish(root, &r, &err) == DX_OK && !r.unchanged && r.other_etags == 1,
+               "row %zu: %llu differ: %s", i, (unsigned long long)r.other_etags, err.text);
+        EXPECT(r.manifest.version_count == i + 2, "row %zu: %zu versions", i,
+               r.manifest.version_count);
+        dx_publish_result_release(&r);
+        EXPECT(publish(root, &r, &err) == DX_OK && r.unchanged, "row %zu, again: %s", i, err.text);
+        dx_publish_result_release(&r);
+    }
 }
 
 /* A name that somebody has taken, and a version that somebody left behind long ago. */
@@ -425,6 +450,7 @@ int main(void)
     test_work_folder();
     test_room(&lake);
     test_same_bytes(&lake, root);
+    test_restored(root);
     test_names(root);
     test_refused(root);
     dx_test_root_remove(&lake);
