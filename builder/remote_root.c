@@ -8,6 +8,8 @@
 #include "fetch/store.h"
 #include "loader/version.h"
 
+#define STORE_FACTOR 12 /* a store bears with so many deadlines (fetch/store.h): two minutes too */
+
 int dx_remote_root_options(struct dx_source_options *o, struct dx_error *err)
 {
     const char *wrong;
@@ -26,11 +28,14 @@ int dx_remote_root_open(struct dx_remote_root *r, const char *root, enum dx_remo
                         struct dx_error *err)
 {
     struct dx_source_options options;
+    struct dx_source_options writing;
     int rc = dx_remote_root_options(&options, err);
 
     *r = (struct dx_remote_root)DX_REMOTE_ROOT_INIT;
+    writing = options;
+    writing.deadline_ms = (options.deadline_ms + STORE_FACTOR - 1) / STORE_FACTOR;
     if (rc == DX_OK && use != DX_REMOTE_READ)
-        rc = dx_store_open(&r->store, root, &options, err);
+        rc = dx_store_open(&r->store, root, &writing, err);
     if (rc == DX_E_UNSUPPORTED && use == DX_REMOTE_LIST)
         rc = DX_OK;
     if (rc == DX_OK)

@@ -9,7 +9,9 @@
    nothing, or they come one after the other.
 4. publish is killed at DX_PUBLISH_KILLS random moments (20): the old version or the new one is
    current and whole, and the next publish works.
-5. A store that ignores or inverts a condition is refused; writes whose reply is lost are not.
+5. A put of the manifest that the store refuses is told with its words and leaves nothing; objects
+   with other ETags (restored, copied) are published anew.
+6. A store that ignores or inverts a condition is refused; writes whose reply is lost are not.
 """
 import json
 import os
@@ -289,7 +291,7 @@ def killed(root):
                   if name.startswith("domaindex-publish-")], [], "work folders of the dead")
 
 
-# 5 ------------------------------------------------------------------------- stores that misbehave
+# 5, 6 ---------------------------------------------------------------------- stores that misbehave
 
 def misbehaving(store, folder):
     credentials = (stores.KEY_ID, stores.SECRET, stores.REGION)
@@ -333,6 +335,50 @@ def misbehaving(store, folder):
         verify(root, fault, says="sound")
 
 
+class NoFlip(faultproxy.Proxy):
+    """Refuses the put of the manifest, and nothing else."""
+
+    async def answer(self, request):
+        if request.method == "PUT" and request.target.endswith("/index/manifest.json"):
+            reply = faultproxy.Reply(200, "OK", [], b"")
+            reply.error(403, "Forbidden", "AccessDenied")
+            return reply
+        return await super().answer(request)
+
+
+def refused_flip(root):
+    """What the store refuses has not happened: its error is told, and nothing stays."""
+    before = root.manifest(), root.versions_there()
+    with NoFlip(root.store.url) as proxy:
+        done = publish(root, "--force", epoch=EPOCH + 86400 * 40, expect=1,
+                       env={"AWS_ENDPOINT_URL_S3": proxy.url})
+    dxtest.check(b"AccessDenied" in done.stderr and b"nobody can tell" not in done.stderr,
+                 f"the store's words: {done.stderr[-500:]}")
+    dxtest.equal((root.manifest(), root.versions_there()), before, "nothing stays")
+
+
+def restored(root):
+    """The same bytes under other ETags: a new version with these. A store whose ETags come from the
+    bytes gives the old ones, but for an upload in parts."""
+    name = root.names("urls/dataset_id=1/")[0]
+    body = root.get(name)
+    target = root.store.target(BUCKET, root.name(name))
+    _, text = root.store.demand("POST", target + "?uploads=")
+    upload = text.decode().partition("<UploadId>")[2].partition("</UploadId>")[0]
+    fields, _ = root.store.demand("PUT", f"{target}?partNumber=1&uploadId={upload}", body)
+    etag = fields["etag"]
+    root.store.demand("POST", f"{target}?uploadId={upload}",
+                      (f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag>"
+                       "</Part></CompleteMultipartUpload>").encode())
+    dxtest.equal(root.get(name), body, "the bytes after an upload in parts")
+    verify(root, "an object was restored", expect=3)
+    done = publish(root, epoch=EPOCH + 86400 * 41)
+    dxtest.check(b"other ETags" in done.stderr and name.encode() in done.stderr,
+                 f"restored: {done.stderr[-500:]}")
+    verify(root, "published anew", says="sound")
+    dxtest.check(b"nothing new" in publish(root, epoch=EPOCH + 86400 * 42).stderr, "and only once")
+
+
 def timed(part, *arguments):
     begin = time.monotonic()
     result = part(*arguments)
@@ -355,6 +401,8 @@ def all_of(store, tmp):
     timed(damage, root, version)
     timed(two_at_once, root)
     timed(killed, root)
+    timed(refused_flip, root)
+    timed(restored, root)
     timed(misbehaving, store, local)
 
 
