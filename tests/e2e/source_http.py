@@ -9,7 +9,7 @@
 4. The fault proxy: every kind of fault once, always, and mixed with good replies.
 
 All of it in both ways of reading: by a thread that waits, and on an event loop. DX_FAULT_WAVES is
-the number of waves of the mixed runs (400 by default, in each way).
+the number of waves of the mixed runs (400 by default, 60 under sanitizers, in each way).
 """
 import contextlib
 import datetime
@@ -33,6 +33,7 @@ import faultproxy
 
 DRIVER = dxtest.BIN / "tests" / "test_source_http"
 KEY_ID, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "to/ken+=="
+WAVES = int(os.environ.get("DX_FAULT_WAVES") or (400 if not dxtest.SANITIZED else 60))
 # Other tests run beside this one; on a quiet machine it is below 10.
 SLACK_MS = 300 if not dxtest.SANITIZED else 1000
 WAYS = (("thread", ()), ("loop", ("loop=1",)))
@@ -655,7 +656,7 @@ def check_faults():
                             lambda name: objects["/r/" + encoded(name)][1],
                             f"proxy without faults, {way}")
             check_each_fault(proxy, faults)
-            check_mixed(proxy, faults, int(os.environ.get("DX_FAULT_WAVES") or 400))
+            check_mixed(proxy, faults, WAVES)
             check_amplification(proxy, faults)
             print(f"{way}: {len(faultproxy.FAULTS)} kinds of faults, {faults.waves} waves: "
                   f"{faults.good} right, {faults.wrong} wrong, {faults.hung} past the deadline")
