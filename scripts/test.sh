@@ -10,7 +10,7 @@
 #   release    release build by gcc without a warning, end-to-end and oracle tests
 #   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, the server
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       libFuzzer, FUZZ_SECONDS (20) for each target, JOBS at a time
+#   fuzz       libFuzzer, FUZZ_SECONDS (12) for each target, JOBS at a time
 #
 # JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are taken from the
 # environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is
@@ -19,7 +19,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
-fuzz_seconds=${FUZZ_SECONDS:-20}
+fuzz_seconds=${FUZZ_SECONDS:-12}
 logs=$PWD/build/test-logs
 all_stages="packages style dev clang release asan tsan fuzz"
 
@@ -35,15 +35,30 @@ tests_of() { # PRESET [CTEST ARGUMENT…]
     ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$jobs" "$@"
 }
 
-stage_packages() {
-    local servers status line
-    scripts/install_packages.sh build test || return 1
-    servers=$(scripts/storage_servers.sh)
+# The storage servers are built beside the first stages: that takes minutes the first time.
+servers_pid=
+servers_begin() {
+    scripts/storage_servers.sh >"$logs/storage-servers.out" 2>"$logs/storage-servers.log" &
+    servers_pid=$!
+}
+
+# They are there, or cannot be had here, which their tests say; else 1.
+servers_end() {
+    local status line
+    [ -n "$servers_pid" ] || return 0
+    wait "$servers_pid"
     status=$?
-    [ $status -eq 0 ] || [ $status -eq 77 ] || return 1
+    servers_pid=
+    cat "$logs/storage-servers.log"
     while IFS= read -r line; do
         [ -z "$line" ] || export "${line?}"
-    done <<<"$servers"
+    done <"$logs/storage-servers.out"
+    [ $status -eq 0 ] || [ $status -eq 77 ]
+}
+
+stage_packages() {
+    scripts/install_packages.sh build test || return 1
+    servers_begin
     scripts/peers.sh # the last line that is printed names its python
 }
 
@@ -74,6 +89,7 @@ stage_clang() {
 }
 
 stage_release() {
+    servers_end || return 1
     build release >"$logs/release-build.log" 2>&1
     local status=$?
     cat "$logs/release-build.log"
@@ -86,10 +102,12 @@ stage_release() {
 }
 
 stage_asan() {
+    servers_end || return 1
     build asan && tests_of asan -LE 'peers|slow|tree'
 }
 
 stage_tsan() {
+    servers_end || return 1
     build tsan && tests_of tsan -L threads -LE 'peers|slow'
 }
 
@@ -188,6 +206,7 @@ for stage in $stages; do
     fi
 done
 
+servers_end >>"$logs/packages.log" || failed=1
 echo
 echo "stage     result     time"
 printf '%s' "$summary"
