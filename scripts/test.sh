@@ -98,7 +98,8 @@ stage_release() {
         echo "the release build by gcc is to be free of warnings"
         return 1
     fi
-    tests_of release -L 'e2e|peers|oracle'
+    # Those with servers mostly wait.
+    tests_of release -L 'e2e|peers|oracle' -j $((jobs * 2))
 }
 
 stage_asan() {
