@@ -175,8 +175,10 @@ static bool answer(int fd, const char *request)
         total = last = last - 5;
     if (last >= total)
         last = total - 1;
-    if (first >= total || (later && server.behaviour == GONE_EARLY))
-        return send_all(fd, "HTTP/1.1 416 x\r\nContent-Length: 0\r\n\r\n", 39);
+    if (first >= total || (later && server.behaviour == GONE_EARLY)) {
+        (void)snprintf(head, sizeof head, "HTTP/1.1 416 x\r\nContent-Length: 0\r\n\r\n");
+        return send_all(fd, head, strlen(head));
+    }
     size = last - first + 1;
     (void)snprintf(head, sizeof head,
                    "HTTP/1.1 206 x\r\nETag: \"v\"\r\nContent-Range: bytes %llu-%llu/%llu\r\n"
