@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "fetch/credentials.h"
 #include "fetch/object_url.h"
 #include "fetch/s3.h"
 #include "fetch/source.h"
@@ -9,16 +10,9 @@
 
 #define DEADLINE_MAX_MS 3600000
 
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value == NULL || value[0] == '\0' ? NULL : value;
-}
-
 static bool flag(const char *name, bool *to)
 {
-    const char *value = environment(name);
+    const char *value = dx_environment(name);
 
     if (value == NULL)
         return true;
@@ -28,7 +22,7 @@ static bool flag(const char *name, bool *to)
 
 static bool number(const char *name, unsigned max, unsigned *to)
 {
-    const char *value = environment(name);
+    const char *value = dx_environment(name);
     unsigned long n;
     char *end;
 
@@ -46,7 +40,7 @@ static bool number(const char *name, unsigned max, unsigned *to)
 
 const char *dx_source_options_env(struct dx_source_options *o)
 {
-    const char *ca_file = environment("DOMAINDEX_CA_FILE");
+    const char *ca_file = dx_environment("DOMAINDEX_CA_FILE");
 
     if (ca_file != NULL)
         o->ca_file = ca_file;

@@ -296,7 +296,7 @@ static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t 
         dx_json_null(j);
 }
 
-static void write_metadata(struct dx_json *j, const struct dx_dataset *d)
+void dx_registry_metadata_write(struct dx_json *j, const struct dx_dataset *d)
 {
     dx_json_key(j, "metadata");
     dx_json_object(j);
@@ -327,7 +327,7 @@ static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_
     dx_json_key(&j, "name");
     dx_json_str(&j, d->name);
     if (form == OF_VERSION || d->metadata_count > 0)
-        write_metadata(&j, d);
+        dx_registry_metadata_write(&j, d);
     if (form == OF_VERSION)
         write_totals(&j, d);
     dx_json_end(&j);

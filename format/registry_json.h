@@ -37,6 +37,8 @@ struct dx_dataset_meta {
     char *value;
 };
 
+struct dx_json;
+
 struct dx_dataset {
     uint32_t dataset_id;
     char *name;                       /* UTF-8 without control characters, 1..255 bytes, unique */
@@ -79,6 +81,9 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
 int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span value,
                      struct dx_error *err);
 bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key);
+
+/* The member "metadata" of the open object: {} if there is none. */
+void dx_registry_metadata_write(struct dx_json *j, const struct dx_dataset *d);
 
 /* UTF-8 without control characters, 1..max bytes. */
 bool dx_dataset_text_ok(struct dx_span text, size_t max);

@@ -27,13 +27,7 @@ static void write_dataset(struct dx_json *j, const struct dx_dataset *d)
     write_count(j, "row_count", d->rows);
     write_time(j, "first_ts", d->has_ts, d->first_us);
     write_time(j, "last_ts", d->has_ts, d->last_us);
-    dx_json_key(j, "metadata");
-    dx_json_object(j);
-    for (size_t i = 0; i < d->metadata_count; i++) {
-        dx_json_key_span(j, dx_span_str(d->metadata[i].key));
-        dx_json_str(j, d->metadata[i].value);
-    }
-    dx_json_end(j);
+    dx_registry_metadata_write(j, d);
 }
 
 static void write_version(struct dx_json *j, const struct dx_version *v)
