@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "builder/index_identity.h"
 #include "builder/index_ids.h"
 #include "builder/index_out.h"
@@ -57,14 +57,6 @@ struct build {
     struct dx_spill_sort *postings;
     uint64_t shard_pairs[DX_POSTINGS_SHARDS];
 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
 {
@@ -623,10 +615,10 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
     b->stats = stats;
     rc = build_init(b, err);
     for (int i = 0; rc == DX_OK && i < DX_INDEX_PHASES; i++) {
-        double begin = now();
+        double begin = dx_clock_s();
 
         rc = phases[i](b, err);
-        stats->seconds[i] = now() - begin;
+        stats->seconds[i] = dx_clock_s() - begin;
     }
     if (rc == DX_OK && (b->totals.row_count != lake->rows || b->totals.url_count != lake->urls))
         rc = dx_fail(

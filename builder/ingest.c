@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "builder/ingest_claim.h"
 #include "builder/ingest_existing.h"
@@ -48,14 +48,6 @@ struct run {
     char tmp[PATH_MAX]; /* for runs and files */
     bool tmp_made;
 };
-
-static double seconds_since(const struct timespec *from)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
-}
 
 /* What runs that were killed left behind. Under the lock nobody else is using them. */
 static int remove_stale(const char *root, struct dx_error *err)
@@ -409,10 +401,9 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
                      .remote = DX_INGEST_REMOTE_INIT,
                      .work = DX_WORK_FOLDER_INIT,
                      .lock = DX_ROOT_LOCK_INIT };
-    struct timespec begun;
+    double begun = dx_clock_s();
     int rc;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &begun);
     *stats = (struct dx_ingest_stats){ 0 };
     if (o->test_scale == 0)
         o->test_scale = 1;
@@ -422,7 +413,7 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     rc = prepare(&r, err);
     if (rc == DX_OK)
         rc = read_all(&r, err);
-    stats->read_seconds = seconds_since(&begun);
+    stats->read_seconds = dx_clock_s() - begun;
     if (rc == DX_OK)
         rc = store_all(&r, err);
     if (rc == DX_OK)
@@ -432,6 +423,6 @@ int dx_ingest_run(struct dx_ingest_options *o, struct dx_ingest_stats *stats, st
     if (r.rejects.path != NULL)
         stats->rejects_path = strdup(r.rejects.path);
     release(&r);
-    stats->total_seconds = seconds_since(&begun);
+    stats->total_seconds = dx_clock_s() - begun;
     return rc;
 }

@@ -157,7 +157,7 @@ static void introduce(struct dx_writer *mine)
  * lease. */
 static uint64_t request_deadline(const struct dx_ingest_claim *c)
 {
-    return dx_source_now_ms() + c->o.lease_ms / 6;
+    return dx_clock_ms() + c->o.lease_ms / 6;
 }
 
 /* Failures of the store that may pass. */

@@ -83,7 +83,7 @@ int dx_inspect_object(const char *url, bool deep, struct dx_buf *json, struct dx
     char object[1025];
     struct dx_get get = { .object = object,
                           .cap = DX_INSPECT_OBJECT_MAX,
-                          .deadline_ms = dx_source_now_ms() + DEADLINE_MS };
+                          .deadline_ms = dx_clock_ms() + DEADLINE_MS };
     char *root;
     int rc = dx_inspect_split(url, &root, object, err);
 

@@ -3,20 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define TERMINAL_FIRST_MS 1000
 #define TERMINAL_EVERY_MS 200
 #define LOG_EVERY_MS 10000
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 const char *dx_progress_size(uint64_t bytes, char out[32])
 {
@@ -87,7 +80,7 @@ void dx_progress_phase(struct dx_progress *p, const char *phase, const char *uni
     p->phase = phase;
     p->unit = unit;
     p->total_bytes = total_bytes;
-    p->begun_ms = now_ms();
+    p->begun_ms = (int64_t)dx_clock_ms();
     p->next_ms = p->begun_ms + (p->terminal ? TERMINAL_FIRST_MS : LOG_EVERY_MS);
 }
 
@@ -107,7 +100,7 @@ void dx_progress_total(struct dx_progress *p, uint64_t total_bytes)
 void dx_progress_at(struct dx_progress *p, uint64_t bytes, uint64_t items)
 {
     char line[DX_PROGRESS_LINE + 8];
-    int64_t now = now_ms();
+    int64_t now = (int64_t)dx_clock_ms();
     size_t n = 0;
 
     if (p->phase == NULL || now < p->next_ms)

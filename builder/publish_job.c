@@ -4,32 +4,24 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "format/postings.h"
 
 #define SPACE_MIN (16u << 20)
 #define INODES_MIN (3 * DX_POSTINGS_SHARDS + 64)
 
-static double now(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 void dx_publish_job_init(struct dx_publish_job *job, const struct dx_publish_options *options,
                          struct dx_publish_result *result)
 {
-    *job = (struct dx_publish_job){ .options = options, .result = result, .begun = now() };
+    *job = (struct dx_publish_job){ .options = options, .result = result, .begun = dx_clock_s() };
     dx_buf_init(&job->psl, DX_PUBLISH_PSL_MAX);
 }
 
 void dx_publish_job_release(struct dx_publish_job *job)
 {
-    job->result->seconds[job->phase] += now() - job->begun;
+    job->result->seconds[job->phase] += dx_clock_s() - job->begun;
     if (job->has_id)
         dx_index_identity_release(&job->id);
     dx_publish_lake_close(&job->lake);
@@ -39,7 +31,7 @@ void dx_publish_job_release(struct dx_publish_job *job)
 void dx_publish_job_enter(struct dx_publish_job *job, enum dx_publish_phase phase, uint64_t bytes)
 {
     struct dx_publish_progress *p = job->options->progress;
-    double t = now();
+    double t = dx_clock_s();
 
     job->result->seconds[job->phase] += t - job->begun;
     job->begun = t;

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/ticker.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "builder/quiet_thread.h"
 
 /* Waits so long or until the stop: true. */
 static bool stopping_within(struct dx_ticker *t, uint64_t ms)
 {
-    struct timespec until;
+    uint64_t until_ms = dx_clock_ms() + ms;
     bool stopping;
-    int rc = 0;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += (time_t)(ms / 1000) + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     (void)pthread_mutex_lock(&t->lock);
-    while (!t->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&t->stopped, &t->lock, &until);
+    while (!t->stopping && dx_cond_wait_until(&t->stopped, &t->lock, until_ms))
+        ;
     stopping = t->stopping;
     (void)pthread_mutex_unlock(&t->lock);
     return stopping;
@@ -44,15 +38,11 @@ static void release(struct dx_ticker *t)
 int dx_ticker_start(struct dx_ticker *t, uint64_t first_ms, dx_ticker_tick *tick, void *ctx,
                     struct dx_error *err)
 {
-    pthread_condattr_t attr;
     int e;
 
     *t = (struct dx_ticker){ .first_ms = first_ms, .tick = tick, .ctx = ctx };
     (void)pthread_mutex_init(&t->lock, NULL);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&t->stopped, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    dx_cond_init(&t->stopped);
     e = dx_quiet_thread(&t->thread, run, t);
     t->started = e == 0;
     if (e == 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/flight.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define CHAINS 1024 /* of keys under way: as many as requests in flight, a few hundred */
 
@@ -35,16 +35,12 @@ struct dx_flights {
 int dx_flights_new(struct dx_flights **flights, struct dx_error *err)
 {
     struct dx_flights *f = calloc(1, sizeof *f);
-    pthread_condattr_t monotonic;
 
     *flights = f;
     if (f == NULL)
         return dx_fail(err, DX_E_NOMEM, "flights: out of memory");
     (void)pthread_mutex_init(&f->lock, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&f->ended, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    dx_cond_init(&f->ended);
     return DX_OK;
 }
 
@@ -214,14 +210,11 @@ bool dx_flight_watch(struct dx_flight *flight, struct dx_flight_watch *watch)
 bool dx_flight_wait(struct dx_flight *flight, uint64_t deadline_ms)
 {
     struct dx_flights *f = flight->flights;
-    const struct timespec until = { (time_t)(deadline_ms / 1000),
-                                    (long)(deadline_ms % 1000) * 1000000 };
-    int rc = 0;
     bool ended;
 
     (void)pthread_mutex_lock(&f->lock);
-    while (flight->state == FLYING && rc == 0)
-        rc = pthread_cond_timedwait(&f->ended, &f->lock, &until);
+    while (flight->state == FLYING && dx_cond_wait_until(&f->ended, &f->lock, deadline_ms))
+        ;
     ended = flight->state != FLYING;
     (void)pthread_mutex_unlock(&f->lock);
     return ended;

@@ -60,7 +60,7 @@ void dx_flight_abandon(struct dx_flight **flight);
 
 /* For those who wait. watch: false if it has ended already, and nothing will be called. */
 bool dx_flight_watch(struct dx_flight *flight, struct dx_flight_watch *watch);
-bool dx_flight_wait(struct dx_flight *flight, uint64_t deadline_ms); /* monotonic clock */
+bool dx_flight_wait(struct dx_flight *flight, uint64_t deadline_ms); /* dx_clock_ms */
 bool dx_flight_ended(struct dx_flight *flight);
 int dx_flight_result(struct dx_flight *flight, const void *who, struct dx_cached **block,
                      struct dx_error *err);

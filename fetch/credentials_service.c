@@ -147,7 +147,7 @@ static int service_begin(struct service *s, struct dx_error *err)
     };
 
     memset(s, 0, sizeof *s);
-    s->deadline_ms = dx_source_now_ms() + DX_CREDENTIALS_SERVICE_MS;
+    s->deadline_ms = dx_clock_ms() + DX_CREDENTIALS_SERVICE_MS;
     return dx_http_client_new(&s->client, &settings, err);
 }
 

@@ -111,7 +111,7 @@ static int read_window(const struct dx_download *d, struct window *w, size_t cou
             .reads = w->reads,
             .pins = w->pins,
             .count = count,
-            .deadline_ms = dx_source_now_ms() + WINDOW_FIRST_MS + bytes / WINDOW_BYTES_A_MS,
+            .deadline_ms = dx_clock_ms() + WINDOW_FIRST_MS + bytes / WINDOW_BYTES_A_MS,
             .fresh = d->fresh,
             .report = &report,
         };

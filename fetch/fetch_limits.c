@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/fetch_limits.h"
 
-#include <time.h>
+#include "base/clock.h"
+
 #include <unistd.h>
 
 void dx_fetch_limits_init(struct dx_fetch_limits *limits, unsigned in_flight_max)
 {
-    pthread_condattr_t monotonic;
-
     memset(limits, 0, sizeof *limits);
     atomic_init(&limits->budget.tokens, DX_RETRY_BUDGET_FULL);
     dx_hedge_init(&limits->hedge);
     limits->in_flight_max = in_flight_max > 0 ? in_flight_max : 1;
     (void)pthread_mutex_init(&limits->lock, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&limits->left, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    dx_cond_init(&limits->left);
 }
 
 void dx_fetch_limits_release(struct dx_fetch_limits *limits)
@@ -147,18 +143,11 @@ void dx_fetch_limits_look(struct dx_fetch_limits *limits, uint64_t *in_flight,
 
 void dx_fetch_limits_wait(struct dx_fetch_limits *limits, unsigned ms)
 {
-    struct timespec until;
+    uint64_t until_ms = dx_clock_ms() + ms;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
     (void)pthread_mutex_lock(&limits->lock);
     if (!place_free(limits, NULL))
-        (void)pthread_cond_timedwait(&limits->left, &limits->lock, &until);
+        (void)dx_cond_wait_until(&limits->left, &limits->lock, until_ms);
     (void)pthread_mutex_unlock(&limits->lock);
 }
 

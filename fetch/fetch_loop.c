@@ -27,7 +27,7 @@ static void arm(struct event *event, uint64_t ms)
 /* A timer that fires too early costs a look, so it is only ever moved forward. */
 static void step_at(struct dx_fetch_loop *loop, uint64_t at_ms)
 {
-    uint64_t now_ms = dx_source_now_ms();
+    uint64_t now_ms = dx_clock_ms();
 
     if (at_ms >= loop->armed_ms)
         return;

@@ -189,7 +189,7 @@ static int on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off
                        curl_off_t up)
 {
     struct run *run = arg;
-    uint64_t now = dx_source_now_ms();
+    uint64_t now = dx_clock_ms();
     bool sending = run->given < run->total;
     unsigned patience = sending               ? run->settings->stall_ms
                         : run->call->reply_ms ? run->call->reply_ms
@@ -286,7 +286,7 @@ static int fail(const struct run *run, CURLcode curl, struct dx_error *err)
 int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, struct dx_error *err)
 {
     struct run run = { .call = call, .settings = &client->settings };
-    uint64_t now = dx_source_now_ms();
+    uint64_t now = dx_clock_ms();
     CURL *easy = take_handle(client);
     curl_off_t before_us = 0;
     CURLcode curl;

@@ -44,7 +44,7 @@ struct dx_http_call {
     const char *method;
     const char *url;
     struct curl_slist *headers;
-    uint64_t deadline_ms; /* on the clock of dx_source_now_ms */
+    uint64_t deadline_ms; /* on the clock of dx_clock_ms */
     bool has_body;        /* also of no bytes: Content-Length: 0 */
     struct dx_span bytes;
     int fd; /* -1: bytes */

@@ -111,7 +111,7 @@ int dx_http_lane_new(struct dx_http_lane **out, struct dx_error *err)
     }
     (void)curl_multi_setopt(lane->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_MAX);
     if (getrandom(&lane->random, sizeof lane->random, GRND_NONBLOCK) < 0)
-        lane->random = dx_source_now_ms() ^ (uint64_t)(uintptr_t)lane;
+        lane->random = dx_clock_ms() ^ (uint64_t)(uintptr_t)lane;
     *out = lane;
     return DX_OK;
 }
@@ -298,8 +298,7 @@ static bool is_suspect(const struct request *r)
     const struct dx_http_settings *settings = r->wave->ask.settings;
 
     return atomic_load_explicit(settings->http2, memory_order_relaxed) &&
-           dx_source_now_ms() <
-               atomic_load_explicit(settings->suspect_until_ms, memory_order_relaxed);
+           dx_clock_ms() < atomic_load_explicit(settings->suspect_until_ms, memory_order_relaxed);
 }
 
 /* There is a place in the gate for it; after an error there is again. `to` of a hedge is taken
@@ -341,7 +340,7 @@ static int start_first(struct request *r, struct dx_error *err)
 
     r->unsigned_yet = rc == DX_E_BUSY;
     if (rc == DX_E_BUSY)
-        dx_timers_set(&r->wave->lane->timers, &r->timer, dx_source_now_ms() + UNSIGNED_MS);
+        dx_timers_set(&r->wave->lane->timers, &r->timer, dx_clock_ms() + UNSIGNED_MS);
     if (rc < 0)
         return rc;
     r->hedge_ms = UINT64_MAX;
@@ -409,7 +408,7 @@ static void start_ready(struct dx_http_lane *lane)
 static void note_times(struct request *r, unsigned won)
 {
     struct dx_hedge *hedge = &r->wave->gate->limits->hedge;
-    uint64_t now_ms = dx_source_now_ms();
+    uint64_t now_ms = dx_clock_ms();
 
     for (unsigned k = 0; k < TRIES; k++)
         if (k == won)
@@ -462,7 +461,7 @@ static void retry(struct request *r, unsigned which, CURLcode code)
     struct dx_retry_attempt attempt = {
         .failed = dx_http_try_class(t, code),
         .made = r->get->attempts - r->signed_again,
-        .now_ms = dx_source_now_ms(),
+        .now_ms = dx_clock_ms(),
         .deadline_ms = wave->ask.deadline_ms,
         .retry_after_ms = dx_retry_after_ms(t->reply.retry_after, (int64_t)time(NULL)),
         .random = next_random(wave->lane),
@@ -600,7 +599,7 @@ uint64_t dx_http_lane_step(struct dx_http_lane *lane)
     if (read(lane->fd, &count, sizeof count) < 0)
         count = 0; /* nobody has called */
     take_finished(lane);
-    now_ms = dx_source_now_ms();
+    now_ms = dx_clock_ms();
     while ((timer = dx_timers_take_due(&lane->timers, now_ms)) != NULL)
         timer->due(timer, now_ms);
     start_ready(lane);
@@ -669,7 +668,7 @@ int dx_http_lane_run(struct dx_http_lane *lane, const struct dx_http_ask *ask, s
     while (rc == DX_OK && !result.over) {
         struct curl_waitfd gate = { lane->fd, CURL_WAIT_POLLIN, 0 };
         uint64_t next = dx_http_lane_step(lane);
-        uint64_t now = dx_source_now_ms();
+        uint64_t now = dx_clock_ms();
         int running;
 
         if (result.over)

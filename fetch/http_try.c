@@ -54,7 +54,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
 
     (void)one;
     dx_reply_header(&t->reply, dx_span_of(line, n));
-    t->progress_ms = dx_source_now_ms();
+    t->progress_ms = dx_clock_ms();
     return n;
 }
 
@@ -96,7 +96,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
         t->refusal = check_head(t);
     }
     dx_reply_body(&t->reply, n);
-    t->progress_ms = dx_source_now_ms();
+    t->progress_ms = dx_clock_ms();
     if (t->refusal != DX_REPLY_ACCEPTED)
         return keep_note(t, data, n);
     if (t->reply.received > t->get->want.size) {
@@ -242,7 +242,7 @@ int dx_http_try_prepare(struct dx_http_try *t, CURL *easy, bool fresh, struct dx
         return rc;
     if (easy == NULL || !set_options(t, fresh))
         return dx_fail(err, DX_E_NOMEM, "%s: libcurl refuses the request", t->get->url);
-    t->started_ms = t->progress_ms = dx_source_now_ms();
+    t->started_ms = t->progress_ms = dx_clock_ms();
     return DX_OK;
 }
 

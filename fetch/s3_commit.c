@@ -17,7 +17,7 @@ int dx_s3_commit_seen(struct dx_s3_session *session, const struct dx_s3_commit *
                       char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
     struct dx_s3_request r = { .method = "GET", .key = c->key, .fd = -1 };
-    uint64_t now = dx_source_now_ms();
+    uint64_t now = dx_clock_ms();
     uint64_t deadline = c->deadline_ms > now + READ_BACK_MS ? c->deadline_ms : now + READ_BACK_MS;
     const struct dx_reply *head = &r.call.head;
     uint64_t size;

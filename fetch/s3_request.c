@@ -57,7 +57,7 @@ void dx_s3_session_close(struct dx_s3_session *session)
 
 uint64_t dx_s3_deadline(const struct dx_s3_session *session, uint64_t size)
 {
-    return dx_source_now_ms() + (uint64_t)session->deadline_ms * AWAY_FACTOR +
+    return dx_clock_ms() + (uint64_t)session->deadline_ms * AWAY_FACTOR +
            size / (session->bytes_per_s_min / 1000 + 1);
 }
 
@@ -208,7 +208,7 @@ static int attempt(struct dx_s3_session *session, struct dx_s3_request *r, const
     if (rc < 0)
         return rc;
     while (!dx_fetch_limits_enter(session->limits)) {
-        if (dx_source_now_ms() >= r->deadline_ms) {
+        if (dx_clock_ms() >= r->deadline_ms) {
             r->outcome = DX_S3_NOT_NOW;
             return dx_fail(err, DX_E_TIMEOUT, "%s %s: no place among the requests of this process",
                            r->method, url);
@@ -258,7 +258,7 @@ static uint64_t random_bits(void)
     uint64_t random = 0;
 
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
-        random = dx_source_now_ms() * UINT64_C(0x9E3779B97F4A7C15);
+        random = dx_clock_ms() * UINT64_C(0x9E3779B97F4A7C15);
     return random;
 }
 
@@ -270,7 +270,7 @@ bool dx_s3_again(struct dx_s3_session *session, struct dx_s3_retry *retry,
     struct dx_retry_attempt attempt = {
         .failed = may ? DX_RETRY_TRANSIENT : DX_RETRY_NEVER,
         .made = ++retry->made,
-        .now_ms = dx_source_now_ms(),
+        .now_ms = dx_clock_ms(),
         .deadline_ms = retry->deadline_ms,
         .retry_after_ms = dx_retry_after_ms(r->call.head.retry_after, (int64_t)time(NULL)),
         .random = random_bits(),

@@ -229,7 +229,7 @@ static void take_back(struct upload *u)
     };
 
     (void)snprintf(query, sizeof query, "uploadId=%s", u->id);
-    (void)dx_s3_run(u->session, &r, dx_source_now_ms() + TAKE_BACK_MS, NULL);
+    (void)dx_s3_run(u->session, &r, dx_clock_ms() + TAKE_BACK_MS, NULL);
     dx_s3_request_release(&r);
 }
 

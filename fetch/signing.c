@@ -49,7 +49,7 @@ static int64_t jitter_s(void)
     uint32_t random = 0;
 
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
-        random = (uint32_t)dx_source_now_ms();
+        random = (uint32_t)dx_clock_ms();
     return EARLY_S + random % JITTER_S;
 }
 
@@ -106,7 +106,7 @@ static void renew(struct dx_signing *s)
         s->early_s = jitter_s();
     }
     s->error = err;
-    s->next_ms = dx_source_now_ms() + AGAIN_MS;
+    s->next_ms = dx_clock_ms() + AGAIN_MS;
     s->renewing = false;
     (void)pthread_cond_broadcast(&s->renewed);
     if (fresh != NULL)
@@ -161,7 +161,7 @@ void dx_signing_close(struct dx_signing **out)
 /* With the lock. A thread of its own: who signs may be an event loop. */
 static void renew_early(struct dx_signing *s)
 {
-    if (s->renewing || dx_source_now_ms() < s->next_ms)
+    if (s->renewing || dx_clock_ms() < s->next_ms)
         return;
     /* The last one has let go of `renewing`: it ends at once. */
     if (s->worker_made) {
@@ -177,7 +177,7 @@ static void renew_early(struct dx_signing *s)
     s->worker_made = pthread_create(&s->worker, NULL, renew_beside, s) == 0;
     if (!s->worker_made) {
         s->renewing = false;
-        s->next_ms = dx_source_now_ms() + AGAIN_MS;
+        s->next_ms = dx_clock_ms() + AGAIN_MS;
         (void)pthread_cond_broadcast(&s->renewed);
     }
 }
@@ -203,7 +203,7 @@ static int have_credentials(struct dx_signing *s, bool at_once, struct dx_error 
         (void)pthread_cond_wait(&s->renewed, &s->lock);
     expires = s->credentials.expires_s;
     if (!at_once && (s->refused || (expires != 0 && now >= expires)) &&
-        dx_source_now_ms() >= s->next_ms) {
+        dx_clock_ms() >= s->next_ms) {
         s->renewing = true;
         renew(s);
     }
@@ -358,7 +358,7 @@ static bool force_renewal(struct dx_signing *s)
         again = false; /* a process's environment does not change */
     } else if (s->renewing) {
         s->refused = true; /* the next to sign waits for it */
-    } else if (dx_source_now_ms() < s->next_ms) {
+    } else if (dx_clock_ms() < s->next_ms) {
         s->refused = s->refused || s->error.code != DX_OK;
         again = !s->refused; /* they were renewed while this request was under way */
     } else {

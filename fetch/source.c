@@ -89,14 +89,6 @@ bool dx_object_name_valid(const char *name)
     return in_component > 0 && !(only_dots && in_component <= 2);
 }
 
-uint64_t dx_source_now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static bool has_scheme(const char *root, const char *scheme)
 {
     return strncasecmp(root, scheme, strlen(scheme)) == 0;

@@ -32,6 +32,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #define DX_SOURCE_ETAG 129 /* 128 bytes and NUL */
@@ -67,7 +68,7 @@ struct dx_wave {
     const struct dx_read *reads;
     const struct dx_pin *pins; /* one a read; NULL: nothing is known */
     size_t count;
-    uint64_t deadline_ms;          /* on the clock of dx_source_now_ms; 0: the source's own */
+    uint64_t deadline_ms;          /* on the clock of dx_clock_ms; 0: the source's own */
     bool fresh;                    /* new connections: the last bytes were wrong ones */
     struct dx_wave_report *report; /* NULL: not wanted */
 };
@@ -138,9 +139,6 @@ int dx_wave_check(const struct dx_wave *wave, struct dx_error *err);
 int dx_source_get(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
                   char etag[DX_SOURCE_ETAG], struct dx_error *err);
 void dx_source_close(struct dx_source **src);
-
-/* Milliseconds on the monotonic clock. */
-uint64_t dx_source_now_ms(void);
 
 /* Whether root is read over the network, by its scheme. */
 bool dx_source_remote(const char *root);

@@ -62,7 +62,7 @@ static int run(struct source_http *http, struct dx_http_ask *ask, struct dx_erro
 
 static uint64_t deadline_of(const struct source_http *http, uint64_t deadline_ms)
 {
-    return deadline_ms != 0 ? deadline_ms : dx_source_now_ms() + http->deadline_ms;
+    return deadline_ms != 0 ? deadline_ms : dx_clock_ms() + http->deadline_ms;
 }
 
 static int check_pin(const char *object, const struct dx_pin *pin, struct dx_error *err)

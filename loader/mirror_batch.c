@@ -35,7 +35,7 @@ static void tell(struct batch *b, const char *object, uint64_t size, uint64_t ms
 static int bring_one(struct batch *b, size_t i, struct dx_error *err)
 {
     const struct dx_mirror_want *want = &b->plan->wants[i];
-    uint64_t begin = dx_source_now_ms();
+    uint64_t begin = dx_clock_ms();
     char path[DX_MIRROR_PATH];
     bool reused = b->plan->have != NULL && b->plan->have(b->plan->ctx, i);
     int rc = DX_OK;
@@ -51,7 +51,7 @@ static int bring_one(struct batch *b, size_t i, struct dx_error *err)
         b->progress.objects_reused++;
     } else if (rc == DX_OK) {
         b->progress.objects_brought++;
-        tell(b, want->object, want->size, dx_source_now_ms() - begin);
+        tell(b, want->object, want->size, dx_clock_ms() - begin);
     }
     (void)pthread_mutex_unlock(&b->lock);
     return rc;
@@ -110,7 +110,7 @@ int dx_mirror_bring_all(struct dx_mirror *m, struct dx_source *source,
     };
     pthread_t threads[DX_MIRROR_THREADS];
     size_t want = plan->count < DX_MIRROR_THREADS ? plan->count : DX_MIRROR_THREADS;
-    uint64_t begin = dx_source_now_ms();
+    uint64_t begin = dx_clock_ms();
     size_t count = 0;
 
     (void)pthread_mutex_init(&b.lock, NULL);
@@ -129,7 +129,7 @@ int dx_mirror_bring_all(struct dx_mirror *m, struct dx_source *source,
     for (size_t i = 0; i < count; i++)
         (void)pthread_join(threads[i], NULL);
     if (b.rc == DX_OK)
-        tell(&b, NULL, 0, dx_source_now_ms() - begin);
+        tell(&b, NULL, 0, dx_clock_ms() - begin);
     (void)pthread_cond_destroy(&b.ended);
     (void)pthread_mutex_destroy(&b.lock);
     if (b.rc < 0 && err != NULL)

@@ -77,7 +77,7 @@ struct dx_listing {
     unsigned reads;
 };
 
-/* deadline_ms: on the clock of dx_source_now_ms, for all waits; 0: the source's own for a wave. */
+/* deadline_ms: on the clock of dx_clock_ms, for all waits; 0: the source's own for a wave. */
 void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain_id,
                      uint32_t dataset_id, struct dx_page_of window, unsigned fields,
                      uint64_t deadline_ms);

@@ -118,7 +118,7 @@ struct dx_wanted *dx_reading_failed(const struct dx_reading *r)
 
 bool dx_reading_late(const struct dx_reading *r)
 {
-    return r->wave.deadline_ms != 0 && dx_source_now_ms() + LATE_MS >= r->wave.deadline_ms;
+    return r->wave.deadline_ms != 0 && dx_clock_ms() + LATE_MS >= r->wave.deadline_ms;
 }
 
 uint64_t dx_reading_bytes(const struct dx_reading *r)

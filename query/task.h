@@ -24,7 +24,7 @@ enum { DX_TASK_WAITS = 2 };
 
 struct dx_task;
 
-/* GET /v1/domain/{d}/datasets/{id}/urls. deadline_ms: on the clock of dx_source_now_ms, for all
+/* GET /v1/domain/{d}/datasets/{id}/urls. deadline_ms: on the clock of dx_clock_ms, for all
  * that is waited for; 0: the source's own for each wave. */
 int dx_task_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                  uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,

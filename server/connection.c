@@ -383,8 +383,7 @@ static void start_job(struct dx_connection *c, struct dx_span match)
 
     if (job != NULL) {
         job->version = c->version;
-        job->deadline_ms = dx_source_now_ms() + loop->serving->options.job_timeout_ms -
-                           JOB_SLACK_MS;
+        job->deadline_ms = dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS;
         job->done = dx_loop_job_done;
         job->fetch = dx_loop_job_fetch;
         job->loop = loop;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/reloader.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "loader/current.h"
 #include "loader/version.h"
@@ -56,9 +57,7 @@ static void look(struct dx_reloader *r, bool asked)
 /* With the lock: until something is asked for, or it is time to look. */
 static void rest(struct dx_reloader *r)
 {
-    struct timespec until;
-    uint64_t wait_ms;
-    int rc = 0;
+    uint64_t until_ms;
 
     if (r->poll_ms == 0) {
         while (!r->asked && !r->stopping)
@@ -66,16 +65,10 @@ static void rest(struct dx_reloader *r)
         return;
     }
     r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    wait_ms = r->poll_ms - r->poll_ms / 4 + (r->random >> 33) % (r->poll_ms / 2 + 1);
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(wait_ms / 1000);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    while (!r->asked && !r->stopping && rc == 0)
-        rc = pthread_cond_timedwait(&r->changed, &r->lock, &until);
+    until_ms = dx_clock_ms() + r->poll_ms - r->poll_ms / 4 +
+               (r->random >> 33) % (r->poll_ms / 2 + 1);
+    while (!r->asked && !r->stopping && dx_cond_wait_until(&r->changed, &r->lock, until_ms))
+        ;
 }
 
 static void *run(void *argument)
@@ -103,7 +96,6 @@ int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, unsi
                       struct dx_error *err)
 {
     struct dx_reloader *r = calloc(1, sizeof *r);
-    pthread_condattr_t monotonic;
     struct timespec now;
     int rc;
 
@@ -115,10 +107,7 @@ int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, unsi
     (void)clock_gettime(CLOCK_REALTIME, &now);
     r->random = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)r;
     (void)pthread_mutex_init(&r->lock, NULL);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    dx_cond_init(&r->changed);
     rc = pthread_create(&r->thread, NULL, run, r);
     if (rc != 0) {
         free(r);

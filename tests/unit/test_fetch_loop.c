@@ -90,7 +90,7 @@ static void on_done(void *ctx, int rc, const struct dx_error *err)
     job->rc = rc;
     job->err = *err;
     job->fetch = NULL;
-    job->at_ms = dx_source_now_ms();
+    job->at_ms = dx_clock_ms();
     (*job->left)--;
 }
 
@@ -105,7 +105,7 @@ static void prepare(struct job *job, const char *object, size_t count, uint64_t 
         .reads = job->reads,
         .pins = job->pins,
         .count = count,
-        .deadline_ms = deadline_ms == 0 ? 0 : dx_source_now_ms() + deadline_ms,
+        .deadline_ms = deadline_ms == 0 ? 0 : dx_clock_ms() + deadline_ms,
         .report = &job->report,
     };
     job->left = left;
@@ -129,9 +129,9 @@ static void begin(struct dx_fetch_loop *loop, struct dx_source *src, struct job 
 
 static void run_until(struct event_base *base, const unsigned *left, uint64_t ms)
 {
-    uint64_t end = dx_source_now_ms() + ms;
+    uint64_t end = dx_clock_ms() + ms;
 
-    while (*left > 0 && dx_source_now_ms() < end) {
+    while (*left > 0 && dx_clock_ms() < end) {
         const struct timeval tick = { 0, 20000 };
 
         (void)event_base_loopexit(base, &tick);
@@ -233,7 +233,7 @@ static void check_rows(void)
 {
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
         size_t row = i / 2;
-        uint64_t begun = dx_source_now_ms();
+        uint64_t begun = dx_clock_ms();
         struct dx_read *last;
         struct world w;
         struct job job;
@@ -250,7 +250,7 @@ static void check_rows(void)
         } else {
             job.rc = dx_source_read_wave(w.src, &job.wave, &job.err);
             job.calls = 1;
-            job.at_ms = dx_source_now_ms();
+            job.at_ms = dx_clock_ms();
         }
         EXPECT(job.calls == 1 && job.rc == rows[row].want, "row %zu, %s: %u, %d %s", row,
                rows[row].object, job.calls, job.rc, job.err.text);
@@ -324,7 +324,7 @@ static void check_cancel(void)
                 prepare(&jobs[k], objects[(i + k) % 8], READS_MOST, 2000, &w.left);
                 begin(w.loop, w.src, &jobs[k]);
             }
-            for (end = dx_source_now_ms() + ms; dx_source_now_ms() < end;) {
+            for (end = dx_clock_ms() + ms; dx_clock_ms() < end;) {
                 (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
                 (void)usleep(200);
             }
@@ -453,26 +453,26 @@ static void check_resolver(void)
     options.limits = &w.limits;
     options.connect_ms = 5000;
     slow = open_root("slow.test", &options);
-    begun = dx_source_now_ms();
+    begun = dx_clock_ms();
     prepare(&job, "plain", 3, 150, &w.left);
     begin(w.loop, slow, &job);
     run_until(w.base, &w.left, 3000);
     EXPECT(job.rc == DX_E_TIMEOUT && job.at_ms - begun >= 150 && job.at_ms - begun < 150 + SLACK_MS,
            "%llu ms: %s", (unsigned long long)(job.at_ms - begun), job.err.text);
-    begun = dx_source_now_ms();
+    begun = dx_clock_ms();
     prepare(&job, "plain", 3, 3000, &w.left);
     begin(w.loop, slow, &job);
     (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
     (void)event_base_loop(w.base, EVLOOP_NONBLOCK);
     w.left--;
     dx_fetch_cancel(&job.fetch);
-    EXPECT(dx_source_now_ms() - begun < SLACK_MS, "%llu ms to break off",
-           (unsigned long long)(dx_source_now_ms() - begun));
-    begun = dx_source_now_ms();
+    EXPECT(dx_clock_ms() - begun < SLACK_MS, "%llu ms to break off",
+           (unsigned long long)(dx_clock_ms() - begun));
+    begun = dx_clock_ms();
     prepare(&job, "plain", 3, 150, &w.left);
     EXPECT(dx_source_read_wave(slow, &job.wave, &err) == DX_E_TIMEOUT, "%s", err.text);
-    EXPECT(dx_source_now_ms() - begun < 150 + SLACK_MS, "%llu ms in a thread",
-           (unsigned long long)(dx_source_now_ms() - begun));
+    EXPECT(dx_clock_ms() - begun < 150 + SLACK_MS, "%llu ms in a thread",
+           (unsigned long long)(dx_clock_ms() - begun));
     dx_source_close(&slow);
     world_end(&w);
     (void)usleep(1600000); /* the threads that resolve have ended: leaks are seen */
@@ -630,14 +630,14 @@ static void check_counts(void)
 /* One read after the other, so that each is measured. */
 static uint64_t read_once(struct world *w, struct dx_source *src, const char *object, size_t count)
 {
-    uint64_t begun = dx_source_now_ms();
+    uint64_t begun = dx_clock_ms();
     struct job job;
 
     prepare(&job, object, count, 3000, &w->left);
     begin(w->loop, src, &job);
     run_until(w->base, &w->left, 4000);
     EXPECT(job.rc == DX_OK && all_right(&job), "%s: %s", object, job.err.text);
-    return dx_source_now_ms() - begun;
+    return dx_clock_ms() - begun;
 }
 
 static void check_hedge(void)

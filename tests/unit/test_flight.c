@@ -5,24 +5,16 @@
  */
 #include "cache/flight.h"
 
+#include "base/clock.h"
 #include "tests/support/damage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define BUDGET (1u << 20)
 
 static unsigned failures;
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static struct dx_page_cache *new_cache(uint64_t budget)
 {
@@ -68,7 +60,7 @@ static void one_round(int how, size_t size, bool cached)
                "waits");
     EXPECT(dx_flight_watch(waits[0], &watch), "under way");
     EXPECT(!dx_flight_ended(waits[1]), "under way");
-    EXPECT(!dx_flight_wait(waits[2], now_ms() + 20), "waited in vain");
+    EXPECT(!dx_flight_wait(waits[2], dx_clock_ms() + 20), "waited in vain");
     dx_flight_leave(&waits[2]); /* its deadline came first */
     if (how == 1) {
         block = add(c, &key, size);
@@ -164,7 +156,7 @@ static void *in_crowd(void *argument)
             continue;
         }
         if (claim == DX_CLAIM_WAIT) {
-            if (!dx_flight_wait(flight, now_ms() + 10000))
+            if (!dx_flight_wait(flight, dx_clock_ms() + 10000))
                 atomic_fetch_add(&k->wrong, 1);
             if (dx_flight_result(flight, NULL, &block, &err) != 1)
                 block = NULL;

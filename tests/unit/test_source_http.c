@@ -192,12 +192,12 @@ static void check_deadline(void)
     struct dx_source *src = open_origin(&options);
     uint8_t to[10];
     const struct dx_read read = { "mute", 0, sizeof to, to };
-    uint64_t begin = dx_source_now_ms();
+    uint64_t begin = dx_clock_ms();
     const struct dx_wave wave = { .reads = &read, .count = 1, .deadline_ms = begin + 150 };
     uint64_t ms;
 
     EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_TIMEOUT, "%s", err.text);
-    ms = dx_source_now_ms() - begin;
+    ms = dx_clock_ms() - begin;
     EXPECT(ms >= 150 && ms < 250 + (failures > 0 ? 0 : 400), "%llu ms: %s", (unsigned long long)ms,
            err.text);
     EXPECT(strstr(err.text, "deadline") != NULL, "%s", err.text);
@@ -436,7 +436,7 @@ static void drive_wave(struct dx_source *src, char *line, uint64_t deadline_ms)
     struct dx_pin pins[MOST];
     struct dx_error err = DX_ERROR_INIT;
     struct dx_wave wave = { .reads = reads, .pins = pins, .deadline_ms = deadline_ms };
-    uint64_t begin = dx_source_now_ms();
+    uint64_t begin = dx_clock_ms();
 
     while (line != NULL && wave.count < MOST) {
         struct dx_read *read = &reads[wave.count];
@@ -450,9 +450,9 @@ static void drive_wave(struct dx_source *src, char *line, uint64_t deadline_ms)
         wave.count++;
     }
     if ((loop.on ? read_on_loop(src, &wave, &err) : dx_source_read_wave(src, &wave, &err)) < 0) {
-        print_error(&err, dx_source_now_ms() - begin);
+        print_error(&err, dx_clock_ms() - begin);
     } else {
-        printf("ok\t%llu", (unsigned long long)(dx_source_now_ms() - begin));
+        printf("ok\t%llu", (unsigned long long)(dx_clock_ms() - begin));
         for (size_t i = 0; i < wave.count; i++)
             print_hex(reads[i].to, reads[i].size);
         (void)putchar('\n');
@@ -467,14 +467,14 @@ static void drive_get(struct dx_source *src, char *line, uint64_t deadline_ms)
     struct dx_buf out = DX_BUF_INIT(64 << 20);
     struct dx_error err = DX_ERROR_INIT;
     char etag[DX_SOURCE_ETAG];
-    uint64_t begin = dx_source_now_ms();
+    uint64_t begin = dx_clock_ms();
     unsigned long long ms;
     int rc;
 
     get.cap = strtoull(next_field(&line), NULL, 10);
     get.if_none_match = etag_or_none(next_field(&line));
     rc = dx_source_get(src, &get, &out, etag, &err);
-    ms = dx_source_now_ms() - begin;
+    ms = dx_clock_ms() - begin;
     if (rc < 0) {
         print_error(&err, ms);
     } else if (rc == 0) {
@@ -553,7 +553,7 @@ static int drive(int argc, char **argv)
         line[strcspn(line, "\n")] = '\0';
         verb = next_field(&at);
         deadline_ms = strtoull(next_field(&at), NULL, 10);
-        deadline_ms = deadline_ms == 0 ? 0 : dx_source_now_ms() + deadline_ms;
+        deadline_ms = deadline_ms == 0 ? 0 : dx_clock_ms() + deadline_ms;
         if (strcmp(verb, "get") == 0)
             drive_get(src, at, deadline_ms);
         else

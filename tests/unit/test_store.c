@@ -83,7 +83,7 @@ static void drive_one(struct dx_store *store, char *line)
     char etag[DX_SOURCE_ETAG] = "";
     char count_text[32] = "";
     struct dx_error err = DX_ERROR_INIT;
-    uint64_t before = dx_source_now_ms();
+    uint64_t before = dx_clock_ms();
     size_t count = 0;
     int rc = DX_E_INVALID;
 
@@ -102,10 +102,10 @@ static void drive_one(struct dx_store *store, char *line)
     else if (strcmp(line, "probe") == 0)
         rc = dx_store_probe(store, &err);
     if (rc < 0)
-        (void)printf("error\t%llu\t%s\t%s\n", (unsigned long long)(dx_source_now_ms() - before),
+        (void)printf("error\t%llu\t%s\t%s\n", (unsigned long long)(dx_clock_ms() - before),
                      dx_code_name((enum dx_code)rc), err.text);
     else
-        (void)printf("ok\t%llu\t%s%s\n", (unsigned long long)(dx_source_now_ms() - before), etag,
+        (void)printf("ok\t%llu\t%s%s\n", (unsigned long long)(dx_clock_ms() - before), etag,
                      count_text);
     (void)fflush(stdout);
 }

@@ -131,7 +131,7 @@ static void check_failure(const struct dx_test_root *r, enum dx_code code, bool 
     int rc;
 
     open_asker(&a, r);
-    EXPECT(begin_until(&a, 0, late_leader ? dx_source_now_ms() + 500 : 0, &leader, &bodies[0]) ==
+    EXPECT(begin_until(&a, 0, late_leader ? dx_clock_ms() + 500 : 0, &leader, &bodies[0]) ==
                DX_TASK_WAITS,
            "leads");
     EXPECT(begin(&a, 0, &waits, &bodies[1]) == DX_TASK_WAITS, "waits");

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clock.h - the monotonic clock: how long, until when; never what time of day.
+ *
+ *   uint64_t deadline_ms = dx_clock_ms() + 500;
+ *   double seconds = dx_clock_s() - begin;
+ *
+ *   dx_cond_init(&cond);                                   waits of this cond are by this clock
+ *   while (!ready && dx_cond_wait_until(&cond, &lock, deadline_ms))
+ *       ;                                                  false: the time is over
+ *
+ * Any thread; lock is held, as with pthread_cond_wait.
+ */
+#ifndef DX_BASE_CLOCK_H
+#define DX_BASE_CLOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+uint64_t dx_clock_ms(void);
+double dx_clock_s(void);
+
+void dx_cond_init(pthread_cond_t *cond);
+bool dx_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ms);
+
+#endif
