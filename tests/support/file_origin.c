@@ -1,39 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/file_origin.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define HEAD_MAX 8192
-
-struct link {
-    struct dx_file_origin *origin;
-    int fd;
-};
-
-static void send_all(int fd, const void *data, size_t n)
-{
-    const char *p = data;
-
-    while (n > 0) {
-        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
-
-        if (sent <= 0)
-            return;
-        p += sent;
-        n -= (size_t)sent;
-    }
-}
 
 static void etag_of(const struct stat *st, char etag[64])
 {
@@ -91,7 +64,7 @@ static void send_bytes(int to, int fd, unsigned long long first, unsigned long l
 
     if (body == NULL || pread(fd, body, count, (off_t)first) != (ssize_t)count)
         abort();
-    send_all(to, body, count);
+    (void)dx_listener_send(to, body, count);
     free(body);
 }
 
@@ -100,10 +73,11 @@ static void send_status(int to, const char *status)
     char head[128];
     int n = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", status);
 
-    send_all(to, head, (size_t)n);
+    (void)dx_listener_send(to, head, (size_t)n);
 }
 
-static void send_file(struct link *l, const char *head, int fd, const struct stat *st)
+static void send_file(struct dx_file_origin *o, int to, const char *head, int fd,
+                      const struct stat *st)
 {
     unsigned long long total = (unsigned long long)st->st_size;
     const char *range = field(head, "\r\nRange: bytes=");
@@ -115,18 +89,18 @@ static void send_file(struct link *l, const char *head, int fd, const struct sta
 
     etag_of(st, etag);
     if (field(head, "\r\nIf-Match: ") != NULL && !field_is(head, "\r\nIf-Match: ", etag)) {
-        atomic_fetch_add(&l->origin->refused, 1);
-        send_status(l->fd, "412 Precondition Failed");
+        atomic_fetch_add(&o->refused, 1);
+        send_status(to, "412 Precondition Failed");
         return;
     }
     if (field_is(head, "\r\nIf-None-Match: ", etag)) {
-        atomic_fetch_add(&l->origin->not_modified, 1);
+        atomic_fetch_add(&o->not_modified, 1);
         n = snprintf(reply, sizeof reply, "HTTP/1.1 304 Not Modified\r\nETag: %s\r\n\r\n", etag);
-        send_all(l->fd, reply, (size_t)n);
+        (void)dx_listener_send(to, reply, (size_t)n);
         return;
     }
     if (range != NULL && sscanf(range, "%llu-%llu", &first, &last) >= 1 && first >= total) {
-        send_status(l->fd, "416 Range Not Satisfiable");
+        send_status(to, "416 Range Not Satisfiable");
         return;
     }
     if (last >= total)
@@ -134,112 +108,59 @@ static void send_file(struct link *l, const char *head, int fd, const struct sta
     n = snprintf(reply, sizeof reply, "HTTP/1.1 %s\r\nETag: %s\r\nContent-Length: %llu\r\n",
                  range != NULL ? "206 Partial Content" : "200 OK", etag,
                  total == 0 ? 0 : last - first + 1);
-    send_all(l->fd, reply, (size_t)n);
+    (void)dx_listener_send(to, reply, (size_t)n);
     if (range != NULL) {
         n = snprintf(reply, sizeof reply, "Content-Range: bytes %llu-%llu/%llu\r\n", first, last,
                      total);
-        send_all(l->fd, reply, (size_t)n);
+        (void)dx_listener_send(to, reply, (size_t)n);
     }
-    send_all(l->fd, "\r\n", 2);
+    (void)dx_listener_send(to, "\r\n", 2);
     if (total > 0)
-        send_bytes(l->fd, fd, first, last - first + 1);
+        send_bytes(to, fd, first, last - first + 1);
 }
 
-static void answer(struct link *l, const char *head)
+static bool is_up(void *ctx)
 {
+    return !((struct dx_file_origin *)ctx)->down;
+}
+
+static bool answer(void *ctx, int to, const char *head)
+{
+    struct dx_file_origin *o = ctx;
     char name[1024];
     char path[1400];
     struct stat st;
     int fd;
 
-    atomic_fetch_add(&l->origin->requests, 1);
+    if (o->down)
+        return false;
+    atomic_fetch_add(&o->requests, 1);
     if (strncmp(head, "GET /", 5) != 0) {
-        send_status(l->fd, "405 Method Not Allowed");
-        return;
+        send_status(to, "405 Method Not Allowed");
+        return true;
     }
     decode(head + 5, name, sizeof name);
-    (void)snprintf(path, sizeof path, "%s/%s", l->origin->folder, name);
+    (void)snprintf(path, sizeof path, "%s/%s", o->folder, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        send_status(l->fd, "404 Not Found");
+        send_status(to, "404 Not Found");
     else
-        send_file(l, head, fd, &st);
+        send_file(o, to, head, fd, &st);
     if (fd >= 0)
         (void)close(fd);
-}
-
-static void *serve(void *arg)
-{
-    struct link *l = arg;
-    char head[HEAD_MAX + 1];
-    size_t size = 0;
-    ssize_t n;
-
-    while ((n = recv(l->fd, head + size, HEAD_MAX - size, 0)) > 0 && !l->origin->down) {
-        char *end;
-
-        size += (size_t)n;
-        head[size] = '\0';
-        while ((end = strstr(head, "\r\n\r\n")) != NULL) {
-            size_t used = (size_t)(end - head) + 4;
-
-            end[2] = '\0';
-            answer(l, head);
-            memmove(head, head + used, size - used + 1);
-            size -= used;
-        }
-        if (size == HEAD_MAX)
-            break;
-    }
-    (void)close(l->fd);
-    free(l);
-    return NULL;
-}
-
-static void *listen_on(void *arg)
-{
-    struct dx_file_origin *o = arg;
-    const int on = 1;
-    int fd;
-
-    while ((fd = accept(o->fd, NULL, NULL)) >= 0) {
-        struct link *l = malloc(sizeof *l);
-        pthread_t thread;
-
-        if (l == NULL)
-            abort();
-        if (o->down) {
-            (void)close(fd);
-            free(l);
-            continue;
-        }
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        *l = (struct link){ o, fd };
-        if (pthread_create(&thread, NULL, serve, l) != 0)
-            abort();
-        (void)pthread_detach(thread);
-    }
-    return NULL;
+    return true;
 }
 
 struct dx_file_origin *dx_file_origin_new(const char *folder)
 {
     struct dx_file_origin *o = calloc(1, sizeof *o);
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t size = sizeof address;
-    pthread_t thread;
 
     if (o == NULL)
         abort();
     (void)snprintf(o->folder, sizeof o->folder, "%s", folder);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    o->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (o->fd < 0 || bind(o->fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        listen(o->fd, 100) < 0 || getsockname(o->fd, (struct sockaddr *)&address, &size) < 0 ||
-        pthread_create(&thread, NULL, listen_on, o) != 0)
-        abort();
-    (void)pthread_detach(thread);
-    (void)snprintf(o->url, sizeof o->url, "http://127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+    o->listener = (struct dx_listener){ .head = answer, .opened = is_up, .ctx = o };
+    dx_listener_begin(&o->listener);
+    (void)snprintf(o->url, sizeof o->url, "http://127.0.0.1:%u", o->listener.port);
     return o;
 }
 
@@ -249,7 +170,7 @@ static struct dx_file_origin *_Atomic through;
 void dx_file_origin_free(struct dx_file_origin **o)
 {
     (*o)->down = true;
-    (void)shutdown((*o)->fd, SHUT_RDWR);
+    dx_listener_end(&(*o)->listener);
     (*o)->next = through;
     through = *o;
     *o = NULL;

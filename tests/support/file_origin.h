@@ -12,6 +12,8 @@
 #ifndef DX_TESTS_SUPPORT_FILE_ORIGIN_H
 #define DX_TESTS_SUPPORT_FILE_ORIGIN_H
 
+#include "tests/support/listener.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -19,7 +21,7 @@ struct dx_file_origin {
     struct dx_file_origin *next; /* of those that are through */
     char folder[200];
     char url[64];
-    int fd;
+    struct dx_listener listener;
     _Atomic bool down;
     _Atomic unsigned requests;
     _Atomic unsigned not_modified;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/http_origin.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +12,6 @@ struct origin origin = { .lock = PTHREAD_MUTEX_INITIALIZER };
 uint8_t origin_byte(uint64_t i)
 {
     return (uint8_t)(i * 7 + (i >> 8) + 3);
-}
-
-static void send_all(int fd, const void *data, size_t n)
-{
-    const char *p = data;
-
-    while (n > 0) {
-        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
-
-        if (sent <= 0)
-            return;
-        p += sent;
-        n -= (size_t)sent;
-    }
 }
 
 static void send_range(int fd, const char *tag, uint64_t first, uint64_t last)
@@ -45,14 +28,14 @@ static void send_range(int fd, const char *tag, uint64_t first, uint64_t last)
         abort();
     for (uint64_t i = first; i <= last; i++)
         body[i - first] = origin_byte(i);
-    send_all(fd, head, (size_t)n);
-    send_all(fd, body, (size_t)(last - first + 1));
+    (void)dx_listener_send(fd, head, (size_t)n);
+    (void)dx_listener_send(fd, body, (size_t)(last - first + 1));
     free(body);
 }
 
 static void send_text(int fd, const char *text)
 {
-    send_all(fd, text, strlen(text));
+    (void)dx_listener_send(fd, text, strlen(text));
 }
 
 static void send_slowly(int fd, uint64_t first, uint64_t last, bool drip)
@@ -62,7 +45,7 @@ static void send_slowly(int fd, uint64_t first, uint64_t last, bool drip)
                      "HTTP/1.1 206 x\r\nContent-Range: bytes %llu-%llu/%d\r\nETag: \"v1\"\r\n\r\n",
                      (unsigned long long)first, (unsigned long long)last, ORIGIN_TOTAL);
 
-    send_all(fd, head, (size_t)n);
+    (void)dx_listener_send(fd, head, (size_t)n);
     if (!drip)
         (void)usleep(700000);
     for (uint64_t i = first; drip && i <= last; i++) {
@@ -74,8 +57,7 @@ static void send_slowly(int fd, uint64_t first, uint64_t last, bool drip)
     }
 }
 
-/* false: the connection is to be closed. */
-static bool answer(int fd, const char *head, unsigned request)
+static bool answer_one(int fd, const char *head, unsigned request)
 {
     unsigned long long first = 0;
     unsigned long long last = 0;
@@ -130,82 +112,43 @@ static bool answer(int fd, const char *head, unsigned request)
     return true;
 }
 
-static void *serve(void *arg)
+static bool answer(void *ctx, int fd, const char *head)
 {
-    int fd = (int)(intptr_t)arg;
-    char head[4096];
-    size_t n = 0;
-    int one = 1;
+    unsigned request;
 
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    for (;;) {
-        ssize_t got = recv(fd, head + n, sizeof head - 1 - n, 0);
-        unsigned request;
-        bool on;
-
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-        head[n] = '\0';
-        if (strstr(head, "\r\n\r\n") == NULL)
-            continue;
-        (void)pthread_mutex_lock(&origin.lock);
-        request = ++origin.requests;
-        if (++origin.now > origin.most)
-            origin.most = origin.now;
-        memcpy(origin.last, head, n + 1);
-        (void)pthread_mutex_unlock(&origin.lock);
-        if (strstr(head, "/root/many") != NULL)
-            (void)usleep(2000);
-        else if (strstr(head, "/root/slow") != NULL)
-            (void)usleep(150000);
-        else if (strstr(head, "/root/late_some") != NULL && request % 10 == 0)
-            (void)usleep(1000000);
-        (void)pthread_mutex_lock(&origin.lock);
-        origin.now--;
-        (void)pthread_mutex_unlock(&origin.lock);
-        on = answer(fd, head, request);
-        n = 0;
-        if (!on)
-            break;
-    }
-    (void)close(fd);
-    return NULL;
+    (void)ctx;
+    (void)pthread_mutex_lock(&origin.lock);
+    request = ++origin.requests;
+    if (++origin.now > origin.most)
+        origin.most = origin.now;
+    (void)snprintf(origin.last, sizeof origin.last, "%s", head);
+    (void)pthread_mutex_unlock(&origin.lock);
+    if (strstr(head, "/root/many") != NULL)
+        (void)usleep(2000);
+    else if (strstr(head, "/root/slow") != NULL)
+        (void)usleep(150000);
+    else if (strstr(head, "/root/late_some") != NULL && request % 10 == 0)
+        (void)usleep(1000000);
+    (void)pthread_mutex_lock(&origin.lock);
+    origin.now--;
+    (void)pthread_mutex_unlock(&origin.lock);
+    return answer_one(fd, head, request);
 }
 
-static void *listen_on(void *arg)
+static bool count_connection(void *ctx)
 {
-    (void)arg;
-    for (;;) {
-        int fd = accept(origin.fd, NULL, NULL);
-        pthread_t thread;
-
-        if (fd < 0)
-            return NULL;
-        (void)pthread_mutex_lock(&origin.lock);
-        origin.connections++;
-        (void)pthread_mutex_unlock(&origin.lock);
-        if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) != 0)
-            abort();
-        (void)pthread_detach(thread);
-    }
+    (void)ctx;
+    (void)pthread_mutex_lock(&origin.lock);
+    origin.connections++;
+    (void)pthread_mutex_unlock(&origin.lock);
+    return true;
 }
 
 void origin_begin(void)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t size = sizeof at;
-    pthread_t thread;
-
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    origin.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(origin.fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(origin.fd, 256) < 0 ||
-        getsockname(origin.fd, (struct sockaddr *)&at, &size) < 0)
-        abort();
-    origin.port = ntohs(at.sin_port);
-    if (pthread_create(&thread, NULL, listen_on, NULL) != 0)
-        abort();
-    (void)pthread_detach(thread);
+    origin.listener = (struct dx_listener){ .head = answer, .opened = count_connection };
+    dx_listener_begin(&origin.listener);
+    origin.port = origin.listener.port;
 }
 
 void origin_reset(void)

@@ -19,6 +19,7 @@
 #define DX_TESTS_HTTP_ORIGIN_H
 
 #include "fetch/source.h"
+#include "tests/support/listener.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,7 +28,7 @@
 #define ORIGIN_APART 20011 /* too far for ranges to be joined */
 
 struct origin {
-    int fd;
+    struct dx_listener listener;
     unsigned port;
     pthread_mutex_t lock;
     atomic_uint requests, connections, now, most;

@@ -9,12 +9,10 @@
 #include "fetch/signing.h"
 #include "fetch/source.h"
 #include "tests/support/damage.h"
+#include "tests/support/listener.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +21,7 @@ static unsigned failures;
 /* --------------------------------------------------------------------------- the service */
 
 static struct {
-    int fd;
+    struct dx_listener listener;
     char url[64];
     pthread_mutex_t lock; /* of what the tests set */
     char body[80000];     /* of the credentials; "" with status 500: the service is down */
@@ -41,8 +39,8 @@ static void serve_text(int fd, unsigned status, const char *body, size_t size)
     int n = snprintf(head, sizeof head, "HTTP/1.1 %u x\r\nContent-Length: %zu\r\n\r\n", status,
                      size);
 
-    (void)send(fd, head, (size_t)n, MSG_NOSIGNAL);
-    (void)send(fd, body, size, MSG_NOSIGNAL);
+    (void)dx_listener_send(fd, head, (size_t)n);
+    (void)dx_listener_send(fd, body, size);
 }
 
 static void serve_credentials(int fd, const char *head, bool container)
@@ -67,11 +65,12 @@ static void serve_credentials(int fd, const char *head, bool container)
     serve_text(fd, may ? status : 401, body, may ? size : 0);
 }
 
-static void serve_request(int fd, const char *head)
+static bool serve_request(void *ctx, int fd, const char *head)
 {
     static const char roles[] = "GET /latest/meta-data/iam/security-credentials/ ";
     static const char creds[] = "GET /latest/meta-data/iam/security-credentials/my-role ";
 
+    (void)ctx;
     if (strncmp(head, "PUT /latest/api/token ", 22) == 0 &&
         strstr(head, "X-aws-ec2-metadata-token-ttl-seconds: ") != NULL) {
         (void)atomic_fetch_add(&service.tokens, 1);
@@ -91,57 +90,14 @@ static void serve_request(int fd, const char *head)
     } else {
         serve_text(fd, 404, "", 0);
     }
-}
-
-static void *serve(void *arg)
-{
-    int fd = (int)(intptr_t)arg;
-    char head[8192];
-    size_t n = 0;
-    ssize_t got;
-
-    while ((got = recv(fd, head + n, sizeof head - 1 - n, 0)) > 0) {
-        n += (size_t)got;
-        head[n] = '\0';
-        if (strstr(head, "\r\n\r\n") == NULL)
-            continue;
-        serve_request(fd, head);
-        n = 0;
-    }
-    (void)close(fd);
-    return NULL;
-}
-
-static void *listen_on(void *arg)
-{
-    (void)arg;
-    for (;;) {
-        int fd = accept(service.fd, NULL, NULL);
-        pthread_t thread;
-
-        if (fd < 0)
-            return NULL;
-        if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) != 0)
-            abort();
-        (void)pthread_detach(thread);
-    }
+    return true;
 }
 
 static void service_begin(void)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t size = sizeof at;
-    pthread_t thread;
-
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    service.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(service.fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(service.fd, 64) < 0 ||
-        getsockname(service.fd, (struct sockaddr *)&at, &size) < 0)
-        abort();
-    (void)snprintf(service.url, sizeof service.url, "http://127.0.0.1:%u", ntohs(at.sin_port));
-    if (pthread_create(&thread, NULL, listen_on, NULL) != 0)
-        abort();
-    (void)pthread_detach(thread);
+    service.listener.head = serve_request;
+    dx_listener_begin(&service.listener);
+    (void)snprintf(service.url, sizeof service.url, "http://127.0.0.1:%u", service.listener.port);
 }
 
 static void service_says(unsigned status, const char *body, size_t size, unsigned late_ms)
@@ -490,7 +446,7 @@ static void *burst_thread(void *arg)
     struct burst *b = arg;
 
     for (unsigned i = 0; i < b->rounds; i++) {
-        uint64_t before = dx_source_now_ms();
+        uint64_t before = dx_clock_ms();
         struct dx_error err = DX_ERROR_INIT;
         uint64_t took;
 
@@ -500,7 +456,7 @@ static void *burst_thread(void *arg)
             (void)atomic_fetch_add(&b->of_first, 1);
         else if (!signed_by(b->s, b->then, NULL, &err)) /* renewed between the two questions */
             (void)atomic_fetch_add(&b->failed, 1);
-        took = dx_source_now_ms() - before;
+        took = dx_clock_ms() - before;
         if (took > atomic_load(&b->slowest_ms))
             atomic_store(&b->slowest_ms, took);
         (void)usleep(1000);
@@ -564,7 +520,7 @@ static void check_expired(void)
 static void check_expired_at_once(void)
 {
     struct dx_signing *s = open_instance("OLD", -5);
-    uint64_t before = dx_source_now_ms();
+    uint64_t before = dx_clock_ms();
     struct dx_error err = DX_ERROR_INIT;
     unsigned asked = 0;
     uint64_t slowest = 0;
@@ -572,14 +528,14 @@ static void check_expired_at_once(void)
 
     service_has("NEW", 3600, 300);
     while (!is_signed && asked++ < 500) {
-        uint64_t at = dx_source_now_ms();
+        uint64_t at = dx_clock_ms();
 
         is_signed = signs(s, true, "NEW", NULL, &err);
         EXPECT(is_signed || err.code == DX_E_BUSY, "%s", err.text);
-        slowest = dx_source_now_ms() - at > slowest ? dx_source_now_ms() - at : slowest;
+        slowest = dx_clock_ms() - at > slowest ? dx_clock_ms() - at : slowest;
         (void)usleep(10000);
     }
-    EXPECT(is_signed && dx_source_now_ms() - before >= 300, "after %u looks", asked);
+    EXPECT(is_signed && dx_clock_ms() - before >= 300, "after %u looks", asked);
     EXPECT(asked > 3 && slowest < 200, "one look took %lu ms", (unsigned long)slowest);
     EXPECT(atomic_load(&service.asked) == 2, "asked %u times", atomic_load(&service.asked));
     dx_signing_close(&s);

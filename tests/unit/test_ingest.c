@@ -19,18 +19,11 @@
 #include "builder/lake_scan.h"
 #include "builder/publish_probe.h"
 #include "builder/registry.h"
+#include "tests/support/fail.h"
 
 static int failures;
 static char top[64];
 static char psl[64];
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static void put(const char *path, struct dx_span text)
 {

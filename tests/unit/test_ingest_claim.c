@@ -18,6 +18,7 @@
 #include "builder/ingest_writers.h"
 #include "builder/remote_root.h"
 #include "fetch/store.h"
+#include "tests/support/fail.h"
 
 #define LEASE_MS 1200 /* long against a busy machine's pauses, short against a test's patience */
 
@@ -61,14 +62,6 @@ static void close_real(struct dx_store *store)
 }
 
 static const struct dx_store_ops ops = { .put = put, .close = close_real };
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static void test_text(void)
 {
@@ -267,22 +260,21 @@ static void test_waiting(void)
 static void test_silence(void)
 {
     struct dx_ingest_claim *c;
-    uint64_t begun = dx_source_now_ms();
+    uint64_t begun = dx_clock_ms();
 
     write_table(HEAD "9f3c00d2a1b2c3d4 7 elsewhere farm3 1 88 1-5\n"
                      "9f3c00d2a1b2c3d5 7 elsewhere farm3 1 88 90\n");
     c = claim(5, 6);
-    if (dx_source_now_ms() - begun < LEASE_MS)
-        FAIL("passed over after %llu ms", (unsigned long long)(dx_source_now_ms() - begun));
+    if (dx_clock_ms() - begun < LEASE_MS)
+        FAIL("passed over after %llu ms", (unsigned long long)(dx_clock_ms() - begun));
     if (entries() != 1)
         FAIL("%zu entries", entries());
     dx_ingest_claim_drop(&c);
     write_table(HEAD "9f3c00d2a1b2c3d4 7 elsewhere farm3 1 88 1-5\n");
-    begun = dx_source_now_ms();
+    begun = dx_clock_ms();
     c = claim(10, 12);
-    if (dx_source_now_ms() - begun >= LEASE_MS || entries() != 2)
-        FAIL("after %llu ms %zu entries", (unsigned long long)(dx_source_now_ms() - begun),
-             entries());
+    if (dx_clock_ms() - begun >= LEASE_MS || entries() != 2)
+        FAIL("after %llu ms %zu entries", (unsigned long long)(dx_clock_ms() - begun), entries());
     (void)usleep(2 * LEASE_MS * 1000);
     if (entries() != 1)
         FAIL("%zu entries: the silent one stays", entries());
@@ -294,7 +286,7 @@ static void test_full(void)
 {
     struct dx_buf text = DX_BUF_INIT(1 << 20);
     struct dx_ingest_claim *c;
-    uint64_t begun = dx_source_now_ms();
+    uint64_t begun = dx_clock_ms();
 
     dx_buf_str(&text, HEAD);
     for (int i = 0; i < DX_WRITERS_MAX; i++)
@@ -304,8 +296,7 @@ static void test_full(void)
     dx_buf_release(&text);
     atomic_store(&said, 0);
     c = claim(1, 1);
-    if (c == NULL || dx_source_now_ms() - begun < LEASE_MS || entries() != 1 ||
-        atomic_load(&said) != 1)
+    if (c == NULL || dx_clock_ms() - begun < LEASE_MS || entries() != 1 || atomic_load(&said) != 1)
         FAIL("%zu entries, said %u", entries(), atomic_load(&said));
     dx_ingest_claim_drop(&c);
 }
@@ -348,9 +339,9 @@ static void test_dead(void)
             if (system(command) != 0)
                 abort();
         }
-        begun = dx_source_now_ms();
+        begun = dx_clock_ms();
         c = claim(1, 5);
-        took = dx_source_now_ms() - begun;
+        took = dx_clock_ms() - begun;
         if ((took >= LEASE_MS) != (edits[i] != NULL))
             FAIL("row %zu: took %llu ms", i, (unsigned long long)took);
         if (entries() != 1)

@@ -11,19 +11,12 @@
 #include "base/file.h"
 #include "builder/remote_root.h"
 #include "builder/work_folder.h"
+#include "tests/support/fail.h"
 
 #define FILES 40
 
 static int failures;
 static char top[64];
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static void put(const char *below, const char *text)
 {

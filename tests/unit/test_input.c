@@ -18,17 +18,10 @@
 #include "builder/input_records.h"
 #include "builder/input_time.h"
 #include "builder/rejects.h"
+#include "tests/support/fail.h"
 
 static int failures;
 static char dir[] = "/tmp/dx-test-input-XXXXXX";
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static const char *write_file(const void *data, size_t size)
 {

@@ -4,27 +4,17 @@
  */
 #include "builder/input_remote.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "builder/remote_root.h"
+#include "tests/support/fail.h"
+#include "tests/support/listener.h"
 
 static int failures;
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static void test_split(void)
 {
@@ -106,30 +96,18 @@ enum behaviour {
     CUT_SMALL,   /* a whole object: the connection ends within the body */
 };
 
+static bool answer(void *ctx, int fd, const char *request);
+
 static struct {
-    int fd;
-    unsigned port;
-    enum behaviour behaviour;
-    unsigned long long total;
+    struct dx_listener listener;
+    _Atomic enum behaviour behaviour;
+    atomic_ullong total;
     atomic_uint requests;
-} server;
+} server = { .listener = { .head = answer } };
 
 static uint8_t byte_at(uint64_t i)
 {
     return (uint8_t)(i * 7 + (i >> 8) + 3);
-}
-
-static bool send_all(int fd, const void *data, size_t n)
-{
-    for (const char *p = data; n > 0;) {
-        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
-
-        if (sent <= 0)
-            return false;
-        p += sent;
-        n -= (size_t)sent;
-    }
-    return true;
 }
 
 static bool send_bytes(int fd, uint64_t from, uint64_t n)
@@ -141,7 +119,7 @@ static bool send_bytes(int fd, uint64_t from, uint64_t n)
 
         for (size_t i = 0; i < take; i++)
             part[i] = byte_at(from + i);
-        if (!send_all(fd, part, take))
+        if (!dx_listener_send(fd, part, take))
             return false;
         from += take;
         n -= take;
@@ -149,8 +127,7 @@ static bool send_bytes(int fd, uint64_t from, uint64_t n)
     return true;
 }
 
-/* false: the connection is to be closed. */
-static bool answer(int fd, const char *request)
+static bool answer(void *ctx, int fd, const char *request)
 {
     const char *range = strstr(request, "Range: bytes=");
     unsigned long long total = server.total;
@@ -160,11 +137,13 @@ static bool answer(int fd, const char *request)
     char head[300];
     bool later;
 
+    (void)ctx;
+    atomic_fetch_add(&server.requests, 1);
     if (range == NULL) {
         size = server.behaviour == CUT_SMALL ? total / 2 : total;
         (void)snprintf(head, sizeof head,
                        "HTTP/1.1 200 OK\r\nETag: \"v\"\r\nContent-Length: %llu\r\n\r\n", total);
-        return send_all(fd, head, strlen(head)) && send_bytes(fd, 0, size) && size == total;
+        return dx_listener_send(fd, head, strlen(head)) && send_bytes(fd, 0, size) && size == total;
     }
     if (sscanf(range, "Range: bytes=%llu-%llu", &first, &last) != 2)
         return false;
@@ -177,7 +156,7 @@ static bool answer(int fd, const char *request)
         last = total - 1;
     if (first >= total || (later && server.behaviour == GONE_EARLY)) {
         (void)snprintf(head, sizeof head, "HTTP/1.1 416 x\r\nContent-Length: 0\r\n\r\n");
-        return send_all(fd, head, strlen(head));
+        return dx_listener_send(fd, head, strlen(head));
     }
     size = last - first + 1;
     (void)snprintf(head, sizeof head,
@@ -185,63 +164,8 @@ static bool answer(int fd, const char *request)
                    "Content-Length: %llu\r\n\r\n",
                    first, last, total, size);
     if (later && server.behaviour == CUT)
-        return send_all(fd, head, strlen(head)) && send_bytes(fd, first, size / 2) && false;
-    return send_all(fd, head, strlen(head)) && send_bytes(fd, first, size);
-}
-
-static void *serve(void *arg)
-{
-    int fd = (int)(intptr_t)arg;
-    char head[4096];
-    size_t n = 0;
-
-    for (;;) {
-        ssize_t got = recv(fd, head + n, sizeof head - 1 - n, 0);
-
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-        head[n] = '\0';
-        if (strstr(head, "\r\n\r\n") == NULL)
-            continue;
-        n = 0;
-        atomic_fetch_add(&server.requests, 1);
-        if (!answer(fd, head))
-            break;
-    }
-    (void)close(fd);
-    return NULL;
-}
-
-static void *take_connections(void *ignored)
-{
-    int fd;
-
-    (void)ignored;
-    while ((fd = accept(server.fd, NULL, NULL)) >= 0) {
-        pthread_t thread;
-
-        if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) != 0)
-            abort();
-        (void)pthread_detach(thread);
-    }
-    return NULL;
-}
-
-static void begin_server(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t size = sizeof at;
-    pthread_t thread;
-
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(server.fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(server.fd, 64) < 0 ||
-        getsockname(server.fd, (struct sockaddr *)&at, &size) < 0 ||
-        pthread_create(&thread, NULL, take_connections, NULL) != 0)
-        abort();
-    server.port = ntohs(at.sin_port);
-    (void)pthread_detach(thread);
+        return dx_listener_send(fd, head, strlen(head)) && send_bytes(fd, first, size / 2) && false;
+    return dx_listener_send(fd, head, strlen(head)) && send_bytes(fd, first, size);
 }
 
 /* ---- reading ---- */
@@ -295,8 +219,8 @@ static void test_bytes(void)
     };
     char url[100];
 
-    begin_server();
-    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u/root/object", server.port);
+    dx_listener_begin(&server.listener);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u/root/object", server.listener.port);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dx_error err = DX_ERROR_INIT;
         int64_t got;

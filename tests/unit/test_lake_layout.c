@@ -12,17 +12,10 @@
 #include "builder/progress.h"
 #include "builder/rejects.h"
 #include "builder/root_lock.h"
+#include "tests/support/fail.h"
 
 static int failures;
 static char root[] = "/tmp/dx-test-layout-XXXXXX";
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static void test_paths(void)
 {

@@ -8,16 +8,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "tests/support/fail.h"
 
 static int failures;
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 static void test_round_trip(const char *root)
 {

@@ -13,16 +13,9 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "tests/support/fail.h"
 
 static int failures;
-
-#define FAIL(...)                                       \
-    do {                                                \
-        failures++;                                     \
-        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
-        fprintf(stderr, __VA_ARGS__);                   \
-        fputc('\n', stderr);                            \
-    } while (0)
 
 struct record {
     size_t at; /* in `bytes` */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fail.h - FAIL("%s: %d", what, n): a line with function and place, and one more in `failures`.
+ *
+ * For tests that look before they say; damage.h has EXPECT, which says what was expected. The
+ * counter `failures` is the test's own.
+ */
+#ifndef DX_TESTS_FAIL_H
+#define DX_TESTS_FAIL_H
+
+#include <stdio.h>
+
+#define FAIL(...)                                       \
+    do {                                                \
+        failures++;                                     \
+        fprintf(stderr, "%s:%d: ", __func__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                   \
+        fputc('\n', stderr);                            \
+    } while (0)
+
+#endif
