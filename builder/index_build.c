@@ -590,6 +590,7 @@ static void fill_entry(const struct build *b)
     e->rows = b->totals.row_count;
     e->urls = b->totals.url_count;
     e->lake_files = b->lake->file_count;
+    e->file_ids = b->lake->file_count;
     e->psl_hash = b->id->psl_hash;
 }
 

@@ -151,9 +151,10 @@ int dx_publish_job_manifest(struct dx_publish_job *job, struct dx_buf *text, str
 {
     struct dx_manifest *m = &job->result->manifest;
 
-    memcpy(m->current, job->result->version, sizeof m->current);
-    m->sequence = job->entry->sequence;
-    return dx_manifest_write(m, text, err);
+    int rc = dx_manifest_flip(m, job->result->version, job->entry->sequence,
+                              job->entry->published_us, err);
+
+    return rc == DX_OK ? dx_manifest_write(m, text, err) : rc;
 }
 
 uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job)

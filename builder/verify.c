@@ -53,6 +53,8 @@ int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why)
 {
+    const struct dx_manifest_file *file;
+    char object[DX_MANIFEST_FILE_PATH];
     char copy[4096];
     char *path = NULL;
     int rc;
@@ -61,7 +63,12 @@ int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *ma
         rc = dx_version_files_path(&w->copies, name, copy, why);
         return rc == DX_OK ? dx_map_open(map, copy, DX_MAP_SEQUENTIAL, why) : rc;
     }
-    if (asprintf(&path, "%s/%s/%s", w->version->root, w->version->directory, name) < 0)
+    file = dx_manifest_file(&w->version->entry, name);
+    if (file == NULL)
+        return dx_fail(why, DX_E_CORRUPT, "manifest: version %s lists no %s",
+                       w->version->entry.version, name);
+    dx_manifest_file_path(&w->version->entry, file, object);
+    if (asprintf(&path, "%s/%s", w->version->root, object) < 0)
         return dx_fail(why, DX_E_NOMEM, "%s: out of memory", name);
     rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
     free(path);
@@ -142,12 +149,12 @@ static int ask_for(void *ctx, size_t i, struct dx_error *err)
     const struct dx_verify *w = ctx;
     const struct dx_manifest_file *f = &w->copies.entry->files[i];
     struct dx_pin pin = { f->size, NULL };
-    char object[128];
+    char object[DX_MANIFEST_FILE_PATH];
     uint8_t byte;
     struct dx_read read = { object, 0, 1, &byte };
     struct dx_wave wave = { .reads = &read, .pins = &pin, .count = 1 };
 
-    (void)snprintf(object, sizeof object, "index/%s/%s", w->copies.entry->version, f->name);
+    dx_manifest_file_path(w->copies.entry, f, object);
     return f->size == 0 ? DX_OK : dx_source_read_wave(w->root.source, &wave, err);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/version_files.h"
 
-#include <stdio.h>
-
 #include "builder/parallel.h"
 
 struct bringing {
@@ -13,10 +11,10 @@ struct bringing {
 static int bring(const struct dx_version_files *f, const struct dx_manifest_file *file,
                  char path[4096], struct dx_error *err)
 {
-    char object[128];
+    char object[DX_MANIFEST_FILE_PATH];
     struct dx_mirror_want want = { object, file->size, file->hash, NULL };
 
-    (void)snprintf(object, sizeof object, "index/%s/%s", f->entry->version, file->name);
+    dx_manifest_file_path(f->entry, file, object);
     return dx_mirror_bring(f->mirror, f->source, &want, path, err);
 }
 

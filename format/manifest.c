@@ -15,6 +15,7 @@
 #define CHECKSUM_KEY "\"checksum\""
 #define SHARDS 1024
 #define VERSION_NUMBERS 7 /* canon_version, domains, datasets, pairs, rows, urls, lake_files */
+#define VERSION_MOTION 6  /* since format version 2: state, condemned ... file_ids */
 
 /* Members that name files, and the files: fixed, so a path is either this one or refused. */
 static const struct {
@@ -38,7 +39,14 @@ static const struct {
 #define PATH_COUNT (sizeof paths / sizeof paths[0])
 #define FIXED_FILES 10
 /* version, sequence, published, build_id, psl_hash, parquet_root, files */
-#define VERSION_MEMBERS (7 + VERSION_NUMBERS + PATH_COUNT)
+#define VERSION_MEMBERS_1 (7 + VERSION_NUMBERS + PATH_COUNT)
+#define VERSION_MEMBERS (VERSION_MEMBERS_1 + VERSION_MOTION)
+
+static const char *const state_names[] = {
+    [DX_VERSION_LISTED] = "listed",
+    [DX_VERSION_CONDEMNED] = "condemned",
+    [DX_VERSION_DROPPED] = "dropped",
+};
 
 static const char *const fixed_files[FIXED_FILES] = {
     DX_FILE_DATASETS,     DX_FILE_COUNTS,      DX_FILE_MEMBERSHIP, DX_FILE_DOMAINS_DICT,
@@ -183,11 +191,16 @@ const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version
 }
 
 /* Adding in order of the names (as parse does) costs no moves. */
-int dx_manifest_file_add(struct dx_manifest_version *v, const char *name, uint64_t size,
-                         const struct dx_hash128 *hash, struct dx_error *err)
+int dx_manifest_file_refer(struct dx_manifest_version *v, const char *name, uint64_t size,
+                           const struct dx_hash128 *hash, const char *in, struct dx_error *err)
 {
+    uint32_t sequence = 0;
     size_t at;
 
+    if (in[0] != '\0' && (!shard_file(name) || !dx_version_name_ok(dx_span_str(in), &sequence) ||
+                          sequence >= v->sequence))
+        return dx_fail(err, DX_E_INVALID, "manifest: file '%.60s' cannot be that of '%.60s'", name,
+                       in);
     if (!file_name_ok(name) || size > INT64_MAX)
         return dx_fail(err, DX_E_INVALID, "manifest: '%.60s' is no file of a version", name);
     if (find_file(v, name, &at))
@@ -204,8 +217,22 @@ int dx_manifest_file_add(struct dx_manifest_version *v, const char *name, uint64
     memmove(v->files + at + 1, v->files + at, (v->file_count - at) * sizeof *v->files);
     v->files[at] = (struct dx_manifest_file){ .size = size, .hash = *hash };
     memcpy(v->files[at].name, name, strlen(name));
+    memcpy(v->files[at].in, in, strlen(in));
     v->file_count++;
     return DX_OK;
+}
+
+int dx_manifest_file_add(struct dx_manifest_version *v, const char *name, uint64_t size,
+                         const struct dx_hash128 *hash, struct dx_error *err)
+{
+    return dx_manifest_file_refer(v, name, size, hash, "", err);
+}
+
+void dx_manifest_file_path(const struct dx_manifest_version *v, const struct dx_manifest_file *f,
+                           char out[DX_MANIFEST_FILE_PATH])
+{
+    (void)snprintf(out, DX_MANIFEST_FILE_PATH, "index/%s/%s", f->in[0] == '\0' ? v->version : f->in,
+                   f->name);
 }
 
 int dx_manifest_add(struct dx_manifest *m, const char *version, struct dx_manifest_version **out,
@@ -229,7 +256,9 @@ int dx_manifest_add(struct dx_manifest *m, const char *version, struct dx_manife
         m->version_capacity = capacity;
     }
     v = &m->versions[m->version_count++];
-    *v = (struct dx_manifest_version){ .sequence = sequence };
+    *v = (struct dx_manifest_version){ .sequence = sequence,
+                                       .condemned_us = DX_MANIFEST_NEVER,
+                                       .superseded_us = DX_MANIFEST_NEVER };
     memcpy(v->version, version, DX_VERSION_NAME);
     *out = v;
     return DX_OK;
@@ -250,6 +279,79 @@ int dx_manifest_remove(struct dx_manifest *m, const char *version, struct dx_err
             (m->version_count - at - 1) * sizeof *m->versions);
     m->version_count--;
     return DX_OK;
+}
+
+int dx_manifest_version_copy(const struct dx_manifest_version *from,
+                             struct dx_manifest_version *out, struct dx_error *err)
+{
+    struct dx_manifest_file *files = NULL;
+
+    if (from->file_count > 0) {
+        files = malloc(from->file_count * sizeof *files);
+        if (files == NULL)
+            return dx_fail(err, DX_E_NOMEM, "version %s: out of memory", from->version);
+        memcpy(files, from->files, from->file_count * sizeof *files);
+    }
+    *out = *from;
+    out->files = files;
+    out->file_capacity = from->file_count;
+    return DX_OK;
+}
+
+int dx_manifest_copy(const struct dx_manifest *from, struct dx_manifest *out, struct dx_error *err)
+{
+    struct dx_manifest m = *from;
+    int rc = DX_OK;
+
+    m.version_count = 0;
+    m.version_capacity = from->version_count;
+    m.versions = calloc(from->version_count + 1, sizeof *m.versions);
+    if (m.versions == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for a manifest");
+    for (size_t i = 0; rc == DX_OK && i < from->version_count; i++) {
+        rc = dx_manifest_version_copy(&from->versions[i], &m.versions[i], err);
+        m.version_count += rc == DX_OK;
+    }
+    if (rc == DX_OK)
+        *out = m;
+    else
+        dx_manifest_release(&m);
+    return rc;
+}
+
+static struct dx_manifest_version *find_mutable(struct dx_manifest *m, const char *version)
+{
+    const struct dx_manifest_version *v = dx_manifest_find(m, version);
+
+    return v == NULL ? NULL : &m->versions[v - m->versions];
+}
+
+int dx_manifest_flip(struct dx_manifest *m, const char *version, uint64_t sequence, int64_t now_us,
+                     struct dx_error *err)
+{
+    struct dx_manifest_version *to = find_mutable(m, version);
+    struct dx_manifest_version *from = find_mutable(m, m->current);
+
+    if (to == NULL || to->state == DX_VERSION_DROPPED)
+        return dx_fail(err, DX_E_NOT_FOUND, "version %.60s is %s", version,
+                       to == NULL ? "not in the manifest" : "being removed");
+    if (sequence <= m->sequence)
+        return dx_fail(err, DX_E_INVALID, "sequence %" PRIu64 " does not come behind %" PRIu64,
+                       sequence, m->sequence);
+    if (from != NULL)
+        from->superseded_us = now_us - now_us % 1000000;
+    to->state = DX_VERSION_LISTED;
+    to->condemned_us = DX_MANIFEST_NEVER;
+    to->superseded_us = DX_MANIFEST_NEVER;
+    memcpy(m->current, to->version, sizeof m->current);
+    m->sequence = sequence;
+    return DX_OK;
+}
+
+const char *dx_version_state_name(enum dx_version_state state)
+{
+    return (unsigned)state < sizeof state_names / sizeof state_names[0] ? state_names[state]
+                                                                        : "unknown";
 }
 
 /* ---- what must hold of a whole manifest ---- */
@@ -275,13 +377,22 @@ static int check_files(const struct dx_manifest_version *v, struct dx_error *err
     return DX_OK;
 }
 
+static bool time_ok(int64_t us)
+{
+    char time[DX_CIVIL_TEXT];
+    int64_t back;
+
+    return us == DX_MANIFEST_NEVER ||
+           (us % 1000000 == 0 &&
+            dx_civil_parse(dx_span_of(time, dx_civil_text_us(us, time)), &back));
+}
+
 static int check_version(const struct dx_manifest_version *v, struct dx_error *err)
 {
     char time[DX_CIVIL_TEXT];
     int64_t back;
-    const uint64_t counts[] = {
-        v->domains, v->datasets, v->pairs, v->rows, v->urls, v->lake_files
-    };
+    const uint64_t counts[] = { v->domains, v->datasets,   v->pairs,    v->rows,
+                                v->urls,    v->lake_files, v->file_ids, v->cleansed };
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (counts[i] > INT64_MAX)
@@ -290,6 +401,15 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
         !dx_civil_parse(dx_span_of(time, dx_civil_text_us(v->published_us, time)), &back))
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: published is not a whole second of the years 0 to 9999",
+                       v->version);
+    if (!time_ok(v->condemned_us) || !time_ok(v->superseded_us))
+        return dx_fail(err, DX_E_CORRUPT, "version %s: a time is no whole second", v->version);
+    if ((unsigned)v->state > DX_VERSION_DROPPED ||
+        (v->condemned_us == DX_MANIFEST_NEVER) != (v->state == DX_VERSION_LISTED))
+        return dx_fail(err, DX_E_CORRUPT, "version %s: state and 'condemned' contradict each other",
+                       v->version);
+    if (v->lake_files > v->file_ids)
+        return dx_fail(err, DX_E_CORRUPT, "version %s: more lake files than numbers for them",
                        v->version);
     if (!parquet_root_ok(v->parquet_root))
         return dx_fail(err, DX_E_CORRUPT,
@@ -313,6 +433,9 @@ static int check_manifest(const struct dx_manifest *m, struct dx_error *err)
     }
     if (dx_manifest_current(m) == NULL)
         return dx_fail(err, DX_E_CORRUPT, "current_version '%.60s' is not listed", m->current);
+    if (dx_manifest_current(m)->state != DX_VERSION_LISTED)
+        return dx_fail(err, DX_E_CORRUPT, "current_version %s is %s", m->current,
+                       dx_version_state_name(dx_manifest_current(m)->state));
     return DX_OK;
 }
 
@@ -335,21 +458,45 @@ static void write_files(struct dx_buf *b, const struct dx_manifest_version *v)
         char text[DX_HASH128_TEXT];
 
         dx_hash128_text(&v->files[i].hash, text);
-        dx_buf_fmt(b, "%s\n        \"%s\": {\"size\": %" PRIu64 ", \"hash\": \"%s\"}",
+        dx_buf_fmt(b, "%s\n        \"%s\": {\"size\": %" PRIu64 ", \"hash\": \"%s\"",
                    i == 0 ? "" : ",", v->files[i].name, v->files[i].size, text);
+        if (v->files[i].in[0] != '\0')
+            dx_buf_fmt(b, ", \"in\": \"%s\"", v->files[i].in);
+        dx_buf_str(b, "}");
     }
     dx_buf_str(b, "\n      }\n");
 }
 
-static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
+static void write_time(struct dx_buf *b, const char *member, int64_t us)
 {
     char time[DX_CIVIL_TEXT];
 
+    if (us == DX_MANIFEST_NEVER)
+        dx_buf_fmt(b, "      \"%s\": null,\n", member);
+    else
+        dx_buf_fmt(b, "      \"%s\": \"%.*s\",\n", member, (int)dx_civil_text_us(us, time), time);
+}
+
+static void write_motion(struct dx_buf *b, const struct dx_manifest_version *v)
+{
+    dx_buf_fmt(b, "      \"state\": \"%s\",\n", dx_version_state_name(v->state));
+    write_time(b, "condemned", v->condemned_us);
+    write_time(b, "superseded", v->superseded_us);
+    if (v->base[0] == '\0')
+        dx_buf_str(b, "      \"base\": null,\n");
+    else
+        dx_buf_fmt(b, "      \"base\": \"%s\",\n", v->base);
+    dx_buf_fmt(b, "      \"cleansed\": %" PRIu64 ",\n", v->cleansed);
+    dx_buf_fmt(b, "      \"file_ids\": %" PRIu64 ",\n", v->file_ids);
+}
+
+static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
+{
     dx_buf_str(b, "    {\n");
     dx_buf_fmt(b, "      \"version\": \"%s\",\n", v->version);
     dx_buf_fmt(b, "      \"sequence\": %" PRIu32 ",\n", v->sequence);
-    dx_buf_fmt(b, "      \"published\": \"%.*s\",\n", (int)dx_civil_text_us(v->published_us, time),
-               time);
+    write_time(b, "published", v->published_us);
+    write_motion(b, v);
     write_hex(b, "build_id", v->build.bytes);
     dx_buf_fmt(b, "      \"canon_version\": %" PRIu32 ",\n", v->canon_version);
     dx_buf_fmt(b, "      \"domains\": %" PRIu64 ",\n", v->domains);
@@ -449,6 +596,29 @@ static int read_paths(const json_t *o, const char *version, struct dx_error *err
     return DX_OK;
 }
 
+static int read_file(const json_t *o, const char *name, struct dx_manifest_version *v,
+                     struct dx_error *err)
+{
+    const char *in = text_of(o, "in");
+    size_t members = json_object_get(o, "in") == NULL ? 2 : 3;
+    struct dx_hash128 hash;
+    uint64_t size;
+    int rc;
+
+    if (json_object_size(o) != members || (members == 3 && in[0] == '\0'))
+        return dx_fail(err, DX_E_CORRUPT, "file '%.60s' has not size and hash", name);
+    rc = read_number(o, "size", INT64_MAX, &size, err);
+    if (rc >= 0)
+        rc = read_hex(o, "hash", hash.bytes, err);
+    if (rc < 0)
+        return dx_fail_in(err, "file '%.60s'", name);
+    if (!file_name_ok(name))
+        return dx_fail(err, DX_E_CORRUPT, "'%.60s' is no file of a version", name);
+    if (members == 3 && !dx_version_name_ok(dx_span_str(in), NULL))
+        return dx_fail(err, DX_E_CORRUPT, "file '%.60s': 'in' is no name of a version", name);
+    return dx_manifest_file_refer(v, name, size, &hash, in, err);
+}
+
 static int read_files(json_t *o, struct dx_manifest_version *v, struct dx_error *err)
 {
     const char *name;
@@ -458,20 +628,8 @@ static int read_files(json_t *o, struct dx_manifest_version *v, struct dx_error 
         return dx_fail(err, DX_E_CORRUPT, "'files' is not an object of files");
     json_object_foreach(o, name, value)
     {
-        struct dx_hash128 hash;
-        uint64_t size;
-        int rc;
+        int rc = read_file(value, name, v, err);
 
-        if (json_object_size(value) != 2)
-            return dx_fail(err, DX_E_CORRUPT, "file '%.60s' has not size and hash", name);
-        rc = read_number(value, "size", INT64_MAX, &size, err);
-        if (rc >= 0)
-            rc = read_hex(value, "hash", hash.bytes, err);
-        if (rc < 0)
-            return dx_fail_in(err, "file '%.60s'", name);
-        if (!file_name_ok(name))
-            return dx_fail(err, DX_E_CORRUPT, "'%.60s' is no file of a version", name);
-        rc = dx_manifest_file_add(v, name, size, &hash, err);
         if (rc < 0)
             return rc;
     }
@@ -505,39 +663,86 @@ static int read_counts(const json_t *o, struct dx_manifest_version *v, struct dx
     return DX_OK;
 }
 
-static int read_published(const json_t *o, struct dx_manifest_version *v, struct dx_error *err)
+static int read_time(const json_t *o, const char *member, bool or_null, int64_t *us,
+                     struct dx_error *err)
 {
-    struct dx_span text = dx_span_str(text_of(o, "published"));
+    struct dx_span text = dx_span_str(text_of(o, member));
     char again[DX_CIVIL_TEXT];
 
-    if (!dx_civil_parse(text, &v->published_us) ||
-        !dx_span_equal(text, dx_span_of(again, dx_civil_text_us(v->published_us, again))))
-        return dx_fail(err, DX_E_CORRUPT, "'published' is no time like 2026-11-21T10:30:00Z");
+    *us = DX_MANIFEST_NEVER;
+    if (or_null && json_is_null(json_object_get(o, member)))
+        return DX_OK;
+    if (!dx_civil_parse(text, us) ||
+        !dx_span_equal(text, dx_span_of(again, dx_civil_text_us(*us, again))))
+        return dx_fail(err, DX_E_CORRUPT, "'%s' is no time like 2026-11-21T10:30:00Z", member);
     return DX_OK;
 }
 
-static int read_version(const json_t *o, struct dx_manifest *m, struct dx_error *err)
+static int read_state(const json_t *o, struct dx_manifest_version *v, struct dx_error *err)
 {
+    for (size_t i = 0; i < sizeof state_names / sizeof state_names[0]; i++)
+        if (strcmp(text_of(o, "state"), state_names[i]) == 0) {
+            v->state = (enum dx_version_state)i;
+            return DX_OK;
+        }
+    return dx_fail(err, DX_E_CORRUPT, "'state' is not listed, condemned or dropped");
+}
+
+static int read_base(const json_t *o, struct dx_manifest_version *v, struct dx_error *err)
+{
+    const char *base = text_of(o, "base");
+    uint32_t sequence = 0;
+
+    if (json_is_null(json_object_get(o, "base")))
+        return DX_OK;
+    if (!dx_version_name_ok(dx_span_str(base), &sequence) || sequence >= v->sequence)
+        return dx_fail(err, DX_E_CORRUPT, "'base' is no name of an older version");
+    memcpy(v->base, base, DX_VERSION_NAME);
+    return DX_OK;
+}
+
+/* What format version 1 does not have. */
+static int read_motion(const json_t *o, struct dx_manifest_version *v, struct dx_error *err)
+{
+    int rc = read_state(o, v, err);
+
+    if (rc >= 0)
+        rc = read_time(o, "condemned", true, &v->condemned_us, err);
+    if (rc >= 0)
+        rc = read_time(o, "superseded", true, &v->superseded_us, err);
+    if (rc >= 0)
+        rc = read_base(o, v, err);
+    if (rc >= 0)
+        rc = read_number(o, "cleansed", INT64_MAX, &v->cleansed, err);
+    return rc >= 0 ? read_number(o, "file_ids", INT64_MAX, &v->file_ids, err) : rc;
+}
+
+static int read_version(const json_t *o, bool motion, struct dx_manifest *m, struct dx_error *err)
+{
+    size_t members = motion ? VERSION_MEMBERS : VERSION_MEMBERS_1;
     struct dx_manifest_version *v = NULL;
     const char *root = text_of(o, "parquet_root");
     uint64_t sequence;
     int rc;
 
-    if (!json_is_object(o) || json_object_size(o) != VERSION_MEMBERS)
+    if (!json_is_object(o) || json_object_size(o) != members)
         return dx_fail(err, DX_E_CORRUPT, "a version has %zu members, expected %zu",
-                       json_object_size(o), VERSION_MEMBERS);
+                       json_object_size(o), members);
     rc = dx_manifest_add(m, text_of(o, "version"), &v, err);
     if (rc < 0)
         return rc;
     if (!number_of(o, "sequence", DX_VERSION_SEQUENCE_MAX, &sequence) || sequence != v->sequence)
         return dx_fail(err, DX_E_CORRUPT, "'sequence' is not that of the version's name");
-    rc = read_published(o, v, err);
+    rc = read_time(o, "published", false, &v->published_us, err);
     if (rc >= 0)
         rc = read_hex(o, "build_id", v->build.bytes, err);
     if (rc >= 0)
         rc = read_hex(o, "psl_hash", v->psl_hash.bytes, err);
     if (rc >= 0)
         rc = read_counts(o, v, err);
+    v->file_ids = v->lake_files;
+    if (rc >= 0 && motion)
+        rc = read_motion(o, v, err);
     if (rc >= 0)
         rc = read_paths(o, v->version, err);
     if (rc >= 0 && !parquet_root_ok(root))
@@ -561,8 +766,8 @@ static int read_root(const json_t *root, struct dx_manifest *m, struct dx_error 
     rc = read_number(root, "format_version", INT64_MAX, &format_version, err);
     if (rc < 0)
         return rc;
-    if (format_version != DX_MANIFEST_FORMAT_VERSION)
-        return dx_fail(err, DX_E_UNSUPPORTED, "format_version is %" PRIu64 ", this reads %d",
+    if (format_version < 1 || format_version > DX_MANIFEST_FORMAT_VERSION)
+        return dx_fail(err, DX_E_UNSUPPORTED, "format_version is %" PRIu64 ", this reads 1 to %d",
                        format_version, DX_MANIFEST_FORMAT_VERSION);
     if (json_object_size(root) != ROOT_MEMBERS || !json_is_array(list))
         return dx_fail(err, DX_E_CORRUPT, "has other members than a manifest");
@@ -570,7 +775,7 @@ static int read_root(const json_t *root, struct dx_manifest *m, struct dx_error 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        rc = read_version(json_array_get(list, i), m, err);
+        rc = read_version(json_array_get(list, i), format_version > 1, m, err);
         if (rc < 0)
             return dx_fail_in(err, "version %zu of %zu", i, json_array_size(list));
     }

@@ -333,20 +333,6 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
     return dx_mphf_match(&v->mphf, &v->dictionary, err);
 }
 
-/* A deep copy, by way of a manifest with this one version. */
-static int copy_entry(struct dx_version *v, const struct dx_manifest_version *from,
-                      struct dx_error *err)
-{
-    v->entry = *from;
-    v->entry.files = calloc(from->file_count > 0 ? from->file_count : 1, sizeof *from->files);
-    if (v->entry.files == NULL)
-        return dx_fail(err, DX_E_NOMEM, "version %s: out of memory", from->version);
-    if (from->file_count > 0)
-        memcpy(v->entry.files, from->files, from->file_count * sizeof *from->files);
-    v->entry.file_capacity = from->file_count;
-    return DX_OK;
-}
-
 static void version_close(struct dx_version *v)
 {
     dx_pages_close(&v->pages);
@@ -462,7 +448,7 @@ static int name_version(struct dx_version *v, const char *root,
         v->directory = NULL;
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     }
-    return copy_entry(v, entry, err);
+    return dx_manifest_version_copy(entry, &v->entry, err);
 }
 
 /* *brought: all copies of a remote root are there; what failed, if anything, failed with them. */

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define OBJECT_MAX (sizeof "index//" + DX_VERSION_NAME + DX_MANIFEST_FILE_NAME)
-
 static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_DICTIONARY] = DX_FILE_DOMAINS_DICT,
     [DX_COPY_MPHF] = DX_FILE_DOMAINS_MPHF,
@@ -24,7 +22,7 @@ static const char *const names[DX_COPY_COUNT] = {
 /* What a version needs of the mirror: first the files with a place in `path`, then shards. */
 struct wants {
     struct dx_mirror_want *want;
-    char (*object)[OBJECT_MAX];
+    char (*object)[DX_MANIFEST_FILE_PATH];
     enum dx_copy *copy; /* of those with a place */
     size_t copies;
     size_t count;
@@ -37,7 +35,7 @@ static void add_want(struct wants *w, const struct dx_manifest_version *entry,
 {
     char *object = w->object[w->count];
 
-    (void)snprintf(object, OBJECT_MAX, "index/%s/%s", entry->version, f->name);
+    dx_manifest_file_path(entry, f, object);
     w->want[w->count++] = (struct dx_mirror_want){ object, f->size, f->hash, NULL };
 }
 
@@ -107,7 +105,7 @@ static int open_tree(struct dx_mirror *m, const struct wants *w, struct dx_error
         uint8_t size[8];
 
         dx_store_u64(size, w->want[i].size);
-        dx_hash_state_update(state, dx_span_of(w->object[i], OBJECT_MAX));
+        dx_hash_state_update(state, dx_span_of(w->object[i], DX_MANIFEST_FILE_PATH));
         dx_hash_state_update(state, dx_span_of(size, sizeof size));
         dx_hash_state_update(state, dx_span_of(w->want[i].hash.bytes, 16));
     }

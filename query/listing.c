@@ -78,21 +78,21 @@ static int waits(const struct dx_listing *l)
 
 /* A frame of one of the two files of the page's shard. */
 static int want_frame(struct dx_listing *l, struct dx_wanted *w, enum dx_object_kind which,
-                      char *name, size_t name_size, struct dx_error *err)
+                      char name[DX_MANIFEST_FILE_PATH], struct dx_error *err)
 {
     const struct dx_postings_page *page = &l->posting_page;
     const char *base = which == DX_OBJECT_IDX ? "idx" : "dat";
     const struct dx_manifest_file *listed;
     char shard[DX_POSTINGS_SHARD_NAME];
-    size_t directory = strlen(l->version->directory) + 1;
+    char file[DX_MANIFEST_FILE_NAME];
 
     dx_postings_shard_name(page->shard, shard);
-    (void)snprintf(name, name_size, "%s/postings/%s/postings.%s.zst", l->version->directory, shard,
-                   base);
-    listed = dx_manifest_file(&l->version->entry, name + directory);
+    (void)snprintf(file, sizeof file, "postings/%s/postings.%s.zst", shard, base);
+    listed = dx_manifest_file(&l->version->entry, file);
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
-                       l->version->entry.version, name + directory);
+                       l->version->entry.version, file);
+    dx_manifest_file_path(&l->version->entry, listed, name);
     memcpy(w->key.object, page->build.bytes, sizeof w->key.object);
     w->key.part = (uint64_t)page->shard << 32 | page->number;
     w->key.kind = which == DX_OBJECT_IDX ? KIND_IDX : KIND_DAT;
@@ -113,9 +113,9 @@ static int find_page(struct dx_listing *l, struct dx_error *err)
         l->state = DONE;
         return rc;
     }
-    rc = want_frame(l, &l->idx, DX_OBJECT_IDX, l->idx_object, sizeof l->idx_object, err);
+    rc = want_frame(l, &l->idx, DX_OBJECT_IDX, l->idx_object, err);
     if (rc == DX_OK)
-        rc = want_frame(l, &l->dat, DX_OBJECT_DAT, l->dat_object, sizeof l->dat_object, err);
+        rc = want_frame(l, &l->dat, DX_OBJECT_DAT, l->dat_object, err);
     l->state = TAKE_POSTINGS;
     return rc;
 }

@@ -25,6 +25,7 @@
 #define DX_QUERY_LISTING_H
 
 #include "fetch/source.h"
+#include "format/manifest.h"
 #include "format/payload.h"
 #include "format/postings.h"
 #include "query/answer.h"
@@ -64,7 +65,7 @@ struct dx_listing {
     struct dx_postings_page posting_page;
     struct dx_wanted idx, dat;
     struct dx_zstd_decoder *decoder;
-    char idx_object[64], dat_object[64];
+    char idx_object[DX_MANIFEST_FILE_PATH], dat_object[DX_MANIFEST_FILE_PATH];
     struct dx_listing_page *pages;
     size_t page_count, page_capacity;
     struct dx_listing_column *columns;

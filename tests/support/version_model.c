@@ -642,6 +642,7 @@ static void write_manifest(struct writing *w, const char *path)
     w->entry->rows = w->m->rows;
     w->entry->urls = w->m->urls;
     w->entry->lake_files = w->m->lake_files;
+    w->entry->file_ids = w->m->lake_files;
     must(dx_manifest_write(&w->manifest, &text, &err), "manifest");
     must(dx_file_replace(path, dx_span_of(text.data, text.size), &err), path);
     dx_buf_release(&text);

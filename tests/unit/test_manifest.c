@@ -48,6 +48,16 @@ static void fill(struct dx_manifest *m, size_t count)
         EXPECT(dx_manifest_file_add(v, names[0], 1, &hash, &err) < 0, "twice");
         EXPECT(dx_manifest_file_add(v, "postings/400/postings.idx.zst", 1, &hash, &err) < 0,
                "no such shard");
+        if (i == 1) { /* a shard of the version before */
+            EXPECT(dx_manifest_file_refer(v, "postings/010/postings.dat.zst", 5, &hash,
+                                          m->versions[0].version, &err) == DX_OK &&
+                       dx_manifest_file_refer(v, "postings/010/postings.idx.zst", 6, &hash,
+                                              m->versions[0].version, &err) == DX_OK,
+                   "%s", err.text);
+            EXPECT(dx_manifest_file_refer(v, DX_FILE_PSL, 5, &hash, m->versions[0].version, &err) <
+                       0,
+                   "only shards are shared");
+        }
         strcpy(m->current, name);
         m->sequence = i + 1;
     }
@@ -135,8 +145,23 @@ static void test_members(void)
         { "\"sequence\": 2,", "\"sequence\": 3,", NULL },
         { "{\n  \"format\"", "{ \"format\"", NULL },
         { "domaindex-manifest", "other", "'format' is not" },
-        { "\"format_version\": 1", "\"format_version\": 2", "format_version is 2" },
-        { "\"format_version\": 1", "\"format_version\": \"1\"", "format_version" },
+        { "\"format_version\": 2", "\"format_version\": 3", "format_version is 3" },
+        { "\"format_version\": 2", "\"format_version\": 0", "format_version is 0" },
+        { "\"format_version\": 2", "\"format_version\": 1", "members" },
+        { "\"format_version\": 2", "\"format_version\": \"2\"", "format_version" },
+        { "\"state\": \"listed\"", "\"state\": \"lost\"", "'state'" },
+        { "\"state\": \"listed\"", "\"state\": \"dropped\"", "contradict" },
+        { "\"condemned\": null", "\"condemned\": \"2026-11-21T10:30:00Z\"", "contradict" },
+        { "\"condemned\": null", "\"condemned\": 0", "'condemned'" },
+        { "\"superseded\": null", "\"superseded\": \"2026-11-21T10:30:00Z\"", NULL },
+        { "\"base\": null", "\"base\": \"000001-20261121T103000Z\"", "'base'" },
+        { "\"base\": null", "\"base\": 1", "'base'" },
+        { "\"cleansed\": 0", "\"cleansed\": -1", "'cleansed'" },
+        { "\"lake_files\": 0", "\"lake_files\": 1", "more lake files" },
+        { "\"size\": 0,", "\"size\": 0, \"in\": \"000001-20261121T103000Z\",",
+          "cannot be that of" },
+        { "\"in\": \"000001-", "\"in\": \"000003-", "cannot be that of" },
+        { "\"in\": \"000001-", "\"in\": \"../001-", "'in' is no name" },
         { "\"sequence\": 2,", "\"sequence\": 1,", "sequence 1 is below" },
         { "\"sequence\": 2,", "\"sequence\": -2,", "'sequence'" },
         { "\"sequence\": 2,", "\"sequence\": 2, \"x\": 1,", "other members" },
@@ -223,9 +248,47 @@ static void test_names(void)
            "refused");
 }
 
+/* A flip clears the mark of where it goes, and never goes to a version that is being removed. */
+static void test_flip(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest copy = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    int64_t now = INT64_C(1795256000000000);
+    char path[DX_MANIFEST_FILE_PATH];
+    const char *first;
+
+    fill(&m, 2);
+    first = m.versions[0].version;
+    dx_manifest_file_path(&m.versions[1], dx_manifest_file(&m.versions[1], DX_FILE_PSL), path);
+    EXPECT(strncmp(path + 6, m.versions[1].version, DX_VERSION_NAME - 1) == 0, "%s", path);
+    dx_manifest_file_path(&m.versions[1],
+                          dx_manifest_file(&m.versions[1], "postings/010/postings.dat.zst"), path);
+    EXPECT(strncmp(path + 6, first, DX_VERSION_NAME - 1) == 0, "%s", path);
+    m.versions[0].state = DX_VERSION_CONDEMNED;
+    m.versions[0].condemned_us = now;
+    EXPECT(dx_manifest_copy(&m, &copy, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_flip(&m, first, 2, now, &err) < 0, "the sequence must rise");
+    EXPECT(dx_manifest_flip(&m, first, 3, now + 1, &err) == DX_OK, "%s", err.text);
+    EXPECT(strcmp(m.current, first) == 0 && m.sequence == 3, "%s", m.current);
+    EXPECT(m.versions[0].state == DX_VERSION_LISTED &&
+               m.versions[0].condemned_us == DX_MANIFEST_NEVER &&
+               m.versions[1].superseded_us == now,
+           "the mark is cleared, the other's time taken");
+    copy.versions[0].state = DX_VERSION_DROPPED;
+    EXPECT(dx_manifest_flip(&copy, copy.versions[0].version, 3, now, &err) == DX_E_NOT_FOUND,
+           "not to what is being removed");
+    EXPECT(copy.versions[1].file_count == m.versions[1].file_count &&
+               copy.versions[1].files != m.versions[1].files,
+           "a deep copy");
+    dx_manifest_release(&m);
+    dx_manifest_release(&copy);
+}
+
 int main(void)
 {
     test_names();
+    test_flip();
     test_round();
     test_members();
     return failures > 0;
