@@ -1181,7 +1181,7 @@ def registry(version):
     data = (version.lake / "registry.json").read_bytes()
     whole = strict_json(data, "registry.json")
     gone = whole.get("removed", [])
-    parts = any(one.keys() & {"first_part", "replacing", "next_part"} for one in whole["datasets"])
+    parts = any(one.keys() & {"first_part", "end_part", "replacing", "next_part"} for one in whole["datasets"])
     need(list(whole) == ["format", "version", "next_dataset_id"] + ["removed"] * bool(gone) + ["datasets"],
          "registry.json: members")
     need((whole["format"], whole["version"]) == ("domaindex-registry", 2 if gone or parts else 1), "registry.json: format")
