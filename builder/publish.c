@@ -23,8 +23,8 @@ struct publish {
     const char *root;
     struct dx_root_lock lock;
     struct dx_store *store; /* for files that a rewrite makes */
-    char index[PATH_MAX];  /* ROOT/index */
-    char target[PATH_MAX]; /* ROOT/index/VERSION */
+    char index[PATH_MAX];   /* ROOT/index */
+    char target[PATH_MAX];  /* ROOT/index/VERSION */
 };
 
 /* ---- what was there before ---- */

@@ -68,7 +68,7 @@ struct dx_publish_options {
     const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
     const struct dx_rules *rules;             /* for the rewrite; may be NULL */
     uint64_t rules_last;                      /* number of the last of them */
-    int64_t now_us;  /* the time in the version's name */
+    int64_t now_us;                           /* the time in the version's name */
     bool fixed_time; /* and in the manifest, when the version before stopped being current: for
                       * bytes that can be repeated; else the store's clock, or this machine's */
     struct dx_publish_progress *progress; /* may be NULL */

@@ -27,7 +27,7 @@ struct dx_publish_check {
     struct dx_source *source;
     const struct dx_source_options *options;
     unsigned threads;
-    bool shares; /* entry has shards of older versions */
+    bool shares;             /* entry has shards of older versions */
     _Atomic uint64_t *bytes; /* may be NULL */
     _Atomic uint64_t *items;
 };

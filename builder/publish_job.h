@@ -42,10 +42,10 @@ struct dx_publish_job {
     bool has_id;
     struct dx_manifest_version *entry; /* in result->manifest */
     struct dx_caches *caches;
-    struct dx_version *base;  /* that lake.lake.base is, while it is */
+    struct dx_version *base;         /* that lake.lake.base is, while it is */
     struct dx_publish_placed placed; /* by the rewrite */
     uint64_t cleansed;
-    double begun;                      /* the phase */
+    double begun; /* the phase */
     enum dx_publish_phase phase;
 };
 

@@ -95,53 +95,6 @@ static int nothing(const struct dx_lake_named *n, const char *root, struct dx_er
                          root, root);
 }
 
-static int take_list(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
-                     struct dx_error *err)
-{
-    struct dx_lake_named *n = &l->named;
-    int rc = dx_lake_named_open(n, from, err);
-
-    if (rc != DX_OK)
-        return rc;
-    dx_lake_named_keep(n);
-    if (n->list.count == 0)
-        return nothing(n, from->root, err);
-    for (size_t i = 0; i < n->list.count; i++)
-        if (n->naming[i] == DX_LAKE_NEW)
-            l->bytes_new += n->list.file[i].size;
-    qsort(n->list.file, n->list.count, sizeof *n->list.file, by_path);
-    return dx_publish_lake_again(l, err);
-}
-
-static int end_open(struct dx_publish_lake *l, struct dx_roster **roster, int rc)
-{
-    if (rc == DX_OK)
-        dx_roster_take(roster, &l->registry);
-    dx_roster_free(roster);
-    if (rc != DX_OK)
-        dx_publish_lake_close(l);
-    return rc;
-}
-
-int dx_publish_lake_open(struct dx_publish_lake *l, const char *root,
-                         const struct dx_manifest *manifest, struct dx_error *err)
-{
-    struct dx_lake_named_from from = { .root = root, .manifest = manifest };
-    struct dx_roster *roster = NULL;
-    int rc = DX_OK;
-
-    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_NAMED_INIT };
-    if (asprintf(&l->root, "%s/" DX_LAKE_DIR, root) < 0) {
-        l->root = NULL;
-        rc = dx_fail(err, DX_E_NOMEM, "lake: out of memory");
-    }
-    if (rc == DX_OK)
-        rc = take_list(l, &from, err);
-    if (rc == DX_OK)
-        rc = dx_roster_open(&roster, root, err);
-    return end_open(l, &roster, rc);
-}
-
 static int read_roster(struct dx_roster **roster, const struct dx_remote_root *remote,
                        const char *root, struct dx_error *err)
 {
@@ -160,6 +113,59 @@ static int read_roster(struct dx_roster **roster, const struct dx_remote_root *r
     return rc;
 }
 
+static int take_list(struct dx_publish_lake *l, const char *root, struct dx_error *err)
+{
+    struct dx_lake_named *n = &l->named;
+    int rc = dx_lake_named_apply(n, &l->registry, err);
+
+    if (rc != DX_OK)
+        return rc;
+    dx_lake_named_keep(n);
+    if (n->list.count == 0)
+        return nothing(n, root, err);
+    for (size_t i = 0; i < n->list.count; i++)
+        if (n->naming[i] == DX_LAKE_NEW)
+            l->bytes_new += n->list.file[i].size;
+    qsort(n->list.file, n->list.count, sizeof *n->list.file, by_path);
+    return dx_publish_lake_again(l, err);
+}
+
+/* The names are read behind the files: a dataset has its name before it has files. remote: NULL for
+ * a directory. */
+static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
+                     const struct dx_remote_root *remote, struct dx_error *err)
+{
+    struct dx_roster *roster = NULL;
+    int rc = dx_lake_named_open(&l->named, from, err);
+
+    if (rc == DX_OK && l->named.list.count == 0)
+        rc = nothing(&l->named, from->root, err);
+    if (rc == DX_OK)
+        rc = remote == NULL ? dx_roster_open(&roster, from->root, err)
+                            : read_roster(&roster, remote, from->root, err);
+    if (rc == DX_OK)
+        dx_roster_take(&roster, &l->registry);
+    dx_roster_free(&roster);
+    if (rc == DX_OK)
+        rc = take_list(l, from->root, err);
+    if (rc != DX_OK)
+        dx_publish_lake_close(l);
+    return rc;
+}
+
+int dx_publish_lake_open(struct dx_publish_lake *l, const char *root,
+                         const struct dx_manifest *manifest, struct dx_error *err)
+{
+    struct dx_lake_named_from from = { .root = root, .manifest = manifest };
+
+    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_NAMED_INIT };
+    if (asprintf(&l->root, "%s/" DX_LAKE_DIR, root) < 0) {
+        l->root = NULL;
+        return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+    }
+    return open_lake(l, &from, NULL, err);
+}
+
 int dx_publish_lake_open_remote(struct dx_publish_lake *l, const struct dx_remote_root *remote,
                                 const char *root, const struct dx_manifest *manifest,
                                 const char *dir, struct dx_error *err)
@@ -167,18 +173,12 @@ int dx_publish_lake_open_remote(struct dx_publish_lake *l, const struct dx_remot
     struct dx_lake_named_from from = {
         .root = root, .manifest = manifest, .source = remote->source, .store = remote->store
     };
-    struct dx_roster *roster = NULL;
-    int rc = DX_OK;
 
     *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_NAMED_INIT };
     l->root = strdup(dir);
     if (l->root == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "lake: out of memory");
-    if (rc == DX_OK)
-        rc = take_list(l, &from, err);
-    if (rc == DX_OK)
-        rc = read_roster(&roster, remote, root, err);
-    return end_open(l, &roster, rc);
+        return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+    return open_lake(l, &from, remote, err);
 }
 
 static void remove_files(struct dx_lake_list *list, const bool *goes)

@@ -23,7 +23,7 @@
 #define THREADS 8 /* that put or get objects: they wait for the store, not for a core */
 #define NAMES_MAX 1000
 #define COLLECTORS_MAX 32 /* that may change the manifest between our reading and our put */
-#define LOST_MAX 4 /* claims whose fate nobody can tell: each has been asked for minutes */
+#define LOST_MAX 4        /* claims whose fate nobody can tell: each has been asked for minutes */
 
 struct publish {
     struct dx_publish_job *job; /* work: FOLDER/sort, making: FOLDER/root/index/VERSION */
@@ -35,10 +35,11 @@ struct publish {
     char lake[PATH_MAX];
     char local_root[PATH_MAX];
     char mirror[PATH_MAX];
-    char manifest_etag[DX_SOURCE_ETAG]; /* that the flip is on the condition of; "": there was none */
-    uint64_t base_sequence;             /* of the manifest at the beginning */
+    char manifest_etag
+        [DX_SOURCE_ETAG];   /* that the flip is on the condition of; "": there was none */
+    uint64_t base_sequence; /* of the manifest at the beginning */
     char base_current[DX_VERSION_NAME];
-    uint64_t disk_bytes;                /* for files of the lake */
+    uint64_t disk_bytes; /* for files of the lake */
     struct dx_publish_upload upload;
     struct dx_publish_shard_etags *shared; /* of the base */
 };
@@ -165,9 +166,8 @@ static int compare_etags(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_result *result = p->job->result;
     struct dx_publish_etags e;
-    int rc = dx_publish_etags_compare(&e, &p->remote, p->url,
-                                      dx_manifest_current(&result->manifest), &p->job->lake.lake,
-                                      err);
+    int rc = dx_publish_etags_compare(
+        &e, &p->remote, p->url, dx_manifest_current(&result->manifest), &p->job->lake.lake, err);
 
     if (rc < 0 || e.differ == 0)
         return rc;

@@ -76,8 +76,7 @@ int dx_publish_upload_files(struct dx_publish_upload *u, struct dx_error *err)
         return dx_fail(err, DX_E_NOMEM, "upload: out of memory");
     for (size_t i = 0; i < u->entry->file_count; i++)
         if (u->entry->files[i].in[0] == '\0')
-            memcpy(u->files[u->file_count++].name, u->entry->files[i].name,
-                   sizeof u->files->name);
+            memcpy(u->files[u->file_count++].name, u->entry->files[i].name, sizeof u->files->name);
     return dx_parallel(u->threads, u->file_count, put_one, u, err);
 }
 
