@@ -737,8 +737,8 @@ static void damage_row(const char *root, size_t row)
 static void test_refused(const char *root)
 {
     static const char *const wants[] = {
-        "dataset_id is 2",  "canonical form",     "outside of domain_prefix=00", "scheme",
-        "no dataset_id 77", "part-00099.parquet", "part-00099.parquet",
+        "dataset_id is 2",   "canonical form",     "outside of domain_prefix=00", "scheme",
+        "dataset 77 is not", "part-00099.parquet", "part-00099.parquet",
     };
 
     for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
