@@ -26,6 +26,10 @@ struct dx_settings {
     uint64_t cache_bytes_payload;
     uint64_t cache_bytes_pages;
     bool verify;
+    bool warm;
+    unsigned resident_versions;
+    uint64_t resident_bytes; /* 0: no cap */
+    unsigned cursor_life_s;
     const char *cache_dir; /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
     struct dx_source_options source;
