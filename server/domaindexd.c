@@ -243,7 +243,8 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
 
 static int serve(const struct dx_settings *settings, struct dx_error *err)
 {
-    const struct dx_version_options options = version_options(settings);
+    const struct dx_version_options version = version_options(settings);
+    struct dx_current_options options = DX_CURRENT_OPTIONS_INIT;
     struct dx_reloader *reloader = NULL;
     struct dx_current *current;
     struct dx_answers answers;
@@ -251,6 +252,7 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     sigset_t signals;
     int rc;
 
+    options.version = &version;
     block_signals(&signals);
     raise_descriptor_limit();
     rc = dx_current_open(&current, settings->root, &options, err);
