@@ -226,11 +226,13 @@ int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struc
     struct dx_version *wanted = NULL;
     int rc;
 
-    if (ask->wanted[0] == '\0' || strcmp(answers->version_name(*v), ask->wanted) == 0)
+    if (ask->wanted[0] == '\0' ||
+        (*v != NULL && strcmp(answers->version_name(*v), ask->wanted) == 0))
         return 1;
     rc = answers->pin_named(answers->from, ask->wanted, &wanted, problem);
     if (rc == 1) {
-        answers->unpin(*v);
+        if (*v != NULL)
+            answers->unpin(*v);
         *v = wanted;
     }
     return with_restart(ask, rc, problem);
@@ -243,7 +245,8 @@ int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, str
     int rc = answers->bring(answers->from, ask->wanted, &wanted, problem);
 
     if (rc == 1) {
-        answers->unpin(*v);
+        if (*v != NULL)
+            answers->unpin(*v);
         *v = wanted;
     }
     return with_restart(ask, rc, problem);

@@ -253,6 +253,7 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     int rc;
 
     options.version = &version;
+    options.cursor_life_ms = (uint64_t)settings->cursor_life_s * 1000;
     block_signals(&signals);
     raise_descriptor_limit();
     rc = dx_current_open(&current, settings->root, &options, err);
