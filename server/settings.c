@@ -25,11 +25,12 @@ enum {
     OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
+    OPT_CURSOR_KEY_FILE,
+    OPT_CURSOR_LIFE,
     OPT_VERIFY,
     OPT_WARM,
     OPT_RESIDENT_VERSIONS,
     OPT_RESIDENT_MAX,
-    OPT_CURSOR_LIFE,
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
     OPT_CA_FILE,
@@ -78,6 +79,13 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_DRAIN_DELAY] = { "drain-delay-ms", "NUMBER", "0",
                           "after SIGTERM, serve on with /readyz at 503 for this long" },
     [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish" },
+    [OPT_CURSOR_KEY_FILE] = { "cursor-key-file", "FILE", NULL,
+                              "32 bytes or more that cursors are signed with; the same for all "
+                              "servers behind one balancer. Without it the key is made of the "
+                              "build id, and cursors can be forged" },
+    [OPT_CURSOR_LIFE] = { "cursor-life", "SECONDS", "900",
+                          "from the first page of a listing to its last one by cursors, and that a "
+                          "version stays open after another took its place; 0: give no cursors" },
     [OPT_VERIFY] = { "verify", "YES|NO", "no", "read and check every byte of a version at open" },
     [OPT_WARM] = { "warm", "YES|NO", "yes",
                    "before a new version serves, read its mapped files into memory; one that is "
@@ -88,8 +96,6 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_RESIDENT_MAX] = { "resident-max", "SIZE", "0",
                            "mapped files of all open versions together, the one to be loaded "
                            "included; older ones give way, then it is refused; 0: no cap" },
-    [OPT_CURSOR_LIFE] = { "cursor-life", "NUMBER", "900",
-                          "seconds that a version stays open after another took its place" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "local copies of the mapped files of a remote root; else "
                         "$CACHE_DIRECTORY, $XDG_CACHE_HOME/domaindex or ~/.cache/domaindex" },
@@ -277,6 +283,9 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:
         return number(index, text, 0, 600000, &s->grace_ms, err);
+    case OPT_CURSOR_KEY_FILE:
+        s->cursor_key_file = text;
+        return DX_OK;
     case OPT_METRICS:
         return yes_no(index, text, &o->metrics, err);
     default:

@@ -25,6 +25,7 @@ struct dx_settings {
     uint64_t cache_bytes_idx;
     uint64_t cache_bytes_payload;
     uint64_t cache_bytes_pages;
+    const char *cursor_key_file; /* NULL: of the build id */
     bool verify;
     bool warm;
     unsigned resident_versions;
