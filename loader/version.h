@@ -76,6 +76,8 @@ struct dx_caches {
     struct dx_page_cache *idx;
     struct dx_page_cache *payload;
     struct dx_page_cache *pages;
+    struct dx_overlay *overlay; /* loader/overlay.h, put here by who has the caches, and theirs from
+                                   then on; NULL: nothing is suppressed */
 };
 
 int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *options,
