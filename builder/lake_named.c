@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "builder/listed_files.h"
+#include "builder/registry.h"
 #include "fetch/store.h"
 
 _Static_assert(DX_VERSION_NAME == 24, "dx_lake_claim_version");
@@ -286,6 +287,60 @@ int dx_lake_named_open(struct dx_lake_named *to, const struct dx_lake_named_from
     free(n.names);
     dx_buf_release(&n.path);
     dx_source_close(&own);
+    return rc;
+}
+
+static void take_out(struct dx_lake_named *n, size_t i)
+{
+    if (n->naming[i] == DX_LAKE_OUT)
+        return;
+    n->new_count -= n->naming[i] == DX_LAKE_NEW;
+    n->current_count -= n->naming[i] == DX_LAKE_CURRENT;
+    n->out_count++;
+    n->naming[i] = DX_LAKE_OUT;
+}
+
+/* The files of one dataset, [from, to). */
+static int apply_to(struct dx_lake_named *n, size_t from, size_t to, const struct dx_registry *r,
+                    struct dx_error *err)
+{
+    bool is_replaced = false;
+
+    for (size_t i = from; i < to; i++) {
+        const char *path = n->list.file[i].path;
+        enum dx_lake_standing standing = dx_registry_path_standing(r, path);
+        bool is_new = n->naming[i] == DX_LAKE_NEW;
+
+        if (n->naming[i] == DX_LAKE_OUT)
+            continue;
+        if (standing == DX_LAKE_UNKNOWN)
+            return dx_fail(err, DX_E_CORRUPT,
+                           "%s: dataset %u is not in urls/registry.json; bring that file back or "
+                           "move the dataset's folder away",
+                           path, n->list.file[i].dataset_id);
+        is_replaced = is_replaced || (is_new && standing == DX_LAKE_REPLACES);
+        if (standing == DX_LAKE_REMOVED ||
+            (is_new && (standing == DX_LAKE_REPLACED || standing == DX_LAKE_MAKING)))
+            take_out(n, i);
+    }
+    for (size_t i = from; is_replaced && i < to; i++)
+        if (n->naming[i] == DX_LAKE_CURRENT)
+            take_out(n, i);
+    return DX_OK;
+}
+
+int dx_lake_named_apply(struct dx_lake_named *n, const struct dx_registry *registry,
+                        struct dx_error *err)
+{
+    size_t to;
+    int rc = DX_OK;
+
+    for (size_t from = 0; rc == DX_OK && from < n->list.count; from = to) {
+        for (to = from;
+             to < n->list.count && n->list.file[to].dataset_id == n->list.file[from].dataset_id;)
+            to++;
+        rc = apply_to(n, from, to, registry, err);
+    }
     return rc;
 }
 

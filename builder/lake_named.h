@@ -4,6 +4,7 @@
  *   struct dx_lake_named_from from = { .root = root, .manifest = &m, .source = src, .store = store };
  *   rc = dx_lake_named_open(&n, &from, &err);
  *   n.list.file[i], n.naming[i]        by dataset, then path; DX_LAKE_CURRENT...
+ *   rc = dx_lake_named_apply(&n, &registry, &err);     what was removed or replaced is out, too
  *   dx_lake_named_keep(&n);            those of the current version and new ones alone
  *   dx_lake_named_close(&n);
  *
@@ -62,6 +63,10 @@ struct dx_lake_named {
 
 int dx_lake_named_open(struct dx_lake_named *n, const struct dx_lake_named_from *from,
                        struct dx_error *err);
+/* The registry must say of files what it said before the lake was listed: dx_registry_same_standing.
+ * DX_E_CORRUPT: a file that would count is of a dataset that the registry does not know. */
+int dx_lake_named_apply(struct dx_lake_named *n, const struct dx_registry *registry,
+                        struct dx_error *err);
 void dx_lake_named_keep(struct dx_lake_named *n);
 void dx_lake_named_close(struct dx_lake_named *n);
 

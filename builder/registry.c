@@ -267,18 +267,19 @@ int dx_roster_replace(struct dx_roster *reg, uint32_t id, uint32_t part, struct 
 
     if (d == NULL)
         return dx_fail(err, DX_E_NOT_FOUND, "registry: no dataset %u", id);
-    if (part == 0 || part > DX_DATASET_PART_MAX || part < d->first_part || part < d->replacing)
+    if (part == 0 || part > DX_DATASET_PART_MAX || part < d->end_part || part < d->replacing)
         return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up", id);
     d->replacing = part;
     reg->changed = true;
     return DX_OK;
 }
 
-int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, struct dx_error *err)
+int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, uint32_t end,
+                       struct dx_error *err)
 {
     struct dx_dataset *d = dx_registry_by_id(&reg->datasets, id);
 
-    if (d != NULL && d->replacing == 0 && d->first_part == part)
+    if (d != NULL && d->replacing == 0 && d->first_part == part && d->end_part == end)
         return DX_OK; /* done by an earlier attempt of ours whose reply was lost */
     if (d == NULL || d->replacing != part)
         return dx_fail(err, DX_E_CONFLICT,
@@ -286,7 +287,10 @@ int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, struct
                        "nothing was replaced by this run",
                        id);
     d->first_part = part;
+    d->end_part = end;
     d->replacing = 0;
+    if (d->next_part < end)
+        d->next_part = end; /* in every folder: what comes later is no part of the replacement */
     reg->changed = true;
     return DX_OK;
 }

@@ -13,13 +13,14 @@
  *
  * Removing and replacing (docs/FORMAT.md 12.3):
  *   rc = dx_roster_remove(reg, id, &err);               the dataset is gone with the next publish
- *   if (dx_roster_standing(reg, path) == DX_LAKE_STANDS)  does this lake file count?
+ *   s = dx_roster_standing(reg, path);                  does a new lake file count? (see also
+ *                                                       dx_lake_named_apply, which asks for all)
  *   part = dx_roster_next_part(reg, id, listed);        for a new file: listed is the highest
  *                                                       number seen + 1; list first, then read reg
  *   dx_roster_raise(reg, paths, n);                     before files are deleted: their numbers
  *                                                       are not given again
  *   rc = dx_roster_replace(reg, id, part, &err);        files from part on are in the making
- *   rc = dx_roster_replaced(reg, id, part, &err);       they count, those before do not
+ *   rc = dx_roster_replaced(reg, id, part, end, &err);  those count up to end, those before do not
  *
  *   rc = dx_roster_read(&reg, remote, etag, &err);      the same on object storage: 1, or 0 none yet
  *   rc = dx_roster_put(reg, remote, etag, &err);         only in place of what read gave:
@@ -101,7 +102,8 @@ int dx_roster_raise_remote(const struct dx_remote_root *remote, const char *cons
 /* A dataset that is being replaced already: the files of that attempt will never count. */
 int dx_roster_replace(struct dx_roster *reg, uint32_t id, uint32_t part, struct dx_error *err);
 /* DX_E_CONFLICT: somebody else has begun to replace it since. */
-int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, struct dx_error *err);
+int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, uint32_t end,
+                       struct dx_error *err);
 
 /* Reads, changes and puts until it is as wanted, with random waits between; some minutes at most
  * (DX_E_BUSY). edit may be called several times, each time with the registry as it is then. */

@@ -359,11 +359,13 @@ enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t
 
     if (d == NULL)
         return dx_registry_removed(r, dataset_id) ? DX_LAKE_REMOVED : DX_LAKE_UNKNOWN;
-    if (d->first_part > 0 && (part == DX_LAKE_NO_PART || part < d->first_part))
+    if (part == DX_LAKE_NO_PART)
+        return DX_LAKE_STANDS;
+    if (part < d->first_part)
         return DX_LAKE_REPLACED;
-    if (d->replacing > 0 && part != DX_LAKE_NO_PART && part >= d->replacing)
+    if (d->replacing > 0 && part >= d->replacing)
         return DX_LAKE_MAKING;
-    return DX_LAKE_STANDS;
+    return part < d->end_part ? DX_LAKE_REPLACES : DX_LAKE_STANDS;
 }
 
 /* A dataset that one of them does not have has no files there yet, or is removed there. */
@@ -377,7 +379,8 @@ bool dx_registry_same_standing(const struct dx_registry *a, const struct dx_regi
         const struct dx_dataset *x = &a->datasets[i];
         const struct dx_dataset *y = dx_registry_by_id(b, x->dataset_id);
 
-        if (y != NULL && (x->first_part != y->first_part || x->replacing != y->replacing))
+        if (y != NULL && (x->first_part != y->first_part || x->end_part != y->end_part ||
+                          x->replacing != y->replacing))
             return false;
     }
     return true;
@@ -438,6 +441,7 @@ static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_
     dx_json_str(&j, d->name);
     if (form == OF_ROOT) {
         write_part(&j, "first_part", d->first_part);
+        write_part(&j, "end_part", d->end_part);
         write_part(&j, "replacing", d->replacing);
         write_part(&j, "next_part", d->next_part);
     }
@@ -614,14 +618,19 @@ static bool read_part(const json_t *o, const char *key, uint64_t max, uint32_t *
 static int read_parts(const json_t *o, struct dx_dataset *d, struct dx_error *err)
 {
     if (!read_part(o, "first_part", DX_DATASET_PART_MAX, &d->first_part) ||
+        !read_part(o, "end_part", DX_DATASET_PART_MAX + 1, &d->end_part) ||
         !read_part(o, "replacing", DX_DATASET_PART_MAX, &d->replacing) ||
         !read_part(o, "next_part", DX_DATASET_PART_MAX + 1, &d->next_part))
         return dx_fail(err, DX_E_CORRUPT,
-                       "first_part, replacing or next_part is not in 1..%u (next_part: one more)",
+                       "first_part, end_part, replacing or next_part is not in 1..%u (end_part and "
+                       "next_part: one more)",
                        DX_DATASET_PART_MAX);
-    if (d->replacing > 0 && d->replacing < d->first_part)
-        return dx_fail(err, DX_E_CORRUPT, "replacing %" PRIu32 " is below first_part %" PRIu32,
-                       d->replacing, d->first_part);
+    if (d->first_part == 0 ? d->end_part != 0 : d->end_part <= d->first_part)
+        return dx_fail(err, DX_E_CORRUPT, "end_part %" PRIu32 " is not above first_part %" PRIu32,
+                       d->end_part, d->first_part);
+    if (d->replacing > 0 && d->replacing < d->end_part)
+        return dx_fail(err, DX_E_CORRUPT, "replacing %" PRIu32 " is below end_part %" PRIu32,
+                       d->replacing, d->end_part);
     return DX_OK;
 }
 

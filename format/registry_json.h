@@ -54,17 +54,22 @@ struct dx_dataset {
     int64_t first_us;
     int64_t last_us;
     /* Of a lake; 0: none. A part number is that of a file's name. */
-    uint32_t first_part; /* files below it were replaced */
+    uint32_t first_part; /* the last replacement has the files first_part … end_part - 1; */
+    uint32_t end_part;   /* set with first_part, at most PART_MAX + 1 */
     uint32_t replacing;  /* files from it on are a replacement in the making */
     uint32_t next_part;  /* the lowest number that a new file may have; at most PART_MAX + 1 */
 };
 
-/* What the registry says of a lake file. */
+/* What the registry says of a lake file that no version names. Of one that a version names it is
+ * only DX_LAKE_REMOVED and DX_LAKE_UNKNOWN that matter; and while there is a DX_LAKE_REPLACES of its
+ * dataset, which is a replacement that no version has yet, it is out. Once a version has that, the
+ * marks are history: after a rollback to a version of before the old files count again. */
 enum dx_lake_standing {
-    DX_LAKE_STANDS,   /* it counts, if versions and new files do */
+    DX_LAKE_STANDS,   /* it counts */
+    DX_LAKE_REPLACES, /* it counts, and those of its dataset that a version names do not */
     DX_LAKE_UNKNOWN,  /* of a dataset that the registry does not have and never removed */
     DX_LAKE_REMOVED,  /* of a removed dataset */
-    DX_LAKE_REPLACED, /* of before the dataset was replaced */
+    DX_LAKE_REPLACED, /* of before the dataset was replaced: of an attempt that died */
     DX_LAKE_MAKING    /* of a replacement that is not finished */
 };
 
@@ -104,7 +109,7 @@ bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key);
 int dx_registry_remove(struct dx_registry *r, uint32_t dataset_id, struct dx_error *err);
 bool dx_registry_removed(const struct dx_registry *r, uint32_t dataset_id);
 
-/* part: of the file's name, or DX_LAKE_NO_PART, which is older than every replacement. */
+/* part: of the file's name, or DX_LAKE_NO_PART. */
 enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t dataset_id,
                                            uint32_t part);
 

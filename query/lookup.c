@@ -2,6 +2,7 @@
 #include "query/lookup.h"
 
 #include "canon/url.h"
+#include "loader/hot_keys.h"
 #include "loader/version.h"
 #include "query/withheld.h"
 
@@ -74,6 +75,7 @@ int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_spa
         return dx_problem_of_error(problem, &err);
     if (rc == 0)
         return dx_lookup_no_domain(v, domain, problem);
+    dx_hot_keys_note(v->caches != NULL ? v->caches->hot : NULL, domain);
     found->domain_size = domain.size; /* dx_canon_domain keeps it within DX_DOMAIN_MAX */
     memcpy(found->domain, domain.data, domain.size);
     return 1;

@@ -375,6 +375,11 @@ static int ask(struct dx_overlay *o, struct dx_version *v, const struct dx_found
                                                    : ask_thread(d, v, found, &key, out, err);
 }
 
+static struct dx_overlay *overlay_of(const struct dx_version *v)
+{
+    return v->caches == NULL ? NULL : v->caches->overlay;
+}
+
 /* ---- answers ---- */
 
 static int withheld(struct dx_span domain, struct dx_problem *problem)
@@ -395,7 +400,7 @@ static int whole(const struct dx_version *v, struct dx_span domain, enum dx_effe
 
 int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_problem *problem)
 {
-    struct dx_overlay *o = v->caches->overlay;
+    struct dx_overlay *o = overlay_of(v);
     const struct dx_rules *rules = dx_overlay_pin(o);
     struct dx_rule_hit hit = dx_rules_whole(rules, domain);
 
@@ -419,7 +424,7 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
                    struct dx_problem *problem)
 {
     struct dx_span domain = dx_span_of(found->domain, found->domain_size);
-    struct dx_overlay *o = v->caches->overlay;
+    struct dx_overlay *o = overlay_of(v);
     const struct dx_rules *rules = dx_overlay_pin(o);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_rules_of of;
@@ -588,7 +593,7 @@ static int want_all(struct dx_version *v, struct dx_canon *canon, const struct d
             continue;
         found.domain_size = domain.size;
         memcpy(found.domain, domain.data, domain.size);
-        rc = ask(v->caches->overlay, v, &found, &of, &entry, NULL);
+        rc = ask(overlay_of(v), v, &found, &of, &entry, NULL);
         *pending += rc != 1;
         dx_withheld_release(&(struct dx_withheld){ entry });
     }
@@ -609,7 +614,7 @@ static void wait_for_jobs(struct dx_overlay *o, uint64_t until_ms)
 
 int dx_withheld_prepare(struct dx_version *v, uint64_t until_ms, struct dx_error *err)
 {
-    struct dx_overlay *o = v->caches->overlay;
+    struct dx_overlay *o = overlay_of(v);
     const struct dx_rules *rules = dx_overlay_pin(o);
     struct dx_canon *canon = NULL;
     size_t pending = 0;

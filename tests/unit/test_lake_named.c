@@ -129,11 +129,64 @@ static void test_claim_names(void)
     }
 }
 
+/* What the registry says on top: a list of one file a letter of `named`, their parts from 0. */
+static void test_apply(void)
+{
+#define REGISTRY(members) \
+    "{\"format\":\"domaindex-registry\",\"version\":2,\"next_dataset_id\":9," members "]}"
+#define OF_2(members) REGISTRY("\"datasets\":[{\"dataset_id\":2,\"name\":\"a\"" members "}")
+    static const struct {
+        const char *registry, *named, *want; /* want NULL: refused */
+    } rows[] = {
+        { OF_2(""), "CCON", "CCON" },
+        { REGISTRY("\"removed\":[2],\"datasets\":["), "CCON", "OOOO" },
+        { REGISTRY("\"datasets\":["), "CCON", NULL },
+        { REGISTRY("\"datasets\":["), "OO", "OO" },
+        { OF_2(",\"replacing\":2"), "CCNN", "CCOO" },
+        { OF_2(",\"replacing\":3"), "CCONN", "CCOOO" },
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CCNN", "OONN" },
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CCNNN", "OONNN" },
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "OOCCN", "OOCCN" }, /* published */
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CCOO", "CCOO" },   /* rolled back */
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CCOON", "CCOON" }, /* and ingested */
+        { OF_2(",\"first_part\":2,\"end_part\":4"), "CNOOC", "COOOC" }, /* one that died */
+        { OF_2(",\"first_part\":2,\"end_part\":4,\"replacing\":5"), "OOCCNN", "OOCCNO" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_lake_named n = DX_LAKE_NAMED_INIT;
+        struct dx_registry registry = DX_REGISTRY_INIT;
+        struct dx_error err = DX_ERROR_INIT;
+        size_t count = strlen(rows[i].named);
+        char got[64] = "";
+        int rc = dx_registry_parse_root(&registry, dx_span_str(rows[i].registry), "R", &err);
+
+        n.naming = calloc(count + 1, sizeof *n.naming);
+        for (size_t k = 0; rc == DX_OK && k < count; k++) {
+            char path[DX_LAKE_PATH_MAX];
+
+            (void)dx_lake_path_format(&(struct dx_lake_path){ 2, 0, 255, (uint32_t)k }, path);
+            rc = dx_lake_list_add(&n.list, path, 1, "", &err) == 1 ? DX_OK : DX_E_INVALID;
+            n.naming[k] = rows[i].named[k] == 'N'   ? DX_LAKE_NEW
+                          : rows[i].named[k] == 'C' ? DX_LAKE_CURRENT
+                                                    : DX_LAKE_OUT;
+        }
+        EXPECT(rc == DX_OK, "row %zu: %s", i, err.text);
+        rc = dx_lake_named_apply(&n, &registry, &err);
+        letters(&n, got);
+        EXPECT(rows[i].want == NULL ? rc == DX_E_CORRUPT : strcmp(got, rows[i].want) == 0,
+               "row %zu: %d, %s", i, rc, got);
+        dx_lake_named_close(&n);
+        dx_registry_release(&registry);
+    }
+}
+
 int main(void)
 {
     struct dx_test_root r;
 
     test_claim_names();
+    test_apply();
     dx_test_root_make(&r, 40, 2); /* two datasets, a file each */
     both(&r, "CC", 0, "as published");
     sh(&r, "cp " LAKE "0.parquet " LAKE "1.parquet");

@@ -116,8 +116,11 @@ static void test_bad_files(void)
         { TOP "{\"dataset_id\":2,\"name\":\"a\",\"next_part\":\"1\"}]}", "next_part" },
         { TOP "{\"dataset_id\":2,\"name\":\"a\",\"next_part\":100000001}]}", "next_part" },
         { TOP "{\"dataset_id\":2,\"name\":\"a\",\"replacing\":100000000}]}", "replacing" },
-        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":7,\"replacing\":6}]}",
-          "below first_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":7,\"end_part\":9,"
+              "\"replacing\":8}]}",
+          "below end_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":7}]}", "above first_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"end_part\":7}]}", "above first_part" },
         { "{\"format\":\"domaindex-registry\",\"version\":1}", "next_dataset_id" },
         { "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":0}",
           "next_dataset_id" },
@@ -198,8 +201,8 @@ static void test_standing(void)
         "{\"dataset_id\":7,\"name\":\"a\"}\n]}\n";
     static const char after[] =
         "{\"format\":\"domaindex-registry\",\"version\":2,\"next_dataset_id\":9,\"removed\":[2],"
-        "\"datasets\":[\n{\"dataset_id\":5,\"name\":\"b\",\"first_part\":4,\"replacing\":9,"
-        "\"next_part\":12},\n{\"dataset_id\":7,\"name\":\"a\"}\n]}\n";
+        "\"datasets\":[\n{\"dataset_id\":5,\"name\":\"b\",\"first_part\":4,\"end_part\":8,"
+        "\"replacing\":9,\"next_part\":12},\n{\"dataset_id\":7,\"name\":\"a\"}\n]}\n";
     static const char *const deleted[] = {
         "urls/dataset_id=5/domain_prefix=00-ff/part-00011.parquet",
         "urls/dataset_id=5/domain_prefix=9b/part-00003.parquet", "urls/dataset_id=5/theirs.parquet",
@@ -213,8 +216,9 @@ static void test_standing(void)
         { "urls/dataset_id=2/theirs.parquet", DX_LAKE_REMOVED },
         { "urls/dataset_id=3/domain_prefix=00-ff/part-00099.parquet", DX_LAKE_UNKNOWN },
         { "urls/dataset_id=5/domain_prefix=00-ff/part-00003.parquet", DX_LAKE_REPLACED },
-        { "urls/dataset_id=5/theirs.parquet", DX_LAKE_REPLACED },
-        { "urls/dataset_id=5/domain_prefix=9b/part-00004.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=5/theirs.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=5/domain_prefix=9b/part-00004.parquet", DX_LAKE_REPLACES },
+        { "urls/dataset_id=5/domain_prefix=00-ff/part-00007.parquet", DX_LAKE_REPLACES },
         { "urls/dataset_id=5/domain_prefix=9b/part-00008.parquet", DX_LAKE_STANDS },
         { "urls/dataset_id=5/domain_prefix=9b/part-00009.parquet", DX_LAKE_MAKING },
         { "urls/dataset_id=7/domain_prefix=9b/part-00000.parquet", DX_LAKE_STANDS },
@@ -228,9 +232,9 @@ static void test_standing(void)
 
     if (dx_roster_parse(&r, dx_span_str(before), "R", &err) < 0 ||
         dx_roster_remove(r, 2, &err) < 0 || dx_roster_remove(r, 2, &err) != DX_E_NOT_FOUND ||
-        dx_roster_replace(r, 5, 4, &err) < 0 || dx_roster_replaced(r, 5, 3, &err) >= 0 ||
-        dx_roster_replaced(r, 5, 4, &err) < 0 || dx_roster_replaced(r, 5, 4, &err) < 0 ||
-        dx_roster_replace(r, 5, 3, &err) >= 0 || dx_roster_replace(r, 5, 9, &err) < 0)
+        dx_roster_replace(r, 5, 4, &err) < 0 || dx_roster_replaced(r, 5, 3, 8, &err) >= 0 ||
+        dx_roster_replaced(r, 5, 4, 8, &err) < 0 || dx_roster_replaced(r, 5, 4, 8, &err) < 0 ||
+        dx_roster_replace(r, 5, 7, &err) >= 0 || dx_roster_replace(r, 5, 9, &err) < 0)
         FAIL("%s", err.text);
     dx_roster_raise(r, deleted, sizeof deleted / sizeof deleted[0]);
     if (dx_roster_text(r, &text, &err) < 0 ||
