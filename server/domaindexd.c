@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
@@ -224,6 +225,22 @@ static void serve_until_stopped(const struct dx_settings *settings, struct dx_cu
     dx_log(DX_LOG_INFO, "stopped");
 }
 
+/* A key that all can read keeps nobody out, but works. */
+static int take_cursor_settings(const struct dx_settings *settings, struct dx_answers *answers,
+                                struct dx_error *err)
+{
+    const char *path = settings->cursor_key_file;
+    struct stat st;
+
+    answers->cursor_life_s = settings->cursor_life_s;
+    if (path == NULL)
+        return DX_OK;
+    if (stat(path, &st) == 0 && (st.st_mode & S_IROTH) != 0)
+        dx_log(DX_LOG_WARN, "%s: everybody on this machine can read the cursor key; chmod 600 it",
+               path);
+    return dx_cursor_key_read(&answers->cursor_key, path, err);
+}
+
 static int serve(const struct dx_settings *settings, struct dx_error *err)
 {
     const struct dx_version_options version = version_options(settings);
@@ -236,12 +253,18 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     int rc;
 
     options.version = &version;
+    options.cursor_life_ms = (uint64_t)settings->cursor_life_s * 1000;
     block_signals(&signals);
     raise_descriptor_limit();
     rc = dx_current_open(&current, settings->root, &options, err);
     if (rc < 0)
         return rc;
     answers = dx_answers_of(current);
+    rc = take_cursor_settings(settings, &answers, err);
+    if (rc < 0) {
+        dx_current_close(&current);
+        return rc;
+    }
     rc = dx_server_start(&server, &settings->server, &answers, err);
     if (rc == DX_OK) {
         rc = dx_reloader_start(&reloader, current, settings->poll_ms, err);

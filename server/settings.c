@@ -23,6 +23,8 @@ enum {
     OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
+    OPT_CURSOR_KEY_FILE,
+    OPT_CURSOR_LIFE,
     OPT_VERIFY,
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
@@ -72,6 +74,13 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_DRAIN_DELAY] = { "drain-delay-ms", "NUMBER", "0",
                           "after SIGTERM, serve on with /readyz at 503 for this long" },
     [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish" },
+    [OPT_CURSOR_KEY_FILE] = { "cursor-key-file", "FILE", NULL,
+                              "32 bytes or more that cursors are signed with; the same for all "
+                              "servers behind one balancer. Without it the key is made of the "
+                              "build id, and cursors can be forged" },
+    [OPT_CURSOR_LIFE] = { "cursor-life", "SECONDS", "900",
+                          "from the first page of a listing to its last one by cursors; 0: give "
+                          "no cursors" },
     [OPT_VERIFY] = { "verify", "YES|NO", "no", "read and check every byte of a version at open" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "local copies of the mapped files of a remote root; else "
@@ -234,6 +243,11 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:
         return number(index, text, 0, 600000, &s->grace_ms, err);
+    case OPT_CURSOR_KEY_FILE:
+        s->cursor_key_file = text;
+        return DX_OK;
+    case OPT_CURSOR_LIFE:
+        return number(index, text, 0, 86400, &s->cursor_life_s, err);
     case OPT_VERIFY:
         return yes_no(index, text, &s->verify, err);
     case OPT_METRICS:

@@ -25,6 +25,8 @@ struct dx_settings {
     uint64_t cache_bytes_idx;
     uint64_t cache_bytes_payload;
     uint64_t cache_bytes_pages;
+    const char *cursor_key_file; /* NULL: of the build id */
+    unsigned cursor_life_s;
     bool verify;
     const char *cache_dir; /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
