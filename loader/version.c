@@ -5,6 +5,7 @@
 #include "format/etags_tsv.h"
 #include "loader/hot_keys.h"
 #include "loader/objects.h"
+#include "loader/overlay.h"
 #include "loader/version_copies.h"
 
 #include <assert.h>
@@ -40,6 +41,8 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
 void dx_caches_free(struct dx_caches **caches)
 {
     if (*caches != NULL) {
+        /* First: its thread may be reading for an answer. */
+        dx_overlay_close(&(*caches)->overlay);
         dx_page_cache_free(&(*caches)->idx);
         dx_page_cache_free(&(*caches)->payload);
         dx_page_cache_free(&(*caches)->pages);
