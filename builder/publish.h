@@ -37,6 +37,9 @@
 #include "fetch/source.h"
 #include "format/manifest.h"
 
+struct dx_publish_rewrite;
+struct dx_rules;
+
 enum dx_publish_phase {
     DX_PUBLISH_LIST,
     DX_PUBLISH_SCAN,
@@ -61,6 +64,10 @@ struct dx_publish_options {
     size_t memory;        /* at least DX_PUBLISH_MEMORY_MIN */
     unsigned threads;
     bool force;
+    bool full; /* read the whole lake though the current version could be merged with */
+    const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
+    const struct dx_rules *rules;             /* for the rewrite; may be NULL */
+    uint64_t rules_last;                      /* number of the last of them */
     int64_t now_us;
     struct dx_publish_progress *progress; /* may be NULL */
 };

@@ -210,7 +210,7 @@ static bool next_untold(struct dx_error *why)
     if (g != NULL) {
         count_poisoned(g);
         (void)dx_guard_why(g, why);
-        (void)dx_fail_in(why, "%s", g->name);
+        (void)dx_fail_in(why, "version %s", g->name);
     }
     (void)pthread_mutex_unlock(&watch.lock);
     return g != NULL;

@@ -95,17 +95,21 @@ int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *
 
 int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct dx_shared_manifest *listed = dx_version_listed(v);
     struct dx_json j;
 
+    if (listed == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "no-manifest", "No list of versions",
+                              "version %s was opened without its manifest", v->entry.version);
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "current_version");
     dx_json_str(&j, v->entry.version);
-    write_count(&j, "sequence", v->manifest.sequence);
+    write_count(&j, "sequence", listed->manifest.sequence);
     dx_json_key(&j, "versions");
     dx_json_array(&j);
-    for (size_t i = 0; i < v->manifest.version_count; i++) {
-        const struct dx_manifest_version *m = &v->manifest.versions[i];
+    for (size_t i = 0; i < listed->manifest.version_count; i++) {
+        const struct dx_manifest_version *m = &listed->manifest.versions[i];
 
         dx_json_object(&j);
         dx_json_key(&j, "version");

@@ -2,6 +2,7 @@
 #include "query/lookup.h"
 
 #include "canon/url.h"
+#include "loader/hot_keys.h"
 #include "loader/version.h"
 
 /* What people can do about each reject, said behind "this is no domain: ". */
@@ -52,6 +53,7 @@ int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_spa
             "%.*s is in none of the %zu datasets of version %s. "
             "/v1/normalize?q= shows how a name is reduced to its domain.",
             (int)domain.size, (const char *)domain.data, v->registry.count, v->entry.version);
+    dx_hot_keys_note(v->caches != NULL ? v->caches->hot : NULL, domain);
     found->domain_size = domain.size; /* dx_canon_domain keeps it within DX_DOMAIN_MAX */
     memcpy(found->domain, domain.data, domain.size);
     return 1;

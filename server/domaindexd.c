@@ -2,11 +2,12 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere. SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
+#include "loader/guard.h"
 #include "loader/version.h"
 #include "server/reloader.h"
 #include "server/settings.h"
@@ -204,6 +205,13 @@ static struct dx_version_options version_options(const struct dx_settings *setti
     return options;
 }
 
+/* Of a version that can answer nobody any more, in the guard's thread. */
+static void open_anew(void *ctx, const struct dx_error *why)
+{
+    dx_log(DX_LOG_ERROR, "a file was changed: %s; its answers are refused", why->text);
+    dx_reloader_ask(ctx);
+}
+
 /* Until a signal ends it. */
 static void serve_until_stopped(const struct dx_settings *settings, struct dx_current **current,
                                 struct dx_server *server, struct dx_reloader *reloader,
@@ -212,8 +220,10 @@ static void serve_until_stopped(const struct dx_settings *settings, struct dx_cu
     bool clean;
 
     dx_reloader_tell(reloader, server);
+    dx_guard_tell(open_anew, reloader);
     announce(*current, server);
     wait_for_stop(signals, reloader);
+    dx_guard_tell(NULL, NULL);
     dx_reloader_tell(reloader, NULL);
     clean = stop(&server, settings, signals);
     if (!dx_reloader_stop(&reloader) || !clean) {
@@ -221,12 +231,14 @@ static void serve_until_stopped(const struct dx_settings *settings, struct dx_cu
         _exit(0);
     }
     dx_current_close(current);
+    dx_guard_stop();
     dx_log(DX_LOG_INFO, "stopped");
 }
 
 static int serve(const struct dx_settings *settings, struct dx_error *err)
 {
-    const struct dx_version_options options = version_options(settings);
+    const struct dx_version_options version = version_options(settings);
+    struct dx_current_options options = DX_CURRENT_OPTIONS_INIT;
     struct dx_reloader *reloader = NULL;
     struct dx_current *current;
     struct dx_answers answers;
@@ -234,11 +246,17 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     sigset_t signals;
     int rc;
 
+    options.version = &version;
     block_signals(&signals);
     raise_descriptor_limit();
-    rc = dx_current_open(&current, settings->root, &options, err);
+    rc = dx_guard_start(0, err);
     if (rc < 0)
         return rc;
+    rc = dx_current_open(&current, settings->root, &options, err);
+    if (rc < 0) {
+        dx_guard_stop();
+        return rc;
+    }
     answers = dx_answers_of(current);
     rc = dx_server_start(&server, &settings->server, &answers, err);
     if (rc == DX_OK) {
@@ -250,6 +268,7 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
         (void)dx_server_stop(&server, 0);
     }
     dx_current_close(&current);
+    dx_guard_stop();
     return rc;
 }
 

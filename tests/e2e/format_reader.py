@@ -1180,12 +1180,17 @@ def check_lake(version):
 def registry(version):
     data = (version.lake / "registry.json").read_bytes()
     whole = strict_json(data, "registry.json")
-    need(list(whole) == ["format", "version", "next_dataset_id", "datasets"], "registry.json: members")
-    need((whole["format"], whole["version"]) == ("domaindex-registry", 1), "registry.json: format")
+    gone = whole.get("removed", [])
+    parts = any(one.keys() & {"first_part", "end_part", "replacing", "next_part"} for one in whole["datasets"])
+    need(list(whole) == ["format", "version", "next_dataset_id"] + ["removed"] * bool(gone) + ["datasets"],
+         "registry.json: members")
+    need((whole["format"], whole["version"]) == ("domaindex-registry", 2 if gone or parts else 1), "registry.json: format")
     ids = [one["dataset_id"] for one in whole["datasets"]]
-    need(ids == sorted(set(ids)) and all(0 < i < whole["next_dataset_id"] for i in ids), "registry.json: ids")
+    need(ids == sorted(set(ids)) and all(0 < i < whole["next_dataset_id"] for i in ids + gone), "registry.json: ids")
+    need(gone == sorted(set(gone) - set(ids)), "registry.json: removed ids")
     lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in whole["datasets"]]
-    text = ('{"format":"domaindex-registry","version":1,"next_dataset_id":%d,"datasets":[' % whole["next_dataset_id"]
+    text = ('{"format":"domaindex-registry","version":%d,"next_dataset_id":%d,' % (whole["version"], whole["next_dataset_id"])
+            + ('"removed":[%s],' % ",".join(map(str, gone)) if gone else "") + '"datasets":['
             + ",".join("\n" + line for line in lines) + "\n]}\n")
     need(text.encode() == data, "registry.json: another text than 12 shows")
     known = {one["dataset_id"]: (one["name"], one.get("metadata", {})) for one in whole["datasets"]}

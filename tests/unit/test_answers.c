@@ -227,6 +227,7 @@ static void check_fields(void)
 /* The current version moves on while an old one is pinned. */
 static void check_reload(struct dx_test_root *r, const struct dx_version_options *options)
 {
+    struct dx_current_options kept = DX_CURRENT_OPTIONS_INIT;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_current *cur = NULL;
     struct dx_version *old;
@@ -234,7 +235,8 @@ static void check_reload(struct dx_test_root *r, const struct dx_version_options
     char before[32];
     char path[256];
 
-    EXPECT(dx_current_open(&cur, r->path, options, &err) == DX_OK, "%s", err.text);
+    kept.version = options;
+    EXPECT(dx_current_open(&cur, r->path, &kept, &err) == DX_OK, "%s", err.text);
     if (cur == NULL)
         return;
     old = dx_current_pin(cur);
