@@ -8,6 +8,7 @@
 #include "fetch/environment.h"
 #include "loader/current.h"
 #include "loader/version.h"
+#include "query/self_test.h"
 #include "server/reloader.h"
 #include "server/settings.h"
 
@@ -205,6 +206,28 @@ static struct dx_version_options version_options(const struct dx_settings *setti
     return options;
 }
 
+static int test_itself(void *ctx, struct dx_version *v, struct dx_error *err)
+{
+    const struct dx_self_test_options options = DX_SELF_TEST_OPTIONS_INIT;
+
+    (void)ctx;
+    return dx_self_test(v, &options, err);
+}
+
+static struct dx_current_options current_options(const struct dx_settings *settings,
+                                                 const struct dx_version_options *version)
+{
+    struct dx_current_options o = DX_CURRENT_OPTIONS_INIT;
+
+    o.version = version;
+    o.cursor_life_ms = (uint64_t)settings->cursor_life_s * 1000;
+    o.resident_bytes = settings->resident_bytes;
+    o.resident_versions = settings->resident_versions;
+    o.warm = settings->warm;
+    o.prepare[o.prepare_count++] = (struct dx_prepare){ "self_test", test_itself, NULL };
+    return o;
+}
+
 /* Until a signal ends it. */
 static void serve_until_stopped(const struct dx_settings *settings, struct dx_current **current,
                                 struct dx_server *server, struct dx_reloader *reloader,
@@ -244,7 +267,7 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
 static int serve(const struct dx_settings *settings, struct dx_error *err)
 {
     const struct dx_version_options version = version_options(settings);
-    struct dx_current_options options = DX_CURRENT_OPTIONS_INIT;
+    const struct dx_current_options options = current_options(settings, &version);
     struct dx_reloader *reloader = NULL;
     struct dx_current *current;
     struct dx_answers answers;
@@ -252,8 +275,6 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     sigset_t signals;
     int rc;
 
-    options.version = &version;
-    options.cursor_life_ms = (uint64_t)settings->cursor_life_s * 1000;
     block_signals(&signals);
     raise_descriptor_limit();
     rc = dx_current_open(&current, settings->root, &options, err);
@@ -267,7 +288,9 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     }
     rc = dx_server_start(&server, &settings->server, &answers, err);
     if (rc == DX_OK) {
-        rc = dx_reloader_start(&reloader, current, settings->poll_ms, err);
+        rc = dx_reloader_start(&reloader, current,
+                               dx_source_remote(settings->root) ? NULL : settings->root,
+                               settings->poll_ms, err);
         if (rc == DX_OK) {
             serve_until_stopped(settings, &current, server, reloader, &signals);
             return DX_OK;
