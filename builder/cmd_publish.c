@@ -70,7 +70,7 @@ static int publish(const struct dx_publish_options *o, struct screen *s,
 }
 
 /* Now, or the time that SOURCE_DATE_EPOCH says, for builds that must be repeatable. */
-static int publish_time(int64_t *us, struct dx_error *err)
+static int publish_time(int64_t *us, bool *fixed, struct dx_error *err)
 {
     const char *text = getenv("SOURCE_DATE_EPOCH");
     char *end = NULL;
@@ -85,6 +85,7 @@ static int publish_time(int64_t *us, struct dx_error *err)
     if (errno != 0 || *end != '\0' || seconds < 0 || seconds > 253402300799ll)
         return dx_fail(err, DX_E_INVALID, "SOURCE_DATE_EPOCH=%s: not seconds since 1970", text);
     *us = seconds * 1000000;
+    *fixed = true;
     return DX_OK;
 }
 
@@ -162,7 +163,7 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
     if (rc == DX_OK)
         rc = dx_options_number(options, OPT_THREADS, 0, THREADS_MAX, &threads, err);
     if (rc == DX_OK)
-        rc = publish_time(&o->now_us, err);
+        rc = publish_time(&o->now_us, &o->fixed_time, err);
     if (threads == 0)
         threads = dx_command_cores(THREADS_MAX);
     o->memory = (size_t)memory;

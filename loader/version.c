@@ -6,6 +6,7 @@
 #include "loader/guard.h"
 #include "loader/hot_keys.h"
 #include "loader/objects.h"
+#include "loader/overlay.h"
 #include "loader/version_copies.h"
 
 #include <assert.h>
@@ -41,6 +42,8 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
 void dx_caches_free(struct dx_caches **caches)
 {
     if (*caches != NULL) {
+        /* First: its thread may be reading for an answer. */
+        dx_overlay_close(&(*caches)->overlay);
         dx_page_cache_free(&(*caches)->idx);
         dx_page_cache_free(&(*caches)->payload);
         dx_page_cache_free(&(*caches)->pages);
@@ -349,7 +352,7 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         { "rows in " DX_FILE_COUNTS, v->counts.totals.row_count, v->entry.rows },
         { "urls in " DX_FILE_COUNTS, v->counts.totals.url_count, v->entry.urls },
         { "rows in " DX_FILE_PAGES, v->pages.rows, v->entry.rows },
-        { "files in " DX_FILE_PAGES, v->pages.files, v->entry.lake_files },
+        { "numbers of files in " DX_FILE_PAGES, v->pages.files, v->entry.file_ids },
         { "datasets in " DX_FILE_DATASETS, v->registry.count, v->entry.datasets },
     };
 
@@ -433,9 +436,9 @@ static int take_etags(struct dx_version *v, struct dx_etags *r, struct dx_error 
     while ((rc = dx_etags_next(r, &row, err)) == 1) {
         const struct dx_object o = { kinds[row.kind], row.number };
 
-        if (row.kind == DX_ETAG_LAKE && row.number >= v->entry.lake_files)
+        if (row.kind == DX_ETAG_LAKE && row.number >= v->entry.file_ids)
             return dx_fail(err, DX_E_CORRUPT, DX_FILE_ETAGS ": lake file %u of %llu",
-                           (unsigned)row.number, (unsigned long long)v->entry.lake_files);
+                           (unsigned)row.number, (unsigned long long)v->entry.file_ids);
         rc = dx_objects_set(v->objects, o, row.etag, err);
         if (rc < 0)
             return rc;
@@ -493,7 +496,7 @@ static int open_files(struct dx_version *v, struct dx_version_copies *copies,
         rc = check_together(v, err);
     /* Behind the checks: pages.dxp has a record for each of so many files. */
     if (rc == DX_OK)
-        rc = dx_objects_new(&v->objects, v->entry.lake_files, err);
+        rc = dx_objects_new(&v->objects, v->entry.file_ids, err);
     if (rc == DX_OK && copies->path[DX_COPY_ETAGS] != NULL)
         rc = open_etags(v, copies->path[DX_COPY_ETAGS], options, err);
     return rc == DX_OK ? open_shards(v, copies, err) : rc;

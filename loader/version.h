@@ -82,7 +82,9 @@ struct dx_caches {
     struct dx_page_cache *idx;
     struct dx_page_cache *payload;
     struct dx_page_cache *pages;
-    struct dx_hot_keys *hot;       /* domains asked lately */
+    struct dx_overlay *overlay; /* loader/overlay.h, put here by who has the caches, and theirs from
+                                   then on; NULL: nothing is suppressed */
+    struct dx_hot_keys *hot;    /* domains asked lately */
     _Atomic uint64_t mapped_bytes; /* of all versions that are open */
     _Atomic uint64_t mapped_versions;
 };
