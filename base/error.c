@@ -88,6 +88,8 @@ const char *dx_code_name(enum dx_code code)
         return "exists";
     case DX_E_UNKNOWN:
         return "unknown-outcome";
+    case DX_E_DENIED:
+        return "denied";
     }
     return "unknown";
 }

@@ -28,7 +28,8 @@ enum dx_code {
     DX_E_TIMEOUT = -10,
     DX_E_CONFLICT = -11, /* another publisher was first, or the object is another one now */
     DX_E_EXISTS = -12,   /* it was to be new and is there */
-    DX_E_UNKNOWN = -13   /* a write whose reply was lost: it may have happened */
+    DX_E_UNKNOWN = -13,  /* a write whose reply was lost: it may have happened */
+    DX_E_DENIED = -14    /* the store does not let us: nothing was done */
 };
 
 struct dx_error {

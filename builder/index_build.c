@@ -395,9 +395,10 @@ static int pages_of_files(struct build *b, struct dx_pages_writer *w, struct dx_
                                       .row_groups = from->row_groups,
                                       .rows = from->rows,
                                       .size = from->size,
-                                      .path = dx_span_str(from->path),
                                       .hash = from->hash };
 
+        if (from->path != NULL)
+            file.path = dx_span_str(from->path);
         rc = dx_pages_writer_file(w, &file, err);
         for (uint32_t g = 0; rc == DX_OK && g < from->row_groups; g++) {
             struct dx_span key;
@@ -589,7 +590,9 @@ static void fill_entry(const struct build *b)
     e->pairs = b->totals.pairs;
     e->rows = b->totals.row_count;
     e->urls = b->totals.url_count;
-    e->lake_files = b->lake->file_count;
+    e->lake_files = 0;
+    for (size_t i = 0; i < b->lake->file_count; i++)
+        e->lake_files += b->lake->files[i].path != NULL;
     e->file_ids = b->lake->file_count;
     e->psl_hash = b->id->psl_hash;
 }

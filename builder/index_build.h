@@ -9,6 +9,10 @@
  * folder in it is synced when this returns; the folder itself and its parent are the caller's.
  * Same lake, same bytes, whatever memory and threads. lake's sorters are used up.
  *
+ * With lake.base the index is merged from that of the base, and the postings of shards in which
+ * nothing changed are named in the entry where they are already, and not written. entry.base is the
+ * caller's. DX_INDEX_FULL: builder/index_base.h says what to do.
+ *
  * Memory: options.memory, of which 8 bytes a domain for the perfect hash may be at most a
  * half: DX_E_LIMIT says what is needed.
  */
@@ -22,6 +26,8 @@
 struct dx_index_identity;
 struct dx_index_lake;
 struct dx_manifest_version;
+
+#define DX_INDEX_FULL 1
 
 enum dx_index_phase {
     DX_INDEX_NAMES, /* domains, membership, totals */
@@ -46,6 +52,8 @@ struct dx_index_stats {
     double seconds[DX_INDEX_PHASES];
     uint64_t collisions;
     uint64_t spilled_bytes;
+    uint64_t shards_rewritten;
+    uint64_t shards_shared; /* with the base */
 };
 
 /* "names", "mphf"... */

@@ -8,6 +8,11 @@
 
 #define FILES_TSV_MAX (2u << 30) /* bytes of text: some ten million lake files */
 
+static struct dx_span text_of(const char *text)
+{
+    return text == NULL ? dx_span_of(NULL, 0) : dx_span_str(text);
+}
+
 static int write_files(const struct dx_index_lake *lake, struct dx_buf *out, struct dx_error *err)
 {
     struct dx_files_tsv_writer w;
@@ -19,11 +24,13 @@ static int write_files(const struct dx_index_lake *lake, struct dx_buf *out, str
         char etag[DX_HASH128_TEXT];
         struct dx_files_row file = { .file_id = (uint32_t)i,
                                      .dataset_id = from->dataset_id,
-                                     .domain_prefix = dx_span_str(from->prefix),
-                                     .path = dx_span_str(from->path),
+                                     .domain_prefix = text_of(from->prefix),
+                                     .path = text_of(from->path),
                                      .size = from->size,
                                      .rows = from->rows };
 
+        if (from->path == NULL)
+            file = (struct dx_files_row){ .file_id = (uint32_t)i };
         dx_hash128_text(&from->hash, etag);
         file.etag = dx_span_str(etag);
         rc = dx_files_tsv_write(&w, &file, err);

@@ -5,7 +5,8 @@
  *   id.build  id.psl_hash  id.datasets  id.files             texts of datasets.json, files.tsv
  *   dx_index_identity_release(&id);
  *
- * docs/FORMAT.md section 1 says what is hashed. The same lake gives the same id.
+ * docs/FORMAT.md section 1 says what is hashed. The same lake gives the same id, if its files have
+ * the same numbers.
  */
 #ifndef DX_BUILDER_INDEX_IDENTITY_H
 #define DX_BUILDER_INDEX_IDENTITY_H

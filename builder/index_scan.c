@@ -31,7 +31,8 @@ struct part {
 struct scan {
     struct dx_index_lake *lake;
     const struct dx_index_scan_options *options;
-    size_t *order; /* file_ids by dataset, prefix, file_id */
+    size_t *order; /* file_ids of what is read: by dataset, then part, then path */
+    size_t order_count;
     struct part *parts;
     size_t part_count;
     atomic_size_t next_part;
@@ -431,6 +432,7 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     if (rc == DX_OK) {
         (void)pthread_mutex_lock(&scan->lock);
         scan->lake->row_groups += groups;
+        scan->lake->files_scanned++;
         note_skipped(scan->lake, &s, file);
         (void)pthread_mutex_unlock(&scan->lock);
     }
@@ -662,6 +664,7 @@ static void add_totals(struct scan *scan, const struct part *part, const struct 
         take_time(&d->has_ts, &d->first_us, &d->last_us, m->totals.last_us);
     }
     scan->lake->rows += m->totals.rows;
+    scan->lake->rows_scanned += m->totals.rows;
     scan->lake->urls += m->totals.urls;
     (void)pthread_mutex_unlock(&scan->lock);
 }
@@ -810,12 +813,11 @@ static int compare_files(const void *a, const void *b, void *ctx)
     return x < y ? -1 : x > y;
 }
 
-static int compare_ids(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b, void *ctx)
 {
-    size_t x = *(const size_t *)a;
-    size_t y = *(const size_t *)b;
+    const struct dx_index_file *files = ctx;
 
-    return x < y ? -1 : x > y;
+    return strcmp(files[*(const size_t *)a].path, files[*(const size_t *)b].path);
 }
 
 static int make_parts(struct scan *scan, struct dx_error *err)
@@ -823,14 +825,16 @@ static int make_parts(struct scan *scan, struct dx_error *err)
     struct dx_index_lake *lake = scan->lake;
     unsigned last = 0;
 
-    scan->order = calloc(lake->file_count, sizeof *scan->order);
-    scan->parts = calloc(lake->file_count, sizeof *scan->parts);
+    scan->order = calloc(lake->file_count + 1, sizeof *scan->order);
+    scan->parts = calloc(lake->file_count + 1, sizeof *scan->parts);
     if (scan->order == NULL || scan->parts == NULL)
         return dx_fail(err, DX_E_NOMEM, "scan: out of memory");
     for (size_t i = 0; i < lake->file_count; i++)
-        scan->order[i] = i;
-    qsort_r(scan->order, lake->file_count, sizeof *scan->order, compare_files, lake->files);
-    for (size_t i = 0; i < lake->file_count; i++) {
+        if (lake->files[i].path != NULL)
+            scan->order[scan->order_count++] = i;
+    if (scan->order_count > 0)
+        qsort_r(scan->order, scan->order_count, sizeof *scan->order, compare_files, lake->files);
+    for (size_t i = 0; i < scan->order_count; i++) {
         const struct dx_index_file *file = &lake->files[scan->order[i]];
         const struct dx_index_file *before = i == 0 ? NULL : &lake->files[scan->order[i - 1]];
 
@@ -846,10 +850,10 @@ static int make_parts(struct scan *scan, struct dx_error *err)
         scan->parts[scan->part_count - 1].count++;
         scan->parts[scan->part_count - 1].bytes += file->size;
     }
-    /* Within a part by file_id: that is the order of runs. */
+    /* Within a part by path: that is the order of runs. */
     for (size_t i = 0; i < scan->part_count; i++)
-        qsort(scan->order + scan->parts[i].first, scan->parts[i].count, sizeof *scan->order,
-              compare_ids);
+        qsort_r(scan->order + scan->parts[i].first, scan->parts[i].count, sizeof *scan->order,
+                compare_paths, lake->files);
     return DX_OK;
 }
 
@@ -889,6 +893,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     (void)pthread_cond_init(&scan.room, NULL);
     scan.part_memory = options->memory / 2 / threads;
     lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
+    lake->files_scanned = lake->rows_scanned = 0;
     lake->pairs = lake->groups = NULL;
     for (size_t i = 0; i < lake->registry->count; i++) {
         struct dx_dataset *d = &lake->registry->datasets[i];
@@ -923,4 +928,7 @@ void dx_index_lake_release(struct dx_index_lake *lake)
 {
     dx_spill_sort_free(&lake->pairs);
     dx_spill_sort_free(&lake->groups);
+    free(lake->changes);
+    lake->changes = NULL;
+    lake->change_count = 0;
 }

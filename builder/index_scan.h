@@ -7,7 +7,12 @@
  *   lake.groups   one record a row group, sorted: key u32 file_id, u32 row group (both
  *                 big-endian), value a GRPD record of pages.dxp
  *   lake.files[]  size, rows, row groups, hash; lake.registry: totals of each dataset
- *   dx_index_lake_release(&lake);                             the two sorters only
+ *   dx_index_lake_release(&lake);                             the sorters, and what rebase made
+ *
+ * Runs of a pair stand in order of the paths of the files, whatever their numbers. With lake.base
+ * (index_base.h) only what the base does not know is read: lake.pairs then has the pairs that came
+ * or changed, whole, and lake.groups the row groups of the files that were read; the totals are those
+ * of the whole lake.
  *
  * Files of one dataset whose prefix ranges overlap are merged row by row, so a URL that
  * stands in several files counts once. Refused, with file and row: a file that is not
@@ -25,8 +30,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 
+struct dx_index_dataset;
 struct dx_registry;
 struct dx_spill_sort;
+struct dx_version;
 
 struct dx_index_file {
     char *path;   /* relative to the lake's root */
@@ -35,21 +42,29 @@ struct dx_index_file {
     uint32_t dataset_id;
     uint8_t prefix_first;
     uint8_t prefix_last;
+    bool is_new;   /* no version names it yet; for builder/publish_rewrite.h */
     uint64_t size; /* set before if the files are brought; else found by the scan, as these: */
     uint32_t row_groups;
     uint64_t rows;
     struct dx_hash128 hash;
+    bool known; /* the base has it, and said all these */
 };
 
 struct dx_index_lake {
     const char *root;            /* directory of the paths */
-    struct dx_index_file *files; /* by path; index = file_id */
+    struct dx_index_file *files; /* index = file_id; by path, but with a base; path NULL: a hole */
     size_t file_count;
     struct dx_registry *registry;
+    /* by dx_index_rebase: */
+    struct dx_version *base; /* borrowed; NULL: all is read */
+    struct dx_index_dataset *changes;
+    size_t change_count;
     /* found by the scan: */
     uint64_t rows;
     uint64_t urls;
     uint64_t row_groups;
+    uint64_t files_scanned;
+    uint64_t rows_scanned;    /* those of known files too that were read again */
     uint64_t skipped_columns; /* not indexed: no plain strings */
     char skipped[128];        /* the first of them, with its file */
     struct dx_spill_sort *pairs;

@@ -163,7 +163,8 @@ static uint64_t request_deadline(const struct dx_ingest_claim *c)
 /* Failures of the store that may pass. */
 static bool passes(int rc)
 {
-    return rc == DX_E_BUSY || rc == DX_E_IO || rc == DX_E_TIMEOUT || rc == DX_E_UNKNOWN;
+    return rc == DX_E_BUSY || rc == DX_E_IO || rc == DX_E_TIMEOUT || rc == DX_E_UNKNOWN ||
+           rc == DX_E_DENIED; /* credentials that are being renewed */
 }
 
 static int read_table(const struct dx_ingest_claim *c, struct table *t, struct dx_error *err)

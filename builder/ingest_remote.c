@@ -6,20 +6,18 @@
 
 #include "base/buf.h"
 #include "builder/ingest_claim.h"
-#include "builder/lake_layout.h"
+#include "builder/lake_now.h"
 #include "builder/publish_probe.h"
 #include "builder/registry.h"
 #include "fetch/store.h"
 
 #define PSL_MAX ((size_t)64 << 20)
-#define NAMES_TRIES 500 /* each lost one was won by another run */
-#define NAMES_WAIT_MS 500
 
 int dx_ingest_check_lake(const char *root, const struct dx_lake_list *lake,
                          const struct dx_roster *roster, struct dx_error *err)
 {
     for (size_t i = 0; i < lake->count; i++)
-        if (dx_roster_get(roster, lake->file[i].dataset_id) == NULL)
+        if (dx_roster_standing(roster, lake->file[i].path) == DX_LAKE_UNKNOWN)
             return dx_fail(err, DX_E_CORRUPT,
                            "%s/%s: dataset %u is not in " DX_ROSTER_FILE "; bring that file back "
                            "or move the dataset's folder away",
@@ -41,22 +39,6 @@ void dx_ingest_remote_close(struct dx_ingest_remote *r)
     dx_remote_root_close(&r->root);
 }
 
-/* The listing comes first: who adds a file has put its name into the registry before. */
-int dx_ingest_remote_list(struct dx_ingest_remote *r, struct dx_lake_list *lake,
-                          struct dx_error *err)
-{
-    struct dx_roster *roster = NULL;
-    char etag[DX_SOURCE_ETAG];
-    int rc = dx_lake_list_store(lake, r->root.store, err);
-
-    if (rc == DX_OK)
-        rc = dx_roster_read(&roster, &r->root, etag, err);
-    if (rc >= 0)
-        rc = dx_ingest_check_lake(r->o->root, lake, roster, err);
-    dx_roster_free(&roster);
-    return rc;
-}
-
 static int probe(const struct dx_ingest_remote *r, struct dx_error *err)
 {
     struct timespec now;
@@ -73,7 +55,7 @@ static int probe(const struct dx_ingest_remote *r, struct dx_error *err)
 int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster,
                            struct dx_error *err)
 {
-    struct dx_lake_list lake = { NULL, 0, 0 };
+    struct dx_lake_now now = DX_LAKE_NOW_INIT;
     char etag[DX_SOURCE_ETAG];
     int rc = dx_roster_read(roster, &r->root, etag, err);
 
@@ -81,8 +63,8 @@ int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster
     if (rc >= 0)
         rc = probe(r, err);
     if (rc == DX_OK && !r->had_registry)
-        rc = dx_ingest_remote_list(r, &lake, err);
-    dx_lake_list_release(&lake);
+        rc = dx_lake_now_open(&now, r->o->root, &r->root, err);
+    dx_lake_now_close(&now);
     return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
 }
 
@@ -121,46 +103,18 @@ int dx_ingest_remote_psl(struct dx_ingest_remote *r, struct dx_span text, struct
     return rc < 0 ? rc : DX_OK;
 }
 
-/* 1 it is as we want it, 0 somebody was faster, or the reply was lost: read again. */
-static int try_names(struct dx_ingest_remote *r, dx_ingest_names *change, void *ctx,
-                     struct dx_roster **roster, struct dx_error *err)
-{
-    char etag[DX_SOURCE_ETAG];
-    int rc = dx_roster_read(roster, &r->root, etag, err);
-
-    if (rc == 0 && r->had_registry)
-        return dx_fail(err, DX_E_CORRUPT,
-                       DX_ROSTER_FILE " was there and is gone; bring it back: without it ids would "
-                                      "be given twice");
-    r->had_registry = r->had_registry || rc > 0;
-    if (rc >= 0)
-        rc = change(ctx, *roster, err);
-    if (rc >= 0)
-        rc = dx_roster_put(*roster, &r->root, etag, err);
-    if (rc == DX_E_EXISTS || rc == DX_E_CONFLICT || rc == DX_E_UNKNOWN)
-        return 0;
-    return rc < 0 ? rc : 1;
-}
-
-int dx_ingest_remote_names(struct dx_ingest_remote *r, dx_ingest_names *change, void *ctx,
+int dx_ingest_remote_names(struct dx_ingest_remote *r, dx_ingest_names *edit, void *ctx,
                            struct dx_roster **roster, struct dx_error *err)
 {
-    int rc = 0;
+    const struct dx_roster_change change = {
+        .edit = edit, .ctx = ctx, .must_exist = r->had_registry, .stopped = r->o->stopped
+    };
+    int rc = dx_roster_change(&r->root, &change, roster, err);
 
-    for (int i = 0; rc == 0 && i < NAMES_TRIES; i++) {
-        if (i > 0)
-            dx_ingest_claim_jitter(NAMES_WAIT_MS);
-        if (r->o->stopped != NULL && r->o->stopped())
-            return dx_fail(err, DX_E_IO, "interrupted; no row was added to the lake");
-        dx_roster_free(roster);
-        rc = try_names(r, change, ctx, roster, err);
-    }
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_BUSY,
-                     DX_ROSTER_FILE ": changed by others %d times while this run wanted to add its "
-                                    "names; run it again",
-                     NAMES_TRIES);
-    return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
+    if (rc < 0)
+        return dx_fail_in(err, "%s: no row was added to the lake", r->o->root);
+    r->had_registry = true;
+    return DX_OK;
 }
 
 int dx_ingest_remote_claim(struct dx_ingest_remote *r, uint32_t *ids, size_t count,

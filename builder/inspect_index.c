@@ -182,7 +182,7 @@ static int show_pages(const struct dx_inspect *in, unsigned flags, struct dx_err
         rc = dx_pages_file(&p, i, &file, err);
         if (rc == 1 && i < SAMPLE)
             dx_json_text(in->json, file.path);
-        for (uint32_t g = 0; in->deep && rc >= 0 && g < file.row_groups; g++)
+        for (uint32_t g = 0; in->deep && rc == 1 && g < file.row_groups; g++)
             rc = dx_pages_group(&p, &file, g, &group, err);
     }
     dx_json_end(in->json);

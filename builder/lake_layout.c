@@ -98,8 +98,7 @@ void dx_lake_list_release(struct dx_lake_list *list)
     *list = (struct dx_lake_list){ NULL, 0, 0 };
 }
 
-/* The dataset of a path below urls/, from its dataset_id=N folder. */
-static bool dataset_of(const char *path, uint32_t *id)
+bool dx_lake_dataset_of(const char *path, uint32_t *id)
 {
     struct dx_bytes r = dx_bytes_of(dx_span_str(path));
 
@@ -112,7 +111,7 @@ static int push(struct dx_lake_list *list, const char *path, uint64_t size, cons
 {
     struct dx_lake_entry e = { .size = size };
 
-    if (!dataset_of(path, &e.dataset_id))
+    if (!dx_lake_dataset_of(path, &e.dataset_id))
         return dx_fail(err, DX_E_INVALID,
                        "%s: this Parquet file is in no dataset_id=N folder; move it into one, or "
                        "out of the lake",
@@ -224,6 +223,22 @@ void dx_lake_list_sort(struct dx_lake_list *list)
 {
     if (list->count > 1)
         qsort(list->file, list->count, sizeof *list->file, by_dataset_and_path);
+}
+
+size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id)
+{
+    size_t low = 0;
+    size_t high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->file[middle].dataset_id < dataset_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err)

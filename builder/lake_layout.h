@@ -27,10 +27,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/registry_json.h"
 
 #define DX_LAKE_DIR "urls"
 #define DX_LAKE_PATH_MAX 128
-#define DX_LAKE_PART_MAX 99999999u
+#define DX_LAKE_PART_MAX DX_DATASET_PART_MAX
 
 struct dx_lake_path {
     uint32_t dataset_id;
@@ -58,6 +59,8 @@ size_t dx_lake_path_format(const struct dx_lake_path *path, char text[DX_LAKE_PA
 /* The folder part alone, without a slash at its end. */
 size_t dx_lake_dir_format(const struct dx_lake_path *path, char text[DX_LAKE_PATH_MAX]);
 bool dx_lake_path_parse(struct dx_span text, struct dx_lake_path *path);
+/* The dataset of any path below urls/dataset_id=N/. */
+bool dx_lake_dataset_of(const char *path, uint32_t *id);
 
 int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err);
 int dx_lake_list_store(struct dx_lake_list *list, struct dx_store *store, struct dx_error *err);
@@ -67,6 +70,9 @@ void dx_lake_list_release(struct dx_lake_list *list);
 int dx_lake_list_add(struct dx_lake_list *list, const char *object, uint64_t size, const char *etag,
                      struct dx_error *err);
 void dx_lake_list_sort(struct dx_lake_list *list);
+
+/* The first file of the dataset in a sorted list, or where it would stand. */
+size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id);
 
 /* Ranges a dataset is written in, by its rows: 1, 16 or 256 of equal width. */
 unsigned dx_lake_range_count(uint64_t rows);

@@ -59,6 +59,11 @@ const struct dx_dataset *dx_roster_get(const struct dx_roster *reg, uint32_t id)
     return dx_registry_by_id(&reg->datasets, id);
 }
 
+const struct dx_registry *dx_roster_registry(const struct dx_roster *reg)
+{
+    return &reg->datasets;
+}
+
 size_t dx_roster_count(const struct dx_roster *reg)
 {
     return reg->datasets.count;
@@ -191,4 +196,105 @@ void dx_roster_written(struct dx_roster *reg)
 int dx_roster_text(const struct dx_roster *reg, struct dx_buf *out, struct dx_error *err)
 {
     return dx_registry_write_root(&reg->datasets, out, err);
+}
+
+/* ---- which lake files count ---- */
+
+int dx_roster_remove(struct dx_roster *reg, uint32_t id, struct dx_error *err)
+{
+    int rc = dx_registry_remove(&reg->datasets, id, err);
+
+    if (rc == DX_OK)
+        reg->changed = true;
+    return rc;
+}
+
+enum dx_lake_standing dx_registry_path_standing(const struct dx_registry *r, const char *path)
+{
+    struct dx_lake_path at;
+    uint32_t id = 0;
+
+    if (dx_lake_path_parse(dx_span_str(path), &at))
+        return dx_registry_standing(r, at.dataset_id, at.part);
+    return dx_lake_dataset_of(path, &id) ? dx_registry_standing(r, id, DX_LAKE_NO_PART)
+                                         : DX_LAKE_UNKNOWN;
+}
+
+enum dx_lake_standing dx_roster_standing(const struct dx_roster *reg, const char *path)
+{
+    return dx_registry_path_standing(&reg->datasets, path);
+}
+
+uint32_t dx_roster_next_part(const struct dx_roster *reg, uint32_t id, uint32_t listed)
+{
+    const struct dx_dataset *d = dx_roster_get(reg, id);
+
+    return d != NULL && d->next_part > listed ? d->next_part : listed;
+}
+
+void dx_roster_raise(struct dx_roster *reg, const char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct dx_lake_path at;
+        struct dx_dataset *d;
+
+        if (!dx_lake_path_parse(dx_span_str(paths[i]), &at))
+            continue;
+        d = dx_registry_by_id(&reg->datasets, at.dataset_id);
+        if (d == NULL || d->next_part > at.part)
+            continue;
+        d->next_part = at.part + 1;
+        reg->changed = true;
+    }
+}
+
+int dx_roster_raise_local(const char *root, const char *const *paths, size_t count,
+                          struct dx_error *err)
+{
+    struct dx_roster *reg = NULL;
+    int rc = dx_roster_open(&reg, root, err);
+
+    if (rc == DX_OK) {
+        dx_roster_raise(reg, paths, count);
+        rc = dx_roster_save(reg, root, err);
+    }
+    dx_roster_free(&reg);
+    return rc;
+}
+
+int dx_roster_replace(struct dx_roster *reg, uint32_t id, uint32_t part, struct dx_error *err)
+{
+    struct dx_dataset *d = dx_registry_by_id(&reg->datasets, id);
+
+    if (d == NULL)
+        return dx_fail(err, DX_E_NOT_FOUND, "registry: no dataset %u", id);
+    if (part == 0 || part > DX_DATASET_PART_MAX || part < d->end_part || part < d->replacing)
+        return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up", id);
+    if (d->replacing == 0) /* else it stays: what an attempt before this one left is above it */
+        d->replacing = part;
+    if (d->next_part < part)
+        d->next_part = part;
+    reg->changed = true;
+    return DX_OK;
+}
+
+int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, uint32_t end,
+                       struct dx_error *err)
+{
+    struct dx_dataset *d = dx_registry_by_id(&reg->datasets, id);
+
+    if (d != NULL && d->replacing == 0 && d->first_part == part && d->end_part == end)
+        return DX_OK; /* done by an earlier attempt of ours whose reply was lost */
+    if (d == NULL || d->replacing == 0 || d->replacing > part || end <= part)
+        return dx_fail(err, DX_E_CONFLICT,
+                       "dataset %u: another run has removed or replaced it since; nothing was "
+                       "replaced by this run",
+                       id);
+    d->first_part = part;
+    d->end_part = end;
+    d->replacing = 0;
+    if (d->next_part < end)
+        d->next_part = end; /* in every folder: what comes later is no part of the replacement */
+    reg->changed = true;
+    return DX_OK;
 }

@@ -17,7 +17,9 @@
 struct files_check {
     struct dx_verify *w;
     struct dx_version *v;
-    struct dx_buf tsv;       /* plain files.tsv */
+    struct dx_buf tsv;   /* plain files.tsv */
+    struct dx_buf paths; /* struct dx_span of each file that is there, borrowed from tsv */
+    uint64_t file_ids;
     uint64_t *dataset_files; /* parallel to the registry */
 };
 
@@ -63,6 +65,18 @@ static bool path_agrees(const struct dx_files_row *row)
            dx_span_equal(row->domain_prefix, dx_span_str(range));
 }
 
+/* Only a version that was merged from an older one has lost files. */
+static int check_hole(const struct files_check *c, const struct dx_files_row *row, bool there,
+                      struct dx_error *why)
+{
+    if (there || c->v->entry.base[0] == '\0')
+        return dx_fail(why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": line %u has no file, %s",
+                       (unsigned)row->file_id + 1,
+                       there ? "and " DX_FILE_PAGES " has one"
+                             : "in a version that was made from the whole lake");
+    return DX_OK;
+}
+
 static int check_row(struct files_check *c, const struct dx_files_row *row, struct dx_error *why)
 {
     const struct dx_dataset *dataset = dx_registry_by_id(&c->v->registry, row->dataset_id);
@@ -72,6 +86,12 @@ static int check_row(struct files_check *c, const struct dx_files_row *row, stru
 
     if (rc < 0)
         return rc;
+    if (dx_files_hole(row))
+        return check_hole(c, row, rc == 1, why);
+    c->w->result->lake_files++;
+    dx_buf_append(&c->paths, &row->path, sizeof row->path);
+    if (c->paths.failed)
+        return dx_buf_fail(&c->paths, why, DX_FILE_FILES_TSV);
     if (rc == 1)
         dx_hash128_text(&file.hash, etag);
     if (rc == 0 || !dx_span_equal(file.path, row->path) || file.size != row->size ||
@@ -94,6 +114,27 @@ static int check_row(struct files_check *c, const struct dx_files_row *row, stru
     return DX_OK;
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    return dx_span_compare(*(const struct dx_span *)a, *(const struct dx_span *)b);
+}
+
+/* No path twice; and in a version that was made from the whole lake they ascend. */
+static int check_paths(struct files_check *c, struct dx_error *why)
+{
+    struct dx_span *paths = (struct dx_span *)(void *)c->paths.data;
+    size_t count = c->paths.size / sizeof *paths;
+
+    if (c->v->entry.base[0] != '\0' && count > 0)
+        qsort(paths, count, sizeof *paths, compare_paths);
+    for (size_t i = 1; i < count; i++)
+        if (dx_span_compare(paths[i - 1], paths[i]) >= 0)
+            return dx_fail(why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %.*s stands twice%s",
+                           (int)paths[i].size, (const char *)paths[i].data,
+                           c->v->entry.base[0] == '\0' ? ", or paths do not ascend" : "");
+    return DX_OK;
+}
+
 static int check_tsv(struct files_check *c, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
@@ -103,13 +144,19 @@ static int check_tsv(struct files_check *c, struct dx_error *err)
 
     dx_files_tsv_begin(&tsv, dx_span_of(c->tsv.data, c->tsv.size), DX_FILE_FILES_TSV);
     while (rc == DX_OK && (rc = dx_files_tsv_next(&tsv, &row, &why)) == 1) {
-        c->w->result->lake_files++;
+        c->file_ids++;
         rc = check_row(c, &row, &why);
     }
-    if (rc == DX_OK && c->w->result->lake_files != c->v->pages.files)
-        rc = dx_fail(
-            &why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %llu files, " DX_FILE_PAGES " has %llu",
-            (unsigned long long)c->w->result->lake_files, (unsigned long long)c->v->pages.files);
+    if (rc == DX_OK && c->file_ids != c->v->pages.files)
+        rc = dx_fail(&why, DX_E_CORRUPT,
+                     DX_FILE_FILES_TSV ": %llu lines, " DX_FILE_PAGES " has %llu",
+                     (unsigned long long)c->file_ids, (unsigned long long)c->v->pages.files);
+    if (rc == DX_OK && c->w->result->lake_files != c->v->entry.lake_files)
+        rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %llu files, the manifest says %llu",
+                     (unsigned long long)c->w->result->lake_files,
+                     (unsigned long long)c->v->entry.lake_files);
+    if (rc == DX_OK)
+        rc = check_paths(c, &why);
     for (size_t i = 0; rc == DX_OK && i < c->v->registry.count; i++) {
         const struct dx_dataset *d = &c->v->registry.datasets[i];
 
@@ -239,6 +286,7 @@ int dx_verify_files(struct dx_verify *w, struct dx_error *err)
     struct files_check c = { .w = w, .v = w->version, .tsv = DX_BUF_INIT(TSV_MAX) };
     int rc = DX_OK;
 
+    dx_buf_init(&c.paths, SIZE_MAX / 2);
     dx_verify_phase(w, "comparing what is said of the files");
     c.dataset_files = calloc(c.v->registry.count + 1, sizeof *c.dataset_files);
     if (c.dataset_files == NULL)
@@ -253,5 +301,6 @@ int dx_verify_files(struct dx_verify *w, struct dx_error *err)
         rc = check_shards(&c, err);
     free(c.dataset_files);
     dx_buf_release(&c.tsv);
+    dx_buf_release(&c.paths);
     return rc;
 }

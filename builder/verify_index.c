@@ -362,8 +362,9 @@ static uint64_t border(uint64_t row)
     return dx_hash64_seeded(dx_span_of(&row, sizeof row), 1);
 }
 
+/* path: of the run before, or empty; it becomes this run's. */
 static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx_run *run,
-                     struct dx_error *why)
+                     struct dx_span *path, struct dx_error *why)
 {
     struct group_cover *cover = NULL;
     struct dx_pages_file file;
@@ -371,6 +372,14 @@ static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx
 
     if (rc < 0)
         return rc;
+    if (rc == 1 && path->size > 0 && dx_span_compare(*path, file.path) > 0)
+        return dx_fail(why, DX_E_CORRUPT,
+                       "a posting of dataset %u names rows of %.*s behind those of %.*s: runs "
+                       "stand in order of paths",
+                       (unsigned)dataset_id, (int)file.path.size, (const char *)file.path.data,
+                       (int)path->size, (const char *)path->data);
+    if (rc == 1)
+        *path = file.path;
     if (rc == 1 && run->row_group < file.row_groups)
         cover = &c->groups[file.first_group + run->row_group];
     if (cover == NULL || file.dataset_id != dataset_id || run->row_count > cover->there ||
@@ -391,6 +400,7 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
                          struct dx_span dat, struct dx_error *why)
 {
     struct dx_payload payload;
+    struct dx_span path = { NULL, 0 };
     struct dx_span bytes;
     struct dx_run run;
     uint64_t domain_id;
@@ -418,7 +428,7 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
                      (unsigned long long)domain_id, (unsigned)dataset_id,
                      (unsigned long long)payload.rows, (unsigned long long)rows);
     while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
-        rc = check_run(c, dataset_id, &run, why);
+        rc = check_run(c, dataset_id, &run, &path, why);
     if (rc < 0)
         return rc;
     c->w->shard_sums[page->shard] += dx_verify_payload_sum(domain_id, dataset_id, bytes);
@@ -526,7 +536,7 @@ static int read_groups(struct index_check *c, struct dx_error *why)
     for (uint64_t f = 0; f < c->v->pages.files; f++) {
         int rc = dx_pages_file(&c->v->pages, f, &file, why);
 
-        for (uint32_t g = 0; rc >= 0 && g < file.row_groups; g++) {
+        for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
             rc = dx_pages_group(&c->v->pages, &file, g, &group, why);
             if (rc == 1)
                 c->groups[file.first_group + g].there = group.rows;
@@ -547,7 +557,7 @@ static int check_coverage(struct index_check *c, struct dx_error *why)
 
         if (rc < 0)
             return rc;
-        for (uint32_t g = 0; g < file.row_groups; g++) {
+        for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
             const struct group_cover *cover = &c->groups[file.first_group + g];
 
             if (cover->rows != cover->there)

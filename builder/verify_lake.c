@@ -29,7 +29,9 @@ struct found {
 };
 
 struct lake_check {
-    struct found *found; /* parallel to lake.files */
+    struct found *found;                  /* parallel to lake.files */
+    const struct dx_index_file **by_path; /* those that are no holes */
+    size_t by_path_count;
     struct dx_verify *w;
     struct dx_version *v;
     struct dx_index_lake lake;
@@ -69,7 +71,6 @@ static int take_file(struct lake_check *c, uint64_t i, const struct dx_pages_fil
     f->path = strndup((const char *)file->path.data, file->path.size);
     f->prefix = strdup("00-ff"); /* only for messages here */
     f->etag = strdup(pin.etag == NULL ? "" : pin.etag);
-    c->lake.file_count = (size_t)i + 1;
     if (f->path == NULL || f->prefix == NULL || f->etag == NULL)
         return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
     (void)snprintf(path, sizeof path, DX_LAKE_DIR "/%s", f->path);
@@ -82,6 +83,14 @@ static int take_file(struct lake_check *c, uint64_t i, const struct dx_pages_fil
     return DX_OK;
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    const struct dx_index_file *const *x = a;
+    const struct dx_index_file *const *y = b;
+
+    return strcmp((*x)->path, (*y)->path);
+}
+
 static int take_files(struct lake_check *c, bool *all_there, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
@@ -90,15 +99,24 @@ static int take_files(struct lake_check *c, bool *all_there, struct dx_error *er
 
     c->lake.files = calloc(c->v->pages.files + 1, sizeof *c->lake.files);
     c->found = calloc(c->v->pages.files + 1, sizeof *c->found);
-    if (c->lake.files == NULL || c->found == NULL)
+    c->by_path = calloc(c->v->pages.files + 1, sizeof *c->by_path);
+    if (c->lake.files == NULL || c->found == NULL || c->by_path == NULL)
         return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
     for (uint64_t i = 0; rc == DX_OK && i < c->v->pages.files; i++) {
-        if (dx_pages_file(&c->v->pages, i, &file, &why) <= 0) {
+        int there = dx_pages_file(&c->v->pages, i, &file, &why);
+
+        c->lake.file_count = (size_t)i + 1;
+        if (there < 0) {
             *all_there = false;
             return damage(c, &why, err);
         }
+        if (there == 0)
+            continue; /* a file that went */
         rc = take_file(c, i, &file, err);
+        c->by_path[c->by_path_count++] = &c->lake.files[i];
     }
+    if (rc == DX_OK)
+        qsort(c->by_path, c->by_path_count, sizeof *c->by_path, compare_paths);
     return rc;
 }
 
@@ -113,6 +131,8 @@ static int look_in_folder(void *ctx, size_t i, struct dx_error *err)
     struct dx_error why = DX_ERROR_INIT;
     char *full = NULL;
 
+    if (c->lake.files[i].path == NULL)
+        return DX_OK;
     if (asprintf(&full, "%s/%s%s", c->v->root, c->v->entry.parquet_root, c->lake.files[i].path) < 0)
         return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
     c->found[i].there = dx_file_size(full, &c->found[i].size, &why) == DX_OK;
@@ -127,7 +147,7 @@ static int look_by_range(void *ctx, size_t i, struct dx_error *err)
 {
     struct lake_check *c = ctx;
     const struct dx_index_file *f = &c->lake.files[i];
-    struct dx_pin pin = { f->size, f->etag[0] == '\0' ? NULL : f->etag };
+    struct dx_pin pin = { f->size, f->etag == NULL || f->etag[0] == '\0' ? NULL : f->etag };
     struct dx_error why = DX_ERROR_INIT;
     char object[DX_OBJECT_NAME_MAX + 1];
     uint8_t byte;
@@ -135,6 +155,8 @@ static int look_by_range(void *ctx, size_t i, struct dx_error *err)
     struct dx_wave wave = { .reads = &read, .pins = &pin, .count = 1 };
     int rc;
 
+    if (f->path == NULL)
+        return DX_OK;
     (void)snprintf(object, sizeof object, "%s%s", c->v->entry.parquet_root, f->path);
     rc = dx_source_read_wave(c->w->root.source, &wave, &why);
     if (rc < 0 && !dx_verify_is_damage(c->w, rc)) {
@@ -150,19 +172,20 @@ static int look_by_range(void *ctx, size_t i, struct dx_error *err)
 
 static int by_path(const void *key, const void *element)
 {
-    return strcmp(key, ((const struct dx_index_file *)element)->path);
+    return strcmp(key, (*(const struct dx_index_file *const *)element)->path);
 }
 
 static int see_listed(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 {
     struct lake_check *c = ctx;
     const char *path = listed->object + strlen(c->v->entry.parquet_root);
-    const struct dx_index_file *f = bsearch(path, c->lake.files, c->lake.file_count,
-                                            sizeof *c->lake.files, by_path);
+    const struct dx_index_file **at = bsearch(path, c->by_path, c->by_path_count,
+                                              sizeof *c->by_path, by_path);
 
     (void)err;
-    if (f == NULL)
+    if (at == NULL)
         return DX_OK; /* not of this version */
+    const struct dx_index_file *f = *at;
     struct found *found = &c->found[f - c->lake.files];
 
     found->there = true;
@@ -197,6 +220,8 @@ static int list_files(struct lake_check *c, bool *all_there, struct dx_error *er
         const struct found *found = &c->found[i];
         bool sound = found->there && found->size == f->size && found->wrong[0] == '\0';
 
+        if (f->path == NULL)
+            continue;
         if (found->wrong[0] != '\0')
             dx_verify_found(c->w, "%s", found->wrong);
         else if (!found->there)
@@ -299,10 +324,12 @@ static int compare_files(struct lake_check *c, struct dx_error *why)
 
     for (size_t i = 0; i < c->lake.file_count; i++) {
         const struct dx_index_file *f = &c->lake.files[i];
-        int rc = dx_pages_file(&c->v->pages, i, &file, why);
+        int rc = f->path == NULL ? DX_OK : dx_pages_file(&c->v->pages, i, &file, why);
 
         if (rc < 0)
             return rc;
+        if (f->path == NULL)
+            continue;
         if (rc == 0 || !dx_hash128_equal(&file.hash, &f->hash) || file.rows != f->rows ||
             file.row_groups != f->row_groups)
             dx_verify_found(c->w,
@@ -474,6 +501,7 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
         free(c.lake.files[i].etag);
     }
     free(c.lake.files);
+    free(c.by_path);
     free(c.found);
     dx_registry_release(&c.registry);
     dx_buf_release(&c.runs);

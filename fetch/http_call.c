@@ -143,6 +143,8 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
     (void)one;
     dx_reply_header(&run->call->head, dx_span_of(line, n));
     keep_header("date:", dx_span_of(line, n), run->call->date, sizeof run->call->date);
+    keep_header("last-modified:", dx_span_of(line, n), run->call->modified,
+                sizeof run->call->modified);
     keep_header("x-amz-meta-dx-nonce:", dx_span_of(line, n), run->call->nonce,
                 sizeof run->call->nonce);
     return n;
@@ -295,7 +297,7 @@ int dx_http_call_run(struct dx_http_client *client, struct dx_http_call *call, s
     run.progress_ms = now;
     dx_reply_begin(&call->head);
     dx_buf_clear(&call->body);
-    call->date[0] = call->nonce[0] = '\0';
+    call->date[0] = call->modified[0] = call->nonce[0] = '\0';
     call->status = 0;
     call->sent = false;
     if (easy == NULL || !set_options(easy, &run)) {

@@ -57,7 +57,8 @@ struct dx_http_call {
     struct dx_reply head;
     struct dx_buf body; /* its max is the cap: a longer one is DX_E_LIMIT */
     char date[DX_HTTP_DATE_MAX];
-    char nonce[DX_HTTP_NONCE_MAX]; /* x-amz-meta-dx-nonce; "" if none or odd */
+    char modified[DX_HTTP_DATE_MAX]; /* Last-Modified */
+    char nonce[DX_HTTP_NONCE_MAX];   /* x-amz-meta-dx-nonce; "" if none or odd */
 };
 
 #define DX_HTTP_CALL_INIT(method_, url_, deadline_)                               \

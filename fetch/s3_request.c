@@ -180,6 +180,8 @@ static enum dx_code code_of(const struct dx_s3_request *r)
     case DX_S3_RACE:
         return DX_E_CONFLICT;
     default:
+        if (r->call.status == 401 || r->call.status == 403 || r->call.status == 405)
+            return DX_E_DENIED;
         return r->call.status == 429 || r->call.status == 503 ? DX_E_BUSY : DX_E_IO;
     }
 }

@@ -74,6 +74,15 @@ int dx_store_remove(struct dx_store *store, const char *object, struct dx_error 
     return rc < 0 ? rc : store->ops->remove(store, object, err);
 }
 
+int dx_store_read(struct dx_store *store, const char *object, uint64_t deadline_ms,
+                  struct dx_buf *out, struct dx_store_stamp *stamp, struct dx_error *err)
+{
+    int rc = check_name(object, err);
+
+    *stamp = (struct dx_store_stamp){ "", 0, 0 };
+    return rc < 0 ? rc : store->ops->read(store, object, deadline_ms, out, stamp, err);
+}
+
 /* ETags that no store gives to the bytes of the probe. */
 #define OTHER_ETAG "\"00000000000000000000000000000000\""
 

@@ -8,6 +8,8 @@
  *   rc = dx_store_put(store, &file, etag, &err);         in parts if it is large
  *   rc = dx_store_list(store, "urls/", each, ctx, &err); every object below, in byte order
  *   rc = dx_store_remove(store, "urls/...", &err);       absent is fine
+ *   rc = dx_store_read(store, "leases/a.json", 0, &buf, &stamp, &err);
+ *                                                        1: whole, with times; 0: there is none
  *   rc = dx_store_probe(store, &err);                    are its conditions honest?
  *   dx_store_close(&store);
  *
@@ -65,12 +67,22 @@ struct dx_listed {
 
 typedef int dx_store_each(void *ctx, const struct dx_listed *listed, struct dx_error *err);
 
+/* Times are by one clock, the store's: that of a directory is the one its file system stamps files
+ * with. HTTP tells whole seconds, so the difference of two can be a second off. */
+struct dx_store_stamp {
+    char etag[DX_SOURCE_ETAG]; /* as dx_store_put gives it */
+    int64_t modified_us;       /* when the object was written */
+    int64_t now_us;            /* when it was read; set also if there is none */
+};
+
 struct dx_store_ops {
     int (*put)(struct dx_store *store, const struct dx_put *put, char etag[DX_SOURCE_ETAG],
                struct dx_error *err);
     int (*list)(struct dx_store *store, const char *prefix, dx_store_each *each, void *ctx,
                 struct dx_error *err);
     int (*remove)(struct dx_store *store, const char *object, struct dx_error *err);
+    int (*read)(struct dx_store *store, const char *object, uint64_t deadline_ms,
+                struct dx_buf *out, struct dx_store_stamp *stamp, struct dx_error *err);
     void (*close)(struct dx_store *store);
 };
 
@@ -92,6 +104,12 @@ int dx_store_put(struct dx_store *store, const struct dx_put *put, char etag[DX_
 int dx_store_list(struct dx_store *store, const char *prefix, dx_store_each *each, void *ctx,
                   struct dx_error *err);
 int dx_store_remove(struct dx_store *store, const char *object, struct dx_error *err);
+
+/* A small object, appended to out, which must be able to hold it: 1; 0: there is no such object.
+ * Always asks the store, waits for it as a put does (deadline_ms 0), and fails if it tells no
+ * times. */
+int dx_store_read(struct dx_store *store, const char *object, uint64_t deadline_ms,
+                  struct dx_buf *out, struct dx_store_stamp *stamp, struct dx_error *err);
 
 /* Tries the four conditions on a small object of its own, probe/<nonce>, and `if_absent` once more
  * on an upload in parts, and removes it. A store that ignores or inverts one is

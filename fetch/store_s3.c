@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 #include "fetch/object_url.h"
+#include "fetch/retry.h"
 #include "fetch/s3_upload.h"
 #include "fetch/sha256.h"
 #include "fetch/store.h"
@@ -16,6 +17,7 @@
 #define KEY_MAX (2 * DX_OBJECT_NAME_MAX + 2)
 #define PAGE_CAP (16u << 20) /* 1000 keys of 2 kB, percent-encoded, and their fields */
 #define PAGE_SIZE (1u << 20) /* that its deadline is for */
+#define READ_SIZE (8u << 20) /* the same, of a small object: most are far from what they may have */
 #define EMPTY_PAGES_MAX 100  /* of one listing, one after the other */
 
 struct store_s3 {
@@ -240,6 +242,62 @@ static int remove_s3(struct dx_store *store, const char *object, struct dx_error
     return rc;
 }
 
+static int take_time(const char *text, const char *name, const char *key, int64_t *us,
+                     struct dx_error *err)
+{
+    int64_t s;
+
+    if (!dx_retry_date(text, &s))
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "'%s': the store's reply has no %s (or not one as HTTP writes it, '%.40s'): "
+                       "without its clock nobody can tell how old an object is",
+                       key, name, text);
+    *us = s * 1000000;
+    return DX_OK;
+}
+
+static int take_stamp(const struct dx_http_call *call, bool absent, const char *key,
+                      struct dx_store_stamp *stamp, struct dx_error *err)
+{
+    int rc = take_time(call->date, "Date", key, &stamp->now_us, err);
+
+    if (rc < 0 || absent)
+        return rc;
+    if (call->head.etags != 1 || call->head.etag[0] == '\0')
+        return dx_fail(err, DX_E_CORRUPT, "'%s': a reply without an ETag is no reply of a store",
+                       key);
+    (void)snprintf(stamp->etag, sizeof stamp->etag, "%s", call->head.etag);
+    return take_time(call->modified, "Last-Modified", key, &stamp->modified_us, err);
+}
+
+static int read_s3(struct dx_store *store, const char *object, uint64_t deadline_ms,
+                   struct dx_buf *out, struct dx_store_stamp *stamp, struct dx_error *err)
+{
+    struct store_s3 *s3 = (struct store_s3 *)store;
+    struct dx_s3_request r = { .method = "GET", .fd = -1, .reply_cap = out->max - out->size };
+    char key[KEY_MAX];
+    bool absent;
+    int rc = write_key(s3, object, key, err);
+
+    if (rc < 0)
+        return rc;
+    r.key = key;
+    if (deadline_ms == 0)
+        deadline_ms = dx_s3_deadline(&s3->session, READ_SIZE);
+    rc = dx_s3_run(&s3->session, &r, deadline_ms, err);
+    absent = rc < 0 && r.outcome == DX_S3_ABSENT && strcmp(r.error.code, "NoSuchBucket") != 0;
+    if (rc == DX_OK && r.call.status != 200)
+        rc = dx_fail(err, DX_E_CORRUPT, "'%s': HTTP %u is no reply to a GET", key, r.call.status);
+    if (rc == DX_OK || absent)
+        rc = take_stamp(&r.call, absent, key, stamp, err);
+    if (rc == DX_OK && !absent) {
+        dx_buf_append(out, r.call.body.data, r.call.body.size);
+        rc = out->failed ? dx_buf_fail(out, err, key) : 1;
+    }
+    dx_s3_request_release(&r);
+    return rc;
+}
+
 static void close_s3(struct dx_store *store)
 {
     struct store_s3 *s3 = (struct store_s3 *)store;
@@ -252,7 +310,7 @@ int dx_store_open_s3(struct dx_store **store, const char *root,
                      const struct dx_source_options *options, struct dx_error *err)
 {
     static const struct dx_store_ops ops = {
-        .put = put_s3, .list = list_s3, .remove = remove_s3, .close = close_s3
+        .put = put_s3, .list = list_s3, .remove = remove_s3, .read = read_s3, .close = close_s3
     };
     struct store_s3 *s3 = calloc(1, sizeof *s3);
     int rc;

@@ -103,18 +103,29 @@ static bool split(struct dx_span line, struct dx_span field[FIELDS])
     return true;
 }
 
-static const char *file_fault(const struct dx_files_row *f, struct dx_span last_path)
+static const char *file_fault(const struct dx_files_row *f)
 {
-    if (f->dataset_id == 0)
-        return "dataset_id 0 (ids begin at 1)";
     if (!dx_lake_prefix_ok(f->domain_prefix))
         return "domain_prefix is neither hh nor hh-hh";
     if (!dx_lake_path_ok(f->path))
         return "path is not a plain relative path";
     if (!etag_ok(f->etag))
         return "etag is not 1 to 128 printable characters";
-    if (last_path.size > 0 && dx_span_compare(f->path, last_path) <= 0)
-        return "paths do not ascend";
+    return NULL;
+}
+
+static bool is_dash(struct dx_span s)
+{
+    return s.size == 1 && s.data[0] == '-';
+}
+
+/* The line of a file that went: a number that is not given again, and nothing behind it. */
+static const char *take_hole(struct dx_files_row *f)
+{
+    if (!is_dash(f->domain_prefix) || !is_dash(f->path) || !is_dash(f->etag) || f->size != 0 ||
+        f->rows != 0)
+        return "dataset_id 0 (ids begin at 1) of a file that is there";
+    f->domain_prefix = f->path = f->etag = dx_span_of(f->path.data, 0);
     return NULL;
 }
 
@@ -156,12 +167,11 @@ int dx_files_tsv_next(struct dx_files_tsv *t, struct dx_files_row *file, struct 
                        t->name, t->next_id, dx_bytes_at(&t->at));
     why = parse_line(dx_span_of(t->at.at, (size_t)(newline - t->at.at)), t->next_id, file);
     if (why == NULL)
-        why = file_fault(file, t->last_path);
+        why = dx_files_hole(file) ? take_hole(file) : file_fault(file);
     if (why != NULL)
         return dx_fail(err, DX_E_CORRUPT, "%s: line %" PRIu64 " at offset %zu: %s", t->name,
                        t->next_id, dx_bytes_at(&t->at), why);
     t->at.at = newline + 1;
-    t->last_path = file->path;
     t->next_id++;
     return 1;
 }
@@ -179,7 +189,7 @@ static void append(struct dx_buf *out, struct dx_span s)
 int dx_files_tsv_write(struct dx_files_tsv_writer *w, const struct dx_files_row *file,
                        struct dx_error *err)
 {
-    const char *why = file_fault(file, dx_span_of(w->last_path, w->last_path_size));
+    const char *why = dx_files_hole(file) ? NULL : file_fault(file);
 
     if (why == NULL && file->file_id != w->next_id)
         why = "file_id is not the next one";
@@ -189,6 +199,11 @@ int dx_files_tsv_write(struct dx_files_tsv_writer *w, const struct dx_files_row 
         return dx_fail(err, DX_E_INVALID, "files.tsv: file %" PRIu32 " '%.*s': %s", file->file_id,
                        (int)(file->path.size > 100 ? 100 : file->path.size),
                        (const char *)file->path.data, why);
+    w->next_id++;
+    if (dx_files_hole(file)) {
+        dx_buf_fmt(w->out, "%" PRIu32 "\t0\t-\t-\t0\t-\t0\n", file->file_id);
+        return w->out->failed ? dx_buf_fail(w->out, err, "files.tsv") : DX_OK;
+    }
     dx_buf_fmt(w->out, "%" PRIu32 "\t%" PRIu32 "\t", file->file_id, file->dataset_id);
     append(w->out, file->domain_prefix);
     dx_buf_u8(w->out, '\t');
@@ -196,10 +211,5 @@ int dx_files_tsv_write(struct dx_files_tsv_writer *w, const struct dx_files_row 
     dx_buf_fmt(w->out, "\t%" PRIu64 "\t", file->size);
     append(w->out, file->etag);
     dx_buf_fmt(w->out, "\t%" PRIu64 "\n", file->rows);
-    if (w->out->failed)
-        return dx_buf_fail(w->out, err, "files.tsv");
-    memcpy(w->last_path, file->path.data, file->path.size);
-    w->last_path_size = file->path.size;
-    w->next_id++;
-    return DX_OK;
+    return w->out->failed ? dx_buf_fail(w->out, err, "files.tsv") : DX_OK;
 }

@@ -130,7 +130,7 @@ int dx_page_group_open(struct dx_page_group *group, struct dx_span record, uint6
     struct dx_bytes r = dx_bytes_of(record);
     uint64_t columns;
 
-    *group = (struct dx_page_group){ .rows = dx_bytes_varint(&r) };
+    *group = (struct dx_page_group){ .rows = dx_bytes_varint(&r), .record = record };
     columns = dx_bytes_varint(&r);
     if (r.failed || columns > DX_PAGE_COLUMNS_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: row group of %" PRIu64 " columns in %zu bytes", name,
@@ -317,6 +317,14 @@ void dx_pages_close(struct dx_pages *p)
     *p = (struct dx_pages){ .files = 0 };
 }
 
+static bool all_zero(const uint8_t *p, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (p[i] != 0)
+            return false;
+    return true;
+}
+
 int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_file *out,
                   struct dx_error *err)
 {
@@ -345,6 +353,8 @@ int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_fi
     path_size = dx_bytes_u32(&r);
     reserved = dx_bytes_u32(&r);
     memcpy(out->hash.bytes, dx_bytes_take(&r, 16).data, 16);
+    if (all_zero(at, FILE_RECORD))
+        return 0;
     if (reserved != 0)
         return dx_envelope_corrupt(e, TAG_FILE, at, err, "file %" PRIu64 ": reserved bytes",
                                    file_id);
@@ -448,7 +458,13 @@ int dx_pages_writer_file(struct dx_pages_writer *w, const struct dx_pages_file *
 
     if (rc < 0)
         return rc;
-    if (file->file_id != w->files || !dx_lake_path_ok(file->path))
+    if (file->file_id == w->files && file->dataset_id == 0 && file->row_groups == 0 &&
+        file->path.size == 0) {
+        dx_buf_zero(b, FILE_RECORD);
+        w->files++;
+        return b->failed ? dx_buf_fail(b, err, "pages") : DX_OK;
+    }
+    if (file->file_id != w->files || file->dataset_id == 0 || !dx_lake_path_ok(file->path))
         return dx_fail(err, DX_E_INVALID,
                        "pages: file %" PRIu32 " at place %" PRIu64 ", path '%.*s'", file->file_id,
                        w->files, (int)(file->path.size > 100 ? 100 : file->path.size),

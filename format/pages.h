@@ -2,7 +2,7 @@
  * pages.h - pages.dxp: where each page of each lake file is, and its sum.
  *
  *   rc = dx_pages_open(&p, file, flags, name, &err);
- *   rc = dx_pages_file(&p, file_id, &f, &err);                1, 0 no such file, <0
+ *   rc = dx_pages_file(&p, file_id, &f, &err);                1, 0 no such file or a hole, <0
  *   rc = dx_pages_group(&p, &f, row_group, &group, &err);     1, 0 no such group, <0
  *   while (dx_page_group_next(&group, &column) == 1)          columns in their order
  *       while (dx_page_column_next(&column, &page) == 1)      data pages in their order
@@ -11,13 +11,15 @@
  *
  * dx_pages_group walks the whole record once (bounds within the file, sums of rows), so the
  * two iterators cannot fail; group and column are plain values and may be copied to go over them
- * again. Names and paths are borrowed from the file. Threads may share p.
+ * again. Names and paths are borrowed from the file. Threads may share p. A hole is a file_id below
+ * p.files whose file went (files_tsv.h); its record is zero.
  *
  * Writing, by file_id:
  *
  *   rc = dx_page_group_encode(&buf, file_size, rows, columns, n, &err);   a GRPD record, appended
  *   rc = dx_pages_writer_begin(&w, files, groups, rows, &build, sink, ctx, &err);   the totals
- *   rc = dx_pages_writer_file(&w, &f, &err);          f.first_group is filled in by the writer
+ *   rc = dx_pages_writer_file(&w, &f, &err);          f.first_group is filled in by the writer;
+ *                                                     a hole: f is zero but for file_id
  *   rc = dx_pages_writer_group(&w, record, &err);     f.row_groups times
  *   rc = dx_pages_writer_end(&w, &err);               refuses if the totals do not hold
  *   dx_pages_writer_release(&w);
@@ -95,6 +97,7 @@ struct dx_page_group {
     uint32_t columns;
     uint32_t taken;
     struct dx_bytes at;
+    struct dx_span record; /* all of it, as it was encoded */
 };
 
 struct dx_pages {

@@ -4,7 +4,9 @@
 #include "format/envelope.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#define FEW_FILES 64 /* that are sorted without allocating */
 #define KEY_STEP UINT64_C(0x9E3779B97F4A7C15)
 
 static uint32_t check_word(const struct dx_build_id *build, uint64_t domain_id, uint32_t dataset_id,
@@ -22,21 +24,94 @@ static const char *run_fault(const struct dx_run *run, const struct dx_run *befo
         return "is empty";
     if (run->first_row > UINT64_MAX - run->row_count)
         return "ends beyond 64 bits";
-    if (before == NULL || run->file_id > before->file_id)
+    if (before == NULL || run->file_id != before->file_id)
         return NULL;
-    if (run->file_id < before->file_id || run->row_group < before->row_group ||
+    if (run->row_group < before->row_group ||
         (run->row_group == before->row_group &&
          run->first_row < before->first_row + before->row_count))
         return "does not lie behind the run before it";
     return NULL;
 }
 
+/* What is known of the files of a list while it is walked. */
+struct file_walk {
+    uint64_t files; /* changes of the file, and the first one */
+    bool descends;  /* a file_id came behind a larger one */
+};
+
+static void walk_file(struct file_walk *w, const struct dx_run *run, const struct dx_run *before)
+{
+    if (before != NULL && run->file_id == before->file_id)
+        return;
+    w->files++;
+    w->descends = w->descends || (before != NULL && run->file_id < before->file_id);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The id of each file of the list, in its order, from whatever holds it. */
+typedef bool next_id(void *from, uint32_t *file_id);
+
+/* 1 each file has its runs in one place, 0 one has not, <0 no memory. */
+static int files_once(const struct file_walk *w, next_id *next, void *from, struct dx_error *err)
+{
+    uint32_t few[FEW_FILES];
+    uint32_t *ids = few;
+    size_t count = 0;
+    uint32_t id;
+    int rc = 1;
+
+    if (!w->descends)
+        return 1;
+    if (w->files > FEW_FILES)
+        ids = malloc((size_t)w->files * sizeof *ids);
+    if (ids == NULL)
+        return dx_fail(err, DX_E_NOMEM, "posting list of %" PRIu64 " files: out of memory",
+                       w->files);
+    while (count < w->files && next(from, &id))
+        if (count == 0 || ids[count - 1] != id)
+            ids[count++] = id;
+    qsort(ids, count, sizeof *ids, compare_ids);
+    for (size_t i = 1; i < count; i++)
+        if (ids[i] == ids[i - 1])
+            rc = 0;
+    if (ids != few)
+        free(ids);
+    return rc;
+}
+
+struct run_array {
+    const struct dx_run *at;
+    size_t left;
+};
+
+static bool next_in_array(void *from, uint32_t *file_id)
+{
+    struct run_array *a = from;
+
+    if (a->left == 0)
+        return false;
+    *file_id = a->at->file_id;
+    a->at++;
+    a->left--;
+    return true;
+}
+
 int dx_payload_encode(const struct dx_build_id *build, uint64_t domain_id, uint32_t dataset_id,
                       const struct dx_run *runs, size_t count, struct dx_buf *out,
                       struct dx_error *err)
 {
+    struct run_array array = { runs, count };
+    struct file_walk walk = { 0, false };
     size_t front = out->size;
     uint64_t rows = 0;
+    int once;
 
     if (count == 0)
         return dx_fail(err, DX_E_INVALID, "posting list without rows");
@@ -49,11 +124,16 @@ int dx_payload_encode(const struct dx_build_id *build, uint64_t domain_id, uint3
         if (why != NULL)
             return dx_fail(err, DX_E_INVALID, "posting list: run %zu %s", i, why);
         rows += runs[i].row_count;
+        walk_file(&walk, &runs[i], i == 0 ? NULL : &runs[i - 1]);
         dx_buf_varint(out, runs[i].file_id);
         dx_buf_varint(out, runs[i].row_group);
         dx_buf_varint(out, runs[i].first_row);
         dx_buf_varint(out, runs[i].row_count);
     }
+    once = files_once(&walk, next_in_array, &array, err);
+    if (once <= 0)
+        return once < 0 ? once
+                        : dx_fail(err, DX_E_INVALID, "posting list: a file comes back in it");
     if (out->failed)
         return dx_buf_fail(out, err, "posting list");
     if (out->size - front > DX_PAYLOAD_MAX)
@@ -78,14 +158,26 @@ static bool read_run(struct dx_bytes *r, struct dx_run *run)
     return !r->failed && file_id <= UINT32_MAX && row_group <= UINT32_MAX;
 }
 
+static bool next_in_list(void *from, uint32_t *file_id)
+{
+    struct dx_run run;
+
+    if (dx_bytes_left(from) == 0 || !read_run(from, &run))
+        return false;
+    *file_id = run.file_id;
+    return true;
+}
+
 int dx_payload_open(struct dx_payload *p, const struct dx_build_id *build, uint64_t domain_id,
                     uint32_t dataset_id, struct dx_span payload, unsigned flags, const char *name,
                     struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(payload);
     uint32_t word = dx_bytes_u32(&r);
+    struct file_walk walk = { 0, false };
     struct dx_run before = { 0 };
     struct dx_run run;
+    int once;
 
     *p = (struct dx_payload){ .at = r };
     if (r.failed || dx_bytes_left(&r) == 0 || payload.size > DX_PAYLOAD_MAX)
@@ -109,11 +201,19 @@ int dx_payload_open(struct dx_payload *p, const struct dx_build_id *build, uint6
                            "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
                            ": run %" PRIu64 " at offset %zu %s",
                            name, domain_id, dataset_id, p->runs, at, why);
+        walk_file(&walk, &run, p->runs == 0 ? NULL : &before);
         p->rows += run.row_count;
         p->runs++;
         before = run;
     }
-    return DX_OK;
+    r = p->at;
+    once = files_once(&walk, next_in_list, &r, err);
+    if (once == 0)
+        once = dx_fail(err, DX_E_CORRUPT,
+                       "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
+                       ": a file comes back in it",
+                       name, domain_id, dataset_id);
+    return once < 0 ? once : DX_OK;
 }
 
 int dx_payload_next(struct dx_payload *p, struct dx_run *run)

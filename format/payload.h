@@ -7,9 +7,11 @@
  *   while (dx_payload_next(&p, &run) == 1)  ...
  *   p.rows, p.runs                          totals, known after open
  *
- * Runs are in the order of the listing: offset 0 is the first row of the first run.
- * (file_id, row_group, first_row) ascend, runs do not overlap, none is empty. open walks the
- * whole list, so next cannot fail. `build` is the one that the shard was written under.
+ * Runs are in the order of the listing: offset 0 is the first row of the first run. That is the
+ * order of the paths of the files, which the list does not know: here the runs of a file stand
+ * together, (row_group, first_row) ascend in them, runs do not overlap, none is empty. open walks
+ * the whole list, so next cannot fail; where file_ids do not ascend, it needs 4 bytes a file for a
+ * moment (DX_E_NOMEM). `build` is the one that the shard was written under.
  * The payload is borrowed. flags: DX_OPEN_UNCHECKED skips the check word (tests).
  */
 #ifndef DX_FORMAT_PAYLOAD_H

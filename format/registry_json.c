@@ -11,7 +11,8 @@
 
 #define DATASET_MEMBERS 9
 #define ROOT_FORMAT "domaindex-registry"
-#define ROOT_VERSION 1
+#define ROOT_VERSION_PLAIN 1 /* names and ids alone */
+#define ROOT_VERSION 2       /* says of files that they do not count: a reader must know that */
 
 enum form { OF_VERSION, OF_ROOT }; /* datasets.json, registry.json */
 
@@ -94,6 +95,7 @@ void dx_registry_release(struct dx_registry *r)
         dataset_release(&r->datasets[i]);
     free(r->datasets);
     free(r->by_name);
+    free(r->removed);
     *r = (struct dx_registry)DX_REGISTRY_INIT;
 }
 
@@ -279,6 +281,111 @@ bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key)
     return true;
 }
 
+/* ---- what counts in a lake ---- */
+
+/* Where the id stands in `removed`, or where it belongs. */
+static bool find_removed(const struct dx_registry *r, uint32_t id, size_t *at)
+{
+    size_t lo = 0;
+    size_t hi = r->removed_count;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (r->removed[mid] < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *at = lo;
+    return lo < r->removed_count && r->removed[lo] == id;
+}
+
+bool dx_registry_removed(const struct dx_registry *r, uint32_t dataset_id)
+{
+    size_t at;
+
+    return find_removed(r, dataset_id, &at);
+}
+
+static int insert_removed(struct dx_registry *r, uint32_t id, size_t at, struct dx_error *err)
+{
+    if (r->removed_count == r->removed_capacity) {
+        size_t capacity = r->removed_capacity == 0 ? 16 : 2 * r->removed_capacity;
+        uint32_t *grown = realloc(r->removed, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return dx_fail(err, DX_E_NOMEM, "out of memory for %zu removed datasets", capacity);
+        r->removed = grown;
+        r->removed_capacity = capacity;
+    }
+    memmove(r->removed + at + 1, r->removed + at, (r->removed_count - at) * sizeof *r->removed);
+    r->removed[at] = id;
+    r->removed_count++;
+    return DX_OK;
+}
+
+static void drop_dataset(struct dx_registry *r, uint32_t index)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->count; i++)
+        if (r->by_name[i] != index)
+            r->by_name[kept++] = r->by_name[i] - (r->by_name[i] > index);
+    dataset_release(&r->datasets[index]);
+    r->count--;
+    memmove(&r->datasets[index], &r->datasets[index + 1], (r->count - index) * sizeof *r->datasets);
+}
+
+int dx_registry_remove(struct dx_registry *r, uint32_t dataset_id, struct dx_error *err)
+{
+    struct dx_dataset *d = dx_registry_by_id(r, dataset_id);
+    size_t at;
+    int rc = DX_OK;
+
+    if (d == NULL)
+        return dx_fail(err, DX_E_NOT_FOUND, "registry: no dataset %" PRIu32, dataset_id);
+    if (!find_removed(r, dataset_id, &at))
+        rc = insert_removed(r, dataset_id, at, err);
+    if (rc == DX_OK)
+        drop_dataset(r, (uint32_t)(d - r->datasets));
+    return rc;
+}
+
+enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t dataset_id,
+                                           uint32_t part)
+{
+    const struct dx_dataset *d = dx_registry_by_id(r, dataset_id);
+
+    if (d == NULL)
+        return dx_registry_removed(r, dataset_id) ? DX_LAKE_REMOVED : DX_LAKE_UNKNOWN;
+    if (part == DX_LAKE_NO_PART)
+        return DX_LAKE_STANDS;
+    if (part < d->first_part)
+        return DX_LAKE_REPLACED;
+    if (d->replacing > 0 && part >= d->replacing)
+        return DX_LAKE_MAKING;
+    return part < d->end_part ? DX_LAKE_REPLACES : DX_LAKE_STANDS;
+}
+
+/* A dataset that one of them does not have has no files there yet, or is removed there. */
+bool dx_registry_same_standing(const struct dx_registry *a, const struct dx_registry *b)
+{
+    if (a->removed_count != b->removed_count ||
+        (a->removed_count > 0 &&
+         memcmp(a->removed, b->removed, a->removed_count * sizeof *a->removed) != 0))
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct dx_dataset *x = &a->datasets[i];
+        const struct dx_dataset *y = dx_registry_by_id(b, x->dataset_id);
+
+        if (y != NULL && (x->first_part != y->first_part || x->end_part != y->end_part ||
+                          x->replacing != y->replacing))
+            return false;
+    }
+    return true;
+}
+
 /* ---- writing ---- */
 
 static void write_number(struct dx_json *j, const char *key, uint64_t v)
@@ -317,6 +424,12 @@ static void write_totals(struct dx_json *j, const struct dx_dataset *d)
     write_time(j, "last_ts", d->has_ts, d->last_us);
 }
 
+static void write_part(struct dx_json *j, const char *key, uint32_t part)
+{
+    if (part > 0)
+        write_number(j, key, part);
+}
+
 static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_buf *out)
 {
     struct dx_json j;
@@ -326,6 +439,12 @@ static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_
     write_number(&j, "dataset_id", d->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, d->name);
+    if (form == OF_ROOT) {
+        write_part(&j, "first_part", d->first_part);
+        write_part(&j, "end_part", d->end_part);
+        write_part(&j, "replacing", d->replacing);
+        write_part(&j, "next_part", d->next_part);
+    }
     if (form == OF_VERSION || d->metadata_count > 0)
         dx_registry_metadata_write(&j, d);
     if (form == OF_VERSION)
@@ -352,6 +471,27 @@ static const char *dataset_fault(const struct dx_dataset *d)
     return NULL;
 }
 
+static bool is_plain(const struct dx_registry *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->datasets[i].first_part > 0 || r->datasets[i].replacing > 0 ||
+            r->datasets[i].next_part > 0)
+            return false;
+    return r->removed_count == 0;
+}
+
+static void write_head(const struct dx_registry *r, struct dx_buf *out)
+{
+    dx_buf_fmt(out,
+               "\"format\":\"" ROOT_FORMAT "\",\"version\":%d,\"next_dataset_id\":%" PRIu32 ",",
+               is_plain(r) ? ROOT_VERSION_PLAIN : ROOT_VERSION, r->next_id);
+    if (r->removed_count == 0)
+        return;
+    for (size_t i = 0; i < r->removed_count; i++)
+        dx_buf_fmt(out, "%s%" PRIu32, i == 0 ? "\"removed\":[" : ",", r->removed[i]);
+    dx_buf_str(out, "],");
+}
+
 static int write_form(const struct dx_registry *r, enum form form, struct dx_buf *out,
                       struct dx_error *err)
 {
@@ -359,9 +499,7 @@ static int write_form(const struct dx_registry *r, enum form form, struct dx_buf
 
     dx_buf_str(out, "{");
     if (form == OF_ROOT)
-        dx_buf_fmt(out,
-                   "\"format\":\"" ROOT_FORMAT "\",\"version\":%d,\"next_dataset_id\":%" PRIu32 ",",
-                   ROOT_VERSION, r->next_id);
+        write_head(r, out);
     dx_buf_str(out, "\"datasets\":[");
     for (size_t i = 0; i < r->count; i++) {
         const char *why = dataset_fault(&r->datasets[i]);
@@ -465,6 +603,37 @@ static int read_totals(const json_t *o, struct dx_dataset *d, struct dx_error *e
     return why == NULL ? DX_OK : dx_fail(err, DX_E_CORRUPT, "%s", why);
 }
 
+static bool read_part(const json_t *o, const char *key, uint64_t max, uint32_t *out)
+{
+    uint64_t v;
+
+    if (json_object_get(o, key) == NULL)
+        return true;
+    if (!read_number(o, key, max, &v) || v == 0)
+        return false;
+    *out = (uint32_t)v;
+    return true;
+}
+
+static int read_parts(const json_t *o, struct dx_dataset *d, struct dx_error *err)
+{
+    if (!read_part(o, "first_part", DX_DATASET_PART_MAX, &d->first_part) ||
+        !read_part(o, "end_part", DX_DATASET_PART_MAX + 1, &d->end_part) ||
+        !read_part(o, "replacing", DX_DATASET_PART_MAX, &d->replacing) ||
+        !read_part(o, "next_part", DX_DATASET_PART_MAX + 1, &d->next_part))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "first_part, end_part, replacing or next_part is not in 1..%u (end_part and "
+                       "next_part: one more)",
+                       DX_DATASET_PART_MAX);
+    if (d->first_part == 0 ? d->end_part != 0 : d->end_part <= d->first_part)
+        return dx_fail(err, DX_E_CORRUPT, "end_part %" PRIu32 " is not above first_part %" PRIu32,
+                       d->end_part, d->first_part);
+    if (d->replacing > 0 && d->replacing < d->end_part)
+        return dx_fail(err, DX_E_CORRUPT, "replacing %" PRIu32 " is below end_part %" PRIu32,
+                       d->replacing, d->end_part);
+    return DX_OK;
+}
+
 static int read_dataset(struct dx_registry *r, enum form form, const json_t *o,
                         struct dx_error *err)
 {
@@ -490,6 +659,8 @@ static int read_dataset(struct dx_registry *r, enum form form, const json_t *o,
     rc = append_dataset(r, (uint32_t)id, json_span(name), r->count, &d, err);
     if (rc == DX_OK && form == OF_VERSION)
         rc = read_totals(o, d, err);
+    if (rc == DX_OK && form == OF_ROOT)
+        rc = read_parts(o, d, err);
     return rc < 0 || metadata == NULL ? rc : read_metadata(metadata, d, err);
 }
 
@@ -517,16 +688,46 @@ static int read_root_head(struct dx_registry *r, const json_t *root, const char 
                           struct dx_error *err)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
+    uint64_t version = 0;
     uint64_t next = 0;
 
     if (format == NULL || strcmp(format, ROOT_FORMAT) != 0)
         return dx_fail(err, DX_E_CORRUPT, "%s: is no " ROOT_FORMAT, name);
-    if (json_integer_value(json_object_get(root, "version")) != ROOT_VERSION)
-        return dx_fail(err, DX_E_UNSUPPORTED, "%s: its version is not %d", name, ROOT_VERSION);
+    if (!read_number(root, "version", ROOT_VERSION, &version) || version == 0)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: its version is none of those that this program knows (%d and %d)", name,
+                       ROOT_VERSION_PLAIN, ROOT_VERSION);
     if (!read_number(root, "next_dataset_id", (uint64_t)DX_DATASET_ID_MAX + 1, &next) || next == 0)
         return dx_fail(err, DX_E_CORRUPT, "%s: next_dataset_id is missing or out of range", name);
     r->next_id = (uint32_t)next;
     return DX_OK;
+}
+
+/* Ids that went: ascending, below the next one, and of no dataset that is there. */
+static int read_removed(struct dx_registry *r, const json_t *root, const char *name,
+                        struct dx_error *err)
+{
+    const json_t *list = json_object_get(root, "removed");
+    size_t count = json_array_size(list);
+    json_int_t last = 0;
+    int rc = DX_OK;
+
+    if (list != NULL && !json_is_array(list))
+        return dx_fail(err, DX_E_CORRUPT, "%s: 'removed' is no array", name);
+    for (size_t i = 0; rc == DX_OK && i < count; i++) {
+        const json_t *v = json_array_get(list, i);
+        json_int_t id = json_integer_value(v);
+
+        if (!json_is_integer(v) || id <= last || id >= (json_int_t)r->next_id ||
+            dx_registry_by_id(r, (uint32_t)id) != NULL)
+            return dx_fail(err, DX_E_CORRUPT,
+                           "%s: removed id %zu of %zu: not an id above the one before and below "
+                           "next_dataset_id that no dataset has",
+                           name, i, count);
+        last = id;
+        rc = insert_removed(r, (uint32_t)id, i, err);
+    }
+    return rc;
 }
 
 static int read_registry(struct dx_registry *r, enum form form, const json_t *root,
@@ -549,7 +750,8 @@ static int read_registry(struct dx_registry *r, enum form form, const json_t *ro
         if (rc < 0)
             return dx_fail_in(err, "%s: dataset %zu of %zu", name, i, count);
     }
-    return sort_names(r, name, err);
+    rc = form == OF_ROOT ? read_removed(r, root, name, err) : DX_OK;
+    return rc < 0 ? rc : sort_names(r, name, err);
 }
 
 static int parse_form(struct dx_registry *r, enum form form, struct dx_span text, const char *name,

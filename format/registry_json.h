@@ -31,6 +31,8 @@
 #define DX_DATASET_META_VALUE_MAX 4096 /* bytes */
 #define DX_REGISTRY_MAX (256u << 20)   /* bytes of text: about a million datasets */
 #define DX_DATASET_ID_MAX 0x7fffffffu  /* of a lake: its column is INT32 */
+#define DX_DATASET_PART_MAX 99999999u  /* of a lake file's name */
+#define DX_LAKE_NO_PART UINT32_MAX     /* a file whose name is none of ours */
 
 struct dx_dataset_meta {
     char *key;
@@ -51,6 +53,24 @@ struct dx_dataset {
     bool has_ts;
     int64_t first_us;
     int64_t last_us;
+    /* Of a lake; 0: none. A part number is that of a file's name. */
+    uint32_t first_part; /* the last replacement has the files first_part … end_part - 1; */
+    uint32_t end_part;   /* set with first_part, at most PART_MAX + 1 */
+    uint32_t replacing;  /* files from it on are a replacement in the making */
+    uint32_t next_part;  /* the lowest number that a new file may have; at most PART_MAX + 1 */
+};
+
+/* What the registry says of a lake file that no version names. Of one that a version names it is
+ * only DX_LAKE_REMOVED and DX_LAKE_UNKNOWN that matter; and while there is a DX_LAKE_REPLACES of its
+ * dataset, which is a replacement that no version has yet, it is out. Once a version has that, the
+ * marks are history: after a rollback to a version of before the old files count again. */
+enum dx_lake_standing {
+    DX_LAKE_STANDS,   /* it counts */
+    DX_LAKE_REPLACES, /* it counts, and those of its dataset that a version names do not */
+    DX_LAKE_UNKNOWN,  /* of a dataset that the registry does not have and never removed */
+    DX_LAKE_REMOVED,  /* of a removed dataset */
+    DX_LAKE_REPLACED, /* of before the dataset was replaced: of an attempt that died */
+    DX_LAKE_MAKING    /* of a replacement that is not finished */
 };
 
 struct dx_registry {
@@ -58,12 +78,15 @@ struct dx_registry {
     uint32_t *by_name; /* indexes into datasets, by name in byte order */
     size_t count;
     size_t capacity;
-    uint32_t next_id; /* the least that add gives; above all others or not set (0) */
+    uint32_t next_id;  /* the least that add gives; above all others or not set (0) */
+    uint32_t *removed; /* ids of datasets that went from a lake; ascending */
+    size_t removed_count;
+    size_t removed_capacity;
 };
 
-#define DX_REGISTRY_INIT    \
-    {                       \
-        NULL, NULL, 0, 0, 0 \
+#define DX_REGISTRY_INIT                \
+    {                                   \
+        NULL, NULL, 0, 0, 0, NULL, 0, 0 \
     }
 
 int dx_registry_parse(struct dx_registry *r, struct dx_span text, const char *name,
@@ -81,6 +104,18 @@ int dx_registry_add(struct dx_registry *r, struct dx_span name, struct dx_datase
 int dx_registry_meta(struct dx_dataset *d, struct dx_span key, struct dx_span value,
                      struct dx_error *err);
 bool dx_registry_meta_remove(struct dx_dataset *d, struct dx_span key);
+
+/* DX_E_NOT_FOUND: no such dataset. Pointers to datasets are not valid any more. */
+int dx_registry_remove(struct dx_registry *r, uint32_t dataset_id, struct dx_error *err);
+bool dx_registry_removed(const struct dx_registry *r, uint32_t dataset_id);
+
+/* part: of the file's name, or DX_LAKE_NO_PART. */
+enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t dataset_id,
+                                           uint32_t part);
+
+/* Whether both say the same of every lake file: who lists a lake reads the registry before and
+ * after, and lists again if not (a replacement may have ended between). */
+bool dx_registry_same_standing(const struct dx_registry *a, const struct dx_registry *b);
 
 /* The member "metadata" of the open object: {} if there is none. */
 void dx_registry_metadata_write(struct dx_json *j, const struct dx_dataset *d);

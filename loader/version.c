@@ -3,10 +3,14 @@
 
 #include "base/file.h"
 #include "format/etags_tsv.h"
+#include "loader/guard.h"
+#include "loader/hot_keys.h"
 #include "loader/objects.h"
+#include "loader/overlay.h"
 #include "loader/version_copies.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,6 +31,8 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
     if (rc == DX_OK)
         rc = dx_page_cache_new(&c->pages, o->cache_bytes_pages, o->evict, err);
     if (rc == DX_OK)
+        rc = dx_hot_keys_new(&c->hot, err);
+    if (rc == DX_OK)
         *caches = c;
     else
         dx_caches_free(&c);
@@ -36,9 +42,12 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
 void dx_caches_free(struct dx_caches **caches)
 {
     if (*caches != NULL) {
+        /* First: its thread may be reading for an answer. */
+        dx_overlay_close(&(*caches)->overlay);
         dx_page_cache_free(&(*caches)->idx);
         dx_page_cache_free(&(*caches)->payload);
         dx_page_cache_free(&(*caches)->pages);
+        dx_hot_keys_free(&(*caches)->hot);
         free(*caches);
     }
     *caches = NULL;
@@ -214,7 +223,7 @@ static int open_mapped(struct dx_version *v, enum dx_copy which, const char *nam
 
     if (path == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
-    rc = dx_map_open(map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
+    rc = dx_guard_map(v->guard, map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
     if (rc == DX_OK)
         rc = check_listed(v, name, path, map->bytes, verify, err);
     if (rc == DX_OK)
@@ -224,26 +233,61 @@ static int open_mapped(struct dx_version *v, enum dx_copy which, const char *nam
     return rc;
 }
 
+static const struct {
+    const char *name;
+    size_t map; /* offset in struct dx_version */
+} mapped[MAPPED_COUNT] = {
+    [DX_COPY_DICTIONARY] = { DX_FILE_DOMAINS_DICT, offsetof(struct dx_version, map_dictionary) },
+    [DX_COPY_MPHF] = { DX_FILE_DOMAINS_MPHF, offsetof(struct dx_version, map_mphf) },
+    [DX_COPY_MEMBERSHIP] = { DX_FILE_MEMBERSHIP, offsetof(struct dx_version, map_membership) },
+    [DX_COPY_COUNTS] = { DX_FILE_COUNTS, offsetof(struct dx_version, map_counts) },
+    [DX_COPY_POSTINGS] = { DX_FILE_POSTINGS_DIR, offsetof(struct dx_version, map_postings) },
+    [DX_COPY_PAGES] = { DX_FILE_PAGES, offsetof(struct dx_version, map_pages) },
+};
+
+static struct dx_map *map_of(const struct dx_version *v, int which)
+{
+    return (struct dx_map *)((uintptr_t)v + mapped[which].map);
+}
+
 static int open_maps(struct dx_version *v, const struct dx_version_copies *copies, bool verify,
                      struct dx_error *err)
 {
-    const struct {
-        const char *name;
-        struct dx_map *map;
-    } files[MAPPED_COUNT] = {
-        [DX_COPY_DICTIONARY] = { DX_FILE_DOMAINS_DICT, &v->map_dictionary },
-        [DX_COPY_MPHF] = { DX_FILE_DOMAINS_MPHF, &v->map_mphf },
-        [DX_COPY_MEMBERSHIP] = { DX_FILE_MEMBERSHIP, &v->map_membership },
-        [DX_COPY_COUNTS] = { DX_FILE_COUNTS, &v->map_counts },
-        [DX_COPY_POSTINGS] = { DX_FILE_POSTINGS_DIR, &v->map_postings },
-        [DX_COPY_PAGES] = { DX_FILE_PAGES, &v->map_pages },
-    };
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        rc = open_mapped(v, (enum dx_copy)i, files[i].name, copies->path[i], files[i].map, verify,
+        rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i), verify,
                          err);
     return rc < 0 ? rc : DX_OK;
+}
+
+int dx_version_maps(const struct dx_version *v,
+                    int (*each)(void *ctx, const char *name, struct dx_span bytes,
+                                struct dx_error *err),
+                    void *ctx, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++) {
+        struct dx_span bytes = map_of(v, i)->bytes;
+
+        if (bytes.size > 0)
+            rc = each(ctx, mapped[i].name, bytes, err);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+uint64_t dx_version_mapped_bytes(const struct dx_manifest_version *entry)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < MAPPED_COUNT; i++) {
+        const struct dx_manifest_file *f = dx_manifest_file(entry, mapped[i].name);
+
+        if (f != NULL && __builtin_add_overflow(sum, f->size, &sum))
+            return UINT64_MAX;
+    }
+    return sum;
 }
 
 static int read_listed(struct dx_version *v, const char *name, const char *copy, size_t cap,
@@ -308,7 +352,7 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         { "rows in " DX_FILE_COUNTS, v->counts.totals.row_count, v->entry.rows },
         { "urls in " DX_FILE_COUNTS, v->counts.totals.url_count, v->entry.urls },
         { "rows in " DX_FILE_PAGES, v->pages.rows, v->entry.rows },
-        { "files in " DX_FILE_PAGES, v->pages.files, v->entry.lake_files },
+        { "numbers of files in " DX_FILE_PAGES, v->pages.files, v->entry.file_ids },
         { "datasets in " DX_FILE_DATASETS, v->registry.count, v->entry.datasets },
     };
 
@@ -333,6 +377,22 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
     return dx_mphf_match(&v->mphf, &v->dictionary, err);
 }
 
+/* Once for each version that was opened whole: `pins` is not 0 only then. */
+static void count_mapped(const struct dx_version *v, bool opened)
+{
+    uint64_t bytes = dx_version_mapped_bytes(&v->entry);
+
+    if (v->caches == NULL)
+        return;
+    if (opened) {
+        atomic_fetch_add(&v->caches->mapped_bytes, bytes);
+        atomic_fetch_add(&v->caches->mapped_versions, 1);
+    } else {
+        atomic_fetch_sub(&v->caches->mapped_bytes, bytes);
+        atomic_fetch_sub(&v->caches->mapped_versions, 1);
+    }
+}
+
 static void version_close(struct dx_version *v)
 {
     dx_pages_close(&v->pages);
@@ -341,6 +401,7 @@ static void version_close(struct dx_version *v)
     dx_membership_close(&v->membership);
     dx_mphf_close(&v->mphf);
     dx_dictionary_close(&v->dictionary);
+    dx_guard_free(&v->guard);
     dx_map_close(&v->map_pages);
     dx_map_close(&v->map_postings);
     dx_map_close(&v->map_counts);
@@ -354,7 +415,8 @@ static void version_close(struct dx_version *v)
     dx_mirror_tree_close(&v->tree);
     dx_source_close(&v->source);
     dx_objects_free(&v->objects);
-    dx_manifest_release(&v->manifest);
+    dx_shared_manifest_put(&v->listed);
+    (void)pthread_mutex_destroy(&v->listed_lock);
     free(v->entry.files);
     free(v->directory);
     free(v->root);
@@ -374,9 +436,9 @@ static int take_etags(struct dx_version *v, struct dx_etags *r, struct dx_error 
     while ((rc = dx_etags_next(r, &row, err)) == 1) {
         const struct dx_object o = { kinds[row.kind], row.number };
 
-        if (row.kind == DX_ETAG_LAKE && row.number >= v->entry.lake_files)
+        if (row.kind == DX_ETAG_LAKE && row.number >= v->entry.file_ids)
             return dx_fail(err, DX_E_CORRUPT, DX_FILE_ETAGS ": lake file %u of %llu",
-                           (unsigned)row.number, (unsigned long long)v->entry.lake_files);
+                           (unsigned)row.number, (unsigned long long)v->entry.file_ids);
         rc = dx_objects_set(v->objects, o, row.etag, err);
         if (rc < 0)
             return rc;
@@ -397,7 +459,7 @@ static int open_etags(struct dx_version *v, const char *copy,
     if (rc == DX_OK)
         rc = dx_source_root_url(v->root, &so, &url, err);
     if (rc == DX_OK)
-        rc = dx_map_open(&map, copy, DX_MAP_SEQUENTIAL, err);
+        rc = dx_guard_map(v->guard, &map, copy, DX_MAP_SEQUENTIAL, err);
     if (rc == DX_OK)
         rc = check_listed(v, DX_FILE_ETAGS, copy, map.bytes, options->verify, err);
     if (rc == DX_OK)
@@ -405,7 +467,7 @@ static int open_etags(struct dx_version *v, const char *copy,
     if (rc == DX_OK && strcmp(r.root, url) == 0)
         rc = take_etags(v, &r, err);
     dx_etags_close(&r);
-    dx_map_close(&map);
+    dx_guard_unmap(v->guard, &map);
     free(url);
     return rc;
 }
@@ -434,7 +496,7 @@ static int open_files(struct dx_version *v, struct dx_version_copies *copies,
         rc = check_together(v, err);
     /* Behind the checks: pages.dxp has a record for each of so many files. */
     if (rc == DX_OK)
-        rc = dx_objects_new(&v->objects, v->entry.lake_files, err);
+        rc = dx_objects_new(&v->objects, v->entry.file_ids, err);
     if (rc == DX_OK && copies->path[DX_COPY_ETAGS] != NULL)
         rc = open_etags(v, copies->path[DX_COPY_ETAGS], options, err);
     return rc == DX_OK ? open_shards(v, copies, err) : rc;
@@ -463,9 +525,12 @@ static int open_once(struct dx_version **out, const char *root,
     *brought = false;
     if (v == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    (void)pthread_mutex_init(&v->listed_lock, NULL);
     v->caches = caches;
     v->open_flags = options->open_flags;
     rc = name_version(v, root, entry, err);
+    if (rc == DX_OK)
+        rc = dx_guard_new(&v->guard, entry->version, err);
     if (rc == DX_OK)
         rc = open_source(&v->source, root, options, err);
     if (rc == DX_OK && dx_source_remote(root)) {
@@ -474,11 +539,14 @@ static int open_once(struct dx_version **out, const char *root,
     }
     if (rc == DX_OK)
         rc = open_files(v, &copies, options, err);
+    if (rc == DX_OK && !dx_version_intact(v))
+        rc = dx_version_damage(v, err);
     dx_version_copies_release(&copies);
     if (rc < 0) {
         version_close(v);
         return rc;
     }
+    count_mapped(v, true);
     atomic_store(&v->pins, 1);
     *out = v;
     return DX_OK;
@@ -522,13 +590,52 @@ void dx_version_unpin(struct dx_version *v)
         return;
     before = atomic_fetch_sub_explicit(&v->pins, 1, memory_order_acq_rel);
     assert(before > 0);
-    if (before == 1)
+    if (before == 1) {
+        count_mapped(v, false);
         version_close(v);
+    }
 }
 
 const char *dx_version_name(const struct dx_version *v)
 {
     return v->entry.version;
+}
+
+bool dx_version_poisoned(const struct dx_version *v)
+{
+    return dx_guard_poisoned(v->guard);
+}
+
+bool dx_version_intact(const struct dx_version *v)
+{
+    return dx_guard_intact(v->guard);
+}
+
+int dx_version_damage(const struct dx_version *v, struct dx_error *err)
+{
+    return dx_guard_why(v->guard, err);
+}
+
+struct dx_shared_manifest *dx_version_listed(struct dx_version *v)
+{
+    struct dx_shared_manifest *l;
+
+    (void)pthread_mutex_lock(&v->listed_lock);
+    l = v->listed == NULL ? NULL : dx_shared_manifest_hold(v->listed);
+    (void)pthread_mutex_unlock(&v->listed_lock);
+    return l;
+}
+
+void dx_version_list(struct dx_version *v, struct dx_shared_manifest *listed)
+{
+    struct dx_shared_manifest *before;
+
+    (void)dx_shared_manifest_hold(listed);
+    (void)pthread_mutex_lock(&v->listed_lock);
+    before = v->listed;
+    v->listed = listed;
+    (void)pthread_mutex_unlock(&v->listed_lock);
+    dx_shared_manifest_put(&before);
 }
 
 int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err)
@@ -550,9 +657,11 @@ int dx_version_open_listed(struct dx_version **v, const char *root, struct dx_ma
                        "%s: no version %s. `domaindex versions --root %s` lists them", root,
                        name == NULL ? "is current" : name, root);
     rc = dx_version_open(v, root, entry, caches, options, err);
-    if (rc == DX_OK) {
-        (*v)->manifest = *m;
-        *m = (struct dx_manifest)DX_MANIFEST_INIT;
+    if (rc == DX_OK)
+        rc = dx_shared_manifest_new(&(*v)->listed, m, err);
+    if (rc < 0) {
+        dx_version_unpin(*v);
+        *v = NULL;
     }
     return rc;
 }

@@ -34,8 +34,13 @@ enum {
     DX_FIELD_TS = 4,
     DX_FIELD_RAW_URL = 8,
     DX_FIELD_EXTRAS = 16,
-    DX_FIELDS_DEFAULT = DX_FIELD_URL_ID | DX_FIELD_URL | DX_FIELD_TS
+    DX_FIELDS_DEFAULT = DX_FIELD_URL_ID | DX_FIELD_URL | DX_FIELD_TS,
+    DX_FIELDS_ALL = 31,
+    DX_FIELD_COUNT = 5
 };
+
+/* By the number of the bit. */
+extern const char *const dx_field_names[DX_FIELD_COUNT];
 
 struct dx_page_of {
     uint64_t offset;

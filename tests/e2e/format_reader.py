@@ -555,18 +555,21 @@ class Postings:
         need(done == n and frame == len(dat.frames) and plain_at == dat.plain_size, f"{where}: left over")
 
     @staticmethod
-    def payload(bid, domain_id, dataset_id, data):
+    def payload(bid, domain_id, dataset_id, data):  # that files stand in order of paths is seen later
         need(4 < len(data) <= 64 << 20, "payload: size")
         key = (domain_id + dataset_id * 0x9E3779B97F4A7C15) & M64
         need(checksum(bid, b"PAYL", key, data[4:]) & 0xFFFFFFFF == struct.unpack("<I", data[:4])[0],
              f"payload of {domain_id:016x}, {dataset_id}: check word")
-        cursor, runs, end = Bytes(data, 4), [], (-1, 0, 0)
+        cursor, runs, end, files = Bytes(data, 4), [], (0, 0), []
         while cursor.left():
             file_id, group, first, count = (cursor.varint() for _ in range(4))
             need(count >= 1 and file_id < 2**32 and group < 2**32, "payload: run")
-            need((file_id, group, first) >= end, "payload: runs overlap or do not ascend")
+            if not files or file_id != files[-1]:
+                files, end = [*files, file_id], (0, 0)
+            need((group, first) >= end, "payload: runs overlap or do not ascend")
             runs.append((file_id, group, first, count))
-            end = (file_id, group, first + count)
+            end = (group, first + count)
+        need(len(set(files)) == len(files), "payload: a file comes back")
         return runs
 
     def has(self, domain_id, dataset_id):
@@ -595,12 +598,17 @@ def files_tsv(text):
         fields = line.split("\t")
         need(len(fields) == 7 and fields[0] == str(i), f"files.tsv: line {i}")
         _, dataset_id, prefix, path, size, etag, rows = fields
+        if dataset_id == "0":  # a file that went
+            need(fields[2:] == ["-", "-", "0", "-", "0"], f"files.tsv: line {i}: a hole")
+            out.append(None)
+            continue
         need(re.match(r"^[0-9a-f]{2}(-[0-9a-f]{2})?$", prefix), f"files.tsv: domain_prefix {prefix}")
         need(PATH.match(path) and len(path) <= 512, f"files.tsv: path {path}")
-        need(not out or out[-1].path.encode() < path.encode(), f"files.tsv: {path} is out of order")
         need(re.match(r"^[!-~]{1,128}$", etag), f"files.tsv: etag {etag}")
         out.append(File(number(dataset_id, 2**32), prefix, path, number(size), etag, number(rows)))
         need(out[-1].dataset_id >= 1, "files.tsv: dataset 0")
+    paths = [file.path for file in out if file]
+    need(len(set(paths)) == len(paths), "files.tsv: a path twice")
     return out
 
 
@@ -622,6 +630,11 @@ class Pages:
         need(ends[0] == 0 and ends[-1] == len(grpd) and list(ends) == sorted(ends), "pages.dxp: GRPX")
         self.groups, self.sums, next_group, path_at, total = [], [], 0, 0, 0
         for i, file in enumerate(files):
+            if file is None:
+                need(not any(records[64 * i:64 * i + 64]), f"pages.dxp: file {i}: a hole")
+                self.groups.append([])
+                self.sums.append(None)
+                continue
             (dataset_id, n, first, file_rows, size, offset, length, zero,
              sum128) = struct.unpack_from("<IIQQQQII16s", records, 64 * i)
             need((dataset_id, file_rows, size) == (file.dataset_id, file.rows, file.size), f"pages.dxp: file {i}")
@@ -729,6 +742,18 @@ def datasets_json(data):
     return out
 
 
+VERSION = re.compile(r"^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$")
+
+
+def motion(version):
+    """11.3: what may happen to a version once it is published."""
+    state, times = version["state"], [version["condemned"], version["superseded"]]
+    need(state in ("listed", "condemned", "dropped") and (times[0] is None) == (state == "listed"), "manifest: state")
+    need(all(t is None or micros(t, "manifest") % 10**6 == 0 for t in times), "manifest: times of a state")
+    need(version["base"] is None or (VERSION.match(version["base"]) and version["base"] < version["version"]), "manifest: base")
+    need(version["lake_files"] <= version["file_ids"] and version["cleansed"] >= 0, "manifest: file_ids, cleansed")
+
+
 def manifest_json(data):
     """Section 11.3: the current version's entry."""
     need(len(data) <= 64 << 20, "manifest: size")
@@ -737,20 +762,22 @@ def manifest_json(data):
     need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
     whole = strict_json(data, "manifest")
     need(list(whole) == ["format", "format_version", "sequence", "current_version", "versions", "checksum"], "manifest: members")
-    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 1), "manifest: format")
+    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 2), "manifest: format")
     versions = whole["versions"]
     need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")
     need(whole["sequence"] >= versions[-1]["sequence"] >= 1, "manifest: sequence")
     for version in versions:
         name = version["version"]
-        need(re.match(r"^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$", name) and int(name[:6]) == version["sequence"], f"manifest: {name}")
+        need(VERSION.match(name) and int(name[:6]) == version["sequence"], f"manifest: {name}")
         datetime.datetime.strptime(name[7:], "%Y%m%dT%H%M%SZ")
         need(micros(version["published"], "manifest") % 10**6 == 0, "manifest: published")
         for member, path in PLACES.items():
             need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
-        need(list(version) == ["version", "sequence", "published", "build_id", "canon_version", "domains", "datasets",
+        need(list(version) == ["version", "sequence", "published", "state", "condemned", "superseded", "base", "cleansed",
+                               "file_ids", "build_id", "canon_version", "domains", "datasets",
                                "pairs", "rows", "urls", "lake_files", *PLACES, "psl_hash", "parquet_root", "files"],
              f"manifest: members {list(version)}")
+        motion(version)
         root = version["parquet_root"]
         need(root.endswith("/") and PATH.match(root[:-1]), f"manifest: parquet_root {root}")
         files = version["files"]
@@ -762,7 +789,10 @@ def manifest_json(data):
             match = re.match(r"^postings/([0-3][0-9a-f]{2})/postings\.(idx|dat)\.zst$", path)
             need(match and path.replace("idx", "dat") in shards and path.replace("dat", "idx") in shards, f"manifest: {path}")
         for path, facts in files.items():
-            need(list(facts) == ["size", "hash"] and re.match("^[0-9a-f]{32}$", facts["hash"]), f"manifest: {path}")
+            need(list(facts)[:2] == ["size", "hash"] and re.match("^[0-9a-f]{32}$", facts["hash"]), f"manifest: {path}")
+            if list(facts)[2:]:  # an older version has it
+                need(list(facts)[2:] == ["in"] and path in shards and version["base"], f"manifest: {path}: {facts}")
+                need(VERSION.match(facts["in"]) and facts["in"] < name, f"manifest: {path}: in {facts['in']}")
     return next(v for v in versions if v["version"] == whole["current_version"])
 
 
@@ -783,14 +813,16 @@ class Version:
         self.manifest = manifest_json((self.root / "index/manifest.json").read_bytes())
         self.folder = self.root / "index" / self.manifest["version"]
         here = {str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file()}
-        need(here == set(self.manifest["files"]), f"files of the folder: {sorted(here ^ set(self.manifest['files']))[:5]}")
+        own = {path for path, facts in self.manifest["files"].items() if "in" not in facts}
+        need(here == own, f"files of the folder: {sorted(here ^ own)[:5]}")
         self.lake = self.root / self.manifest["parquet_root"]
         self._names()
         self._lists()
         self._facts()
 
     def read(self, path):
-        data, facts = (self.folder / path).read_bytes(), self.manifest["files"][path]
+        facts = self.manifest["files"][path]
+        data = (self.root / "index" / facts.get("in", self.manifest["version"]) / path).read_bytes()
         need(len(data) == facts["size"], f"{path}: {len(data)} bytes, the manifest says {facts['size']}")
         need(not self.hashes or hash128(data).hex() == facts["hash"], f"{path}: hash in the manifest")
         return data
@@ -807,6 +839,8 @@ class Version:
                                 + datasets + b"\n" + files)
         need(self.build_id.hex() == self.manifest["build_id"], "build id")
         self.datasets, self.files = datasets_json(datasets), files_tsv(files)
+        paths = [file.path if file else "" for file in self.files]
+        need(self.manifest["base"] or paths == sorted(set(paths) - {""}), "files.tsv: holes or disorder in a whole version")
         text = Seekable("domains.txt.zst", self.read("domains.txt.zst")).lines()
         self.domains = text.split(b"\n")[:-1]
         keys = [key_of(d) for d in self.domains]
@@ -829,16 +863,19 @@ class Version:
         """What two files both tell."""
         ids, counts = self.mphf.ids, self.counts.by_pair
         want = {"domains": len(self.domains), "datasets": len(self.datasets), "pairs": len(counts),
-                "rows": self.counts.rows, "urls": self.counts.urls, "lake_files": len(self.files)}
+                "rows": self.counts.rows, "urls": self.counts.urls,
+                "lake_files": sum(file is not None for file in self.files), "file_ids": len(self.files)}
         need(all(self.manifest[k] == v for k, v in want.items()), f"manifest: totals are not {want}")
         need(self.postings.runs.keys() == {(ids[o], d) for o, d in counts}, "postings: other pairs than membership")
         totals = collections.defaultdict(collections.Counter)
         for (ordinal, dataset_id), count in counts.items():
             runs = self.postings.runs[ids[ordinal], dataset_id]
             need(sum(r[3] for r in runs) == count.rows, f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
-            need(all(self.files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
+            need(all(self.files[r[0]] and self.files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
+            places = [(self.files[r[0]].path, *r[1:]) for r in runs]
+            need(all((*a[:2], a[2] + a[3]) <= b[:3] for a, b in zip(places, places[1:])), "postings: runs out of order of paths")
             totals[dataset_id].update(rows=count.rows, urls=count.urls, domains=1)
-        for file in self.files:
+        for file in filter(None, self.files):
             totals[file.dataset_id]["files"] += 1
         times = collections.defaultdict(list)
         for (_, dataset_id), count in counts.items():
@@ -1159,8 +1196,9 @@ def check_lake(version):
     """Section 12: every byte of every file; counts, postings and pages.dxp made anew from the rows."""
     registry(version)
     by_dataset = collections.defaultdict(list)
-    for file_id, file in enumerate(version.files):
-        by_dataset[file.dataset_id].append(file_id)
+    for file_id, file in sorted(enumerate(version.files), key=lambda one: one[1].path if one[1] else ""):
+        if file:
+            by_dataset[file.dataset_id].append(file_id)
     pair_of = {}
     for (ordinal, dataset_id) in version.counts.by_pair:
         pair_of[dataset_id, version.domains[ordinal]] = (ordinal, version.mphf.ids[ordinal])
@@ -1180,12 +1218,17 @@ def check_lake(version):
 def registry(version):
     data = (version.lake / "registry.json").read_bytes()
     whole = strict_json(data, "registry.json")
-    need(list(whole) == ["format", "version", "next_dataset_id", "datasets"], "registry.json: members")
-    need((whole["format"], whole["version"]) == ("domaindex-registry", 1), "registry.json: format")
+    gone = whole.get("removed", [])
+    parts = any(one.keys() & {"first_part", "end_part", "replacing", "next_part"} for one in whole["datasets"])
+    need(list(whole) == ["format", "version", "next_dataset_id"] + ["removed"] * bool(gone) + ["datasets"],
+         "registry.json: members")
+    need((whole["format"], whole["version"]) == ("domaindex-registry", 2 if gone or parts else 1), "registry.json: format")
     ids = [one["dataset_id"] for one in whole["datasets"]]
-    need(ids == sorted(set(ids)) and all(0 < i < whole["next_dataset_id"] for i in ids), "registry.json: ids")
+    need(ids == sorted(set(ids)) and all(0 < i < whole["next_dataset_id"] for i in ids + gone), "registry.json: ids")
+    need(gone == sorted(set(gone) - set(ids)), "registry.json: removed ids")
     lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in whole["datasets"]]
-    text = ('{"format":"domaindex-registry","version":1,"next_dataset_id":%d,"datasets":[' % whole["next_dataset_id"]
+    text = ('{"format":"domaindex-registry","version":%d,"next_dataset_id":%d,' % (whole["version"], whole["next_dataset_id"])
+            + ('"removed":[%s],' % ",".join(map(str, gone)) if gone else "") + '"datasets":['
             + ",".join("\n" + line for line in lines) + "\n]}\n")
     need(text.encode() == data, "registry.json: another text than 12 shows")
     known = {one["dataset_id"]: (one["name"], one.get("metadata", {})) for one in whole["datasets"]}

@@ -38,6 +38,8 @@ class Api:
     def faults(self, schema, value, where=""):
         """What of value is not as the schema says; unlike JSON Schema, unknown members are faults."""
         schema = self.resolve(schema)
+        if "oneOf" in schema:
+            return min((self.faults(one, value, where) for one in schema["oneOf"]), key=len)
         if "const" in schema:
             return [] if value == schema["const"] else [f"{where} is {value!r}"]
         if "enum" in schema:
@@ -76,7 +78,8 @@ def answers(api, server):
         "/v1/domain/{domain}": ["/v1/domain/example.com"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
-             "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/2/urls?offset=9"],
+             "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
+             "/v1/domain/example.com/datasets/2/urls?offset=9"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
@@ -115,7 +118,7 @@ def parameters(api, server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "UrlsAnswer", "DatasetsAnswer", "NormalizeAnswer", "VersionsAnswer", "Problem")
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DatasetsAnswer", "NormalizeAnswer", "VersionsAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
     for name, example in zip(schemas, examples):

@@ -97,10 +97,39 @@ static void test_rounds(void)
     }
 }
 
+/* Files in any order, each in one place: few of them and many. */
+static void test_order_of_files(void)
+{
+    enum { MOST = 300 };
+    struct dx_run runs[MOST];
+
+    for (size_t files = 2; files <= MOST; files += files < 70 ? 1 : 46) {
+        struct dx_buf b = DX_BUF_INIT(1 << 20);
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_payload p;
+        struct dx_run run;
+
+        for (size_t i = 0; i < files; i++)
+            runs[i] = (struct dx_run){ (uint32_t)(i * 7919 % 1009), 0, i, 1 };
+        EXPECT(dx_payload_encode(&build, 1, 1, runs, files, &b, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_payload_open(&p, &build, 1, 1, dx_span_of(b.data, b.size), 0, "p", &err) == DX_OK,
+               "%s", err.text);
+        for (size_t i = 0; i < files && dx_payload_next(&p, &run) == 1; i++)
+            EXPECT(run.file_id == runs[i].file_id, "%zu files, run %zu", files, i);
+        dx_buf_clear(&b);
+        runs[files - 1].file_id = runs[0].file_id; /* comes back at the end */
+        if (files > 2)
+            EXPECT(dx_payload_encode(&build, 1, 1, runs, files, &b, &err) == DX_E_INVALID &&
+                       strstr(err.text, "comes back") != NULL,
+                   "%zu files: %s", files, err.text);
+        dx_buf_release(&b);
+    }
+}
+
 static void test_refused(void)
 {
     static const struct {
-        struct dx_run runs[2];
+        struct dx_run runs[3];
         size_t count;
         const char *say;
     } rows[] = {
@@ -108,9 +137,10 @@ static void test_refused(void)
         { { { 0, 0, 0, 0 } }, 1, "is empty" },
         { { { 0, 0, UINT64_MAX, 1 } }, 1, "beyond 64 bits" },
         { { { 0, 0, 0, UINT64_MAX }, { 1, 0, 0, 1 } }, 2, "rows over 64 bits" },
-        { { { 1, 0, 0, 1 }, { 0, 0, 0, 1 } }, 2, "behind the run" },
         { { { 1, 1, 0, 1 }, { 1, 0, 0, 1 } }, 2, "behind the run" },
         { { { 1, 1, 0, 3 }, { 1, 1, 2, 1 } }, 2, "behind the run" },
+        { { { 1, 0, 0, 1 }, { 0, 0, 0, 1 }, { 1, 0, 5, 1 } }, 3, "comes back" },
+        { { { 1, 0, 0, 1 }, { 2, 0, 0, 1 }, { 1, 1, 0, 1 } }, 3, "comes back" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -140,6 +170,7 @@ static void test_refused(void)
 int main(void)
 {
     test_rounds();
+    test_order_of_files();
     test_refused();
     return failures > 0;
 }

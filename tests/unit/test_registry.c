@@ -97,6 +97,7 @@ static void test_names(void)
 static void test_bad_files(void)
 {
 #define TOP "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":5,\"datasets\":["
+#define TOP2 "{\"format\":\"domaindex-registry\",\"version\":2,\"next_dataset_id\":5,\"removed\":"
     static const struct {
         const char *text;
         const char *words; /* of the error */
@@ -104,7 +105,22 @@ static void test_bad_files(void)
         { "", "line" },
         { "{}", "no domaindex-registry" },
         { "[]", "no domaindex-registry" },
-        { "{\"format\":\"domaindex-registry\",\"version\":2}", "version" },
+        { "{\"format\":\"domaindex-registry\",\"version\":3}", "version" },
+        { TOP2 "[0],\"datasets\":[]}", "removed" },
+        { TOP2 "[5],\"datasets\":[]}", "removed" },
+        { TOP2 "[2,2],\"datasets\":[]}", "removed" },
+        { TOP2 "[true],\"datasets\":[]}", "removed" },
+        { TOP2 "{},\"datasets\":[]}", "removed" },
+        { TOP2 "[2],\"datasets\":[{\"dataset_id\":2,\"name\":\"a\"}]}", "removed" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":0}]}", "first_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"next_part\":\"1\"}]}", "next_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"next_part\":100000001}]}", "next_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"replacing\":100000000}]}", "replacing" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":7,\"end_part\":9,"
+              "\"replacing\":8}]}",
+          "below end_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":7}]}", "above first_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"end_part\":7}]}", "above first_part" },
         { "{\"format\":\"domaindex-registry\",\"version\":1}", "next_dataset_id" },
         { "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":0}",
           "next_dataset_id" },
@@ -176,6 +192,70 @@ static void test_gaps(const char *root)
     dx_buf_release(&text);
 }
 
+/* Removed and replaced datasets: what counts, and the text. */
+static void test_standing(void)
+{
+    static const char before[] =
+        "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":9,\"datasets\":[\n"
+        "{\"dataset_id\":2,\"name\":\"m\"},\n{\"dataset_id\":5,\"name\":\"b\"},\n"
+        "{\"dataset_id\":7,\"name\":\"a\"}\n]}\n";
+    static const char after[] =
+        "{\"format\":\"domaindex-registry\",\"version\":2,\"next_dataset_id\":9,\"removed\":[2],"
+        "\"datasets\":[\n{\"dataset_id\":5,\"name\":\"b\",\"first_part\":4,\"end_part\":8,"
+        "\"replacing\":9,\"next_part\":12},\n{\"dataset_id\":7,\"name\":\"a\"}\n]}\n";
+    static const char *const deleted[] = {
+        "urls/dataset_id=5/domain_prefix=00-ff/part-00011.parquet",
+        "urls/dataset_id=5/domain_prefix=9b/part-00003.parquet", "urls/dataset_id=5/theirs.parquet",
+        "urls/dataset_id=2/domain_prefix=00-ff/part-00001.parquet"
+    };
+    static const struct {
+        const char *path;
+        enum dx_lake_standing want;
+    } rows[] = {
+        { "urls/dataset_id=2/domain_prefix=00-ff/part-00099.parquet", DX_LAKE_REMOVED },
+        { "urls/dataset_id=2/theirs.parquet", DX_LAKE_REMOVED },
+        { "urls/dataset_id=3/domain_prefix=00-ff/part-00099.parquet", DX_LAKE_UNKNOWN },
+        { "urls/dataset_id=5/domain_prefix=00-ff/part-00003.parquet", DX_LAKE_REPLACED },
+        { "urls/dataset_id=5/theirs.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=5/domain_prefix=9b/part-00004.parquet", DX_LAKE_REPLACES },
+        { "urls/dataset_id=5/domain_prefix=00-ff/part-00007.parquet", DX_LAKE_REPLACES },
+        { "urls/dataset_id=5/domain_prefix=9b/part-00008.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=5/domain_prefix=9b/part-00009.parquet", DX_LAKE_MAKING },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00000.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=7/theirs.parquet", DX_LAKE_STANDS },
+        { "elsewhere.parquet", DX_LAKE_UNKNOWN },
+    };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_roster *r = NULL;
+    struct dx_roster *back = NULL;
+
+    if (dx_roster_parse(&r, dx_span_str(before), "R", &err) < 0 ||
+        dx_roster_remove(r, 2, &err) < 0 || dx_roster_remove(r, 2, &err) != DX_E_NOT_FOUND ||
+        dx_roster_replace(r, 5, 4, &err) < 0 || dx_roster_replaced(r, 5, 3, 8, &err) >= 0 ||
+        dx_roster_replaced(r, 5, 4, 8, &err) < 0 || dx_roster_replaced(r, 5, 4, 8, &err) < 0 ||
+        dx_roster_replace(r, 5, 7, &err) >= 0 || dx_roster_replace(r, 5, 9, &err) < 0)
+        FAIL("%s", err.text);
+    dx_roster_raise(r, deleted, sizeof deleted / sizeof deleted[0]);
+    if (dx_roster_text(r, &text, &err) < 0 ||
+        !dx_span_equal(dx_span_of(text.data, text.size), dx_span_str(after)))
+        FAIL("text: %.*s", (int)text.size, (const char *)text.data);
+    if (dx_roster_parse(&back, dx_span_str(after), "R", &err) < 0)
+        FAIL("%s", err.text);
+    for (size_t i = 0; back != NULL && i < sizeof rows / sizeof rows[0]; i++)
+        if (dx_roster_standing(back, rows[i].path) != rows[i].want)
+            FAIL("%s: %d", rows[i].path, (int)dx_roster_standing(back, rows[i].path));
+    if (back != NULL &&
+        (dx_roster_next_part(back, 5, 3) != 12 || dx_roster_next_part(back, 5, 13) != 13 ||
+         dx_roster_next_part(back, 7, 0) != 0 || dx_roster_find(back, dx_span_str("m")) != 0 ||
+         dx_roster_find(back, dx_span_str("b")) != 5 ||
+         dx_roster_find(back, dx_span_str("a")) != 7))
+        FAIL("numbers and names");
+    dx_buf_release(&text);
+    dx_roster_free(&r);
+    dx_roster_free(&back);
+}
+
 int main(void)
 {
     char root[] = "/tmp/dx-test-registry-XXXXXX";
@@ -187,6 +267,7 @@ int main(void)
     test_gaps(root);
     test_names();
     test_bad_files();
+    test_standing();
     (void)dx_dir_remove(root, &err);
     return failures == 0 ? 0 : 1;
 }

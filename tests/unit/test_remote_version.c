@@ -363,6 +363,15 @@ static void check_heal_postings(const struct dx_file_origin *o, const struct dx_
 
 /* ---- the current version ---- */
 
+static int open_current(struct dx_current **cur, const char *root,
+                        const struct dx_version_options *options, struct dx_error *err)
+{
+    struct dx_current_options o = DX_CURRENT_OPTIONS_INIT;
+
+    o.version = options;
+    return dx_current_open(cur, root, &o, err);
+}
+
 static void expect_health(struct dx_current *cur, bool sound, const char *words)
 {
     struct dx_current_health health;
@@ -383,7 +392,7 @@ static void check_broken(const struct dx_file_origin *o, const struct dx_test_ro
     struct dx_version *v;
 
     put_etags(o, r, o->url, 2, 0);
-    EXPECT(dx_current_open(&cur, o->url, &options, &err) == DX_OK, "%s", err.text);
+    EXPECT(open_current(&cur, o->url, &options, &err) == DX_OK, "%s", err.text);
     if (cur == NULL)
         return;
     expect_health(cur, true, "sound");
@@ -428,7 +437,7 @@ static void check_reload(struct dx_file_origin *o, struct dx_test_root *r)
     unsigned requests;
 
     (void)snprintf(path, sizeof path, "%s/index/manifest.json", r->path);
-    EXPECT(dx_current_open(&cur, o->url, &options, &err) == DX_OK, "%s", err.text);
+    EXPECT(open_current(&cur, o->url, &options, &err) == DX_OK, "%s", err.text);
     if (cur == NULL)
         return;
     memset(&source, 0, sizeof source); /* options are copied */
@@ -482,7 +491,7 @@ static void check_nothing_there(const struct dx_file_origin *o)
     char root[96];
 
     (void)snprintf(root, sizeof root, "%s/nowhere", o->url);
-    EXPECT(dx_current_open(&cur, root, &options, &err) == DX_E_NOT_FOUND && cur == NULL &&
+    EXPECT(open_current(&cur, root, &options, &err) == DX_E_NOT_FOUND && cur == NULL &&
                strstr(err.text, "no index here yet") != NULL,
            "%s", err.text);
     EXPECT(dx_version_manifest(root, &m, &err) == DX_E_NOT_FOUND, "%s", err.text);

@@ -676,7 +676,7 @@ static const struct {
     { shard_listed, false, "lists files of it, but it has no pairs" },
     { tsv_rows, false, "files.tsv.zst: line 2 is not what pages.dxp says" },
     { tsv_etag, false, "files.tsv.zst: line 2 is not what pages.dxp says" },
-    { tsv_short, false, "files.tsv.zst: 2 files, pages.dxp has 3" },
+    { tsv_short, false, "files.tsv.zst: 2 lines, pages.dxp has 3" },
     { prefix, false, "line 2: dataset or range of prefixes" },
     { file_dataset, false, "line 2: dataset or range of prefixes" },
     { file_unknown_dataset, false, "dataset 77 is not in datasets.json" },

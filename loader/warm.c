@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/warm.h"
+
+#include "base/clock.h"
+#include "loader/hot_keys.h"
+#include "loader/version.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICE ((size_t)64 << 20)
+#define REST_MAX_MS 200
+
+/* Since Linux 5.14; older headers do not know it, older kernels say EINVAL. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+static void rest(double seconds)
+{
+    long ms = (long)(seconds * 1000);
+    struct timespec t = { 0, (ms > REST_MAX_MS ? REST_MAX_MS : ms) * 1000000L };
+
+    (void)nanosleep(&t, NULL);
+}
+
+static int warm_slice(const char *name, size_t offset, uint8_t *at, size_t size,
+                      struct dx_error *err)
+{
+    int rc;
+
+    /* The maps are for random access, so a fault reads one page: this reads many at a time. */
+    (void)madvise(at, size, MADV_WILLNEED);
+    do
+        rc = madvise(at, size, MADV_POPULATE_READ);
+    while (rc != 0 && (errno == EINTR || errno == EAGAIN));
+    if (rc == 0 || errno == EINVAL || errno == ENOMEM)
+        return DX_OK;
+    return dx_fail_errno(err, errno,
+                         "%s: bytes %zu to %zu cannot be read: the file was cut, or the disk "
+                         "fails; `domaindex verify` says more",
+                         name, offset, offset + size);
+}
+
+static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
+{
+    uint8_t *base = (uint8_t *)(uintptr_t)bytes.data; /* of a mapping: page aligned */
+    int rc = DX_OK;
+
+    (void)ctx;
+    for (size_t at = 0; at < bytes.size && rc == DX_OK; at += SLICE) {
+        size_t size = bytes.size - at < SLICE ? bytes.size - at : SLICE;
+        double begin = dx_clock_s();
+
+        rc = warm_slice(name, at, base + at, size, err);
+        rest(dx_clock_s() - begin);
+    }
+    return rc;
+}
+
+int dx_warm_maps(struct dx_version *v, struct dx_error *err)
+{
+    return dx_version_maps(v, warm_map, NULL, err);
+}
+
+/* A domain that the version does not have is none to warm. */
+static int warm_key(struct dx_version *v, struct dx_span domain, struct dx_error *err)
+{
+    struct dx_pair_count first;
+    struct dx_dataset_set set;
+    uint64_t ordinal;
+    uint64_t domain_id;
+    int rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &ordinal, &domain_id, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = dx_membership_get(&v->membership, ordinal, &set, err);
+    if (rc > 0)
+        rc = dx_counts_one(&v->counts, ordinal, 0, &first, err);
+    return rc;
+}
+
+int dx_warm_keys(struct dx_version *v, const struct dx_hot_keys *hot, struct dx_error *err)
+{
+    uint8_t domain[DX_HOT_KEY_MAX];
+    size_t size;
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < DX_HOT_KEYS && rc >= 0; i++)
+        if (dx_hot_keys_get(hot, i, domain, &size))
+            rc = warm_key(v, dx_span_of(domain, size), err);
+    return rc < 0 ? rc : DX_OK;
+}
