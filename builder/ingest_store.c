@@ -16,6 +16,7 @@
 #include "builder/lake_file.h"
 #include "builder/lake_layout.h"
 #include "builder/progress.h"
+#include "builder/registry.h"
 #include "builder/spill_file.h"
 #include "builder/spill_merge.h"
 #include "builder/spill_run.h"
@@ -132,7 +133,9 @@ static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
         s->made = grown;
         s->made_capacity = capacity;
     }
-    s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++, .path = *path };
+    s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++,
+                                                        .path = *path,
+                                                        .set = s->writing.set };
     return DX_OK;
 }
 
@@ -360,14 +363,14 @@ int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err)
     return rc;
 }
 
-/* One more than the largest part number in the folder. */
-static int next_part(const struct dx_lake_path *path, const char *folder, uint32_t *part,
-                     struct dx_error *err)
+/* One more than the largest part number in the folder, and no lower than the registry allows. */
+static int next_part(struct dx_lake_path *path, const struct dx_roster *registry,
+                     const char *folder, struct dx_error *err)
 {
     struct dirent *entry;
+    uint32_t part = 0;
     DIR *dir = opendir(folder);
 
-    *part = 0;
     if (dir == NULL)
         return dx_fail_errno(err, errno, "%s: cannot open directory", folder);
     for (;;) {
@@ -381,16 +384,18 @@ static int next_part(const struct dx_lake_path *path, const char *folder, uint32
             break;
         (void)dx_lake_dir_format(path, below);
         (void)snprintf(text, sizeof text, "%s/%s", below, entry->d_name);
-        if (dx_lake_path_parse(dx_span_str(text), &there) && there.part >= *part)
-            *part = there.part + 1;
+        if (dx_lake_path_parse(dx_span_str(text), &there) && there.part >= part)
+            part = there.part + 1;
     }
     (void)closedir(dir);
-    if (*part > DX_LAKE_PART_MAX)
+    path->part = dx_roster_next_part(registry, path->dataset_id, part);
+    if (path->part > DX_LAKE_PART_MAX)
         return dx_fail(err, DX_E_LIMIT, "%s: part numbers are used up", folder);
     return DX_OK;
 }
 
-static int publish_one(struct dx_ingest_store *s, struct dx_ingest_made *made, struct dx_error *err)
+static int publish_one(struct dx_ingest_store *s, struct dx_ingest_made *made,
+                       const struct dx_roster *registry, struct dx_error *err)
 {
     const char *root = s->o.ingest->root;
     char below[DX_LAKE_PATH_MAX];
@@ -403,7 +408,7 @@ static int publish_one(struct dx_ingest_store *s, struct dx_ingest_made *made, s
     (void)snprintf(folder, sizeof folder, "%s/%s", root, below);
     rc = dx_dir_make(folder, err);
     if (rc == DX_OK)
-        rc = next_part(&made->path, folder, &made->path.part, err);
+        rc = next_part(&made->path, registry, folder, err);
     if (rc < 0)
         return rc;
     (void)dx_lake_path_format(&made->path, below);
@@ -449,18 +454,32 @@ static int sync_published(struct dx_ingest_store *s, struct dx_error *err)
     return rc;
 }
 
-int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err)
+/* All have their names. */
+static void end_parts(const struct dx_ingest_store *s)
+{
+    for (size_t i = 0; i < s->made_count; i++) {
+        struct dx_ingest_dataset *set = s->made[i].set;
+
+        if (s->made[i].path.part >= set->end_part)
+            set->end_part = s->made[i].path.part + 1;
+    }
+}
+
+int dx_ingest_store_publish(struct dx_ingest_store *s, const struct dx_roster *registry,
+                            struct dx_error *err)
 {
     int rc = DX_OK;
 
     /* A reader of the lake sees each file whole or not at all; publish takes the lock, so
      * no version is made from half a run. */
     for (size_t i = 0; rc == DX_OK && i < s->made_count; i++)
-        rc = publish_one(s, &s->made[i], err);
+        rc = publish_one(s, &s->made[i], registry, err);
     if (rc == DX_OK)
         rc = sync_published(s, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
+        end_parts(s);
         s->made_count = 0; /* theirs no more */
+    }
     return rc;
 }
 
@@ -476,7 +495,9 @@ int dx_ingest_store_upload(struct dx_ingest_store *s, const struct dx_ingest_upl
     u.progress = s->o.ingest->progress;
     u.stopped = s->o.ingest->stopped;
     rc = dx_ingest_upload_run(&u, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
+        end_parts(s);
         s->made_count = 0; /* theirs no more */
+    }
     return rc;
 }

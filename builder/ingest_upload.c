@@ -9,6 +9,7 @@
 #include "builder/ingest_claim.h"
 #include "builder/parallel.h"
 #include "builder/progress.h"
+#include "builder/registry.h"
 #include "builder/remote_root.h"
 #include "builder/ticker.h"
 #include "fetch/store.h"
@@ -30,23 +31,6 @@ void dx_ingest_made_name(const char *dir, uint64_t number, char path[PATH_MAX])
 
 /* ---- numbers ---- */
 
-/* The first file of the dataset in a sorted list, or the end. */
-static size_t lower_bound(const struct dx_lake_list *lake, uint32_t dataset_id)
-{
-    size_t low = 0;
-    size_t high = lake->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (lake->file[middle].dataset_id < dataset_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static bool same_folder(const struct dx_lake_path *a, const struct dx_lake_path *b)
 {
     return a->dataset_id == b->dataset_id && a->first == b->first && a->last == b->last;
@@ -57,7 +41,7 @@ static uint32_t next_part(const struct dx_lake_list *lake, const struct dx_lake_
 {
     uint32_t next = 0;
 
-    for (size_t i = lower_bound(lake, path->dataset_id);
+    for (size_t i = dx_lake_list_find(lake, path->dataset_id);
          i < lake->count && lake->file[i].dataset_id == path->dataset_id; i++) {
         struct dx_lake_path there;
 
@@ -90,7 +74,8 @@ static int number_all(struct uploading *up, struct dx_error *err)
             up->first[i] = up->first[i - 1];
         } else {
             up->first[i] = i;
-            up->part[i] = next_part(u->lake, &u->made[i].path);
+            up->part[i] = dx_roster_next_part(u->registry, u->made[i].path.dataset_id,
+                                              next_part(u->lake, &u->made[i].path));
         }
         rc = take_part(up, i, err);
     }

@@ -225,6 +225,22 @@ void dx_lake_list_sort(struct dx_lake_list *list)
         qsort(list->file, list->count, sizeof *list->file, by_dataset_and_path);
 }
 
+size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id)
+{
+    size_t low = 0;
+    size_t high = list->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->file[middle].dataset_id < dataset_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err)
 {
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -71,6 +71,9 @@ int dx_lake_list_add(struct dx_lake_list *list, const char *object, uint64_t siz
                      struct dx_error *err);
 void dx_lake_list_sort(struct dx_lake_list *list);
 
+/* The first file of the dataset in a sorted list, or where it would stand. */
+size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id);
+
 /* Ranges a dataset is written in, by its rows: 1, 16 or 256 of equal width. */
 unsigned dx_lake_range_count(uint64_t rows);
 

@@ -3,6 +3,7 @@
 #include "query/answer.h"
 #include "query/cursor.h"
 #include "query/diff_json.h"
+#include "query/withheld.h"
 
 /* What one request may cost: domains looked at (about 0.2 us each), and text. A page that comes to
  * either ends there, and its cursor goes on. */
@@ -18,25 +19,49 @@ struct page {
     bool more;
 };
 
-static int write_item(struct page *p, struct dx_json *j, struct dx_error *err)
+/* The sides of a domain that may be shown: 1, 0 if they do not differ then, or <0. */
+static int show(struct page *p, struct dx_diff_item *item, struct dx_problem *problem)
 {
-    const struct dx_version_diff *d = &p->diff;
-    struct dx_diff_item item = { .change = d->change, .before = d->before, .after = d->after };
-    const struct dx_version *has = d->change == DX_CHANGE_REMOVED ? p->before : p->after;
-    int rc = dx_diff_domain(&item, has, d->key, d->ordinal, err);
+    struct dx_version_diff *d = &p->diff;
+    int rc = dx_withheld_whole(p->after, dx_span_of(item->domain, item->domain_size), problem);
 
-    if (rc < 0)
+    if (rc == 1 && item->before.count > 0)
+        rc = dx_diff_show(item, p->before, &d->walk_before, &item->before, problem);
+    if (rc == 1 && item->after.count > 0)
+        rc = dx_diff_show(item, p->after, &d->walk_after, &item->after, problem);
+    if (rc != 1)
         return rc;
-    dx_json_object(j);
-    rc = dx_diff_item_write(&item, p->before, p->after, j, err);
-    dx_json_end(j);
-    p->count++;
-    return rc;
+    item->change = dx_sides_change(&item->before, &item->after);
+    return item->change != DX_CHANGE_SAME;
 }
 
-static int write_items(struct page *p, struct dx_json *j, struct dx_error *err)
+/* 1 written, 0 not to be shown, <0 with a problem. */
+static int write_item(struct page *p, struct dx_json *j, struct dx_problem *problem)
+{
+    const struct dx_version_diff *d = &p->diff;
+    struct dx_diff_item item = { .before = d->before, .after = d->after };
+    const struct dx_version *has = d->change == DX_CHANGE_REMOVED ? p->before : p->after;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_diff_domain(&item, has, d->key, d->ordinal, &err);
+
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    rc = show(p, &item, problem);
+    if (rc <= 0)
+        return rc;
+    dx_json_object(j);
+    rc = dx_diff_item_write(&item, p->before, p->after, j, &err);
+    dx_json_end(j);
+    p->count++;
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
+/* What is hidden of a domain may have to be found out first: the page ends before it then, and it is
+ * 503 only if it would be the first. */
+static int write_items(struct page *p, struct dx_json *j, struct dx_problem *problem)
 {
     uint64_t look_max = p->ask->look_max > 0 ? p->ask->look_max : LOOK_MAX;
+    struct dx_error err = DX_ERROR_INIT;
     int rc = DX_DIFF_FOUND;
 
     while (rc == DX_DIFF_FOUND) {
@@ -44,13 +69,20 @@ static int write_items(struct page *p, struct dx_json *j, struct dx_error *err)
             p->more = true;
             return DX_OK;
         }
-        rc = dx_version_diff_next(&p->diff, look_max, err);
-        if (rc == DX_DIFF_FOUND)
-            rc = write_item(p, j, err) < 0 ? (int)err->code : rc;
+        rc = dx_version_diff_next(&p->diff, look_max, &err);
+        if (rc < 0)
+            return dx_problem_of_error(problem, &err);
+        if (rc == DX_DIFF_FOUND) {
+            int written = write_item(p, j, problem);
+
+            p->more = written == DX_E_BUSY && p->count > 0;
+            if (written < 0)
+                return p->more ? DX_OK : written;
+        }
         dx_version_diff_places(&p->diff, &p->next_before, &p->next_after);
     }
     p->more = rc == DX_DIFF_PAUSE;
-    return rc < 0 ? rc : DX_OK;
+    return DX_OK;
 }
 
 static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error *err)
@@ -74,8 +106,9 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
     return rc;
 }
 
-static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
+static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct dx_error err = DX_ERROR_INIT;
     struct dx_json j;
     int rc;
 
@@ -85,11 +118,13 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
     dx_json_str(&j, p->before->entry.version);
     dx_json_key(&j, "changes");
     dx_json_array(&j);
-    rc = write_items(p, &j, err);
+    rc = write_items(p, &j, problem);
+    if (rc < 0)
+        return rc;
     dx_json_end(&j);
     dx_json_key(&j, "next_cursor");
-    if (rc == DX_OK && p->more)
-        rc = write_cursor(p, &j, err);
+    if (p->more)
+        rc = write_cursor(p, &j, &err);
     else
         dx_json_null(&j);
     dx_json_key(&j, "version");
@@ -97,7 +132,9 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
     dx_json_key(&j, "complete");
     dx_json_bool(&j, true);
     dx_json_end(&j);
-    return rc == DX_OK && body->failed ? dx_buf_fail(body, err, "answer") : rc;
+    if (rc == DX_OK && body->failed)
+        rc = dx_buf_fail(body, &err, "answer");
+    return rc < 0 ? dx_problem_of_error(problem, &err) : DX_OK;
 }
 
 static bool same_build(const struct dx_build_id *a, const struct dx_build_id *b)
@@ -110,7 +147,6 @@ int dx_answer_changes(struct dx_version *before, struct dx_version *after,
                       struct dx_problem *problem)
 {
     struct page p = { .before = before, .after = after, .ask = ask };
-    struct dx_error err = DX_ERROR_INIT;
     int rc;
 
     if (ask->from != NULL) {
@@ -124,10 +160,9 @@ int dx_answer_changes(struct dx_version *before, struct dx_version *after,
         p.next_after = ask->from->next_after;
     }
     dx_version_diff_begin(&p.diff, before, after, p.next_before, p.next_after);
-    rc = write_page(&p, body, &err);
+    rc = write_page(&p, body, problem);
     dx_version_diff_end(&p.diff);
-    if (rc == DX_OK)
-        return 1;
-    dx_buf_clear(body);
-    return dx_problem_of_error(problem, &err);
+    if (rc < 0)
+        dx_buf_clear(body);
+    return rc < 0 ? rc : 1;
 }

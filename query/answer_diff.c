@@ -3,6 +3,7 @@
 #include "query/answer.h"
 #include "query/diff_json.h"
 #include "query/lookup.h"
+#include "query/withheld.h"
 
 #include <ctype.h>
 
@@ -82,9 +83,13 @@ int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name
     struct dx_shared_manifest *listed = dx_version_listed(v);
     int rc;
 
-    if (listed == NULL)
-        return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "no-manifest", "No list of versions",
-                              "version %s was opened without its manifest", v->entry.version);
+    if (listed == NULL) {
+        struct dx_error err = DX_ERROR_INIT;
+
+        (void)dx_fail(&err, DX_E_INVALID, "version %s was opened without its manifest",
+                      v->entry.version);
+        return dx_problem_of_error(problem, &err);
+    }
     rc = meant(v, &listed->manifest, text, name, problem);
     dx_shared_manifest_put(&listed);
     return rc;
@@ -92,25 +97,28 @@ int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name
 
 /* ---- one domain ---- */
 
-/* 1: the walk is at the domain, and has its pairs; 0: this version does not have it. */
-static int find(struct dx_version *v, struct dx_span domain, struct dx_version_walk *w,
-                struct dx_diff_item *item, struct dx_diff_side *side, struct dx_error *err)
+/* 1: side has the datasets of the domain that may be shown; none if this version has none. */
+static int find(struct dx_version *v, struct dx_diff_item *item, struct dx_version_walk *w,
+                struct dx_diff_side *side, struct dx_problem *problem)
 {
+    struct dx_error err = DX_ERROR_INIT;
     uint64_t ordinal;
     uint64_t id;
-    int rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &ordinal, &id, err);
+    int rc = dx_mphf_find(&v->mphf, &v->dictionary, dx_span_of(item->domain, item->domain_size),
+                          &ordinal, &id, &err);
 
-    if (rc <= 0)
-        return rc;
-    dx_version_walk_begin(w, v, ordinal);
-    rc = dx_version_walk_next(w, err);
+    if (rc == 0)
+        return 1;
+    if (rc == 1) {
+        item->domain_id = id;
+        dx_version_walk_begin(w, v, ordinal);
+        rc = dx_version_walk_next(w, &err);
+    }
     if (rc == 1)
-        rc = dx_version_walk_pairs(w, err);
+        rc = dx_version_walk_pairs(w, &err);
     if (rc < 0)
-        return rc;
-    item->domain_id = id;
-    *side = (struct dx_diff_side){ w->ids, w->pairs, w->count };
-    return 1;
+        return dx_problem_of_error(problem, &err);
+    return dx_diff_show(item, v, w, side, problem);
 }
 
 static int write_answer(const struct dx_diff_item *item, const struct dx_version *before,
@@ -155,23 +163,21 @@ int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct d
     struct dx_span domain;
     int rc = dx_lookup_name(canon, asked, &domain, problem);
 
+    if (rc == 1)
+        rc = dx_withheld_whole(after, domain, problem);
     if (rc <= 0)
         return rc;
     item.domain_size = domain.size;
     memcpy(item.domain, domain.data, domain.size);
-    rc = find(before, domain, &walk_before, &item, &item.before, &err);
-    if (rc >= 0)
-        rc = find(after, domain, &walk_after, &item, &item.after, &err);
+    rc = find(before, &item, &walk_before, &item.before, problem);
+    if (rc == 1)
+        rc = find(after, &item, &walk_after, &item.after, problem);
     item.change = dx_sides_change(&item.before, &item.after);
-    if (rc >= 0 && item.before.count + item.after.count > 0) {
-        rc = write_answer(&item, before, after, body, &err);
-        rc = rc == DX_OK ? 1 : rc;
-    } else if (rc >= 0) {
+    if (rc == 1 && item.before.count + item.after.count == 0)
         rc = in_neither(before, after, domain, problem);
-    }
-    if (rc < 0) {
+    if (rc == 1 && write_answer(&item, before, after, body, &err) < 0) {
         dx_buf_clear(body);
-        (void)dx_problem_of_error(problem, &err);
+        rc = dx_problem_of_error(problem, &err);
     }
     dx_version_walk_end(&walk_before);
     dx_version_walk_end(&walk_after);

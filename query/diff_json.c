@@ -2,6 +2,7 @@
 #include "query/diff_json.h"
 
 #include "loader/version.h"
+#include "query/withheld.h"
 
 int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct dx_span key,
                    uint64_t ordinal, struct dx_error *err)
@@ -15,6 +16,47 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct
     rc = dx_mphf_domain_id(&v->mphf, ordinal, dx_span_of(item->domain, item->domain_size),
                            &item->domain_id, err);
     return rc < 0 ? rc : DX_OK;
+}
+
+static void show(struct dx_version_walk *w, const struct dx_withheld *withheld)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->count; i++) {
+        const struct dx_withheld_pair *hidden = dx_withheld_pair(withheld, w->ids[i]);
+
+        if (hidden != NULL && hidden->visible.row_count == 0)
+            continue;
+        w->pairs[n] = hidden == NULL ? w->pairs[i] : hidden->visible;
+        w->ids[n++] = w->ids[i];
+    }
+    w->count = n;
+}
+
+int dx_diff_show(const struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
+                 struct dx_diff_side *side, struct dx_problem *problem)
+{
+    struct dx_found found = { .ordinal = w->ordinal, .domain_size = item->domain_size };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_withheld withheld;
+    int rc;
+
+    memcpy(found.domain, item->domain, item->domain_size);
+    rc = dx_mphf_domain_id(&v->mphf, w->ordinal, dx_span_of(found.domain, found.domain_size),
+                           &found.domain_id, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    rc = dx_withheld_of(v, &found, &withheld, problem);
+    if (rc < 0)
+        return rc;
+    if (rc == 0) {
+        w->count = 0;
+    } else {
+        show(w, &withheld);
+        dx_withheld_release(&withheld);
+    }
+    *side = (struct dx_diff_side){ w->ids, w->pairs, w->count };
+    return 1;
 }
 
 static void write_counts(struct dx_json *j, const char *key, const struct dx_pair_count *pair)

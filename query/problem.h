@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem.h - why there is no answer, in words a client can act on.
  *
- * Absent, badly asked and failed are different (DESIGN promise 10). The server maps
+ * Absent, withheld, badly asked and failed are different (DESIGN promise 10). The server maps
  * kinds to HTTP status; the command line prints title and detail.
  */
 #ifndef DX_QUERY_PROBLEM_H
@@ -14,6 +14,7 @@
 enum dx_problem_kind {
     DX_PROBLEM_NOT_FOUND,   /* not in this version */
     DX_PROBLEM_BAD_REQUEST, /* the question itself cannot be answered */
+    DX_PROBLEM_WITHHELD,    /* suppressed, and said to be */
     DX_PROBLEM_TOO_MUCH,    /* over a stated cap */
     DX_PROBLEM_GONE,        /* it was there, and will not be again: see restart */
     DX_PROBLEM_UNAVAILABLE, /* something needed could not be read; try again */

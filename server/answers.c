@@ -332,6 +332,10 @@ static int answer_compared(const struct dx_answers *answers, struct dx_canon *ca
         rc = answers->diff(before, v, canon, ask->asked, body, problem);
     else
         rc = answers->changes(before, v, &changes, body, problem);
+    if (answers->intact != NULL && !answers->intact(before, problem)) {
+        dx_buf_clear(body); /* who sends it looks at v only */
+        rc = DX_E_CORRUPT;
+    }
     answers->unpin(before);
     return with_restart(ask, rc, problem);
 }

@@ -24,6 +24,7 @@ static const struct status_row {
     { 410, "Gone", NULL, "" },
     { 414, "URI Too Long", "target-too-long", "" },
     { 422, "Unprocessable Content", NULL, "" },
+    { 451, "Unavailable For Legal Reasons", NULL, "" },
     { 431, "Request Header Fields Too Large", "head-too-large", "" },
     { 500, "Internal Server Error", "internal-error", "" },
     { 501, "Not Implemented", "method-unknown", "" },
@@ -93,6 +94,8 @@ static int status_of(enum dx_problem_kind kind)
         return 404;
     case DX_PROBLEM_BAD_REQUEST:
         return 400;
+    case DX_PROBLEM_WITHHELD:
+        return 451;
     case DX_PROBLEM_TOO_MUCH:
         return 422;
     case DX_PROBLEM_GONE:
