@@ -12,8 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#define RETRY_MS 60000 /* a candidate that failed, while the manifest is the same */
-#define HOLD_ROUNDS 4  /* of a lease, while publishers flip */
+#define RETRY_MS 60000        /* a candidate that failed, while the manifest is the same */
+#define POISONED_RETRY_MS 500 /* the same while nothing is served */
+#define HOLD_ROUNDS 4         /* of a lease, while publishers flip */
 
 static bool copy_text(const char **text)
 {
@@ -135,7 +136,8 @@ struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *n
 {
     struct dx_resident *item = dx_residents_find(&cur->residents, name);
 
-    if (item == NULL || !dx_current_may_use(cur, item->version))
+    if (item == NULL || !dx_current_may_use(cur, item->version) ||
+        (item != cur->residents.items && dx_version_poisoned(item->version)))
         return NULL;
     if (item->brought)
         item->since_ms = dx_clock_ms();
@@ -326,7 +328,7 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
 
     (void)pthread_mutex_lock(&cur->lock);
     v = dx_current_pin_resident(cur, entry->version);
-    if (v != NULL && !is_entry(v, entry)) {
+    if (v != NULL && (!is_entry(v, entry) || dx_version_poisoned(v))) {
         struct dx_resident *item = dx_residents_find(&cur->residents, entry->version);
 
         if (item->version != atomic_load(&cur->version))
@@ -338,6 +340,25 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
     (void)pthread_mutex_unlock(&cur->lock);
     dx_version_unpin(gone);
     return v;
+}
+
+void dx_current_drop_poisoned(struct dx_current *cur)
+{
+    struct dx_version *gone;
+
+    do {
+        gone = NULL;
+        (void)pthread_mutex_lock(&cur->lock);
+        for (size_t i = 1; i < cur->residents.count && gone == NULL; i++) {
+            struct dx_resident *item = &cur->residents.items[i];
+
+            if (dx_version_poisoned(item->version))
+                gone = dx_residents_remove(&cur->residents, item);
+        }
+        dx_current_leaves(cur, gone);
+        (void)pthread_mutex_unlock(&cur->lock);
+        dx_version_unpin(gone);
+    } while (gone != NULL);
 }
 
 static void forget_candidate(struct dx_current *cur)
@@ -355,7 +376,9 @@ static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_err
     struct dx_version *next = NULL;
     int rc;
 
-    if (entry != NULL && is_entry(atomic_load(&cur->version), entry)) {
+    dx_current_drop_poisoned(cur);
+    if (entry != NULL && is_entry(atomic_load(&cur->version), entry) &&
+        !dx_version_poisoned(atomic_load(&cur->version))) {
         dx_shared_manifest_put(&listed);
         return 0;
     }
@@ -373,6 +396,7 @@ static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_err
         return rc;
     *step = DX_RELOAD_OK;
     swap(cur, next);
+    dx_current_drop_poisoned(cur);
     return 1;
 }
 
@@ -407,7 +431,9 @@ static int reload(struct dx_current *cur, enum dx_reload_step *step, bool *again
         if (rc < 0) {
             cur->refused = dx_current_listed(cur);
             cur->refusal = *err;
-            cur->retry_ms = dx_clock_ms() + RETRY_MS;
+            cur->retry_ms = dx_clock_ms() + (dx_version_poisoned(atomic_load(&cur->version))
+                                                 ? POISONED_RETRY_MS
+                                                 : RETRY_MS);
         }
     }
     dx_shared_manifest_put(&listed);
@@ -560,6 +586,7 @@ static void add_words(struct dx_current_health *h, const char *what, const char 
 
 void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
 {
+    struct dx_error damage = DX_ERROR_INIT;
     char broken[32];
 
     (void)pthread_mutex_lock(&cur->lock);
@@ -569,6 +596,8 @@ void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
     (void)snprintf(broken, sizeof broken, "%llu", (unsigned long long)health->objects_broken);
     if (health->objects_broken > 0)
         add_words(health, broken, " reads found an object replaced, cut or gone");
+    if (dx_version_damage(cur->version, &damage) < 0)
+        add_words(health, "nothing is answered: ", damage.text);
     if (cur->failure.code != DX_OK)
         add_words(health, "the last reload failed: ", cur->failure.text);
     if (cur->lease_failure.code != DX_OK)

@@ -59,6 +59,7 @@ static int open_kept(struct dx_current *cur, const char *name, struct dx_version
     (void)pthread_mutex_unlock(&cur->lock);
     if (*v != NULL)
         return DX_OK;
+    dx_current_drop_poisoned(cur);
     listed = dx_current_listed(cur);
     entry = dx_current_kept(listed, name);
     rc = entry != NULL ? dx_current_load_kept(cur, listed, entry, v, err)

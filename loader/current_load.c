@@ -118,6 +118,8 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
         *step = DX_RELOAD_PREPARE;
         rc = prepare(cur, *v, err);
     }
+    if (rc == DX_OK && !dx_version_intact(*v))
+        rc = dx_version_damage(*v, err);
     if (rc == DX_OK)
         return DX_OK;
     dx_version_unpin(*v);
@@ -136,6 +138,8 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
         rc = load(cur, listed, entry, v, err);
     if (rc == DX_OK)
         rc = prepare(cur, *v, err);
+    if (rc == DX_OK && !dx_version_intact(*v))
+        rc = dx_version_damage(*v, err);
     if (rc < 0) {
         dx_version_unpin(*v);
         *v = NULL;

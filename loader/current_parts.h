@@ -83,6 +83,9 @@ const struct dx_manifest_version *dx_current_kept(const struct dx_shared_manifes
 /* With the lock: a resident that requests may use, pinned, or NULL. */
 struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *name);
 
+/* Those whose files were changed serve nobody; who asks for one by name has it opened anew. */
+void dx_current_drop_poisoned(struct dx_current *cur);
+
 /* What evict, excess, over or remove handed back; with the lock. Unpin it without. */
 void dx_current_leaves(struct dx_current *cur, const struct dx_version *v);
 
