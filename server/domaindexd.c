@@ -2,11 +2,12 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere. SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
+#include "loader/guard.h"
 #include "loader/version.h"
 #include "query/self_test.h"
 #include "server/reloader.h"
@@ -206,6 +207,13 @@ static struct dx_version_options version_options(const struct dx_settings *setti
     return options;
 }
 
+/* Of a version that can answer nobody any more, in the guard's thread. */
+static void open_anew(void *ctx, const struct dx_error *why)
+{
+    dx_log(DX_LOG_ERROR, "a file was changed: %s; its answers are refused", why->text);
+    dx_reloader_ask(ctx);
+}
+
 static int test_itself(void *ctx, struct dx_version *v, struct dx_error *err)
 {
     const struct dx_self_test_options options = DX_SELF_TEST_OPTIONS_INIT;
@@ -236,8 +244,10 @@ static void serve_until_stopped(const struct dx_settings *settings, struct dx_cu
     bool clean;
 
     dx_reloader_tell(reloader, server);
+    dx_guard_tell(open_anew, reloader);
     announce(*current, server);
     wait_for_stop(signals, reloader);
+    dx_guard_tell(NULL, NULL);
     dx_reloader_tell(reloader, NULL);
     clean = stop(&server, settings, signals);
     if (!dx_reloader_stop(&reloader) || !clean) {
@@ -264,7 +274,7 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
     return dx_cursor_key_read(&answers->cursor_key, path, err);
 }
 
-static int serve(const struct dx_settings *settings, struct dx_error *err)
+static int serve_root(const struct dx_settings *settings, struct dx_error *err)
 {
     const struct dx_version_options version = version_options(settings);
     const struct dx_current_options options = current_options(settings, &version);
@@ -277,7 +287,9 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
 
     block_signals(&signals);
     raise_descriptor_limit();
-    rc = dx_current_open(&current, settings->root, &options, err);
+    rc = dx_guard_start(0, err);
+    if (rc == DX_OK)
+        rc = dx_current_open(&current, settings->root, &options, err);
     if (rc < 0)
         return rc;
     answers = dx_answers_of(current);
@@ -298,6 +310,14 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
         (void)dx_server_stop(&server, 0);
     }
     dx_current_close(&current);
+    return rc;
+}
+
+static int serve(const struct dx_settings *settings, struct dx_error *err)
+{
+    int rc = serve_root(settings, err);
+
+    dx_guard_stop();
     return rc;
 }
 

@@ -12,7 +12,7 @@
  * versions that are over. What a poll finds is logged when it is news; the same failure is not
  * said twice.
  *
- * Functions are for one thread, the owner; the server that is told must outlive the telling.
+ * ask is safe from every thread. The others are for one thread, the owner; the server that is told must outlive the telling.
  */
 #ifndef DX_SERVER_RELOADER_H
 #define DX_SERVER_RELOADER_H
