@@ -186,8 +186,9 @@ static int resolve(struct rollback *r, int rc, struct dx_error *err)
         strcmp(r->manifest.current, r->result->to) == 0)
         return DX_OK;
     if (unknown) {
-        (void)dx_fail_in(err, "%s: nobody can tell whether version %s became current or still will "
-                              "(see `domaindex versions`)",
+        (void)dx_fail_in(err,
+                         "%s: nobody can tell whether version %s became current or still will "
+                         "(see `domaindex versions`)",
                          r->options->root, r->result->to);
         return rc;
     }
@@ -233,8 +234,9 @@ static int run(struct rollback *r, struct dx_error *err)
         return rc;
     memcpy(r->first, r->manifest.current, sizeof r->first);
     r->first_sequence = r->manifest.sequence;
-    for (int i = 0; i < COLLECTORS_MAX && (rc = attempt(r, err)) == 1;)
-        i++;
+    rc = 1;
+    for (int i = 0; rc == 1 && i < COLLECTORS_MAX; i++)
+        rc = attempt(r, err);
     return rc == 1 ? dx_fail(err, DX_E_BUSY, "%s: the manifest is changed all the time; try again",
                              r->options->root)
                    : rc;
