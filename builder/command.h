@@ -35,5 +35,6 @@ extern const struct dx_command dx_command_inspect;
 extern const struct dx_command dx_command_normalize;
 extern const struct dx_command dx_command_lookup;
 extern const struct dx_command dx_command_versions;
+extern const struct dx_command dx_command_suppress;
 
 #endif

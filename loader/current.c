@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "fetch/local_etag.h"
 #include "loader/objects.h"
+#include "loader/overlay.h"
 #include "loader/residents.h"
 #include "loader/version.h"
 #include "loader/warm.h"
@@ -329,6 +330,9 @@ int dx_current_open(struct dx_current **out, const char *root,
         rc = copy_options(cur, options->version, err);
     if (rc == DX_OK)
         rc = dx_caches_new(&cur->caches, options->version, err);
+    if (rc == DX_OK)
+        rc = dx_overlay_open(&cur->caches->overlay, cur->root, &cur->source_options,
+                             DX_OVERLAY_SERVE, err);
     if (rc == DX_OK)
         rc = open_first(cur, err);
     if (rc == DX_OK)
