@@ -15,7 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#define RETRY_MS 60000 /* a candidate that failed, while the manifest is the same */
+#define RETRY_MS 60000        /* a candidate that failed, while the manifest is the same */
+#define POISONED_RETRY_MS 500 /* the same while nothing is served */
 
 /* One open for all who want the same version. On the list, and with those who wait for it. */
 struct flight {
@@ -247,6 +248,8 @@ static int load_current(struct dx_current *cur, struct dx_shared_manifest *liste
         *step = DX_RELOAD_PREPARE;
         rc = prepare(cur, *v, err);
     }
+    if (rc == DX_OK && !dx_version_intact(*v))
+        rc = dx_version_damage(*v, err);
     if (rc == DX_OK)
         return DX_OK;
     dx_version_unpin(*v);
@@ -603,7 +606,7 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
 
     (void)pthread_mutex_lock(&cur->lock);
     v = pin_resident(cur, entry->version);
-    if (v != NULL && !is_entry(v, entry)) {
+    if (v != NULL && (!is_entry(v, entry) || dx_version_poisoned(v))) {
         struct dx_resident *item = dx_residents_find(&cur->residents, entry->version);
 
         if (item->version != atomic_load(&cur->version))
@@ -614,6 +617,25 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
     (void)pthread_mutex_unlock(&cur->lock);
     dx_version_unpin(gone);
     return v;
+}
+
+/* Those whose files were changed serve nobody; who asks for one by name has it opened anew. */
+static void drop_poisoned(struct dx_current *cur)
+{
+    struct dx_version *gone;
+
+    do {
+        gone = NULL;
+        (void)pthread_mutex_lock(&cur->lock);
+        for (size_t i = 0; i < cur->residents.count && gone == NULL; i++) {
+            struct dx_resident *item = &cur->residents.items[i];
+
+            if (item->version != atomic_load(&cur->version) && dx_version_poisoned(item->version))
+                gone = dx_residents_remove(&cur->residents, item);
+        }
+        (void)pthread_mutex_unlock(&cur->lock);
+        dx_version_unpin(gone);
+    } while (gone != NULL);
 }
 
 /* The current version of the manifest, unless it is served: 1, 0 or <0. */
@@ -627,7 +649,9 @@ static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_err
         *step = DX_RELOAD_MANIFEST;
         return dx_fail(err, DX_E_INVALID, "%s: the manifest names no current version", cur->root);
     }
-    if (is_entry(atomic_load(&cur->version), entry))
+    drop_poisoned(cur);
+    if (is_entry(atomic_load(&cur->version), entry) &&
+        !dx_version_poisoned(atomic_load(&cur->version)))
         return 0;
     next = pin_same(cur, entry);
     if (next == NULL)
@@ -636,6 +660,7 @@ static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_err
         return rc;
     *step = DX_RELOAD_OK;
     swap(cur, next);
+    drop_poisoned(cur);
     return 1;
 }
 
@@ -663,7 +688,9 @@ static int reload(struct dx_current *cur, enum dx_reload_step *step, bool *again
     cur->refused = rc < 0;
     if (rc < 0) {
         cur->refusal = *err;
-        cur->retry_ms = dx_clock_ms() + RETRY_MS;
+        cur->retry_ms = dx_clock_ms() + (dx_version_poisoned(atomic_load(&cur->version))
+                                             ? POISONED_RETRY_MS
+                                             : RETRY_MS);
     }
     return rc;
 }
@@ -714,21 +741,36 @@ struct dx_caches *dx_current_caches(struct dx_current *cur)
     return cur->caches;
 }
 
+/* Behind what is there already. */
+static void say(struct dx_current_health *health, const char *what, const char *more)
+{
+    size_t used = health->sound ? 0 : strlen(health->text);
+
+    (void)snprintf(health->text + used, sizeof health->text - used, "%s%s%s",
+                   health->sound ? "" : "; ", what, more);
+    health->sound = false;
+}
+
 void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
 {
-    char broken[80] = "";
+    struct dx_error damage = DX_ERROR_INIT;
+    struct dx_overlay_health overlay;
+    char count[24];
 
+    *health = (struct dx_current_health){ .sound = true, .text = "sound" };
     (void)pthread_mutex_lock(&cur->lock);
     health->objects_broken = dx_objects_broken(cur->version->objects);
+    (void)snprintf(count, sizeof count, "%llu", (unsigned long long)health->objects_broken);
     if (health->objects_broken > 0)
-        (void)snprintf(broken, sizeof broken, "%llu reads found an object replaced, cut or gone",
-                       (unsigned long long)health->objects_broken);
-    health->sound = broken[0] == '\0' && cur->failure.code == DX_OK;
-    (void)snprintf(health->text, sizeof health->text, "%s%s%s%s", health->sound ? "sound" : broken,
-                   broken[0] != '\0' && cur->failure.code != DX_OK ? "; " : "",
-                   cur->failure.code != DX_OK ? "the last reload failed: " : "",
-                   cur->failure.code != DX_OK ? cur->failure.text : "");
+        say(health, count, " reads found an object replaced, cut or gone");
+    if (dx_version_damage(cur->version, &damage) < 0)
+        say(health, "nothing is answered: ", damage.text);
+    if (cur->failure.code != DX_OK)
+        say(health, "the last reload failed: ", cur->failure.text);
     (void)pthread_mutex_unlock(&cur->lock);
+    dx_overlay_health(cur->caches->overlay, &overlay);
+    if (!overlay.sound)
+        say(health, "suppressions: ", overlay.text);
 }
 
 const char *dx_reload_step_name(enum dx_reload_step step)

@@ -96,11 +96,15 @@ int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *
 int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_shared_manifest *listed = dx_version_listed(v);
+    struct dx_error err = DX_ERROR_INIT;
     struct dx_json j;
+    int rc;
 
-    if (listed == NULL)
-        return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "no-manifest", "No list of versions",
-                              "version %s was opened without its manifest", v->entry.version);
+    if (listed == NULL) {
+        (void)dx_fail(&err, DX_E_INVALID, "version %s was opened without its manifest",
+                      v->entry.version);
+        return dx_problem_of_error(problem, &err);
+    }
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "current_version");
@@ -128,5 +132,7 @@ int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_prob
     dx_json_end(&j);
     write_version(&j, v);
     dx_json_end(&j);
-    return finish(body, problem);
+    rc = finish(body, problem);
+    dx_shared_manifest_put(&listed);
+    return rc;
 }

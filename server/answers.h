@@ -44,6 +44,10 @@ struct dx_answers {
     /* The same but for DX_ASK_COLD; blocks. */
     int (*bring)(void *from, const char *name, struct dx_version **v, struct dx_problem *problem);
     const char *(*version_name)(const struct dx_version *v);
+
+    /* Whether all that was computed from v so far may be believed; false: problem says why not.
+     * Asked for each answer, before it is sent. NULL: always. */
+    bool (*intact)(struct dx_version *v, struct dx_problem *problem);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
     void (*canon_free)(struct dx_canon **canon);
 

@@ -60,6 +60,22 @@ static bool is_sound(void *from, struct dx_buf *words)
     return health.sound;
 }
 
+static bool is_intact(struct dx_version *v, struct dx_problem *problem)
+{
+    struct dx_error why = DX_ERROR_INIT;
+
+    if (dx_version_intact(v))
+        return true;
+    (void)dx_version_damage(v, &why);
+    (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "index-changed",
+                         "A file of the index was changed while it was served",
+                         "%s. No answer is given rather than a wrong one. The server opens the "
+                         "version anew as soon as its files are whole: restore them, or publish "
+                         "again",
+                         why.text);
+    return false;
+}
+
 struct dx_answers dx_answers_of(struct dx_current *current)
 {
     return (struct dx_answers){
@@ -71,6 +87,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .cursor_key = DX_CURSOR_KEY_INIT,
         .cursor_life_s = DX_CURSOR_LIFE_S,
         .version_name = dx_version_name,
+        .intact = is_intact,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,

@@ -2,12 +2,16 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere. SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
+#include "loader/guard.h"
 #include "loader/version.h"
+#include "query/self_test.h"
+#include "query/withheld.h"
 #include "server/reloader.h"
 #include "server/settings.h"
 
@@ -205,6 +209,49 @@ static struct dx_version_options version_options(const struct dx_settings *setti
     return options;
 }
 
+/* Of a version that can answer nobody any more, in the guard's thread. */
+static void open_anew(void *ctx, const struct dx_error *why)
+{
+    dx_log(DX_LOG_ERROR, "a file was changed: %s; its answers are refused", why->text);
+    dx_reloader_ask(ctx);
+}
+
+static int test_itself(void *ctx, struct dx_version *v, struct dx_error *err)
+{
+    const struct dx_self_test_options options = DX_SELF_TEST_OPTIONS_INIT;
+
+    (void)ctx;
+    return dx_self_test(v, &options, err);
+}
+
+/* Which rows are hidden is known before the first request asks. If that takes long, requests
+ * about those domains are told to come again: no reason to keep a version back. */
+static int apply_suppressions(void *ctx, struct dx_version *v, struct dx_error *err)
+{
+    int rc = dx_withheld_prepare(v, dx_clock_ms() + SUPPRESSIONS_WAIT_MS, err);
+
+    (void)ctx;
+    if (rc == 0)
+        dx_log(DX_LOG_WARN, "suppressions: what they hide of version %s is not all known yet",
+               dx_version_name(v));
+    return rc < 0 ? rc : DX_OK;
+}
+
+static struct dx_current_options current_options(const struct dx_settings *settings,
+                                                 const struct dx_version_options *version)
+{
+    struct dx_current_options o = DX_CURRENT_OPTIONS_INIT;
+
+    o.version = version;
+    o.cursor_life_ms = (uint64_t)settings->cursor_life_s * 1000;
+    o.resident_bytes = settings->resident_bytes;
+    o.resident_versions = settings->resident_versions;
+    o.warm = settings->warm;
+    o.prepare[o.prepare_count++] = (struct dx_prepare){ "self_test", test_itself, NULL };
+    o.prepare[o.prepare_count++] = (struct dx_prepare){ "suppressions", apply_suppressions, NULL };
+    return o;
+}
+
 /* Until a signal ends it. */
 static void serve_until_stopped(const struct dx_settings *settings, struct dx_current **current,
                                 struct dx_server *server, struct dx_reloader *reloader,
@@ -213,8 +260,10 @@ static void serve_until_stopped(const struct dx_settings *settings, struct dx_cu
     bool clean;
 
     dx_reloader_tell(reloader, server);
+    dx_guard_tell(open_anew, reloader);
     announce(*current, server);
     wait_for_stop(signals, reloader);
+    dx_guard_tell(NULL, NULL);
     dx_reloader_tell(reloader, NULL);
     clean = stop(&server, settings, signals);
     if (!dx_reloader_stop(&reloader) || !clean) {
@@ -241,10 +290,10 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
     return dx_cursor_key_read(&answers->cursor_key, path, err);
 }
 
-static int serve(const struct dx_settings *settings, struct dx_error *err)
+static int serve_root(const struct dx_settings *settings, struct dx_error *err)
 {
     const struct dx_version_options version = version_options(settings);
-    struct dx_current_options options = DX_CURRENT_OPTIONS_INIT;
+    const struct dx_current_options options = current_options(settings, &version);
     struct dx_reloader *reloader = NULL;
     struct dx_current *current;
     struct dx_answers answers;
@@ -252,11 +301,11 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     sigset_t signals;
     int rc;
 
-    options.version = &version;
-    options.cursor_life_ms = (uint64_t)settings->cursor_life_s * 1000;
     block_signals(&signals);
     raise_descriptor_limit();
-    rc = dx_current_open(&current, settings->root, &options, err);
+    rc = dx_guard_start(0, err);
+    if (rc == DX_OK)
+        rc = dx_current_open(&current, settings->root, &options, err);
     if (rc < 0)
         return rc;
     answers = dx_answers_of(current);
@@ -267,7 +316,9 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     }
     rc = dx_server_start(&server, &settings->server, &answers, err);
     if (rc == DX_OK) {
-        rc = dx_reloader_start(&reloader, current, settings->poll_ms, err);
+        rc = dx_reloader_start(&reloader, current,
+                               dx_source_remote(settings->root) ? NULL : settings->root,
+                               settings->poll_ms, err);
         if (rc == DX_OK) {
             serve_until_stopped(settings, &current, server, reloader, &signals);
             return DX_OK;
@@ -275,6 +326,14 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
         (void)dx_server_stop(&server, 0);
     }
     dx_current_close(&current);
+    return rc;
+}
+
+static int serve(const struct dx_settings *settings, struct dx_error *err)
+{
+    int rc = serve_root(settings, err);
+
+    dx_guard_stop();
     return rc;
 }
 

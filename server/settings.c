@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/settings.h"
 
+#include "loader/residents.h"
+
 #include <string.h>
 
 enum {
@@ -26,6 +28,9 @@ enum {
     OPT_CURSOR_KEY_FILE,
     OPT_CURSOR_LIFE,
     OPT_VERIFY,
+    OPT_WARM,
+    OPT_RESIDENT_VERSIONS,
+    OPT_RESIDENT_MAX,
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
     OPT_CA_FILE,
@@ -79,9 +84,18 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                               "servers behind one balancer. Without it the key is made of the "
                               "build id, and cursors can be forged" },
     [OPT_CURSOR_LIFE] = { "cursor-life", "SECONDS", "900",
-                          "from the first page of a listing to its last one by cursors; 0: give "
-                          "no cursors" },
+                          "from the first page of a listing to its last one by cursors, and that a "
+                          "version stays open after another took its place; 0: give no cursors" },
     [OPT_VERIFY] = { "verify", "YES|NO", "no", "read and check every byte of a version at open" },
+    [OPT_WARM] = { "warm", "YES|NO", "yes",
+                   "before a new version serves, read its mapped files into memory; one that is "
+                   "larger than the memory that is available is refused" },
+    [OPT_RESIDENT_VERSIONS] = { "resident-versions", "NUMBER", "8",
+                                "versions that stay open at most: the current one, older ones for "
+                                "cursors, and those that requests name" },
+    [OPT_RESIDENT_MAX] = { "resident-max", "SIZE", "0",
+                           "mapped files of all open versions together, the one to be loaded "
+                           "included; older ones give way, then it is refused; 0: no cap" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "local copies of the mapped files of a remote root; else "
                         "$CACHE_DIRECTORY, $XDG_CACHE_HOME/domaindex or ~/.cache/domaindex" },
@@ -192,6 +206,34 @@ static bool set_remote(struct dx_settings *s, size_t index, const char *text, in
     }
 }
 
+/* What is said of versions; false: it is another option. */
+static bool set_versions(struct dx_settings *s, size_t index, const char *text, int *rc,
+                         struct dx_error *err)
+{
+    switch (index) {
+    case OPT_POLL:
+        *rc = number(index, text, 0, MS_DAY, &s->poll_ms, err);
+        return true;
+    case OPT_VERIFY:
+        *rc = yes_no(index, text, &s->verify, err);
+        return true;
+    case OPT_WARM:
+        *rc = yes_no(index, text, &s->warm, err);
+        return true;
+    case OPT_RESIDENT_VERSIONS:
+        *rc = number(index, text, DX_RESIDENT_MIN, DX_RESIDENT_MAX, &s->resident_versions, err);
+        return true;
+    case OPT_RESIDENT_MAX:
+        *rc = size(index, text, 0, &s->resident_bytes, err);
+        return true;
+    case OPT_CURSOR_LIFE:
+        *rc = number(index, text, 0, 86400, &s->cursor_life_s, err);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int set(struct dx_settings *s, size_t index, const char *text, struct dx_error *err)
 {
     struct dx_server_options *o = &s->server;
@@ -237,8 +279,6 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return number(index, text, 100, 600000, &o->job_timeout_ms, err);
     case OPT_WRITE_TIMEOUT:
         return number(index, text, 100, 600000, &o->write_timeout_ms, err);
-    case OPT_POLL:
-        return number(index, text, 0, MS_DAY, &s->poll_ms, err);
     case OPT_DRAIN_DELAY:
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:
@@ -246,14 +286,11 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
     case OPT_CURSOR_KEY_FILE:
         s->cursor_key_file = text;
         return DX_OK;
-    case OPT_CURSOR_LIFE:
-        return number(index, text, 0, 86400, &s->cursor_life_s, err);
-    case OPT_VERIFY:
-        return yes_no(index, text, &s->verify, err);
     case OPT_METRICS:
         return yes_no(index, text, &o->metrics, err);
     default:
-        (void)set_remote(s, index, text, &rc, err);
+        if (!set_versions(s, index, text, &rc, err))
+            (void)set_remote(s, index, text, &rc, err);
         return rc; /* config and the flags are taken before */
     }
 }

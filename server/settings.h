@@ -26,8 +26,11 @@ struct dx_settings {
     uint64_t cache_bytes_payload;
     uint64_t cache_bytes_pages;
     const char *cursor_key_file; /* NULL: of the build id */
-    unsigned cursor_life_s;
     bool verify;
+    bool warm;
+    unsigned resident_versions;
+    uint64_t resident_bytes; /* 0: no cap */
+    unsigned cursor_life_s;
     const char *cache_dir; /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
     struct dx_source_options source;
