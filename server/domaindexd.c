@@ -26,6 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SUPPRESSIONS_WAIT_MS 30000
+
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 static const char usage[] =
