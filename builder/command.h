@@ -36,6 +36,7 @@ extern const struct dx_command dx_command_normalize;
 extern const struct dx_command dx_command_lookup;
 extern const struct dx_command dx_command_versions;
 extern const struct dx_command dx_command_diff;
+extern const struct dx_command dx_command_suppress;
 extern const struct dx_command dx_command_rollback;
 extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;
