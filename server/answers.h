@@ -44,6 +44,10 @@ struct dx_answers {
     /* The same but for DX_ASK_COLD; blocks. */
     int (*bring)(void *from, const char *name, struct dx_version **v, struct dx_problem *problem);
     const char *(*version_name)(const struct dx_version *v);
+
+    /* Whether all that was computed from v so far may be believed; false: problem says why not.
+     * Asked for each answer, before it is sent. NULL: always. */
+    bool (*intact)(struct dx_version *v, struct dx_problem *problem);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
     void (*canon_free)(struct dx_canon **canon);
 
@@ -58,7 +62,15 @@ struct dx_answers {
                    struct dx_problem *problem);
     int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
-    int (*versions)(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
+    int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem);
+    int (*version_meant)(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
+                         struct dx_problem *problem);
+    int (*diff)(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                struct dx_span asked, struct dx_buf *body, struct dx_problem *problem);
+    int (*changes)(struct dx_version *before, struct dx_version *after,
+                   const struct dx_changes_ask *ask, struct dx_buf *body,
+                   struct dx_problem *problem);
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
     struct dx_cursor_key cursor_key;

@@ -255,9 +255,16 @@ static void refuse(struct dx_connection *c, int status, const char *detail)
 static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
                          const struct dx_problem *problem, struct dx_span match)
 {
+    const struct dx_answers *answers = c->loop->serving->answers;
     char etag[DX_ETAG_TEXT];
     struct dx_problem broken;
 
+    /* Absent is an answer too, and a failure may have this cause. */
+    if (answers->intact != NULL && c->version != NULL && !answers->intact(c->version, &broken)) {
+        say_failure(c->loop, &broken);
+        reply_problem(c, &broken);
+        return;
+    }
     if (rc == 1 && body->failed) {
         (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
                              "the answer does not fit the memory a reply may take; "
@@ -334,6 +341,11 @@ static void reply_readyz(struct dx_connection *c)
     if (atomic_load(&serving->draining)) {
         (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "draining", "Server is draining",
                              "the server stops soon; send requests to another one");
+        reply_problem(c, &problem);
+        return;
+    }
+    if (c->version != NULL && serving->answers->intact != NULL &&
+        !serving->answers->intact(c->version, &problem)) {
         reply_problem(c, &problem);
         return;
     }

@@ -2,13 +2,16 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere. SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
+#include "loader/guard.h"
 #include "loader/version.h"
 #include "query/self_test.h"
+#include "query/withheld.h"
 #include "server/reloader.h"
 #include "server/settings.h"
 
@@ -22,6 +25,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SUPPRESSIONS_WAIT_MS 30000
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -206,12 +211,32 @@ static struct dx_version_options version_options(const struct dx_settings *setti
     return options;
 }
 
+/* Of a version that can answer nobody any more, in the guard's thread. */
+static void open_anew(void *ctx, const struct dx_error *why)
+{
+    dx_log(DX_LOG_ERROR, "a file was changed: %s; its answers are refused", why->text);
+    dx_reloader_ask(ctx);
+}
+
 static int test_itself(void *ctx, struct dx_version *v, struct dx_error *err)
 {
     const struct dx_self_test_options options = DX_SELF_TEST_OPTIONS_INIT;
 
     (void)ctx;
     return dx_self_test(v, &options, err);
+}
+
+/* Which rows are hidden is known before the first request asks. If that takes long, requests
+ * about those domains are told to come again: no reason to keep a version back. */
+static int apply_suppressions(void *ctx, struct dx_version *v, struct dx_error *err)
+{
+    int rc = dx_withheld_prepare(v, dx_clock_ms() + SUPPRESSIONS_WAIT_MS, err);
+
+    (void)ctx;
+    if (rc == 0)
+        dx_log(DX_LOG_WARN, "suppressions: what they hide of version %s is not all known yet",
+               dx_version_name(v));
+    return rc < 0 ? rc : DX_OK;
 }
 
 static struct dx_current_options current_options(const struct dx_settings *settings,
@@ -225,6 +250,7 @@ static struct dx_current_options current_options(const struct dx_settings *setti
     o.resident_versions = settings->resident_versions;
     o.warm = settings->warm;
     o.prepare[o.prepare_count++] = (struct dx_prepare){ "self_test", test_itself, NULL };
+    o.prepare[o.prepare_count++] = (struct dx_prepare){ "suppressions", apply_suppressions, NULL };
     return o;
 }
 
@@ -236,8 +262,10 @@ static void serve_until_stopped(const struct dx_settings *settings, struct dx_cu
     bool clean;
 
     dx_reloader_tell(reloader, server);
+    dx_guard_tell(open_anew, reloader);
     announce(*current, server);
     wait_for_stop(signals, reloader);
+    dx_guard_tell(NULL, NULL);
     dx_reloader_tell(reloader, NULL);
     clean = stop(&server, settings, signals);
     if (!dx_reloader_stop(&reloader) || !clean) {
@@ -264,7 +292,7 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
     return dx_cursor_key_read(&answers->cursor_key, path, err);
 }
 
-static int serve(const struct dx_settings *settings, struct dx_error *err)
+static int serve_root(const struct dx_settings *settings, struct dx_error *err)
 {
     const struct dx_version_options version = version_options(settings);
     const struct dx_current_options options = current_options(settings, &version);
@@ -277,7 +305,9 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
 
     block_signals(&signals);
     raise_descriptor_limit();
-    rc = dx_current_open(&current, settings->root, &options, err);
+    rc = dx_guard_start(0, err);
+    if (rc == DX_OK)
+        rc = dx_current_open(&current, settings->root, &options, err);
     if (rc < 0)
         return rc;
     answers = dx_answers_of(current);
@@ -298,6 +328,14 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
         (void)dx_server_stop(&server, 0);
     }
     dx_current_close(&current);
+    return rc;
+}
+
+static int serve(const struct dx_settings *settings, struct dx_error *err)
+{
+    int rc = serve_root(settings, err);
+
+    dx_guard_stop();
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #include "cache/flight.h"
 #include "fetch/fetch_counts.h"
 #include "loader/current.h"
+#include "loader/guard.h"
 #include "loader/version.h"
 
 #include <stddef.h>
@@ -128,6 +129,26 @@ static void write_storage(struct dx_buf *out)
     }
 }
 
+static void write_guard(struct dx_buf *out)
+{
+    static const char poisoned[] = "domaindex_versions_poisoned_total";
+    struct dx_guard_counts c;
+
+    dx_guard_counts_read(&c);
+    dx_metric_head(out, "domaindex_sigbus_total", "counter",
+                   "Signals for pages of mapped files that could not be read");
+    dx_metric(out, "domaindex_sigbus_total", NULL, c.bus_signals);
+    dx_metric_head(out, poisoned, "counter",
+                   "Versions of which a mapped file was changed, by how it was noticed first");
+    dx_metric(out, poisoned, "by=\"sigbus\"", c.poisoned_by_bus);
+    dx_metric(out, poisoned, "by=\"lease\"", c.poisoned_by_writer);
+    dx_metric(out, poisoned, "by=\"times\"", c.poisoned_by_times);
+    dx_metric_head(out, "domaindex_mapped_files", "gauge",
+                   "Mapped files, by how changes of them are noticed");
+    dx_metric(out, "domaindex_mapped_files", "by=\"lease\"", c.leased);
+    dx_metric(out, "domaindex_mapped_files", "by=\"times\"", c.timed);
+}
+
 static void write_reloads(const struct dx_current_stats *s, struct dx_buf *out)
 {
     char label[64];
@@ -198,4 +219,5 @@ void dx_metrics_live(void *from, struct dx_buf *out)
     write_reloads(&stats, out);
     write_caches(dx_current_caches(from), out);
     write_storage(out);
+    write_guard(out);
 }
