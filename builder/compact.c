@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "builder/compact_merge.h"
 #include "builder/compact_survey.h"
+#include "builder/index_scan.h"
 #include "builder/lake_now.h"
 #include "builder/registry.h"
 #include "builder/remote_root.h"

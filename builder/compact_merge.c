@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "builder/index_scan.h"
 #include "builder/ingest_row.h"
 #include "builder/lake_scan.h"
 #include "builder/parallel.h"
