@@ -27,6 +27,7 @@ enum {
     OPT_NO_HEADER,
     OPT_REJECTS,
     OPT_WORK_DIR,
+    OPT_REPLACE,
     OPT_DATASET_META,
     OPT_PSL,
     OPT_MEMORY,
@@ -59,6 +60,8 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
                        "local directory for sorting and finished files of an s3:// root; if not "
                        "given TMPDIR, else /tmp" },
+    [OPT_REPLACE] = { "replace", NULL, NULL,
+                      "the rows of this run take the place of all that its datasets had" },
     [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
                            "metadata of the datasets of this run; empty VALUE removes the key" },
     [OPT_PSL] = { "psl", "FILE", NULL,
@@ -156,6 +159,7 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
     if (o->root == NULL || o->root[0] == '\0')
         return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
     o->work_dir = dx_options_text(options, OPT_WORK_DIR);
+    o->replace = dx_options_has(options, OPT_REPLACE);
     if (o->work_dir != NULL && strstr(o->root, "://") == NULL)
         return dx_fail(err, DX_E_INVALID,
                        "--work-dir is for roots on object storage; a run into a directory works in "
@@ -221,7 +225,7 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
                         "--no-ts leaves it out\n");
     if (s->repaired > 0)
         print_count("texts not UTF-8, mended", s->repaired);
-    print_count("datasets in this run", s->datasets);
+    print_count(o->replace ? "datasets replaced" : "datasets in this run", s->datasets);
     print_count("  new", s->datasets_new);
     print_count("datasets in the lake", s->datasets_total);
     print_count("files added", s->files);
@@ -297,6 +301,10 @@ const struct dx_command dx_command_ingest = {
         "Ingesting what the lake has already adds nothing, so an interrupted or repeated run is "
         "simply run again. The stored bytes do not depend on the order of records, on --threads "
         "or on --memory.\n\n"
+        "With --replace each dataset that has rows in this run gets these and loses those it had, "
+        "with the next publish; until then, and if the run dies, the old rows stay, and the same "
+        "run again begins anew. A plain run into a dataset whose replacement is unfinished is "
+        "refused, and so is replacing one that has files which were not published yet.\n\n"
         "With an s3:// root everything is sorted and written in the work directory, which needs "
         "room for that and for the largest file the lake has of the datasets of the run; finished "
         "files are then put into the store, and nothing there is ever replaced but "

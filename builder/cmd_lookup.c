@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 #include "builder/command.h"
 #include "builder/remote_root.h"
+#include "loader/overlay.h"
 #include "loader/version.h"
 #include "query/answer.h"
 
@@ -181,6 +182,8 @@ static int open_version(struct lookup *l, const struct dx_options *o, struct dx_
     }
     if (rc == DX_OK)
         rc = dx_caches_new(caches, &options, err);
+    if (rc == DX_OK)
+        rc = dx_overlay_open(&(*caches)->overlay, root, options.source, DX_OVERLAY_WAIT, err);
     if (rc == DX_OK)
         rc = dx_version_open_named(&l->version, root, dx_options_text(o, OPT_VERSION), *caches,
                                    &options, err);

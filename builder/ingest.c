@@ -16,9 +16,10 @@
 #include "builder/ingest_existing.h"
 #include "builder/ingest_read.h"
 #include "builder/ingest_remote.h"
+#include "builder/ingest_replace.h"
 #include "builder/ingest_store.h"
 #include "builder/ingest_upload.h"
-#include "builder/lake_layout.h"
+#include "builder/lake_now.h"
 #include "builder/registry.h"
 #include "builder/root_lock.h"
 #include "builder/spill_sort.h"
@@ -36,7 +37,7 @@ struct run {
     struct dx_work_folder work; /* of a remote root */
     struct dx_root_lock lock;   /* of a directory */
     struct dx_roster *registry;
-    struct dx_lake_list lake;
+    struct dx_lake_now now;
     struct dx_buf psl_text;
     bool psl_is_new; /* the lake has no copy yet */
     struct dx_psl *psl;
@@ -143,6 +144,19 @@ static int new_sort(struct run *r, struct dx_error *err)
     return dx_spill_sort_new(&r->sort, &o, err);
 }
 
+/* What the lake has, and the registry as it is after that was listed. */
+static int look(struct run *r, struct dx_error *err)
+{
+    int rc = dx_lake_now_open(&r->now, r->o->root, r->is_remote ? &r->remote.root : NULL, err);
+
+    if (rc < 0)
+        return rc;
+    dx_roster_free(&r->registry);
+    r->registry = r->now.roster;
+    r->now.roster = NULL;
+    return DX_OK;
+}
+
 static int prepare_directory(struct run *r, struct dx_error *err)
 {
     int rc = dx_root_lock_take(&r->lock, r->o->root, err);
@@ -152,11 +166,7 @@ static int prepare_directory(struct run *r, struct dx_error *err)
     if (rc == DX_OK)
         rc = make_tmp(r, err);
     if (rc == DX_OK)
-        rc = dx_roster_open(&r->registry, r->o->root, err);
-    if (rc == DX_OK)
-        rc = dx_lake_list(&r->lake, r->o->root, err);
-    if (rc == DX_OK)
-        rc = dx_ingest_check_lake(r->o->root, &r->lake, r->registry, err);
+        rc = look(r, err);
     return rc;
 }
 
@@ -272,13 +282,38 @@ static int enter_remote(struct run *r, struct dx_error *err)
     count = ids_of(r, ids);
     rc = dx_ingest_remote_claim(&r->remote, ids, count, err);
     free(ids);
-    return rc < 0 ? rc : dx_ingest_remote_list(&r->remote, &r->lake, err);
+    return rc < 0 ? rc : look(r, err);
+}
+
+static struct dx_ingest_replace replacement(struct run *r)
+{
+    return (struct dx_ingest_replace){ .options = r->o,
+                                       .datasets = r->datasets,
+                                       .now = &r->now,
+                                       .remote = r->is_remote ? &r->remote.root : NULL,
+                                       .claim = r->remote.claim };
+}
+
+/* Names, ids, what the lake has, and whether these rows may be added to it. */
+static int enter(struct run *r, struct dx_error *err)
+{
+    struct dx_ingest_replace replace;
+    int rc = r->is_remote ? enter_remote(r, err) : name_all(r, r->registry, err);
+
+    if (rc < 0)
+        return rc;
+    if (r->o->replace && r->stats->accepted == 0)
+        return dx_fail(err, DX_E_INVALID,
+                       "no record was accepted, and a dataset is not replaced by nothing; to take "
+                       "it away: domaindex remove");
+    replace = replacement(r);
+    return dx_ingest_replace_check(&replace, r->registry, err);
 }
 
 static int store_all(struct run *r, struct dx_error *err)
 {
     struct dx_ingest_existing existing = { .options = r->o,
-                                           .lake = &r->lake,
+                                           .lake = &r->now.named,
                                            .datasets = r->datasets,
                                            .sort = r->sort,
                                            .filter_bytes = (size_t)(r->o->memory_bytes / 4),
@@ -287,9 +322,9 @@ static int store_all(struct run *r, struct dx_error *err)
     struct dx_ingest_store_options options = {
         .ingest = r->o, .datasets = r->datasets, .dir = r->tmp, .stats = r->stats
     };
-    int rc = r->is_remote ? enter_remote(r, err) : name_all(r, r->registry, err);
+    int rc = enter(r, err);
 
-    if (rc == DX_OK)
+    if (rc == DX_OK && !r->o->replace)
         rc = dx_ingest_existing(&existing, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(r->sort, err);
@@ -319,26 +354,37 @@ static int upload(struct run *r, struct dx_error *err)
 {
     const struct dx_ingest_upload to = { .remote = &r->remote.root,
                                          .claim = r->remote.claim,
-                                         .lake = &r->lake };
+                                         .lake = &r->now.named.list,
+                                         .registry = r->registry };
 
     return dx_ingest_store_upload(r->store, &to, err);
 }
 
-static int publish(struct run *r, struct dx_error *err)
+/* Up to the names: everything is durable, and nothing of it is seen. */
+static int prepare_names(struct run *r, struct dx_error *err)
 {
     int rc = dx_rejects_close(&r->rejects, err);
 
     if (r->is_remote)
-        return rc < 0 ? rc : upload(r, err);
-
+        return rc;
     if (rc == DX_OK)
         rc = dx_ingest_store_sync(r->store, err);
     if (rc == DX_OK)
         rc = save_psl(r, err);
+    return rc < 0 ? rc : dx_roster_save(r->registry, r->o->root, err);
+}
+
+static int publish(struct run *r, struct dx_error *err)
+{
+    struct dx_ingest_replace replace = replacement(r);
+    int rc = prepare_names(r, err);
+
+    if (rc == DX_OK && r->o->replace)
+        rc = dx_ingest_replace_begin(&replace, &r->registry, err);
     if (rc == DX_OK)
-        rc = dx_roster_save(r->registry, r->o->root, err);
-    if (rc == DX_OK)
-        rc = dx_ingest_store_publish(r->store, err);
+        rc = r->is_remote ? upload(r, err) : dx_ingest_store_publish(r->store, r->registry, err);
+    if (rc == DX_OK && r->o->replace)
+        rc = dx_ingest_replace_end(&replace, &r->registry, err);
     return rc;
 }
 
@@ -367,7 +413,7 @@ static void release(struct run *r)
     dx_ingest_datasets_free(&r->datasets);
     dx_psl_free(&r->psl);
     dx_buf_release(&r->psl_text);
-    dx_lake_list_release(&r->lake);
+    dx_lake_now_close(&r->now);
     dx_roster_free(&r->registry);
     dx_rejects_release(&r->rejects);
     dx_columns_want_release(&r->o->want);

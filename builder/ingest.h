@@ -28,6 +28,9 @@
  * with the same promise: a run that dies leaves whole files and names in the registry, and the
  * same run again adds what is missing. Its Parquet bytes are those of a local run.
  *
+ * With `replace` each dataset that has rows in the run gets these and loses those it had, with the
+ * next publish; the two writes of the registry that make it all or nothing are in ingest_replace.h.
+ *
  * Memory: memory_bytes for sort, batches, filter and merge, and besides a constant: the
  * Parquet writer (about 16 MiB, more with wide extras), code and buffers of libraries.
  */
@@ -60,6 +63,7 @@ struct dx_ingest_options {
     enum dx_ts_unit ts_unit;
     const char *const *meta; /* "KEY=VALUE" for each dataset of the run */
     size_t meta_count;
+    bool replace; /* the rows of the run take the place of all that its datasets had */
     const char *const *input;
     size_t input_count;
     struct dx_progress *progress; /* may be NULL */

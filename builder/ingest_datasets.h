@@ -33,6 +33,8 @@ struct dx_ingest_dataset {
     _Atomic bool ts_micros; /* some time is no whole millisecond */
     bool in_lake;           /* has files: rows must be compared with them */
     uint64_t stored;        /* rows added to the lake by this run */
+    uint32_t first_part;    /* of a replacement: its files have the numbers first_part… */
+    uint32_t end_part;      /* …up to here; set when files have their names */
 };
 
 #define DX_DATASET_CACHE 256 /* names one thread finds without the lock */

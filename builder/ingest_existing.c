@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "builder/ingest_datasets.h"
 #include "builder/ingest_row.h"
-#include "builder/lake_layout.h"
+#include "builder/lake_named.h"
 #include "builder/lake_scan.h"
 #include "builder/progress.h"
 #include "builder/remote_root.h"
@@ -237,38 +237,36 @@ static struct dx_ingest_dataset *find_id(const struct finding *f, uint32_t id)
 /* Marks the run's datasets that have files; their accepted rows, and the files' bytes. */
 static uint64_t mark(struct finding *f, uint64_t *bytes)
 {
-    const struct dx_lake_list *lake = f->e->lake;
+    const struct dx_lake_list *list = &f->e->lake->list;
     uint64_t rows = 0;
 
     *bytes = 0;
-    for (size_t i = 0; i < lake->count;) {
-        uint32_t id = lake->file[i].dataset_id;
-        struct dx_ingest_dataset *set = find_id(f, id);
+    for (size_t i = 0; i < list->count; i++) {
+        struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
 
-        if (set != NULL && set->rows > 0) {
-            set->in_lake = true;
-            rows += set->rows;
-        }
-        for (; i < lake->count && lake->file[i].dataset_id == id; i++)
-            *bytes += set != NULL && set->in_lake ? lake->file[i].size : 0;
+        if (set == NULL || set->rows == 0 || f->e->lake->naming[i] == DX_LAKE_OUT)
+            continue;
+        rows += set->in_lake ? 0 : set->rows;
+        set->in_lake = true;
+        *bytes += list->file[i].size;
     }
     return rows;
 }
 
 static int scan_files(struct finding *f, struct dx_error *err)
 {
-    const struct dx_lake_list *lake = f->e->lake;
+    const struct dx_lake_list *list = &f->e->lake->list;
     uint64_t bytes = 0;
     uint64_t rows = 0;
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < lake->count; i++) {
-        const struct dx_ingest_dataset *set = find_id(f, lake->file[i].dataset_id);
+    for (size_t i = 0; rc == DX_OK && i < list->count; i++) {
+        const struct dx_ingest_dataset *set = find_id(f, list->file[i].dataset_id);
 
-        if (set == NULL || !set->in_lake)
+        if (set == NULL || !set->in_lake || f->e->lake->naming[i] == DX_LAKE_OUT)
             continue;
-        rc = scan_file(f, &lake->file[i], set, bytes, &rows, err);
-        bytes += lake->file[i].size;
+        rc = scan_file(f, &list->file[i], set, bytes, &rows, err);
+        bytes += list->file[i].size;
     }
     return rc;
 }

@@ -3,7 +3,7 @@
  *
  *   rc = dx_ingest_existing(&e, &err);      after reading, before the merge
  *
- * For each dataset of the run that has files in the lake: the run's row keys go into a
+ * For each dataset of the run that has files in the lake which count (lake_named.h): the run's row keys go into a
  * Bloom filter of at most filter_bytes, the dataset's files are read, and rows that may be
  * in the run join the sort marked `existing`. The merge then drops every row that has such
  * a twin. Exact: the filter only saves sorting; a small one costs time, not truth.
@@ -16,13 +16,13 @@
 #include "builder/ingest.h"
 
 struct dx_ingest_datasets;
-struct dx_lake_list;
+struct dx_lake_named;
 struct dx_remote_root;
 struct dx_spill_sort;
 
 struct dx_ingest_existing {
     const struct dx_ingest_options *options;
-    const struct dx_lake_list *lake;
+    const struct dx_lake_named *lake;    /* files that are out have no rows to be compared with */
     struct dx_ingest_datasets *datasets; /* ids of known names set; in_lake is set here */
     struct dx_spill_sort *sort;
     size_t filter_bytes;

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "builder/ingest_claim.h"
-#include "builder/lake_layout.h"
+#include "builder/lake_now.h"
 #include "builder/publish_probe.h"
 #include "builder/registry.h"
 #include "fetch/store.h"
@@ -39,22 +39,6 @@ void dx_ingest_remote_close(struct dx_ingest_remote *r)
     dx_remote_root_close(&r->root);
 }
 
-/* The listing comes first: who adds a file has put its name into the registry before. */
-int dx_ingest_remote_list(struct dx_ingest_remote *r, struct dx_lake_list *lake,
-                          struct dx_error *err)
-{
-    struct dx_roster *roster = NULL;
-    char etag[DX_SOURCE_ETAG];
-    int rc = dx_lake_list_store(lake, r->root.store, err);
-
-    if (rc == DX_OK)
-        rc = dx_roster_read(&roster, &r->root, etag, err);
-    if (rc >= 0)
-        rc = dx_ingest_check_lake(r->o->root, lake, roster, err);
-    dx_roster_free(&roster);
-    return rc;
-}
-
 static int probe(const struct dx_ingest_remote *r, struct dx_error *err)
 {
     struct timespec now;
@@ -71,7 +55,7 @@ static int probe(const struct dx_ingest_remote *r, struct dx_error *err)
 int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster,
                            struct dx_error *err)
 {
-    struct dx_lake_list lake = { NULL, 0, 0 };
+    struct dx_lake_now now = DX_LAKE_NOW_INIT;
     char etag[DX_SOURCE_ETAG];
     int rc = dx_roster_read(roster, &r->root, etag, err);
 
@@ -79,8 +63,8 @@ int dx_ingest_remote_begin(struct dx_ingest_remote *r, struct dx_roster **roster
     if (rc >= 0)
         rc = probe(r, err);
     if (rc == DX_OK && !r->had_registry)
-        rc = dx_ingest_remote_list(r, &lake, err);
-    dx_lake_list_release(&lake);
+        rc = dx_lake_now_open(&now, r->o->root, &r->root, err);
+    dx_lake_now_close(&now);
     return rc < 0 ? dx_fail_in(err, "%s", r->o->root) : DX_OK;
 }
 

@@ -7,7 +7,7 @@
  *   rc = dx_ingest_remote_psl(&r, text, &err);               after it: the list, if there is none,
  *   rc = dx_ingest_remote_names(&r, change, ctx, &roster, &err);   the names,
  *   rc = dx_ingest_remote_claim(&r, ids, count, &err);       and the right to add to them
- *   rc = dx_ingest_remote_list(&r, &lake, &err);             what the lake has, from now on by us
+ *   rc = dx_lake_now_open(&now, root, &r.root, &err);        what the lake has, from now on by us
  *   ... r.root, r.claim: ingest_existing.h, ingest_upload.h ...
  *   dx_ingest_remote_close(&r);                              gives the claim back
  *
@@ -58,8 +58,6 @@ int dx_ingest_remote_names(struct dx_ingest_remote *r, dx_ingest_names *change, 
                            struct dx_roster **roster, struct dx_error *err);
 int dx_ingest_remote_claim(struct dx_ingest_remote *r, uint32_t *ids, size_t count,
                            struct dx_error *err);
-int dx_ingest_remote_list(struct dx_ingest_remote *r, struct dx_lake_list *lake,
-                          struct dx_error *err);
 
 /* Files of a dataset that the registry does not know would get its next id's name. */
 int dx_ingest_check_lake(const char *root, const struct dx_lake_list *lake,

@@ -4,7 +4,7 @@
  *   rc = dx_ingest_store_new(&s, &options, &err);
  *   rc = dx_ingest_store_rows(s, sort, &err);        all of the merge; files under dir
  *   rc = dx_ingest_store_sync(s, &err);              their bytes are durable
- *   rc = dx_ingest_store_publish(s, &err);           renames them into the lake
+ *   rc = dx_ingest_store_publish(s, registry, &err); renames them into the lake
  *   rc = dx_ingest_store_upload(s, &to, &err);       instead of both: puts them into a store
  *   dx_ingest_store_free(&s);                        removes what was not published
  *
@@ -21,6 +21,7 @@
 struct dx_ingest_datasets;
 struct dx_ingest_upload;
 struct dx_ingest_store;
+struct dx_roster;
 struct dx_spill_sort;
 
 struct dx_ingest_store_options {
@@ -35,9 +36,11 @@ int dx_ingest_store_new(struct dx_ingest_store **s, const struct dx_ingest_store
 int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
                          struct dx_error *err);
 int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err);
-int dx_ingest_store_publish(struct dx_ingest_store *s, struct dx_error *err);
+/* Both set end_part of the datasets. registry: its next_part is what a name may begin with. */
+int dx_ingest_store_publish(struct dx_ingest_store *s, const struct dx_roster *registry,
+                            struct dx_error *err);
 
-/* Of `to`: remote, claim and lake. */
+/* Of `to`: remote, claim, lake and registry. */
 int dx_ingest_store_upload(struct dx_ingest_store *s, const struct dx_ingest_upload *to,
                            struct dx_error *err);
 void dx_ingest_store_free(struct dx_ingest_store **s);

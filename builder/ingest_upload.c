@@ -9,6 +9,7 @@
 #include "builder/ingest_claim.h"
 #include "builder/parallel.h"
 #include "builder/progress.h"
+#include "builder/registry.h"
 #include "builder/remote_root.h"
 #include "builder/ticker.h"
 #include "fetch/store.h"
@@ -30,44 +31,6 @@ void dx_ingest_made_name(const char *dir, uint64_t number, char path[PATH_MAX])
 
 /* ---- numbers ---- */
 
-/* The first file of the dataset in a sorted list, or the end. */
-static size_t lower_bound(const struct dx_lake_list *lake, uint32_t dataset_id)
-{
-    size_t low = 0;
-    size_t high = lake->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (lake->file[middle].dataset_id < dataset_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool same_folder(const struct dx_lake_path *a, const struct dx_lake_path *b)
-{
-    return a->dataset_id == b->dataset_id && a->first == b->first && a->last == b->last;
-}
-
-/* One more than the largest part number in the folder. */
-static uint32_t next_part(const struct dx_lake_list *lake, const struct dx_lake_path *path)
-{
-    uint32_t next = 0;
-
-    for (size_t i = lower_bound(lake, path->dataset_id);
-         i < lake->count && lake->file[i].dataset_id == path->dataset_id; i++) {
-        struct dx_lake_path there;
-
-        if (dx_lake_path_parse(dx_span_str(lake->file[i].path), &there) &&
-            same_folder(&there, path) && there.part >= next)
-            next = there.part + 1;
-    }
-    return next;
-}
-
 static int take_part(struct uploading *up, size_t i, struct dx_error *err)
 {
     uint32_t *next = &up->part[up->first[i]];
@@ -86,11 +49,12 @@ static int number_all(struct uploading *up, struct dx_error *err)
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < u->made_count; i++) {
-        if (i > 0 && same_folder(&u->made[i].path, &u->made[i - 1].path)) {
+        if (i > 0 && dx_lake_same_folder(&u->made[i].path, &u->made[i - 1].path)) {
             up->first[i] = up->first[i - 1];
         } else {
             up->first[i] = i;
-            up->part[i] = next_part(u->lake, &u->made[i].path);
+            up->part[i] = dx_roster_next_part(u->registry, u->made[i].path.dataset_id,
+                                              dx_lake_list_next_part(u->lake, &u->made[i].path));
         }
         rc = take_part(up, i, err);
     }

@@ -11,6 +11,7 @@
 #include "builder/publish_job.h"
 #include "builder/publish_remote.h"
 #include "builder/root_lock.h"
+#include "fetch/store.h"
 #include "loader/version.h"
 
 #define WORK_PREFIX ".tmp-"
@@ -21,8 +22,9 @@ struct publish {
     struct dx_publish_job *job; /* work: ROOT/index/.tmp-PID */
     const char *root;
     struct dx_root_lock lock;
-    char index[PATH_MAX];  /* ROOT/index */
-    char target[PATH_MAX]; /* ROOT/index/VERSION */
+    struct dx_store *store; /* for files that a rewrite makes */
+    char index[PATH_MAX];   /* ROOT/index */
+    char target[PATH_MAX];  /* ROOT/index/VERSION */
 };
 
 /* ---- what was there before ---- */
@@ -92,27 +94,40 @@ static int remove_leftovers(const struct publish *p, struct dx_error *err)
     return rc;
 }
 
-/* No number of a version that is there is given again, whether the manifest has it or not. */
-static int last_sequence(const struct publish *p, uint64_t *last, struct dx_error *err)
+/* The highest number of what is in the folder: versions, or lists of compactions. */
+static int highest_in(const char *path, uint64_t *last, struct dx_error *err)
 {
-    const struct dx_manifest *m = &p->job->result->manifest;
-    DIR *dir = opendir(p->index);
+    DIR *dir = opendir(path);
     struct dirent *e;
 
     if (dir == NULL)
-        return dx_fail_errno(err, errno, "%s: cannot read", p->index);
-    *last = m->sequence;
-    for (size_t i = 0; i < m->version_count; i++)
-        if (m->versions[i].sequence > *last)
-            *last = m->versions[i].sequence;
+        return errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "%s: cannot read", path);
     while ((e = readdir(dir)) != NULL) {
+        size_t size = strnlen(e->d_name, DX_VERSION_NAME - 1);
         uint32_t sequence = 0;
 
-        if (dx_version_name_ok(dx_span_str(e->d_name), &sequence) && sequence > *last)
+        if (dx_version_name_ok(dx_span_of(e->d_name, size), &sequence) && sequence > *last)
             *last = sequence;
     }
     (void)closedir(dir);
     return DX_OK;
+}
+
+/* No number of a version that is there is given again, whether the manifest has it or not; nor that
+ * of a compaction that died, whose list must not become one of another's version. */
+static int last_sequence(const struct publish *p, uint64_t *last, struct dx_error *err)
+{
+    const struct dx_manifest *m = &p->job->result->manifest;
+    char claims[PATH_MAX];
+    int rc = dx_publish_job_path(claims, p->root, DX_LAKE_CLAIMS, err);
+
+    *last = m->sequence;
+    for (size_t i = 0; i < m->version_count; i++)
+        if (m->versions[i].sequence > *last)
+            *last = m->versions[i].sequence;
+    if (rc == DX_OK)
+        rc = highest_in(p->index, last, err);
+    return rc == DX_OK ? highest_in(claims, last, err) : rc;
 }
 
 /* The list that the lake's domains came from; else the one asked for, or the system's. */
@@ -135,7 +150,7 @@ static int read_psl(struct publish *p, struct dx_error *err)
 
 static int build(struct publish *p, struct dx_error *err)
 {
-    int rc = dx_publish_job_build(p->job, DX_SYNC_NOW, err);
+    int rc = dx_publish_job_build(p->job, NULL, DX_SYNC_NOW, err);
 
     return rc == DX_OK ? dx_dir_sync(p->job->making, err) : rc;
 }
@@ -146,7 +161,8 @@ static void count(_Atomic uint64_t *counter, uint64_t n)
         atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* The bytes that are on disk are those that were written. */
+/* The bytes that are on disk are those that were written. Files of older versions were found so when
+ * those were published. */
 static int check_hashes(const struct publish *p, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -157,6 +173,8 @@ static int check_hashes(const struct publish *p, struct dx_error *err)
         struct dx_hash128 hash;
         char path[PATH_MAX];
 
+        if (f->in[0] != '\0')
+            continue;
         rc = dx_publish_job_path(path, p->target, f->name, err);
         if (rc == DX_OK)
             rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
@@ -182,7 +200,7 @@ static int check_version(const struct publish *p, struct dx_error *err)
     struct dx_version *v = NULL;
     int rc = check_hashes(p, err);
 
-    options.verify = true;
+    options.verify = !p->job->result->incremental; /* that would read what is shared, too */
     options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
     if (rc == DX_OK)
         rc = dx_caches_new(&caches, &options, err);
@@ -205,7 +223,7 @@ static int flip(struct publish *p, bool *may_be_named, struct dx_error *err)
     int rc = dx_publish_job_path(path, p->index, "manifest.json", err);
 
     if (rc == DX_OK)
-        rc = dx_publish_job_manifest(p->job, &text, err);
+        rc = dx_publish_job_manifest(p->job, dx_publish_job_time(p->job), &text, err);
     if (rc == DX_OK) {
         *may_be_named = true;
         rc = dx_file_replace(path, dx_span_of(text.data, text.size), err);
@@ -229,9 +247,9 @@ static bool manifest_names(const struct publish *p)
     return named;
 }
 
-static int put_in_place(struct publish *p, struct dx_error *err)
+/* *may_be_named: the manifest names the version, or nobody can tell. */
+static int put_in_place(struct publish *p, bool *may_be_named, struct dx_error *err)
 {
-    bool may_be_named = false;
     char makes[PATH_MAX];
     int n = snprintf(makes, sizeof makes, "%s/" MAKES_PREFIX "%s", p->job->work,
                      p->job->result->version);
@@ -250,8 +268,10 @@ static int put_in_place(struct publish *p, struct dx_error *err)
     if (rc == DX_OK)
         rc = check_version(p, err);
     if (rc == DX_OK)
-        rc = flip(p, &may_be_named, err);
-    if (rc != DX_OK && (!may_be_named || !manifest_names(p)))
+        rc = flip(p, may_be_named, err);
+    if (rc != DX_OK && *may_be_named)
+        *may_be_named = manifest_names(p);
+    if (rc != DX_OK && !*may_be_named)
         (void)dx_dir_remove(p->target, NULL);
     return rc;
 }
@@ -259,14 +279,15 @@ static int put_in_place(struct publish *p, struct dx_error *err)
 static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
-    uint64_t room = 0;
     char name[64];
     int rc = dx_root_lock_take(&p->lock, p->root, err);
 
     if (rc == DX_OK)
         rc = dx_publish_job_path(p->index, p->root, "index", err);
     if (rc == DX_OK)
-        rc = dx_publish_lake_open(&job->lake, p->root, &job->result->lake_bytes, err);
+        rc = read_manifest(p, err);
+    if (rc == DX_OK)
+        rc = dx_publish_lake_open(&job->lake, p->root, &job->result->manifest, err);
     if (rc == DX_OK)
         rc = read_psl(p, err);
     if (rc == DX_OK)
@@ -274,14 +295,9 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_dir_sync(p->root, err);
     if (rc == DX_OK)
-        rc = read_manifest(p, err);
-    if (rc == DX_OK)
         rc = remove_leftovers(p, err);
     if (rc == DX_OK)
         rc = last_sequence(p, highest, err);
-    if (rc == DX_OK)
-        rc = dx_publish_job_space(p->index, dx_publish_job_guess(job->result->lake_bytes), &room,
-                                  err);
     (void)snprintf(name, sizeof name, WORK_PREFIX "%ld", (long)getpid());
     if (rc == DX_OK)
         rc = dx_publish_job_path(job->work, p->index, name, err);
@@ -290,7 +306,27 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     return rc == DX_OK ? dx_dir_make(job->work, err) : rc;
 }
 
-static int run(struct publish *p, struct dx_error *err)
+/* What the version is made from: the current one, files that are rewritten, or the lake as it is. */
+static int choose(struct publish *p, uint64_t sequence, struct dx_error *err)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_publish_job *job = p->job;
+    uint64_t room = 0;
+    int rc;
+
+    options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
+    rc = dx_publish_job_base(job, &options, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_space(p->index, dx_publish_job_guess(job), &room, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_name(job, sequence, err);
+    if (rc != DX_OK || job->options->rewrite == NULL)
+        return rc;
+    rc = dx_store_open_local(&p->store, p->root, err);
+    return rc == DX_OK ? dx_publish_job_rewrite(job, p->store, NULL, err) : rc;
+}
+
+static int run(struct publish *p, bool *may_be_named, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     uint64_t highest = 0;
@@ -298,30 +334,32 @@ static int run(struct publish *p, struct dx_error *err)
 
     dx_publish_job_enter(job, DX_PUBLISH_SCAN, 0);
     if (rc == DX_OK)
+        rc = choose(p, highest + 1, err);
+    if (rc == DX_OK)
         rc = dx_publish_job_scan(job, NULL, err);
     if (rc != DX_OK || dx_publish_job_unchanged(job))
         return rc;
     dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
-    rc = dx_publish_job_name(job, highest + 1, err);
-    if (rc == DX_OK)
-        rc = dx_publish_job_add(job, err);
-    if (rc == DX_OK)
-        rc = dx_publish_job_path(p->target, p->index, job->result->version, err);
+    rc = dx_publish_job_path(p->target, p->index, job->result->version, err);
     if (rc == DX_OK)
         rc = build(p, err);
     if (rc != DX_OK)
         return rc;
     dx_publish_job_enter(job, DX_PUBLISH_CHECK, dx_publish_job_index_bytes(job));
-    return put_in_place(p, err);
+    return put_in_place(p, may_be_named, err);
 }
 
 static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
 {
     struct publish p = { .job = job, .root = job->options->root, .lock = DX_ROOT_LOCK_INIT };
-    int rc = run(&p, err);
+    bool may_be_named = false;
+    int rc = run(&p, &may_be_named, err);
 
+    if ((rc != DX_OK && !may_be_named) || job->result->unchanged)
+        dx_publish_placed_undo(&job->placed);
     if (job->work[0] != '\0')
         (void)dx_dir_remove(job->work, NULL); /* what stays, the next publish removes */
+    dx_store_close(&p.store);
     dx_root_lock_drop(&p.lock);
     return rc;
 }

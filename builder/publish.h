@@ -68,12 +68,20 @@ struct dx_publish_options {
     const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
     const struct dx_rules *rules;             /* for the rewrite; may be NULL */
     uint64_t rules_last;                      /* number of the last of them */
-    int64_t now_us;
+    int64_t now_us;                           /* the time in the version's name */
+    bool fixed_time; /* and in the manifest, when the version before stopped being current: for
+                      * bytes that can be repeated; else the store's clock, or this machine's */
     struct dx_publish_progress *progress; /* may be NULL */
 };
 
 struct dx_publish_result {
     bool unchanged;
+    bool incremental; /* merged with the version that was current */
+    char why[160];    /* the whole lake was read: why */
+    uint64_t files_scanned;
+    uint64_t rows_scanned;
+    uint64_t files_out;  /* of the lake: taken out by removal, compaction or rollback */
+    uint64_t files_gone; /* that the version before had and the lake has not */
     char version[DX_VERSION_NAME];
     char psl_path[256]; /* cut; which list was taken */
     bool psl_own;       /* it is the lake's */

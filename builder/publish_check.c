@@ -27,6 +27,7 @@ static int bring_files(const struct dx_publish_check *c, struct dx_error *err)
     struct dx_version_files files = { .source = c->source,
                                       .entry = c->entry,
                                       .threads = c->threads,
+                                      .own = true,
                                       .bytes = c->bytes,
                                       .items = c->items };
     int rc = dx_mirror_open(&files.mirror, c->mirror_dir, err);
@@ -144,10 +145,10 @@ int dx_publish_check_run(const struct dx_publish_check *c, struct dx_error *err)
     options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = CACHE_BYTES;
     options.source = c->options;
     options.mirror_dir = c->mirror_dir;
-    options.mirror_postings = true;
+    options.mirror_postings = !c->shares; /* what older versions have was found right then */
     if (rc == DX_OK)
         rc = open_side(&local, c->local_root, c, &options, err);
-    options.verify = true;
+    options.verify = !c->shares;
     if (rc == DX_OK)
         rc = open_side(&remote, c->remote_root, c, &options, err);
     if (rc == DX_OK)

@@ -5,7 +5,7 @@
  *                                 .entry = entry, .source = src, .options = &o, .threads = 8 };
  *   rc = dx_publish_check_run(&c, &err);
  *
- * Every file of entry comes back from the store into mirror_dir and has its size and hash; the
+ * Every file of entry's own folder comes back from the store into mirror_dir and has its size and hash; the
  * loader opens the version from the remote root with every block checked; some domains over the
  * whole range and one that is not there are answered as the version at local_root
  * (local_root/index/VERSION, as it was made) answers them; and some rows are read from the lake
@@ -27,6 +27,7 @@ struct dx_publish_check {
     struct dx_source *source;
     const struct dx_source_options *options;
     unsigned threads;
+    bool shares;             /* entry has shards of older versions */
     _Atomic uint64_t *bytes; /* may be NULL */
     _Atomic uint64_t *items;
 };

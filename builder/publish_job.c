@@ -4,13 +4,23 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "builder/index_base.h"
 #include "format/postings.h"
+#include "loader/version.h"
 
 #define SPACE_MIN (16u << 20)
 #define INODES_MIN (3 * DX_POSTINGS_SHARDS + 64)
+
+static void close_base(struct dx_publish_job *job)
+{
+    dx_version_unpin(job->base);
+    job->base = NULL;
+    dx_caches_free(&job->caches);
+}
 
 void dx_publish_job_init(struct dx_publish_job *job, const struct dx_publish_options *options,
                          struct dx_publish_result *result)
@@ -25,6 +35,8 @@ void dx_publish_job_release(struct dx_publish_job *job)
     if (job->has_id)
         dx_index_identity_release(&job->id);
     dx_publish_lake_close(&job->lake);
+    close_base(job);
+    dx_publish_placed_release(&job->placed);
     dx_buf_release(&job->psl);
 }
 
@@ -74,6 +86,87 @@ int dx_publish_job_psl(struct dx_publish_job *job, struct dx_error *err)
     return rc;
 }
 
+/* ---- an increment, or the whole ---- */
+
+static void say_why(struct dx_publish_job *job, const char *why)
+{
+    job->result->incremental = false;
+    (void)snprintf(job->result->why, sizeof job->result->why, "%.*s",
+                   (int)sizeof job->result->why - 1, why);
+}
+
+/* What is wrong with the base, and not with this machine or the way to the store. */
+static bool is_of_base(int rc)
+{
+    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_NOT_FOUND ||
+           rc == DX_E_UNSUPPORTED || rc == DX_E_CONFLICT;
+}
+
+/* NULL: it can be tried. */
+static const char *no_base(const struct dx_publish_job *job)
+{
+    const struct dx_manifest_version *current = dx_manifest_current(&job->result->manifest);
+    struct dx_hash128 psl = dx_hash128_of(dx_span_of(job->psl.data, job->psl.size));
+
+    if (current == NULL)
+        return "there is no version to merge with";
+    if (job->options->rewrite != NULL)
+        return "files of the lake are rewritten";
+    if (job->options->full)
+        return "it was asked for";
+    if (!dx_hash128_equal(&current->psl_hash, &psl))
+        return "the suffix list is another one than that of the current version";
+    return "the index of this program is made from the whole lake";
+}
+
+static int rebase(struct dx_publish_job *job, const struct dx_version_options *options,
+                  char why[DX_INDEX_WHY], struct dx_error *err)
+{
+    const struct dx_manifest_version *current = dx_manifest_current(&job->result->manifest);
+    int rc = dx_caches_new(&job->caches, options, err);
+
+    if (rc == DX_OK)
+        rc = dx_version_open(&job->base, job->options->root, current, job->caches, options, err);
+    return rc == DX_OK ? dx_index_rebase(&job->lake.lake, job->base, why, err) : rc;
+}
+
+int dx_publish_job_base(struct dx_publish_job *job, const struct dx_version_options *options,
+                        struct dx_error *err)
+{
+    const char *no = no_base(job);
+    struct dx_error found = DX_ERROR_INIT;
+    char why[DX_INDEX_WHY] = "";
+    int rc;
+
+    if (no != NULL) {
+        say_why(job, no);
+        return DX_OK;
+    }
+    rc = rebase(job, options, why, &found);
+    job->result->incremental = rc == 1;
+    if (rc == 1)
+        return DX_OK;
+    if (rc == 0 || is_of_base(rc))
+        return dx_publish_job_whole(job, rc == 0 ? why : found.text, err);
+    if (err != NULL)
+        *err = found;
+    return dx_fail_in(err, "the current version cannot be read to be merged with");
+}
+
+int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_error *err)
+{
+    int rc = dx_publish_lake_again(&job->lake, err);
+
+    say_why(job, why);
+    close_base(job);
+    if (job->has_id)
+        dx_index_identity_release(&job->id);
+    job->has_id = false;
+    return rc;
+}
+
+/* ---- the lake ---- */
+
 int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                         struct dx_error *err)
 {
@@ -82,16 +175,34 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring 
                                              .threads = job->options->threads,
                                              .bring = bring,
                                              .rows_done = dx_publish_job_items(job) };
+    struct dx_publish_result *result = job->result;
     int rc = dx_index_scan(&job->lake.lake, &options, err);
 
     if (rc != DX_OK)
-        return rc;
+        return job->base == NULL
+                   ? rc
+                   : dx_fail_in(err, "merging with version %s (publish --full does without it)",
+                                dx_version_name(job->base));
     rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,
                            err);
     job->has_id = rc == DX_OK;
-    job->result->skipped_columns = job->lake.lake.skipped_columns;
-    memcpy(job->result->skipped, job->lake.lake.skipped, sizeof job->result->skipped);
+    result->files_out = job->lake.named.out_count;
+    result->files_gone = job->lake.named.gone_count;
+    result->lake_bytes = job->lake.bytes;
+    result->files_scanned = job->lake.lake.files_scanned;
+    result->rows_scanned = job->lake.lake.rows_scanned;
+    result->skipped_columns = job->lake.lake.skipped_columns;
+    memcpy(result->skipped, job->lake.lake.skipped, sizeof result->skipped);
     return rc;
+}
+
+/* Who wants a version of the whole lake, and who has cleansed it, has the same build id as a merged
+ * one whose files happen to have those numbers. */
+static bool is_as_wanted(const struct dx_publish_job *job, const struct dx_manifest_version *v)
+{
+    bool whole = job->options->full || job->options->rewrite != NULL;
+
+    return (!whole || v->base[0] == '\0') && job->cleansed <= v->cleansed;
 }
 
 bool dx_publish_job_unchanged(struct dx_publish_job *job)
@@ -99,12 +210,15 @@ bool dx_publish_job_unchanged(struct dx_publish_job *job)
     const struct dx_manifest_version *current = dx_manifest_current(&job->result->manifest);
 
     if (current == NULL || job->options->force ||
-        memcmp(&current->build, &job->id.build, sizeof current->build) != 0)
+        memcmp(&current->build, &job->id.build, sizeof current->build) != 0 ||
+        !is_as_wanted(job, current))
         return false;
     job->result->unchanged = true;
     memcpy(job->result->version, current->version, sizeof job->result->version);
     return true;
 }
+
+/* ---- the version ---- */
 
 static int64_t published_us(const struct dx_publish_job *job)
 {
@@ -119,7 +233,16 @@ int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, struct dx
     return DX_OK;
 }
 
-int dx_publish_job_add(struct dx_publish_job *job, struct dx_error *err)
+/* What suppressions hit no row of: of what was rewritten the rewrite says it; of a base its entry,
+ * but its new rows are known only if nothing was added. */
+static uint64_t cleansed_of(const struct dx_publish_job *job)
+{
+    if (job->base == NULL)
+        return job->cleansed;
+    return job->lake.lake.files_scanned == 0 ? job->base->entry.cleansed : 0;
+}
+
+static int add_entry(struct dx_publish_job *job, struct dx_error *err)
 {
     int rc = dx_manifest_add(&job->result->manifest, job->result->version, &job->entry, err);
 
@@ -127,12 +250,15 @@ int dx_publish_job_add(struct dx_publish_job *job, struct dx_error *err)
         return rc;
     job->entry->published_us = published_us(job);
     job->entry->datasets = job->lake.registry.count;
+    job->entry->cleansed = cleansed_of(job);
+    if (job->base != NULL)
+        memcpy(job->entry->base, job->base->entry.version, sizeof job->entry->base);
     (void)snprintf(job->entry->parquet_root, sizeof job->entry->parquet_root, "%s",
                    DX_PUBLISH_PARQUET_ROOT);
     return DX_OK;
 }
 
-int dx_publish_job_build(struct dx_publish_job *job, enum dx_sync sync, struct dx_error *err)
+static int build_once(struct dx_publish_job *job, enum dx_sync sync, struct dx_error *err)
 {
     struct dx_index_options options = { .dir = job->making,
                                         .tmp_dir = job->work,
@@ -142,19 +268,59 @@ int dx_publish_job_build(struct dx_publish_job *job, enum dx_sync sync, struct d
                                         .sync = sync };
     int rc = dx_dir_make(job->making, err);
 
+    if (rc == DX_OK)
+        rc = add_entry(job, err);
     return rc == DX_OK ? dx_index_build(&job->lake.lake, &job->id, &options, job->entry,
                                         &job->result->index, err)
                        : rc;
 }
 
-int dx_publish_job_manifest(struct dx_publish_job *job, struct dx_buf *text, struct dx_error *err)
+int dx_publish_job_build(struct dx_publish_job *job, const struct dx_index_bring *bring,
+                         enum dx_sync sync, struct dx_error *err)
+{
+    int rc = build_once(job, sync, err);
+
+    if (rc != DX_INDEX_FULL)
+        return rc;
+    rc = dx_dir_remove(job->making, err);
+    if (rc == DX_OK)
+        rc = dx_manifest_remove(&job->result->manifest, job->result->version, err);
+    job->entry = NULL;
+    if (rc == DX_OK)
+        rc = dx_publish_job_whole(job, "two domains have the same domain_id", err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_scan(job, bring, err);
+    return rc == DX_OK ? build_once(job, sync, err) : rc;
+}
+
+int64_t dx_publish_job_time(const struct dx_publish_job *job)
+{
+    return job->options->fixed_time ? job->options->now_us : (int64_t)time(NULL) * 1000000;
+}
+
+int dx_publish_job_manifest(struct dx_publish_job *job, int64_t now_us, struct dx_buf *text,
+                            struct dx_error *err)
 {
     struct dx_manifest *m = &job->result->manifest;
-
-    int rc = dx_manifest_flip(m, job->result->version, job->entry->sequence,
-                              job->entry->published_us, err);
+    int rc = dx_manifest_flip(m, job->result->version, job->entry->sequence, now_us, err);
 
     return rc == DX_OK ? dx_manifest_write(m, text, err) : rc;
+}
+
+int dx_publish_job_onto(struct dx_publish_job *job, struct dx_manifest *m, struct dx_error *err)
+{
+    struct dx_manifest_version *entry;
+    int rc = dx_manifest_add(m, job->result->version, &entry, err);
+
+    if (rc == DX_OK)
+        rc = dx_manifest_version_copy(job->entry, entry, err);
+    if (rc < 0)
+        return rc;
+    dx_manifest_release(&job->result->manifest);
+    job->result->manifest = *m;
+    *m = (struct dx_manifest)DX_MANIFEST_INIT;
+    job->entry = entry;
+    return DX_OK;
 }
 
 uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job)
@@ -162,13 +328,21 @@ uint64_t dx_publish_job_index_bytes(const struct dx_publish_job *job)
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < job->entry->file_count; i++)
-        bytes += job->entry->files[i].size;
+        if (job->entry->files[i].in[0] == '\0')
+            bytes += job->entry->files[i].size;
     return bytes;
 }
 
-uint64_t dx_publish_job_guess(uint64_t lake_bytes)
+uint64_t dx_publish_job_guess(const struct dx_publish_job *job)
 {
-    return lake_bytes / 2 + SPACE_MIN;
+    uint64_t bytes = SPACE_MIN;
+
+    if (job->base == NULL)
+        return bytes + job->lake.bytes / 2 +
+               (job->options->rewrite == NULL ? 0 : 2 * job->lake.bytes);
+    for (size_t i = 0; i < job->base->entry.file_count; i++)
+        bytes += job->base->entry.files[i].size;
+    return bytes + job->lake.bytes_new;
 }
 
 int dx_publish_job_space(const char *dir, uint64_t need, uint64_t *room, struct dx_error *err)

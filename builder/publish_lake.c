@@ -9,7 +9,7 @@
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct dx_index_file *)a)->path, ((const struct dx_index_file *)b)->path);
+    return strcmp(((const struct dx_lake_entry *)a)->path, ((const struct dx_lake_entry *)b)->path);
 }
 
 static int take_file(struct dx_index_file *to, const struct dx_lake_entry *from,
@@ -37,70 +37,62 @@ static int take_file(struct dx_index_file *to, const struct dx_lake_entry *from,
                : DX_OK;
 }
 
-static int take_files(struct dx_index_lake *lake, const struct dx_lake_list *list,
-                      struct dx_error *err)
+static void release_files(struct dx_publish_lake *l)
 {
+    dx_index_lake_release(&l->lake);
+    for (size_t i = 0; i < l->lake.file_count; i++) {
+        free(l->lake.files[i].path);
+        free(l->lake.files[i].prefix);
+        free(l->lake.files[i].etag);
+    }
+    free(l->lake.files);
+    l->lake = (struct dx_index_lake){ .root = l->root, .registry = &l->registry };
+}
+
+/* The totals of a version are the scan's. */
+static void clear_totals(struct dx_registry *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct dx_dataset *d = &r->datasets[i];
+
+        d->files = d->rows = d->urls = d->domains = 0;
+        d->has_ts = false;
+        d->first_us = d->last_us = 0;
+    }
+}
+
+int dx_publish_lake_again(struct dx_publish_lake *l, struct dx_error *err)
+{
+    const struct dx_lake_list *list = &l->named.list;
     int rc = DX_OK;
 
+    release_files(l);
+    clear_totals(&l->registry);
+    l->bytes = 0;
     if (list->count > UINT32_MAX)
         return dx_fail(err, DX_E_LIMIT, "over 2^32 lake files");
-    lake->files = calloc(list->count, sizeof *lake->files);
-    if (lake->files == NULL)
+    l->lake.files = calloc(list->count + 1, sizeof *l->lake.files);
+    if (l->lake.files == NULL)
         return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
     for (size_t i = 0; rc == DX_OK && i < list->count; i++) {
-        rc = take_file(&lake->files[i], &list->file[i], err);
-        lake->file_count = i + 1;
+        rc = take_file(&l->lake.files[i], &list->file[i], err);
+        l->lake.file_count = i + 1;
+        l->bytes += list->file[i].size;
     }
-    if (rc == DX_OK)
-        qsort(lake->files, lake->file_count, sizeof *lake->files, by_path);
     return rc;
 }
 
-static int take_list(struct dx_publish_lake *l, const struct dx_lake_list *list, const char *root,
-                     uint64_t *lake_bytes, struct dx_error *err)
+static int nothing(const struct dx_lake_named *n, const char *root, struct dx_error *err)
 {
-    if (list->count == 0)
-        return dx_fail(err, DX_E_NOT_FOUND,
-                       "nothing to publish: %s/urls holds no Parquet file; run "
-                       "`domaindex ingest --root %s ...` first",
-                       root, root);
-    *lake_bytes = 0;
-    for (size_t i = 0; i < list->count; i++)
-        *lake_bytes += list->file[i].size;
-    return take_files(&l->lake, list, err);
-}
-
-static int end_open(struct dx_publish_lake *l, struct dx_roster **roster, int rc)
-{
-    if (rc == DX_OK)
-        dx_roster_take(roster, &l->registry);
-    dx_roster_free(roster);
-    l->lake.root = l->root;
-    l->lake.registry = &l->registry;
-    if (rc != DX_OK)
-        dx_publish_lake_close(l);
-    return rc;
-}
-
-int dx_publish_lake_open(struct dx_publish_lake *l, const char *root, uint64_t *lake_bytes,
-                         struct dx_error *err)
-{
-    struct dx_lake_list list = { 0 };
-    struct dx_roster *roster = NULL;
-    int rc;
-
-    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT };
-    rc = dx_lake_list(&list, root, err);
-    if (rc == DX_OK || rc == DX_E_NOT_FOUND)
-        rc = take_list(l, &list, root, lake_bytes, err);
-    if (rc == DX_OK && asprintf(&l->root, "%s/" DX_LAKE_DIR, root) < 0) {
-        l->root = NULL;
-        rc = dx_fail(err, DX_E_NOMEM, "lake: out of memory");
-    }
-    if (rc == DX_OK)
-        rc = dx_roster_open(&roster, root, err);
-    dx_lake_list_release(&list);
-    return end_open(l, &roster, rc);
+    return n->out_count > 0
+               ? dx_fail(err, DX_E_NOT_FOUND,
+                         "nothing to publish: all %zu Parquet files of %s/urls were taken out of "
+                         "the lake by a removal, a compaction or a rollback",
+                         n->out_count, root)
+               : dx_fail(err, DX_E_NOT_FOUND,
+                         "nothing to publish: %s/urls holds no Parquet file; run "
+                         "`domaindex ingest --root %s ...` first",
+                         root, root);
 }
 
 static int read_roster(struct dx_roster **roster, const struct dx_remote_root *remote,
@@ -121,39 +113,116 @@ static int read_roster(struct dx_roster **roster, const struct dx_remote_root *r
     return rc;
 }
 
-int dx_publish_lake_open_remote(struct dx_publish_lake *l, const struct dx_remote_root *remote,
-                                const char *root, const char *dir, uint64_t *lake_bytes,
-                                struct dx_error *err)
+static int take_list(struct dx_publish_lake *l, const char *root, struct dx_error *err)
 {
-    struct dx_lake_list list = { 0 };
-    struct dx_roster *roster = NULL;
-    int rc;
+    struct dx_lake_named *n = &l->named;
+    int rc = dx_lake_named_apply(n, &l->registry, err);
 
-    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT };
-    rc = dx_lake_list_store(&list, remote->store, err);
+    if (rc != DX_OK)
+        return rc;
+    dx_lake_named_keep(n);
+    if (n->list.count == 0)
+        return nothing(n, root, err);
+    for (size_t i = 0; i < n->list.count; i++)
+        if (n->naming[i] == DX_LAKE_NEW)
+            l->bytes_new += n->list.file[i].size;
+    qsort(n->list.file, n->list.count, sizeof *n->list.file, by_path);
+    return dx_publish_lake_again(l, err);
+}
+
+/* The names are read behind the files: a dataset has its name before it has files. remote: NULL for
+ * a directory. */
+static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
+                     const struct dx_remote_root *remote, struct dx_error *err)
+{
+    struct dx_roster *roster = NULL;
+    int rc = dx_lake_named_open(&l->named, from, err);
+
+    if (rc == DX_OK && l->named.list.count == 0)
+        rc = nothing(&l->named, from->root, err);
     if (rc == DX_OK)
-        rc = take_list(l, &list, root, lake_bytes, err);
+        rc = remote == NULL ? dx_roster_open(&roster, from->root, err)
+                            : read_roster(&roster, remote, from->root, err);
+    if (rc == DX_OK)
+        dx_roster_take(&roster, &l->registry);
+    dx_roster_free(&roster);
+    if (rc == DX_OK)
+        rc = take_list(l, from->root, err);
+    if (rc != DX_OK)
+        dx_publish_lake_close(l);
+    return rc;
+}
+
+int dx_publish_lake_open(struct dx_publish_lake *l, const char *root,
+                         const struct dx_manifest *manifest, struct dx_error *err)
+{
+    struct dx_lake_named_from from = { .root = root, .manifest = manifest };
+
+    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_NAMED_INIT };
+    if (asprintf(&l->root, "%s/" DX_LAKE_DIR, root) < 0) {
+        l->root = NULL;
+        return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+    }
+    return open_lake(l, &from, NULL, err);
+}
+
+int dx_publish_lake_open_remote(struct dx_publish_lake *l, const struct dx_remote_root *remote,
+                                const char *root, const struct dx_manifest *manifest,
+                                const char *dir, struct dx_error *err)
+{
+    struct dx_lake_named_from from = {
+        .root = root, .manifest = manifest, .source = remote->source, .store = remote->store
+    };
+
+    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_NAMED_INIT };
     l->root = strdup(dir);
-    if (rc == DX_OK && l->root == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "lake: out of memory");
-    if (rc == DX_OK)
-        rc = read_roster(&roster, remote, root, err);
-    dx_lake_list_release(&list);
-    return end_open(l, &roster, rc);
+    if (l->root == NULL)
+        return dx_fail(err, DX_E_NOMEM, "lake: out of memory");
+    return open_lake(l, &from, remote, err);
+}
+
+static void remove_files(struct dx_lake_list *list, const bool *goes)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (goes[i]) {
+            free(list->file[i].path);
+            free(list->file[i].etag);
+        } else {
+            list->file[kept++] = list->file[i];
+        }
+    }
+    list->count = kept;
+}
+
+int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
+                           const struct dx_lake_entry *added, size_t count, struct dx_error *err)
+{
+    struct dx_lake_list *list = &l->named.list;
+    int rc = 1;
+
+    if (goes != NULL)
+        remove_files(list, goes);
+    for (size_t i = 0; rc == 1 && i < count; i++) {
+        rc = dx_lake_list_add(list, added[i].path, added[i].size, added[i].etag, err);
+        if (rc == 0)
+            rc = dx_fail(err, DX_E_INVALID, "%s: is no name of a lake file", added[i].path);
+    }
+    if (rc < 0)
+        return rc;
+    if (list->count == 0)
+        return dx_fail(err, DX_E_NOT_FOUND, "nothing is left to publish");
+    qsort(list->file, list->count, sizeof *list->file, by_path);
+    return dx_publish_lake_again(l, err);
 }
 
 void dx_publish_lake_close(struct dx_publish_lake *l)
 {
-    dx_index_lake_release(&l->lake);
-    for (size_t i = 0; i < l->lake.file_count; i++) {
-        free(l->lake.files[i].path);
-        free(l->lake.files[i].prefix);
-        free(l->lake.files[i].etag);
-    }
-    free(l->lake.files);
-    l->lake.files = NULL;
-    l->lake.file_count = 0;
+    release_files(l);
+    dx_lake_named_close(&l->named);
     dx_registry_release(&l->registry);
     free(l->root);
     l->root = NULL;
+    l->lake.root = NULL;
 }

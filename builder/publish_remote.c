@@ -22,7 +22,8 @@
 #define PSL "urls/psl.dat"
 #define THREADS 8 /* that put or get objects: they wait for the store, not for a core */
 #define NAMES_MAX 1000
-#define LOST_MAX 4 /* claims whose fate nobody can tell: each has been asked for minutes */
+#define COLLECTORS_MAX 32 /* that may change the manifest between our reading and our put */
+#define LOST_MAX 4        /* claims whose fate nobody can tell: each has been asked for minutes */
 
 struct publish {
     struct dx_publish_job *job; /* work: FOLDER/sort, making: FOLDER/root/index/VERSION */
@@ -34,9 +35,13 @@ struct publish {
     char lake[PATH_MAX];
     char local_root[PATH_MAX];
     char mirror[PATH_MAX];
-    char manifest_etag[DX_SOURCE_ETAG]; /* of the manifest at the beginning; "": there was none */
-    uint64_t disk_bytes;                /* for files of the lake */
+    char manifest_etag
+        [DX_SOURCE_ETAG];   /* that the flip is on the condition of; "": there was none */
+    uint64_t base_sequence; /* of the manifest at the beginning */
+    char base_current[DX_VERSION_NAME];
+    uint64_t disk_bytes; /* for files of the lake */
     struct dx_publish_upload upload;
+    struct dx_publish_shard_etags *shared; /* of the base */
 };
 
 /* ---- what is there ---- */
@@ -102,7 +107,7 @@ static int make_folders(struct publish *p, struct dx_error *err)
 /* The index twice, and what is left is for files of the lake. */
 static int share_space(struct publish *p, struct dx_error *err)
 {
-    uint64_t index = 2 * dx_publish_job_guess(p->job->result->lake_bytes);
+    uint64_t index = 2 * dx_publish_job_guess(p->job);
     uint64_t room = 0;
     int rc = dx_publish_job_space(p->folder.path, index, &room, err);
 
@@ -124,6 +129,8 @@ static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
         rc = read_manifest(p, &result->manifest, p->manifest_etag, err);
     if (rc < 0)
         return rc;
+    p->base_sequence = result->manifest.sequence;
+    memcpy(p->base_current, result->manifest.current, sizeof p->base_current);
     dx_publish_listing_init(&listing, &result->manifest, job->options->now_us);
     rc = dx_publish_listing_read(&listing, p->remote.store, err);
     *sequence = listing.sequence;
@@ -132,43 +139,59 @@ static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
     if (rc == DX_OK)
         rc = make_folders(p, err);
     if (rc == DX_OK)
-        rc = dx_publish_lake_open_remote(&job->lake, &p->remote, p->root, p->lake,
-                                         &result->lake_bytes, err);
-    if (rc == DX_OK)
-        rc = read_psl(p, err);
-    return rc == DX_OK ? share_space(p, err) : rc;
+        rc = dx_publish_lake_open_remote(&job->lake, &p->remote, p->root, &result->manifest,
+                                         p->lake, err);
+    return rc == DX_OK ? read_psl(p, err) : rc;
 }
 
 /* ---- the new version ---- */
 
-static int scan(struct publish *p, struct dx_error *err)
+/* The current version, to be merged with: what of it is mapped comes to the work folder. */
+static int choose_base(struct publish *p, struct dx_error *err)
 {
-    struct dx_lake_bring b = { .source = p->remote.source,
-                               .lake = &p->job->lake.lake,
-                               .parquet_root = DX_PUBLISH_PARQUET_ROOT,
-                               .bytes = dx_publish_job_bytes(p->job) };
-    struct dx_index_bring bring = { &b, p->disk_bytes, dx_lake_bring_file, dx_lake_bring_drop };
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    char mirror[PATH_MAX];
+    int rc = dx_publish_job_path(mirror, p->folder.path, "base", err);
 
-    return dx_publish_job_scan(p->job, &bring, err);
+    options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
+    options.source = &p->source_options;
+    options.mirror_dir = mirror;
+    return rc == DX_OK ? dx_publish_job_base(p->job, &options, err) : rc;
 }
 
-/* 1 there is nothing to publish; 0 there is, though the lake is as it was: objects were replaced by
- * others of the same bytes, which readers of the current version refuse. */
-static int nothing_new(struct publish *p, struct dx_error *err)
+/* Whether what the current version has in the store is what it was made with: servers refuse what
+ * is not, so the whole lake is published anew. Of an increment before the scan: it shares objects
+ * with that version. */
+static int compare_etags(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_result *result = p->job->result;
     struct dx_publish_etags e;
-    int rc;
+    int rc = dx_publish_etags_compare(
+        &e, &p->remote, p->url, dx_manifest_current(&result->manifest), &p->job->lake.lake, err);
+
+    if (rc < 0 || e.differ == 0)
+        return rc;
+    result->other_etags = e.differ;
+    memcpy(result->other_etag, e.first, sizeof result->other_etag);
+    return result->incremental
+               ? dx_publish_job_whole(p->job, "objects have other ETags than they had", err)
+               : DX_OK;
+}
+
+/* 1 there is nothing to publish; 0 there is, though the lake is as it was: objects were replaced by
+ * others of the same bytes. */
+static int nothing_new(struct publish *p, struct dx_error *err)
+{
+    struct dx_publish_result *result = p->job->result;
+    int rc = DX_OK;
 
     if (!dx_publish_job_unchanged(p->job))
         return 0;
-    rc = dx_publish_etags_compare(&e, &p->remote, p->url, dx_manifest_current(&result->manifest),
-                                  &p->job->lake.lake, err);
-    if (rc < 0 || e.differ == 0)
+    if (!result->incremental && result->other_etags == 0)
+        rc = compare_etags(p, err);
+    if (rc < 0 || result->other_etags == 0)
         return rc < 0 ? rc : 1;
     result->unchanged = false;
-    result->other_etags = e.differ;
-    memcpy(result->other_etag, e.first, sizeof result->other_etag);
     return 0;
 }
 
@@ -188,8 +211,6 @@ static int take_name(struct publish *p, uint64_t sequence, struct dx_error *err)
         if (rc == DX_OK)
             rc = dx_publish_upload_claim(p->remote.store, job->result->version, err);
     }
-    if (rc == DX_OK)
-        rc = dx_publish_job_add(job, err);
     (void)snprintf(path, sizeof path, "index/%s", job->result->version);
     return rc == DX_OK ? dx_publish_job_path(job->making, p->local_root, path, err) : rc;
 }
@@ -201,24 +222,32 @@ static int add_etag(struct dx_etags_writer *w, enum dx_etag_kind kind, uint32_t 
     return etag[0] != '"' ? DX_OK : dx_etags_writer_add(w, kind, number, etag, err);
 }
 
+/* As the store gave it for the upload; of a shard that an older version has, as the base says. */
+static const char *shard_etag(const struct publish *p, int dat, uint32_t shard)
+{
+    char folder[DX_POSTINGS_SHARD_NAME];
+    char name[DX_MANIFEST_FILE_NAME];
+    const struct dx_manifest_file *file;
+
+    dx_postings_shard_name(shard, folder);
+    (void)snprintf(name, sizeof name, "postings/%s/postings.%s.zst", folder, dat ? "dat" : "idx");
+    file = dx_manifest_file(p->job->entry, name);
+    if (file == NULL || file->in[0] == '\0')
+        return dx_publish_upload_etag(&p->upload, name);
+    return p->shared == NULL ? "" : p->shared->of[dat ? 1 : 0][shard];
+}
+
 static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct dx_error *err)
 {
     const struct dx_index_lake *lake = &p->job->lake.lake;
     int rc = DX_OK;
 
     for (int dat = 0; dat < 2; dat++)
-        for (uint32_t i = 0; rc == DX_OK && i < DX_POSTINGS_SHARDS; i++) {
-            char shard[DX_POSTINGS_SHARD_NAME];
-            char name[DX_MANIFEST_FILE_NAME];
-
-            dx_postings_shard_name(i, shard);
-            (void)snprintf(name, sizeof name, "postings/%s/postings.%s.zst", shard,
-                           dat ? "dat" : "idx");
-            rc = add_etag(w, dat ? DX_ETAG_DAT : DX_ETAG_IDX, i,
-                          dx_publish_upload_etag(&p->upload, name), err);
-        }
+        for (uint32_t i = 0; rc == DX_OK && i < DX_POSTINGS_SHARDS; i++)
+            rc = add_etag(w, dat ? DX_ETAG_DAT : DX_ETAG_IDX, i, shard_etag(p, dat, i), err);
     for (size_t i = 0; rc == DX_OK && i < lake->file_count; i++)
-        rc = add_etag(w, DX_ETAG_LAKE, (uint32_t)i, lake->files[i].etag, err);
+        if (lake->files[i].path != NULL)
+            rc = add_etag(w, DX_ETAG_LAKE, (uint32_t)i, lake->files[i].etag, err);
     return rc;
 }
 
@@ -228,6 +257,8 @@ static int write_etags(struct publish *p, struct dx_error *err)
     struct dx_etags_writer w = { 0 };
     int rc = dx_index_out_open(&out, p->job->making, DX_FILE_ETAGS, DX_SYNC_LATER, err);
 
+    if (rc == DX_OK && p->job->base != NULL)
+        rc = dx_publish_etags_shards(&p->shared, &p->remote, p->url, &p->job->base->entry, err);
     if (rc == DX_OK)
         rc = dx_etags_writer_begin(&w, p->url, dx_index_out_sink, &out, err);
     if (rc == DX_OK)
@@ -268,6 +299,7 @@ static int check(struct publish *p, struct dx_error *err)
                                   .source = p->remote.source,
                                   .options = &p->source_options,
                                   .threads = THREADS,
+                                  .shares = p->job->result->incremental,
                                   .bytes = dx_publish_job_bytes(p->job),
                                   .items = dx_publish_job_items(p->job) };
 
@@ -333,53 +365,134 @@ static int resolve(const struct publish *p, int rc, bool *may_be_named, struct d
     return rc;
 }
 
-static int flip(struct publish *p, bool *may_be_named, struct dx_error *err)
+/* By the store's clock, as collectors reckon. A store that tells no time is believed to have ours:
+ * what it has to say against the flip, the put will tell. */
+static int64_t flip_time(const struct publish *p)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
+    struct dx_store_stamp stamp = { .now_us = 0 };
+    int rc = DX_E_UNSUPPORTED;
+
+    if (!p->job->options->fixed_time)
+        rc = dx_store_read(p->remote.store, MANIFEST, 0, &text, &stamp, NULL);
+    dx_buf_release(&text);
+    return rc < 0 || stamp.now_us <= 0 ? dx_publish_job_time(p->job) : stamp.now_us;
+}
+
+static int put_manifest(struct publish *p, bool *may_be_named, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     char etag[DX_SOURCE_ETAG];
     struct dx_put put = { .object = MANIFEST,
                           .if_absent = p->manifest_etag[0] == '\0',
                           .if_match = p->manifest_etag[0] == '\0' ? NULL : p->manifest_etag };
-    int rc = dx_publish_job_manifest(p->job, &text, err);
+    int rc = dx_publish_job_manifest(p->job, flip_time(p), &text, err);
 
     if (rc == DX_OK) {
         *may_be_named = true;
         put.bytes = dx_span_of(text.data, text.size);
         rc = dx_store_put(p->remote.store, &put, etag, err);
-        if (rc < 0)
-            rc = resolve(p, rc, may_be_named, err);
     }
     dx_buf_release(&text);
     return rc;
 }
 
-static int run(struct publish *p, struct dx_error *err)
+/* 1: the manifest that refused ours has still the sequence that we began with, so only a collector
+ * was there; our entry is on top of its entries now, and nothing needs to be looked at again: the
+ * base is still current, so all that was referenced is there. 0: it is another one's turn. */
+static int only_a_collector(struct publish *p, struct dx_error *err)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    char etag[DX_SOURCE_ETAG];
+    int rc = read_manifest(p, &m, etag, err);
+
+    if (rc == 1)
+        rc = p->manifest_etag[0] != '\0' && m.sequence == p->base_sequence &&
+             strcmp(m.current, p->base_current) == 0 &&
+             dx_manifest_find(&m, p->job->result->version) == NULL;
+    if (rc == 1) {
+        memcpy(p->manifest_etag, etag, sizeof p->manifest_etag);
+        rc = dx_publish_job_onto(p->job, &m, err);
+        rc = rc == DX_OK ? 1 : rc;
+    }
+    dx_manifest_release(&m);
+    return rc;
+}
+
+/* Steps 6 to 8 of docs/model/README.md. A manifest that was refused is not there and will not be. */
+static int flip(struct publish *p, bool *may_be_named, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = put_manifest(p, may_be_named, err);
+
+    for (int i = 0; rc == DX_E_CONFLICT && i < COLLECTORS_MAX; i++) {
+        int again = only_a_collector(p, &why);
+
+        if (again != 1)
+            break;
+        rc = put_manifest(p, may_be_named, err);
+    }
+    return rc < 0 ? resolve(p, rc, may_be_named, err) : rc;
+}
+
+/* The number is taken before files are rewritten, and else after it is known to be needed: a
+ * claim stays for ever. */
+static int choose(struct publish *p, uint64_t sequence, struct dx_index_bring *bring,
+                  struct dx_error *err)
+{
+    int rc = choose_base(p, err);
+
+    if (rc == DX_OK)
+        rc = share_space(p, err);
+    bring->disk_bytes = p->disk_bytes;
+    if (rc == DX_OK && p->job->result->incremental)
+        rc = compare_etags(p, err);
+    if (rc == DX_OK && p->job->options->rewrite != NULL) {
+        rc = take_name(p, sequence, err);
+        if (rc == DX_OK)
+            rc = dx_publish_job_rewrite(p->job, p->remote.store, bring, err);
+    }
+    return rc;
+}
+
+static int make(struct publish *p, uint64_t sequence, const struct dx_index_bring *bring,
+                struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
-    bool may_be_named = false;
+    int rc = DX_OK;
+
+    dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
+    if (job->options->rewrite == NULL)
+        rc = take_name(p, sequence, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_build(job, bring, DX_SYNC_LATER, err);
+    if (rc == DX_OK)
+        rc = upload(p, err);
+    return rc == DX_OK ? check(p, err) : rc;
+}
+
+static int run(struct publish *p, bool *may_be_named, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    struct dx_lake_bring b = { .lake = &job->lake.lake,
+                               .parquet_root = DX_PUBLISH_PARQUET_ROOT,
+                               .bytes = dx_publish_job_bytes(job) };
+    struct dx_index_bring bring = { &b, 0, dx_lake_bring_file, dx_lake_bring_drop };
     uint64_t sequence = 0;
     int rc = prepare(p, &sequence, err);
 
-    dx_publish_job_enter(job, DX_PUBLISH_SCAN, job->result->lake_bytes);
+    b.source = p->remote.source;
+    dx_publish_job_enter(job, DX_PUBLISH_SCAN, job->lake.bytes);
     if (rc == DX_OK)
-        rc = scan(p, err);
+        rc = choose(p, sequence, &bring, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_scan(job, &bring, err);
     if (rc == DX_OK)
         rc = nothing_new(p, err);
     if (rc != DX_OK)
         return rc < 0 ? rc : DX_OK;
-    dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
-    rc = take_name(p, sequence, err);
-    if (rc == DX_OK)
-        rc = dx_publish_job_build(job, DX_SYNC_LATER, err);
-    if (rc == DX_OK)
-        rc = upload(p, err);
-    if (rc == DX_OK)
-        rc = check(p, err);
-    if (rc == DX_OK)
-        rc = flip(p, &may_be_named, err);
-    if (rc != DX_OK && !may_be_named)
-        dx_publish_upload_undo(&p->upload);
-    return rc;
+    rc = make(p, sequence, &bring, err);
+    return rc == DX_OK ? flip(p, may_be_named, err) : rc;
 }
 
 int dx_publish_remote(struct dx_publish_job *job, struct dx_error *err)
@@ -388,9 +501,15 @@ int dx_publish_remote(struct dx_publish_job *job, struct dx_error *err)
                          .root = job->options->root,
                          .remote = DX_REMOTE_ROOT_INIT,
                          .folder = DX_WORK_FOLDER_INIT };
-    int rc = run(&p, err);
+    bool may_be_named = false;
+    int rc = run(&p, &may_be_named, err);
 
+    if (rc != DX_OK && !may_be_named)
+        dx_publish_upload_undo(&p.upload);
+    if ((rc != DX_OK && !may_be_named) || job->result->unchanged)
+        dx_publish_placed_undo(&job->placed);
     dx_publish_upload_release(&p.upload);
+    free(p.shared);
     dx_work_folder_remove(&p.folder);
     dx_remote_root_close(&p.remote);
     free(p.url);

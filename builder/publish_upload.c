@@ -74,9 +74,9 @@ int dx_publish_upload_files(struct dx_publish_upload *u, struct dx_error *err)
     u->files = calloc(u->entry->file_count + 1, sizeof *u->files);
     if (u->files == NULL)
         return dx_fail(err, DX_E_NOMEM, "upload: out of memory");
-    u->file_count = u->entry->file_count;
-    for (size_t i = 0; i < u->file_count; i++)
-        memcpy(u->files[i].name, u->entry->files[i].name, sizeof u->files[i].name);
+    for (size_t i = 0; i < u->entry->file_count; i++)
+        if (u->entry->files[i].in[0] == '\0')
+            memcpy(u->files[u->file_count++].name, u->entry->files[i].name, sizeof u->files->name);
     return dx_parallel(u->threads, u->file_count, put_one, u, err);
 }
 

@@ -3,7 +3,7 @@
  *
  *   rc = dx_publish_upload_claim(store, version, &err);     DX_E_EXISTS: the name is taken
  *   struct dx_publish_upload u = { .store = store, .dir = dir, .entry = entry, ... };
- *   rc = dx_publish_upload_files(&u, &err);      every file of entry, some at a time
+ *   rc = dx_publish_upload_files(&u, &err);      files of its own folder, some at a time
  *   etag = dx_publish_upload_etag(&u, name);     as the store gave it; "" if it gave none
  *   rc = dx_publish_upload_one(&u, name, &err);  one more file
  *   dx_publish_upload_undo(&u);                  takes away what was put

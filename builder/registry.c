@@ -59,6 +59,11 @@ const struct dx_dataset *dx_roster_get(const struct dx_roster *reg, uint32_t id)
     return dx_registry_by_id(&reg->datasets, id);
 }
 
+const struct dx_registry *dx_roster_registry(const struct dx_roster *reg)
+{
+    return &reg->datasets;
+}
+
 size_t dx_roster_count(const struct dx_roster *reg)
 {
     return reg->datasets.count;
@@ -224,11 +229,7 @@ uint32_t dx_roster_next_part(const struct dx_roster *reg, uint32_t id, uint32_t 
 {
     const struct dx_dataset *d = dx_roster_get(reg, id);
 
-    if (d == NULL)
-        return listed;
-    if (d->next_part > listed)
-        listed = d->next_part;
-    return d->replacing > listed ? d->replacing : listed;
+    return d != NULL && d->next_part > listed ? d->next_part : listed;
 }
 
 void dx_roster_raise(struct dx_roster *reg, const char *const *paths, size_t count)
@@ -269,7 +270,10 @@ int dx_roster_replace(struct dx_roster *reg, uint32_t id, uint32_t part, struct 
         return dx_fail(err, DX_E_NOT_FOUND, "registry: no dataset %u", id);
     if (part == 0 || part > DX_DATASET_PART_MAX || part < d->end_part || part < d->replacing)
         return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up", id);
-    d->replacing = part;
+    if (d->replacing == 0) /* else it stays: what an attempt before this one left is above it */
+        d->replacing = part;
+    if (d->next_part < part)
+        d->next_part = part;
     reg->changed = true;
     return DX_OK;
 }
@@ -281,10 +285,10 @@ int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, uint32
 
     if (d != NULL && d->replacing == 0 && d->first_part == part && d->end_part == end)
         return DX_OK; /* done by an earlier attempt of ours whose reply was lost */
-    if (d == NULL || d->replacing != part)
+    if (d == NULL || d->replacing == 0 || d->replacing > part || end <= part)
         return dx_fail(err, DX_E_CONFLICT,
-                       "dataset %u: another run has removed it or begun to replace it since; "
-                       "nothing was replaced by this run",
+                       "dataset %u: another run has removed or replaced it since; nothing was "
+                       "replaced by this run",
                        id);
     d->first_part = part;
     d->end_part = end;

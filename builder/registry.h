@@ -64,6 +64,7 @@ bool dx_roster_name_valid(struct dx_span name);
 uint32_t dx_roster_find(const struct dx_roster *reg, struct dx_span name);
 const struct dx_dataset *dx_roster_get(const struct dx_roster *reg, uint32_t id); /* or NULL */
 void dx_roster_take(struct dx_roster **reg, struct dx_registry *registry);
+const struct dx_registry *dx_roster_registry(const struct dx_roster *reg);
 size_t dx_roster_count(const struct dx_roster *reg);
 const struct dx_dataset *dx_roster_at(const struct dx_roster *reg, size_t i);
 
@@ -99,7 +100,8 @@ int dx_roster_raise_local(const char *root, const char *const *paths, size_t cou
 int dx_roster_raise_remote(const struct dx_remote_root *remote, const char *const *paths,
                            size_t count, struct dx_error *err);
 
-/* A dataset that is being replaced already: the files of that attempt will never count. */
+/* No new file is below part from now on. A dataset that is being replaced already stays so: what the
+ * attempt before left does not count, nor will it when this one is finished. */
 int dx_roster_replace(struct dx_roster *reg, uint32_t id, uint32_t part, struct dx_error *err);
 /* DX_E_CONFLICT: somebody else has begun to replace it since. */
 int dx_roster_replaced(struct dx_roster *reg, uint32_t id, uint32_t part, uint32_t end,

@@ -29,8 +29,11 @@ static int bring_one(void *ctx, size_t i, struct dx_error *err)
     const struct bringing *b = ctx;
     const struct dx_manifest_file *file = &b->f->entry->files[i];
     char path[4096];
-    int rc = bring(b->f, file, path, err);
+    int rc;
 
+    if (b->f->own && file->in[0] != '\0')
+        return DX_OK;
+    rc = bring(b->f, file, path, err);
     count(b->f->bytes, file->size);
     count(b->f->items, 1);
     if (rc == DX_OK || b->found == NULL || rc == DX_E_NOMEM)

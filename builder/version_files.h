@@ -20,6 +20,7 @@ struct dx_version_files {
     struct dx_source *source;
     const struct dx_manifest_version *entry;
     unsigned threads;
+    bool own;                /* only those of the version's own folder */
     _Atomic uint64_t *bytes; /* += of each file; may be NULL */
     _Atomic uint64_t *items; /* += 1; may be NULL */
 };

@@ -40,11 +40,11 @@ struct dx_rule {
 struct dx_rule_key;
 
 struct dx_rules {
-    uint64_t number; /* of the last line of the log */
-    size_t count;    /* active rules; 0: nothing is ever hit */
+    uint64_t number;       /* of the last line of the log */
+    size_t count;          /* active rules; 0: nothing is ever hit */
+    struct dx_rule *rules; /* by number */
 
     /* private */
-    struct dx_rule *rules; /* by number */
     struct dx_rule_key *keys;
     size_t key_count;
     uint8_t *text;

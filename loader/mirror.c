@@ -139,10 +139,12 @@ static void paths_of(const struct dx_mirror *m, const struct dx_mirror_want *wan
 
 /* ---- one object ---- */
 
-/* Whether it is there; its time is then that of its last use. One of another size is damage from
- * outside, and is replaced like an absent one. */
+/* Whether it is there; its time of access is then that of its last use, and its time of change stays:
+ * other processes may have it mapped, and would take another one for damage (loader/guard.h). One of
+ * another size is damage from outside, and is replaced like an absent one. */
 static bool find_whole(const char *path, uint64_t size)
 {
+    static const struct timespec used[2] = { { 0, UTIME_NOW }, { 0, UTIME_OMIT } };
     struct stat st;
 
     if (lstat(path, &st) < 0)
@@ -151,7 +153,7 @@ static bool find_whole(const char *path, uint64_t size)
         return false;
     /* A sweep may just have removed it. Other failures: it is not ours, and its owner's use
      * counts. */
-    return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+    return utimensat(AT_FDCWD, path, used, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 static bool same_file(int fd, const char *path)
@@ -364,11 +366,6 @@ int dx_mirror_recheck(struct dx_mirror *m, const struct dx_mirror_want *want, st
 
 /* ---- sweeping ---- */
 
-static bool too_old(const struct stat *st, time_t before)
-{
-    return st->st_mtim.tv_sec < before;
-}
-
 static size_t hex_digits(const char *name)
 {
     return strspn(name, "0123456789abcdef");
@@ -389,8 +386,9 @@ static bool tree_name(const char *name)
     return hex_digits(name) == 32 && name[32] == '\0';
 }
 
-/* Unlinks old objects of a folder, whose names begin with `front`; those in use by a lock stay. */
-static int sweep_files(const char *dir, const char *front, time_t before, bool locked,
+/* Unlinks old objects of a folder, whose names begin with `front`. Partial ones are as old as the
+ * last byte that came, and those in use by a lock stay. */
+static int sweep_files(const char *dir, const char *front, time_t before, bool partial,
                        struct dx_error *err)
 {
     DIR *d = opendir(dir);
@@ -404,9 +402,9 @@ static int sweep_files(const char *dir, const char *front, time_t before, bool l
 
         if (!object_name(e->d_name) || strncmp(e->d_name, front, strlen(front)) != 0 ||
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-            !too_old(&st, before))
+            (partial ? st.st_mtim.tv_sec : st.st_atim.tv_sec) >= before)
             continue;
-        if (locked) {
+        if (partial) {
             fd = openat(dirfd(d), e->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
             if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0) {
                 if (fd >= 0)
@@ -457,7 +455,8 @@ static int sweep_trees(const struct dx_mirror *m, time_t before, struct dx_error
         fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
             continue;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && too_old(&st, before)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
+            st.st_mtim.tv_sec < before) {
             (void)snprintf(path, sizeof path, "%s/trees/%s", m->dir, e->d_name);
             rc = dx_dir_remove(path, err);
         }

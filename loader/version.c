@@ -3,8 +3,10 @@
 
 #include "base/file.h"
 #include "format/etags_tsv.h"
+#include "loader/guard.h"
 #include "loader/hot_keys.h"
 #include "loader/objects.h"
+#include "loader/overlay.h"
 #include "loader/version_copies.h"
 
 #include <assert.h>
@@ -40,6 +42,8 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
 void dx_caches_free(struct dx_caches **caches)
 {
     if (*caches != NULL) {
+        /* First: its thread may be reading for an answer. */
+        dx_overlay_close(&(*caches)->overlay);
         dx_page_cache_free(&(*caches)->idx);
         dx_page_cache_free(&(*caches)->payload);
         dx_page_cache_free(&(*caches)->pages);
@@ -219,7 +223,7 @@ static int open_mapped(struct dx_version *v, enum dx_copy which, const char *nam
 
     if (path == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
-    rc = dx_map_open(map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
+    rc = dx_guard_map(v->guard, map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
     if (rc == DX_OK)
         rc = check_listed(v, name, path, map->bytes, verify, err);
     if (rc == DX_OK)
@@ -397,6 +401,7 @@ static void version_close(struct dx_version *v)
     dx_membership_close(&v->membership);
     dx_mphf_close(&v->mphf);
     dx_dictionary_close(&v->dictionary);
+    dx_guard_free(&v->guard);
     dx_map_close(&v->map_pages);
     dx_map_close(&v->map_postings);
     dx_map_close(&v->map_counts);
@@ -454,7 +459,7 @@ static int open_etags(struct dx_version *v, const char *copy,
     if (rc == DX_OK)
         rc = dx_source_root_url(v->root, &so, &url, err);
     if (rc == DX_OK)
-        rc = dx_map_open(&map, copy, DX_MAP_SEQUENTIAL, err);
+        rc = dx_guard_map(v->guard, &map, copy, DX_MAP_SEQUENTIAL, err);
     if (rc == DX_OK)
         rc = check_listed(v, DX_FILE_ETAGS, copy, map.bytes, options->verify, err);
     if (rc == DX_OK)
@@ -462,7 +467,7 @@ static int open_etags(struct dx_version *v, const char *copy,
     if (rc == DX_OK && strcmp(r.root, url) == 0)
         rc = take_etags(v, &r, err);
     dx_etags_close(&r);
-    dx_map_close(&map);
+    dx_guard_unmap(v->guard, &map);
     free(url);
     return rc;
 }
@@ -525,6 +530,8 @@ static int open_once(struct dx_version **out, const char *root,
     v->open_flags = options->open_flags;
     rc = name_version(v, root, entry, err);
     if (rc == DX_OK)
+        rc = dx_guard_new(&v->guard, entry->version, err);
+    if (rc == DX_OK)
         rc = open_source(&v->source, root, options, err);
     if (rc == DX_OK && dx_source_remote(root)) {
         rc = dx_version_copies_bring(&copies, v->source, entry, options, err);
@@ -532,6 +539,8 @@ static int open_once(struct dx_version **out, const char *root,
     }
     if (rc == DX_OK)
         rc = open_files(v, &copies, options, err);
+    if (rc == DX_OK && !dx_version_intact(v))
+        rc = dx_version_damage(v, err);
     dx_version_copies_release(&copies);
     if (rc < 0) {
         version_close(v);
@@ -590,6 +599,21 @@ void dx_version_unpin(struct dx_version *v)
 const char *dx_version_name(const struct dx_version *v)
 {
     return v->entry.version;
+}
+
+bool dx_version_poisoned(const struct dx_version *v)
+{
+    return dx_guard_poisoned(v->guard);
+}
+
+bool dx_version_intact(const struct dx_version *v)
+{
+    return dx_guard_intact(v->guard);
+}
+
+int dx_version_damage(const struct dx_version *v, struct dx_error *err)
+{
+    return dx_guard_why(v->guard, err);
 }
 
 struct dx_shared_manifest *dx_version_listed(struct dx_version *v)

@@ -22,7 +22,8 @@
  * ones, every bound and table of the others, that all were built together (build ids,
  * numbers of domains and pairs, hash of the domain list), and with options.verify the
  * hash of every file and every block. Without it each 4 KiB block is checked when it is
- * first touched. `manifest_entry` is copied; all else is owned by the version.
+ * first touched, and not again: a file that is changed later poisons the version, see
+ * dx_version_intact. `manifest_entry` is copied; all else is owned by the version.
  *
  * Everything in the struct is read-only after open; threads may share it as long as each
  * user is covered by a pin. Pins are counted: dx_version_pin needs an existing pin.
@@ -49,6 +50,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct dx_guard;
 struct dx_hot_keys;
 
 struct dx_version_options {
@@ -80,7 +82,9 @@ struct dx_caches {
     struct dx_page_cache *idx;
     struct dx_page_cache *payload;
     struct dx_page_cache *pages;
-    struct dx_hot_keys *hot;       /* domains asked lately */
+    struct dx_overlay *overlay; /* loader/overlay.h, put here by who has the caches, and theirs from
+                                   then on; NULL: nothing is suppressed */
+    struct dx_hot_keys *hot;    /* domains asked lately */
     _Atomic uint64_t mapped_bytes; /* of all versions that are open */
     _Atomic uint64_t mapped_versions;
 };
@@ -99,6 +103,7 @@ struct dx_version {
     struct dx_mirror_tree *tree; /* that `shards` reads; NULL if it is `source` */
     struct dx_caches *caches;    /* borrowed */
     unsigned open_flags;
+    struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard.h) */
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
     struct dx_mphf mphf;
     struct dx_dictionary dictionary;
@@ -121,6 +126,13 @@ void dx_version_pin(struct dx_version *v);
 void dx_version_unpin(struct dx_version *v); /* the last one closes; NULL is fine */
 
 const char *dx_version_name(const struct dx_version *v);
+
+/* Whether a mapped file was changed since the open: nothing that is computed from v any more is to
+ * be believed, and v is to be opened anew. Only in a process with a guard (loader/guard.h); the
+ * files that are read, not mapped, are checked at each read. Any thread. */
+bool dx_version_poisoned(const struct dx_version *v); /* as far as is known; a look at a flag */
+bool dx_version_intact(const struct dx_version *v);   /* of all that was computed before the call */
+int dx_version_damage(const struct dx_version *v, struct dx_error *err); /* why; DX_OK: none */
 
 /* The manifest as this process saw it last; the caller is a holder. NULL: it was opened by its
  * entry alone. */

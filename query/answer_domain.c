@@ -4,6 +4,7 @@
 #include "loader/version.h"
 #include "query/answer.h"
 #include "query/lookup.h"
+#include "query/withheld.h"
 
 #include <stdlib.h>
 
@@ -18,9 +19,29 @@ static void write_times(struct dx_json *j, bool has_ts, int64_t first_us, int64_
     has_ts ? dx_json_time_us(j, last_us) : dx_json_null(j);
 }
 
-static int write_dataset(struct dx_json *j, const struct dx_version *v, uint32_t dataset_id,
-                         const struct dx_pair_count *pair, struct dx_error *err)
+/* What the answer is about, less what suppressions hide. */
+struct shown {
+    uint32_t *ids;
+    struct dx_pair_count *pairs;
+    size_t count;
+    uint64_t withheld_rows; /* of all datasets, also of those of which nothing is left */
+    const struct dx_withheld *withheld;
+};
+
+static void write_withheld(struct dx_json *j, uint64_t rows)
 {
+    if (rows == 0)
+        return;
+    dx_json_key(j, "withheld_rows");
+    dx_json_u64(j, rows);
+}
+
+static int write_dataset(struct dx_json *j, const struct dx_version *v, const struct shown *s,
+                         size_t i, struct dx_error *err)
+{
+    uint32_t dataset_id = s->ids[i];
+    const struct dx_pair_count *pair = &s->pairs[i];
+    const struct dx_withheld_pair *hidden = dx_withheld_pair(s->withheld, dataset_id);
     const struct dx_dataset *d = dx_registry_by_id(&v->registry, dataset_id);
 
     if (d == NULL)
@@ -38,20 +59,20 @@ static int write_dataset(struct dx_json *j, const struct dx_version *v, uint32_t
     dx_json_key(j, "row_count");
     dx_json_u64(j, pair->row_count);
     write_times(j, pair->has_ts, pair->first_us, pair->last_us);
+    write_withheld(j, hidden == NULL ? 0 : hidden->withheld_rows);
     dx_json_end(j);
     return DX_OK;
 }
 
-static int write_answer(struct dx_version *v, const struct dx_found *found, const uint32_t *ids,
-                        const struct dx_pair_count *pairs, size_t count, struct dx_buf *body,
-                        struct dx_error *err)
+static int write_answer(struct dx_version *v, const struct dx_found *found, const struct shown *s,
+                        struct dx_buf *body, struct dx_error *err)
 {
     struct dx_pair_count t = { 0 };
     struct dx_json j;
     int rc = DX_OK;
 
-    for (size_t i = 0; i < count; i++)
-        dx_pair_count_add(&t, &pairs[i]);
+    for (size_t i = 0; i < s->count; i++)
+        dx_pair_count_add(&t, &s->pairs[i]);
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "domain");
@@ -59,16 +80,17 @@ static int write_answer(struct dx_version *v, const struct dx_found *found, cons
     dx_json_key(&j, "domain_id");
     dx_json_hex64(&j, found->domain_id);
     dx_json_key(&j, "dataset_count");
-    dx_json_u64(&j, count);
+    dx_json_u64(&j, s->count);
     dx_json_key(&j, "url_count");
     dx_json_u64(&j, t.url_count);
     dx_json_key(&j, "row_count");
     dx_json_u64(&j, t.row_count);
     write_times(&j, t.has_ts, t.first_us, t.last_us);
+    write_withheld(&j, s->withheld_rows);
     dx_json_key(&j, "datasets");
     dx_json_array(&j);
-    for (size_t i = 0; i < count && rc == DX_OK; i++)
-        rc = write_dataset(&j, v, ids[i], &pairs[i], err);
+    for (size_t i = 0; i < s->count && rc == DX_OK; i++)
+        rc = write_dataset(&j, v, s, i, err);
     if (rc < 0)
         return rc;
     dx_json_end(&j);
@@ -80,8 +102,27 @@ static int write_answer(struct dx_version *v, const struct dx_found *found, cons
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 
-static int read_sets(struct dx_version *v, const struct dx_found *found, struct dx_buf *body,
-                     struct dx_error *err)
+/* Visible counts in place of the index's; datasets without a visible row go. */
+static void hide(struct shown *s)
+{
+    size_t n = 0;
+
+    if (s->withheld->entry == NULL)
+        return;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct dx_withheld_pair *hidden = dx_withheld_pair(s->withheld, s->ids[i]);
+
+        s->withheld_rows += hidden == NULL ? 0 : hidden->withheld_rows;
+        if (hidden != NULL && hidden->visible.row_count == 0)
+            continue;
+        s->pairs[n] = hidden == NULL ? s->pairs[i] : hidden->visible;
+        s->ids[n++] = s->ids[i];
+    }
+    s->count = n;
+}
+
+static int read_sets(struct dx_version *v, const struct dx_found *found,
+                     const struct dx_withheld *withheld, struct dx_buf *body, struct dx_error *err)
 {
     uint32_t few_ids[FEW];
     struct dx_pair_count few_pairs[FEW];
@@ -107,8 +148,12 @@ static int read_sets(struct dx_version *v, const struct dx_found *found, struct 
     }
     (void)dx_dataset_set_ids(&set, ids, count);
     rc = dx_counts_get(&v->counts, found->ordinal, (uint32_t)count, pairs, err);
-    if (rc >= 0)
-        rc = write_answer(v, found, ids, pairs, count, body, err);
+    if (rc >= 0) {
+        struct shown s = { ids, pairs, count, 0, withheld };
+
+        hide(&s);
+        rc = write_answer(v, found, &s, body, err);
+    }
 out:
     if (ids != few_ids)
         free(ids);
@@ -121,12 +166,16 @@ int dx_answer_domain(struct dx_version *v, struct dx_canon *canon, struct dx_spa
                      struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
+    struct dx_withheld withheld;
     struct dx_found found;
     int rc = dx_lookup_domain(v, canon, asked, &found, problem);
 
+    if (rc == 1)
+        rc = dx_withheld_of(v, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = read_sets(v, &found, body, &err);
+    rc = read_sets(v, &found, &withheld, body, &err);
+    dx_withheld_release(&withheld);
     if (rc < 0) {
         dx_buf_clear(body);
         return dx_problem_of_error(problem, &err);

@@ -4,14 +4,18 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/cursor.h"
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "query/task.h"
+#include "query/withheld.h"
 
 #include <stdlib.h>
 
 struct item_writer {
     struct dx_json *json;
+    const struct dx_withheld_pair *hidden;
+    uint64_t place;    /* of the next row */
     struct dx_buf url; /* scratch: the canonical URL of the row */
     unsigned fields;
 };
@@ -35,6 +39,8 @@ static int write_item(void *ctx, const struct dx_listing_row *row, struct dx_err
     struct dx_json *j = w->json;
     struct dx_span url;
 
+    if (dx_withheld_hidden(w->hidden, w->place++))
+        return DX_OK;
     dx_buf_clear(&w->url);
     dx_buf_append(&w->url, row->scheme.data, row->scheme.size);
     dx_buf_append(&w->url, "://", 3);
@@ -66,45 +72,159 @@ static int write_item(void *ctx, const struct dx_listing_row *row, struct dx_err
     return j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : DX_OK;
 }
 
-static int write_answer(struct dx_listing *l, const struct dx_found *found,
-                        const struct dx_dataset *dataset, struct dx_buf *body, struct dx_error *err)
+struct dx_task {
+    struct dx_listing listing;
+    struct dx_found found;
+    const struct dx_dataset *dataset;
+    struct dx_urls_ask ask;
+    struct dx_withheld withheld;
+    const struct dx_withheld_pair *hidden; /* NULL: nothing of this pair is */
+};
+
+/* Rows are numbered twice: by their place in the payload, which is what is read and what cursors
+ * hold, and by how many visible ones stand before, which is what clients count. */
+static uint64_t visible_before(const struct dx_task *task, uint64_t place)
 {
-    uint64_t end = l->window.offset + l->row_count;
-    struct dx_json j;
-    struct item_writer items = { .json = &j, .fields = l->fields };
+    return dx_withheld_visible_before(task->hidden, place);
+}
+
+static uint64_t visible_total(const struct dx_task *task)
+{
+    return visible_before(task, task->listing.total);
+}
+
+/* Where this answer's rows may go: to the end of the listing, or of the cursor's part of it. */
+static uint64_t end_of(const struct dx_task *task)
+{
+    return task->ask.from != NULL ? task->ask.from->end_row : task->listing.total;
+}
+
+static int write_cursor(const struct dx_task *task, uint64_t next, uint64_t end, struct dx_json *j,
+                        struct dx_error *err)
+{
+    const struct dx_listing *l = &task->listing;
+    struct dx_cursor c = {
+        .kind = DX_CURSOR_LISTING,
+        .build = l->version->entry.build,
+        .began_s = task->ask.from != NULL ? task->ask.from->began_s : task->ask.began_s,
+        .limit = (uint32_t)task->ask.page.limit,
+        .domain_id = l->domain_id,
+        .dataset_id = l->dataset_id,
+        .fields = l->fields,
+        .next_row = next,
+        .end_row = end,
+    };
+    char text[DX_CURSOR_TEXT];
     int rc;
 
+    memcpy(c.version, l->version->entry.version, sizeof c.version);
+    rc = dx_cursor_write(&c, task->ask.cursors, text, err);
+    if (rc == DX_OK)
+        dx_json_str(j, text);
+    return rc;
+}
+
+static void write_head(const struct dx_task *task, struct dx_json *j)
+{
+    dx_json_object(j);
+    dx_json_key(j, "domain");
+    dx_json_text(j, dx_span_of(task->found.domain, task->found.domain_size));
+    dx_json_key(j, "domain_id");
+    dx_json_hex64(j, task->found.domain_id);
+    dx_json_key(j, "dataset_id");
+    dx_json_u64(j, task->dataset->dataset_id);
+    dx_json_key(j, "dataset");
+    dx_json_str(j, task->dataset->name);
+    dx_json_key(j, "total");
+    dx_json_u64(j, visible_total(task));
+    dx_json_key(j, "total_est");
+    dx_json_u64(j, visible_total(task));
+    if (task->hidden != NULL && task->hidden->withheld_rows > 0) {
+        dx_json_key(j, "withheld_rows");
+        dx_json_u64(j, task->hidden->withheld_rows);
+    }
+}
+
+static void write_tail(const struct dx_task *task, struct dx_json *j)
+{
+    dx_json_key(j, "version");
+    dx_json_str(j, task->listing.version->entry.version);
+    dx_json_key(j, "complete");
+    dx_json_bool(j, true);
+    dx_json_end(j);
+}
+
+/* The place of a visible row; behind the last one, the end. */
+static uint64_t place_of(const struct dx_task *task, uint64_t visible)
+{
+    return visible >= visible_total(task) ? task->listing.total
+                                          : dx_withheld_window(task->hidden, visible, 1).offset;
+}
+
+/* Parts whose sizes differ by one row at most. With more parts than rows the last ones are empty:
+ * who asked for so many gets as many. */
+static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_error *err)
+{
+    uint64_t total = visible_total(task);
+    uint64_t parts = task->ask.plan;
+    uint64_t begin = 0;
+    int rc = DX_OK;
+
+    dx_json_key(j, "cursors");
+    dx_json_array(j);
+    for (uint64_t i = 0; i < parts && rc == DX_OK; i++) {
+        uint64_t end = begin + total / parts + (i < total % parts);
+
+        rc = write_cursor(task, place_of(task, begin), place_of(task, end), j, err);
+        begin = end;
+    }
+    dx_json_end(j);
+    return rc;
+}
+
+static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *err)
+{
+    struct dx_listing *l = &task->listing;
+    struct item_writer items = {
+        .json = j, .hidden = task->hidden, .place = l->window.offset, .fields = l->fields
+    };
+    uint64_t next = l->window.offset + l->row_count;
+    bool more = visible_before(task, next) < visible_before(task, end_of(task));
+    int rc;
+
+    dx_json_key(j, "offset");
+    dx_json_u64(j, task->ask.from == NULL ? task->ask.page.offset
+                                          : visible_before(task, l->window.offset));
+    dx_json_key(j, "items");
+    dx_json_array(j);
     dx_buf_init(&items.url, 4 * DX_URL_MAX);
-    dx_json_open(&j, body);
-    dx_json_object(&j);
-    dx_json_key(&j, "domain");
-    dx_json_text(&j, dx_span_of(found->domain, found->domain_size));
-    dx_json_key(&j, "domain_id");
-    dx_json_hex64(&j, found->domain_id);
-    dx_json_key(&j, "dataset_id");
-    dx_json_u64(&j, dataset->dataset_id);
-    dx_json_key(&j, "dataset");
-    dx_json_str(&j, dataset->name);
-    dx_json_key(&j, "total");
-    dx_json_u64(&j, l->total);
-    dx_json_key(&j, "total_est");
-    dx_json_u64(&j, l->total);
-    dx_json_key(&j, "offset");
-    dx_json_u64(&j, l->window.offset);
-    dx_json_key(&j, "items");
-    dx_json_array(&j);
     rc = dx_listing_rows(l, write_item, &items, err);
     dx_buf_release(&items.url);
     if (rc < 0)
         return rc;
-    dx_json_end(&j);
-    dx_json_key(&j, "next_offset");
-    l->row_count > 0 && end < l->total ? dx_json_u64(&j, end) : dx_json_null(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, l->version->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_json_end(j);
+    dx_json_key(j, "next_offset");
+    more ? dx_json_u64(j, visible_before(task, next)) : dx_json_null(j);
+    if (task->ask.cursors == NULL)
+        return DX_OK;
+    dx_json_key(j, "next_cursor");
+    if (more)
+        return write_cursor(task, next, end_of(task), j, err);
+    dx_json_null(j);
+    return DX_OK;
+}
+
+static int write_answer(struct dx_task *task, struct dx_buf *body, struct dx_error *err)
+{
+    struct dx_json j;
+    int rc;
+
+    dx_json_open(&j, body);
+    write_head(task, &j);
+    rc = task->ask.plan > 0 ? write_plan(task, &j, err) : write_page(task, &j, err);
+    if (rc < 0)
+        return rc;
+    write_tail(task, &j);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 
@@ -119,22 +239,13 @@ static int in_dataset(struct dx_version *v, uint64_t ordinal, uint32_t dataset_i
     return rc < 0 ? rc : dx_dataset_set_rank(&set, dataset_id, &rank);
 }
 
-struct dx_task {
-    struct dx_listing listing;
-    struct dx_found found;
-    const struct dx_dataset *dataset;
-};
-
-static int absent(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
-                  struct dx_problem *problem)
+/* Only one who has the key can get here, or, without a key file, one who builds his own. */
+static int cursor_astray(const struct dx_task *task, struct dx_problem *problem)
 {
-    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-in-dataset",
-                          "This dataset does not contain this domain",
-                          "%.*s is not in dataset %u of version %s. /v1/domain/%.*s lists the "
-                          "datasets that contain it.",
-                          (int)found->domain_size, (const char *)found->domain,
-                          (unsigned)dataset_id, v->entry.version, (int)found->domain_size,
-                          (const char *)found->domain);
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
+                          "this cursor ends at row %llu of a listing of %llu",
+                          (unsigned long long)task->ask.from->end_row,
+                          (unsigned long long)task->listing.total);
 }
 
 /* Steps until something is waited for, or the answer is written. */
@@ -151,8 +262,17 @@ static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *p
                      "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
                      l->version->directory, (unsigned long long)l->domain_id,
                      (unsigned)l->dataset_id);
+    if (rc == DX_LISTING_DONE && task->hidden != NULL && task->hidden->row_count != l->total)
+        rc = dx_fail(&err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx has %llu rows in dataset %u by its "
+                     "posting, and had %llu",
+                     l->version->directory, (unsigned long long)l->domain_id,
+                     (unsigned long long)l->total, (unsigned)l->dataset_id,
+                     (unsigned long long)task->hidden->row_count);
+    if (rc == DX_OK && end_of(task) > l->total)
+        return cursor_astray(task, problem);
     if (rc == DX_OK)
-        rc = write_answer(l, &task->found, task->dataset, body, &err);
+        rc = write_answer(task, body, &err);
     if (rc < 0) {
         dx_buf_clear(body);
         return dx_problem_of_error(problem, &err);
@@ -160,32 +280,111 @@ static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *p
     return 1;
 }
 
-int dx_task_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                 uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
-                 struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
+/* The window of places: a plan needs none of them, only how many there are. */
+static struct dx_page_of window_of(const struct dx_urls_ask *ask,
+                                   const struct dx_withheld_pair *hidden)
+{
+    struct dx_page_of window = ask->page;
+
+    if (ask->plan > 0)
+        return (struct dx_page_of){ 0, 0 };
+    if (ask->from == NULL)
+        return dx_withheld_window(hidden, window.offset, window.limit);
+    /* From the first visible row on that is not before the cursor's place, to its end at most. */
+    window.offset = dx_withheld_visible_before(hidden, ask->from->next_row);
+    window = dx_withheld_window(hidden, window.offset, window.limit);
+    if (window.offset >= ask->from->end_row)
+        return (struct dx_page_of){ ask->from->end_row, 0 };
+    if (window.limit > ask->from->end_row - window.offset)
+        window.limit = ask->from->end_row - window.offset;
+    return window;
+}
+
+/* Takes what withheld holds. */
+static int begin(struct dx_version *v, const struct dx_found *found,
+                 const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
+                 struct dx_withheld *withheld, struct dx_task **out, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
+    struct dx_task *task = malloc(sizeof *task);
+
+    if (task == NULL) {
+        dx_withheld_release(withheld);
+        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
+        return dx_problem_of_error(problem, &err);
+    }
+    task->found = *found;
+    task->dataset = dataset;
+    task->ask = *ask;
+    task->withheld = *withheld;
+    task->hidden = dx_withheld_pair(&task->withheld, ask->dataset_id);
+    dx_listing_init(&task->listing, v, found->domain_id, ask->dataset_id,
+                    window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
+    *out = task;
+    return 1;
+}
+
+/* A cursor repeats its question, it does not ask another one. */
+static int same_question(const struct dx_version *v, const struct dx_found *found,
+                         const struct dx_urls_ask *ask, struct dx_problem *problem)
+{
+    if (ask->from == NULL)
+        return 1;
+    if (memcmp(&ask->from->build, &v->entry.build, sizeof v->entry.build) != 0)
+        return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
+                              "version %s is not the one that this cursor is of, only its name is "
+                              "the same",
+                              v->entry.version);
+    if (ask->from->domain_id == found->domain_id)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "cursor-mismatch",
+                          "The cursor is of another question",
+                          "this cursor goes on with a listing of another domain than %.*s",
+                          (int)found->domain_size, (const char *)found->domain);
+}
+
+/* Whether there is anything to list, and to be shown: 1, or as query/answer.h. */
+static int may_list(struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+                    const struct dx_withheld *withheld, struct dx_problem *problem)
+{
+    const struct dx_withheld_pair *hidden = dx_withheld_pair(withheld, dataset_id);
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = in_dataset(v, found->ordinal, dataset_id, &err);
+
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (rc == 0)
+        return dx_lookup_no_pair(v, found, dataset_id, problem);
+    return hidden != NULL && hidden->visible.row_count == 0
+               ? dx_withheld_no_pair(v, found, hidden, problem)
+               : 1;
+}
+
+int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
+                 struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
+{
     const struct dx_dataset *dataset;
-    struct dx_task *task;
+    struct dx_withheld withheld;
+    struct dx_task *task = NULL;
     struct dx_found found;
-    int rc = dx_lookup_domain(v, canon, asked, &found, problem);
+    int rc = dx_lookup_domain(v, canon, ask->asked, &found, problem);
 
     *out = NULL;
     if (rc == 1)
-        rc = dx_lookup_dataset(v, dataset_id, &dataset, problem);
+        rc = same_question(v, &found, ask, problem);
+    if (rc == 1)
+        rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
+    if (rc == 1)
+        rc = dx_withheld_of(v, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = in_dataset(v, found.ordinal, dataset_id, &err);
-    if (rc == 0)
-        return absent(v, &found, dataset_id, problem);
-    task = rc < 0 ? NULL : malloc(sizeof *task);
-    if (rc >= 0 && task == NULL)
-        rc = dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    task->found = found;
-    task->dataset = dataset;
-    dx_listing_init(&task->listing, v, found.domain_id, dataset_id, page, fields, deadline_ms);
+    rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
+    if (rc == 1)
+        rc = begin(v, &found, dataset, ask, &withheld, &task, problem);
+    else
+        dx_withheld_release(&withheld);
+    if (rc <= 0)
+        return rc;
     rc = go_on(task, body, problem);
     if (rc == DX_TASK_WAITS)
         *out = task;
@@ -208,8 +407,10 @@ struct dx_reading *dx_task_reading(struct dx_task *task)
 
 void dx_task_free(struct dx_task **task)
 {
-    if (*task != NULL)
+    if (*task != NULL) {
         dx_listing_release(&(*task)->listing);
+        dx_withheld_release(&(*task)->withheld);
+    }
     free(*task);
     *task = NULL;
 }
@@ -218,8 +419,11 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
                    uint32_t dataset_id, struct dx_page_of page, unsigned fields,
                    struct dx_buf *body, struct dx_problem *problem)
 {
+    const struct dx_urls_ask ask = {
+        .asked = asked, .dataset_id = dataset_id, .page = page, .fields = fields
+    };
     struct dx_task *task;
-    int rc = dx_task_urls(v, canon, asked, dataset_id, page, fields, 0, &task, body, problem);
+    int rc = dx_task_urls(v, canon, &ask, &task, body, problem);
 
     while (rc == DX_TASK_WAITS) {
         struct dx_error err = DX_ERROR_INIT;
@@ -231,16 +435,10 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
     return rc;
 }
 
+const char *const dx_field_names[DX_FIELD_COUNT] = { "url_id", "url", "ts", "raw_url", "extras" };
+
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 {
-    static const struct {
-        const char *name;
-        unsigned field;
-    } rows[] = { { "url_id", DX_FIELD_URL_ID },
-                 { "url", DX_FIELD_URL },
-                 { "ts", DX_FIELD_TS },
-                 { "raw_url", DX_FIELD_RAW_URL },
-                 { "extras", DX_FIELD_EXTRAS } };
     size_t at = 0;
 
     *fields = 0;
@@ -248,15 +446,15 @@ bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
         const uint8_t *begin = text.data + at;
         const uint8_t *comma = at < text.size ? memchr(begin, ',', text.size - at) : NULL;
         struct dx_span word = { begin, comma == NULL ? text.size - at : (size_t)(comma - begin) };
-        size_t i = 0;
+        unsigned i = 0;
 
-        while (i < sizeof rows / sizeof rows[0] && !dx_span_equal(word, dx_span_str(rows[i].name)))
+        while (i < DX_FIELD_COUNT && !dx_span_equal(word, dx_span_str(dx_field_names[i])))
             i++;
-        if (i == sizeof rows / sizeof rows[0]) {
+        if (i == DX_FIELD_COUNT) {
             *bad = word;
             return false;
         }
-        *fields |= rows[i].field;
+        *fields |= 1u << i;
         at += word.size + 1;
     }
     return true;

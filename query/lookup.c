@@ -4,6 +4,7 @@
 #include "canon/url.h"
 #include "loader/hot_keys.h"
 #include "loader/version.h"
+#include "query/withheld.h"
 
 /* What people can do about each reject, said behind "this is no domain: ". */
 static const char *advice(enum dx_reject why)
@@ -32,27 +33,56 @@ static const char *advice(enum dx_reject why)
     return "it cannot be read";
 }
 
+int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
+                   struct dx_problem *problem)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+
+    if (dx_canon_domain(canon, asked, domain, &why) != 0)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain", "This is no domain name",
+                          "%s (%s).", advice(why), dx_reject_name(why));
+}
+
+int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
+                        struct dx_problem *problem)
+{
+    return dx_problem_set(
+        problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "No dataset contains this domain",
+        "%.*s is in none of the %zu datasets of version %s. "
+        "/v1/normalize?q= shows how a name is reduced to its domain.",
+        (int)domain.size, (const char *)domain.data, v->registry.count, v->entry.version);
+}
+
+int dx_lookup_no_pair(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+                      struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-in-dataset",
+                          "This dataset does not contain this domain",
+                          "%.*s is not in dataset %u of version %s. /v1/domain/%.*s lists the "
+                          "datasets that contain it.",
+                          (int)found->domain_size, (const char *)found->domain,
+                          (unsigned)dataset_id, v->entry.version, (int)found->domain_size,
+                          (const char *)found->domain);
+}
+
 int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_found *found, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    enum dx_reject why = DX_REJECT_NONE;
     struct dx_span domain;
-    int rc = dx_canon_domain(canon, asked, &domain, &why);
+    int rc = dx_lookup_name(canon, asked, &domain, problem);
 
     if (rc == 0)
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain",
-                              "This is no domain name", "%s (%s).", advice(why),
-                              dx_reject_name(why));
+        return rc;
+    rc = dx_withheld_whole(v, domain, problem);
+    if (rc == 0)
+        return rc;
     rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &found->ordinal, &found->domain_id, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     if (rc == 0)
-        return dx_problem_set(
-            problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "No dataset contains this domain",
-            "%.*s is in none of the %zu datasets of version %s. "
-            "/v1/normalize?q= shows how a name is reduced to its domain.",
-            (int)domain.size, (const char *)domain.data, v->registry.count, v->entry.version);
+        return dx_lookup_no_domain(v, domain, problem);
     dx_hot_keys_note(v->caches != NULL ? v->caches->hot : NULL, domain);
     found->domain_size = domain.size; /* dx_canon_domain keeps it within DX_DOMAIN_MAX */
     memcpy(found->domain, domain.data, domain.size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * problem.h - why there is no answer, in words a client can act on.
  *
- * Absent, badly asked and failed are different (DESIGN promise 10). The server maps
+ * Absent, withheld, badly asked and failed are different (DESIGN promise 10). The server maps
  * kinds to HTTP status; the command line prints title and detail.
  */
 #ifndef DX_QUERY_PROBLEM_H
@@ -14,7 +14,9 @@
 enum dx_problem_kind {
     DX_PROBLEM_NOT_FOUND,   /* not in this version */
     DX_PROBLEM_BAD_REQUEST, /* the question itself cannot be answered */
+    DX_PROBLEM_WITHHELD,    /* suppressed, and said to be */
     DX_PROBLEM_TOO_MUCH,    /* over a stated cap */
+    DX_PROBLEM_GONE,        /* it was there, and will not be again: see restart */
     DX_PROBLEM_UNAVAILABLE, /* something needed could not be read; try again */
     DX_PROBLEM_DAMAGED      /* something needed contradicts its checksum or layout */
 };
@@ -24,6 +26,7 @@ struct dx_problem {
     const char *slug;  /* "domain-not-found": static, ends the problem's type URI */
     const char *title; /* static */
     char detail[600];  /* what was found, and what to do next */
+    char restart[512]; /* path and query of the question that has an answer; "": none */
 };
 
 /* Returns 0, so that answers can end with `return dx_problem_set(...)`. */

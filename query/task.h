@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * task.h - an answer that has to read first, one step at a time.
  *
- *   rc = dx_task_urls(v, canon, asked, dataset_id, page, fields, deadline_ms, &task, &body, &p);
+ *   struct dx_urls_ask ask = { .asked = domain, .dataset_id = 2, .page = { 0, 1000 }, ... };
+ *   rc = dx_task_urls(v, canon, &ask, &task, &body, &problem);
  *   while (rc == DX_TASK_WAITS) {
  *       struct dx_reading *r = dx_task_reading(task);
  *       rc = dx_reading_perform(r, &err);             or without blocking: query/reading.h
@@ -11,7 +12,8 @@
  *   dx_task_free(&task);                              also before the end; NULL is fine
  *
  * Steps only compute: they decode, check and write out. The version must stay pinned until free;
- * the canonicaliser is needed for the first step only. Steps of one task may be taken by several
+ * the canonicaliser is needed for the first step only, what `from` and `cursors` of the ask point to
+ * until free. Steps of one task may be taken by several
  * threads, one after the other. task is NULL after an rc other than DX_TASK_WAITS from dx_task_urls.
  */
 #ifndef DX_QUERY_TASK_H
@@ -22,12 +24,28 @@
 
 enum { DX_TASK_WAITS = 2 };
 
+#define DX_PLAN_MAX 64 /* parts of a listing that is fetched in parallel */
+
+struct dx_cursor;
+struct dx_cursor_key;
 struct dx_task;
 
-/* GET /v1/domain/{d}/datasets/{id}/urls. deadline_ms: on the clock of dx_clock_ms, for all
- * that is waited for; 0: the source's own for each wave. */
-int dx_task_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                 uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
+/* GET /v1/domain/{d}/datasets/{id}/urls */
+struct dx_urls_ask {
+    struct dx_span asked;
+    uint32_t dataset_id;
+    struct dx_page_of page; /* with `from`, the cursor decides where it begins */
+    unsigned fields;
+    unsigned plan;                       /* so many cursors instead of rows; 0: rows */
+    const struct dx_cursor *from;        /* of this version; NULL: a first page */
+    const struct dx_cursor_key *cursors; /* that they are made with; NULL: none are given */
+    int64_t began_s;                     /* seconds since 1970: a cursor's life begins */
+    uint64_t
+        deadline_ms; /* on the clock of dx_clock_ms, for all that is waited for; 0: the source's
+                           * own for each wave */
+};
+
+int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* rc, err: of what the task waited for. */

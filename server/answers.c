@@ -2,6 +2,7 @@
 #include "server/answers.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* More datasets than this in one page take a while to write out. */
 #define DATASETS_INLINE_MAX 1000
@@ -56,24 +57,287 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
 
 bool dx_ask_may_block(const struct dx_ask *ask)
 {
-    return ask->route == DX_ROUTE_URLS ||
+    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DIFF ||
+           ask->route == DX_ROUTE_CHANGES ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
+}
+
+/* ---- what an ask says of versions and cursors ---- */
+
+static int bad_parameter(struct dx_problem *problem, const char *name, struct dx_span value,
+                         const char *what)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                          "%s: '%.*s' %s", name, value.size > 60 ? 60 : (int)value.size,
+                          (const char *)value.data, what);
+}
+
+static int mismatch(struct dx_problem *problem, const char *what)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "cursor-mismatch",
+                          "The cursor is of another question",
+                          "%s; a cursor goes with the path that it came from, and needs no "
+                          "parameter but limit",
+                          what);
+}
+
+/* The question again, from its beginning and of the version that is current then. Written as text
+ * for a client to follow: what is no plain character of a path segment is escaped. */
+static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
+{
+    struct dx_buf b = DX_BUF_INIT(sizeof problem->restart - 1);
+    uint64_t limit = ask->limit_given || ask->from.limit == 0 ? ask->page.limit : ask->from.limit;
+
+    if (ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DOMAIN ||
+        ask->route == DX_ROUTE_DIFF) {
+        dx_buf_str(&b, "/v1/domain/");
+        for (size_t i = 0; i < ask->asked.size; i++) {
+            uint8_t c = ask->asked.data[i];
+            bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                         (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+
+            dx_buf_fmt(&b, plain ? "%c" : "%%%02X", c);
+        }
+    }
+    if (ask->route == DX_ROUTE_URLS) {
+        dx_buf_fmt(&b, "/datasets/%u/urls?limit=%llu", (unsigned)ask->dataset_id,
+                   (unsigned long long)limit);
+        if (ask->plan > 0)
+            dx_buf_fmt(&b, "&plan=%u", ask->plan);
+        for (unsigned f = 0, n = 0; ask->field_bits != DX_FIELDS_DEFAULT && f < DX_FIELD_COUNT; f++)
+            if ((ask->field_bits >> f & 1) != 0)
+                dx_buf_fmt(&b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+    } else if (ask->route == DX_ROUTE_DIFF) {
+        dx_buf_str(&b, "/diff");
+    } else if (ask->route == DX_ROUTE_DATASETS || ask->route == DX_ROUTE_DATASET) {
+        dx_buf_str(&b, "/v1/datasets");
+        if (ask->route == DX_ROUTE_DATASET)
+            dx_buf_fmt(&b, "/%u", (unsigned)ask->dataset_id);
+    } else if (ask->route == DX_ROUTE_CHANGES) {
+        dx_buf_str(&b, "/v1/changes");
+    }
+    if (!b.failed && b.size > 0)
+        memcpy(problem->restart, b.data, b.size);
+    problem->restart[b.failed ? 0 : b.size] = '\0';
+    dx_buf_release(&b);
+}
+
+static int with_restart(const struct dx_ask *ask, int rc, struct dx_problem *problem)
+{
+    if (rc == 0 && problem->kind == DX_PROBLEM_GONE)
+        offer_restart(ask, problem);
+    return rc;
+}
+
+static int take_name(const char *parameter, struct dx_span value, char out[DX_VERSION_NAME],
+                     struct dx_problem *problem)
+{
+    if (value.size == 0 || value.size >= DX_VERSION_NAME ||
+        memchr(value.data, '\0', value.size) != NULL)
+        return bad_parameter(problem, parameter, value,
+                             "is no name of a version; /v1/versions lists them");
+    memcpy(out, value.data, value.size);
+    out[value.size] = '\0';
+    return 1;
+}
+
+/* A version may be given by its number too. */
+static bool is_since(struct dx_span said, const char *since)
+{
+    uint32_t sequence = 0;
+    char number[16];
+
+    (void)dx_version_name_ok(dx_span_str(since), &sequence);
+    (void)snprintf(number, sizeof number, "%u", (unsigned)sequence);
+    return dx_span_equal(said, dx_span_str(since)) || dx_span_equal(said, dx_span_str(number));
+}
+
+/* Everything that is said beside a cursor must be what it says itself. */
+static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_problem *problem)
+{
+    const struct dx_cursor *c = &ask->from;
+    enum dx_cursor_kind kind = ask->route == DX_ROUTE_CHANGES ? DX_CURSOR_CHANGES
+                                                              : DX_CURSOR_LISTING;
+
+    if (c->kind != kind)
+        return mismatch(problem, "this cursor is of another resource");
+    if (ask->offset_given)
+        return mismatch(problem, "offset and cursor both say where to begin");
+    if (ask->plan > 0)
+        return mismatch(problem, "a plan is made of a whole listing, not of what a cursor leaves");
+    if (ask->version.data != NULL && strcmp(ask->wanted, c->version) != 0)
+        return mismatch(problem, "this cursor is of another version");
+    if (ask->before.data != NULL && !is_since(ask->before, c->since))
+        return mismatch(problem, "this cursor is of changes since another version");
+    if (kind == DX_CURSOR_LISTING && ask->dataset_id != c->dataset_id)
+        return mismatch(problem, "this cursor goes on with a listing of another dataset");
+    if (ask->fields.data != NULL && field_bits != c->fields)
+        return mismatch(problem, "this cursor is of a listing with other fields");
+    return 1;
+}
+
+static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
+                       struct dx_problem *problem)
+{
+    struct dx_cursor *c = &ask->from;
+    int rc;
+
+    if (answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
+                              "this server gives no cursors");
+    rc = dx_cursor_read(ask->cursor, &answers->cursor_key, c, problem);
+    if (rc != 1) {
+        c->kind = (enum dx_cursor_kind)0;
+        return rc;
+    }
+    rc = agrees(ask, ask->field_bits, problem);
+    if (rc != 1)
+        return rc;
+    if (c->kind == DX_CURSOR_LISTING)
+        ask->field_bits = c->fields;
+    if (!ask->limit_given)
+        ask->page.limit = c->limit;
+    memcpy(ask->wanted, c->version, sizeof ask->wanted);
+    memcpy(ask->compared, c->since, sizeof ask->compared);
+    if (dx_cursor_expired(c, ask->now_s, answers->cursor_life_s))
+        return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
+                              "a listing by cursors must end within %u seconds of its first page; "
+                              "begin again without the cursor, perhaps with plan=N to fetch parts "
+                              "of it at once",
+                              answers->cursor_life_s);
+    return 1;
+}
+
+int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t now_s,
+                   struct dx_problem *problem)
+{
+    struct dx_span bad = { NULL, 0 };
+
+    ask->now_s = now_s;
+    if (ask->fields.data != NULL && !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
+        return bad_parameter(problem, "fields", bad,
+                             "is no field; there are url_id, url, ts, raw_url and extras, "
+                             "separated by commas");
+    if (ask->plan > 0 && ask->offset_given)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "a plan is made of a whole listing: it takes no offset");
+    if (ask->plan > 0 && answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this server gives no cursors, so it makes no plans");
+    if (ask->version.data != NULL && take_name(ask->route == DX_ROUTE_DIFF ? "to" : "version",
+                                               ask->version, ask->wanted, problem) == 0)
+        return 0;
+    if (ask->cursor.data == NULL)
+        return 1;
+    return with_restart(ask, take_cursor(answers, ask, problem), problem);
+}
+
+int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+               struct dx_problem *problem)
+{
+    struct dx_version *wanted = NULL;
+    int rc;
+
+    if (ask->wanted[0] == '\0' ||
+        (*v != NULL && strcmp(answers->version_name(*v), ask->wanted) == 0))
+        return 1;
+    rc = answers->pin_named(answers->from, ask->wanted, &wanted, problem);
+    if (rc == 1) {
+        if (*v != NULL)
+            answers->unpin(*v);
+        *v = wanted;
+    }
+    return with_restart(ask, rc, problem);
+}
+
+int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+                 struct dx_problem *problem)
+{
+    struct dx_version *wanted = NULL;
+    int rc = answers->bring(answers->from, ask->wanted, &wanted, problem);
+
+    if (rc == 1) {
+        if (*v != NULL)
+            answers->unpin(*v);
+        *v = wanted;
+    }
+    return with_restart(ask, rc, problem);
+}
+
+/* ---- answers ---- */
+
+/* Rounded down, so that for a while the same page has the same bytes and ETag: a cursor lives a
+ * fifteenth shorter then, and never longer. */
+static int64_t began_s(const struct dx_answers *answers, const struct dx_ask *ask)
+{
+    int64_t step = answers->cursor_life_s / 15 > 0 ? answers->cursor_life_s / 15 : 1;
+
+    return ask->now_s - ask->now_s % step;
 }
 
 static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
                        struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
-    unsigned fields = DX_FIELDS_DEFAULT;
-    struct dx_span bad = { NULL, 0 };
+    const struct dx_urls_ask urls = {
+        .asked = ask->asked,
+        .dataset_id = ask->dataset_id,
+        .page = ask->page,
+        .fields = ask->field_bits,
+        .plan = ask->plan,
+        .from = ask->cursor.data != NULL ? &ask->from : NULL,
+        .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,
+        .began_s = began_s(answers, ask),
+        .deadline_ms = deadline_ms,
+    };
 
-    if (ask->fields.data != NULL && !answers->fields_parse(ask->fields, &fields, &bad))
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
-                              "fields: '%.*s' is no field; there are url_id, url, ts, raw_url and "
-                              "extras, separated by commas",
-                              bad.size > 60 ? 60 : (int)bad.size, (const char *)bad.data);
-    return answers->urls(v, canon, ask->asked, ask->dataset_id, ask->page, fields, deadline_ms,
-                         task, body, problem);
+    return with_restart(ask, answers->urls(v, canon, &urls, task, body, problem), problem);
+}
+
+/* The version that v is compared with, pinned; brought if need be. */
+static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
+                        const struct dx_ask *ask, struct dx_version **before,
+                        struct dx_problem *problem)
+{
+    char name[DX_VERSION_NAME];
+    int rc = 1;
+
+    *before = NULL;
+    memcpy(name, ask->compared, sizeof name);
+    if (name[0] == '\0')
+        rc = answers->version_meant(v, ask->before, name, problem);
+    if (rc == 1)
+        rc = answers->pin_named(answers->from, name, before, problem);
+    if (rc == DX_ASK_COLD)
+        rc = answers->bring(answers->from, name, before, problem);
+    return rc;
+}
+
+static int answer_compared(const struct dx_answers *answers, struct dx_canon *canon,
+                           struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
+                           struct dx_problem *problem)
+{
+    const struct dx_changes_ask changes = {
+        .limit = ask->page.limit,
+        .from = ask->cursor.data != NULL ? &ask->from : NULL,
+        .cursors = &answers->cursor_key,
+        .began_s = began_s(answers, ask),
+    };
+    struct dx_version *before;
+    int rc = pin_compared(answers, v, ask, &before, problem);
+
+    if (rc != 1)
+        return with_restart(ask, rc, problem);
+    if (ask->route == DX_ROUTE_DIFF)
+        rc = answers->diff(before, v, canon, ask->asked, body, problem);
+    else
+        rc = answers->changes(before, v, &changes, body, problem);
+    if (answers->intact != NULL && !answers->intact(before, problem)) {
+        dx_buf_clear(body); /* who sends it looks at v only */
+        rc = DX_E_CORRUPT;
+    }
+    answers->unpin(before);
+    return with_restart(ask, rc, problem);
 }
 
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
@@ -90,7 +354,9 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
     if (ask->route == DX_ROUTE_DATASET)
         return answers->dataset(v, ask->dataset_id, body, problem);
     if (ask->route == DX_ROUTE_VERSIONS)
-        return answers->versions(v, body, problem);
+        return answers->versions(answers->from, v, body, problem);
+    if (ask->route == DX_ROUTE_CHANGES)
+        return answer_compared(answers, NULL, v, ask, body, problem);
     rc = canon_for(slot, answers, v, &canon, &once, problem);
     if (rc < 0)
         return rc;
@@ -98,6 +364,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answers->domain(v, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
         rc = answers->normalize(v, canon, ask->asked, body, problem);
+    } else if (ask->route == DX_ROUTE_DIFF) {
+        rc = answer_compared(answers, canon, v, ask, body, problem);
     } else {
         assert(ask->route == DX_ROUTE_URLS);
         rc = answer_urls(answers, canon, v, ask, deadline_ms, task, body, problem);

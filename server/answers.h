@@ -9,6 +9,14 @@
  *   dx_canon_slot_refresh(&slot, &live);                 now and then, and after a reload
  *   dx_canon_slot_release(&slot, &live);
  *
+ *
+ * A request may name a version, by a parameter or in a cursor:
+ *
+ *   rc = dx_ask_resolve(&live, &ask, now_s, &problem);   1, or as query/answer.h: reads the cursor
+ *   rc = dx_ask_pin(&live, &ask, &v, &problem);          v: the current one, in, the wanted one, out
+ *   if (rc == DX_ASK_COLD)                               in a worker, before dx_ask_answer:
+ *       rc = dx_ask_bring(&live, &ask, &v, &problem);
+ *
  * The server holds no other reference to query/ and loader/, so its tests answer from a
  * double and later layers (access rules, metrics) can wrap a table in a table.
  *
@@ -19,6 +27,7 @@
 #ifndef DX_SERVER_ANSWERS_H
 #define DX_SERVER_ANSWERS_H
 
+#include "query/cursor.h"
 #include "query/task.h"
 #include "server/target.h"
 
@@ -29,15 +38,23 @@ struct dx_answers {
     /* held: NULL or a version that the caller has pinned: while it is current, no lock. */
     struct dx_version *(*pin)(void *from, struct dx_version *held);
     void (*unpin)(struct dx_version *v);
+    /* By name: 1 with *v pinned, DX_ASK_COLD, or 0 and <0 with a problem. No I/O. */
+    int (*pin_named)(void *from, const char *name, struct dx_version **v,
+                     struct dx_problem *problem);
+    /* The same but for DX_ASK_COLD; blocks. */
+    int (*bring)(void *from, const char *name, struct dx_version **v, struct dx_problem *problem);
     const char *(*version_name)(const struct dx_version *v);
+
+    /* Whether all that was computed from v so far may be believed; false: problem says why not.
+     * Asked for each answer, before it is sent. NULL: always. */
+    bool (*intact)(struct dx_version *v, struct dx_problem *problem);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
     void (*canon_free)(struct dx_canon **canon);
 
     /* As the functions of query/answer.h. */
     int (*domain)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                   struct dx_buf *body, struct dx_problem *problem);
-    int (*urls)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
+    int (*urls)(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*datasets)(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
                     struct dx_problem *problem);
@@ -45,8 +62,19 @@ struct dx_answers {
                    struct dx_problem *problem);
     int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
-    int (*versions)(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
+    int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem);
+    int (*version_meant)(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
+                         struct dx_problem *problem);
+    int (*diff)(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                struct dx_span asked, struct dx_buf *body, struct dx_problem *problem);
+    int (*changes)(struct dx_version *before, struct dx_version *after,
+                   const struct dx_changes_ask *ask, struct dx_buf *body,
+                   struct dx_problem *problem);
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
+
+    struct dx_cursor_key cursor_key;
+    unsigned cursor_life_s; /* 0: no cursors are given, and none is taken */
 
     /* Of what lies below; NULL: nothing is said. */
     void (*metrics)(void *from, struct dx_buf *out); /* as server/metrics.h */
@@ -61,6 +89,8 @@ struct dx_answers {
 
 struct dx_answers dx_answers_of(struct dx_current *current);
 
+enum { DX_ASK_COLD = 3 }; /* beside 1 and DX_TASK_WAITS */
+
 struct dx_canon_slot {
     struct dx_canon *canon;     /* NULL: none yet */
     struct dx_version *version; /* pinned while canon is there */
@@ -68,6 +98,16 @@ struct dx_canon_slot {
 
 void dx_canon_slot_refresh(struct dx_canon_slot *slot, const struct dx_answers *answers);
 void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *answers);
+
+/* Sets what target.h says is made here. */
+int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t now_s,
+                   struct dx_problem *problem);
+
+/* *v stays as it is if rc is not 1; else the old pin is let go. */
+int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+               struct dx_problem *problem);
+int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+                 struct dx_problem *problem);
 
 /* Whether the answer may read the lake or is long: it belongs to a worker, not to a loop. */
 bool dx_ask_may_block(const struct dx_ask *ask);

@@ -11,6 +11,64 @@ static struct dx_version *pin_current(void *from, struct dx_version *held)
     return dx_current_pin_again(from, held);
 }
 
+static int gone(const char *name, struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
+                          "version %s is not kept any more; begin again, on the current one", name);
+}
+
+static int pin_named(void *from, const char *name, struct dx_version **v,
+                     struct dx_problem *problem)
+{
+    switch (dx_current_pin_named(from, name, v)) {
+    case DX_PIN_HELD:
+        return 1;
+    case DX_PIN_COLD:
+        return DX_ASK_COLD;
+    case DX_PIN_NEWER:
+        return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "version-newer",
+                              "This server does not have this version yet",
+                              "version %s is newer than all that this server has seen; ask again "
+                              "in a second",
+                              name);
+    case DX_PIN_GONE:
+        return gone(name, problem);
+    case DX_PIN_UNKNOWN:
+        break;
+    }
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-version", "No such version",
+                          "'%s' is no name of a version; /v1/versions lists them", name);
+}
+
+static int bring(void *from, const char *name, struct dx_version **v, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_current_bring(from, name, v, &err);
+
+    if (rc == DX_OK)
+        return 1;
+    return rc == DX_E_NOT_FOUND ? gone(name, problem) : dx_problem_of_error(problem, &err);
+}
+
+static bool is_resident(void *ctx, const char *version)
+{
+    const struct dx_current_stats *stats = ctx;
+
+    for (size_t i = 0; i < stats->resident_count; i++)
+        if (strcmp(stats->resident[i], version) == 0)
+            return true;
+    return false;
+}
+
+static int versions(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem)
+{
+    struct dx_current_stats stats;
+
+    dx_current_stats(from, &stats);
+    return dx_answer_versions(v, is_resident, &stats, body, problem);
+}
+
 static bool is_sound(void *from, struct dx_buf *words)
 {
     struct dx_current_health health;
@@ -21,13 +79,34 @@ static bool is_sound(void *from, struct dx_buf *words)
     return health.sound;
 }
 
+static bool is_intact(struct dx_version *v, struct dx_problem *problem)
+{
+    struct dx_error why = DX_ERROR_INIT;
+
+    if (dx_version_intact(v))
+        return true;
+    (void)dx_version_damage(v, &why);
+    (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "index-changed",
+                         "A file of the index was changed while it was served",
+                         "%s. No answer is given rather than a wrong one. The server opens the "
+                         "version anew as soon as its files are whole: restore them, or publish "
+                         "again",
+                         why.text);
+    return false;
+}
+
 struct dx_answers dx_answers_of(struct dx_current *current)
 {
     return (struct dx_answers){
         .from = current,
         .pin = pin_current,
         .unpin = dx_version_unpin,
+        .pin_named = pin_named,
+        .bring = bring,
+        .cursor_key = DX_CURSOR_KEY_INIT,
+        .cursor_life_s = DX_CURSOR_LIFE_S,
         .version_name = dx_version_name,
+        .intact = is_intact,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,
@@ -35,7 +114,10 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .datasets = dx_answer_datasets,
         .dataset = dx_answer_dataset,
         .normalize = dx_answer_normalize,
-        .versions = dx_answer_versions,
+        .versions = versions,
+        .version_meant = dx_answer_version_meant,
+        .diff = dx_answer_diff,
+        .changes = dx_answer_changes,
         .fields_parse = dx_fields_parse,
         .metrics = dx_metrics_live,
         .sound = is_sound,

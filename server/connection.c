@@ -255,9 +255,16 @@ static void refuse(struct dx_connection *c, int status, const char *detail)
 static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
                          const struct dx_problem *problem, struct dx_span match)
 {
+    const struct dx_answers *answers = c->loop->serving->answers;
     char etag[DX_ETAG_TEXT];
     struct dx_problem broken;
 
+    /* Absent is an answer too, and a failure may have this cause. */
+    if (answers->intact != NULL && c->version != NULL && !answers->intact(c->version, &broken)) {
+        say_failure(c->loop, &broken);
+        reply_problem(c, &broken);
+        return;
+    }
     if (rc == 1 && body->failed) {
         (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
                              "the answer does not fit the memory a reply may take; "
@@ -324,6 +331,15 @@ static void write_state(const struct dx_answers *answers, struct dx_json *j)
     dx_buf_release(&words);
 }
 
+/* Without a version: the lease has run out, so that a collector may remove what is open here. */
+static int no_version(struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "lease-lost",
+                          "The lease on the index has run out",
+                          "this server could not renew its lease, so the files that it reads may "
+                          "be removed; it answers again when it has a lease");
+}
+
 static void reply_readyz(struct dx_connection *c)
 {
     struct dx_serving *serving = c->loop->serving;
@@ -334,6 +350,15 @@ static void reply_readyz(struct dx_connection *c)
     if (atomic_load(&serving->draining)) {
         (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "draining", "Server is draining",
                              "the server stops soon; send requests to another one");
+        reply_problem(c, &problem);
+        return;
+    }
+    if (c->version == NULL) {
+        (void)no_version(&problem);
+        reply_problem(c, &problem);
+        return;
+    }
+    if (serving->answers->intact != NULL && !serving->answers->intact(c->version, &problem)) {
         reply_problem(c, &problem);
         return;
     }
@@ -375,7 +400,7 @@ static struct dx_span if_none_match(const struct dx_connection *c, struct dx_spa
     return dx_head_slice(head, c->head.if_none_match);
 }
 
-static void start_job(struct dx_connection *c, struct dx_span match)
+static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
     struct dx_job *job = dx_job_new(&loop->ask);
@@ -383,6 +408,7 @@ static void start_job(struct dx_connection *c, struct dx_span match)
 
     if (job != NULL) {
         job->version = c->version;
+        job->cold = cold;
         job->deadline_ms = dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS;
         job->done = dx_loop_job_done;
         job->fetch = dx_loop_job_fetch;
@@ -406,12 +432,34 @@ static void start_job(struct dx_connection *c, struct dx_span match)
     reply_problem(c, &problem);
 }
 
+/* From a version: the current one, or the one that is named, which a worker may have to bring. */
+static void answer_ask(struct dx_connection *c, struct dx_span match)
+{
+    struct dx_loop *loop = c->loop;
+    const struct dx_answers *answers = loop->serving->answers;
+    struct dx_problem problem;
+    struct dx_task *none;
+    int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, &problem);
+
+    if (rc == 1)
+        rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
+    if (rc == 1 && c->version == NULL)
+        rc = no_version(&problem);
+    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask))) {
+        start_job(c, rc == DX_ASK_COLD, match);
+        return;
+    }
+    if (rc == 1)
+        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, 0, &none, &loop->body,
+                           &problem);
+    reply_answer(c, rc, &loop->body, &problem, match);
+}
+
 static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->loop;
     struct dx_problem problem;
     struct dx_ask *ask = &loop->ask;
-    int rc;
 
     dx_loop_count(&loop->counts.requests);
     c->closing = c->closing || c->head.close || loop->draining;
@@ -424,14 +472,8 @@ static void answer(struct dx_connection *c, struct dx_span head)
         reply_readyz(c);
     } else if (ask->route == DX_ROUTE_METRICS) {
         reply_metrics(c);
-    } else if (dx_ask_may_block(ask)) {
-        start_job(c, if_none_match(c, head));
     } else {
-        struct dx_task *none;
-
-        rc = dx_ask_answer(loop->serving->answers, &loop->canon, c->version, ask, 0, &none,
-                           &loop->body, &problem);
-        reply_answer(c, rc, &loop->body, &problem, if_none_match(c, head));
+        answer_ask(c, if_none_match(c, head));
     }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);

@@ -16,6 +16,14 @@ void dx_metric(struct dx_buf *out, const char *name, const char *labels, uint64_
         dx_buf_fmt(out, "%s{%s} %llu\n", name, labels, (unsigned long long)value);
 }
 
+void dx_metric_seconds(struct dx_buf *out, const char *name, const char *labels, double value)
+{
+    if (labels == NULL)
+        dx_buf_fmt(out, "%s %.6f\n", name, value);
+    else
+        dx_buf_fmt(out, "%s{%s} %.6f\n", name, labels, value);
+}
+
 static void one(struct dx_buf *out, const char *name, const char *type, const char *help,
                 uint64_t value)
 {

@@ -4,7 +4,7 @@
 #include "cache/flight.h"
 #include "fetch/fetch_counts.h"
 #include "loader/current.h"
-#include "loader/objects.h"
+#include "loader/guard.h"
 #include "loader/version.h"
 
 #include <stddef.h>
@@ -129,19 +129,101 @@ static void write_storage(struct dx_buf *out)
     }
 }
 
-void dx_metrics_live(void *from, struct dx_buf *out)
+static void write_guard(struct dx_buf *out)
 {
-    struct dx_version *v = dx_current_pin(from);
+    static const char poisoned[] = "domaindex_versions_poisoned_total";
+    struct dx_guard_counts c;
+
+    dx_guard_counts_read(&c);
+    dx_metric_head(out, "domaindex_sigbus_total", "counter",
+                   "Signals for pages of mapped files that could not be read");
+    dx_metric(out, "domaindex_sigbus_total", NULL, c.bus_signals);
+    dx_metric_head(out, poisoned, "counter",
+                   "Versions of which a mapped file was changed, by how it was noticed first");
+    dx_metric(out, poisoned, "by=\"sigbus\"", c.poisoned_by_bus);
+    dx_metric(out, poisoned, "by=\"lease\"", c.poisoned_by_writer);
+    dx_metric(out, poisoned, "by=\"times\"", c.poisoned_by_times);
+    dx_metric_head(out, "domaindex_mapped_files", "gauge",
+                   "Mapped files, by how changes of them are noticed");
+    dx_metric(out, "domaindex_mapped_files", "by=\"lease\"", c.leased);
+    dx_metric(out, "domaindex_mapped_files", "by=\"times\"", c.timed);
+}
+
+static void write_reloads(const struct dx_current_stats *s, struct dx_buf *out)
+{
     char label[64];
 
-    (void)snprintf(label, sizeof label, "version=\"%s\"", dx_version_name(v));
+    dx_metric_head(out, "domaindex_index_flips_total", "counter",
+                   "Versions that came to be current (ok), and those refused, by the step that "
+                   "refused");
+    for (unsigned i = 0; i < DX_RELOAD_STEPS; i++) {
+        (void)snprintf(label, sizeof label, "result=\"%s\"",
+                       dx_reload_step_name((enum dx_reload_step)i));
+        dx_metric(out, "domaindex_index_flips_total", label, s->reloads[i]);
+    }
+    dx_metric_head(out, "domaindex_index_brought_total", "counter",
+                   "Versions opened because a request named them");
+    dx_metric(out, "domaindex_index_brought_total", "result=\"ok\"", s->brought);
+    dx_metric(out, "domaindex_index_brought_total", "result=\"failed\"", s->bring_failures);
+    dx_metric_head(out, "domaindex_index_load_duration_seconds", "gauge",
+                   "What the last load took that came through the phase");
+    dx_metric_seconds(out, "domaindex_index_load_duration_seconds", "phase=\"load\"", s->load_s);
+    dx_metric_seconds(out, "domaindex_index_load_duration_seconds", "phase=\"warm\"", s->warm_s);
+    for (size_t i = 0; i < s->prepare_count; i++) {
+        (void)snprintf(label, sizeof label, "phase=\"%s\"", s->prepare_name[i]);
+        dx_metric_seconds(out, "domaindex_index_load_duration_seconds", label, s->prepare_s[i]);
+    }
+}
+
+static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
+{
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } gauges[] = {
+        { "domaindex_index_seq", "Sequence of the manifest that was seen last", s->sequence },
+        { "domaindex_index_resident", "Versions that stay open without a request",
+          s->resident_count },
+        { "domaindex_index_open", "Versions that are open, those that only requests hold too",
+          s->mapped_versions },
+        { "domaindex_index_mapped_bytes", "Mapped files of all open versions", s->mapped_bytes },
+        { "domaindex_objects_broken",
+          "Reads of the served version that met another object than the indexed one, or none",
+          s->objects_broken },
+    };
+    char label[64];
+
+    (void)snprintf(label, sizeof label, "version=\"%s\"", s->resident[0]);
     dx_metric_head(out, "domaindex_index_info", "gauge", "The version that is served");
     dx_metric(out, "domaindex_index_info", label, 1);
-    dx_metric_head(out, "domaindex_objects_broken", "gauge",
-                   "Reads of the served version that met another object than the indexed one, or "
-                   "none");
-    dx_metric(out, "domaindex_objects_broken", NULL, dx_objects_broken(v->objects));
-    write_caches(v->caches, out);
+    for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++) {
+        dx_metric_head(out, gauges[i].name, "gauge", gauges[i].help);
+        dx_metric(out, gauges[i].name, NULL, gauges[i].value);
+    }
+    if (s->leased) {
+        dx_metric_head(out, "domaindex_lease_remaining_seconds", "gauge",
+                       "Until the lease on the served version ends, unless it is renewed");
+        dx_metric_seconds(out, "domaindex_lease_remaining_seconds", NULL,
+                          (double)s->lease_ms / 1e3);
+    }
+    dx_metric_head(out, "domaindex_index_published_timestamp_seconds", "gauge",
+                   "When the served version was published");
+    dx_metric_seconds(out, "domaindex_index_published_timestamp_seconds", NULL,
+                      (double)s->published_us / 1e6);
+    dx_metric_head(out, "domaindex_index_loaded_timestamp_seconds", "gauge",
+                   "When it began to be served here");
+    dx_metric_seconds(out, "domaindex_index_loaded_timestamp_seconds", NULL,
+                      (double)s->loaded_us / 1e6);
+}
+
+void dx_metrics_live(void *from, struct dx_buf *out)
+{
+    struct dx_current_stats stats;
+
+    dx_current_stats(from, &stats);
+    write_versions(&stats, out);
+    write_reloads(&stats, out);
+    write_caches(dx_current_caches(from), out);
     write_storage(out);
-    dx_version_unpin(v);
+    write_guard(out);
 }

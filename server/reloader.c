@@ -5,34 +5,52 @@
 #include "base/log.h"
 #include "loader/current.h"
 #include "loader/version.h"
+#include "server/overlay_poller.h"
 #include "server/server.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STOP_WAIT_S 1
+#define WATCHED "manifest.json"
 
 struct dx_reloader {
     struct dx_current *current;
     unsigned poll_ms;
+    char *watched; /* directory of the manifest; NULL: none to watch */
+    int notice_fd; /* inotify; -1: none */
+    int watch;     /* -1: the directory is not watched, for it is not there now */
+    int wake_fd;   /* eventfd: something of what the lock guards has changed */
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t changed;
+    struct dx_overlay_poller *suppressions;
+    pthread_mutex_t lock;     /* of what follows */
     struct dx_server *server; /* told under the lock, so that it cannot go meanwhile */
     bool asked;
     bool stopping;
+    /* Of the thread alone: */
     uint64_t random;
-    char said[sizeof(((struct dx_error *)0)->text)]; /* of the thread alone: the last failure */
+    uint64_t look_ms;                                /* of the next look without notice */
+    char said[sizeof(((struct dx_error *)0)->text)]; /* the last failure */
 };
 
 static void look(struct dx_reloader *r, bool asked)
 {
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_current_reload(r->current, &err);
-    struct dx_version *v;
+    struct dx_current_stats stats;
+    int rc;
 
+    if (asked)
+        dx_current_retry(r->current);
+    rc = dx_current_reload(r->current, &err);
     if (rc < 0) {
         if (asked || strcmp(err.text, r->said) != 0)
             dx_log(DX_LOG_ERROR, "reload: kept the old version: %s", err.text);
@@ -48,52 +66,131 @@ static void look(struct dx_reloader *r, bool asked)
     if (rc == 0 && !asked && r->said[0] == '\0')
         return;
     r->said[0] = '\0';
-    v = dx_current_pin(r->current);
+    dx_current_stats(r->current, &stats);
     dx_log(DX_LOG_INFO, rc == 1 ? "reload: serving version %s" : "reload: nothing newer than %s",
-           dx_version_name(v));
-    dx_version_unpin(v);
+           stats.resident[0]);
 }
 
-/* With the lock: until something is asked for, or it is time to look. */
-static void rest(struct dx_reloader *r)
-{
-    uint64_t until_ms;
+/* ---- notice of a new manifest ---- */
 
-    if (r->poll_ms == 0) {
-        while (!r->asked && !r->stopping)
-            (void)pthread_cond_wait(&r->changed, &r->lock);
+/* The directory may be another one by now, or come later. */
+static void watch_again(struct dx_reloader *r)
+{
+    if (r->notice_fd >= 0 && r->watch < 0)
+        r->watch = inotify_add_watch(r->notice_fd, r->watched,
+                                     IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF | IN_DELETE_SELF);
+}
+
+/* Reads all that was noticed; whether it was of the manifest, or of what should be watched. */
+static bool take_notices(struct dx_reloader *r)
+{
+    union {
+        struct inotify_event event;
+        char bytes[4096];
+    } buffer;
+    bool ours = false;
+    ssize_t n;
+
+    while ((n = read(r->notice_fd, &buffer, sizeof buffer)) > 0)
+        for (ssize_t at = 0; at < n;) {
+            const struct inotify_event *e = (const void *)(buffer.bytes + at);
+
+            if (e->mask & (IN_MOVE_SELF | IN_DELETE_SELF | IN_IGNORED)) {
+                (void)inotify_rm_watch(r->notice_fd, r->watch);
+                r->watch = -1;
+                ours = true;
+            } else if ((e->mask & IN_Q_OVERFLOW) || (e->len > 0 && strcmp(e->name, WATCHED) == 0)) {
+                ours = true;
+            }
+            at += (ssize_t)(sizeof *e + e->len);
+        }
+    return ours;
+}
+
+static void open_notice(struct dx_reloader *r, const char *directory)
+{
+    if (directory == NULL || r->poll_ms == 0 || asprintf(&r->watched, "%s/index", directory) < 0) {
+        r->watched = NULL;
         return;
     }
+    r->notice_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (r->notice_fd < 0)
+        dx_log(DX_LOG_WARN,
+               "reload: no notice of new manifests (inotify: %s): looking for them "
+               "each %u ms",
+               strerror(errno), r->poll_ms);
+    watch_again(r);
+}
+
+/* ---- the thread ---- */
+
+static void plan_look(struct dx_reloader *r)
+{
     r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    until_ms = dx_clock_ms() + r->poll_ms - r->poll_ms / 4 +
-               (r->random >> 33) % (r->poll_ms / 2 + 1);
-    while (!r->asked && !r->stopping && dx_cond_wait_until(&r->changed, &r->lock, until_ms))
-        ;
+    r->look_ms = r->poll_ms == 0 ? UINT64_MAX
+                                 : dx_clock_ms() + r->poll_ms - r->poll_ms / 4 +
+                                       (r->random >> 33) % (r->poll_ms / 2 + 1);
+}
+
+/* Until something is asked for or noticed, or it is time for a look or for tending; whether
+ * there is reason to look. */
+static bool rest(struct dx_reloader *r, uint64_t tend_ms)
+{
+    struct pollfd fds[2] = { { r->wake_fd, POLLIN, 0 }, { r->notice_fd, POLLIN, 0 } };
+    uint64_t now = dx_clock_ms();
+    uint64_t wait = r->look_ms <= now ? 0 : r->look_ms - now;
+    uint64_t wakes;
+    bool noticed;
+
+    if (tend_ms < wait)
+        wait = tend_ms;
+    (void)poll(fds, 2, wait > INT_MAX / 2 ? -1 : (int)wait + 1);
+    if (fds[0].revents & POLLIN)
+        (void)!read(r->wake_fd, &wakes, sizeof wakes);
+    noticed = r->notice_fd >= 0 && take_notices(r);
+    return noticed || dx_clock_ms() >= r->look_ms;
 }
 
 static void *run(void *argument)
 {
     struct dx_reloader *r = argument;
+    bool stopping = false;
 
-    (void)pthread_mutex_lock(&r->lock);
-    for (;;) {
+    plan_look(r);
+    while (!stopping) {
+        bool look_now = rest(r, dx_current_tend(r->current));
         bool asked;
 
-        rest(r);
-        if (r->stopping)
-            break;
+        (void)pthread_mutex_lock(&r->lock);
+        stopping = r->stopping;
         asked = r->asked;
         r->asked = false;
         (void)pthread_mutex_unlock(&r->lock);
+        if (stopping || (!asked && !look_now))
+            continue;
+        watch_again(r);
         look(r, asked);
-        (void)pthread_mutex_lock(&r->lock);
+        plan_look(r);
     }
-    (void)pthread_mutex_unlock(&r->lock);
     return NULL;
 }
 
-int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, unsigned poll_ms,
-                      struct dx_error *err)
+static void reloader_free(struct dx_reloader **out)
+{
+    struct dx_reloader *r = *out;
+
+    if (r->notice_fd >= 0)
+        (void)close(r->notice_fd);
+    if (r->wake_fd >= 0)
+        (void)close(r->wake_fd);
+    (void)pthread_mutex_destroy(&r->lock);
+    free(r->watched);
+    free(r);
+    *out = NULL;
+}
+
+int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, const char *directory,
+                      unsigned poll_ms, struct dx_error *err)
 {
     struct dx_reloader *r = calloc(1, sizeof *r);
     struct timespec now;
@@ -104,17 +201,35 @@ int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, unsi
         return dx_fail(err, DX_E_NOMEM, "reload: out of memory");
     r->current = current;
     r->poll_ms = poll_ms;
+    r->notice_fd = -1;
+    r->watch = -1;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     r->random = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)r;
     (void)pthread_mutex_init(&r->lock, NULL);
-    dx_cond_init(&r->changed);
-    rc = pthread_create(&r->thread, NULL, run, r);
+    r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    rc = r->wake_fd < 0 ? errno : 0;
+    if (rc == 0) {
+        open_notice(r, directory);
+        rc = pthread_create(&r->thread, NULL, run, r);
+    }
     if (rc != 0) {
-        free(r);
+        reloader_free(&r);
         return dx_fail_errno(err, rc, "reload: cannot start a thread");
+    }
+    rc = dx_overlay_poller_start(&r->suppressions, current, directory == NULL, poll_ms, err);
+    if (rc < 0) {
+        (void)dx_reloader_stop(&r);
+        return rc;
     }
     *out = r;
     return DX_OK;
+}
+
+static void wake(struct dx_reloader *r)
+{
+    const uint64_t one = 1;
+
+    (void)!write(r->wake_fd, &one, sizeof one);
 }
 
 void dx_reloader_tell(struct dx_reloader *r, struct dx_server *server)
@@ -128,8 +243,9 @@ void dx_reloader_ask(struct dx_reloader *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     r->asked = true;
-    (void)pthread_cond_signal(&r->changed);
     (void)pthread_mutex_unlock(&r->lock);
+    wake(r);
+    dx_overlay_poller_ask(r->suppressions);
 }
 
 bool dx_reloader_stop(struct dx_reloader **out)
@@ -140,15 +256,13 @@ bool dx_reloader_stop(struct dx_reloader **out)
     (void)pthread_mutex_lock(&r->lock);
     r->stopping = true;
     r->server = NULL;
-    (void)pthread_cond_signal(&r->changed);
     (void)pthread_mutex_unlock(&r->lock);
+    wake(r);
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STOP_WAIT_S;
-    if (pthread_timedjoin_np(r->thread, NULL, &until) != 0)
+    if (!dx_overlay_poller_stop(&r->suppressions) ||
+        pthread_timedjoin_np(r->thread, NULL, &until) != 0)
         return false;
-    (void)pthread_cond_destroy(&r->changed);
-    (void)pthread_mutex_destroy(&r->lock);
-    free(r);
-    *out = NULL;
+    reloader_free(out);
     return true;
 }

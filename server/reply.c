@@ -21,8 +21,10 @@ static const struct status_row {
     { 404, "Not Found", NULL, "" },
     { 405, "Method Not Allowed", "method-not-allowed", "Allow: GET, HEAD\r\n" },
     { 408, "Request Timeout", "request-timeout", "" },
+    { 410, "Gone", NULL, "" },
     { 414, "URI Too Long", "target-too-long", "" },
     { 422, "Unprocessable Content", NULL, "" },
+    { 451, "Unavailable For Legal Reasons", NULL, "" },
     { 431, "Request Header Fields Too Large", "head-too-large", "" },
     { 500, "Internal Server Error", "internal-error", "" },
     { 501, "Not Implemented", "method-unknown", "" },
@@ -92,8 +94,12 @@ static int status_of(enum dx_problem_kind kind)
         return 404;
     case DX_PROBLEM_BAD_REQUEST:
         return 400;
+    case DX_PROBLEM_WITHHELD:
+        return 451;
     case DX_PROBLEM_TOO_MUCH:
         return 422;
+    case DX_PROBLEM_GONE:
+        return 410;
     case DX_PROBLEM_UNAVAILABLE:
         return 503;
     case DX_PROBLEM_DAMAGED:
@@ -103,7 +109,7 @@ static int status_of(enum dx_problem_kind kind)
 }
 
 static void document(int status, const char *slug, const char *title, const char *detail,
-                     struct dx_buf *body)
+                     const char *restart, struct dx_buf *body)
 {
     struct dx_json j;
     char type[128];
@@ -120,6 +126,10 @@ static void document(int status, const char *slug, const char *title, const char
     dx_json_u64(&j, (uint64_t)status);
     dx_json_key(&j, "detail");
     dx_json_str(&j, detail);
+    if (restart[0] != '\0') {
+        dx_json_key(&j, "restart");
+        dx_json_str(&j, restart);
+    }
     dx_json_end(&j);
 }
 
@@ -127,7 +137,7 @@ int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body)
 {
     int status = status_of(problem->kind);
 
-    document(status, problem->slug, problem->title, problem->detail, body);
+    document(status, problem->slug, problem->title, problem->detail, problem->restart, body);
     return status;
 }
 
@@ -136,7 +146,7 @@ void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body)
     const struct status_row *row = row_of(status);
 
     assert(row->slug != NULL); /* the others are made by dx_problem_set */
-    document(row->status, row->slug, row->phrase, detail, body);
+    document(row->status, row->slug, row->phrase, detail, "", body);
 }
 
 void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT])

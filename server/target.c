@@ -4,11 +4,29 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PARAM_OFFSET, PARAM_LIMIT, PARAM_FIELDS, PARAM_Q, PARAM_COUNT };
+enum {
+    PARAM_OFFSET,
+    PARAM_LIMIT,
+    PARAM_FIELDS,
+    PARAM_CURSOR,
+    PARAM_PLAN,
+    PARAM_VERSION,
+    PARAM_FROM,
+    PARAM_TO,
+    PARAM_SINCE,
+    PARAM_Q,
+    PARAM_COUNT
+};
 
-static const char *const param_names[PARAM_COUNT] = { "offset", "limit", "fields", "q" };
+static const char *const param_names[PARAM_COUNT] = { "offset", "limit",   "fields", "cursor",
+                                                      "plan",   "version", "from",   "to",
+                                                      "since",  "q" };
 
 #define BIT(param) (1u << (param))
+
+#define URLS_PARAMS                                                                 \
+    (BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS) | BIT(PARAM_CURSOR) | \
+     BIT(PARAM_PLAN) | BIT(PARAM_VERSION))
 
 /* A path is matched segment by segment; "*" takes any one into the next capture. */
 static const struct route {
@@ -19,27 +37,34 @@ static const struct route {
     uint64_t limit_default;
     uint64_t limit_max;
 } routes[] = {
-    { DX_ROUTE_DOMAIN, { "domain", "*" }, 0, 0, 0, 0 },
+    { DX_ROUTE_DOMAIN, { "domain", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_DIFF, { "domain", "*", "diff" }, BIT(PARAM_FROM) | BIT(PARAM_TO), 0, 0, 0 },
+    { DX_ROUTE_CHANGES,
+      { "changes" },
+      BIT(PARAM_SINCE) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
     { DX_ROUTE_URLS,
       { "domain", "*", "datasets", "*", "urls" },
-      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS),
+      URLS_PARAMS,
       0,
       DX_LIMIT_DEFAULT,
       DX_LIMIT_MAX },
     { DX_ROUTE_URLS,
       { "domain", "*", "dataset", "*", "urls" },
-      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS),
+      URLS_PARAMS,
       0,
       DX_LIMIT_DEFAULT,
       DX_LIMIT_MAX },
     { DX_ROUTE_DATASETS,
       { "datasets" },
-      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT),
+      BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_VERSION),
       0,
       DX_DATASETS_LIMIT_DEFAULT,
       DX_DATASETS_LIMIT_MAX },
-    { DX_ROUTE_DATASET, { "datasets", "*" }, 0, 0, 0, 0 },
-    { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q), BIT(PARAM_Q), 0, 0 },
+    { DX_ROUTE_DATASET, { "datasets", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q) | BIT(PARAM_VERSION), BIT(PARAM_Q), 0, 0 },
     { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
     { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
     { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
@@ -49,8 +74,8 @@ static const struct route {
 #define SEGMENTS_MAX 6
 
 static const char endpoints[] =
-    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/datasets, /v1/datasets/{id}, "
-    "/v1/normalize?q=, /v1/versions, /healthz, /readyz";
+    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
+    "/v1/datasets/{id}, /v1/normalize?q=, /v1/versions, /v1/changes?since=, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -175,11 +200,35 @@ static int set_limit(const struct route *route, struct dx_span value, struct dx_
     if (v > route->limit_max)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
                               "limit %llu is over the cap of %llu; ask for pages of at most %llu "
-                              "and follow next_offset",
+                              "and go on with next_cursor",
                               (unsigned long long)v, (unsigned long long)route->limit_max,
                               (unsigned long long)route->limit_max);
     ask->page.limit = v;
+    ask->limit_given = true;
     return 1;
+}
+
+static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!parse_number(value, DX_PLAN_MAX, &v) || v == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "plan '%.*s' is not a whole number from 1 to %d", shown(value),
+                              (const char *)value.data, DX_PLAN_MAX);
+    ask->plan = (unsigned)v;
+    return 1;
+}
+
+static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->offset_given = true;
+    /* Clients in other languages hold it in an int64. */
+    if (parse_number(value, INT64_MAX, &ask->page.offset))
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                          "offset '%.*s' is not a whole number from 0 to 9223372036854775807",
+                          shown(value), (const char *)value.data);
 }
 
 static int set_param(const struct route *route, unsigned param, struct dx_span value,
@@ -187,16 +236,24 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
 {
     switch (param) {
     case PARAM_OFFSET:
-        /* Clients in other languages hold it in an int64. */
-        if (parse_number(value, INT64_MAX, &ask->page.offset))
-            return 1;
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
-                              "offset '%.*s' is not a whole number from 0 to 9223372036854775807",
-                              shown(value), (const char *)value.data);
+        return set_offset(value, ask, problem);
     case PARAM_LIMIT:
         return set_limit(route, value, ask, problem);
+    case PARAM_PLAN:
+        return set_plan(value, ask, problem);
     case PARAM_FIELDS:
         ask->fields = value;
+        return 1;
+    case PARAM_CURSOR:
+        ask->cursor = value;
+        return 1;
+    case PARAM_VERSION:
+    case PARAM_TO:
+        ask->version = value;
+        return 1;
+    case PARAM_FROM:
+    case PARAM_SINCE:
+        ask->before = value;
         return 1;
     default:
         ask->asked = value;
@@ -216,7 +273,7 @@ static void list_params(unsigned params, char *out, size_t size)
 
 static int unknown_param(const struct route *route, struct dx_span name, struct dx_problem *problem)
 {
-    char known[80];
+    char known[120];
 
     list_params(route->params, known, sizeof known);
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "unknown-parameter", "Unknown parameter",
@@ -267,7 +324,7 @@ static int take_query(const struct route *route, struct dx_span query, struct dx
         begin = i + 1;
     }
     if ((seen & route->needed) != route->needed) {
-        char missing[80];
+        char missing[120];
 
         list_params(route->needed & ~seen, missing, sizeof missing);
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "missing-parameter",
@@ -282,7 +339,8 @@ static int take_captures(const struct route *route, const struct dx_span capture
     struct dx_span id = { NULL, 0 };
     uint64_t v;
 
-    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS)
+    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS ||
+        route->route == DX_ROUTE_DIFF)
         if (!decode(ask, captures[0], &ask->asked))
             return bad_escape(problem);
     if (route->route == DX_ROUTE_URLS)
@@ -300,6 +358,21 @@ static int take_captures(const struct route *route, const struct dx_span capture
     return 1;
 }
 
+static void forget(struct dx_ask *ask)
+{
+    const struct dx_span none = { NULL, 0 };
+
+    ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
+    ask->dataset_id = 0;
+    ask->offset_given = ask->limit_given = false;
+    ask->plan = 0;
+    ask->field_bits = DX_FIELDS_DEFAULT;
+    ask->wanted[0] = ask->compared[0] = '\0';
+    ask->from = (struct dx_cursor){ .limit = 0 };
+    ask->now_s = 0;
+    ask->text_size = 0;
+}
+
 int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem *problem)
 {
     const uint8_t *mark = target.size == 0 ? NULL : memchr(target.data, '?', target.size);
@@ -314,10 +387,7 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
 
     if (mark != NULL)
         query = (struct dx_span){ mark + 1, target.size - path_size - 1 };
-    ask->asked = (struct dx_span){ NULL, 0 };
-    ask->fields = (struct dx_span){ NULL, 0 };
-    ask->dataset_id = 0;
-    ask->text_size = 0;
+    forget(ask);
     if (count <= SEGMENTS_MAX)
         route = find_route(segments + first, count - first, captures);
     if (route == NULL)

@@ -7,12 +7,13 @@
  * Parameters are strict: an unknown or repeated name, a number that is none or out of
  * range, a malformed escape are refused with words, nothing is silently cut or ignored.
  * Decoded text lies in ask->text (or in the target itself, when nothing needed decoding):
- * both must outlive ask->asked and ask->fields. No I/O, no allocation; any thread.
+ * both must outlive the spans of ask. No I/O, no allocation; any thread.
  */
 #ifndef DX_SERVER_TARGET_H
 #define DX_SERVER_TARGET_H
 
-#include "query/answer.h"
+#include "query/cursor.h"
+#include "query/task.h"
 #include "server/request_head.h"
 
 enum dx_route {
@@ -21,6 +22,8 @@ enum dx_route {
     DX_ROUTE_DATASETS,
     DX_ROUTE_DATASET,
     DX_ROUTE_NORMALIZE,
+    DX_ROUTE_DIFF,
+    DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
@@ -30,10 +33,24 @@ enum dx_route {
 
 struct dx_ask {
     enum dx_route route;
-    struct dx_span asked;  /* the domain, or the value of q */
-    struct dx_span fields; /* value of fields; data NULL: not given */
+    struct dx_span asked; /* the domain, or the value of q */
+    /* Values of parameters; data NULL: not given. */
+    struct dx_span fields;
+    struct dx_span version; /* that shall answer: also the `to` of a diff */
+    struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
+    struct dx_span cursor;
     uint32_t dataset_id;
     struct dx_page_of page;
+    bool offset_given, limit_given;
+    unsigned plan; /* 0: not given */
+
+    /* What server/answers.h makes of them. */
+    unsigned field_bits;
+    char wanted[DX_VERSION_NAME];   /* the version that shall answer; "": the current one */
+    char compared[DX_VERSION_NAME]; /* with which; "": not said */
+    struct dx_cursor from;          /* kind 0: none */
+    int64_t now_s;                  /* seconds since 1970 */
+
     uint8_t text[DX_TARGET_MAX];
     size_t text_size;
 };

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,12 +49,14 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
         return NULL;
     job->next = NULL;
     job->version = NULL;
-    job->ask.route = ask->route;
-    job->ask.dataset_id = ask->dataset_id;
-    job->ask.page = ask->page;
+    job->cold = false;
+    memcpy(&job->ask, ask, offsetof(struct dx_ask, text));
     job->ask.text_size = 0;
     job->ask.asked = keep_text(&job->ask, ask->asked);
     job->ask.fields = keep_text(&job->ask, ask->fields);
+    job->ask.version = keep_text(&job->ask, ask->version);
+    job->ask.before = keep_text(&job->ask, ask->before);
+    job->ask.cursor = keep_text(&job->ask, ask->cursor);
     job->done = NULL;
     job->fetch = NULL;
     job->loop = NULL;
@@ -196,6 +199,19 @@ static int end_cancelled(const struct dx_answers *answers, struct dx_job *job)
     return set_cancelled(job);
 }
 
+static int begin(const struct dx_answers *answers, struct dx_canon_slot *slot, struct dx_job *job)
+{
+    if (job->cold) {
+        int rc = dx_ask_bring(answers, &job->ask, &job->version, &job->problem);
+
+        if (rc != 1)
+            return rc;
+        job->cold = false;
+    }
+    return dx_ask_answer(answers, slot, job->version, &job->ask, job->deadline_ms, &job->task,
+                         &job->body, &job->problem);
+}
+
 static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_job *job)
 {
     const struct dx_answers *answers = w->answers;
@@ -204,8 +220,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
         if (atomic_load(&job->cancelled))
             job->rc = end_cancelled(answers, job);
         else if (job->task == NULL)
-            job->rc = dx_ask_answer(answers, slot, job->version, &job->ask, job->deadline_ms,
-                                    &job->task, &job->body, &job->problem);
+            job->rc = begin(answers, slot, job);
         else
             job->rc = answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
                                            &job->problem);

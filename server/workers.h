@@ -38,6 +38,7 @@ struct dx_workers;
 struct dx_job {
     struct dx_job *next;
     struct dx_version *version;
+    bool cold; /* another version is wanted, and must be brought: it takes the place of `version` */
     uint64_t deadline_ms; /* on the clock of dx_clock_ms: for what it waits for */
     struct dx_ask ask;    /* its spans point into ask.text */
     void (*done)(struct dx_job *job);

@@ -10,7 +10,8 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions")
+COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions",
+            "remove", "rollback", "compact")
 
 
 def options_of(help_text):

@@ -13,6 +13,10 @@ a\thttps://Example.com/x?b=1&a=2\t\t
 b\thttps://example.com/y\t2024-01-01T10:00:00.5Z\t
 b\thttps://other.example.net/\t\t
 """
+MORE = """\
+a\thttp://example.com/new\t2024-01-02\t
+c\thttp://new.example.org/\t2024-01-02\t
+"""
 
 
 def kind(value):
@@ -38,6 +42,8 @@ class Api:
     def faults(self, schema, value, where=""):
         """What of value is not as the schema says; unlike JSON Schema, unknown members are faults."""
         schema = self.resolve(schema)
+        if "oneOf" in schema:
+            return min((self.faults(one, value, where) for one in schema["oneOf"]), key=len)
         if "const" in schema:
             return [] if value == schema["const"] else [f"{where} is {value!r}"]
         if "enum" in schema:
@@ -76,12 +82,15 @@ def answers(api, server):
         "/v1/domain/{domain}": ["/v1/domain/example.com"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
-             "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/2/urls?offset=9"],
+             "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
+             "/v1/domain/example.com/datasets/2/urls?offset=9"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
         "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
         "/v1/versions": ["/v1/versions"],
+        "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
+        "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
         "/healthz": ["/healthz"],
         "/readyz": ["/readyz"],
     }
@@ -115,7 +124,8 @@ def parameters(api, server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "UrlsAnswer", "DatasetsAnswer", "NormalizeAnswer", "VersionsAnswer", "Problem")
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "NormalizeAnswer",
+               "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
     for name, example in zip(schemas, examples):
@@ -140,6 +150,10 @@ def main():
         (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
                          "--ts-column", 3, "--extra-column", 4, tmp / "rows.tsv")
+        dxtest.domaindex("publish", "--root", tmp / "root")
+        (tmp / "more.tsv").write_text(MORE, encoding="utf-8")
+        dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
+                         "--ts-column", 3, "--extra-column", 4, tmp / "more.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
         with dxtest.Server(tmp / "root") as server:
             answers(api, server)

@@ -10,21 +10,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#define KEPT_MAX 4
+
 struct dx_fake {
     pthread_mutex_t lock;
     pthread_cond_t gate_changed;
     struct dx_version *current;
     unsigned flips;
     bool gate_closed;
+    bool keeps; /* flipped ones, until dx_fake_forget */
+    struct dx_version *kept[KEPT_MAX];
+    unsigned kept_count;
     _Atomic long versions;
     _Atomic long pins;
     _Atomic long canons;
     _Atomic long listings;
+    _Atomic long brought;
 };
 
 struct dx_version {
     struct dx_fake *fake;
-    _Atomic long pins; /* the current one has one more */
+    _Atomic long pins; /* the current one, and a kept one, has one more */
+    bool warm;         /* it was brought */
     char name[32];
 };
 
@@ -65,6 +72,57 @@ static void unpin(struct dx_version *v)
 {
     atomic_fetch_sub(&v->fake->pins, 1);
     drop(v);
+}
+
+static int named(struct dx_fake *fake, const char *name, bool bring, struct dx_version **v,
+                 struct dx_problem *problem)
+{
+    unsigned n = 0;
+    char end;
+
+    if (sscanf(name, "fake-%u%c", &n, &end) != 1)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-version", "Bad version", "-");
+    if (n > fake->flips)
+        return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "version-newer", "Newer", "-");
+    for (unsigned i = 0; i < fake->kept_count; i++) {
+        if (strcmp(fake->kept[i]->name, name) != 0)
+            continue;
+        if (!bring && !fake->kept[i]->warm)
+            return DX_ASK_COLD;
+        fake->kept[i]->warm = true;
+        *v = fake->kept[i];
+    }
+    if (strcmp(fake->current->name, name) == 0)
+        *v = fake->current;
+    if (*v == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "Gone", "-");
+    atomic_fetch_add(&(*v)->pins, 1);
+    atomic_fetch_add(&fake->pins, 1);
+    return 1;
+}
+
+static int pin_named(void *from, const char *name, struct dx_version **v,
+                     struct dx_problem *problem)
+{
+    struct dx_fake *fake = from;
+    int rc;
+
+    (void)pthread_mutex_lock(&fake->lock);
+    rc = named(fake, name, false, v, problem);
+    (void)pthread_mutex_unlock(&fake->lock);
+    return rc;
+}
+
+static int bring(void *from, const char *name, struct dx_version **v, struct dx_problem *problem)
+{
+    struct dx_fake *fake = from;
+    int rc;
+
+    (void)pthread_mutex_lock(&fake->lock);
+    atomic_fetch_add(&fake->brought, 1);
+    rc = named(fake, name, true, v, problem);
+    (void)pthread_mutex_unlock(&fake->lock);
+    return rc;
 }
 
 static const char *version_name(const struct dx_version *v)
@@ -168,14 +226,13 @@ static int domain(struct dx_version *v, struct dx_canon *canon, struct dx_span a
     return rc != 1 ? rc : echo(v, "domain", asked, (struct dx_page_of){ 0, 0 }, 0, body);
 }
 
-static int urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                uint32_t dataset_id, struct dx_page_of page, unsigned fields, uint64_t deadline_ms,
+static int urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_fake *fake = v->fake;
+    struct dx_span asked = ask->asked;
     int rc = preset(v, canon, asked, problem);
 
-    (void)deadline_ms;
     *task = NULL; /* it never waits */
     atomic_fetch_add(&fake->listings, 1);
     if (is(asked, "slow.example"))
@@ -186,7 +243,8 @@ static int urls(struct dx_version *v, struct dx_canon *canon, struct dx_span ask
             (void)pthread_cond_wait(&fake->gate_changed, &fake->lock);
         (void)pthread_mutex_unlock(&fake->lock);
     }
-    return rc != 1 ? rc : echo(v, "urls", asked, page, dataset_id * 100 + fields, body);
+    return rc != 1 ? rc
+                   : echo(v, "urls", asked, ask->page, ask->dataset_id * 100 + ask->fields, body);
 }
 
 static int datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
@@ -211,10 +269,44 @@ static int normalize(struct dx_version *v, struct dx_canon *canon, struct dx_spa
     return rc != 1 ? rc : echo(v, "normalize", asked, (struct dx_page_of){ 0, 0 }, 0, body);
 }
 
-static int versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
+static int versions(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem)
 {
+    (void)from;
     (void)problem;
     return echo(v, "versions", dx_span_str(""), (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+/* The one before the current one is meant by nothing. */
+static int version_meant(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
+                         struct dx_problem *problem)
+{
+    if (text.data == NULL) {
+        (void)snprintf(name, DX_VERSION_NAME, "fake-%u", v->fake->flips - 1);
+        return 1;
+    }
+    if (text.size == 0 || text.size >= DX_VERSION_NAME)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-version", "Bad version", "-");
+    memcpy(name, text.data, text.size);
+    name[text.size] = '\0';
+    return 1;
+}
+
+static int diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
+{
+    int rc = preset(after, canon, asked, problem);
+
+    return rc != 1 ? rc : echo(after, before->name, asked, (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+static int changes(struct dx_version *before, struct dx_version *after,
+                   const struct dx_changes_ask *ask, struct dx_buf *body,
+                   struct dx_problem *problem)
+{
+    (void)problem;
+    return echo(after, before->name, dx_span_str(""), (struct dx_page_of){ 0, ask->limit }, 0,
+                body);
 }
 
 static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
@@ -229,6 +321,9 @@ struct dx_answers dx_fake_answers(struct dx_fake *fake)
     return (struct dx_answers){ .from = fake,
                                 .pin = pin,
                                 .unpin = unpin,
+                                .pin_named = pin_named,
+                                .bring = bring,
+                                .cursor_life_s = 900,
                                 .version_name = version_name,
                                 .canon_new = canon_new,
                                 .canon_free = canon_free,
@@ -238,6 +333,9 @@ struct dx_answers dx_fake_answers(struct dx_fake *fake)
                                 .dataset = dataset,
                                 .normalize = normalize,
                                 .versions = versions,
+                                .version_meant = version_meant,
+                                .diff = diff,
+                                .changes = changes,
                                 .fields_parse = fields_parse };
 }
 
@@ -254,9 +352,35 @@ void dx_fake_flip(struct dx_fake *fake)
     (void)snprintf(v->name, sizeof v->name, "fake-%u", ++fake->flips);
     old = fake->current;
     fake->current = v;
+    if (old != NULL && fake->keeps) {
+        must(fake->kept_count < KEPT_MAX);
+        fake->kept[fake->kept_count++] = old;
+        old = NULL;
+    }
     (void)pthread_mutex_unlock(&fake->lock);
     if (old != NULL)
         drop(old);
+}
+
+void dx_fake_keep(struct dx_fake *fake)
+{
+    (void)pthread_mutex_lock(&fake->lock);
+    fake->keeps = true;
+    (void)pthread_mutex_unlock(&fake->lock);
+}
+
+void dx_fake_forget(struct dx_fake *fake)
+{
+    struct dx_version *kept[KEPT_MAX];
+    unsigned count;
+
+    (void)pthread_mutex_lock(&fake->lock);
+    count = fake->kept_count;
+    memcpy(kept, fake->kept, sizeof kept);
+    fake->kept_count = 0;
+    (void)pthread_mutex_unlock(&fake->lock);
+    while (count > 0)
+        drop(kept[--count]);
 }
 
 struct dx_fake *dx_fake_new(void)
@@ -293,11 +417,17 @@ long dx_fake_listings(const struct dx_fake *fake)
     return atomic_load(&fake->listings);
 }
 
+long dx_fake_brought(const struct dx_fake *fake)
+{
+    return atomic_load(&fake->brought);
+}
+
 bool dx_fake_free(struct dx_fake **out)
 {
     struct dx_fake *fake = *out;
     bool clean;
 
+    dx_fake_forget(fake);
     drop(fake->current);
     clean = atomic_load(&fake->versions) == 0 && atomic_load(&fake->pins) == 0 &&
             atomic_load(&fake->canons) == 0;

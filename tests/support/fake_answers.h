@@ -4,6 +4,9 @@
  *   struct dx_fake *fake = dx_fake_new();
  *   struct dx_answers answers = dx_fake_answers(fake);
  *   dx_fake_flip(fake);                "fake-2" becomes current
+ *   dx_fake_keep(fake);                those that flips supersede can be asked for by name, and
+ *                                      must be brought the first time
+ *   dx_fake_forget(fake);              they are gone
  *   dx_fake_gate(fake, false);         listings of "gate.example" wait until it opens
  *   clean = dx_fake_free(&fake);       whether no pin and no canonicaliser was left
  *
@@ -24,10 +27,13 @@ struct dx_fake;
 struct dx_fake *dx_fake_new(void);
 struct dx_answers dx_fake_answers(struct dx_fake *fake);
 void dx_fake_flip(struct dx_fake *fake);
+void dx_fake_keep(struct dx_fake *fake);
+void dx_fake_forget(struct dx_fake *fake);
 void dx_fake_gate(struct dx_fake *fake, bool open);
 long dx_fake_versions(const struct dx_fake *fake); /* not yet freed, the current one included */
 long dx_fake_pins(const struct dx_fake *fake);     /* held by users */
 long dx_fake_listings(const struct dx_fake *fake); /* begun so far */
+long dx_fake_brought(const struct dx_fake *fake);  /* versions, so far */
 bool dx_fake_free(struct dx_fake **fake);
 
 #endif

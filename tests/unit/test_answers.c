@@ -5,6 +5,8 @@
 #include "loader/current.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/cursor.h"
+#include "query/task.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -130,6 +132,137 @@ static void check_listings(struct asker *a, unsigned i)
     }
 }
 
+static int ask_from(struct asker *a, unsigned i, unsigned d, const struct dx_cursor *from,
+                    uint64_t limit, unsigned plan)
+{
+    static const struct dx_cursor_key key = DX_CURSOR_KEY_INIT;
+    struct dx_urls_ask ask = { .dataset_id = d,
+                               .page = { 0, limit },
+                               .fields = DX_FIELDS_DEFAULT,
+                               .plan = plan,
+                               .from = from,
+                               .cursors = &key,
+                               .began_s = 1795000000 };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_task *task;
+    char domain[64];
+    int rc;
+
+    dx_test_root_domain(i, domain);
+    ask.asked = dx_span_str(domain);
+    dx_buf_clear(&a->body);
+    rc = dx_task_urls(a->version, a->canon, &ask, &task, &a->body, &a->problem);
+    while (rc == DX_TASK_WAITS) {
+        rc = dx_reading_perform(dx_task_reading(task), &err);
+        rc = dx_task_resume(task, rc, &err, &a->body, &a->problem);
+    }
+    dx_task_free(&task);
+    return rc;
+}
+
+/* The cursor in j, or false at null. */
+static bool take_cursor(const json_t *text, struct dx_cursor *c)
+{
+    static const struct dx_cursor_key key = DX_CURSOR_KEY_INIT;
+    struct dx_problem problem;
+
+    if (json_is_null(text))
+        return false;
+    EXPECT(json_is_string(text), "no cursor");
+    EXPECT(json_is_string(text) &&
+               dx_cursor_read(dx_span_str(json_string_value(text)), &key, c, &problem) == 1,
+           "%s", problem.detail);
+    return true;
+}
+
+/* Rows from `row` on, as the rule says; returns the row behind the last. */
+static unsigned walk(struct asker *a, unsigned i, unsigned d, struct dx_cursor *c, unsigned row)
+{
+    bool more = true;
+    bool first = true;
+
+    while (more && failures == 0) {
+        uint64_t limit = first && c->kind != DX_CURSOR_LISTING ? 3 : 1 + row % 5;
+        char url[128];
+        const json_t *items;
+        json_t *j;
+
+        EXPECT(ask_from(a, i, d, c->kind == DX_CURSOR_LISTING ? c : NULL, limit, 0) == 1, "%s",
+               a->problem.detail);
+        j = parsed(a);
+        items = json_object_get(j, "items");
+        EXPECT(number(j, "offset") == row && json_array_size(items) <= limit, "at row %u", row);
+        for (size_t k = 0; k < json_array_size(items); k++) {
+            dx_test_root_url(i, d, row++, url);
+            EXPECT(strcmp(json_string_value(json_object_get(json_array_get(items, k), "url")),
+                          url) == 0,
+                   "row %u is not %s", row, url);
+        }
+        more = take_cursor(json_object_get(j, "next_cursor"), c);
+        EXPECT(more == !json_is_null(json_object_get(j, "next_offset")), "two ends");
+        EXPECT(!more || (c->began_s == 1795000000 && c->limit == limit), "what is carried");
+        first = false;
+        json_decref(j);
+    }
+    return row;
+}
+
+/* A listing by cursors, whole and in parts, is the listing. */
+static void check_cursors(struct asker *a, unsigned i, unsigned d)
+{
+    static const unsigned plans[] = { 1, 2, 3, 7, DX_PLAN_MAX };
+    unsigned rows = dx_test_root_rows(i, d);
+    struct dx_cursor c = { .limit = 0 };
+
+    EXPECT(walk(a, i, d, &c, 0) == rows, "domain %u in %u: not all rows", i, d);
+    for (size_t p = 0; p < sizeof plans / sizeof plans[0] && failures == 0; p++) {
+        const json_t *cursors;
+        unsigned row = 0;
+        json_t *j;
+
+        EXPECT(ask_from(a, i, d, NULL, 10, plans[p]) == 1, "%s", a->problem.detail);
+        j = parsed(a);
+        cursors = json_object_get(j, "cursors");
+        EXPECT(number(j, "total") == rows && json_array_size(cursors) == plans[p] &&
+                   json_object_get(j, "items") == NULL,
+               "plan of %u: %zu parts", plans[p], json_array_size(cursors));
+        for (size_t k = 0; k < plans[p]; k++) {
+            EXPECT(take_cursor(json_array_get(cursors, k), &c), "null in a plan");
+            EXPECT(c.next_row == row && c.end_row - c.next_row <= rows / plans[p] + 1, "part %zu",
+                   k);
+            row = walk(a, i, d, &c, row);
+        }
+        EXPECT(row == rows, "plan of %u: %u rows of %u", plans[p], row, rows);
+        json_decref(j);
+    }
+}
+
+/* What a cursor with a true MAC may still get wrong. */
+static void check_cursor_refusals(struct asker *a)
+{
+    struct dx_cursor c = { .limit = 0 };
+    struct dx_cursor other;
+    json_t *j;
+
+    EXPECT(ask_from(a, 0, 1, NULL, 1, 2) == 1, "%s", a->problem.detail);
+    j = parsed(a);
+    (void)take_cursor(json_array_get(json_object_get(j, "cursors"), 0), &c);
+    json_decref(j);
+    other = c;
+    other.domain_id ^= 1;
+    EXPECT(ask_from(a, 0, 1, &other, 1, 0) == 0 && strcmp(a->problem.slug, "cursor-mismatch") == 0,
+           "another domain: %s", a->problem.slug);
+    other = c;
+    other.build.bytes[3] ^= 1;
+    EXPECT(ask_from(a, 0, 1, &other, 1, 0) == 0 && a->problem.kind == DX_PROBLEM_GONE,
+           "another build: %s", a->problem.slug);
+    other = c;
+    other.end_row = dx_test_root_rows(0, 1) + 1;
+    EXPECT(ask_from(a, 0, 1, &other, 1, 0) == 0 && strcmp(a->problem.slug, "bad-cursor") == 0 &&
+               a->body.size == 0,
+           "over the end: %s", a->problem.slug);
+}
+
 /* Names that are not there, among them every cut and extension of one that is. */
 static void check_absent(struct asker *a)
 {
@@ -198,7 +331,7 @@ static void check_datasets(struct asker *a)
     json_decref(j);
     EXPECT(dx_answer_dataset(a->version, 0, &a->body, &a->problem) == 0, "dataset 0");
     dx_buf_clear(&a->body);
-    EXPECT(dx_answer_versions(a->version, &a->body, &a->problem) == 1, "versions");
+    EXPECT(dx_answer_versions(a->version, NULL, NULL, &a->body, &a->problem) == 1, "versions");
     json_decref(parsed(a));
 }
 
@@ -280,6 +413,11 @@ int main(void)
             check_domain(&a, i);
             check_listings(&a, i);
         }
+    for (unsigned i = 0; i < DOMAINS; i += 7)
+        for (unsigned d = 1; d <= DATASETS; d++)
+            if (dx_test_root_member(i, d))
+                check_cursors(&a, i, d);
+    check_cursor_refusals(&a);
     check_absent(&a);
     check_spellings(&a);
     check_datasets(&a);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "builder/ingest_upload.h"
 #include "builder/ingest_writers.h"
+#include "builder/registry.h"
 #include "builder/remote_root.h"
 #include "fetch/store.h"
 #include "tests/support/fail.h"
@@ -381,6 +382,7 @@ static int upload_one(void)
     struct dx_ingest_claim *c = claim(1, 5);
     struct dx_lake_list lake = { NULL, 0, 0 };
     struct dx_ingest_made made = { .size = 1, .path = { .dataset_id = 3, .last = 255 } };
+    struct dx_roster *registry = NULL;
     struct dx_ingest_upload u = {
         .remote = &remote, .claim = c, .lake = &lake, .dir = root, .made = &made, .made_count = 1
     };
@@ -388,10 +390,14 @@ static int upload_one(void)
     char path[PATH_MAX];
     int rc;
 
+    if (dx_roster_new(&registry, &err) < 0)
+        return 2;
+    u.registry = registry;
     dx_ingest_made_name(root, 0, path);
     if (dx_file_replace(path, dx_span_str("x"), &err) < 0)
         return 2;
     rc = dx_ingest_upload_run(&u, &err);
+    dx_roster_free(&registry);
     dx_ingest_claim_drop(&c);
     return rc == DX_OK ? 0 : rc == DX_E_CONFLICT && strlen(err.text) > 60 ? 1 : 3;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "builder/registry.h"
 #include "builder/remote_root.h"
 #include "builder/work_folder.h"
 #include "tests/support/fail.h"
@@ -81,6 +82,7 @@ int main(void)
     struct dx_work_folder work = DX_WORK_FOLDER_INIT;
     struct dx_lake_list lake = { NULL, 0, 0 };
     struct dx_ingest_made made[FILES];
+    struct dx_roster *registry = NULL;
     struct dx_ingest_upload u = { .remote = &remote, .lake = &lake, .made = made };
     char root[80];
     char path[PATH_MAX];
@@ -101,6 +103,17 @@ int main(void)
     }
     /* Put there by somebody behind our listing. */
     put("urls/dataset_id=2/domain_prefix=00-ff/part-00006.parquet", "new");
+    /* Of dataset 3 somebody has deleted the files up to part 6. */
+    if (dx_roster_parse(&registry,
+                        dx_span_str("{\"format\":\"domaindex-registry\",\"version\":2,"
+                                    "\"next_dataset_id\":4,\"datasets\":[{\"dataset_id\":2,"
+                                    "\"name\":\"a\",\"next_part\":2},{\"dataset_id\":3,"
+                                    "\"name\":\"b\",\"next_part\":7}]}"),
+                        "R", &err) < 0) {
+        FAIL("%s", err.text);
+        return 1;
+    }
+    u.registry = registry;
     u.dir = work.path;
     u.made_count = make(work.path, made, FILES);
     if (dx_ingest_upload_run(&u, &err) < 0 || u.done != FILES)
@@ -110,8 +123,8 @@ int main(void)
     holds("urls/dataset_id=2/domain_prefix=00-ff/part-00006.parquet", "new");
     holds("urls/dataset_id=2/domain_prefix=00-ff/part-00007.parquet", "2");
     holds("urls/dataset_id=2/domain_prefix=00-ff/part-00008.parquet", "1");
-    holds("urls/dataset_id=3/domain_prefix=10-1f/part-00000.parquet", "3");
-    holds("urls/dataset_id=3/domain_prefix=10-1f/part-00036.parquet", "39");
+    holds("urls/dataset_id=3/domain_prefix=10-1f/part-00007.parquet", "3");
+    holds("urls/dataset_id=3/domain_prefix=10-1f/part-00043.parquet", "39");
     dx_ingest_made_name(work.path, 7, path);
     if (access(path, F_OK) == 0)
         FAIL("%s is left", path);
@@ -127,6 +140,7 @@ int main(void)
     if (dx_ingest_upload_run(&u, &err) != DX_E_IO || strstr(err.text, "interrupted") == NULL)
         FAIL("stopped: %s", err.text);
 
+    dx_roster_free(&registry);
     dx_lake_list_release(&lake);
     dx_remote_root_close(&remote);
     dx_work_folder_remove(&work);

@@ -610,11 +610,11 @@ static void build_variant(const char *root, const char *dir, const struct varian
                                           .threads = v->threads };
     struct dx_index_options options = { dir,        dir,         psl,         v->memory,
                                         v->threads, DX_SYNC_NOW, v->hash_bits };
-    uint64_t lake_bytes;
+    struct dx_manifest none = DX_MANIFEST_INIT;
 
     must(dx_dir_make(dir, &err), &err, "mkdir");
     must(dx_manifest_add(manifest, "000001-20241121T102000Z", &entry, &err), &err, "manifest");
-    must(dx_publish_lake_open(&lake, root, &lake_bytes, &err), &err, "lake");
+    must(dx_publish_lake_open(&lake, root, &none, &err), &err, "lake");
     must(dx_index_scan(&lake.lake, &scan, &err), &err, "scan");
     must(dx_index_identity(&lake.lake, psl, &id, &err), &err, "identity");
     must(dx_index_build(&lake.lake, &id, &options, entry, stats, &err), &err, "build");
@@ -737,8 +737,8 @@ static void damage_row(const char *root, size_t row)
 static void test_refused(const char *root)
 {
     static const char *const wants[] = {
-        "dataset_id is 2",  "canonical form",     "outside of domain_prefix=00", "scheme",
-        "no dataset_id 77", "part-00099.parquet", "part-00099.parquet",
+        "dataset_id is 2",   "canonical form",     "outside of domain_prefix=00", "scheme",
+        "dataset 77 is not", "part-00099.parquet", "part-00099.parquet",
     };
 
     for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {

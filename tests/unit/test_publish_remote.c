@@ -252,10 +252,10 @@ static void test_room(const struct dx_test_root *lake)
         .tmp_dir = base, .memory = DX_PUBLISH_MEMORY_MIN, .threads = 4, .bring = &b
     };
     char copies[300];
-    uint64_t bytes = 0;
+    struct dx_manifest none = DX_MANIFEST_INIT;
     uint64_t largest = 0;
 
-    if (dx_publish_lake_open(&l, lake->path, &bytes, &err) < 0)
+    if (dx_publish_lake_open(&l, lake->path, &none, &err) < 0)
         abort();
     (void)snprintf(copies, sizeof copies, "%s/copies", base);
     l.lake.root = copies;

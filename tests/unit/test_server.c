@@ -118,7 +118,44 @@ static const struct {
       "\\u0000\\\"\\r\\n\\u2028\xef\xbf\xbd" },
     { "bad escape", T(GET("/v1/domain/%zz")), { 400 }, true, "bad-percent-encoding" },
     { "cut escape", T(GET("/v1/domain/a%4")), { 400 }, true, "bad-percent-encoding" },
-    { "domain takes no parameter", T(GET("/v1/domain/a?limit=1")), { 400 }, true, "it takes none" },
+    { "domain takes no limit", T(GET("/v1/domain/a?limit=1")), { 400 }, true, "it takes version" },
+    { "versions takes no parameter",
+      T(GET("/v1/versions?limit=1")),
+      { 400 },
+      true,
+      "it takes none" },
+    { "no name of a version", T(GET("/v1/domain/a?version=")), { 400 }, true, "bad-parameter" },
+    { "a long name of a version",
+      T(GET("/v1/domain/a?version=fake-0000000000000000001")),
+      { 400 },
+      true,
+      "bad-parameter" },
+    { "a NUL in the name of a version",
+      T(GET("/v1/domain/a?version=fake-1%00")),
+      { 400 },
+      true,
+      "bad-parameter" },
+    { "no cursor", T(GET("/v1/domain/e/datasets/17/urls?cursor=")), { 400 }, true, "bad-cursor" },
+    { "a cursor of spaces",
+      T(GET("/v1/domain/e/datasets/17/urls?cursor=%20%20%20")),
+      { 400 },
+      true,
+      "bad-cursor" },
+    { "plan of nothing",
+      T(GET("/v1/domain/e/datasets/17/urls?plan=0")),
+      { 400 },
+      true,
+      "bad-parameter" },
+    { "plan over the cap",
+      T(GET("/v1/domain/e/datasets/17/urls?plan=65")),
+      { 400 },
+      true,
+      "from 1 to 64" },
+    { "plan with an offset",
+      T(GET("/v1/domain/e/datasets/17/urls?plan=2&offset=0")),
+      { 400 },
+      true,
+      "it takes no offset" },
     { "absent",
       T(GET("/v1/domain/absent.example")),
       { 404 },
@@ -680,6 +717,62 @@ static void check_flip(const struct harness *h)
     dx_raw_close(&held);
 }
 
+/* Versions by name, where check_flip left off: fake-3 is current, and will be kept. */
+static void check_named(const struct harness *h)
+{
+    static const struct {
+        const char *ask;
+        int status;
+        const char *has;
+        long brought;
+    } asks[] = {
+        { GET("/v1/domain/a?version=fake-3"), 200, "\"fake-3\"", 1 }, /* cold: by a worker */
+        { GET("/v1/domain/b?version=fake-3"), 200, "\"fake-3\"", 1 },
+        { GET("/v1/domain/c"), 200, "\"fake-4\"", 1 },
+        { GET("/v1/domain/a?version=fake-4"), 200, "\"fake-4\"", 1 },
+        { GET("/v1/domain/a/datasets/1/urls?version=fake-3&limit=7"), 200, "\"fake-3\"", 1 },
+        { GET("/v1/datasets?version=fake-3"), 200, "\"fake-3\"", 1 },
+        { GET("/v1/datasets/1?version=fake-3"), 200, "\"fake-3\"", 1 },
+        { GET("/v1/normalize?q=x&version=fake-3"), 200, "\"fake-3\"", 1 },
+        { GET("/v1/domain/absent.example?version=fake-3"), 404, "not in version fake-3", 1 },
+        { GET("/v1/domain/a/diff"), 200, "\"answer\":\"fake-3\"", 1 },
+        { GET("/v1/domain/a/diff?to=fake-3&from=fake-4"), 200, "\"answer\":\"fake-4\"", 1 },
+        { GET("/v1/domain/a/diff?from=fake-5"), 503, "version-newer", 1 },
+        { GET("/v1/domain/a/diff?from=fake-1"), 410, "\"restart\":\"/v1/domain/a/diff\"", 1 },
+        { GET("/v1/domain/a/diff?to="), 400, "bad-parameter", 1 },
+        { GET("/v1/changes?since=fake-3&limit=3"), 200, "\"limit\":3", 1 },
+        { GET("/v1/changes?since=fake-2"), 410, "\"restart\":\"/v1/changes\"", 1 },
+        { GET("/v1/changes?since="), 400, "bad-version", 1 },
+        { GET("/v1/changes?offset=1"), 400, "it takes limit, cursor, since", 1 },
+        { GET("/v1/domain/a?version=fake-5"), 503, "version-newer", 1 },
+        { GET("/v1/domain/a?version=latest"), 400, "bad-version", 1 },
+        { GET("/v1/domain/a%20b?version=fake-1"), 410, "\"restart\":\"/v1/domain/a%20b\"", 1 },
+        { GET("/v1/domain/a/datasets/7/urls?version=fake-1&limit=9&fields=url"), 410,
+          "\"restart\":\"/v1/domain/a/datasets/7/urls?limit=9&fields=url\"", 1 },
+    };
+    struct dx_raw_reply reply;
+    struct dx_raw c;
+
+    dx_fake_keep(h->fake);
+    dx_fake_flip(h->fake);
+    open_or_die(&c, h);
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
+        (void)dx_raw_say(&c, asks[i].ask);
+        CHECK(dx_raw_reply(&c, false, &reply, 5000) && reply.status == asks[i].status &&
+                  dx_raw_body_has(&reply, asks[i].has),
+              "row %zu: %s", i, reply.head);
+        CHECK((asks[i].status == 503) == (strstr(reply.head, "Retry-After: 1\r\n") != NULL),
+              "row %zu: %s", i, reply.head);
+        CHECK(dx_fake_brought(h->fake) == asks[i].brought, "row %zu: %ld brought", i,
+              dx_fake_brought(h->fake));
+    }
+    dx_fake_forget(h->fake);
+    (void)dx_raw_say(&c, asks[0].ask);
+    CHECK(dx_raw_reply(&c, false, &reply, 5000) && reply.status == 410, "forgotten: %s",
+          reply.head);
+    dx_raw_close(&c);
+}
+
 static void check_disconnect(const struct harness *h)
 {
     long listings = dx_fake_listings(h->fake);
@@ -721,6 +814,7 @@ static void check_usual(void)
     check_disconnect(&h);
     check_idle_connections(&h);
     check_flip(&h);
+    check_named(&h);
     CHECK(EVENTUALLY(dx_server_counts_of(h.server).open == 0), "connections are left");
     finish(&h, "usual");
 }

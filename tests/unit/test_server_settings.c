@@ -37,6 +37,7 @@ static const struct {
     { NULL, { "--root", "r", "--queue", "0" }, "--queue: 0 is outside", NULL, 0 },
     { NULL, { "--root", "r", "--cache-idx", "1023K" }, "--cache-idx: 1023K is outside", NULL, 0 },
     { NULL, { "--root", "r", "--cache-pages", "1X" }, "--cache-pages: '1X' is no SIZE", NULL, 0 },
+    { NULL, { "--root", "r", "--cursor-life", "86401" }, "outside 0..86400", NULL, 0 },
     { NULL, { "--root", "r", "--verify", "maybe" }, "neither yes nor no", NULL, 0 },
     { NULL, { "--config", "/no/such/file" }, "/no/such/file: cannot open", NULL, 0 },
     { "root = r\n\nthreads = many\n", { NULL }, ":3: --threads: 'many' is no NUMBER", NULL, 0 },

@@ -47,13 +47,16 @@ static void close_asker(struct asker *a)
 static int begin_until(const struct asker *a, unsigned domain, uint64_t deadline_ms,
                        struct dx_task **task, struct dx_buf *body)
 {
+    struct dx_urls_ask ask = {
+        .dataset_id = 1, .page = { 0, 100 }, .fields = DX_FIELDS_DEFAULT, .deadline_ms = deadline_ms
+    };
     struct dx_problem problem;
     char name[64];
 
     dx_test_root_domain(domain, name);
+    ask.asked = dx_span_str(name);
     dx_buf_init(body, BODY_MAX);
-    return dx_task_urls(a->v, a->canon, dx_span_str(name), 1, (struct dx_page_of){ 0, 100 },
-                        DX_FIELDS_DEFAULT, deadline_ms, task, body, &problem);
+    return dx_task_urls(a->v, a->canon, &ask, task, body, &problem);
 }
 
 static int begin(const struct asker *a, unsigned domain, struct dx_task **task, struct dx_buf *body)

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/overlay.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "fetch/local_etag.h"
+#include "fetch/source.h"
+#include "format/rules.h"
+
+struct snapshot {
+    struct dx_rules *rules;
+    long pins; /* the overlay has one of the current snapshot */
+    struct snapshot *next;
+};
+
+struct dx_overlay {
+    char *root;
+    struct dx_source *source; /* NULL: a directory */
+    enum dx_overlay_use use;
+    char etag[DX_SOURCE_ETAG];  /* of the log that was taken last; "": none */
+    struct dx_suppressions log; /* of the polling thread alone */
+    _Atomic bool any;           /* whether there is an active rule: no lock if not */
+    pthread_mutex_t lock;       /* of what follows */
+    struct snapshot *current;   /* NULL: no rules */
+    struct snapshot *snapshots; /* all that are alive */
+    struct dx_error failure;    /* of the last poll; its text is empty if it was well */
+    void *kept;
+    void (*drop)(void *kept);
+};
+
+/* ---- reading ---- */
+
+static int read_local(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
+                      struct dx_error *err)
+{
+    char *path = NULL;
+    struct stat st;
+    int rc;
+
+    if (asprintf(&path, "%s/" DX_SUPPRESSIONS_FILE, o->root) < 0)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", o->root);
+    /* Before it is read: if it is replaced in between, the next look finds it new. */
+    if (stat(path, &st) == 0)
+        dx_local_etag(&st, etag);
+    if (etag[0] != '\0' && strcmp(etag, o->etag) == 0) {
+        free(path);
+        return 0;
+    }
+    rc = dx_file_read(path, DX_SUPPRESSIONS_MAX, text, err);
+    free(path);
+    return rc < 0 ? rc : 1;
+}
+
+static int read_remote(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
+                       struct dx_error *err)
+{
+    const struct dx_get get = { .object = DX_SUPPRESSIONS_FILE,
+                                .cap = DX_SUPPRESSIONS_MAX,
+                                .if_none_match = o->etag[0] == '\0' ? NULL : o->etag };
+
+    return dx_source_get(o->source, &get, text, etag, err);
+}
+
+/* The log if it is not the one that was taken last: 1, else 0. */
+static int read_log(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_suppressions *log,
+                    struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_SUPPRESSIONS_MAX);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    etag[0] = '\0';
+    rc = o->source != NULL ? read_remote(o, etag, &text, &why) : read_local(o, etag, &text, &why);
+    if (rc == DX_E_NOT_FOUND && o->log.count == 0)
+        rc = 0;
+    else if (rc == DX_E_NOT_FOUND)
+        rc = dx_fail(err, DX_E_NOT_FOUND,
+                     "%s/" DX_SUPPRESSIONS_FILE ": it had %zu lines and is gone; they stay in "
+                     "force. Restore it",
+                     o->root, o->log.count);
+    else if (rc < 0 && err != NULL)
+        *err = why;
+    if (rc == 1)
+        rc = dx_suppressions_parse(dx_span_of(text.data, text.size), DX_SUPPRESSIONS_FILE, log,
+                                   err);
+    else
+        *log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
+    dx_buf_release(&text);
+    return rc < 0 ? rc : log->text.size > 0;
+}
+
+/* ---- snapshots ---- */
+
+/* With the lock. */
+static void let_go(struct dx_overlay *o, struct snapshot *s)
+{
+    struct snapshot **at = &o->snapshots;
+
+    if (s == NULL || --s->pins > 0)
+        return;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    dx_rules_free(&s->rules);
+    free(s);
+}
+
+static int take(struct dx_overlay *o, struct dx_suppressions *log, struct dx_error *err)
+{
+    struct snapshot *s = calloc(1, sizeof *s);
+    int rc = s == NULL ? dx_fail(err, DX_E_NOMEM, "suppressions: out of memory")
+                       : dx_rules_new(&s->rules, log, err);
+
+    if (rc < 0) {
+        free(s);
+        return rc;
+    }
+    s->pins = 1;
+    dx_suppressions_release(&o->log);
+    o->log = *log;
+    *log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
+    (void)pthread_mutex_lock(&o->lock);
+    s->next = o->snapshots;
+    o->snapshots = s;
+    let_go(o, o->current);
+    o->current = s;
+    atomic_store_explicit(&o->any, s->rules->count > 0, memory_order_release);
+    (void)pthread_mutex_unlock(&o->lock);
+    return 1;
+}
+
+const struct dx_rules *dx_overlay_pin(struct dx_overlay *o)
+{
+    const struct dx_rules *rules = NULL;
+
+    if (o == NULL || !atomic_load_explicit(&o->any, memory_order_acquire))
+        return NULL;
+    (void)pthread_mutex_lock(&o->lock);
+    if (o->current != NULL) {
+        o->current->pins++;
+        rules = o->current->rules;
+    }
+    (void)pthread_mutex_unlock(&o->lock);
+    return rules;
+}
+
+void dx_overlay_unpin(struct dx_overlay *o, const struct dx_rules *rules)
+{
+    struct snapshot *s;
+
+    if (rules == NULL)
+        return;
+    (void)pthread_mutex_lock(&o->lock);
+    /* The first one nearly always: few logs are replaced while an answer is made. */
+    for (s = o->snapshots; s->rules != rules; s = s->next)
+        ;
+    let_go(o, s);
+    (void)pthread_mutex_unlock(&o->lock);
+}
+
+/* ---- open, poll, close ---- */
+
+static int poll_log(struct dx_overlay *o, struct dx_error *err)
+{
+    struct dx_suppressions log;
+    char etag[DX_SOURCE_ETAG];
+    int rc = read_log(o, etag, &log, err);
+
+    if (rc == 1 && !dx_suppressions_continues(&log, &o->log))
+        rc = dx_fail(err, DX_E_INVALID,
+                     "%s/" DX_SUPPRESSIONS_FILE ": not a continuation of the %zu lines that are in "
+                     "force; they stay. Restore it, and add to it with 'domaindex suppress'",
+                     o->root, o->log.count);
+    if (rc == 1 && log.text.size > o->log.text.size)
+        rc = take(o, &log, err);
+    else if (rc == 1)
+        rc = 0;
+    dx_suppressions_release(&log);
+    if (rc >= 0)
+        memcpy(o->etag, etag, sizeof o->etag);
+    return rc;
+}
+
+int dx_overlay_poll(struct dx_overlay *o, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    if (o == NULL)
+        return 0;
+    rc = poll_log(o, &why);
+    (void)pthread_mutex_lock(&o->lock);
+    o->failure = why;
+    (void)pthread_mutex_unlock(&o->lock);
+    if (rc < 0 && err != NULL)
+        *err = why;
+    return rc;
+}
+
+int dx_overlay_open(struct dx_overlay **out, const char *root,
+                    const struct dx_source_options *options, enum dx_overlay_use use,
+                    struct dx_error *err)
+{
+    const struct dx_source_options defaults = DX_SOURCE_OPTIONS_INIT;
+    struct dx_overlay *o = calloc(1, sizeof *o);
+    int rc = DX_OK;
+
+    *out = NULL;
+    if (o == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    (void)pthread_mutex_init(&o->lock, NULL);
+    o->log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
+    o->use = use;
+    o->root = strdup(root);
+    if (o->root == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    if (rc == DX_OK && dx_source_remote(root))
+        rc = dx_source_open(&o->source, root, options == NULL ? &defaults : options, err);
+    if (rc == DX_OK)
+        rc = dx_overlay_poll(o, err);
+    if (rc < 0) {
+        dx_overlay_close(&o);
+        return rc;
+    }
+    *out = o;
+    return DX_OK;
+}
+
+void dx_overlay_close(struct dx_overlay **out)
+{
+    struct dx_overlay *o = *out;
+
+    *out = NULL;
+    if (o == NULL)
+        return;
+    if (o->kept != NULL)
+        o->drop(o->kept);
+    if (o->current != NULL)
+        dx_overlay_unpin(o, o->current->rules);
+    dx_suppressions_release(&o->log);
+    dx_source_close(&o->source);
+    (void)pthread_mutex_destroy(&o->lock);
+    free(o->root);
+    free(o);
+}
+
+void dx_overlay_health(struct dx_overlay *o, struct dx_overlay_health *health)
+{
+    *health = (struct dx_overlay_health){ .sound = true };
+    if (o != NULL) {
+        (void)pthread_mutex_lock(&o->lock);
+        health->sound = o->failure.code == DX_OK;
+        if (o->current != NULL) {
+            health->number = o->current->rules->number;
+            health->rules = o->current->rules->count;
+        }
+        (void)snprintf(health->text, sizeof health->text, "%s", o->failure.text);
+        (void)pthread_mutex_unlock(&o->lock);
+    }
+    if (health->sound)
+        (void)snprintf(health->text, sizeof health->text, "sound");
+}
+
+enum dx_overlay_use dx_overlay_use_of(const struct dx_overlay *o)
+{
+    return o->use;
+}
+
+void *dx_overlay_kept(struct dx_overlay *o, void *(*make)(struct dx_overlay *o),
+                      void (*drop)(void *kept))
+{
+    void *kept;
+
+    (void)pthread_mutex_lock(&o->lock);
+    if (o->kept == NULL) {
+        o->kept = make(o);
+        o->drop = drop;
+    }
+    kept = o->kept;
+    (void)pthread_mutex_unlock(&o->lock);
+    return kept;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/hidden_rows.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "canon/url.h"
+#include "format/rules.h"
+#include "loader/version.h"
+#include "query/listing.h"
+
+/* Of a window: it is one that a client could ask for. */
+#define WINDOW_ROWS DX_LIMIT_MAX
+#define WINDOW_WAIT_MS 10000
+
+/* Distinct URLs of a pair that are hidden: 1 GB of hashes. */
+#define URLS_MAX (64u << 20)
+
+struct scan {
+    struct dx_version *version;
+    const struct dx_rules_of *of;
+    struct dx_withheld_pair pair;
+    size_t range_capacity;
+    uint64_t position;
+    uint64_t hidden;
+    struct dx_hash128 *urls; /* that are hidden: distinct below `sorted` */
+    size_t url_count, url_capacity, sorted;
+    struct dx_buf url; /* scratch */
+};
+
+static int no_memory(struct dx_error *err)
+{
+    return dx_fail(err, DX_E_NOMEM, "suppressed rows: out of memory");
+}
+
+/* ---- distinct URLs ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct dx_hash128));
+}
+
+static void make_distinct(struct scan *s)
+{
+    size_t n = 0;
+
+    if (s->url_count > s->sorted)
+        qsort(s->urls, s->url_count, sizeof *s->urls, by_bytes);
+    for (size_t i = 0; i < s->url_count; i++)
+        if (n == 0 || by_bytes(&s->urls[n - 1], &s->urls[i]) != 0)
+            s->urls[n++] = s->urls[i];
+    s->url_count = s->sorted = n;
+}
+
+static int url_room(struct scan *s, struct dx_error *err)
+{
+    struct dx_hash128 *to;
+    size_t more;
+
+    if (s->url_count < s->url_capacity)
+        return DX_OK;
+    make_distinct(s);
+    if (s->url_count > URLS_MAX)
+        return dx_fail(err, DX_E_LIMIT, "suppressions hide over %u URLs of one dataset", URLS_MAX);
+    if (s->url_count < s->url_capacity / 2)
+        return DX_OK;
+    more = s->url_capacity == 0 ? 256 : s->url_capacity * 2;
+    to = realloc(s->urls, more * sizeof *to);
+    if (to == NULL)
+        return no_memory(err);
+    s->urls = to;
+    s->url_capacity = more;
+    return DX_OK;
+}
+
+static int add_url(struct scan *s, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_hash128 hash;
+    int rc;
+
+    dx_buf_clear(&s->url);
+    dx_buf_append(&s->url, row->scheme.data, row->scheme.size);
+    dx_buf_append(&s->url, "://", 3);
+    dx_buf_append(&s->url, row->host.data, row->host.size);
+    dx_buf_append(&s->url, row->path_query.data, row->path_query.size);
+    if (s->url.failed)
+        return dx_buf_fail(&s->url, err, "URL of a row");
+    hash = dx_hash128_of(dx_span_of(s->url.data, s->url.size));
+    /* Rows of a file are sorted: most repetitions follow each other. */
+    if (s->url_count > 0 && by_bytes(&s->urls[s->url_count - 1], &hash) == 0)
+        return DX_OK;
+    rc = url_room(s, err);
+    if (rc == DX_OK)
+        s->urls[s->url_count++] = hash;
+    return rc;
+}
+
+/* ---- rows ---- */
+
+static int hide(struct scan *s, struct dx_error *err)
+{
+    struct dx_withheld_pair *p = &s->pair;
+
+    if (p->range_count > 0 && p->ranges[p->range_count - 1].end == s->position) {
+        p->ranges[p->range_count - 1].end++;
+        s->hidden++;
+        return DX_OK;
+    }
+    if (p->range_count == s->range_capacity) {
+        size_t more = s->range_capacity == 0 ? 4 : s->range_capacity * 2;
+        struct dx_withheld_range *to = realloc(p->ranges, more * sizeof *to);
+
+        if (to == NULL)
+            return no_memory(err);
+        p->ranges = to;
+        s->range_capacity = more;
+    }
+    p->ranges[p->range_count++] = (struct dx_withheld_range){ s->position, s->position + 1,
+                                                              s->hidden };
+    s->hidden++;
+    return DX_OK;
+}
+
+static int each_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct scan *s = ctx;
+    struct dx_rule_hit hit = dx_rules_row(s->of, row->scheme, row->host, row->path_query);
+    int rc = DX_OK;
+
+    if (hit.effect == DX_EFFECT_NONE) {
+        const struct dx_pair_count one = { .row_count = 1,
+                                           .has_ts = row->has_ts,
+                                           .first_us = row->has_ts ? row->ts_us : 0,
+                                           .last_us = row->has_ts ? row->ts_us : 0 };
+
+        dx_pair_count_add(&s->pair.visible, &one);
+    } else {
+        s->pair.withheld_rows += hit.effect == DX_EFFECT_WITHHELD;
+        rc = hide(s, err);
+        if (rc == DX_OK)
+            rc = add_url(s, row, err);
+    }
+    s->position++;
+    return rc;
+}
+
+static int read_window(struct scan *s, uint64_t domain_id, struct dx_error *err)
+{
+    const struct dx_page_of window = { s->position, WINDOW_ROWS };
+    struct dx_listing l;
+    int rc;
+
+    dx_listing_init(&l, s->version, domain_id, s->pair.dataset_id, window,
+                    DX_FIELD_URL | DX_FIELD_TS, dx_clock_ms() + WINDOW_WAIT_MS);
+    while ((rc = dx_listing_step(&l, err)) == DX_LISTING_WAITS) {
+        rc = dx_reading_perform(&l.reading, err);
+        rc = dx_listing_fetched(&l, rc, err);
+        if (rc < 0)
+            break;
+    }
+    if (rc == DX_LISTING_DONE && (!l.found || l.total != s->pair.row_count || l.row_count == 0))
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, %llu by its "
+                     "posting",
+                     s->version->directory, (unsigned long long)domain_id,
+                     (unsigned long long)s->pair.row_count, (unsigned)s->pair.dataset_id,
+                     (unsigned long long)l.total);
+    if (rc == DX_LISTING_DONE)
+        rc = dx_listing_rows(&l, each_row, s, err);
+    dx_listing_release(&l);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_count *count,
+                     const _Atomic bool *stop, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    s->pair.row_count = count->row_count;
+    while (rc == DX_OK && s->position < count->row_count)
+        rc = atomic_load(stop) ? dx_fail(err, DX_E_TIMEOUT, "reading suppressed rows was stopped")
+                               : read_window(s, domain_id, err);
+    if (rc < 0)
+        return rc;
+    make_distinct(s);
+    if (s->url_count > count->url_count)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: dataset %u has %llu URLs of a domain, %zu are hidden",
+                       s->version->directory, (unsigned)s->pair.dataset_id,
+                       (unsigned long long)count->url_count, s->url_count);
+    s->pair.visible.url_count = count->url_count - s->url_count;
+    return DX_OK;
+}
+
+/* ---- all datasets of the domain ---- */
+
+/* Takes the pair from s if some of it is hidden. */
+static void keep(struct dx_hidden_rows *out, struct scan *s)
+{
+    out->visible_rows += s->pair.visible.row_count;
+    if (s->pair.range_count == 0)
+        return;
+    out->withheld_rows += s->pair.withheld_rows;
+    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges;
+    out->pairs[out->count++] = s->pair;
+    s->pair.ranges = NULL;
+}
+
+static int read_pairs(struct dx_version *v, const struct dx_found *found, const uint32_t *ids,
+                      const struct dx_pair_count *counts, size_t count,
+                      const struct dx_rules_of *of, const _Atomic bool *stop,
+                      struct dx_hidden_rows *out, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < count && rc == DX_OK; i++) {
+        struct scan s = { .version = v, .of = of, .pair = { .dataset_id = ids[i] } };
+
+        dx_buf_init(&s.url, 4 * DX_URL_MAX);
+        rc = read_pair(&s, found->domain_id, &counts[i], stop, err);
+        if (rc == DX_OK)
+            keep(out, &s);
+        free(s.pair.ranges);
+        free(s.urls);
+        dx_buf_release(&s.url);
+    }
+    return rc;
+}
+
+int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
+                        const struct dx_rules_of *of, const _Atomic bool *stop,
+                        struct dx_hidden_rows *out, struct dx_error *err)
+{
+    struct dx_pair_count *counts = NULL;
+    struct dx_dataset_set set;
+    uint32_t *ids = NULL;
+    size_t count;
+    int rc = dx_membership_get(&v->membership, found->ordinal, &set, err);
+
+    *out = (struct dx_hidden_rows){ .pairs = NULL };
+    if (rc < 0)
+        return rc;
+    count = dx_dataset_set_count(&set);
+    if (count > v->registry.count)
+        return dx_fail(err, DX_E_CORRUPT, "%s: a domain has %zu datasets of %zu", v->directory,
+                       count, v->registry.count);
+    ids = malloc((count + 1) * sizeof *ids);
+    counts = malloc((count + 1) * sizeof *counts);
+    out->pairs = calloc(count + 1, sizeof *out->pairs);
+    out->bytes = (count + 1) * sizeof *out->pairs;
+    if (ids == NULL || counts == NULL || out->pairs == NULL) {
+        rc = no_memory(err);
+    } else {
+        (void)dx_dataset_set_ids(&set, ids, count);
+        rc = dx_counts_get(&v->counts, found->ordinal, (uint32_t)count, counts, err);
+    }
+    if (rc >= 0)
+        rc = read_pairs(v, found, ids, counts, count, of, stop, out, err);
+    free(ids);
+    free(counts);
+    if (rc < 0)
+        dx_hidden_rows_release(out);
+    return rc < 0 ? rc : DX_OK;
+}
+
+void dx_hidden_rows_release(struct dx_hidden_rows *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        free(h->pairs[i].ranges);
+    free(h->pairs);
+    *h = (struct dx_hidden_rows){ .pairs = NULL };
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hidden_rows.h - reads all rows of a domain and finds those that suppressions hide.
+ *
+ *   struct dx_hidden_rows h;
+ *   rc = dx_hidden_rows_read(v, &found, &of, &stop, &h, &err);
+ *   ... h.pairs[0 .. h.count) ...                by dataset_id; those of which nothing is hidden
+ *                                                are left out
+ *   dx_hidden_rows_release(&h);
+ *
+ * Blocks: it reads the lake, a window at a time. `stop` may be set by another thread, and ends it
+ * before the next window with DX_E_TIMEOUT. v is pinned and `of` is of rules that stay.
+ *
+ * A rule hits a URL, so rows of one URL are hidden or shown together; the visible number of URLs is that
+ * of the index less the distinct ones that are hidden. Memory: 16 bytes for each of those, and 24 for
+ * each run of hidden rows.
+ */
+#ifndef DX_QUERY_HIDDEN_ROWS_H
+#define DX_QUERY_HIDDEN_ROWS_H
+
+#include "query/withheld.h"
+
+#include <stdatomic.h>
+
+struct dx_rules_of;
+
+struct dx_hidden_rows {
+    struct dx_withheld_pair *pairs;
+    size_t count;
+    uint64_t visible_rows;  /* of the domain, in all its datasets */
+    uint64_t withheld_rows; /* of the pairs */
+    size_t bytes;           /* that this holds */
+};
+
+int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
+                        const struct dx_rules_of *of, const _Atomic bool *stop,
+                        struct dx_hidden_rows *out, struct dx_error *err);
+void dx_hidden_rows_release(struct dx_hidden_rows *h);
+
+#endif
