@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "builder/command.h"
 #include "builder/progress.h"
 #include "builder/publish.h"
 #include "builder/publish_report.h"
+#include "builder/publish_time.h"
 #include "builder/ticker.h"
 
 #define MEMORY_MAX (1ull << 46)
@@ -79,26 +77,6 @@ static int publish(const struct dx_publish_options *o, struct screen *s,
     dx_ticker_stop(&ticker);
     dx_progress_end(&s->progress);
     return rc;
-}
-
-/* Now, or the time that SOURCE_DATE_EPOCH says, for builds that must be repeatable. */
-static int publish_time(int64_t *us, bool *fixed, struct dx_error *err)
-{
-    const char *text = getenv("SOURCE_DATE_EPOCH");
-    char *end = NULL;
-    long long seconds;
-
-    if (text == NULL || *text == '\0') {
-        *us = (int64_t)time(NULL) * 1000000;
-        return DX_OK;
-    }
-    errno = 0;
-    seconds = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || seconds < 0 || seconds > 253402300799ll)
-        return dx_fail(err, DX_E_INVALID, "SOURCE_DATE_EPOCH=%s: not seconds since 1970", text);
-    *us = seconds * 1000000;
-    *fixed = true;
-    return DX_OK;
 }
 
 /* Which kind of version it is, and what was read for it. */
@@ -200,7 +178,7 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
     if (rc == DX_OK)
         rc = dx_options_number(options, OPT_THREADS, 0, THREADS_MAX, &threads, err);
     if (rc == DX_OK)
-        rc = publish_time(&o->now_us, &o->fixed_time, err);
+        rc = dx_publish_time(&o->now_us, &o->fixed_time, err);
     if (threads == 0)
         threads = dx_command_cores(THREADS_MAX);
     o->memory = (size_t)memory;
