@@ -209,7 +209,15 @@ static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
                 const struct dx_manifest_version *entry, struct dx_version **v,
                 struct dx_error *err)
 {
-    int rc = dx_version_open(v, cur->root, entry, cur->caches, &cur->options, err);
+    const struct dx_version *before = atomic_load(&cur->version);
+    struct dx_version_options options = cur->options;
+    int rc;
+
+    /* Its files are known to be touched: what was not put right is found now, and copies of a
+     * remote root are brought again, instead of failing block by block. */
+    if (before != NULL && dx_version_poisoned(before) && is_entry(before, entry))
+        options.verify = true;
+    rc = dx_version_open(v, cur->root, entry, cur->caches, &options, err);
 
     if (rc == DX_OK)
         dx_version_list(*v, listed);
