@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "builder/command.h"
 #include "builder/progress.h"
 #include "builder/publish.h"
 #include "builder/publish_report.h"
+#include "builder/publish_time.h"
 #include "builder/ticker.h"
 
 #define MEMORY_MAX (1ull << 46)
 #define THREADS_MAX 64
 #define TICK_MS 100
 
-enum { OPT_ROOT, OPT_MEMORY, OPT_THREADS, OPT_WORK_DIR, OPT_PSL, OPT_FORCE, OPT_QUIET, OPT_COUNT };
+enum {
+    OPT_ROOT,
+    OPT_MEMORY,
+    OPT_THREADS,
+    OPT_WORK_DIR,
+    OPT_PSL,
+    OPT_FULL,
+    OPT_FORCE,
+    OPT_QUIET,
+    OPT_COUNT
+};
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
@@ -27,6 +35,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
                        "for s3://: where temporary files go; else TMPDIR, else /tmp" },
     [OPT_PSL] = { "psl", "FILE", NULL,
                   "Public Suffix List for the version, if the lake has none of its own" },
+    [OPT_FULL] = { "full", NULL, NULL,
+                   "read the whole lake, also where the current version could be merged with" },
     [OPT_FORCE] = { "force", NULL, NULL, "publish also when the lake has not changed" },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no summary" },
 };
@@ -69,24 +79,23 @@ static int publish(const struct dx_publish_options *o, struct screen *s,
     return rc;
 }
 
-/* Now, or the time that SOURCE_DATE_EPOCH says, for builds that must be repeatable. */
-static int publish_time(int64_t *us, bool *fixed, struct dx_error *err)
+/* Which kind of version it is, and what was read for it. */
+static void kind(const struct dx_publish_result *r, struct dx_buf *out)
 {
-    const char *text = getenv("SOURCE_DATE_EPOCH");
-    char *end = NULL;
-    long long seconds;
+    char files[32];
+    char rows[32];
 
-    if (text == NULL || *text == '\0') {
-        *us = (int64_t)time(NULL) * 1000000;
-        return DX_OK;
-    }
-    errno = 0;
-    seconds = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || seconds < 0 || seconds > 253402300799ll)
-        return dx_fail(err, DX_E_INVALID, "SOURCE_DATE_EPOCH=%s: not seconds since 1970", text);
-    *us = seconds * 1000000;
-    *fixed = true;
-    return DX_OK;
+    if (r->incremental)
+        dx_buf_fmt(out, "merged with version %s", dx_manifest_find(&r->manifest, r->version)->base);
+    else
+        dx_buf_fmt(out, "from the whole lake: %s", r->why);
+    dx_buf_fmt(out, "; read: files %s, rows %s", dx_progress_count(r->files_scanned, files),
+               dx_progress_count(r->rows_scanned, rows));
+    if (r->incremental)
+        dx_buf_fmt(out, "; shards written %llu, shared %llu",
+                   (unsigned long long)r->index.shards_rewritten,
+                   (unsigned long long)r->index.shards_shared);
+    dx_buf_u8(out, '\n');
 }
 
 static void summary(const struct dx_publish_result *r)
@@ -98,6 +107,7 @@ static void summary(const struct dx_publish_result *r)
     struct rusage usage;
     char size[32];
 
+    kind(r, &text);
     if (entry != NULL)
         dx_publish_report(entry, r->lake_bytes, &text);
     dx_buf_str(&text, "seconds:");
@@ -127,6 +137,11 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
                       "publish: %llu columns are no plain strings and cannot be shown, the first: "
                       "%s\n",
                       (unsigned long long)r->skipped_columns, r->skipped);
+    if (r->files_gone > 0)
+        (void)fprintf(stderr,
+                      "publish: %llu files that the version before has are no longer in %s/urls; "
+                      "the new one is without them\n",
+                      (unsigned long long)r->files_gone, o->root);
     if (r->leftovers > 0)
         (void)fprintf(stderr,
                       "publish: %s/index has %llu versions that the manifest does not name and "
@@ -163,13 +178,14 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
     if (rc == DX_OK)
         rc = dx_options_number(options, OPT_THREADS, 0, THREADS_MAX, &threads, err);
     if (rc == DX_OK)
-        rc = publish_time(&o->now_us, &o->fixed_time, err);
+        rc = dx_publish_time(&o->now_us, &o->fixed_time, err);
     if (threads == 0)
         threads = dx_command_cores(THREADS_MAX);
     o->memory = (size_t)memory;
     o->threads = (unsigned)threads;
     o->work_dir = dx_options_text(options, OPT_WORK_DIR);
     o->psl_path = dx_options_text(options, OPT_PSL);
+    o->full = dx_options_has(options, OPT_FULL);
     o->force = dx_options_has(options, OPT_FORCE);
     return rc;
 }
@@ -205,11 +221,17 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_publish = {
     .name = "publish",
-    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--force]",
+    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--full] [--force]",
     .summary = "index what is in the lake and make it the current version",
     .description =
-        "Reads every file of the lake once, writes all files of a new index version, checks them "
-        "and replaces the manifest. Prints the name of the current version, alone on a line. If "
+        "Makes a new index version of the lake's files, checks it and replaces the manifest. "
+        "Prints the name of the current version, alone on a line. The version has the files that "
+        "the current one has, and those that no version ever had; what a removal, a compaction or "
+        "a rollback took out stays out, though its bytes are there.\n"
+        "Only new files are read, and the current version is merged with them: shards of the "
+        "index that do not change are shared with it. The whole lake is read for the first "
+        "version, with --full, with another suffix list, and where the current version cannot be "
+        "merged with; the summary says which it was, and why. If "
         "the lake is as it was for the current version, nothing is written; on s3:// it must also "
         "have "
         "the ETags that it had then: an object that was restored or copied has another one, "

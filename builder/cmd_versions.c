@@ -16,30 +16,71 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_JSON] = { "json", NULL, NULL, "JSON instead of a table" },
 };
 
+/* In its own folder: what it shares with older versions counts there. */
 static uint64_t index_bytes(const struct dx_manifest_version *v)
 {
     uint64_t n = 0;
 
     for (size_t i = 0; i < v->file_count; i++)
-        n += v->files[i].size;
+        if (v->files[i].in[0] == '\0')
+            n += v->files[i].size;
     return n;
+}
+
+/* "-": never, or none. */
+static void time_text(int64_t us, char out[DX_CIVIL_TEXT])
+{
+    if (us == DX_MANIFEST_NEVER || !dx_civil_text_us(us, out))
+        (void)snprintf(out, DX_CIVIL_TEXT, "-");
 }
 
 static void table(const struct dx_manifest *m, struct dx_buf *out)
 {
-    dx_buf_fmt(out, "  %-23s %-20s %12s %9s %12s %14s %14s %14s\n", "version", "published",
-               "domains", "datasets", "pairs", "rows", "URLs", "index bytes");
+    dx_buf_fmt(out, "  %-23s %-20s %-9s %-20s %-23s %9s %12s %9s %12s %14s %14s %14s\n", "version",
+               "published", "state", "superseded", "base", "cleansed", "domains", "datasets",
+               "pairs", "rows", "URLs", "index bytes");
     for (size_t i = m->version_count; i-- > 0;) {
         const struct dx_manifest_version *v = &m->versions[i];
-        char time[DX_CIVIL_TEXT];
+        char published[DX_CIVIL_TEXT];
+        char superseded[DX_CIVIL_TEXT];
 
-        (void)dx_civil_text_us(v->published_us, time);
-        dx_buf_fmt(out, "%c %-23s %-20s %12llu %9llu %12llu %14llu %14llu %14llu\n",
-                   strcmp(v->version, m->current) == 0 ? '*' : ' ', v->version, time,
-                   (unsigned long long)v->domains, (unsigned long long)v->datasets,
-                   (unsigned long long)v->pairs, (unsigned long long)v->rows,
-                   (unsigned long long)v->urls, (unsigned long long)index_bytes(v));
+        time_text(v->published_us, published);
+        time_text(v->superseded_us, superseded);
+        dx_buf_fmt(out,
+                   "%c %-23s %-20s %-9s %-20s %-23s %9llu %12llu %9llu %12llu %14llu %14llu "
+                   "%14llu\n",
+                   strcmp(v->version, m->current) == 0 ? '*' : ' ', v->version, published,
+                   dx_version_state_name(v->state), superseded, v->base[0] == '\0' ? "-" : v->base,
+                   (unsigned long long)v->cleansed, (unsigned long long)v->domains,
+                   (unsigned long long)v->datasets, (unsigned long long)v->pairs,
+                   (unsigned long long)v->rows, (unsigned long long)v->urls,
+                   (unsigned long long)index_bytes(v));
     }
+}
+
+static void json_time(struct dx_json *j, const char *key, int64_t us)
+{
+    dx_json_key(j, key);
+    if (us == DX_MANIFEST_NEVER)
+        dx_json_null(j);
+    else
+        dx_json_time_us(j, us);
+}
+
+/* What became of it. */
+static void json_state(struct dx_json *j, const struct dx_manifest_version *v)
+{
+    dx_json_key(j, "state");
+    dx_json_str(j, dx_version_state_name(v->state));
+    json_time(j, "condemned", v->condemned_us);
+    json_time(j, "superseded", v->superseded_us);
+    dx_json_key(j, "base");
+    if (v->base[0] == '\0')
+        dx_json_null(j);
+    else
+        dx_json_str(j, v->base);
+    dx_json_key(j, "cleansed");
+    dx_json_u64(j, v->cleansed);
 }
 
 static void json_version(struct dx_json *j, const struct dx_manifest *m,
@@ -56,6 +97,7 @@ static void json_version(struct dx_json *j, const struct dx_manifest *m,
     dx_json_bool(j, strcmp(v->version, m->current) == 0);
     dx_json_key(j, "published");
     dx_json_time_us(j, v->published_us);
+    json_state(j, v);
     dx_json_key(j, "build_id");
     dx_hash128_text(&build, hex);
     dx_json_str(j, hex);
@@ -133,8 +175,12 @@ const struct dx_command dx_command_versions = {
     .name = "versions",
     .synopsis = "--root ROOT [--json]",
     .summary = "list the published versions, newest first; * is the current one",
-    .description = "Lists what the manifest names: sequence and time, domains, datasets, pairs of "
-                   "both, rows, URLs and the bytes of the index.\n\n"
+    .description = "Lists what the manifest names: sequence and time; its state (listed, or "
+                   "condemned: it is to go unless a rollback makes it current, or dropped: it is "
+                   "being removed); when another version took its place; the version that it was "
+                   "merged with; the number of the last suppression that its lake is known to be "
+                   "free of; domains, datasets, pairs of both, rows, URLs; and the bytes of the "
+                   "index in its own folder, without what it shares with older versions.\n\n"
                    "ROOT is a directory, http://..., https://... or s3://bucket/prefix; "
                    "domaindex(1) names the environment variables that remote ones are reached "
                    "with.",

@@ -3,12 +3,11 @@
 
 #include "base/clock.h"
 #include "fetch/local_etag.h"
+#include "loader/current_parts.h"
+#include "loader/lease.h"
 #include "loader/objects.h"
-#include "loader/residents.h"
-#include "loader/version.h"
-#include "loader/warm.h"
+#include "loader/overlay.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,40 +15,7 @@
 
 #define RETRY_MS 60000        /* a candidate that failed, while the manifest is the same */
 #define POISONED_RETRY_MS 500 /* the same while nothing is served */
-
-/* One open for all who want the same version. On the list, and with those who wait for it. */
-struct flight {
-    struct flight *next;
-    char name[DX_VERSION_NAME];
-    unsigned holders;
-    bool done;
-    int rc;
-    struct dx_error err;
-};
-
-struct dx_current {
-    char *root;
-    struct dx_current_options how;
-    struct dx_version_options options;
-    struct dx_source_options source_options; /* that `options` names; of a remote root */
-    struct dx_caches *caches;
-    struct dx_version *_Atomic version; /* the first resident; written under the lock */
-
-    /* Of the owner's thread. */
-    struct dx_source *source;  /* of the manifest; NULL: the root is a directory */
-    char etag[DX_SOURCE_ETAG]; /* of the manifest that was taken last; "": none */
-    bool refused;              /* the candidate of that manifest has failed */
-    struct dx_error refusal;   /* then: why */
-    uint64_t retry_ms;         /* and not again before */
-
-    pthread_mutex_t lock; /* of all below, and of the step from finding a version to pinning it */
-    pthread_cond_t landed;
-    struct flight *flights;
-    struct dx_residents residents;
-    struct dx_shared_manifest *listed; /* the manifest that was taken last */
-    struct dx_error failure;           /* of the last reload; its text is empty if it was well */
-    struct dx_current_stats stats;     /* what is counted here; the rest is filled in when asked */
-};
+#define HOLD_ROUNDS 4         /* of a lease, while publishers flip */
 
 static bool copy_text(const char **text)
 {
@@ -124,77 +90,6 @@ static int read_manifest(struct dx_current *cur, char etag[DX_SOURCE_ETAG], stru
     return rc < 0 ? rc : 1;
 }
 
-/* ---- one version, from its entry to where it may serve ---- */
-
-static void phase_done(struct dx_current *cur, double *phase, double begin)
-{
-    (void)pthread_mutex_lock(&cur->lock);
-    *phase = dx_clock_s() - begin;
-    (void)pthread_mutex_unlock(&cur->lock);
-}
-
-static int prepare(struct dx_current *cur, struct dx_version *v, struct dx_error *err)
-{
-    for (size_t i = 0; i < cur->how.prepare_count; i++) {
-        const struct dx_prepare *p = &cur->how.prepare[i];
-        double begin = dx_clock_s();
-
-        if (p->run(p->ctx, v, err) < 0)
-            return dx_fail_in(err, "%s of version %s", p->name, dx_version_name(v));
-        phase_done(cur, &cur->stats.prepare_s[i], begin);
-    }
-    return DX_OK;
-}
-
-/* What the kernel says that programs may take without swapping; UINT64_MAX: it does not say. */
-static uint64_t memory_available(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    unsigned long long kb = 0;
-    char line[128];
-
-    if (f == NULL)
-        return UINT64_MAX;
-    while (fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
-            break;
-    (void)fclose(f);
-    return kb == 0 ? UINT64_MAX : (uint64_t)kb * 1024;
-}
-
-/* Makes room for so many bytes more: lets residents go until there is. */
-static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool brought_only,
-                 struct dx_error *err)
-{
-    const uint64_t cap = cur->how.resident_bytes;
-    uint64_t mapped = atomic_load(&cur->caches->mapped_bytes);
-    uint64_t available;
-
-    while (cap > 0 && (bytes > cap || mapped > cap - bytes)) {
-        struct dx_version *gone;
-
-        (void)pthread_mutex_lock(&cur->lock);
-        gone = dx_residents_evict(&cur->residents, brought_only);
-        (void)pthread_mutex_unlock(&cur->lock);
-        if (gone == NULL)
-            return dx_fail(err, DX_E_BUSY,
-                           "version %s needs %llu bytes of mapped files beside %llu that are in "
-                           "use, and resident-max is %llu: raise it, or wait until older "
-                           "versions are let go",
-                           name, (unsigned long long)bytes, (unsigned long long)mapped,
-                           (unsigned long long)cap);
-        dx_version_unpin(gone);
-        mapped = atomic_load(&cur->caches->mapped_bytes);
-    }
-    available = cur->how.warm ? memory_available() : UINT64_MAX;
-    if (bytes > available)
-        return dx_fail(err, DX_E_BUSY,
-                       "version %s has %llu bytes to map and the machine has %llu bytes of memory "
-                       "to give; with warm no it is loaded all the same",
-                       name, (unsigned long long)bytes, (unsigned long long)available);
-    return DX_OK;
-}
-
 /* Whether v is what the entry says, to the byte. */
 static bool is_entry(const struct dx_version *v, const struct dx_manifest_version *entry)
 {
@@ -204,176 +99,22 @@ static bool is_entry(const struct dx_version *v, const struct dx_manifest_versio
            memcmp(v->entry.files, entry->files, entry->file_count * sizeof *entry->files) == 0;
 }
 
-/* Opened, listed, counted; nobody has seen it. */
-static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
-                const struct dx_manifest_version *entry, struct dx_version **v,
-                struct dx_error *err)
-{
-    const struct dx_version *before = atomic_load(&cur->version);
-    struct dx_version_options options = cur->options;
-    int rc;
-
-    /* Its files are known to be touched: what was not put right is found now, and copies of a
-     * remote root are brought again, instead of failing block by block. */
-    if (before != NULL && dx_version_poisoned(before) && is_entry(before, entry))
-        options.verify = true;
-    rc = dx_version_open(v, cur->root, entry, cur->caches, &options, err);
-
-    if (rc == DX_OK)
-        dx_version_list(*v, listed);
-    return rc;
-}
-
-/* As load, and all that a version goes through before it is the current one. */
-static int load_current(struct dx_current *cur, struct dx_shared_manifest *listed,
-                        const struct dx_manifest_version *entry, bool first, struct dx_version **v,
-                        enum dx_reload_step *step, struct dx_error *err)
-{
-    uint64_t bytes = dx_version_mapped_bytes(entry);
-    bool warm = cur->how.warm && (!first || bytes <= memory_available());
-    double begin;
-    int rc;
-
-    *v = NULL;
-    *step = DX_RELOAD_MEMORY;
-    rc = first ? DX_OK : admit(cur, entry->version, bytes, false, err);
-    begin = dx_clock_s();
-    if (rc == DX_OK) {
-        *step = DX_RELOAD_LOAD;
-        rc = load(cur, listed, entry, v, err);
-    }
-    if (rc == DX_OK) {
-        phase_done(cur, &cur->stats.load_s, begin);
-        begin = dx_clock_s();
-        *step = DX_RELOAD_WARM;
-        rc = warm ? dx_warm_maps(*v, err) : DX_OK;
-        if (rc == DX_OK)
-            rc = dx_warm_keys(*v, cur->caches->hot, err);
-    }
-    if (rc == DX_OK) {
-        phase_done(cur, &cur->stats.warm_s, begin);
-        *step = DX_RELOAD_PREPARE;
-        rc = prepare(cur, *v, err);
-    }
-    if (rc == DX_OK && !dx_version_intact(*v))
-        rc = dx_version_damage(*v, err);
-    if (rc == DX_OK)
-        return DX_OK;
-    dx_version_unpin(*v);
-    *v = NULL;
-    return rc;
-}
-
-/* ---- opening, closing ---- */
-
-/* Takes over the pin on v. */
-static void swap(struct dx_current *cur, struct dx_version *v)
-{
-    struct dx_version *gone;
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)pthread_mutex_lock(&cur->lock);
-    gone = dx_residents_promote(&cur->residents, v, dx_clock_ms());
-    atomic_store_explicit(&cur->version, v, memory_order_release);
-    cur->stats.loaded_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-    (void)pthread_mutex_unlock(&cur->lock);
-    do {
-        dx_version_unpin(gone);
-        (void)pthread_mutex_lock(&cur->lock);
-        gone = dx_residents_excess(&cur->residents);
-        (void)pthread_mutex_unlock(&cur->lock);
-    } while (gone != NULL);
-}
-
-static int open_first(struct dx_current *cur, struct dx_error *err)
-{
-    struct dx_manifest manifest = DX_MANIFEST_INIT;
-    const struct dx_manifest_version *entry;
-    struct dx_version *first = NULL;
-    enum dx_reload_step step;
-    char etag[DX_SOURCE_ETAG];
-    int rc = DX_OK;
-
-    if (dx_source_remote(cur->root))
-        rc = dx_source_open(&cur->source, cur->root, &cur->source_options, err);
-    if (rc == DX_OK)
-        rc = read_manifest(cur, etag, &manifest, err);
-    if (rc >= 0)
-        rc = dx_shared_manifest_new(&cur->listed, &manifest, err);
-    dx_manifest_release(&manifest);
-    if (rc < 0)
-        return rc;
-    memcpy(cur->etag, etag, sizeof cur->etag);
-    entry = dx_manifest_current(&cur->listed->manifest);
-    if (entry == NULL)
-        return dx_fail(err, DX_E_NOT_FOUND,
-                       "%s: no version is current. `domaindex publish --root %s` makes one",
-                       cur->root, cur->root);
-    rc = load_current(cur, cur->listed, entry, true, &first, &step, err);
-    if (rc == DX_OK)
-        swap(cur, first);
-    return rc;
-}
-
-int dx_current_open(struct dx_current **out, const char *root,
-                    const struct dx_current_options *options, struct dx_error *err)
-{
-    struct dx_current *cur = calloc(1, sizeof *cur);
-    int rc = DX_OK;
-
-    *out = NULL;
-    if (cur == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
-    (void)pthread_mutex_init(&cur->lock, NULL);
-    (void)pthread_cond_init(&cur->landed, NULL);
-    cur->how = *options;
-    cur->residents.limit = options->resident_versions;
-    cur->root = strdup(root);
-    if (options->resident_versions < DX_RESIDENT_MIN ||
-        options->resident_versions > DX_RESIDENT_MAX)
-        rc = dx_fail(err, DX_E_INVALID, "%u resident versions: %d to %d can be",
-                     options->resident_versions, DX_RESIDENT_MIN, DX_RESIDENT_MAX);
-    else if (cur->root == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
-    if (rc == DX_OK)
-        rc = copy_options(cur, options->version, err);
-    if (rc == DX_OK)
-        rc = dx_caches_new(&cur->caches, options->version, err);
-    if (rc == DX_OK)
-        rc = open_first(cur, err);
-    if (rc == DX_OK)
-        *out = cur;
-    else
-        dx_current_close(&cur);
-    return rc;
-}
-
-void dx_current_close(struct dx_current **cur)
-{
-    struct dx_current *c = *cur;
-
-    if (c != NULL) {
-        for (size_t i = 0; i < c->residents.count; i++)
-            dx_version_unpin(c->residents.items[i].version);
-        dx_shared_manifest_put(&c->listed);
-        dx_caches_free(&c->caches);
-        dx_source_close(&c->source);
-        (void)pthread_cond_destroy(&c->landed);
-        (void)pthread_mutex_destroy(&c->lock);
-        free_options(c);
-        free(c->root);
-        free(c);
-    }
-    *cur = NULL;
-}
-
 /* ---- pins ---- */
+
+/* The lease of what is served has run out, or will before a request could end. */
+static bool is_fenced(struct dx_current *cur)
+{
+    uint64_t fence = atomic_load_explicit(&cur->fence_ms, memory_order_acquire);
+
+    return fence != UINT64_MAX && dx_clock_ms() >= fence;
+}
 
 struct dx_version *dx_current_pin(struct dx_current *cur)
 {
     struct dx_version *v;
 
+    if (is_fenced(cur))
+        return NULL;
     (void)pthread_mutex_lock(&cur->lock);
     v = cur->version;
     dx_version_pin(v);
@@ -385,18 +126,19 @@ struct dx_version *dx_current_pin_again(struct dx_current *cur, struct dx_versio
 {
     /* The caller's pin keeps held alive, so no other version can have its address: if it is
      * the current one at this instant, one more pin on it is a pin on the current version. */
-    if (held == NULL || held != atomic_load_explicit(&cur->version, memory_order_acquire))
+    if (held == NULL || is_fenced(cur) ||
+        held != atomic_load_explicit(&cur->version, memory_order_acquire))
         return dx_current_pin(cur);
     dx_version_pin(held);
     return held;
 }
 
-/* With the lock. */
-static struct dx_version *pin_resident(struct dx_current *cur, const char *name)
+struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *name)
 {
     struct dx_resident *item = dx_residents_find(&cur->residents, name);
 
-    if (item == NULL)
+    if (item == NULL || !dx_current_may_use(cur, item->version) ||
+        (item != cur->residents.items && dx_version_poisoned(item->version)))
         return NULL;
     if (item->brought)
         item->since_ms = dx_clock_ms();
@@ -404,8 +146,8 @@ static struct dx_version *pin_resident(struct dx_current *cur, const char *name)
     return item->version;
 }
 
-static const struct dx_manifest_version *kept_entry(const struct dx_shared_manifest *listed,
-                                                    const char *name)
+const struct dx_manifest_version *dx_current_kept(const struct dx_shared_manifest *listed,
+                                                  const char *name)
 {
     const struct dx_manifest_version *entry = dx_manifest_find(&listed->manifest, name);
 
@@ -422,10 +164,10 @@ enum dx_pin_result dx_current_pin_named(struct dx_current *cur, const char *name
     if (!dx_version_name_ok(dx_span_str(name), &sequence))
         return DX_PIN_UNKNOWN;
     (void)pthread_mutex_lock(&cur->lock);
-    *v = pin_resident(cur, name);
+    *v = dx_current_pin_resident(cur, name);
     if (*v != NULL)
         result = DX_PIN_HELD;
-    else if (kept_entry(cur->listed, name) != NULL)
+    else if (dx_current_kept(cur->listed, name) != NULL)
         result = DX_PIN_COLD;
     else if (sequence > cur->listed->manifest.sequence)
         result = DX_PIN_NEWER;
@@ -435,171 +177,148 @@ enum dx_pin_result dx_current_pin_named(struct dx_current *cur, const char *name
     return result;
 }
 
-/* ---- versions by name ---- */
+/* ---- manifests ---- */
 
-/* Under way in this or another thread: waits for it. With the lock. */
-static bool join_flight(struct dx_current *cur, const char *name, int *rc, struct dx_error *err)
+/* Nothing that matters here has changed, so that what was said of the one is true of the other. */
+static bool same_list(const struct dx_manifest *a, const struct dx_manifest *b)
 {
-    struct flight *f = cur->flights;
-
-    while (f != NULL && strcmp(f->name, name) != 0)
-        f = f->next;
-    if (f == NULL)
+    if (a->sequence != b->sequence || a->version_count != b->version_count)
         return false;
-    f->holders++;
-    while (!f->done)
-        (void)pthread_cond_wait(&cur->landed, &cur->lock);
-    *rc = f->rc;
-    if (f->rc < 0 && err != NULL)
-        *err = f->err;
-    if (--f->holders == 0)
-        free(f);
+    for (size_t i = 0; i < a->version_count; i++)
+        if (strcmp(a->versions[i].version, b->versions[i].version) != 0 ||
+            a->versions[i].state != b->versions[i].state ||
+            a->versions[i].superseded_us != b->versions[i].superseded_us ||
+            a->versions[i].cleansed != b->versions[i].cleansed)
+            return false;
     return true;
 }
 
-static void land_flight(struct dx_current *cur, struct flight *f, int rc,
-                        const struct dx_error *err)
-{
-    struct flight **at = &cur->flights;
-
-    while (*at != f)
-        at = &(*at)->next;
-    *at = f->next;
-    f->done = true;
-    f->rc = rc;
-    f->err = *err;
-    (void)pthread_cond_broadcast(&cur->landed);
-    if (--f->holders == 0)
-        free(f);
-}
-
-/* Without the lock. */
-static int open_kept(struct dx_current *cur, struct dx_shared_manifest *listed, const char *name,
-                     struct dx_version **v, struct dx_error *err)
-{
-    const struct dx_manifest_version *entry = kept_entry(listed, name);
-    int rc = admit(cur, name, dx_version_mapped_bytes(entry), true, err);
-
-    *v = NULL;
-    if (rc == DX_OK)
-        rc = load(cur, listed, entry, v, err);
-    if (rc == DX_OK)
-        rc = prepare(cur, *v, err);
-    if (rc < 0) {
-        dx_version_unpin(*v);
-        *v = NULL;
-    }
-    return rc;
-}
-
-/* Makes v, with one pin of the caller's, a resident. With the lock, which it gives up meanwhile. */
-static void keep_brought(struct dx_current *cur, struct dx_version *v)
-{
-    struct dx_version *gone;
-
-    dx_version_pin(v);
-    dx_residents_bring(&cur->residents, v, dx_clock_ms());
-    cur->stats.brought++;
-    while ((gone = dx_residents_excess(&cur->residents)) != NULL) {
-        (void)pthread_mutex_unlock(&cur->lock);
-        dx_version_unpin(gone);
-        (void)pthread_mutex_lock(&cur->lock);
-    }
-}
-
-/* With the lock. */
-static int lead_flight(struct dx_current *cur, const char *name, struct dx_version **v,
-                       struct dx_error *err)
-{
-    struct dx_shared_manifest *listed = dx_shared_manifest_hold(cur->listed);
-    struct flight *f = calloc(1, sizeof *f);
-    struct dx_error why = DX_ERROR_INIT;
-    struct dx_version *other;
-    int rc;
-
-    if (f == NULL) {
-        dx_shared_manifest_put(&listed);
-        return dx_fail(err, DX_E_NOMEM, "version %s: out of memory", name);
-    }
-    (void)snprintf(f->name, sizeof f->name, "%s", name);
-    f->holders = 1;
-    f->next = cur->flights;
-    cur->flights = f;
-    (void)pthread_mutex_unlock(&cur->lock);
-    rc = open_kept(cur, listed, name, v, &why);
-    dx_shared_manifest_put(&listed);
-    (void)pthread_mutex_lock(&cur->lock);
-    other = pin_resident(cur, name); /* by a reload, meanwhile */
-    if (other != NULL) {
-        dx_version_unpin(*v);
-        *v = other;
-        rc = DX_OK;
-    } else if (rc == DX_OK) {
-        keep_brought(cur, *v);
-    } else {
-        cur->stats.bring_failures++;
-    }
-    land_flight(cur, f, rc, &why);
-    if (rc < 0 && err != NULL)
-        *err = why;
-    return rc;
-}
-
-int dx_current_bring(struct dx_current *cur, const char *name, struct dx_version **v,
-                     struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    (void)pthread_mutex_lock(&cur->lock);
-    do {
-        *v = pin_resident(cur, name);
-        if (*v != NULL)
-            break;
-        if (kept_entry(cur->listed, name) == NULL)
-            rc = dx_fail(err, DX_E_NOT_FOUND,
-                         "%s: version %s is not kept. `domaindex versions --root %s` lists those "
-                         "that are",
-                         cur->root, name, cur->root);
-        else if (!join_flight(cur, name, &rc, err))
-            rc = lead_flight(cur, name, v, err);
-        /* Who joined finds it resident now, or, if it went already, brings it again. */
-    } while (rc == DX_OK && *v == NULL);
-    (void)pthread_mutex_unlock(&cur->lock);
-    return rc;
-}
-
-/* ---- reloads ---- */
-
-/* 1 taken, or <0. What m has goes to cur. */
-static int take_manifest(struct dx_current *cur, struct dx_manifest *m, const char *etag,
-                         struct dx_error *err)
+/* Whether m may follow on what was seen; with the lock. */
+static int follows(const struct dx_current *cur, const struct dx_manifest *m, struct dx_error *err)
 {
     const struct dx_manifest *seen = &cur->listed->manifest;
-    struct dx_shared_manifest *listed;
-    int rc;
 
     if (m->sequence < seen->sequence)
         return dx_fail(err, DX_E_INVALID,
                        "%s: manifest went back from sequence %llu to %llu; kept %s", cur->root,
                        (unsigned long long)seen->sequence, (unsigned long long)m->sequence,
-                       dx_version_name(atomic_load(&cur->version)));
+                       seen->current);
     if (m->sequence == seen->sequence && strcmp(m->current, seen->current) != 0)
         return dx_fail(err, DX_E_INVALID,
                        "%s: manifest says now that sequence %llu is version %s, and said %s; a "
                        "flip must raise the sequence",
                        cur->root, (unsigned long long)m->sequence, m->current, seen->current);
-    rc = dx_shared_manifest_new(&listed, m, err);
+    return DX_OK;
+}
+
+uint64_t dx_current_seen(struct dx_current *cur)
+{
+    uint64_t seen;
+
+    (void)pthread_mutex_lock(&cur->lock);
+    seen = cur->listed == NULL ? 0 : cur->listed->manifest.sequence;
+    (void)pthread_mutex_unlock(&cur->lock);
+    return seen;
+}
+
+int dx_current_take(struct dx_current *cur, struct dx_manifest *m, uint64_t since,
+                    struct dx_error *err)
+{
+    struct dx_shared_manifest *listed = NULL;
+    int rc = dx_shared_manifest_new(&listed, m, err);
+    bool news = true;
+
     if (rc < 0)
         return rc;
-    memcpy(cur->etag, etag, sizeof cur->etag);
-    cur->refused = false;
     (void)pthread_mutex_lock(&cur->lock);
-    for (size_t i = 0; i < cur->residents.count; i++)
-        dx_version_list(cur->residents.items[i].version, listed);
-    dx_shared_manifest_put(&cur->listed);
-    cur->listed = listed;
+    if (cur->listed != NULL) {
+        const struct dx_manifest *seen = &cur->listed->manifest;
+        bool overtaken = listed->manifest.sequence >= since &&
+                         listed->manifest.sequence < seen->sequence;
+
+        news = !overtaken && !same_list(seen, &listed->manifest);
+        rc = overtaken ? DX_OK : follows(cur, &listed->manifest, err);
+    }
+    if (rc == DX_OK && news) {
+        struct dx_shared_manifest *before = cur->listed;
+
+        for (size_t i = 0; i < cur->residents.count; i++)
+            dx_version_list(cur->residents.items[i].version, listed);
+        cur->listed = listed;
+        listed = before;
+    }
     (void)pthread_mutex_unlock(&cur->lock);
-    return 1;
+    dx_shared_manifest_put(&listed);
+    return rc;
+}
+
+struct dx_shared_manifest *dx_current_listed(struct dx_current *cur)
+{
+    struct dx_shared_manifest *listed;
+
+    (void)pthread_mutex_lock(&cur->lock);
+    listed = dx_shared_manifest_hold(cur->listed);
+    (void)pthread_mutex_unlock(&cur->lock);
+    return listed;
+}
+
+/* Held, if there is a lease: the current version of *listed, a manifest that was read after. */
+static int hold_current(struct dx_current *cur, struct dx_shared_manifest **listed,
+                        const struct dx_manifest_version **entry, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    *listed = dx_current_listed(cur);
+    for (int round = 0; round < HOLD_ROUNDS; round++) {
+        char name[DX_VERSION_NAME];
+
+        *entry = dx_manifest_current(&(*listed)->manifest);
+        if (*entry == NULL)
+            return dx_fail(err, DX_E_NOT_FOUND,
+                           "%s: no version is current. `domaindex publish --root %s` makes one",
+                           cur->root, cur->root);
+        memcpy(name, (*entry)->version, sizeof name);
+        (void)pthread_mutex_lock(&cur->lock);
+        memcpy(cur->candidate, name, sizeof name);
+        (void)pthread_mutex_unlock(&cur->lock);
+        rc = dx_current_hold(cur, name, err);
+        if (rc < 0 && rc != DX_E_NOT_FOUND)
+            return rc;
+        dx_shared_manifest_put(listed);
+        *listed = dx_current_listed(cur);
+        *entry = dx_manifest_current(&(*listed)->manifest);
+        if (rc == DX_OK && *entry != NULL && strcmp((*entry)->version, name) == 0)
+            return DX_OK;
+    }
+    return rc < 0 ? rc
+                  : dx_fail(err, DX_E_BUSY, "%s: another version is current each time one looks",
+                            cur->root);
+}
+
+/* ---- flips ---- */
+
+/* Takes over the pin on v. */
+static void swap(struct dx_current *cur, struct dx_version *v)
+{
+    struct dx_version *gone;
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)pthread_mutex_lock(&cur->lock);
+    gone = dx_residents_promote(&cur->residents, v, dx_clock_ms());
+    atomic_store_explicit(&cur->version, v, memory_order_release);
+    dx_current_set_fence(cur);
+    dx_version_list(v, cur->listed);
+    cur->candidate[0] = '\0';
+    cur->stats.loaded_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    (void)pthread_mutex_unlock(&cur->lock);
+    do {
+        dx_version_unpin(gone);
+        (void)pthread_mutex_lock(&cur->lock);
+        gone = dx_residents_excess(&cur->residents);
+        dx_current_leaves(cur, gone);
+        (void)pthread_mutex_unlock(&cur->lock);
+    } while (gone != NULL);
 }
 
 /* A resident with those bytes, pinned, or NULL. One of the same name with other bytes goes. */
@@ -609,12 +328,13 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
     struct dx_version *v;
 
     (void)pthread_mutex_lock(&cur->lock);
-    v = pin_resident(cur, entry->version);
+    v = dx_current_pin_resident(cur, entry->version);
     if (v != NULL && (!is_entry(v, entry) || dx_version_poisoned(v))) {
         struct dx_resident *item = dx_residents_find(&cur->residents, entry->version);
 
         if (item->version != atomic_load(&cur->version))
             gone = dx_residents_remove(&cur->residents, item);
+        dx_current_leaves(cur, gone);
         dx_version_unpin(v);
         v = NULL;
     }
@@ -623,48 +343,61 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
     return v;
 }
 
-/* Those whose files were changed serve nobody; who asks for one by name has it opened anew. */
-static void drop_poisoned(struct dx_current *cur)
+void dx_current_drop_poisoned(struct dx_current *cur)
 {
     struct dx_version *gone;
 
     do {
         gone = NULL;
         (void)pthread_mutex_lock(&cur->lock);
-        for (size_t i = 0; i < cur->residents.count && gone == NULL; i++) {
+        for (size_t i = 1; i < cur->residents.count && gone == NULL; i++) {
             struct dx_resident *item = &cur->residents.items[i];
 
-            if (item->version != atomic_load(&cur->version) && dx_version_poisoned(item->version))
+            if (dx_version_poisoned(item->version))
                 gone = dx_residents_remove(&cur->residents, item);
         }
+        dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
     } while (gone != NULL);
 }
 
+static void forget_candidate(struct dx_current *cur)
+{
+    (void)pthread_mutex_lock(&cur->lock);
+    cur->candidate[0] = '\0';
+    (void)pthread_mutex_unlock(&cur->lock);
+}
+
 /* The current version of the manifest, unless it is served: 1, 0 or <0. */
 static int flip(struct dx_current *cur, enum dx_reload_step *step, struct dx_error *err)
 {
-    const struct dx_manifest_version *entry = dx_manifest_current(&cur->listed->manifest);
-    struct dx_version *next;
-    int rc = DX_OK;
+    struct dx_shared_manifest *listed = dx_current_listed(cur);
+    const struct dx_manifest_version *entry = dx_manifest_current(&listed->manifest);
+    struct dx_version *next = NULL;
+    int rc;
 
-    if (entry == NULL) {
-        *step = DX_RELOAD_MANIFEST;
-        return dx_fail(err, DX_E_INVALID, "%s: the manifest names no current version", cur->root);
-    }
-    drop_poisoned(cur);
-    if (is_entry(atomic_load(&cur->version), entry) &&
-        !dx_version_poisoned(atomic_load(&cur->version)))
+    dx_current_drop_poisoned(cur);
+    if (entry != NULL && is_entry(atomic_load(&cur->version), entry) &&
+        !dx_version_poisoned(atomic_load(&cur->version))) {
+        dx_shared_manifest_put(&listed);
         return 0;
-    next = pin_same(cur, entry);
-    if (next == NULL)
-        rc = load_current(cur, cur->listed, entry, false, &next, step, err);
+    }
+    dx_shared_manifest_put(&listed);
+    *step = DX_RELOAD_LEASE;
+    rc = hold_current(cur, &listed, &entry, err);
+    if (rc == DX_OK) {
+        next = pin_same(cur, entry);
+        if (next == NULL)
+            rc = dx_current_load(cur, listed, entry, false, &next, step, err);
+    }
+    dx_shared_manifest_put(&listed);
+    forget_candidate(cur);
     if (rc < 0)
         return rc;
     *step = DX_RELOAD_OK;
     swap(cur, next);
-    drop_poisoned(cur);
+    dx_current_drop_poisoned(cur);
     return 1;
 }
 
@@ -673,29 +406,38 @@ static int reload(struct dx_current *cur, enum dx_reload_step *step, bool *again
                   struct dx_error *err)
 {
     struct dx_manifest manifest = DX_MANIFEST_INIT;
+    const uint64_t since = dx_current_seen(cur);
+    struct dx_shared_manifest *listed;
     char etag[DX_SOURCE_ETAG];
     int rc = read_manifest(cur, etag, &manifest, err);
 
     *again = false;
     *step = DX_RELOAD_MANIFEST;
-    if (rc == 1)
-        rc = take_manifest(cur, &manifest, etag, err);
+    if (rc == 1) {
+        rc = dx_current_take(cur, &manifest, since, err);
+        if (rc == DX_OK)
+            memcpy(cur->etag, etag, sizeof cur->etag);
+    }
     dx_manifest_release(&manifest);
     if (rc < 0)
         return rc;
-    if (cur->refused && dx_clock_ms() < cur->retry_ms) {
+    listed = dx_current_listed(cur);
+    if (listed == cur->refused && dx_clock_ms() < cur->retry_ms) {
         *again = true;
         *err = cur->refusal;
-        return err->code;
+        rc = err->code;
+    } else {
+        rc = flip(cur, step, err);
+        dx_shared_manifest_put(&cur->refused);
+        if (rc < 0) {
+            cur->refused = dx_current_listed(cur);
+            cur->refusal = *err;
+            cur->retry_ms = dx_clock_ms() + (dx_version_poisoned(atomic_load(&cur->version))
+                                                 ? POISONED_RETRY_MS
+                                                 : RETRY_MS);
+        }
     }
-    rc = flip(cur, step, err);
-    cur->refused = rc < 0;
-    if (rc < 0) {
-        cur->refusal = *err;
-        cur->retry_ms = dx_clock_ms() + (dx_version_poisoned(atomic_load(&cur->version))
-                                             ? POISONED_RETRY_MS
-                                             : RETRY_MS);
-    }
+    dx_shared_manifest_put(&listed);
     return rc;
 }
 
@@ -731,11 +473,102 @@ uint64_t dx_current_tend(struct dx_current *cur)
     do {
         (void)pthread_mutex_lock(&cur->lock);
         gone = dx_residents_over(&cur->residents, life_ms, now);
+        dx_current_leaves(cur, gone);
         next = dx_residents_next_ms(&cur->residents, life_ms);
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
     } while (gone != NULL);
     return next == UINT64_MAX ? next : next > now ? next - now : 0;
+}
+
+/* ---- opening, closing ---- */
+
+static int open_first(struct dx_current *cur, struct dx_error *err)
+{
+    struct dx_manifest manifest = DX_MANIFEST_INIT;
+    struct dx_shared_manifest *listed = NULL;
+    const struct dx_manifest_version *entry;
+    struct dx_version *first = NULL;
+    enum dx_reload_step step;
+    char etag[DX_SOURCE_ETAG];
+    int rc = DX_OK;
+
+    if (dx_source_remote(cur->root))
+        rc = dx_source_open(&cur->source, cur->root, &cur->source_options, err);
+    if (rc == DX_OK)
+        rc = read_manifest(cur, etag, &manifest, err);
+    if (rc >= 0)
+        rc = dx_current_take(cur, &manifest, 0, err);
+    dx_manifest_release(&manifest);
+    if (rc < 0)
+        return rc;
+    memcpy(cur->etag, etag, sizeof cur->etag);
+    rc = hold_current(cur, &listed, &entry, err);
+    if (rc == DX_OK)
+        rc = dx_current_load(cur, listed, entry, true, &first, &step, err);
+    dx_shared_manifest_put(&listed);
+    if (rc == DX_OK)
+        swap(cur, first);
+    return rc;
+}
+
+int dx_current_open(struct dx_current **out, const char *root,
+                    const struct dx_current_options *options, struct dx_error *err)
+{
+    struct dx_current *cur = calloc(1, sizeof *cur);
+    int rc = DX_OK;
+
+    *out = NULL;
+    if (cur == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    (void)pthread_mutex_init(&cur->lock, NULL);
+    (void)pthread_mutex_init(&cur->lease_lock, NULL);
+    atomic_store(&cur->fence_ms, UINT64_MAX);
+    (void)pthread_cond_init(&cur->landed, NULL);
+    cur->how = *options;
+    cur->residents.limit = options->resident_versions;
+    cur->root = strdup(root);
+    if (options->resident_versions < DX_RESIDENT_MIN ||
+        options->resident_versions > DX_RESIDENT_MAX)
+        rc = dx_fail(err, DX_E_INVALID, "%u resident versions: %d to %d can be",
+                     options->resident_versions, DX_RESIDENT_MIN, DX_RESIDENT_MAX);
+    else if (cur->root == NULL)
+        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+    if (rc == DX_OK)
+        rc = copy_options(cur, options->version, err);
+    if (rc == DX_OK)
+        rc = dx_caches_new(&cur->caches, options->version, err);
+    if (rc == DX_OK)
+        rc = dx_overlay_open(&cur->caches->overlay, cur->root, &cur->source_options,
+                             DX_OVERLAY_SERVE, err);
+    if (rc == DX_OK)
+        rc = open_first(cur, err);
+    if (rc == DX_OK)
+        *out = cur;
+    else
+        dx_current_close(&cur);
+    return rc;
+}
+
+void dx_current_close(struct dx_current **cur)
+{
+    struct dx_current *c = *cur;
+
+    if (c != NULL) {
+        for (size_t i = 0; i < c->residents.count; i++)
+            dx_version_unpin(c->residents.items[i].version);
+        dx_shared_manifest_put(&c->listed);
+        dx_shared_manifest_put(&c->refused);
+        dx_caches_free(&c->caches);
+        dx_source_close(&c->source);
+        (void)pthread_cond_destroy(&c->landed);
+        (void)pthread_mutex_destroy(&c->lock);
+        (void)pthread_mutex_destroy(&c->lease_lock);
+        free_options(c);
+        free(c->root);
+        free(c);
+    }
+    *cur = NULL;
 }
 
 /* ---- what is said of it ---- */
@@ -745,32 +578,39 @@ struct dx_caches *dx_current_caches(struct dx_current *cur)
     return cur->caches;
 }
 
-/* Behind what is there already. */
-static void say(struct dx_current_health *health, const char *what, const char *more)
+/* With the lock: one more thing that is wrong. */
+static void add_words(struct dx_current_health *h, const char *what, const char *why)
 {
-    size_t used = health->sound ? 0 : strlen(health->text);
+    size_t used = h->sound ? 0 : strlen(h->text);
 
-    (void)snprintf(health->text + used, sizeof health->text - used, "%s%s%s",
-                   health->sound ? "" : "; ", what, more);
-    health->sound = false;
+    (void)snprintf(h->text + used, sizeof h->text - used, "%s%s%s", used > 0 ? "; " : "", what,
+                   why);
+    h->sound = false;
 }
 
 void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
 {
     struct dx_error damage = DX_ERROR_INIT;
-    char count[24];
+    struct dx_overlay_health overlay;
+    char broken[32];
 
-    *health = (struct dx_current_health){ .sound = true, .text = "sound" };
     (void)pthread_mutex_lock(&cur->lock);
+    health->sound = true;
+    (void)snprintf(health->text, sizeof health->text, "sound");
     health->objects_broken = dx_objects_broken(cur->version->objects);
-    (void)snprintf(count, sizeof count, "%llu", (unsigned long long)health->objects_broken);
+    (void)snprintf(broken, sizeof broken, "%llu", (unsigned long long)health->objects_broken);
     if (health->objects_broken > 0)
-        say(health, count, " reads found an object replaced, cut or gone");
+        add_words(health, broken, " reads found an object replaced, cut or gone");
     if (dx_version_damage(cur->version, &damage) < 0)
-        say(health, "nothing is answered: ", damage.text);
+        add_words(health, "nothing is answered: ", damage.text);
     if (cur->failure.code != DX_OK)
-        say(health, "the last reload failed: ", cur->failure.text);
+        add_words(health, "the last reload failed: ", cur->failure.text);
+    if (cur->lease_failure.code != DX_OK)
+        add_words(health, "the lease was not renewed: ", cur->lease_failure.text);
     (void)pthread_mutex_unlock(&cur->lock);
+    dx_overlay_health(cur->caches->overlay, &overlay);
+    if (!overlay.sound)
+        add_words(health, "suppressions: ", overlay.text);
 }
 
 const char *dx_reload_step_name(enum dx_reload_step step)
@@ -791,6 +631,13 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
     *stats = cur->stats;
     stats->sequence = cur->listed->manifest.sequence;
     stats->published_us = cur->version->entry.published_us;
+    stats->leased = cur->how.lease != NULL;
+    if (stats->leased) {
+        uint64_t until = dx_lease_until(cur->how.lease, dx_version_name(cur->version));
+        uint64_t now = dx_clock_ms();
+
+        stats->lease_ms = until > now ? until - now : 0;
+    }
     stats->objects_broken = dx_objects_broken(cur->version->objects);
     stats->prepare_count = cur->how.prepare_count;
     for (size_t i = 0; i < stats->prepare_count; i++)

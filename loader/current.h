@@ -35,6 +35,10 @@
  * on disk or network, one open for all who want the same. open, reload, retry, tend and close are
  * for one thread, the owner. Options are copied, texts and all; a prepare's ctx is the caller's.
  *
+ * With a lease (loader/lease.h) every version is held by it before it is opened, and no request
+ * begins that may not end before the lease does: then pin says NULL and pin_named COLD, until
+ * dx_current_renew has succeeded again. Hold, rival and until of the lease are called from here only.
+ *
  * A version whose mapped files were changed (loader/guard.h) answers nobody any more. A reload opens
  * it anew with each byte verified, or the current one of the manifest if that is another, and tries
  * again soon if it cannot.
@@ -56,6 +60,7 @@
 
 struct dx_caches;
 struct dx_current;
+struct dx_lease;
 struct dx_version;
 struct dx_version_options;
 
@@ -77,14 +82,16 @@ struct dx_current_options {
     uint64_t cursor_life_ms;    /* a superseded version stays for so long */
     uint64_t resident_bytes;    /* of mapped files; 0: no cap of its own */
     unsigned resident_versions; /* DX_RESIDENT_MIN .. DX_RESIDENT_MAX */
+    struct dx_lease *lease;     /* borrowed; NULL: none. Its locking is ours */
+    uint64_t request_ms;        /* with a lease: no request takes longer */
     bool warm; /* read the mapped files before a swap, if they fit into MemAvailable; else refuse */
     struct dx_prepare prepare[DX_PREPARES_MAX];
     size_t prepare_count;
 };
 
-#define DX_CURRENT_OPTIONS_INIT                                              \
-    {                                                                        \
-        NULL, DX_CURSOR_LIFE_MS, 0, DX_RESIDENT_VERSIONS, true, { { 0 } }, 0 \
+#define DX_CURRENT_OPTIONS_INIT                                                       \
+    {                                                                                 \
+        NULL, DX_CURSOR_LIFE_MS, 0, DX_RESIDENT_VERSIONS, NULL, 0, true, { { 0 } }, 0 \
     }
 
 int dx_current_open(struct dx_current **cur, const char *root,
@@ -116,6 +123,11 @@ int dx_current_bring(struct dx_current *cur, const char *name, struct dx_version
 
 int dx_current_reload(struct dx_current *cur, struct dx_error *err);
 void dx_current_retry(struct dx_current *cur);
+
+/* Each third of the lease's TTL, from a thread for it: a load may take longer. rival: words on
+ * another process with our name, or "". DX_OK without a lease. */
+#define DX_RIVAL_TEXT 256
+int dx_current_renew(struct dx_current *cur, char rival[DX_RIVAL_TEXT], struct dx_error *err);
 
 /* UINT64_MAX: nothing will be over by time alone. */
 uint64_t dx_current_tend(struct dx_current *cur);
@@ -155,6 +167,9 @@ struct dx_current_stats {
     uint64_t brought;                  /* versions opened by name */
     uint64_t bring_failures;
     /* Of the last load that came to the end of the phase, in seconds. */
+    uint64_t
+        lease_ms; /* until the lease of the current version ends; 0: it has, or there is none */
+    bool leased;
     double load_s, warm_s;
     double prepare_s[DX_PREPARES_MAX];
     const char *prepare_name[DX_PREPARES_MAX];

@@ -11,7 +11,7 @@ import dxtest
 from dxtest import check, equal
 
 COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions",
-            "remove")
+            "remove", "rollback")
 
 
 def options_of(help_text):

@@ -827,6 +827,7 @@ class Proxy:
         self.tls = server_context(*tls) if tls else None
         self.strangers = None
         self.credentials, self.record, self.seen, self.line_free = credentials, record, [], 0.0
+        self.watching = None
         self.set(faults, percent, pairs)
         self.socket = self.listening(listen)
         self.address = self.socket.getsockname()[:2]
@@ -849,6 +850,15 @@ class Proxy:
             self.percent, self.pairs, self.limit = percent, pairs, limit
             self.bursts = bursts or self.bursts
             self.count, self.injected, self.seen = 0, {}, []
+
+    def watch(self, tell):
+        """tell(number, "before") is called when a request is here and not yet sent on, and
+        tell(number, "after") when the store has answered it. What tell says is true before: the
+        request goes no further. None: nobody wants to know."""
+        self.watching = tell
+
+    def told(self, number, when):
+        return self.watching(number, when) if self.watching else None
 
     @property
     def connections(self):
@@ -946,9 +956,12 @@ class Proxy:
         write = request.method not in ("GET", "HEAD")
         with self.lock:
             self.count += 1
+            number = self.count
             if self.record:
                 self.seen.append((request.method, request.target, request.get("range")))
             names = self.drawn(self.faults + self.write_faults if write else self.faults)
+        if self.told(number, "before"):
+            raise ConnectionAbortedError("the client was ended")
         if self.delay_ms:
             await asyncio.sleep(self.delay_ms / 1000)
         if write and any(name in BEFORE_WRITES or name.startswith("status_") for name in names):
@@ -957,6 +970,7 @@ class Proxy:
             reply = await self.write_wrongly(request, names)
         else:
             reply = Reply(*await self.upstream.fetch(request))
+        self.told(number, "after")
         whole = b""
         if any(name in NEEDS_WHOLE for name in names):
             # A signed store may refuse this; then the reply is what it is.

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/current_parts.h"
+
+#include "base/clock.h"
+#include "loader/warm.h"
+
+#include <stdio.h>
+
+static void phase_done(struct dx_current *cur, double *phase, double begin)
+{
+    (void)pthread_mutex_lock(&cur->lock);
+    *phase = dx_clock_s() - begin;
+    (void)pthread_mutex_unlock(&cur->lock);
+}
+
+static int prepare(struct dx_current *cur, struct dx_version *v, struct dx_error *err)
+{
+    for (size_t i = 0; i < cur->how.prepare_count; i++) {
+        const struct dx_prepare *p = &cur->how.prepare[i];
+        double begin = dx_clock_s();
+
+        if (p->run(p->ctx, v, err) < 0)
+            return dx_fail_in(err, "%s of version %s", p->name, dx_version_name(v));
+        phase_done(cur, &cur->stats.prepare_s[i], begin);
+    }
+    return DX_OK;
+}
+
+/* What the kernel says that programs may take without swapping; UINT64_MAX: it does not say. */
+static uint64_t memory_available(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    unsigned long long kb = 0;
+    char line[128];
+
+    if (f == NULL)
+        return UINT64_MAX;
+    while (fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
+            break;
+    (void)fclose(f);
+    return kb == 0 ? UINT64_MAX : (uint64_t)kb * 1024;
+}
+
+/* Makes room for so many bytes more: lets residents go until there is. */
+static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool brought_only,
+                 struct dx_error *err)
+{
+    const uint64_t cap = cur->how.resident_bytes;
+    uint64_t mapped = atomic_load(&cur->caches->mapped_bytes);
+    uint64_t available;
+
+    while (cap > 0 && (bytes > cap || mapped > cap - bytes)) {
+        struct dx_version *gone;
+
+        (void)pthread_mutex_lock(&cur->lock);
+        gone = dx_residents_evict(&cur->residents, brought_only);
+        dx_current_leaves(cur, gone);
+        (void)pthread_mutex_unlock(&cur->lock);
+        if (gone == NULL)
+            return dx_fail(err, DX_E_BUSY,
+                           "version %s needs %llu bytes of mapped files beside %llu that are in "
+                           "use, and resident-max is %llu: raise it, or wait until older "
+                           "versions are let go",
+                           name, (unsigned long long)bytes, (unsigned long long)mapped,
+                           (unsigned long long)cap);
+        dx_version_unpin(gone);
+        mapped = atomic_load(&cur->caches->mapped_bytes);
+    }
+    available = cur->how.warm ? memory_available() : UINT64_MAX;
+    if (bytes > available)
+        return dx_fail(err, DX_E_BUSY,
+                       "version %s has %llu bytes to map and the machine has %llu bytes of memory "
+                       "to give; with warm no it is loaded all the same",
+                       name, (unsigned long long)bytes, (unsigned long long)available);
+    return DX_OK;
+}
+
+/* Opened and listed; nobody has seen it. */
+static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
+                const struct dx_manifest_version *entry, bool verify, struct dx_version **v,
+                struct dx_error *err)
+{
+    struct dx_version_options options = cur->options;
+    int rc;
+
+    options.verify = options.verify || verify;
+    rc = dx_version_open(v, cur->root, entry, cur->caches, &options, err);
+    if (rc == DX_OK)
+        dx_version_list(*v, listed);
+    return rc;
+}
+
+/* Its files are known to have been touched: what was not put right is found by a reload now, and copies
+ * of a remote root are brought again, instead of failing block by block. Of the owner's thread. */
+static bool was_touched(struct dx_current *cur, const struct dx_manifest_version *entry)
+{
+    const struct dx_version *v = atomic_load(&cur->version);
+
+    return v != NULL && dx_version_poisoned(v) && strcmp(dx_version_name(v), entry->version) == 0;
+}
+
+int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
+                    const struct dx_manifest_version *entry, bool first, struct dx_version **v,
+                    enum dx_reload_step *step, struct dx_error *err)
+{
+    uint64_t bytes = dx_version_mapped_bytes(entry);
+    bool warm = cur->how.warm && (!first || bytes <= memory_available());
+    double begin;
+    int rc;
+
+    *v = NULL;
+    *step = DX_RELOAD_MEMORY;
+    rc = first ? DX_OK : admit(cur, entry->version, bytes, false, err);
+    begin = dx_clock_s();
+    if (rc == DX_OK) {
+        *step = DX_RELOAD_LOAD;
+        rc = load(cur, listed, entry, was_touched(cur, entry), v, err);
+    }
+    if (rc == DX_OK) {
+        phase_done(cur, &cur->stats.load_s, begin);
+        begin = dx_clock_s();
+        *step = DX_RELOAD_WARM;
+        rc = warm ? dx_warm_maps(*v, err) : DX_OK;
+        if (rc == DX_OK)
+            rc = dx_warm_keys(*v, cur->caches->hot, err);
+    }
+    if (rc == DX_OK) {
+        phase_done(cur, &cur->stats.warm_s, begin);
+        *step = DX_RELOAD_PREPARE;
+        rc = prepare(cur, *v, err);
+    }
+    if (rc == DX_OK && !dx_version_intact(*v))
+        rc = dx_version_damage(*v, err);
+    if (rc == DX_OK)
+        return DX_OK;
+    dx_version_unpin(*v);
+    *v = NULL;
+    return rc;
+}
+
+int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *listed,
+                         const struct dx_manifest_version *entry, struct dx_version **v,
+                         struct dx_error *err)
+{
+    int rc = admit(cur, entry->version, dx_version_mapped_bytes(entry), true, err);
+
+    *v = NULL;
+    if (rc == DX_OK)
+        rc = load(cur, listed, entry, false, v, err);
+    if (rc == DX_OK)
+        rc = prepare(cur, *v, err);
+    if (rc == DX_OK && !dx_version_intact(*v))
+        rc = dx_version_damage(*v, err);
+    if (rc < 0) {
+        dx_version_unpin(*v);
+        *v = NULL;
+    }
+    return rc;
+}
