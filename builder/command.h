@@ -35,6 +35,8 @@ extern const struct dx_command dx_command_inspect;
 extern const struct dx_command dx_command_normalize;
 extern const struct dx_command dx_command_lookup;
 extern const struct dx_command dx_command_versions;
+extern const struct dx_command dx_command_diff;
+extern const struct dx_command dx_command_suppress;
 extern const struct dx_command dx_command_rollback;
 extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;

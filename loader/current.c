@@ -6,6 +6,7 @@
 #include "loader/current_parts.h"
 #include "loader/lease.h"
 #include "loader/objects.h"
+#include "loader/overlay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -538,6 +539,9 @@ int dx_current_open(struct dx_current **out, const char *root,
     if (rc == DX_OK)
         rc = dx_caches_new(&cur->caches, options->version, err);
     if (rc == DX_OK)
+        rc = dx_overlay_open(&cur->caches->overlay, cur->root, &cur->source_options,
+                             DX_OVERLAY_SERVE, err);
+    if (rc == DX_OK)
         rc = open_first(cur, err);
     if (rc == DX_OK)
         *out = cur;
@@ -587,6 +591,7 @@ static void add_words(struct dx_current_health *h, const char *what, const char 
 void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
 {
     struct dx_error damage = DX_ERROR_INIT;
+    struct dx_overlay_health overlay;
     char broken[32];
 
     (void)pthread_mutex_lock(&cur->lock);
@@ -603,6 +608,9 @@ void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
     if (cur->lease_failure.code != DX_OK)
         add_words(health, "the lease was not renewed: ", cur->lease_failure.text);
     (void)pthread_mutex_unlock(&cur->lock);
+    dx_overlay_health(cur->caches->overlay, &overlay);
+    if (!overlay.sound)
+        add_words(health, "suppressions: ", overlay.text);
 }
 
 const char *dx_reload_step_name(enum dx_reload_step step)

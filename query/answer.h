@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "format/manifest.h"
 #include "query/problem.h"
 
 #define DX_LIMIT_DEFAULT 1000 /* rows of a page when the client names none (spec 4.2) */
@@ -25,6 +26,8 @@
 #define DX_DATASETS_LIMIT_MAX 100000
 
 struct dx_canon;
+struct dx_cursor;
+struct dx_cursor_key;
 struct dx_version;
 
 /* Which optional members the items of a URL listing carry. */
@@ -66,8 +69,34 @@ int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *
 int dx_answer_normalize(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                         struct dx_buf *body, struct dx_problem *problem);
 
-/* GET /v1/versions: the versions the manifest lists, which one is current. */
-int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
+/* GET /v1/versions: the versions the manifest lists, which one is current, which are open here.
+ * resident: NULL knows of none but v. */
+int dx_answer_versions(struct dx_version *v, bool (*resident)(void *ctx, const char *version),
+                       void *ctx, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/domain/{d}/diff: the datasets of a domain in two versions. canon: of `after`. */
+int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                   struct dx_span asked, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/changes: the domains that differ between two versions, in order of keys, a page at a time.
+ * A page may be short, and even empty, and go on all the same: what a request may look at is
+ * bounded. */
+struct dx_changes_ask {
+    uint64_t limit;
+    const struct dx_cursor *from; /* NULL: the first page */
+    const struct dx_cursor_key *cursors;
+    int64_t began_s;   /* seconds since 1970: a cursor's life begins */
+    uint64_t look_max; /* domains that it may look at; 0: the usual cap */
+};
+
+int dx_answer_changes(struct dx_version *before, struct dx_version *after,
+                      const struct dx_changes_ask *ask, struct dx_buf *body,
+                      struct dx_problem *problem);
+
+/* The version that a client means by `text`, of those that v's manifest lists: a name, a number, or,
+ * data NULL, the one before v. 1, or 0 with the problem; whether it is open is another question. */
+int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
+                            struct dx_problem *problem);
 
 /* "url_id,url,ts,raw_url,extras" in any order; false names the bad word in *bad. */
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);

@@ -93,7 +93,38 @@ int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *
     return finish(body, problem);
 }
 
-int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
+static void write_text(struct dx_json *j, const char *key, const char *text)
+{
+    dx_json_key(j, key);
+    text[0] != '\0' ? dx_json_str(j, text) : dx_json_null(j);
+}
+
+static void write_listed(struct dx_json *j, const struct dx_manifest_version *m, bool current,
+                         bool resident)
+{
+    bool superseded = m->superseded_us != DX_MANIFEST_NEVER;
+
+    dx_json_object(j);
+    write_text(j, "version", m->version);
+    write_count(j, "sequence", m->sequence);
+    write_time(j, "published", true, m->published_us);
+    dx_json_key(j, "current");
+    dx_json_bool(j, current);
+    write_text(j, "state", dx_version_state_name(m->state));
+    dx_json_key(j, "resident");
+    dx_json_bool(j, resident);
+    write_text(j, "base", m->base);
+    write_time(j, "superseded", superseded, superseded ? m->superseded_us : 0);
+    write_count(j, "domain_count", m->domains);
+    write_count(j, "dataset_count", m->datasets);
+    write_count(j, "pair_count", m->pairs);
+    write_count(j, "url_count", m->urls);
+    write_count(j, "row_count", m->rows);
+    dx_json_end(j);
+}
+
+int dx_answer_versions(struct dx_version *v, bool (*resident)(void *ctx, const char *version),
+                       void *ctx, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_shared_manifest *listed = dx_version_listed(v);
     struct dx_error err = DX_ERROR_INIT;
@@ -107,27 +138,15 @@ int dx_answer_versions(struct dx_version *v, struct dx_buf *body, struct dx_prob
     }
     dx_json_open(&j, body);
     dx_json_object(&j);
-    dx_json_key(&j, "current_version");
-    dx_json_str(&j, v->entry.version);
+    write_text(&j, "current_version", v->entry.version);
     write_count(&j, "sequence", listed->manifest.sequence);
     dx_json_key(&j, "versions");
     dx_json_array(&j);
     for (size_t i = 0; i < listed->manifest.version_count; i++) {
         const struct dx_manifest_version *m = &listed->manifest.versions[i];
+        bool current = strcmp(m->version, v->entry.version) == 0;
 
-        dx_json_object(&j);
-        dx_json_key(&j, "version");
-        dx_json_str(&j, m->version);
-        write_count(&j, "sequence", m->sequence);
-        write_time(&j, "published", true, m->published_us);
-        dx_json_key(&j, "current");
-        dx_json_bool(&j, strcmp(m->version, v->entry.version) == 0);
-        write_count(&j, "domain_count", m->domains);
-        write_count(&j, "dataset_count", m->datasets);
-        write_count(&j, "pair_count", m->pairs);
-        write_count(&j, "url_count", m->urls);
-        write_count(&j, "row_count", m->rows);
-        dx_json_end(&j);
+        write_listed(&j, m, current, current || (resident != NULL && resident(ctx, m->version)));
     }
     dx_json_end(&j);
     write_version(&j, v);

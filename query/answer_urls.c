@@ -8,11 +8,14 @@
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "query/task.h"
+#include "query/withheld.h"
 
 #include <stdlib.h>
 
 struct item_writer {
     struct dx_json *json;
+    const struct dx_withheld_pair *hidden;
+    uint64_t place;    /* of the next row */
     struct dx_buf url; /* scratch: the canonical URL of the row */
     unsigned fields;
 };
@@ -36,6 +39,8 @@ static int write_item(void *ctx, const struct dx_listing_row *row, struct dx_err
     struct dx_json *j = w->json;
     struct dx_span url;
 
+    if (dx_withheld_hidden(w->hidden, w->place++))
+        return DX_OK;
     dx_buf_clear(&w->url);
     dx_buf_append(&w->url, row->scheme.data, row->scheme.size);
     dx_buf_append(&w->url, "://", 3);
@@ -72,7 +77,21 @@ struct dx_task {
     struct dx_found found;
     const struct dx_dataset *dataset;
     struct dx_urls_ask ask;
+    struct dx_withheld withheld;
+    const struct dx_withheld_pair *hidden; /* NULL: nothing of this pair is */
 };
+
+/* Rows are numbered twice: by their place in the payload, which is what is read and what cursors
+ * hold, and by how many visible ones stand before, which is what clients count. */
+static uint64_t visible_before(const struct dx_task *task, uint64_t place)
+{
+    return dx_withheld_visible_before(task->hidden, place);
+}
+
+static uint64_t visible_total(const struct dx_task *task)
+{
+    return visible_before(task, task->listing.total);
+}
 
 /* Where this answer's rows may go: to the end of the listing, or of the cursor's part of it. */
 static uint64_t end_of(const struct dx_task *task)
@@ -117,9 +136,13 @@ static void write_head(const struct dx_task *task, struct dx_json *j)
     dx_json_key(j, "dataset");
     dx_json_str(j, task->dataset->name);
     dx_json_key(j, "total");
-    dx_json_u64(j, task->listing.total);
+    dx_json_u64(j, visible_total(task));
     dx_json_key(j, "total_est");
-    dx_json_u64(j, task->listing.total);
+    dx_json_u64(j, visible_total(task));
+    if (task->hidden != NULL && task->hidden->withheld_rows > 0) {
+        dx_json_key(j, "withheld_rows");
+        dx_json_u64(j, task->hidden->withheld_rows);
+    }
 }
 
 static void write_tail(const struct dx_task *task, struct dx_json *j)
@@ -131,11 +154,18 @@ static void write_tail(const struct dx_task *task, struct dx_json *j)
     dx_json_end(j);
 }
 
+/* The place of a visible row; behind the last one, the end. */
+static uint64_t place_of(const struct dx_task *task, uint64_t visible)
+{
+    return visible >= visible_total(task) ? task->listing.total
+                                          : dx_withheld_window(task->hidden, visible, 1).offset;
+}
+
 /* Parts whose sizes differ by one row at most. With more parts than rows the last ones are empty:
  * who asked for so many gets as many. */
 static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_error *err)
 {
-    uint64_t total = task->listing.total;
+    uint64_t total = visible_total(task);
     uint64_t parts = task->ask.plan;
     uint64_t begin = 0;
     int rc = DX_OK;
@@ -145,7 +175,7 @@ static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_e
     for (uint64_t i = 0; i < parts && rc == DX_OK; i++) {
         uint64_t end = begin + total / parts + (i < total % parts);
 
-        rc = write_cursor(task, begin, end, j, err);
+        rc = write_cursor(task, place_of(task, begin), place_of(task, end), j, err);
         begin = end;
     }
     dx_json_end(j);
@@ -155,13 +185,16 @@ static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_e
 static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *err)
 {
     struct dx_listing *l = &task->listing;
-    struct item_writer items = { .json = j, .fields = l->fields };
+    struct item_writer items = {
+        .json = j, .hidden = task->hidden, .place = l->window.offset, .fields = l->fields
+    };
     uint64_t next = l->window.offset + l->row_count;
-    bool more = l->row_count > 0 && next < end_of(task);
+    bool more = visible_before(task, next) < visible_before(task, end_of(task));
     int rc;
 
     dx_json_key(j, "offset");
-    dx_json_u64(j, l->window.offset);
+    dx_json_u64(j, task->ask.from == NULL ? task->ask.page.offset
+                                          : visible_before(task, l->window.offset));
     dx_json_key(j, "items");
     dx_json_array(j);
     dx_buf_init(&items.url, 4 * DX_URL_MAX);
@@ -171,7 +204,7 @@ static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *
         return rc;
     dx_json_end(j);
     dx_json_key(j, "next_offset");
-    more ? dx_json_u64(j, next) : dx_json_null(j);
+    more ? dx_json_u64(j, visible_before(task, next)) : dx_json_null(j);
     if (task->ask.cursors == NULL)
         return DX_OK;
     dx_json_key(j, "next_cursor");
@@ -206,18 +239,6 @@ static int in_dataset(struct dx_version *v, uint64_t ordinal, uint32_t dataset_i
     return rc < 0 ? rc : dx_dataset_set_rank(&set, dataset_id, &rank);
 }
 
-static int absent(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
-                  struct dx_problem *problem)
-{
-    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-in-dataset",
-                          "This dataset does not contain this domain",
-                          "%.*s is not in dataset %u of version %s. /v1/domain/%.*s lists the "
-                          "datasets that contain it.",
-                          (int)found->domain_size, (const char *)found->domain,
-                          (unsigned)dataset_id, v->entry.version, (int)found->domain_size,
-                          (const char *)found->domain);
-}
-
 /* Only one who has the key can get here, or, without a key file, one who builds his own. */
 static int cursor_astray(const struct dx_task *task, struct dx_problem *problem)
 {
@@ -241,6 +262,13 @@ static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *p
                      "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
                      l->version->directory, (unsigned long long)l->domain_id,
                      (unsigned)l->dataset_id);
+    if (rc == DX_LISTING_DONE && task->hidden != NULL && task->hidden->row_count != l->total)
+        rc = dx_fail(&err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx has %llu rows in dataset %u by its "
+                     "posting, and had %llu",
+                     l->version->directory, (unsigned long long)l->domain_id,
+                     (unsigned long long)l->total, (unsigned)l->dataset_id,
+                     (unsigned long long)task->hidden->row_count);
     if (rc == DX_OK && end_of(task) > l->total)
         return cursor_astray(task, problem);
     if (rc == DX_OK)
@@ -252,38 +280,46 @@ static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *p
     return 1;
 }
 
-/* The window of rows: a plan needs none of them, only how many there are. */
-static struct dx_page_of window_of(const struct dx_urls_ask *ask)
+/* The window of places: a plan needs none of them, only how many there are. */
+static struct dx_page_of window_of(const struct dx_urls_ask *ask,
+                                   const struct dx_withheld_pair *hidden)
 {
     struct dx_page_of window = ask->page;
 
     if (ask->plan > 0)
-        window.limit = 0;
-    if (ask->from != NULL) {
-        uint64_t left = ask->from->end_row - ask->from->next_row;
-
-        window.offset = ask->from->next_row;
-        window.limit = left < window.limit ? left : window.limit;
-    }
+        return (struct dx_page_of){ 0, 0 };
+    if (ask->from == NULL)
+        return dx_withheld_window(hidden, window.offset, window.limit);
+    /* From the first visible row on that is not before the cursor's place, to its end at most. */
+    window.offset = dx_withheld_visible_before(hidden, ask->from->next_row);
+    window = dx_withheld_window(hidden, window.offset, window.limit);
+    if (window.offset >= ask->from->end_row)
+        return (struct dx_page_of){ ask->from->end_row, 0 };
+    if (window.limit > ask->from->end_row - window.offset)
+        window.limit = ask->from->end_row - window.offset;
     return window;
 }
 
+/* Takes what withheld holds. */
 static int begin(struct dx_version *v, const struct dx_found *found,
                  const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
-                 struct dx_task **out, struct dx_problem *problem)
+                 struct dx_withheld *withheld, struct dx_task **out, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_task *task = malloc(sizeof *task);
 
     if (task == NULL) {
+        dx_withheld_release(withheld);
         (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
         return dx_problem_of_error(problem, &err);
     }
     task->found = *found;
     task->dataset = dataset;
     task->ask = *ask;
-    dx_listing_init(&task->listing, v, found->domain_id, ask->dataset_id, window_of(ask),
-                    ask->fields, ask->deadline_ms);
+    task->withheld = *withheld;
+    task->hidden = dx_withheld_pair(&task->withheld, ask->dataset_id);
+    dx_listing_init(&task->listing, v, found->domain_id, ask->dataset_id,
+                    window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
     *out = task;
     return 1;
 }
@@ -307,11 +343,28 @@ static int same_question(const struct dx_version *v, const struct dx_found *foun
                           (int)found->domain_size, (const char *)found->domain);
 }
 
+/* Whether there is anything to list, and to be shown: 1, or as query/answer.h. */
+static int may_list(struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+                    const struct dx_withheld *withheld, struct dx_problem *problem)
+{
+    const struct dx_withheld_pair *hidden = dx_withheld_pair(withheld, dataset_id);
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = in_dataset(v, found->ordinal, dataset_id, &err);
+
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (rc == 0)
+        return dx_lookup_no_pair(v, found, dataset_id, problem);
+    return hidden != NULL && hidden->visible.row_count == 0
+               ? dx_withheld_no_pair(v, found, hidden, problem)
+               : 1;
+}
+
 int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
                  struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     const struct dx_dataset *dataset;
+    struct dx_withheld withheld;
     struct dx_task *task = NULL;
     struct dx_found found;
     int rc = dx_lookup_domain(v, canon, ask->asked, &found, problem);
@@ -321,15 +374,16 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
         rc = same_question(v, &found, ask, problem);
     if (rc == 1)
         rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
+    if (rc == 1)
+        rc = dx_withheld_of(v, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = in_dataset(v, found.ordinal, ask->dataset_id, &err);
-    if (rc == 0)
-        return absent(v, &found, ask->dataset_id, problem);
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    rc = begin(v, &found, dataset, ask, &task, problem);
-    if (rc < 0)
+    rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
+    if (rc == 1)
+        rc = begin(v, &found, dataset, ask, &withheld, &task, problem);
+    else
+        dx_withheld_release(&withheld);
+    if (rc <= 0)
         return rc;
     rc = go_on(task, body, problem);
     if (rc == DX_TASK_WAITS)
@@ -353,8 +407,10 @@ struct dx_reading *dx_task_reading(struct dx_task *task)
 
 void dx_task_free(struct dx_task **task)
 {
-    if (*task != NULL)
+    if (*task != NULL) {
         dx_listing_release(&(*task)->listing);
+        dx_withheld_release(&(*task)->withheld);
+    }
     free(*task);
     *task = NULL;
 }

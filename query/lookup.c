@@ -33,6 +33,17 @@ static const char *advice(enum dx_reject why)
     return "it cannot be read";
 }
 
+int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
+                   struct dx_problem *problem)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+
+    if (dx_canon_domain(canon, asked, domain, &why) != 0)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain", "This is no domain name",
+                          "%s (%s).", advice(why), dx_reject_name(why));
+}
+
 int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
                         struct dx_problem *problem)
 {
@@ -59,14 +70,11 @@ int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_spa
                      struct dx_found *found, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    enum dx_reject why = DX_REJECT_NONE;
     struct dx_span domain;
-    int rc = dx_canon_domain(canon, asked, &domain, &why);
+    int rc = dx_lookup_name(canon, asked, &domain, problem);
 
     if (rc == 0)
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-domain",
-                              "This is no domain name", "%s (%s).", advice(why),
-                              dx_reject_name(why));
+        return rc;
     rc = dx_withheld_whole(v, domain, problem);
     if (rc == 0)
         return rc;

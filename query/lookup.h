@@ -3,6 +3,7 @@
  *
  *   rc = dx_lookup_domain(v, canon, asked, &found, &problem);
  *     1 found; 0 no such domain, or nothing that could be one; <0 failed: see problem
+ *   rc = dx_lookup_name(canon, asked, &domain, &problem);            1; 0: it can be no domain
  *   rc = dx_lookup_dataset(v, dataset_id, &dataset, &problem);       1 or 0
  *   return dx_lookup_no_domain(v, domain, &problem);                 0: the words of an absent one
  *   return dx_lookup_no_pair(v, &found, dataset_id, &problem);       0
@@ -31,6 +32,9 @@ struct dx_found {
 
 int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_found *found, struct dx_problem *problem);
+/* domain: borrowed from canon until its next use. */
+int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
+                   struct dx_problem *problem);
 int dx_lookup_dataset(const struct dx_version *v, uint32_t dataset_id,
                       const struct dx_dataset **dataset, struct dx_problem *problem);
 int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,

@@ -57,7 +57,8 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
 
 bool dx_ask_may_block(const struct dx_ask *ask)
 {
-    return ask->route == DX_ROUTE_URLS ||
+    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DIFF ||
+           ask->route == DX_ROUTE_CHANGES ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
@@ -140,6 +141,17 @@ static int take_name(const char *parameter, struct dx_span value, char out[DX_VE
     return 1;
 }
 
+/* A version may be given by its number too. */
+static bool is_since(struct dx_span said, const char *since)
+{
+    uint32_t sequence = 0;
+    char number[16];
+
+    (void)dx_version_name_ok(dx_span_str(since), &sequence);
+    (void)snprintf(number, sizeof number, "%u", (unsigned)sequence);
+    return dx_span_equal(said, dx_span_str(since)) || dx_span_equal(said, dx_span_str(number));
+}
+
 /* Everything that is said beside a cursor must be what it says itself. */
 static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_problem *problem)
 {
@@ -155,7 +167,7 @@ static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_probl
         return mismatch(problem, "a plan is made of a whole listing, not of what a cursor leaves");
     if (ask->version.data != NULL && strcmp(ask->wanted, c->version) != 0)
         return mismatch(problem, "this cursor is of another version");
-    if (ask->before.data != NULL && !dx_span_equal(ask->before, dx_span_str(c->since)))
+    if (ask->before.data != NULL && !is_since(ask->before, c->since))
         return mismatch(problem, "this cursor is of changes since another version");
     if (kind == DX_CURSOR_LISTING && ask->dataset_id != c->dataset_id)
         return mismatch(problem, "this cursor goes on with a listing of another dataset");
@@ -282,6 +294,52 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
     return with_restart(ask, answers->urls(v, canon, &urls, task, body, problem), problem);
 }
 
+/* The version that v is compared with, pinned; brought if need be. */
+static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
+                        const struct dx_ask *ask, struct dx_version **before,
+                        struct dx_problem *problem)
+{
+    char name[DX_VERSION_NAME];
+    int rc = 1;
+
+    *before = NULL;
+    memcpy(name, ask->compared, sizeof name);
+    if (name[0] == '\0')
+        rc = answers->version_meant(v, ask->before, name, problem);
+    if (rc == 1)
+        rc = answers->pin_named(answers->from, name, before, problem);
+    if (rc == DX_ASK_COLD)
+        rc = answers->bring(answers->from, name, before, problem);
+    return rc;
+}
+
+static int answer_compared(const struct dx_answers *answers, struct dx_canon *canon,
+                           struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
+                           struct dx_problem *problem)
+{
+    const struct dx_changes_ask changes = {
+        .limit = ask->page.limit,
+        .from = ask->cursor.data != NULL ? &ask->from : NULL,
+        .cursors = &answers->cursor_key,
+        .began_s = began_s(answers, ask),
+    };
+    struct dx_version *before;
+    int rc = pin_compared(answers, v, ask, &before, problem);
+
+    if (rc != 1)
+        return with_restart(ask, rc, problem);
+    if (ask->route == DX_ROUTE_DIFF)
+        rc = answers->diff(before, v, canon, ask->asked, body, problem);
+    else
+        rc = answers->changes(before, v, &changes, body, problem);
+    if (answers->intact != NULL && !answers->intact(before, problem)) {
+        dx_buf_clear(body); /* who sends it looks at v only */
+        rc = DX_E_CORRUPT;
+    }
+    answers->unpin(before);
+    return with_restart(ask, rc, problem);
+}
+
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
                   struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
                   struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
@@ -296,7 +354,9 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
     if (ask->route == DX_ROUTE_DATASET)
         return answers->dataset(v, ask->dataset_id, body, problem);
     if (ask->route == DX_ROUTE_VERSIONS)
-        return answers->versions(v, body, problem);
+        return answers->versions(answers->from, v, body, problem);
+    if (ask->route == DX_ROUTE_CHANGES)
+        return answer_compared(answers, NULL, v, ask, body, problem);
     rc = canon_for(slot, answers, v, &canon, &once, problem);
     if (rc < 0)
         return rc;
@@ -304,6 +364,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answers->domain(v, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
         rc = answers->normalize(v, canon, ask->asked, body, problem);
+    } else if (ask->route == DX_ROUTE_DIFF) {
+        rc = answer_compared(answers, canon, v, ask, body, problem);
     } else {
         assert(ask->route == DX_ROUTE_URLS);
         rc = answer_urls(answers, canon, v, ask, deadline_ms, task, body, problem);

@@ -62,7 +62,15 @@ struct dx_answers {
                    struct dx_problem *problem);
     int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
-    int (*versions)(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem);
+    int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem);
+    int (*version_meant)(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
+                         struct dx_problem *problem);
+    int (*diff)(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                struct dx_span asked, struct dx_buf *body, struct dx_problem *problem);
+    int (*changes)(struct dx_version *before, struct dx_version *after,
+                   const struct dx_changes_ask *ask, struct dx_buf *body,
+                   struct dx_problem *problem);
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
     struct dx_cursor_key cursor_key;

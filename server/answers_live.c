@@ -50,6 +50,25 @@ static int bring(void *from, const char *name, struct dx_version **v, struct dx_
     return rc == DX_E_NOT_FOUND ? gone(name, problem) : dx_problem_of_error(problem, &err);
 }
 
+static bool is_resident(void *ctx, const char *version)
+{
+    const struct dx_current_stats *stats = ctx;
+
+    for (size_t i = 0; i < stats->resident_count; i++)
+        if (strcmp(stats->resident[i], version) == 0)
+            return true;
+    return false;
+}
+
+static int versions(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem)
+{
+    struct dx_current_stats stats;
+
+    dx_current_stats(from, &stats);
+    return dx_answer_versions(v, is_resident, &stats, body, problem);
+}
+
 static bool is_sound(void *from, struct dx_buf *words)
 {
     struct dx_current_health health;
@@ -95,7 +114,10 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .datasets = dx_answer_datasets,
         .dataset = dx_answer_dataset,
         .normalize = dx_answer_normalize,
-        .versions = dx_answer_versions,
+        .versions = versions,
+        .version_meant = dx_answer_version_meant,
+        .diff = dx_answer_diff,
+        .changes = dx_answer_changes,
         .fields_parse = dx_fields_parse,
         .metrics = dx_metrics_live,
         .sound = is_sound,

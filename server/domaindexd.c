@@ -4,12 +4,14 @@
  * Signals are taken by the main thread only, with sigwait: all other threads have them
  * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
 #include "loader/guard.h"
 #include "loader/version.h"
 #include "query/self_test.h"
+#include "query/withheld.h"
 #include "server/reloader.h"
 #include "server/settings.h"
 
@@ -23,6 +25,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define SUPPRESSIONS_WAIT_MS 30000
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -222,6 +226,19 @@ static int test_itself(void *ctx, struct dx_version *v, struct dx_error *err)
     return dx_self_test(v, &options, err);
 }
 
+/* Which rows are hidden is known before the first request asks. If that takes long, requests
+ * about those domains are told to come again: no reason to keep a version back. */
+static int apply_suppressions(void *ctx, struct dx_version *v, struct dx_error *err)
+{
+    int rc = dx_withheld_prepare(v, dx_clock_ms() + SUPPRESSIONS_WAIT_MS, err);
+
+    (void)ctx;
+    if (rc == 0)
+        dx_log(DX_LOG_WARN, "suppressions: what they hide of version %s is not all known yet",
+               dx_version_name(v));
+    return rc < 0 ? rc : DX_OK;
+}
+
 static struct dx_current_options current_options(const struct dx_settings *settings,
                                                  const struct dx_version_options *version)
 {
@@ -233,6 +250,7 @@ static struct dx_current_options current_options(const struct dx_settings *setti
     o.resident_versions = settings->resident_versions;
     o.warm = settings->warm;
     o.prepare[o.prepare_count++] = (struct dx_prepare){ "self_test", test_itself, NULL };
+    o.prepare[o.prepare_count++] = (struct dx_prepare){ "suppressions", apply_suppressions, NULL };
     return o;
 }
 

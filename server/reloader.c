@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "loader/current.h"
 #include "loader/version.h"
+#include "server/overlay_poller.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ struct dx_reloader {
     int watch;     /* -1: the directory is not watched, for it is not there now */
     int wake_fd;   /* eventfd: something of what the lock guards has changed */
     pthread_t thread;
+    struct dx_overlay_poller *suppressions;
     pthread_mutex_t lock;     /* of what follows */
     struct dx_server *server; /* told under the lock, so that it cannot go meanwhile */
     bool asked;
@@ -214,6 +216,11 @@ int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, cons
         reloader_free(&r);
         return dx_fail_errno(err, rc, "reload: cannot start a thread");
     }
+    rc = dx_overlay_poller_start(&r->suppressions, current, directory == NULL, poll_ms, err);
+    if (rc < 0) {
+        (void)dx_reloader_stop(&r);
+        return rc;
+    }
     *out = r;
     return DX_OK;
 }
@@ -238,6 +245,7 @@ void dx_reloader_ask(struct dx_reloader *r)
     r->asked = true;
     (void)pthread_mutex_unlock(&r->lock);
     wake(r);
+    dx_overlay_poller_ask(r->suppressions);
 }
 
 bool dx_reloader_stop(struct dx_reloader **out)
@@ -252,7 +260,8 @@ bool dx_reloader_stop(struct dx_reloader **out)
     wake(r);
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STOP_WAIT_S;
-    if (pthread_timedjoin_np(r->thread, NULL, &until) != 0)
+    if (!dx_overlay_poller_stop(&r->suppressions) ||
+        pthread_timedjoin_np(r->thread, NULL, &until) != 0)
         return false;
     reloader_free(out);
     return true;

@@ -10,7 +10,7 @@
  * load all at once; 0: only when asked. A look costs a stat, or a conditional GET. Of a root that
  * is a directory it also looks as soon as a manifest was put there. In between it lets go of
  * versions that are over. What a poll finds is logged when it is news; the same failure is not
- * said twice.
+ * said twice. New suppressions are looked for beside (server/overlay_poller.h).
  *
  * ask is safe from every thread. The others are for one thread, the owner; the server that is told must outlive the telling.
  */

@@ -38,6 +38,13 @@ static const struct route {
     uint64_t limit_max;
 } routes[] = {
     { DX_ROUTE_DOMAIN, { "domain", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_DIFF, { "domain", "*", "diff" }, BIT(PARAM_FROM) | BIT(PARAM_TO), 0, 0, 0 },
+    { DX_ROUTE_CHANGES,
+      { "changes" },
+      BIT(PARAM_SINCE) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
     { DX_ROUTE_URLS,
       { "domain", "*", "datasets", "*", "urls" },
       URLS_PARAMS,
@@ -67,8 +74,8 @@ static const struct route {
 #define SEGMENTS_MAX 6
 
 static const char endpoints[] =
-    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/datasets, "
-    "/v1/datasets/{id}, /v1/normalize?q=, /v1/versions, /healthz, /readyz";
+    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
+    "/v1/datasets/{id}, /v1/normalize?q=, /v1/versions, /v1/changes?since=, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {

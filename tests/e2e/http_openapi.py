@@ -13,6 +13,10 @@ a\thttps://Example.com/x?b=1&a=2\t\t
 b\thttps://example.com/y\t2024-01-01T10:00:00.5Z\t
 b\thttps://other.example.net/\t\t
 """
+MORE = """\
+a\thttp://example.com/new\t2024-01-02\t
+c\thttp://new.example.org/\t2024-01-02\t
+"""
 
 
 def kind(value):
@@ -85,6 +89,8 @@ def answers(api, server):
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
         "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
         "/v1/versions": ["/v1/versions"],
+        "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
+        "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
         "/healthz": ["/healthz"],
         "/readyz": ["/readyz"],
     }
@@ -118,7 +124,8 @@ def parameters(api, server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DatasetsAnswer", "NormalizeAnswer", "VersionsAnswer", "Problem")
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "NormalizeAnswer",
+               "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
     for name, example in zip(schemas, examples):
@@ -143,6 +150,10 @@ def main():
         (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
                          "--ts-column", 3, "--extra-column", 4, tmp / "rows.tsv")
+        dxtest.domaindex("publish", "--root", tmp / "root")
+        (tmp / "more.tsv").write_text(MORE, encoding="utf-8")
+        dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
+                         "--ts-column", 3, "--extra-column", 4, tmp / "more.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
         with dxtest.Server(tmp / "root") as server:
             answers(api, server)

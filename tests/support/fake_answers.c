@@ -269,10 +269,44 @@ static int normalize(struct dx_version *v, struct dx_canon *canon, struct dx_spa
     return rc != 1 ? rc : echo(v, "normalize", asked, (struct dx_page_of){ 0, 0 }, 0, body);
 }
 
-static int versions(struct dx_version *v, struct dx_buf *body, struct dx_problem *problem)
+static int versions(void *from, struct dx_version *v, struct dx_buf *body,
+                    struct dx_problem *problem)
 {
+    (void)from;
     (void)problem;
     return echo(v, "versions", dx_span_str(""), (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+/* The one before the current one is meant by nothing. */
+static int version_meant(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
+                         struct dx_problem *problem)
+{
+    if (text.data == NULL) {
+        (void)snprintf(name, DX_VERSION_NAME, "fake-%u", v->fake->flips - 1);
+        return 1;
+    }
+    if (text.size == 0 || text.size >= DX_VERSION_NAME)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-version", "Bad version", "-");
+    memcpy(name, text.data, text.size);
+    name[text.size] = '\0';
+    return 1;
+}
+
+static int diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
+{
+    int rc = preset(after, canon, asked, problem);
+
+    return rc != 1 ? rc : echo(after, before->name, asked, (struct dx_page_of){ 0, 0 }, 0, body);
+}
+
+static int changes(struct dx_version *before, struct dx_version *after,
+                   const struct dx_changes_ask *ask, struct dx_buf *body,
+                   struct dx_problem *problem)
+{
+    (void)problem;
+    return echo(after, before->name, dx_span_str(""), (struct dx_page_of){ 0, ask->limit }, 0,
+                body);
 }
 
 static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
@@ -299,6 +333,9 @@ struct dx_answers dx_fake_answers(struct dx_fake *fake)
                                 .dataset = dataset,
                                 .normalize = normalize,
                                 .versions = versions,
+                                .version_meant = version_meant,
+                                .diff = diff,
+                                .changes = changes,
                                 .fields_parse = fields_parse };
 }
 

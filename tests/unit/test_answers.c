@@ -331,7 +331,7 @@ static void check_datasets(struct asker *a)
     json_decref(j);
     EXPECT(dx_answer_dataset(a->version, 0, &a->body, &a->problem) == 0, "dataset 0");
     dx_buf_clear(&a->body);
-    EXPECT(dx_answer_versions(a->version, &a->body, &a->problem) == 1, "versions");
+    EXPECT(dx_answer_versions(a->version, NULL, NULL, &a->body, &a->problem) == 1, "versions");
     json_decref(parsed(a));
 }
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * suppress.h - index/suppressions.log of a root, read and added to.
+ *
+ *   struct dx_suppressions log;
+ *   rc = dx_suppress_read(root, &log, &err);                no log: no lines
+ *   rc = dx_suppress_change(root, edit, ctx, &err);         1 written, 0 nothing to write
+ *   dx_suppressions_release(&log);
+ *
+ * The log is replaced as a whole, and only if it is still the one that was edited. A directory: by
+ * rename, under a lock of its own (ROOT/index/.lock), which is held for an instant: what is to be
+ * suppressed cannot wait for the end of a publish, which has the root's. Object storage: If-Match;
+ * who is refused reads again and edits again. So of two at once both are in it, and who is killed
+ * leaves the old log or the new one.
+ */
+#ifndef DX_BUILDER_SUPPRESS_H
+#define DX_BUILDER_SUPPRESS_H
+
+#include "format/suppressions.h"
+
+/* Adds lines to the log: 1, or 0 if there is nothing to add. May be called again, with another log. */
+typedef int dx_suppress_edit(void *ctx, struct dx_suppressions *log, struct dx_error *err);
+
+int dx_suppress_read(const char *root, struct dx_suppressions *log, struct dx_error *err);
+
+/* DX_E_UNKNOWN: it may have been written; the same command again does no harm. */
+int dx_suppress_change(const char *root, dx_suppress_edit *edit, void *ctx, struct dx_error *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * suppress_values.h - what people give to `domaindex suppress add`, in canonical form.
+ *
+ *   struct dx_suppress_values v;
+ *   rc = dx_suppress_values_open(&v, root, &err);               by the suffix list of the lake
+ *   rc = dx_suppress_values_add(&v, DX_SUPPRESS_HOST, text, &err);
+ *   rc = dx_suppress_values_read(&v, "-", &err);                lines "host www.example.com"
+ *   ... v.value[i].kind, .text ...
+ *   dx_suppress_values_release(&v);
+ *
+ * A value that has no canonical form, or is of another kind than was said (a host for a domain), is
+ * DX_E_INVALID with words on what to say instead.
+ */
+#ifndef DX_BUILDER_SUPPRESS_VALUES_H
+#define DX_BUILDER_SUPPRESS_VALUES_H
+
+#include "format/suppressions.h"
+
+struct dx_canon;
+struct dx_psl;
+
+struct dx_suppress_value {
+    enum dx_suppress_kind kind;
+    char *text;
+};
+
+struct dx_suppress_values {
+    struct dx_suppress_value *value;
+    size_t count;
+    size_t capacity;
+
+    /* private */
+    struct dx_psl *psl;
+    struct dx_canon *canon;
+};
+
+int dx_suppress_values_open(struct dx_suppress_values *v, const char *root, struct dx_error *err);
+int dx_suppress_values_add(struct dx_suppress_values *v, enum dx_suppress_kind kind,
+                           struct dx_span text, struct dx_error *err);
+int dx_suppress_values_read(struct dx_suppress_values *v, const char *path, struct dx_error *err);
+void dx_suppress_values_release(struct dx_suppress_values *v);
+
+#endif
