@@ -40,5 +40,6 @@ extern const struct dx_command dx_command_suppress;
 extern const struct dx_command dx_command_rollback;
 extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;
+extern const struct dx_command dx_command_compact;
 
 #endif

@@ -60,6 +60,16 @@ enum dx_index_change dx_index_change_of(const struct dx_index_lake *lake, uint32
     return d == NULL ? DX_INDEX_NEW : d->change;
 }
 
+bool dx_index_stays(const struct dx_index_lake *lake, size_t i)
+{
+    enum dx_index_change change;
+
+    if (!lake->files[i].known)
+        return false;
+    change = dx_index_change_of(lake, lake->files[i].dataset_id);
+    return change == DX_INDEX_SAME || change == DX_INDEX_GROWN;
+}
+
 /* One record a file, then those of a dataset put together. */
 static void sum_up(struct dx_index_lake *lake)
 {

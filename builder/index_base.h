@@ -31,6 +31,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define DX_INDEX_WHY 160
@@ -57,6 +59,9 @@ struct dx_index_dataset {
 int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char why[DX_INDEX_WHY],
                     struct dx_error *err);
 void dx_index_unbase(struct dx_index_lake *lake);
+
+/* Whether the base knows file i (no hole) and it need not be scanned. */
+bool dx_index_stays(const struct dx_index_lake *lake, size_t i);
 
 /* DX_INDEX_NEW for a dataset that has no files, and without a base. */
 enum dx_index_change dx_index_change_of(const struct dx_index_lake *lake, uint32_t dataset_id);

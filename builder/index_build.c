@@ -5,8 +5,10 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "builder/index_base.h"
 #include "builder/index_identity.h"
 #include "builder/index_ids.h"
+#include "builder/index_merge.h"
 #include "builder/index_out.h"
 #include "builder/index_pair.h"
 #include "builder/index_postings.h"
@@ -20,6 +22,7 @@
 #include "format/mphf.h"
 #include "format/pages.h"
 #include "format/zseek.h"
+#include "loader/version.h"
 
 #define DOMAIN_BYTES_MAX (1u << 30) /* pairs of one domain: millions of datasets */
 #define MPHF_SEEDS 16
@@ -33,6 +36,7 @@ struct build {
     const struct dx_index_options *options;
     struct dx_manifest_version *entry;
     struct dx_index_stats *stats;
+    struct dx_index_merge merge;
 
     /* the domain at hand */
     uint8_t surt_text[DX_SURT_MAX];
@@ -56,6 +60,7 @@ struct build {
     /* for the second sort */
     struct dx_spill_sort *postings;
     uint64_t shard_pairs[DX_POSTINGS_SHARDS];
+    bool touched[DX_POSTINGS_SHARDS]; /* a pair came, changed or went */
 };
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
@@ -70,8 +75,9 @@ const char *dx_index_phase_name(enum dx_index_phase phase)
 
 struct pass {
     struct build *b;
-    /* a pair, while it is borrowed from the sorter; may be NULL */
-    int (*pair)(struct pass *p, const struct dx_index_pair *pair, struct dx_error *err);
+    /* a pair, while it is borrowed; may be NULL. Pairs that are dropped are no domain's. */
+    int (*pair)(struct pass *p, const struct dx_index_pair *pair, enum dx_index_origin origin,
+                struct dx_error *err);
     /* all pairs of a domain, in b->ids and b->counts */
     int (*domain)(struct pass *p, uint64_t ordinal, struct dx_error *err);
     uint64_t seed; /* of the hashes */
@@ -101,34 +107,40 @@ static int end_domain(struct pass *p, uint64_t *ordinal, struct dx_error *err)
     return rc;
 }
 
+static int take_pair(struct pass *p, const struct dx_index_pair *pair, uint64_t *ordinal,
+                     struct dx_error *err)
+{
+    struct build *b = p->b;
+    int rc = DX_OK;
+
+    if (!dx_span_equal(pair->surt, dx_span_of(b->surt_text, b->surt_size))) {
+        rc = end_domain(p, ordinal, err);
+        memcpy(b->surt_text, pair->surt.data, pair->surt.size);
+        memcpy(b->domain_text, pair->domain_text, pair->domain_size);
+        b->surt_size = pair->surt.size;
+        b->domain_size = pair->domain_size;
+    }
+    dx_buf_append(&b->ids, &pair->dataset_id, sizeof pair->dataset_id);
+    dx_buf_append(&b->counts, &pair->count, sizeof pair->count);
+    return rc;
+}
+
 static int go_over(struct pass *p, struct dx_error *err)
 {
     struct build *b = p->b;
+    enum dx_index_origin origin;
     struct dx_index_pair pair;
-    struct dx_span key;
-    struct dx_span value;
     uint64_t ordinal = 0;
-    int rc;
+    int rc = dx_index_merge_begin(&b->merge, b->lake, err);
 
     dx_buf_clear(&b->ids);
     dx_buf_clear(&b->counts);
     b->surt_size = 0;
-    while ((rc = dx_spill_sort_next(b->lake->pairs, &key, &value, err)) == 1) {
-        rc = dx_index_pair_decode(key, value, &pair, err);
+    while (rc == DX_OK && (rc = dx_index_merge_next(&b->merge, &pair, &origin, err)) == 1) {
+        rc = origin == DX_INDEX_DROPPED ? DX_OK : take_pair(p, &pair, &ordinal, err);
+        if (rc == DX_OK && p->pair != NULL)
+            rc = p->pair(p, &pair, origin, err);
         if (rc != DX_OK)
-            return rc;
-        if (!dx_span_equal(pair.surt, dx_span_of(b->surt_text, b->surt_size))) {
-            rc = end_domain(p, &ordinal, err);
-            if (rc != DX_OK)
-                return rc;
-            memcpy(b->surt_text, pair.surt.data, pair.surt.size);
-            memcpy(b->domain_text, pair.domain_text, pair.domain_size);
-            b->surt_size = pair.surt.size;
-            b->domain_size = pair.domain_size;
-        }
-        dx_buf_append(&b->ids, &pair.dataset_id, sizeof pair.dataset_id);
-        dx_buf_append(&b->counts, &pair.count, sizeof pair.count);
-        if (p->pair != NULL && (rc = p->pair(p, &pair, err)) != DX_OK)
             return rc;
     }
     return rc < 0 ? rc : end_domain(p, &ordinal, err);
@@ -250,10 +262,11 @@ static int find_ids(struct build *b, struct dx_error *err)
     struct pass p = { .b = b, .domain = collect_name };
     int rc = dx_index_ids_find(&b->domain_ids, b->hashes, b->n, b->options->hash_bits, err);
 
+    /* Who has which id depends on all who share the hash: shards that did not change might. */
+    if (rc == DX_OK && b->domain_ids.needs_names && b->lake->base != NULL)
+        return DX_INDEX_FULL;
     if (rc == DX_OK && b->domain_ids.needs_names) {
-        rc = dx_spill_sort_rewind(b->lake->pairs, err);
-        if (rc == DX_OK)
-            rc = go_over(&p, err);
+        rc = go_over(&p, err);
         if (rc == DX_OK)
             rc = dx_index_ids_resolve(&b->domain_ids, b->hashes, err);
     }
@@ -289,9 +302,7 @@ static int write_mphf(struct build *b, struct dx_error *err)
             break;
         }
         p.seed = seed + 1;
-        rc = dx_spill_sort_rewind(b->lake->pairs, err);
-        if (rc == DX_OK)
-            rc = go_over(&p, err);
+        rc = go_over(&p, err);
     }
     if (rc == DX_OK)
         rc = dx_mphf_write(&built, b->hashes, &b->info.text_hash,
@@ -318,16 +329,25 @@ static int counts_domain(struct pass *p, uint64_t ordinal, struct dx_error *err)
     return rc == DX_OK ? dx_counts_writer_add(&p->counts, counts, count, err) : rc;
 }
 
-static int posting_pair(struct pass *p, const struct dx_index_pair *pair, struct dx_error *err)
+static int posting_pair(struct pass *p, const struct dx_index_pair *pair,
+                        enum dx_index_origin origin, struct dx_error *err)
 {
     struct build *b = p->b;
     uint8_t key[DX_INDEX_POSTINGS_KEY];
+    uint64_t id;
+
+    if (origin == DX_INDEX_DROPPED) {
+        b->touched[dx_postings_shard_of(dx_hash64(dx_index_pair_domain(pair)))] = true;
+        return DX_OK;
+    }
     /* The pair's domain is the one whose pairs are being collected: its ordinal is the
      * number of domains that the dictionary has so far. */
-    uint64_t id = dx_index_ids_next(&b->domain_ids, dx_index_pair_domain(pair), p->dictionary.n);
-
-    dx_index_postings_key(id, pair->dataset_id, key);
+    id = dx_index_ids_next(&b->domain_ids, dx_index_pair_domain(pair), p->dictionary.n);
     b->shard_pairs[dx_postings_shard_of(id)]++;
+    if (origin == DX_INDEX_KEPT)
+        return DX_OK;
+    b->touched[dx_postings_shard_of(id)] = true;
+    dx_index_postings_key(id, pair->dataset_id, key);
     return dx_spill_sort_add(b->postings, 0, dx_span_of(key, sizeof key), pair->runs, err);
 }
 
@@ -347,8 +367,6 @@ static int write_counts(struct build *b, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_counts_writer_begin(&p.counts, &b->totals, &b->id->build, dx_index_out_sink,
                                     &counts, err);
-    if (rc == DX_OK)
-        rc = dx_spill_sort_rewind(b->lake->pairs, err);
     if (rc == DX_OK)
         rc = go_over(&p, err);
     if (rc == DX_OK)
@@ -376,13 +394,42 @@ static int write_postings(struct build *b, struct dx_error *err)
                                      .memory_bytes = b->options->memory / 8,
                                      .threads = b->options->threads,
                                      .sync = b->options->sync,
-                                     .entry = b->entry };
+                                     .entry = b->entry,
+                                     .lake = b->lake,
+                                     .touched = b->touched };
     int rc = dx_spill_sort_finish(b->postings, err);
 
-    return rc == DX_OK ? dx_index_postings_write(&job, err) : rc;
+    if (rc == DX_OK)
+        rc = dx_index_postings_write(&job, err);
+    b->stats->shards_rewritten = job.written;
+    b->stats->shards_shared = job.shared;
+    return rc;
 }
 
 /* ---- what the scan found about files ---- */
+
+/* The record of a row group, from the base or from the scan: that is in order of file_ids. */
+static int next_group(struct build *b, size_t file, uint32_t number, struct dx_span *record,
+                      struct dx_error *err)
+{
+    const char *path = b->lake->files[file].path;
+    struct dx_pages_file known;
+    struct dx_page_group group = { 0 };
+    struct dx_span key;
+    int rc;
+
+    if (dx_index_stays(b->lake, file)) {
+        rc = dx_pages_file(&b->lake->base->pages, file, &known, err);
+        if (rc == 1)
+            rc = dx_pages_group(&b->lake->base->pages, &known, number, &group, err);
+        *record = group.record;
+    } else {
+        rc = dx_spill_sort_next(b->lake->groups, &key, record, err);
+    }
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: row group %lu is lost", path, (unsigned long)number);
+    return rc < 0 ? rc : DX_OK;
+}
 
 static int pages_of_files(struct build *b, struct dx_pages_writer *w, struct dx_error *err)
 {
@@ -401,15 +448,11 @@ static int pages_of_files(struct build *b, struct dx_pages_writer *w, struct dx_
             file.path = dx_span_str(from->path);
         rc = dx_pages_writer_file(w, &file, err);
         for (uint32_t g = 0; rc == DX_OK && g < from->row_groups; g++) {
-            struct dx_span key;
-            struct dx_span record;
+            struct dx_span record = { NULL, 0 };
 
-            rc = dx_spill_sort_next(b->lake->groups, &key, &record, err);
-            if (rc == 1)
+            rc = next_group(b, i, g, &record, err);
+            if (rc == DX_OK)
                 rc = dx_pages_writer_group(w, record, err);
-            else if (rc == 0)
-                rc = dx_fail(err, DX_E_CORRUPT, "%s: row group %lu is lost", from->path,
-                             (unsigned long)g);
         }
     }
     return rc;
@@ -486,7 +529,8 @@ static int write_lake(struct build *b, struct dx_error *err)
 static int build_init(struct build *b, struct dx_error *err)
 {
     size_t memory = b->options->memory;
-    uint64_t pairs = dx_spill_sort_count(b->lake->pairs);
+    uint64_t pairs = dx_spill_sort_count(b->lake->pairs) +
+                     (b->lake->base == NULL ? 0 : b->lake->base->entry.domains);
 
     dx_buf_init(&b->ids, DOMAIN_BYTES_MAX);
     dx_buf_init(&b->counts, DOMAIN_BYTES_MAX);
@@ -516,6 +560,7 @@ static void build_release(struct build *b)
 {
     dx_buf_release(&b->ids);
     dx_buf_release(&b->counts);
+    dx_index_merge_release(&b->merge);
     drop_hashes(b);
     if (b->sets_live)
         dx_set_store_release(&b->sets);

@@ -38,7 +38,7 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
         dx_buf_u64(value, (uint64_t)pair->count.last_us);
     }
     for (size_t i = 0; i < count; i++) {
-        dx_buf_varint(value, runs[i].file_id - file_id);
+        dx_buf_varint(value, runs[i].file_id - file_id); /* modulo 2^32 where it descends */
         dx_buf_varint(value, runs[i].row_group);
         dx_buf_varint(value, runs[i].first_row);
         dx_buf_varint(value, runs[i].row_count);

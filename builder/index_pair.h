@@ -27,7 +27,7 @@ struct dx_index_pair {
     size_t domain_size;
 };
 
-/* Runs by file_id, then position. DX_E_INVALID if the domain is no domain. */
+/* Runs in the order of the listing (payload.h). DX_E_INVALID if the domain is no domain. */
 int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *runs, size_t count,
                          struct dx_buf *key, struct dx_buf *value, struct dx_error *err);
 int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_index_pair *pair,

@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "builder/base_shard.h"
+#include "builder/index_base.h"
 #include "builder/index_out.h"
 #include "builder/index_pair.h"
+#include "builder/index_scan.h"
 #include "builder/spill_file.h"
 #include "builder/spill_sort.h"
+#include "loader/version.h"
 
 #define RING_MAX 32
 /* A small shard costs three fsync and next to no work: many at a time share the journal's
@@ -28,6 +32,7 @@ enum slot_state { SLOT_FREE, SLOT_READY, SLOT_TAKEN, SLOT_DONE };
 struct slot {
     enum slot_state state;
     uint32_t shard;
+    bool shared; /* with the base: its record and pages are there, and nothing was written */
     struct dx_buf records;
     struct dx_buf runs;
     struct dx_buf payload;
@@ -39,7 +44,8 @@ struct slot {
 };
 
 struct work {
-    const struct dx_index_postings *job;
+    struct dx_index_postings *job;
+    struct dx_version *base; /* NULL: none */
     struct slot ring[RING_MAX];
     size_t ring_size;
     size_t reap;          /* number of the next slot to reap, counting on */
@@ -109,33 +115,130 @@ static int add_pair(struct slot *s, struct dx_shard_writer *to, const struct dx_
                        : rc;
 }
 
-static int add_waiting(struct slot *s, struct dx_shard_writer *to, const struct dx_build_id *build,
-                       struct dx_error *err)
+/* The records of a shard: those in the slot, and then from the sorter what did not fit into it. */
+struct records {
+    struct work *w;
+    struct slot *s;
+    struct dx_bytes waiting;
+    bool with_rest;
+    bool taken; /* from the sorter, and not moved on */
+    bool have;
+    uint64_t domain_id;
+    uint32_t dataset_id;
+    struct dx_span runs;
+};
+
+static int next_record(struct records *r, struct dx_error *err)
 {
-    struct dx_bytes r = dx_bytes_of(dx_span_of(s->records.data, s->records.size));
+    struct work *w = r->w;
     int rc = DX_OK;
 
-    while (rc == DX_OK && dx_bytes_left(&r) > 0) {
-        uint64_t domain_id = dx_bytes_u64(&r);
-        uint32_t dataset_id = dx_bytes_u32(&r);
-        struct dx_span runs = dx_bytes_take(&r, dx_bytes_u32(&r));
-
-        rc = add_pair(s, to, build, domain_id, dataset_id, runs, err);
+    r->have = dx_bytes_left(&r->waiting) > 0;
+    if (r->have) {
+        r->domain_id = dx_bytes_u64(&r->waiting);
+        r->dataset_id = dx_bytes_u32(&r->waiting);
+        r->runs = dx_bytes_take(&r->waiting, dx_bytes_u32(&r->waiting));
+        return DX_OK;
     }
+    if (!r->with_rest)
+        return DX_OK;
+    if (r->taken)
+        rc = look(w, err);
+    r->taken = rc == DX_OK && w->have && dx_postings_shard_of(w->domain_id) == r->s->shard;
+    r->have = r->taken;
+    r->domain_id = w->domain_id;
+    r->dataset_id = w->dataset_id;
+    r->runs = w->value;
     return rc;
 }
 
-/* What did not fit into the slot comes from the sorter directly. */
-static int add_rest(struct work *w, struct slot *s, struct dx_shard_writer *to,
-                    struct dx_error *err)
-{
-    int rc = DX_OK;
+/* What the base has of the shard. */
+struct known {
+    struct dx_base_shard shard;
+    bool have;
+    struct dx_posting posting;
+    struct dx_span payload;
+};
 
-    while (rc == DX_OK && w->have && dx_postings_shard_of(w->domain_id) == s->shard) {
-        rc = add_pair(s, to, &w->job->build, w->domain_id, w->dataset_id, w->value, err);
-        if (rc == DX_OK)
-            rc = look(w, err);
+/* The next pair that stays, as far as datasets say it. */
+static int next_known(const struct work *w, struct known *k, struct dx_error *err)
+{
+    int rc = 1;
+
+    k->have = false;
+    while (!k->have && rc == 1) {
+        enum dx_index_change change;
+
+        rc = dx_base_shard_next(&k->shard, &k->posting, &k->payload, err);
+        if (rc != 1)
+            break;
+        change = dx_index_change_of(w->job->lake, k->posting.dataset_id);
+        k->have = change == DX_INDEX_SAME || change == DX_INDEX_GROWN;
     }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int open_known(const struct work *w, uint32_t shard, struct known *k, struct dx_error *err)
+{
+    int rc = w->base == NULL ? 0 : dx_base_shard_open(&k->shard, w->base, shard, err);
+
+    return rc == 1 ? next_known(w, k, err) : rc;
+}
+
+/* The same runs under the new build id. */
+static int add_known(struct work *w, struct slot *s, struct dx_shard_writer *to,
+                     const struct known *k, struct dx_error *err)
+{
+    const struct dx_posting *p = &k->posting;
+    int rc;
+
+    dx_buf_clear(&s->runs);
+    dx_buf_clear(&s->payload);
+    rc = dx_base_shard_runs(&k->shard, p, k->payload, &s->runs, err);
+    if (rc == DX_OK)
+        rc = dx_payload_encode(&w->job->build, p->domain_id, p->dataset_id,
+                               (const struct dx_run *)(const void *)s->runs.data,
+                               s->runs.size / sizeof(struct dx_run), &s->payload, err);
+    return rc == DX_OK ? dx_shard_writer_add(to, p->domain_id, p->dataset_id,
+                                             dx_span_of(s->payload.data, s->payload.size), err)
+                       : rc;
+}
+
+/* Below 0: the base's pair comes first; 0: the record takes its place; above: the record's. */
+static int compare(const struct known *k, const struct records *r)
+{
+    if (!k->have || !r->have)
+        return k->have ? -1 : 1;
+    if (k->posting.domain_id != r->domain_id)
+        return k->posting.domain_id < r->domain_id ? -1 : 1;
+    if (k->posting.dataset_id != r->dataset_id)
+        return k->posting.dataset_id < r->dataset_id ? -1 : 1;
+    return 0;
+}
+
+static int add_all(struct work *w, struct slot *s, bool with_rest, struct dx_shard_writer *to,
+                   struct dx_error *err)
+{
+    struct records r = { .w = w,
+                         .s = s,
+                         .waiting = dx_bytes_of(dx_span_of(s->records.data, s->records.size)),
+                         .with_rest = with_rest };
+    struct known k = { .have = false };
+    int rc = open_known(w, s->shard, &k, err);
+
+    if (rc == DX_OK)
+        rc = next_record(&r, err);
+    while (rc == DX_OK && (k.have || r.have)) {
+        int order = compare(&k, &r);
+
+        rc = order < 0 ? add_known(w, s, to, &k, err)
+                       : add_pair(s, to, &w->job->build, r.domain_id, r.dataset_id, r.runs, err);
+        if (rc == DX_OK && order >= 0)
+            rc = next_record(&r, err);
+        if (rc == DX_OK && order <= 0)
+            rc = next_known(w, &k, err);
+    }
+    dx_base_shard_close(&k.shard);
     return rc;
 }
 
@@ -163,9 +266,7 @@ static int write_shard(struct work *w, struct slot *s, bool with_rest, struct dx
                               dx_index_out_sink, &s->idx, dx_index_out_sink, &s->dat, &s->pages,
                               err);
     if (rc == DX_OK)
-        rc = add_waiting(s, &to, &job->build, err);
-    if (rc == DX_OK && with_rest)
-        rc = add_rest(w, s, &to, err);
+        rc = add_all(w, s, with_rest, &to, err);
     if (rc == DX_OK)
         rc = dx_shard_writer_finish(&to, &s->record, err);
     dx_shard_writer_release(&to);
@@ -212,6 +313,31 @@ static void *worker(void *ctx)
     return NULL;
 }
 
+/* The two files of a shard that is the base's: it may have them of an older version itself. */
+static int refer(struct work *w, uint32_t shard, struct dx_error *err)
+{
+    static const char *const endings[] = { "idx", "dat" };
+    const struct dx_manifest_version *base = &w->base->entry;
+    char name[DX_MANIFEST_FILE_NAME];
+    char folder[DX_POSTINGS_SHARD_NAME];
+    int rc = DX_OK;
+
+    dx_postings_shard_name(shard, folder);
+    for (size_t i = 0; rc == DX_OK && i < 2; i++) {
+        const struct dx_manifest_file *f;
+
+        (void)snprintf(name, sizeof name, "postings/%s/postings.%s.zst", folder, endings[i]);
+        f = dx_manifest_file(base, name);
+        if (f == NULL)
+            return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", base->version,
+                           name);
+        rc = dx_manifest_file_refer(w->job->entry, name, f->size, &f->hash,
+                                    f->in[0] != '\0' ? f->in : base->version, err);
+    }
+    w->job->shared++;
+    return rc;
+}
+
 /* The oldest slot is free again; its results stand in w and in the manifest. */
 static int reap_slot(struct work *w, struct dx_error *err)
 {
@@ -231,10 +357,13 @@ static int reap_slot(struct work *w, struct dx_error *err)
         w->records[s->shard] = s->record;
         rc = dx_spill_file_append(w->pages, dx_span_of(s->pages.data, s->pages.size), err);
     }
+    if (rc == DX_OK && s->shared)
+        return refer(w, s->shard, err);
     if (rc == DX_OK)
         rc = dx_manifest_file_add(w->job->entry, s->idx.name, s->idx.size, &s->idx.hash, err);
     if (rc == DX_OK)
         rc = dx_manifest_file_add(w->job->entry, s->dat.name, s->dat.size, &s->dat.hash, err);
+    w->job->written++;
     return rc;
 }
 
@@ -261,10 +390,12 @@ static void hand_over(struct work *w, struct slot *s)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* Records of the shard at hand, up to the slot's room: 1 all of them, 0 there are more. */
-static int fill_slot(struct work *w, struct slot *s, size_t room, struct dx_error *err)
+/* Records of the shard, up to the slot's room: 1 all of them, 0 there are more. */
+static int fill_slot(struct work *w, struct slot *s, uint32_t shard, size_t room,
+                     struct dx_error *err)
 {
-    s->shard = dx_postings_shard_of(w->domain_id);
+    s->shard = shard;
+    s->shared = false;
     dx_buf_clear(&s->records);
     dx_buf_clear(&s->pages);
     while (w->have && dx_postings_shard_of(w->domain_id) == s->shard) {
@@ -285,34 +416,79 @@ static int fill_slot(struct work *w, struct slot *s, size_t room, struct dx_erro
     return 1;
 }
 
+static void hand_over_done(struct work *w, struct slot *s)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    s->state = SLOT_DONE;
+    w->fill++;
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* Nothing changed in it: what the base's directory says of it is true of the new version. */
+static int share_shard(struct work *w, struct slot *s, uint32_t shard, struct dx_error *err)
+{
+    const struct dx_postings *p = &w->base->postings;
+    int rc = dx_postings_shard_get(p, shard, &s->record, err);
+
+    s->shard = shard;
+    s->shared = true;
+    s->err = (struct dx_error)DX_ERROR_INIT;
+    dx_buf_clear(&s->pages);
+    if (rc == 1 && s->record.entries != w->job->shard_pairs[shard])
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "version %s: postings shard %03x has %llu pairs, by the sets it has %llu: "
+                     "`domaindex verify` tells more",
+                     dx_version_name(w->base), (unsigned)shard,
+                     (unsigned long long)s->record.entries,
+                     (unsigned long long)w->job->shard_pairs[shard]);
+    else if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "version %s: postings shard %03x is empty",
+                     dx_version_name(w->base), (unsigned)shard);
+    if (rc == 1)
+        rc = dx_postings_page_records(p, shard, &s->pages, err);
+    if (rc == DX_OK)
+        hand_over_done(w, s);
+    return rc;
+}
+
+static int write_one(struct work *w, struct slot *s, uint32_t shard, size_t room,
+                     struct dx_error *err)
+{
+    int rc = fill_slot(w, s, shard, room, err);
+
+    if (rc == 1) {
+        hand_over(w, s);
+        return DX_OK;
+    }
+    /* Pages are collected in order of shards, so the ones before must be done. */
+    if (rc == 0)
+        rc = reap_all(w, err);
+    if (rc != DX_OK)
+        return rc;
+    run_slot(w, s, true);
+    hand_over_done(w, s);
+    return DX_OK;
+}
+
 static int write_shards(struct work *w, struct dx_error *err)
 {
     size_t room = w->job->memory_bytes / w->ring_size;
     int rc = look(w, err);
 
-    while (rc == DX_OK && w->have) {
+    for (uint32_t shard = 0; rc == DX_OK && shard < DX_POSTINGS_SHARDS; shard++) {
         struct slot *s = &w->ring[w->fill % w->ring_size];
 
+        if (w->job->shard_pairs[shard] == 0)
+            continue;
         if (w->fill - w->reap == w->ring_size)
             rc = reap_slot(w, err);
-        if (rc != DX_OK)
-            break;
-        rc = fill_slot(w, s, room, err);
-        if (rc == 1) {
-            hand_over(w, s);
-            rc = DX_OK;
-        } else if (rc == 0) {
-            /* Pages are collected in order of shards, so the ones before must be done. */
-            rc = reap_all(w, err);
-            if (rc != DX_OK)
-                break;
-            run_slot(w, s, true);
-            (void)pthread_mutex_lock(&w->lock);
-            s->state = SLOT_DONE;
-            w->fill++;
-            (void)pthread_mutex_unlock(&w->lock);
-        }
+        if (rc == DX_OK)
+            rc = w->base == NULL || w->job->touched[shard] ? write_one(w, s, shard, room, err)
+                                                           : share_shard(w, s, shard, err);
     }
+    if (rc == DX_OK && w->have)
+        rc = dx_fail(err, DX_E_INVALID, "postings: shard %03x has more pairs than were announced",
+                     (unsigned)dx_postings_shard_of(w->domain_id));
     if (rc == DX_OK)
         return reap_all(w, err);
     (void)reap_all(w, NULL); /* nobody may write into the directory after the error */
@@ -384,7 +560,7 @@ static void stop(struct work *w)
     }
 }
 
-int dx_index_postings_write(const struct dx_index_postings *job, struct dx_error *err)
+int dx_index_postings_write(struct dx_index_postings *job, struct dx_error *err)
 {
     struct work *w = calloc(1, sizeof *w);
     char dir[PATH_MAX];
@@ -393,6 +569,8 @@ int dx_index_postings_write(const struct dx_index_postings *job, struct dx_error
     if (w == NULL)
         return dx_fail(err, DX_E_NOMEM, "postings: out of memory");
     w->job = job;
+    w->base = job->lake == NULL ? NULL : job->lake->base;
+    job->written = job->shared = 0;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->change, NULL);
     (void)snprintf(dir, sizeof dir, "%s/postings", job->dir);

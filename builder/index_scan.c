@@ -7,12 +7,16 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "builder/index_base.h"
 #include "builder/index_pair.h"
+#include "builder/known_pair.h"
 #include "builder/lake_scan.h"
 #include "builder/spill_sort.h"
+#include "cache/page_cache.h"
 #include "canon/ids.h"
 #include "format/pages.h"
 #include "format/registry_json.h"
+#include "loader/version.h"
 
 #define SCHEMES_MAX 8 /* of one (host, path_query); canonical URLs have three */
 #define SCHEME_SIZE_MAX 32
@@ -41,8 +45,9 @@ struct scan {
     pthread_mutex_t lock; /* of all below, the sorters, the registry and the lake's totals */
     struct dx_error err;
     size_t failed_part;
-    pthread_cond_t room; /* on_disk has become smaller, or stop is set */
-    uint64_t on_disk;    /* bytes of files that were brought, or are being brought */
+    pthread_cond_t room;            /* on_disk has become smaller, or stop is set */
+    uint64_t on_disk;               /* bytes of files that were brought, or are being brought */
+    struct dx_page_cache *postings; /* of the base; NULL without one */
 };
 
 /* The last row of a file, or of a merge: to see order and change. */
@@ -74,8 +79,10 @@ struct merge {
     char path[PATH_MAX];
     struct cursor *cursors;
     size_t count;
-    size_t *heap;
-    size_t heap_size;
+    size_t *heap; /* cursors, and behind them those of the known pair */
+    size_t heap_size, heap_capacity;
+    struct dx_known *known; /* what the base has of a dataset that grew; NULL of others */
+    bool has_known;         /* the domain at hand is in it */
     struct place place;
     struct {
         uint8_t text[SCHEME_SIZE_MAX];
@@ -87,7 +94,8 @@ struct merge {
     struct dx_buf runs;
     struct dx_buf key;
     struct dx_buf value;
-    struct dx_dataset totals;
+    struct dx_dataset totals; /* what this part adds to its dataset's */
+    uint64_t rows;            /* read */
 };
 
 /* ---- order of rows ---- */
@@ -409,12 +417,18 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     char path[PATH_MAX];
     uint64_t rows = 0;
     uint32_t groups = 0;
+    struct dx_hash128 before = file->hash;
     int rc = file_path(scan->lake, file, path, err);
 
     if (rc == DX_OK)
         rc = dx_lake_scan_open(&s, path, err);
     if (rc == DX_OK)
         rc = dx_lake_scan_hash(&s, &file->hash, err);
+    if (rc == DX_OK && file->known && !dx_hash128_equal(&file->hash, &before))
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: was replaced in place since version %s, or damaged: its bytes have "
+                     "another hash; lake files are never written again",
+                     file->path, dx_version_name(scan->lake->base));
     if (rc == DX_OK) {
         file->size = s.map.bytes.size;
         *cost += cursor_cost(&s);
@@ -443,9 +457,14 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
 
 /* ---- merging the files of a part ---- */
 
+static const struct dx_lake_row *row_at(const struct merge *m, size_t cursor)
+{
+    return cursor < m->count ? &m->cursors[cursor].row : &m->known->cursors[cursor - m->count].row;
+}
+
 static bool cursor_after(const struct merge *m, size_t a, size_t b)
 {
-    int c = row_compare(&m->cursors[a].row, &m->cursors[b].row);
+    int c = row_compare(row_at(m, a), row_at(m, b));
 
     return c != 0 ? c > 0 : a > b;
 }
@@ -467,38 +486,15 @@ static void heap_sink(struct merge *m, size_t at)
     }
 }
 
-/* The pair that is complete goes to the sorter. */
-static int emit(struct merge *m, struct dx_error *err)
+static void heap_rise(struct merge *m, size_t at)
 {
-    struct dx_pair_count *count = &m->pair.count;
-    int rc;
+    while (at > 0 && cursor_after(m, m->heap[(at - 1) / 2], m->heap[at])) {
+        size_t swap = m->heap[at];
 
-    if (count->row_count == 0)
-        return DX_OK;
-    dx_buf_clear(&m->runs);
-    for (size_t i = 0; i < m->count; i++) {
-        dx_buf_append(&m->runs, m->cursors[i].runs.data, m->cursors[i].runs.size);
-        dx_buf_clear(&m->cursors[i].runs);
+        m->heap[at] = m->heap[(at - 1) / 2];
+        m->heap[(at - 1) / 2] = swap;
+        at = (at - 1) / 2;
     }
-    if (m->runs.failed)
-        return dx_buf_fail(&m->runs, err, "runs of a pair");
-    m->pair.dataset_id = m->dataset_id;
-    m->pair.domain = dx_span_of(m->domain.data, m->domain.size);
-    rc = dx_index_pair_encode(&m->pair, (const struct dx_run *)(const void *)m->runs.data,
-                              m->runs.size / sizeof(struct dx_run), &m->key, &m->value, err);
-    if (rc == DX_OK) {
-        (void)pthread_mutex_lock(&m->scan->lock);
-        rc = dx_spill_sort_add(m->scan->lake->pairs, 0, dx_span_of(m->key.data, m->key.size),
-                               dx_span_of(m->value.data, m->value.size), err);
-        (void)pthread_mutex_unlock(&m->scan->lock);
-    }
-    m->totals.domains++;
-    m->totals.rows += count->row_count;
-    m->totals.urls += count->url_count;
-    if (m->scan->options->rows_done != NULL)
-        atomic_fetch_add_explicit(m->scan->options->rows_done, count->row_count,
-                                  memory_order_relaxed);
-    return rc;
 }
 
 static void take_time(bool *any, int64_t *first, int64_t *last, int64_t ts)
@@ -510,62 +506,206 @@ static void take_time(bool *any, int64_t *first, int64_t *last, int64_t ts)
     *any = true;
 }
 
-static int count_scheme(struct merge *m, const struct cursor *c, struct dx_error *err)
+/* The runs of the files of this part, by path, and among them those of the base. */
+static int gather_runs(struct merge *m, struct dx_error *err)
 {
-    struct dx_span scheme = c->row.scheme;
+    const struct dx_run *known = NULL;
+    size_t left = 0;
+
+    dx_buf_clear(&m->runs);
+    if (m->has_known) {
+        known = (const struct dx_run *)(const void *)m->known->runs.data;
+        left = m->known->runs.size / sizeof *known;
+    }
+    for (size_t i = 0; i <= m->count; i++) {
+        struct cursor *c = i == m->count ? NULL : &m->cursors[i];
+
+        if (c != NULL && c->runs.size == 0)
+            continue;
+        for (; left > 0; known++, left--) {
+            const char *path = known->file_id < m->scan->lake->file_count
+                                   ? m->scan->lake->files[known->file_id].path
+                                   : NULL;
+
+            if (path == NULL)
+                return dx_fail(err, DX_E_CORRUPT,
+                               "version %s: a posting names file %u, which is not there",
+                               dx_version_name(m->scan->lake->base), (unsigned)known->file_id);
+            if (c != NULL && strcmp(path, c->file->path) > 0)
+                break;
+            dx_buf_append(&m->runs, known, sizeof *known);
+        }
+        if (c == NULL)
+            break;
+        dx_buf_append(&m->runs, c->runs.data, c->runs.size);
+        dx_buf_clear(&c->runs);
+    }
+    return m->runs.failed ? dx_buf_fail(&m->runs, err, "runs of a pair") : DX_OK;
+}
+
+/* What is new of the pair goes into the totals, then it becomes whole. */
+static int count_pair(struct merge *m, struct dx_error *err)
+{
+    struct dx_pair_count *count = &m->pair.count;
+    const struct dx_pair_count *known = m->has_known ? &m->known->count : NULL;
+
+    m->totals.rows += count->row_count;
+    m->totals.domains += known == NULL;
+    m->totals.urls += count->url_count - (known == NULL ? 0 : known->url_count);
+    m->rows += count->row_count + (known == NULL ? 0 : known->row_count);
+    if (known == NULL)
+        return DX_OK;
+    if (count->url_count < known->url_count)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "version %s: %.*s has %llu URLs in dataset %u by its counts, by its rows at "
+                       "most %llu: `domaindex verify --deep` tells more",
+                       dx_version_name(m->scan->lake->base), (int)m->domain.size,
+                       (const char *)m->domain.data, (unsigned long long)known->url_count,
+                       (unsigned)m->dataset_id, (unsigned long long)count->url_count);
+    count->row_count += known->row_count;
+    if (known->has_ts) {
+        take_time(&count->has_ts, &count->first_us, &count->last_us, known->first_us);
+        take_time(&count->has_ts, &count->first_us, &count->last_us, known->last_us);
+    }
+    return DX_OK;
+}
+
+/* The pair that is complete goes to the sorter. */
+static int emit(struct merge *m, struct dx_error *err)
+{
+    struct dx_pair_count *count = &m->pair.count;
+    int rc;
+
+    if (count->row_count == 0)
+        return DX_OK;
+    rc = count_pair(m, err);
+    if (rc == DX_OK)
+        rc = gather_runs(m, err);
+    if (rc != DX_OK)
+        return rc;
+    m->pair.dataset_id = m->dataset_id;
+    m->pair.domain = dx_span_of(m->domain.data, m->domain.size);
+    rc = dx_index_pair_encode(&m->pair, (const struct dx_run *)(const void *)m->runs.data,
+                              m->runs.size / sizeof(struct dx_run), &m->key, &m->value, err);
+    if (rc == DX_OK) {
+        (void)pthread_mutex_lock(&m->scan->lock);
+        rc = dx_spill_sort_add(m->scan->lake->pairs, 0, dx_span_of(m->key.data, m->key.size),
+                               dx_span_of(m->value.data, m->value.size), err);
+        (void)pthread_mutex_unlock(&m->scan->lock);
+    }
+    if (m->scan->options->rows_done != NULL)
+        atomic_fetch_add_explicit(m->scan->options->rows_done, count->row_count,
+                                  memory_order_relaxed);
+    return rc;
+}
+
+/* c: NULL for a row of the base. */
+static int count_scheme(struct merge *m, const struct cursor *c, const struct dx_lake_row *row,
+                        struct dx_error *err)
+{
+    struct dx_span scheme = row->scheme;
 
     for (size_t i = 0; i < m->scheme_count; i++)
         if (dx_span_equal(scheme, dx_span_of(m->schemes[i].text, m->schemes[i].size)))
             return DX_OK;
-    if (m->scheme_count == SCHEMES_MAX)
+    if (m->scheme_count == SCHEMES_MAX && c != NULL)
         return row_fail(c, err, "over 8 schemes for one host and path");
+    if (m->scheme_count == SCHEMES_MAX || scheme.size > SCHEME_SIZE_MAX)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "dataset_id=%lu: \"%.*s\": over 8 schemes for one host and path, or one of "
+                       "over 32 bytes",
+                       (unsigned long)m->dataset_id, (int)row->domain.size,
+                       (const char *)row->domain.data);
     memcpy(m->schemes[m->scheme_count].text, scheme.data, scheme.size);
     m->schemes[m->scheme_count++].size = scheme.size;
     m->pair.count.url_count++;
     return DX_OK;
 }
 
-/* A single file knows the change already; several are compared with the merged row before. */
-static int merged_change(struct merge *m, const struct cursor *c, enum change *change,
-                         struct dx_error *err)
+/* The rows that the base has of the domain come into the heap. */
+static int begin_known(struct merge *m, struct dx_error *err)
 {
+    int rc = dx_known_find(m->known, dx_span_of(m->domain.data, m->domain.size), m->dataset_id,
+                           err);
+    size_t need = m->count + m->known->cursor_count;
+
+    m->has_known = rc == 1;
+    if (rc <= 0)
+        return rc;
+    if (need > m->heap_capacity) {
+        size_t *more = realloc(m->heap, need * sizeof *more);
+
+        if (more == NULL)
+            return dx_fail(err, DX_E_NOMEM, "scan: out of memory");
+        m->heap = more;
+        m->heap_capacity = need;
+    }
+    for (size_t i = 0; i < m->known->cursor_count; i++) {
+        rc = dx_known_next(m->known, i, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 1) {
+            m->heap[m->heap_size++] = m->count + i;
+            heap_rise(m, m->heap_size - 1);
+        }
+    }
+    return DX_OK;
+}
+
+static bool begins_domain(const struct merge *m, const struct cursor *c)
+{
+    return c->change == NEW_DOMAIN &&
+           !dx_span_equal(c->row.domain, dx_span_of(m->domain.data, m->domain.size));
+}
+
+static int begin_domain(struct merge *m, struct dx_span domain, struct dx_error *err)
+{
+    int rc = emit(m, err);
+
+    m->pair.count = (struct dx_pair_count){ 0 };
+    m->has_known = false;
+    m->scheme_count = 0;
+    dx_buf_clear(&m->domain);
+    dx_buf_append(&m->domain, domain.data, domain.size);
+    if (rc == DX_OK && m->domain.failed)
+        rc = dx_buf_fail(&m->domain, err, "domain");
+    return rc == DX_OK && m->known != NULL ? begin_known(m, err) : rc;
+}
+
+/* A single file knows the change already; several are compared with the merged row before.
+ * c: NULL for a row of the base. */
+static int take_url(struct merge *m, const struct cursor *c, const struct dx_lake_row *row,
+                    struct dx_error *err)
+{
+    bool single = m->count == 1 && !m->has_known;
+    int change = single ? (int)c->change : place_change(&m->place, row);
     int rc = DX_OK;
 
-    if (m->count == 1) {
-        *change = (enum change)c->change;
-        return DX_OK;
-    }
-    *change = (enum change)place_change(&m->place, &c->row);
-    if (*change != SAME_URL)
-        rc = place_take(&m->place, &c->row, err);
-    return rc;
+    if (!single && change != SAME_URL)
+        rc = place_take(&m->place, row, err);
+    if (change != SAME_URL)
+        m->scheme_count = 0;
+    return rc == DX_OK ? count_scheme(m, c, row, err) : rc;
 }
 
 static int take_row(struct merge *m, struct cursor *c, struct dx_error *err)
 {
-    enum change change;
-    int rc = merged_change(m, c, &change, err);
+    int rc = take_url(m, c, &c->row, err);
 
-    if (rc == DX_OK && change == NEW_DOMAIN) {
-        rc = emit(m, err);
-        m->pair.count = (struct dx_pair_count){ 0 };
-        dx_buf_clear(&m->domain);
-        dx_buf_append(&m->domain, c->row.domain.data, c->row.domain.size);
-        if (rc == DX_OK && m->domain.failed)
-            rc = dx_buf_fail(&m->domain, err, "domain");
-    }
     if (rc != DX_OK)
         return rc;
-    if (change != SAME_URL)
-        m->scheme_count = 0;
     m->pair.count.row_count++;
     if (c->row.has_ts) {
         take_time(&m->pair.count.has_ts, &m->pair.count.first_us, &m->pair.count.last_us,
                   c->row.ts_us);
         take_time(&m->totals.has_ts, &m->totals.first_us, &m->totals.last_us, c->row.ts_us);
     }
-    rc = count_scheme(m, c, err);
-    return rc == DX_OK ? cursor_run(c, err) : rc;
+    return cursor_run(c, err);
+}
+
+static bool grew(const struct scan *scan, uint32_t dataset_id)
+{
+    return scan->lake->base != NULL && dx_index_change_of(scan->lake, dataset_id) == DX_INDEX_GROWN;
 }
 
 static int merge_open(struct merge *m, struct scan *scan, const struct part *part,
@@ -584,7 +724,7 @@ static int merge_open(struct merge *m, struct scan *scan, const struct part *par
     m->heap = calloc(part->count, sizeof *m->heap);
     if (m->cursors == NULL || m->heap == NULL)
         return dx_fail(err, DX_E_NOMEM, "scan: out of memory");
-    m->count = part->count;
+    m->count = m->heap_capacity = part->count;
     for (size_t i = 0; i < m->count; i++) {
         struct cursor *c = &m->cursors[i];
 
@@ -609,6 +749,8 @@ static int merge_open(struct merge *m, struct scan *scan, const struct part *par
     }
     for (size_t i = m->heap_size; rc == DX_OK && i-- > 0;)
         heap_sink(m, i);
+    if (rc == DX_OK && grew(scan, m->dataset_id))
+        rc = dx_known_new(&m->known, scan->lake->base, scan->postings, scan->part_memory / 2, err);
     return rc;
 }
 
@@ -619,6 +761,7 @@ static void merge_close(struct merge *m)
         dx_buf_release(&m->cursors[i].place.text);
         dx_buf_release(&m->cursors[i].runs);
     }
+    dx_known_free(&m->known);
     free(m->cursors);
     free(m->heap);
     dx_buf_release(&m->place.text);
@@ -633,12 +776,17 @@ static int merge_run(struct merge *m, struct dx_error *err)
     int rc = DX_OK;
 
     while (rc == DX_OK && m->heap_size > 0 && !atomic_load(&m->scan->stop)) {
-        struct cursor *c = &m->cursors[m->heap[0]];
+        size_t at = m->heap[0];
+        struct cursor *c = at < m->count ? &m->cursors[at] : NULL;
 
-        rc = take_row(m, c, err);
+        if (c != NULL && begins_domain(m, c)) {
+            rc = begin_domain(m, c->row.domain, err);
+            continue; /* the least row may be one of the base now */
+        }
+        rc = c != NULL ? take_row(m, c, err) : take_url(m, NULL, row_at(m, at), err);
         if (rc != DX_OK)
             break;
-        rc = cursor_next(c, err);
+        rc = c != NULL ? cursor_next(c, err) : dx_known_next(m->known, at - m->count, err);
         if (rc == 0)
             m->heap[0] = m->heap[--m->heap_size];
         if (rc >= 0) {
@@ -664,7 +812,7 @@ static void add_totals(struct scan *scan, const struct part *part, const struct 
         take_time(&d->has_ts, &d->first_us, &d->last_us, m->totals.last_us);
     }
     scan->lake->rows += m->totals.rows;
-    scan->lake->rows_scanned += m->totals.rows;
+    scan->lake->rows_scanned += m->rows;
     scan->lake->urls += m->totals.urls;
     (void)pthread_mutex_unlock(&scan->lock);
 }
@@ -684,6 +832,8 @@ static int merge_part(struct scan *scan, const struct part *part, struct dx_erro
 
 static int scan_part(struct scan *scan, const struct part *part, struct dx_error *err)
 {
+    uint32_t dataset_id = scan->lake->files[scan->order[part->first]].dataset_id;
+    size_t free_bytes;
     size_t cost = 0;
     int rc = DX_OK;
 
@@ -691,12 +841,12 @@ static int scan_part(struct scan *scan, const struct part *part, struct dx_error
         rc = file_pages(scan, (uint32_t)scan->order[part->first + i], &cost, err);
     if (rc != DX_OK || atomic_load(&scan->stop))
         return rc;
-    if (part->count > 1 && cost > scan->part_memory)
+    free_bytes = grew(scan, dataset_id) ? scan->part_memory / 2 : scan->part_memory;
+    if (part->count > 1 && cost > free_bytes)
         return dx_fail(err, DX_E_LIMIT,
                        "dataset_id=%lu: %zu files with overlapping prefixes must be merged, for "
                        "which about %zu MiB are needed and %zu MiB are free: raise --memory",
-                       (unsigned long)scan->lake->files[scan->order[part->first]].dataset_id,
-                       part->count, cost >> 20, scan->part_memory >> 20);
+                       (unsigned long)dataset_id, part->count, cost >> 20, free_bytes >> 20);
     return merge_part(scan, part, err);
 }
 
@@ -820,6 +970,18 @@ static int compare_paths(const void *a, const void *b, void *ctx)
     return strcmp(files[*(const size_t *)a].path, files[*(const size_t *)b].path);
 }
 
+static int check_datasets(const struct dx_index_lake *lake, struct dx_error *err)
+{
+    for (size_t i = 0; i < lake->file_count; i++) {
+        const struct dx_index_file *file = &lake->files[i];
+
+        if (file->path != NULL && dx_registry_by_id(lake->registry, file->dataset_id) == NULL)
+            return dx_fail(err, DX_E_CORRUPT, "%s: the registry has no dataset_id %lu", file->path,
+                           (unsigned long)file->dataset_id);
+    }
+    return DX_OK;
+}
+
 static int make_parts(struct scan *scan, struct dx_error *err)
 {
     struct dx_index_lake *lake = scan->lake;
@@ -830,7 +992,7 @@ static int make_parts(struct scan *scan, struct dx_error *err)
     if (scan->order == NULL || scan->parts == NULL)
         return dx_fail(err, DX_E_NOMEM, "scan: out of memory");
     for (size_t i = 0; i < lake->file_count; i++)
-        if (lake->files[i].path != NULL)
+        if (lake->files[i].path != NULL && !dx_index_stays(lake, i))
             scan->order[scan->order_count++] = i;
     if (scan->order_count > 0)
         qsort_r(scan->order, scan->order_count, sizeof *scan->order, compare_files, lake->files);
@@ -838,9 +1000,6 @@ static int make_parts(struct scan *scan, struct dx_error *err)
         const struct dx_index_file *file = &lake->files[scan->order[i]];
         const struct dx_index_file *before = i == 0 ? NULL : &lake->files[scan->order[i - 1]];
 
-        if (dx_registry_by_id(lake->registry, file->dataset_id) == NULL)
-            return dx_fail(err, DX_E_CORRUPT, "%s: the registry has no dataset_id %lu", file->path,
-                           (unsigned long)file->dataset_id);
         if (before == NULL || before->dataset_id != file->dataset_id || file->prefix_first > last) {
             scan->parts[scan->part_count++] = (struct part){ i, 0, 0 };
             last = file->prefix_last;
@@ -882,6 +1041,35 @@ static int new_sort(struct dx_spill_sort **sort, const char *dir, size_t memory,
     return dx_spill_sort_new(sort, &o, err);
 }
 
+/* The datasets whose pairs stay, with or without new ones, bring the base's totals. */
+static void add_base(struct dx_index_lake *lake)
+{
+    const struct dx_registry *then = &lake->base->registry;
+
+    for (size_t i = 0; i < lake->file_count; i++)
+        if (lake->files[i].path != NULL && dx_index_stays(lake, i))
+            lake->row_groups += lake->files[i].row_groups;
+    for (size_t i = 0; i < lake->change_count; i++) {
+        const struct dx_index_dataset *change = &lake->changes[i];
+        const struct dx_dataset *from = dx_registry_by_id(then, change->dataset_id);
+        struct dx_dataset *to = dx_registry_by_id(lake->registry, change->dataset_id);
+
+        if (from == NULL || to == NULL ||
+            (change->change != DX_INDEX_SAME && change->change != DX_INDEX_GROWN))
+            continue;
+        to->files += change->known;
+        to->rows += from->rows;
+        to->urls += from->urls;
+        to->domains += from->domains;
+        if (from->has_ts) {
+            take_time(&to->has_ts, &to->first_us, &to->last_us, from->first_us);
+            take_time(&to->has_ts, &to->first_us, &to->last_us, from->last_us);
+        }
+        lake->rows += from->rows;
+        lake->urls += from->urls;
+    }
+}
+
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,
                   struct dx_error *err)
 {
@@ -902,7 +1090,11 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
         d->has_ts = false;
         d->first_us = d->last_us = 0;
     }
-    rc = make_parts(&scan, err);
+    rc = check_datasets(lake, err);
+    if (rc == DX_OK)
+        rc = make_parts(&scan, err);
+    if (rc == DX_OK && lake->base != NULL)
+        rc = dx_page_cache_new(&scan.postings, options->memory / 16, DX_EVICT_LRU, err);
     if (rc == DX_OK)
         rc = check_room(&scan, err);
     if (rc == DX_OK)
@@ -915,8 +1107,11 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
         rc = dx_spill_sort_finish(lake->pairs, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_finish(lake->groups, err);
+    if (rc == DX_OK && lake->base != NULL)
+        add_base(lake);
     if (rc != DX_OK)
         dx_index_lake_release(lake);
+    dx_page_cache_free(&scan.postings);
     free(scan.order);
     free(scan.parts);
     (void)pthread_cond_destroy(&scan.room);

@@ -42,7 +42,6 @@ struct dx_index_file {
     uint32_t dataset_id;
     uint8_t prefix_first;
     uint8_t prefix_last;
-    bool is_new;   /* no version names it yet; for builder/publish_rewrite.h */
     uint64_t size; /* set before if the files are brought; else found by the scan, as these: */
     uint32_t row_groups;
     uint64_t rows;

@@ -13,8 +13,8 @@
 #include "builder/ingest_datasets.h"
 #include "builder/ingest_row.h"
 #include "builder/ingest_upload.h"
-#include "builder/lake_file.h"
 #include "builder/lake_layout.h"
+#include "builder/lake_parts.h"
 #include "builder/progress.h"
 #include "builder/registry.h"
 #include "builder/spill_file.h"
@@ -28,16 +28,6 @@
 /* More new files than this: one flush of the file system for all, which takes what one
  * fsync takes and what others have written besides. For fewer that may be a bad bargain. */
 #define SYNC_EACH_MAX 8
-
-/* The file being written. */
-struct writing {
-    struct dx_lake_file file;
-    struct dx_lake_path path;
-    struct dx_ingest_dataset *set;
-    uint64_t rows;
-    struct dx_buf domain; /* of the row before */
-    uint64_t domain_id;
-};
 
 /* A dataset being scattered: one run, a file each, for each range that has rows. */
 struct scatter {
@@ -57,28 +47,65 @@ struct dx_ingest_store {
     size_t made_count;
     size_t made_capacity;
     uint64_t next_number;
-    struct writing writing;
+    struct dx_lake_parts parts;
+    struct dx_lake_schema schema; /* of what is being written, */
+    struct dx_lake_path path;     /* but for the part */
+    struct dx_ingest_dataset *set;
     struct scatter scatter;
-    struct dx_buf scratch;
-    struct dx_buf url;
-    struct dx_span extra[DX_EXTRA_COLUMNS_MAX];
 };
+
+static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
+                    struct dx_error *err)
+{
+    if (s->made_count == s->made_capacity) {
+        size_t capacity = s->made_capacity == 0 ? 64 : s->made_capacity * 2;
+        struct dx_ingest_made *grown = realloc(s->made, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return dx_fail(err, DX_E_NOMEM, "ingest: out of memory for %zu files", capacity);
+        s->made = grown;
+        s->made_capacity = capacity;
+    }
+    s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++,
+                                                        .path = *path,
+                                                        .set = s->set };
+    return DX_OK;
+}
+
+static int open_part(void *ctx, char path[PATH_MAX], struct dx_error *err)
+{
+    struct dx_ingest_store *s = ctx;
+    int rc = remember(s, &s->path, err);
+
+    dx_ingest_made_name(s->o.dir, s->next_number - 1, path);
+    return rc;
+}
+
+static int part_closed(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err)
+{
+    struct dx_ingest_store *s = ctx;
+
+    (void)err;
+    s->o.stats->files++;
+    s->o.stats->file_bytes += stats->size;
+    s->made[s->made_count - 1].size = stats->size;
+    return DX_OK;
+}
 
 int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_store_options *options,
                         struct dx_error *err)
 {
     struct dx_ingest_store *s = calloc(1, sizeof *s);
+    struct dx_lake_parts_options parts = { .ctx = s, .open = open_part, .closed = part_closed };
     int rc;
 
     *out = s;
     if (s == NULL)
         return dx_fail(err, DX_E_NOMEM, "ingest: out of memory");
     s->o = *options;
-    s->writing.file = (struct dx_lake_file)DX_LAKE_FILE_INIT;
+    parts.rows_a_file = DX_LAKE_ROWS_A_FILE / s->o.ingest->test_scale;
+    dx_lake_parts_init(&s->parts, &parts);
     s->sync = (struct dx_sync_all)DX_SYNC_ALL_INIT;
-    dx_buf_init(&s->writing.domain, 1u << 16);
-    dx_buf_init(&s->scratch, 1u << 20);
-    dx_buf_init(&s->url, 1u << 20);
     for (unsigned i = 0; i < RANGES_MAX; i++)
         s->scatter.run[i].fd = -1;
     rc = dx_spill_codec_new(&s->codec, s->o.dir, err);
@@ -104,7 +131,7 @@ void dx_ingest_store_free(struct dx_ingest_store **handle)
 
     if (s == NULL)
         return;
-    dx_lake_file_abort(&s->writing.file);
+    dx_lake_parts_release(&s->parts);
     for (unsigned i = 0; i < RANGES_MAX; i++)
         forget_range(&s->scatter, i);
     for (size_t i = 0; i < s->made_count; i++) {
@@ -113,117 +140,17 @@ void dx_ingest_store_free(struct dx_ingest_store **handle)
     }
     dx_spill_codec_free(&s->codec);
     dx_sync_all_close(&s->sync);
-    dx_buf_release(&s->writing.domain);
-    dx_buf_release(&s->scratch);
-    dx_buf_release(&s->url);
     free(s->made);
     free(s);
     *handle = NULL;
 }
 
-static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
-                    struct dx_error *err)
-{
-    if (s->made_count == s->made_capacity) {
-        size_t capacity = s->made_capacity == 0 ? 64 : s->made_capacity * 2;
-        struct dx_ingest_made *grown = realloc(s->made, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return dx_fail(err, DX_E_NOMEM, "ingest: out of memory for %zu files", capacity);
-        s->made = grown;
-        s->made_capacity = capacity;
-    }
-    s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++,
-                                                        .path = *path,
-                                                        .set = s->writing.set };
-    return DX_OK;
-}
-
-static int open_file(struct dx_ingest_store *s, struct dx_error *err)
-{
-    const struct dx_columns_want *want = &s->o.ingest->want;
-    struct dx_lake_schema schema = { .extra_names = (const char *const *)want->extra_name,
-                                     .extra_count = want->extra_count,
-                                     .dataset_name = s->writing.set->name,
-                                     .ts_micros = s->writing.set->ts_micros,
-                                     .url_id = true };
-    char path[PATH_MAX];
-    int rc = remember(s, &s->writing.path, err);
-
-    if (rc < 0)
-        return rc;
-    dx_ingest_made_name(s->o.dir, s->next_number - 1, path);
-    s->writing.rows = 0;
-    return dx_lake_file_open(&s->writing.file, path, &schema, NULL, err);
-}
-
-static int close_file(struct dx_ingest_store *s, struct dx_error *err)
-{
-    struct dx_lake_stats stats;
-    int rc;
-
-    if (s->writing.file.writer == NULL)
-        return DX_OK;
-    rc = dx_lake_file_close(&s->writing.file, DX_SYNC_LATER, &stats, err);
-    if (rc < 0)
-        return rc;
-    s->o.stats->files++;
-    s->o.stats->file_bytes += stats.size;
-    s->made[s->made_count - 1].size = stats.size;
-    return DX_OK;
-}
-
-static uint64_t url_id(struct dx_ingest_store *s, const struct dx_ingest_row *row)
-{
-    dx_buf_clear(&s->url);
-    dx_buf_append(&s->url, row->scheme.data, row->scheme.size);
-    dx_buf_str(&s->url, "://");
-    dx_buf_append(&s->url, row->host.data, row->host.size);
-    dx_buf_append(&s->url, row->path_query.data, row->path_query.size);
-    return dx_url_id(dx_span_of(s->url.data, s->url.size));
-}
-
 static int write_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
                      struct dx_error *err)
 {
-    struct writing *w = &s->writing;
-    struct dx_ingest_row row;
-    struct dx_lake_row out;
-    bool new_domain;
-    int rc = DX_OK;
-
-    if (!dx_ingest_row_get(key, value, s->o.ingest->want.extra_count, &row, s->extra, &s->scratch))
-        return dx_fail(err, DX_E_CORRUPT, "ingest: a sorted row does not parse");
-    new_domain = !dx_span_equal(row.domain, dx_span_of(w->domain.data, w->domain.size));
-    if (new_domain && w->file.writer != NULL &&
-        w->rows * s->o.ingest->test_scale >= DX_LAKE_ROWS_A_FILE)
-        rc = close_file(s, err);
-    if (rc == DX_OK && w->file.writer == NULL)
-        rc = open_file(s, err);
-    if (rc < 0)
-        return rc;
-    if (new_domain || w->rows == 0) {
-        dx_buf_clear(&w->domain);
-        dx_buf_append(&w->domain, row.domain.data, row.domain.size);
-        w->domain_id = dx_domain_id(row.domain);
-    }
-    out = (struct dx_lake_row){ .dataset_id = w->set->id,
-                                .domain_id = w->domain_id,
-                                .url_id = url_id(s, &row),
-                                .domain = row.domain,
-                                .scheme = row.scheme,
-                                .host = row.host,
-                                .path_query = row.path_query,
-                                .raw_url = row.raw_url,
-                                .has_ts = row.has_ts,
-                                .ts_us = row.ts_us,
-                                .extra = row.extra };
-    if (w->domain.failed || s->url.failed)
-        return dx_buf_fail(&s->url, err, "ingest: a row");
-    w->rows++;
-    w->set->stored++;
+    s->set->stored++;
     s->o.stats->stored++;
-    return dx_lake_file_add(&w->file, &out, err);
+    return dx_lake_parts_add(&s->parts, key, value, err);
 }
 
 static int scatter_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
@@ -261,7 +188,7 @@ static int gather(struct dx_ingest_store *s, unsigned from, unsigned to, struct 
     while (rc >= 0 && (rc = dx_spill_merge_next(m, &key, &value, err)) == 1)
         rc = write_row(s, key, value, err);
     if (rc == 0)
-        rc = close_file(s, err);
+        rc = dx_lake_parts_end(&s->parts, err);
     dx_spill_merge_free(&m);
     for (unsigned i = from; i < to; i++)
         forget_range(&s->scatter, i);
@@ -280,8 +207,8 @@ static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
     for (unsigned i = 0; rc == DX_OK && i < ranges; i++) {
         unsigned width = c->ranges / ranges;
 
-        s->writing.path.first = (uint8_t)(256 / ranges * i);
-        s->writing.path.last = (uint8_t)(256 / ranges * (i + 1) - 1);
+        s->path.first = (uint8_t)(256 / ranges * i);
+        s->path.last = (uint8_t)(256 / ranges * (i + 1) - 1);
         rc = gather(s, i * width, (i + 1) * width, err);
     }
     c->set = NULL;
@@ -292,15 +219,22 @@ static int end_dataset(struct dx_ingest_store *s, struct dx_error *err)
 {
     if (s->scatter.set != NULL)
         return end_scatter(s, err);
-    return close_file(s, err);
+    return dx_lake_parts_end(&s->parts, err);
 }
 
 static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *set)
 {
     unsigned ranges = dx_lake_range_count(set->rows * s->o.ingest->test_scale);
+    const struct dx_columns_want *want = &s->o.ingest->want;
 
-    s->writing.set = set;
-    s->writing.path = (struct dx_lake_path){ .dataset_id = set->id, .first = 0, .last = 255 };
+    s->set = set;
+    s->path = (struct dx_lake_path){ .dataset_id = set->id, .first = 0, .last = 255 };
+    s->schema = (struct dx_lake_schema){ .extra_names = (const char *const *)want->extra_name,
+                                         .extra_count = want->extra_count,
+                                         .dataset_name = set->name,
+                                         .ts_micros = set->ts_micros,
+                                         .url_id = true };
+    dx_lake_parts_begin(&s->parts, &s->schema, set->id);
     s->scatter.set = ranges > 1 ? set : NULL;
     s->scatter.ranges = ranges;
     s->scatter.rows = 0;

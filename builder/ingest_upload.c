@@ -31,27 +31,6 @@ void dx_ingest_made_name(const char *dir, uint64_t number, char path[PATH_MAX])
 
 /* ---- numbers ---- */
 
-static bool same_folder(const struct dx_lake_path *a, const struct dx_lake_path *b)
-{
-    return a->dataset_id == b->dataset_id && a->first == b->first && a->last == b->last;
-}
-
-/* One more than the largest part number in the folder. */
-static uint32_t next_part(const struct dx_lake_list *lake, const struct dx_lake_path *path)
-{
-    uint32_t next = 0;
-
-    for (size_t i = dx_lake_list_find(lake, path->dataset_id);
-         i < lake->count && lake->file[i].dataset_id == path->dataset_id; i++) {
-        struct dx_lake_path there;
-
-        if (dx_lake_path_parse(dx_span_str(lake->file[i].path), &there) &&
-            same_folder(&there, path) && there.part >= next)
-            next = there.part + 1;
-    }
-    return next;
-}
-
 static int take_part(struct uploading *up, size_t i, struct dx_error *err)
 {
     uint32_t *next = &up->part[up->first[i]];
@@ -70,12 +49,12 @@ static int number_all(struct uploading *up, struct dx_error *err)
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < u->made_count; i++) {
-        if (i > 0 && same_folder(&u->made[i].path, &u->made[i - 1].path)) {
+        if (i > 0 && dx_lake_same_folder(&u->made[i].path, &u->made[i - 1].path)) {
             up->first[i] = up->first[i - 1];
         } else {
             up->first[i] = i;
             up->part[i] = dx_roster_next_part(u->registry, u->made[i].path.dataset_id,
-                                              next_part(u->lake, &u->made[i].path));
+                                              dx_lake_list_next_part(u->lake, &u->made[i].path));
         }
         rc = take_part(up, i, err);
     }

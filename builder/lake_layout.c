@@ -241,6 +241,26 @@ size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id)
     return low;
 }
 
+bool dx_lake_same_folder(const struct dx_lake_path *a, const struct dx_lake_path *b)
+{
+    return a->dataset_id == b->dataset_id && a->first == b->first && a->last == b->last;
+}
+
+uint32_t dx_lake_list_next_part(const struct dx_lake_list *list, const struct dx_lake_path *path)
+{
+    uint32_t next = 0;
+
+    for (size_t i = dx_lake_list_find(list, path->dataset_id);
+         i < list->count && list->file[i].dataset_id == path->dataset_id; i++) {
+        struct dx_lake_path there;
+
+        if (dx_lake_path_parse(dx_span_str(list->file[i].path), &there) &&
+            dx_lake_same_folder(&there, path) && there.part >= next)
+            next = there.part + 1;
+    }
+    return next;
+}
+
 int dx_lake_list(struct dx_lake_list *list, const char *root, struct dx_error *err)
 {
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -74,6 +74,10 @@ void dx_lake_list_sort(struct dx_lake_list *list);
 /* The first file of the dataset in a sorted list, or where it would stand. */
 size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id);
 
+bool dx_lake_same_folder(const struct dx_lake_path *a, const struct dx_lake_path *b);
+/* One more than the largest part number that a sorted list has in the folder of path. */
+uint32_t dx_lake_list_next_part(const struct dx_lake_list *list, const struct dx_lake_path *path);
+
 /* Ranges a dataset is written in, by its rows: 1, 16 or 256 of equal width. */
 unsigned dx_lake_range_count(uint64_t rows);
 

@@ -9,8 +9,8 @@
  * `run` looks at the files that the next version would have, reads those that it wants to replace,
  * and writes others in their place: into in->out_dir, an empty folder, under the paths that they
  * will have in the lake. It says in out->goes[i] which files the version leaves out, and adds the new
- * ones with dx_rewrite_out_add. Nothing of the root is touched by it. A file that is_new may not go:
- * no version names it, so the next publish would take it for new rows again.
+ * ones with dx_rewrite_out_add. Nothing of the root is touched by it. A file
+ * that no version names yet may not go: the next publish would take it for new rows again.
  *
  * What dx_publish does around it, and what is there between any two steps:
  *

@@ -117,9 +117,11 @@ static int check_file(struct dx_verify *w, const struct dx_manifest_version *ent
     struct dx_map map = DX_MAP_INIT;
     struct dx_error why = DX_ERROR_INIT;
     struct dx_hash128 hash;
+    char object[DX_MANIFEST_FILE_PATH];
     char *path = NULL;
 
-    if (asprintf(&path, "%s/index/%s/%s", w->options->root, entry->version, f->name) < 0)
+    dx_manifest_file_path(entry, f, object);
+    if (asprintf(&path, "%s/%s", w->options->root, object) < 0)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", f->name);
     w->result->files++;
     if (dx_map_open(&map, path, DX_MAP_SEQUENTIAL, &why) < 0) {

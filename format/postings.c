@@ -268,6 +268,25 @@ int dx_postings_page_at(const struct dx_postings *p, uint32_t shard, uint32_t nu
     return page_of_shard(p, &s, shard, number, out, err);
 }
 
+int dx_postings_page_records(const struct dx_postings *p, uint32_t shard, struct dx_buf *out,
+                             struct dx_error *err)
+{
+    struct dx_postings_shard s;
+    const uint8_t *at;
+    size_t size;
+    int rc = dx_postings_shard_get(p, shard, &s, err);
+
+    if (rc <= 0)
+        return rc;
+    at = p->page_records.data + s.first_page * DX_POSTINGS_PAGE_RECORD;
+    size = (size_t)s.pages * DX_POSTINGS_PAGE_RECORD;
+    rc = dx_envelope_check(&p->envelope, at, size, err);
+    if (rc < 0)
+        return rc;
+    dx_buf_append(out, at, size);
+    return out->failed ? dx_buf_fail(out, err, "postings: page records") : DX_OK;
+}
+
 int dx_postings_page_find(const struct dx_postings *p, uint64_t domain_id, uint32_t dataset_id,
                           struct dx_postings_page *out, struct dx_error *err)
 {

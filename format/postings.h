@@ -124,6 +124,9 @@ int dx_postings_shard_get(const struct dx_postings *p, uint32_t shard,
                           struct dx_postings_shard *out, struct dx_error *err); /* 1, 0 empty */
 int dx_postings_page_at(const struct dx_postings *p, uint32_t shard, uint32_t number,
                         struct dx_postings_page *out, struct dx_error *err); /* 1, 0 beyond */
+/* The PAGE records of a shard, for a writer of the next directory that shares it: appended. */
+int dx_postings_page_records(const struct dx_postings *p, uint32_t shard, struct dx_buf *out,
+                             struct dx_error *err);
 int dx_postings_page_find(const struct dx_postings *p, uint64_t domain_id, uint32_t dataset_id,
                           struct dx_postings_page *out, struct dx_error *err);
 void dx_postings_close(struct dx_postings *p);

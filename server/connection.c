@@ -331,6 +331,15 @@ static void write_state(const struct dx_answers *answers, struct dx_json *j)
     dx_buf_release(&words);
 }
 
+/* Without a version: the lease has run out, so that a collector may remove what is open here. */
+static int no_version(struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "lease-lost",
+                          "The lease on the index has run out",
+                          "this server could not renew its lease, so the files that it reads may "
+                          "be removed; it answers again when it has a lease");
+}
+
 static void reply_readyz(struct dx_connection *c)
 {
     struct dx_serving *serving = c->loop->serving;
@@ -344,8 +353,12 @@ static void reply_readyz(struct dx_connection *c)
         reply_problem(c, &problem);
         return;
     }
-    if (c->version != NULL && serving->answers->intact != NULL &&
-        !serving->answers->intact(c->version, &problem)) {
+    if (c->version == NULL) {
+        (void)no_version(&problem);
+        reply_problem(c, &problem);
+        return;
+    }
+    if (serving->answers->intact != NULL && !serving->answers->intact(c->version, &problem)) {
         reply_problem(c, &problem);
         return;
     }
@@ -430,6 +443,8 @@ static void answer_ask(struct dx_connection *c, struct dx_span match)
 
     if (rc == 1)
         rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
+    if (rc == 1 && c->version == NULL)
+        rc = no_version(&problem);
     if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask))) {
         start_job(c, rc == DX_ASK_COLD, match);
         return;

@@ -9,10 +9,12 @@
 #include "fetch/environment.h"
 #include "loader/current.h"
 #include "loader/guard.h"
+#include "loader/lease.h"
 #include "loader/version.h"
 #include "query/self_test.h"
 #include "query/withheld.h"
 #include "server/reloader.h"
+#include "server/renewer.h"
 #include "server/settings.h"
 
 #include <errno.h>
@@ -64,7 +66,7 @@ static int print_man(void)
                       ".Sh SYNOPSIS\n.Nm\n.Fl Fl root Ar ROOT\n.Op Fl Fl listen Ar HOST:PORT\n"
                       ".Op Fl Fl config Ar FILE\n.Op Ar option ...\n"
                       ".Sh DESCRIPTION\n.Nm\nserves the published version of the index under\n"
-                      ".Ar ROOT\nover HTTP.\nIt reads and never writes.\n"
+                      ".Ar ROOT\nover HTTP.\nIt reads; all that it writes is its lease.\n"
                       "It speaks plain HTTP: put a proxy in front of it for TLS.\n"
                       "The options are:\n");
     dx_options_mdoc(dx_settings_table, dx_settings_table_size, &text);
@@ -178,12 +180,12 @@ static bool stop(struct dx_server **server, const struct dx_settings *settings,
 
 static void announce(struct dx_current *current, const struct dx_server *server)
 {
-    struct dx_version *v = dx_current_pin(current);
+    struct dx_current_stats stats;
 
-    (void)printf("domaindexd: serving version %s on http://%s\n", dx_version_name(v),
+    dx_current_stats(current, &stats);
+    (void)printf("domaindexd: serving version %s on http://%s\n", stats.resident[0],
                  dx_server_address(server));
     (void)fflush(stdout);
-    dx_version_unpin(v);
 }
 
 /* How far the copies of a remote version are. */
@@ -254,27 +256,59 @@ static struct dx_current_options current_options(const struct dx_settings *setti
     return o;
 }
 
-/* Until a signal ends it. */
-static void serve_until_stopped(const struct dx_settings *settings, struct dx_current **current,
-                                struct dx_server *server, struct dx_reloader *reloader,
-                                const sigset_t *signals)
+/* A directory without a manifest is perhaps no root at all: nothing is made in it, and to open it
+ * says what is missing. */
+static bool may_be_root(const char *root)
 {
-    bool clean;
+    char *path = NULL;
+    bool there;
 
-    dx_reloader_tell(reloader, server);
-    dx_guard_tell(open_anew, reloader);
-    announce(*current, server);
-    wait_for_stop(signals, reloader);
-    dx_guard_tell(NULL, NULL);
-    dx_reloader_tell(reloader, NULL);
-    clean = stop(&server, settings, signals);
-    if (!dx_reloader_stop(&reloader) || !clean) {
-        dx_log(DX_LOG_WARN, "a %s does not end; ending without it", clean ? "reload" : "read");
-        _exit(0);
-    }
-    dx_current_close(current);
-    dx_log(DX_LOG_INFO, "stopped");
+    if (dx_source_remote(root))
+        return true;
+    if (asprintf(&path, "%s/index/manifest.json", root) < 0)
+        return false;
+    there = access(path, F_OK) == 0;
+    free(path);
+    return there;
 }
+
+/* *lease NULL: without one. */
+static int open_lease(const struct dx_settings *settings, struct dx_lease **lease,
+                      struct dx_error *err)
+{
+    const struct dx_lease_options o = {
+        .server = settings->server_name,
+        .ttl_s = settings->lease_ttl_s,
+        .cursor_life_s = settings->cursor_life_s,
+        .request_s = (uint32_t)((dx_settings_request_ms(settings) + 999) / 1000),
+        .source = &settings->source,
+    };
+    int rc;
+
+    if (settings->lease == DX_LEASE_NO || !may_be_root(settings->root))
+        return DX_OK;
+    rc = dx_lease_open(lease, settings->root, &o, err);
+    if (settings->lease == DX_LEASE_YES || (rc != DX_E_UNSUPPORTED && rc != DX_E_DENIED))
+        return rc;
+    dx_log(DX_LOG_WARN,
+           "no lease, so 'domaindex gc' knows nothing of this server, and only what it keeps "
+           "anyway is safe: %s",
+           err->text);
+    *err = (struct dx_error)DX_ERROR_INIT;
+    return DX_OK;
+}
+
+/* What runs while the program serves; neutral: not there. */
+struct daemon {
+    const struct dx_settings *settings;
+    struct dx_version_options version;
+    struct dx_lease *lease;
+    struct dx_current *current;
+    struct dx_answers answers;
+    struct dx_server *server;
+    struct dx_reloader *reloader;
+    struct dx_renewer *renewer;
+};
 
 /* A key that all can read keeps nobody out, but works. */
 static int take_cursor_settings(const struct dx_settings *settings, struct dx_answers *answers,
@@ -292,50 +326,86 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
     return dx_cursor_key_read(&answers->cursor_key, path, err);
 }
 
-static int serve_root(const struct dx_settings *settings, struct dx_error *err)
+static int open_current(struct daemon *d, struct dx_error *err)
 {
-    const struct dx_version_options version = version_options(settings);
-    const struct dx_current_options options = current_options(settings, &version);
-    struct dx_reloader *reloader = NULL;
-    struct dx_current *current;
-    struct dx_answers answers;
-    struct dx_server *server;
+    struct dx_current_options options;
+    int rc = open_lease(d->settings, &d->lease, err);
+
+    if (rc < 0)
+        return rc;
+    d->version = version_options(d->settings);
+    options = current_options(d->settings, &d->version);
+    options.lease = d->lease;
+    options.request_ms = dx_settings_request_ms(d->settings);
+    rc = dx_current_open(&d->current, d->settings->root, &options, err);
+    if (rc < 0)
+        return rc;
+    d->answers = dx_answers_of(d->current);
+    return take_cursor_settings(d->settings, &d->answers, err);
+}
+
+static int start(struct daemon *d, struct dx_error *err)
+{
+    const struct dx_settings *settings = d->settings;
+    const char *root = dx_source_remote(settings->root) ? NULL : settings->root;
+    int rc = dx_guard_start(0, err);
+
+    if (rc == DX_OK)
+        rc = open_current(d, err);
+    if (rc == DX_OK && d->lease != NULL)
+        rc = dx_renewer_start(&d->renewer, d->current, (uint64_t)settings->lease_ttl_s * 1000, err);
+    if (rc == DX_OK)
+        rc = dx_reloader_start(&d->reloader, d->current, root, settings->poll_ms, err);
+    if (rc == DX_OK)
+        rc = dx_server_start(&d->server, &settings->server, &d->answers, err);
+    return rc;
+}
+
+/* NULL, or what does not end: then what it uses stays. */
+static const char *end(struct daemon *d, const sigset_t *signals)
+{
+    if (d->server != NULL && !stop(&d->server, d->settings, signals))
+        return "read";
+    if (d->reloader != NULL && !dx_reloader_stop(&d->reloader))
+        return "reload";
+    if (!dx_renewer_stop(&d->renewer))
+        return "renewal of the lease";
+    dx_current_close(&d->current);
+    dx_lease_close(&d->lease);
+    dx_guard_stop();
+    return NULL;
+}
+
+static void serve_until_stopped(struct daemon *d, const sigset_t *signals)
+{
+    dx_reloader_tell(d->reloader, d->server);
+    dx_guard_tell(open_anew, d->reloader);
+    announce(d->current, d->server);
+    wait_for_stop(signals, d->reloader);
+    dx_guard_tell(NULL, NULL);
+    dx_reloader_tell(d->reloader, NULL);
+}
+
+static int serve(const struct dx_settings *settings, struct dx_error *err)
+{
+    struct daemon d = { .settings = settings };
+    const char *hangs;
     sigset_t signals;
     int rc;
 
     block_signals(&signals);
     raise_descriptor_limit();
-    rc = dx_guard_start(0, err);
+    rc = start(&d, err);
     if (rc == DX_OK)
-        rc = dx_current_open(&current, settings->root, &options, err);
-    if (rc < 0)
-        return rc;
-    answers = dx_answers_of(current);
-    rc = take_cursor_settings(settings, &answers, err);
-    if (rc < 0) {
-        dx_current_close(&current);
-        return rc;
+        serve_until_stopped(&d, &signals);
+    hangs = end(&d, &signals);
+    if (hangs != NULL) {
+        dx_log(DX_LOG_WARN, "a %s does not end; ending without it", hangs);
+        (void)fflush(stdout);
+        _exit(rc == DX_OK ? 0 : EXIT_REFUSED);
     }
-    rc = dx_server_start(&server, &settings->server, &answers, err);
-    if (rc == DX_OK) {
-        rc = dx_reloader_start(&reloader, current,
-                               dx_source_remote(settings->root) ? NULL : settings->root,
-                               settings->poll_ms, err);
-        if (rc == DX_OK) {
-            serve_until_stopped(settings, &current, server, reloader, &signals);
-            return DX_OK;
-        }
-        (void)dx_server_stop(&server, 0);
-    }
-    dx_current_close(&current);
-    return rc;
-}
-
-static int serve(const struct dx_settings *settings, struct dx_error *err)
-{
-    int rc = serve_root(settings, err);
-
-    dx_guard_stop();
+    if (rc == DX_OK)
+        dx_log(DX_LOG_INFO, "stopped");
     return rc;
 }
 

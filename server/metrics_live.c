@@ -200,6 +200,12 @@ static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
         dx_metric_head(out, gauges[i].name, "gauge", gauges[i].help);
         dx_metric(out, gauges[i].name, NULL, gauges[i].value);
     }
+    if (s->leased) {
+        dx_metric_head(out, "domaindex_lease_remaining_seconds", "gauge",
+                       "Until the lease on the served version ends, unless it is renewed");
+        dx_metric_seconds(out, "domaindex_lease_remaining_seconds", NULL,
+                          (double)s->lease_ms / 1e3);
+    }
     dx_metric_head(out, "domaindex_index_published_timestamp_seconds", "gauge",
                    "When the served version was published");
     dx_metric_seconds(out, "domaindex_index_published_timestamp_seconds", NULL,

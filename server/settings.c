@@ -31,6 +31,9 @@ enum {
     OPT_WARM,
     OPT_RESIDENT_VERSIONS,
     OPT_RESIDENT_MAX,
+    OPT_LEASE,
+    OPT_LEASE_TTL,
+    OPT_SERVER_NAME,
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
     OPT_CA_FILE,
@@ -96,6 +99,15 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_RESIDENT_MAX] = { "resident-max", "SIZE", "0",
                            "mapped files of all open versions together, the one to be loaded "
                            "included; older ones give way, then it is refused; 0: no cap" },
+    [OPT_LEASE] = { "lease", "AUTO|YES|NO", "auto",
+                    "hold a lease in the root, leases/NAME.json, which keeps 'domaindex gc' from "
+                    "the versions that are open here; auto: not where it cannot be written" },
+    [OPT_LEASE_TTL] = { "lease-ttl", "SECONDS", "600",
+                        "that a lease holds; it is renewed in a third of that. When it ends, all "
+                        "answers are 503 until there is a new one" },
+    [OPT_SERVER_NAME] = { "server-name", "NAME", NULL,
+                          "of the lease; each server of a root has one of its own; else the "
+                          "machine's" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "local copies of the mapped files of a remote root; else "
                         "$CACHE_DIRECTORY, $XDG_CACHE_HOME/domaindex or ~/.cache/domaindex" },
@@ -124,6 +136,7 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
 const size_t dx_settings_table_size = OPT_COUNT;
 
 #define MS_DAY 86400000u
+#define REQUEST_EXTRA_MS 1000 /* for the loop to notice, and for the clock */
 
 /* One option given, as a table of its own for base/options.h to read and bound. */
 static int number(size_t index, const char *text, uint64_t min, uint64_t max, unsigned *value,
@@ -206,6 +219,20 @@ static bool set_remote(struct dx_settings *s, size_t index, const char *text, in
     }
 }
 
+static int lease_mode(const char *text, enum dx_lease_mode *mode, struct dx_error *err)
+{
+    static const char *const names[] = {
+        [DX_LEASE_AUTO] = "auto", [DX_LEASE_YES] = "yes", [DX_LEASE_NO] = "no"
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *mode = (enum dx_lease_mode)i;
+            return DX_OK;
+        }
+    return dx_fail(err, DX_E_INVALID, "--lease: '%s' is neither auto, yes nor no", text);
+}
+
 /* What is said of versions; false: it is another option. */
 static bool set_versions(struct dx_settings *s, size_t index, const char *text, int *rc,
                          struct dx_error *err)
@@ -223,6 +250,15 @@ static bool set_versions(struct dx_settings *s, size_t index, const char *text, 
     case OPT_RESIDENT_VERSIONS:
         *rc = number(index, text, DX_RESIDENT_MIN, DX_RESIDENT_MAX, &s->resident_versions, err);
         return true;
+    case OPT_LEASE:
+        *rc = lease_mode(text, &s->lease, err);
+        return true;
+    case OPT_LEASE_TTL:
+        *rc = number(index, text, 1, 86400, &s->lease_ttl_s, err);
+        return true;
+    case OPT_SERVER_NAME:
+        s->server_name = text;
+        return true;
     case OPT_RESIDENT_MAX:
         *rc = size(index, text, 0, &s->resident_bytes, err);
         return true;
@@ -238,7 +274,7 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
 {
     struct dx_server_options *o = &s->server;
     uint64_t bytes = 0;
-    int rc;
+    int rc = DX_OK;
 
     switch (index) {
     case OPT_ROOT:
@@ -326,6 +362,11 @@ static int take_defaults(struct dx_settings *s, struct dx_error *err)
     return rc;
 }
 
+uint64_t dx_settings_request_ms(const struct dx_settings *s)
+{
+    return (uint64_t)s->server.head_timeout_ms + s->server.job_timeout_ms + REQUEST_EXTRA_MS;
+}
+
 static int take_given(struct dx_settings *s, struct dx_error *err)
 {
     const char *path = dx_options_text(&s->options, OPT_CONFIG);
@@ -337,6 +378,12 @@ static int take_given(struct dx_settings *s, struct dx_error *err)
         rc = dx_fail(err, DX_E_INVALID, "'%s': there are only options", s->options.operand[0]);
     if (rc == DX_OK && s->root == NULL)
         rc = dx_fail(err, DX_E_INVALID, "--root is needed: where the lake and the index live");
+    if (rc == DX_OK && s->lease != DX_LEASE_NO &&
+        (uint64_t)s->lease_ttl_s * 1000 < 3 * dx_settings_request_ms(s))
+        rc = dx_fail(err, DX_E_INVALID,
+                     "--lease-ttl: %u s is less than three times the longest request (%llu ms by "
+                     "head-timeout-ms and job-timeout-ms)",
+                     s->lease_ttl_s, (unsigned long long)dx_settings_request_ms(s));
     return rc;
 }
 

@@ -16,6 +16,8 @@
 #include "fetch/source.h"
 #include "server/server.h"
 
+enum dx_lease_mode { DX_LEASE_AUTO, DX_LEASE_YES, DX_LEASE_NO };
+
 struct dx_settings {
     bool help;
     bool show_version;
@@ -31,7 +33,10 @@ struct dx_settings {
     unsigned resident_versions;
     uint64_t resident_bytes; /* 0: no cap */
     unsigned cursor_life_s;
-    const char *cache_dir; /* of remote roots; NULL: loader/mirror.h says */
+    enum dx_lease_mode lease;
+    unsigned lease_ttl_s;
+    const char *server_name; /* NULL: the machine's */
+    const char *cache_dir;   /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
     struct dx_source_options source;
     unsigned poll_ms;        /* between two looks for a newer version; 0: none */
@@ -47,5 +52,8 @@ extern const size_t dx_settings_table_size;
 
 int dx_settings_parse(struct dx_settings *s, int argc, char **argv, struct dx_error *err);
 void dx_settings_release(struct dx_settings *s);
+
+/* The longest that a request needs its version: its head, and the answer. */
+uint64_t dx_settings_request_ms(const struct dx_settings *s);
 
 #endif

@@ -10,7 +10,9 @@
     remains.whole(there, words)                      checks that every version that may be read is
                                                      there to the last object; gives the manifest
 """
+import contextlib
 import json
+import os
 import shutil
 import subprocess
 import urllib.parse
@@ -25,8 +27,15 @@ class Folder:
         self.root = str(path)
 
     def names(self):
-        return {str(p.relative_to(self.path)): p.stat().st_size
-                for p in self.path.rglob("*") if p.is_file() and ".tmp-" not in p.name}
+        """What comes or goes meanwhile may be in it or not."""
+        found = {}
+        for folder, _, files in os.walk(self.path):
+            for name in files:
+                path = os.path.join(folder, name)
+                with contextlib.suppress(FileNotFoundError):
+                    if ".tmp-" not in name:
+                        found[os.path.relpath(path, self.path)] = os.stat(path).st_size
+        return found
 
     def get(self, name):
         return (self.path / name).read_bytes()

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Leases: their text, and in a directory what holding one does: the manifest is read after it, a
  * lease that runs out, names that are let go, a process of the same name that died, one that
- * lives. What needs a store that loses replies is in tests/e2e/gc_leases.py, which drives this
+ * lives. What happens beside collectors is in tests/e2e/gc_beside.py, which drives this
  * program:
  *
  *   test_lease ROOT name=value... < commands                fields by TAB
- *     hold VERSION...        ok MS VERSION=MS... | error MS CODE TEXT   milliseconds left, then each held
+ *     hold VERSION...        ok MS VERSION=UNTIL... | error MS CODE TEXT
+ *                            how long it took, then those that are held, until when on dx_clock_ms
  *     rival                  ok TEXT | ok
- *     until VERSION          ok MS
  *     sleep MS               ok
  */
 #include "loader/lease.h"
@@ -325,7 +325,7 @@ static void drive_hold(struct dx_lease *l, const char *const *names, size_t coun
             uint64_t until = dx_lease_until(l, names[i]);
 
             if (until > now)
-                printf("\t%s=%llu", names[i], (unsigned long long)(until - now));
+                printf("\t%s=%llu", names[i], (unsigned long long)until);
         }
         printf("\n");
     }
@@ -350,11 +350,6 @@ static void drive_line(struct dx_lease *l, char *line)
         const char *words = dx_lease_rival(l);
 
         printf("ok\t%s\n", words == NULL ? "" : words);
-    } else if (strcmp(fields[0], "until") == 0 && count == 2) {
-        uint64_t until = dx_lease_until(l, fields[1]);
-        uint64_t now = dx_clock_ms();
-
-        printf("ok\t%llu\n", (unsigned long long)(until > now ? until - now : 0));
     } else if (strcmp(fields[0], "sleep") == 0 && count == 2) {
         sleep_ms(strtol(fields[1], NULL, 10));
         printf("ok\n");
@@ -379,6 +374,8 @@ static int drive(int argc, char **argv)
             o.ttl_s = (uint32_t)strtoul(argv[i] + 4, NULL, 10);
         else if (strncmp(argv[i], "life=", 5) == 0)
             o.cursor_life_s = (uint32_t)strtoul(argv[i] + 5, NULL, 10);
+        else if (strncmp(argv[i], "request=", 8) == 0)
+            o.request_s = (uint32_t)strtoul(argv[i] + 8, NULL, 10);
     }
     rc = dx_lease_open(&l, argv[1], &o, &err);
     if (rc < 0)

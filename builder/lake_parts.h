@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lake_parts.h - sorted rows into as many full-sized lake files as they need.
+ *
+ *   struct dx_lake_parts p;
+ *   dx_lake_parts_init(&p, &options);
+ *   dx_lake_parts_begin(&p, &schema, dataset_id);        what the next rows belong to
+ *   rc = dx_lake_parts_add(&p, key, value, &err);        builder/ingest_row.h, in order of keys
+ *   rc = dx_lake_parts_end(&p, &err);                    ends the file; before the next begin
+ *   dx_lake_parts_release(&p);                           safe at any time
+ *
+ * A file ends at the first new domain from rows_a_file rows on. `open` is asked where the next file
+ * goes, `closed` is told what it became; both end the work with their errors. schema and what it
+ * points to are borrowed until end. One thread at a time.
+ */
+#ifndef DX_BUILDER_LAKE_PARTS_H
+#define DX_BUILDER_LAKE_PARTS_H
+
+#include <limits.h>
+
+#include "base/buf.h"
+#include "builder/lake_file.h"
+
+struct dx_lake_parts_options {
+    uint64_t rows_a_file;
+    void *ctx;
+    int (*open)(void *ctx, char path[PATH_MAX], struct dx_error *err);
+    int (*closed)(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err);
+};
+
+struct dx_lake_parts {
+    struct dx_lake_parts_options o;
+    const struct dx_lake_schema *schema;
+    uint32_t dataset_id;
+    struct dx_lake_file file;
+    uint64_t rows;        /* of the file */
+    struct dx_buf domain; /* of the row before */
+    uint64_t domain_id;
+    struct dx_buf scratch;
+    struct dx_buf url;
+    struct dx_span extra[DX_LAKE_EXTRA_MAX];
+};
+
+void dx_lake_parts_init(struct dx_lake_parts *p, const struct dx_lake_parts_options *options);
+void dx_lake_parts_begin(struct dx_lake_parts *p, const struct dx_lake_schema *schema,
+                         uint32_t dataset_id);
+int dx_lake_parts_add(struct dx_lake_parts *p, struct dx_span key, struct dx_span value,
+                      struct dx_error *err);
+int dx_lake_parts_end(struct dx_lake_parts *p, struct dx_error *err);
+void dx_lake_parts_release(struct dx_lake_parts *p);
+
+#endif

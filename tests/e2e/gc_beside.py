@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow threads
+"""Two collectors at once, beside publishes, rollbacks and readers with leases, in a directory and on
+versitygw, DX_BESIDE_S seconds each (6), with waits of seconds.
+
+Readers are tests/unit/test_lease.c's driver: they follow the current version, keep older ones at
+random, at times sleep longer than their lease, and one begins anew under its old name. As long as the
+lease says, every object and lake file of what they hold must be there. Every version that may be
+read must be whole at any time. Afterwards, when all have ended, gc leaves exactly what the versions
+with an entry have, and verify finds them sound.
+
+Then what gc refuses: a wrong root, more than half, servers with longer times, a lease that is none, a
+list that is missing; and a lease holds a dropped version until it runs out.
+"""
+import json
+import os
+import random
+import subprocess
+import threading
+import time
+import traceback
+
+import dxtest
+import remains
+import stores
+
+SECONDS = float(os.environ.get("DX_BESIDE_S", "6"))
+DRIVER = dxtest.BIN / "tests" / "test_lease"
+WAITS = ["--lease-ttl", "1s", "--cursor-life", "0s", "--longest-request", "0s", "--skew", "1s"]
+NO_WAIT = ["--lease-ttl", "0s", "--cursor-life", "0s"]
+PUBLISH = ["--memory", "64M", "--threads", "1"]
+
+
+class Driver:
+    def __init__(self, root, *settings, env=None):
+        self.process = subprocess.Popen([DRIVER, root, *settings], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(env or {})})
+        self.opened = self.process.stdout.readline().rstrip("\n").split("\t")
+
+    def ask(self, *fields):
+        print(*fields, sep="\t", file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().rstrip("\n").split("\t")
+
+    def hold(self, versions):
+        """{version: until, on time.monotonic}; None if it failed."""
+        reply = self.ask("hold", *versions)
+        if reply[0] != "ok":
+            return None
+        return {v: int(until) / 1000 for v, until in (f.split("=") for f in reply[2:])}
+
+    def end(self, kill=False):
+        if kill:
+            self.process.kill()
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class World:
+    """Threads that go round until the time is over; the first trouble of each is kept."""
+
+    def __init__(self, there, env, scratch):
+        self.there, self.env, self.scratch = there, env, scratch
+        self.until = time.monotonic() + SECONDS
+        self.counts, self.lock, self.batch = {}, threading.Lock(), 0
+
+    def count(self, name):
+        with self.lock:
+            self.counts[name] = self.counts.get(name, 0) + 1
+
+    def run(self, command, *arguments, refusals=()):
+        """Exit 0, or 1 with one of these words: who comes second is told."""
+        done = dxtest.domaindex(command, "--root", self.there.root, *arguments, expect=None,
+                                env=self.env)
+        words = done.stderr.decode()
+        if done.returncode == 0:
+            self.count(command)
+        elif any(part in words for part in refusals):
+            self.count(command + " told")
+        else:
+            dxtest.check(False, f"{command} {arguments}: exit {done.returncode}: {words[-500:]}")
+        return done
+
+    def job(self, job):
+        try:
+            job()
+        except Exception:  # or nobody would hear of it
+            dxtest.check(False, traceback.format_exc())
+
+    def publisher(self, number):
+        chance = random.Random(number)
+        while time.monotonic() < self.until:
+            self.batch += 1
+            urls = "".join(f"http://p{number}.example.com/{self.batch}/{i}\n" for i in range(9))
+            done = dxtest.domaindex("ingest", "--root", self.there.root, "--dataset",
+                                    f"set{chance.randrange(3)}", "--format", "list", "-",
+                                    input=urls.encode(), expect=None, env=self.env)
+            self.count("ingest" if done.returncode == 0 else "ingest told")
+            # One that has lost may hear of it by its objects, which are a collector's by then.
+            self.run("publish", *PUBLISH,
+                     refusals=("another", "first", "meanwhile", "does not read back"))
+
+    def roller(self):
+        chance = random.Random(5)
+        while time.monotonic() < self.until:
+            time.sleep(0.3)
+            names = [v["version"] for v in self.there.manifest()["versions"]
+                     if v["state"] != "dropped"]
+            self.run("rollback", chance.choice(names),
+                     refusals=("another", "already", "current", "dropped", "no version", "first"))
+
+    def collector(self):
+        while time.monotonic() < self.until:
+            self.run("gc", "--keep", "1", "--keep-for", "0s", "--max-share", "100", *WAITS,
+                     "--delete", refusals=("another domaindex is writing",))
+            time.sleep(0.1)
+
+    def watcher(self):
+        """What may be read is whole: looked at between two looks at the same manifest."""
+        while time.monotonic() < self.until:
+            before = self.there.get("index/manifest.json")
+            names = self.there.names()
+            if self.there.get("index/manifest.json") != before:
+                continue
+            for entry in json.loads(before)["versions"]:
+                if entry["state"] != "dropped":
+                    missing = remains.objects_of(entry) - names.keys()
+                    dxtest.equal(sorted(missing)[:3], [], f"{entry['version']} may be read, but")
+            self.count("whole")
+
+    def held_is_there(self, known, held):
+        """Only what was looked at before the lease ran out can have been missed wrongly."""
+        names = self.there.names()
+        now = time.monotonic()
+        for version, until in held.items():
+            if now < until:
+                missing = known[version] - names.keys()
+                dxtest.equal(sorted(missing)[:3], [], f"{version} is held, but without")
+                self.count("held, looked at")
+
+    def learn(self, known):
+        manifest = self.there.manifest()
+        for entry in manifest["versions"]:
+            if entry["version"] not in known and entry["state"] != "dropped":
+                try:
+                    lake = remains.lake_of(self.there, entry)
+                except (OSError, subprocess.CalledProcessError, AssertionError, SystemExit):
+                    continue  # it went between the two
+                known[entry["version"]] = remains.objects_of(entry) | lake
+        return manifest["current_version"]
+
+    def reader(self, number):
+        chance = random.Random(number)
+        settings = [f"server=reader-{number}", "ttl=1", "life=0", "request=0"]
+        driver, known, held = Driver(self.there.root, *settings, env=self.env), {}, {}
+        while time.monotonic() < self.until:
+            wanted = {self.learn(known)} | {v for v in held if chance.random() < 0.9}
+            held = driver.hold(sorted(v for v in wanted if v in known)) or {}
+            self.count("holds")
+            self.held_is_there(known, held)
+            time.sleep(chance.choice([0.1, 0.2, 0.3, 0.9, 1.6]))
+            self.held_is_there(known, held)
+            if number == 0 and chance.random() < 0.2:
+                driver.end(kill=True)
+                driver, held = Driver(self.there.root, *settings, env=self.env), {}
+                self.count("readers killed")
+        driver.end()
+
+
+def settle(world, words):
+    there = world.there
+    time.sleep(3.2)  # a lease of 1 s, in times of whole seconds
+    world.run("gc", "--keep", "1", "--keep-for", "0s", "--max-share", "100", *NO_WAIT, "--delete")
+    manifest = remains.whole(there, words)
+    want = set().union(*(remains.objects_of(e) | remains.lake_of(there, e)
+                         for e in manifest["versions"]))
+    newest = max(e["version"] for e in manifest["versions"])
+    dxtest.equal({e["version"] for e in manifest["versions"]},
+                 {newest, manifest["current_version"]}, f"{words}: what stays")
+    index = {n for n in there.names() if n.count("/") > 1 and n.startswith("index/0")}
+    dxtest.equal(sorted(index ^ {n for n in want if n.startswith("index/")})[:5], [],
+                 f"{words}: objects")
+    world.run("verify", "--deep")
+
+
+def together(there, env, scratch, words):
+    for name in ("one", "two"):
+        dxtest.domaindex("ingest", "--root", there.root, "--dataset", name, "--format", "list", "-",
+                         input=f"http://{name}.example.com/\n".encode(), env=env)
+        dxtest.domaindex("publish", "--root", there.root, *PUBLISH, env=env)
+    world = World(there, env, scratch)
+    jobs = [lambda: world.publisher(0), world.roller, world.collector, world.collector,
+            world.watcher, lambda: world.reader(0), lambda: world.reader(1)]
+    if not isinstance(there, remains.Folder):
+        jobs.append(lambda: world.publisher(1))
+    threads = [threading.Thread(target=world.job, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    settle(world, words)
+    print(f"{words}: {dict(sorted(world.counts.items()))}", flush=True)
+    for name in ("gc", "publish", "rollback", "holds", "held, looked at", "whole"):
+        dxtest.check(world.counts.get(name, 0) > 0, f"{words}: {name} happened: {world.counts}")
+
+
+# ---- what is refused, what is waited for
+
+def gc(root, *arguments, expect=0, says="", env=None):
+    done = dxtest.domaindex("gc", "--root", root, "--keep-for", "0s", *arguments, expect=None,
+                            env=env)
+    text = done.stdout.decode() + done.stderr.decode()
+    dxtest.equal(done.returncode, expect, f"gc {arguments}: {text[-400:]}")
+    dxtest.check(says in text, f"gc {arguments} says '{says}': {text[-400:]}")
+    return text
+
+
+def versions_of(there):
+    return {e["version"]: e["state"] for e in there.manifest()["versions"]}
+
+
+def refusals(tmp):
+    there = remains.Folder(tmp / "refusals")
+    gc(tmp / "nowhere", "--delete", expect=1, says="no root that anything may be removed from")
+    dxtest.check(not (tmp / "nowhere").exists(), "a wrong root is not made")
+    gc("http://127.0.0.1:9/x", "--delete", expect=1, says="can only be read")
+    for number in range(4):
+        urls = "".join(f"http://s{i}.example.com/{number}\n" for i in range(50))
+        dxtest.domaindex("ingest", "--root", there.root, "--dataset", f"d{number}", "--format",
+                         "list", "-", input=urls.encode())
+        dxtest.domaindex("publish", "--full", "--root", there.root, *PUBLISH)
+    before = there.names()
+    gc(there.root, "--keep", "1", "--delete", *NO_WAIT, expect=1, says="--max-share")
+    gc(there.root, "--keep", "1", "--max-share", "100", says="condemned 3, dropped 0")
+    gc(there.root, "--keep", "3", "--keep-for", "1h", "--delete", *NO_WAIT, says="removed 0")
+    dxtest.equal(there.names(), before, "refused, dry and kept: nothing is gone")
+    oldest = min(versions_of(there))
+    files = f"index/{oldest}/files.tsv.zst"
+    list_of_files = there.get(files)
+    for words, change in (("missing", lambda: there.remove(files)),
+                          ("damaged", lambda: there.put(files, b"x" * len(list_of_files)))):
+        change()
+        gc(there.root, "--keep", "3", "--delete", *NO_WAIT, expect=1, says="nothing is removed")
+        there.put(files, list_of_files)
+        dxtest.equal(there.names(), before, f"list {words}: nothing is gone")
+    there.put("leases/odd.json", b"{}")
+    gc(there.root, "--keep", "3", "--delete", *NO_WAIT, expect=1, says="leases/odd.json")
+    there.remove("leases/odd.json")
+    leased(there, oldest)
+
+
+def leased(there, oldest):
+    """Held over the drop; then it runs out."""
+    driver = Driver(there.root, "server=web", "ttl=2", "life=0", "request=0")
+    dxtest.check(oldest in (driver.hold([oldest]) or {}), "held")
+    gc(there.root, "--keep", "3", "--delete", *NO_WAIT, expect=1, says="server web reckons with")
+    waits = ["--lease-ttl", "2s", "--cursor-life", "0s", "--longest-request", "0s", "--skew", "0s"]
+    gc(there.root, "--keep", "3", "--delete", *waits, says="condemned 1, dropped 0")
+    gc(there.root, "--keep", "3", "--delete", *waits, says="waiting 1")
+    for _ in range(7):
+        time.sleep(0.5)
+        dxtest.check(oldest in (driver.hold([oldest]) or {}), "held")
+    objects = {n for n in there.names() if n.startswith(f"index/{oldest}/")}
+    gc(there.root, "--keep", "3", "--delete", *waits, says="server web reads it")
+    dxtest.equal(versions_of(there)[oldest], "dropped", "dropped while it is held")
+    dxtest.check(objects <= there.names().keys(), "held: nothing is gone")
+    dxtest.check(oldest in (driver.hold([oldest]) or {}), "held on, though it is dropped")
+    driver.end(kill=True)
+    gc(there.root, "--keep", "3", "--delete", *waits, says="waiting 1")
+    time.sleep(2.2)
+    gc(there.root, "--keep", "3", "--delete", *waits, says="removed 1")
+    dxtest.check(oldest not in versions_of(there), "gone")
+    dxtest.check(not any(n.startswith(f"index/{oldest}/") for n in there.names()), "all of it")
+    remains.whole(there, "after a lease ran out")
+    dxtest.domaindex("verify", "--deep", "--root", there.root)
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        refusals(tmp)
+        together(remains.Folder(tmp / "root"), {}, tmp, "in a directory")
+        if not stores.find("versitygw"):
+            print("no versitygw here: a store is left out", flush=True)
+            dxtest.finish()
+        with stores.Versitygw() as store:
+            store.bucket("lake")
+            together(remains.Bucket(store, "lake", "a/root"), store.env, tmp, "on versitygw")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
