@@ -259,8 +259,9 @@ static int number_all(struct compaction *c, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Nobody gives these numbers to others from now on. */
-static int raise_numbers(struct compaction *c, struct dx_error *err)
+/* Before any list or file has these names. A compaction that dies leaves a list, and who ever gave one
+ * of its names to new data would see them neither published nor kept. */
+static int reserve(struct compaction *c, struct dx_error *err)
 {
     char(*text)[DX_LAKE_PATH_MAX] = calloc(c->made_count, sizeof *text);
     const char **paths = calloc(c->made_count, sizeof *paths);
@@ -272,10 +273,18 @@ static int raise_numbers(struct compaction *c, struct dx_error *err)
         paths[i] = text[i];
     }
     if (rc == DX_OK)
-        rc = dx_roster_raise_remote(&c->remote, paths, c->made_count, err);
+        rc = c->is_store ? dx_roster_raise_remote(&c->remote, paths, c->made_count, err)
+                         : dx_roster_raise_local(c->o->publish.root, paths, c->made_count, err);
     free(paths);
     free(text);
     return rc;
+}
+
+static int number_locally(struct compaction *c, struct dx_error *err)
+{
+    int rc = number_all(c, err);
+
+    return rc < 0 ? rc : reserve(c, err);
 }
 
 /* On object storage nothing is locked. Those who add files to the datasets have listed the lake
@@ -301,7 +310,7 @@ static int number_on_store(struct compaction *c, struct dx_error *err)
     if (rc == DX_OK)
         rc = number_all(c, err);
     if (rc == DX_OK)
-        rc = raise_numbers(c, err);
+        rc = reserve(c, err);
     if (rc == DX_OK)
         rc = dx_ingest_claim_confirm(claim, err);
     dx_ingest_claim_drop(&claim);
@@ -341,7 +350,7 @@ static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx
     if (c->made_count == 0)
         return DX_OK;
     qsort(c->made, c->made_count, sizeof *c->made, by_folder);
-    rc = c->is_store ? number_on_store(c, err) : number_all(c, err);
+    rc = c->is_store ? number_on_store(c, err) : number_locally(c, err);
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
         rc = place(c, &c->made[i], out, err);
     return rc;
