@@ -2,7 +2,6 @@
 #include "server/answers.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 /* More datasets than this in one page take a while to write out. */
 #define DATASETS_INLINE_MAX 1000
@@ -141,15 +140,17 @@ static int take_name(const char *parameter, struct dx_span value, char out[DX_VE
     return 1;
 }
 
-/* A version may be given by its number too. */
+/* A version may be given by its number too, with leading zeros or without. */
 static bool is_since(struct dx_span said, const char *since)
 {
     uint32_t sequence = 0;
-    char number[16];
+    uint32_t number = 0;
+    size_t i = 0;
 
     (void)dx_version_name_ok(dx_span_str(since), &sequence);
-    (void)snprintf(number, sizeof number, "%u", (unsigned)sequence);
-    return dx_span_equal(said, dx_span_str(since)) || dx_span_equal(said, dx_span_str(number));
+    for (; i < said.size && i < 6 && said.data[i] >= '0' && said.data[i] <= '9'; i++)
+        number = number * 10 + (uint32_t)(said.data[i] - '0');
+    return dx_span_equal(said, dx_span_str(since)) || (i == said.size && number == sequence);
 }
 
 /* Everything that is said beside a cursor must be what it says itself. */

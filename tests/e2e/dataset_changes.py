@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""Datasets are removed and replaced, and rows that were taken out can be added again.
+
+In a directory, and on object storage where a server program is there (stores.py):
+* rows that a rollback took out are ingested again, and are there after the next publish;
+* a replacement: the new rows with the next publish and not before, the old ones after a rollback,
+  and after a publish on top of that still the old ones; what is ingested later comes on top;
+* refused with the way out: a replacement of what is not published, one by nothing, a plain ingest
+  while a replacement is unfinished;
+* a removed dataset is gone with the next publish, its name begins a new dataset with a new id.
+
+And `ingest --replace` is killed, or refused something, at DX_KILL_POINTS points (24): afterwards a
+publish has the old rows or the new ones and never both, and the same run again has the new ones.
+"""
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import dxtest
+import inject
+import stores
+
+DOMAIN = "example.com"
+OLD, NEW, MORE = ["/1", "/2", "/3"], ["/3", "/4"], ["/5"]
+
+
+def ingest(root, paths, *arguments, dataset="set", expect=0, env=None):
+    text = "".join(f"http://{DOMAIN}{path}\n" for path in paths)
+    return dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list",
+                            "--threads", 1, "--memory", "64M", *arguments, "-",
+                            input=text.encode(), expect=expect, env=env)
+
+
+def publish(root, env=None):
+    done = dxtest.domaindex("publish", "--root", root, "--quiet", "--threads", 1, "--memory",
+                            "64M", env=env)
+    return done.stdout.decode().strip()
+
+
+def rows(root, env=None):
+    """{dataset: how many rows of DOMAIN} and its id, of the current version."""
+    done = dxtest.domaindex("lookup", "--root", root, DOMAIN, env=env, expect=None)
+    found = json.loads(done.stdout.splitlines()[0])
+    return {one["name"]: one["row_count"] for one in found.get("datasets", [])}
+
+
+def refused(done, words, of):
+    dxtest.check(words.encode() in done.stderr, f"{of}: {done.stderr!r}")
+
+
+def changes(root, env, of):
+    def has(want, words):
+        dxtest.equal(rows(root, env), want, f"{of}: {words}")
+
+    ingest(root, OLD, env=env)
+    refused(ingest(root, NEW, "--replace", expect=1, env=env), "publish first", of)
+    first = publish(root, env)
+    ingest(root, MORE, env=env)
+    publish(root, env)
+    has({"set": 4}, "two ingests")
+    # What was taken out comes back if it is ingested again.
+    dxtest.domaindex("rollback", "--root", root, first, env=env)
+    publish(root, env)
+    has({"set": 3}, "rolled back, and published on top")
+    ingest(root, MORE, env=env)
+    before = publish(root, env)
+    has({"set": 4}, "ingested again")
+    # A replacement.
+    refused(ingest(root, [], "--replace", expect=1, env=env), "not replaced by nothing", of)
+    ingest(root, NEW, "--replace", env=env)
+    has({"set": 4}, "replaced, not published")
+    ingest(root, ["/6", "/4"], env=env)
+    publish(root, env)
+    has({"set": 3}, "replaced, and a row on top")
+    dxtest.domaindex("rollback", "--root", root, before, env=env)
+    has({"set": 4}, "rolled back to before the replacement")
+    ingest(root, ["/7"], env=env)
+    publish(root, env)
+    has({"set": 5}, "and a row on top of that")
+    ingest(root, NEW, "--replace", env=env)
+    publish(root, env)
+    has({"set": 2}, "replaced once more")
+    # Removal.
+    ingest(root, OLD, dataset="other", env=env)
+    refused(dxtest.domaindex("remove", "--root", root, "--dataset", "other", expect=1, env=env),
+            "publish first", of)
+    with_both = publish(root, env)
+    refused(dxtest.domaindex("remove", "--root", root, "--dataset", "set", "--dataset", "none",
+                             expect=1, env=env), "nothing was removed", of)
+    dxtest.domaindex("remove", "--root", root, "--dataset", "set", env=env)
+    has({"set": 2, "other": 3}, "removed, not published")
+    publish(root, env)
+    has({"other": 3}, "removed")
+    ingest(root, MORE, env=env)
+    publish(root, env)
+    has({"set": 1, "other": 3}, "the name again")
+    dxtest.domaindex("rollback", "--root", root, with_both, env=env)
+    has({"set": 2, "other": 3}, "rolled back to before the removal")
+    publish(root, env)
+    has({"other": 3}, "what was removed goes again")
+    dxtest.domaindex("verify", "--root", root, env=env)
+
+
+class Killed:
+    def __init__(self, base):
+        self.template = base / "template"
+        ingest(self.template, OLD)
+        publish(self.template)
+        source = base / "new.txt"
+        source.write_text("".join(f"http://{DOMAIN}{path}\n" for path in NEW))
+        self.source = source
+
+    def command(self, root):
+        return [dxtest.DOMAINDEX, "ingest", "--root", root, "--dataset", "set", "--format", "list",
+                "--threads", "1", "--memory", "64M", "--replace", self.source]
+
+    def check(self, root, words, done):
+        registry = json.loads((root / "urls" / "registry.json").read_text())
+        unfinished = "replacing" in registry["datasets"][0]
+        if unfinished:
+            refused(ingest(root, MORE, expect=1), "--replace", words)
+        publish(root)
+        got = rows(root)["set"]
+        want = (2,) if done.returncode == 0 else (2, 3)
+        dxtest.check(got in want, f"{words}: {got} rows, none of {want}")
+        dxtest.run(*self.command(root))
+        publish(root)
+        dxtest.equal(rows(root), {"set": 2}, f"{words}, then again")
+        left = [p.name for p in root.iterdir() if p.name.startswith("tmp-")]
+        dxtest.equal(left, [], f"{words}: left over")
+        names = list((root / "urls").rglob("*.parquet"))
+        dxtest.check(len(names) <= 3, f"{words}: what an attempt left is removed: {names}")
+        return f"{got} rows{', unfinished' if unfinished else ''}"
+
+
+def killed():
+    memory = pathlib.Path("/dev/shm")
+    base = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-",
+                                         dir=memory if os.access(memory, os.W_OK) else None))
+    try:
+        case = Killed(base)
+        seen = inject.sweep("ingest --replace", case.template, base, case.command, case.check, 24)
+        dxtest.check(len(seen) > 1, f"more than one outcome is seen: {dict(seen)}")
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        changes(tmp / "root", None, "a directory")
+    if stores.find("versitygw"):
+        with stores.Versitygw() as store:
+            store.bucket("bucket")
+            changes(store.root("bucket", "changes"), store.env, "s3")
+    else:
+        print("object storage is left out: no server program")
+    if inject.can_trace():
+        killed()
+    else:
+        print("kills are left out: no strace, or no right to trace")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

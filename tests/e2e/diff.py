@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: threads
+"""diff and changes against sets: what two versions have, worked out here from the raw rows.
+
+Three versions: rows, more rows, then two datasets less. All pairs of versions are compared, by the
+command and by the API, forwards and backwards.
+"""
+import json
+import subprocess
+from urllib.parse import quote
+
+import corpus
+import dxtest
+import oracle
+from dxtest import check, equal
+
+ROWS = 1000 if dxtest.SANITIZED else 6000
+
+
+def publish(root):
+    return dxtest.domaindex("publish", "--root", root).stdout.decode().split()[0]
+
+
+def ingest(tmp, root, seed, expected):
+    with open(tmp / "rows.tsv", "w", encoding="utf-8") as out:
+        for raw, want in corpus.rows(seed=seed, count=ROWS):
+            print(*raw, sep="\t", file=out)
+            if want is not None:
+                expected.add(*want)
+    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
+                     "--url-column", 3, "--extra-column", 4, "--no-header", tmp / "rows.tsv")
+
+
+def counts(expected):
+    """{domain: {dataset name: (urls, rows)}}"""
+    return {domain: {name: (len({row[0] for row in rows}), len(rows)) for name, rows in sets.items() if rows}
+            for domain, sets in expected.pairs.items() if any(sets.values())}
+
+
+def diff_of(old, new):
+    """{domain: (change, {dataset: (before, after)})} of what differs."""
+    found = {}
+    for domain in old.keys() | new.keys():
+        a, b = old.get(domain, {}), new.get(domain, {})
+        sets = {name: (a.get(name), b.get(name)) for name in a.keys() | b.keys() if a.get(name) != b.get(name)}
+        if sets:
+            found[domain] = ("removed" if not b else "changed" if a else "added", sets)
+    return found
+
+
+def as_sets(item):
+    """An item of the API, in the form of diff_of."""
+    def side(c):
+        return c and (c["url_count"], c["row_count"])
+    for d in item["datasets"]:
+        equal(d["change"], "added" if d["before"] is None else "removed" if d["after"] is None else "changed",
+              f"{item['domain']}: change of {d['name']}")
+    ids = [d["dataset_id"] for d in item["datasets"]]
+    equal(ids, sorted(set(ids)), f"{item['domain']}: order of datasets")
+    return item["change"], {d["name"]: (side(d["before"]), side(d["after"])) for d in item["datasets"]}
+
+
+def key_of(domain):
+    """The order of the index; IP literals are their own keys."""
+    if domain.startswith("[") or domain.rsplit(".", 1)[-1].isdigit():
+        return domain.encode()
+    return " ".join(reversed(domain.split("."))).encode()
+
+
+def same(words, items, want):
+    got = {item["domain"]: as_sets(item) for item in items}
+    equal(len(got), len(items), f"{words}: each domain once")
+    equal([item["domain"] for item in items], sorted(got, key=key_of), f"{words}: order")
+    for domain in sorted(got.keys() | want.keys()):
+        if got.get(domain) != want.get(domain):
+            check(False, f"{words}: {domain}: {got.get(domain)}, not {want.get(domain)}")
+    equal(len(got), len(want), f"{words}: domains that differ")
+
+
+def three(changes):
+    changes = list(changes)
+    return {c: sum(1 for x in changes if x == c) for c in ("added", "removed", "changed")}
+
+
+def by_command(root, versions, states):
+    for i, old in enumerate(states):
+        for k, new in enumerate(states):
+            want = diff_of(old, new)
+            words = f"diff {i + 1} {k + 1}"
+            lines = dxtest.domaindex("diff", "--root", root, "--json", versions[i], k + 1).stdout.splitlines()
+            items = [json.loads(line) for line in lines]
+            totals = items.pop()
+            same(words, items, want)
+            pairs = ["added" if b is None else "removed" if a is None else "changed"
+                     for _, sets in want.values() for b, a in sets.values()]
+            equal(totals["domains"], three(change for change, _ in want.values()), f"{words}: domains")
+            equal(totals["pairs"], three(pairs), f"{words}: pairs")
+            equal((totals["from"], totals["to"]), (versions[i], versions[k]), f"{words}: versions")
+            sets = [{name for d in s.values() for name in d} for s in (old, new)]
+            equal((totals["datasets"]["added"], totals["datasets"]["removed"]),
+                  (len(sets[1] - sets[0]), len(sets[0] - sets[1])), f"{words}: datasets")
+            only = dxtest.domaindex("diff", "--root", root, "--json", "--summary", i + 1, k + 1)
+            equal(json.loads(only.stdout), totals, f"{words}: --summary")
+            text = dxtest.domaindex("diff", "--root", root, i + 1, k + 1).stdout.decode().splitlines()
+            equal(len(text), len(pairs), f"{words}: lines")
+            equal(sorted({line.split("\t")[1] for line in text}), sorted(want), f"{words}: domains of lines")
+
+
+def refused_commands(root):
+    for arguments in ((), ("1",), ("1", "2", "3")):
+        dxtest.domaindex("diff", "--root", root, *arguments, expect=2)
+    for arguments in (("1", "9"), ("x", "1"), ("", "1"), ("1", "2", "--domain", "co.uk"),
+                      ("1", "2", "--domain", "absent.example.org")):
+        dxtest.domaindex("diff", "--root", root, *arguments, expect=1)
+    full = subprocess.run([str(dxtest.DOMAINDEX), "diff", "--root", str(root), "1", "2"],
+                          stdout=open("/dev/full", "wb"), stderr=subprocess.PIPE, check=False)
+    equal(full.returncode, 1, "a full disk")
+
+
+def changes_since(server, since, limit):
+    items, cursor, pages, version = [], "", 0, None
+    while cursor is not None:
+        reply = server.get(f"/v1/changes?since={since}&limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
+        equal(reply.status, 200, f"changes since {since}: {reply.body[:300]}")
+        page = reply.json
+        version = version or page["version"]
+        equal(page["version"], version, "one version for all pages")
+        check(len(page["changes"]) <= limit, "a page of at most limit domains")
+        items += page["changes"]
+        cursor, pages = page["next_cursor"], pages + 1
+    return items, pages
+
+
+def by_api(server, versions, states):
+    for i, state in enumerate(states):
+        want = diff_of(state, states[-1])
+        for since, limit in ((versions[i], 10000), (i + 1, 37), (f"{i + 1:06d}", 1000)):
+            items, pages = changes_since(server, since, limit)
+            same(f"changes since {since}", items, want)
+            check(pages >= len(want) / limit, f"{pages} pages")
+    equal(server.get("/v1/changes").json["since"], versions[-2], "the one before, if nothing is said")
+    for i, old in enumerate(states):
+        for k, new in enumerate(states):
+            want = diff_of(old, new)
+            names = sorted(want)[::max(1, len(want) // 40)]
+            for name in names:
+                reply = server.get(f"/v1/domain/{quote(name, safe='')}/diff?from={versions[i]}&to={versions[k]}")
+                equal(reply.status, 200, f"diff of {name}")
+                answer = reply.json
+                equal(as_sets(answer), want[name], f"diff of {name} from {i + 1} to {k + 1}")
+                equal((answer["from"], answer["to"]), (versions[i], versions[k]), "versions of a diff")
+            still = [d for d in old if old[d] == new.get(d)][:3]
+            for name in still:
+                answer = server.get(f"/v1/domain/{quote(name, safe='')}/diff?from={versions[i]}&to={versions[k]}").json
+                equal((answer["change"], answer["datasets"]), ("same", []), f"diff of {name}, which is the same")
+
+
+def refused(server):
+    for target, status, slug in (
+            ("/v1/domain/absent.example.org/diff", 404, "domain-not-found"),
+            ("/v1/domain/co.uk/diff", 400, "not-a-domain"),
+            ("/v1/domain/example.com/diff?from=1", 404, "domain-not-found"),
+            ("/v1/domain/example.com/diff?from=x", 400, "bad-version"),
+            ("/v1/domain/example.com/diff?from=9", 503, "version-newer"),
+            ("/v1/domain/example.com/diff?to=000009-20261121T111712Z", 503, "version-newer"),
+            ("/v1/domain/example.com/diff?from=000001-20201121T111712Z", 410, "version-gone"),
+            ("/v1/changes?since=", 400, "bad-version"),
+            ("/v1/changes?since=0", 400, "bad-version"),
+            ("/v1/changes?since=4", 503, "version-newer"),
+            ("/v1/changes?cursor=x", 400, "bad-cursor"),
+    ):
+        reply = server.get(target)
+        equal((reply.status, reply.json.get("type", "").rsplit(":", 1)[-1]), (status, slug), target)
+    cursor = server.get("/v1/changes?since=1&limit=1").json["next_cursor"]
+    reply = server.get(f"/v1/changes?since=2&cursor={cursor}")
+    equal(reply.status, 400, "a cursor of changes since another version")
+    listed = server.get("/v1/versions").json["versions"]
+    equal([v["state"] for v in listed], ["listed"] * len(listed), "states")
+    equal([v["resident"] for v in listed], [True] * len(listed), "all were asked for by now")
+    equal([v["superseded"] is None for v in listed], [False, False, True], "superseded")
+
+
+def suppressed(server, root, versions, states):
+    """A domain that is hidden whole does not show in changes, nor has it a diff."""
+    want = diff_of(states[0], states[-1])
+    name = sorted(want)[len(want) // 2]
+    dxtest.domaindex("suppress", "add", "--root", root, "--policy", "absent", "--domain", name)
+    for _ in range(200):
+        if server.get(f"/v1/domain/{name}/diff?from={versions[0]}").status == 404:
+            break
+    del want[name]
+    items, _ = changes_since(server, 1, 10000)
+    same("changes without a suppressed domain", items, want)
+
+
+def main():
+    dxtest.need_programs()
+    expected, states, versions = oracle.Expected(), [], []
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        for seed in (1, 2):
+            ingest(tmp, root, seed, expected)
+            versions.append(publish(root))
+            states.append(counts(expected))
+        names = sorted({name for sets in states[-1].values() for name in sets})
+        gone = [names[3], names[-1]]
+        dxtest.domaindex("remove", "--root", root, *(part for name in gone for part in ("--dataset", name)))
+        versions.append(publish(root))
+        for sets in expected.pairs.values():
+            for name in gone:
+                sets.pop(name, None)
+        states.append(counts(expected))
+        by_command(root, versions, states)
+        refused_commands(root)
+        with dxtest.Server(root, "--poll-ms", 50) as server:
+            by_api(server, versions, states)
+            refused(server)
+            suppressed(server, root, versions, states)
+        print(f"{len(versions)} versions, {[len(s) for s in states]} domains, "
+              f"{[len(diff_of(s, states[-1])) for s in states]} differ from the last")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
