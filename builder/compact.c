@@ -17,6 +17,8 @@
 #include "builder/remote_root.h"
 #include "format/rules.h"
 
+#define INGEST_ROOM 4096 /* files of one run in one folder: as many as 16 billion rows need */
+
 /* A new file that waits in tmp_dir for its number. */
 struct made {
     struct dx_lake_path where;
@@ -230,7 +232,9 @@ static int by_folder(const void *a, const void *b)
 }
 
 /* Above all that is in the lake, whether a version has it or not, and no lower than the registry
- * allows: read after the list, as whoever deletes files raises it before. */
+ * allows: read after the list, as whoever deletes files raises it before. On a store an ingest may be
+ * at work that has looked before us, and its files are not there yet: it has room for so many a folder,
+ * since a name of its own in our list would be one of new data that nobody publishes. */
 static int number_all(struct compaction *c, struct dx_error *err)
 {
     struct dx_lake_list list = { NULL, 0, 0 };
@@ -248,7 +252,8 @@ static int number_all(struct compaction *c, struct dx_error *err)
         where->part = i > 0 && dx_lake_same_folder(where, &c->made[i - 1].where)
                           ? c->made[i - 1].where.part + 1
                           : dx_roster_next_part(roster, where->dataset_id,
-                                                dx_lake_list_next_part(&list, where));
+                                                dx_lake_list_next_part(&list, where)) +
+                                (c->is_store ? INGEST_ROOM : 0);
         if (where->part > DX_LAKE_PART_MAX)
             rc = dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up",
                          where->dataset_id);
@@ -284,6 +289,27 @@ static int place(struct compaction *c, const struct made *made, struct dx_rewrit
     return rc;
 }
 
+/* Before any list or file has these names. A compaction that dies leaves a list, and who ever gave one
+ * of its names to new data would see them neither published nor kept. */
+static int reserve(struct compaction *c, struct dx_error *err)
+{
+    char(*text)[DX_LAKE_PATH_MAX] = calloc(c->made_count, sizeof *text);
+    const char **path = calloc(c->made_count, sizeof *path);
+    int rc = text == NULL || path == NULL ? dx_fail(err, DX_E_NOMEM, "compact: out of memory")
+                                          : DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++) {
+        (void)dx_lake_path_format(&c->made[i].where, text[i]);
+        path[i] = text[i];
+    }
+    if (rc == DX_OK)
+        rc = c->is_store ? dx_roster_raise_remote(&c->remote, path, c->made_count, err)
+                         : dx_roster_raise_local(c->o->publish.root, path, c->made_count, err);
+    free(path);
+    free(text);
+    return rc;
+}
+
 static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -292,6 +318,8 @@ static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx
         return DX_OK;
     qsort(c->made, c->made_count, sizeof *c->made, by_folder);
     rc = number_all(c, err);
+    if (rc == DX_OK)
+        rc = reserve(c, err);
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
         rc = place(c, &c->made[i], out, err);
     return rc;
