@@ -16,6 +16,7 @@
 #include "canon/ids.h"
 #include "format/pages.h"
 #include "format/registry_json.h"
+#include "format/rules.h"
 #include "loader/version.h"
 
 #define SCHEMES_MAX 8 /* of one (host, path_query); canonical URLs have three */
@@ -94,6 +95,9 @@ struct merge {
     struct dx_buf runs;
     struct dx_buf key;
     struct dx_buf value;
+    bool has_rules; /* some rule may hit rows of the domain at hand */
+    struct dx_rules_of rules;
+    uint64_t suppressed_first;
     struct dx_dataset totals; /* what this part adds to its dataset's */
     uint64_t rows;            /* read */
 };
@@ -669,6 +673,9 @@ static int begin_domain(struct merge *m, struct dx_span domain, struct dx_error 
     dx_buf_append(&m->domain, domain.data, domain.size);
     if (rc == DX_OK && m->domain.failed)
         rc = dx_buf_fail(&m->domain, err, "domain");
+    m->has_rules = rc == DX_OK &&
+                   dx_rules_of(m->scan->options->rules, dx_span_of(m->domain.data, m->domain.size),
+                               &m->rules);
     return rc == DX_OK && m->known != NULL ? begin_known(m, err) : rc;
 }
 
@@ -688,12 +695,21 @@ static int take_url(struct merge *m, const struct cursor *c, const struct dx_lak
     return rc == DX_OK ? count_scheme(m, c, row, err) : rc;
 }
 
+static void note_rule(uint64_t *first, uint64_t number)
+{
+    if (number != 0 && (*first == 0 || number < *first))
+        *first = number;
+}
+
 static int take_row(struct merge *m, struct cursor *c, struct dx_error *err)
 {
     int rc = take_url(m, c, &c->row, err);
 
     if (rc != DX_OK)
         return rc;
+    if (m->has_rules)
+        note_rule(&m->suppressed_first,
+                  dx_rules_row(&m->rules, c->row.scheme, c->row.host, c->row.path_query).number);
     m->pair.count.row_count++;
     if (c->row.has_ts) {
         take_time(&m->pair.count.has_ts, &m->pair.count.first_us, &m->pair.count.last_us,
@@ -813,6 +829,7 @@ static void add_totals(struct scan *scan, const struct part *part, const struct 
     }
     scan->lake->rows += m->totals.rows;
     scan->lake->rows_scanned += m->rows;
+    note_rule(&scan->lake->suppressed_first, m->suppressed_first);
     scan->lake->urls += m->totals.urls;
     (void)pthread_mutex_unlock(&scan->lock);
 }
@@ -1081,7 +1098,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     (void)pthread_cond_init(&scan.room, NULL);
     scan.part_memory = options->memory / 2 / threads;
     lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
-    lake->files_scanned = lake->rows_scanned = 0;
+    lake->files_scanned = lake->rows_scanned = lake->suppressed_first = 0;
     lake->pairs = lake->groups = NULL;
     for (size_t i = 0; i < lake->registry->count; i++) {
         struct dx_dataset *d = &lake->registry->datasets[i];

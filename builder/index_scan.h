@@ -32,6 +32,7 @@
 
 struct dx_index_dataset;
 struct dx_registry;
+struct dx_rules;
 struct dx_spill_sort;
 struct dx_version;
 
@@ -63,9 +64,10 @@ struct dx_index_lake {
     uint64_t urls;
     uint64_t row_groups;
     uint64_t files_scanned;
-    uint64_t rows_scanned;    /* those of known files too that were read again */
-    uint64_t skipped_columns; /* not indexed: no plain strings */
-    char skipped[128];        /* the first of them, with its file */
+    uint64_t rows_scanned;     /* those of known files too that were read again */
+    uint64_t suppressed_first; /* lowest number of the rules that hit a row; 0: none does */
+    uint64_t skipped_columns;  /* not indexed: no plain strings */
+    char skipped[128];         /* the first of them, with its file */
     struct dx_spill_sort *pairs;
     struct dx_spill_sort *groups;
 };
@@ -86,6 +88,9 @@ struct dx_index_scan_options {
     unsigned threads;
     const struct dx_index_bring *bring; /* NULL: the files are at lake.root; else sizes are set */
     _Atomic uint64_t *rows_done;        /* for progress; may be NULL */
+    /* format/rules.h: asked for each row of the files that are scanned, for suppressed_first. For
+     * rows that the base knows its entry's `cleansed` speaks. NULL: none. */
+    const struct dx_rules *rules;
 };
 
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,

@@ -136,9 +136,10 @@ static uint32_t container_first(const struct container *c)
 
     if (c->kind != BITSET)
         return c->high | dx_load_u16(c->data.data);
-    while (c->data.data[i] == 0)
+    while (i < BITSET_BYTES - 1 && c->data.data[i] == 0)
         i++;
-    return c->high | (uint32_t)(8 * i + (size_t)__builtin_ctz(c->data.data[i]));
+    /* The set bit above them: none is left only if the bytes change while they are read. */
+    return c->high | (uint32_t)(8 * i + (size_t)__builtin_ctz(c->data.data[i] | 0x100u));
 }
 
 int dx_roaring_check(struct dx_span bitmap, uint32_t *count, uint32_t *first, const char *name,

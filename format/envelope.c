@@ -297,7 +297,9 @@ int dx_envelope_check_blocks(const struct dx_envelope *e, size_t offset, size_t 
 
     if (size == 0)
         return DX_OK;
-    assert(offset < e->body.size && size <= e->body.size - offset);
+    if (offset >= e->body.size || size > e->body.size - offset)
+        return dx_fail(err, DX_E_CORRUPT, "%s: %zu bytes at %zu are not within its %zu", e->name,
+                       size, offset, e->body.size);
     last = (offset + size - 1) / BLOCK;
     for (size_t block = first; block <= last; block++) {
         int rc;

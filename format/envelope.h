@@ -87,8 +87,10 @@ int dx_envelope_corrupt(const struct dx_envelope *e, uint32_t tag, const uint8_t
 int dx_envelope_check_blocks(const struct dx_envelope *e, size_t offset, size_t size,
                              struct dx_error *err);
 
-/* Makes sure that the blocks under [at, at + size) have their checksums. The range must lie
- * inside the body. A few ns when the block was hashed before. */
+/* Makes sure that [at, at + size) lies inside the body and that the blocks under it have their
+ * checksums. A few ns when the block was hashed before. Readers call it for all that they touch, also
+ * where `at` comes from what was checked at open: a file that is overwritten while it is mapped must
+ * not lead them out of it (the answer is thrown away: loader/guard.h). */
 static inline int dx_envelope_check(const struct dx_envelope *e, const uint8_t *at, size_t size,
                                     struct dx_error *err)
 {
@@ -98,7 +100,8 @@ static inline int dx_envelope_check(const struct dx_envelope *e, const uint8_t *
     if (size == 0)
         return DX_OK;
     /* Relaxed is enough: the bytes never change, the bit only says that they were hashed. */
-    if ((offset + size - 1) >> DX_ENVELOPE_BLOCK_LOG2 == block &&
+    if (offset < e->body.size && size <= e->body.size - offset &&
+        (offset + size - 1) >> DX_ENVELOPE_BLOCK_LOG2 == block &&
         (atomic_load_explicit(&e->hashed[block >> 6], memory_order_relaxed) >> (block & 63) & 1))
         return DX_OK;
     return dx_envelope_check_blocks(e, offset, size, err);

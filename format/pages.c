@@ -168,7 +168,8 @@ int dx_page_column_next(struct dx_page_column *c, struct dx_page_location *page)
     uint64_t gap;
     uint64_t size;
 
-    if (c->taken >= c->page_count)
+    /* A record that was right at its open may be overwritten meanwhile: it ends with its bytes. */
+    if (c->taken >= c->page_count || c->at.failed)
         return 0;
     read_page(c, page, &gap, &size);
     return 1;

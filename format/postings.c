@@ -202,11 +202,17 @@ void dx_postings_close(struct dx_postings *p)
 int dx_postings_shard_get(const struct dx_postings *p, uint32_t shard,
                           struct dx_postings_shard *out, struct dx_error *err)
 {
+    const uint8_t *at;
     uint64_t reserved;
 
     if (shard >= DX_POSTINGS_SHARDS)
         return dx_fail(err, DX_E_INVALID, "%s: no shard %" PRIu32, p->envelope.name, shard);
-    read_shard(p->shard_records.data + (size_t)shard * DX_POSTINGS_SHARD_RECORD, out, &reserved);
+    at = p->shard_records.data + (size_t)shard * DX_POSTINGS_SHARD_RECORD;
+    read_shard(at, out, &reserved);
+    /* True since the open, unless the file is overwritten meanwhile. */
+    if (out->first_page > p->pages || out->pages > p->pages - out->first_page)
+        return dx_envelope_corrupt(&p->envelope, TAG_SHRD, at, err,
+                                   "shard %03" PRIx32 " has other pages than at the open", shard);
     return out->pages > 0;
 }
 

@@ -40,7 +40,8 @@
  * dx_current_renew has succeeded again. Hold, rival and until of the lease are called from here only.
  *
  * A version whose mapped files were changed (loader/guard.h) answers nobody any more. A reload opens
- * it anew, or the current one of the manifest if that is another, and tries again soon if it cannot.
+ * it anew with each byte verified, or the current one of the manifest if that is another, and tries
+ * again soon if it cannot.
  *
  * A version of which objects were found replaced, cut or gone is still the current one: what can
  * be read of it is right, and what cannot is an error of that request. Its health is degraded, as

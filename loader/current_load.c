@@ -78,14 +78,26 @@ static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool 
 
 /* Opened and listed; nobody has seen it. */
 static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
-                const struct dx_manifest_version *entry, struct dx_version **v,
+                const struct dx_manifest_version *entry, bool verify, struct dx_version **v,
                 struct dx_error *err)
 {
-    int rc = dx_version_open(v, cur->root, entry, cur->caches, &cur->options, err);
+    struct dx_version_options options = cur->options;
+    int rc;
 
+    options.verify = options.verify || verify;
+    rc = dx_version_open(v, cur->root, entry, cur->caches, &options, err);
     if (rc == DX_OK)
         dx_version_list(*v, listed);
     return rc;
+}
+
+/* Its files are known to have been touched: what was not put right is found by a reload now, and copies
+ * of a remote root are brought again, instead of failing block by block. Of the owner's thread. */
+static bool was_touched(struct dx_current *cur, const struct dx_manifest_version *entry)
+{
+    const struct dx_version *v = atomic_load(&cur->version);
+
+    return v != NULL && dx_version_poisoned(v) && strcmp(dx_version_name(v), entry->version) == 0;
 }
 
 int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
@@ -103,7 +115,7 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
     begin = dx_clock_s();
     if (rc == DX_OK) {
         *step = DX_RELOAD_LOAD;
-        rc = load(cur, listed, entry, v, err);
+        rc = load(cur, listed, entry, was_touched(cur, entry), v, err);
     }
     if (rc == DX_OK) {
         phase_done(cur, &cur->stats.load_s, begin);
@@ -135,7 +147,7 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
 
     *v = NULL;
     if (rc == DX_OK)
-        rc = load(cur, listed, entry, v, err);
+        rc = load(cur, listed, entry, false, v, err);
     if (rc == DX_OK)
         rc = prepare(cur, *v, err);
     if (rc == DX_OK && !dx_version_intact(*v))

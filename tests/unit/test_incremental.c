@@ -17,6 +17,7 @@
 #include "builder/verify.h"
 #include "canon/ids.h"
 #include "format/manifest.h"
+#include "format/rules.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 
@@ -232,12 +233,13 @@ struct making {
     size_t memory;
     unsigned threads;
     unsigned hash_bits;
+    const struct dx_rules *rules;
     /* what came of it: */
     int rc;
     bool merged;
     struct dx_error err;
     struct dx_index_stats stats;
-    uint64_t files_scanned, rows_scanned;
+    uint64_t files_scanned, rows_scanned, suppressed_first;
     char why[DX_INDEX_WHY];
     char name[DX_VERSION_NAME];
 };
@@ -246,9 +248,9 @@ static int scan_and_build(struct making *m, struct dx_index_lake *lake, const ch
                           struct dx_manifest_version *entry)
 {
     struct dx_span psl = dx_span_str(suffix_list);
-    struct dx_index_scan_options scan = { .tmp_dir = root,
-                                          .memory = m->memory,
-                                          .threads = m->threads };
+    struct dx_index_scan_options scan = {
+        .tmp_dir = root, .memory = m->memory, .threads = m->threads, .rules = m->rules
+    };
     struct dx_index_options build = { .dir = dir,
                                       .tmp_dir = root,
                                       .psl_text = psl,
@@ -260,6 +262,7 @@ static int scan_and_build(struct making *m, struct dx_index_lake *lake, const ch
 
     m->files_scanned = lake->files_scanned;
     m->rows_scanned = lake->rows_scanned;
+    m->suppressed_first = lake->suppressed_first;
     if (rc == DX_OK)
         rc = dx_index_identity(lake, psl, &id, &m->err);
     if (rc != DX_OK)
@@ -668,6 +671,54 @@ static void test_growth(void)
     dx_version_unpin(base);
 }
 
+/* Which suppression hits the rows that are scanned: the lowest, of those that are active. */
+static void test_rules(void)
+{
+    static const char *const values[] = { "nowhere.com", NULL, NULL, "other.com" };
+    static struct world w;
+    struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
+    struct dx_rules *rules = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    struct making m = { .memory = 64 << 20, .threads = 1 };
+    struct dx_version *base;
+    struct dx_version *next;
+    uint8_t domain[DX_SURT_MAX];
+    size_t size;
+
+    memset(&w, 0, sizeof w);
+    w.seed = 5;
+    add_file(&w, 1, 1);
+    add_file(&w, 2, 1);
+    base = make_version(&w, &m);
+    must(m.rc, &m.err, "first version");
+    EXPECT(m.suppressed_first == 0, "without rules");
+    must(dx_dictionary_get(&base->dictionary, 3, domain, &size, &err), &err, "name");
+    for (size_t i = 0; i < 4; i++) {
+        struct dx_suppress_rule rule = { .kind = i == 2 ? DX_SUPPRESS_HOST : DX_SUPPRESS_DOMAIN,
+                                         .policy = DX_SUPPRESS_ABSENT,
+                                         .value = values[i] != NULL ? dx_span_str(values[i])
+                                                                    : dx_span_of(domain, size) };
+        uint64_t number;
+
+        must(dx_suppressions_add(&log, &rule, &number, &err), &err, "rule");
+    }
+    must(dx_rules_new(&rules, &log, &err), &err, "rules");
+    m.rules = rules;
+    next = make_version(&w, &m);
+    must(m.rc, &m.err, "with rules");
+    EXPECT(m.suppressed_first == 2, "rule %llu", (unsigned long long)m.suppressed_first);
+    dx_version_unpin(next);
+    m.base = base;
+    next = make_version(&w, &m);
+    must(m.rc, &m.err, "with rules and a base");
+    EXPECT(m.suppressed_first == 0, "rule %llu of rows that were not scanned",
+           (unsigned long long)m.suppressed_first);
+    dx_version_unpin(next);
+    dx_version_unpin(base);
+    dx_rules_free(&rules);
+    dx_suppressions_release(&log);
+}
+
 /* Domains with one id: the merge gives up, and what the caller then makes is right. */
 static void test_collisions(void)
 {
@@ -804,7 +855,7 @@ int main(int argc, char **argv)
     unsigned worlds = argc > 1 ? (unsigned)atoi(argv[1]) : 3;
 
     must(dx_caches_new(&caches, &options, &err), &err, "caches");
-    for (unsigned i = 0; i < worlds + 4; i++) {
+    for (unsigned i = 0; i < worlds + 5; i++) {
         char path[80];
 
         strcpy(root, access("/dev/shm", W_OK) == 0 ? "/dev/shm/dx-test-merge-XXXXXX"
@@ -821,6 +872,8 @@ int main(int argc, char **argv)
             test_collisions();
         else if (i == worlds + 2)
             test_replaced();
+        else if (i == worlds + 3)
+            test_rules();
         else
             test_memory();
         must(dx_dir_remove(root, &err), &err, "remove");
