@@ -12,12 +12,11 @@
 #include "builder/compact_merge.h"
 #include "builder/compact_survey.h"
 #include "builder/index_scan.h"
+#include "builder/ingest_claim.h"
 #include "builder/lake_now.h"
 #include "builder/registry.h"
 #include "builder/remote_root.h"
 #include "format/rules.h"
-
-#define INGEST_ROOM 4096 /* files of one run in one folder: as many as 16 billion rows need */
 
 /* A new file that waits in tmp_dir for its number. */
 struct made {
@@ -232,9 +231,7 @@ static int by_folder(const void *a, const void *b)
 }
 
 /* Above all that is in the lake, whether a version has it or not, and no lower than the registry
- * allows: read after the list, as whoever deletes files raises it before. On a store an ingest may be
- * at work that has looked before us, and its files are not there yet: it has room for so many a folder,
- * since a name of its own in our list would be one of new data that nobody publishes. */
+ * allows: read after the list, as whoever deletes files raises it before. */
 static int number_all(struct compaction *c, struct dx_error *err)
 {
     struct dx_lake_list list = { NULL, 0, 0 };
@@ -252,8 +249,7 @@ static int number_all(struct compaction *c, struct dx_error *err)
         where->part = i > 0 && dx_lake_same_folder(where, &c->made[i - 1].where)
                           ? c->made[i - 1].where.part + 1
                           : dx_roster_next_part(roster, where->dataset_id,
-                                                dx_lake_list_next_part(&list, where)) +
-                                (c->is_store ? INGEST_ROOM : 0);
+                                                dx_lake_list_next_part(&list, where));
         if (where->part > DX_LAKE_PART_MAX)
             rc = dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up",
                          where->dataset_id);
@@ -261,6 +257,64 @@ static int number_all(struct compaction *c, struct dx_error *err)
     dx_roster_free(&roster);
     dx_lake_list_release(&list);
     return rc < 0 ? rc : DX_OK;
+}
+
+/* Before any list or file has these names. A compaction that dies leaves a list, and who ever gave one
+ * of its names to new data would see them neither published nor kept. */
+static int reserve(struct compaction *c, struct dx_error *err)
+{
+    char(*text)[DX_LAKE_PATH_MAX] = calloc(c->made_count, sizeof *text);
+    const char **paths = calloc(c->made_count, sizeof *paths);
+    int rc = text == NULL || paths == NULL ? dx_fail(err, DX_E_NOMEM, "compact: out of memory")
+                                           : DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++) {
+        (void)dx_lake_path_format(&c->made[i].where, text[i]);
+        paths[i] = text[i];
+    }
+    if (rc == DX_OK)
+        rc = c->is_store ? dx_roster_raise_remote(&c->remote, paths, c->made_count, err)
+                         : dx_roster_raise_local(c->o->publish.root, paths, c->made_count, err);
+    free(paths);
+    free(text);
+    return rc;
+}
+
+static int number_locally(struct compaction *c, struct dx_error *err)
+{
+    int rc = number_all(c, err);
+
+    return rc < 0 ? rc : reserve(c, err);
+}
+
+/* On object storage nothing is locked. Those who add files to the datasets have listed the lake
+ * already, and may be about to use the next numbers: they are waited for. Who comes after us reads
+ * the registry as we leave it, so the claim is not held any longer than that. */
+static int number_on_store(struct compaction *c, struct dx_error *err)
+{
+    const struct dx_ingest_claim_options o = {
+        .remote = &c->remote, .root = c->o->publish.root, .stopped = c->o->stopped, .say = c->o->say
+    };
+    struct dx_ingest_claim *claim = NULL;
+    uint32_t *ids = calloc(c->made_count, sizeof *ids);
+    size_t count = 0;
+    int rc;
+
+    if (ids == NULL)
+        return dx_fail(err, DX_E_NOMEM, "compact: out of memory");
+    for (size_t i = 0; i < c->made_count; i++)
+        if (i == 0 || c->made[i].where.dataset_id != c->made[i - 1].where.dataset_id)
+            ids[count++] = c->made[i].where.dataset_id;
+    rc = dx_ingest_claim_take(&claim, &o, ids, count, err);
+    free(ids);
+    if (rc == DX_OK)
+        rc = number_all(c, err);
+    if (rc == DX_OK)
+        rc = reserve(c, err);
+    if (rc == DX_OK)
+        rc = dx_ingest_claim_confirm(claim, err);
+    dx_ingest_claim_drop(&claim);
+    return rc;
 }
 
 static int place(struct compaction *c, const struct made *made, struct dx_rewrite_out *out,
@@ -289,27 +343,6 @@ static int place(struct compaction *c, const struct made *made, struct dx_rewrit
     return rc;
 }
 
-/* Before any list or file has these names. A compaction that dies leaves a list, and who ever gave one
- * of its names to new data would see them neither published nor kept. */
-static int reserve(struct compaction *c, struct dx_error *err)
-{
-    char(*text)[DX_LAKE_PATH_MAX] = calloc(c->made_count, sizeof *text);
-    const char **path = calloc(c->made_count, sizeof *path);
-    int rc = text == NULL || path == NULL ? dx_fail(err, DX_E_NOMEM, "compact: out of memory")
-                                          : DX_OK;
-
-    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++) {
-        (void)dx_lake_path_format(&c->made[i].where, text[i]);
-        path[i] = text[i];
-    }
-    if (rc == DX_OK)
-        rc = c->is_store ? dx_roster_raise_remote(&c->remote, path, c->made_count, err)
-                         : dx_roster_raise_local(c->o->publish.root, path, c->made_count, err);
-    free(path);
-    free(text);
-    return rc;
-}
-
 static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -317,9 +350,7 @@ static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx
     if (c->made_count == 0)
         return DX_OK;
     qsort(c->made, c->made_count, sizeof *c->made, by_folder);
-    rc = number_all(c, err);
-    if (rc == DX_OK)
-        rc = reserve(c, err);
+    rc = c->is_store ? number_on_store(c, err) : number_locally(c, err);
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
         rc = place(c, &c->made[i], out, err);
     return rc;
