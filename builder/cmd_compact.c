@@ -46,6 +46,11 @@ static bool stopped(void)
     return interrupted != 0;
 }
 
+static void say(const char *text)
+{
+    (void)fprintf(stderr, "domaindex compact: %s\n", text);
+}
+
 /* Merging is a part of the first phase: both count rows. */
 static uint64_t show(void *ctx)
 {
@@ -146,6 +151,7 @@ static int parse(const struct dx_options *options, struct dx_compact_options *o,
     p->work_dir = dx_options_text(options, OPT_WORK_DIR);
     o->dry_run = dx_options_has(options, OPT_DRY_RUN);
     o->stopped = stopped;
+    o->say = say;
     return rc;
 }
 
@@ -214,7 +220,8 @@ const struct dx_command dx_command_compact = {
         "Files that no version has yet are published first. The old files stay for the older "
         "versions, and go with them (domaindex gc): until then the lake takes the room of both. "
         "The merged rows are sorted on disk meanwhile. A compaction that dies leaves files that "
-        "no publish takes and gc removes; run it again.\n\n"
+        "no publish takes and gc removes; run it again. On s3:// it waits, for a moment, for those "
+        "who add to the datasets that it has merged.\n\n"
         "If there is nothing to merge and the current version is a full one, nothing is written.",
     .example = "domaindex compact --root /srv/domaindex --memory 4G",
     .options = options_table,

@@ -140,7 +140,8 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
     if (r->files_gone > 0)
         (void)fprintf(stderr,
                       "publish: %llu files that the version before has are no longer in %s/urls; "
-                      "the new one is without them\n",
+                      "the new one is without them (if that was not meant: put them back, then "
+                      "rollback to the version before, and publish)\n",
                       (unsigned long long)r->files_gone, o->root);
     if (r->leftovers > 0)
         (void)fprintf(stderr,

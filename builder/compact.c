@@ -12,6 +12,7 @@
 #include "builder/compact_merge.h"
 #include "builder/compact_survey.h"
 #include "builder/index_scan.h"
+#include "builder/ingest_claim.h"
 #include "builder/lake_now.h"
 #include "builder/registry.h"
 #include "builder/remote_root.h"
@@ -258,6 +259,64 @@ static int number_all(struct compaction *c, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
+/* Before any list or file has these names. A compaction that dies leaves a list, and who ever gave one
+ * of its names to new data would see them neither published nor kept. */
+static int reserve(struct compaction *c, struct dx_error *err)
+{
+    char(*text)[DX_LAKE_PATH_MAX] = calloc(c->made_count, sizeof *text);
+    const char **paths = calloc(c->made_count, sizeof *paths);
+    int rc = text == NULL || paths == NULL ? dx_fail(err, DX_E_NOMEM, "compact: out of memory")
+                                           : DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++) {
+        (void)dx_lake_path_format(&c->made[i].where, text[i]);
+        paths[i] = text[i];
+    }
+    if (rc == DX_OK)
+        rc = c->is_store ? dx_roster_raise_remote(&c->remote, paths, c->made_count, err)
+                         : dx_roster_raise_local(c->o->publish.root, paths, c->made_count, err);
+    free(paths);
+    free(text);
+    return rc;
+}
+
+static int number_locally(struct compaction *c, struct dx_error *err)
+{
+    int rc = number_all(c, err);
+
+    return rc < 0 ? rc : reserve(c, err);
+}
+
+/* On object storage nothing is locked. Those who add files to the datasets have listed the lake
+ * already, and may be about to use the next numbers: they are waited for. Who comes after us reads
+ * the registry as we leave it, so the claim is not held any longer than that. */
+static int number_on_store(struct compaction *c, struct dx_error *err)
+{
+    const struct dx_ingest_claim_options o = {
+        .remote = &c->remote, .root = c->o->publish.root, .stopped = c->o->stopped, .say = c->o->say
+    };
+    struct dx_ingest_claim *claim = NULL;
+    uint32_t *ids = calloc(c->made_count, sizeof *ids);
+    size_t count = 0;
+    int rc;
+
+    if (ids == NULL)
+        return dx_fail(err, DX_E_NOMEM, "compact: out of memory");
+    for (size_t i = 0; i < c->made_count; i++)
+        if (i == 0 || c->made[i].where.dataset_id != c->made[i - 1].where.dataset_id)
+            ids[count++] = c->made[i].where.dataset_id;
+    rc = dx_ingest_claim_take(&claim, &o, ids, count, err);
+    free(ids);
+    if (rc == DX_OK)
+        rc = number_all(c, err);
+    if (rc == DX_OK)
+        rc = reserve(c, err);
+    if (rc == DX_OK)
+        rc = dx_ingest_claim_confirm(claim, err);
+    dx_ingest_claim_drop(&claim);
+    return rc;
+}
+
 static int place(struct compaction *c, const struct made *made, struct dx_rewrite_out *out,
                  struct dx_error *err)
 {
@@ -291,7 +350,7 @@ static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx
     if (c->made_count == 0)
         return DX_OK;
     qsort(c->made, c->made_count, sizeof *c->made, by_folder);
-    rc = number_all(c, err);
+    rc = c->is_store ? number_on_store(c, err) : number_locally(c, err);
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
         rc = place(c, &c->made[i], out, err);
     return rc;

@@ -25,8 +25,9 @@
 struct dx_compact_options {
     struct dx_publish_options publish; /* rewrite and rules are set by the run */
     bool dry_run;
-    bool (*stopped)(void); /* may be NULL: true ends the merging soon, nothing changed */
-    uint64_t test_scale;   /* tests: row counts count this many times; 0: once */
+    bool (*stopped)(void);     /* may be NULL: true ends the merging soon, nothing changed */
+    void (*say)(const char *); /* may be NULL: what it waits for */
+    uint64_t test_scale;       /* tests: row counts count this many times; 0: once */
 };
 
 /* Files that were to be merged and were not. */

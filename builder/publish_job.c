@@ -116,7 +116,7 @@ static const char *no_base(const struct dx_publish_job *job)
         return "it was asked for";
     if (!dx_hash128_equal(&current->psl_hash, &psl))
         return "the suffix list is another one than that of the current version";
-    return "the index of this program is made from the whole lake";
+    return NULL;
 }
 
 static int rebase(struct dx_publish_job *job, const struct dx_version_options *options,

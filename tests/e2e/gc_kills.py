@@ -134,6 +134,8 @@ def main():
         dxtest.run(*GC, reference)
         removed, want = gone(before, remains.Folder(reference))
         dxtest.equal(sorted(removed ^ want), [], "removed is what goes, and nothing else")
+        registry = remains.Folder(reference).get("urls/registry.json").decode()
+        dxtest.check('"next_part":8' in registry, f"a removed file's number is given again: {registry}")
         dxtest.domaindex("verify", "--root", reference)
         case = Case(template, reference)
         seen = inject.sweep("gc", template, base, lambda root: [*GC, root], case.check, 60)

@@ -318,7 +318,7 @@ def misbehaving(store, folder):
                               ).stdout.decode().strip()
             proxy.set([fault], percent)
             for round_ in range(3):
-                done = publish(root, "--force", epoch=EPOCH + round_, expect=None,
+                done = publish(root, "--force", "--full", epoch=EPOCH + round_, expect=None,
                                env={"AWS_ENDPOINT_URL_S3": proxy.url})
                 words = f"{fault}: {done.stderr.decode()[-400:]}"
                 if percent == 100:
