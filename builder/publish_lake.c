@@ -6,6 +6,7 @@
 
 #include "builder/lake_layout.h"
 #include "builder/registry.h"
+#include "format/manifest.h"
 
 static int by_path(const void *a, const void *b)
 {
@@ -82,19 +83,6 @@ int dx_publish_lake_again(struct dx_publish_lake *l, struct dx_error *err)
     return rc;
 }
 
-static int nothing(const struct dx_lake_named *n, const char *root, struct dx_error *err)
-{
-    return n->out_count > 0
-               ? dx_fail(err, DX_E_NOT_FOUND,
-                         "nothing to publish: all %zu Parquet files of %s/urls were taken out of "
-                         "the lake by a removal, a compaction or a rollback",
-                         n->out_count, root)
-               : dx_fail(err, DX_E_NOT_FOUND,
-                         "nothing to publish: %s/urls holds no Parquet file; run "
-                         "`domaindex ingest --root %s ...` first",
-                         root, root);
-}
-
 static int read_roster(struct dx_roster **roster, const struct dx_remote_root *remote,
                        const char *root, struct dx_error *err)
 {
@@ -113,7 +101,7 @@ static int read_roster(struct dx_roster **roster, const struct dx_remote_root *r
     return rc;
 }
 
-static int take_list(struct dx_publish_lake *l, const char *root, struct dx_error *err)
+static int take_list(struct dx_publish_lake *l, struct dx_error *err)
 {
     struct dx_lake_named *n = &l->named;
     int rc = dx_lake_named_apply(n, &l->registry, err);
@@ -121,8 +109,6 @@ static int take_list(struct dx_publish_lake *l, const char *root, struct dx_erro
     if (rc != DX_OK)
         return rc;
     dx_lake_named_keep(n);
-    if (n->list.count == 0)
-        return nothing(n, root, err);
     for (size_t i = 0; i < n->list.count; i++)
         if (n->naming[i] == DX_LAKE_NEW)
             l->bytes_new += n->list.file[i].size;
@@ -138,8 +124,11 @@ static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from 
     struct dx_roster *roster = NULL;
     int rc = dx_lake_named_open(&l->named, from, err);
 
-    if (rc == DX_OK && l->named.list.count == 0)
-        rc = nothing(&l->named, from->root, err);
+    if (rc == DX_OK && l->named.list.count == 0 && from->manifest->version_count == 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND,
+                     "nothing to publish: %s/urls holds no Parquet file; run "
+                     "`domaindex ingest --root %s ...` first",
+                     from->root, from->root);
     if (rc == DX_OK)
         rc = remote == NULL ? dx_roster_open(&roster, from->root, err)
                             : read_roster(&roster, remote, from->root, err);
@@ -147,7 +136,7 @@ static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from 
         dx_roster_take(&roster, &l->registry);
     dx_roster_free(&roster);
     if (rc == DX_OK)
-        rc = take_list(l, from->root, err);
+        rc = take_list(l, err);
     if (rc != DX_OK)
         dx_publish_lake_close(l);
     return rc;
@@ -211,8 +200,6 @@ int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
     }
     if (rc < 0)
         return rc;
-    if (list->count == 0)
-        return dx_fail(err, DX_E_NOT_FOUND, "nothing is left to publish");
     qsort(list->file, list->count, sizeof *list->file, by_path);
     return dx_publish_lake_again(l, err);
 }

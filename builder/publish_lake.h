@@ -11,7 +11,8 @@
  *   dx_publish_lake_close(&lake);
  *
  * The files are those of builder/lake_named.h that the next version has: the current version's
- * and new ones. None at all is DX_E_NOT_FOUND with words. Files of other writers, whose folders say
+ * and new ones. No file and no version is DX_E_NOT_FOUND with words; where all files were taken
+ * out, the next version is empty. Files of other writers, whose folders say
  * no domain_prefix of ours, count as 00-ff.
  */
 #ifndef DX_BUILDER_PUBLISH_LAKE_H

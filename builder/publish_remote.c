@@ -116,17 +116,14 @@ static int share_space(struct publish *p, struct dx_error *err)
     return rc;
 }
 
-static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
+/* The manifest, and what its versions list. */
+static int look(struct publish *p, uint64_t *sequence, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     struct dx_publish_result *result = job->result;
     struct dx_publish_listing listing;
-    int rc = open_remote(p, err);
+    int rc = read_manifest(p, &result->manifest, p->manifest_etag, err);
 
-    if (rc == DX_OK)
-        rc = dx_publish_probe(&p->remote, p->url, job->options->now_us, err);
-    if (rc == DX_OK)
-        rc = read_manifest(p, &result->manifest, p->manifest_etag, err);
     if (rc < 0)
         return rc;
     p->base_sequence = result->manifest.sequence;
@@ -136,11 +133,38 @@ static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
     *sequence = listing.sequence;
     result->leftovers = listing.leftovers;
     memcpy(result->leftover, listing.leftover, sizeof result->leftover);
+    return rc == DX_OK ? dx_publish_lake_open_remote(&job->lake, &p->remote, p->root,
+                                                     &result->manifest, p->lake, err)
+                       : rc;
+}
+
+/* Of one moment: a version's list goes after its entry, when a collector removes it. A list that is
+ * missing of the same manifest is missing. */
+static int look_until_whole(struct publish *p, uint64_t *sequence, struct dx_error *err)
+{
+    char before[DX_SOURCE_ETAG] = "";
+
+    for (;;) {
+        int rc = look(p, sequence, err);
+
+        if (rc != DX_E_NOT_FOUND || strcmp(before, p->manifest_etag) == 0)
+            return rc;
+        memcpy(before, p->manifest_etag, sizeof before);
+        dx_publish_lake_close(&p->job->lake);
+        dx_manifest_release(&p->job->result->manifest);
+    }
+}
+
+static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
+{
+    int rc = open_remote(p, err);
+
+    if (rc == DX_OK)
+        rc = dx_publish_probe(&p->remote, p->url, p->job->options->now_us, err);
     if (rc == DX_OK)
         rc = make_folders(p, err);
     if (rc == DX_OK)
-        rc = dx_publish_lake_open_remote(&job->lake, &p->remote, p->root, &result->manifest,
-                                         p->lake, err);
+        rc = look_until_whole(p, sequence, err);
     return rc == DX_OK ? read_psl(p, err) : rc;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/suppress.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,6 +93,21 @@ static int take_lock(struct dx_root_lock *lock, const char *directory, struct dx
     return rc;
 }
 
+/* What somebody left who was killed while he wrote: under the lock nobody else writes. */
+static void sweep(const char *directory)
+{
+    const char *name = strrchr(DX_SUPPRESSIONS_FILE, '/') + 1;
+    size_t n = strlen(name);
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+
+    while (d != NULL && (entry = readdir(d)) != NULL)
+        if (strncmp(entry->d_name, name, n) == 0 && strncmp(entry->d_name + n, ".tmp-", 5) == 0)
+            (void)unlinkat(dirfd(d), entry->d_name, 0);
+    if (d != NULL)
+        (void)closedir(d);
+}
+
 static int write_local(const char *root, const struct dx_suppressions *log, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_SUPPRESSIONS_MAX);
@@ -117,6 +133,8 @@ static int change_local(const char *root, dx_suppress_edit *edit, void *ctx, str
         rc = path_of(root, "index", directory, err);
     if (rc == DX_OK)
         rc = take_lock(&lock, directory, err);
+    if (rc == DX_OK)
+        sweep(directory);
     if (rc == DX_OK)
         rc = read_local(root, &log, err);
     if (rc == DX_OK)

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/lease_json.h"
 
+#include "base/hash.h"
 #include "base/json_out.h"
 
 #include <jansson.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define FORMAT_NAME "domaindex-lease"
 #define FORMAT_VERSION 1
-#define MEMBERS 9
+#define MEMBERS 10
+#define CHECKSUM_KEY ",\"checksum\":\""
+#define CHECKSUM_END "\"}\n"
 
 static bool letter_or_digit(uint8_t c)
 {
@@ -94,6 +98,8 @@ static const char *fault(const struct dx_lease_text *t)
 int dx_lease_text_write(const struct dx_lease_text *t, struct dx_buf *out, struct dx_error *err)
 {
     const char *wrong = fault(t);
+    size_t begin = out->size;
+    char hex[DX_HASH128_TEXT];
     struct dx_json j;
 
     if (wrong != NULL)
@@ -120,10 +126,33 @@ int dx_lease_text_write(const struct dx_lease_text *t, struct dx_buf *out, struc
     dx_json_array(&j);
     for (size_t i = 0; i < t->count; i++)
         dx_json_str(&j, t->versions[i]);
-    dx_json_end(&j);
-    dx_json_end(&j);
-    dx_buf_u8(out, '\n');
+    dx_json_end(&j); /* of the list; the object ends with the checksum of what is before it */
+    if (!out->failed) {
+        struct dx_hash128 sum = dx_hash128_of(dx_span_of(out->data + begin, out->size - begin));
+
+        dx_hash128_text(&sum, hex);
+        dx_buf_fmt(out, CHECKSUM_KEY "%s" CHECKSUM_END, hex);
+    }
     return out->failed ? dx_buf_fail(out, err, "lease") : DX_OK;
+}
+
+/* The tail is that of dx_lease_text_write byte for byte, so no flipped bit hides in it. */
+static int check_sum(struct dx_span text, const char *name, struct dx_error *err)
+{
+    char want[sizeof CHECKSUM_KEY + DX_HASH128_TEXT + sizeof CHECKSUM_END];
+    char hex[DX_HASH128_TEXT];
+    size_t tail = strlen(CHECKSUM_KEY CHECKSUM_END) + DX_HASH128_TEXT - 1;
+    struct dx_hash128 sum;
+
+    if (text.size < tail)
+        return dx_fail(err, DX_E_TRUNCATED, "%s: %zu bytes are no lease", name, text.size);
+    sum = dx_hash128_of(dx_span_of(text.data, text.size - tail));
+    dx_hash128_text(&sum, hex);
+    (void)snprintf(want, sizeof want, CHECKSUM_KEY "%s" CHECKSUM_END, hex);
+    if (memcmp(text.data + text.size - tail, want, tail) != 0)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: does not end in its checksum: damaged, cut, or no lease", name);
+    return DX_OK;
 }
 
 static int read_text(const json_t *root, const char *member, char *to, size_t room,
@@ -248,6 +277,9 @@ int dx_lease_text_parse(struct dx_lease_text *t, struct dx_span text, const char
     if (text.size > DX_LEASE_TEXT_MAX)
         return dx_fail(err, DX_E_LIMIT, "%s: %zu bytes, at most %u are read", name, text.size,
                        DX_LEASE_TEXT_MAX);
+    rc = check_sum(text, name, err);
+    if (rc < 0)
+        return rc;
     root = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL)
         return dx_fail(err, DX_E_CORRUPT, "%s: line %d, column %d: %s", name, where.line,

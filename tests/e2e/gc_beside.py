@@ -23,38 +23,12 @@ import traceback
 import dxtest
 import remains
 import stores
+from leases import Driver
 
 SECONDS = float(os.environ.get("DX_BESIDE_S", "6"))
-DRIVER = dxtest.BIN / "tests" / "test_lease"
 WAITS = ["--lease-ttl", "1s", "--cursor-life", "0s", "--longest-request", "0s", "--skew", "1s"]
 NO_WAIT = ["--lease-ttl", "0s", "--cursor-life", "0s"]
 PUBLISH = ["--memory", "64M", "--threads", "1"]
-
-
-class Driver:
-    def __init__(self, root, *settings, env=None):
-        self.process = subprocess.Popen([DRIVER, root, *settings], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **(env or {})})
-        self.opened = self.process.stdout.readline().rstrip("\n").split("\t")
-
-    def ask(self, *fields):
-        print(*fields, sep="\t", file=self.process.stdin, flush=True)
-        return self.process.stdout.readline().rstrip("\n").split("\t")
-
-    def hold(self, versions):
-        """{version: until, on time.monotonic}; None if it failed."""
-        reply = self.ask("hold", *versions)
-        if reply[0] != "ok":
-            return None
-        return {v: int(until) / 1000 for v, until in (f.split("=") for f in reply[2:])}
-
-    def end(self, kill=False):
-        if kill:
-            self.process.kill()
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 class World:

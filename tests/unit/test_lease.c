@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Leases: their text, and in a directory what holding one does: the manifest is read after it, a
  * lease that runs out, names that are let go, a process of the same name that died, one that
- * lives. What happens beside collectors is in tests/e2e/gc_beside.py, which drives this
- * program:
+ * lives. What happens beside collectors, and on a store that loses replies, is in
+ * tests/e2e/gc_beside.py and lease_faults.py, which drive this program:
  *
  *   test_lease ROOT name=value... < commands                fields by TAB
  *     hold VERSION...        ok MS VERSION=UNTIL... | error MS CODE TEXT
  *                            how long it took, then those that are held, until when on dx_clock_ms
+ *     held VERSION...        ok 0 VERSION=UNTIL...
  *     rival                  ok TEXT | ok
  *     sleep MS               ok
  */
@@ -45,6 +46,19 @@ static enum verdict try_text(void *ctx, struct dx_span bytes)
     return rc < 0 ? REFUSED : SAME_ANSWERS;
 }
 
+/* The text without its last brace, and with it, and a true checksum. */
+static void summed(const char *text, struct dx_buf *out)
+{
+    struct dx_hash128 sum;
+    char hex[DX_HASH128_TEXT];
+
+    dx_buf_append(out, text,
+                  strrchr(text, '}') == NULL ? strlen(text) : (size_t)(strrchr(text, '}') - text));
+    sum = dx_hash128_of(dx_span_of(out->data, out->size));
+    dx_hash128_text(&sum, hex);
+    dx_buf_fmt(out, ",\"checksum\":\"%s\"}\n", hex);
+}
+
 static void test_text(void)
 {
     static const struct {
@@ -54,8 +68,8 @@ static void test_text(void)
           "\"0123456789abcdef0123456789abcdef\",\"serial\":1,\"ttl_s\":600,\"cursor_life_s\":900,"
           "\"request_s\":60,\"versions\":[\"" V1 "\"]}\n",
           NULL },
-        { "{}", "format" },
-        { "[]", "not an object" },
+        { "{\"a\":1}", "format" },
+        { "[1", "lease: line" },
         { "{\"format\":\"domaindex-lease\",\"format_version\":2,\"server\":\"a\",\"instance\":"
           "\"0123456789abcdef0123456789abcdef\",\"serial\":1,\"ttl_s\":600,\"cursor_life_s\":900,"
           "\"request_s\":60,\"versions\":[]}",
@@ -93,6 +107,7 @@ static void test_text(void)
           "\"request_s\":60,\"versions\":[],\"x\":1}",
           "members" },
     };
+    struct dx_buf in = DX_BUF_INIT(DX_LEASE_TEXT_MAX);
     struct dx_buf out = DX_BUF_INIT(DX_LEASE_TEXT_MAX);
     struct verdicts v;
     struct damaged d;
@@ -100,7 +115,11 @@ static void test_text(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct dx_lease_text t;
         struct dx_error err = DX_ERROR_INIT;
-        int rc = dx_lease_text_parse(&t, dx_span_str(rows[i].text), "lease", &err);
+        int rc;
+
+        dx_buf_clear(&in);
+        summed(rows[i].text, &in);
+        rc = dx_lease_text_parse(&t, dx_span_of(in.data, in.size), "lease", &err);
 
         EXPECT(rows[i].says == NULL ? rc == DX_OK
                                     : rc < 0 && strstr(err.text, rows[i].says) != NULL,
@@ -108,15 +127,18 @@ static void test_text(void)
         if (rc == DX_OK) {
             EXPECT(dx_lease_text_names(&t, V1) && !dx_lease_text_names(&t, V2), "%zu", i);
             EXPECT(dx_lease_text_write(&t, &out, &err) == DX_OK &&
-                       dx_span_equal(dx_span_of(out.data, out.size), dx_span_str(rows[i].text)),
+                       dx_span_equal(dx_span_of(out.data, out.size), dx_span_of(in.data, in.size)),
                    "written: %.*s", (int)out.size, (const char *)out.data);
         }
         dx_lease_text_release(&t);
     }
-    d = damaged_copy(dx_span_of(out.data, out.size - 1)); /* the newline may be missing */
+    d = damaged_copy(dx_span_of(out.data, out.size));
     v = damaged_cuts(&d, try_text, NULL);
     EXPECT(v.count[REFUSED] == d.size, "cuts");
+    v = damaged_flips(&d, 0, d.size, 1, try_text, NULL);
+    EXPECT(v.count[REFUSED] == d.size * 8, "flips");
     damaged_free(&d);
+    dx_buf_release(&in);
     dx_buf_release(&out);
 }
 
@@ -283,7 +305,11 @@ static void test_refusals(const char *root)
     struct dx_error err = DX_ERROR_INIT;
 
     (void)snprintf(path, sizeof path, "%s/leases/odd.json", root);
-    EXPECT(dx_file_replace(path, dx_span_str("{\"format\": 7}"), &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_file_replace(path,
+                           dx_span_str("{\"format\": 7, \"what\": \"somebody put another thing "
+                                       "there, long enough to be a lease\"}"),
+                           &err) == DX_OK,
+           "%s", err.text);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct dx_lease_options o = { rows[i].server, 2, 1, 1, NULL };
         struct dx_lease *l = NULL;
@@ -308,6 +334,17 @@ static void test_refusals(const char *root)
 
 /* ---- the driver ---- */
 
+static void drive_held(struct dx_lease *l, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t until = dx_lease_until(l, names[i]);
+
+        if (until > dx_clock_ms())
+            printf("\t%s=%llu", names[i], (unsigned long long)until);
+    }
+    printf("\n");
+}
+
 static void drive_hold(struct dx_lease *l, const char *const *names, size_t count)
 {
     struct dx_manifest m;
@@ -321,13 +358,7 @@ static void drive_hold(struct dx_lease *l, const char *const *names, size_t coun
                dx_code_name((enum dx_code)rc), err.text);
     } else {
         printf("ok\t%llu", (unsigned long long)(now - begin));
-        for (size_t i = 0; i < count; i++) {
-            uint64_t until = dx_lease_until(l, names[i]);
-
-            if (until > now)
-                printf("\t%s=%llu", names[i], (unsigned long long)until);
-        }
-        printf("\n");
+        drive_held(l, names, count);
     }
     dx_manifest_release(&m);
 }
@@ -346,6 +377,9 @@ static void drive_line(struct dx_lease *l, char *line)
         return;
     if (strcmp(fields[0], "hold") == 0) {
         drive_hold(l, fields + 1, count - 1);
+    } else if (strcmp(fields[0], "held") == 0) {
+        printf("ok\t0");
+        drive_held(l, fields + 1, count - 1);
     } else if (strcmp(fields[0], "rival") == 0) {
         const char *words = dx_lease_rival(l);
 

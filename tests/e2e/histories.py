@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random histories of ingest, replace, remove, suppress, lift, publish, compact, rollback and gc.
+
+After every step that changes what is served, every answer of a server is compared with a naive
+model (sets of rows, below), and after a publish also, byte for byte, with a full publish of a copy of the same lake:
+what is merged from the version before must be what is made from the whole lake.
+
+DX_HISTORIES=200 DX_SEED=1: how many (12 without it), and from which seed on.
+"""
+import collections
+import datetime
+import json
+import os
+import random
+import re
+import shutil
+import sys
+from urllib.parse import quote
+
+import dxtest
+
+HISTORIES = int(os.environ.get("DX_HISTORIES") or (3 if dxtest.SANITIZED else 12))
+SEED = int(os.environ.get("DX_SEED") or 1)
+STEPS = 12
+NAMES = ("alpha", "beta", "gamma", "delta")
+DOMAINS = [f"site{i}.{tld}" for i, tld in zip(range(24), ("com", "org", "co.uk", "de") * 6)]
+URL = re.compile(r"^([a-z]+)://([^/]*)(/.*)$")
+HOST = re.compile(r"^(?:www\.|m\.)?(.*)$")
+
+
+def domain_of(url):
+    return HOST.match(URL.match(url)[2])[1]
+
+
+def iso(seconds):
+    when = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def batch(rng):
+    rows = set()
+    for _ in range(rng.choice((1, 5, 40, 120))):
+        domain = DOMAINS[min(int(rng.expovariate(0.15)), len(DOMAINS) - 1)]
+        host = rng.choice(("", "www.", "m.")) + domain
+        path = f"/{rng.choice('abc')}/{rng.randrange(8)}"
+        url = f"{rng.choice(('http', 'https'))}://{host}{path}"
+        rows.add((url, rng.choice((None, 1_700_000_000 + rng.randrange(5)))))
+    return rows
+
+
+class Rule:
+    def __init__(self, kind, value, policy):
+        self.kind, self.value, self.policy, self.active = kind, value, policy, True
+
+    def hits(self, url):
+        _, host, path = URL.match(url).groups()
+        if self.kind == "domain":
+            return domain_of(url) == self.value
+        if self.kind == "host":
+            return host == self.value
+        if self.kind == "prefix":
+            return (host + path).startswith(self.value)
+        return url == self.value
+
+
+class Model:
+    """What is there, in plain sets. A dataset is known by its id; names can be given again."""
+
+    def __init__(self):
+        self.names = {}              # id: name, of the registry
+        self.next_id = 1
+        self.current = {}            # id: set of rows
+        self.new = collections.defaultdict(set)
+        self.replaced = set()        # ids of which only what is new stays, at the next publish
+        self.versions = {}           # version: (rows by id, names by id)
+        self.served_names = {}
+        self.rules = []
+
+    def id_of(self, name):
+        for number, known in self.names.items():
+            if known == name:
+                return number
+        self.names[self.next_id] = name
+        self.next_id += 1
+        return self.next_id - 1
+
+    def publish(self):
+        ids = set(self.current) | set(self.new)
+        self.current = {i: frozenset((set() if i in self.replaced else self.current.get(i, set())) |
+                                     self.new.get(i, set()))
+                        for i in ids if i in self.names}
+        self.new.clear()
+        self.replaced.clear()
+        self.served_names = dict(self.names)
+
+    def hidden(self, url):
+        return [r for r in self.rules if r.active and r.hits(url)]
+
+    def cleanse(self):
+        self.current = {i: frozenset(row for row in rows if not self.hidden(row[0]))
+                        for i, rows in self.current.items()}
+
+    def remember(self, version):
+        self.versions[version] = (dict(self.current), dict(self.served_names))
+
+    def pairs(self):
+        """{domain: {name: rows}}"""
+        out = collections.defaultdict(lambda: collections.defaultdict(set))
+        for number, rows in self.current.items():
+            for row in rows:
+                out[domain_of(row[0])][self.served_names[number]].add(row)
+        return out
+
+
+class History:
+    def __init__(self, tmp, seed):
+        self.rng, self.tmp, self.root = random.Random(seed), tmp, tmp / f"root-{seed}"
+        self.model, self.told, self.steps = Model(), [], collections.Counter()
+
+    def run(self, *arguments, **options):
+        self.told.append(" ".join(map(str, arguments)))
+        return dxtest.domaindex(arguments[0], "--root", self.root, *arguments[1:], **options)
+
+    def manifest(self):
+        return json.loads((self.root / "index" / "manifest.json").read_text(encoding="utf-8"))
+
+    def rows_file(self, rows):
+        path = self.tmp / "rows.tsv"
+        with open(path, "w", encoding="utf-8") as out:
+            for url, ts in sorted(rows, key=str):
+                print(url, "" if ts is None else ts, sep="\t", file=out)
+        return path
+
+    def take(self, name, rows, *options):
+        self.run("ingest", "--dataset", name, "--format", "tsv", "--url-column", 1, "--ts-column", 2,
+                 "--no-header", *options, self.rows_file(rows))
+
+    # ---- steps: each tells whether what is served has changed ----
+
+    def ingest(self):
+        name, rows = self.rng.choice(NAMES), batch(self.rng)
+        self.take(name, rows)
+        self.model.new[self.model.id_of(name)] |= rows
+        return False
+
+    def replace(self):
+        number = self.rng.choice(sorted(self.model.names) or [0])
+        if number not in self.model.current or self.model.new.get(number):
+            return None
+        rows = batch(self.rng)
+        self.take(self.model.names[number], rows, "--replace")
+        self.model.replaced.add(number)
+        self.model.new[number] = set(rows)
+        return False
+
+    def remove(self):
+        number = self.rng.choice(sorted(self.model.names) or [0])
+        if number not in self.model.current or self.model.new.get(number) or \
+                len(self.model.current) < 2:
+            return None
+        self.run("remove", "--dataset", self.model.names[number])
+        del self.model.names[number]
+        return False
+
+    def publish(self):
+        if not self.model.new and not (set(self.model.current) - set(self.model.names)):
+            return None
+        self.run("publish")
+        self.model.publish()
+        self.model.remember(self.manifest()["current_version"])
+        return True
+
+    def compact(self):
+        if not self.model.versions:
+            return None
+        self.run("compact")
+        self.model.publish()
+        self.model.cleanse()
+        self.model.remember(self.manifest()["current_version"])
+        return True
+
+    def rollback(self):
+        m = self.manifest() if self.model.versions else {"versions": []}
+        kept = [v["version"] for v in m["versions"]
+                if v["state"] != "dropped" and v["version"] != m["current_version"]]
+        if not kept:
+            return None
+        version = self.rng.choice(kept)
+        self.run("rollback", version)
+        self.model.current, self.model.served_names = map(dict, self.model.versions[version])
+        return True
+
+    def suppress(self):
+        urls = sorted({row[0] for rows in self.model.current.values() for row in rows})
+        if not urls:
+            return None
+        url = self.rng.choice(urls)
+        _, host, path = URL.match(url).groups()
+        kind = self.rng.choice(("domain", "host", "prefix", "url"))
+        value = {"domain": domain_of(url), "host": host, "prefix": host + path[:3], "url": url}[kind]
+        policy = "withheld" if DOMAINS.index(domain_of(url)) % 2 else "absent"
+        given = f"http://{value}" if kind == "prefix" else value
+        self.run("suppress", "add", f"--{kind}", given, "--policy", policy, "--reason", "test")
+        self.model.rules.append(Rule(kind, value, policy))
+        return True
+
+    def lift(self):
+        active = [i for i, rule in enumerate(self.model.rules, 1) if rule.active]
+        if not active:
+            return None
+        listed = json.loads(self.run("suppress", "list", "--json").stdout)["suppressions"]
+        number = self.rng.choice(active)
+        adds = [line["number"] for line in listed if line["action"] == "add"]
+        self.run("suppress", "lift", adds[number - 1])
+        self.model.rules[number - 1].active = False
+        return True
+
+    def collect(self):
+        if len(self.model.versions) < 3:
+            return None
+        for _ in range(3):
+            self.run("gc", "--keep", 2, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life",
+                     "0s", "--max-share", 100, "--delete")
+        return True
+
+    # ---- answers ----
+
+    def compare(self, server):
+        pairs = self.model.pairs()
+        for domain in DOMAINS:
+            self.compare_domain(server, domain, pairs.get(domain, {}))
+
+    def words(self, domain):
+        return f"{domain} after {' | '.join(self.told[-8:])}"
+
+    def compare_domain(self, server, domain, sets):
+        rules = [r for r in self.model.rules if r.active and r.kind == "domain" and r.value == domain]
+        visible = {name: {row for row in rows if not self.model.hidden(row[0])}
+                   for name, rows in sets.items()}
+        visible = {name: rows for name, rows in visible.items() if rows}
+        reply = server.get(f"/v1/domain/{domain}")
+        if not visible:
+            some = rules or sets
+            withheld = some and DOMAINS.index(domain) % 2
+            want = (404,) if not withheld else (451,) if sets else (404, 451)
+            dxtest.check(reply.status in want, f"{self.words(domain)}: {reply.status}, want {want}")
+            return
+        if not dxtest.equal(reply.status, 200, f"{self.words(domain)}: {reply.body[:200]!r}"):
+            return
+        got = {d["name"]: d for d in reply.json["datasets"]}
+        dxtest.equal(sorted(got), sorted(visible), f"{self.words(domain)}: datasets")
+        for name in got.keys() & visible.keys():
+            rows = visible[name]
+            times = [row[1] for row in rows if row[1] is not None]
+            want = {"url_count": len({row[0] for row in rows}), "row_count": len(rows),
+                    "first_ts": iso(min(times)) if times else None,
+                    "last_ts": iso(max(times)) if times else None}
+            dxtest.equal({k: got[name][k] for k in want}, want, f"{self.words(domain)}: {name}")
+            self.compare_listing(server, domain, got[name]["dataset_id"], rows)
+
+    def compare_listing(self, server, domain, number, rows):
+        offset, seen = 0, []
+        while offset is not None:
+            reply = server.get(f"/v1/domain/{domain}/datasets/{number}/urls?offset={offset}&limit=50"
+                               "&fields=url,ts")
+            if not dxtest.equal(reply.status, 200, f"{self.words(domain)}: listing of {number}"):
+                return
+            answer = reply.json
+            dxtest.equal(answer["total"], len(rows), f"{self.words(domain)}: total of {number}")
+            seen += [(item["url"], item["ts"]) for item in answer["items"]]
+            offset = answer["next_offset"]
+        want = sorted((url, None if ts is None else iso(ts)) for url, ts in rows) \
+            if all(ts is not None for _, ts in rows) else \
+            sorted(((url, None if ts is None else iso(ts)) for url, ts in rows), key=str)
+        key = None if all(ts is not None for _, ts in rows) else str
+        dxtest.equal(sorted(seen, key=key), want, f"{self.words(domain)}: rows of {number}")
+
+    def texts(self, root):
+        """Every answer, without the names of versions."""
+        out = {}
+        with dxtest.Server(root) as server:
+            for domain in DOMAINS:
+                reply = server.get(f"/v1/domain/{domain}")
+                out[domain] = reply.status, self.plain(reply.body)
+                if reply.status != 200:
+                    continue
+                for d in reply.json["datasets"]:
+                    path = (f"/v1/domain/{quote(domain)}/datasets/{d['dataset_id']}/urls"
+                            "?limit=10000&fields=url_id,url,ts,raw_url,extras")
+                    reply = server.get(path)
+                    out[path] = reply.status, self.plain(reply.body)
+            reply = server.get("/v1/datasets")
+            out["datasets"] = reply.status, self.plain(reply.body)
+        return out
+
+    @staticmethod
+    def plain(body):
+        return re.sub(rb"\d{6}-\d{8}T\d{6}Z", b"VERSION", body)
+
+    def compare_full(self):
+        copy = self.tmp / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.root, copy)
+        dxtest.domaindex("publish", "--root", copy, "--full", "--force")
+        merged, full = self.texts(self.root), self.texts(copy)
+        dxtest.equal(sorted(merged), sorted(full), f"questions after {' | '.join(self.told[-8:])}")
+        for path in merged.keys() & full.keys():
+            dxtest.equal(merged[path], full[path], self.words(path))
+
+    def go(self):
+        steps = (self.ingest, self.ingest, self.ingest, self.publish, self.publish, self.replace,
+                 self.remove, self.suppress, self.lift, self.compact, self.rollback, self.collect)
+        self.ingest()
+        self.publish()
+        while sum(self.steps.values()) < STEPS:
+            step = self.rng.choice(steps)
+            changed = step()
+            if changed is None:
+                continue
+            self.steps[step.__name__] += 1
+            if changed:
+                with dxtest.Server(self.root) as server:
+                    self.compare(server)
+            if step.__name__ == "publish":
+                self.compare_full()
+        self.run("verify", "--deep")
+        return self.steps
+
+
+def main():
+    dxtest.need_programs()
+    total = collections.Counter()
+    with dxtest.tempdir() as tmp:
+        for seed in range(SEED, SEED + HISTORIES):
+            history = History(tmp, seed)
+            before = dxtest.failures()
+            total += history.go()
+            shutil.rmtree(history.root)
+            if dxtest.failures() > before:
+                print(f"seed {seed}: {' | '.join(history.told)}", flush=True)
+    print(f"{HISTORIES} histories: {dict(total)}", file=sys.stderr)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
