@@ -248,7 +248,7 @@ def harm(server, load, act, path, rng, other):
     begin = time.monotonic()
     act(path, rng, other)
     check(time.monotonic() - begin < 5, f"{act.__name__} of {path.name}: the writer was held back for long")
-    check(until(lambda: changed(server, load, path), 10),
+    check(until(lambda: changed(server, load, path) or not is_sound(server), 10),
           f"{act.__name__} of {path.name}: unnoticed: {server.words()[load.said:]}")
 
 
