@@ -22,6 +22,7 @@
 
 #define STOP_WAIT_S 1
 #define WATCHED "manifest.json"
+#define BLIND_MS 500 /* between two tries to watch a directory that is not there */
 
 struct dx_reloader {
     struct dx_current *current;
@@ -73,12 +74,19 @@ static void look(struct dx_reloader *r, bool asked)
 
 /* ---- notice of a new manifest ---- */
 
-/* The directory may be another one by now, or come later. */
-static void watch_again(struct dx_reloader *r)
+static bool is_blind(const struct dx_reloader *r)
 {
-    if (r->notice_fd >= 0 && r->watch < 0)
-        r->watch = inotify_add_watch(r->notice_fd, r->watched,
-                                     IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF | IN_DELETE_SELF);
+    return r->notice_fd >= 0 && r->watch < 0;
+}
+
+/* The directory may be another one by now, or come later. True: it is watched from now on. */
+static bool watch_again(struct dx_reloader *r)
+{
+    if (!is_blind(r))
+        return false;
+    r->watch = inotify_add_watch(r->notice_fd, r->watched,
+                                 IN_MOVED_TO | IN_CLOSE_WRITE | IN_MOVE_SELF | IN_DELETE_SELF);
+    return r->watch >= 0;
 }
 
 /* Reads all that was noticed; whether it was of the manifest, or of what should be watched. */
@@ -119,7 +127,7 @@ static void open_notice(struct dx_reloader *r, const char *directory)
                "reload: no notice of new manifests (inotify: %s): looking for them "
                "each %u ms",
                strerror(errno), r->poll_ms);
-    watch_again(r);
+    (void)watch_again(r);
 }
 
 /* ---- the thread ---- */
@@ -144,11 +152,13 @@ static bool rest(struct dx_reloader *r, uint64_t tend_ms)
 
     if (tend_ms < wait)
         wait = tend_ms;
+    if (is_blind(r) && wait > BLIND_MS)
+        wait = BLIND_MS;
     (void)poll(fds, 2, wait > INT_MAX / 2 ? -1 : (int)wait + 1);
     if (fds[0].revents & POLLIN)
         (void)!read(r->wake_fd, &wakes, sizeof wakes);
     noticed = r->notice_fd >= 0 && take_notices(r);
-    return noticed || dx_clock_ms() >= r->look_ms;
+    return watch_again(r) || noticed || dx_clock_ms() >= r->look_ms;
 }
 
 static void *run(void *argument)
@@ -168,7 +178,6 @@ static void *run(void *argument)
         (void)pthread_mutex_unlock(&r->lock);
         if (stopping || (!asked && !look_now))
             continue;
-        watch_again(r);
         look(r, asked);
         plan_look(r);
     }

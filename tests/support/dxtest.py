@@ -146,7 +146,7 @@ class Server:
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 break
-            match = re.search(r"127\.0\.0\.1:(\d+)", self.words())
+            match = re.search(r" on http://127\.0\.0\.1:(\d+)", self.words())
             if match and int(match.group(1)) > 0:
                 self.port = int(match.group(1))
                 with contextlib.suppress(OSError, http.client.HTTPException):
