@@ -32,6 +32,9 @@ DOMAINDEX = BIN / "domaindex"
 DOMAINDEXD = BIN / "domaindexd"
 SANITIZED = bool(os.environ.get("DX_SANITIZE"))
 
+# For servers whose replies are compared byte for byte: a cursor says when it was made.
+SAME_BYTES = ("--cursor-life", 0)
+
 _failures = 0
 _checks = 0
 
@@ -146,7 +149,7 @@ class Server:
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 break
-            match = re.search(r"127\.0\.0\.1:(\d+)", self.words())
+            match = re.search(r" on http://127\.0\.0\.1:(\d+)", self.words())
             if match and int(match.group(1)) > 0:
                 self.port = int(match.group(1))
                 with contextlib.suppress(OSError, http.client.HTTPException):
