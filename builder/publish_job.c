@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "builder/index_base.h"
+#include "builder/suppress.h"
 #include "format/postings.h"
+#include "format/rules.h"
 #include "loader/version.h"
 
 #define SPACE_MIN (16u << 20)
@@ -159,6 +161,7 @@ int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_
 
     say_why(job, why);
     close_base(job);
+    job->cleansed = 0;
     if (job->has_id)
         dx_index_identity_release(&job->id);
     job->has_id = false;
@@ -167,22 +170,59 @@ int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_
 
 /* ---- the lake ---- */
 
-int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
-                        struct dx_error *err)
+static int scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
+                const struct dx_rules *rules, struct dx_error *err)
 {
     struct dx_index_scan_options options = { .tmp_dir = job->work,
                                              .memory = job->options->memory,
                                              .threads = job->options->threads,
                                              .bring = bring,
-                                             .rows_done = dx_publish_job_items(job) };
-    struct dx_publish_result *result = job->result;
+                                             .rows_done = dx_publish_job_items(job),
+                                             .rules = rules };
     int rc = dx_index_scan(&job->lake.lake, &options, err);
 
+    return rc == DX_OK || job->base == NULL
+               ? rc
+               : dx_fail_in(err, "merging with version %s (publish --full does without it)",
+                            dx_version_name(job->base));
+}
+
+/* Suppressions up to the base's `cleansed` hit no row of its files, so they are not asked for when
+ * those are read by who serves them: up to which number that is true of new rows too, is found by
+ * the scan. A log that has not all those numbers is another one, and nothing is said of it. */
+static int scan_cleansed(struct dx_publish_job *job, const struct dx_index_bring *bring,
+                         struct dx_error *err)
+{
+    uint64_t cleansed = job->base->entry.cleansed;
+    struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
+    struct dx_rules *rules = NULL;
+    int rc = dx_suppress_read(job->options->root, &log, err);
+
+    if (rc == DX_OK)
+        rc = dx_rules_new(&rules, &log, err);
+    if (rc == DX_OK)
+        rc = scan(job, bring, rules, err);
+    if (rc == DX_OK) {
+        uint64_t hit = job->lake.lake.suppressed_first;
+
+        if (log.count < cleansed)
+            cleansed = 0;
+        job->cleansed = hit != 0 && hit <= cleansed ? hit - 1 : cleansed;
+    }
+    dx_rules_free(&rules);
+    dx_suppressions_release(&log);
+    return rc;
+}
+
+int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
+                        struct dx_error *err)
+{
+    struct dx_publish_result *result = job->result;
+    int rc = job->base != NULL && job->base->entry.cleansed > 0 ? scan_cleansed(job, bring, err)
+                                                                : scan(job, bring, NULL, err);
+
     if (rc != DX_OK)
-        return job->base == NULL
-                   ? rc
-                   : dx_fail_in(err, "merging with version %s (publish --full does without it)",
-                                dx_version_name(job->base));
+        return rc;
     rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,
                            err);
     job->has_id = rc == DX_OK;
@@ -233,15 +273,6 @@ int dx_publish_job_name(struct dx_publish_job *job, uint64_t sequence, struct dx
     return DX_OK;
 }
 
-/* What suppressions hit no row of: of what was rewritten the rewrite says it; of a base its entry,
- * but its new rows are known only if nothing was added. */
-static uint64_t cleansed_of(const struct dx_publish_job *job)
-{
-    if (job->base == NULL)
-        return job->cleansed;
-    return job->lake.lake.files_scanned == 0 ? job->base->entry.cleansed : 0;
-}
-
 static int add_entry(struct dx_publish_job *job, struct dx_error *err)
 {
     int rc = dx_manifest_add(&job->result->manifest, job->result->version, &job->entry, err);
@@ -250,7 +281,7 @@ static int add_entry(struct dx_publish_job *job, struct dx_error *err)
         return rc;
     job->entry->published_us = published_us(job);
     job->entry->datasets = job->lake.registry.count;
-    job->entry->cleansed = cleansed_of(job);
+    job->entry->cleansed = job->cleansed;
     if (job->base != NULL)
         memcpy(job->entry->base, job->base->entry.version, sizeof job->entry->base);
     (void)snprintf(job->entry->parquet_root, sizeof job->entry->parquet_root, "%s",

@@ -44,8 +44,8 @@ struct dx_publish_job {
     struct dx_caches *caches;
     struct dx_version *base;         /* that lake.lake.base is, while it is */
     struct dx_publish_placed placed; /* by the rewrite */
-    uint64_t cleansed;
-    double begun; /* the phase */
+    uint64_t cleansed;               /* what the entry says; found by the rewrite, or by the scan */
+    double begun;                    /* the phase */
     enum dx_publish_phase phase;
 };
 

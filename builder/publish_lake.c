@@ -6,6 +6,9 @@
 
 #include "builder/lake_layout.h"
 #include "builder/registry.h"
+
+#define LOOKS_MAX \
+    10 /* a replacement ends in a moment, and another one takes far longer than a look */
 #include "format/manifest.h"
 
 static int by_path(const void *a, const void *b)
@@ -118,8 +121,8 @@ static int take_list(struct dx_publish_lake *l, struct dx_error *err)
 
 /* The names are read behind the files: a dataset has its name before it has files. remote: NULL for
  * a directory. */
-static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
-                     const struct dx_remote_root *remote, struct dx_error *err)
+static int look(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
+                const struct dx_remote_root *remote, struct dx_error *err)
 {
     struct dx_roster *roster = NULL;
     int rc = dx_lake_named_open(&l->named, from, err);
@@ -135,7 +138,46 @@ static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from 
     if (rc == DX_OK)
         dx_roster_take(&roster, &l->registry);
     dx_roster_free(&roster);
-    if (rc == DX_OK)
+    return rc;
+}
+
+/* 1: the registry, read before and after, says the same of all files; 0: not, look again. A
+ * replacement that ends in between would else be seen with neither the old files nor the new. */
+static int look_twice(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
+                      const struct dx_remote_root *remote, struct dx_error *err)
+{
+    struct dx_registry before = DX_REGISTRY_INIT;
+    struct dx_roster *roster = NULL;
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_roster_read(&roster, remote, etag, err);
+
+    if (rc < 0)
+        return rc;
+    dx_roster_take(&roster, &before);
+    rc = look(l, from, remote, err);
+    if (rc == DX_OK && dx_registry_same_standing(&before, &l->registry)) {
+        rc = 1;
+    } else if (rc == DX_OK) {
+        dx_lake_named_close(&l->named);
+        dx_registry_release(&l->registry);
+    }
+    dx_registry_release(&before);
+    return rc;
+}
+
+static int open_lake(struct dx_publish_lake *l, const struct dx_lake_named_from *from,
+                     const struct dx_remote_root *remote, struct dx_error *err)
+{
+    int rc = remote == NULL ? look(l, from, NULL, err) : 0;
+
+    for (int i = 0; remote != NULL && rc == 0 && i < LOOKS_MAX; i++)
+        rc = look_twice(l, from, remote, err);
+    if (remote != NULL && rc == 0)
+        rc = dx_fail(err, DX_E_BUSY,
+                     "%s: each of %d times that the lake was listed, datasets were replaced or "
+                     "removed meanwhile; publish again",
+                     from->root, LOOKS_MAX);
+    if (rc >= 0)
         rc = take_list(l, err);
     if (rc != DX_OK)
         dx_publish_lake_close(l);

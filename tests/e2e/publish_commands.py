@@ -27,8 +27,25 @@ def refused(root, words, *arguments):
     return err
 
 
+def cleansed(root):
+    """An increment says of suppressions what its base said, unless a new row is hit."""
+    ingest(root, "one", ["a.com/1", "b.org/1"])
+    publish(root, "--quiet")
+    dxtest.domaindex("suppress", "add", "--root", root, "--domain", "a.com")
+    dxtest.domaindex("compact", "--root", root)
+    for url, want in ((None, 1), ("c.net/1", 1), ("a.com/2", 0), ("d.de/1", 0)):
+        if url:
+            ingest(root, "one", [url])
+            publish(root, "--quiet")
+        newest = versions(root)["versions"][0]
+        dxtest.equal((newest["cleansed"], newest["base"] is None), (want, url is None),
+                     f"with {url}: cleansed, whole")
+
+
 def main():
     dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        cleansed(tmp / "root")
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
         err = refused(root, "empty root")

@@ -256,6 +256,43 @@ static void test_standing(void)
     dx_roster_free(&back);
 }
 
+/* What concerns files differs, or only what does not. */
+static void test_same(void)
+{
+#define ONE(more) TOP "{\"dataset_id\":2,\"name\":\"a\"" more "}]}"
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {
+        { ONE(""), ONE(""), true },
+        { ONE(",\"next_part\":7"), ONE(",\"metadata\":{\"k\":\"v\"}"), true },
+        { TOP "]}", ONE(""), true }, /* a name that came has no files yet */
+        { ONE(""), ONE(",\"replacing\":7"), false },
+        { ONE(",\"replacing\":7"), ONE(",\"first_part\":7,\"end_part\":8"), false },
+        { ONE(",\"first_part\":7,\"end_part\":8"), ONE(",\"first_part\":7,\"end_part\":9"), false },
+        { TOP2 "[3],\"datasets\":[]}", TOP "]}", false },
+        { TOP2 "[3],\"datasets\":[]}", TOP2 "[4],\"datasets\":[]}", false },
+        { TOP2 "[3],\"datasets\":[]}", TOP2 "[3],\"datasets\":[]}", true },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_roster *a = NULL;
+        struct dx_roster *b = NULL;
+
+        if (dx_roster_parse(&a, dx_span_str(rows[i].a), "A", &err) < 0 ||
+            dx_roster_parse(&b, dx_span_str(rows[i].b), "B", &err) < 0)
+            FAIL("row %zu: %s", i, err.text);
+        else if (dx_registry_same_standing(dx_roster_registry(a), dx_roster_registry(b)) !=
+                     rows[i].same ||
+                 dx_registry_same_standing(dx_roster_registry(b), dx_roster_registry(a)) !=
+                     rows[i].same)
+            FAIL("row %zu", i);
+        dx_roster_free(&a);
+        dx_roster_free(&b);
+    }
+}
+
 int main(void)
 {
     char root[] = "/tmp/dx-test-registry-XXXXXX";
@@ -268,6 +305,7 @@ int main(void)
     test_names();
     test_bad_files();
     test_standing();
+    test_same();
     (void)dx_dir_remove(root, &err);
     return failures == 0 ? 0 : 1;
 }
