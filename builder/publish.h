@@ -15,12 +15,16 @@
  * On object storage (s3://) the lake's files are brought to a work folder, read and dropped, the
  * version is made there and uploaded, each object under a name that was free; it is read back
  * whole and opened by the loader from the store; and only then manifest.json is put on the
- * condition that it is still the one that was there at the beginning. Who comes second gets
- * DX_E_CONFLICT, and takes his objects away. There is no lock: see publish_remote.h.
+ * condition that nobody has changed it but collectors. Who comes second gets DX_E_CONFLICT, and
+ * takes his objects away. There is no lock: see publish_remote.h.
  *
  * Disk on object storage: the work folder holds the index twice (as it was made, and as it was
  * read back), the sort's files, and of the lake the files that are being read: those of one
  * dataset whose prefixes overlap together, and of others as many as there are threads and room.
+ *
+ * The version is merged with the current one (builder/index_base.h) if that can be: only new files are
+ * read, and shards of the index that did not change are shared with it. result.incremental, and
+ * result.why, say which it was. Which files the version has: builder/lake_named.h.
  *
  * If the lake gives the build id of the current version, nothing is written and
  * r.unchanged is set (not with `force`; nor if objects of a store have been restored or copied since

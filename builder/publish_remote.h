@@ -9,7 +9,8 @@
  *   index/claims/VERSION   put if absent: whose the name is; stays    publish_upload.h
  *   index/VERSION/...      each put if absent; read back              publish_check.h
  *   index/manifest.json    put if absent, or if it is still the one   the flip
- *                          that was read at the beginning
+ *                          that was read at the beginning; if only a collector has changed it
+ *                          since (its sequence is the same), again with what that one left
  *
  * What a reader sees: up to the last put the old manifest with its files, none of which is
  * touched; after it the new one, all of whose files are there. A publisher that is killed leaves
