@@ -11,7 +11,7 @@ import dxtest
 from dxtest import check, equal
 
 COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions",
-            "remove", "rollback", "compact")
+            "remove", "rollback", "compact", "gc", "diff", "suppress")
 
 
 def options_of(help_text):
