@@ -94,6 +94,7 @@ run "$both" rollback safety holds -DNP=1 -DNR=1 -DNS=0 -DNG=1 -DNI=1 -DFLIPS=2
 run "$both" reader safety holds -DNP=1 -DNS=1 -DNG=1 -DNI=1 -DFLIPS=1 -DINCREMENTAL
 run "$both" cursors safety holds -DTWO -DNP=0 -DNR=1 -DNS=1 -DNG=1 -DFLIPS=3
 run "$both" servers safety holds -DTWO -DNP=0 -DNR=1 -DNS=2 -DNG=1 -DFLIPS=2 -DSIMPLE -DLIFE=0 -DWAIT=0
+run "$both" namesakes safety holds -DNAMESAKE -DTTL=1 -DTWO -DNP=0 -DNR=1 -DNS=2 -DNG=1 -DFLIPS=2 -DSIMPLE -DLIFE=0 -DWAIT=0
 run "$both" late safety holds -DNP=1 -DNS=1 -DNG=1 -DFLIPS=1 -DLATE
 run "$both" collectors safety holds -DNP=1 -DNS=1 -DNG=2 -DFLIPS=1
 run "$both" live live holds -DLIVE -DNP=1 -DNS=1 -DNG=1 -DNI=1 -DFLIPS=1
@@ -117,6 +118,7 @@ run "$both" fence-current safety "$reader" -DM_FENCE_CURRENT -DNP=1 -DNS=1 -DNG=
 run "$both" time-of-reply safety "$reader" -DM_ACK_TIME -DNP=1 -DNS=1 -DNG=1 -DFLIPS=1 -DLIFE=0
 run "$both" local-clock safety "$reader" -DM_LOCAL_CLOCK -DNP=1 -DNS=1 -DNG=1 -DFLIPS=1 -DLIFE=0
 run "$both" late-lease safety "$reader" -DM_LATE_LEASE -DNP=1 -DNS=1 -DNG=1 -DFLIPS=1 -DLATE -DLIFE=0
+run "$both" no-heir safety "$reader" -DM_NO_HEIR -DNAMESAKE -DTTL=1 -DTWO -DNP=0 -DNR=1 -DNS=2 -DNG=1 -DFLIPS=2 -DSIMPLE -DLIFE=0 -DWAIT=0
 run "$both" shared safety "$reader" -DM_SHARED -DNP=1 -DNS=1 -DNG=1 -DFLIPS=2 -DINCREMENTAL -DSIMPLE -DLIFE=0 -DWAIT=0
 run "$both" entry-first safety 'fresh&named' -DM_FORGET -DNP=1 -DNS=0 -DNG=1 -DNI=1 -DFLIPS=3
 run "$both" entry-any safety 'lake&named' -DM_REMOVE_ANY -DNP=1 -DNS=0 -DNG=2 -DNI=1 -DFLIPS=2

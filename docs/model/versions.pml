@@ -41,6 +41,13 @@
 #define SHARES 0
 #endif
 #define VERSIONS (FLIPS + 1)
+#ifdef NAMESAKE
+#define LEASES 3 /* the one that both servers begin with, and one of each of them */
+#define OBJECT(s) object[s]
+#else
+#define LEASES SERVERS
+#define OBJECT(s) s
+#endif
 #define NONE 255
 #define BIT(i) (1 << (i))
 #define HAS(set, i) (((set) >> (i)) & 1)
@@ -70,8 +77,11 @@ byte known = 0;
 byte objects = 1; /* bit v: what version v wrote in index/v/ is there */
 byte lake = 1;    /* bit f: lake file f is there */
 byte claims = 1;  /* index/claims/v: stay for ever */
-byte lease[SERVERS];
-byte lease_left[SERVERS]; /* by the store's clock */
+byte lease[LEASES];
+byte lease_left[LEASES]; /* by the store's clock */
+#ifdef NAMESAKE
+byte holder = NONE; /* whose instance is in lease 0 */
+#endif
 
 /* What is in the versions: never changes once it is written. */
 byte refs[VERSIONS];  /* objects, its own and those of others */
@@ -83,6 +93,12 @@ byte pins[SERVERS];
 byte left[SERVERS];    /* how long its lease holds, by its own clock */
 byte pending[SERVERS]; /* the same, for the lease that it has sent */
 byte serves[SERVERS];  /* what it takes for the current version */
+#ifdef NAMESAKE
+byte object[SERVERS];  /* the lease that it writes; 0: the one of the name */
+byte heir[SERVERS];    /* what the lease held that it took over, and for how long yet */
+byte heir_left[SERVERS];
+bool owned[SERVERS];   /* it has had lease 0 */
+#endif
 byte cursor[VERSIONS]; /* the youngest cursor on v lives this long */
 #ifdef LATE
 byte late[SERVERS]; /* a lease whose reply is not awaited any more; 0: none */
@@ -334,9 +350,25 @@ proctype server(byte s)
        atomic { /* S2: what is not wanted any more is let go; then the lease is sent */
            pins[s] = pins[s] & want;
            pending[s] = TTL;
+#ifdef NAMESAKE
+           if
+           :: object[s] == 0 && holder != s && owned[s] -> object[s] = s + 1 /* gives way */
+           :: object[s] == 0 && holder != s && !owned[s] -> /* takes over */
+#ifndef M_NO_HEIR
+               heir[s] = lease[0];
+#endif
+               heir_left[s] = TTL;
+               owned[s] = true;
+               holder = s
+           :: else
+           fi;
+           lease[OBJECT(s)] = want | (heir_left[s] > 0 -> heir[s] : 0);
+           lease_left[OBJECT(s)] = TTL
+#else
 #ifdef SIMPLE
            lease[s] = want;
            lease_left[s] = TTL
+#endif
 #endif
        }
 #ifdef LATE
@@ -434,7 +466,7 @@ done:
 #ifdef M_LEASES_FIRST
 #define ASKS_AFTER 0
 #else
-#define ASKS_AFTER NS
+#define ASKS_AFTER (NS > 0 -> LEASES : 0)
 #endif
 #ifdef M_SHARED
 #define OTHERS (LISTED & ~BIT(v))
@@ -641,8 +673,13 @@ proctype clock()
                DOWN(wait[i]);
                DOWN(cursor[i])
            }
+           for (i : 0 .. LEASES - 1) {
+               DOWN(lease_left[i])
+           }
            for (i : 0 .. SERVERS - 1) {
-               DOWN(lease_left[i]);
+#ifdef NAMESAKE
+               DOWN(heir_left[i]);
+#endif
                DOWN(pending[i]);
                if
                :: left[i] == 1 -> /* the fence: its lease may be over, all is let go */

@@ -10,8 +10,8 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions",
-            "remove", "rollback", "compact", "gc", "diff", "suppress")
+COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions", "gc",
+            "remove", "rollback", "diff", "suppress", "compact")
 
 
 def options_of(help_text):
