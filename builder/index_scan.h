@@ -25,6 +25,7 @@
 #ifndef DX_BUILDER_INDEX_SCAN_H
 #define DX_BUILDER_INDEX_SCAN_H
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include "base/error.h"
@@ -96,5 +97,9 @@ struct dx_index_scan_options {
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,
                   struct dx_error *err);
 void dx_index_lake_release(struct dx_index_lake *lake);
+
+/* Where the file is, or will be brought to. */
+int dx_index_file_path(const struct dx_index_lake *lake, const struct dx_index_file *file,
+                       char path[PATH_MAX], struct dx_error *err);
 
 #endif

@@ -106,7 +106,7 @@ def learn(root, extra=()):
             reply = take(f"/v1/domain/{domain}")
             if n % 4 == 0:
                 for row in reply.json["datasets"][:2]:
-                    take(f"/v1/domain/{domain}/datasets/{row['dataset_id']}/urls?limit=20")
+                    take(f"/v1/domain/{domain}/datasets/{row['dataset_id']}/urls?limit=10000")
         for n in range(200):
             equal(take(f"/v1/domain/absent{n}.example").status, 404, "absent")
         take("/v1/datasets")

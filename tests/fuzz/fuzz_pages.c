@@ -36,9 +36,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         use_group(&group, UINT64_C(1) << 40);
     if (dx_pages_open(&p, dx_span_of(data, size), DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
         return 0;
-    for (uint32_t f = 0; f < 50 && dx_pages_file(&p, f, &file, NULL) == 1; f++)
-        for (uint32_t g = 0; g < 50 && dx_pages_group(&p, &file, g, &group, NULL) == 1; g++)
+    for (uint32_t f = 0; f < 50 && f < p.files; f++) {
+        int rc = dx_pages_file(&p, f, &file, NULL);
+
+        if (rc < 0)
+            break;
+        for (uint32_t g = 0; rc == 1 && g < 50 && dx_pages_group(&p, &file, g, &group, NULL) == 1;
+             g++)
             use_group(&group, file.size);
+    }
     dx_pages_close(&p);
     return 0;
 }
