@@ -279,6 +279,15 @@ def too_late(root, pair):
         equal((again["offset"], len(again["items"]), list(again["items"][0])), (0, 1, ["url"]), "the restart")
 
 
+def without_cursors(root, pair, cursor):
+    with dxtest.Server(root, *dxtest.SAME_BYTES) as server:
+        page = server.get(f"{path_of(pair)}?limit=1").json
+        equal((page["next_offset"], "next_cursor" in page), (1, False), "a server that gives no cursors")
+        equal(slug(server.get(f"{path_of(pair)}?cursor={cursor}")), (400, "bad-cursor"), "nor takes any")
+        for target in (f"{path_of(pair)}?plan=2", "/v1/changes"):
+            equal(slug(server.get(target)), (400, "bad-parameter"), target)
+
+
 def newer_and_gone(tmp, root, pair, key):
     """A server that has not seen the version yet, and one of a root where it is gone."""
     with dxtest.Server(root, "--cursor-key-file", key, "--poll-ms", 0) as behind:
@@ -347,6 +356,7 @@ def main():
                 print(f"{every_bit(one, pair, cursor)} cursors with one bit changed")
         print(f"{suppressed(tmp, root, pair)} URLs suppressed under a walk")
         too_late(root, pair)
+        without_cursors(root, pair, cursor)
         newer_and_gone(tmp, root, pair, key)
         world_readable(tmp, root)
     dxtest.finish()
