@@ -27,7 +27,7 @@ import roots
 import stores
 from dxtest import check, equal
 
-ROUNDS = int(os.environ.get("DX_MAPPED_ROUNDS", "24"))
+ROUNDS = int(os.environ.get("DX_MAPPED_ROUNDS", "8" if dxtest.SANITIZED else "24"))
 MAPPED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp")
 ASKERS, BATCH = 3, 16
 STRANGER = 65534
