@@ -18,6 +18,8 @@
 #include "builder/remote_root.h"
 #include "format/rules.h"
 
+#define INGEST_ROOM 4096 /* files of one run in one folder: as many as 16 billion rows need */
+
 /* A new file that waits in tmp_dir for its number. */
 struct made {
     struct dx_lake_path where;
@@ -231,7 +233,8 @@ static int by_folder(const void *a, const void *b)
 }
 
 /* Above all that is in the lake, whether a version has it or not, and no lower than the registry
- * allows: read after the list, as whoever deletes files raises it before. */
+ * allows: read after the list, as whoever deletes files raises it before. On a store there is room for an
+ * ingest that has lost its claim in its sleep: what it still puts is not named by our list. */
 static int number_all(struct compaction *c, struct dx_error *err)
 {
     struct dx_lake_list list = { NULL, 0, 0 };
@@ -249,7 +252,8 @@ static int number_all(struct compaction *c, struct dx_error *err)
         where->part = i > 0 && dx_lake_same_folder(where, &c->made[i - 1].where)
                           ? c->made[i - 1].where.part + 1
                           : dx_roster_next_part(roster, where->dataset_id,
-                                                dx_lake_list_next_part(&list, where));
+                                                dx_lake_list_next_part(&list, where)) +
+                                (c->is_store ? INGEST_ROOM : 0);
         if (where->part > DX_LAKE_PART_MAX)
             rc = dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up",
                          where->dataset_id);

@@ -49,6 +49,10 @@ static int remove_unnamed(const struct publish *p, const char *work, struct dx_e
     struct dirent *e;
     int rc = DX_OK;
 
+    if (dir == NULL && errno == ENOTDIR) /* a manifest that a dead rollback did not finish */
+        return unlink(work) < 0 && errno != ENOENT
+                   ? dx_fail_errno(err, errno, "%s: cannot remove", work)
+                   : DX_OK;
     if (dir == NULL)
         return dx_fail_errno(err, errno, "%s: cannot read", work);
     while (rc == DX_OK && (e = readdir(dir)) != NULL) {

@@ -349,8 +349,13 @@ static int remove_local(struct dx_store *store, const char *object, struct dx_er
         return errno == ENOENT || errno == ENOTDIR
                    ? DX_OK
                    : dx_fail_errno(err, errno, "%s: cannot remove", path);
-    *strrchr(path, '/') = '\0';
-    return dx_dir_sync(path, err);
+    /* The folder may be gone too by now, if somebody else removes what is empty: then the one above
+     * it says so. The root stays. */
+    do {
+        *strrchr(path, '/') = '\0';
+        rc = dx_dir_sync(path, err);
+    } while (rc == DX_E_NOT_FOUND && strlen(path) > strlen(local->root));
+    return rc;
 }
 
 static int64_t us_of(const struct timespec *t)

@@ -225,6 +225,9 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     if (ask->plan > 0 && answers->cursor_life_s == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "this server gives no cursors, so it makes no plans");
+    if (ask->route == DX_ROUTE_CHANGES && answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this server gives no cursors, so it lists no changes");
     if (ask->version.data != NULL && take_name(ask->route == DX_ROUTE_DIFF ? "to" : "version",
                                                ask->version, ask->wanted, problem) == 0)
         return 0;

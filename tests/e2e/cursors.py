@@ -140,22 +140,25 @@ class Flips:
 def whole_listings(servers, root, versions, full):
     rng = random.Random(5)
     pairs = sorted(set.intersection(*(set(full[v]) for v in versions)), key=lambda p: -len(full[versions[0]][p]))
-    chosen = [pairs[i % min(len(pairs), 500)] for i in range(LISTINGS)]
-    rows, seen = 0, set()
+    hot = pairs[:500]
+    rows, ended, seen, refused = 0, 0, set(), 0
 
     def on_end(walk):
-        nonlocal rows
-        rows += len(walk.items)
+        nonlocal rows, ended
+        rows, ended = rows + len(walk.items), ended + 1
         seen.add(walk.version)
         check(walk.items == full[walk.version][walk.pair], f"{walk.pair} of {walk.version} by cursor: "
               f"{len(walk.items)} rows, by offset {len(full[walk.version][walk.pair])}")
 
     with Flips(root, versions) as flips:
-        refused = walk_all(servers, rng, [Walk(rng, pair) for pair in chosen], on_end)
+        end = time.monotonic() + 60
+        while ended < LISTINGS or (len(seen) < 2 and time.monotonic() < end):  # flips take their time
+            chosen = [hot[(ended + i) % len(hot)] for i in range(max(TOGETHER, LISTINGS // 4))]
+            refused += walk_all(servers, rng, [Walk(rng, pair) for pair in chosen], on_end)
         parts = in_parts(servers, rng, pairs[:max(30, LISTINGS // 20)], full)
-    print(f"{len(chosen)} listings, {rows} rows, {parts} parts, {flips.count} flips, {len(seen)} versions, "
+    print(f"{ended} listings, {rows} rows, {parts} parts, {flips.count} flips, {len(seen)} versions, "
           f"{refused} times 503")
-    equal(len(chosen), LISTINGS, "listings walked")
+    check(ended >= LISTINGS, f"{ended} listings walked")
     check(len(seen) > 1 and flips.count > 1, f"versions flip under the walks: {seen}")
 
 
@@ -279,6 +282,15 @@ def too_late(root, pair):
         equal((again["offset"], len(again["items"]), list(again["items"][0])), (0, 1, ["url"]), "the restart")
 
 
+def without_cursors(root, pair, cursor):
+    with dxtest.Server(root, *dxtest.SAME_BYTES) as server:
+        page = server.get(f"{path_of(pair)}?limit=1").json
+        equal((page["next_offset"], "next_cursor" in page), (1, False), "a server that gives no cursors")
+        equal(slug(server.get(f"{path_of(pair)}?cursor={cursor}")), (400, "bad-cursor"), "nor takes any")
+        for target in (f"{path_of(pair)}?plan=2", "/v1/changes"):
+            equal(slug(server.get(target)), (400, "bad-parameter"), target)
+
+
 def newer_and_gone(tmp, root, pair, key):
     """A server that has not seen the version yet, and one of a root where it is gone."""
     with dxtest.Server(root, "--cursor-key-file", key, "--poll-ms", 0) as behind:
@@ -347,6 +359,7 @@ def main():
                 print(f"{every_bit(one, pair, cursor)} cursors with one bit changed")
         print(f"{suppressed(tmp, root, pair)} URLs suppressed under a walk")
         too_late(root, pair)
+        without_cursors(root, pair, cursor)
         newer_and_gone(tmp, root, pair, key)
         world_readable(tmp, root)
     dxtest.finish()

@@ -1378,6 +1378,10 @@ def small_lake(root, scale=1):
         ingest(root, [("dataset", "ts", "url"), *(("hot", str(1300000000 + i // 3),
                f"https://{'hot.example' if i % 20 else f's{i % 4001}.example.net'}/page/{i * 7919 % 100003}") for i in range(160000))])
     dxtest.domaindex("publish", "--root", root)
+    if scale > 1:  # a few rows more: most shards stay where they are
+        ingest(root, [head, *(("set 01", str(1600000000 + i), f"https://{rng.choice(hosts[:3])}/{i % 7}", "", "de") for i in range(20))], *extra)
+        ingest(root, [head, ("a late one", "", "https://example.com/late", "", "")], *extra)
+        dxtest.domaindex("publish", "--root", root)
 
 
 def tiny_lake(root):
@@ -1626,7 +1630,7 @@ def main():
             small_lake(tmp / "small", 4)
             manifest = manifest_json((tmp / "small/index/manifest.json").read_bytes())
             dxtest.check(manifest["base"] and any("in" in f for f in manifest["files"].values()), "the small lake's version was not merged")
-            clock("small lake published, merged twice")
+            clock("small lake published, merged three times")
             compare(tmp / "small", clock, pairs=3000)
             corpus(tmp / "corpus", clock)
     dxtest.finish()

@@ -204,6 +204,9 @@ class History:
         kind = self.rng.choice(("domain", "host", "prefix", "url"))
         value = {"domain": domain_of(url), "host": host, "prefix": host + path[:3], "url": url}[kind]
         policy = "withheld" if DOMAINS.index(domain_of(url)) % 2 else "absent"
+        if any(r.active and (r.kind, r.value, r.policy) == (kind, value, policy)
+               for r in self.model.rules):
+            return None         # it is there, and is not added again
         given = f"http://{value}" if kind == "prefix" else value
         self.run("suppress", "add", f"--{kind}", given, "--policy", policy, "--reason", "test")
         self.model.rules.append(Rule(kind, value, policy))

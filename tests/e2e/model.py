@@ -13,8 +13,8 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-HOLDS = 8
-MUTATIONS = 19
+HOLDS = 9
+MUTATIONS = 20
 
 for program in ("spin", "gcc"):
     if shutil.which(program) is None:

@@ -32,7 +32,7 @@ from suffixes import Suffixes
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
 THREADS = 4
 SHARE = 1 if os.environ.get("DX_ORACLE_WHOLE") else 5
-SMALL_CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M")
+SMALL_CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", *dxtest.SAME_BYTES)
 
 
 def make_root(tmp, clock):
@@ -158,7 +158,7 @@ def serve(places, words, root, env, tmp):
     cache = tmp / f"mirror-{words.split(',')[0]}-{len(env)}"
     cache.mkdir(exist_ok=True)
     with stores.environment({**env, "CACHE_DIRECTORY": str(cache)}):
-        with dxtest.Server(root) as server:
+        with dxtest.Server(root, *dxtest.SAME_BYTES) as server:
             places.compare(words, server)
         with dxtest.Server(root, *SMALL_CACHES) as server:
             places.compare(f"{words}, no room in the caches", server, ("listings", "others"), 4)
@@ -173,7 +173,7 @@ def main():
         domains = roots.domains(root)
         expected = oracle.Expected()
         expected.pairs.update((domain, {}) for domain in domains)
-        with dxtest.Server(root) as local:
+        with dxtest.Server(root, *dxtest.SAME_BYTES) as local:
             pairs = counts(local, domains)
             names = oracle.absent_names(expected, absent // SHARE, Suffixes(dxtest.suffix_list()))
             places = Places(local, {

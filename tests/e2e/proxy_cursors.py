@@ -29,7 +29,7 @@ import manifests
 import stores
 from dxtest import check, equal
 
-LISTINGS = int(os.environ.get("DX_CURSOR_LISTINGS", "300"))
+LISTINGS = int(os.environ.get("DX_CURSOR_LISTINGS", "100" if dxtest.SANITIZED else "300"))
 SERVERS, WALKERS, DOMAINS = 3, 8, 24
 VERSIONS = 7            # that there are in the end
 LATE_S = 0.5            # that a server hears of a flip, at most
@@ -176,7 +176,8 @@ class Mover:
 # ---- listings ----
 
 class Walks:
-    def __init__(self, proxy):
+    def __init__(self, proxy, versions):
+        self.versions = versions
         self.done, self.counts, self.wrong = [], collections.Counter(), []
         self.begun, self.lock = 0, threading.Lock()
         self.threads = [threading.Thread(target=self.walk_all, args=(n, proxy.plain if n % 2 else proxy.patient))
@@ -188,7 +189,7 @@ class Walks:
     def take(self):
         with self.lock:
             self.begun += 1
-            return self.begun <= LISTINGS
+            return self.begun <= LISTINGS or len(self.versions.names) < VERSIONS
 
     def walk_all(self, seed, port):
         rng, client = random.Random(seed), Client(port)
@@ -245,7 +246,7 @@ def judge(walks, versions):
                                f"gone {[u for u in want or () if u not in items][:3]}; "
                                f"strange {[u for u in items if u not in (want or ())][:3]}")
     equal(walks.wrong[:5], [], f"wrong listings: {len(walks.wrong)}")
-    equal(len(walks.done), LISTINGS, "complete listings")
+    check(len(walks.done) >= LISTINGS, f"{len(walks.done)} complete listings")
 
 
 def start(root, tmp, n):
@@ -265,7 +266,7 @@ def main():
         begin = time.monotonic()
         with start(root, tmp, 0) as a, start(root, tmp, 1) as b, start(root, tmp, 2) as c, \
                 Haproxy(tmp, (a, b, c)) as proxy:
-            walks = Walks(proxy)
+            walks = Walks(proxy, versions)
             for thread in walks.threads:
                 thread.start()
             mover = Mover(versions, (a, b, c), walks)

@@ -39,7 +39,7 @@ def truth(root):
     """Listings that share neither a lake file nor a shard of postings, with their bodies."""
     names = roots.domains(root)
     chosen, prefixes, datasets = [], set(), set()
-    with dxtest.Server(root) as server, pipeline.Client(server) as client:
+    with dxtest.Server(root, *dxtest.SAME_BYTES) as server, pipeline.Client(server) as client:
         for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in names]):
             answer = json.loads(body)
             prefix = answer["domain_id"][:4]
@@ -172,7 +172,7 @@ def main():
         with stores.Nginx(root) as store, \
                 faultproxy.Proxy(store.url, delay_ms=0, record=True) as proxy, \
                 stores.environment({"CACHE_DIRECTORY": str(tmp / "mirror")}), \
-                dxtest.Server(proxy.url, "--connections", count + 100, "--queue", count + 100,
+                dxtest.Server(proxy.url, *dxtest.SAME_BYTES, "--connections", count + 100, "--queue", count + 100,
                               "--head-timeout-ms", 60000, "--job-timeout-ms",
                               DEADLINE_MS) as server:
             proxy.delay_ms = DELAY_MS

@@ -40,7 +40,7 @@ DEADLINE_MS = 4000
 PATIENT_MS = 15_000     # for more than one stalled read, or one that drips, and another after it
 SLACK_MS = 100 if not dxtest.SANITIZED else 2000
 CONNECTIONS = 48
-CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M")
+CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", *dxtest.SAME_BYTES)
 OPTIONS = (*CACHES, "--job-timeout-ms", DEADLINE_MS, "--queue", "4096")
 KINDS = list(faultproxy.FAULTS)
 TRANSIENT = [name for name in KINDS if name not in faultproxy.FINAL]
@@ -51,7 +51,7 @@ def truth(root):
     """{target: body} for listings of all kinds, as a server on the directory gives them."""
     names = roots.domains(root)
     rng, targets = random.Random(9), []
-    with dxtest.Server(root) as server:
+    with dxtest.Server(root, *dxtest.SAME_BYTES) as server:
         with pipeline.Client(server) as client:
             for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in names]):
                 answer = json.loads(body)

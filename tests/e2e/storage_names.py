@@ -61,7 +61,7 @@ def resolve_here(tmp):
 
 def truth(root):
     names = roots.domains(root)
-    with dxtest.Server(root) as server, pipeline.Client(server) as client:
+    with dxtest.Server(root, *dxtest.SAME_BYTES) as server, pipeline.Client(server) as client:
         targets = [f"/v1/domain/{answer['domain']}/datasets/{answer['datasets'][0]['dataset_id']}/urls"
                    for _, _, body in client.ask([f"/v1/domain/{d}" for d in names[:40]])
                    for answer in [json.loads(body)]]
@@ -81,7 +81,7 @@ def check_start(url, fault):
 
 def check_running(url, names, fault, want, cache):
     with stores.environment({"CACHE_DIRECTORY": str(cache)}), \
-            dxtest.Server(url, "--job-timeout-ms", DEADLINE_MS) as server:
+            dxtest.Server(url, *dxtest.SAME_BYTES, "--job-timeout-ms", DEADLINE_MS) as server:
         names.fault = fault
         for target, _ in want[:3]:
             begin = time.monotonic()
