@@ -291,6 +291,8 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     if (rc == DX_OK)
         rc = read_manifest(p, err);
     if (rc == DX_OK)
+        rc = dx_publish_job_room(job, err);
+    if (rc == DX_OK)
         rc = dx_publish_lake_open(&job->lake, p->root, &job->result->manifest, err);
     if (rc == DX_OK)
         rc = read_psl(p, err);
