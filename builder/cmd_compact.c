@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "builder/command.h"
 #include "builder/compact.h"
+#include "builder/interrupt.h"
 #include "builder/progress.h"
-#include "builder/publish_time.h"
+#include "builder/publish_command.h"
 #include "builder/ticker.h"
 
-#define MEMORY_MAX (1ull << 46)
-#define THREADS_MAX 64
 #define TICK_MS 100
 #define GROUPS_SHOWN 50
 
 enum { OPT_ROOT, OPT_MEMORY, OPT_THREADS, OPT_WORK_DIR, OPT_DRY_RUN, OPT_QUIET, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL,
-                   "where the lake and the index live: a directory or s3://bucket/prefix" },
-    [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget; K, M, G, T are powers of 1024" },
-    [OPT_THREADS] = { "threads", "N", "0", "threads; 0 is one for each core" },
-    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
-                       "for s3://: where temporary files go; else TMPDIR, else /tmp" },
+    [OPT_ROOT] = DX_PUBLISH_OPTION_ROOT,
+    [OPT_MEMORY] = DX_PUBLISH_OPTION_MEMORY,
+    [OPT_THREADS] = DX_PUBLISH_OPTION_THREADS,
+    [OPT_WORK_DIR] = DX_PUBLISH_OPTION_WORK_DIR,
     [OPT_DRY_RUN] = { "dry-run", NULL, NULL, "say what would be merged, and change nothing" },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no summary" },
 };
@@ -32,19 +28,6 @@ struct screen {
     struct dx_progress progress;
     int phase; /* that is shown */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-static bool stopped(void)
-{
-    return interrupted != 0;
-}
 
 static void say(const char *text)
 {
@@ -129,41 +112,22 @@ static void summary(const struct dx_compact_result *r)
 static int parse(const struct dx_options *options, struct dx_compact_options *o,
                  struct dx_error *err)
 {
-    struct dx_publish_options *p = &o->publish;
-    uint64_t memory = 0;
-    uint64_t threads = 0;
-    int rc;
+    static const struct dx_publish_option_ids ids = { OPT_ROOT, OPT_MEMORY, OPT_THREADS,
+                                                      OPT_WORK_DIR };
 
-    p->root = dx_options_text(options, OPT_ROOT);
-    if (p->root == NULL)
-        return dx_fail(err, DX_E_INVALID, "--root ROOT is needed");
-    if (options->operand_count > 0)
-        return dx_fail(err, DX_E_INVALID, "%s: no operand is expected", options->operand[0]);
-    rc = dx_options_size(options, OPT_MEMORY, DX_PUBLISH_MEMORY_MIN, MEMORY_MAX, &memory, err);
-    if (rc == DX_OK)
-        rc = dx_options_number(options, OPT_THREADS, 0, THREADS_MAX, &threads, err);
-    if (rc == DX_OK)
-        rc = dx_publish_time(&p->now_us, &p->fixed_time, err);
-    if (threads == 0)
-        threads = dx_command_cores(THREADS_MAX);
-    p->memory = (size_t)memory;
-    p->threads = (unsigned)threads;
-    p->work_dir = dx_options_text(options, OPT_WORK_DIR);
     o->dry_run = dx_options_has(options, OPT_DRY_RUN);
-    o->stopped = stopped;
+    o->stopped = dx_interrupted;
     o->say = say;
-    return rc;
+    return dx_publish_command_take(options, &ids, &o->publish, err);
 }
 
 static int compact(const struct dx_compact_options *o, struct screen *s,
                    struct dx_compact_result *result, struct dx_error *err)
 {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
     struct dx_ticker ticker = DX_TICKER_INIT;
     int rc;
 
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
+    dx_interrupt_catch();
     dx_progress_init(&s->progress, STDERR_FILENO);
     (void)dx_ticker_start(&ticker, 1, show, s, NULL); /* a courtesy */
     rc = dx_compact(o, result, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cmd_ingest.c - domaindex ingest: options, signals, summary.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "builder/command.h"
 #include "builder/ingest.h"
+#include "builder/interrupt.h"
 #include "builder/progress.h"
 #include "builder/registry.h"
 
@@ -71,33 +71,12 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_THREADS] = { "threads", "N", NULL, "threads that parse and sort; if not given one a CPU" },
 };
 
-static volatile sig_atomic_t interrupted;
 static struct dx_progress progress;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-static bool stopped(void)
-{
-    return interrupted != 0;
-}
 
 static void say(const char *text)
 {
     dx_progress_end(&progress);
     fprintf(stderr, "domaindex ingest: %s\n", text);
-}
-
-/* The first signal ends the run in order, a second one at once. */
-static void catch_signals(void)
-{
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
-
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
 }
 
 static int usage(const struct dx_error *err)
@@ -262,9 +241,9 @@ static int run(const struct dx_options *options)
     o.meta = meta;
     dx_progress_init(&progress, STDERR_FILENO);
     o.progress = &progress;
-    o.stopped = stopped;
+    o.stopped = dx_interrupted;
     o.say = say;
-    catch_signals();
+    dx_interrupt_catch();
     rc = dx_ingest_run(&o, &stats, &err);
     dx_progress_end(&progress);
     if (rc < 0) {

@@ -6,12 +6,10 @@
 #include "builder/command.h"
 #include "builder/progress.h"
 #include "builder/publish.h"
+#include "builder/publish_command.h"
 #include "builder/publish_report.h"
-#include "builder/publish_time.h"
 #include "builder/ticker.h"
 
-#define MEMORY_MAX (1ull << 46)
-#define THREADS_MAX 64
 #define TICK_MS 100
 
 enum {
@@ -27,12 +25,10 @@ enum {
 };
 
 static const struct dx_option options_table[OPT_COUNT] = {
-    [OPT_ROOT] = { "root", "ROOT", NULL,
-                   "where the lake and the index live: a directory or s3://bucket/prefix" },
-    [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget; K, M, G, T are powers of 1024" },
-    [OPT_THREADS] = { "threads", "N", "0", "threads; 0 is one for each core" },
-    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
-                       "for s3://: where temporary files go; else TMPDIR, else /tmp" },
+    [OPT_ROOT] = DX_PUBLISH_OPTION_ROOT,
+    [OPT_MEMORY] = DX_PUBLISH_OPTION_MEMORY,
+    [OPT_THREADS] = DX_PUBLISH_OPTION_THREADS,
+    [OPT_WORK_DIR] = DX_PUBLISH_OPTION_WORK_DIR,
     [OPT_PSL] = { "psl", "FILE", NULL,
                   "Public Suffix List for the version, if the lake has none of its own" },
     [OPT_FULL] = { "full", NULL, NULL,
@@ -168,29 +164,13 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
 static int parse(const struct dx_options *options, struct dx_publish_options *o,
                  struct dx_error *err)
 {
-    uint64_t memory = 0;
-    uint64_t threads = 0;
-    int rc;
+    static const struct dx_publish_option_ids ids = { OPT_ROOT, OPT_MEMORY, OPT_THREADS,
+                                                      OPT_WORK_DIR };
 
-    o->root = dx_options_text(options, OPT_ROOT);
-    if (o->root == NULL)
-        return dx_fail(err, DX_E_INVALID, "--root ROOT is needed");
-    if (options->operand_count > 0)
-        return dx_fail(err, DX_E_INVALID, "%s: no operand is expected", options->operand[0]);
-    rc = dx_options_size(options, OPT_MEMORY, DX_PUBLISH_MEMORY_MIN, MEMORY_MAX, &memory, err);
-    if (rc == DX_OK)
-        rc = dx_options_number(options, OPT_THREADS, 0, THREADS_MAX, &threads, err);
-    if (rc == DX_OK)
-        rc = dx_publish_time(&o->now_us, &o->fixed_time, err);
-    if (threads == 0)
-        threads = dx_command_cores(THREADS_MAX);
-    o->memory = (size_t)memory;
-    o->threads = (unsigned)threads;
-    o->work_dir = dx_options_text(options, OPT_WORK_DIR);
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->full = dx_options_has(options, OPT_FULL);
     o->force = dx_options_has(options, OPT_FORCE);
-    return rc;
+    return dx_publish_command_take(options, &ids, o, err);
 }
 
 static int run(const struct dx_options *options)

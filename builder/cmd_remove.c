@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "builder/command.h"
 #include "builder/dataset_remove.h"
+#include "builder/interrupt.h"
 #include "builder/progress.h"
 
 enum { OPT_ROOT, OPT_DATASET, OPT_COUNT };
@@ -14,19 +14,6 @@ static const struct dx_option options_table[OPT_COUNT] = {
                    "where the lake and the index live: a directory or s3://bucket/prefix" },
     [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset to remove; may be given several times" },
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-static bool stopped(void)
-{
-    return interrupted != 0;
-}
 
 static void say(const char *text)
 {
@@ -61,8 +48,7 @@ static void summary(const struct dx_dataset_remove *r)
 
 static int run(const struct dx_options *options)
 {
-    struct dx_dataset_remove r = { .stopped = stopped, .say = say };
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    struct dx_dataset_remove r = { .stopped = dx_interrupted, .say = say };
     struct dx_error err = DX_ERROR_INIT;
     const char **names;
     int rc = read_options(options, &r, &err);
@@ -79,8 +65,7 @@ static int run(const struct dx_options *options)
     for (size_t i = 0; i < r.count; i++)
         names[i] = dx_options_nth(options, OPT_DATASET, i);
     r.names = names;
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
+    dx_interrupt_catch();
     rc = dx_dataset_remove_run(&r, &err);
     if (rc < 0)
         fprintf(stderr, "domaindex remove: %s\n", err.text);

@@ -175,9 +175,13 @@ class History:
         if not self.model.versions:
             return None
         self.run("compact")
+        m = self.manifest()
         self.model.publish()
+        for v in m["versions"]:     # what was new was published first
+            if v["version"] not in self.model.versions:
+                self.model.remember(v["version"])
         self.model.cleanse()
-        self.model.remember(self.manifest()["current_version"])
+        self.model.remember(m["current_version"])
         return True
 
     def rollback(self):
