@@ -14,6 +14,9 @@
 #include "format/rules.h"
 #include "loader/version.h"
 
+/* An entry with all shards has less; the rest is for the marks of collectors, who must be able to
+ * write when a publish no longer is. */
+#define ENTRY_MAX (512u << 10)
 #define SPACE_MIN (16u << 20)
 #define INODES_MIN (3 * DX_POSTINGS_SHARDS + 64)
 
@@ -86,6 +89,23 @@ int dx_publish_job_psl(struct dx_publish_job *job, struct dx_error *err)
     if (rc == DX_E_NOT_FOUND)
         rc = dx_fail(err, rc, "%s: no Public Suffix List there; name one with --psl", path);
     return rc;
+}
+
+int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err)
+{
+    const struct dx_manifest *m = &job->result->manifest;
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX - ENTRY_MAX);
+    bool fits;
+
+    if (m->version_count < DX_MANIFEST_MAX / ENTRY_MAX - 1)
+        return DX_OK;
+    fits = dx_manifest_write(m, &text, NULL) == DX_OK || !text.failed;
+    dx_buf_release(&text);
+    return fits ? DX_OK
+                : dx_fail(err, DX_E_LIMIT,
+                          "%s: with %zu versions there is no room in the manifest for another; "
+                          "remove old ones first (domaindex gc --delete)",
+                          job->options->root, m->version_count);
 }
 
 /* ---- an increment, or the whole ---- */

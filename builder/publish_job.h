@@ -67,6 +67,8 @@ _Atomic uint64_t *dx_publish_job_items(const struct dx_publish_job *job);
 
 int dx_publish_job_path(char out[PATH_MAX], const char *dir, const char *name,
                         struct dx_error *err);
+/* DX_E_LIMIT with words: the manifest that was read cannot take another version. */
+int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err);
 /* The list of --psl or the system's, for a lake that has none. */
 int dx_publish_job_psl(struct dx_publish_job *job, struct dx_error *err);
 /* Decides between an increment and the whole lake; result->incremental and result->why say which,
