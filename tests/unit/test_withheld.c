@@ -10,14 +10,17 @@
 #include "builder/suppress.h"
 #include "canon/url.h"
 #include "format/rules.h"
+#include "loader/guard.h"
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DOMAINS 12
@@ -506,6 +509,40 @@ static void test_diff_state(const struct dx_test_root *r)
     dx_buf_release(&body);
 }
 
+/* What is found out is kept for the build, and so for the version that is opened anew: nothing is kept
+ * that came from files that were changed. */
+static void test_changed_files(const struct dx_test_root *r)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_withheld w;
+    struct dx_found found;
+    struct asker a;
+    char name[64];
+    char path[256];
+    char byte;
+    int fd;
+
+    dx_test_root_domain(3, name);
+    (void)snprintf(path, sizeof path, "%s/index/%s/domain_to_datasets.roar", r->path, r->version);
+    EXPECT(dx_guard_start(0, &err) == DX_OK, "%s", err.text);
+    open_asker(&a, r, DX_OVERLAY_WAIT);
+    EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
+    (void)chmod(path, 0644);
+    fd = open(path, O_RDWR | O_CLOEXEC); /* waits until the guard has let go */
+    EXPECT(fd >= 0 && pread(fd, &byte, 1, 0) == 1 && pwrite(fd, &byte, 1, 0) == 1, "%s", path);
+    (void)close(fd);
+    EXPECT(!dx_version_intact(a.v), "unnoticed");
+    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) < 0, "taken from changed files");
+    close_asker(&a);
+    open_asker(&a, r, DX_OVERLAY_WAIT);
+    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) == 1 && w.entry != NULL, "opened anew: %s",
+           problem.detail);
+    dx_withheld_release(&w);
+    close_asker(&a);
+    dx_guard_stop();
+}
+
 static void test_overlay(const struct dx_test_root *r)
 {
     struct dx_buf kept = DX_BUF_INIT(BODY_MAX);
@@ -572,6 +609,7 @@ int main(void)
     test_cleansed(&r);
     test_diff_words(&r);
     test_diff_state(&r);
+    test_changed_files(&r);
     test_overlay(&r);
     dx_test_root_remove(&r);
     return failures != 0;
