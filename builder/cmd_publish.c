@@ -140,10 +140,12 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
                       "rollback to the version before, and publish)\n",
                       (unsigned long long)r->files_gone, o->root);
     if (r->leftovers > 0)
-        (void)fprintf(stderr,
-                      "publish: %s/index has %llu versions that the manifest does not name and "
-                      "that are over a day old, left by publishers that died; the first: %s\n",
-                      o->root, (unsigned long long)r->leftovers, r->leftover);
+        (void)fprintf(
+            stderr,
+            "publish: %s/index has %llu versions that the manifest does not name and "
+            "that are over a day old, left by publishers that died (domaindex gc removes them); "
+            "the first: %s\n",
+            o->root, (unsigned long long)r->leftovers, r->leftover);
     if (r->other_etags > 0)
         (void)fprintf(stderr,
                       "publish: the lake is as it was, but %llu objects have other ETags than they "

@@ -73,6 +73,12 @@ static bool has_rules(const struct compaction *c)
 
 /* ---- which files ---- */
 
+/* A version that was cleansed by more rules than there are: the log is another one. */
+static bool is_clean(const struct compaction *c)
+{
+    return c->survey.cleansed == c->in->rules_last;
+}
+
 /* Of a file that is merged anyway nobody asks; of one that may not go all that hits it counts. */
 static int find_hits(struct compaction *c, struct dx_error *err)
 {
@@ -83,7 +89,7 @@ static int find_hits(struct compaction *c, struct dx_error *err)
         struct dx_compact_file *f = &c->file[i];
         uint64_t number = 0;
 
-        if (f->group != 0 || (!f->fixed && c->survey.cleansed >= c->in->rules_last))
+        if (f->group != 0 || (!f->fixed && is_clean(c)))
             continue;
         if (c->o->stopped != NULL && c->o->stopped())
             return dx_fail(err, DX_E_IO, "interrupted; nothing was changed");

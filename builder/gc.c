@@ -269,6 +269,10 @@ static int remove_version(struct pass *p, size_t i, struct dx_error *err)
             rc = dx_manifest_remove(&p->root.manifest, version, err);
         if (rc == DX_OK)
             rc = dx_gc_root_put(&p->root, err);
+        if (rc == 1) { /* the lists of all others need not be read again */
+            dx_gc_names_forget(&p->names, i);
+            memcpy(p->names_etag, p->root.etag, sizeof p->names_etag);
+        }
         if (rc == 1)
             rc = remove_claim_list(p, version, err) < 0 ? (int)err->code : 1;
     } else if (rc == DX_OK) {

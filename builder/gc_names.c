@@ -99,6 +99,19 @@ void dx_gc_names_release(struct dx_gc_names *n)
     *n = (struct dx_gc_names)DX_GC_NAMES_INIT;
 }
 
+void dx_gc_names_forget(struct dx_gc_names *n, size_t version)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n->count; i++) {
+        if (n->names[i].version == version)
+            continue;
+        n->names[kept] = n->names[i];
+        n->names[kept++].version -= n->names[i].version > version;
+    }
+    n->count = kept;
+}
+
 /* ---- questions ---- */
 
 /* The first of that name, or count. */

@@ -6,6 +6,7 @@
  *   if (dx_gc_names_any(&n, "index/...")) ...                   some entry has it
  *   dx_gc_names_share(&n, going, &total, &gone, &objects);      bytes, each object once
  *   rc = dx_gc_names_own(&n, source, &manifest, i, &lake, &index, &err);
+ *   dx_gc_names_forget(&n, i);          version i is no longer in the manifest
  *   dx_gc_names_release(&n);
  *
  * Objects of the index are those of each entry's files, in the folder where they are; lake files
@@ -34,6 +35,8 @@ struct dx_gc_names {
 
 int dx_gc_names_read(struct dx_gc_names *n, struct dx_source *source,
                      const struct dx_manifest *manifest, struct dx_error *err);
+/* The others keep their names, under the indexes that they have from then on. */
+void dx_gc_names_forget(struct dx_gc_names *n, size_t version);
 void dx_gc_names_release(struct dx_gc_names *n);
 
 bool dx_gc_names_other(const struct dx_gc_names *n, const char *object, size_t version);

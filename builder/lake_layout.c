@@ -152,7 +152,8 @@ static int visit(struct dx_lake_list *list, int dir, const char *name, const cha
     struct stat st;
 
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return dx_fail_errno(err, errno, "%s: cannot stat", path);
+        return errno == ENOENT ? DX_OK /* a collector has removed it since */
+                               : dx_fail_errno(err, errno, "%s: cannot stat", path);
     if (S_ISLNK(st.st_mode))
         return dx_fail(err, DX_E_INVALID,
                        "%s: is a symbolic link; the lake must hold the files themselves", path);

@@ -2,6 +2,7 @@
 #include "builder/lake_now.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "builder/ingest_remote.h"
 #include "builder/registry.h"
@@ -10,13 +11,13 @@
 
 /* No manifest: nothing was published yet. */
 static int read_manifest(const char *root, const struct dx_remote_root *remote,
-                         struct dx_manifest *m, struct dx_error *err)
+                         struct dx_manifest *m, char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
     struct dx_source *own = NULL;
-    char etag[DX_SOURCE_ETAG];
     int rc = DX_OK;
 
+    etag[0] = '\0';
     if (remote == NULL)
         rc = dx_source_open_local(&own, root, err);
     if (rc < 0)
@@ -28,6 +29,32 @@ static int read_manifest(const char *root, const struct dx_remote_root *remote,
     if (rc < 0 && err != NULL)
         *err = why;
     return rc < 0 ? rc : DX_OK;
+}
+
+/* Of one moment: a version's list goes after its entry, when a collector removes it. A list that is
+ * missing of the same manifest is missing. */
+static int read_named(struct dx_lake_now *now, const char *root,
+                      const struct dx_remote_root *remote, struct dx_error *err)
+{
+    char before[DX_SOURCE_ETAG] = "";
+
+    for (;;) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_lake_named_from from = { .root = root, .manifest = &m };
+        char etag[DX_SOURCE_ETAG];
+        int rc = read_manifest(root, remote, &m, etag, err);
+
+        if (remote != NULL) {
+            from.source = remote->source;
+            from.store = remote->store;
+        }
+        if (rc == DX_OK)
+            rc = dx_lake_named_open(&now->named, &from, err);
+        dx_manifest_release(&m);
+        if (rc != DX_E_NOT_FOUND || strcmp(before, etag) == 0)
+            return rc;
+        memcpy(before, etag, sizeof before);
+    }
 }
 
 static int read_roster(struct dx_lake_now *now, const char *root,
@@ -62,17 +89,10 @@ static int find_leftovers(struct dx_lake_now *now, struct dx_error *err)
 int dx_lake_now_open(struct dx_lake_now *now, const char *root, const struct dx_remote_root *remote,
                      struct dx_error *err)
 {
-    struct dx_manifest m = DX_MANIFEST_INIT;
-    struct dx_lake_named_from from = { .root = root, .manifest = &m };
-    int rc = read_manifest(root, remote, &m, err);
+    int rc;
 
     *now = (struct dx_lake_now)DX_LAKE_NOW_INIT;
-    if (remote != NULL) {
-        from.source = remote->source;
-        from.store = remote->store;
-    }
-    if (rc == DX_OK)
-        rc = dx_lake_named_open(&now->named, &from, err);
+    rc = read_named(now, root, remote, err);
     if (rc == DX_OK)
         rc = read_roster(now, root, remote, err);
     if (rc == DX_OK)
@@ -81,7 +101,6 @@ int dx_lake_now_open(struct dx_lake_now *now, const char *root, const struct dx_
         rc = find_leftovers(now, err);
     if (rc == DX_OK)
         rc = dx_lake_named_apply(&now->named, dx_roster_registry(now->roster), err);
-    dx_manifest_release(&m);
     if (rc < 0)
         dx_lake_now_close(now);
     return rc;

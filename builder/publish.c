@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #define WORK_PREFIX ".tmp-"
 #define MANIFEST_TMP "manifest.json.tmp-"
+#define LAKE_DEPTH 2          /* urls/dataset_id=1/domain_prefix=00-ff */
 #define MAKES_PREFIX "makes-" /* in a work folder: the version that will be put in place */
 
 struct publish {
@@ -96,6 +98,47 @@ static int remove_leftovers(const struct publish *p, struct dx_error *err)
             rc = remove_leftover(p, e->d_name, err);
     (void)closedir(dir);
     return rc;
+}
+
+/* Files that a compaction was copying when it died, in `name` and below it: only their list and
+ * what it names is a collector's. Folders deeper than the lake's are nobody's of ours. */
+static int sweep(int parent, const char *name, unsigned depth, struct dx_error *err)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *e;
+    int rc = DX_OK;
+
+    if (dir == NULL) {
+        rc = errno == ENOENT || errno == ENOTDIR
+                 ? DX_OK
+                 : dx_fail_errno(err, errno, "%s: cannot read", name);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    while (rc == DX_OK && (e = readdir(dir)) != NULL) {
+        if (strncmp(e->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0)
+            (void)unlinkat(fd, e->d_name, 0); /* what cannot go stays hidden by its name */
+        else if (e->d_name[0] != '.' && depth > 0 &&
+                 (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
+            rc = sweep(fd, e->d_name, depth - 1, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+static int sweep_all(const struct publish *p, struct dx_error *err)
+{
+    char claims[PATH_MAX];
+    char lake[PATH_MAX];
+    int rc = dx_publish_job_path(claims, p->root, DX_LAKE_CLAIMS, err);
+
+    if (rc == DX_OK)
+        rc = dx_publish_job_path(lake, p->root, DX_LAKE_DIR, err);
+    if (rc == DX_OK)
+        rc = sweep(AT_FDCWD, claims, 0, err);
+    return rc == DX_OK ? sweep(AT_FDCWD, lake, LAKE_DEPTH, err) : rc;
 }
 
 /* The highest number of what is in the folder: versions, or lists of compactions. */
@@ -291,6 +334,8 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
     if (rc == DX_OK)
         rc = read_manifest(p, err);
     if (rc == DX_OK)
+        rc = dx_publish_job_room(job, err);
+    if (rc == DX_OK)
         rc = dx_publish_lake_open(&job->lake, p->root, &job->result->manifest, err);
     if (rc == DX_OK)
         rc = read_psl(p, err);
@@ -300,6 +345,8 @@ static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
         rc = dx_dir_sync(p->root, err);
     if (rc == DX_OK)
         rc = remove_leftovers(p, err);
+    if (rc == DX_OK)
+        rc = sweep_all(p, err);
     if (rc == DX_OK)
         rc = last_sequence(p, highest, err);
     (void)snprintf(name, sizeof name, WORK_PREFIX "%ld", (long)getpid());

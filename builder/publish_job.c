@@ -14,6 +14,9 @@
 #include "format/rules.h"
 #include "loader/version.h"
 
+/* An entry with all shards has less; the rest is for the marks of collectors, who must be able to
+ * write when a publish no longer is. */
+#define ENTRY_MAX (512u << 10)
 #define SPACE_MIN (16u << 20)
 #define INODES_MIN (3 * DX_POSTINGS_SHARDS + 64)
 
@@ -86,6 +89,23 @@ int dx_publish_job_psl(struct dx_publish_job *job, struct dx_error *err)
     if (rc == DX_E_NOT_FOUND)
         rc = dx_fail(err, rc, "%s: no Public Suffix List there; name one with --psl", path);
     return rc;
+}
+
+int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err)
+{
+    const struct dx_manifest *m = &job->result->manifest;
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX - ENTRY_MAX);
+    bool fits;
+
+    if (m->version_count < DX_MANIFEST_MAX / ENTRY_MAX - 1)
+        return DX_OK;
+    fits = dx_manifest_write(m, &text, NULL) == DX_OK || !text.failed;
+    dx_buf_release(&text);
+    return fits ? DX_OK
+                : dx_fail(err, DX_E_LIMIT,
+                          "%s: with %zu versions there is no room in the manifest for another; "
+                          "remove old ones first (domaindex gc --delete)",
+                          job->options->root, m->version_count);
 }
 
 /* ---- an increment, or the whole ---- */
@@ -181,7 +201,7 @@ static int scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                                              .rules = rules };
     int rc = dx_index_scan(&job->lake.lake, &options, err);
 
-    return rc == DX_OK || job->base == NULL
+    return rc == DX_OK || rc == DX_E_LIMIT || job->base == NULL
                ? rc
                : dx_fail_in(err, "merging with version %s (publish --full does without it)",
                             dx_version_name(job->base));
@@ -214,13 +234,29 @@ static int scan_cleansed(struct dx_publish_job *job, const struct dx_index_bring
     return rc;
 }
 
+static int scan_merged(struct dx_publish_job *job, const struct dx_index_bring *bring,
+                       struct dx_error *err)
+{
+    return job->base != NULL && job->base->entry.cleansed > 0 ? scan_cleansed(job, bring, err)
+                                                              : scan(job, bring, NULL, err);
+}
+
 int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                         struct dx_error *err)
 {
     struct dx_publish_result *result = job->result;
-    int rc = job->base != NULL && job->base->entry.cleansed > 0 ? scan_cleansed(job, bring, err)
-                                                                : scan(job, bring, NULL, err);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = scan_merged(job, bring, &why);
 
+    if (rc == DX_E_LIMIT && job->base != NULL) {
+        /* A dataset that grew in many files: to read all of them from the beginning needs less memory
+         * than to compare them with new ones, whose rows are read by page. */
+        rc = dx_publish_job_whole(job, why.text, &why);
+        if (rc == DX_OK)
+            rc = scan_merged(job, bring, &why);
+    }
+    if (rc != DX_OK && err != NULL)
+        *err = why;
     if (rc != DX_OK)
         return rc;
     rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,

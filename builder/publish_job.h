@@ -67,6 +67,8 @@ _Atomic uint64_t *dx_publish_job_items(const struct dx_publish_job *job);
 
 int dx_publish_job_path(char out[PATH_MAX], const char *dir, const char *name,
                         struct dx_error *err);
+/* DX_E_LIMIT with words: the manifest that was read cannot take another version. */
+int dx_publish_job_room(const struct dx_publish_job *job, struct dx_error *err);
 /* The list of --psl or the system's, for a lake that has none. */
 int dx_publish_job_psl(struct dx_publish_job *job, struct dx_error *err);
 /* Decides between an increment and the whole lake; result->incremental and result->why say which,
@@ -75,6 +77,7 @@ int dx_publish_job_base(struct dx_publish_job *job, const struct dx_version_opti
                         struct dx_error *err);
 /* The whole lake after all, for the reason `why`. Before the build; a scan is void. */
 int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_error *err);
+/* If a merge would need more memory than there is, the whole lake is read. */
 int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                         struct dx_error *err);
 bool dx_publish_job_unchanged(struct dx_publish_job *job);

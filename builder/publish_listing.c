@@ -39,6 +39,16 @@ static bool version_of(const char *object, char name[DX_VERSION_NAME], bool *cla
     return dx_version_name_ok(dx_span_str(name), NULL);
 }
 
+/* An older version of which only shards are left, that a version in the manifest shares. */
+static bool is_shared(const struct dx_manifest *m, const char *name)
+{
+    for (size_t i = 0; i < m->version_count; i++)
+        for (size_t k = 0; k < m->versions[i].file_count; k++)
+            if (strcmp(m->versions[i].files[k].in, name) == 0)
+                return true;
+    return false;
+}
+
 void dx_publish_listing_see(struct dx_publish_listing *l, const char *object)
 {
     char name[DX_VERSION_NAME];
@@ -54,7 +64,8 @@ void dx_publish_listing_see(struct dx_publish_listing *l, const char *object)
         return;
     memcpy(l->last, name, sizeof l->last);
     if (dx_manifest_find(l->manifest, name) != NULL ||
-        strcmp(name + SEQUENCE_DIGITS, l->old[0] == '\0' ? "" : l->old + SEQUENCE_DIGITS) >= 0)
+        strcmp(name + SEQUENCE_DIGITS, l->old[0] == '\0' ? "" : l->old + SEQUENCE_DIGITS) >= 0 ||
+        is_shared(l->manifest, name))
         return;
     if (l->leftovers++ == 0)
         memcpy(l->leftover, name, sizeof l->leftover);

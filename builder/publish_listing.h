@@ -5,8 +5,8 @@
  *   dx_publish_listing_init(&l, &manifest, now_us);
  *   rc = dx_publish_listing_read(&l, store, &err);
  *   l.sequence       highest of the manifest, of all versions that are there, of all names taken
- *   l.leftovers      versions that no manifest names and whose name is over a day old; l.leftover
- *                    is the first of them
+ *   l.leftovers      versions that no manifest names, of which none shares shards, and whose name is
+ *                    over a day old; l.leftover is the first of them
  *
  * A younger version may be that of a publisher at work. Nothing is removed: that is safe only for
  * who has changed the manifest before, so that a publisher that has slept cannot name it any more.

@@ -59,6 +59,8 @@ static int put_one(void *ctx, size_t i, struct dx_error *err)
         return rc;
     p->tried[i] = true;
     rc = dx_store_put(p->store, &put, file->etag, err);
+    if (rc == DX_E_UNKNOWN)
+        atomic_store(&p->may_come, true);
     if (rc != DX_E_EXISTS)
         return rc;
     p->tried[i] = false;
@@ -96,7 +98,7 @@ static int remove_one(void *ctx, size_t i, struct dx_error *err)
 
 void dx_publish_placed_undo(struct dx_publish_placed *p)
 {
-    bool left = false;
+    bool left = atomic_load(&p->may_come);
 
     if (p->list[0] == '\0')
         return;

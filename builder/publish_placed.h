@@ -8,11 +8,14 @@
  *   dx_publish_placed_release(&placed);
  *
  * dir/paths[i] becomes urls/paths[i]. A name that is not free is DX_E_CONFLICT. What undo cannot take
- * away stays named by the list. store: of a directory or of object storage; each put is durable when
- * it returns.
+ * away stays named by the list, and so does all of it if a put's fate is not known: a file that comes
+ * late would be new rows without it. store: of a directory or of object storage; each put is durable
+ * when it returns.
  */
 #ifndef DX_BUILDER_PUBLISH_PLACED_H
 #define DX_BUILDER_PUBLISH_PLACED_H
+
+#include <stdatomic.h>
 
 #include "builder/lake_layout.h"
 
@@ -26,6 +29,7 @@ struct dx_publish_placed {
     bool *tried; /* of file[i]: it may be there, and is ours */
     size_t count;
     unsigned threads;
+    atomic_bool may_come; /* a file may still arrive, after it was removed */
 };
 
 int dx_publish_placed_put(struct dx_publish_placed *p, struct dx_store *store, const char *version,

@@ -124,6 +124,8 @@ static int look(struct publish *p, uint64_t *sequence, struct dx_error *err)
     struct dx_publish_listing listing;
     int rc = read_manifest(p, &result->manifest, p->manifest_etag, err);
 
+    if (rc >= 0)
+        rc = dx_publish_job_room(job, err);
     if (rc < 0)
         return rc;
     p->base_sequence = result->manifest.sequence;

@@ -15,6 +15,7 @@
 #include "builder/remote_root.h"
 #include "builder/root_lock.h"
 #include "fetch/store.h"
+#include "format/manifest.h"
 
 /* Others hold the lock for a read, a write and two syncs. */
 #define LOCK_WAIT_MS 30000
@@ -38,6 +39,44 @@ static int parse(struct dx_span text, const char *root, struct dx_suppressions *
     int rc = dx_suppressions_parse(text, DX_SUPPRESSIONS_FILE, log, err);
 
     return rc < 0 ? dx_fail_in(err, "%s", root) : rc;
+}
+
+/* What versions are said to be cleansed by. Read before the log, which has no fewer lines by then. A
+ * manifest that cannot be read is in nobody's way. */
+struct cleansed {
+    uint64_t number; /* the highest */
+    char version[DX_VERSION_NAME];
+};
+
+static struct cleansed cleansed_of(const char *root)
+{
+    struct cleansed c = { 0, "" };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+
+    if (dx_remote_root_manifest(root, &m, NULL) < 0)
+        return c;
+    for (size_t i = 0; i < m.version_count; i++)
+        if (m.versions[i].cleansed > c.number) {
+            c.number = m.versions[i].cleansed;
+            memcpy(c.version, m.versions[i].version, sizeof c.version);
+        }
+    dx_manifest_release(&m);
+    return c;
+}
+
+/* A log that was lost, or is an older copy: what is added to it would get numbers that a version is
+ * said to be cleansed by, and readers would leave those rules out. */
+static int check_whole(const struct dx_suppressions *log, const struct cleansed *c,
+                       const char *root, struct dx_error *err)
+{
+    return log->count >= c->number
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT,
+                         "%s: " DX_SUPPRESSIONS_FILE " has %zu lines, but version %s was cleansed "
+                         "by %llu: the log was lost, and new rules would be taken for old ones. "
+                         "Bring it back; or 'domaindex publish --full --force', and then "
+                         "'domaindex gc' until no such version is left",
+                         root, log->count, c->version, (unsigned long long)c->number);
 }
 
 /* ---- a directory ---- */
@@ -126,6 +165,7 @@ static int change_local(const char *root, dx_suppress_edit *edit, void *ctx, str
 {
     struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
     struct dx_root_lock lock = DX_ROOT_LOCK_INIT;
+    struct cleansed cleansed = { 0, "" };
     char directory[PATH_MAX];
     int rc = check_root(root, err);
 
@@ -133,10 +173,13 @@ static int change_local(const char *root, dx_suppress_edit *edit, void *ctx, str
         rc = path_of(root, "index", directory, err);
     if (rc == DX_OK)
         rc = take_lock(&lock, directory, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
         sweep(directory);
-    if (rc == DX_OK)
+        cleansed = cleansed_of(root);
         rc = read_local(root, &log, err);
+    }
+    if (rc == DX_OK)
+        rc = check_whole(&log, &cleansed, root, err);
     if (rc == DX_OK)
         rc = edit(ctx, &log, err);
     if (rc == 1)
@@ -186,6 +229,7 @@ static int put(const struct dx_remote_root *remote, const struct dx_suppressions
 static int try_remote(const struct dx_remote_root *remote, const char *root, dx_suppress_edit *edit,
                       void *ctx, struct dx_suppressions *tried, struct dx_error *err)
 {
+    struct cleansed cleansed = cleansed_of(root);
     struct dx_suppressions log;
     char etag[DX_SOURCE_ETAG];
     int rc = read_remote(remote, root, &log, etag, err);
@@ -198,6 +242,8 @@ static int try_remote(const struct dx_remote_root *remote, const char *root, dx_
         rc = dx_fail(err, DX_E_UNSUPPORTED,
                      "%s: the store tells no ETag, without which two writers cannot be kept apart",
                      root);
+    if (rc == DX_OK)
+        rc = check_whole(&log, &cleansed, root, err);
     if (rc == DX_OK)
         rc = edit(ctx, &log, err);
     if (rc == 1) {

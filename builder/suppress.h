@@ -22,7 +22,8 @@ typedef int dx_suppress_edit(void *ctx, struct dx_suppressions *log, struct dx_e
 
 int dx_suppress_read(const char *root, struct dx_suppressions *log, struct dx_error *err);
 
-/* DX_E_UNKNOWN: it may have been written; the same command again does no harm. */
+/* DX_E_UNKNOWN: it may have been written; the same command again does no harm. DX_E_CORRUPT: also if
+ * the log has fewer lines than a version was cleansed by. */
 int dx_suppress_change(const char *root, dx_suppress_edit *edit, void *ctx, struct dx_error *err);
 
 #endif

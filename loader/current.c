@@ -297,28 +297,35 @@ static int hold_current(struct dx_current *cur, struct dx_shared_manifest **list
 
 /* ---- flips ---- */
 
+void dx_current_trim(struct dx_current *cur)
+{
+    struct dx_version *gone;
+
+    while ((gone = dx_residents_excess(&cur->residents)) != NULL) {
+        dx_current_leaves(cur, gone);
+        (void)pthread_mutex_unlock(&cur->lock);
+        dx_version_unpin(gone);
+        (void)pthread_mutex_lock(&cur->lock);
+    }
+}
+
 /* Takes over the pin on v. */
 static void swap(struct dx_current *cur, struct dx_version *v)
 {
-    struct dx_version *gone;
+    struct dx_version *spare;
     struct timespec now;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)pthread_mutex_lock(&cur->lock);
-    gone = dx_residents_promote(&cur->residents, v, dx_clock_ms());
+    spare = dx_residents_promote(&cur->residents, v, dx_clock_ms());
     atomic_store_explicit(&cur->version, v, memory_order_release);
     dx_current_set_fence(cur);
     dx_version_list(v, cur->listed);
     cur->candidate[0] = '\0';
     cur->stats.loaded_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    dx_current_trim(cur);
     (void)pthread_mutex_unlock(&cur->lock);
-    do {
-        dx_version_unpin(gone);
-        (void)pthread_mutex_lock(&cur->lock);
-        gone = dx_residents_excess(&cur->residents);
-        dx_current_leaves(cur, gone);
-        (void)pthread_mutex_unlock(&cur->lock);
-    } while (gone != NULL);
+    dx_version_unpin(spare);
 }
 
 /* A resident with those bytes, pinned, or NULL. One of the same name with other bytes goes. */
@@ -461,6 +468,11 @@ int dx_current_reload(struct dx_current *cur, struct dx_error *err)
 void dx_current_retry(struct dx_current *cur)
 {
     cur->retry_ms = 0;
+}
+
+bool dx_current_poisoned(struct dx_current *cur)
+{
+    return dx_version_poisoned(atomic_load(&cur->version));
 }
 
 uint64_t dx_current_tend(struct dx_current *cur)

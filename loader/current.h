@@ -32,8 +32,8 @@
  * then the one that was superseded first; if that is not enough, a load is refused.
  *
  * pin and pin_named take one short lock, unpin none; all are safe from every thread. bring blocks
- * on disk or network, one open for all who want the same. open, reload, retry, tend and close are
- * for one thread, the owner. Options are copied, texts and all; a prepare's ctx is the caller's.
+ * on disk or network, one open for all who want the same. open, reload, retry, tend, poisoned and
+ * close are for one thread, the owner. Options are copied, texts and all; a prepare's ctx is the caller's.
  *
  * With a lease (loader/lease.h) every version is held by it before it is opened, and no request
  * begins that may not end before the lease does: then pin says NULL and pin_named COLD, until
@@ -128,6 +128,9 @@ void dx_current_retry(struct dx_current *cur);
  * another process with our name, or "". DX_OK without a lease. */
 #define DX_RIVAL_TEXT 256
 int dx_current_renew(struct dx_current *cur, char rival[DX_RIVAL_TEXT], struct dx_error *err);
+
+/* The current version answers nobody, until a reload has opened it anew. */
+bool dx_current_poisoned(struct dx_current *cur);
 
 /* UINT64_MAX: nothing will be over by time alone. */
 uint64_t dx_current_tend(struct dx_current *cur);

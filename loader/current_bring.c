@@ -71,18 +71,11 @@ static int open_kept(struct dx_current *cur, const char *name, struct dx_version
 /* Makes v, with one pin of the caller's, a resident. With the lock, which it gives up meanwhile. */
 static void keep_brought(struct dx_current *cur, struct dx_version *v)
 {
-    struct dx_version *gone;
-
     dx_version_pin(v);
     dx_version_list(v, cur->listed);
     dx_residents_bring(&cur->residents, v, dx_clock_ms());
     cur->stats.brought++;
-    while ((gone = dx_residents_excess(&cur->residents)) != NULL) {
-        dx_current_leaves(cur, gone);
-        (void)pthread_mutex_unlock(&cur->lock);
-        dx_version_unpin(gone);
-        (void)pthread_mutex_lock(&cur->lock);
-    }
+    dx_current_trim(cur);
 }
 
 /* With the lock. */
@@ -91,6 +84,7 @@ static int lead_flight(struct dx_current *cur, const char *name, struct dx_versi
 {
     struct dx_bringing *f = calloc(1, sizeof *f);
     struct dx_error why = DX_ERROR_INIT;
+    struct dx_version *spare = NULL;
     struct dx_version *other;
     int rc;
 
@@ -107,16 +101,25 @@ static int lead_flight(struct dx_current *cur, const char *name, struct dx_versi
     rc = open_kept(cur, name, v, &why);
     (void)pthread_mutex_lock(&cur->lock);
     other = dx_current_pin_resident(cur, name); /* by a reload, meanwhile */
+    if (other == NULL && rc == DX_OK && !dx_current_may_use(cur, *v))
+        rc = dx_fail(&why, DX_E_BUSY, "version %s: its lease ran out while it was opened", name);
     if (other != NULL) {
-        dx_version_unpin(*v);
+        spare = *v;
         *v = other;
         rc = DX_OK;
     } else if (rc == DX_OK) {
         keep_brought(cur, *v);
     } else {
+        spare = *v;
+        *v = NULL;
         cur->stats.bring_failures++;
     }
     land_flight(cur, f, rc, &why);
+    if (spare != NULL) {
+        (void)pthread_mutex_unlock(&cur->lock);
+        dx_version_unpin(spare);
+        (void)pthread_mutex_lock(&cur->lock);
+    }
     if (rc < 0 && err != NULL)
         *err = why;
     return rc;

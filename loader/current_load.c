@@ -42,19 +42,39 @@ static uint64_t memory_available(void)
     return kb == 0 ? UINT64_MAX : (uint64_t)kb * 1024;
 }
 
-/* Makes room for so many bytes more: lets residents go until there is. */
+/* Bytes that stay mapped whatever goes: of the current version, and if only brought ones go, of those
+ * that it superseded. */
+static uint64_t staying_bytes(struct dx_current *cur, bool brought_only)
+{
+    uint64_t sum = 0;
+
+    (void)pthread_mutex_lock(&cur->lock);
+    for (size_t i = 0; i < cur->residents.count; i++) {
+        const struct dx_resident *item = &cur->residents.items[i];
+
+        if (i == 0 || (brought_only && !item->brought))
+            sum += dx_version_mapped_bytes(&item->version->entry);
+    }
+    (void)pthread_mutex_unlock(&cur->lock);
+    return sum;
+}
+
+/* Makes room for so many bytes more: lets residents go until there is. None goes if that were not
+ * enough. */
 static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool brought_only,
                  struct dx_error *err)
 {
     const uint64_t cap = cur->how.resident_bytes;
+    const bool vain = cap > 0 && (bytes > cap || staying_bytes(cur, brought_only) > cap - bytes);
     uint64_t mapped = atomic_load(&cur->caches->mapped_bytes);
     uint64_t available;
 
-    while (cap > 0 && (bytes > cap || mapped > cap - bytes)) {
-        struct dx_version *gone;
+    while (vain || (cap > 0 && mapped > cap - bytes)) {
+        struct dx_version *gone = NULL;
 
         (void)pthread_mutex_lock(&cur->lock);
-        gone = dx_residents_evict(&cur->residents, brought_only);
+        if (!vain)
+            gone = dx_residents_evict(&cur->residents, brought_only);
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
         if (gone == NULL)

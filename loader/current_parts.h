@@ -86,6 +86,10 @@ struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *n
 /* Those whose files were changed serve nobody; who asks for one by name has it opened anew. */
 void dx_current_drop_poisoned(struct dx_current *cur);
 
+/* One more has become resident, and what is too many goes: before the lock is given up for the first
+ * time, as there is room for one more only. With the lock, which it gives up to unpin. */
+void dx_current_trim(struct dx_current *cur);
+
 /* What evict, excess, over or remove handed back; with the lock. Unpin it without. */
 void dx_current_leaves(struct dx_current *cur, const struct dx_version *v);
 

@@ -19,18 +19,28 @@ struct page {
     bool more;
 };
 
-/* The sides of a domain that may be shown: 1, 0 if they do not differ then, or <0. */
+/* The sides of a domain that may be shown, both by the same suppressions: 1, 0 if they do not differ
+ * then, or <0. */
 static int show(struct page *p, struct dx_diff_item *item, struct dx_problem *problem)
 {
     struct dx_version_diff *d = &p->diff;
+    uint64_t number = dx_withheld_number(p->after);
     int rc = dx_withheld_whole(p->after, dx_span_of(item->domain, item->domain_size), problem);
 
     if (rc == 1 && item->before.count > 0)
         rc = dx_diff_show(item, p->before, &d->walk_before, &item->before, problem);
     if (rc == 1 && item->after.count > 0)
         rc = dx_diff_show(item, p->after, &d->walk_after, &item->after, problem);
-    if (rc != 1)
+    if (rc < 0)
         return rc;
+    if (number != dx_withheld_number(p->after)) {
+        (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
+                             "What is suppressed has just changed",
+                             "a suppression came while two versions were compared; try again");
+        return DX_E_BUSY;
+    }
+    if (rc == 0)
+        return 0;
     item->change = dx_sides_change(&item->before, &item->after);
     return item->change != DX_CHANGE_SAME;
 }

@@ -153,33 +153,61 @@ static int in_neither(const struct dx_version *before, const struct dx_version *
                           (const char *)domain.data, before->entry.version, after->entry.version);
 }
 
-int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
-                   struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
+/* Nothing of it is to be shown, and the words are the same whether it is there or not. */
+static int no_side(const struct dx_diff_item *item, const struct dx_version *before,
+                   const struct dx_version *after, struct dx_problem *problem)
+{
+    struct dx_span domain = dx_span_of(item->domain, item->domain_size);
+
+    return item->withheld ? dx_withheld_said(domain, problem)
+                          : in_neither(before, after, domain, problem);
+}
+
+/* By the suppressions of now, which may be others at the end. */
+static int compare(struct dx_version *before, struct dx_version *after, struct dx_span domain,
+                   struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_version_walk walk_before = { .version = NULL };
     struct dx_version_walk walk_after = { .version = NULL };
     struct dx_diff_item item = { .before = { NULL, NULL, 0 }, .after = { NULL, NULL, 0 } };
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_span domain;
-    int rc = dx_lookup_name(canon, asked, &domain, problem);
+    int rc;
 
-    if (rc == 1)
-        rc = dx_withheld_whole(after, domain, problem);
-    if (rc <= 0)
-        return rc;
     item.domain_size = domain.size;
     memcpy(item.domain, domain.data, domain.size);
+    if (dx_withheld_whole(after, domain, problem) == 0) {
+        item.withheld = problem->kind == DX_PROBLEM_WITHHELD;
+        return no_side(&item, before, after, problem);
+    }
     rc = find(before, &item, &walk_before, &item.before, problem);
     if (rc == 1)
         rc = find(after, &item, &walk_after, &item.after, problem);
     item.change = dx_sides_change(&item.before, &item.after);
     if (rc == 1 && item.before.count + item.after.count == 0)
-        rc = in_neither(before, after, domain, problem);
+        rc = no_side(&item, before, after, problem);
     if (rc == 1 && write_answer(&item, before, after, body, &err) < 0) {
         dx_buf_clear(body);
         rc = dx_problem_of_error(problem, &err);
     }
     dx_version_walk_end(&walk_before);
     dx_version_walk_end(&walk_after);
+    return rc;
+}
+
+int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+                   struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_span domain;
+    uint64_t number;
+    int rc = dx_lookup_name(canon, asked, &domain, problem);
+
+    if (rc <= 0)
+        return rc;
+    /* A rule that comes between the two sides would be a change that there never was. */
+    do {
+        dx_buf_clear(body);
+        number = dx_withheld_number(after);
+        rc = compare(before, after, domain, body, problem);
+    } while (number != dx_withheld_number(after));
     return rc;
 }

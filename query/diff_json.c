@@ -33,7 +33,7 @@ static void show(struct dx_version_walk *w, const struct dx_withheld *withheld)
     w->count = n;
 }
 
-int dx_diff_show(const struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
+int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
                  struct dx_diff_side *side, struct dx_problem *problem)
 {
     struct dx_found found = { .ordinal = w->ordinal, .domain_size = item->domain_size };
@@ -50,6 +50,7 @@ int dx_diff_show(const struct dx_diff_item *item, struct dx_version *v, struct d
     if (rc < 0)
         return rc;
     if (rc == 0) {
+        item->withheld = item->withheld || problem->kind == DX_PROBLEM_WITHHELD;
         w->count = 0;
     } else {
         show(w, &withheld);

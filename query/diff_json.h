@@ -22,6 +22,7 @@ struct dx_diff_item {
     uint64_t domain_id;
     enum dx_change change;
     struct dx_diff_side before, after;
+    bool withheld; /* all that a side has is, by a policy that says so */
 };
 
 /* v: one that has the domain, with this ordinal. */
@@ -29,7 +30,7 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct
                    uint64_t ordinal, struct dx_error *err);
 /* The walk is at the item's domain in v and has its pairs, which are changed to those that may be
  * shown; side gets them, perhaps none. 1, or <0 with a problem: not known yet. */
-int dx_diff_show(const struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
+int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
                  struct dx_diff_side *side, struct dx_problem *problem);
 int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version *before,
                        const struct dx_version *after, struct dx_json *j, struct dx_error *err);

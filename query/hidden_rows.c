@@ -256,6 +256,9 @@ int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
     }
     if (rc >= 0)
         rc = read_pairs(v, found, ids, counts, count, of, stop, out, err);
+    /* It would be believed of the same build after its files were put right. */
+    if (rc >= 0 && !dx_version_intact(v))
+        rc = dx_version_damage(v, err);
     free(ids);
     free(counts);
     if (rc < 0)

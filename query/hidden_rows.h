@@ -8,7 +8,7 @@
  *   dx_hidden_rows_release(&h);
  *
  * Blocks: it reads the lake, a window at a time. `stop` may be set by another thread, and ends it
- * before the next window with DX_E_TIMEOUT. v is pinned and `of` is of rules that stay.
+ * before the next window with DX_E_TIMEOUT. Mapped files that were changed meanwhile are DX_E_CONFLICT. v is pinned and `of` is of rules that stay.
  *
  * A rule hits a URL, so rows of one URL are hidden or shown together; the visible number of URLs is that
  * of the index less the distinct ones that are hidden. Memory: 16 bytes for each of those, and 24 for

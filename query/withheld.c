@@ -339,13 +339,19 @@ static int ask_here(struct desk *d, struct dx_version *v, const struct dx_found 
 {
     struct dx_hidden_rows rows = { .pairs = NULL };
     struct dx_withheld_entry *e;
-    int rc = DX_OK;
+    int rc;
 
+    *out = NULL;
     (void)pthread_mutex_lock(&d->lock);
     e = find(d, key);
+    if (e != NULL && e->state == READY) {
+        e->pins++;
+        *out = e;
+    }
     (void)pthread_mutex_unlock(&d->lock);
-    if (e == NULL || e->state != READY)
-        rc = dx_hidden_rows_read(v, found, of, &d->stopping, &rows, err);
+    if (*out != NULL)
+        return 1;
+    rc = dx_hidden_rows_read(v, found, of, &d->stopping, &rows, err);
     if (rc < 0)
         return rc;
     (void)pthread_mutex_lock(&d->lock);
@@ -382,7 +388,7 @@ static struct dx_overlay *overlay_of(const struct dx_version *v)
 
 /* ---- answers ---- */
 
-static int withheld(struct dx_span domain, struct dx_problem *problem)
+int dx_withheld_said(struct dx_span domain, struct dx_problem *problem)
 {
     return dx_problem_set(
         problem, DX_PROBLEM_WITHHELD, "withheld", "This is withheld",
@@ -391,10 +397,20 @@ static int withheld(struct dx_span domain, struct dx_problem *problem)
         (int)domain.size, (const char *)domain.data);
 }
 
+uint64_t dx_withheld_number(struct dx_version *v)
+{
+    struct dx_overlay *o = overlay_of(v);
+    const struct dx_rules *rules = dx_overlay_pin(o);
+    uint64_t number = rules == NULL ? 0 : rules->number;
+
+    dx_overlay_unpin(o, rules);
+    return number;
+}
+
 static int whole(const struct dx_version *v, struct dx_span domain, enum dx_effect effect,
                  struct dx_problem *problem)
 {
-    return effect == DX_EFFECT_WITHHELD ? withheld(domain, problem)
+    return effect == DX_EFFECT_WITHHELD ? dx_withheld_said(domain, problem)
                                         : dx_lookup_no_domain(v, domain, problem);
 }
 
@@ -480,7 +496,7 @@ int dx_withheld_no_pair(const struct dx_version *v, const struct dx_found *found
                         const struct dx_withheld_pair *pair, struct dx_problem *problem)
 {
     return pair->withheld_rows > 0
-               ? withheld(dx_span_of(found->domain, found->domain_size), problem)
+               ? dx_withheld_said(dx_span_of(found->domain, found->domain_size), problem)
                : dx_lookup_no_pair(v, found, pair->dataset_id, problem);
 }
 

@@ -58,6 +58,13 @@ struct dx_withheld_pair {
 /* 1: nothing is said of the whole domain. 0: the problem. */
 int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_problem *problem);
 
+/* The problem of a policy "withheld": 0. */
+int dx_withheld_said(struct dx_span domain, struct dx_problem *problem);
+
+/* Up to which line of the log suppressions are in force now. What is put together from several looks
+ * is of one state only if this is the same before and after. */
+uint64_t dx_withheld_number(struct dx_version *v);
+
 int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx_withheld *w,
                    struct dx_problem *problem);
 void dx_withheld_release(struct dx_withheld *w);

@@ -9,7 +9,6 @@
  *   dx_canon_slot_refresh(&slot, &live);                 now and then, and after a reload
  *   dx_canon_slot_release(&slot, &live);
  *
- *
  * A request may name a version, by a parameter or in a cursor:
  *
  *   rc = dx_ask_resolve(&live, &ask, now_s, &problem);   1, or as query/answer.h: reads the cursor

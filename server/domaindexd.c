@@ -2,7 +2,9 @@
  * domaindexd.c - the server program: settings, signals, one reload at a time.
  *
  * Signals are taken by the main thread only, with sigwait: all other threads have them
- * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at once.
+ * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the
+ * reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at
+ * once.
  */
 #include "base/clock.h"
 #include "base/log.h"

@@ -22,6 +22,7 @@
 
 #define STOP_WAIT_S 1
 #define WATCHED "manifest.json"
+#define ANEW_MS 2000 /* between two looks while nothing is answered, also if nobody wants to poll */
 #define BLIND_MS 500 /* between two tries to watch a directory that is not there */
 
 struct dx_reloader {
@@ -134,10 +135,14 @@ static void open_notice(struct dx_reloader *r, const char *directory)
 
 static void plan_look(struct dx_reloader *r)
 {
+    uint64_t wait = UINT64_MAX;
+
     r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    r->look_ms = r->poll_ms == 0 ? UINT64_MAX
-                                 : dx_clock_ms() + r->poll_ms - r->poll_ms / 4 +
-                                       (r->random >> 33) % (r->poll_ms / 2 + 1);
+    if (r->poll_ms > 0)
+        wait = r->poll_ms - r->poll_ms / 4 + (r->random >> 33) % (r->poll_ms / 2 + 1);
+    if (wait > ANEW_MS && dx_current_poisoned(r->current))
+        wait = ANEW_MS;
+    r->look_ms = wait == UINT64_MAX ? UINT64_MAX : dx_clock_ms() + wait;
 }
 
 /* Until something is asked for or noticed, or it is time for a look or for tending; whether

@@ -200,9 +200,11 @@ static int set_limit(const struct route *route, struct dx_span value, struct dx_
     if (v > route->limit_max)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
                               "limit %llu is over the cap of %llu; ask for pages of at most %llu "
-                              "and go on with next_cursor",
+                              "and go on with %s",
                               (unsigned long long)v, (unsigned long long)route->limit_max,
-                              (unsigned long long)route->limit_max);
+                              (unsigned long long)route->limit_max,
+                              (route->params & BIT(PARAM_CURSOR)) != 0 ? "next_cursor"
+                                                                       : "next_offset");
     ask->page.limit = v;
     ask->limit_given = true;
     return 1;

@@ -18,6 +18,8 @@ struct dx_workers {
     unsigned waiting; /* in the queue */
     unsigned away;    /* with a loop, or waiting for another job's block */
     unsigned queue_max;
+    unsigned bringing; /* jobs at hand that may open a version first */
+    unsigned bringing_max;
     uint64_t hold_max; /* stored bytes that tasks under way may hold */
     _Atomic uint64_t held;
     unsigned generation; /* of wakes */
@@ -90,15 +92,27 @@ static int set_cancelled(struct dx_job *job)
                           "the server stops; ask another one or try again");
 }
 
-static struct dx_job *pop(struct dx_workers *w)
+/* Whether a version may have to be opened for it, which can take as long as a store likes. */
+static bool may_bring(const struct dx_job *job)
 {
-    struct dx_job *job = w->first;
+    return job->cold || job->ask.route == DX_ROUTE_DIFF || job->ask.route == DX_ROUTE_CHANGES;
+}
 
+/* The oldest job; but unless `all`, when enough workers open versions, the oldest one that opens none.
+ * Some workers are left for the listings of versions that are there, whatever strangers ask for. */
+static struct dx_job *pop(struct dx_workers *w, bool all)
+{
+    struct dx_job **at = &w->first;
+    struct dx_job *job;
+
+    while (*at != NULL && !all && w->bringing >= w->bringing_max && may_bring(*at))
+        at = &(*at)->next;
+    job = *at;
     if (job == NULL)
         return NULL;
-    w->first = job->next;
-    if (w->first == NULL)
-        w->last = &w->first;
+    *at = job->next;
+    if (*at == NULL)
+        w->last = at;
     w->waiting--;
     return job;
 }
@@ -235,21 +249,24 @@ static void *work(void *argument)
     struct dx_workers *w = argument;
     struct dx_canon_slot slot = { NULL, NULL };
     unsigned seen = 0;
-    struct dx_job *job;
 
     (void)pthread_mutex_lock(&w->lock);
-    for (;;) {
-        while (w->first == NULL && !w->stopping && w->generation == seen)
+    while (!w->stopping) {
+        struct dx_job *job = pop(w, false);
+        bool brings = job != NULL && may_bring(job);
+
+        if (job == NULL && w->generation == seen) {
             (void)pthread_cond_wait(&w->changed, &w->lock);
-        if (w->stopping)
-            break;
+            continue;
+        }
         seen = w->generation;
-        job = pop(w);
+        w->bringing += brings;
         (void)pthread_mutex_unlock(&w->lock);
         dx_canon_slot_refresh(&slot, w->answers);
         if (job != NULL)
             serve(w, &slot, job);
         (void)pthread_mutex_lock(&w->lock);
+        w->bringing -= brings; /* this thread takes the next that waited for that */
     }
     (void)pthread_mutex_unlock(&w->lock);
     dx_canon_slot_release(&slot, w->answers);
@@ -266,6 +283,7 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
         return dx_fail(err, DX_E_NOMEM, "workers: out of memory");
     w->answers = answers;
     w->queue_max = options->queue_max;
+    w->bringing_max = options->count > 1 ? options->count / 2 : 1;
     w->hold_max = options->hold_max;
     w->last = &w->first;
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -334,7 +352,7 @@ bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadlin
     if (!clean)
         return false;
     /* Tasks that end here may hand blocks, or the want of them, to others that come back. */
-    while ((job = pop(w)) != NULL) {
+    while ((job = pop(w, true)) != NULL) {
         job->rc = set_cancelled(job);
         finish(w, job);
     }

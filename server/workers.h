@@ -13,6 +13,9 @@
  *   job->fetch(job);                           called by the worker, who forgets the job
  *   job->read_rc = ...; job->read_err = ...;
  *   dx_workers_resume(w, job);                 from any thread
+ * Half of the workers at most are with jobs that may have to open a version first, so that who asks
+ * for old ones does not keep others from listings of those that are open.
+ *
  * A job that waits for another one's block occupies no thread either. queue_max counts all jobs that
  * have not been answered, but for those that a worker has at hand.
  *

@@ -339,6 +339,22 @@ def on_directory(tmp, root, truth, others, leased):
         report("leases" if leased else "times", server, counts, time.monotonic() - begin)
 
 
+def without_polls(root):
+    """Who looks for new versions on demand alone looks by himself while he can answer nobody."""
+    version = json.loads((root / "index" / "manifest.json").read_text())["current_version"]
+    path = root / "index" / version / MAPPED[0]
+    data = path.read_bytes()
+    with dxtest.Server(root, "--poll-ms", 0) as server:
+        os.chmod(path, 0o644)
+        os.truncate(path, 10)
+        check(until(lambda: server.get("/readyz").status == 503, 10), "a cut file is unnoticed")
+        time.sleep(0.5)
+        whole = path.with_name("whole")
+        whole.write_bytes(data)
+        whole.replace(path)
+        check(until(lambda: is_sound(server), 20), f"not opened anew: {server.words()}")
+
+
 def on_copies(tmp, root, truth, others):
     if not stores.find("nginx"):
         print("copies of a remote root: left out, no nginx here", flush=True)
@@ -376,6 +392,7 @@ def main():
         else:
             print("as a stranger to the files: left out, needs root and setpriv", flush=True)
         on_copies(tmp, root, truth, others)
+        without_polls(root)
     dxtest.finish()
 
 

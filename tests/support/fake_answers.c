@@ -120,6 +120,8 @@ static int bring(void *from, const char *name, struct dx_version **v, struct dx_
 
     (void)pthread_mutex_lock(&fake->lock);
     atomic_fetch_add(&fake->brought, 1);
+    while (fake->gate_closed)
+        (void)pthread_cond_wait(&fake->gate_changed, &fake->lock);
     rc = named(fake, name, true, v, problem);
     (void)pthread_mutex_unlock(&fake->lock);
     return rc;

@@ -7,7 +7,8 @@
  *   dx_fake_keep(fake);                those that flips supersede can be asked for by name, and
  *                                      must be brought the first time
  *   dx_fake_forget(fake);              they are gone
- *   dx_fake_gate(fake, false);         listings of "gate.example" wait until it opens
+ *   dx_fake_gate(fake, false);         listings of "gate.example", and who brings a
+ *                                      version, wait until it opens
  *   clean = dx_fake_free(&fake);       whether no pin and no canonicaliser was left
  *
  * What is asked decides: "absent.example" 404, "bad.example" 400, "damaged.example" 500,

@@ -100,6 +100,7 @@ static void make_versions(void)
 struct prepared {
     _Atomic unsigned calls;
     _Atomic bool refuses;
+    _Atomic unsigned takes_ms;
 };
 
 static int count_call(void *ctx, struct dx_version *v, struct dx_error *err)
@@ -107,6 +108,7 @@ static int count_call(void *ctx, struct dx_version *v, struct dx_error *err)
     struct prepared *p = ctx;
 
     atomic_fetch_add(&p->calls, 1);
+    (void)usleep(atomic_load(&p->takes_ms) * 1000);
     if (atomic_load(&p->refuses))
         return dx_fail(err, DX_E_CORRUPT, "%s is not to my liking", dx_version_name(v));
     return DX_OK;
@@ -350,6 +352,19 @@ static void check_residents(void)
     dx_current_close(&cur);
 }
 
+/* What the manifest says of the size of a version's mapped files. */
+static void scale_files(const char *name, uint64_t times, uint64_t parts)
+{
+    struct dx_manifest m;
+
+    read_manifest(&m);
+    for (size_t i = 0; i < m.version_count; i++)
+        for (size_t k = 0; k < m.versions[i].file_count; k++)
+            if (strcmp(m.versions[i].version, name) == 0)
+                m.versions[i].files[k].size = m.versions[i].files[k].size * times / parts;
+    write_manifest(&m);
+}
+
 static void check_memory(void)
 {
     struct prepared p = { 0 };
@@ -379,6 +394,13 @@ static void check_memory(void)
     expect_current(cur, names[2], "there is room now");
     EXPECT(dx_current_bring(cur, names[3], &held, &err) == DX_E_BUSY && held == NULL,
            "what cursors need does not give way to what is brought: %s", err.text);
+    scale_files(names[3], 100, 1);
+    flip_to(names[3]);
+    EXPECT(dx_current_reload(cur, &err) == DX_E_BUSY && strstr(err.text, "resident-max") != NULL,
+           "larger than all: %s", err.text);
+    EXPECT(stats_of(cur).resident_count == 2 && pin_named(cur, names[1]) == DX_PIN_HELD,
+           "nothing goes for what there is no room for anyway");
+    scale_files(names[3], 1, 100);
     dx_current_close(&cur);
 }
 
@@ -425,6 +447,10 @@ static void check_fence(void)
     EXPECT(pin_named(cur, names[1]) == DX_PIN_HELD, "all of it");
     EXPECT(p.calls == 2, "nothing was loaded again");
     dx_version_unpin(held);
+    p.takes_ms = TTL_S * 1000 - REQUEST_MS + 100;
+    EXPECT(dx_current_bring(cur, names[3], &v, &err) == DX_E_BUSY && v == NULL,
+           "opened for longer than it was held: %s", err.text);
+    p.takes_ms = 0;
     while (dx_clock_ms() < begin + 2 * TTL_S * 1000 + 500)
         (void)usleep(10000);
     set_state(names[1], DX_VERSION_DROPPED);

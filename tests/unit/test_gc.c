@@ -229,6 +229,14 @@ static void test_names(void)
     EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK && lake.count == 0 &&
                index.count == m.versions[0].file_count - 1,
            "%zu %zu %s", lake.count, index.count, err.text);
+    dx_gc_objects_release(&index);
+    memcpy(m.current, m.versions[1].version, sizeof m.current);
+    EXPECT(dx_manifest_remove(&m, m.versions[0].version, &err) == DX_OK, "%s", err.text);
+    dx_gc_names_forget(&n, 0);
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK &&
+               lake.count == m.versions[0].lake_files &&
+               index.count == m.versions[0].file_count - 1,
+           "the second is the first now: %zu %zu %s", lake.count, index.count, err.text);
     dx_gc_names_release(&n);
     dx_gc_objects_release(&lake);
     dx_gc_objects_release(&index);

@@ -3,6 +3,10 @@
  */
 #include "builder/lake_layout.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +128,51 @@ static void test_list(void)
 }
 
 /* Names of objects: the same rules as those of the walk. */
+static atomic_bool over;
+
+/* A collector at work on a file. */
+static void *come_and_go(void *ctx)
+{
+    const char *path = ctx;
+
+    while (!atomic_load(&over)) {
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+        if (fd < 0)
+            abort();
+        (void)close(fd);
+        (void)unlink(path);
+    }
+    return NULL;
+}
+
+static void test_beside(void)
+{
+    char path[PATH_MAX];
+    pthread_t thread;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    put("beside/urls/dataset_id=1/domain_prefix=00-ff/part-00000.parquet");
+    (void)snprintf(path, sizeof path,
+                   "%s/beside/urls/dataset_id=1/domain_prefix=00-ff/part-00001.parquet", root);
+    if (pthread_create(&thread, NULL, come_and_go, path) != 0)
+        abort();
+    for (int i = 0; rc == DX_OK && i < 5000; i++) {
+        char folder[PATH_MAX];
+        struct dx_lake_list list;
+
+        (void)snprintf(folder, sizeof folder, "%s/beside", root);
+        rc = dx_lake_list(&list, folder, &err);
+        if (rc == DX_OK)
+            dx_lake_list_release(&list);
+    }
+    if (rc != DX_OK)
+        FAIL("a file goes while the lake is listed: %s", err.text);
+    atomic_store(&over, true);
+    (void)pthread_join(thread, NULL);
+}
+
 static void test_names(void)
 {
     static const struct {
@@ -254,6 +303,7 @@ int main(void)
         return 1;
     test_paths();
     test_list();
+    test_beside();
     test_names();
     test_lock();
     test_rejects();

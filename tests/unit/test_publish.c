@@ -622,6 +622,36 @@ static void build_variant(const char *root, const char *dir, const struct varian
     dx_publish_lake_close(&lake);
 }
 
+/* What a compaction was copying when it was killed. */
+static void test_swept(const char *root)
+{
+    static const char *const names[] = { "index/claims/.tmp-0123456789abcdef",
+                                         "urls/dataset_id=1/.tmp-0123456789abcdef",
+                                         "urls/dataset_id=1/domain_prefix=77/.tmp-0123456789abcdef",
+                                         "urls/dataset_id=1/domain_prefix=77/.kept" };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_publish_result r;
+    char path[PATH_MAX];
+
+    (void)snprintf(path, sizeof path, "%s/index/claims", root);
+    must(dx_dir_make(path, &err), &err, path);
+    (void)snprintf(path, sizeof path, "%s/urls/dataset_id=1/domain_prefix=77", root);
+    must(dx_dir_make(path, &err), &err, path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", root, names[i]);
+        must(dx_file_replace(path, dx_span_str("half"), &err), &err, path);
+    }
+    must(publish(root, false, &r, &err), &err, "publish beside stale files");
+    dx_publish_result_release(&r);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool kept = strstr(names[i], ".kept") != NULL;
+
+        (void)snprintf(path, sizeof path, "%s/%s", root, names[i]);
+        if ((access(path, F_OK) == 0) != kept)
+            fail("%s %s", path, kept ? "was removed" : "stays");
+    }
+}
+
 static void test_variants(const char *root)
 {
     static const struct variant variants[] = {
@@ -806,6 +836,7 @@ int main(void)
                      lakes[i].ranges);
     }
     test_unchanged(root);
+    test_swept(root);
     test_variants(root);
     test_hash_bits(root);
     test_refused(root);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Files of a rewrite in the lake: named before they are there, under free names only, and gone again
- * without a trace, but for what cannot be taken away, which stays named. */
+ * without a trace, but for what cannot be taken away, or may still come, which stays named. */
 #include "builder/publish_placed.h"
 
 #include <stdio.h>
@@ -119,6 +119,41 @@ static void test_stuck(struct dx_store *store)
     dx_publish_placed_release(&p);
 }
 
+/* A store that has lost the reply to a put, which may be on its way still. */
+struct late_store {
+    struct dx_store store;
+    struct dx_store *below;
+};
+
+static int put_late(struct dx_store *store, const struct dx_put *put, char etag[DX_SOURCE_ETAG],
+                    struct dx_error *err)
+{
+    if (strcmp(put->object, "urls/" B) == 0)
+        return dx_fail(err, DX_E_UNKNOWN, "%s: no reply", put->object);
+    return dx_store_put(((struct late_store *)store)->below, put, etag, err);
+}
+
+static int remove_late(struct dx_store *store, const char *object, struct dx_error *err)
+{
+    return dx_store_remove(((struct late_store *)store)->below, object, err);
+}
+
+static void test_late(struct dx_store *below)
+{
+    static const struct dx_store_ops ops = { .put = put_late, .remove = remove_late };
+    struct late_store late = { { .ops = &ops }, below };
+    struct dx_publish_placed p = { 0 };
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(put(&p, &late.store, &err) == DX_E_UNKNOWN, "%s", err.text);
+    dx_publish_placed_undo(&p);
+    EXPECT(!is_there("urls/" A), "the file that is there goes");
+    expect_list("late");
+    dx_publish_placed_release(&p);
+    if (unlink(path_of(LIST)) < 0)
+        abort();
+}
+
 static void test_paths(void)
 {
     static const struct {
@@ -154,6 +189,7 @@ int main(void)
     write_file("made/" B, "678");
     test_there_and_back(store);
     test_taken(store);
+    test_late(store);
     test_stuck(store);
     test_paths();
     dx_store_close(&store);

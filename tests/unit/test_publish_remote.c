@@ -292,6 +292,7 @@ static void test_listing(void)
         { "index/store.json", 3, 0 },
         { "index/000003-20240101T000000Z/psl.dat", 3, 0 }, /* the manifest names it */
         { "index/000005-20241120T102001Z/psl.dat", 5, 0 }, /* a day ago, less a second */
+        { "index/000002-20240101T000000Z/postings/0a1/postings.idx.zst", 5, 0 }, /* and shares it */
         { "index/000006-20241120T101959Z/psl.dat", 6, 1 },
         { "index/000006-20241120T101959Z/pages.dxp", 6, 1 },
         { "index/000004-20240101T000000Z/psl.dat", 6, 2 },
@@ -308,8 +309,11 @@ static void test_listing(void)
     struct dx_manifest_version *v = NULL;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_publish_listing l;
+    struct dx_hash128 hash = { { 0 } };
 
-    if (dx_manifest_add(&m, "000003-20240101T000000Z", &v, &err) < 0)
+    if (dx_manifest_add(&m, "000003-20240101T000000Z", &v, &err) < 0 ||
+        dx_manifest_file_refer(v, "postings/0a1/postings.idx.zst", 1, &hash,
+                               "000002-20240101T000000Z", &err) < 0)
         abort();
     dx_publish_listing_init(&l, &m, NOW_US);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -10,12 +10,17 @@
 #include "builder/suppress.h"
 #include "canon/url.h"
 #include "format/rules.h"
+#include "loader/guard.h"
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DOMAINS 12
@@ -416,6 +421,128 @@ static void write_bytes(const char *path, const struct dx_buf *bytes, size_t siz
     EXPECT(dx_file_replace(path, dx_span_of(bytes->data, size), &err) == DX_OK, "%s", err.text);
 }
 
+/* ---- two versions, or one with itself ---- */
+
+static int diff_of(const struct asker *a, const char *name, struct dx_buf *body,
+                   struct dx_problem *problem)
+{
+    return dx_answer_diff(a->v, a->v, a->canon, dx_span_str(name), body, problem);
+}
+
+/* As the answer about the domain: withheld is said, absent is as if it never was. */
+static void test_diff_words(const struct dx_test_root *r)
+{
+    struct dx_buf body = DX_BUF_INIT(BODY_MAX);
+    struct dx_problem problem, never;
+    struct asker a;
+    char name[64];
+
+    dx_test_root_domain(6, name);
+    suppress(r, DX_SUPPRESS_HOST, DX_SUPPRESS_WITHHELD, name);
+    open_asker(&a, r, DX_OVERLAY_WAIT);
+    EXPECT(diff_of(&a, name, &body, &problem) == 0 && problem.kind == DX_PROBLEM_WITHHELD, "%s",
+           problem.detail);
+    dx_test_root_domain(2, name);
+    EXPECT(diff_of(&a, name, &body, &problem) == 0, "absent");
+    name[0] = 'x';
+    EXPECT(diff_of(&a, name, &body, &never) == 0, "never was");
+    name[0] = problem.detail[0];
+    never.detail[0] = problem.detail[0];
+    EXPECT(strcmp(problem.detail, never.detail) == 0 && strcmp(problem.slug, never.slug) == 0,
+           "%s / %s", problem.detail, never.detail);
+    close_asker(&a);
+    dx_buf_release(&body);
+}
+
+struct changer {
+    const struct dx_test_root *root;
+    struct dx_overlay *overlay;
+    const char *host;
+    _Atomic bool done;
+};
+
+static void *change_rules(void *argument)
+{
+    struct changer *c = argument;
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (unsigned i = 0; i < 60; i++) {
+        struct dx_overlay_health health;
+
+        suppress(c->root, DX_SUPPRESS_HOST, DX_SUPPRESS_ABSENT, c->host);
+        EXPECT(dx_overlay_poll(c->overlay, &err) == 1, "%s", err.text);
+        dx_overlay_health(c->overlay, &health);
+        EXPECT(dx_suppress_change(c->root->path, lift_one, &health.number, &err) == 1 &&
+                   dx_overlay_poll(c->overlay, &err) == 1,
+               "%s", err.text);
+    }
+    atomic_store(&c->done, true);
+    return NULL;
+}
+
+/* A rule that comes between its two sides would show as a change. */
+static void test_diff_state(const struct dx_test_root *r)
+{
+    struct dx_buf body = DX_BUF_INIT(BODY_MAX);
+    struct changer c = { .root = r };
+    struct dx_problem problem;
+    unsigned mixed = 0;
+    pthread_t thread;
+    struct asker a;
+    char name[64];
+
+    dx_test_root_domain(7, name);
+    open_asker(&a, r, DX_OVERLAY_WAIT);
+    c.host = name;
+    c.overlay = a.caches->overlay;
+    EXPECT(pthread_create(&thread, NULL, change_rules, &c) == 0, "no thread");
+    while (!atomic_load(&c.done)) {
+        int rc = diff_of(&a, name, &body, &problem);
+
+        EXPECT(rc >= 0, "%s", problem.detail);
+        mixed += rc == 1 && memmem(body.data, body.size, "\"change\":\"same\"", 15) == NULL;
+        dx_buf_clear(&body);
+    }
+    (void)pthread_join(thread, NULL);
+    EXPECT(mixed == 0, "%u answers of two states", mixed);
+    close_asker(&a);
+    dx_buf_release(&body);
+}
+
+/* What is found out is kept for the build, and so for the version that is opened anew: nothing is kept
+ * that came from files that were changed. */
+static void test_changed_files(const struct dx_test_root *r)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_withheld w;
+    struct dx_found found;
+    struct asker a;
+    char name[64];
+    char path[256];
+    char byte;
+    int fd;
+
+    dx_test_root_domain(3, name);
+    (void)snprintf(path, sizeof path, "%s/index/%s/domain_to_datasets.roar", r->path, r->version);
+    EXPECT(dx_guard_start(0, &err) == DX_OK, "%s", err.text);
+    open_asker(&a, r, DX_OVERLAY_WAIT);
+    EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
+    (void)chmod(path, 0644);
+    fd = open(path, O_RDWR | O_CLOEXEC); /* waits until the guard has let go */
+    EXPECT(fd >= 0 && pread(fd, &byte, 1, 0) == 1 && pwrite(fd, &byte, 1, 0) == 1, "%s", path);
+    (void)close(fd);
+    EXPECT(!dx_version_intact(a.v), "unnoticed");
+    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) < 0, "taken from changed files");
+    close_asker(&a);
+    open_asker(&a, r, DX_OVERLAY_WAIT);
+    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) == 1 && w.entry != NULL, "opened anew: %s",
+           problem.detail);
+    dx_withheld_release(&w);
+    close_asker(&a);
+    dx_guard_stop();
+}
+
 static void test_overlay(const struct dx_test_root *r)
 {
     struct dx_buf kept = DX_BUF_INIT(BODY_MAX);
@@ -480,6 +607,9 @@ int main(void)
     test_served(&r);
     test_unreadable(&r);
     test_cleansed(&r);
+    test_diff_words(&r);
+    test_diff_state(&r);
+    test_changed_files(&r);
     test_overlay(&r);
     dx_test_root_remove(&r);
     return failures != 0;
