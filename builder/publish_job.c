@@ -201,7 +201,7 @@ static int scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                                              .rules = rules };
     int rc = dx_index_scan(&job->lake.lake, &options, err);
 
-    return rc == DX_OK || job->base == NULL
+    return rc == DX_OK || rc == DX_E_LIMIT || job->base == NULL
                ? rc
                : dx_fail_in(err, "merging with version %s (publish --full does without it)",
                             dx_version_name(job->base));
@@ -234,13 +234,29 @@ static int scan_cleansed(struct dx_publish_job *job, const struct dx_index_bring
     return rc;
 }
 
+static int scan_merged(struct dx_publish_job *job, const struct dx_index_bring *bring,
+                       struct dx_error *err)
+{
+    return job->base != NULL && job->base->entry.cleansed > 0 ? scan_cleansed(job, bring, err)
+                                                              : scan(job, bring, NULL, err);
+}
+
 int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                         struct dx_error *err)
 {
     struct dx_publish_result *result = job->result;
-    int rc = job->base != NULL && job->base->entry.cleansed > 0 ? scan_cleansed(job, bring, err)
-                                                                : scan(job, bring, NULL, err);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = scan_merged(job, bring, &why);
 
+    if (rc == DX_E_LIMIT && job->base != NULL) {
+        /* A dataset that grew in many files: to read all of them from the beginning needs less memory
+         * than to compare them with new ones, whose rows are read by page. */
+        rc = dx_publish_job_whole(job, why.text, &why);
+        if (rc == DX_OK)
+            rc = scan_merged(job, bring, &why);
+    }
+    if (rc != DX_OK && err != NULL)
+        *err = why;
     if (rc != DX_OK)
         return rc;
     rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,

@@ -77,6 +77,7 @@ int dx_publish_job_base(struct dx_publish_job *job, const struct dx_version_opti
                         struct dx_error *err);
 /* The whole lake after all, for the reason `why`. Before the build; a scan is void. */
 int dx_publish_job_whole(struct dx_publish_job *job, const char *why, struct dx_error *err);
+/* If a merge would need more memory than there is, the whole lake is read. */
 int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                         struct dx_error *err);
 bool dx_publish_job_unchanged(struct dx_publish_job *job);

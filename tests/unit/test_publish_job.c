@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A manifest that has no room for another version is told before the work of a publish, and while
- * collectors have room in it. */
+ * collectors have room in it; and what cannot be merged within the memory is read whole. */
 #include "builder/publish_job.h"
 
 #include <stdio.h>
@@ -45,6 +45,44 @@ static size_t text_size(const struct dx_manifest *m)
     return size;
 }
 
+/* A domain in more known files than a merge can have open with so little memory: not an end, as
+ * compact publishes what is new first. */
+static void test_many_files(void)
+{
+    struct dx_publish_options options = { .memory = DX_PUBLISH_MEMORY_MIN,
+                                          .threads = 4,
+                                          .now_us = INT64_C(1763719200000000) };
+    struct dx_publish_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_test_root r;
+    char command[300];
+
+    dx_test_root_make(&r, 40, 1);
+    (void)snprintf(command, sizeof command,
+                   "cd %s/urls/dataset_id=1/domain_prefix=00-ff && for i in $(seq 10 22); do cp "
+                   "part-00000.parquet part-000$i.parquet; done",
+                   r.path);
+    if (system(command) != 0)
+        abort();
+    options.root = r.path;
+    options.full = true;
+    EXPECT(dx_publish(&options, &result, &err) == DX_OK, "%s", err.text);
+    dx_publish_result_release(&result);
+    (void)snprintf(command, sizeof command,
+                   "cd %s/urls/dataset_id=1/domain_prefix=00-ff && cp part-00000.parquet "
+                   "part-00030.parquet",
+                   r.path);
+    if (system(command) != 0)
+        abort();
+    options.full = false;
+    EXPECT(dx_publish(&options, &result, &err) == DX_OK, "%s", err.text);
+    EXPECT(!result.incremental && strstr(result.why, "--memory") != NULL &&
+               result.files_scanned == 15,
+           "%llu files were scanned: %s", (unsigned long long)result.files_scanned, result.why);
+    dx_publish_result_release(&result);
+    dx_test_root_remove(&r);
+}
+
 int main(void)
 {
     struct dx_publish_options options = { .root = "R" };
@@ -75,5 +113,6 @@ int main(void)
     dx_publish_job_release(&job);
     dx_publish_result_release(&result);
     dx_test_root_remove(&r);
+    test_many_files();
     return failures == 0 ? 0 : 1;
 }
