@@ -31,19 +31,57 @@ struct naming {
     struct dx_buf path; /* parquet_root and a path */
 };
 
+static int by_hash(const void *a, const void *b)
+{
+    const struct name *x = a;
+    const struct name *y = b;
+    int c = memcmp(x->hash.bytes, y->hash.bytes, sizeof x->hash.bytes);
+
+    return c != 0 ? c : (int)y->current - (int)x->current;
+}
+
+/* In order, each once; what the current version has comes first and stays. */
+static void sort_names(struct naming *n)
+{
+    size_t kept = 0;
+
+    if (n->count > 1)
+        qsort(n->names, n->count, sizeof *n->names, by_hash);
+    for (size_t i = 0; i < n->count; i++)
+        if (kept == 0 || !dx_hash128_equal(&n->names[i].hash, &n->names[kept - 1].hash))
+            n->names[kept++] = n->names[i];
+    n->count = kept;
+}
+
+static int grow(struct naming *n, struct dx_error *err)
+{
+    size_t capacity = n->capacity == 0 ? 256 : n->capacity * 2;
+    struct name *grown = realloc(n->names, capacity * sizeof *grown);
+
+    if (grown == NULL)
+        return dx_fail(err, DX_E_NOMEM, "lake: out of memory for %zu named files", capacity);
+    n->names = grown;
+    n->capacity = capacity;
+    return DX_OK;
+}
+
+/* Versions have most of their files in common: room is made by keeping each name once, and grows
+ * only if that does not help for long. */
+static int make_room(struct naming *n, struct dx_error *err)
+{
+    if (n->count < n->capacity)
+        return DX_OK;
+    sort_names(n);
+    return n->count > n->capacity / 2 || n->capacity == 0 ? grow(n, err) : DX_OK;
+}
+
 static int add_name(struct naming *n, struct dx_span path, bool current, struct dx_error *err)
 {
-    if (n->count == n->capacity) {
-        size_t capacity = n->capacity == 0 ? 256 : n->capacity * 2;
-        struct name *grown = realloc(n->names, capacity * sizeof *grown);
+    int rc = make_room(n, err);
 
-        if (grown == NULL)
-            return dx_fail(err, DX_E_NOMEM, "lake: out of memory for %zu named files", capacity);
-        n->names = grown;
-        n->capacity = capacity;
-    }
-    n->names[n->count++] = (struct name){ dx_hash128_of(path), current, false };
-    return DX_OK;
+    if (rc == DX_OK)
+        n->names[n->count++] = (struct name){ dx_hash128_of(path), current, false };
+    return rc;
 }
 
 /* ---- versions ---- */
@@ -200,28 +238,6 @@ static int walk_claims(struct naming *n, struct dx_error *err)
 }
 
 /* ---- the lake ---- */
-
-static int by_hash(const void *a, const void *b)
-{
-    const struct name *x = a;
-    const struct name *y = b;
-    int c = memcmp(x->hash.bytes, y->hash.bytes, sizeof x->hash.bytes);
-
-    return c != 0 ? c : (int)y->current - (int)x->current;
-}
-
-/* In order, each once; what the current version has comes first and stays. */
-static void sort_names(struct naming *n)
-{
-    size_t kept = 0;
-
-    if (n->count > 1)
-        qsort(n->names, n->count, sizeof *n->names, by_hash);
-    for (size_t i = 0; i < n->count; i++)
-        if (kept == 0 || !dx_hash128_equal(&n->names[i].hash, &n->names[kept - 1].hash))
-            n->names[kept++] = n->names[i];
-    n->count = kept;
-}
 
 static int by_hash_alone(const void *key, const void *b)
 {

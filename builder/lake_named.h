@@ -18,7 +18,7 @@
  *
  * m is borrowed until the return; without versions in it all files are new, but for those of
  * compactions. store: NULL for a directory, which is walked. source: NULL opens that of a directory.
- * Memory: 32 bytes a file that is named, beside the list.
+ * Memory: 72 bytes a file that is named, by however many versions, beside the list.
  */
 #ifndef DX_BUILDER_LAKE_NAMED_H
 #define DX_BUILDER_LAKE_NAMED_H

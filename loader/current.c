@@ -15,6 +15,7 @@
 
 #define RETRY_MS 60000        /* a candidate that failed, while the manifest is the same */
 #define POISONED_RETRY_MS 500 /* the same while nothing is served */
+#define TEND_MIN_MS 1000      /* between two looks at what is over while there is nothing */
 #define HOLD_ROUNDS 4         /* of a lease, while publishers flip */
 
 static bool copy_text(const char **text)
@@ -490,7 +491,9 @@ uint64_t dx_current_tend(struct dx_current *cur)
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
     } while (gone != NULL);
-    return next == UINT64_MAX ? next : next > now ? next - now : 0;
+    if (next == UINT64_MAX)
+        return life_ms > TEND_MIN_MS ? life_ms : TEND_MIN_MS;
+    return next > now ? next - now : 0;
 }
 
 /* ---- opening, closing ---- */

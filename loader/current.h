@@ -132,7 +132,8 @@ int dx_current_renew(struct dx_current *cur, char rival[DX_RIVAL_TEXT], struct d
 /* The current version answers nobody, until a reload has opened it anew. */
 bool dx_current_poisoned(struct dx_current *cur);
 
-/* UINT64_MAX: nothing will be over by time alone. */
+/* Bounded also while nothing will be over: what is brought meanwhile has an end too, and its lease
+ * keeps collectors away. */
 uint64_t dx_current_tend(struct dx_current *cur);
 
 /* Shared by all its versions; lives as long as cur. */

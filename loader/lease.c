@@ -107,16 +107,6 @@ uint64_t dx_lease_until(struct dx_lease *l, const char *version)
     return until;
 }
 
-uint64_t dx_lease_held_until_ms(struct dx_lease *l)
-{
-    uint64_t until;
-
-    (void)pthread_mutex_lock(&l->lock);
-    until = l->until_ms;
-    (void)pthread_mutex_unlock(&l->lock);
-    return until;
-}
-
 /* ---- the object ---- */
 
 static void object_of(const struct dx_lease *l, char object[OBJECT_MAX])

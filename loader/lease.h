@@ -14,8 +14,7 @@
  * names; what it has let go of before the call. It writes leases/{server}.json and, when that is
  * acknowledged, reads the manifest again: a name is held if it is listed (or condemned) in that
  * manifest, or was held before under a lease that has not run out. The manifest goes to the caller,
- * who may decide by it what is current: that belief too holds no longer than the lease
- * (dx_lease_held_until_ms).
+ * who may decide by it what is current: that belief too holds no longer than the lease.
  *
  * It holds for ttl_s from before the request was sent, on the clock of dx_clock_ms. After that all
  * names are held no more, that of the "current" version too: what this process takes for current may
@@ -64,7 +63,6 @@ int dx_lease_hold(struct dx_lease *lease, const char *const *names, size_t count
 
 /* Until when, on the clock of dx_clock_ms, a version may be used; 0: it is not held. */
 uint64_t dx_lease_until(struct dx_lease *lease, const char *version);
-uint64_t dx_lease_held_until_ms(struct dx_lease *lease);
 
 /* Words on another living process that uses our name, if there is news of one; else NULL. Valid
  * until the next call. */

@@ -124,6 +124,9 @@ def stay(root, names):
         check(comes(lambda: open_versions(server) == {names[1]}, 10), f"gone after a while: {open_versions(server)}")
         equal(metrics(server)["domaindex_index_open"], 1, "counted")
     flip(root, names[0])
+    with dxtest.Server(root, "--cursor-life", "2", "--poll-ms", "0") as server:
+        equal(server.get(f"/v1/domain/example.com?version={names[2]}").status, 200, "opened for a request")
+        check(comes(lambda: open_versions(server) == {names[0]}, 10), "it goes although nobody polls")
 
 
 def room(root, names):
