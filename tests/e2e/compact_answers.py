@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow peers
 """compact changes no answer, and makes the index that a new lake of just its files would have.
 
 Random records in several ingests with different columns beside the URL, published now and then;

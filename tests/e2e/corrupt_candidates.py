@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads
+# labels: slow
 """Corrupt versions are put before a server that serves a sound one: none of them is believed.
 
 Each candidate is a version whose files were damaged (bits, zeros, cut, longer, missing, those of another

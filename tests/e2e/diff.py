@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads
+# labels: slow
 """diff and changes against sets: what two versions have, worked out here from the raw rows.
 
 Three versions: rows, more rows, then two datasets less. All pairs of versions are compared, by the

@@ -6,6 +6,9 @@
 The corpus (reddit top posts, ODC PDDL) is found by DX_SHARED_DATA. URLs are reduced by
 tests/support/restated.py: ada for the URL Standard, our own rules restated in Python. Skipped
 without the corpus or without the Python peers.
+
+Then the same posts in order of time, in steps (2, or 5 with DX_ORACLE_WHOLE=1), each published: all counts again, and
+after a compaction counts and listings.
 """
 import collections
 import os
@@ -17,6 +20,7 @@ import oracle
 
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
 ABSENT = 1_000_000
+INCREMENTS = 5 if os.environ.get("DX_ORACLE_WHOLE") else 2
 
 
 def with_peers():
@@ -53,6 +57,39 @@ def expect(path, clock):
     return expected, canon.suffixes, sum(refused.values())
 
 
+def take(root, *inputs):
+    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--no-header", "--dataset-column",
+                     1, "--ts-column", 2, "--url-column", 3, "--extra-column", 4, *inputs)
+
+
+def grow(tmp, path, clock):
+    """A root that grew by time: datasets get new rows of old URLs each time."""
+    text = subprocess.run(["zstd", "-dc", str(path)], stdout=subprocess.PIPE, check=True).stdout
+    lines = sorted(text.splitlines(True), key=lambda line: int(line.split(b"\t")[1] or 0))
+    root, step = tmp / "grown", -(-len(lines) // INCREMENTS)
+    for at in range(0, len(lines), step):
+        (tmp / "some.tsv").write_bytes(b"".join(lines[at:at + step]))
+        take(root, tmp / "some.tsv")
+        done = dxtest.domaindex("publish", "--root", root)
+        dxtest.check(at == 0 or b"merged with version" in done.stderr, f"merged: {done.stderr[:200]}")
+    clock(f"ingested and published in {INCREMENTS} steps")
+    return root
+
+
+def compare_grown(tmp, path, expected, clock):
+    root = grow(tmp, path, clock)
+    with dxtest.Server(root) as server:
+        differences = oracle.compare_counts(server, expected)
+    clock(f"merged: {expected.pair_count()} counts compared")
+    dxtest.domaindex("compact", "--root", root)
+    clock("compacted")
+    with dxtest.Server(root) as server:
+        differences += oracle.compare_counts(server, expected)
+        differences += oracle.compare_listings(server, expected, expected.sample(500, hottest=5))
+    clock("compacted: counts and 505 listings compared")
+    return differences
+
+
 def main():
     dxtest.need_programs()
     path = dxtest.shared_data(CORPUS)
@@ -62,8 +99,7 @@ def main():
     clock = oracle.Clock()
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
-        dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-                         "--ts-column", 2, "--url-column", 3, "--extra-column", 4, path)
+        take(root, path)
         clock("ingested")
         dxtest.domaindex("publish", "--root", root)
         clock("published")
@@ -79,6 +115,7 @@ def main():
             clock(f"{asked} absent names asked, {len(hits)} hits")
             unnoticed = oracle.prove_it_can_fail(server, expected)
             total = server.get("/v1/versions").json["versions"][-1]
+        differences += compare_grown(tmp, path, expected, clock)
         for words in differences + hits:
             dxtest.check(False, words)
         for words in unnoticed:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads
+# labels: slow
 """Listings by cursor through HAProxy, over three servers of which each learns late and at another time what is current.
 
 Each request of a listing comes to another server (round robin, or at random). Meanwhile versions are published and rolled

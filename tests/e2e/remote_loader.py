@@ -207,7 +207,7 @@ def check_damage(store, tmp):
     # Of the postings those that the listings need.
     shards = {f"{int(json.loads(line)['domain_id'], 16) >> 54:03x}"
               for got in want[1:] for line in got[1].splitlines() if b"domain_id" in line}
-    picked = [served / "index" / version / n for n in files
+    picked = [served / "index" / said.get("in", version) / n for n, said in files.items()
               if not n.startswith("postings/") or n.split("/")[1] in sorted(shards)[:2]]
     failed = 0
     for path in picked + lake[:2] + [served / "index" / "manifest.json"]:

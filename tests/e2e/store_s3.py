@@ -231,7 +231,7 @@ def check_list(server, store, words):
 def check_refused(server, env, words):
     with Store(f"s3://bucket/{PREFIX}", {**env, "AWS_SECRET_ACCESS_KEY": "another"}) as store:
         code, why = store.put("x", b"x")
-        dxtest.check(code == "io" and "403" in why and "another" not in why,
+        dxtest.check(code == "denied" and "403" in why and "another" not in why,
                      f"{words}: another secret: {code} {why}")
     with Store("s3://nobucket/x", env) as store:
         code, why = store.put("x", b"x")

@@ -72,7 +72,7 @@ def local(case, template, work):
         return seen
     seen = inject.sweep(case, template, work,
                         lambda root: [*SUPPRESS, *CASES[case][0], "--root", root], check, 20)
-    dxtest.check(len(seen) == 2, f"{case}: each outcome is seen: {dict(seen)}")
+    dxtest.check(inject.is_sample(20) or len(seen) == 2, f"{case}: each outcome is seen: {dict(seen)}")
 
 
 def on_store(template):
@@ -85,7 +85,8 @@ def on_store(template):
             return check_log(there.root, "add", words, done, at_store)
         seen = inject.requests("add on a store", store, lambda: there.fill(template),
                                lambda: [*SUPPRESS, *CASES["add"][0], "--root", there.root], check, 20)
-        dxtest.check(len(seen) == 2, f"on a store: each outcome is seen: {dict(seen)}")
+        dxtest.check(inject.is_sample(20) or len(seen) == 2,
+                     f"on a store: each outcome is seen: {dict(seen)}")
 
 
 def main():

@@ -68,6 +68,11 @@ def wanted(points):
     return count or None
 
 
+def is_sample(points):
+    """Whether not all points are tried, so that an outcome that few of them have may not be seen."""
+    return wanted(points) is not None
+
+
 def draw(all_points, points):
     count = wanted(points)
     if count is None or count >= len(all_points):
