@@ -365,12 +365,31 @@ int64_t dx_publish_job_time(const struct dx_publish_job *job)
     return job->options->fixed_time ? job->options->now_us : (int64_t)time(NULL) * 1000000;
 }
 
+/* Rows that the rewrite has left out must not go if what hit them was lifted since. */
+static int check_lifted(const struct dx_publish_job *job, struct dx_error *err)
+{
+    uint64_t last = job->options->rewrite == NULL ? 0 : job->options->rules_last;
+    struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
+    int rc = last == 0 ? DX_OK : dx_suppress_read(job->options->root, &log, err);
+
+    for (size_t i = 0; rc == DX_OK && i < last && i < log.count; i++)
+        if (!log.lines[i].lift && log.lines[i].other > last)
+            rc = dx_fail(err, DX_E_BUSY,
+                         "%s: suppression %llu was lifted while its rows were being left out; run "
+                         "it again",
+                         job->options->root, (unsigned long long)log.lines[i].number);
+    dx_suppressions_release(&log);
+    return rc;
+}
+
 int dx_publish_job_manifest(struct dx_publish_job *job, int64_t now_us, struct dx_buf *text,
                             struct dx_error *err)
 {
     struct dx_manifest *m = &job->result->manifest;
-    int rc = dx_manifest_flip(m, job->result->version, job->entry->sequence, now_us, err);
+    int rc = check_lifted(job, err);
 
+    if (rc == DX_OK)
+        rc = dx_manifest_flip(m, job->result->version, job->entry->sequence, now_us, err);
     return rc == DX_OK ? dx_manifest_write(m, text, err) : rc;
 }
 

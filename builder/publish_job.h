@@ -87,6 +87,7 @@ int dx_publish_job_build(struct dx_publish_job *job, const struct dx_index_bring
                          enum dx_sync sync, struct dx_error *err);
 /* By this machine's clock, if the options have no time of their own. */
 int64_t dx_publish_job_time(const struct dx_publish_job *job);
+/* DX_E_BUSY: a suppression whose rows a rewrite has left out was lifted meanwhile. */
 int dx_publish_job_manifest(struct dx_publish_job *job, int64_t now_us, struct dx_buf *text,
                             struct dx_error *err);
 /* m, which is emptied, takes the place of result->manifest, with the entry added. */
