@@ -34,12 +34,6 @@ struct dx_lake_scan_cursor {
     struct dx_span extra[DX_LAKE_EXTRA_MAX];
 };
 
-const char *dx_lake_role_name(enum dx_lake_role role)
-{
-    assert(role <= DX_LAKE_EXTRA);
-    return role_name[role];
-}
-
 /* ---- opening ---- */
 
 static bool is_role_type(enum dx_lake_role role, const struct dx_pq_node *n)

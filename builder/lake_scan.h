@@ -102,7 +102,4 @@ int dx_lake_scan_row(struct dx_lake_scan *s, struct dx_lake_row *row, struct dx_
 int dx_lake_scan_hash(const struct dx_lake_scan *s, struct dx_hash128 *hash, struct dx_error *err);
 void dx_lake_scan_close(struct dx_lake_scan *s);
 
-/* "domain", "ts"...; "extra" for extras. */
-const char *dx_lake_role_name(enum dx_lake_role role);
-
 #endif
