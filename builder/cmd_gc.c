@@ -17,6 +17,7 @@ enum {
     OPT_KEEP,
     OPT_KEEP_FOR,
     OPT_DELETE,
+    OPT_DRY_RUN,
     OPT_TTL,
     OPT_LIFE,
     OPT_REQUEST,
@@ -34,6 +35,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_KEEP_FOR] = { "keep-for", "TIME", "24h",
                        "those that were current less than this ago stay too; s, m, h, d" },
     [OPT_DELETE] = { "delete", NULL, NULL, "do what is due; without it nothing is changed" },
+    [OPT_DRY_RUN] = { "dry-run", NULL, NULL, "change nothing: what it does without --delete" },
     [OPT_TTL] = { "lease-ttl", "TIME", "600s",
                   "how long a server's lease holds, at least as its "
                   "configuration says" },
@@ -115,6 +117,8 @@ static int parse(const struct dx_options *options, struct dx_gc_options *o, stru
         return dx_fail(err, DX_E_INVALID, "--root ROOT is needed");
     if (options->operand_count > 0)
         return dx_fail(err, DX_E_INVALID, "%s: no operand is expected", options->operand[0]);
+    if (dx_options_has(options, OPT_DELETE) && dx_options_has(options, OPT_DRY_RUN))
+        return dx_fail(err, DX_E_INVALID, "--delete and --dry-run exclude each other");
     rc = dx_options_number(options, OPT_KEEP, 1, KEEP_MAX, &keep, err);
     if (rc == DX_OK)
         rc = dx_options_number(options, OPT_SHARE, 0, SHARE_MAX, &share, err);

@@ -5,11 +5,12 @@
 #include "builder/publish_time.h"
 #include "builder/rollback.h"
 
-enum { OPT_ROOT, OPT_COUNT };
+enum { OPT_ROOT, OPT_TO, OPT_COUNT };
 
 static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL,
                    "where the index lives: a directory or s3://bucket/prefix" },
+    [OPT_TO] = { "to", "VERSION", NULL, "the same as the operand" },
 };
 
 static int run(const struct dx_options *options)
@@ -19,11 +20,13 @@ static int run(const struct dx_options *options)
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
-    if (o.root == NULL || options->operand_count != 1) {
+    o.version = dx_options_text(options, OPT_TO);
+    if (o.root == NULL || options->operand_count + (o.version != NULL) != 1) {
         (void)fprintf(stderr, "domaindex rollback: --root ROOT and one VERSION are needed\n");
         return DX_EXIT_USAGE;
     }
-    o.version = options->operand[0];
+    if (o.version == NULL)
+        o.version = options->operand[0];
     rc = dx_publish_time(&o.now_us, &o.fixed_time, &err);
     if (rc != DX_OK) {
         (void)fprintf(stderr, "domaindex rollback: %s\n", err.text);

@@ -57,6 +57,8 @@ def there_and_back(root, words):
     ingest(root, "one", "a.com/2", "c.net/1")
     second = publish(root)
     done = rollback(root, first)
+    again = dxtest.domaindex("rollback", "--root", root, "--to", first)
+    dxtest.check(b"is current already" in again.stderr, f"--to names it too: {again.stderr}")
     dxtest.equal(done.stdout.decode().strip(), first, f"{words}: rollback prints")
     told = versions(root)
     dxtest.equal((told["current"], told["sequence"]), (first, 3), f"{words}: current, sequence")
