@@ -436,6 +436,13 @@ static int not_known(struct dx_span domain, int rc, const struct dx_error *err,
     return rc == 0 ? DX_E_BUSY : rc;
 }
 
+/* Up to which rule the version's lake has been cleansed. A log with fewer lines is not the one that
+ * it was cleansed by: its numbers say nothing then. */
+static uint64_t cleansed_of(const struct dx_version *v, const struct dx_rules *rules)
+{
+    return v->entry.cleansed > rules->number ? 0 : v->entry.cleansed;
+}
+
 int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx_withheld *w,
                    struct dx_problem *problem)
 {
@@ -448,7 +455,7 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
     int rc = 1;
 
     w->entry = NULL;
-    if (concerned && of.whole.number == 0 && of.last > v->entry.cleansed)
+    if (concerned && of.whole.number == 0 && of.last > cleansed_of(v, rules))
         rc = ask(o, v, found, &of, &w->entry, &err);
     dx_overlay_unpin(o, rules);
     if (concerned && of.whole.number != 0)
@@ -597,7 +604,7 @@ static int want_all(struct dx_version *v, struct dx_canon *canon, const struct d
         struct dx_span domain;
         int rc;
 
-        if (rules->rules[i].number <= v->entry.cleansed ||
+        if (rules->rules[i].number <= cleansed_of(v, rules) ||
             dx_canon_domain(canon, rules->rules[i].parts.host, &domain, &why) == 0 ||
             domain.size > sizeof found.domain || !dx_rules_of(rules, domain, &of) ||
             of.whole.number != 0)

@@ -379,9 +379,11 @@ static void test_unreadable(const struct dx_test_root *r)
     close_asker(&a);
 }
 
-/* Rules that a compaction has applied are not looked for again. */
+/* Rules that a compaction has applied are not looked for again, unless the log is not the one that
+ * it went by: it has fewer lines. */
 static void test_cleansed(const struct dx_test_root *r)
 {
+    const struct dx_rules *rules;
     struct dx_problem problem;
     struct dx_withheld w;
     struct dx_found found;
@@ -391,8 +393,14 @@ static void test_cleansed(const struct dx_test_root *r)
     dx_test_root_domain(3, name);
     open_asker(&a, r, DX_OVERLAY_SERVE);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
-    a.v->entry.cleansed = 1000;
+    rules = dx_overlay_pin(a.v->caches->overlay);
+    a.v->entry.cleansed = rules->number;
     EXPECT(dx_withheld_of(a.v, &found, &w, &problem) == 1 && w.entry == NULL, "it was read again");
+    a.v->entry.cleansed = rules->number + 1;
+    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) != 1 || w.entry != NULL,
+           "rules of a log that was begun anew are left out");
+    dx_withheld_release(&w);
+    dx_overlay_unpin(a.v->caches->overlay, rules);
     close_asker(&a);
 }
 
