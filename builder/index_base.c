@@ -121,13 +121,13 @@ static int check_same(const struct rebase *r, const struct dx_index_file *now,
 
     if (now->dataset_id == then->dataset_id && now->size == then->size && !other_etag)
         return DX_OK;
-    return dx_fail(err, DX_E_CORRUPT,
-                   "%s: was replaced in place since version %s (%llu bytes%s%s, then %llu%s%s): "
-                   "lake files are never written again; put back the old one, or remove it and "
-                   "ingest its rows anew",
-                   now->path, dx_version_name(r->base), (unsigned long long)now->size,
-                   other_etag ? ", ETag " : "", other_etag ? now->etag : "",
-                   (unsigned long long)then->size, other_etag ? ", " : "", other_etag ? etag : "");
+    if (other_etag)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: replaced in place, or restored: it has other ETags than in version %s",
+                       now->path, dx_version_name(r->base));
+    return dx_fail(err, DX_E_CORRUPT, "%s: replaced in place: %llu bytes, and %llu in version %s",
+                   now->path, (unsigned long long)now->size, (unsigned long long)then->size,
+                   dx_version_name(r->base));
 }
 
 static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: oracle peers slow alone
+# labels: oracle peers slow
 """All counts and 2,020 listings over 1.13 million real posts, against an independent recount.
 
 The corpus (reddit top posts, ODC PDDL) is found by DX_SHARED_DATA. URLs are reduced by
