@@ -246,7 +246,7 @@ class Server(dxtest.Server):
         try:
             # No looks for newer versions: what is counted is the listing's.
             super().__init__(root, "--threads", 1, "--workers", 2, "--metrics", "yes",
-                             "--poll-ms", 0, *options)
+                             "--poll-ms", 0, *dxtest.SAME_BYTES, *options)
         finally:
             os.sched_setaffinity(0, before)
 
@@ -510,7 +510,7 @@ def bench_of(source, delay_ms, count):
     with dxtest.tempdir() as tmp, stores.environment({}):
         root = tmp / "root"
         make_root(root, source or made_up(tmp / "rows.tsv"))
-        with dxtest.Server(root) as server, pipeline.Client(server) as client:
+        with dxtest.Server(root, *dxtest.SAME_BYTES) as server, pipeline.Client(server) as client:
             pairs = read_pairs(root, client)
             asked = questions(pairs, count)
             truth = {t: body for t, _, body in client.ask([t for q in asked for t in q.targets])}
