@@ -66,7 +66,7 @@ const struct dx_command dx_command_rollback = {
         "current meanwhile, nothing is changed, and the exit code is 1.\n"
         "What later versions had more stays out: the next publish has the files of VERSION and "
         "those that no version ever had. Rows that were taken out so come back by ingesting them "
-        "again.",
+        "again; so do rows that an ingest left out because the version of then had them already.",
     .example = "domaindex rollback --root /srv/domaindex 000003-20261119T103000Z",
     .options = options_table,
     .option_count = OPT_COUNT,

@@ -141,7 +141,10 @@ class History:
     def ingest(self):
         name, rows = self.rng.choice(NAMES), batch(self.rng)
         self.take(name, rows)
-        self.model.new[self.model.id_of(name)] |= rows
+        number = self.model.id_of(name)
+        # What the dataset has already is not taken again, though a rollback may take that away.
+        has = set() if number in self.model.replaced else self.model.current.get(number, set())
+        self.model.new[number] |= rows - has
         return False
 
     def replace(self):
