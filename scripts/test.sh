@@ -10,7 +10,7 @@
 #   release    release build by gcc without a warning, end-to-end and oracle tests
 #   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, the server
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       libFuzzer, FUZZ_SECONDS (6) for each target, JOBS at a time
+#   fuzz       libFuzzer, FUZZ_SECONDS (5) for each target, JOBS at a time
 #
 # JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are taken from the
 # environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is
@@ -19,7 +19,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
-fuzz_seconds=${FUZZ_SECONDS:-6}
+fuzz_seconds=${FUZZ_SECONDS:-5}
 logs=$PWD/build/test-logs
 all_stages="packages style dev clang release asan tsan fuzz"
 
@@ -82,8 +82,8 @@ stage_style() {
 
 stage_dev() {
     # All other unit tests run with sanitizers, and their assertions are on there too.
-    # Of the damage, every fourth bit; `ctest --test-dir build/dev -L unit` takes them all.
-    build dev && DX_DAMAGE_STEP=4 tests_of dev -L sampled
+    # Of the damage, every sixth bit; `ctest --test-dir build/dev -L unit` takes them all.
+    build dev && DX_DAMAGE_STEP=6 tests_of dev -L sampled
 }
 
 stage_clang() {

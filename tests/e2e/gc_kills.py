@@ -117,8 +117,8 @@ def on_store(case):
         def check(words, done):
             return case.check_there(there, words, again)
         seen = inject.requests("gc on a store", store, lambda: there.fill(case.template),
-                               lambda: [*GC, there.root], check, 40)
-        dxtest.check(inject.is_sample(40) or len(seen) > 2, f"gc on a store: states in between are seen: {dict(seen)}")
+                               lambda: [*GC, there.root], check, 20)
+        dxtest.check(inject.is_sample(20) or len(seen) > 2, f"gc on a store: states in between are seen: {dict(seen)}")
 
 
 def main():
@@ -138,8 +138,8 @@ def main():
         dxtest.check('"next_part":8' in registry, f"a removed file's number is given again: {registry}")
         dxtest.domaindex("verify", "--root", reference)
         case = Case(template, reference)
-        seen = inject.sweep("gc", template, base, lambda root: [*GC, root], case.check, 60)
-        dxtest.check(inject.is_sample(60) or len(seen) > 2, f"gc: states in between are seen: {dict(seen)}")
+        seen = inject.sweep("gc", template, base, lambda root: [*GC, root], case.check, 40)
+        dxtest.check(inject.is_sample(40) or len(seen) > 2, f"gc: states in between are seen: {dict(seen)}")
         if stores.find("versitygw"):
             on_store(case)
         else:

@@ -203,7 +203,7 @@ def main():
                                          dir=memory if os.access(memory, os.W_OK) else None))
     try:
         for case in cases_in(base):
-            inject.sweep(case.name, case.template, base, case.command, case.check, 40,
+            inject.sweep(case.name, case.template, base, case.command, case.check, 24,
                          epoch(case.new))
         if stores.find("versitygw"):
             on_a_store(base)
