@@ -485,6 +485,61 @@ static int open_shards(struct dx_version *v, struct dx_version_copies *copies, s
     return dx_source_open_local(&v->shards, dx_mirror_tree_path(v->tree), err);
 }
 
+/* The manifest and the directory of the postings know the same files of shards. */
+static int check_shard_lists(const struct dx_version *v, struct dx_error *err)
+{
+    for (uint32_t s = 0; s < DX_POSTINGS_SHARDS; s++) {
+        const struct dx_manifest_file *idx;
+        const struct dx_manifest_file *dat;
+        struct dx_postings_shard record;
+        char shard[DX_POSTINGS_SHARD_NAME];
+        char name[DX_MANIFEST_FILE_NAME];
+        int rc = dx_postings_shard_get(&v->postings, s, &record, err);
+
+        if (rc < 0)
+            return rc;
+        dx_postings_shard_name(s, shard);
+        (void)snprintf(name, sizeof name, "postings/%s/postings.idx.zst", shard);
+        idx = dx_manifest_file(&v->entry, name);
+        (void)snprintf(name, sizeof name, "postings/%s/postings.dat.zst", shard);
+        dat = dx_manifest_file(&v->entry, name);
+        if ((rc == 1) != (idx != NULL && dat != NULL) ||
+            (rc == 1 && (idx->size != record.idx_size || dat->size != record.dat_size ||
+                         !dx_hash128_equal(&idx->hash, &record.idx_hash) ||
+                         !dx_hash128_equal(&dat->hash, &record.dat_hash))))
+            return dx_fail(err, DX_E_CORRUPT,
+                           "%s: shard %s is not the one that " DX_FILE_POSTINGS_DIR " names",
+                           v->directory, shard);
+    }
+    return DX_OK;
+}
+
+/* What the manifest lists and nobody maps. */
+static int check_others(const struct dx_version *v, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < v->entry.file_count; i++) {
+        const struct dx_manifest_file *f = &v->entry.files[i];
+        char object[DX_MANIFEST_FILE_PATH];
+        struct dx_map map = DX_MAP_INIT;
+        char *path = NULL;
+
+        if (strncmp(f->name, "postings/", 9) != 0 && strcmp(f->name, DX_FILE_DOMAINS_TXT) != 0 &&
+            strcmp(f->name, DX_FILE_FILES_TSV) != 0 && strcmp(f->name, DX_FILE_ETAGS) != 0)
+            continue;
+        dx_manifest_file_path(&v->entry, f, object);
+        if (asprintf(&path, "%s/%s", v->root, object) < 0)
+            return dx_fail(err, DX_E_NOMEM, "%s: out of memory", object);
+        rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
+        if (rc == DX_OK)
+            rc = check_listed(v, f->name, path, map.bytes, true, err);
+        dx_map_close(&map);
+        free(path);
+    }
+    return rc;
+}
+
 static int open_files(struct dx_version *v, struct dx_version_copies *copies,
                       const struct dx_version_options *options, struct dx_error *err)
 {
@@ -494,6 +549,10 @@ static int open_files(struct dx_version *v, struct dx_version_copies *copies,
         rc = open_texts(v, copies, err);
     if (rc == DX_OK)
         rc = check_together(v, err);
+    if (rc == DX_OK && options->verify && options->whole)
+        rc = check_shard_lists(v, err);
+    if (rc == DX_OK && options->verify && options->whole && !dx_source_remote(v->root))
+        rc = check_others(v, err);
     /* Behind the checks: pages.dxp has a record for each of so many files. */
     if (rc == DX_OK)
         rc = dx_objects_new(&v->objects, v->entry.file_ids, err);

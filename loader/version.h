@@ -67,6 +67,9 @@ struct dx_version_options {
     uint64_t mirror_keep_s; /* copies that nobody opened for so long go when others come; 0: stay */
     dx_mirror_tell *tell;   /* how far the mirror is; NULL: nobody wants to know */
     void *tell_ctx;
+    /* With verify, of a directory: also the files that are read by range later, as the manifest has
+     * them: postings of all shards, those of older versions too, and the lists. */
+    bool whole;
 };
 
 #define DX_MIRROR_KEEP_S (7u * 86400)
@@ -74,7 +77,7 @@ struct dx_version_options {
 #define DX_VERSION_OPTIONS_DEFAULT                                                  \
     {                                                                               \
         64u << 20, 64u << 20, 64u << 20, DX_EVICT_LRU, false, 0, NULL, NULL, false, \
-            DX_MIRROR_KEEP_S, NULL, NULL                                            \
+            DX_MIRROR_KEEP_S, NULL, NULL, false                                     \
     }
 
 /* Shared by all versions of a process: keys carry the identity of what they hold. */

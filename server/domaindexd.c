@@ -207,7 +207,7 @@ static struct dx_version_options version_options(const struct dx_settings *setti
     options.cache_bytes_idx = settings->cache_bytes_idx;
     options.cache_bytes_payload = settings->cache_bytes_payload;
     options.cache_bytes_pages = settings->cache_bytes_pages;
-    options.verify = settings->verify;
+    options.verify = options.whole = settings->verify;
     options.source = &settings->source;
     options.mirror_dir = settings->cache_dir;
     options.mirror_postings = settings->mirror_postings;

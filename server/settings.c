@@ -89,7 +89,9 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_CURSOR_LIFE] = { "cursor-life", "SECONDS", "900",
                           "from the first page of a listing to its last one by cursors, and that a "
                           "version stays open after another took its place; 0: give no cursors" },
-    [OPT_VERIFY] = { "verify", "YES|NO", "no", "read and check every byte of a version at open" },
+    [OPT_VERIFY] = { "verify", "YES|NO", "yes",
+                     "read and check every byte of a version's index before it serves; no: each "
+                     "block when it is first read" },
     [OPT_WARM] = { "warm", "YES|NO", "yes",
                    "before a new version serves, read its mapped files into memory; one that is "
                    "larger than the memory that is available is refused" },

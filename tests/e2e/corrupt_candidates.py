@@ -7,7 +7,8 @@ Each candidate is a version whose files were damaged (bits, zeros, cut, longer, 
 version or another shard, its rows in the lake, the manifest itself), in half of the cases with a
 manifest that has the sizes and hashes of the damaged files, as if its writer had been at fault. Either it is
 refused: then the old version answers as before, and /readyz and the metrics say why. Or the damage lies
-where loading does not look: then every answer is the true one of the version, or an error, never another.
+in the lake, of which loading reads a sample: then every answer is the true one of the version, or an error,
+never another.
 
 Not with a matching manifest: datasets.json and psl.dat, which say nothing of themselves; there the manifest
 is the truth.
@@ -219,6 +220,7 @@ def one(server, candidate, maps, targets, outcome):
     else:
         errors = outcome["errors"]
         outcome["served"] += 1
+        check(kind == "lake", f"a candidate with damage in its index was served: {kind}")
         judge(words, ask_all(server, targets), maps[candidate.victim], maps[candidate.sound], outcome)
         outcome[f"served: {kind}, {'with errors' if outcome['errors'] > errors else 'all true'}"] += 1
     candidate.restore(candidate.manifest.json["sequence"])
