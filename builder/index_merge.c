@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index_merge.h"
 
-#include <stdlib.h>
-
 #include "builder/index_base.h"
 #include "builder/index_scan.h"
 #include "builder/spill_sort.h"
@@ -10,8 +8,7 @@
 
 void dx_index_merge_release(struct dx_index_merge *m)
 {
-    free(m->ids);
-    free(m->counts);
+    dx_version_walk_end(&m->base);
     *m = (struct dx_index_merge)DX_INDEX_MERGE_INIT;
 }
 
@@ -27,48 +24,25 @@ static int next_scanned(struct dx_index_merge *m, struct dx_error *err)
     return rc == 1 ? dx_index_pair_decode(key, value, &m->scanned, err) : rc;
 }
 
-static int reserve(struct dx_index_merge *m, size_t count, struct dx_error *err)
-{
-    if (count <= m->capacity)
-        return DX_OK;
-    free(m->ids);
-    free(m->counts);
-    m->ids = calloc(count, sizeof *m->ids);
-    m->counts = calloc(count, sizeof *m->counts);
-    m->capacity = m->ids == NULL || m->counts == NULL ? 0 : count;
-    return m->capacity == 0 ? dx_fail(err, DX_E_NOMEM, "pairs of a domain: out of memory") : DX_OK;
-}
-
-/* The next domain of the base with its pairs; m->at == m->count behind the last one. */
+/* The next domain of the base with its pairs; without any behind the last one. */
 static int next_domain(struct dx_index_merge *m, struct dx_error *err)
 {
-    const struct dx_version *base = m->lake->base;
-    struct dx_dataset_set set;
-    int rc = dx_dictionary_next(&m->names, &m->key, err);
+    int rc = dx_version_walk_next(&m->base, err);
 
-    m->at = m->count = 0;
-    if (rc <= 0)
+    m->at = 0;
+    if (rc != 1)
         return rc;
-    rc = dx_membership_get(&base->membership, m->ordinal, &set, err);
-    if (rc < 0)
-        return rc;
-    if (dx_dataset_set_count(&set) == 0 || dx_dataset_set_count(&set) > base->registry.count)
-        return dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu is in %u datasets of %zu",
-                       dx_version_name(base), (unsigned long long)m->ordinal,
-                       (unsigned)dx_dataset_set_count(&set), base->registry.count);
-    rc = reserve(m, dx_dataset_set_count(&set), err);
-    if (rc != DX_OK)
-        return rc;
-    m->count = dx_dataset_set_ids(&set, m->ids, dx_dataset_set_count(&set));
-    rc = dx_counts_get(&base->counts, m->ordinal, (uint32_t)m->count, m->counts, err);
-    m->ordinal++;
-    return rc < 0 ? rc : DX_OK;
+    rc = dx_version_walk_pairs(&m->base, err);
+    if (rc == DX_OK && m->base.pairs.count == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu is in no dataset",
+                     dx_version_name(m->base.version), (unsigned long long)m->base.ordinal);
+    return rc;
 }
 
 static int skip_known(struct dx_index_merge *m, struct dx_error *err)
 {
     m->at++;
-    return m->at < m->count ? DX_OK : next_domain(m, err);
+    return m->at < m->base.pairs.count ? DX_OK : next_domain(m, err);
 }
 
 int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, struct dx_error *err)
@@ -78,13 +52,13 @@ int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, s
     m->lake = lake;
     m->begun = true;
     m->given_scanned = m->given_known = false;
-    m->at = m->count = 0;
-    m->ordinal = 0;
+    m->at = 0;
+    dx_version_walk_end(&m->base);
     if (rc == DX_OK)
         rc = next_scanned(m, err);
     if (rc != DX_OK || lake->base == NULL)
         return rc;
-    dx_dictionary_seek(&m->names, &lake->base->dictionary, 0);
+    dx_version_walk_begin(&m->base, lake->base, 0);
     return next_domain(m, err);
 }
 
@@ -95,28 +69,29 @@ static int compare(const struct dx_index_merge *m)
 {
     int c;
 
-    if (m->at == m->count || !m->has_scanned)
-        return m->at == m->count ? 1 : -1;
-    c = dx_span_compare(m->key, m->scanned.surt);
+    if (m->at == m->base.pairs.count || !m->has_scanned)
+        return m->at == m->base.pairs.count ? 1 : -1;
+    c = dx_span_compare(m->base.key, m->scanned.surt);
     if (c != 0)
         return c;
-    if (m->ids[m->at] == m->scanned.dataset_id)
+    if (m->base.pairs.ids[m->at] == m->scanned.dataset_id)
         return 0;
-    return m->ids[m->at] < m->scanned.dataset_id ? -1 : 1;
+    return m->base.pairs.ids[m->at] < m->scanned.dataset_id ? -1 : 1;
 }
 
 static int take_known(struct dx_index_merge *m, struct dx_index_pair *pair,
                       enum dx_index_origin *origin, struct dx_error *err)
 {
-    enum dx_index_change change = dx_index_change_of(m->lake, m->ids[m->at]);
+    enum dx_index_change change = dx_index_change_of(m->lake, m->base.pairs.ids[m->at]);
 
     *origin = change == DX_INDEX_SAME || change == DX_INDEX_GROWN ? DX_INDEX_KEPT
                                                                   : DX_INDEX_DROPPED;
-    *pair = (struct dx_index_pair){ .dataset_id = m->ids[m->at], .count = m->counts[m->at] };
-    pair->domain_size = dx_surt_domain(m->key, pair->domain_text);
+    *pair = (struct dx_index_pair){ .dataset_id = m->base.pairs.ids[m->at],
+                                    .count = m->base.pairs.counts[m->at] };
+    pair->domain_size = dx_surt_domain(m->base.key, pair->domain_text);
     if (pair->domain_size == 0)
         return dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu has a key of no domain",
-                       dx_version_name(m->lake->base), (unsigned long long)m->ordinal - 1);
+                       dx_version_name(m->lake->base), (unsigned long long)m->base.ordinal);
     return DX_OK;
 }
 
@@ -134,7 +109,7 @@ int dx_index_merge_next(struct dx_index_merge *m, struct dx_index_pair *pair,
     m->given_known = m->given_scanned = false;
     if (rc != DX_OK)
         return rc;
-    if (m->at == m->count && !m->has_scanned)
+    if (m->at == m->base.pairs.count && !m->has_scanned)
         return 0;
     order = compare(m);
     m->given_known = order <= 0;
@@ -145,6 +120,6 @@ int dx_index_merge_next(struct dx_index_merge *m, struct dx_index_pair *pair,
         return 1;
     }
     rc = take_known(m, pair, origin, err);
-    pair->surt = m->key;
+    pair->surt = m->base.key;
     return rc == DX_OK ? 1 : rc;
 }

@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "builder/index_pair.h"
-#include "format/dictionary.h"
+#include "loader/version_walk.h"
 
 struct dx_index_lake;
 
@@ -36,12 +36,8 @@ struct dx_index_merge {
     bool has_scanned;
     struct dx_index_pair scanned;
     /* of the base: */
-    struct dx_dictionary_cursor names;
-    uint64_t ordinal; /* of the next domain */
-    struct dx_span key;
-    uint32_t *ids; /* of the domain at hand */
-    struct dx_pair_count *counts;
-    size_t count, at, capacity;
+    struct dx_version_walk base;
+    size_t at; /* in the pairs of the domain at hand */
 };
 
 #define DX_INDEX_MERGE_INIT \

@@ -245,19 +245,6 @@ static int check_groups(struct files_check *c, struct dx_error *err)
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
 }
 
-static bool listed_as(const struct files_check *c, const char *shard, const char *file,
-                      uint64_t size, const struct dx_hash128 *hash)
-{
-    char name[DX_MANIFEST_FILE_NAME];
-    const struct dx_manifest_file *f;
-
-    (void)snprintf(name, sizeof name, "postings/%s/%s", shard, file);
-    f = dx_manifest_file(&c->v->entry, name);
-    if (hash == NULL)
-        return f == NULL;
-    return f != NULL && f->size == size && dx_hash128_equal(&f->hash, hash);
-}
-
 /* The manifest lists the files of just those shards that the directory has. */
 static int check_shards(struct files_check *c, struct dx_error *err)
 {
@@ -272,9 +259,7 @@ static int check_shards(struct files_check *c, struct dx_error *err)
         if (rc < 0)
             return dx_verify_damage(c->w, &why, err);
         dx_postings_shard_name(s, name);
-        if (!listed_as(c, name, "postings.idx.zst", shard.idx_size,
-                       some ? &shard.idx_hash : NULL) ||
-            !listed_as(c, name, "postings.dat.zst", shard.dat_size, some ? &shard.dat_hash : NULL))
+        if (!dx_version_lists_shard(c->v, s, some ? &shard : NULL))
             dx_verify_found(c->w, DX_FILE_POSTINGS_DIR ": shard %s: the manifest lists %s", name,
                             some ? "other files of it" : "files of it, but it has no pairs");
     }

@@ -6,6 +6,7 @@
 
 #include "canon/url.h"
 #include "format/zseek.h"
+#include "loader/domain_pairs.h"
 #include "loader/version.h"
 
 #include <stdio.h>
@@ -39,9 +40,7 @@ struct index_check {
     struct dataset_totals *datasets; /* parallel to the registry */
     struct group_cover *groups;      /* what postings name of each row group */
     struct dx_buf collided;          /* uint64_t: ordinals whose domain_id is not their XXH3 */
-    uint32_t *set_ids;
-    struct dx_pair_count *pairs;
-    size_t set_capacity;
+    struct dx_domain_pairs pairs;    /* of the domain at hand */
     struct dx_zstd_decoder *decoder;
     struct dx_buf text; /* plain domains.txt, one frame at a time */
 };
@@ -122,47 +121,6 @@ static int compare_ids(const void *a, const void *b)
     return (x->domain_id > y->domain_id) - (x->domain_id < y->domain_id);
 }
 
-/* Room for the pairs of one domain. */
-static int reserve_pairs(struct index_check *c, size_t count, struct dx_error *err)
-{
-    uint32_t *ids;
-    struct dx_pair_count *pairs;
-
-    if (count <= c->set_capacity)
-        return DX_OK;
-    ids = realloc(c->set_ids, count * sizeof *ids);
-    if (ids != NULL)
-        c->set_ids = ids;
-    pairs = realloc(c->pairs, count * sizeof *pairs);
-    if (pairs != NULL)
-        c->pairs = pairs;
-    if (ids == NULL || pairs == NULL)
-        return dx_fail(err, DX_E_NOMEM, "verify: out of memory");
-    c->set_capacity = count;
-    return DX_OK;
-}
-
-/* The datasets and counts of one domain, into c->set_ids and c->pairs. */
-static int read_pairs(struct index_check *c, uint64_t ordinal, size_t *count, struct dx_error *why)
-{
-    struct dx_dataset_set set;
-    int rc = dx_membership_get(&c->v->membership, ordinal, &set, why);
-
-    if (rc < 0)
-        return rc;
-    *count = dx_dataset_set_count(&set);
-    if (*count > c->v->registry.count)
-        return dx_fail(why, DX_E_CORRUPT,
-                       DX_FILE_MEMBERSHIP ": domain %llu has %zu datasets of %zu",
-                       (unsigned long long)ordinal, *count, c->v->registry.count);
-    rc = reserve_pairs(c, *count, why);
-    if (rc < 0)
-        return rc;
-    (void)dx_dataset_set_ids(&set, c->set_ids, *count);
-    rc = dx_counts_get(&c->v->counts, ordinal, (uint32_t)*count, c->pairs, why);
-    return rc < 0 ? rc : DX_OK;
-}
-
 static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error *why)
 {
     uint8_t domain[DX_SURT_MAX];
@@ -170,7 +128,6 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
     struct dx_span name;
     enum dx_reject reject = DX_REJECT_NONE;
     size_t size;
-    size_t count;
     int rc = dx_dictionary_get(&c->v->dictionary, ordinal, domain, &size, why);
 
     if (rc < 0)
@@ -189,24 +146,24 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
             rc = dx_buf_fail(&c->collided, why, "verify");
     }
     if (rc >= 0)
-        rc = read_pairs(c, ordinal, &count, why);
+        rc = dx_domain_pairs_read(&c->pairs, c->v, ordinal, why);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < count; i++) {
-        const struct dx_dataset *d = dx_registry_by_id(&c->v->registry, c->set_ids[i]);
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        const struct dx_dataset *d = dx_registry_by_id(&c->v->registry, c->pairs.ids[i]);
 
         c->w->result->pairs++;
-        c->w->result->rows += c->pairs[i].row_count;
+        c->w->result->rows += c->pairs.counts[i].row_count;
         if (d == NULL) {
             dx_verify_found(c->w,
                             DX_FILE_MEMBERSHIP
                             ": %.*s is in dataset %u, which is not in " DX_FILE_DATASETS,
-                            (int)size, (const char *)domain, (unsigned)c->set_ids[i]);
+                            (int)size, (const char *)domain, (unsigned)c->pairs.ids[i]);
         } else {
             struct dataset_totals *t = &c->datasets[d - c->v->registry.datasets];
 
             t->domains++;
-            dx_pair_count_add(&t->sum, &c->pairs[i]);
+            dx_pair_count_add(&t->sum, &c->pairs.counts[i]);
         }
     }
     c->w->result->domains++;
@@ -329,7 +286,6 @@ static int check_domains(struct index_check *c, struct dx_error *err)
 struct pair_walk {
     uint64_t domain; /* in c->ids */
     size_t index;    /* in its pairs */
-    size_t count;
     bool loaded;
 };
 
@@ -338,17 +294,17 @@ static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domai
 {
     while (p->domain < c->v->entry.domains) {
         if (!p->loaded) {
-            int rc = read_pairs(c, c->ids[p->domain].ordinal, &p->count, why);
+            int rc = dx_domain_pairs_read(&c->pairs, c->v, c->ids[p->domain].ordinal, why);
 
             if (rc < 0)
                 return rc;
             p->loaded = true;
             p->index = 0;
         }
-        if (p->index < p->count) {
+        if (p->index < c->pairs.count) {
             *domain_id = c->ids[p->domain].domain_id;
-            *dataset_id = c->set_ids[p->index];
-            *rows = c->pairs[p->index++].row_count;
+            *dataset_id = c->pairs.ids[p->index];
+            *rows = c->pairs.counts[p->index++].row_count;
             return 1;
         }
         p->domain++;
@@ -631,7 +587,6 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
     free(c.datasets);
     free(c.groups);
     dx_buf_release(&c.collided);
-    free(c.set_ids);
-    free(c.pairs);
+    dx_domain_pairs_release(&c.pairs);
     return rc;
 }

@@ -298,27 +298,6 @@ int dx_manifest_version_copy(const struct dx_manifest_version *from,
     return DX_OK;
 }
 
-int dx_manifest_copy(const struct dx_manifest *from, struct dx_manifest *out, struct dx_error *err)
-{
-    struct dx_manifest m = *from;
-    int rc = DX_OK;
-
-    m.version_count = 0;
-    m.version_capacity = from->version_count;
-    m.versions = calloc(from->version_count + 1, sizeof *m.versions);
-    if (m.versions == NULL)
-        return dx_fail(err, DX_E_NOMEM, "out of memory for a manifest");
-    for (size_t i = 0; rc == DX_OK && i < from->version_count; i++) {
-        rc = dx_manifest_version_copy(&from->versions[i], &m.versions[i], err);
-        m.version_count += rc == DX_OK;
-    }
-    if (rc == DX_OK)
-        *out = m;
-    else
-        dx_manifest_release(&m);
-    return rc;
-}
-
 static struct dx_manifest_version *find_mutable(struct dx_manifest *m, const char *version)
 {
     const struct dx_manifest_version *v = dx_manifest_find(m, version);

@@ -137,7 +137,6 @@ void dx_manifest_file_path(const struct dx_manifest_version *v, const struct dx_
 /* A deep copy; out is written over. */
 int dx_manifest_version_copy(const struct dx_manifest_version *from,
                              struct dx_manifest_version *out, struct dx_error *err);
-int dx_manifest_copy(const struct dx_manifest *from, struct dx_manifest *out, struct dx_error *err);
 
 /* The flip: `version` (listed or condemned) becomes current at now_us, its mark is cleared, and
  * sequence rises to `sequence`. DX_E_NOT_FOUND: not in m, or dropped. */

@@ -485,31 +485,44 @@ static int open_shards(struct dx_version *v, struct dx_version_copies *copies, s
     return dx_source_open_local(&v->shards, dx_mirror_tree_path(v->tree), err);
 }
 
-/* The manifest and the directory of the postings know the same files of shards. */
+static bool listed_as(const struct dx_version *v, const char *shard, const char *file,
+                      uint64_t size, const struct dx_hash128 *hash)
+{
+    char name[DX_MANIFEST_FILE_NAME];
+    const struct dx_manifest_file *f;
+
+    (void)snprintf(name, sizeof name, "postings/%s/%s", shard, file);
+    f = dx_manifest_file(&v->entry, name);
+    if (hash == NULL)
+        return f == NULL;
+    return f != NULL && f->size == size && dx_hash128_equal(&f->hash, hash);
+}
+
+bool dx_version_lists_shard(const struct dx_version *v, uint32_t shard,
+                            const struct dx_postings_shard *record)
+{
+    char name[DX_POSTINGS_SHARD_NAME];
+
+    dx_postings_shard_name(shard, name);
+    if (record == NULL)
+        return listed_as(v, name, "postings.idx.zst", 0, NULL) &&
+               listed_as(v, name, "postings.dat.zst", 0, NULL);
+    return listed_as(v, name, "postings.idx.zst", record->idx_size, &record->idx_hash) &&
+           listed_as(v, name, "postings.dat.zst", record->dat_size, &record->dat_hash);
+}
+
 static int check_shard_lists(const struct dx_version *v, struct dx_error *err)
 {
     for (uint32_t s = 0; s < DX_POSTINGS_SHARDS; s++) {
-        const struct dx_manifest_file *idx;
-        const struct dx_manifest_file *dat;
         struct dx_postings_shard record;
-        char shard[DX_POSTINGS_SHARD_NAME];
-        char name[DX_MANIFEST_FILE_NAME];
         int rc = dx_postings_shard_get(&v->postings, s, &record, err);
 
         if (rc < 0)
             return rc;
-        dx_postings_shard_name(s, shard);
-        (void)snprintf(name, sizeof name, "postings/%s/postings.idx.zst", shard);
-        idx = dx_manifest_file(&v->entry, name);
-        (void)snprintf(name, sizeof name, "postings/%s/postings.dat.zst", shard);
-        dat = dx_manifest_file(&v->entry, name);
-        if ((rc == 1) != (idx != NULL && dat != NULL) ||
-            (rc == 1 && (idx->size != record.idx_size || dat->size != record.dat_size ||
-                         !dx_hash128_equal(&idx->hash, &record.idx_hash) ||
-                         !dx_hash128_equal(&dat->hash, &record.dat_hash))))
+        if (!dx_version_lists_shard(v, s, rc == 1 ? &record : NULL))
             return dx_fail(err, DX_E_CORRUPT,
-                           "%s: shard %s is not the one that " DX_FILE_POSTINGS_DIR " names",
-                           v->directory, shard);
+                           "%s: shard %03x is not the one that " DX_FILE_POSTINGS_DIR " names",
+                           v->directory, (unsigned)s);
     }
     return DX_OK;
 }

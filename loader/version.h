@@ -153,6 +153,11 @@ int dx_version_maps(const struct dx_version *v,
                     void *ctx, struct dx_error *err);
 int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
 
+/* Whether the manifest lists just the files that the directory of the postings has of a shard; record
+ * NULL: of a shard without pairs, none. */
+bool dx_version_lists_shard(const struct dx_version *v, uint32_t shard,
+                            const struct dx_postings_shard *record);
+
 /* Reads and parses {root}/index/manifest.json, a remote one with the environment's options. */
 int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error *err);
 

@@ -6,7 +6,7 @@
  *   while ((rc = dx_version_walk_next(&w, &err)) == 1) {
  *       ... w.key, w.ordinal ...                        in order of keys; borrowed until the next one
  *       rc = dx_version_walk_pairs(&w, &err);           where they are wanted
- *       ... w.ids[0 .. w.count), w.pairs[0 .. w.count)
+ *       ... w.pairs ...                                 loader/domain_pairs.h
  *   }
  *   dx_version_walk_end(&w);                            1 a domain, 0 behind the last, <0 error
  *
@@ -17,8 +17,8 @@
 #ifndef DX_LOADER_VERSION_WALK_H
 #define DX_LOADER_VERSION_WALK_H
 
-#include "format/counts.h"
 #include "format/dictionary.h"
+#include "loader/domain_pairs.h"
 
 struct dx_version;
 
@@ -27,13 +27,10 @@ struct dx_version_walk {
     struct dx_span key; /* as format/surt.h */
     uint64_t ordinal;   /* of the domain at hand */
 
-    uint32_t *ids; /* ascending */
-    struct dx_pair_count *pairs;
-    size_t count;
+    struct dx_domain_pairs pairs;
 
     /* private */
     struct dx_dictionary_cursor keys;
-    size_t capacity;
 };
 
 void dx_version_walk_begin(struct dx_version_walk *w, struct dx_version *v, uint64_t ordinal);

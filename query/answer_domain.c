@@ -102,25 +102,6 @@ static int write_answer(struct dx_version *v, const struct dx_found *found, cons
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 
-/* Visible counts in place of the index's; datasets without a visible row go. */
-static void hide(struct shown *s)
-{
-    size_t n = 0;
-
-    if (s->withheld->entry == NULL)
-        return;
-    for (size_t i = 0; i < s->count; i++) {
-        const struct dx_withheld_pair *hidden = dx_withheld_pair(s->withheld, s->ids[i]);
-
-        s->withheld_rows += hidden == NULL ? 0 : hidden->withheld_rows;
-        if (hidden != NULL && hidden->visible.row_count == 0)
-            continue;
-        s->pairs[n] = hidden == NULL ? s->pairs[i] : hidden->visible;
-        s->ids[n++] = s->ids[i];
-    }
-    s->count = n;
-}
-
 static int read_sets(struct dx_version *v, const struct dx_found *found,
                      const struct dx_withheld *withheld, struct dx_buf *body, struct dx_error *err)
 {
@@ -151,7 +132,7 @@ static int read_sets(struct dx_version *v, const struct dx_found *found,
     if (rc >= 0) {
         struct shown s = { ids, pairs, count, 0, withheld };
 
-        hide(&s);
+        s.count = dx_withheld_show(withheld, ids, pairs, count, &s.withheld_rows);
         rc = write_answer(v, found, &s, body, err);
     }
 out:

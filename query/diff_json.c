@@ -18,24 +18,10 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct
     return rc < 0 ? rc : DX_OK;
 }
 
-static void show(struct dx_version_walk *w, const struct dx_withheld *withheld)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < w->count; i++) {
-        const struct dx_withheld_pair *hidden = dx_withheld_pair(withheld, w->ids[i]);
-
-        if (hidden != NULL && hidden->visible.row_count == 0)
-            continue;
-        w->pairs[n] = hidden == NULL ? w->pairs[i] : hidden->visible;
-        w->ids[n++] = w->ids[i];
-    }
-    w->count = n;
-}
-
 int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
                  struct dx_diff_side *side, struct dx_problem *problem)
 {
+    struct dx_domain_pairs *p = &w->pairs;
     struct dx_found found = { .ordinal = w->ordinal, .domain_size = item->domain_size };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_withheld withheld;
@@ -51,12 +37,12 @@ int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_vers
         return rc;
     if (rc == 0) {
         item->withheld = item->withheld || problem->kind == DX_PROBLEM_WITHHELD;
-        w->count = 0;
+        p->count = 0;
     } else {
-        show(w, &withheld);
+        p->count = dx_withheld_show(&withheld, p->ids, p->counts, p->count, NULL);
         dx_withheld_release(&withheld);
     }
-    *side = (struct dx_diff_side){ w->ids, w->pairs, w->count };
+    *side = (struct dx_diff_side){ p->ids, p->counts, p->count };
     return 1;
 }
 

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "canon/url.h"
 #include "format/rules.h"
+#include "loader/domain_pairs.h"
 #include "loader/version.h"
 #include "query/listing.h"
 
@@ -206,18 +207,17 @@ static void keep(struct dx_hidden_rows *out, struct scan *s)
     s->pair.ranges = NULL;
 }
 
-static int read_pairs(struct dx_version *v, const struct dx_found *found, const uint32_t *ids,
-                      const struct dx_pair_count *counts, size_t count,
-                      const struct dx_rules_of *of, const _Atomic bool *stop,
-                      struct dx_hidden_rows *out, struct dx_error *err)
+static int read_pairs(struct dx_version *v, const struct dx_found *found,
+                      const struct dx_domain_pairs *pairs, const struct dx_rules_of *of,
+                      const _Atomic bool *stop, struct dx_hidden_rows *out, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; i < count && rc == DX_OK; i++) {
-        struct scan s = { .version = v, .of = of, .pair = { .dataset_id = ids[i] } };
+    for (size_t i = 0; i < pairs->count && rc == DX_OK; i++) {
+        struct scan s = { .version = v, .of = of, .pair = { .dataset_id = pairs->ids[i] } };
 
         dx_buf_init(&s.url, 4 * DX_URL_MAX);
-        rc = read_pair(&s, found->domain_id, &counts[i], stop, err);
+        rc = read_pair(&s, found->domain_id, &pairs->counts[i], stop, err);
         if (rc == DX_OK)
             keep(out, &s);
         free(s.pair.ranges);
@@ -231,36 +231,19 @@ int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
                         const struct dx_rules_of *of, const _Atomic bool *stop,
                         struct dx_hidden_rows *out, struct dx_error *err)
 {
-    struct dx_pair_count *counts = NULL;
-    struct dx_dataset_set set;
-    uint32_t *ids = NULL;
-    size_t count;
-    int rc = dx_membership_get(&v->membership, found->ordinal, &set, err);
+    struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
+    int rc = dx_domain_pairs_read(&pairs, v, found->ordinal, err);
 
     *out = (struct dx_hidden_rows){ .pairs = NULL };
-    if (rc < 0)
-        return rc;
-    count = dx_dataset_set_count(&set);
-    if (count > v->registry.count)
-        return dx_fail(err, DX_E_CORRUPT, "%s: a domain has %zu datasets of %zu", v->directory,
-                       count, v->registry.count);
-    ids = malloc((count + 1) * sizeof *ids);
-    counts = malloc((count + 1) * sizeof *counts);
-    out->pairs = calloc(count + 1, sizeof *out->pairs);
-    out->bytes = (count + 1) * sizeof *out->pairs;
-    if (ids == NULL || counts == NULL || out->pairs == NULL) {
-        rc = no_memory(err);
-    } else {
-        (void)dx_dataset_set_ids(&set, ids, count);
-        rc = dx_counts_get(&v->counts, found->ordinal, (uint32_t)count, counts, err);
+    if (rc >= 0) {
+        out->pairs = calloc(pairs.count + 1, sizeof *out->pairs);
+        out->bytes = (pairs.count + 1) * sizeof *out->pairs;
+        rc = out->pairs == NULL ? no_memory(err) : read_pairs(v, found, &pairs, of, stop, out, err);
     }
-    if (rc >= 0)
-        rc = read_pairs(v, found, ids, counts, count, of, stop, out, err);
     /* It would be believed of the same build after its files were put right. */
     if (rc >= 0 && !dx_version_intact(v))
         rc = dx_version_damage(v, err);
-    free(ids);
-    free(counts);
+    dx_domain_pairs_release(&pairs);
     if (rc < 0)
         dx_hidden_rows_release(out);
     return rc < 0 ? rc : DX_OK;

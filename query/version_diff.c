@@ -103,7 +103,7 @@ static int load(struct dx_version_walk *w, struct dx_diff_side *side, struct dx_
 {
     int rc = dx_version_walk_pairs(w, err);
 
-    *side = (struct dx_diff_side){ w->ids, w->pairs, w->count };
+    *side = (struct dx_diff_side){ w->pairs.ids, w->pairs.counts, w->pairs.count };
     return rc;
 }
 

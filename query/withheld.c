@@ -499,6 +499,26 @@ const struct dx_withheld_pair *dx_withheld_pair(const struct dx_withheld *w, uin
     return bsearch(&dataset_id, e->rows.pairs, e->rows.count, sizeof *e->rows.pairs, by_dataset);
 }
 
+size_t dx_withheld_show(const struct dx_withheld *w, uint32_t *ids, struct dx_pair_count *counts,
+                        size_t count, uint64_t *withheld_rows)
+{
+    size_t n = 0;
+
+    if (w->entry == NULL)
+        return count;
+    for (size_t i = 0; i < count; i++) {
+        const struct dx_withheld_pair *hidden = dx_withheld_pair(w, ids[i]);
+
+        if (hidden != NULL && withheld_rows != NULL)
+            *withheld_rows += hidden->withheld_rows;
+        if (hidden != NULL && hidden->visible.row_count == 0)
+            continue;
+        counts[n] = hidden == NULL ? counts[i] : hidden->visible;
+        ids[n++] = ids[i];
+    }
+    return n;
+}
+
 int dx_withheld_no_pair(const struct dx_version *v, const struct dx_found *found,
                         const struct dx_withheld_pair *pair, struct dx_problem *problem)
 {

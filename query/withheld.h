@@ -70,6 +70,13 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
 void dx_withheld_release(struct dx_withheld *w);
 
 const struct dx_withheld_pair *dx_withheld_pair(const struct dx_withheld *w, uint32_t dataset_id);
+
+/* Of all pairs of the domain: visible counts in place of the index's, and those without a visible row
+ * go. How many are left; withheld_rows, unless NULL, is raised by the rows that are said to be
+ * withheld. */
+size_t dx_withheld_show(const struct dx_withheld *w, uint32_t *ids, struct dx_pair_count *counts,
+                        size_t count, uint64_t *withheld_rows);
+
 int dx_withheld_no_pair(const struct dx_version *v, const struct dx_found *found,
                         const struct dx_withheld_pair *pair, struct dx_problem *problem);
 

@@ -10,11 +10,8 @@ the same root on S3: no row twice, none lost.
 """
 import json
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 import dxtest
 import inject
@@ -73,15 +70,10 @@ def check(root, words, done, env=None):
 
 
 def killed():
-    memory = pathlib.Path("/dev/shm")
-    base = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-",
-                                         dir=memory if os.access(memory, os.W_OK) else None))
-    try:
+    with inject.workplace() as base:
         make(base / "template")
         seen = inject.sweep("compact", base / "template", base, command, check, 30)
         dxtest.check(seen["as before"] > 0, f"a compaction dies before its end: {dict(seen)}")
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
 
 
 class OnStore:

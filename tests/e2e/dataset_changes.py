@@ -14,11 +14,7 @@ And `ingest --replace` is killed, or refused something, at DX_KILL_POINTS points
 publish has the old rows or the new ones and never both, and the same run again has the new ones.
 """
 import json
-import os
-import pathlib
-import shutil
 import sys
-import tempfile
 
 import dxtest
 import inject
@@ -138,15 +134,10 @@ class Killed:
 
 
 def killed():
-    memory = pathlib.Path("/dev/shm")
-    base = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-",
-                                         dir=memory if os.access(memory, os.W_OK) else None))
-    try:
+    with inject.workplace() as base:
         case = Killed(base)
         seen = inject.sweep("ingest --replace", case.template, base, case.command, case.check, 24)
         dxtest.check(inject.is_sample(24) or len(seen) > 1, f"more than one outcome is seen: {dict(seen)}")
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
 
 
 def main():

@@ -8,10 +8,8 @@ and shares its lake with a kept one, what a publish that lost has left, the list
 lost, with a file of it, and new data that no version has. DX_KILL_POINTS points of each sweep (60 and 40; 0: all); tests/support/inject.py.
 """
 import os
-import pathlib
 import shutil
 import sys
-import tempfile
 
 import dxtest
 import inject
@@ -124,10 +122,7 @@ def on_store(case):
 def main():
     dxtest.need_programs()
     inject.need()
-    memory = pathlib.Path("/dev/shm")  # the order of calls is what counts, not the disk
-    base = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-",
-                                         dir=memory if os.access(memory, os.W_OK) else None))
-    try:
+    with inject.workplace() as base:
         template, reference = base / "template", base / "reference"
         before = make(template)
         shutil.copytree(template, reference)
@@ -144,8 +139,6 @@ def main():
             on_store(case)
         else:
             print("no versitygw here: the requests of a store are left out", flush=True)
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
     dxtest.finish()
 
 

@@ -11,11 +11,8 @@ lake gives the same bytes; on a store it is verified. The lake must be as it was
 """
 import hashlib
 import json
-import os
-import pathlib
 import shutil
 import sys
-import tempfile
 
 import dxtest
 import inject
@@ -198,10 +195,7 @@ def on_a_store(base):
 def main():
     dxtest.need_programs()
     inject.need()
-    memory = pathlib.Path("/dev/shm")  # the order of calls is what counts, not the disk
-    base = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-",
-                                         dir=memory if os.access(memory, os.W_OK) else None))
-    try:
+    with inject.workplace() as base:
         for case in cases_in(base):
             inject.sweep(case.name, case.template, base, case.command, case.check, 24,
                          epoch(case.new))
@@ -209,8 +203,6 @@ def main():
             on_a_store(base)
         else:
             print("SKIP versitygw: not here")
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
     dxtest.finish()
 
 

@@ -8,10 +8,8 @@ DX_KILL_POINTS points of each sweep (20; 0: all there are); tests/support/inject
 """
 import json
 import os
-import pathlib
 import shutil
 import sys
-import tempfile
 
 import dxtest
 import inject
@@ -92,10 +90,7 @@ def on_store(template):
 def main():
     dxtest.need_programs()
     inject.need()
-    memory = pathlib.Path("/dev/shm")  # the order of calls is what counts, not the disk
-    base = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-",
-                                         dir=memory if os.access(memory, os.W_OK) else None))
-    try:
+    with inject.workplace() as base:
         template, bare = base / "template", base / "bare"
         make(template)
         shutil.copytree(template, bare)
@@ -106,8 +101,6 @@ def main():
             on_store(template)
         else:
             print("no versitygw here: the store was left out", flush=True)
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
     dxtest.finish()
 
 

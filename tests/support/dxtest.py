@@ -89,9 +89,9 @@ def finish():
 
 
 @contextlib.contextmanager
-def tempdir():
+def tempdir(parent=None):
     """A folder that is gone afterwards; DX_KEEP=1 keeps it and names it."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-"))
+    path = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-test-", dir=parent))
     try:
         yield path
     finally:

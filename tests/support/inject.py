@@ -122,6 +122,11 @@ def check_exit(how, call, when, done, words):
                  f"{words}: exit 1 without words: {done.stderr[-300:]}")
 
 
+def workplace():
+    """A folder for templates and copies, in memory: the order of calls is what counts, not the disk."""
+    return dxtest.tempdir("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+
+
 def fresh(template, root):
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(template, root, symlinks=True)

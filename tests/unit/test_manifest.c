@@ -252,7 +252,8 @@ static void test_names(void)
 static void test_flip(void)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
-    struct dx_manifest copy = DX_MANIFEST_INIT;
+    struct dx_manifest other = DX_MANIFEST_INIT;
+    struct dx_manifest_version copy;
     struct dx_error err = DX_ERROR_INIT;
     int64_t now = INT64_C(1795256000000000);
     char path[DX_MANIFEST_FILE_PATH];
@@ -267,7 +268,7 @@ static void test_flip(void)
     EXPECT(strncmp(path + 6, first, DX_VERSION_NAME - 1) == 0, "%s", path);
     m.versions[0].state = DX_VERSION_CONDEMNED;
     m.versions[0].condemned_us = now;
-    EXPECT(dx_manifest_copy(&m, &copy, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_version_copy(&m.versions[1], &copy, &err) == DX_OK, "%s", err.text);
     EXPECT(dx_manifest_flip(&m, first, 2, now, &err) < 0, "the sequence must rise");
     EXPECT(dx_manifest_flip(&m, first, 3, now + 1, &err) == DX_OK, "%s", err.text);
     EXPECT(strcmp(m.current, first) == 0 && m.sequence == 3, "%s", m.current);
@@ -275,14 +276,16 @@ static void test_flip(void)
                m.versions[0].condemned_us == DX_MANIFEST_NEVER &&
                m.versions[1].superseded_us == now,
            "the mark is cleared, the other's time taken");
-    copy.versions[0].state = DX_VERSION_DROPPED;
-    EXPECT(dx_manifest_flip(&copy, copy.versions[0].version, 3, now, &err) == DX_E_NOT_FOUND,
+    fill(&other, 2);
+    other.versions[0].state = DX_VERSION_DROPPED;
+    EXPECT(dx_manifest_flip(&other, other.versions[0].version, 3, now, &err) == DX_E_NOT_FOUND,
            "not to what is being removed");
-    EXPECT(copy.versions[1].file_count == m.versions[1].file_count &&
-               copy.versions[1].files != m.versions[1].files,
+    EXPECT(copy.file_count == m.versions[1].file_count && copy.files != m.versions[1].files &&
+               memcmp(copy.files, m.versions[1].files, copy.file_count * sizeof *copy.files) == 0,
            "a deep copy");
+    free(copy.files);
     dx_manifest_release(&m);
-    dx_manifest_release(&copy);
+    dx_manifest_release(&other);
 }
 
 int main(void)

@@ -76,11 +76,12 @@ static void check_pairs(const struct dx_version_walk *w, unsigned i, unsigned da
     for (unsigned d = 1; d <= datasets; d++) {
         if (!dx_test_root_member(i, d))
             continue;
-        EXPECT(at < w->count && w->ids[at] == d, "domain %u: dataset %u", i, d);
-        EXPECT(at < w->count && w->pairs[at].row_count == dx_test_root_rows(i, d), "domain %u", i);
+        EXPECT(at < w->pairs.count && w->pairs.ids[at] == d, "domain %u: dataset %u", i, d);
+        EXPECT(at < w->pairs.count && w->pairs.counts[at].row_count == dx_test_root_rows(i, d),
+               "domain %u", i);
         at++;
     }
-    EXPECT(at == w->count, "domain %u: %zu datasets", i, w->count);
+    EXPECT(at == w->pairs.count, "domain %u: %zu datasets", i, w->pairs.count);
 }
 
 static void check_walk(struct dx_version *v, uint64_t from, unsigned datasets)

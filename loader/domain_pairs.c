@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/domain_pairs.h"
+
+#include "loader/version.h"
+
+#include <stdlib.h>
+
+static int reserve(struct dx_domain_pairs *p, const struct dx_version *v, size_t count,
+                   struct dx_error *err)
+{
+    uint32_t *ids;
+    struct dx_pair_count *counts;
+
+    if (count <= p->capacity)
+        return DX_OK;
+    ids = realloc(p->ids, count * sizeof *ids);
+    if (ids != NULL)
+        p->ids = ids;
+    counts = realloc(p->counts, count * sizeof *counts);
+    if (counts != NULL)
+        p->counts = counts;
+    if (ids == NULL || counts == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", v->directory);
+    p->capacity = count;
+    return DX_OK;
+}
+
+int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_version *v, uint64_t ordinal,
+                         struct dx_error *err)
+{
+    struct dx_dataset_set set;
+    size_t count;
+    int rc = dx_membership_get(&v->membership, ordinal, &set, err);
+
+    p->count = 0;
+    if (rc < 0)
+        return rc;
+    count = dx_dataset_set_count(&set);
+    if (count > v->registry.count)
+        return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %zu datasets of %zu", v->directory,
+                       (unsigned long long)ordinal, count, v->registry.count);
+    rc = reserve(p, v, count, err);
+    if (rc < 0)
+        return rc;
+    (void)dx_dataset_set_ids(&set, p->ids, count);
+    rc = dx_counts_get(&v->counts, ordinal, (uint32_t)count, p->counts, err);
+    if (rc < 0)
+        return rc;
+    p->count = count;
+    return DX_OK;
+}
+
+void dx_domain_pairs_release(struct dx_domain_pairs *p)
+{
+    free(p->ids);
+    free(p->counts);
+    *p = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
+}
