@@ -674,7 +674,7 @@ def report(result, source, arguments):
                  "each file was queried before, and what the engine keeps of it by then is kept; "
                  "blocks of data are not. Requests and bytes as the proxy counted them; answers "
                  "compared with ours.", "",
-                 *peer_table(result["peers"], rows), "", "![medians](storage.svg)"]
+                 *peer_table(result["peers"], rows), "", "![medians](pictures/storage.svg)"]
     if result.get("hedging"):
         text += ["", f"Hedging, some replies {LATE_MS} ms late, 4 clients, {rows[1]['question']}, "
                  "warm index:", "",
@@ -728,7 +728,7 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps(result, indent=1))
     if options.write:
         keep(text)
-        picture(HERE / "storage.svg", result["ours"], result.get("peers", []))
+        picture(HERE / "pictures" / "storage.svg", result["ours"], result.get("peers", []))
     return 1 if result["wrong"] else 0
 
 
