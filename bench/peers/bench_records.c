@@ -10,10 +10,10 @@
  * A made-up name is in k datasets with probability ~ k^-2.4 (2.3 on average), which are drawn from
  * 1,000 by Zipf's law; URLs of a pair have a Pareto tail; times are seconds of ten years.
  */
-#include "../names.h"
+#include "bench/names.h"
+#include "bench/peers/records.h"
 #include "loader/version.h"
 #include "loader/version_walk.h"
-#include "records.h"
 
 #include <math.h>
 #include <stdio.h>

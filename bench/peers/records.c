@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "records.h"
+#include "bench/peers/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

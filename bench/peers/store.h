@@ -8,7 +8,7 @@
 #ifndef DX_BENCH_PEERS_STORE_H
 #define DX_BENCH_PEERS_STORE_H
 
-#include "records.h"
+#include "bench/peers/records.h"
 
 struct store;
 

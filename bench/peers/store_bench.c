@@ -9,8 +9,8 @@
  * times in an array; a pass before the one that counts brings in what the first one touches. sum:
  * over all that was read, the same for all stores.
  */
+#include "bench/peers/store.h"
 #include "format/surt.h"
-#include "store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

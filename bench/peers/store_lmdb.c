@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_lmdb - one file without a folder; written in order with MDB_APPEND, which fills its pages;
  * read in one transaction that stays open, without locks and without read-ahead. */
-#include "store.h"
+#include "bench/peers/store.h"
 
 #include <lmdb.h>
 #include <stdio.h>

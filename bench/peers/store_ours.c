@@ -2,7 +2,7 @@
  * store_ours - the part of a version that answers "which datasets, with which counts": the
  * dictionary, the hash, the sets and the counts, written by the writers that publish uses and read
  * as the loader reads them. */
-#include "store.h"
+#include "bench/peers/store.h"
 
 #include "format/dictionary.h"
 #include "format/membership.h"

@@ -3,7 +3,7 @@
  * bits, hash index inside of blocks. Plain: 4 KiB blocks read from the mapped file. "zstd": 16 KiB
  * blocks, kept unpacked in a block cache that holds all of them. Checksums of blocks are not
  * checked when reading. */
-#include "store.h"
+#include "bench/peers/store.h"
 
 #include <rocksdb/c.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * store_sparkey - a log of keys and values, uncompressed, and its hash file, both mapped. */
-#include "store.h"
+#include "bench/peers/store.h"
 
 #include <sparkey.h>
 #include <stdio.h>
