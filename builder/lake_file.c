@@ -2,6 +2,7 @@
 #include "builder/lake_file.h"
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "canon/url.h"
 #include "parquet/footer.h"
 #include "parquet/page_index.h"
@@ -461,30 +462,6 @@ static int make_room(struct dx_lake_writer *w, bool is_border, size_t size, stru
 
 /* ---- rows ---- */
 
-/* Well-formed UTF-8: no overlong forms, no surrogates, at most U+10FFFF. */
-static bool is_utf8(struct dx_span s)
-{
-    size_t i = 0;
-
-    while (i < s.size) {
-        uint8_t b = s.data[i++];
-        uint8_t low = 0x80, high = 0xbf;
-        int more;
-
-        if (b < 0x80)
-            continue;
-        if (b < 0xc2 || b > 0xf4)
-            return false;
-        more = b < 0xe0 ? 1 : b < 0xf0 ? 2 : 3;
-        low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : low;
-        high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : high;
-        for (; more > 0; more--, low = 0x80, high = 0xbf)
-            if (i == s.size || s.data[i] < low || s.data[i++] > high)
-                return false;
-    }
-    return true;
-}
-
 static size_t row_bytes(const struct dx_lake_writer *w, const struct dx_lake_row *row)
 {
     size_t size = row->domain.size + row->scheme.size + row->host.size + row->path_query.size;
@@ -541,7 +518,7 @@ static void put_text(struct dx_lake_writer *w, struct column *c, struct dx_span 
     c->values.spans[w->page_rows] = dx_span_of(to, s.size);
     if (c->valid != NULL)
         c->valid[w->page_rows] = 1;
-    if (!c->is_binary && !is_utf8(s))
+    if (!c->is_binary && !dx_utf8_is_valid(s))
         c->is_binary = true;
 }
 
@@ -553,15 +530,35 @@ static void put_nullable_text(struct dx_lake_writer *w, struct column *c, struct
         put_text(w, c, s);
 }
 
-static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row)
+/* The text of the row before once more: its span, and no bytes. text_size counts them all the
+ * same, because pages are cut by it. */
+static void put_text_again(struct dx_lake_writer *w, struct column *c)
+{
+    c->values.spans[w->page_rows] = c->values.spans[w->page_rows - 1];
+    w->text_size += c->values.spans[w->page_rows].size;
+}
+
+/* equal: how many of the text keys are those of the row before. */
+static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row, size_t equal)
 {
     struct column *c = w->column;
+    uint32_t at = w->page_rows;
 
+    equal = at == 0 ? 0 : equal;
     put_int(w, &c[DATASET_ID], row->dataset_id);
-    put_text(w, &c[DOMAIN], row->domain);
+    if (equal >= 1)
+        put_text_again(w, &c[DOMAIN]);
+    else
+        put_text(w, &c[DOMAIN], row->domain);
     put_int(w, &c[DOMAIN_ID], row->domain_id);
-    put_text(w, &c[SCHEME], row->scheme);
-    put_text(w, &c[HOST], row->host);
+    if (at > 0 && dx_span_equal(row->scheme, c[SCHEME].values.spans[at - 1]))
+        put_text_again(w, &c[SCHEME]);
+    else
+        put_text(w, &c[SCHEME], row->scheme);
+    if (equal >= 2)
+        put_text_again(w, &c[HOST]);
+    else
+        put_text(w, &c[HOST], row->host);
     put_text(w, &c[PATH_QUERY], row->path_query);
     put_nullable_text(w, &c[RAW_URL], row->raw_url);
     if (row->has_ts)
@@ -578,7 +575,8 @@ static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row)
     w->last_ts_us = row->ts_us;
 }
 
-static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row *row,
+/* equal: how many of the text keys, from the first on, are those of the row before. */
+static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row *row, size_t *equal,
                        struct dx_error *err)
 {
     const struct dx_span key[TEXT_KEYS] = { row->domain, row->host, row->path_query };
@@ -588,6 +586,7 @@ static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row 
 
         if (order < 0)
             return DX_OK;
+        *equal += order == 0;
         if (order > 0)
             return dx_fail(err, DX_E_INVALID,
                            "lake file: rows out of order: %s \"%.*s\" after \"%.*s\"",
@@ -603,7 +602,7 @@ static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row 
 }
 
 static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *row, size_t size,
-                     struct dx_error *err)
+                     size_t *equal, struct dx_error *err)
 {
     if (size > DX_LAKE_ROW_BYTES_MAX)
         return dx_fail(err, DX_E_LIMIT, "lake file: a row of %zu bytes, limit %u", size,
@@ -613,22 +612,23 @@ static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *r
     if (row->has_ts && !w->ts_micros && row->ts_us % 1000 != 0)
         return dx_fail(err, DX_E_INVALID, "lake file: a time of %lld us in a file of milliseconds",
                        (long long)row->ts_us);
-    return w->any ? check_order(w, row, err) : DX_OK;
+    return w->any ? check_order(w, row, equal, err) : DX_OK;
 }
 
 int dx_lake_file_add(struct dx_lake_file *file, const struct dx_lake_row *row, struct dx_error *err)
 {
     struct dx_lake_writer *w = file->writer;
     size_t size = row_bytes(w, row);
-    int rc = check_row(w, row, size, err);
+    size_t equal = 0;
+    int rc = check_row(w, row, size, &equal, err);
 
     if (rc == DX_OK)
-        rc = make_room(w, w->any && !dx_span_equal(w->last[0], row->domain), size, err);
+        rc = make_room(w, w->any && equal == 0, size, err);
     if (rc == DX_OK)
         rc = need_text(w, size, err);
     if (rc < 0)
         return rc;
-    put_row(w, row);
+    put_row(w, row, equal);
     w->page_rows++;
     w->group_rows++;
     w->rows++;
