@@ -42,9 +42,9 @@ uint8_t *dx_buf_grow(struct dx_buf *b, size_t n)
     capacity = b->capacity < 64 ? 64 : b->capacity;
     while (capacity < b->size + n)
         capacity = capacity > b->max / 2 ? b->max : capacity * 2;
-    if (capacity < 64)
-        capacity = 64;
-    data = realloc(b->data, capacity);
+    if (capacity > b->max)
+        capacity = b->max; /* so that what fits into it is never over the cap */
+    data = realloc(b->data, capacity > 0 ? capacity : 1);
     if (data == NULL) {
         b->failed = true;
         return NULL;
@@ -52,11 +52,6 @@ uint8_t *dx_buf_grow(struct dx_buf *b, size_t n)
     b->data = data;
     b->capacity = capacity;
     return data + b->size;
-}
-
-void dx_buf_str(struct dx_buf *b, const char *s)
-{
-    dx_buf_append(b, s, strlen(s));
 }
 
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...)

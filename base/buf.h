@@ -43,8 +43,8 @@ void dx_buf_clear(struct dx_buf *b);
 
 uint8_t *dx_buf_grow(struct dx_buf *b, size_t n); /* dx_buf_reserve where there is no room yet */
 
-/* Room for n more bytes; NULL (and failed) if that is over max. Does not change size. Here, because
- * a call for each appended byte costs more than the byte. */
+/* Room for n more bytes; NULL (and failed) if that is over max. Does not change size. In line like
+ * the next ones: most pieces are short and fit, and a literal's bytes are stores then. */
 static inline uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
 {
     if (b->failed || b->data == NULL || n > b->capacity - b->size || n > b->max ||
@@ -73,7 +73,11 @@ static inline void dx_buf_u8(struct dx_buf *b, uint8_t v)
     }
 }
 
-void dx_buf_str(struct dx_buf *b, const char *s);
+static inline void dx_buf_str(struct dx_buf *b, const char *s)
+{
+    dx_buf_append(b, s, strlen(s));
+}
+
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void dx_buf_u16(struct dx_buf *b, uint16_t v);
 void dx_buf_u32(struct dx_buf *b, uint32_t v);
