@@ -61,6 +61,12 @@ bool dx_ask_may_block(const struct dx_ask *ask)
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
+bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask)
+{
+    return answers->urls_brief && ask->route == DX_ROUTE_URLS &&
+           ask->page.limit <= DX_LIMIT_DEFAULT;
+}
+
 /* ---- what an ask says of versions and cursors ---- */
 
 static int bad_parameter(struct dx_problem *problem, const char *name, struct dx_span value,
@@ -292,6 +298,7 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,
         .began_s = began_s(answers, ask),
+        .brief = ask->brief,
         .deadline_ms = deadline_ms,
     };
 

@@ -70,6 +70,7 @@ struct dx_answers {
     int (*changes)(struct dx_version *before, struct dx_version *after,
                    const struct dx_changes_ask *ask, struct dx_buf *body,
                    struct dx_problem *problem);
+    bool urls_brief; /* urls heeds `brief`, so that a loop may ask it */
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
     struct dx_cursor_key cursor_key;
@@ -110,6 +111,10 @@ int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, str
 
 /* Whether the answer may read the lake or is long: it belongs to a worker, not to a loop. */
 bool dx_ask_may_block(const struct dx_ask *ask);
+
+/* Whether it may all the same be begun on a loop, with ask->brief set: a page of a listing that is
+ * short enough. What of it has to be read or takes long is left to a worker. */
+bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
 
 /* ask is none of the server's own routes (healthz, readyz). May be DX_TASK_WAITS with *task set,
  * but only if dx_ask_may_block; deadline_ms as in query/task.h. */

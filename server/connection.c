@@ -400,7 +400,9 @@ static struct dx_span if_none_match(const struct dx_connection *c, struct dx_spa
     return dx_head_slice(head, c->head.if_none_match);
 }
 
-static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
+/* task: begun here already; NULL: not. */
+static void start_job(struct dx_connection *c, bool cold, struct dx_task *task,
+                      uint64_t deadline_ms, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
     struct dx_job *job = dx_job_new(&loop->ask);
@@ -409,7 +411,9 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
     if (job != NULL) {
         job->version = c->version;
         job->cold = cold;
-        job->deadline_ms = dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS;
+        job->task = task;
+        job->begun = task != NULL;
+        job->deadline_ms = deadline_ms;
         job->done = dx_loop_job_done;
         job->fetch = dx_loop_job_fetch;
         job->loop = loop;
@@ -426,6 +430,8 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
         }
     }
     dx_job_free(&job);
+    if (task != NULL)
+        loop->serving->answers->task_free(&task);
     dx_loop_count(&loop->counts.overloaded);
     (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
                          "too many listings are being read; try again in a second");
@@ -438,20 +444,28 @@ static void answer_ask(struct dx_connection *c, struct dx_span match)
     struct dx_loop *loop = c->loop;
     const struct dx_answers *answers = loop->serving->answers;
     struct dx_problem problem;
-    struct dx_task *none;
+    struct dx_task *task = NULL;
+    uint64_t deadline_ms = 0;
     int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, &problem);
 
     if (rc == 1)
         rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
     if (rc == 1 && c->version == NULL)
         rc = no_version(&problem);
-    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask))) {
-        start_job(c, rc == DX_ASK_COLD, match);
+    if (dx_ask_may_block(&loop->ask))
+        deadline_ms = dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS;
+    loop->ask.brief = dx_ask_may_be_brief(answers, &loop->ask);
+    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask) && !loop->ask.brief)) {
+        start_job(c, rc == DX_ASK_COLD, NULL, deadline_ms, match);
         return;
     }
     if (rc == 1)
-        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, 0, &none, &loop->body,
-                           &problem);
+        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, deadline_ms, &task,
+                           &loop->body, &problem);
+    if (rc == DX_TASK_WAITS) {
+        start_job(c, false, task, deadline_ms, match);
+        return;
+    }
     reply_answer(c, rc, &loop->body, &problem, match);
 }
 
