@@ -40,9 +40,9 @@ uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
     capacity = b->capacity < 64 ? 64 : b->capacity;
     while (capacity < b->size + n)
         capacity = capacity > b->max / 2 ? b->max : capacity * 2;
-    if (capacity < 64)
-        capacity = 64;
-    data = realloc(b->data, capacity);
+    if (capacity > b->max)
+        capacity = b->max; /* so that what fits into it is never over the cap */
+    data = realloc(b->data, capacity > 0 ? capacity : 1);
     if (data == NULL) {
         b->failed = true;
         return NULL;
@@ -52,7 +52,7 @@ uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
     return data + b->size;
 }
 
-void dx_buf_append(struct dx_buf *b, const void *data, size_t n)
+void dx_buf_grow_append(struct dx_buf *b, const void *data, size_t n)
 {
     uint8_t *to = dx_buf_reserve(b, n);
 
@@ -60,11 +60,6 @@ void dx_buf_append(struct dx_buf *b, const void *data, size_t n)
         memcpy(to, data, n);
         b->size += n;
     }
-}
-
-void dx_buf_str(struct dx_buf *b, const char *s)
-{
-    dx_buf_append(b, s, strlen(s));
 }
 
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...)

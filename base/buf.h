@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct dx_buf {
     uint8_t *data;
@@ -43,8 +44,24 @@ void dx_buf_clear(struct dx_buf *b);
 /* Room for n more bytes; NULL (and failed) if that is over max. Does not change size. */
 uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n);
 
-void dx_buf_append(struct dx_buf *b, const void *data, size_t n);
-void dx_buf_str(struct dx_buf *b, const char *s);
+void dx_buf_grow_append(struct dx_buf *b, const void *data, size_t n); /* dx_buf_append, any case */
+
+/* In line, since most pieces are short and fit: a literal's bytes are stores then. */
+static inline void dx_buf_append(struct dx_buf *b, const void *data, size_t n)
+{
+    if (!b->failed && n > 0 && n <= b->capacity - b->size && b->size + n <= b->max) {
+        memcpy(b->data + b->size, data, n);
+        b->size += n;
+    } else {
+        dx_buf_grow_append(b, data, n);
+    }
+}
+
+static inline void dx_buf_str(struct dx_buf *b, const char *s)
+{
+    dx_buf_append(b, s, strlen(s));
+}
+
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void dx_buf_u8(struct dx_buf *b, uint8_t v);
 void dx_buf_u16(struct dx_buf *b, uint16_t v);

@@ -315,6 +315,8 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     if (rc == DX_OK)
         rc = dx_registry_parse(&v->registry, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
                                err);
+    if (rc == DX_OK)
+        rc = dx_dataset_heads_new(&v->heads, &v->registry, err);
     dx_buf_clear(&text);
     if (rc == DX_OK)
         rc = read_listed(v, DX_FILE_PSL, copies->path[DX_COPY_PSL], PSL_MAX, &text, err);
@@ -408,6 +410,7 @@ static void version_close(struct dx_version *v)
     dx_map_close(&v->map_membership);
     dx_map_close(&v->map_mphf);
     dx_map_close(&v->map_dictionary);
+    dx_dataset_heads_release(&v->heads);
     dx_registry_release(&v->registry);
     dx_psl_free(&v->psl);
     if (v->shards != v->source)

@@ -44,6 +44,7 @@
 #include "format/pages.h"
 #include "format/postings.h"
 #include "format/registry_json.h"
+#include "loader/dataset_heads.h"
 #include "loader/mirror.h"
 #include "loader/shared_manifest.h"
 
@@ -115,6 +116,7 @@ struct dx_version {
     struct dx_postings postings;
     struct dx_pages pages;
     struct dx_registry registry;
+    struct dx_dataset_heads heads;
     struct dx_psl *psl;
     pthread_mutex_t listed_lock;
     struct dx_shared_manifest
