@@ -276,9 +276,8 @@ int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, str
 
 /* ---- answers ---- */
 
-/* Rounded down, so that for a while the same page has the same bytes and ETag: a cursor lives a
- * fifteenth shorter then, and never longer. */
-static int64_t began_s(const struct dx_answers *answers, const struct dx_ask *ask)
+/* A cursor lives a fifteenth shorter by the rounding, and never longer. */
+int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *ask)
 {
     int64_t step = answers->cursor_life_s / 15 > 0 ? answers->cursor_life_s / 15 : 1;
 
@@ -297,7 +296,7 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
         .plan = ask->plan,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,
-        .began_s = began_s(answers, ask),
+        .began_s = dx_ask_began_s(answers, ask),
         .brief = ask->brief,
         .deadline_ms = deadline_ms,
     };
@@ -332,7 +331,7 @@ static int answer_compared(const struct dx_answers *answers, struct dx_canon *ca
         .limit = ask->page.limit,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = &answers->cursor_key,
-        .began_s = began_s(answers, ask),
+        .began_s = dx_ask_began_s(answers, ask),
     };
     struct dx_version *before;
     int rc = pin_compared(answers, v, ask, &before, problem);

@@ -47,6 +47,11 @@ struct dx_answers {
     /* Whether all that was computed from v so far may be believed; false: problem says why not.
      * Asked for each answer, before it is sent. NULL: always. */
     bool (*intact)(struct dx_version *v, struct dx_problem *problem);
+    /* What answers of v may depend on beside the question: two numbers that are the same only while all
+     * of it is the same. False: it is changing just now. NULL: nobody knows, so no answer is kept. */
+    bool (*state)(struct dx_version *v, uint64_t state[2]);
+    /* Told of a question that was answered without looking at v. NULL: it is not. */
+    void (*asked_again)(struct dx_version *v, struct dx_span asked);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
     void (*canon_free)(struct dx_canon **canon);
 
@@ -102,6 +107,10 @@ void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *
 /* Sets what target.h says is made here. */
 int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t now_s,
                    struct dx_problem *problem);
+
+/* Since when cursors of the answer count: rounded down, so that for a while the same page has the same
+ * bytes and ETag. */
+int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *ask);
 
 /* *v stays as it is if rc is not 1; else the old pin is let go. */
 int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,

@@ -66,6 +66,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->connection = NULL;
     job->deadline_ms = 0;
     job->workers = NULL;
+    job->about = NULL;
     job->task = NULL;
     job->begun = false;
     job->under_way = NULL;
@@ -84,6 +85,7 @@ void dx_job_free(struct dx_job **job)
     if (*job == NULL)
         return;
     dx_buf_release(&(*job)->body);
+    free((*job)->about);
     free(*job);
     *job = NULL;
 }

@@ -63,7 +63,8 @@ struct dx_job {
     struct dx_error read_err;
     uint64_t holds; /* bytes of its waves */
 
-    int rc; /* as query/answer.h */
+    void *about; /* the caller's; freed with the job */
+    int rc;      /* as query/answer.h */
     struct dx_buf body;
     struct dx_problem problem;
 };
