@@ -121,6 +121,7 @@ struct dx_version {
     pthread_mutex_t listed_lock;
     struct dx_shared_manifest
         *listed; /* the manifest; under the lock, as newer ones take its place */
+    uint64_t serial; /* of this process: no other open, of whatever version, has it */
     _Atomic long pins;
 };
 
