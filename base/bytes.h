@@ -93,8 +93,8 @@ static inline void dx_store_u32(uint8_t *p, uint32_t v)
 
 static inline void dx_store_u64(uint8_t *p, uint64_t v)
 {
-    for (int i = 0; i < 8; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
+    dx_store_u32(p, (uint32_t)v);
+    dx_store_u32(p + 4, (uint32_t)(v >> 32));
 }
 
 struct dx_bytes {

@@ -26,6 +26,7 @@
 
 #define DOMAIN_BYTES_MAX (1u << 30) /* pairs of one domain: millions of datasets */
 #define MPHF_SEEDS 16
+#define POSTING_LANES 2 /* halves of the shards, sorted by a thread each */
 #define MPHF_MEMORY_MIN (16u << 20)
 
 /* The pairs come by domain, then dataset. They are gone over twice: what stands in front of
@@ -281,29 +282,52 @@ static int hash_domain(struct pass *p, uint64_t ordinal, struct dx_error *err)
     return DX_OK;
 }
 
-static int write_mphf(struct build *b, struct dx_error *err)
+static int try_seeds(struct build *b, struct dx_mphf_built *built, size_t memory, uint64_t seed,
+                     struct dx_error *err)
 {
-    struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct pass p = { .b = b, .domain = hash_domain };
-    struct dx_mphf_built built = { 0 };
+    int rc = DX_MPHF_RESEED;
+
+    for (; rc == DX_MPHF_RESEED && seed < MPHF_SEEDS; seed++) {
+        p.seed = seed;
+        rc = seed == 0 ? DX_OK : go_over(&p, err);
+        if (rc == DX_OK)
+            rc = dx_mphf_build(built, b->hashes, b->n, seed, memory, b->options->threads, err);
+    }
+    return rc == DX_MPHF_RESEED
+               ? dx_fail(err, DX_E_LIMIT, "no perfect hash found with %d seeds", MPHF_SEEDS)
+               : rc;
+}
+
+/* Equal hashes have no perfect hash, so where there is one for seed 0, no two domains have one id,
+ * and nobody need look for them. */
+static int find_mphf(struct build *b, struct dx_mphf_built *built, struct dx_error *err)
+{
     size_t half = b->options->memory / 2;
     size_t used = (size_t)b->n * 8;
     size_t memory = half > used + MPHF_MEMORY_MIN ? half - used : MPHF_MEMORY_MIN;
+    uint64_t seed = 0;
+    int rc;
+
+    dx_index_ids_distinct(&b->domain_ids, b->n);
+    if (b->options->hash_bits == 0) {
+        rc = dx_mphf_build(built, b->hashes, b->n, seed++, memory, b->options->threads, err);
+        if (rc != DX_MPHF_RESEED)
+            return rc;
+    }
+    rc = find_ids(b, err);
+    return rc == DX_OK ? try_seeds(b, built, memory, seed, err) : rc;
+}
+
+static int write_mphf(struct build *b, struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    struct dx_mphf_built built = { 0 };
     int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_MPHF, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
-    for (uint64_t seed = 0; rc == DX_OK; seed++) {
-        rc = dx_mphf_build(&built, b->hashes, b->n, seed, memory, b->options->threads, err);
-        if (rc != DX_MPHF_RESEED)
-            break;
-        if (seed + 1 == MPHF_SEEDS) {
-            rc = dx_fail(err, DX_E_LIMIT, "no perfect hash found with %d seeds", MPHF_SEEDS);
-            break;
-        }
-        p.seed = seed + 1;
-        rc = go_over(&p, err);
-    }
+    rc = find_mphf(b, &built, err);
     if (rc == DX_OK)
         rc = dx_mphf_write(&built, b->hashes, &b->info.text_hash,
                            (const struct dx_collision *)(const void *)b->domain_ids.collisions.data,
@@ -348,7 +372,8 @@ static int posting_pair(struct pass *p, const struct dx_index_pair *pair,
         return DX_OK;
     b->touched[dx_postings_shard_of(id)] = true;
     dx_index_postings_key(id, pair->dataset_id, key);
-    return dx_spill_sort_add(b->postings, 0, dx_span_of(key, sizeof key), pair->runs, err);
+    return dx_spill_sort_add(b->postings, (unsigned)key[0] * POSTING_LANES >> 8,
+                             dx_span_of(key, sizeof key), pair->runs, err);
 }
 
 static int write_counts(struct build *b, struct dx_error *err)
@@ -587,9 +612,7 @@ static int mphf_phase(struct build *b, struct dx_error *err)
                        "over half of --memory: give at least --memory %lluM",
                        (unsigned long long)b->n, (unsigned long long)(need >> 20),
                        (unsigned long long)((need * 2 >> 20) + 1));
-    rc = find_ids(b, err);
-    if (rc == DX_OK)
-        rc = write_mphf(b, err);
+    rc = write_mphf(b, err);
     drop_hashes(b);
     return rc;
 }
@@ -606,7 +629,8 @@ static int counts_phase(struct build *b, struct dx_error *err)
 {
     struct dx_spill_sort_options sort = { .dir = b->options->tmp_dir,
                                           .memory_bytes = b->options->memory / 8 * 3,
-                                          .lanes = 1 };
+                                          .lanes = POSTING_LANES,
+                                          .unique = true };
     int rc = dx_spill_sort_new(&b->postings, &sort, err);
 
     if (rc == DX_OK)
@@ -665,9 +689,11 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
     rc = build_init(b, err);
     for (int i = 0; rc == DX_OK && i < DX_INDEX_PHASES; i++) {
         double begin = dx_clock_s();
+        double cpu = dx_clock_cpu_s();
 
         rc = phases[i](b, err);
         stats->seconds[i] = dx_clock_s() - begin;
+        stats->cpu_s[i] = dx_clock_cpu_s() - cpu;
     }
     if (rc == DX_OK && (b->totals.row_count != lake->rows || b->totals.url_count != lake->urls))
         rc = dx_fail(

@@ -28,6 +28,11 @@ static bool listed(const struct dx_buf *sorted, uint64_t v)
     return sorted->size > 0 && bsearch(&v, sorted->data, sorted->size / 8, 8, compare_u64) != NULL;
 }
 
+void dx_index_ids_distinct(struct dx_index_ids *ids, uint64_t n)
+{
+    *ids = (struct dx_index_ids){ .n = n, .mask = UINT64_MAX };
+}
+
 int dx_index_ids_find(struct dx_index_ids *ids, const uint64_t *hashes, uint64_t n,
                       unsigned hash_bits, struct dx_error *err)
 {

@@ -8,6 +8,8 @@
  *   id = dx_index_ids_next(&ids, domain, ordinal);                  ordinals ascending
  *   dx_index_ids_release(&ids);
  *
+ *   dx_index_ids_distinct(&ids, n);         instead of the first three: no two hashes are equal
+ *
  * hashes[ordinal] is XXH3 of the domain. With hash_bits below 64 (tests) ids keep only
  * that many leading bits of the hash, so that collisions are everywhere; ids.collisions
  * then lists every domain whose id is not its XXH3, which keeps all answers exact.
@@ -30,6 +32,7 @@ struct dx_index_ids {
     size_t at;                /* in collisions, of dx_index_ids_next */
 };
 
+void dx_index_ids_distinct(struct dx_index_ids *ids, uint64_t n);
 int dx_index_ids_find(struct dx_index_ids *ids, const uint64_t *hashes, uint64_t n,
                       unsigned hash_bits, struct dx_error *err);
 int dx_index_ids_name(struct dx_index_ids *ids, struct dx_span domain, uint64_t ordinal,

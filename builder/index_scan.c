@@ -19,6 +19,8 @@
 #define CURSOR_COST_MAX (6u << 20) /* most that an open file of our own layout holds */
 #define CURSOR_COST_MIN (256u << 10)
 #define RECORD_MAX (512u << 20)
+#define LANE_MIN ((size_t)32 << 20) /* a pair may have a quarter of it: 2 million runs */
+#define THREADS_MAX 64
 
 /* A part of the lake that one worker reads: files of one dataset whose prefix ranges
  * overlap, so that no domain is in two parts. */
@@ -38,7 +40,8 @@ struct scan {
     atomic_size_t next_part;
     atomic_bool stop;
     size_t part_memory;   /* what the open files of a worker may hold */
-    pthread_mutex_t lock; /* of all below, the sorters, the registry and the lake's totals */
+    unsigned lanes;       /* of the pairs' sorter: one a worker, or one for all under the lock */
+    pthread_mutex_t lock; /* of all below, the groups' sorter, the registry and the lake's totals */
     struct dx_error err;
     size_t failed_part;
     pthread_cond_t room;            /* on_disk has become smaller, or stop is set */
@@ -56,6 +59,11 @@ static void note_skipped(struct dx_index_lake *lake, const struct dx_lake_scan *
                        (const char *)s->skipped.data, file->path);
     lake->skipped_columns += s->skipped_count;
 }
+
+struct worker {
+    struct scan *scan;
+    unsigned lane;
+};
 
 static int add_group(struct scan *scan, uint32_t file_id, uint32_t group,
                      const struct dx_buf *record, struct dx_error *err)
@@ -177,24 +185,28 @@ static void add_totals(struct scan *scan, const struct dx_scan_merge *m)
 
 static int add_pair(void *ctx, struct dx_span key, struct dx_span value, struct dx_error *err)
 {
-    struct scan *scan = ctx;
+    struct worker *w = ctx;
+    struct scan *scan = w->scan;
     int rc;
 
+    if (scan->lanes > 1)
+        return dx_spill_sort_add(scan->lake->pairs, w->lane, key, value, err);
     (void)pthread_mutex_lock(&scan->lock);
     rc = dx_spill_sort_add(scan->lake->pairs, 0, key, value, err);
     (void)pthread_mutex_unlock(&scan->lock);
     return rc;
 }
 
-static int merge_part(struct scan *scan, const struct part *part, bool grew, struct dx_error *err)
+static int merge_part(struct worker *w, const struct part *part, bool grew, struct dx_error *err)
 {
+    struct scan *scan = w->scan;
     struct dx_scan_merge m = { .lake = scan->lake,
                                .file_ids = scan->order + part->first,
                                .count = part->count,
                                .options = scan->options,
                                .stop = &scan->stop,
                                .pair_found = add_pair,
-                               .ctx = scan,
+                               .ctx = w,
                                .postings = grew ? scan->postings : NULL,
                                .known_bytes = scan->part_memory / 2 };
     int rc = dx_scan_merge(&m, err);
@@ -204,8 +216,9 @@ static int merge_part(struct scan *scan, const struct part *part, bool grew, str
     return rc;
 }
 
-static int scan_part(struct scan *scan, const struct part *part, struct dx_error *err)
+static int scan_part(struct worker *w, const struct part *part, struct dx_error *err)
 {
+    struct scan *scan = w->scan;
     uint32_t dataset_id = scan->lake->files[scan->order[part->first]].dataset_id;
     size_t free_bytes;
     size_t cost = 0;
@@ -223,7 +236,7 @@ static int scan_part(struct scan *scan, const struct part *part, struct dx_error
                        "dataset_id=%lu: %zu files with overlapping prefixes must be merged, for "
                        "which about %zu MiB are needed and %zu MiB are free: raise --memory",
                        (unsigned long)dataset_id, part->count, cost >> 20, free_bytes >> 20);
-    return merge_part(scan, part, grew, err);
+    return merge_part(w, part, grew, err);
 }
 
 /* ---- files that are elsewhere ---- */
@@ -256,8 +269,9 @@ static void give_room(struct scan *scan, const struct part *part)
     (void)pthread_mutex_unlock(&scan->lock);
 }
 
-static int bring_part(struct scan *scan, const struct part *part, struct dx_error *err)
+static int bring_part(struct worker *w, const struct part *part, struct dx_error *err)
 {
+    struct scan *scan = w->scan;
     const struct dx_index_bring *bring = scan->options->bring;
     size_t brought = 0;
     int rc = DX_OK;
@@ -272,7 +286,7 @@ static int bring_part(struct scan *scan, const struct part *part, struct dx_erro
             rc = bring->bring(bring->ctx, id, path, err);
     }
     if (rc == DX_OK && !atomic_load(&scan->stop))
-        rc = scan_part(scan, part, err);
+        rc = scan_part(w, part, err);
     while (brought-- > 0) {
         uint32_t id = (uint32_t)scan->order[part->first + brought];
         char path[PATH_MAX];
@@ -303,7 +317,8 @@ static int check_room(const struct scan *scan, struct dx_error *err)
 
 static void *worker(void *ctx)
 {
-    struct scan *scan = ctx;
+    struct worker *w = ctx;
+    struct scan *scan = w->scan;
 
     for (;;) {
         size_t i = atomic_fetch_add(&scan->next_part, 1);
@@ -311,8 +326,8 @@ static void *worker(void *ctx)
 
         if (i >= scan->part_count || atomic_load(&scan->stop))
             return NULL;
-        if ((scan->options->bring == NULL ? scan_part(scan, &scan->parts[i], &err)
-                                          : bring_part(scan, &scan->parts[i], &err)) == DX_OK)
+        if ((scan->options->bring == NULL ? scan_part(w, &scan->parts[i], &err)
+                                          : bring_part(w, &scan->parts[i], &err)) == DX_OK)
             continue;
         (void)pthread_mutex_lock(&scan->lock);
         if (scan->err.code == DX_OK || i < scan->failed_part) {
@@ -394,14 +409,16 @@ static int make_parts(struct scan *scan, struct dx_error *err)
 
 static int run_workers(struct scan *scan, unsigned threads, struct dx_error *err)
 {
-    pthread_t others[64];
+    struct worker workers[THREADS_MAX];
+    pthread_t others[THREADS_MAX];
     unsigned count = 0;
 
-    threads = threads > 64 ? 64 : threads;
+    for (unsigned i = 0; i < THREADS_MAX; i++)
+        workers[i] = (struct worker){ scan, i };
     while (count + 1 < threads && count + 1 < scan->part_count &&
-           pthread_create(&others[count], NULL, worker, scan) == 0)
+           pthread_create(&others[count], NULL, worker, &workers[count + 1]) == 0)
         count++;
-    (void)worker(scan);
+    (void)worker(&workers[0]);
     for (unsigned i = 0; i < count; i++)
         (void)pthread_join(others[i], NULL);
     if (scan->err.code != DX_OK && err != NULL)
@@ -409,12 +426,25 @@ static int run_workers(struct scan *scan, unsigned threads, struct dx_error *err
     return scan->err.code;
 }
 
-static int new_sort(struct dx_spill_sort **sort, const char *dir, size_t memory,
-                    struct dx_error *err)
+/* A domain of a dataset is in one part, so no two pairs have one key, and each worker can have a
+ * lane of its own. */
+static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
 {
-    struct dx_spill_sort_options o = { .dir = dir, .memory_bytes = memory, .lanes = 1 };
+    size_t memory = scan->options->memory;
+    struct dx_spill_sort_options groups = { .dir = scan->options->tmp_dir,
+                                            .memory_bytes = memory / 16,
+                                            .lanes = 1 };
+    struct dx_spill_sort_options pairs = { .dir = scan->options->tmp_dir,
+                                           .memory_bytes = memory / 8 * 3,
+                                           .lanes = threads,
+                                           .unique = true };
+    int rc;
 
-    return dx_spill_sort_new(sort, &o, err);
+    if (pairs.memory_bytes / threads < LANE_MIN)
+        pairs.lanes = 1;
+    scan->lanes = pairs.lanes;
+    rc = dx_spill_sort_new(&scan->lake->pairs, &pairs, err);
+    return rc == DX_OK ? dx_spill_sort_new(&scan->lake->groups, &groups, err) : rc;
 }
 
 /* The datasets whose pairs stay, with or without new ones, bring the base's totals. */
@@ -446,7 +476,9 @@ static void add_base(struct dx_index_lake *lake)
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,
                   struct dx_error *err)
 {
-    unsigned threads = options->threads == 0 ? 1 : options->threads;
+    unsigned threads = options->threads == 0            ? 1
+                       : options->threads > THREADS_MAX ? THREADS_MAX
+                                                        : options->threads;
     struct scan scan = { .lake = lake, .options = options };
     int rc;
 
@@ -471,9 +503,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     if (rc == DX_OK)
         rc = check_room(&scan, err);
     if (rc == DX_OK)
-        rc = new_sort(&lake->pairs, options->tmp_dir, options->memory / 8 * 3, err);
-    if (rc == DX_OK)
-        rc = new_sort(&lake->groups, options->tmp_dir, options->memory / 16, err);
+        rc = new_sorts(&scan, threads, err);
     if (rc == DX_OK)
         rc = run_workers(&scan, threads, err);
     if (rc == DX_OK)

@@ -6,6 +6,10 @@
 #include "base/buf.h"
 #include "builder/spill_run.h"
 
+/* Sorted entries lead all over the lane's memory: what is asked for so many records before it is read
+ * is there by then. */
+#define AHEAD 8
+
 struct source {
     struct dx_spill_run_reader *run; /* NULL: memory */
     const struct dx_spill_entry *entry;
@@ -85,6 +89,10 @@ static int advance(struct source *s, struct dx_error *err)
     } else {
         if (s->left == 0)
             return 0;
+        if (s->left > AHEAD) {
+            __builtin_prefetch(s->entry[AHEAD].record);
+            __builtin_prefetch(s->entry[AHEAD].record + 64);
+        }
         s->key = dx_spill_record_key(s->entry->record);
         s->value = dx_spill_record_value(s->entry->record);
         s->entry++;

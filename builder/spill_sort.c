@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "builder/parallel.h"
 #include "builder/spill_file.h"
 #include "builder/spill_merge.h"
 #include "builder/spill_run.h"
@@ -18,6 +19,8 @@
 #define READER_COST ((size_t)96 * 1024) /* what a merge holds of a run */
 #define FAN_IN_MIN 4
 #define FAN_IN_MAX 256
+#define AHEAD 8 /* entries whose records are asked for before they are read */
+#define HUGE_MIN ((size_t)8 << 20)
 #define BY_ADDRESS SIZE_MAX /* a depth: the cache is the record's address */
 
 /* Records grow from the front of memory, entries from its end downwards. A record that was
@@ -61,7 +64,7 @@ int dx_spill_sort_new(struct dx_spill_sort **out, const struct dx_spill_sort_opt
     size_t share = options->memory_bytes / options->lanes / 16 * 16;
     int rc = DX_OK;
 
-    assert(options->distinct || options->lanes == 1);
+    assert(options->distinct || options->unique || options->lanes == 1);
     *out = s;
     if (s == NULL)
         return dx_fail(err, DX_E_NOMEM, "sort: out of memory");
@@ -92,9 +95,12 @@ int dx_spill_sort_new(struct dx_spill_sort **out, const struct dx_spill_sort_opt
             lane->memory = NULL;
             rc = dx_fail(err, DX_E_NOMEM,
                          "sort: cannot allocate %zu bytes; give a smaller --memory", share);
-        } else {
-            rc = dx_spill_codec_new(&lane->codec, s->dir, err);
+            continue;
         }
+        /* Records are read in the order of their keys, each in a page of its own. */
+        if (share >= HUGE_MIN)
+            (void)madvise(lane->memory, share, MADV_HUGEPAGE);
+        rc = dx_spill_codec_new(&lane->codec, s->dir, err);
     }
     if (rc < 0)
         dx_spill_sort_free(out);
@@ -154,11 +160,8 @@ static uint64_t cache_at(const uint8_t *record, size_t depth)
     size_t left = key.size - depth;
     uint64_t v = 0;
 
-    if (left > CACHED) {
-        for (int i = 0; i < CACHED; i++)
-            v = v << 8 | p[i];
-        return v << 8 | 8;
-    }
+    if (left > CACHED) /* eight bytes are there */
+        return __builtin_bswap64(dx_load_u64(p)) >> 8 << 8 | 8;
     for (size_t i = 0; i < CACHED; i++)
         v = v << 8 | (i < left ? p[i] : 0);
     return v << 8 | left;
@@ -277,8 +280,11 @@ static void multikey_sort(struct dx_spill_entry *e, size_t n, size_t depth, bool
             deeper = BY_ADDRESS;
         } else {
             deeper = depth + CACHED;
-            for (size_t i = less; i < more; i++)
+            for (size_t i = less; i < more; i++) {
+                if (i + AHEAD < more)
+                    __builtin_prefetch(e[i + AHEAD].record + deeper);
                 e[i].cache = cache_at(e[i].record, deeper);
+            }
         }
         for (size_t i = 1; i < 3; i++)
             if (part_size[i] > part_size[largest])
@@ -431,7 +437,6 @@ int dx_spill_sort_end(struct dx_spill_sort *s, unsigned lane_number, struct dx_e
     (void)pthread_mutex_lock(&s->lock);
     spilled = s->run_count > 0;
     (void)pthread_mutex_unlock(&s->lock);
-    /* finish would do it, but for all lanes in one thread. */
     if (spilled)
         return spill(s, lane, err);
     sort_lane(lane, s->distinct);
@@ -539,16 +544,14 @@ static int begin_merge(struct dx_spill_sort *s, struct dx_error *err)
     return rc;
 }
 
-/* The lanes' memory becomes the merge's. */
-static int spill_rest(struct dx_spill_sort *s, struct dx_error *err)
+/* The lanes, which are empty, give their memory to the merge. */
+static int merge_passes(struct dx_spill_sort *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (unsigned i = 0; rc == DX_OK && i < s->lane_count; i++) {
-        rc = spill(s, &s->lane[i], err);
+    for (unsigned i = 0; i < s->lane_count; i++)
         lane_forget(&s->lane[i]);
-    }
-    if (rc == DX_OK && s->run_count > s->fan_in) {
+    if (s->run_count > s->fan_in) {
         s->merged_fd = dx_spill_open(s->dir, err);
         rc = s->merged_fd < 0 ? s->merged_fd : DX_OK;
     }
@@ -557,17 +560,20 @@ static int spill_rest(struct dx_spill_sort *s, struct dx_error *err)
     return rc;
 }
 
+static int end_lane(void *ctx, size_t lane, struct dx_error *err)
+{
+    return dx_spill_sort_end(ctx, (unsigned)lane, err);
+}
+
 int dx_spill_sort_finish(struct dx_spill_sort *s, struct dx_error *err)
 {
-    int rc = DX_OK;
+    int rc;
 
     assert(!s->finished);
     s->finished = true;
-    if (s->run_count > 0)
-        rc = spill_rest(s, err);
-    else
-        for (unsigned i = 0; i < s->lane_count; i++)
-            sort_lane(&s->lane[i], s->distinct);
+    rc = dx_parallel(s->lane_count, s->lane_count, end_lane, s, err);
+    if (rc == DX_OK && s->run_count > 0)
+        rc = merge_passes(s, err);
     return rc == DX_OK ? begin_merge(s, err) : rc;
 }
 

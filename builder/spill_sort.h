@@ -7,7 +7,8 @@
  *   rc = dx_spill_sort_end(s, lane, &err);                 optional: sorts what the lane holds,
  *                                                          in that thread; may be added to again
  *   rc = dx_spill_sort_each(s, fn, ctx, &err);             optional: every record, any order
- *   rc = dx_spill_sort_finish(s, &err);                    no lane in use; from here one thread
+ *   rc = dx_spill_sort_finish(s, &err);                    no lane in use; a thread a lane ends them;
+ *                                                          from here on one thread
  *   while ((rc = dx_spill_sort_next(s, &key, &value, &err)) == 1)
  *       ...                                                borrowed until the next call
  *   rc = dx_spill_sort_rewind(s, &err);                    the same records once more
@@ -16,7 +17,7 @@
  * Order: bytes of the key (memcmp, a prefix first). Equal keys: with `distinct` only the one
  * with the smallest value comes out (bytes, a prefix first), so what comes out depends on the
  * set of records alone, not on lanes, order or memory. Else all come, in the order of adding;
- * that has a meaning for one lane only, so lanes must be 1.
+ * that has a meaning for one lane only, so lanes must be 1, unless keys are `unique`.
  *
  * Each lane fills its share of memory_bytes; when that is full it goes, sorted, as a run
  * (spill_run.h) to the lane's temporary file in `dir`. These files have no names: nothing is
@@ -41,6 +42,7 @@ struct dx_spill_sort_options {
     size_t memory_bytes;
     unsigned lanes;
     bool distinct;
+    bool unique;     /* no two keys are equal, by the caller's word: any number of lanes */
     unsigned fan_in; /* runs merged at a time, at least 2; 0: as memory allows */
 };
 

@@ -369,36 +369,82 @@ static int verify_collision(const struct dx_mphf *m, size_t i, struct dx_span do
                                "%016llx is no seeded hash of its domain", (unsigned long long)id);
 }
 
-int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_error *err)
+/* Domains in order of the dictionary are all over the slots, so they are looked up together. */
+#define VERIFY_BATCH 256
+
+struct verify {
+    const struct dx_mphf *m;
+    const struct dx_dictionary *d;
+    uint64_t ordinal; /* of the first */
+    size_t count;
+    size_t collision; /* the next */
+    struct dx_span domains[VERIFY_BATCH];
+    struct dx_mphf_hit hits[VERIFY_BATCH];
+    uint8_t text[VERIFY_BATCH][DX_SURT_MAX];
+};
+
+static int verify_batch(struct verify *v, struct dx_error *err)
+{
+    const struct dx_mphf *m = v->m;
+    int rc = DX_OK;
+
+    dx_mphf_find_batch(m, v->d, v->domains, v->count, v->hits);
+    for (size_t k = 0; k < v->count && rc == DX_OK; k++) {
+        uint64_t i = v->ordinal + k;
+
+        if (v->hits[k].rc < 0) {
+            uint64_t ordinal;
+            uint64_t id;
+
+            rc = dx_mphf_find(m, v->d, v->domains[k], &ordinal, &id, err);
+            return rc < 0 ? rc : v->hits[k].rc;
+        }
+        if (v->hits[k].rc == 0 || v->hits[k].ordinal != i)
+            return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu of %s is not found",
+                           m->envelope.name, (unsigned long long)i, v->d->envelope.name);
+        if (v->collision < m->collision_count && collision_at(m, v->collision).ordinal == i)
+            rc = verify_collision(m, v->collision++, v->domains[k], err);
+    }
+    v->ordinal += v->count;
+    v->count = 0;
+    return rc;
+}
+
+static int verify_domains(struct verify *v, struct dx_error *err)
 {
     struct dx_dictionary_cursor c;
     struct dx_span key;
-    size_t collision = 0;
+    int rc;
+
+    dx_dictionary_seek(&c, v->d, 0);
+    while ((rc = dx_dictionary_next(&c, &key, err)) == 1) {
+        uint8_t *text = v->text[v->count];
+
+        v->domains[v->count++] = dx_span_of(text, dx_surt_domain(key, text));
+        if (v->count == VERIFY_BATCH)
+            rc = verify_batch(v, err);
+        if (rc < 0)
+            return rc;
+    }
+    return rc < 0 ? rc : verify_batch(v, err);
+}
+
+int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_error *err)
+{
+    struct verify *v = NULL;
     int rc = dx_envelope_verify(&m->envelope, err);
 
     if (rc == DX_OK)
         rc = dx_mphf_match(m, d, err);
     if (rc < 0)
         return rc;
-    dx_dictionary_seek(&c, d, 0);
-    for (uint64_t i = 0; (rc = dx_dictionary_next(&c, &key, err)) == 1; i++) {
-        uint8_t text[DX_SURT_MAX];
-        struct dx_span domain = dx_span_of(text, dx_surt_domain(key, text));
-        uint64_t ordinal = 0;
-        uint64_t id;
-
-        rc = dx_mphf_find(m, d, domain, &ordinal, &id, err);
-        if (rc < 0)
-            return rc;
-        if (rc == 0 || ordinal != i)
-            return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu of %s is not found",
-                           m->envelope.name, (unsigned long long)i, d->envelope.name);
-        if (collision < m->collision_count && collision_at(m, collision).ordinal == i) {
-            rc = verify_collision(m, collision++, domain, err);
-            if (rc < 0)
-                return rc;
-        }
-    }
+    v = calloc(1, sizeof *v);
+    if (v == NULL)
+        return dx_fail(err, DX_E_NOMEM, "%s: no memory to verify it", m->envelope.name);
+    v->m = m;
+    v->d = d;
+    rc = verify_domains(v, err);
+    free(v);
     return rc;
 }
 

@@ -315,6 +315,8 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     if (rc == DX_OK)
         rc = dx_registry_parse(&v->registry, dx_span_of(text.data, text.size), DX_FILE_DATASETS,
                                err);
+    if (rc == DX_OK)
+        rc = dx_dataset_heads_new(&v->heads, &v->registry, err);
     dx_buf_clear(&text);
     if (rc == DX_OK)
         rc = read_listed(v, DX_FILE_PSL, copies->path[DX_COPY_PSL], PSL_MAX, &text, err);
@@ -408,6 +410,7 @@ static void version_close(struct dx_version *v)
     dx_map_close(&v->map_membership);
     dx_map_close(&v->map_mphf);
     dx_map_close(&v->map_dictionary);
+    dx_dataset_heads_release(&v->heads);
     dx_registry_release(&v->registry);
     dx_psl_free(&v->psl);
     if (v->shards != v->source)
@@ -585,6 +588,8 @@ static int name_version(struct dx_version *v, const char *root,
     return dx_manifest_version_copy(entry, &v->entry, err);
 }
 
+static _Atomic uint64_t opened = 1;
+
 /* *brought: all copies of a remote root are there; what failed, if anything, failed with them. */
 static int open_once(struct dx_version **out, const char *root,
                      const struct dx_manifest_version *entry, struct dx_caches *caches,
@@ -598,6 +603,7 @@ static int open_once(struct dx_version **out, const char *root,
     if (v == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     (void)pthread_mutex_init(&v->listed_lock, NULL);
+    v->serial = atomic_fetch_add(&opened, 1);
     v->caches = caches;
     v->open_flags = options->open_flags;
     rc = name_version(v, root, entry, err);

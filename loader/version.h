@@ -44,6 +44,7 @@
 #include "format/pages.h"
 #include "format/postings.h"
 #include "format/registry_json.h"
+#include "loader/dataset_heads.h"
 #include "loader/mirror.h"
 #include "loader/shared_manifest.h"
 
@@ -115,10 +116,12 @@ struct dx_version {
     struct dx_postings postings;
     struct dx_pages pages;
     struct dx_registry registry;
+    struct dx_dataset_heads heads;
     struct dx_psl *psl;
     pthread_mutex_t listed_lock;
     struct dx_shared_manifest
         *listed; /* the manifest; under the lock, as newer ones take its place */
+    uint64_t serial; /* of this process: no other open, of whatever version, has it */
     _Atomic long pins;
 };
 

@@ -331,6 +331,52 @@ static void check_distinct(const char *dir, size_t n, unsigned kinds, size_t mem
     free(all);
 }
 
+/* Keys that no two records share may go into any lane; lanes that nobody ended come out in order too,
+ * from memory or from runs, and once more. */
+static void check_unique(const char *dir, uint32_t n, size_t memory, unsigned lanes)
+{
+    struct dx_spill_sort_options options = {
+        .dir = dir, .memory_bytes = memory, .lanes = lanes, .unique = true
+    };
+    struct dx_spill_sort_stats stats;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_spill_sort *s = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    char text[16];
+    int rc = dx_spill_sort_new(&s, &options, &err);
+
+    for (uint32_t i = 0; rc == DX_OK && i < n; i++) {
+        uint32_t k = (uint32_t)((uint64_t)i * 7919 % n); /* a prime that divides no n below */
+        int size = snprintf(text, sizeof text, "com.%08u", k);
+
+        rc = dx_spill_sort_add(s, (k / 3) % lanes, dx_span_of(text, (size_t)size),
+                               dx_span_of(text + 4, 8), &err);
+    }
+    if (rc == DX_OK)
+        rc = dx_spill_sort_finish(s, &err);
+    for (int pass = 0; rc == DX_OK && pass < 2; pass++) {
+        uint32_t i = 0;
+
+        for (; (rc = dx_spill_sort_next(s, &key, &value, &err)) == 1; i++) {
+            int size = snprintf(text, sizeof text, "com.%08u", i);
+
+            if (!dx_span_equal(key, dx_span_of(text, (size_t)size)) ||
+                !dx_span_equal(value, dx_span_of(text + 4, 8)))
+                FAIL("unique, n %u, memory %zu, lanes %u: record %u differs", n, memory, lanes, i);
+        }
+        if (i != n)
+            FAIL("unique, n %u, memory %zu, lanes %u: ends at %u", n, memory, lanes, i);
+        if (rc == DX_OK)
+            rc = dx_spill_sort_rewind(s, &err);
+    }
+    dx_spill_sort_get_stats(s, &stats);
+    if (rc != DX_OK || (stats.runs > 0) != (memory < (size_t)n * 40))
+        FAIL("unique, n %u, memory %zu: %d %s, %llu runs", n, memory, rc, err.text,
+             (unsigned long long)stats.runs);
+    dx_spill_sort_free(&s);
+}
+
 /* A run that the disk changed or cut is refused, wherever. */
 static void test_damaged_run(const char *dir)
 {
@@ -416,6 +462,11 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         bad += sort_row(i, dir);
     srandom(1);
+    check_unique(dir, 0, 65536, 2);
+    check_unique(dir, 1, 65536, 3);
+    check_unique(dir, 20000, 8 << 20, 2);
+    check_unique(dir, 20000, 65536, 4);
+    check_unique(dir, 300000, 32 << 20, 2); /* lanes in huge pages */
     for (size_t i = 0; i < sizeof distinct / sizeof *distinct; i++)
         check_distinct(dir, distinct[i].n, distinct[i].kinds, distinct[i].memory, distinct[i].lanes,
                        distinct[i].fan_in);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * put.h - text written straight into room that the caller has made sure of.
+ *
+ *   uint8_t *begin = dx_buf_reserve(&b, DX_PUT_SIZE("{\"n\":") + DX_PUT_U64_MAX + name.size);
+ *   uint8_t *p = DX_PUT(begin, "{\"n\":");
+ *   p = dx_put_u64(p, n);  p = dx_put_span(p, name);
+ *   b.size += (size_t)(p - begin);
+ *
+ * Each returns the place behind what it wrote. Nothing is checked here: one reservation for the
+ * longest text that a row of values can make stands for a check at every piece. Any thread.
+ */
+#ifndef DX_BASE_PUT_H
+#define DX_BASE_PUT_H
+
+#include "base/bytes.h"
+
+#define DX_PUT_U64_MAX 20 /* digits of 2^64 - 1 */
+#define DX_PUT_HEX64_SIZE 16
+
+#define DX_PUT_SIZE(literal) (sizeof(literal) - 1)
+#define DX_PUT(p, literal) dx_put((p), (literal), DX_PUT_SIZE(literal))
+
+static inline uint8_t *dx_put(uint8_t *p, const void *bytes, size_t size)
+{
+    if (size > 0)
+        memcpy(p, bytes, size);
+    return p + size;
+}
+
+static inline uint8_t *dx_put_span(uint8_t *p, struct dx_span s)
+{
+    return dx_put(p, s.data, s.size);
+}
+
+extern const char dx_put_pairs[200]; /* "00" to "99" */
+
+uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v); /* of any size */
+
+static inline uint8_t *dx_put_u64(uint8_t *p, uint64_t v)
+{
+    if (v < 10) { /* most counts of most sites */
+        *p = (uint8_t)('0' + v);
+        return p + 1;
+    }
+    return dx_put_long_u64(p, v);
+}
+
+/* 16 lower-case digits. */
+uint8_t *dx_put_hex64(uint8_t *p, uint64_t v);
+
+#endif

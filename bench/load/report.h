@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report.h - what came of a load, as text and as JSON.
+ *
+ *   dx_report_text(&out, &plan, &result, parts, part_count);
+ *   dx_report_json(&out, &plan, &result, parts, part_count);
+ *
+ * Times are microseconds. A curve is [[percentile, us] …]: finer towards 100, as far as the count of
+ * replies says anything, and 100 itself. Errors are those of the buffer.
+ */
+#ifndef DX_BENCH_LOAD_REPORT_H
+#define DX_BENCH_LOAD_REPORT_H
+
+#include "base/buf.h"
+#include "bench/load/load.h"
+
+void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
+                    const struct dx_load_result *r, const struct dx_part *parts, size_t count);
+void dx_report_json(struct dx_buf *out, const struct dx_load_plan *plan,
+                    const struct dx_load_result *r, const struct dx_part *parts, size_t count);
+
+/* True: no failure, nothing wrong, all sent. */
+bool dx_report_is_good(const struct dx_load_result *r);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * domain_text.h - the datasets of a domain as the JSON of /v1/domain.
+ *
+ *   struct dx_domain_text t = { .domain = ..., .ids = ids, .pairs = pairs, .count = n, ... };
+ *   rc = dx_domain_text_write(&t, &heads, &body, &err);    DX_OK, or why not: body is not to be used
+ *
+ * A popular domain is in a thousand datasets, so their objects are written in one piece each: the
+ * beginning as the version has it ready (loader/dataset_heads.h), numbers and times behind it.
+ * base/json_out.h would write the same bytes (tests/unit/test_domain_text.c). Any thread.
+ */
+#ifndef DX_QUERY_DOMAIN_TEXT_H
+#define DX_QUERY_DOMAIN_TEXT_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "format/counts.h"
+
+struct dx_dataset_heads;
+struct dx_withheld;
+
+struct dx_domain_text {
+    struct dx_span domain;
+    uint64_t domain_id;
+    const uint32_t *ids; /* of the datasets that are shown */
+    const struct dx_pair_count *pairs;
+    size_t count;
+    const struct dx_withheld *withheld;
+    uint64_t withheld_rows; /* of all datasets, also of those of which nothing is shown */
+    struct dx_span version; /* its name: plain characters */
+};
+
+int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
+                         struct dx_buf *body, struct dx_error *err);
+
+#endif
