@@ -370,8 +370,7 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
     }
     rc = dx_postings_payload(page, l->dat.block->bytes, &posting, &bytes, err);
     if (rc >= 0)
-        rc = dx_payload_open(&payload, &page->build, l->domain_id, l->dataset_id, bytes,
-                             l->version->open_flags, l->dat_object, err);
+        rc = dx_payload_open(&payload, l->domain_id, l->dataset_id, bytes, l->dat_object, err);
     if (rc < 0)
         return rc;
     l->found = true;
