@@ -46,6 +46,9 @@ int dx_overlay_poll(struct dx_overlay *o, struct dx_error *err);
 const struct dx_rules *dx_overlay_pin(struct dx_overlay *o);
 void dx_overlay_unpin(struct dx_overlay *o, const struct dx_rules *rules);
 
+/* Counts the exchanges of rules, twice each: odd while one is under way. A look at an atomic. */
+uint64_t dx_overlay_turn(const struct dx_overlay *o);
+
 struct dx_overlay_health {
     bool sound;
     uint64_t number; /* of the last line of the log that is in force; 0: none */

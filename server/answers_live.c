@@ -3,7 +3,9 @@
 
 #include "canon/url.h"
 #include "loader/current.h"
+#include "loader/hot_keys.h"
 #include "loader/version.h"
+#include "query/withheld.h"
 #include "server/metrics.h"
 
 static struct dx_version *pin_current(void *from, struct dx_version *held)
@@ -95,6 +97,18 @@ static bool is_intact(struct dx_version *v, struct dx_problem *problem)
     return false;
 }
 
+static bool state(struct dx_version *v, uint64_t out[2])
+{
+    out[0] = v->serial;
+    out[1] = dx_withheld_turn(v);
+    return out[1] % 2 == 0;
+}
+
+static void asked_again(struct dx_version *v, struct dx_span asked)
+{
+    dx_hot_keys_note(v->caches->hot, asked);
+}
+
 struct dx_answers dx_answers_of(struct dx_current *current)
 {
     return (struct dx_answers){
@@ -107,6 +121,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .cursor_life_s = DX_CURSOR_LIFE_S,
         .version_name = dx_version_name,
         .intact = is_intact,
+        .state = state,
+        .asked_again = asked_again,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,
@@ -118,6 +134,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .version_meant = dx_answer_version_meant,
         .diff = dx_answer_diff,
         .changes = dx_answer_changes,
+        .urls_brief = true,
         .fields_parse = dx_fields_parse,
         .metrics = dx_metrics_live,
         .sound = is_sound,

@@ -69,16 +69,29 @@ static void unpin(struct dx_connection *c)
     c->version = NULL;
 }
 
-/* Accounts for a body that waits for its client. */
-static void hold(struct dx_connection *c, bool held)
+/* Accounts for a body that waits for its client. A kept one counts for each who waits, though it is
+ * there once: out of the cache it may live for them alone. */
+static void hold(struct dx_connection *c)
 {
-    if (held == c->holding)
-        return;
-    c->holding = held;
-    if (held)
-        atomic_fetch_add(&c->loop->serving->held_bytes, c->out_body.capacity);
-    else
-        atomic_fetch_sub(&c->loop->serving->held_bytes, c->out_body.capacity);
+    c->held = c->out_block != NULL ? c->out_kept.size : c->out_body.capacity;
+    atomic_fetch_add(&c->loop->serving->held_bytes, c->held);
+}
+
+static void let_body_go(struct dx_connection *c)
+{
+    if (c->held > 0)
+        atomic_fetch_sub(&c->loop->serving->held_bytes, c->held);
+    c->held = 0;
+    if (c->out_block != NULL)
+        dx_answer_cache_put(c->loop->serving->hot, &c->out_block);
+    c->out_kept = (struct dx_span){ NULL, 0 };
+    dx_buf_release(&c->out_body);
+}
+
+static struct dx_span out_body(const struct dx_connection *c)
+{
+    return c->out_block != NULL ? c->out_kept
+                                : (struct dx_span){ c->out_body.data, c->out_body.size };
 }
 
 /* Marks it closed and gives all back but the struct: callers up the stack still look at it. */
@@ -103,8 +116,7 @@ static void shut(struct dx_connection *c)
     }
     dx_buf_release(&c->pending);
     dx_buf_release(&c->out_head);
-    hold(c, false);
-    dx_buf_release(&c->out_body);
+    let_body_go(c);
     c->loop->open--;
     atomic_fetch_sub(&c->loop->serving->connections, 1);
 }
@@ -155,10 +167,15 @@ static ssize_t send_both(int fd, struct dx_span head, struct dx_span body)
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : n;
 }
 
-static struct dx_span rest_of(const struct dx_buf *b, size_t sent)
+static struct dx_span rest_of(struct dx_span all, size_t sent)
 {
-    return sent >= b->size ? (struct dx_span){ b->data, 0 }
-                           : (struct dx_span){ b->data + sent, b->size - sent };
+    return sent >= all.size ? (struct dx_span){ all.data, 0 }
+                            : (struct dx_span){ all.data + sent, all.size - sent };
+}
+
+static struct dx_span span_of(const struct dx_buf *b)
+{
+    return (struct dx_span){ b->data, b->size };
 }
 
 static void swap(struct dx_buf *a, struct dx_buf *b)
@@ -169,19 +186,19 @@ static void swap(struct dx_buf *a, struct dx_buf *b)
     *b = t;
 }
 
-/* Sends loop->head and body; what the socket does not take stays with the connection, body
- * by exchange of storage. */
-static void send_reply(struct dx_connection *c, struct dx_buf *body, bool with_body)
+/* Sends loop->head and the payload; what the socket does not take stays with the connection: the
+ * payload by exchange of storage with `body`, or by taking over `block`, whichever it lies in. */
+static void send_reply(struct dx_connection *c, struct dx_span payload, struct dx_buf *body,
+                       struct dx_cached **block)
 {
     struct dx_loop *loop = c->loop;
-    struct dx_span payload = { body->data, with_body ? body->size : 0 };
     ssize_t n;
 
     if (loop->head.failed) {
         shut(c);
         return;
     }
-    n = send_both(c->fd, rest_of(&loop->head, 0), payload);
+    n = send_both(c->fd, span_of(&loop->head), payload);
     if (n < 0) {
         shut(c);
         return;
@@ -192,27 +209,31 @@ static void send_reply(struct dx_connection *c, struct dx_buf *body, bool with_b
     }
     dx_buf_clear(&c->out_head);
     dx_buf_append(&c->out_head, loop->head.data, loop->head.size);
-    if (with_body)
+    if (block != NULL) {
+        c->out_block = *block;
+        c->out_kept = payload;
+        *block = NULL;
+    } else if (payload.size > 0) {
         swap(&c->out_body, body);
-    else
-        dx_buf_clear(&c->out_body);
+    }
     c->sent = (size_t)n;
     if (c->out_head.failed || event_add(&c->write_event, NULL) != 0) {
         shut(c);
         return;
     }
-    hold(c, true);
+    hold(c);
     enter_wait(c, DX_WAIT_WRITE);
 }
 
-static void reply(struct dx_connection *c, int status, const char *content_type, const char *etag,
-                  struct dx_buf *body)
+static void reply_with(struct dx_connection *c, int status, const char *content_type,
+                       const char *etag, struct dx_span payload, struct dx_buf *body,
+                       struct dx_cached **block)
 {
     struct dx_loop *loop = c->loop;
     struct dx_reply r = {
         .status = status,
         .content_type = content_type,
-        .body_size = body->size,
+        .body_size = payload.size,
         .date = loop->date,
         .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
         .etag = etag,
@@ -221,7 +242,15 @@ static void reply(struct dx_connection *c, int status, const char *content_type,
 
     dx_buf_clear(&loop->head);
     dx_reply_head(&r, &loop->head);
-    send_reply(c, body, content_type != NULL && c->head.method != DX_METHOD_HEAD);
+    if (content_type == NULL || c->head.method == DX_METHOD_HEAD)
+        payload = (struct dx_span){ NULL, 0 };
+    send_reply(c, payload, body, block);
+}
+
+static void reply(struct dx_connection *c, int status, const char *content_type, const char *etag,
+                  struct dx_buf *body)
+{
+    reply_with(c, status, content_type, etag, span_of(body), body, NULL);
 }
 
 /* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
@@ -251,25 +280,50 @@ static void refuse(struct dx_connection *c, int status, const char *detail)
     reply(c, status, "application/problem+json", NULL, body);
 }
 
-/* rc, body and problem as query/answer.h leaves them; match: value of If-None-Match. */
-static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
-                         const struct dx_problem *problem, struct dx_span match)
+/* Whether nothing may be sent of what was computed from the version; then the reason is sent. */
+static bool is_broken(struct dx_connection *c)
 {
     const struct dx_answers *answers = c->loop->serving->answers;
-    char etag[DX_ETAG_TEXT];
     struct dx_problem broken;
 
+    if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
+        return false;
+    say_failure(c->loop, &broken);
+    reply_problem(c, &broken);
+    return true;
+}
+
+static bool is_overloaded(struct dx_connection *c)
+{
+    struct dx_problem overloaded;
+
+    if (atomic_load(&c->loop->serving->held_bytes) <= c->loop->serving->options.reply_memory)
+        return false;
+    dx_loop_count(&c->loop->counts.overloaded);
+    (void)dx_problem_set(&overloaded, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
+                         "too many replies wait for slow clients; try again in a second");
+    reply_problem(c, &overloaded);
+    return true;
+}
+
+/* rc, body and problem as query/answer.h leaves them; match: value of If-None-Match; key: NULL if the
+ * answer is none that is kept. */
+static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
+                         const struct dx_problem *problem, struct dx_span match,
+                         const struct dx_answer_key *key)
+{
+    struct dx_serving *serving = c->loop->serving;
+    char etag[DX_ETAG_TEXT];
+    struct dx_problem failed;
+
     /* Absent is an answer too, and a failure may have this cause. */
-    if (answers->intact != NULL && c->version != NULL && !answers->intact(c->version, &broken)) {
-        say_failure(c->loop, &broken);
-        reply_problem(c, &broken);
+    if (is_broken(c))
         return;
-    }
     if (rc == 1 && body->failed) {
-        (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
+        (void)dx_problem_set(&failed, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
                              "the answer does not fit the memory a reply may take; "
                              "ask for a smaller page");
-        reply_problem(c, &broken);
+        reply_problem(c, &failed);
         return;
     }
     if (rc != 1) {
@@ -278,18 +332,37 @@ static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         reply_problem(c, problem);
         return;
     }
-    if (atomic_load(&c->loop->serving->held_bytes) > c->loop->serving->options.reply_memory) {
-        dx_loop_count(&c->loop->counts.overloaded);
-        (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
-                             "too many replies wait for slow clients; try again in a second");
-        reply_problem(c, &broken);
+    if (is_overloaded(c))
         return;
-    }
-    dx_reply_etag((struct dx_span){ body->data, body->size }, etag);
+    dx_reply_etag(span_of(body), etag);
+    if (key != NULL)
+        dx_answer_cache_offer(serving->hot, key, serving->answers, c->version, span_of(body), etag);
     if (match.size > 0 && dx_reply_etag_matches(match, etag))
         reply(c, 304, NULL, etag, body);
     else
         reply(c, 200, "application/json", etag, body);
+}
+
+/* Sends a kept answer, by the same rules; false: there is none. */
+static bool reply_hot(struct dx_connection *c, const struct dx_answer_key *key,
+                      struct dx_span match)
+{
+    struct dx_serving *serving = c->loop->serving;
+    struct dx_hot_answer hot;
+    struct dx_cached *block = dx_answer_cache_get(serving->hot, key, &hot);
+
+    if (block == NULL)
+        return false;
+    if (!is_broken(c) && !is_overloaded(c)) {
+        if (serving->answers->asked_again != NULL)
+            serving->answers->asked_again(c->version, c->loop->ask.asked);
+        if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))
+            reply_with(c, 304, NULL, hot.etag, (struct dx_span){ NULL, 0 }, NULL, NULL);
+        else
+            reply_with(c, 200, "application/json", hot.etag, hot.body, NULL, &block);
+    }
+    dx_answer_cache_put(serving->hot, &block);
+    return true;
 }
 
 /* ---- the server's own routes ---- */
@@ -400,7 +473,10 @@ static struct dx_span if_none_match(const struct dx_connection *c, struct dx_spa
     return dx_head_slice(head, c->head.if_none_match);
 }
 
-static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
+/* task: begun here already; NULL: not. key: NULL if the answer is none that is kept; without memory
+ * for a copy it is none either. */
+static void start_job(struct dx_connection *c, bool cold, struct dx_task *task,
+                      const struct dx_answer_key *key, uint64_t deadline_ms, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
     struct dx_job *job = dx_job_new(&loop->ask);
@@ -409,7 +485,12 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
     if (job != NULL) {
         job->version = c->version;
         job->cold = cold;
-        job->deadline_ms = dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS;
+        job->about = key == NULL ? NULL : malloc(sizeof *key);
+        if (job->about != NULL)
+            memcpy(job->about, key, sizeof *key);
+        job->task = task;
+        job->begun = task != NULL;
+        job->deadline_ms = deadline_ms;
         job->done = dx_loop_job_done;
         job->fetch = dx_loop_job_fetch;
         job->loop = loop;
@@ -426,6 +507,8 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
         }
     }
     dx_job_free(&job);
+    if (task != NULL)
+        loop->serving->answers->task_free(&task);
     dx_loop_count(&loop->counts.overloaded);
     (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
                          "too many listings are being read; try again in a second");
@@ -436,23 +519,37 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
 static void answer_ask(struct dx_connection *c, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
-    const struct dx_answers *answers = loop->serving->answers;
+    const struct dx_serving *serving = loop->serving;
+    const struct dx_answers *answers = serving->answers;
+    struct dx_answer_key *key = NULL;
     struct dx_problem problem;
-    struct dx_task *none;
+    struct dx_task *task = NULL;
+    uint64_t deadline_ms = 0;
     int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, &problem);
 
     if (rc == 1)
         rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
     if (rc == 1 && c->version == NULL)
         rc = no_version(&problem);
-    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask))) {
-        start_job(c, rc == DX_ASK_COLD, match);
+    if (rc == 1 && serving->hot != NULL &&
+        dx_answer_key_make(&loop->key, answers, c->version, &loop->ask))
+        key = &loop->key;
+    if (key != NULL && reply_hot(c, key, match))
+        return;
+    if (dx_ask_may_block(&loop->ask))
+        deadline_ms = dx_clock_ms() + serving->options.job_timeout_ms - JOB_SLACK_MS;
+    loop->ask.brief = dx_ask_may_be_brief(answers, &loop->ask);
+    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask) && !loop->ask.brief)) {
+        start_job(c, rc == DX_ASK_COLD, NULL, key, deadline_ms, match);
         return;
     }
     if (rc == 1)
-        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, 0, &none, &loop->body,
-                           &problem);
-    reply_answer(c, rc, &loop->body, &problem, match);
+        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, deadline_ms, &task,
+                           &loop->body, &problem);
+    if (rc == DX_TASK_WAITS)
+        start_job(c, false, task, key, deadline_ms, match);
+    else
+        reply_answer(c, rc, &loop->body, &problem, match, key);
 }
 
 static void answer(struct dx_connection *c, struct dx_span head)
@@ -639,18 +736,17 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
     (void)fd;
     (void)what;
     dx_loop_clock(c->loop);
-    n = send_both(c->fd, rest_of(&c->out_head, c->sent), rest_of(&c->out_body, body_sent));
+    n = send_both(c->fd, rest_of(span_of(&c->out_head), c->sent), rest_of(out_body(c), body_sent));
     if (n < 0) {
         shut(c);
         reap(c);
         return;
     }
     c->sent += (size_t)n;
-    if (c->sent == c->out_head.size + c->out_body.size) {
+    if (c->sent == c->out_head.size + out_body(c).size) {
         (void)event_del(&c->write_event);
-        hold(c, false);
         dx_buf_release(&c->out_head);
-        dx_buf_release(&c->out_body);
+        let_body_go(c);
         reply_is_out(c);
         serve_pending(c);
     }
@@ -720,8 +816,8 @@ void dx_connection_answered(struct dx_job *job)
     c->job = NULL;
     c->version = job->version;
     c->closing = c->closing || loop->draining;
-    reply_answer(c, job->rc, &job->body, &job->problem,
-                 (struct dx_span){ c->match, c->match_size });
+    reply_answer(c, job->rc, &job->body, &job->problem, (struct dx_span){ c->match, c->match_size },
+                 job->about);
     dx_job_free(&job);
     serve_pending(c);
     reap(c);

@@ -18,6 +18,7 @@
 #ifndef DX_SERVER_LOOP_H
 #define DX_SERVER_LOOP_H
 
+#include "server/answer_cache.h"
 #include "server/reply.h"
 #include "server/server.h"
 #include "server/workers.h"
@@ -59,6 +60,7 @@ struct dx_serving {
     struct dx_server_options options;
     const struct dx_answers *answers;
     struct dx_workers *workers;
+    struct dx_answer_cache *hot; /* NULL: no answers are kept */
     struct dx_loop **loops;
     unsigned loop_count;
     _Atomic bool draining;
@@ -121,6 +123,7 @@ struct dx_loop {
 
     struct dx_canon_slot canon;
     struct dx_ask ask;
+    struct dx_answer_key key; /* of ask, while it is answered */
     struct dx_buf head;
     struct dx_buf body;
     uint8_t bytes[DX_LOOP_READ_MAX];

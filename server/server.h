@@ -35,6 +35,7 @@ struct dx_server_options {
     unsigned job_timeout_ms;   /* until a worker's answer */
     unsigned write_timeout_ms; /* until the client has taken the reply */
     size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
+    uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
     bool metrics;              /* answer /metrics */
 };
 

@@ -16,6 +16,7 @@ enum {
     OPT_CACHE_IDX,
     OPT_CACHE_PAYLOAD,
     OPT_CACHE_PAGES,
+    OPT_CACHE_ANSWERS,
     OPT_READ_MEMORY,
     OPT_REPLY_MEMORY,
     OPT_HEAD_TIMEOUT,
@@ -66,6 +67,9 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_CACHE_IDX] = { "cache-idx", "SIZE", "64M", "cache of postings index pages" },
     [OPT_CACHE_PAYLOAD] = { "cache-payload", "SIZE", "64M", "cache of postings payloads" },
     [OPT_CACHE_PAGES] = { "cache-pages", "SIZE", "64M", "cache of decoded lake pages" },
+    [OPT_CACHE_ANSWERS] = { "cache-answers", "SIZE", "64M",
+                            "cache of whole answers, of listings that are asked for again and "
+                            "again; 0: none" },
     [OPT_READ_MEMORY] = { "read-memory", "SIZE", "512M",
                           "stored bytes that listings under way may hold, all together" },
     [OPT_REPLY_MEMORY] = { "reply-memory", "SIZE", "256M",
@@ -299,6 +303,8 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return size(index, text, 1 << 20, &s->cache_bytes_payload, err);
     case OPT_CACHE_PAGES:
         return size(index, text, 1 << 20, &s->cache_bytes_pages, err);
+    case OPT_CACHE_ANSWERS:
+        return size(index, text, 0, &o->answer_cache, err);
     case OPT_READ_MEMORY:
         rc = size(index, text, 1 << 20, &bytes, err);
         if (rc == DX_OK)
