@@ -130,7 +130,7 @@ static int go_over(struct pass *p, struct dx_error *err)
 {
     struct build *b = p->b;
     enum dx_index_origin origin;
-    struct dx_index_pair pair;
+    const struct dx_index_pair *pair;
     uint64_t ordinal = 0;
     int rc = dx_index_merge_begin(&b->merge, b->lake, err);
 
@@ -138,9 +138,9 @@ static int go_over(struct pass *p, struct dx_error *err)
     dx_buf_clear(&b->counts);
     b->surt_size = 0;
     while (rc == DX_OK && (rc = dx_index_merge_next(&b->merge, &pair, &origin, err)) == 1) {
-        rc = origin == DX_INDEX_DROPPED ? DX_OK : take_pair(p, &pair, &ordinal, err);
+        rc = origin == DX_INDEX_DROPPED ? DX_OK : take_pair(p, pair, &ordinal, err);
         if (rc == DX_OK && p->pair != NULL)
-            rc = p->pair(p, &pair, origin, err);
+            rc = p->pair(p, pair, origin, err);
         if (rc != DX_OK)
             return rc;
     }
@@ -636,6 +636,7 @@ static int counts_phase(struct build *b, struct dx_error *err)
     if (rc == DX_OK)
         rc = write_counts(b, err);
     count_spilled(b, b->lake->pairs);
+    dx_index_merge_release(&b->merge); /* its thread reads them */
     dx_spill_sort_free(&b->lake->pairs);
     return rc;
 }
