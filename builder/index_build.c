@@ -26,6 +26,7 @@
 
 #define DOMAIN_BYTES_MAX (1u << 30) /* pairs of one domain: millions of datasets */
 #define MPHF_SEEDS 16
+#define NAMES_LEVEL 5   /* of zstd: twice as fast as 9, for 7 % more bytes */
 #define POSTING_LANES 2 /* halves of the shards, sorted by a thread each */
 #define MPHF_MEMORY_MIN (16u << 20)
 
@@ -195,7 +196,7 @@ static int write_names(struct build *b, struct dx_error *err)
 
     if (rc != DX_OK)
         return rc;
-    rc = dx_zseek_writer_init(&p.text, 0, dx_index_out_sink, &out, err);
+    rc = dx_zseek_writer_init(&p.text, NAMES_LEVEL, dx_index_out_sink, &out, err);
     if (rc == DX_OK) {
         rc = go_over(&p, err);
         if (rc == DX_OK)
