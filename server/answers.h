@@ -36,6 +36,9 @@ struct dx_answers {
     void *from; /* first argument of pin */
     /* held: NULL or a version that the caller has pinned: while it is current, no lock. */
     struct dx_version *(*pin)(void *from, struct dx_version *held);
+    /* Whether pin would give this one, which the caller has pinned. No write that others see. */
+    bool (*is_current)(void *from, struct dx_version *held);
+    struct dx_version *(*pin_again)(struct dx_version *held); /* one pin more: held */
     void (*unpin)(struct dx_version *v);
     /* By name: 1 with *v pinned, DX_ASK_COLD, or 0 and <0 with a problem. No I/O. */
     int (*pin_named)(void *from, const char *name, struct dx_version **v,
@@ -47,6 +50,11 @@ struct dx_answers {
     /* Whether all that was computed from v so far may be believed; false: problem says why not.
      * Asked for each answer, before it is sent. NULL: always. */
     bool (*intact)(struct dx_version *v, struct dx_problem *problem);
+    /* A number that changes with what is suppressed: an answer of `domain` follows from what was
+     * asked, the version and this alone, if it is the same before and after. NULL: it does not. */
+    uint64_t (*state)(void *from);
+    /* The body of an answer of `domain` is sent once more, without asking. NULL: nobody cares. */
+    void (*sent_again)(struct dx_version *v, struct dx_span body);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
     void (*canon_free)(struct dx_canon **canon);
 

@@ -3,12 +3,37 @@
 
 #include "canon/url.h"
 #include "loader/current.h"
+#include "loader/hot_keys.h"
+#include "loader/overlay.h"
 #include "loader/version.h"
+#include "query/domain_text.h"
 #include "server/metrics.h"
 
 static struct dx_version *pin_current(void *from, struct dx_version *held)
 {
     return dx_current_pin_again(from, held);
+}
+
+static bool is_current(void *from, struct dx_version *held)
+{
+    return dx_current_is(from, held);
+}
+
+static struct dx_version *pin_again(struct dx_version *held)
+{
+    dx_version_pin(held);
+    return held;
+}
+
+static uint64_t state(void *from)
+{
+    return dx_overlay_turn(dx_current_caches(from)->overlay);
+}
+
+/* So that the next version is warm where this one is hot. */
+static void sent_again(struct dx_version *v, struct dx_span body)
+{
+    dx_hot_keys_note(v->caches->hot, dx_domain_text_subject(body));
 }
 
 static int gone(const char *name, struct dx_problem *problem)
@@ -100,6 +125,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
     return (struct dx_answers){
         .from = current,
         .pin = pin_current,
+        .is_current = is_current,
+        .pin_again = pin_again,
         .unpin = dx_version_unpin,
         .pin_named = pin_named,
         .bring = bring,
@@ -107,6 +134,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .cursor_life_s = DX_CURSOR_LIFE_S,
         .version_name = dx_version_name,
         .intact = is_intact,
+        .state = state,
+        .sent_again = sent_again,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,

@@ -34,12 +34,15 @@ struct dx_connection {
     struct event write_event;
     struct dx_request_head head;
     struct dx_version *version; /* NULL: no request begun */
+    bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
     struct dx_job *job;         /* waits for it */
     struct dx_buf pending;      /* read, not yet parsed */
     struct dx_buf out_head;     /* what the socket did not take yet */
     struct dx_buf out_body;
-    size_t sent;       /* of both */
-    size_t lingered;   /* bytes thrown away */
+    struct dx_hot_reply *hot; /* held: it is being sent in place of out_body; NULL: none */
+    struct dx_span out_hot;   /* what is sent of it, whole */
+    size_t sent;              /* of both */
+    size_t lingered;          /* bytes thrown away */
     size_t match_size; /* If-None-Match of the request whose job runs; 0: none, or too long */
     uint8_t match[128];
 };
