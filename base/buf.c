@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include "base/bytes.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ void dx_buf_clear(struct dx_buf *b)
     b->failed = false;
 }
 
-uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
+uint8_t *dx_buf_grow(struct dx_buf *b, size_t n)
 {
     size_t capacity;
     uint8_t *data;
@@ -50,16 +52,6 @@ uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
     b->data = data;
     b->capacity = capacity;
     return data + b->size;
-}
-
-void dx_buf_grow_append(struct dx_buf *b, const void *data, size_t n)
-{
-    uint8_t *to = dx_buf_reserve(b, n);
-
-    if (to != NULL && n > 0) {
-        memcpy(to, data, n);
-        b->size += n;
-    }
 }
 
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...)
@@ -88,35 +80,27 @@ void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...)
     b->size += (size_t)n;
 }
 
-void dx_buf_u8(struct dx_buf *b, uint8_t v)
-{
-    dx_buf_append(b, &v, 1);
-}
-
-static void append_le(struct dx_buf *b, uint64_t v, size_t n)
-{
-    uint8_t *to = dx_buf_reserve(b, n);
-
-    if (to == NULL)
-        return;
-    for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)(v >> (8 * i));
-    b->size += n;
-}
-
 void dx_buf_u16(struct dx_buf *b, uint16_t v)
 {
-    append_le(b, v, 2);
+    const uint8_t bytes[2] = { (uint8_t)v, (uint8_t)(v >> 8) };
+
+    dx_buf_append(b, bytes, sizeof bytes);
 }
 
 void dx_buf_u32(struct dx_buf *b, uint32_t v)
 {
-    append_le(b, v, 4);
+    uint8_t bytes[4];
+
+    dx_store_u32(bytes, v);
+    dx_buf_append(b, bytes, sizeof bytes);
 }
 
 void dx_buf_u64(struct dx_buf *b, uint64_t v)
 {
-    append_le(b, v, 8);
+    uint8_t bytes[8];
+
+    dx_store_u64(bytes, v);
+    dx_buf_append(b, bytes, sizeof bytes);
 }
 
 void dx_buf_varint(struct dx_buf *b, uint64_t v)

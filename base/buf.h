@@ -41,19 +41,35 @@ void dx_buf_release(struct dx_buf *b);
 /* Forgets the content and `failed`, keeps the storage. */
 void dx_buf_clear(struct dx_buf *b);
 
-/* Room for n more bytes; NULL (and failed) if that is over max. Does not change size. */
-uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n);
+uint8_t *dx_buf_grow(struct dx_buf *b, size_t n); /* dx_buf_reserve where there is no room yet */
 
-void dx_buf_grow_append(struct dx_buf *b, const void *data, size_t n); /* dx_buf_append, any case */
+/* Room for n more bytes; NULL (and failed) if that is over max. Does not change size. In line like
+ * the next ones: most pieces are short and fit, and a literal's bytes are stores then. */
+static inline uint8_t *dx_buf_reserve(struct dx_buf *b, size_t n)
+{
+    if (b->failed || b->data == NULL || n > b->capacity - b->size || n > b->max ||
+        b->size > b->max - n)
+        return dx_buf_grow(b, n);
+    return b->data + b->size;
+}
 
-/* In line, since most pieces are short and fit: a literal's bytes are stores then. */
 static inline void dx_buf_append(struct dx_buf *b, const void *data, size_t n)
 {
-    if (!b->failed && n > 0 && n <= b->capacity - b->size && b->size + n <= b->max) {
-        memcpy(b->data + b->size, data, n);
+    uint8_t *to = dx_buf_reserve(b, n);
+
+    if (to != NULL && n > 0) {
+        memcpy(to, data, n);
         b->size += n;
-    } else {
-        dx_buf_grow_append(b, data, n);
+    }
+}
+
+static inline void dx_buf_u8(struct dx_buf *b, uint8_t v)
+{
+    uint8_t *to = dx_buf_reserve(b, 1);
+
+    if (to != NULL) {
+        *to = v;
+        b->size++;
     }
 }
 
@@ -63,7 +79,6 @@ static inline void dx_buf_str(struct dx_buf *b, const char *s)
 }
 
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void dx_buf_u8(struct dx_buf *b, uint8_t v);
 void dx_buf_u16(struct dx_buf *b, uint16_t v);
 void dx_buf_u32(struct dx_buf *b, uint32_t v);
 void dx_buf_u64(struct dx_buf *b, uint64_t v);

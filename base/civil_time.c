@@ -32,6 +32,27 @@ static void date_of(int64_t days, int64_t *year, unsigned *month, unsigned *day)
     *year = yoe + era * 400 + (*month <= 2);
 }
 
+/* The same for days from 0000-03-01 to 9999-12-31, with multiplications in place of divisions (Neri
+ * and Schneider, "Euclidean affine functions and their application to calendar algorithms", 2022):
+ * a listing formats a thousand of them. */
+#define DAYS_TO_1970 719468 /* from 0000-03-01 */
+#define DAYS_TO_10000 3652365
+
+static void common_date_of(uint32_t n, uint32_t *year, uint32_t *month, uint32_t *day)
+{
+    uint32_t n1 = 4 * n + 3;
+    uint32_t century = n1 / 146097;
+    uint32_t n2 = 4 * (n1 % 146097 / 4) + 3;
+    uint64_t p2 = UINT64_C(2939745) * n2;
+    uint32_t of_year = (uint32_t)p2 / 2939745 / 4;
+    uint32_t n3 = 2141 * of_year + 197913;
+    bool next = of_year >= 306; /* January and February */
+
+    *year = 100 * century + (uint32_t)(p2 >> 32) + next;
+    *month = (n3 >> 16) - (next ? 12 : 0);
+    *day = (n3 & 0xffff) / 2141 + 1;
+}
+
 /* The last `digits` decimal digits of v. Formatting by printf costs more than all the
  * rest of an answer with hundreds of times in it. */
 static size_t put_digits(char *out, unsigned v, unsigned digits)
@@ -43,6 +64,31 @@ static size_t put_digits(char *out, unsigned v, unsigned digits)
     return digits;
 }
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
+                            "34353637383940414243444546474849505152535455565758596061626364656667"
+                            "6869707172737475767778798081828384858687888990919293949596979899";
+
+static void put_two(char *out, uint32_t v)
+{
+    memcpy(out, pairs + 2 * (size_t)v, 2);
+}
+
+/* "2024-06-14" */
+static void put_common_date(char *out, uint32_t n)
+{
+    uint32_t year;
+    uint32_t month;
+    uint32_t day;
+
+    common_date_of(n, &year, &month, &day);
+    put_two(out, year / 100);
+    put_two(out + 2, year % 100);
+    out[4] = '-';
+    put_two(out + 5, month);
+    out[7] = '-';
+    put_two(out + 8, day);
+}
+
 static size_t put_year(char *out, int64_t year)
 {
     if (year >= 0 && year <= 9999)
@@ -50,12 +96,8 @@ static size_t put_year(char *out, int64_t year)
     return (size_t)snprintf(out, DX_CIVIL_TEXT, "%04lld", (long long)year);
 }
 
-size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
+static size_t put_rare_date(char *out, int64_t days)
 {
-    int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
-    unsigned fraction = (unsigned)(us - seconds * US_PER_SECOND);
-    int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
-    unsigned rest = (unsigned)(seconds - days * SECONDS_PER_DAY);
     int64_t year;
     unsigned month;
     unsigned day;
@@ -67,12 +109,28 @@ size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
     n += put_digits(out + n, month, 2);
     out[n++] = '-';
     n += put_digits(out + n, day, 2);
-    out[n++] = 'T';
-    n += put_digits(out + n, rest / 3600, 2);
-    out[n++] = ':';
-    n += put_digits(out + n, rest / 60 % 60, 2);
-    out[n++] = ':';
-    n += put_digits(out + n, rest % 60, 2);
+    return n;
+}
+
+size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT])
+{
+    int64_t seconds = us / US_PER_SECOND - (us % US_PER_SECOND < 0);
+    unsigned fraction = (unsigned)(us - seconds * US_PER_SECOND);
+    int64_t days = seconds / SECONDS_PER_DAY - (seconds % SECONDS_PER_DAY < 0);
+    unsigned rest = (unsigned)(seconds - days * SECONDS_PER_DAY);
+    size_t n = 10;
+
+    if (days + DAYS_TO_1970 >= 0 && days + DAYS_TO_1970 < DAYS_TO_10000)
+        put_common_date(out, (uint32_t)(days + DAYS_TO_1970));
+    else
+        n = put_rare_date(out, days);
+    out[n] = 'T';
+    put_two(out + n + 1, rest / 3600);
+    out[n + 3] = ':';
+    put_two(out + n + 4, rest / 60 % 60);
+    out[n + 6] = ':';
+    put_two(out + n + 7, rest % 60);
+    n += 9;
     if (fraction != 0) {
         bool fine = fraction % 1000 != 0;
 

@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 
 #include "base/civil_time.h"
+#include "base/plain_text.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -135,12 +136,13 @@ void dx_json_escape(struct dx_buf *buf, struct dx_span s)
 
     while (i < s.size) {
         const uint8_t *p = s.data + i;
+        size_t n = dx_plain_prefix(p, s.size - i);
 
-        if (*p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\') {
-            i++;
+        if (n > 0) {
+            i += n;
             continue;
         }
-        size_t n = utf8_length(p, s.size - i);
+        n = utf8_length(p, s.size - i);
         bool separator = n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] | 1) == 0xa9;
         if (n > 1 && !separator) {
             i += n;
@@ -172,6 +174,18 @@ void dx_json_text(struct dx_json *j, struct dx_span s)
 void dx_json_str(struct dx_json *j, const char *s)
 {
     dx_json_text(j, dx_span_str(s));
+}
+
+bool dx_json_comma_due(const struct dx_json *j)
+{
+    return j->depth > 0 && j->not_first[j->depth - 1];
+}
+
+void dx_json_wrote(struct dx_json *j, size_t bytes)
+{
+    assert(j->depth > 0 && !j->after_key);
+    j->buf->size += bytes;
+    j->not_first[j->depth - 1] = true;
 }
 
 void dx_json_u64(struct dx_json *j, uint64_t v)

@@ -12,7 +12,7 @@ need no canonicalising, since that is what their own load generators can draw.
 
 Each server on the first core, its load on the second, CONNECTIONS kept connections, one request
 under way on each, keys drawn evenly; one server runs at a time, in interleaved rounds. Load:
-bench/load's dxload, else wrk, for HTTP; redis-benchmark without pipelining; pgbench with prepared
+bench/load's dxload for HTTP; redis-benchmark without pipelining; pgbench with prepared
 statements. About two minutes; --quick below 30 s. A peer that is missing is named
 (scripts/bench_peers.sh gets them).
 """
@@ -35,6 +35,7 @@ import chart        # noqa: E402
 import dxtest       # noqa: E402
 import machine      # noqa: E402
 import pipeline     # noqa: E402
+import serve        # noqa: E402
 import stores       # noqa: E402
 from result import Result   # noqa: E402
 
@@ -43,19 +44,9 @@ SAMPLE = 200        # answers of each store that are compared before it is measu
 OURS = "domaindexd"
 GROUP = "one domain's answer, evenly drawn"
 OPEN = "one domain's answer, at half of its saturation"
-WRK_SCRIPT = """
-local requests, last = {}, %d
-init = function()
-    for line in io.lines("%s") do requests[#requests + 1] = wrk.format("GET", line) end
-end
-request = function()
-    last = last * 16807 %% 2147483647
-    return requests[last %% #requests + 1]
-end
-"""
 
 
-class Load:
+class Run:
     """What one run of a load generator measured."""
 
     def __init__(self, rate, **percentiles):
@@ -73,23 +64,9 @@ def run(core, command, timeout=60):
 
 # ----------------------------------------------------------------------------- load generators
 
-def microseconds(text):
-    number, unit = re.match(r"([\d.]+)(\w+)", text).groups()
-    return float(number) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]
-
-
-def load_http(bench, port, seconds):
-    """wrk keeps all connections busy from one thread."""
-    script = bench.tmp / "wrk.lua"
-    script.write_text(WRK_SCRIPT % (bench.seed, bench.targets), encoding="utf-8")
-    bench.seed += 7919
-    text = run(bench.load_core, ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency",
-                                 "-s", script, f"http://127.0.0.1:{port}"], seconds + 30)
-    if "Non-2xx" in text or "Socket errors" in text:
-        raise OSError(f"wrk: {text}")
-    at = dict(re.findall(r"^\s+(50|99)%\s+(\S+)$", text, re.M))
-    return Load(float(re.search(r"Requests/sec:\s+(\S+)", text)[1]),
-                p50=microseconds(at["50"]), p99=microseconds(at["99"]))
+def load_http(bench, port, seconds, rate=0):
+    figures = bench.load.run(port, [bench.targets], seconds, connections=CONNECTIONS, rate=rate)
+    return Run(figures["rate"], **{p: figures["latency_us"][p] for p in ("p50", "p99", "p99.9")})
 
 
 def load_redis(bench, port, seconds, asked):
@@ -98,11 +75,11 @@ def load_redis(bench, port, seconds, asked):
         max(1000, int(asked * seconds)), "-r", len(bench.bodies), "--csv", "GET",
         "k:__rand_int__"], seconds * 10 + 30)
     row = list(csv.DictReader(text.splitlines()))[-1]
-    return Load(float(row["rps"]), p50=1000 * float(row["p50_latency_ms"]),
+    return Run(float(row["rps"]), p50=1000 * float(row["p50_latency_ms"]),
                 p99=1000 * float(row["p99_latency_ms"]))
 
 
-def load_postgres(bench, host, port, seconds, rate=None):
+def load_postgres(bench, host, port, seconds, rate=0):
     """rate: transactions a second by a schedule, timed from when they were due."""
     log = bench.tmp / "pgbench"
     command = [where.program("pgbench"), "-n", "-M", "prepared", "-c", CONNECTIONS, "-j", 1,
@@ -116,7 +93,7 @@ def load_postgres(bench, host, port, seconds, rate=None):
     late.sort()
     percentiles = {f"p{p:g}": late[min(len(late) - 1, int(len(late) * p / 100))]
                    for p in (50, 99, 99.9)} if late else {}
-    return Load(float(re.search(r"^tps = ([\d.]+)", text, re.M)[1]), **percentiles)
+    return Run(float(re.search(r"^tps = ([\d.]+)", text, re.M)[1]), **percentiles)
 
 
 # ------------------------------------------------------------------------------------- servers
@@ -125,7 +102,7 @@ class Server:
     """words: for tables; missing(): why it cannot be measured, or None; prepare(): once;
     __enter__: up, pinned; load(seconds); kind: the load generator."""
 
-    kind = "wrk"
+    kind = "dxload"
     memory = None
 
     def __init__(self, bench):
@@ -138,7 +115,7 @@ class Server:
         pass
 
     def missing(self):
-        return None if shutil.which("wrk") else "no wrk"
+        return None if serve.DXLOAD.exists() else "dxload is not built"
 
 
 class Ours(Server):
@@ -154,8 +131,8 @@ class Ours(Server):
     def version(self):
         return where.said(dxtest.DOMAINDEXD, "--version")
 
-    def load(self, seconds):
-        return load_http(self.bench, self.child.port, seconds)
+    def load(self, seconds, rate=0):
+        return load_http(self.bench, self.child.port, seconds, rate)
 
 
 class Nginx(Server):
@@ -194,8 +171,8 @@ class Nginx(Server):
         self.child.__enter__()
         return self
 
-    def load(self, seconds):
-        return load_http(self.bench, self.port, seconds)
+    def load(self, seconds, rate=0):
+        return load_http(self.bench, self.port, seconds, rate)
 
 
 class NginxReturn(Nginx):
@@ -316,7 +293,7 @@ class Postgres(Server):
                        check=True, timeout=60)
         return self
 
-    def load(self, seconds, rate=None):
+    def load(self, seconds, rate=0):
         return load_postgres(self.bench, self.host(), self.port, seconds, rate)
 
 
@@ -334,18 +311,18 @@ SERVERS = (Ours, Nginx, NginxReturn, Redis, Postgres, PostgresLocal)
 
 class Bench:
     def __init__(self, root, tmp, server_options):
-        self.root, self.tmp, self.server_options, self.seed = root, tmp, server_options, 1
+        self.root, self.tmp, self.server_options = root, tmp, server_options
         self.core, self.load_core = machine.cores()
-        self.names = where.domains(root)
-        targets = [f"/v1/domain/{quote(name)}" for name in self.names]
-        with dxtest.Server(root, *dxtest.SAME_BYTES) as server, pipeline.Client(server) as client:
+        self.load = serve.Load(self.load_core, tmp)
+        targets = [f"/v1/domain/{quote(name)}" for name in where.domains(root)]
+        with dxtest.Server(root) as server, pipeline.Client(server) as client:
             self.bodies = [body for _, _, body in client.ask(targets)]
         mean = statistics.mean(map(len, self.bodies))
         self.typical = min(self.bodies, key=lambda body: abs(len(body) - mean))
         step = max(1, len(self.bodies) // SAMPLE)
         self.sample = range(0, len(self.bodies), step)
         self.targets = tmp / "targets.txt"
-        self.targets.write_text("\n".join(targets) + "\n", encoding="ascii")
+        self.targets.write_text("".join(f"{t}\t1\t200\n" for t in targets), encoding="ascii")
 
     def servers(self, result):
         """Those that can be measured; the others are named."""
@@ -393,12 +370,11 @@ def measure(bench, result, rounds, seconds):
         if server.words != OURS:
             result.ratio(GROUP, OURS, server.words, "requests/s")
     for server in servers:
-        if isinstance(server, Postgres):
+        if not isinstance(server, Redis):
             rate = result.row(GROUP, server.words, "requests/s")["median"] / 2
             done = bench.one(server, seconds, rate=rate)
             for p, value in done.percentiles.items():
                 result.add(OPEN, server.words, f"{p} µs", [value], more=False)
-    return servers
 
 
 def report(bench, result):
@@ -418,12 +394,14 @@ def report(bench, result):
         share = f"{ratios[row['name']]:.2f}" if row["name"] in ratios else "1"
         yield (f"| {bold}{row['name']}{bold} | {row['load']} | {row['median']:,.0f} | {share} | "
                f"{late.get('p50 µs', '')} | {late.get('p99 µs', '')} | {100 * row['busy']:.0f} % |")
-    late = [r for r in figures["rows"] if r["group"] == OPEN]
+    late = {(r["name"], r["unit"]): r["median"] for r in figures["rows"] if r["group"] == OPEN}
     if late:
-        yield ""
-        yield "Open loop by pgbench, at half of what was measured above, from when a request was due: " + \
-            "; ".join(f"{r['name']}, {r['unit'].replace(' µs', '')} {r['median']:,.0f} µs"
-                      for r in late) + "."
+        yield from ("", "Open loop, one run at half of what each gave above, from when a request was due "
+                    "(redis-benchmark has none):", "",
+                    "| server | p50 µs | p99 µs | p99.9 µs |", "| --- | --: | --: | --: |")
+        for name in dict.fromkeys(name for name, _ in late):
+            yield f"| {name} | " + " | ".join(
+                f"{late[(name, f'{p} µs')]:,.0f}" for p in ("p50", "p99", "p99.9")) + " |"
     yield ""
     yield "Versions: " + "; ".join(dict.fromkeys(
         r["version"] for r in figures["rows"] if "version" in r)) + "."
@@ -463,7 +441,7 @@ def main():
                    f"requests/s, {CONNECTIONS} connections, closed loop, median of rounds",
                    [(r["name"], r["median"], f"{r['median']:,.0f}/s", r["name"] == OURS)
                     for r in result.figures["rows"] if r["unit"] == "requests/s"])
-    return 1 if dxtest.failures() else 0
+    return 1 if dxtest.failures() or bench.load.wrong else 0
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@
  * next publish; the two writes of the registry that make it all or nothing are in ingest_replace.h.
  *
  * Memory: memory_bytes for sort, batches, filter and merge, and besides a constant: the
- * Parquet writer (about 16 MiB, more with wide extras), code and buffers of libraries.
+ * Parquet writer (about 16 MiB, and 6 a thread for the first 16; more with wide extras), code and
+ * buffers of libraries.
  */
 #ifndef DX_BUILDER_INGEST_H
 #define DX_BUILDER_INGEST_H

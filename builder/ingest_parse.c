@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "builder/ingest_row.h"
 #include "builder/registry.h"
 #include "builder/spill_sort.h"
@@ -38,35 +39,6 @@ void dx_ingest_worker_release(struct dx_ingest_worker *w)
     w->cache = NULL;
 }
 
-/* Length of the well-formed UTF-8 character at p, 0 if there is none. */
-static size_t character(const uint8_t *p, size_t left)
-{
-    uint8_t c = p[0];
-    size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-
-    if (n == 1)
-        return 1;
-    if (c < 0xc2 || c > 0xf4 || n > left || (p[1] & 0xc0) != 0x80 || (c == 0xe0 && p[1] < 0xa0) ||
-        (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f))
-        return 0;
-    for (size_t k = 2; k < n; k++)
-        if ((p[k] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
-static bool is_utf8(struct dx_span s)
-{
-    for (size_t i = 0; i < s.size;) {
-        size_t n = s.data[i] < 0x80 ? 1 : character(s.data + i, s.size - i);
-
-        if (n == 0)
-            return false;
-        i += n;
-    }
-    return true;
-}
-
 /* Parquet strings are UTF-8, raw bytes need not be: U+FFFD for each byte that fits no
  * character, counted so that the summary can say it. w->repair has room for all texts of
  * a row, so that spans into it stay. */
@@ -74,10 +46,10 @@ static struct dx_span repaired(struct dx_ingest_worker *w, struct dx_span s)
 {
     size_t mark = w->repair.size;
 
-    if (s.data == NULL || is_utf8(s))
+    if (s.data == NULL || dx_utf8_is_valid(s))
         return s;
     for (size_t i = 0; i < s.size;) {
-        size_t n = character(s.data + i, s.size - i);
+        size_t n = dx_utf8_size(s.data + i, s.size - i);
 
         if (n > 0)
             dx_buf_append(&w->repair, s.data + i, n);
@@ -153,6 +125,24 @@ static int repair_row(struct dx_ingest_worker *w, size_t extra_count, struct dx_
     return DX_OK;
 }
 
+static void settle_count(struct dx_ingest_worker *w)
+{
+    if (w->counted > 0)
+        atomic_fetch_add_explicit(&w->counting->rows, w->counted, memory_order_relaxed);
+    w->counted = 0;
+}
+
+/* Records of a dataset come together mostly: the count that all threads share is written once a
+ * run of them. */
+static void count_row(struct dx_ingest_worker *w, struct dx_ingest_dataset *set)
+{
+    if (w->counting != set) {
+        settle_count(w);
+        w->counting = set;
+    }
+    w->counted++;
+}
+
 static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span name,
                 struct dx_ingest_row *row, struct dx_error *err)
 {
@@ -164,7 +154,7 @@ static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struc
     if (rc < 0)
         return rc;
     row->dataset = set->number;
-    atomic_fetch_add_explicit(&set->rows, 1, memory_order_relaxed);
+    count_row(w, set);
     if (row->has_ts && row->ts_us % 1000 != 0)
         atomic_store_explicit(&set->ts_micros, true, memory_order_relaxed);
     dx_ingest_row_put(&w->key, &w->value, row, cols->extra_count);
@@ -204,5 +194,6 @@ int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *ba
         if (rejects->failed)
             rc = dx_buf_fail(rejects, err, "ingest: rejects");
     }
+    settle_count(w);
     return rc;
 }

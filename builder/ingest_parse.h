@@ -41,6 +41,8 @@ struct dx_ingest_worker {
     struct dx_buf key;
     struct dx_buf value;
     struct dx_buf repair;
+    struct dx_ingest_dataset *counting; /* the last row's; rows of it that it does not count yet */
+    uint64_t counted;
     uint64_t records;
     uint64_t accepted;
     uint64_t repaired;

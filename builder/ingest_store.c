@@ -15,6 +15,7 @@
 #include "builder/ingest_upload.h"
 #include "builder/lake_layout.h"
 #include "builder/lake_parts.h"
+#include "builder/lake_pool.h"
 #include "builder/progress.h"
 #include "builder/registry.h"
 #include "builder/spill_file.h"
@@ -46,7 +47,9 @@ struct dx_ingest_store {
     struct dx_ingest_made *made;
     size_t made_count;
     size_t made_capacity;
+    size_t closed_count; /* of those made: files are closed in their order */
     uint64_t next_number;
+    struct dx_lake_pool *pool;
     struct dx_lake_parts parts;
     struct dx_lake_schema schema; /* of what is being written, */
     struct dx_lake_path path;     /* but for the part */
@@ -88,7 +91,7 @@ static int part_closed(void *ctx, const struct dx_lake_stats *stats, struct dx_e
     (void)err;
     s->o.stats->files++;
     s->o.stats->file_bytes += stats->size;
-    s->made[s->made_count - 1].size = stats->size;
+    s->made[s->closed_count++].size = stats->size;
     return DX_OK;
 }
 
@@ -103,12 +106,15 @@ int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_sto
     if (s == NULL)
         return dx_fail(err, DX_E_NOMEM, "ingest: out of memory");
     s->o = *options;
+    rc = dx_lake_pool_new(&s->pool, s->o.ingest->threads, err);
+    parts.pool = s->pool;
     parts.rows_a_file = DX_LAKE_ROWS_A_FILE / s->o.ingest->test_scale;
     dx_lake_parts_init(&s->parts, &parts);
     s->sync = (struct dx_sync_all)DX_SYNC_ALL_INIT;
     for (unsigned i = 0; i < RANGES_MAX; i++)
         s->scatter.run[i].fd = -1;
-    rc = dx_spill_codec_new(&s->codec, s->o.dir, err);
+    if (rc == DX_OK)
+        rc = dx_spill_codec_new(&s->codec, s->o.dir, err);
     if (rc == DX_OK)
         rc = dx_sync_all_open(&s->sync, s->o.dir, err);
     if (rc < 0)
@@ -132,6 +138,7 @@ void dx_ingest_store_free(struct dx_ingest_store **handle)
     if (s == NULL)
         return;
     dx_lake_parts_release(&s->parts);
+    dx_lake_pool_free(&s->pool);
     for (unsigned i = 0; i < RANGES_MAX; i++)
         forget_range(&s->scatter, i);
     for (size_t i = 0; i < s->made_count; i++) {
@@ -278,6 +285,8 @@ int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
     }
     if (rc == 0)
         rc = end_dataset(s, err);
+    if (rc == DX_OK)
+        rc = dx_lake_parts_finish(&s->parts, err);
     if (o->progress != NULL)
         dx_progress_end(o->progress);
     return rc;

@@ -2,17 +2,18 @@
 #include "builder/lake_file.h"
 
 #include "base/file.h"
+#include "base/utf8.h"
+#include "builder/lake_page.h"
+#include "builder/lake_pool.h"
 #include "canon/url.h"
 #include "parquet/footer.h"
 #include "parquet/page_index.h"
-#include "parquet/page_write.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COLUMN_MAX (DX_LAKE_EXTRA_MAX + 9)
 #define FOOTER_BUF_MAX (1u << 30)
 
 /* Fixed columns by their place in the file; extras come behind TS, url_id is the last. */
@@ -24,21 +25,15 @@ static const uint8_t text_key[] = { DOMAIN, HOST, PATH_QUERY };
 #define TEXT_KEYS (sizeof(text_key) / sizeof(*text_key))
 #define SORT_KEYS (TEXT_KEYS + 1)
 
-struct column {
-    char *name;
-    struct dx_pq_column type;
-    uint8_t encoding;
-    uint8_t logical;
-    bool is_binary;             /* a value is no UTF-8: the column cannot be called STRING */
-    struct dx_pq_values values; /* rows of the page being filled */
-    uint8_t *valid;             /* storage for values.valid */
-    struct dx_buf pages;        /* of the row group being filled */
+/* What a column has in the row group whose pages are coming in. */
+struct chunk {
+    struct dx_buf pages;
     struct dx_pq_page_entry *entry;
     uint32_t entry_count, entry_capacity;
-    struct dx_pq_bounds bounds; /* of the row group */
+    struct dx_pq_bounds bounds;
     uint64_t null_count;
     uint64_t uncompressed_size;
-    uint64_t bytes_written;
+    uint64_t bytes_written; /* of all row groups */
 };
 
 /* A row group that is in the file. Offsets of indexes are within their buffers. */
@@ -48,27 +43,39 @@ struct group {
     uint64_t row_count, offset, plain_size, size;
 };
 
+/* Two stages, both in the caller's thread: rows fill pages, and pages that the pool has encoded are
+ * finished, put into their row group and that into the file, up to some pages later. */
 struct dx_lake_writer {
-    struct dx_file_out out;
     struct dx_lake_options options;
-    struct dx_pq_page_writer pages;
-    struct column column[COLUMN_MAX];
+    struct dx_lake_pool *pool;
+    struct dx_lake_column column[DX_LAKE_COLUMNS_MAX];
+    bool is_binary
+        [DX_LAKE_COLUMNS_MAX]; /* a value is no UTF-8: the column cannot be called STRING */
     size_t column_count;
     size_t extra_count;
     bool has_url_id, ts_micros;
     char *dataset_name;
-    uint8_t *text; /* strings of the page being filled; never moved while spans point into it */
-    size_t text_size, text_capacity;
-    uint32_t page_rows;
+
+    struct dx_lake_page *page; /* being filled, or NULL */
     uint64_t group_rows, rows, page_count;
+    uint64_t group_number;   /* of the row group that is being filled: */
+    uint64_t finished_bytes; /* of its pages, */
+    uint64_t coming_bytes;   /* and what those that are not finished have at most */
     struct dx_buf last_text; /* sort keys of the last row of the page before */
     struct dx_span last[TEXT_KEYS];
     bool last_has_ts;
     int64_t last_ts_us;
     bool any;
+
+    struct dx_file_out out; /* from here on: the second stage */
+    struct chunk chunk[DX_LAKE_COLUMNS_MAX];
+    uint64_t chunk_rows;
     struct group *group;
     uint32_t group_count, group_capacity;
     struct dx_buf column_index, offset_index;
+    enum dx_sync sync;
+    dx_lake_closed *closed;
+    void *closed_ctx;
 };
 
 /* ---- opening ---- */
@@ -78,52 +85,43 @@ static int no_memory(struct dx_error *err)
     return dx_fail(err, DX_E_NOMEM, "lake file: out of memory");
 }
 
-static int add_column(struct dx_lake_writer *w, const char *name, const struct column *like,
+static int add_column(struct dx_lake_writer *w, const char *name, const struct dx_lake_column *like,
                       struct dx_error *err)
 {
-    struct column *c = &w->column[w->column_count];
-    uint32_t rows = w->options.page_rows_max;
+    struct dx_lake_column *c = &w->column[w->column_count];
 
     *c = *like;
     c->type.codec = DX_PQ_ZSTD;
-    c->values = (struct dx_pq_values)DX_PQ_VALUES_INIT;
-    dx_buf_init(&c->pages, FOOTER_BUF_MAX);
+    dx_buf_init(&w->chunk[w->column_count].pages, FOOTER_BUF_MAX);
     w->column_count++;
     c->name = strdup(name);
-    if (c->type.type == DX_PQ_BYTE_ARRAY)
-        c->values.spans = calloc(rows, sizeof(*c->values.spans));
-    else
-        c->values.ints = calloc(rows, sizeof(*c->values.ints));
-    if (c->type.max_def > 0)
-        c->valid = malloc(rows);
-    if (c->name == NULL || (c->values.spans == NULL && c->values.ints == NULL) ||
-        (c->type.max_def > 0 && c->valid == NULL))
-        return no_memory(err);
-    return DX_OK;
+    return c->name != NULL ? DX_OK : no_memory(err);
 }
 
 static int add_columns(struct dx_lake_writer *w, const struct dx_lake_schema *schema,
                        struct dx_error *err)
 {
-    const struct column int32 = { .type.type = DX_PQ_INT32, .encoding = DX_PQ_DELTA_BINARY_PACKED };
+    const struct dx_lake_column int32 = { .type.type = DX_PQ_INT32,
+                                          .encoding = DX_PQ_DELTA_BINARY_PACKED };
     /* Hashes: nothing to gain from differences, and zstd finds the repeats of a domain_id
      * better in the plain bytes (reddit list: 0.345 bytes a row, with differences 0.420). */
-    const struct column id = { .type = { .type = DX_PQ_INT64, .is_unsigned = true },
-                               .encoding = DX_PQ_PLAIN,
-                               .logical = DX_PQ_LOGICAL_INTEGER };
-    const struct column string = { .type.type = DX_PQ_BYTE_ARRAY,
-                                   .encoding = DX_PQ_PLAIN,
-                                   .logical = DX_PQ_LOGICAL_STRING };
-    const struct column nullable = { .type = { .type = DX_PQ_BYTE_ARRAY, .max_def = 1 },
-                                     .encoding = DX_PQ_PLAIN,
-                                     .logical = DX_PQ_LOGICAL_STRING };
-    const struct column time = { .type = { .type = DX_PQ_INT64,
-                                           .max_def = 1,
-                                           .time_unit = schema->ts_micros ? DX_PQ_TIME_MICROS
-                                                                          : DX_PQ_TIME_MILLIS },
-                                 .encoding = DX_PQ_DELTA_BINARY_PACKED,
-                                 .logical = DX_PQ_LOGICAL_TIMESTAMP };
-    struct column path = string;
+    const struct dx_lake_column id = { .type = { .type = DX_PQ_INT64, .is_unsigned = true },
+                                       .encoding = DX_PQ_PLAIN,
+                                       .logical = DX_PQ_LOGICAL_INTEGER };
+    const struct dx_lake_column string = { .type.type = DX_PQ_BYTE_ARRAY,
+                                           .encoding = DX_PQ_PLAIN,
+                                           .logical = DX_PQ_LOGICAL_STRING };
+    const struct dx_lake_column nullable = { .type = { .type = DX_PQ_BYTE_ARRAY, .max_def = 1 },
+                                             .encoding = DX_PQ_PLAIN,
+                                             .logical = DX_PQ_LOGICAL_STRING };
+    const struct dx_lake_column time = {
+        .type = { .type = DX_PQ_INT64,
+                  .max_def = 1,
+                  .time_unit = schema->ts_micros ? DX_PQ_TIME_MICROS : DX_PQ_TIME_MILLIS },
+        .encoding = DX_PQ_DELTA_BINARY_PACKED,
+        .logical = DX_PQ_LOGICAL_TIMESTAMP
+    };
+    struct dx_lake_column path = string;
     int rc;
 
     path.encoding = DX_PQ_DELTA_BYTE_ARRAY;
@@ -184,15 +182,11 @@ static int check_options(const struct dx_lake_options *o, struct dx_error *err)
 
 static void free_writer(struct dx_lake_writer *w)
 {
+    dx_lake_pool_give_back(w->pool, &w->page);
     for (size_t i = 0; i < w->column_count; i++) {
-        struct column *c = &w->column[i];
-
-        free(c->name);
-        free(c->values.spans);
-        free(c->values.ints);
-        free(c->valid);
-        free(c->entry);
-        dx_buf_release(&c->pages);
+        free(w->column[i].name);
+        free(w->chunk[i].entry);
+        dx_buf_release(&w->chunk[i].pages);
     }
     for (uint32_t i = 0; i < w->group_count; i++) {
         free(w->group[i].chunk);
@@ -200,34 +194,25 @@ static void free_writer(struct dx_lake_writer *w)
     }
     free(w->group);
     free(w->dataset_name);
-    free(w->text);
     dx_buf_release(&w->last_text);
     dx_buf_release(&w->column_index);
     dx_buf_release(&w->offset_index);
-    dx_pq_page_writer_release(&w->pages);
     free(w);
 }
 
-int dx_lake_file_open(struct dx_lake_file *file, const char *path,
-                      const struct dx_lake_schema *schema, const struct dx_lake_options *options,
-                      struct dx_error *err)
+static struct dx_lake_writer *new_writer(const struct dx_lake_schema *schema,
+                                         const struct dx_lake_options *options,
+                                         struct dx_lake_pool *pool, struct dx_error *err)
 {
-    static const struct dx_lake_options defaults = DX_LAKE_OPTIONS_DEFAULT;
-    struct dx_lake_writer *w;
+    struct dx_lake_writer *w = calloc(1, sizeof(*w));
     int rc;
 
-    file->writer = NULL;
-    options = options == NULL ? &defaults : options;
-    rc = check_options(options, err);
-    if (rc == DX_OK)
-        rc = check_names(schema, err);
-    if (rc < 0)
-        return rc;
-    w = calloc(1, sizeof(*w));
-    if (w == NULL)
-        return no_memory(err);
+    if (w == NULL) {
+        (void)no_memory(err);
+        return NULL;
+    }
     w->options = *options;
-    w->pages = (struct dx_pq_page_writer)DX_PQ_PAGE_WRITER_INIT(options->zstd_level);
+    w->pool = pool;
     w->extra_count = schema->extra_count;
     w->has_url_id = schema->url_id;
     w->ts_micros = schema->ts_micros;
@@ -240,10 +225,30 @@ int dx_lake_file_open(struct dx_lake_file *file, const char *path,
         if (w->dataset_name == NULL)
             rc = no_memory(err);
     }
-    if (rc < 0) {
-        free_writer(w);
+    if (rc == DX_OK)
+        return w;
+    free_writer(w);
+    return NULL;
+}
+
+int dx_lake_file_open_in(struct dx_lake_file *file, struct dx_lake_pool *pool, const char *path,
+                         const struct dx_lake_schema *schema, const struct dx_lake_options *options,
+                         struct dx_error *err)
+{
+    static const struct dx_lake_options defaults = DX_LAKE_OPTIONS_DEFAULT;
+    struct dx_lake_writer *w;
+    int rc;
+
+    file->writer = NULL;
+    options = options == NULL ? &defaults : options;
+    rc = check_options(options, err);
+    if (rc == DX_OK)
+        rc = check_names(schema, err);
+    if (rc < 0)
         return rc;
-    }
+    w = new_writer(schema, options, pool, err);
+    if (w == NULL)
+        return DX_E_NOMEM;
     rc = dx_file_out_open(&w->out, path, err);
     if (rc < 0) {
         free_writer(w);
@@ -253,18 +258,42 @@ int dx_lake_file_open(struct dx_lake_file *file, const char *path,
     return dx_file_out_write(&w->out, dx_span_str("PAR1"), err);
 }
 
+int dx_lake_file_open(struct dx_lake_file *file, const char *path,
+                      const struct dx_lake_schema *schema, const struct dx_lake_options *options,
+                      struct dx_error *err)
+{
+    int rc;
+
+    *file = (struct dx_lake_file)DX_LAKE_FILE_INIT;
+    rc = dx_lake_pool_new(&file->own_pool, 1, err);
+    if (rc == DX_OK)
+        rc = dx_lake_file_open_in(file, file->own_pool, path, schema, options, err);
+    if (file->writer == NULL)
+        dx_lake_pool_free(&file->own_pool);
+    return rc;
+}
+
+static void drop_writer(void *ctx)
+{
+    struct dx_lake_writer *w = ctx;
+
+    dx_file_out_abort(&w->out);
+    free_writer(w);
+}
+
 void dx_lake_file_abort(struct dx_lake_file *file)
 {
-    if (file->writer == NULL)
-        return;
-    dx_file_out_abort(&file->writer->out);
-    free_writer(file->writer);
+    if (file->writer != NULL)
+        dx_lake_pool_stop(file->writer->pool); /* its pages may be there still */
+    if (file->writer != NULL)
+        drop_writer(file->writer);
     file->writer = NULL;
+    dx_lake_pool_free(&file->own_pool);
 }
 
 /* ---- pages and row groups ---- */
 
-static int add_entry(struct column *c, const struct dx_pq_page_entry *e, struct dx_error *err)
+static int add_entry(struct chunk *c, const struct dx_pq_page_entry *e, struct dx_error *err)
 {
     if (c->entry_count == c->entry_capacity) {
         uint32_t capacity = c->entry_capacity == 0 ? 16 : c->entry_capacity * 2;
@@ -279,28 +308,41 @@ static int add_entry(struct column *c, const struct dx_pq_page_entry *e, struct 
     return DX_OK;
 }
 
-static int end_page_of(struct dx_lake_writer *w, struct column *c, struct dx_error *err)
+static int take_page_of(struct dx_lake_writer *w, const struct dx_lake_page *page, size_t i,
+                        struct dx_error *err)
 {
-    struct dx_pq_values *v = &c->values;
-    struct dx_pq_page_info info;
+    const struct dx_lake_page_column *from = &page->column[i];
+    struct chunk *c = &w->chunk[i];
     struct dx_pq_page_entry e = { .offset = c->pages.size,
-                                  .first_row = w->group_rows - w->page_rows,
-                                  .row_count = w->page_rows,
-                                  .null_count = v->null_count };
-    int rc;
+                                  .first_row = page->first_row,
+                                  .row_count = page->rows,
+                                  .null_count = from->values.null_count,
+                                  .size = from->info.size,
+                                  .bounds = from->bounds };
 
-    v->row_count = w->page_rows;
-    v->valid = v->null_count > 0 ? c->valid : NULL;
-    rc = dx_pq_page_write(&w->pages, &c->type, c->encoding, v, &c->pages, &info, err);
-    if (rc < 0)
-        return dx_fail_in(err, "column %s", c->name);
-    e.size = info.size;
-    e.bounds = dx_pq_bounds_of(&c->type, v);
-    dx_pq_bounds_merge(&c->type, &c->bounds, &e.bounds);
-    c->null_count += v->null_count;
-    c->uncompressed_size += info.uncompressed_size;
-    v->null_count = 0;
+    dx_buf_append(&c->pages, page->out.data + from->at, from->info.size);
+    if (c->pages.failed)
+        return dx_buf_fail(&c->pages, err, "pages");
+    dx_pq_bounds_merge(&w->column[i].type, &c->bounds, &e.bounds);
+    c->null_count += from->values.null_count;
+    c->uncompressed_size += from->info.uncompressed_size;
     return add_entry(c, &e, err);
+}
+
+/* Second stage: a page comes into its row group. */
+static int finish_page(void *ctx, struct dx_lake_page *page, struct dx_error *err)
+{
+    struct dx_lake_writer *w = ctx;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
+        rc = take_page_of(w, page, i, err);
+    w->chunk_rows += page->rows;
+    if (page->group == w->group_number) {
+        w->finished_bytes += page->out.size;
+        w->coming_bytes -= page->bytes_bound;
+    }
+    return rc;
 }
 
 /* The keys of the last row outlive its page, for the check of the next one. */
@@ -320,20 +362,45 @@ static int keep_last(struct dx_lake_writer *w, struct dx_error *err)
     return DX_OK;
 }
 
+static uint32_t page_rows(const struct dx_lake_writer *w)
+{
+    return w->page == NULL ? 0 : w->page->rows;
+}
+
 static int end_page(struct dx_lake_writer *w, struct dx_error *err)
+{
+    struct dx_lake_task task = { .ctx = w, .finish = finish_page };
+    int rc;
+
+    if (page_rows(w) == 0)
+        return DX_OK;
+    rc = keep_last(w, err);
+    if (rc < 0)
+        return rc;
+    task.page = w->page;
+    w->page->first_row = w->group_rows - w->page->rows;
+    w->page->group = w->group_number;
+    w->page->bytes_bound = dx_lake_page_bound(w->page);
+    w->coming_bytes += w->page->bytes_bound;
+    rc = dx_lake_pool_put(w->pool, &task, err);
+    if (rc < 0)
+        return rc;
+    w->page = NULL;
+    w->page_count++;
+    return DX_OK;
+}
+
+/* The page for the next row, `size` bytes of strings. */
+static int need_page(struct dx_lake_writer *w, size_t size, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    if (w->page_rows == 0)
-        return DX_OK;
-    for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
-        rc = end_page_of(w, &w->column[i], err);
-    if (rc == DX_OK)
-        rc = keep_last(w, err);
-    w->page_rows = 0;
-    w->text_size = 0;
-    w->page_count++;
-    return rc;
+    if (w->page == NULL) {
+        rc = dx_lake_pool_page(w->pool, &w->page, err);
+        if (rc == DX_OK)
+            rc = dx_lake_page_begin(w->page, w->column, w->column_count, &w->options, err);
+    }
+    return rc == DX_OK ? dx_lake_page_need(w->page, size, &w->options, err) : rc;
 }
 
 static int new_group(struct dx_lake_writer *w, struct group **out, struct dx_error *err)
@@ -350,7 +417,7 @@ static int new_group(struct dx_lake_writer *w, struct group **out, struct dx_err
         w->group_capacity = capacity;
     }
     g = &w->group[w->group_count];
-    *g = (struct group){ .row_count = w->group_rows, .offset = w->out.size };
+    *g = (struct group){ .row_count = w->chunk_rows, .offset = w->out.size };
     g->chunk = calloc(w->column_count, sizeof(*g->chunk));
     g->bounds = calloc(w->column_count, sizeof(*g->bounds));
     w->group_count++;
@@ -373,12 +440,14 @@ static struct dx_pq_statistics statistics_of(const struct dx_pq_bounds *b, uint6
     return s;
 }
 
-static void put_indexes(struct dx_lake_writer *w, struct column *c, struct dx_pq_chunk *chunk)
+static void put_indexes(struct dx_lake_writer *w, size_t number, struct dx_pq_chunk *chunk)
 {
+    const struct chunk *c = &w->chunk[number];
     size_t at = w->column_index.size;
 
     chunk->column_index_offset = at;
-    if (dx_pq_column_index_write(&c->type, c->entry, c->entry_count, &w->column_index))
+    if (dx_pq_column_index_write(&w->column[number].type, c->entry, c->entry_count,
+                                 &w->column_index))
         chunk->column_index_size = (uint32_t)(w->column_index.size - at);
     at = w->offset_index.size;
     chunk->offset_index_offset = at;
@@ -386,10 +455,11 @@ static void put_indexes(struct dx_lake_writer *w, struct column *c, struct dx_pq
     chunk->offset_index_size = (uint32_t)(w->offset_index.size - at);
 }
 
-static int write_chunk(struct dx_lake_writer *w, struct column *c, struct group *g, size_t number,
+static int write_chunk(struct dx_lake_writer *w, struct group *g, size_t number,
                        struct dx_error *err)
 {
     struct dx_pq_chunk *chunk = &g->chunk[number];
+    struct chunk *c = &w->chunk[number];
     int rc;
 
     for (uint32_t i = 0; i < c->entry_count; i++)
@@ -397,14 +467,14 @@ static int write_chunk(struct dx_lake_writer *w, struct column *c, struct group 
     g->bounds[number] = c->bounds;
     *chunk = (struct dx_pq_chunk){
         .codec = DX_PQ_ZSTD,
-        .encodings = 1u << c->encoding | 1u << DX_PQ_RLE,
+        .encodings = 1u << w->column[number].encoding | 1u << DX_PQ_RLE,
         .value_count = g->row_count,
         .uncompressed_size = c->uncompressed_size,
         .compressed_size = c->pages.size,
         .data_page_offset = w->out.size,
         .statistics = statistics_of(&g->bounds[number], c->null_count),
     };
-    put_indexes(w, c, chunk);
+    put_indexes(w, number, chunk);
     g->size += c->pages.size;
     g->plain_size += c->uncompressed_size;
     c->bytes_written += c->pages.size;
@@ -417,73 +487,69 @@ static int write_chunk(struct dx_lake_writer *w, struct column *c, struct group 
     return rc;
 }
 
+/* Second stage: all pages of a row group are there. */
+static int finish_group(void *ctx, struct dx_lake_page *page, struct dx_error *err)
+{
+    struct dx_lake_writer *w = ctx;
+    struct group *g = NULL;
+    int rc = new_group(w, &g, err);
+
+    (void)page;
+    for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
+        rc = write_chunk(w, g, i, err);
+    w->chunk_rows = 0;
+    return rc;
+}
+
 static int end_group(struct dx_lake_writer *w, struct dx_error *err)
 {
-    struct group *g = NULL;
+    const struct dx_lake_task task = { .ctx = w, .finish = finish_group };
     int rc = end_page(w, err);
 
     if (rc < 0 || w->group_rows == 0)
         return rc;
-    rc = new_group(w, &g, err);
-    for (size_t i = 0; rc == DX_OK && i < w->column_count; i++)
-        rc = write_chunk(w, &w->column[i], g, i, err);
     w->group_rows = 0;
-    return rc;
+    w->group_number++;
+    w->finished_bytes = 0;
+    w->coming_bytes = 0;
+    return dx_lake_pool_put(w->pool, &task, err);
 }
 
-static uint64_t group_bytes(const struct dx_lake_writer *w)
+/* Where a row group ends may depend on the sizes of its pages. They are waited for where what is
+ * certain about them does not decide. */
+static int group_is_full(struct dx_lake_writer *w, bool *is_full, struct dx_error *err)
 {
-    uint64_t size = 0;
+    uint64_t max = w->options.group_bytes_max;
+    int rc = DX_OK;
 
-    for (size_t i = 0; i < w->column_count; i++)
-        size += w->column[i].pages.size;
-    return size;
+    while (rc >= 0 && w->finished_bytes < max && w->coming_bytes > 0 &&
+           w->finished_bytes + w->coming_bytes >= max)
+        rc = dx_lake_pool_step(w->pool, err);
+    *is_full = w->finished_bytes >= max;
+    return rc < 0 ? rc : DX_OK;
 }
 
 /* Ends page and row group where the next row, `size` bytes of strings, must not join them. */
 static int make_room(struct dx_lake_writer *w, bool is_border, size_t size, struct dx_error *err)
 {
     const struct dx_lake_options *o = &w->options;
+    uint32_t rows = page_rows(w);
     bool page_ends, group_ends;
     int rc = DX_OK;
 
     group_ends = w->group_rows >= o->group_rows_max ||
                  (is_border && w->group_rows >= o->group_rows_min);
-    page_ends = w->page_rows >= o->page_rows_max ||
-                (is_border && w->page_rows >= o->page_rows_min) ||
-                (w->page_rows > 0 && w->text_size + size > o->page_bytes_max);
+    page_ends = rows >= o->page_rows_max || (is_border && rows >= o->page_rows_min) ||
+                (rows > 0 && w->page->text_size + size > o->page_bytes_max);
     if (page_ends && !group_ends) {
         rc = end_page(w, err);
-        group_ends = rc == DX_OK && group_bytes(w) >= o->group_bytes_max;
+        if (rc == DX_OK)
+            rc = group_is_full(w, &group_ends, err);
     }
     return rc == DX_OK && group_ends ? end_group(w, err) : rc;
 }
 
 /* ---- rows ---- */
-
-/* Well-formed UTF-8: no overlong forms, no surrogates, at most U+10FFFF. */
-static bool is_utf8(struct dx_span s)
-{
-    size_t i = 0;
-
-    while (i < s.size) {
-        uint8_t b = s.data[i++];
-        uint8_t low = 0x80, high = 0xbf;
-        int more;
-
-        if (b < 0x80)
-            continue;
-        if (b < 0xc2 || b > 0xf4)
-            return false;
-        more = b < 0xe0 ? 1 : b < 0xf0 ? 2 : 3;
-        low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : low;
-        high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : high;
-        for (; more > 0; more--, low = 0x80, high = 0xbf)
-            if (i == s.size || s.data[i] < low || s.data[i++] > high)
-                return false;
-    }
-    return true;
-}
 
 static size_t row_bytes(const struct dx_lake_writer *w, const struct dx_lake_row *row)
 {
@@ -497,88 +563,61 @@ static size_t row_bytes(const struct dx_lake_writer *w, const struct dx_lake_row
     return size;
 }
 
-/* Text for a page; larger only while no span points into it. */
-static int need_text(struct dx_lake_writer *w, size_t size, struct dx_error *err)
+static void put_text(struct dx_lake_writer *w, size_t i, struct dx_span s)
 {
-    size_t capacity = size > w->options.page_bytes_max ? size : w->options.page_bytes_max;
-
-    if (w->text != NULL && size <= w->text_capacity - w->text_size)
-        return DX_OK;
-    assert(w->text_size == 0);
-    free(w->text);
-    w->text_capacity = 0;
-    w->text = malloc(capacity);
-    if (w->text == NULL)
-        return no_memory(err);
-    w->text_capacity = capacity;
-    return DX_OK;
+    dx_lake_page_text(w->page, i, s);
+    if (!w->is_binary[i] && !dx_utf8_is_valid(s))
+        w->is_binary[i] = true;
 }
 
-static void put_null(struct dx_lake_writer *w, struct column *c)
-{
-    if (c->values.spans != NULL)
-        c->values.spans[w->page_rows] = (struct dx_span){ NULL, 0 };
-    else
-        c->values.ints[w->page_rows] = 0;
-    c->valid[w->page_rows] = 0;
-    c->values.null_count++;
-}
-
-static void put_int(struct dx_lake_writer *w, struct column *c, uint64_t v)
-{
-    c->values.ints[w->page_rows] = (int64_t)v;
-    if (c->valid != NULL)
-        c->valid[w->page_rows] = 1;
-}
-
-static void put_text(struct dx_lake_writer *w, struct column *c, struct dx_span s)
-{
-    uint8_t *to = w->text + w->text_size;
-
-    if (s.size > 0)
-        memcpy(to, s.data, s.size);
-    w->text_size += s.size;
-    c->values.spans[w->page_rows] = dx_span_of(to, s.size);
-    if (c->valid != NULL)
-        c->valid[w->page_rows] = 1;
-    if (!c->is_binary && !is_utf8(s))
-        c->is_binary = true;
-}
-
-static void put_nullable_text(struct dx_lake_writer *w, struct column *c, struct dx_span s)
+static void put_nullable_text(struct dx_lake_writer *w, size_t i, struct dx_span s)
 {
     if (s.data == NULL)
-        put_null(w, c);
+        dx_lake_page_null(w->page, i);
     else
-        put_text(w, c, s);
+        put_text(w, i, s);
 }
 
-static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row)
+static void put_text_or_again(struct dx_lake_writer *w, size_t i, struct dx_span s, bool again)
 {
-    struct column *c = w->column;
-
-    put_int(w, &c[DATASET_ID], row->dataset_id);
-    put_text(w, &c[DOMAIN], row->domain);
-    put_int(w, &c[DOMAIN_ID], row->domain_id);
-    put_text(w, &c[SCHEME], row->scheme);
-    put_text(w, &c[HOST], row->host);
-    put_text(w, &c[PATH_QUERY], row->path_query);
-    put_nullable_text(w, &c[RAW_URL], row->raw_url);
-    if (row->has_ts)
-        put_int(w, &c[TS], (uint64_t)(w->ts_micros ? row->ts_us : row->ts_us / 1000));
+    if (again)
+        dx_lake_page_again(w->page, i);
     else
-        put_null(w, &c[TS]);
+        put_text(w, i, s);
+}
+
+/* equal: how many of the text keys are those of the row before. */
+static void put_row(struct dx_lake_writer *w, const struct dx_lake_row *row, size_t equal)
+{
+    struct dx_lake_page *p = w->page;
+    bool first = p->rows == 0;
+
+    dx_lake_page_int(p, DATASET_ID, row->dataset_id);
+    put_text_or_again(w, DOMAIN, row->domain, !first && equal >= 1);
+    dx_lake_page_int(p, DOMAIN_ID, row->domain_id);
+    put_text_or_again(w, SCHEME, row->scheme,
+                      !first &&
+                          dx_span_equal(row->scheme, p->column[SCHEME].values.spans[p->rows - 1]));
+    put_text_or_again(w, HOST, row->host, !first && equal >= 2);
+    put_text(w, PATH_QUERY, row->path_query);
+    put_nullable_text(w, RAW_URL, row->raw_url);
+    if (row->has_ts)
+        dx_lake_page_int(p, TS, (uint64_t)(w->ts_micros ? row->ts_us : row->ts_us / 1000));
+    else
+        dx_lake_page_null(p, TS);
     for (size_t i = 0; i < w->extra_count; i++)
-        put_nullable_text(w, &c[FIRST_EXTRA + i], row->extra[i]);
+        put_nullable_text(w, FIRST_EXTRA + i, row->extra[i]);
     if (w->has_url_id)
-        put_int(w, &c[w->column_count - 1], row->url_id);
+        dx_lake_page_int(p, w->column_count - 1, row->url_id);
     for (size_t i = 0; i < TEXT_KEYS; i++)
-        w->last[i] = c[text_key[i]].values.spans[w->page_rows];
+        w->last[i] = p->column[text_key[i]].values.spans[p->rows];
     w->last_has_ts = row->has_ts;
     w->last_ts_us = row->ts_us;
+    p->rows++;
 }
 
-static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row *row,
+/* equal: how many of the text keys, from the first on, are those of the row before. */
+static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row *row, size_t *equal,
                        struct dx_error *err)
 {
     const struct dx_span key[TEXT_KEYS] = { row->domain, row->host, row->path_query };
@@ -588,6 +627,7 @@ static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row 
 
         if (order < 0)
             return DX_OK;
+        *equal += order == 0;
         if (order > 0)
             return dx_fail(err, DX_E_INVALID,
                            "lake file: rows out of order: %s \"%.*s\" after \"%.*s\"",
@@ -603,7 +643,7 @@ static int check_order(const struct dx_lake_writer *w, const struct dx_lake_row 
 }
 
 static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *row, size_t size,
-                     struct dx_error *err)
+                     size_t *equal, struct dx_error *err)
 {
     if (size > DX_LAKE_ROW_BYTES_MAX)
         return dx_fail(err, DX_E_LIMIT, "lake file: a row of %zu bytes, limit %u", size,
@@ -613,23 +653,23 @@ static int check_row(const struct dx_lake_writer *w, const struct dx_lake_row *r
     if (row->has_ts && !w->ts_micros && row->ts_us % 1000 != 0)
         return dx_fail(err, DX_E_INVALID, "lake file: a time of %lld us in a file of milliseconds",
                        (long long)row->ts_us);
-    return w->any ? check_order(w, row, err) : DX_OK;
+    return w->any ? check_order(w, row, equal, err) : DX_OK;
 }
 
 int dx_lake_file_add(struct dx_lake_file *file, const struct dx_lake_row *row, struct dx_error *err)
 {
     struct dx_lake_writer *w = file->writer;
     size_t size = row_bytes(w, row);
-    int rc = check_row(w, row, size, err);
+    size_t equal = 0;
+    int rc = check_row(w, row, size, &equal, err);
 
     if (rc == DX_OK)
-        rc = make_room(w, w->any && !dx_span_equal(w->last[0], row->domain), size, err);
+        rc = make_room(w, w->any && equal == 0, size, err);
     if (rc == DX_OK)
-        rc = need_text(w, size, err);
+        rc = need_page(w, size, err);
     if (rc < 0)
         return rc;
-    put_row(w, row);
-    w->page_rows++;
+    put_row(w, row, equal);
     w->group_rows++;
     w->rows++;
     w->any = true;
@@ -638,13 +678,13 @@ int dx_lake_file_add(struct dx_lake_file *file, const struct dx_lake_row *row, s
 
 /* ---- closing ---- */
 
-static struct dx_pq_node node_of(const struct column *c)
+static struct dx_pq_node node_of(const struct dx_lake_column *c, bool is_binary)
 {
     return (struct dx_pq_node){
         .name = dx_span_str(c->name),
         .type = (int8_t)c->type.type,
         .repetition = c->type.max_def > 0 ? DX_PQ_OPTIONAL : DX_PQ_REQUIRED,
-        .logical = c->is_binary ? DX_PQ_LOGICAL_NONE : c->logical,
+        .logical = is_binary ? DX_PQ_LOGICAL_NONE : c->logical,
         .time_unit = c->type.time_unit,
         .bit_width = 64,
         .is_unsigned = c->type.is_unsigned,
@@ -693,8 +733,8 @@ static int sign_footer(struct dx_buf *buf, struct dx_error *err)
 static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t offset_base,
                         struct dx_error *err)
 {
-    struct dx_pq_node node[COLUMN_MAX + 1];
-    uint32_t leaf[COLUMN_MAX];
+    struct dx_pq_node node[DX_LAKE_COLUMNS_MAX + 1];
+    uint32_t leaf[DX_LAKE_COLUMNS_MAX];
     struct dx_pq_sorting sorting[SORT_KEYS] = { { 0, false, false } };
     struct dx_pq_key_value pair[3];
     struct dx_buf buf = DX_BUF_INIT(FOOTER_BUF_MAX);
@@ -719,7 +759,7 @@ static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t
                                    .child_count = f.leaf_count,
                                    .type = -1 };
     for (uint32_t i = 0; i < f.leaf_count; i++) {
-        node[i + 1] = node_of(&w->column[i]);
+        node[i + 1] = node_of(&w->column[i], w->is_binary[i]);
         leaf[i] = i + 1;
     }
     for (size_t i = 0; i < TEXT_KEYS; i++)
@@ -770,25 +810,63 @@ static void fill_stats(const struct dx_lake_writer *w, struct dx_lake_stats *sta
     for (size_t i = 0; i < w->column_count; i++) {
         (void)snprintf(stats->column[i].name, sizeof(stats->column[i].name), "%s",
                        w->column[i].name);
-        stats->column[i].bytes = w->column[i].bytes_written;
+        stats->column[i].bytes = w->chunk[i].bytes_written;
     }
+}
+
+/* Second stage: all row groups are in the file. */
+static int finish_file(void *ctx, struct dx_lake_page *page, struct dx_error *err)
+{
+    struct dx_lake_writer *w = ctx;
+    struct dx_lake_stats stats;
+    int rc = write_tail(w, err);
+
+    (void)page;
+    if (rc == DX_OK)
+        rc = dx_file_out_close(&w->out, w->sync, err);
+    if (rc < 0)
+        return rc;
+    fill_stats(w, &stats);
+    if (w->closed != NULL)
+        rc = w->closed(w->closed_ctx, &stats, err);
+    if (rc == DX_OK)
+        free_writer(w);
+    return rc;
+}
+
+int dx_lake_file_close_later(struct dx_lake_file *file, enum dx_sync sync, dx_lake_closed *closed,
+                             void *ctx, struct dx_error *err)
+{
+    struct dx_lake_writer *w = file->writer;
+    const struct dx_lake_task task = { .ctx = w, .finish = finish_file, .drop = drop_writer };
+    int rc = end_group(w, err);
+
+    w->sync = sync;
+    w->closed = closed;
+    w->closed_ctx = ctx;
+    if (rc == DX_OK)
+        rc = dx_lake_pool_put(w->pool, &task, err);
+    if (rc == DX_OK)
+        file->writer = NULL; /* the pool's */
+    return rc;
+}
+
+static int keep_stats(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err)
+{
+    (void)err;
+    *(struct dx_lake_stats *)ctx = *stats;
+    return DX_OK;
 }
 
 int dx_lake_file_close(struct dx_lake_file *file, enum dx_sync sync, struct dx_lake_stats *stats,
                        struct dx_error *err)
 {
-    struct dx_lake_writer *w = file->writer;
-    int rc = end_group(w, err);
+    struct dx_lake_pool *pool = file->writer->pool;
+    int rc = dx_lake_file_close_later(file, sync, stats == NULL ? NULL : keep_stats, stats, err);
 
     if (rc == DX_OK)
-        rc = write_tail(w, err);
+        rc = dx_lake_pool_drain(pool, err);
     if (rc == DX_OK)
-        rc = dx_file_out_close(&w->out, sync, err);
-    if (rc < 0)
-        return rc;
-    if (stats != NULL)
-        fill_stats(w, stats);
-    free_writer(w);
-    file->writer = NULL;
-    return DX_OK;
+        dx_lake_pool_free(&file->own_pool);
+    return rc;
 }

@@ -21,6 +21,13 @@
  *
  * Memory: the compressed pages of one row group and the raw rows of one page; both have
  * caps, see dx_lake_options. After an error only abort is of use. One thread at a time.
+ *
+ * Several threads, one file or one behind the other (lake_pool.h):
+ *   rc = dx_lake_file_open_in(&w, pool, tmp_path, &schema, NULL, &err);      then add
+ *   rc = dx_lake_file_close_later(&w, DX_SYNC_LATER, closed, ctx, &err);     w is free for the next
+ * Its last pages may be encoded yet then; `closed` is told when the file is complete, at the latest
+ * from dx_lake_pool_drain. abort stops the pool: files that were to be closed are gone too.
+ * The bytes are the same as without.
  */
 #ifndef DX_BUILDER_LAKE_FILE_H
 #define DX_BUILDER_LAKE_FILE_H
@@ -90,16 +97,20 @@ struct dx_lake_stats {
     } column[DX_LAKE_EXTRA_MAX + 9];
 };
 
+struct dx_lake_pool;
 struct dx_lake_writer; /* private */
 
 struct dx_lake_file {
     struct dx_lake_writer *writer; /* NULL: closed */
+    struct dx_lake_pool *own_pool; /* of one thread; NULL: another's */
 };
 
 #define DX_LAKE_FILE_INIT \
     {                     \
-        NULL              \
+        NULL, NULL        \
     }
+
+typedef int dx_lake_closed(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err);
 
 int dx_lake_file_open(struct dx_lake_file *w, const char *path, const struct dx_lake_schema *schema,
                       const struct dx_lake_options *options, struct dx_error *err);
@@ -107,5 +118,13 @@ int dx_lake_file_add(struct dx_lake_file *w, const struct dx_lake_row *row, stru
 int dx_lake_file_close(struct dx_lake_file *w, enum dx_sync sync, struct dx_lake_stats *stats,
                        struct dx_error *err);
 void dx_lake_file_abort(struct dx_lake_file *w);
+
+int dx_lake_file_open_in(struct dx_lake_file *w, struct dx_lake_pool *pool, const char *path,
+                         const struct dx_lake_schema *schema, const struct dx_lake_options *options,
+                         struct dx_error *err);
+
+/* closed: may be NULL. */
+int dx_lake_file_close_later(struct dx_lake_file *w, enum dx_sync sync, dx_lake_closed *closed,
+                             void *ctx, struct dx_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "builder/lake_parts.h"
 
 #include "builder/ingest_row.h"
+#include "builder/lake_pool.h"
 #include "canon/ids.h"
 
 void dx_lake_parts_init(struct dx_lake_parts *p, const struct dx_lake_parts_options *options)
@@ -15,6 +16,8 @@ void dx_lake_parts_init(struct dx_lake_parts *p, const struct dx_lake_parts_opti
 void dx_lake_parts_release(struct dx_lake_parts *p)
 {
     dx_lake_file_abort(&p->file);
+    if (p->o.pool != NULL)
+        dx_lake_pool_stop(p->o.pool);
     dx_buf_release(&p->domain);
     dx_buf_release(&p->scratch);
     dx_buf_release(&p->url);
@@ -34,8 +37,17 @@ int dx_lake_parts_end(struct dx_lake_parts *p, struct dx_error *err)
 
     if (p->file.writer == NULL)
         return DX_OK;
+    if (p->o.pool != NULL)
+        return dx_lake_file_close_later(&p->file, DX_SYNC_LATER, p->o.closed, p->o.ctx, err);
     rc = dx_lake_file_close(&p->file, DX_SYNC_LATER, &stats, err);
     return rc < 0 ? rc : p->o.closed(p->o.ctx, &stats, err);
+}
+
+int dx_lake_parts_finish(struct dx_lake_parts *p, struct dx_error *err)
+{
+    int rc = dx_lake_parts_end(p, err);
+
+    return rc == DX_OK && p->o.pool != NULL ? dx_lake_pool_drain(p->o.pool, err) : rc;
 }
 
 static int open_file(struct dx_lake_parts *p, struct dx_error *err)
@@ -44,7 +56,11 @@ static int open_file(struct dx_lake_parts *p, struct dx_error *err)
     int rc = p->o.open(p->o.ctx, path, err);
 
     p->rows = 0;
-    return rc < 0 ? rc : dx_lake_file_open(&p->file, path, p->schema, NULL, err);
+    if (rc < 0)
+        return rc;
+    if (p->o.pool != NULL)
+        return dx_lake_file_open_in(&p->file, p->o.pool, path, p->schema, NULL, err);
+    return dx_lake_file_open(&p->file, path, p->schema, NULL, err);
 }
 
 static uint64_t url_id(struct dx_lake_parts *p, const struct dx_ingest_row *row)

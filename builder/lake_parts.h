@@ -6,10 +6,12 @@
  *   dx_lake_parts_begin(&p, &schema, dataset_id);        what the next rows belong to
  *   rc = dx_lake_parts_add(&p, key, value, &err);        builder/ingest_row.h, in order of keys
  *   rc = dx_lake_parts_end(&p, &err);                    ends the file; before the next begin
+ *   rc = dx_lake_parts_finish(&p, &err);                 all files are complete and were told
  *   dx_lake_parts_release(&p);                           safe at any time
  *
  * A file ends at the first new domain from rows_a_file rows on. `open` is asked where the next file
- * goes, `closed` is told what it became; both end the work with their errors. schema and what it
+ * goes, `closed` is told what it became, in their order; both end the work with their errors. With a pool
+ * (lake_pool.h) it may be told some files later. schema and what it
  * points to are borrowed until end. One thread at a time.
  */
 #ifndef DX_BUILDER_LAKE_PARTS_H
@@ -22,9 +24,10 @@
 
 struct dx_lake_parts_options {
     uint64_t rows_a_file;
+    struct dx_lake_pool *pool; /* borrowed; NULL: each file by itself */
     void *ctx;
     int (*open)(void *ctx, char path[PATH_MAX], struct dx_error *err);
-    int (*closed)(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err);
+    dx_lake_closed *closed;
 };
 
 struct dx_lake_parts {
@@ -46,6 +49,7 @@ void dx_lake_parts_begin(struct dx_lake_parts *p, const struct dx_lake_schema *s
 int dx_lake_parts_add(struct dx_lake_parts *p, struct dx_span key, struct dx_span value,
                       struct dx_error *err);
 int dx_lake_parts_end(struct dx_lake_parts *p, struct dx_error *err);
+int dx_lake_parts_finish(struct dx_lake_parts *p, struct dx_error *err);
 void dx_lake_parts_release(struct dx_lake_parts *p);
 
 #endif

@@ -160,11 +160,8 @@ static uint64_t cache_at(const uint8_t *record, size_t depth)
     size_t left = key.size - depth;
     uint64_t v = 0;
 
-    if (left > CACHED) {
-        for (int i = 0; i < CACHED; i++)
-            v = v << 8 | p[i];
-        return v << 8 | 8;
-    }
+    if (left > CACHED) /* eight bytes are there */
+        return __builtin_bswap64(dx_load_u64(p)) >> 8 << 8 | 8;
     for (size_t i = 0; i < CACHED; i++)
         v = v << 8 | (i < left ? p[i] : 0);
     return v << 8 | left;

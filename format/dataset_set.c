@@ -180,33 +180,45 @@ int dx_roaring_check(struct dx_span bitmap, uint32_t *count, uint32_t *first, co
     return DX_OK;
 }
 
+/* Size and kind in one number: size * 2, and 1 for a Roaring bitmap. */
+static uint64_t read_head(struct dx_bytes *r, bool *roaring)
+{
+    uint64_t head = dx_bytes_varint(r);
+
+    *roaring = (head & 1) != 0;
+    return head >> 1;
+}
+
+uint64_t dx_dataset_set_size(struct dx_span bytes)
+{
+    struct dx_bytes r = dx_bytes_of(bytes);
+    bool roaring;
+    uint64_t size = read_head(&r, &roaring);
+
+    return r.failed || size > dx_bytes_left(&r) ? 0 : dx_bytes_at(&r) + size;
+}
+
 static int open_deltas(struct dx_dataset_set *set, struct dx_bytes r, const char *name,
                        struct dx_error *err)
 {
-    uint64_t count = dx_bytes_varint(&r);
     uint64_t id = dx_bytes_varint(&r);
+    uint64_t count = 1;
 
-    if (r.failed || count == 0 || count - 1 > dx_bytes_left(&r))
-        return dx_fail(err, DX_E_CORRUPT,
-                       "%s: set of %" PRIu64 " ids does not fit its bytes (%zu left)", name, count,
-                       dx_bytes_left(&r));
+    if (r.failed)
+        return dx_fail(err, DX_E_CORRUPT, "%s: set ends in its first id", name);
     *set = (struct dx_dataset_set){ .kind = DX_DATASET_SET_DELTAS,
-                                    .count = (uint32_t)count,
                                     .first = (uint32_t)id,
                                     .bytes = { r.at, dx_bytes_left(&r) } };
-    for (uint64_t i = 1; i < count && id <= UINT32_MAX; i++) {
+    for (; dx_bytes_left(&r) > 0 && id <= UINT32_MAX; count++) {
         uint64_t gap = dx_bytes_varint(&r);
 
         if (r.failed)
-            return dx_fail(err, DX_E_CORRUPT, "%s: set ends at id %" PRIu64 " of %" PRIu64, name, i,
-                           count);
+            return dx_fail(err, DX_E_CORRUPT, "%s: set ends in id %" PRIu64, name, count);
         id = gap > UINT32_MAX ? gap : id + 1 + gap;
     }
-    if (id > UINT32_MAX || count > UINT32_MAX)
+    if (id > UINT32_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: id in a set is over 32 bits", name);
-    if (dx_bytes_left(&r) != 0)
-        return dx_fail(err, DX_E_CORRUPT, "%s: %zu bytes behind the last id of a set", name,
-                       dx_bytes_left(&r));
+    set->count = (uint32_t)count;
     return DX_OK;
 }
 
@@ -214,17 +226,17 @@ int dx_dataset_set_open(struct dx_dataset_set *set, struct dx_span stored, const
                         struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(stored);
-    uint8_t kind = dx_bytes_u8(&r);
+    bool roaring;
+    uint64_t size = read_head(&r, &roaring);
 
     *set = (struct dx_dataset_set){ .count = 0 };
-    if (r.failed)
-        return dx_fail(err, DX_E_TRUNCATED, "%s: set of 0 bytes", name);
-    if (kind == DX_DATASET_SET_DELTAS)
+    if (r.failed || size == 0 || size != dx_bytes_left(&r))
+        return dx_fail(err, DX_E_CORRUPT, "%s: set of %" PRIu64 " bytes in %zu", name, size,
+                       stored.size);
+    if (!roaring)
         return open_deltas(set, r, name, err);
-    if (kind != DX_DATASET_SET_ROARING)
-        return dx_fail(err, DX_E_CORRUPT, "%s: set of unknown kind %u", name, kind);
     set->kind = DX_DATASET_SET_ROARING;
-    set->bytes = dx_bytes_take(&r, dx_bytes_left(&r));
+    set->bytes = dx_bytes_take(&r, size);
     return dx_roaring_check(set->bytes, &set->count, &set->first, name, err);
 }
 
@@ -394,7 +406,7 @@ static size_t varint_size(uint64_t v)
 
 static size_t deltas_size(const uint32_t *ids, size_t count)
 {
-    size_t n = varint_size(count) + varint_size(ids[0]);
+    size_t n = varint_size(ids[0]);
 
     for (size_t i = 1; i < count; i++)
         n += varint_size(ids[i] - ids[i - 1] - 1);
@@ -403,8 +415,7 @@ static size_t deltas_size(const uint32_t *ids, size_t count)
 
 static void encode_deltas(const uint32_t *ids, size_t count, struct dx_buf *out)
 {
-    dx_buf_u8(out, DX_DATASET_SET_DELTAS);
-    dx_buf_varint(out, count);
+    dx_buf_varint(out, 2 * (uint64_t)deltas_size(ids, count));
     dx_buf_varint(out, ids[0]);
     for (size_t i = 1; i < count; i++)
         dx_buf_varint(out, ids[i] - ids[i - 1] - 1);
@@ -438,7 +449,7 @@ int dx_dataset_set_encode(const uint32_t *ids, size_t count, struct dx_buf *out,
     if (deltas <= bitmap_size) {
         encode_deltas(ids, count, out);
     } else {
-        dx_buf_u8(out, DX_DATASET_SET_ROARING);
+        dx_buf_varint(out, 2 * (uint64_t)bitmap_size + 1);
         to = dx_buf_reserve(out, bitmap_size);
         if (to != NULL)
             out->size += roaring_bitmap_portable_serialize(b, (char *)to);

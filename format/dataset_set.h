@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dataset_set.h - a set of dataset_ids, read where it lies.
  *
+ *   n = dx_dataset_set_size(bytes);                       of the stored set that bytes begin with
  *   rc = dx_dataset_set_open(&set, stored, name, &err);   checks every byte of it once
  *   dx_dataset_set_one(&set, id);                         the set {id}
  *   n = dx_dataset_set_count(&set);
@@ -11,8 +12,8 @@
  *
  *   rc = dx_dataset_set_encode(ids, count, &buf, &err);   ids ascend strictly, count >= 1
  *
- * A stored set is a byte of kind and then deltas (1) or a Roaring bitmap in the
- * portable format (2): docs/FORMAT.md section 6. Opening walks the whole set, so the
+ * A stored set says its size and kind, and is then deltas or a Roaring bitmap in the
+ * portable format: docs/FORMAT.md section 6. Opening walks the whole set, so the
  * functions behind it cannot fail and allocate nothing (the bitmap: NULL is out of
  * memory). A set borrows its bytes and is a plain value: copy it, share it, drop it.
  */
@@ -31,6 +32,8 @@ enum dx_dataset_set_kind {
     DX_DATASET_SET_ROARING = 2
 };
 
+#define DX_DATASET_SET_HEAD 10 /* bytes of size and kind, at most */
+
 /* Up to so many ids writers store deltas, from there on the shorter form. */
 #define DX_DATASET_SET_SMALL 32
 
@@ -41,6 +44,9 @@ struct dx_dataset_set {
     struct dx_span bytes; /* deltas behind the first id; or the whole Roaring bitmap */
 };
 
+/* 0: what they begin with is no size, or they have fewer bytes. Reads at most
+ * DX_DATASET_SET_HEAD of them. */
+uint64_t dx_dataset_set_size(struct dx_span bytes);
 int dx_dataset_set_open(struct dx_dataset_set *set, struct dx_span stored, const char *name,
                         struct dx_error *err);
 void dx_dataset_set_one(struct dx_dataset_set *set, uint32_t id);

@@ -6,20 +6,18 @@
 
 #define HEADER_SIZE 64
 #define TAG_SETS DX_KIND('S', 'E', 'T', 'S')
-#define TAG_SETX DX_KIND('S', 'E', 'T', 'X')
 #define TAG_INDX DX_KIND('I', 'N', 'D', 'X')
-#define SETX_ENTRY 5
-#define OFFSET_MAX ((UINT64_C(1) << 40) - 1)
+#define ENTRY_MIN 3
+#define ENTRY_MAX 5
+#define OFFSET_MAX ((UINT64_C(1) << (8 * ENTRY_MAX - 1)) - 1) /* an entry has a bit for its kind */
 
-static uint64_t load_u40(const uint8_t *p)
+static uint64_t load_entry(const uint8_t *p, unsigned size)
 {
-    return (uint64_t)dx_load_u32(p) | (uint64_t)p[4] << 32;
-}
+    uint64_t v = (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16;
 
-static void append_u40(struct dx_buf *b, uint64_t v)
-{
-    dx_buf_u32(b, (uint32_t)v);
-    dx_buf_u8(b, (uint8_t)(v >> 32));
+    for (unsigned i = ENTRY_MIN; i < size; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
 }
 
 static int open_sections(struct dx_membership *m, struct dx_error *err)
@@ -38,18 +36,20 @@ static int open_sections(struct dx_membership *m, struct dx_error *err)
     index_offset = dx_bytes_u64(&r);
     m->sets = dx_bytes_u64(&r);
     m->pairs = dx_bytes_u64(&r);
+    m->entry_size = dx_bytes_u8(&r);
     for (const uint8_t *p = r.at; p < r.end; p++)
         if (*p != 0)
             return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    if (m->entry_size < ENTRY_MIN || m->entry_size > ENTRY_MAX)
+        return dx_fail(err, DX_E_CORRUPT, "%s: header: entries of %u bytes", e->name,
+                       m->entry_size);
     if (m->sets > m->domains || m->sets >= DX_MEMBERSHIP_STORED || m->pairs < m->domains)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: header: %" PRIu64 " sets and %" PRIu64 " pairs for %" PRIu64 " domains",
                        e->name, m->sets, m->pairs, m->domains);
     rc = dx_envelope_section(e, TAG_SETS, &m->set_bytes, err);
     if (rc >= 0)
-        rc = dx_envelope_array(e, TAG_SETX, SETX_ENTRY, m->sets + 1, &m->set_index, err);
-    if (rc >= 0)
-        rc = dx_envelope_array(e, TAG_INDX, 4, m->domains, &m->entries, err);
+        rc = dx_envelope_array(e, TAG_INDX, m->entry_size, m->domains, &m->entries, err);
     if (rc >= 0 && index_offset != (uint64_t)(m->entries.data - e->body.data))
         rc = dx_fail(err, DX_E_CORRUPT,
                      "%s: header: index_offset is %" PRIu64 ", INDX begins at %td", e->name,
@@ -78,27 +78,24 @@ void dx_membership_close(struct dx_membership *m)
     *m = (struct dx_membership){ .domains = 0 };
 }
 
-static int stored_set(const struct dx_membership *m, uint32_t number, struct dx_dataset_set *set,
+static int stored_set(const struct dx_membership *m, uint64_t offset, struct dx_dataset_set *set,
                       struct dx_error *err)
 {
     const struct dx_envelope *e = &m->envelope;
-    const uint8_t *bounds;
+    struct dx_span rest = dx_span_of(m->set_bytes.data + offset, m->set_bytes.size - offset);
     struct dx_span stored;
-    uint64_t begin;
-    uint64_t end;
+    uint64_t size;
     int rc;
 
-    bounds = m->set_index.data + (size_t)number * SETX_ENTRY;
-    rc = dx_envelope_check(e, bounds, 2 * SETX_ENTRY, err);
+    rc = dx_envelope_check(e, rest.data,
+                           rest.size < DX_DATASET_SET_HEAD ? rest.size : DX_DATASET_SET_HEAD, err);
     if (rc < 0)
         return rc;
-    begin = load_u40(bounds);
-    end = load_u40(bounds + SETX_ENTRY);
-    if (begin >= end || end > m->set_bytes.size)
-        return dx_envelope_corrupt(e, TAG_SETX, bounds, err,
-                                   "set %" PRIu32 " is [%" PRIu64 ", %" PRIu64 ") of %zu bytes",
-                                   number, begin, end, m->set_bytes.size);
-    stored = dx_span_of(m->set_bytes.data + begin, (size_t)(end - begin));
+    size = dx_dataset_set_size(rest);
+    if (size == 0)
+        return dx_envelope_corrupt(e, TAG_SETS, rest.data, err,
+                                   "a set does not fit the %zu bytes that are left", rest.size);
+    stored = dx_span_of(rest.data, (size_t)size);
     rc = dx_envelope_check(e, stored.data, stored.size, err);
     if (rc >= 0)
         rc = dx_dataset_set_open(set, stored, e->name, err);
@@ -106,7 +103,8 @@ static int stored_set(const struct dx_membership *m, uint32_t number, struct dx_
         return rc;
     if (set->count == 1 && set->first < DX_MEMBERSHIP_STORED)
         return dx_envelope_corrupt(e, TAG_SETS, stored.data, err,
-                                   "set %" PRIu32 " of one id belongs into the index", number);
+                                   "a set of the one id %" PRIu32 " belongs into the index",
+                                   set->first);
     return 1;
 }
 
@@ -114,28 +112,28 @@ int dx_membership_get(const struct dx_membership *m, uint64_t ordinal, struct dx
                       struct dx_error *err)
 {
     const struct dx_envelope *e = &m->envelope;
+    uint64_t stored = UINT64_C(1) << (8 * m->entry_size - 1);
     const uint8_t *at;
-    uint32_t entry;
+    uint64_t entry;
     int rc;
 
     if (ordinal >= m->domains)
         return dx_fail(err, DX_E_INVALID, "%s: no domain %" PRIu64 ", there are %" PRIu64, e->name,
                        ordinal, m->domains);
-    at = m->entries.data + 4 * ordinal;
-    rc = dx_envelope_check(e, at, 4, err);
+    at = m->entries.data + m->entry_size * ordinal;
+    rc = dx_envelope_check(e, at, m->entry_size, err);
     if (rc < 0)
         return rc;
-    entry = dx_load_u32(at);
-    if ((entry & DX_MEMBERSHIP_STORED) == 0) {
-        dx_dataset_set_one(set, entry);
+    entry = load_entry(at, m->entry_size);
+    if (entry < (stored < DX_MEMBERSHIP_STORED ? stored : DX_MEMBERSHIP_STORED)) {
+        dx_dataset_set_one(set, (uint32_t)entry);
         return 1;
     }
-    entry &= ~DX_MEMBERSHIP_STORED;
-    if (entry >= m->sets)
+    if ((entry & stored) == 0 || (entry ^ stored) >= m->set_bytes.size)
         return dx_envelope_corrupt(e, TAG_INDX, at, err,
-                                   "domain %" PRIu64 " has set %" PRIu32 " of %" PRIu64, ordinal,
-                                   entry, m->sets);
-    return stored_set(m, entry, set, err);
+                                   "domain %" PRIu64 " has entry %" PRIx64 ", SETS has %zu bytes",
+                                   ordinal, entry, m->set_bytes.size);
+    return stored_set(m, entry ^ stored, set, err);
 }
 
 void dx_set_store_init(struct dx_set_store *store, size_t max_bytes)
@@ -247,10 +245,12 @@ int dx_set_store_add(struct dx_set_store *store, const uint32_t *ids, size_t cou
 {
     int rc = DX_OK;
 
-    if (count == 1 && ids[0] < DX_MEMBERSHIP_STORED)
+    if (count == 1 && ids[0] < DX_MEMBERSHIP_STORED) {
         *entry = ids[0];
-    else
+        store->single_max = ids[0] > store->single_max ? ids[0] : store->single_max;
+    } else {
         rc = add_stored(store, ids, count, entry, err);
+    }
     if (rc < 0)
         return rc;
     store->pairs += count;
@@ -263,47 +263,35 @@ static uint64_t align_up(uint64_t v)
     return (v + DX_ENVELOPE_ALIGN - 1) & ~(uint64_t)(DX_ENVELOPE_ALIGN - 1);
 }
 
+/* The fewest bytes that hold all ids and offsets, and a bit for which it is. */
+static unsigned entry_size(const struct dx_set_store *s)
+{
+    unsigned size = ENTRY_MIN;
+
+    while (size < ENTRY_MAX &&
+           (s->single_max >> (8 * size - 1) != 0 || s->bytes.size > UINT64_C(1) << (8 * size - 1)))
+        size++;
+    return size;
+}
+
 static int write_header(struct dx_membership_writer *w, struct dx_error *err)
 {
     const struct dx_set_store *s = w->store;
     struct dx_buf header = DX_BUF_INIT(HEADER_SIZE);
-    uint64_t setx = align_up(HEADER_SIZE + s->bytes.size);
     int rc;
 
     dx_buf_u32(&header, DX_MEMBERSHIP_MAGIC);
     dx_buf_u32(&header, DX_MEMBERSHIP_VERSION);
     dx_buf_u64(&header, s->domains);
-    dx_buf_u64(&header, align_up(setx + SETX_ENTRY * ((uint64_t)s->sets + 1)));
+    dx_buf_u64(&header, align_up(HEADER_SIZE + s->bytes.size));
     dx_buf_u64(&header, s->sets);
     dx_buf_u64(&header, s->pairs);
-    dx_buf_zero(&header, 24);
+    dx_buf_u8(&header, (uint8_t)w->entry_size);
+    dx_buf_zero(&header, 23);
     rc = header.failed
              ? dx_buf_fail(&header, err, "header")
              : dx_envelope_writer_header(&w->envelope, dx_span_of(header.data, header.size), err);
     dx_buf_release(&header);
-    return rc;
-}
-
-static int write_set_index(struct dx_membership_writer *w, struct dx_error *err)
-{
-    struct dx_buf chunk = DX_BUF_INIT(64 * 1024);
-    int rc = dx_envelope_writer_section(&w->envelope, TAG_SETX, err);
-
-    append_u40(&chunk, 0);
-    for (uint32_t i = 0; rc >= 0 && i < w->store->sets; i++) {
-        append_u40(&chunk, set_end(w->store, i));
-        if (chunk.size < 60 * 1024 && !chunk.failed)
-            continue;
-        rc = chunk.failed
-                 ? dx_buf_fail(&chunk, err, "SETX")
-                 : dx_envelope_writer_append(&w->envelope, dx_span_of(chunk.data, chunk.size), err);
-        dx_buf_clear(&chunk);
-    }
-    if (rc >= 0)
-        rc = chunk.failed
-                 ? dx_buf_fail(&chunk, err, "SETX")
-                 : dx_envelope_writer_append(&w->envelope, dx_span_of(chunk.data, chunk.size), err);
-    dx_buf_release(&chunk);
     return rc;
 }
 
@@ -315,6 +303,7 @@ int dx_membership_writer_begin(struct dx_membership_writer *w, const struct dx_s
     int rc;
 
     w->store = store;
+    w->entry_size = entry_size(store);
     w->entries = 0;
     dx_envelope_writer_init(&w->envelope, DX_MEMBERSHIP_MAGIC, DX_MEMBERSHIP_VERSION, build, sink,
                             ctx);
@@ -325,25 +314,38 @@ int dx_membership_writer_begin(struct dx_membership_writer *w, const struct dx_s
         rc = dx_envelope_writer_append(&w->envelope,
                                        dx_span_of(store->bytes.data, store->bytes.size), err);
     if (rc >= 0)
-        rc = write_set_index(w, err);
-    if (rc >= 0)
         rc = dx_envelope_writer_section(&w->envelope, TAG_INDX, err);
     return rc;
+}
+
+/* In the file an entry names a set by its place. */
+static uint64_t file_entry(const struct dx_membership_writer *w, uint32_t entry)
+{
+    uint32_t number = entry & ~DX_MEMBERSHIP_STORED;
+
+    if (number == entry)
+        return entry;
+    return UINT64_C(1) << (8 * w->entry_size - 1) |
+           (number == 0 ? 0 : set_end(w->store, number - 1));
 }
 
 int dx_membership_writer_entries(struct dx_membership_writer *w, const uint32_t *entries,
                                  size_t count, struct dx_error *err)
 {
-    uint8_t chunk[4096];
+    uint8_t chunk[1024 * ENTRY_MAX];
     size_t done = 0;
     int rc = DX_OK;
 
     while (rc >= 0 && done < count) {
-        size_t n = count - done < sizeof chunk / 4 ? count - done : sizeof chunk / 4;
+        size_t n = count - done < 1024 ? count - done : 1024;
 
-        for (size_t i = 0; i < n; i++)
-            dx_store_u32(chunk + 4 * i, entries[done + i]);
-        rc = dx_envelope_writer_append(&w->envelope, dx_span_of(chunk, 4 * n), err);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t entry = file_entry(w, entries[done + i]);
+
+            for (unsigned k = 0; k < w->entry_size; k++)
+                chunk[w->entry_size * i + k] = (uint8_t)(entry >> (8 * k));
+        }
+        rc = dx_envelope_writer_append(&w->envelope, dx_span_of(chunk, w->entry_size * n), err);
         done += n;
     }
     w->entries += count;

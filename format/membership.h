@@ -32,16 +32,16 @@
 #include "format/envelope.h"
 
 #define DX_MEMBERSHIP_MAGIC DX_KIND('D', 'T', 'D', 'R')
-#define DX_MEMBERSHIP_VERSION 2
-#define DX_MEMBERSHIP_STORED 0x80000000u /* bit of an entry: the rest is a set number */
+#define DX_MEMBERSHIP_VERSION 3
+#define DX_MEMBERSHIP_STORED 0x80000000u /* bit of a store's entry: the rest is a set number */
 
 struct dx_membership {
     struct dx_envelope envelope;
     uint64_t domains;
     uint64_t sets;
     uint64_t pairs;
+    unsigned entry_size;      /* bytes: 3, 4 or 5 */
     struct dx_span set_bytes; /* SETS */
-    struct dx_span set_index; /* SETX */
     struct dx_span entries;   /* INDX */
 };
 
@@ -58,8 +58,9 @@ struct dx_set_store {
     uint32_t *slots;      /* open addressing: set number + 1, 0 is free */
     size_t slot_count;    /* a power of two, or 0 */
     uint32_t sets;
-    uint64_t pairs;   /* ids of all sets that were added, repeats counted */
-    uint64_t domains; /* sets that were added, repeats counted */
+    uint32_t single_max; /* largest id that stands in an entry */
+    uint64_t pairs;      /* ids of all sets that were added, repeats counted */
+    uint64_t domains;    /* sets that were added, repeats counted */
 };
 
 void dx_set_store_init(struct dx_set_store *store, size_t max_bytes);
@@ -70,6 +71,7 @@ void dx_set_store_release(struct dx_set_store *store);
 struct dx_membership_writer {
     struct dx_envelope_writer envelope;
     const struct dx_set_store *store;
+    unsigned entry_size;
     uint64_t entries; /* so far */
 };
 

@@ -26,7 +26,7 @@ struct dx_overlay {
     char etag[DX_SOURCE_ETAG];  /* of the log that was taken last; "": none */
     struct dx_suppressions log; /* of the polling thread alone */
     _Atomic bool any;           /* whether there is an active rule: no lock if not */
-    _Atomic uint64_t turn;      /* raised when other rules are in force */
+    _Atomic uint64_t turn;      /* odd: the rules are being exchanged */
     pthread_mutex_t lock;       /* of what follows */
     struct snapshot *current;   /* NULL: no rules */
     struct snapshot *snapshots; /* all that are alive */
@@ -127,20 +127,15 @@ static int take(struct dx_overlay *o, struct dx_suppressions *log, struct dx_err
     o->log = *log;
     *log = (struct dx_suppressions)DX_SUPPRESSIONS_INIT;
     (void)pthread_mutex_lock(&o->lock);
+    atomic_fetch_add(&o->turn, 1);
     s->next = o->snapshots;
     o->snapshots = s;
     let_go(o, o->current);
     o->current = s;
     atomic_store_explicit(&o->any, s->rules->count > 0, memory_order_release);
-    /* Last: who reads the new number sees the new rules, whether or not he takes the lock. */
-    (void)atomic_fetch_add_explicit(&o->turn, 1, memory_order_release);
+    atomic_fetch_add(&o->turn, 1);
     (void)pthread_mutex_unlock(&o->lock);
     return 1;
-}
-
-uint64_t dx_overlay_turn(const struct dx_overlay *o)
-{
-    return o == NULL ? 0 : atomic_load_explicit(&o->turn, memory_order_acquire);
 }
 
 const struct dx_rules *dx_overlay_pin(struct dx_overlay *o)
@@ -156,6 +151,11 @@ const struct dx_rules *dx_overlay_pin(struct dx_overlay *o)
     }
     (void)pthread_mutex_unlock(&o->lock);
     return rules;
+}
+
+uint64_t dx_overlay_turn(const struct dx_overlay *o)
+{
+    return o == NULL ? 0 : atomic_load_explicit(&o->turn, memory_order_acquire);
 }
 
 void dx_overlay_unpin(struct dx_overlay *o, const struct dx_rules *rules)

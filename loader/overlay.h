@@ -7,7 +7,6 @@
  *
  *   const struct dx_rules *rules = dx_overlay_pin(o);      NULL: nothing is suppressed; no lock then
  *   ... format/rules.h ...
- *   n = dx_overlay_turn(o);                                another number: other rules; no lock
  *   dx_overlay_unpin(o, rules);                            NULL is fine
  *   dx_caches_free(&caches);                               closes it; or, of one's own:
  *   dx_overlay_close(&o);                                  after the last version
@@ -47,9 +46,7 @@ int dx_overlay_poll(struct dx_overlay *o, struct dx_error *err);
 const struct dx_rules *dx_overlay_pin(struct dx_overlay *o);
 void dx_overlay_unpin(struct dx_overlay *o, const struct dx_rules *rules);
 
-/* Raised with each other set of rules, after they are in force: what was put together between two
- * looks that gave the same number followed from the rules of that number, or from newer ones that the
- * next look will tell of. */
+/* Counts the exchanges of rules, twice each: odd while one is under way. A look at an atomic. */
 uint64_t dx_overlay_turn(const struct dx_overlay *o);
 
 struct dx_overlay_health {

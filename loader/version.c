@@ -588,6 +588,8 @@ static int name_version(struct dx_version *v, const char *root,
     return dx_manifest_version_copy(entry, &v->entry, err);
 }
 
+static _Atomic uint64_t opened = 1;
+
 /* *brought: all copies of a remote root are there; what failed, if anything, failed with them. */
 static int open_once(struct dx_version **out, const char *root,
                      const struct dx_manifest_version *entry, struct dx_caches *caches,
@@ -601,6 +603,7 @@ static int open_once(struct dx_version **out, const char *root,
     if (v == NULL)
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
     (void)pthread_mutex_init(&v->listed_lock, NULL);
+    v->serial = atomic_fetch_add(&opened, 1);
     v->caches = caches;
     v->open_flags = options->open_flags;
     rc = name_version(v, root, entry, err);

@@ -107,8 +107,8 @@ static void bound_strings(const struct dx_pq_values *v, struct dx_pq_bounds *b)
     for (uint32_t i = 0; i < v->row_count; i++) {
         const struct dx_span *s = &v->spans[i];
 
-        if (dx_pq_is_null(v, i))
-            continue;
+        if (dx_pq_is_null(v, i) || (i > 0 && s->data == s[-1].data && s->size == s[-1].size))
+            continue; /* the very value of the row before */
         if (min == NULL || dx_span_compare(*s, *min) < 0)
             min = s;
         if (max == NULL || dx_span_compare(*s, *max) > 0)

@@ -16,7 +16,6 @@ void dx_pq_page_writer_release(struct dx_pq_page_writer *w)
     int level = w->level;
 
     dx_buf_release(&w->body);
-    dx_buf_release(&w->suffixes);
     dx_buf_release(&w->packed);
     free(w->numbers);
     dx_pq_codec_state_free(&w->codec);
@@ -58,28 +57,85 @@ static void put_levels(struct dx_buf *out, const struct dx_pq_values *v)
         dx_store_u32(out->data + at, (uint32_t)(out->size - at - 4));
 }
 
-static void put_plain(struct dx_buf *out, const struct dx_pq_column *c,
-                      const struct dx_pq_values *v)
+/* Strings of a lake are short, and a call for each would cost more than its bytes: up to 16 go in
+ * two words that may overlap. */
+static uint8_t *copy_string(uint8_t *to, struct dx_span s)
 {
+    if (s.size >= 8 && s.size <= 16) {
+        uint64_t head, tail;
+
+        memcpy(&head, s.data, 8);
+        memcpy(&tail, s.data + s.size - 8, 8);
+        memcpy(to, &head, 8);
+        memcpy(to + s.size - 8, &tail, 8);
+    } else if (s.size >= 4 && s.size < 8) {
+        uint32_t head, tail;
+
+        memcpy(&head, s.data, 4);
+        memcpy(&tail, s.data + s.size - 4, 4);
+        memcpy(to, &head, 4);
+        memcpy(to + s.size - 4, &tail, 4);
+    } else if (s.size > 0) {
+        memcpy(to, s.data, s.size);
+    }
+    return to + s.size;
+}
+
+static void put_plain_ints(struct dx_buf *out, size_t width, const struct dx_pq_values *v)
+{
+    uint8_t *to = dx_buf_reserve(out, (size_t)v->row_count * width);
+
+    if (to == NULL)
+        return;
     for (uint32_t i = 0; i < v->row_count; i++) {
         if (dx_pq_is_null(v, i))
             continue;
-        switch (c->type) {
-        case DX_PQ_INT32:
-        case DX_PQ_FLOAT:
-            dx_buf_u32(out, (uint32_t)v->ints[i]);
-            break;
-        case DX_PQ_INT64:
-        case DX_PQ_DOUBLE:
-            dx_buf_u64(out, (uint64_t)v->ints[i]);
-            break;
-        case DX_PQ_BYTE_ARRAY:
-            dx_buf_u32(out, (uint32_t)v->spans[i].size);
-            dx_buf_append(out, v->spans[i].data, v->spans[i].size);
-            break;
-        default:
-            dx_buf_append(out, v->spans[i].data, v->spans[i].size);
+        if (width == 4)
+            dx_store_u32(to, (uint32_t)v->ints[i]);
+        else
+            dx_store_u64(to, (uint64_t)v->ints[i]);
+        to += width;
+    }
+    out->size = (size_t)(to - out->data);
+}
+
+/* with_sizes: four bytes of it in front of each. */
+static void put_plain_strings(struct dx_buf *out, bool with_sizes, const struct dx_pq_values *v)
+{
+    size_t size = 0;
+    uint8_t *to;
+
+    for (uint32_t i = 0; i < v->row_count; i++)
+        size += dx_pq_is_null(v, i) ? 0 : v->spans[i].size + 4;
+    to = dx_buf_reserve(out, size);
+    if (to == NULL)
+        return;
+    for (uint32_t i = 0; i < v->row_count; i++) {
+        if (dx_pq_is_null(v, i))
+            continue;
+        if (with_sizes) {
+            dx_store_u32(to, (uint32_t)v->spans[i].size);
+            to += 4;
         }
+        to = copy_string(to, v->spans[i]);
+    }
+    out->size = (size_t)(to - out->data);
+}
+
+static void put_plain(struct dx_buf *out, const struct dx_pq_column *c,
+                      const struct dx_pq_values *v)
+{
+    switch (c->type) {
+    case DX_PQ_INT32:
+    case DX_PQ_FLOAT:
+        put_plain_ints(out, 4, v);
+        break;
+    case DX_PQ_INT64:
+    case DX_PQ_DOUBLE:
+        put_plain_ints(out, 8, v);
+        break;
+    default:
+        put_plain_strings(out, c->type == DX_PQ_BYTE_ARRAY, v);
     }
 }
 
@@ -99,9 +155,36 @@ static size_t shared_prefix(struct dx_span a, struct dx_span b)
     size_t n = a.size < b.size ? a.size : b.size;
     size_t k = 0;
 
+    while (n - k >= 8) {
+        uint64_t differ = dx_load_u64(a.data + k) ^ dx_load_u64(b.data + k);
+
+        if (differ != 0)
+            return k + (size_t)__builtin_ctzll(differ) / 8;
+        k += 8;
+    }
     while (k < n && a.data[k] == b.data[k])
         k++;
     return k;
+}
+
+/* The strings, each without its first prefix[n] bytes. */
+static void put_suffixes(struct dx_buf *out, const struct dx_pq_values *v, const int64_t *prefix,
+                         size_t size)
+{
+    uint8_t *to = dx_buf_reserve(out, size);
+    size_t n = 0;
+
+    if (to == NULL)
+        return;
+    for (uint32_t i = 0; i < v->row_count; i++) {
+        struct dx_span s = v->spans[i];
+
+        if (dx_pq_is_null(v, i))
+            continue;
+        to = copy_string(to, dx_span_of(s.data + prefix[n], s.size - (size_t)prefix[n]));
+        n++;
+    }
+    out->size += size;
 }
 
 /* Prefix lengths (only with_prefix), suffix lengths, suffixes. */
@@ -110,9 +193,9 @@ static void put_delta_strings(struct dx_pq_page_writer *w, const struct dx_pq_va
 {
     int64_t *prefix = w->numbers, *suffix = w->numbers + v->row_count;
     struct dx_span before = { NULL, 0 };
+    size_t size = 0;
     size_t n = 0;
 
-    clear(&w->suffixes);
     for (uint32_t i = 0; i < v->row_count; i++) {
         struct dx_span s = v->spans[i];
         size_t shared;
@@ -122,14 +205,13 @@ static void put_delta_strings(struct dx_pq_page_writer *w, const struct dx_pq_va
         shared = with_prefix ? shared_prefix(before, s) : 0;
         prefix[n] = (int64_t)shared;
         suffix[n++] = (int64_t)(s.size - shared);
-        dx_buf_append(&w->suffixes, s.data + shared, s.size - shared);
+        size += s.size - shared;
         before = s;
     }
     if (with_prefix)
         dx_pq_delta_write(&w->body, 32, prefix, n);
     dx_pq_delta_write(&w->body, 32, suffix, n);
-    dx_buf_append(&w->body, w->suffixes.data, w->suffixes.size);
-    w->body.failed |= w->suffixes.failed;
+    put_suffixes(&w->body, v, prefix, size);
 }
 
 static int put_values(struct dx_pq_page_writer *w, const struct dx_pq_column *c, unsigned encoding,

@@ -19,7 +19,7 @@
 
 struct dx_pq_page_writer {
     int level;
-    struct dx_buf body, suffixes, packed;
+    struct dx_buf body, packed;
     int64_t *numbers; /* values without nulls, or two lengths for each */
     size_t number_capacity;
     struct dx_pq_codec_state *codec;

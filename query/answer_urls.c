@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
-#include "canon/ids.h"
-#include "canon/url.h"
 #include "loader/version.h"
 #include "query/answer.h"
 #include "query/cursor.h"
+#include "query/item_text.h"
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "query/task.h"
@@ -12,64 +11,31 @@
 
 #include <stdlib.h>
 
+#define AROUND_ROW 96    /* bytes of names, signs, id and time of an item */
+#define AROUND_ROWS 1024 /* of the rest of an answer */
+
 struct item_writer {
-    struct dx_json *json;
+    struct dx_item_text text;
     const struct dx_withheld_pair *hidden;
-    uint64_t place;    /* of the next row */
-    struct dx_buf url; /* scratch: the canonical URL of the row */
-    unsigned fields;
+    uint64_t place; /* of the next row */
 };
 
-static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
+static int write_stretch(void *ctx, const struct dx_listing_stretch *s, struct dx_error *err)
 {
-    dx_json_key(j, "extras");
-    dx_json_object(j);
-    for (size_t i = 0; i < row->extra_count; i++) {
-        if (row->extra[i].value.data == NULL)
-            continue;
-        dx_json_key_span(j, row->extra[i].name);
-        dx_json_text(j, row->extra[i].value);
-    }
-    dx_json_end(j);
+    struct item_writer *w = ctx;
+    int rc = dx_item_text_stretch(&w->text, s, err);
+
+    w->place += rc == 1 ? s->row_count : 0;
+    return rc;
 }
 
 static int write_item(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct item_writer *w = ctx;
-    struct dx_json *j = w->json;
-    struct dx_span url;
 
     if (dx_withheld_hidden(w->hidden, w->place++))
         return DX_OK;
-    dx_buf_clear(&w->url);
-    dx_buf_append(&w->url, row->scheme.data, row->scheme.size);
-    dx_buf_append(&w->url, "://", 3);
-    dx_buf_append(&w->url, row->host.data, row->host.size);
-    dx_buf_append(&w->url, row->path_query.data, row->path_query.size);
-    if (w->url.failed)
-        return dx_buf_fail(&w->url, err, "URL of a row");
-    url = dx_span_of(w->url.data, w->url.size);
-    dx_json_object(j);
-    if (w->fields & DX_FIELD_URL_ID) {
-        dx_json_key(j, "url_id");
-        dx_json_hex64(j, dx_url_id(url));
-    }
-    if (w->fields & DX_FIELD_URL) {
-        dx_json_key(j, "url");
-        dx_json_text(j, url);
-    }
-    if (w->fields & DX_FIELD_TS) {
-        dx_json_key(j, "ts");
-        row->has_ts ? dx_json_time_us(j, row->ts_us) : dx_json_null(j);
-    }
-    if (w->fields & DX_FIELD_RAW_URL) {
-        dx_json_key(j, "raw_url");
-        row->raw_url.data != NULL ? dx_json_text(j, row->raw_url) : dx_json_null(j);
-    }
-    if (w->fields & DX_FIELD_EXTRAS)
-        write_extras(j, row);
-    dx_json_end(j);
-    return j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : DX_OK;
+    return dx_item_text_write(&w->text, row, err);
 }
 
 struct dx_task {
@@ -77,6 +43,7 @@ struct dx_task {
     struct dx_found found;
     const struct dx_dataset *dataset;
     struct dx_urls_ask ask;
+    struct dx_cursor from; /* of ask */
     struct dx_withheld withheld;
     const struct dx_withheld_pair *hidden; /* NULL: nothing of this pair is */
 };
@@ -185,9 +152,9 @@ static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_e
 static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *err)
 {
     struct dx_listing *l = &task->listing;
-    struct item_writer items = {
-        .json = j, .hidden = task->hidden, .place = l->window.offset, .fields = l->fields
-    };
+    struct item_writer items = { .hidden = task->hidden, .place = l->window.offset };
+    const struct dx_listing_taker taker = { &items, write_item,
+                                            task->hidden == NULL ? write_stretch : NULL };
     uint64_t next = l->window.offset + l->row_count;
     bool more = visible_before(task, next) < visible_before(task, end_of(task));
     int rc;
@@ -197,9 +164,9 @@ static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *
                                           : visible_before(task, l->window.offset));
     dx_json_key(j, "items");
     dx_json_array(j);
-    dx_buf_init(&items.url, 4 * DX_URL_MAX);
-    rc = dx_listing_rows(l, write_item, &items, err);
-    dx_buf_release(&items.url);
+    dx_item_text_init(&items.text, j, l->fields);
+    rc = dx_listing_rows(l, &taker, err);
+    dx_item_text_release(&items.text);
     if (rc < 0)
         return rc;
     dx_json_end(j);
@@ -214,11 +181,22 @@ static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *
     return DX_OK;
 }
 
+/* Room for usual answers at once: growing step by step copies them twice. */
+static void reserve(const struct dx_task *task, struct dx_buf *body)
+{
+    uint64_t bytes = AROUND_ROWS + task->listing.row_count * AROUND_ROW +
+                     dx_listing_text_bytes(&task->listing);
+
+    if (bytes <= body->max - body->size)
+        (void)dx_buf_reserve(body, (size_t)bytes);
+}
+
 static int write_answer(struct dx_task *task, struct dx_buf *body, struct dx_error *err)
 {
     struct dx_json j;
     int rc;
 
+    reserve(task, body);
     dx_json_open(&j, body);
     write_head(task, &j);
     rc = task->ask.plan > 0 ? write_plan(task, &j, err) : write_page(task, &j, err);
@@ -316,10 +294,15 @@ static int begin(struct dx_version *v, const struct dx_found *found,
     task->found = *found;
     task->dataset = dataset;
     task->ask = *ask;
+    if (ask->from != NULL) {
+        task->from = *ask->from;
+        task->ask.from = &task->from;
+    }
     task->withheld = *withheld;
     task->hidden = dx_withheld_pair(&task->withheld, ask->dataset_id);
     dx_listing_init(&task->listing, v, found->domain_id, ask->dataset_id,
                     window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
+    task->listing.brief = ask->brief;
     *out = task;
     return 1;
 }

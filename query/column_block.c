@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/column_block.h"
 
+#include "base/plain_text.h"
 #include "parquet/page.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@ struct header {
     uint32_t row_count;
     uint8_t has_ints;
     uint8_t has_nulls;
-    uint8_t zero[2];
+    uint8_t plain;
+    uint8_t zero;
 };
 
 uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, size_t *size,
@@ -18,7 +20,7 @@ uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, 
 {
     uint32_t rows = values->row_count;
     bool has_ints = type != DX_PQ_BYTE_ARRAY && type != DX_PQ_FIXED && type != DX_PQ_INT96;
-    struct header h = { rows, has_ints, values->valid != NULL, { 0, 0 } };
+    struct header h = { rows, has_ints, values->valid != NULL, 0, 0 };
     size_t fixed = sizeof h + (has_ints ? sizeof(int64_t) * rows : sizeof(uint32_t) * (rows + 1ul));
     size_t text_size = 0;
     uint8_t *bytes;
@@ -30,13 +32,12 @@ uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, 
         (void)dx_fail(err, DX_E_LIMIT, "page with %zu bytes of text", text_size);
         return NULL;
     }
-    *size = fixed + (h.has_nulls ? rows : 0) + text_size;
+    *size = fixed + (h.has_nulls ? rows : 0) + text_size + DX_COLUMN_BLOCK_PAD;
     bytes = malloc(*size);
     if (bytes == NULL) {
         (void)dx_fail(err, DX_E_NOMEM, "decoded page of %zu bytes: out of memory", *size);
         return NULL;
     }
-    memcpy(bytes, &h, sizeof h);
     at = bytes + fixed;
     if (h.has_nulls) {
         memcpy(at, values->valid, rows);
@@ -45,6 +46,8 @@ uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, 
     if (has_ints) {
         if (rows > 0)
             memcpy(bytes + sizeof h, values->ints, sizeof(int64_t) * rows);
+        memset(at, 0, DX_COLUMN_BLOCK_PAD);
+        memcpy(bytes, &h, sizeof h);
         return bytes;
     }
     uint32_t *offsets = (uint32_t *)(void *)(bytes + sizeof h);
@@ -56,12 +59,15 @@ uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, 
         offset += (uint32_t)values->spans[i].size;
     }
     offsets[rows] = offset;
+    memset(at + offset, 0, DX_COLUMN_BLOCK_PAD);
+    h.plain = dx_plain_prefix(at, offset) == offset;
+    memcpy(bytes, &h, sizeof h);
     return bytes;
 }
 
 struct dx_column_block dx_column_block_of(struct dx_span bytes)
 {
-    struct dx_column_block b = { 0, NULL, NULL, NULL, NULL };
+    struct dx_column_block b = { 0 };
     const void *values = bytes.data + sizeof(struct header);
     struct header h;
     const uint8_t *at;
@@ -80,5 +86,6 @@ struct dx_column_block dx_column_block_of(struct dx_span bytes)
         at += h.row_count;
     }
     b.text = at;
+    b.plain = h.plain != 0;
     return b;
 }

@@ -24,8 +24,11 @@ struct dx_column_block {
     const uint8_t *valid;    /* a byte a row, 0 is null; NULL: no nulls */
     const int64_t *ints;     /* or */
     const uint32_t *offsets; /* row_count + 1, into text */
-    const uint8_t *text;
+    const uint8_t *text;     /* DX_COLUMN_BLOCK_PAD bytes may be read behind the last one */
+    bool plain;              /* text: JSON needs no escape in all of it (base/plain_text.h) */
 };
+
+#define DX_COLUMN_BLOCK_PAD 16 /* so that texts can be copied in whole vectors */
 
 /* type: enum dx_pq_type of the column, which says what array of values is filled. */
 uint8_t *dx_column_block_make(const struct dx_pq_values *values, unsigned type, size_t *size,

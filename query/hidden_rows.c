@@ -167,7 +167,7 @@ static int read_window(struct scan *s, uint64_t domain_id, struct dx_error *err)
                      (unsigned long long)s->pair.row_count, (unsigned)s->pair.dataset_id,
                      (unsigned long long)l.total);
     if (rc == DX_LISTING_DONE)
-        rc = dx_listing_rows(&l, each_row, s, err);
+        rc = dx_listing_rows(&l, &(struct dx_listing_taker){ s, each_row, NULL }, err);
     dx_listing_release(&l);
     return rc < 0 ? rc : DX_OK;
 }

@@ -14,6 +14,10 @@
 #define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 #define KIND_PAGE DX_KIND('P', 'A', 'G', 'E')
 
+/* What a brief listing may walk and write: runs of rows, at four bytes at least each, and text. */
+#define BRIEF_PAYLOAD_BYTES 512
+#define BRIEF_TEXT_BYTES (256u << 10)
+
 enum { FIND_PAGE, TAKE_POSTINGS, TAKE_PAGES, DONE };
 
 void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain_id,
@@ -352,6 +356,15 @@ static int advance_postings(struct dx_listing *l, struct dx_error *err)
     return rc;
 }
 
+/* Whether a brief listing ends here; the next step goes on. */
+static bool leave_to_others(struct dx_listing *l, bool is_long)
+{
+    bool leave = l->brief && is_long;
+
+    l->brief = l->brief && !leave;
+    return leave;
+}
+
 static int take_postings(struct dx_listing *l, struct dx_error *err)
 {
     const struct dx_postings_page *page = &l->posting_page;
@@ -369,6 +382,8 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
         return rc;
     }
     rc = dx_postings_payload(page, l->dat.block->bytes, &posting, &bytes, err);
+    if (rc >= 0 && leave_to_others(l, bytes.size > BRIEF_PAYLOAD_BYTES))
+        return DX_LISTING_WAITS;
     if (rc >= 0)
         rc = dx_payload_open(&payload, &page->build, l->domain_id, l->dataset_id, bytes,
                              l->version->open_flags, l->dat_object, err);
@@ -453,9 +468,12 @@ static int take_pages(struct dx_listing *l, struct dx_error *err)
         rc = dx_wanted_advance(&l->pages[i].want, &l->reading, decode_page, &d, err);
     dx_pq_values_release(&d.values);
     dx_pq_dictionary_release(&d.dictionary);
-    if (rc == DX_OK && !waits(l))
-        l->state = DONE;
-    return rc < 0 ? rc : waits(l);
+    if (rc < 0 || waits(l))
+        return rc < 0 ? rc : DX_LISTING_WAITS;
+    if (l->brief && leave_to_others(l, dx_listing_text_bytes(l) > BRIEF_TEXT_BYTES))
+        return DX_LISTING_WAITS;
+    l->state = DONE;
+    return DX_LISTING_DONE;
 }
 
 int dx_listing_step(struct dx_listing *l, struct dx_error *err)

@@ -16,6 +16,8 @@
  * there are two (postings idx and dat together, then pages); a dictionary page of a foreign file
  * is read with the pages that need it. A page whose sum is wrong is read once more.
  *
+ * A step never decodes what it did not wait for: with all blocks cached the first step is the last.
+ *
  * Rows come in the order of the postings: `offset` counts through them, so every window
  * costs the same. Everything read is checked before use; what cannot be read or checked
  * is an error, never a shorter list. The version must stay pinned until release. One
@@ -29,6 +31,7 @@
 #include "format/payload.h"
 #include "format/postings.h"
 #include "query/answer.h"
+#include "query/column_block.h"
 #include "query/wanted.h"
 
 struct dx_listing_column;
@@ -59,6 +62,11 @@ struct dx_listing {
 
     struct dx_reading reading; /* what the last step waits for */
 
+    /* Set after init by a thread that must not be held: where more is to be walked or written than
+     * takes a few hundred microseconds, a step ends with DX_LISTING_WAITS and a reading that is
+     * DX_READING_DONE, for another thread to go on. */
+    bool brief;
+
     /* private */
     unsigned state;
     uint64_t deadline_ms;
@@ -88,6 +96,9 @@ int dx_listing_step(struct dx_listing *l, struct dx_error *err);
 int dx_listing_fetched(struct dx_listing *l, int rc, struct dx_error *err);
 void dx_listing_release(struct dx_listing *l);
 
+/* Bytes of text that the rows of the window have, all columns together; once it is DONE. */
+uint64_t dx_listing_text_bytes(const struct dx_listing *l);
+
 #define DX_LISTING_EXTRAS_MAX 64
 
 struct dx_listing_row {
@@ -101,9 +112,25 @@ struct dx_listing_row {
     } extra[DX_LISTING_EXTRAS_MAX];
 };
 
-/* Calls `each` for the rows of the window in order; stops at its first negative result. */
-int dx_listing_rows(struct dx_listing *l,
-                    int (*each)(void *ctx, const struct dx_listing_row *row, struct dx_error *err),
-                    void *ctx, struct dx_error *err);
+/* Rows of which each column lies in one page: the usual ones, with texts that are there and plain
+ * (query/column_block.h) and times that are numbers, for who writes many rows at once. */
+struct dx_listing_stretch {
+    uint32_t row_count;
+    struct dx_column_block scheme, host, path_query; /* rows from `first` of each on */
+    struct dx_column_block ts;                       /* ints NULL: no such column */
+    uint32_t first_scheme, first_host, first_path_query, first_ts;
+    uint8_t time_unit;
+};
+
+struct dx_listing_taker {
+    void *ctx;
+    int (*row)(void *ctx, const struct dx_listing_row *row, struct dx_error *err);
+    /* 1 taken, 0 not: its rows are given one by one. NULL: all are. */
+    int (*stretch)(void *ctx, const struct dx_listing_stretch *s, struct dx_error *err);
+};
+
+/* Gives the rows of the window in order; stops at the first negative result. */
+int dx_listing_rows(struct dx_listing *l, const struct dx_listing_taker *taker,
+                    struct dx_error *err);
 
 #endif

@@ -87,12 +87,122 @@ static int fill(struct dx_listing_row *out, const struct walk *w, uint32_t row,
     return DX_OK;
 }
 
-static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece *piece,
-                      int (*each)(void *ctx, const struct dx_listing_row *row,
-                                  struct dx_error *err),
-                      void *ctx, struct dx_error *err)
+/* Rows [first, end) of the piece that lie in the page. */
+static uint64_t page_text_bytes(const struct dx_listing_page *page,
+                                const struct dx_listing_piece *piece)
 {
+    struct dx_column_block b = dx_column_block_of(page->want.block->bytes);
+    uint64_t first = page->place.first_row;
+    uint64_t begin = piece->first_row > first ? piece->first_row - first : 0;
+    uint64_t end = piece->first_row + piece->row_count - first;
+
+    end = end < b.row_count ? end : b.row_count;
+    return b.offsets == NULL || begin >= end ? 0 : b.offsets[end] - b.offsets[begin];
+}
+
+uint64_t dx_listing_text_bytes(const struct dx_listing *l)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < l->piece_count; i++)
+        for (size_t c = 0; c < l->pieces[i].column_count; c++) {
+            const struct dx_listing_column *column = &l->columns[l->pieces[i].first_column + c];
+
+            for (size_t p = 0; p < column->page_count; p++)
+                bytes += page_text_bytes(&l->pages[column->first_page + p], &l->pieces[i]);
+        }
+    return bytes;
+}
+
+/* One column into the stretch; false: it is none of the usual kind. */
+static bool join_stretch(struct dx_listing_stretch *s, const struct walk *w, uint32_t row)
+{
+    const struct dx_column_block *b = &w->block;
+    bool usual_text = b->offsets != NULL && b->valid == NULL && b->plain;
+
+    switch (w->column->role) {
+    case DX_ROLE_SCHEME:
+        s->scheme = *b;
+        s->first_scheme = row;
+        return usual_text;
+    case DX_ROLE_HOST:
+        s->host = *b;
+        s->first_host = row;
+        return usual_text;
+    case DX_ROLE_PATH_QUERY:
+        s->path_query = *b;
+        s->first_path_query = row;
+        return usual_text;
+    case DX_ROLE_TS:
+        s->time_unit = w->column->time_unit;
+        s->first_ts = row;
+        if (s->ts.ints != NULL) /* a second one */
+            return false;
+        s->ts = *b;
+        return b->ints != NULL;
+    default:
+        return false;
+    }
+}
+
+/* Where a row lies in the page of each column, and how many rows on all pages go. */
+static int stretch_at(struct walk *walks, size_t count, uint64_t row, uint64_t end,
+                      uint32_t in_page[DX_PAGE_COLUMNS_MAX], uint32_t *rows, struct dx_error *err)
+{
+    uint64_t most = end - row < UINT32_MAX ? end - row : UINT32_MAX;
+    int rc = DX_OK;
+
+    for (size_t c = 0; c < count && rc == DX_OK; c++) {
+        rc = walk_to(&walks[c], row, &in_page[c], err);
+        if (rc == DX_OK && walks[c].page->place.rows - in_page[c] < most)
+            most = walks[c].page->place.rows - in_page[c];
+    }
+    *rows = (uint32_t)most;
+    return rc;
+}
+
+static int give_stretch(const struct dx_listing_taker *taker, const struct walk *walks,
+                        size_t count, const uint32_t *in_page, uint32_t rows, struct dx_error *err)
+{
+    struct dx_listing_stretch s = { .row_count = rows };
+
+    if (taker->stretch == NULL)
+        return 0;
+    for (size_t c = 0; c < count; c++)
+        if (!join_stretch(&s, &walks[c], in_page[c]))
+            return 0;
+    if (s.scheme.offsets == NULL || s.host.offsets == NULL || s.path_query.offsets == NULL)
+        return 0;
+    return taker->stretch(taker->ctx, &s, err);
+}
+
+static int give_rows(const struct dx_listing_taker *taker, const struct walk *walks, size_t count,
+                     const uint32_t *in_page, uint32_t rows, struct dx_error *err)
+{
+    struct dx_listing_row
+        out; /* here and not in the loop: where it begins it is zeroed, all 2 kB */
+    int rc = DX_OK;
+
+    for (uint32_t i = 0; i < rows && rc >= 0; i++) {
+        out.scheme = out.host = out.path_query = out.raw_url = dx_span_of(NULL, 0);
+        out.has_ts = false;
+        out.ts_us = 0;
+        out.extra_count = 0;
+        for (size_t c = 0; c < count && rc >= 0; c++)
+            rc = fill(&out, &walks[c], in_page[c] + i, err);
+        if (rc >= 0)
+            rc = taker->row(taker->ctx, &out, err);
+    }
+    return rc;
+}
+
+static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece *piece,
+                      const struct dx_listing_taker *taker, struct dx_error *err)
+{
+    uint64_t end = piece->first_row + piece->row_count;
     struct walk walks[DX_PAGE_COLUMNS_MAX];
+    uint32_t in_page[DX_PAGE_COLUMNS_MAX];
+    uint32_t rows;
 
     for (size_t c = 0; c < piece->column_count; c++) {
         walks[c].column = &l->columns[piece->first_column + c];
@@ -105,36 +215,25 @@ static int piece_rows(const struct dx_listing *l, const struct dx_listing_piece 
                 return rc;
         }
     }
-    for (uint64_t row = piece->first_row; row < piece->first_row + piece->row_count; row++) {
-        struct dx_listing_row out;
-        int rc = DX_OK;
+    for (uint64_t row = piece->first_row; row < end; row += rows) {
+        int rc = stretch_at(walks, piece->column_count, row, end, in_page, &rows, err);
 
-        out.scheme = out.host = out.path_query = out.raw_url = dx_span_of(NULL, 0);
-        out.has_ts = false;
-        out.ts_us = 0;
-        out.extra_count = 0;
-        for (size_t c = 0; c < piece->column_count && rc == DX_OK; c++) {
-            uint32_t in_page = 0;
-
-            rc = walk_to(&walks[c], row, &in_page, err);
-            if (rc == DX_OK)
-                rc = fill(&out, &walks[c], in_page, err);
-        }
         if (rc == DX_OK)
-            rc = each(ctx, &out, err);
+            rc = give_stretch(taker, walks, piece->column_count, in_page, rows, err);
+        if (rc == 0)
+            rc = give_rows(taker, walks, piece->column_count, in_page, rows, err);
         if (rc < 0)
             return rc;
     }
     return DX_OK;
 }
 
-int dx_listing_rows(struct dx_listing *l,
-                    int (*each)(void *ctx, const struct dx_listing_row *row, struct dx_error *err),
-                    void *ctx, struct dx_error *err)
+int dx_listing_rows(struct dx_listing *l, const struct dx_listing_taker *taker,
+                    struct dx_error *err)
 {
     int rc = DX_OK;
 
     for (size_t i = 0; i < l->piece_count && rc == DX_OK; i++)
-        rc = piece_rows(l, &l->pieces[i], each, ctx, err);
+        rc = piece_rows(l, &l->pieces[i], taker, err);
     return rc;
 }

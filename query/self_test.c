@@ -114,7 +114,7 @@ static int check_listing(const struct subject *s, uint32_t dataset_id,
     else if (rc == DX_LISTING_DONE && l.total != pair->row_count)
         rc = disagree(s, "its posting has not as many rows as its counts say", err);
     else if (rc == DX_LISTING_DONE && with_row)
-        rc = dx_listing_rows(&l, count_row, &rows, err);
+        rc = dx_listing_rows(&l, &(struct dx_listing_taker){ &rows, count_row, NULL }, err);
     if (rc == DX_OK && with_row && rows != 1)
         rc = disagree(s, "its first row has not come from the lake", err);
     dx_listing_release(&l);

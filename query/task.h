@@ -12,9 +12,11 @@
  *   dx_task_free(&task);                              also before the end; NULL is fine
  *
  * Steps only compute: they decode, check and write out. The version must stay pinned until free;
- * the canonicaliser is needed for the first step only, what `from` and `cursors` of the ask point to
- * until free. Steps of one task may be taken by several
- * threads, one after the other. task is NULL after an rc other than DX_TASK_WAITS from dx_task_urls.
+ * the canonicaliser and what `asked` and `from` of the ask point to are needed for the first step
+ * only, what `cursors` points to until free. Steps of one task may be taken by several
+ * threads, one after the other. With `brief` of the ask the first step ends within some hundred
+ * microseconds, and what takes longer is left to the next one: then it waits for nothing
+ * (DX_READING_DONE), and is resumed with DX_OK. task is NULL after an rc other than DX_TASK_WAITS from dx_task_urls.
  */
 #ifndef DX_QUERY_TASK_H
 #define DX_QUERY_TASK_H
@@ -40,9 +42,10 @@ struct dx_urls_ask {
     const struct dx_cursor *from;        /* of this version; NULL: a first page */
     const struct dx_cursor_key *cursors; /* that they are made with; NULL: none are given */
     int64_t began_s;                     /* seconds since 1970: a cursor's life begins */
+    bool brief;                          /* the caller must not be held: see below */
     uint64_t
-        deadline_ms; /* on the clock of dx_clock_ms, for all that is waited for; 0: the source's
-                           * own for each wave */
+        deadline_ms; /* on the clock of dx_clock_ms, for all that is waited for; 0: the source's own
+                           * for each wave */
 };
 
 int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,

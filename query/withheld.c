@@ -407,6 +407,11 @@ uint64_t dx_withheld_number(struct dx_version *v)
     return number;
 }
 
+uint64_t dx_withheld_turn(struct dx_version *v)
+{
+    return dx_overlay_turn(overlay_of(v));
+}
+
 static int whole(const struct dx_version *v, struct dx_span domain, enum dx_effect effect,
                  struct dx_problem *problem)
 {

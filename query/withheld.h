@@ -65,6 +65,10 @@ int dx_withheld_said(struct dx_span domain, struct dx_problem *problem);
  * is of one state only if this is the same before and after. */
 uint64_t dx_withheld_number(struct dx_version *v);
 
+/* A number that is another one whenever other suppressions are in force, and odd while they are being
+ * exchanged: what was computed between two looks at the same even number is of one state. */
+uint64_t dx_withheld_turn(struct dx_version *v);
+
 int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx_withheld *w,
                    struct dx_problem *problem);
 void dx_withheld_release(struct dx_withheld *w);

@@ -61,6 +61,12 @@ bool dx_ask_may_block(const struct dx_ask *ask)
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
+bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask)
+{
+    return answers->urls_brief && ask->route == DX_ROUTE_URLS &&
+           ask->page.limit <= DX_LIMIT_DEFAULT;
+}
+
 /* ---- what an ask says of versions and cursors ---- */
 
 static int bad_parameter(struct dx_problem *problem, const char *name, struct dx_span value,
@@ -270,9 +276,8 @@ int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, str
 
 /* ---- answers ---- */
 
-/* Rounded down, so that for a while the same page has the same bytes and ETag: a cursor lives a
- * fifteenth shorter then, and never longer. */
-static int64_t began_s(const struct dx_answers *answers, const struct dx_ask *ask)
+/* A cursor lives a fifteenth shorter by the rounding, and never longer. */
+int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *ask)
 {
     int64_t step = answers->cursor_life_s / 15 > 0 ? answers->cursor_life_s / 15 : 1;
 
@@ -291,7 +296,8 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
         .plan = ask->plan,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,
-        .began_s = began_s(answers, ask),
+        .began_s = dx_ask_began_s(answers, ask),
+        .brief = ask->brief,
         .deadline_ms = deadline_ms,
     };
 
@@ -325,7 +331,7 @@ static int answer_compared(const struct dx_answers *answers, struct dx_canon *ca
         .limit = ask->page.limit,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = &answers->cursor_key,
-        .began_s = began_s(answers, ask),
+        .began_s = dx_ask_began_s(answers, ask),
     };
     struct dx_version *before;
     int rc = pin_compared(answers, v, ask, &before, problem);

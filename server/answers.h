@@ -50,11 +50,11 @@ struct dx_answers {
     /* Whether all that was computed from v so far may be believed; false: problem says why not.
      * Asked for each answer, before it is sent. NULL: always. */
     bool (*intact)(struct dx_version *v, struct dx_problem *problem);
-    /* A number that changes with what is suppressed: an answer of `domain` follows from what was
-     * asked, the version and this alone, if it is the same before and after. NULL: it does not. */
-    uint64_t (*state)(void *from);
-    /* The body of an answer of `domain` is sent once more, without asking. NULL: nobody cares. */
-    void (*sent_again)(struct dx_version *v, struct dx_span body);
+    /* What answers of v may depend on beside the question: two numbers that are the same only while all
+     * of it is the same. False: it is changing just now. NULL: nobody knows, so no answer is kept. */
+    bool (*state)(struct dx_version *v, uint64_t state[2]);
+    /* Told of a question that was answered without looking at v. NULL: it is not. */
+    void (*asked_again)(struct dx_version *v, struct dx_span asked);
     int (*canon_new)(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
     void (*canon_free)(struct dx_canon **canon);
 
@@ -78,6 +78,7 @@ struct dx_answers {
     int (*changes)(struct dx_version *before, struct dx_version *after,
                    const struct dx_changes_ask *ask, struct dx_buf *body,
                    struct dx_problem *problem);
+    bool urls_brief; /* urls heeds `brief`, so that a loop may ask it */
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
     struct dx_cursor_key cursor_key;
@@ -110,6 +111,10 @@ void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *
 int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t now_s,
                    struct dx_problem *problem);
 
+/* Since when cursors of the answer count: rounded down, so that for a while the same page has the same
+ * bytes and ETag. */
+int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *ask);
+
 /* *v stays as it is if rc is not 1; else the old pin is let go. */
 int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
                struct dx_problem *problem);
@@ -118,6 +123,10 @@ int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, str
 
 /* Whether the answer may read the lake or is long: it belongs to a worker, not to a loop. */
 bool dx_ask_may_block(const struct dx_ask *ask);
+
+/* Whether it may all the same be begun on a loop, with ask->brief set: a page of a listing that is
+ * short enough. What of it has to be read or takes long is left to a worker. */
+bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
 
 /* ask is none of the server's own routes (healthz, readyz). May be DX_TASK_WAITS with *task set,
  * but only if dx_ask_may_block; deadline_ms as in query/task.h. */

@@ -4,9 +4,8 @@
 #include "canon/url.h"
 #include "loader/current.h"
 #include "loader/hot_keys.h"
-#include "loader/overlay.h"
 #include "loader/version.h"
-#include "query/domain_text.h"
+#include "query/withheld.h"
 #include "server/metrics.h"
 
 static struct dx_version *pin_current(void *from, struct dx_version *held)
@@ -23,17 +22,6 @@ static struct dx_version *pin_again(struct dx_version *held)
 {
     dx_version_pin(held);
     return held;
-}
-
-static uint64_t state(void *from)
-{
-    return dx_overlay_turn(dx_current_caches(from)->overlay);
-}
-
-/* So that the next version is warm where this one is hot. */
-static void sent_again(struct dx_version *v, struct dx_span body)
-{
-    dx_hot_keys_note(v->caches->hot, dx_domain_text_subject(body));
 }
 
 static int gone(const char *name, struct dx_problem *problem)
@@ -120,6 +108,18 @@ static bool is_intact(struct dx_version *v, struct dx_problem *problem)
     return false;
 }
 
+static bool state(struct dx_version *v, uint64_t out[2])
+{
+    out[0] = v->serial;
+    out[1] = dx_withheld_turn(v);
+    return out[1] % 2 == 0;
+}
+
+static void asked_again(struct dx_version *v, struct dx_span asked)
+{
+    dx_hot_keys_note(v->caches->hot, asked);
+}
+
 struct dx_answers dx_answers_of(struct dx_current *current)
 {
     return (struct dx_answers){
@@ -135,7 +135,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .version_name = dx_version_name,
         .intact = is_intact,
         .state = state,
-        .sent_again = sent_again,
+        .asked_again = asked_again,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,
@@ -147,6 +147,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .version_meant = dx_answer_version_meant,
         .diff = dx_answer_diff,
         .changes = dx_answer_changes,
+        .urls_brief = true,
         .fields_parse = dx_fields_parse,
         .metrics = dx_metrics_live,
         .sound = is_sound,

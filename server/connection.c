@@ -3,6 +3,7 @@
 
 #include "base/json_out.h"
 #include "base/log.h"
+#include "query/domain_text.h"
 #include "server/metrics.h"
 #include "server/request_head.h"
 #include "server/target.h"
@@ -86,26 +87,30 @@ static void own_pin(struct dx_connection *c)
     c->lent = false;
 }
 
-/* Accounts for a body that waits for its client. */
-static void hold(struct dx_connection *c, bool held)
+/* Accounts for a body that waits for its client. A kept one counts for each who waits, though it is
+ * there once: out of the cache it may live for them alone. */
+static void hold(struct dx_connection *c)
 {
-    if (held == c->holding)
-        return;
-    c->holding = held;
-    if (held)
-        atomic_fetch_add(&c->loop->serving->held_bytes, c->out_body.capacity + c->out_hot.size);
-    else
-        atomic_fetch_sub(&c->loop->serving->held_bytes, c->out_body.capacity + c->out_hot.size);
+    c->held = c->out_kept.data != NULL ? c->out_kept.size : c->out_body.capacity;
+    atomic_fetch_add(&c->loop->serving->held_bytes, c->held);
 }
 
-/* What was to be sent, or is. */
-static void release_out(struct dx_connection *c)
+static void let_body_go(struct dx_connection *c)
 {
-    hold(c, false);
-    dx_buf_release(&c->out_head);
+    if (c->held > 0)
+        atomic_fetch_sub(&c->loop->serving->held_bytes, c->held);
+    c->held = 0;
+    if (c->out_block != NULL)
+        dx_answer_cache_put(c->loop->serving->hot, &c->out_block);
+    dx_hot_reply_drop(&c->out_hot);
+    c->out_kept = (struct dx_span){ NULL, 0 };
     dx_buf_release(&c->out_body);
-    dx_hot_reply_drop(&c->hot);
-    c->out_hot.size = 0;
+}
+
+static struct dx_span out_body(const struct dx_connection *c)
+{
+    return c->out_kept.data != NULL ? c->out_kept
+                                    : (struct dx_span){ c->out_body.data, c->out_body.size };
 }
 
 /* Marks it closed and gives all back but the struct: callers up the stack still look at it. */
@@ -129,7 +134,8 @@ static void shut(struct dx_connection *c)
         c->job = NULL;
     }
     dx_buf_release(&c->pending);
-    release_out(c);
+    dx_buf_release(&c->out_head);
+    let_body_go(c);
     c->loop->open--;
     atomic_fetch_sub(&c->loop->serving->connections, 1);
 }
@@ -182,10 +188,15 @@ static ssize_t send_both(int fd, struct dx_span head, struct dx_span body)
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : n;
 }
 
-static struct dx_span rest_of(struct dx_span s, size_t sent)
+static struct dx_span rest_of(struct dx_span all, size_t sent)
 {
-    return sent >= s.size ? (struct dx_span){ s.data, 0 }
-                          : (struct dx_span){ s.data + sent, s.size - sent };
+    return sent >= all.size ? (struct dx_span){ all.data, 0 }
+                            : (struct dx_span){ all.data + sent, all.size - sent };
+}
+
+static struct dx_span span_of(const struct dx_buf *b)
+{
+    return (struct dx_span){ b->data, b->size };
 }
 
 static void swap(struct dx_buf *a, struct dx_buf *b)
@@ -204,28 +215,27 @@ static void wait_to_write(struct dx_connection *c, size_t sent)
         shut(c);
         return;
     }
-    hold(c, true);
+    hold(c);
     enter_wait(c, DX_WAIT_WRITE);
 }
 
-/* Sends loop->head and body; what the socket does not take stays with the connection, body
- * by exchange of storage. */
-static void send_reply(struct dx_connection *c, struct dx_buf *body, bool with_body)
+/* Sends loop->head and the payload; what the socket does not take stays with the connection: the
+ * payload by exchange of storage with `body`, or by taking over `block`, whichever it lies in. */
+static void send_reply(struct dx_connection *c, struct dx_span payload, struct dx_buf *body,
+                       struct dx_cached **block)
 {
     struct dx_loop *loop = c->loop;
-    struct dx_span payload = { body->data, with_body ? body->size : 0 };
     ssize_t n;
 
     if (payload.size <= DX_REPLY_SMALL) {
         dx_buf_append(&loop->head, payload.data, payload.size);
         payload.size = 0;
-        with_body = false;
     }
     if (loop->head.failed) {
         shut(c);
         return;
     }
-    n = send_both(c->fd, dx_span_of(loop->head.data, loop->head.size), payload);
+    n = send_both(c->fd, span_of(&loop->head), payload);
     if (n < 0) {
         shut(c);
         return;
@@ -236,10 +246,13 @@ static void send_reply(struct dx_connection *c, struct dx_buf *body, bool with_b
     }
     dx_buf_clear(&c->out_head);
     dx_buf_append(&c->out_head, loop->head.data, loop->head.size);
-    if (with_body)
+    if (block != NULL) {
+        c->out_block = *block;
+        c->out_kept = payload;
+        *block = NULL;
+    } else if (payload.size > 0) {
         swap(&c->out_body, body);
-    else
-        dx_buf_clear(&c->out_body);
+    }
     wait_to_write(c, (size_t)n);
 }
 
@@ -255,14 +268,13 @@ static void send_hot(struct dx_connection *c, struct dx_hot_reply *r, struct dx_
     } else {
         dx_buf_clear(&c->out_head);
         dx_hot_reply_hold(r);
-        c->hot = r;
-        c->out_hot = bytes;
+        c->out_hot = r;
+        c->out_kept = bytes;
         wait_to_write(c, (size_t)n);
     }
 }
 
-static void keep_reply(struct dx_connection *c, int status, const char *etag,
-                       const struct dx_buf *body)
+static void keep_reply(struct dx_connection *c, int status, const char *etag, struct dx_span body)
 {
     struct dx_loop *loop = c->loop;
     const struct dx_hot_reply_parts parts = {
@@ -271,7 +283,7 @@ static void keep_reply(struct dx_connection *c, int status, const char *etag,
         .date_second = loop->date_second,
         .date_at = dx_reply_date_at(status),
         .head = dx_span_of(loop->head.data, loop->head.size),
-        .body = dx_span_of(body->data, body->size),
+        .body = body,
     };
 
     if (loop->head.failed || c->closing)
@@ -280,14 +292,15 @@ static void keep_reply(struct dx_connection *c, int status, const char *etag,
     atomic_store_explicit(&loop->counts.hot_bytes, loop->hot.bytes, memory_order_relaxed);
 }
 
-static void reply(struct dx_connection *c, int status, const char *content_type, const char *etag,
-                  struct dx_buf *body)
+static void reply_with(struct dx_connection *c, int status, const char *content_type,
+                       const char *etag, struct dx_span payload, struct dx_buf *body,
+                       struct dx_cached **block)
 {
     struct dx_loop *loop = c->loop;
     struct dx_reply r = {
         .status = status,
         .content_type = content_type,
-        .body_size = body->size,
+        .body_size = payload.size,
         .date = loop->date,
         .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
         .etag = etag,
@@ -297,8 +310,16 @@ static void reply(struct dx_connection *c, int status, const char *content_type,
     dx_buf_clear(&loop->head);
     dx_reply_head(&r, &loop->head);
     if (loop->keep.size > 0 && (status == 200 || status == 404))
-        keep_reply(c, status, etag, body);
-    send_reply(c, body, content_type != NULL && c->head.method != DX_METHOD_HEAD);
+        keep_reply(c, status, etag, payload);
+    if (content_type == NULL || c->head.method == DX_METHOD_HEAD)
+        payload = (struct dx_span){ NULL, 0 };
+    send_reply(c, payload, body, block);
+}
+
+static void reply(struct dx_connection *c, int status, const char *content_type, const char *etag,
+                  struct dx_buf *body)
+{
+    reply_with(c, status, content_type, etag, span_of(body), body, NULL);
 }
 
 /* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
@@ -328,25 +349,50 @@ static void refuse(struct dx_connection *c, int status, const char *detail)
     reply(c, status, "application/problem+json", NULL, body);
 }
 
-/* rc, body and problem as query/answer.h leaves them; match: value of If-None-Match. */
-static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
-                         const struct dx_problem *problem, struct dx_span match)
+/* Whether nothing may be sent of what was computed from the version; then the reason is sent. */
+static bool is_broken(struct dx_connection *c)
 {
     const struct dx_answers *answers = c->loop->serving->answers;
-    char etag[DX_ETAG_TEXT];
     struct dx_problem broken;
 
+    if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
+        return false;
+    say_failure(c->loop, &broken);
+    reply_problem(c, &broken);
+    return true;
+}
+
+static bool is_overloaded(struct dx_connection *c)
+{
+    struct dx_problem overloaded;
+
+    if (atomic_load(&c->loop->serving->held_bytes) <= c->loop->serving->options.reply_memory)
+        return false;
+    dx_loop_count(&c->loop->counts.overloaded);
+    (void)dx_problem_set(&overloaded, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
+                         "too many replies wait for slow clients; try again in a second");
+    reply_problem(c, &overloaded);
+    return true;
+}
+
+/* rc, body and problem as query/answer.h leaves them; match: value of If-None-Match; key: NULL if the
+ * answer is none that is kept. */
+static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
+                         const struct dx_problem *problem, struct dx_span match,
+                         const struct dx_answer_key *key)
+{
+    struct dx_serving *serving = c->loop->serving;
+    char etag[DX_ETAG_TEXT];
+    struct dx_problem failed;
+
     /* Absent is an answer too, and a failure may have this cause. */
-    if (answers->intact != NULL && c->version != NULL && !answers->intact(c->version, &broken)) {
-        say_failure(c->loop, &broken);
-        reply_problem(c, &broken);
+    if (is_broken(c))
         return;
-    }
     if (rc == 1 && body->failed) {
-        (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
+        (void)dx_problem_set(&failed, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
                              "the answer does not fit the memory a reply may take; "
                              "ask for a smaller page");
-        reply_problem(c, &broken);
+        reply_problem(c, &failed);
         return;
     }
     if (rc != 1) {
@@ -355,18 +401,37 @@ static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         reply_problem(c, problem);
         return;
     }
-    if (atomic_load(&c->loop->serving->held_bytes) > c->loop->serving->options.reply_memory) {
-        dx_loop_count(&c->loop->counts.overloaded);
-        (void)dx_problem_set(&broken, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
-                             "too many replies wait for slow clients; try again in a second");
-        reply_problem(c, &broken);
+    if (is_overloaded(c))
         return;
-    }
-    dx_reply_etag((struct dx_span){ body->data, body->size }, etag);
+    dx_reply_etag(span_of(body), etag);
+    if (key != NULL)
+        dx_answer_cache_offer(serving->hot, key, serving->answers, c->version, span_of(body), etag);
     if (match.size > 0 && dx_reply_etag_matches(match, etag))
         reply(c, 304, NULL, etag, body);
     else
         reply(c, 200, "application/json", etag, body);
+}
+
+/* Sends a kept answer, by the same rules; false: there is none. */
+static bool reply_hot(struct dx_connection *c, const struct dx_answer_key *key,
+                      struct dx_span match)
+{
+    struct dx_serving *serving = c->loop->serving;
+    struct dx_hot_answer hot;
+    struct dx_cached *block = dx_answer_cache_get(serving->hot, key, &hot);
+
+    if (block == NULL)
+        return false;
+    if (!is_broken(c) && !is_overloaded(c)) {
+        if (serving->answers->asked_again != NULL)
+            serving->answers->asked_again(c->version, c->loop->ask.asked);
+        if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))
+            reply_with(c, 304, NULL, hot.etag, (struct dx_span){ NULL, 0 }, NULL, NULL);
+        else
+            reply_with(c, 200, "application/json", hot.etag, hot.body, NULL, &block);
+    }
+    dx_answer_cache_put(serving->hot, &block);
+    return true;
 }
 
 /* ---- the server's own routes ---- */
@@ -477,7 +542,10 @@ static struct dx_span if_none_match(const struct dx_connection *c, struct dx_spa
     return dx_head_slice(head, c->head.if_none_match);
 }
 
-static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
+/* task: begun here already; NULL: not. key: NULL if the answer is none that is kept; without memory
+ * for a copy it is none either. */
+static void start_job(struct dx_connection *c, bool cold, struct dx_task *task,
+                      const struct dx_answer_key *key, uint64_t deadline_ms, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
     struct dx_job *job = dx_job_new(&loop->ask);
@@ -487,7 +555,12 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
     if (job != NULL) {
         job->version = c->version;
         job->cold = cold;
-        job->deadline_ms = dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS;
+        job->about = key == NULL ? NULL : malloc(sizeof *key);
+        if (job->about != NULL)
+            memcpy(job->about, key, sizeof *key);
+        job->task = task;
+        job->begun = task != NULL;
+        job->deadline_ms = deadline_ms;
         job->done = dx_loop_job_done;
         job->fetch = dx_loop_job_fetch;
         job->loop = loop;
@@ -504,6 +577,8 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_span match)
         }
     }
     dx_job_free(&job);
+    if (task != NULL)
+        loop->serving->answers->task_free(&task);
     dx_loop_count(&loop->counts.overloaded);
     (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
                          "too many listings are being read; try again in a second");
@@ -517,11 +592,12 @@ static bool hot_begin(struct dx_connection *c)
 {
     struct dx_loop *loop = c->loop;
     const struct dx_answers *answers = loop->serving->answers;
+    uint64_t state[2];
 
     if (loop->hot.max_bytes == 0 || answers->state == NULL || c->version == NULL || c->closing ||
-        c->version != dx_lent_pins_now(&loop->pins))
+        c->version != dx_lent_pins_now(&loop->pins) || !answers->state(c->version, state))
         return false;
-    dx_hot_replies_begin(&loop->hot, loop->pins.turn, answers->state(answers->from));
+    dx_hot_replies_begin(&loop->hot, state[0], state[1]);
     return true;
 }
 
@@ -550,8 +626,8 @@ static bool answer_hot(struct dx_connection *c, struct dx_span target, struct dx
     if (bytes.size == 0)
         return false;
     dx_loop_count(&loop->counts.hot_hits);
-    if (r->status == 200 && answers->sent_again != NULL)
-        answers->sent_again(c->version, dx_hot_reply_body(r));
+    if (r->status == 200 && answers->asked_again != NULL)
+        answers->asked_again(c->version, dx_domain_text_subject(dx_hot_reply_body(r)));
     if (match.size > 0 && r->etag[0] != '\0' && dx_reply_etag_matches(match, r->etag)) {
         reply(c, 304, NULL, r->etag, &loop->body);
         return true;
@@ -580,9 +656,12 @@ static bool may_keep(struct dx_connection *c, int rc, const struct dx_problem *p
 static void answer_ask(struct dx_connection *c, struct dx_span target, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
-    const struct dx_answers *answers = loop->serving->answers;
+    const struct dx_serving *serving = loop->serving;
+    const struct dx_answers *answers = serving->answers;
+    struct dx_answer_key *key = NULL;
     struct dx_problem problem;
-    struct dx_task *none;
+    struct dx_task *task = NULL;
+    uint64_t deadline_ms = 0;
     int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, &problem);
 
     if (rc == 1 && loop->ask.wanted[0] != '\0')
@@ -591,16 +670,27 @@ static void answer_ask(struct dx_connection *c, struct dx_span target, struct dx
         rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
     if (rc == 1 && c->version == NULL)
         rc = no_version(&problem);
-    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask))) {
-        start_job(c, rc == DX_ASK_COLD, match);
+    if (rc == 1 && serving->hot != NULL &&
+        dx_answer_key_make(&loop->key, answers, c->version, &loop->ask))
+        key = &loop->key;
+    if (key != NULL && reply_hot(c, key, match))
+        return;
+    if (dx_ask_may_block(&loop->ask))
+        deadline_ms = dx_clock_ms() + serving->options.job_timeout_ms - JOB_SLACK_MS;
+    loop->ask.brief = dx_ask_may_be_brief(answers, &loop->ask);
+    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask) && !loop->ask.brief)) {
+        start_job(c, rc == DX_ASK_COLD, NULL, key, deadline_ms, match);
         return;
     }
     if (rc == 1)
-        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, 0, &none, &loop->body,
-                           &problem);
+        rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, deadline_ms, &task,
+                           &loop->body, &problem);
     if (may_keep(c, rc, &problem, target))
         loop->keep = target;
-    reply_answer(c, rc, &loop->body, &problem, match);
+    if (rc == DX_TASK_WAITS)
+        start_job(c, false, task, key, deadline_ms, match);
+    else
+        reply_answer(c, rc, &loop->body, &problem, match, key);
     loop->keep.size = 0;
 }
 
@@ -785,24 +875,22 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_connection *c = argument;
     size_t body_sent = c->sent > c->out_head.size ? c->sent - c->out_head.size : 0;
-    struct dx_span body = c->hot != NULL ? c->out_hot
-                                         : dx_span_of(c->out_body.data, c->out_body.size);
     ssize_t n;
 
     (void)fd;
     (void)what;
     dx_loop_clock(c->loop);
-    n = send_both(c->fd, rest_of(dx_span_of(c->out_head.data, c->out_head.size), c->sent),
-                  rest_of(body, body_sent));
+    n = send_both(c->fd, rest_of(span_of(&c->out_head), c->sent), rest_of(out_body(c), body_sent));
     if (n < 0) {
         shut(c);
         reap(c);
         return;
     }
     c->sent += (size_t)n;
-    if (c->sent == c->out_head.size + body.size) {
+    if (c->sent == c->out_head.size + out_body(c).size) {
         (void)event_del(&c->write_event);
-        release_out(c);
+        dx_buf_release(&c->out_head);
+        let_body_go(c);
         reply_is_out(c);
         serve_pending(c);
     }
@@ -872,8 +960,8 @@ void dx_connection_answered(struct dx_job *job)
     c->job = NULL;
     c->version = job->version;
     c->closing = c->closing || loop->draining;
-    reply_answer(c, job->rc, &job->body, &job->problem,
-                 (struct dx_span){ c->match, c->match_size });
+    reply_answer(c, job->rc, &job->body, &job->problem, (struct dx_span){ c->match, c->match_size },
+                 job->about);
     dx_job_free(&job);
     serve_pending(c);
     reap(c);

@@ -28,21 +28,22 @@ struct dx_connection {
     bool in_head;
     bool eof;     /* the client sends no more; it may still read */
     bool closing; /* after the reply in work */
-    bool holding; /* out_body is counted in serving->held_bytes */
     int64_t deadline_ms;
     struct event read_event;
     struct event write_event;
     struct dx_request_head head;
-    struct dx_version *version; /* NULL: no request begun */
-    bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
-    struct dx_job *job;         /* waits for it */
-    struct dx_buf pending;      /* read, not yet parsed */
-    struct dx_buf out_head;     /* what the socket did not take yet */
-    struct dx_buf out_body;
-    struct dx_hot_reply *hot; /* held: it is being sent in place of out_body; NULL: none */
-    struct dx_span out_hot;   /* what is sent of it, whole */
-    size_t sent;              /* of both */
-    size_t lingered;          /* bytes thrown away */
+    struct dx_version *version;  /* NULL: no request begun */
+    bool lent;                   /* it is the loop's pin (server/lent_pins.h), not one of its own */
+    struct dx_job *job;          /* waits for it */
+    struct dx_buf pending;       /* read, not yet parsed */
+    struct dx_buf out_head;      /* what the socket did not take yet */
+    struct dx_buf out_body;      /* or */
+    struct dx_cached *out_block; /* NULL: none; of serving->hot, its body is out_kept */
+    struct dx_hot_reply *out_hot; /* or NULL; held, out_kept is what is sent of it, head and all */
+    struct dx_span out_kept;
+    size_t held;       /* bytes of the body that are counted in serving->held_bytes */
+    size_t sent;       /* of both */
+    size_t lingered;   /* bytes thrown away */
     size_t match_size; /* If-None-Match of the request whose job runs; 0: none, or too long */
     uint8_t match[128];
 };

@@ -66,7 +66,7 @@ struct dx_hot_replies {
 void dx_hot_replies_init(struct dx_hot_replies *h, size_t max_bytes, uint64_t seed);
 void dx_hot_replies_release(struct dx_hot_replies *h);
 
-/* version: a number that only one version has (struct dx_lent_pins). */
+/* Two numbers as dx_answers.state gives them. */
 void dx_hot_replies_begin(struct dx_hot_replies *h, uint64_t version, uint64_t state);
 struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, struct dx_span target);
 bool dx_hot_replies_wants(struct dx_hot_replies *h, struct dx_span target);

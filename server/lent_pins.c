@@ -42,10 +42,8 @@ struct dx_version *dx_lent_pins_take(struct dx_lent_pins *p, const struct dx_ans
         return v;
     }
     *lent = v != NULL && vacate(p, answers);
-    if (*lent) {
+    if (*lent)
         *first = (struct dx_lent){ v, 1 };
-        p->turn++;
-    }
     return v;
 }
 

@@ -29,7 +29,6 @@ struct dx_lent {
 
 struct dx_lent_pins {
     struct dx_lent slots[DX_LENT_VERSIONS]; /* the first is the one that was current last */
-    uint64_t turn;                          /* another number with each other first one */
 };
 
 struct dx_version *dx_lent_pins_take(struct dx_lent_pins *p, const struct dx_answers *answers,

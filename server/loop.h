@@ -18,6 +18,7 @@
 #ifndef DX_SERVER_LOOP_H
 #define DX_SERVER_LOOP_H
 
+#include "server/answer_cache.h"
 #include "server/hot_replies.h"
 #include "server/lent_pins.h"
 #include "server/reply.h"
@@ -61,6 +62,7 @@ struct dx_serving {
     struct dx_server_options options;
     const struct dx_answers *answers;
     struct dx_workers *workers;
+    struct dx_answer_cache *hot; /* NULL: no answers are kept */
     struct dx_loop **loops;
     unsigned loop_count;
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
@@ -130,6 +132,7 @@ struct dx_loop {
     struct dx_problem problem; /* of checks that need somewhere to say why */
     struct dx_span keep; /* target of the reply that is about to be sent; size 0: it is not kept */
     struct dx_ask ask;
+    struct dx_answer_key key; /* of ask, while it is answered */
     struct dx_buf head;
     struct dx_buf body;
     uint8_t bytes[DX_LOOP_READ_MAX];

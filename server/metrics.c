@@ -31,6 +31,21 @@ static void one(struct dx_buf *out, const char *name, const char *type, const ch
     dx_metric(out, name, NULL, value);
 }
 
+static void write_hot(struct dx_answer_cache *hot, struct dx_buf *out)
+{
+    struct dx_page_cache_stats s;
+
+    dx_answer_cache_stats(hot, &s);
+    one(out, "domaindex_answer_cache_hits_total", "counter", "Answers sent as they were kept",
+        s.hits);
+    one(out, "domaindex_answer_cache_misses_total", "counter",
+        "Questions whose answers were not kept, of those that may be", s.misses);
+    one(out, "domaindex_answer_cache_evictions_total", "counter",
+        "Kept answers that gave way to others", s.evictions);
+    one(out, "domaindex_answer_cache_size_bytes", "gauge", "Bytes of kept answers", s.bytes);
+    one(out, "domaindex_answer_cache_blocks", "gauge", "Kept answers", s.blocks);
+}
+
 void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
 {
     struct dx_server_counts c = dx_serving_counts(serving);
@@ -55,6 +70,8 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
     dx_metric(out, "domaindex_jobs", "state=\"storage\"", w.away);
     one(out, "domaindex_jobs_held_bytes", "gauge", "Stored bytes that answers under way hold",
         w.held);
+    if (serving->hot != NULL)
+        write_hot(serving->hot, out);
     if (serving->answers->metrics != NULL)
         serving->answers->metrics(serving->answers->from, out);
 }

@@ -48,6 +48,7 @@ struct dx_server_options dx_server_options_default(void)
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
         .hot_memory = (size_t)64 << 20,
+        .answer_cache = (uint64_t)64 << 20,
     };
 }
 
@@ -205,6 +206,8 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
                                                     options->read_memory };
 
         rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
+        if (rc == DX_OK && options->answer_cache > 0)
+            rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, err);
         if (rc == DX_OK)
             rc = start_loops(s, listen_fd, err);
         else
@@ -272,6 +275,7 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
         return false;
     for (unsigned i = 0; i < s->serving.loop_count; i++)
         dx_loop_free(&s->serving.loops[i]);
+    dx_answer_cache_free(&s->serving.hot);
     free(s->serving.loops);
     free(s);
     *server = NULL;

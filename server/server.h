@@ -36,6 +36,7 @@ struct dx_server_options {
     unsigned write_timeout_ms; /* until the client has taken the reply */
     size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
     size_t hot_memory;         /* bytes of replies that are kept to be sent again; 0: none */
+    uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
     bool metrics;              /* answer /metrics */
 };
 

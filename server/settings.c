@@ -16,6 +16,7 @@ enum {
     OPT_CACHE_IDX,
     OPT_CACHE_PAYLOAD,
     OPT_CACHE_PAGES,
+    OPT_CACHE_ANSWERS,
     OPT_READ_MEMORY,
     OPT_REPLY_MEMORY,
     OPT_HOT_MEMORY,
@@ -67,13 +68,16 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_CACHE_IDX] = { "cache-idx", "SIZE", "64M", "cache of postings index pages" },
     [OPT_CACHE_PAYLOAD] = { "cache-payload", "SIZE", "64M", "cache of postings payloads" },
     [OPT_CACHE_PAGES] = { "cache-pages", "SIZE", "64M", "cache of decoded lake pages" },
+    [OPT_CACHE_ANSWERS] = { "cache-answers", "SIZE", "64M",
+                            "cache of whole answers, of listings that are asked for again and "
+                            "again; 0: none" },
     [OPT_READ_MEMORY] = { "read-memory", "SIZE", "512M",
                           "stored bytes that listings under way may hold, all together" },
     [OPT_REPLY_MEMORY] = { "reply-memory", "SIZE", "256M",
                            "replies that may wait for slow clients, all together" },
-    [OPT_HOT_MEMORY] = { "hot-memory", "SIZE", "64M",
-                         "replies of domains that are asked for again and again, kept ready by "
-                         "each event loop, all together; 0: none" },
+    [OPT_HOT_MEMORY] = { "cache-domains", "SIZE", "64M",
+                         "cache of whole replies about domains that are asked for again and "
+                         "again; a part for each event loop; 0: none" },
     [OPT_HEAD_TIMEOUT] = { "head-timeout-ms", "NUMBER", "5000",
                            "for a whole request head, from the connection's or its first byte on" },
     [OPT_IDLE_TIMEOUT] = { "idle-timeout-ms", "NUMBER", "60000",
@@ -303,6 +307,8 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return size(index, text, 1 << 20, &s->cache_bytes_payload, err);
     case OPT_CACHE_PAGES:
         return size(index, text, 1 << 20, &s->cache_bytes_pages, err);
+    case OPT_CACHE_ANSWERS:
+        return size(index, text, 0, &o->answer_cache, err);
     case OPT_READ_MEMORY:
         rc = size(index, text, 1 << 20, &bytes, err);
         if (rc == DX_OK)

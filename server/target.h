@@ -50,6 +50,7 @@ struct dx_ask {
     char compared[DX_VERSION_NAME]; /* with which; "": not said */
     struct dx_cursor from;          /* kind 0: none */
     int64_t now_s;                  /* seconds since 1970 */
+    bool brief;                     /* it is asked on a loop */
 
     uint8_t text[DX_TARGET_MAX];
     size_t text_size;

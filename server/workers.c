@@ -53,6 +53,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->version = NULL;
     job->cold = false;
     memcpy(&job->ask, ask, offsetof(struct dx_ask, text));
+    job->ask.brief = false;
     job->ask.text_size = 0;
     job->ask.asked = keep_text(&job->ask, ask->asked);
     job->ask.fields = keep_text(&job->ask, ask->fields);
@@ -65,7 +66,9 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->connection = NULL;
     job->deadline_ms = 0;
     job->workers = NULL;
+    job->about = NULL;
     job->task = NULL;
+    job->begun = false;
     job->under_way = NULL;
     job->read_rc = DX_E_TIMEOUT; /* nothing has been read */
     job->read_err.text[0] = '\0';
@@ -82,6 +85,7 @@ void dx_job_free(struct dx_job **job)
     if (*job == NULL)
         return;
     dx_buf_release(&(*job)->body);
+    free((*job)->about);
     free(*job);
     *job = NULL;
 }
@@ -168,8 +172,13 @@ static bool may_hold(struct dx_workers *w, struct dx_job *job, uint64_t bytes)
 static bool send_away(struct dx_workers *w, struct dx_job *job)
 {
     struct dx_reading *reading = dx_job_reading(job);
-    bool waits = dx_reading_state(reading) == DX_READING_WAIT;
+    enum dx_reading_state state = dx_reading_state(reading);
+    bool waits = state == DX_READING_WAIT;
 
+    if (state == DX_READING_DONE) { /* a loop left it for its length */
+        job->read_rc = DX_OK;
+        return false;
+    }
     if (!waits && !may_hold(w, job, dx_reading_bytes(reading))) {
         job->read_rc = dx_fail(&job->read_err, DX_E_BUSY,
                                "listings under way hold as much of the store's bytes as they may");
@@ -230,6 +239,11 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
 {
     const struct dx_answers *answers = w->answers;
 
+    if (job->begun) {
+        job->begun = false;
+        if (!atomic_load(&job->cancelled) && send_away(w, job))
+            return;
+    }
     do {
         if (atomic_load(&job->cancelled))
             job->rc = end_cancelled(answers, job);

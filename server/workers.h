@@ -19,6 +19,9 @@
  * A job that waits for another one's block occupies no thread either. queue_max counts all jobs that
  * have not been answered, but for those that a worker has at hand.
  *
+ * A job may come with a task that a loop has begun (job->begun): it goes on with what that waits for.
+ * The task is the pool's once the job is taken.
+ *
  * job->done is called exactly once for each submitted job, in a worker's thread (or in the
  * one that stops the pool), and owns the job from then on.
  */
@@ -52,6 +55,7 @@ struct dx_job {
 
     struct dx_workers *workers; /* since it was submitted */
     struct dx_task *task;       /* NULL: not begun */
+    bool begun;                 /* task is set by who submits the job, and waits for its reading */
     struct dx_flight_watch watch;
     struct dx_fetch *under_way; /* of the loop's thread */
     TAILQ_ENTRY(dx_job) fetching;
@@ -59,7 +63,8 @@ struct dx_job {
     struct dx_error read_err;
     uint64_t holds; /* bytes of its waves */
 
-    int rc; /* as query/answer.h */
+    void *about; /* the caller's; freed with the job */
+    int rc;      /* as query/answer.h */
     struct dx_buf body;
     struct dx_problem problem;
 };

@@ -3,6 +3,7 @@
 
     chart.bars(path, title, subtitle, [(words, value, label, own)])     one bar a row, from 0
     chart.lines(path, title, subtitle, x_words, y_words, [(words, [(x, y)], own)], log_x, log_y)
+    chart.percentiles(path, title, subtitle, [(words, [(percentile, us)], own)])
 
 Own figures are green, others grey or in paler colours. Text stands beside what it names.
 """
@@ -50,7 +51,8 @@ def ticks(low, high, log):
     return [step * i for i in range(math.floor(low / step), math.ceil(high / step) + 1)]
 
 
-def lines(path, title, subtitle, x_words, y_words, curves, log_x=False, log_y=False):
+def lines(path, title, subtitle, x_words, y_words, curves, log_x=False, log_y=False,
+          x_label="{:g}".format):
     left, top, width, height = 70, 60, 600, 300
     xs = [x for _, points, _ in curves for x, _ in points]
     ys = [y for _, points, _ in curves for _, y in points]
@@ -70,7 +72,7 @@ def lines(path, title, subtitle, x_words, y_words, curves, log_x=False, log_y=Fa
     for mark in x_ticks:
         x, _ = at(mark, y_ticks[0])
         out += [f'<line x1="{x:.0f}" y1="{top}" x2="{x:.0f}" y2="{top + height}" stroke="#eee"/>',
-                text(x, top + height + 18, f"{mark:g}", text_anchor="middle", fill="#555")]
+                text(x, top + height + 18, x_label(mark), text_anchor="middle", fill="#555")]
     for mark in y_ticks:
         _, y = at(x_ticks[0], mark)
         out += [f'<line x1="{left}" y1="{y:.0f}" x2="{left + width}" y2="{y:.0f}" stroke="#eee"/>',
@@ -86,3 +88,11 @@ def lines(path, title, subtitle, x_words, y_words, curves, log_x=False, log_y=Fa
                 f'x2="{left + width + 44}" y2="{top + 20 * i + 6}" stroke="{colour}" '
                 'stroke-width="3"/>', text(left + width + 50, top + 20 * i + 10, words)]
     write(path, out)
+
+
+def percentiles(path, title, subtitle, curves):
+    """Each step to the right is ten times rarer; the greatest value of all is left out."""
+    lines(path, title, subtitle, "percentile", "microseconds",
+          [(words, [(100 / (100 - p), us) for p, us in points if p < 100 and us > 0], own)
+           for words, points, own in curves], True, True,
+          lambda mark: f"{100 - 100 / mark:.6g} %")

@@ -401,48 +401,70 @@ def roaring(data):
     return out
 
 
+class Bits:
+    """Numbers of any width, from the lowest bit of the first byte on; running over the end is a complaint."""
+
+    def __init__(self, data):
+        self.value, self.left = int.from_bytes(data, "little"), 8 * len(data)
+
+    def take(self, width):
+        need(width <= self.left, f"{width} bits wanted, {self.left} left")
+        self.left -= width
+        value, self.value = self.value & ((1 << width) - 1), self.value >> width
+        return value
+
+    def done(self, what):
+        need(self.left < 8 and self.value == 0, f"{what}: {self.left} bits left over")
+
+
 class Membership:
     """Section 6: sets[ordinal] is a tuple of dataset ids."""
 
     def __init__(self, envelope, n):
-        _, _, domains, index, stored, pairs, zero = envelope.header("<4sIQQQQ24s")
+        _, _, domains, index, stored, pairs, width, zero = envelope.header("<4sIQQQQB23s")
         need(domains == n and not any(zero), "domain_to_datasets.roar: header")
         need(index == envelope.offsets[b"INDX"], "domain_to_datasets.roar: index_offset")
         need(stored <= n and stored < 2**31, "domain_to_datasets.roar: number of sets")
-        sets, setx, indx = envelope[b"SETS"], envelope[b"SETX"], envelope[b"INDX"]
-        need(len(setx) == 5 * (stored + 1) and len(indx) == 4 * n, "domain_to_datasets.roar: sizes")
-        ends = [int.from_bytes(setx[5 * i:5 * i + 5], "little") for i in range(stored + 1)]
-        need(ends[0] == 0 and ends[-1] == len(sets) and ends == sorted(ends), "domain_to_datasets.roar: SETX")
-        self.kinds = collections.Counter()
-        self.stored = [self._set(sets[a:b]) for a, b in zip(ends, ends[1:])]
-        need(len(set(self.stored)) == stored, "domain_to_datasets.roar: a set is stored twice")
-        self.sets, used = [], 0
-        for value in struct.unpack(f"<{n}I", indx):
-            if value >> 31:
-                number = value & 0x7FFFFFFF
-                need(number < stored and number <= used, "domain_to_datasets.roar: not in order of first use")
+        sets, indx = envelope[b"SETS"], envelope[b"INDX"]
+        need(3 <= width <= 5 and len(indx) == width * n, "domain_to_datasets.roar: sizes")
+        self.kinds, by_place, cursor = collections.Counter(), {}, Bytes(sets)
+        while cursor.left():
+            place = cursor.at
+            by_place[place] = self._set(cursor)
+        need(len(by_place) == stored, "domain_to_datasets.roar: number of stored sets")
+        need(len(set(by_place.values())) == stored, "domain_to_datasets.roar: a set is stored twice")
+        places, top, single = list(by_place), 1 << (8 * width - 1), 0
+        self.stored, self.sets, used = list(by_place.values()), [], 0
+        for i in range(n):
+            value = int.from_bytes(indx[width * i:width * i + width], "little")
+            if value & top:
+                need(value ^ top in by_place, "domain_to_datasets.roar: no set begins there")
+                number = bisect.bisect_left(places, value ^ top)
+                need(number <= used, "domain_to_datasets.roar: not in order of first use")
                 used = max(used, number + 1)
-                self.sets.append(self.stored[number])
+                self.sets.append(by_place[value ^ top])
             else:
+                need(value < 2**31, "domain_to_datasets.roar: an id that is to be stored")
+                single = max(single, value)
                 self.sets.append((value,))
         need(used == stored, "domain_to_datasets.roar: a set nobody uses")
+        fits = next(w for w in (3, 4, 5) if single < 1 << (8 * w - 1) and len(sets) <= 1 << (8 * w - 1))
+        need(width == fits, f"domain_to_datasets.roar: entries of {width} bytes, {fits} would do")
         self.pairs = sum(map(len, self.sets))
         need(self.pairs == pairs, f"domain_to_datasets.roar: {self.pairs} pairs, header {pairs}")
 
-    def _set(self, data):
-        cursor = Bytes(data)
-        kind = cursor.u8()
+    def _set(self, cursor):
+        head = cursor.varint()
+        data, kind = cursor.take(head >> 1), 2 if head & 1 else 1
+        need(data, "a set without bytes")
         self.kinds[kind] += 1
         if kind == 1:
-            count = cursor.varint()
-            need(count >= 1, "a set of none")
-            ids = [cursor.varint()]
-            for _ in range(count - 1):
-                ids.append(ids[-1] + 1 + cursor.varint())
-            cursor.done("a set")
+            inner = Bytes(data)
+            ids = [inner.varint()]
+            while inner.left():
+                ids.append(ids[-1] + 1 + inner.varint())
         else:
-            need(kind == 2, f"set of kind {kind}")
-            ids = roaring(data[1:])
+            ids = roaring(data)
             need(len(ids) > 32, "Roaring for a small set")
         need(ids[-1] < 2**32 and not (len(ids) == 1 and ids[0] < 2**31), "a set that is none")
         return tuple(ids)
@@ -455,33 +477,68 @@ class CountsFile:
     """Section 7: by_pair[ordinal, dataset_id] is a Counts; times in microseconds or None."""
 
     def __init__(self, envelope, membership):
-        (_, _, n, pairs, base, unit, rows, urls, zero) = envelope.header("<4sIQQqQQQQ")
+        (_, _, n, pairs, self.base, self.unit, rows, urls, self.times, self.first_bits, self.last_bits,
+         zero) = envelope.header("<4sIQQqQQQBBB5s")
         data, anch = envelope[b"DATA"], envelope[b"ANCH"]
-        need(n == len(membership.sets) and pairs == membership.pairs and unit >= 1 and zero == 0, "counts: header")
-        groups = -(-n // 16)
+        need(n == len(membership.sets) and pairs == membership.pairs and self.unit >= 1 and not any(zero), "counts: header")
+        groups = -(-n // 32)
         need(len(anch) == 5 * (groups + 1), "counts: size of ANCH")
         anchors = [int.from_bytes(anch[5 * i:5 * i + 5], "little") for i in range(groups + 1)]
-        need(anchors[-1] == len(data), "counts: last anchor")
-        self.by_pair, cursor = {}, Bytes(data)
-        for ordinal, ids in enumerate(membership.sets):
-            need(ordinal % 16 or cursor.at == anchors[ordinal // 16], f"counts: anchor of {ordinal}")
-            body = Bytes(cursor.take(cursor.varint()))
-            for dataset_id in ids:
-                url_count = body.varint()
-                has_ts, url_count = url_count & 1, url_count >> 1
-                need(url_count >= 1, "counts: no URL")
-                row_count, first, last = url_count + body.varint(), None, None
-                if has_ts:
-                    first = base + body.varint() * unit
-                    last = first + body.varint() * unit
-                self.by_pair[ordinal, dataset_id] = Counts(url_count, row_count, first, last)
-            body.done(f"counts of {ordinal}")
-        cursor.done("counts")
-        self.rows, self.urls = (sum(c.rows for c in self.by_pair.values()), sum(c.urls for c in self.by_pair.values()))
+        need(anchors[0] == 0 and anchors[-1] == len(data) and anchors == sorted(anchors), "counts: anchors")
+        self.by_pair = {}
+        for group in range(groups):
+            sets = membership.sets[32 * group:32 * group + 32]
+            self._group(Bytes(data, anchors[group], anchors[group + 1]), 32 * group, sets)
+        counts = self.by_pair.values()
+        self.rows, self.urls = sum(c.rows for c in counts), sum(c.urls for c in counts)
         need((self.rows, self.urls) == (rows, urls), "counts: sums")
-        times = [t for c in self.by_pair.values() for t in (c.first, c.last) if t is not None]
-        need(base == min(times, default=0), "counts: ts_base is not the smallest time")
-        need(unit == (math.gcd(*(t - base for t in times)) or 1), f"counts: ts_unit {unit}")
+        self._shape_of_ours(counts)
+
+    def _group(self, cursor, ordinal, sets):
+        where = f"counts: group of {ordinal}"
+        pairs = [(ordinal + i, dataset_id) for i, ids in enumerate(sets) for dataset_id in ids]
+        m, lasts = cursor.varint(), cursor.varint()
+        need(m == len(pairs), f"{where}: {m} pairs, its sets have {len(pairs)}")
+        column = Bits(cursor.take(-(-m // 8)))
+        ends = [column.take(1) for _ in range(m)]
+        column.done(where)
+        need(ends == [int(i + 1 == len(ids)) for ids in sets for i in range(len(ids))], f"{where}: ends")
+        column = Bits(cursor.take(-(-m // 2)))
+        codes = [column.take(4) for _ in range(m)]
+        column.done(where)
+        timed = [self.times] * m
+        if self.times == 2:
+            column = Bits(cursor.take(-(-m // 8)))
+            timed = [column.take(1) for _ in range(m)]
+            column.done(where)
+        column = Bits(cursor.take(-(-(sum(timed) * self.first_bits + lasts * self.last_bits) // 8)))
+        counts = []
+        for code in codes:
+            urls = code + 1 if code < 15 else cursor.varint() + 1
+            rows = urls if code < 15 else urls + cursor.varint()
+            need(code < 15 or urls > 15 or rows > urls, f"{where}: code 15 where another would do")
+            counts.append((urls, rows))
+        cursor.done(where)
+        firsts = [self.base + column.take(self.first_bits) * self.unit if has else None for has in timed]
+        for pair, (urls, rows), first in zip(pairs, counts, firsts):
+            last = first
+            if first is not None and rows > 1:
+                last = first + column.take(self.last_bits) * self.unit
+                lasts -= 1
+            self.by_pair[pair] = Counts(urls, rows, first, last)
+        need(lasts == 0, f"{where}: number of last times")
+        column.done(where)
+
+    def _shape_of_ours(self, counts):
+        """What section 7 says that writers choose."""
+        firsts = [c.first for c in counts if c.first is not None]
+        spans = [c.last - c.first for c in counts if c.first is not None]
+        steps = [t - self.base for t in firsts] + spans
+        need(self.base == min(firsts, default=0), "counts: ts_base is not the smallest time")
+        need(self.unit == (math.gcd(*steps) or 1), f"counts: ts_unit {self.unit}")
+        need(self.times == (0 if not firsts else 1 if len(firsts) == len(counts) else 2), f"counts: kind of times {self.times}")
+        need(self.first_bits == ((max(firsts, default=0) - self.base) // self.unit).bit_length(), "counts: bits of a first time")
+        need(self.last_bits == (max(spans, default=0) // self.unit).bit_length(), "counts: bits of a last time")
 
 
 # ---------------------------------------------------------------- section 8
@@ -852,9 +909,9 @@ class Version:
                          self.dictionary, self.domains)
 
     def _lists(self):
-        self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 2, b"SETS", b"SETX", b"INDX"),
+        self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 3, b"SETS", b"INDX"),
                                      len(self.domains))
-        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 1, b"DATA", b"ANCH"), self.membership)
+        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 2, b"DATA", b"ANCH"), self.membership)
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 1, b"SHRD", b"PAGE"), self.read,
                                  self.manifest["files"], self.build_id, self.hashes)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)

@@ -151,7 +151,7 @@ def slow_clients(root, server, cold, names):
 
 def budget(root):
     """What is kept stays below what may be, whatever is asked."""
-    with dxtest.Server(root, "--threads", "1", "--hot-memory", "64k", "--metrics", "yes") as server:
+    with dxtest.Server(root, "--threads", "1", "--cache-domains", "64k", "--metrics", "yes") as server:
         asker = Asker(server)
         for turn in range(4):
             for target in TARGETS:
@@ -167,8 +167,8 @@ def main():
         names = [publish(root, tmp, "a"), publish(root, tmp, "b")]
         with dxtest.Server(root, "--threads", "2", "--poll-ms", "100",
                            "--metrics", "yes") as server, \
-                dxtest.Server(root, "--threads", "1", "--poll-ms", "100", "--hot-memory", "0",
-                              "--server-name", "cold", "--metrics", "yes") as plain:
+                dxtest.Server(root, "--threads", "1", "--poll-ms", "100", "--cache-domains", "0",
+                              "--server-name", "cold", "--cache-answers", "0", "--metrics", "yes") as plain:
             hot, cold = Asker(server), Asker(plain)
             compare(hot, cold, "fresh")
             check(metric(server, "domaindex_hot_replies_total") > 3 * SITES, "replies were kept, and found")

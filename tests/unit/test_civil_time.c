@@ -83,6 +83,24 @@ static void check_gmtime(void)
     }
 }
 
+/* Every third day of the years with four digits, which are formatted by other arithmetic than the
+ * one that reads them: in order, and none twice. */
+static void check_days(void)
+{
+    char before[DX_CIVIL_TEXT] = "";
+
+    for (int64_t day = -719528; day <= 2932896 && failures < 10; day += 3) {
+        char text[DX_CIVIL_TEXT];
+        int64_t us;
+
+        (void)dx_civil_text_us(day * 86400000000, text);
+        EXPECT(dx_civil_parse(dx_span_str(text), &us) && us == day * 86400000000 &&
+                   strcmp(before, text) < 0,
+               "day %lld: '%s' behind '%s'", (long long)day, text, before);
+        memcpy(before, text, sizeof before);
+    }
+}
+
 /* The ends of what 64 bits can say come out as some text, within its storage. */
 static void check_extremes(void)
 {
@@ -100,6 +118,7 @@ int main(void)
 {
     check_table();
     check_gmtime();
+    check_days();
     check_extremes();
     return failures > 0;
 }

@@ -22,8 +22,11 @@ static bool equal(const struct dx_pair_count *a, const struct dx_pair_count *b)
            a->first_us == b->first_us && a->last_us == b->last_us;
 }
 
-static void make_model(struct model *m, bool extreme)
+enum kind { SOME_TIMES, EXTREMES, ALL_TIMES, NO_TIMES, KINDS };
+
+static void make_model(struct model *m, enum kind kind)
 {
+    bool extreme = kind == EXTREMES;
     uint64_t seed = extreme ? 11 : 5;
 
     memset(m, 0, sizeof *m);
@@ -34,11 +37,13 @@ static void make_model(struct model *m, bool extreme)
 
             p->url_count = 1 + random_below(&seed, 1u << random_below(&seed, 20));
             p->row_count = p->url_count + random_below(&seed, 3);
-            p->has_ts = random_below(&seed, 3) != 0;
+            p->has_ts = kind == ALL_TIMES || (kind != NO_TIMES && random_below(&seed, 3) != 0);
             if (!p->has_ts)
                 continue;
             p->first_us = (int64_t)(1200000000 + random_below(&seed, 1000000000)) * 1000000;
-            p->last_us = p->first_us + (int64_t)random_below(&seed, 1000) * 60000000;
+            p->last_us = p->first_us;
+            if (p->row_count > 1)
+                p->last_us += (int64_t)random_below(&seed, 1000) * 60000000;
         }
     }
     if (!extreme)
@@ -129,18 +134,25 @@ static void test_sections(const struct model *m, const struct dx_buf *file)
         const char *say;
     } rows[] = {
         { NULL, 1, 'x', "does not begin" },
-        { NULL, 4, 2, "version" },
+        { NULL, 4, 1, "version" },
         { NULL, 8, 3, "ANCH" },
         { NULL, 23, 0xff, "do not ascend" },
         { NULL, 32, 0, "ts_unit" },
         { NULL, 47, 0xff, NULL },
-        { NULL, 60, 1, "reserved" },
+        { NULL, 56, 3, "unknown kind" },
+        { NULL, 56, 0, "width" },
+        { NULL, 57, 65, "width" },
+        { NULL, 58, 65, "width" },
+        { NULL, 59, 1, "reserved" },
+        { NULL, 63, 1, "reserved" },
         { "ANCH", 4, 0xff, "is not within DATA" },
         { "ANCH", 5, 0xff, "DATA" },
-        { "DATA", 0, 0x7f, "DATA" },
-        { "DATA", 0, 0, "is cut" },
-        { "DATA", 1, 0, "has no URL" },
-        { "DATA", 1, 0x80, NULL },
+        { "DATA", 0, 0, "does not fit its bytes" },
+        { "DATA", 0, 0x7f, "group 0" },
+        { "DATA", 1, 0x7f, "does not fit its bytes" },
+        { "DATA", 1, 0, "group 0" },
+        { "DATA", 2, 0, "its set" },
+        { "DATA", 2, 0xff, "DATA" },
         { NULL, 31, 0x7f, "time over 64 bits" },
     };
 
@@ -191,10 +203,9 @@ static void test_wrong_size(const struct model *m, const struct dx_buf *file)
 static void test_refused_pairs(void)
 {
     static const struct dx_pair_count rows[] = {
-        { 0, 0, false, 0, 0 },
-        { 2, 1, false, 0, 0 },
-        { 1, 1, true, 5, 4 },
-        { (uint64_t)INT64_MAX + 1, UINT64_MAX, false, 0, 0 },
+        { 0, 0, false, 0, 0 }, { 2, 1, false, 0, 0 },
+        { 1, 1, true, 5, 4 },  { (uint64_t)INT64_MAX + 1, UINT64_MAX, false, 0, 0 },
+        { 1, 1, true, 4, 5 },
     };
     struct dx_counts_totals t;
 
@@ -210,14 +221,14 @@ int main(void)
 {
     struct model *m = malloc(sizeof *m);
 
-    for (int extreme = 0; extreme < 2; extreme++) {
+    for (int kind = 0; kind < KINDS; kind++) {
         struct dx_buf file = DX_BUF_INIT(1 << 20);
 
-        make_model(m, extreme != 0);
+        make_model(m, (enum kind)kind);
         build(m, &file);
         EXPECT(try_file(m, dx_span_of(file.data, file.size)) == SAME_ANSWERS, "whole file");
         test_wrong_size(m, &file);
-        if (!extreme)
+        if (kind == SOME_TIMES)
             test_sections(m, &file);
         test_damage(m, &file);
         dx_buf_release(&file);

@@ -73,6 +73,19 @@ static void check_round(const uint32_t *ids, size_t n, uint32_t *back, uint64_t 
     dx_buf_release(&b);
 }
 
+/* In front of a Roaring bitmap of so many bytes; how many bytes that takes. */
+static size_t put_head(uint8_t *to, size_t size)
+{
+    struct dx_buf b = DX_BUF_INIT(DX_DATASET_SET_HEAD);
+    size_t head;
+
+    dx_buf_varint(&b, 2 * (uint64_t)size + 1);
+    head = b.size;
+    memcpy(to, b.data, head);
+    dx_buf_release(&b);
+    return head;
+}
+
 /* The same ids as a Roaring bitmap whatever is shorter, with and without runs. */
 static void check_roaring(const uint32_t *ids, size_t n, uint32_t *back, uint64_t *seed)
 {
@@ -81,16 +94,20 @@ static void check_roaring(const uint32_t *ids, size_t n, uint32_t *back, uint64_
     for (int optimised = 0; optimised < 2; optimised++) {
         struct dx_error err = DX_ERROR_INIT;
         struct dx_dataset_set set;
+        size_t head;
         size_t size;
         uint8_t *stored;
 
         if (optimised)
             (void)roaring_bitmap_run_optimize(b);
         size = roaring_bitmap_portable_size_in_bytes(b);
-        stored = malloc(1 + size);
-        stored[0] = DX_DATASET_SET_ROARING;
-        (void)roaring_bitmap_portable_serialize(b, (char *)stored + 1);
-        EXPECT(dx_dataset_set_open(&set, dx_span_of(stored, 1 + size), "set", &err) == DX_OK,
+        stored = malloc(DX_DATASET_SET_HEAD + size);
+        head = put_head(stored, size);
+        (void)roaring_bitmap_portable_serialize(b, (char *)stored + head);
+        EXPECT(dx_dataset_set_size(dx_span_of(stored, head + size)) == head + size &&
+                   dx_dataset_set_size(dx_span_of(stored, head + size - 1)) == 0,
+               "%zu ids: size", n);
+        EXPECT(dx_dataset_set_open(&set, dx_span_of(stored, head + size), "set", &err) == DX_OK,
                "%zu ids: %s", n, err.text);
         EXPECT(set.count == n && dx_dataset_set_ids(&set, back, n) == n &&
                    memcmp(back, ids, 4 * n) == 0,
@@ -131,27 +148,50 @@ static void test_refused(void)
         size_t size;
         const char *say;
     } rows[] = {
-        { "", 0, "0 bytes" },
-        { "\3\1\1", 3, "unknown kind 3" },
-        { "\0\1", 2, "unknown kind 0" },
-        { "\1\0\0", 3, "set of 0 ids" },
-        { "\1\3\0\0", 4, "does not fit" },
-        { "\1\2\0\x80", 4, "ends at id 1" },
-        { "\1\1\0\0", 4, "behind the last id" },
-        { "\1\1\x80\x80\x80\x80\x10", 7, "over 32 bits" },
-        { "\1\2\xff\xff\xff\xff\x0f\0", 8, "over 32 bits" },
-        { "\2\x3a\x30", 3, "shorter than its cookie" },
-        { "\2zzzz", 5, "unknown cookie" },
-        { "\2\x3a\x30\0\0\0\0\0\0", 9, "number of containers" },
-        { "\2\x3a\x30\0\0\1\0\0\0\0\0", 11, "inside its headers" },
-        { "\2\x3a\x30\0\0\1\0\0\0\0\0\1\0\x10\0\0\0\1\0\1", 20, "inside a container" },
-        { "\2\x3a\x30\0\0\1\0\0\0\0\0\1\0\x10\0\0\0\1\0\1\0", 21, "do not ascend" },
-        { "\2\x3a\x30\0\0\1\0\0\0\0\0\1\0\x11\0\0\0\1\0\2\0", 21, "offset header" },
-        { "\2\x3a\x30\0\0\1\0\0\0\0\0\1\0\x10\0\0\0\1\0\2\0\0", 22, "behind the last" },
-        { "\2\x3b\x30\0\0\3\0\0\1\0\1\0\1\0\1\0", 16, "run flags beyond" },
-        { "\2\x3b\x30\0\0\1\0\0\2\0\1\0\1\0\1\0", 16, "cardinality of runs" },
-        { "\2\x3b\x30\0\0\1\0\0\1\0\1\0\xff\xff\1\0", 16, "leaves its container" },
-        { "\2\x3b\x30\0\0\1\0\0\3\0\2\0\1\0\1\0\3\0\1\0", 20, "overlap, touch" },
+        { "", 0, "set of 0 bytes in 0" },
+        { "\0\1", 2, "set of 0 bytes in 2" },
+        { "\6\1\1", 3, "set of 3 bytes in 3" },
+        { "\2\1\1", 3, "set of 1 bytes in 3" },
+        { "\2\x80", 2, "ends in its first id" },
+        { "\4\0\x80", 3, "ends in id 1" },
+        { "\x0a\x80\x80\x80\x80\x10", 6, "over 32 bits" },
+        { "\x0c\xff\xff\xff\xff\x0f\0", 7, "over 32 bits" },
+        { "\x05"
+          "\x3a\x30",
+          3, "shorter than its cookie" },
+        { "\x09"
+          "zzzz",
+          5, "unknown cookie" },
+        { "\x11"
+          "\x3a\x30\0\0\0\0\0\0",
+          9, "number of containers" },
+        { "\x15"
+          "\x3a\x30\0\0\1\0\0\0\0\0",
+          11, "inside its headers" },
+        { "\x27"
+          "\x3a\x30\0\0\1\0\0\0\0\0\1\0\x10\0\0\0\1\0\1",
+          20, "inside a container" },
+        { "\x29"
+          "\x3a\x30\0\0\1\0\0\0\0\0\1\0\x10\0\0\0\1\0\1\0",
+          21, "do not ascend" },
+        { "\x29"
+          "\x3a\x30\0\0\1\0\0\0\0\0\1\0\x11\0\0\0\1\0\2\0",
+          21, "offset header" },
+        { "\x2b"
+          "\x3a\x30\0\0\1\0\0\0\0\0\1\0\x10\0\0\0\1\0\2\0\0",
+          22, "behind the last" },
+        { "\x1f"
+          "\x3b\x30\0\0\3\0\0\1\0\1\0\1\0\1\0",
+          16, "run flags beyond" },
+        { "\x1f"
+          "\x3b\x30\0\0\1\0\0\2\0\1\0\1\0\1\0",
+          16, "cardinality of runs" },
+        { "\x1f"
+          "\x3b\x30\0\0\1\0\0\1\0\1\0\xff\xff\1\0",
+          16, "leaves its container" },
+        { "\x27"
+          "\x3b\x30\0\0\1\0\0\3\0\2\0\1\0\1\0\3\0\1\0",
+          20, "overlap, touch" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -169,18 +209,20 @@ static void test_refused(void)
 /* A flipped bit of a bitset always contradicts its cardinality. */
 static void test_bitset(void)
 {
-    static uint8_t stored[8300] = { DX_DATASET_SET_ROARING };
+    static uint8_t stored[8300];
     static uint32_t ids[5000];
     roaring_bitmap_t *b;
+    size_t head;
     size_t size;
 
     for (uint32_t i = 0; i < 5000; i++)
         ids[i] = 2 * i;
     b = roaring_bitmap_of_ptr(5000, ids);
-    size = 1 + roaring_bitmap_portable_serialize(b, (char *)stored + 1);
+    head = put_head(stored, 16 + 8192);
+    size = head + roaring_bitmap_portable_serialize(b, (char *)stored + head);
     roaring_bitmap_free(b);
-    EXPECT(size == 1 + 16 + 8192, "%zu bytes", size);
-    for (size_t bit = 17 * 8; bit < size * 8; bit += 61) {
+    EXPECT(size == head + 16 + 8192, "%zu bytes", size);
+    for (size_t bit = (head + 16) * 8; bit < size * 8; bit += 61) {
         struct dx_error err = DX_ERROR_INIT;
         struct dx_dataset_set set;
 
@@ -227,13 +269,15 @@ static void test_damage(void)
     for (enum shape shape = 0; shape < SHAPES; shape++) {
         size_t n = make_ids(&seed, shape, shape == DENSE ? 5000 : 300, ids);
         roaring_bitmap_t *b = roaring_bitmap_of_ptr(n, ids);
-        uint8_t stored[20000] = { DX_DATASET_SET_ROARING };
+        uint8_t stored[20000];
         struct damaged d;
         struct verdicts v;
+        size_t head;
 
         (void)roaring_bitmap_run_optimize(b);
+        head = put_head(stored, roaring_bitmap_portable_size_in_bytes(b));
         d = damaged_copy(
-            dx_span_of(stored, 1 + roaring_bitmap_portable_serialize(b, (char *)stored + 1)));
+            dx_span_of(stored, head + roaring_bitmap_portable_serialize(b, (char *)stored + head)));
         v = damaged_flips(&d, 0, d.size, shape == DENSE ? 41 : 1, try_set, ids);
         EXPECT(v.count[WRONG_ANSWER] == 0, "shape %d", (int)shape);
         printf("shape %d, %zu bytes: %zu flips refused, %zu other valid sets\n", (int)shape, d.size,
@@ -277,7 +321,6 @@ static bool test_spec(void)
         struct dx_dataset_set set;
         char path[1024];
 
-        dx_buf_u8(&b, DX_DATASET_SET_ROARING);
         (void)snprintf(path, sizeof path, "%s/conformance/roaring-spec/testdata/%s",
                        root != NULL ? root : "../shared/data", names[i]);
         struct dx_buf file = DX_BUF_INIT(1 << 20);
@@ -285,6 +328,7 @@ static bool test_spec(void)
             printf("SKIPPED: RoaringFormatSpec test files: %s\n", err.text);
             found = false;
         } else {
+            dx_buf_varint(&b, 2 * (uint64_t)file.size + 1);
             dx_buf_append(&b, file.data, file.size);
             EXPECT(dx_dataset_set_open(&set, dx_span_of(b.data, b.size), names[i], &err) == DX_OK,
                    "%s", err.text);

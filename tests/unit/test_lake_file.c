@@ -10,6 +10,7 @@
  * ROWS.tsv is for tests/e2e/parquet_peers.py: a line a row, strings in hex, "N" for null.
  */
 #include "builder/lake_file.h"
+#include "builder/lake_pool.h"
 #include "builder/lake_scan.h"
 #include "canon/ids.h"
 
@@ -268,6 +269,139 @@ static void test_round_trips(void)
                " pages\n",
                rows[i].name, stats.rows, stats.size, stats.row_groups, stats.pages);
     }
+}
+
+/* ---- several threads ---- */
+
+enum { FILES = 9 };
+
+struct closed {
+    unsigned count;
+    struct dx_hash128 hash[FILES];
+};
+
+static int remember_closed(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err)
+{
+    struct closed *c = ctx;
+
+    (void)err;
+    c->hash[c->count++] = stats->hash;
+    return DX_OK;
+}
+
+static void pooled_path(unsigned file, char out[250])
+{
+    char name[16];
+
+    (void)snprintf(name, sizeof(name), "pool-%u", file);
+    (void)snprintf(out, 250, "%s", path_of(name));
+    (void)unlink(out);
+}
+
+static uint64_t pooled_rows(unsigned file)
+{
+    return file % 4 == 3 ? 1 : 300 + 700 * file;
+}
+
+static int add_rows(struct dx_lake_file *w, uint64_t seed, uint64_t count, struct dx_error *err)
+{
+    static struct maker m;
+    struct dx_lake_row row;
+    int rc = DX_OK;
+
+    m = (struct maker){ .seed = seed, .utf8 = seed % 2 == 0 };
+    for (uint64_t i = 0; rc == DX_OK && i < count; i++) {
+        make_row(&m, i, &row);
+        rc = dx_lake_file_add(w, &row, err);
+    }
+    return rc;
+}
+
+static int write_pooled(struct dx_lake_pool *pool, const struct dx_lake_schema *schema,
+                        const struct dx_lake_options *options, struct closed *closed,
+                        struct dx_error *err)
+{
+    struct dx_lake_file w = DX_LAKE_FILE_INIT;
+    int rc = DX_OK;
+
+    for (unsigned i = 0; rc == DX_OK && i < FILES; i++) {
+        char path[250];
+
+        pooled_path(i, path);
+        rc = dx_lake_file_open_in(&w, pool, path, schema, options, err);
+        if (rc == DX_OK)
+            rc = add_rows(&w, i, pooled_rows(i), err);
+        if (rc == DX_OK)
+            rc = dx_lake_file_close_later(&w, DX_SYNC_LATER, remember_closed, closed, err);
+    }
+    if (rc == DX_OK)
+        rc = dx_lake_pool_drain(pool, err);
+    dx_lake_file_abort(&w);
+    return rc;
+}
+
+static void check_alone(unsigned file, const struct dx_hash128 *pooled,
+                        const struct dx_lake_schema *schema, const struct dx_lake_options *options)
+{
+    struct maker m = { .seed = file, .utf8 = file % 2 == 0 };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_lake_stats stats;
+
+    CHECK(write_file(path_of("a"), &m, pooled_rows(file), schema, options, &stats, &err) == DX_OK,
+          "%s", err.text);
+    CHECK(dx_hash128_equal(&stats.hash, pooled), "file %u: other bytes with a pool", file);
+}
+
+/* The bytes do not depend on threads, also where row groups end by the size of their pages. */
+static void test_pool(void)
+{
+    static const struct dx_lake_options options[] = {
+        { 8, 16, 1 << 20, 400, 800, 20000, 9 },
+        { 64, 128, 4096, 1 << 20, 1 << 20, 1 << 20, 1 },
+        DX_LAKE_OPTIONS_DEFAULT,
+    };
+    const struct dx_lake_schema schema = { extra_names, EXTRAS, "set", true, true };
+
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned threads = 1; threads < 6; threads += 2) {
+            struct closed closed = { 0 };
+            struct dx_lake_pool *pool = NULL;
+            struct dx_error err = DX_ERROR_INIT;
+
+            CHECK(dx_lake_pool_new(&pool, threads, &err) == DX_OK, "%s", err.text);
+            CHECK(write_pooled(pool, &schema, &options[i], &closed, &err) == DX_OK, "%s", err.text);
+            CHECK(closed.count == FILES, "%u files", closed.count);
+            for (unsigned k = 0; threads > 1 && k < closed.count; k++)
+                check_alone(k, &closed.hash[k], &schema, &options[i]);
+            dx_lake_pool_free(&pool);
+        }
+}
+
+/* What is given up leaves no file, neither the open one nor those that wait to be closed. */
+static void test_pool_abort(void)
+{
+    const struct dx_lake_schema schema = { NULL, 0, NULL, true, true };
+    struct closed closed = { 0 };
+    struct dx_lake_file w = DX_LAKE_FILE_INIT;
+    struct dx_lake_pool *pool = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[3][250];
+
+    CHECK(dx_lake_pool_new(&pool, 3, &err) == DX_OK, "%s", err.text);
+    for (unsigned i = 0; i < 3; i++) {
+        pooled_path(i, path[i]);
+        CHECK(dx_lake_file_open_in(&w, pool, path[i], &schema, NULL, &err) == DX_OK, "%s",
+              err.text);
+        CHECK(add_rows(&w, i, 50, &err) == DX_OK, "%s", err.text);
+        if (i < 2)
+            CHECK(dx_lake_file_close_later(&w, DX_SYNC_LATER, remember_closed, &closed, &err) ==
+                      DX_OK,
+                  "%s", err.text);
+    }
+    dx_lake_file_abort(&w);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(closed.count > i || access(path[i], F_OK) != 0, "file %u was left", i);
+    dx_lake_pool_free(&pool);
 }
 
 /* Rows of a domain stay in one page unless it is larger than one. */
@@ -680,6 +814,8 @@ int main(int argc, char **argv)
         return 1;
     test_round_trips();
     test_borders();
+    test_pool();
+    test_pool_abort();
     test_refusals();
     test_canon_version();
     test_damage();

@@ -129,13 +129,15 @@ static void test_sections(const struct dx_buf *file)
         { NULL, 8, 0, "INDX" }, /* 256 domains: of another size */
         { NULL, 16, 1, "index_offset" },
         { NULL, 30, 9, "sets" },
-        { NULL, 24, 1, "SETX" },
+        { NULL, 40, 4, "INDX" },
+        { NULL, 40, 2, "entries of 2 bytes" },
+        { NULL, 40, 6, "entries of 6 bytes" },
+        { NULL, 41, 1, "reserved" },
         { NULL, 50, 1, "reserved" },
-        { "SETX", 0, 0xff, "SETX" },
-        { "SETX", 9, 0xff, "SETX" },
-        { "INDX", 3, 0xff, "has set" },
-        { "SETS", 0, 7, "unknown kind" },
-        { "SETS", 1, 0, "ids" },
+        { "INDX", 2, 0xff, "has entry" },
+        { "SETS", 0, 0, "set of 0 bytes" },
+        { "SETS", 0, 2, "belongs into the index" },
+        { "SETS", 0, 0x7f, "Roaring" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -176,6 +178,54 @@ static void test_swap(struct model *m, const struct dx_buf *a, const struct dx_b
     damaged_free(&d);
 }
 
+/* Entries are as wide as the largest single id and the last set ask for. */
+static void test_widths(void)
+{
+    static const struct {
+        uint32_t id;
+        unsigned width;
+    } rows[] = { { 1, 3 },
+                 { 0x7fffff, 3 },
+                 { 0x800000, 4 },
+                 { DX_MEMBERSHIP_STORED - 1, 4 },
+                 { DX_MEMBERSHIP_STORED, 3 } }; /* is stored as a set */
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const uint32_t ids[] = { 3, 4, rows[i].id };
+        struct dx_build_id id = { { 1 } };
+        struct dx_error err = DX_ERROR_INIT;
+        struct dx_buf file = DX_BUF_INIT(1 << 16);
+        struct dx_membership_writer w;
+        struct dx_dataset_set set;
+        struct dx_set_store store;
+        struct dx_membership m;
+        uint32_t entries[2] = { 0, 0 };
+        uint32_t got[2] = { 0, 0 };
+
+        dx_set_store_init(&store, 1 << 16);
+        EXPECT(dx_set_store_add(&store, ids, 2, &entries[0], &err) >= 0 &&
+                   dx_set_store_add(&store, ids + 2, 1, &entries[1], &err) >= 0 &&
+                   dx_membership_writer_begin(&w, &store, &id, dx_envelope_sink_buf, &file, &err) >=
+                       0 &&
+                   dx_membership_writer_entries(&w, entries, 2, &err) >= 0 &&
+                   dx_membership_writer_end(&w, &err) >= 0,
+               "row %zu: %s", i, err.text);
+        EXPECT(dx_membership_open(&m, dx_span_of(file.data, file.size), 0, "m", &err) >= 0 &&
+                   m.entry_size == rows[i].width,
+               "row %zu: entries of %u bytes: %s", i, m.entry_size, err.text);
+        EXPECT(dx_membership_get(&m, 1, &set, &err) == 1 && dx_dataset_set_ids(&set, got, 2) == 1 &&
+                   got[0] == rows[i].id,
+               "row %zu: id %x: %s", i, (unsigned)got[0], err.text);
+        EXPECT(dx_membership_get(&m, 0, &set, &err) == 1 && dx_dataset_set_ids(&set, got, 2) == 2 &&
+                   got[0] == 3 && got[1] == 4,
+               "row %zu: %s", i, err.text);
+        dx_membership_close(&m);
+        dx_membership_writer_release(&w);
+        dx_set_store_release(&store);
+        dx_buf_release(&file);
+    }
+}
+
 static void test_limits(void)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -205,6 +255,7 @@ int main(void)
     test_sections(&a);
     test_swap(&m, &a, &b);
     test_damage(&m, &a);
+    test_widths();
     test_limits();
     for (size_t i = 0; i < DOMAINS; i++)
         free(m.ids[i]);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bits.h - numbers of any width, one behind the other: bit i of a row is bit i mod 8 of byte i / 8.
+ *
+ *   v = dx_bits_at(row, at, width);                 any place, width 0..64
+ *
+ *   struct dx_bits r = dx_bits_of(row);
+ *   v = dx_bits_take(&r, width);  v = dx_bits_rice(&r, k);
+ *   if (r.failed || !dx_bits_done(&r))  ...         one check after many reads, as in bytes.h
+ *
+ *   struct dx_bits_out w = { .to = &buf };
+ *   dx_bits_put(&w, v, width);  dx_bits_put_rice(&w, v, k);
+ *   dx_bits_flush(&w);                              zeros up to a whole byte; buf.failed says it all
+ *
+ * Bits of dx_bits_at beyond the row are 0: who asks sees to it that they lie inside. A Rice code
+ * with k (0..63) is v >> k ones, a zero, and the low k bits of v; where there would be 32 ones or
+ * more it is 32 ones and the 64 bits of v. So no code is over 96 bits, whatever the bytes are.
+ */
+#ifndef DX_BASE_BITS_H
+#define DX_BASE_BITS_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+
+#define DX_BITS_RICE_ONES 32
+
+static inline uint64_t dx_bits_mask(unsigned width)
+{
+    return width == 0 ? 0 : UINT64_MAX >> (64 - width);
+}
+
+static inline uint64_t dx_bits_at(struct dx_span row, uint64_t at, unsigned width)
+{
+    size_t byte = (size_t)(at >> 3);
+    unsigned shift = at & 7;
+    uint8_t copy[9] = { 0 };
+    const uint8_t *p;
+    uint64_t v;
+
+    if (row.size >= sizeof copy && byte <= row.size - sizeof copy) {
+        p = row.data + byte;
+    } else {
+        if (byte < row.size)
+            memcpy(copy, row.data + byte,
+                   row.size - byte < sizeof copy ? row.size - byte : sizeof copy);
+        p = copy;
+    }
+    v = dx_load_u64(p) >> shift;
+    if (shift != 0)
+        v |= (uint64_t)p[8] << (64 - shift);
+    return v & dx_bits_mask(width);
+}
+
+struct dx_bits {
+    struct dx_span row;
+    uint64_t at; /* bits */
+    bool failed;
+};
+
+static inline struct dx_bits dx_bits_of(struct dx_span row)
+{
+    return (struct dx_bits){ row, 0, false };
+}
+
+static inline uint64_t dx_bits_take(struct dx_bits *r, unsigned width)
+{
+    uint64_t at = r->at;
+
+    if (r->failed || (uint64_t)r->row.size * 8 - at < width) {
+        r->failed = true;
+        return 0;
+    }
+    r->at += width;
+    return dx_bits_at(r->row, at, width);
+}
+
+static inline uint64_t dx_bits_rice(struct dx_bits *r, unsigned k)
+{
+    uint64_t ahead = ~dx_bits_at(r->row, r->at, DX_BITS_RICE_ONES) &
+                     dx_bits_mask(DX_BITS_RICE_ONES);
+    unsigned ones;
+
+    if (ahead == 0) {
+        (void)dx_bits_take(r, DX_BITS_RICE_ONES);
+        return dx_bits_take(r, 64);
+    }
+    ones = (unsigned)__builtin_ctzll(ahead);
+    (void)dx_bits_take(r, ones + 1);
+    if (k > 0 && (uint64_t)ones > UINT64_MAX >> k)
+        r->failed = true;
+    return r->failed ? 0 : (uint64_t)ones << k | dx_bits_take(r, k);
+}
+
+/* What is left is less than a byte, and zero. */
+static inline bool dx_bits_done(const struct dx_bits *r)
+{
+    uint64_t left = (uint64_t)r->row.size * 8 - r->at;
+
+    return !r->failed && left < 8 && dx_bits_at(r->row, r->at, (unsigned)left) == 0;
+}
+
+struct dx_bits_out {
+    struct dx_buf *to;
+    uint64_t pending; /* bits that are no whole byte yet */
+    unsigned count;   /* of them */
+};
+
+static inline void dx_bits_put(struct dx_bits_out *w, uint64_t v, unsigned width)
+{
+    while (width > 0) {
+        unsigned n = 8 - w->count < width ? 8 - w->count : width;
+
+        w->pending |= (v & dx_bits_mask(n)) << w->count;
+        w->count += n;
+        v = v >> (n - 1) >> 1;
+        width -= n;
+        if (w->count == 8) {
+            dx_buf_u8(w->to, (uint8_t)w->pending);
+            w->pending = 0;
+            w->count = 0;
+        }
+    }
+}
+
+static inline void dx_bits_flush(struct dx_bits_out *w)
+{
+    dx_bits_put(w, 0, (8 - w->count) & 7);
+}
+
+static inline unsigned dx_bits_rice_size(uint64_t v, unsigned k)
+{
+    return v >> k < DX_BITS_RICE_ONES ? (unsigned)(v >> k) + 1 + k : DX_BITS_RICE_ONES + 64;
+}
+
+static inline void dx_bits_put_rice(struct dx_bits_out *w, uint64_t v, unsigned k)
+{
+    if (v >> k >= DX_BITS_RICE_ONES) {
+        dx_bits_put(w, UINT64_MAX, DX_BITS_RICE_ONES);
+        dx_bits_put(w, v, 64);
+        return;
+    }
+    dx_bits_put(w, dx_bits_mask((unsigned)(v >> k)), (unsigned)(v >> k) + 1);
+    dx_bits_put(w, v, k);
+}
+
+/* How many bits v needs: 0 for 0. */
+static inline unsigned dx_bits_of_number(uint64_t v)
+{
+    return v == 0 ? 0 : 64 - (unsigned)__builtin_clzll(v);
+}
+
+#endif

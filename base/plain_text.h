@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * plain_text.h - how much of a text stands in JSON as it is.
+ *
+ *   n = dx_plain_prefix(p, size);     the first n bytes are printable ASCII without '"' and '\'
+ *
+ * What follows them may be well-formed UTF-8 and need no escape either: that is for base/json_out.h
+ * to find out. 16 bytes at a time where the machine has SSE2, which every x86-64 has; else 8 at a
+ * time (dx_plain_prefix_words, which is there on every machine so that it is tested on every one).
+ * Reads no byte outside of [p, p + size). Any thread.
+ */
+#ifndef DX_BASE_PLAIN_TEXT_H
+#define DX_BASE_PLAIN_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+static inline bool dx_plain_byte(uint8_t c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Those bytes of w that are not plain have their high bit set, as far as the lowest of them; above
+ * it a borrow may have set others. */
+static inline uint64_t dx_plain_word(uint64_t w)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t quote = w ^ ones * '"';
+    uint64_t backslash = w ^ ones * '\\';
+    uint64_t rubout = w ^ ones * 0x7f;
+
+    return ((w - ones * 0x20) | (quote - ones) | (backslash - ones) | (rubout - ones) | w) &
+           ones * 0x80;
+}
+
+static inline size_t dx_plain_prefix_words(const uint8_t *p, size_t size)
+{
+    size_t i = 0;
+    uint64_t w;
+
+    for (; size - i >= sizeof w; i += sizeof w) {
+        memcpy(&w, p + i, sizeof w);
+        if (dx_plain_word(w) != 0)
+            break;
+    }
+    while (i < size && dx_plain_byte(p[i]))
+        i++;
+    return i;
+}
+
+#ifdef __SSE2__
+static inline size_t dx_plain_prefix(const uint8_t *p, size_t size)
+{
+    const __m128i low = _mm_set1_epi8(0x1f); /* signed: from 0x80 on they are below it */
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i backslash = _mm_set1_epi8('\\');
+    const __m128i rubout = _mm_set1_epi8(0x7f);
+    size_t i = 0;
+
+    for (; size - i >= 16; i += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i bad = _mm_or_si128(
+            _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, backslash)),
+            _mm_cmpeq_epi8(v, rubout));
+        unsigned plain = (unsigned)_mm_movemask_epi8(_mm_andnot_si128(bad, _mm_cmpgt_epi8(v, low)));
+
+        if (plain != 0xffff)
+            return i + (size_t)__builtin_ctz(~plain);
+    }
+    return i + dx_plain_prefix_words(p + i, size - i);
+}
+#else
+static inline size_t dx_plain_prefix(const uint8_t *p, size_t size)
+{
+    return dx_plain_prefix_words(p, size);
+}
+#endif
+
+#endif

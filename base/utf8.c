@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
+
+#define HIGH_BITS 0x8080808080808080u
+
+size_t dx_utf8_size(const uint8_t *p, size_t left)
+{
+    uint8_t c = p[0];
+    size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+    if (n == 1)
+        return 1;
+    if (c < 0xc2 || c > 0xf4 || n > left || (p[1] & 0xc0) != 0x80 || (c == 0xe0 && p[1] < 0xa0) ||
+        (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f))
+        return 0;
+    for (size_t k = 2; k < n; k++)
+        if ((p[k] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+bool dx_utf8_is_valid(struct dx_span s)
+{
+    size_t i = 0;
+
+    while (i < s.size) {
+        size_t n;
+
+        /* Nearly all that comes here is ASCII. */
+        while (s.size - i >= 8 && (dx_load_u64(s.data + i) & HIGH_BITS) == 0)
+            i += 8;
+        if (i == s.size)
+            break;
+        n = dx_utf8_size(s.data + i, s.size - i);
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}

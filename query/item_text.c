@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/item_text.h"
+
+#include "base/civil_time.h"
+#include "base/json_out.h"
+#include "base/plain_text.h"
+#include "canon/ids.h"
+#include "canon/url.h"
+#include "parquet/page.h"
+#include "query/listing.h"
+
+#define URL_MAX \
+    (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
+
+void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields)
+{
+    t->json = json;
+    t->fields = fields;
+    dx_buf_init(&t->url, URL_MAX);
+}
+
+void dx_item_text_release(struct dx_item_text *t)
+{
+    dx_buf_release(&t->url);
+}
+
+/* ---- in one piece ---- */
+
+#define HEX64 16
+#define ID_NAME "\"url_id\":\"0x"
+#define URL_NAME "\"url\":\""
+#define TS_NAME "\"ts\":"
+#define LENGTH(literal) (sizeof(literal) - 1)
+/* All of the three members but the bytes of the URL. */
+#define AROUND_URL (LENGTH(ID_NAME "\"," URL_NAME "\"," TS_NAME) + HEX64 + DX_CIVIL_TEXT + 2)
+
+static inline uint8_t *put(uint8_t *at, const void *bytes, size_t size)
+{
+    if (size > 0)
+        memcpy(at, bytes, size);
+    return at + size;
+}
+
+static uint8_t *put_url(uint8_t *at, const struct dx_listing_row *row)
+{
+    at = put(at, row->scheme.data, row->scheme.size);
+    at = put(at, "://", 3);
+    at = put(at, row->host.data, row->host.size);
+    return put(at, row->path_query.data, row->path_query.size);
+}
+
+/* The sixteen digits at once, eight to a word: no table, no loads. */
+static inline uint64_t hex_word(uint32_t v)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t w = v;
+    uint64_t letters;
+
+    w = (w << 16 | w) & UINT64_C(0x0000ffff0000ffff); /* lowest half last */
+    w = (w << 8 | w) & UINT64_C(0x00ff00ff00ff00ff);
+    w = (w << 4 | w) & ones * 0x0f;
+    letters = (w + ones * 6) >> 4 & ones; /* 1 where the digit is 10 or more */
+    w += ones * '0' + letters * ('a' - '0' - 10);
+    return __builtin_bswap64(w);
+}
+
+static inline uint8_t *put_hex64(uint8_t *at, uint64_t v)
+{
+    uint64_t words[2] = { hex_word((uint32_t)(v >> 32)), hex_word((uint32_t)v) };
+
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) {
+        words[0] = __builtin_bswap64(words[0]);
+        words[1] = __builtin_bswap64(words[1]);
+    }
+    memcpy(at, words, sizeof words);
+    return at + HEX64;
+}
+
+static inline uint8_t *put_ts(uint8_t *at, bool has_ts, int64_t us)
+{
+    at = put(at, TS_NAME, LENGTH(TS_NAME));
+    if (!has_ts)
+        return put(at, "null", 4);
+    *at++ = '"';
+    at += dx_civil_text_us(us, (char *)at);
+    *at++ = '"';
+    return at;
+}
+
+/* id, URL and time, as far as they are wanted. The URL is put to its place first, or where it would
+ * be, and hashed there. False: it is not plain, and nothing is written. */
+static bool write_plain(const struct dx_item_text *t, const struct dx_listing_row *row,
+                        uint8_t *out)
+{
+    bool with_id = (t->fields & DX_FIELD_URL_ID) != 0;
+    bool with_url = (t->fields & DX_FIELD_URL) != 0;
+    uint8_t *url = out + (with_id ? LENGTH(ID_NAME "\",") + HEX64 : 0) + LENGTH(URL_NAME);
+    uint8_t *end = put_url(url, row);
+    size_t size = (size_t)(end - url);
+    uint8_t *at = out;
+
+    if (dx_plain_prefix(url, size) != size)
+        return false;
+    if (with_id) {
+        at = put(at, ID_NAME, LENGTH(ID_NAME));
+        at = put_hex64(at, dx_url_id(dx_span_of(url, size)));
+        *at++ = '"';
+    }
+    if (with_url) {
+        if (with_id)
+            *at++ = ',';
+        (void)put(at, URL_NAME, LENGTH(URL_NAME));
+        at = end;
+        *at++ = '"';
+    }
+    if ((t->fields & DX_FIELD_TS) != 0) {
+        if (at > out)
+            *at++ = ',';
+        at = put_ts(at, row->has_ts, row->ts_us);
+    }
+    if (at > out)
+        dx_json_wrote(t->json, (size_t)(at - out));
+    return true;
+}
+
+/* ---- a stretch of rows ---- */
+
+#define AROUND_ROW (sizeof(",{},,://") + AROUND_URL)
+
+/* In whole vectors: as many bytes more may be read there and written here. */
+static inline uint8_t *put_padded(uint8_t *at, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i += DX_COLUMN_BLOCK_PAD)
+        memcpy(at + i, bytes + i, DX_COLUMN_BLOCK_PAD);
+    return at + size;
+}
+
+static inline uint8_t *put_row_of(uint8_t *at, const struct dx_column_block *b, uint32_t row)
+{
+    return put_padded(at, b->text + b->offsets[row], b->offsets[row + 1] - b->offsets[row]);
+}
+
+static size_t text_of(const struct dx_column_block *b, uint32_t first, uint32_t rows)
+{
+    return b->offsets[first + rows] - b->offsets[first];
+}
+
+/* The usual members of a row without its time; its URL is plain. */
+static inline uint8_t *put_id_and_url(uint8_t *at, const struct dx_listing_stretch *s, uint32_t i)
+{
+    static const char head[] = "{" ID_NAME;
+    static const char middle[] = "\"," URL_NAME;
+    uint8_t *id = at + LENGTH(head);
+    uint8_t *url = id + HEX64 + LENGTH(middle);
+
+    memcpy(at, head, LENGTH(head));
+    memcpy(id + HEX64, middle, LENGTH(middle));
+    at = put_row_of(url, &s->scheme, s->first_scheme + i);
+    memcpy(at, "://", 3);
+    at = put_row_of(at + 3, &s->host, s->first_host + i);
+    at = put_row_of(at, &s->path_query, s->first_path_query + i);
+    (void)put_hex64(id, dx_url_id(dx_span_of(url, (size_t)(at - url))));
+    *at++ = '"';
+    *at++ = ',';
+    return at;
+}
+
+int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch *s,
+                         struct dx_error *err)
+{
+    struct dx_buf *buf = t->json->buf;
+    size_t room = text_of(&s->scheme, s->first_scheme, s->row_count) +
+                  text_of(&s->host, s->first_host, s->row_count) +
+                  text_of(&s->path_query, s->first_path_query, s->row_count) +
+                  s->row_count * AROUND_ROW + DX_COLUMN_BLOCK_PAD;
+    uint8_t *begin;
+    uint8_t *at;
+
+    if (t->fields != DX_FIELDS_DEFAULT || buf->failed || room > buf->max - buf->size)
+        return 0;
+    begin = at = dx_buf_reserve(buf, room);
+    if (begin == NULL)
+        return dx_buf_fail(buf, err, "answer");
+    for (uint32_t i = 0; i < s->row_count; i++) {
+        int64_t value = 0;
+        int64_t us = 0;
+        bool has_ts = dx_column_block_int(&s->ts, s->first_ts + i, &value);
+
+        if (has_ts && !dx_pq_time_us(s->time_unit, value, &us))
+            return 0; /* nothing counts as written: the row by itself says what is wrong */
+        if (i > 0 || dx_json_comma_due(t->json))
+            *at++ = ',';
+        at = put_id_and_url(at, s, i);
+        at = put_ts(at, has_ts, us);
+        *at++ = '}';
+    }
+    dx_json_wrote(t->json, (size_t)(at - begin));
+    return 1;
+}
+
+/* ---- piece by piece ---- */
+
+static int write_escaped(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    struct dx_json *j = t->json;
+    struct dx_span url;
+
+    dx_buf_clear(&t->url);
+    dx_buf_append(&t->url, row->scheme.data, row->scheme.size);
+    dx_buf_append(&t->url, "://", 3);
+    dx_buf_append(&t->url, row->host.data, row->host.size);
+    dx_buf_append(&t->url, row->path_query.data, row->path_query.size);
+    if (t->url.failed)
+        return dx_buf_fail(&t->url, err, "URL of a row");
+    url = dx_span_of(t->url.data, t->url.size);
+    if (t->fields & DX_FIELD_URL_ID) {
+        dx_json_key(j, "url_id");
+        dx_json_hex64(j, dx_url_id(url));
+    }
+    if (t->fields & DX_FIELD_URL) {
+        dx_json_key(j, "url");
+        dx_json_text(j, url);
+    }
+    if (t->fields & DX_FIELD_TS) {
+        dx_json_key(j, "ts");
+        row->has_ts ? dx_json_time_us(j, row->ts_us) : dx_json_null(j);
+    }
+    return DX_OK;
+}
+
+static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
+{
+    dx_json_key(j, "extras");
+    dx_json_object(j);
+    for (size_t i = 0; i < row->extra_count; i++) {
+        if (row->extra[i].value.data == NULL)
+            continue;
+        dx_json_key_span(j, row->extra[i].name);
+        dx_json_text(j, row->extra[i].value);
+    }
+    dx_json_end(j);
+}
+
+int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
+                       struct dx_error *err)
+{
+    size_t url_size = row->scheme.size + LENGTH("://") + row->host.size + row->path_query.size;
+    struct dx_json *j = t->json;
+    uint8_t *out = NULL;
+    int rc = DX_OK;
+
+    dx_json_object(j);
+    if (url_size <= URL_MAX)
+        out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
+    if (j->buf->failed)
+        return dx_buf_fail(j->buf, err, "answer");
+    if (out == NULL || !write_plain(t, row, out))
+        rc = write_escaped(t, row, err);
+    if (t->fields & DX_FIELD_RAW_URL) {
+        dx_json_key(j, "raw_url");
+        row->raw_url.data != NULL ? dx_json_text(j, row->raw_url) : dx_json_null(j);
+    }
+    if (t->fields & DX_FIELD_EXTRAS)
+        write_extras(j, row);
+    dx_json_end(j);
+    return rc == DX_OK && j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : rc;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/answer_cache.h"
+
+#include "base/hash.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIND_ANSWER DX_KIND('A', 'N', 'S', 'W')
+#define DOOR_SKIPS (3 * sizeof(uint64_t)) /* of a key: what changes by itself */
+#define DOOR_SLOTS 16384                  /* questions that are remembered as asked once */
+
+/* A block: this, the key, the body. */
+struct head {
+    size_t key_size;
+    char etag[DX_ETAG_TEXT];
+};
+
+struct dx_answer_cache {
+    struct dx_page_cache *blocks;
+    _Atomic uint32_t door[DOOR_SLOTS]; /* the question that came last here; relaxed: a hint */
+};
+
+int dx_answer_cache_new(struct dx_answer_cache **c, uint64_t budget_bytes, struct dx_error *err)
+{
+    int rc;
+
+    *c = calloc(1, sizeof **c);
+    if (*c == NULL)
+        return dx_fail(err, DX_E_NOMEM, "cache of answers: out of memory");
+    rc = dx_page_cache_new(&(*c)->blocks, budget_bytes, DX_EVICT_SIEVE, err);
+    if (rc < 0)
+        dx_answer_cache_free(c);
+    return rc;
+}
+
+void dx_answer_cache_free(struct dx_answer_cache **c)
+{
+    if (*c != NULL)
+        dx_page_cache_free(&(*c)->blocks);
+    free(*c);
+    *c = NULL;
+}
+
+/* ---- keys ---- */
+
+static void put_u64(struct dx_answer_key *key, uint64_t v)
+{
+    memcpy(key->bytes + key->size, &v, sizeof v);
+    key->size += sizeof v;
+}
+
+bool dx_answer_key_make(struct dx_answer_key *key, const struct dx_answers *answers,
+                        struct dx_version *v, const struct dx_ask *ask)
+{
+    bool goes_on = ask->cursor.data != NULL;
+
+    if (answers->state == NULL || ask->route != DX_ROUTE_URLS ||
+        ask->asked.size > DX_ANSWER_ASKED_MAX || !answers->state(v, key->state))
+        return false;
+    key->size = 0;
+    /* First what changes by itself, so that the door can leave it out. */
+    put_u64(key, key->state[0]);
+    put_u64(key, key->state[1]);
+    put_u64(key,
+            goes_on || answers->cursor_life_s == 0 ? 0 : (uint64_t)dx_ask_began_s(answers, ask));
+    put_u64(key, (uint64_t)ask->route << 32 | ask->dataset_id);
+    put_u64(key, ask->page.offset);
+    put_u64(key, ask->page.limit);
+    put_u64(key, (uint64_t)ask->field_bits << 32 | ask->plan);
+    put_u64(key, goes_on);
+    put_u64(key, goes_on ? (uint64_t)ask->from.began_s : 0);
+    put_u64(key, goes_on ? ask->from.next_row : 0);
+    put_u64(key, goes_on ? ask->from.end_row : 0);
+    put_u64(key, goes_on ? ask->from.domain_id : 0);
+    put_u64(key, goes_on ? ask->from.dataset_id : 0);
+    memcpy(key->bytes + key->size, ask->asked.data, ask->asked.size);
+    key->size += ask->asked.size;
+    return true;
+}
+
+/* Where a key leads: its hash, as the name of a block. */
+static struct dx_cache_key name_of(const struct dx_answer_key *key)
+{
+    struct dx_hash128 h = dx_hash128_of(dx_span_of(key->bytes, key->size));
+    struct dx_cache_key name = { .part = key->size, .kind = KIND_ANSWER };
+
+    memcpy(name.object, h.bytes, sizeof name.object);
+    return name;
+}
+
+/* ---- hits, and what is kept ---- */
+
+struct dx_cached *dx_answer_cache_get(struct dx_answer_cache *c, const struct dx_answer_key *key,
+                                      struct dx_hot_answer *hot)
+{
+    struct dx_cache_key name = name_of(key);
+    struct dx_cached *block = dx_page_cache_get(c->blocks, &name);
+    const struct head *head;
+    struct dx_span all;
+
+    if (block == NULL)
+        return NULL;
+    head = (const struct head *)(const void *)block->bytes.data;
+    all = dx_span_of(block->bytes.data + sizeof *head, block->bytes.size - sizeof *head);
+    if (!dx_span_equal(dx_span_of(all.data, head->key_size), dx_span_of(key->bytes, key->size))) {
+        dx_page_cache_put(c->blocks, &block); /* another question with this hash */
+        return NULL;
+    }
+    hot->body = dx_span_of(all.data + head->key_size, all.size - head->key_size);
+    hot->etag = head->etag;
+    return block;
+}
+
+void dx_answer_cache_put(struct dx_answer_cache *c, struct dx_cached **block)
+{
+    dx_page_cache_put(c->blocks, block);
+}
+
+/* Whether the question stood at the door before; now it does. */
+static bool came_before(struct dx_answer_cache *c, const struct dx_answer_key *key)
+{
+    uint64_t h = dx_hash64(dx_span_of(key->bytes + DOOR_SKIPS, key->size - DOOR_SKIPS));
+    _Atomic uint32_t *slot = &c->door[h % DOOR_SLOTS];
+    uint32_t mark = (uint32_t)(h >> 32) | 1; /* 0 is nobody's */
+
+    if (atomic_load_explicit(slot, memory_order_relaxed) == mark)
+        return true;
+    atomic_store_explicit(slot, mark, memory_order_relaxed);
+    return false;
+}
+
+void dx_answer_cache_offer(struct dx_answer_cache *c, const struct dx_answer_key *key,
+                           const struct dx_answers *answers, struct dx_version *v,
+                           struct dx_span body, const char *etag)
+{
+    struct head head = { .key_size = key->size };
+    struct dx_cache_key name;
+    struct dx_cached *block;
+    uint64_t state[2];
+    uint8_t *bytes;
+
+    if (!came_before(c, key) || !answers->state(v, state) ||
+        memcmp(state, key->state, sizeof state) != 0)
+        return;
+    bytes = malloc(sizeof head + key->size + body.size);
+    if (bytes == NULL)
+        return;
+    memcpy(head.etag, etag, strlen(etag) + 1);
+    memcpy(bytes, &head, sizeof head);
+    memcpy(bytes + sizeof head, key->bytes, key->size);
+    memcpy(bytes + sizeof head + key->size, body.data, body.size);
+    name = name_of(key);
+    block = dx_page_cache_add(c->blocks, &name, bytes, sizeof head + key->size + body.size);
+    dx_page_cache_put(c->blocks, &block);
+}
+
+void dx_answer_cache_stats(struct dx_answer_cache *c, struct dx_page_cache_stats *out)
+{
+    dx_page_cache_stats(c->blocks, out);
+}
