@@ -19,6 +19,14 @@ double dx_clock_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+double dx_clock_cpu_s(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 void dx_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t monotonic;

@@ -3,6 +3,7 @@
  *
  *   uint64_t deadline_ms = dx_clock_ms() + 500;
  *   double seconds = dx_clock_s() - begin;
+ *   double cpu = dx_clock_cpu_s() - cpu_begin;             of all threads of the process together
  *
  *   dx_cond_init(&cond);                                   waits of this cond are by this clock
  *   while (!ready && dx_cond_wait_until(&cond, &lock, deadline_ms))
@@ -19,6 +20,7 @@
 
 uint64_t dx_clock_ms(void);
 double dx_clock_s(void);
+double dx_clock_cpu_s(void);
 
 void dx_cond_init(pthread_cond_t *cond);
 bool dx_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ms);

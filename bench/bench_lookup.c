@@ -1,37 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_lookup - domain -> ordinal on synthetic names: size, build time, ns a lookup.
+ * bench_lookup - domain -> ordinal: bytes a domain, build time, ns a lookup.
  *
- *   bench_lookup [count [threads]]        count: names, default 1000000
+ *   bench_lookup build FOLDER COUNT [THREADS]     makes domains.dict and domains.mphf of made-up names
+ *   bench_lookup build FOLDER FILE [THREADS]      of the lines of a text file (plain, one domain a line)
+ *   bench_lookup ask FOLDER [PASSES]              one line of JSON a pass, the parts' bytes first
  *
- * Names are made of words, digits and the usual suffixes; strangers are made the same way
- * and are not in the set. "loop": lookups that the CPU may overlap; "dependent": each
- * begins when the one before is done; "batch": dx_mphf_find_batch. All times are CPU times.
+ * The files are mapped as the server maps them. "loop": lookups that the CPU may overlap;
+ * "dependent": each begins when the one before is done; "batch": dx_mphf_find_batch. Questions are
+ * in random order; strangers are names of the same kind that the index does not have. What is
+ * touched for the first time (page faults, checksums of blocks) is in "first", which is no part of
+ * the passes. Times are CPU times of the process. Memory to build: 44 B a made-up name.
  */
-#include "base/buf.h"
+#include "base/map.h"
+#include "bench/names.h"
 #include "format/mphf.h"
-#include "format/zseek.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define LOOKUPS (1u << 21)
+#define LOOKUPS (1u << 20)
 #define BATCH 512
-#define PASSES 5
+#define PREFIX 20 /* bytes of a key that are sorted without looking at the name again */
 
-static const char *const words[] = {
-    "shop",   "online", "web",    "world", "my",     "the",    "best",  "home",   "car",   "tech",
-    "media",  "group",  "design", "news",  "travel", "health", "food",  "house",  "city",  "hotel",
-    "studio", "photo",  "music",  "game",  "sport",  "art",    "book",  "life",   "green", "blue",
-    "market", "store",  "center", "club",  "net",    "info",   "data",  "cloud",  "soft",  "lab",
-    "garten", "haus",   "reise",  "arzt",  "markt",  "casa",   "viaje", "tienda", "salud", "libro",
-    "maison", "voyage", "jardin", "mode",  "kids",   "baby",   "pet",   "dog",    "cat",   "bike",
-    "wine",   "beer",   "coffee", "pizza", "sushi",  "yoga",   "dance", "film",   "video", "radio",
+struct key {
+    uint8_t prefix[PREFIX];
+    uint32_t index;
 };
-static const char *const suffixes[] = { "com", "com", "com", "com", "com", "com",   "de",
-                                        "net", "org", "ru",  "nl",  "fr",  "co.uk", "info",
-                                        "br",  "it",  "cn",  "pl",  "eu",  "com.au" };
+
+/* Names by index: made up, or lines of a text. */
+struct names {
+    size_t count;
+    const char **lines; /* NULL: made up */
+};
+
+static struct names names; /* qsort tells its compare nothing */
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static uint64_t mix(uint64_t x)
 {
@@ -41,178 +54,274 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/*
- * The i-th name: one word or two, then up to 5 letters or 4 digits of chance, and a suffix. Not
- * all are distinct; a stranger has a 'q' before the suffix that no other name has there.
- */
-static size_t make_name(uint64_t i, bool stranger, char out[64])
+static void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+static void die(const char *fmt, ...)
 {
-    static const char letters[] = "eariotnslcudpmhgbfywkvxzjeario"; /* no q */
-    uint64_t r = mix(i);
-    char tail[8];
-    int n = (int)(r % 6);
-    bool digits = r / 6 % 8 == 0;
+    va_list args;
 
-    r /= 48;
-    for (int k = 0; k < n; k++, r /= 30)
-        tail[k] = digits ? (char)('0' + r % 10) : letters[r % 30];
-    tail[n] = '\0';
-    r = mix(i + UINT64_C(0x1234567890));
-    n = snprintf(out, 64, "%s%s%s%s.%s", words[r % 70], r >> 58 < 40 ? words[r / 70 % 70] : "",
-                 tail, stranger ? "q" : "", suffixes[r / 4900 % 20]);
-    return (size_t)n;
-}
-
-/* CPU time, of all threads together: other programs on the machine do not show. */
-static double now_s(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void die(const char *what, const struct dx_error *err)
-{
-    fprintf(stderr, "bench_lookup: %s: %s\n", what, err->text);
+    va_start(args, fmt);
+    (void)fputs("bench_lookup: ", stderr);
+    (void)vfprintf(stderr, fmt, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
     exit(1);
 }
 
-struct index {
-    struct dx_buf dict_bytes;
-    struct dx_buf mphf_bytes;
-    struct dx_dictionary dict;
-    struct dx_mphf mphf;
-};
+static void *must_malloc(size_t size)
+{
+    void *p = malloc(size);
+
+    if (p == NULL)
+        die("no memory for %zu bytes", size);
+    return p;
+}
+
+/* ---- build ---- */
+
+static struct dx_span name_at(size_t i, char room[DX_SURT_MAX])
+{
+    if (names.lines == NULL)
+        return dx_span_of(room, make_name(i, room));
+    return dx_span_of(names.lines[i], strcspn(names.lines[i], "\n"));
+}
+
+static size_t key_at(size_t i, uint8_t key[DX_SURT_MAX])
+{
+    char room[DX_SURT_MAX];
+
+    return dx_surt_key(name_at(i, room), key);
+}
 
 static int compare_keys(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const struct key *x = a;
+    const struct key *y = b;
+    int order = memcmp(x->prefix, y->prefix, PREFIX);
+    uint8_t one[DX_SURT_MAX] = { 0 };
+    uint8_t other[DX_SURT_MAX] = { 0 };
+
+    if (order != 0)
+        return order;
+    (void)key_at(x->index, one);
+    (void)key_at(y->index, other);
+    return strcmp((const char *)one, (const char *)other);
 }
 
-/* Sorted distinct keys, NUL-terminated, in one block of memory. */
-static char **make_keys(size_t *count, char **memory)
+static struct key *sorted_keys(void)
 {
-    char *text = malloc(*count * 34);
-    char **keys = malloc((*count + 1) * sizeof *keys);
-    size_t used = 0;
-    size_t n = 0;
+    struct key *keys = must_malloc(names.count * sizeof *keys);
 
-    if (text == NULL || keys == NULL)
-        die("no memory", &(struct dx_error)DX_ERROR_INIT);
-    for (size_t i = 0; i < *count; i++) {
-        char name[64];
-        size_t size = make_name(i, false, name);
+    for (size_t i = 0; i < names.count; i++) {
         uint8_t key[DX_SURT_MAX];
+        size_t size = key_at(i, key);
 
-        size = dx_surt_key(dx_span_of(name, size), key);
-        memcpy(text + used, key, size);
-        text[used + size] = '\0';
-        keys[i] = text + used;
-        used += size + 1;
+        if (size == 0)
+            die("name %zu is of no domain", i);
+        memset(keys[i].prefix, 0, PREFIX);
+        memcpy(keys[i].prefix, key, size < PREFIX ? size : PREFIX);
+        keys[i].index = (uint32_t)i;
     }
-    qsort(keys, *count, sizeof *keys, compare_keys);
-    for (size_t i = 0; i < *count; i++) {
-        if (n == 0 || strcmp(keys[n - 1], keys[i]) != 0)
-            keys[n++] = keys[i];
-    }
-    *count = n;
-    *memory = text;
+    qsort(keys, names.count, sizeof *keys, compare_keys);
     return keys;
 }
 
-static double mean_size(char **keys, size_t n)
+/* What the dictionary's header says, and the hash of each name in order of ordinals. */
+static struct dx_dictionary_info survey(const struct key *keys, uint64_t *hashes)
 {
-    size_t sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += strlen(keys[i]);
-    return (double)sum / (double)n;
-}
-
-static struct dx_dictionary_info survey(char **keys, size_t n, uint64_t *hashes)
-{
-    struct dx_dictionary_info info = { .n = n };
+    struct dx_dictionary_info info = { .n = names.count };
     struct dx_hash_state *hashing = dx_hash_state_new();
 
-    for (size_t i = 0; i < n; i++) {
-        uint8_t domain[DX_SURT_MAX];
-        size_t size = dx_surt_domain(dx_span_str(keys[i]), domain);
+    for (size_t i = 0; i < names.count; i++) {
+        char line[DX_SURT_MAX + 1];
+        char room[DX_SURT_MAX];
+        struct dx_span name = name_at(keys[i].index, room);
 
-        hashes[i] = dx_mphf_hash(dx_span_of(domain, size), 0);
-        domain[size] = '\n';
-        dx_hash_state_update(hashing, dx_span_of(domain, size + 1));
-        info.longest_key = size > info.longest_key ? (uint32_t)size : info.longest_key;
+        hashes[i] = dx_mphf_hash(name, 0);
+        memcpy(line, name.data, name.size);
+        line[name.size] = '\n';
+        dx_hash_state_update(hashing, dx_span_of(line, name.size + 1));
+        if (name.size > info.longest_key)
+            info.longest_key = (uint32_t)name.size;
     }
     info.text_hash = dx_hash_state_digest(hashing);
     dx_hash_state_free(&hashing);
     return info;
 }
 
-static void build_dictionary(struct index *x, char **keys, const struct dx_dictionary_info *info)
+static int to_file(void *ctx, struct dx_span bytes, struct dx_error *err)
 {
-    static const struct dx_build_id build = { "bench" };
-    struct dx_error err = DX_ERROR_INIT;
-    struct dx_dictionary_writer *w = malloc(sizeof *w);
-    double begin = now_s();
-    int rc;
+    if (fwrite(bytes.data, 1, bytes.size, ctx) == bytes.size)
+        return DX_OK;
+    return dx_fail(err, DX_E_IO, "cannot write");
+}
 
-    if (w == NULL)
-        die("no memory", &err);
-    rc = dx_dictionary_writer_init(w, info, &build, dx_envelope_sink_buf, &x->dict_bytes, &err);
-    for (size_t i = 0; rc == DX_OK && i < info->n; i++)
-        rc = dx_dictionary_writer_add(w, dx_span_str(keys[i]), &err);
+static FILE *create(const char *folder, const char *name)
+{
+    char path[4096];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    f = fopen(path, "wb");
+    if (f == NULL)
+        die("%s: cannot create", path);
+    return f;
+}
+
+static void finish(FILE *f)
+{
+    if (fclose(f) != 0)
+        die("cannot write");
+}
+
+static const struct dx_build_id build_id = { "bench" };
+
+static void write_dictionary(const char *folder, const struct key *keys,
+                             const struct dx_dictionary_info *info)
+{
+    struct dx_dictionary_writer *w = must_malloc(sizeof *w);
+    struct dx_error err = DX_ERROR_INIT;
+    FILE *f = create(folder, "domains.dict");
+    int rc = dx_dictionary_writer_init(w, info, &build_id, to_file, f, &err);
+
+    for (size_t i = 0; rc == DX_OK && i < names.count; i++) {
+        uint8_t key[DX_SURT_MAX];
+        size_t size = key_at(keys[i].index, key);
+
+        rc = dx_dictionary_writer_add(w, dx_span_of(key, size), &err);
+    }
     if (rc == DX_OK)
         rc = dx_dictionary_writer_finish(w, &err);
+    if (rc < 0)
+        die("dictionary: %s", err.text);
     dx_dictionary_writer_release(w);
     free(w);
-    if (rc < 0)
-        die("dictionary", &err);
-    printf("dictionary   %.2f s, %.2f B/domain\n", now_s() - begin,
-           (double)x->dict_bytes.size / (double)info->n);
+    finish(f);
 }
 
-static void build_mphf(struct index *x, const uint64_t *hashes,
-                       const struct dx_dictionary_info *info, unsigned threads)
+/* Returns the seconds that the pilots took. */
+static double write_mphf(const char *folder, const uint64_t *hashes,
+                         const struct dx_dictionary_info *info, unsigned threads)
 {
-    static const struct dx_build_id build = { "bench" };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_mphf_built built;
+    FILE *f = create(folder, "domains.mphf");
     double begin = now_s();
-    double middle;
+    double pilots;
 
-    if (dx_mphf_build(&built, hashes, info->n, 0, 0, threads, &err) != 0)
-        die("mphf: seed 0", &err);
-    middle = now_s();
-    if (dx_mphf_write(&built, hashes, &info->text_hash, NULL, 0, &build, dx_envelope_sink_buf,
-                      &x->mphf_bytes, &err) < 0)
-        die("mphf", &err);
-    printf("mphf         %.2f s pilots (%.1f ns/key), %.2f s slots; pilots %.3f bits/key, with "
-           "empty slots %.3f; file %.3f B/domain\n",
-           middle - begin, (middle - begin) * 1e9 / (double)info->n, now_s() - middle,
-           8.0 * (double)built.parts * built.part_buckets / (double)info->n,
-           8.0 *
-               ((double)built.parts * built.part_buckets +
-                4 * ((double)built.parts * built.part_slots - (double)info->n)) /
-               (double)info->n,
-           (double)x->mphf_bytes.size / (double)info->n);
+    if (dx_mphf_build(&built, hashes, info->n, 0, (size_t)1 << 30, threads, &err) != 0)
+        die("mphf: seed 0");
+    pilots = now_s() - begin;
+    if (dx_mphf_write(&built, hashes, &info->text_hash, NULL, 0, &build_id, to_file, f, &err) < 0)
+        die("mphf: %s", err.text);
     dx_mphf_built_release(&built);
+    finish(f);
+    return pilots;
 }
 
-/* Names in random order, with their texts in one block. */
-static struct dx_span *make_questions(size_t n, bool strangers, char **memory)
+/* The lines of a text that stays in memory. */
+static void read_lines(const char *path)
 {
-    struct dx_span *q = malloc(LOOKUPS * sizeof *q);
-    char *text = malloc((size_t)LOOKUPS * 64);
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    size_t room = 0;
 
-    if (q == NULL || text == NULL)
-        die("no memory", &(struct dx_error)DX_ERROR_INIT);
-    for (size_t i = 0; i < LOOKUPS; i++) {
-        char *to = text + 64 * i;
+    if (dx_map_open(&map, path, DX_MAP_SEQUENTIAL, &err) < 0)
+        die("%s", err.text);
+    for (size_t i = 0; i < map.bytes.size; i++)
+        room += map.bytes.data[i] == '\n';
+    names.lines = must_malloc((room + 1) * sizeof *names.lines);
+    for (size_t at = 0; names.count < room; names.count++) {
+        const char *line = (const char *)map.bytes.data + at;
 
-        q[i] = dx_span_of(to, make_name(mix(i + 12345) % n, strangers, to));
+        names.lines[names.count] = line;
+        at += strcspn(line, "\n") + 1;
     }
-    *memory = text;
+}
+
+static int build(const char *folder, const char *what, unsigned threads)
+{
+    struct dx_dictionary_info info;
+    uint64_t *hashes;
+    struct key *keys;
+    char *end;
+    double begin = now_s();
+    double sorted, surveyed, dictionary, pilots;
+
+    names.count = strtoul(what, &end, 10);
+    if (*end != '\0') {
+        names.count = 0;
+        read_lines(what);
+    }
+    keys = sorted_keys();
+    sorted = now_s();
+    hashes = must_malloc((names.count + 1) * sizeof *hashes);
+    info = survey(keys, hashes);
+    surveyed = now_s();
+    write_dictionary(folder, keys, &info);
+    dictionary = now_s();
+    free(keys);
+    pilots = write_mphf(folder, hashes, &info, threads);
+    free(hashes);
+    (void)printf("{\"n\": %zu, \"sort_s\": %.2f, \"survey_s\": %.2f, \"dictionary_ns\": %.1f, "
+                 "\"pilots_ns\": %.1f, \"slots_ns\": %.1f}\n",
+                 names.count, sorted - begin, surveyed - sorted,
+                 (dictionary - surveyed) * 1e9 / (double)info.n, pilots * 1e9 / (double)info.n,
+                 (now_s() - dictionary - pilots) * 1e9 / (double)info.n);
+    return 0;
+}
+
+/* ---- ask ---- */
+
+struct index {
+    struct dx_map dict_map;
+    struct dx_map mphf_map;
+    struct dx_dictionary dict;
+    struct dx_mphf mphf;
+};
+
+struct questions {
+    struct dx_span *span;
+    char *text;
+    size_t answer; /* how many are there */
+};
+
+static void open_index(struct index *x, const char *folder)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char dict[4096];
+    char mphf[4096];
+
+    (void)snprintf(dict, sizeof dict, "%s/domains.dict", folder);
+    (void)snprintf(mphf, sizeof mphf, "%s/domains.mphf", folder);
+    if (dx_map_open(&x->dict_map, dict, DX_MAP_RANDOM, &err) < 0 ||
+        dx_map_open(&x->mphf_map, mphf, DX_MAP_RANDOM, &err) < 0 ||
+        dx_dictionary_open(&x->dict, x->dict_map.bytes, 0, dict, &err) < 0 ||
+        dx_mphf_open(&x->mphf, x->mphf_map.bytes, 0, mphf, &err) < 0 ||
+        dx_mphf_match(&x->mphf, &x->dict, &err) < 0)
+        die("%s", err.text);
+}
+
+/* Domains of the index by random ordinals, or names of the first 2^28 from the last one down. */
+static struct questions make_questions(const struct index *x, bool strangers)
+{
+    struct questions q = { must_malloc(LOOKUPS * sizeof *q.span), NULL, strangers ? 0 : LOOKUPS };
+    char *to = q.text = must_malloc((size_t)LOOKUPS * DX_SURT_MAX);
+
+    for (size_t i = 0; i < LOOKUPS; i++) {
+        struct dx_error err = DX_ERROR_INIT;
+        uint8_t domain[DX_SURT_MAX];
+        size_t size;
+
+        if (strangers)
+            size = make_name((UINT64_C(1) << 28) - 1 - i, to);
+        else if (dx_dictionary_get(&x->dict, mix(i) % x->dict.info.n, domain, &size, &err) == 1)
+            memcpy(to, domain, size);
+        else
+            die("dictionary: %s", err.text);
+        q.span[i] = dx_span_of(to, size);
+        to += size;
+    }
     return q;
 }
 
@@ -223,109 +332,107 @@ static uint64_t ask(const struct index *x, struct dx_span domain)
     int rc = dx_mphf_find(&x->mphf, &x->dict, domain, &ordinal, &id, NULL);
 
     if (rc < 0)
-        die("lookup", &(struct dx_error)DX_ERROR_INIT);
+        die("lookup failed");
     return (uint64_t)rc;
 }
 
-static double loop_ns(const struct index *x, const struct dx_span *q, size_t *found)
+static void expect(size_t found, const struct questions *q)
 {
-    double begin = now_s();
-
-    *found = 0;
-    for (size_t i = 0; i < LOOKUPS; i++)
-        *found += ask(x, q[i]);
-    return (now_s() - begin) * 1e9 / LOOKUPS;
+    if (found > q->answer + LOOKUPS / 1000 || found < q->answer) /* real lists have some of ours */
+        die("%zu of %u found, expected %zu", found, LOOKUPS, q->answer);
 }
 
-static double dependent_ns(const struct index *x, const struct dx_span *q)
+static double loop_ns(const struct index *x, const struct questions *q)
+{
+    double begin = now_s();
+    double ns;
+    size_t found = 0;
+
+    for (size_t i = 0; i < LOOKUPS; i++)
+        found += ask(x, q->span[i]);
+    ns = (now_s() - begin) * 1e9 / LOOKUPS;
+    expect(found, q);
+    return ns;
+}
+
+static double dependent_ns(const struct index *x, const struct questions *q)
 {
     double begin = now_s();
     uint64_t zero = 0; /* always 0, but the CPU must wait to know */
 
     for (size_t i = 0; i < LOOKUPS; i++)
-        zero = ask(x, q[i + zero]);
-    __asm__ volatile("" : "+r"(zero)); /* the compiler does not know that it is 0 or 1 */
-    zero >>= 1;
+        zero = ask(x, q->span[i + zero]) >> 1;
     return (now_s() - begin) * 1e9 / LOOKUPS + (double)zero;
 }
 
-static double batch_ns(const struct index *x, const struct dx_span *q, size_t *found)
+static double batch_ns(const struct index *x, const struct questions *q)
 {
     struct dx_mphf_hit hits[BATCH];
     double begin = now_s();
-
-    *found = 0;
-    for (size_t i = 0; i < LOOKUPS; i += BATCH) {
-        dx_mphf_find_batch(&x->mphf, &x->dict, q + i, BATCH, hits);
-        for (size_t k = 0; k < BATCH; k++)
-            *found += hits[k].rc == 1;
-    }
-    return (now_s() - begin) * 1e9 / LOOKUPS;
-}
-
-static void measure(const struct index *x, size_t n, bool strangers)
-{
-    char *text;
-    struct dx_span *q = make_questions(n, strangers, &text);
-    double loop = 1e9;
-    double dependent = 1e9;
-    double batch = 1e9;
+    double ns;
     size_t found = 0;
 
-    for (int pass = 0; pass < PASSES; pass++) {
-        double ns = loop_ns(x, q, &found);
-
-        loop = ns < loop ? ns : loop;
-        ns = dependent_ns(x, q);
-        dependent = ns < dependent ? ns : dependent;
-        ns = batch_ns(x, q, &found);
-        batch = ns < batch ? ns : batch;
+    for (size_t i = 0; i < LOOKUPS; i += BATCH) {
+        dx_mphf_find_batch(&x->mphf, &x->dict, q->span + i, BATCH, hits);
+        for (size_t k = 0; k < BATCH; k++)
+            found += hits[k].rc == 1;
     }
-    printf("%-12s loop %.0f ns, dependent %.0f ns, batch %.0f ns (best of %d; %zu of %u found)\n",
-           strangers ? "strangers" : "hits", loop, dependent, batch, PASSES, found, LOOKUPS);
-    free(q);
-    free(text);
+    ns = (now_s() - begin) * 1e9 / LOOKUPS;
+    expect(found, q);
+    return ns;
+}
+
+static void say_sizes(const struct index *x)
+{
+    double n = (double)x->dict.info.n;
+
+    (void)printf("{\"n\": %llu, \"dict\": %.4f, \"data\": %.4f, \"places\": %.4f, \"mphf\": %.4f, "
+                 "\"pilots\": %.4f, \"slots\": %.4f}\n",
+                 (unsigned long long)x->dict.info.n, (double)x->dict_map.bytes.size / n,
+                 (double)x->dict.data.size / n,
+                 (double)(x->dict.anchors.size + x->dict.offsets.size) / n,
+                 (double)x->mphf_map.bytes.size / n, (double)x->mphf.pilots.size / n,
+                 (double)x->mphf.slots.size / n);
+}
+
+static int ask_all(const char *folder, unsigned passes)
+{
+    struct index x = { .dict_map = DX_MAP_INIT, .mphf_map = DX_MAP_INIT };
+    struct questions hits, strangers;
+
+    open_index(&x, folder);
+    say_sizes(&x);
+    hits = make_questions(&x, false);
+    strangers = make_questions(&x, true);
+    (void)printf("{\"first\": %.1f}\n", loop_ns(&x, &hits));
+    for (unsigned i = 0; i < passes; i++) {
+        (void)printf("{\"hit loop\": %.1f, \"hit dependent\": %.1f, \"hit batch\": %.1f, ",
+                     loop_ns(&x, &hits), dependent_ns(&x, &hits), batch_ns(&x, &hits));
+        (void)printf("\"miss loop\": %.1f, \"miss dependent\": %.1f, \"miss batch\": %.1f}\n",
+                     loop_ns(&x, &strangers), dependent_ns(&x, &strangers),
+                     batch_ns(&x, &strangers));
+        (void)fflush(stdout);
+    }
+    dx_mphf_close(&x.mphf);
+    dx_dictionary_close(&x.dict);
+    dx_map_close(&x.mphf_map);
+    dx_map_close(&x.dict_map);
+    free(hits.span);
+    free(hits.text);
+    free(strangers.span);
+    free(strangers.text);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct index x = { .dict_bytes = DX_BUF_INIT(SIZE_MAX / 2),
-                       .mphf_bytes = DX_BUF_INIT(SIZE_MAX / 2) };
-    size_t asked = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
-    size_t n = asked;
-    unsigned threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 1;
-    struct dx_error err = DX_ERROR_INIT;
-    struct dx_dictionary_info info;
-    uint64_t *hashes;
-    char *text;
-    char **keys;
+    unsigned last = argc > 2 ? (unsigned)strtoul(argv[argc - 1], NULL, 10) : 0;
 
-    if (asked == 0) {
-        fprintf(stderr, "usage: bench_lookup [count [threads]]\n");
-        return 2;
-    }
-    keys = make_keys(&n, &text);
-    hashes = malloc(n * sizeof *hashes);
-    if (hashes == NULL)
-        die("no memory", &err);
-    info = survey(keys, n, hashes);
-    printf("names        %zu distinct, %.2f B on average\n", n, mean_size(keys, n));
-    build_dictionary(&x, keys, &info);
-    free(keys);
-    free(text);
-    build_mphf(&x, hashes, &info, threads);
-    free(hashes);
-    if (dx_dictionary_open(&x.dict, dx_span_of(x.dict_bytes.data, x.dict_bytes.size), 0,
-                           "domains.dict", &err) < 0 ||
-        dx_mphf_open(&x.mphf, dx_span_of(x.mphf_bytes.data, x.mphf_bytes.size), 0, "domains.mphf",
-                     &err) < 0 ||
-        dx_mphf_match(&x.mphf, &x.dict, &err) < 0)
-        die("open", &err);
-    measure(&x, asked, false);
-    measure(&x, asked, true);
-    dx_mphf_close(&x.mphf);
-    dx_dictionary_close(&x.dict);
-    dx_buf_release(&x.dict_bytes);
-    dx_buf_release(&x.mphf_bytes);
-    return 0;
+    if ((argc == 4 || argc == 5) && strcmp(argv[1], "build") == 0)
+        return build(argv[2], argv[3], argc == 5 ? last : 1);
+    if ((argc == 3 || argc == 4) && strcmp(argv[1], "ask") == 0)
+        return ask_all(argv[2], argc == 4 ? last : 1);
+    (void)fprintf(stderr, "usage: bench_lookup build FOLDER COUNT|FILE [THREADS]\n"
+                          "       bench_lookup ask FOLDER [PASSES]\n");
+    return 2;
 }

@@ -24,23 +24,24 @@ import json
 import multiprocessing
 import os
 import pathlib
-import platform
 import random
 import re
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from urllib.parse import quote
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "support"))
+sys.path[:0] = [str(HERE / "support"), str(HERE.parent / "tests" / "support")]
+import chart        # noqa: E402
 import dxtest       # noqa: E402
 import faultproxy   # noqa: E402
+import machine      # noqa: E402
 import pipeline     # noqa: E402
 import stores       # noqa: E402
+from result import Result   # noqa: E402
 
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
 EVERYTHING = "everything"
@@ -118,12 +119,6 @@ class Proxy:
 def pin(core):
     if core is not None:
         os.sched_setaffinity(0, {core})
-
-
-def cores():
-    """(for the server, for the load): None where there is one core only."""
-    have = sorted(os.sched_getaffinity(0))
-    return (have[1], have[0]) if len(have) > 1 else (None, None)
 
 
 # ------------------------------------------------------------------------------------- the data
@@ -241,14 +236,10 @@ class Server(dxtest.Server):
     """On a core of its own, with figures of what it did."""
 
     def __init__(self, core, root, *options):
-        before = os.sched_getaffinity(0)
-        pin(core)
-        try:
+        with machine.pinned(core):
             # No looks for newer versions: what is counted is the listing's.
             super().__init__(root, "--threads", 1, "--workers", 2, "--metrics", "yes",
                              "--poll-ms", 0, *dxtest.SAME_BYTES, *options)
-        finally:
-            os.sched_setaffinity(0, before)
 
     def metrics(self):
         text = self.get("/metrics").body.decode()
@@ -263,7 +254,7 @@ class Server(dxtest.Server):
 class Bench:
     def __init__(self, root, proxy, tmp, truth, data):
         self.root, self.proxy, self.tmp, self.truth, self.data = root, proxy, tmp, truth, data
-        self.core, self.load_core = cores()
+        self.core, self.load_core = machine.cores()
         self.mirror = tmp / "mirror"
         self.rows, self.wrong = [], 0
         self.link = http.client.HTTPConnection("127.0.0.1", int(proxy.url.rsplit(":", 1)[1]))
@@ -506,7 +497,7 @@ def peers(bench, asked, delay_ms):
 @contextlib.contextmanager
 def bench_of(source, delay_ms, count):
     """(Bench, questions) over a root made of source, None: made up."""
-    load_core = cores()[1]
+    load_core = machine.cores()[1]
     with dxtest.tempdir() as tmp, stores.environment({}):
         root = tmp / "root"
         make_root(root, source or made_up(tmp / "rows.tsv"))
@@ -520,28 +511,6 @@ def bench_of(source, delay_ms, count):
             (tmp / "mirror").mkdir()
             proxy.set(delay_ms=delay_ms)
             yield Bench(root, proxy, tmp, truth, data_of(pairs)), asked
-
-
-def machine():
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
-                if line.startswith("model name")), "?")
-    ram = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
-    try:
-        cache = (dxtest.BIN / "CMakeCache.txt").read_text()
-        compiler = re.search(r"CMAKE_C_COMPILER:\w+=(.*)", cache)[1]
-        compiler = subprocess.run([compiler, "--version"], check=False, capture_output=True,
-                                  text=True).stdout.splitlines()[0]
-        compiler += ", " + re.search(r"CMAKE_BUILD_TYPE:\w+=(.*)", cache)[1]
-    except (OSError, TypeError, IndexError):
-        compiler = "compiler not known"
-    return (f"{os.cpu_count()} cores of {cpu}, {ram} GiB, {platform.system()} "
-            f"{platform.release()}; {compiler}")
-
-
-def revision():
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, check=False,
-                          capture_output=True, text=True)
-    return done.stdout.strip() or "?"
 
 
 def our_table(rows):
@@ -581,24 +550,21 @@ def peer_table(rows, ours):
                    f"{r['bytes'] / 1000:.1f} | {r['p50']:.1f} | {r['p95']:.1f} | {r['p99']:.1f} |")
 
 
-def expectations(rows):
+def expectations(rows, result):
     """What was promised, with the figures for it; whoever reads judges."""
     def of(warm, about_100=False):
         return [r for r in rows if (r["state"] != "nothing cached") == warm and
                 (not about_100 or r["question"].startswith("~100"))]
     largest = max(r["received_bytes_max"] for r in of(True, True)) / 1000
-    median = max(r["received_bytes"] for r in of(True, True)) / 1000
     cold = max(r["received_bytes"] for r in of(False, True)) / 1000
-    return [
-        "| expected | seen |", "| --- | --- |",
-        f"| one wave with a warm index | at most {max(r['waves_max'] for r in of(True)):.0f} |",
-        "| at most three waves with nothing cached | at most "
-        f"{max(r['waves_max'] for r in of(False)):.0f} |",
-        f"| at most 100 kB for ~100 URLs | medians up to {median:.0f} kB, with nothing cached "
-        f"{cold:.0f} kB; the largest single one {largest:.0f} kB |",
-        f"| p95 below 50 ms with a warm index | {min(r['p95'] for r in of(True)):.0f} to "
-        f"{max(r['p95'] for r in of(True)):.0f} ms; with nothing cached "
-        f"{min(r['p95'] for r in of(False)):.0f} to {max(r['p95'] for r in of(False)):.0f} ms |"]
+    result.expect("waves with a warm index", "1", max(r["waves_max"] for r in of(True)))
+    result.expect("waves with nothing cached", "<= 3", max(r["waves_max"] for r in of(False)))
+    result.expect("kB for ~100 URLs, largest of the medians", "<= 100",
+                  max(r["received_bytes"] for r in of(True, True)) / 1000,
+                  f"with nothing cached {cold:.0f}; the largest single one {largest:.0f}")
+    result.expect("p95 with a warm index, ms", "< 50", max(r["p95"] for r in of(True)),
+                  f"with nothing cached {min(r['p95'] for r in of(False)):.0f} to "
+                  f"{max(r['p95'] for r in of(False)):.0f}")
 
 
 def picture(path, rows, peer_rows):
@@ -608,51 +574,43 @@ def picture(path, rows, peer_rows):
             if r["question"] == name]
     bars += [(r["engine"], r["p50"], r["bytes"], False) for r in peer_rows
              if r.get("question") == name and "p50" in r]
-    if not bars:
-        return
-    top = max(ms for _, ms, _, _ in bars)
-    height = 26 * len(bars) + 64
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 {height}" '
-           'font-family="system-ui, sans-serif" font-size="13" role="img">',
-           f'<rect width="860" height="{height}" fill="#fff"/>',
-           '<text x="12" y="22" font-size="15" font-weight="600">The URLs of one domain (about 100)'
-           ' in a large dataset, each reply of the store late</text>',
-           '<text x="12" y="41" fill="#555">median of one client, and the bytes that left the '
-           'store</text>']
-    for i, (words, ms, size, own) in enumerate(bars):
-        y, width = 54 + 26 * i, max(2, 400 * ms / top)
-        out += [f'<text x="290" y="{y + 15}" text-anchor="end">{words}</text>',
-                f'<rect x="298" y="{y + 2}" width="{width:.0f}" height="18" rx="2" '
-                f'fill="{"#1a6b54" if own else "#9aa7b4"}"/>',
-                f'<text x="{304 + width:.0f}" y="{y + 15}" fill="#333">{ms:.0f} ms, '
-                f'{size / 1000:,.0f} kB</text>']
-    path.write_text("\n".join([*out, "</svg>"]) + "\n")
+    if bars:
+        chart.bars(path, "The URLs of one domain (about 100) in a large dataset, each reply of the store late",
+                   "median of one client, and the bytes that left the store",
+                   [(words, ms, f"{ms:.0f} ms, {size / 1000:,.0f} kB", own)
+                    for words, ms, size, own in bars])
 
 
-BEGIN, END = "<!-- storage.py -->", "<!-- end of storage.py -->"
+def figures(seen, result):
+    """The rows of support/result.py: what two revisions are compared by."""
+    for r in seen["ours"]:
+        name = f"domaindexd, {r['state']}"
+        for unit in ("p50", "p95", "p99"):
+            result.add(r["question"], name, f"{unit} ms", [r[unit]], more=False)
+        result.add(r["question"], name, "waves", [r["waves_mean"]], more=False)
+        result.add(r["question"], name, "kB from the store", [r["received_bytes"] / 1000], more=False)
+        if "crowd" in r:
+            result.add(f"{r['question']}, {CROWD} clients", name, "requests/s", [r["crowd"]["rate"]],
+                       more=True)
+            result.add(f"{r['question']}, {CROWD} clients", name, "ms of CPU a request",
+                       [r["crowd"]["cpu_ms"]], more=False)
+    for r in seen.get("peers", []):
+        if "missing" in r:
+            result.note(f"Not measured: {r['engine']}: {r['missing'][:200]}.")
+            continue
+        for unit in ("p50", "p95", "p99"):
+            result.add(r["question"], r["engine"], f"{unit} ms", [r[unit]], more=False)
+        result.add(r["question"], r["engine"], "kB from the store", [r["bytes"] / 1000], more=False)
+    for h in seen.get("hedging") or []:
+        result.add(f"{h['percent']} % of replies late", f"--hedge {h['hedge']}", "p99 ms", [h["p99"]],
+                   more=False)
+    expectations(seen["ours"], result)
 
 
-def keep(text):
-    """Between two marks, so that the other results stay."""
-    path = HERE / "RESULTS.md"
-    old = path.read_text() if path.exists() else "# Results\n"
-    new = f"{BEGIN}\n{text}\n{END}\n"
-    if BEGIN in old:
-        before, rest = old.split(BEGIN, 1)
-        path.write_text(before + new + rest.split(END, 1)[1].lstrip("\n"))
-    else:
-        path.write_text(old.rstrip("\n") + "\n\n" + new)
-
-
-def report(result, source, arguments):
+def report(result):
     rows = result["ours"]
     text = [
-        f"## Listings from object storage, each reply {result['delay_ms']:g} ms late", "",
-        f"{time.strftime('%Y-%m-%d')}, revision {result['revision']}. {machine()}. "
-        f"Data: {pathlib.Path(source).name}, {result['data']}.",
-        f"Command: `bench/storage.py {' '.join(arguments)}`; load of the machine before it "
-        f"{result['load']:.1f}{result.get('note', '')}. nginx "
-        "serves the root; the proxy before it adds the delay and counts. Server on one core, "
+        "nginx serves the root; the proxy before it adds the delay and counts. Server on one core, "
         "one event loop; proxy, nginx and client share the other. One GET of 30 kB through the "
         f"proxy takes this program's client {result['floor']['p50']:.1f} ms (p95 "
         f"{result['floor']['p95']:.1f}, p99 {result['floor']['p99']:.1f}; asked before each "
@@ -662,7 +620,7 @@ def report(result, source, arguments):
         "One client, one request after the other, no (domain, dataset) pair twice, decoded pages "
         "not cached. *nothing cached*: postings by range, no two pairs of one shard; "
         "*warm index*: postings cached; *mirrored postings*: `--mirror-postings yes`.", "",
-        *expectations(rows), "", *our_table(rows)]
+        *our_table(rows)]
     if any("crowd" in r for r in rows):
         text += ["", f"{CROWD} clients at once, the same requests (with a warm index four times "
                  "over). Proxy, nginx and clients need 0.2 ms of their core for each GET and 0.1 ms "
@@ -683,18 +641,18 @@ def report(result, source, arguments):
         text += [f"| {h['percent']:g} % | {h['hedge']} | {h['count']} | {h['p50']:.1f} | "
                  f"{h['p95']:.1f} | {h['p99']:.1f} | {h['requests']:.0f} | {h['hedges']:.0f} | "
                  f"{h['hedges_won']:.0f} |" for h in result["hedging"]]
-    return "\n".join(text)
+    return text
 
 
 def measure(source, quick, delay_ms, with_peers):
-    load, begin = os.getloadavg()[0], time.monotonic()
+    begin = time.monotonic()
     with bench_of(source, delay_ms, 40 if quick else 100) as (bench, asked):
         asked = [q for q in asked if q.targets]
         bench.floor_name = "/" + lake_file(bench.root, asked[-1].pairs[0])
         for state in STATES:
             for question in asked:
                 bench.measure(state, question, crowd=not quick)
-        result = {"revision": revision(), "delay_ms": delay_ms, "load": load, "data": bench.data,
+        result = {"delay_ms": delay_ms, "data": bench.data,
                   "floor": spread(bench.floors), "ours": bench.rows, "wrong": bench.wrong,
                   "answers": sum(r["count"] + r.get("crowd", {}).get("count", 0)
                                  for r in bench.rows)}
@@ -721,15 +679,16 @@ def main():
     source = options.file or dxtest.shared_data(CORPUS)
     if not source:
         dxtest.skip("the corpus is not here (see bench/README.md)")
-    result = measure(source, options.quick, options.delay_ms, not options.no_peers)
-    text = report(result, source, [a for a in sys.argv[1:] if a != str(options.file)])
-    print("\n" + text + f"\n\n{result['seconds']:.0f} s")
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(result, indent=1))
+    result = Result("storage", data=pathlib.Path(source).name)
+    seen = measure(source, options.quick, options.delay_ms, not options.no_peers)
+    result.figures["data"] += f", {seen['data']}"
+    figures(seen, result)
+    lines = [*result.expectations(), "", *report(seen)]
+    print("\n" + "\n".join(lines) + f"\n\n{seen['seconds']:.0f} s\n{result.save(options.json)}")
     if options.write:
-        keep(text)
-        picture(HERE / "pictures" / "storage.svg", result["ours"], result.get("peers", []))
-    return 1 if result["wrong"] else 0
+        result.keep(f"Listings from object storage, each reply {options.delay_ms:g} ms late", lines)
+        picture(HERE / "pictures" / "storage.svg", seen["ours"], seen.get("peers", []))
+    return 1 if seen["wrong"] else 0
 
 
 if __name__ == "__main__":

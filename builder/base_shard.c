@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "format/payload.h"
 #include "loader/objects.h"
 #include "loader/version.h"
 
@@ -183,17 +182,4 @@ int dx_base_shard_next(struct dx_base_shard *s, struct dx_posting *posting, stru
                                  posting, payload, err);
     s->next_entry++;
     return rc < 0 ? rc : 1;
-}
-
-int dx_base_shard_runs(const struct dx_base_shard *s, const struct dx_posting *posting,
-                       struct dx_span payload, struct dx_buf *runs, struct dx_error *err)
-{
-    struct dx_payload p;
-    struct dx_run run;
-    int rc = dx_payload_open(&p, &s->page.build, posting->domain_id, posting->dataset_id, payload,
-                             s->base->open_flags, s->name[DX_BASE_DAT], err);
-
-    while (rc == DX_OK && dx_payload_next(&p, &run) == 1)
-        dx_buf_append(runs, &run, sizeof run);
-    return rc == DX_OK && runs->failed ? dx_buf_fail(runs, err, "runs of a pair") : rc;
 }

@@ -4,7 +4,7 @@
  *   struct dx_base_shard s = { 0 };
  *   rc = dx_base_shard_open(&s, base, shard, &err);             1, 0 it has no pairs, <0
  *   while ((rc = dx_base_shard_next(&s, &posting, &payload, &err)) == 1)      all of it, in order
- *       rc = dx_base_shard_runs(&s, &posting, payload, &runs, &err);
+ *       ... format/payload.h ...
  *   or
  *   rc = dx_base_shard_load(&s, page_number, &err);             one page: s.page, s.plain
  *   dx_base_shard_close(&s);                                    keeps nothing; safe at any time
@@ -47,9 +47,6 @@ int dx_base_shard_open(struct dx_base_shard *s, struct dx_version *base, uint32_
 int dx_base_shard_load(struct dx_base_shard *s, uint32_t number, struct dx_error *err);
 int dx_base_shard_next(struct dx_base_shard *s, struct dx_posting *posting, struct dx_span *payload,
                        struct dx_error *err);
-/* struct dx_run, appended. */
-int dx_base_shard_runs(const struct dx_base_shard *s, const struct dx_posting *posting,
-                       struct dx_span payload, struct dx_buf *runs, struct dx_error *err);
 void dx_base_shard_close(struct dx_base_shard *s);
 
 #endif

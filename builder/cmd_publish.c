@@ -94,10 +94,24 @@ static void kind(const struct dx_publish_result *r, struct dx_buf *out)
     dx_buf_u8(out, '\n');
 }
 
-static void summary(const struct dx_publish_result *r)
+/* Of each phase, and of each phase of the index. */
+static void report_seconds(const char *what, const double *phases, const double *index,
+                           struct dx_buf *out)
 {
     static const char *const names[DX_PUBLISH_PHASES] = { "list", "scan", "index", "upload",
                                                           "check" };
+
+    dx_buf_fmt(out, "%s:", what);
+    for (int i = 0; i < DX_PUBLISH_PHASES; i++)
+        dx_buf_fmt(out, " %s %.2f", names[i], phases[i]);
+    dx_buf_str(out, " (index:");
+    for (int i = 0; i < DX_INDEX_PHASES; i++)
+        dx_buf_fmt(out, " %s %.2f", dx_index_phase_name((enum dx_index_phase)i), index[i]);
+    dx_buf_str(out, ")\n");
+}
+
+static void summary(const struct dx_publish_result *r)
+{
     const struct dx_manifest_version *entry = dx_manifest_find(&r->manifest, r->version);
     struct dx_buf text = DX_BUF_INIT(1 << 16);
     struct rusage usage;
@@ -106,16 +120,10 @@ static void summary(const struct dx_publish_result *r)
     kind(r, &text);
     if (entry != NULL)
         dx_publish_report(entry, r->lake_bytes, &text);
-    dx_buf_str(&text, "seconds:");
-    for (int i = 0; i < DX_PUBLISH_PHASES; i++)
-        dx_buf_fmt(&text, " %s %.2f", names[i], r->seconds[i]);
-    dx_buf_str(&text, " (index:");
-    for (int i = 0; i < DX_INDEX_PHASES; i++)
-        dx_buf_fmt(&text, " %s %.2f", dx_index_phase_name((enum dx_index_phase)i),
-                   r->index.seconds[i]);
+    report_seconds("seconds", r->seconds, r->index.seconds, &text);
+    report_seconds("CPU seconds", r->cpu_s, r->index.cpu_s, &text);
     (void)getrusage(RUSAGE_SELF, &usage);
-    dx_buf_fmt(&text, ")\npeak memory %s",
-               dx_progress_size((uint64_t)usage.ru_maxrss * 1024, size));
+    dx_buf_fmt(&text, "peak memory %s", dx_progress_size((uint64_t)usage.ru_maxrss * 1024, size));
     dx_buf_fmt(&text, ", sorted on disk %s", dx_progress_size(r->index.spilled_bytes, size));
     dx_buf_fmt(&text, ", domain_id collisions %llu\n", (unsigned long long)r->index.collisions);
     if (!text.failed)

@@ -689,9 +689,11 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
     rc = build_init(b, err);
     for (int i = 0; rc == DX_OK && i < DX_INDEX_PHASES; i++) {
         double begin = dx_clock_s();
+        double cpu = dx_clock_cpu_s();
 
         rc = phases[i](b, err);
         stats->seconds[i] = dx_clock_s() - begin;
+        stats->cpu_s[i] = dx_clock_cpu_s() - cpu;
     }
     if (rc == DX_OK && (b->totals.row_count != lake->rows || b->totals.url_count != lake->urls))
         rc = dx_fail(

@@ -50,6 +50,7 @@ struct dx_index_options {
 
 struct dx_index_stats {
     double seconds[DX_INDEX_PHASES];
+    double cpu_s[DX_INDEX_PHASES]; /* of all threads */
     uint64_t collisions;
     uint64_t spilled_bytes;
     uint64_t shards_rewritten;

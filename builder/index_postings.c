@@ -97,9 +97,8 @@ static int look(struct work *w, struct dx_error *err)
 
 /* ---- one shard ---- */
 
-static int add_pair(struct slot *s, struct dx_shard_writer *to, const struct dx_build_id *build,
-                    uint64_t domain_id, uint32_t dataset_id, struct dx_span runs,
-                    struct dx_error *err)
+static int add_pair(struct slot *s, struct dx_shard_writer *to, uint64_t domain_id,
+                    uint32_t dataset_id, struct dx_span runs, struct dx_error *err)
 {
     int rc;
 
@@ -107,8 +106,7 @@ static int add_pair(struct slot *s, struct dx_shard_writer *to, const struct dx_
     dx_buf_clear(&s->payload);
     rc = dx_index_pair_runs(runs, &s->runs, err);
     if (rc == DX_OK)
-        rc = dx_payload_encode(build, domain_id, dataset_id,
-                               (const struct dx_run *)(const void *)s->runs.data,
+        rc = dx_payload_encode((const struct dx_run *)(const void *)s->runs.data,
                                s->runs.size / sizeof(struct dx_run), &s->payload, err);
     return rc == DX_OK ? dx_shard_writer_add(to, domain_id, dataset_id,
                                              dx_span_of(s->payload.data, s->payload.size), err)
@@ -185,23 +183,14 @@ static int open_known(const struct work *w, uint32_t shard, struct known *k, str
     return rc == 1 ? next_known(w, k, err) : rc;
 }
 
-/* The same runs under the new build id. */
-static int add_known(struct work *w, struct slot *s, struct dx_shard_writer *to,
-                     const struct known *k, struct dx_error *err)
+/* Its bytes as they are: nothing in them depends on the version. */
+static int add_known(struct dx_shard_writer *to, const struct known *k, struct dx_error *err)
 {
     const struct dx_posting *p = &k->posting;
-    int rc;
+    struct dx_payload payload;
+    int rc = dx_payload_open(&payload, p->domain_id, p->dataset_id, k->payload, "postings", err);
 
-    dx_buf_clear(&s->runs);
-    dx_buf_clear(&s->payload);
-    rc = dx_base_shard_runs(&k->shard, p, k->payload, &s->runs, err);
-    if (rc == DX_OK)
-        rc = dx_payload_encode(&w->job->build, p->domain_id, p->dataset_id,
-                               (const struct dx_run *)(const void *)s->runs.data,
-                               s->runs.size / sizeof(struct dx_run), &s->payload, err);
-    return rc == DX_OK ? dx_shard_writer_add(to, p->domain_id, p->dataset_id,
-                                             dx_span_of(s->payload.data, s->payload.size), err)
-                       : rc;
+    return rc == DX_OK ? dx_shard_writer_add(to, p->domain_id, p->dataset_id, k->payload, err) : rc;
 }
 
 /* Below 0: the base's pair comes first; 0: the record takes its place; above: the record's. */
@@ -231,8 +220,8 @@ static int add_all(struct work *w, struct slot *s, bool with_rest, struct dx_sha
     while (rc == DX_OK && (k.have || r.have)) {
         int order = compare(&k, &r);
 
-        rc = order < 0 ? add_known(w, s, to, &k, err)
-                       : add_pair(s, to, &w->job->build, r.domain_id, r.dataset_id, r.runs, err);
+        rc = order < 0 ? add_known(to, &k, err)
+                       : add_pair(s, to, r.domain_id, r.dataset_id, r.runs, err);
         if (rc == DX_OK && order >= 0)
             rc = next_record(&r, err);
         if (rc == DX_OK && order <= 0)

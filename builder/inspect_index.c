@@ -211,19 +211,25 @@ static void write_sample(const struct dx_inspect *in, struct dx_span plain)
 {
     struct dx_bytes at = dx_bytes_of(plain);
 
+    struct dx_posting first[SAMPLE];
+    uint64_t entries;
+    int count;
+
     if (plain.size >= DX_POSTINGS_IDX_HEADER && memcmp(plain.data, "PDX1", 4) == 0) {
+        count = dx_postings_idx_peek(plain, &entries, first, SAMPLE, NULL);
         dx_inspect_str(in, "content", dx_span_str("postings.idx"));
-        dx_inspect_u64(in, "entries", dx_load_u64(plain.data + 8));
-        (void)dx_bytes_take(&at, DX_POSTINGS_IDX_HEADER);
+        if (count < 0)
+            return;
+        dx_inspect_u64(in, "entries", entries);
         dx_json_key(in->json, "first");
         dx_json_array(in->json);
-        for (int i = 0; i < SAMPLE && dx_bytes_left(&at) >= DX_POSTINGS_ENTRY; i++) {
+        for (int i = 0; i < count; i++) {
             dx_json_object(in->json);
             dx_json_key(in->json, "domain_id");
-            dx_json_hex64(in->json, dx_bytes_u64(&at));
-            dx_inspect_u64(in, "dataset_id", dx_bytes_u32(&at));
-            dx_inspect_u64(in, "payload_offset", dx_bytes_u64(&at));
-            dx_inspect_u64(in, "payload_len", dx_bytes_u32(&at));
+            dx_json_hex64(in->json, first[i].domain_id);
+            dx_inspect_u64(in, "dataset_id", first[i].dataset_id);
+            dx_inspect_u64(in, "payload_offset", first[i].payload_offset);
+            dx_inspect_u64(in, "payload_len", first[i].payload_size);
             dx_json_end(in->json);
         }
         dx_json_end(in->json);

@@ -96,8 +96,7 @@ static int take_runs(struct dx_known *k, const struct dx_postings_page *page, st
         return rc;
     rc = dx_postings_payload(page, dat, &posting, &bytes, err);
     if (rc == DX_OK)
-        rc = dx_payload_open(&payload, &page->build, domain_id, dataset_id, bytes,
-                             k->base->open_flags, dx_version_name(k->base), err);
+        rc = dx_payload_open(&payload, domain_id, dataset_id, bytes, dx_version_name(k->base), err);
     if (rc == DX_OK && payload.rows != k->count.row_count)
         rc = dx_fail(err, DX_E_CORRUPT,
                      "version %s: a posting of %llu rows, the counts say %llu: `domaindex verify` "

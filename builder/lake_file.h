@@ -76,12 +76,12 @@ struct dx_lake_options {
     uint32_t group_rows_min; /* the same for row groups */
     uint32_t group_rows_max;
     uint32_t group_bytes_max; /* of compressed pages */
-    int zstd_level;
+    int zstd_level; /* 6: 9 takes 1.75 times as long for 0.5 % (docs/notes/ingest-speed.md) */
 };
 
 #define DX_LAKE_OPTIONS_DEFAULT                          \
     {                                                    \
-        2048, 4096, 1u << 20, 65536, 131072, 6u << 20, 9 \
+        2048, 4096, 1u << 20, 65536, 131072, 6u << 20, 6 \
     }
 
 struct dx_lake_stats {

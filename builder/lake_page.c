@@ -144,6 +144,7 @@ static int encode_column(struct dx_lake_page *p, size_t i, struct dx_pq_page_wri
     int rc;
 
     c->at = p->out.size;
+    w->level = p->zstd_level < like->level_max ? p->zstd_level : like->level_max;
     c->values.row_count = p->rows;
     c->values.valid = c->values.null_count > 0 ? c->valid : NULL;
     rc = dx_pq_page_write(w, &like->type, like->encoding, &c->values, &p->out, &c->info, err);
@@ -158,7 +159,6 @@ int dx_lake_page_encode(struct dx_lake_page *p, struct dx_pq_page_writer *w, str
     int rc = DX_OK;
 
     dx_buf_clear(&p->out);
-    w->level = p->zstd_level;
     for (size_t i = 0; rc == DX_OK && i < p->column_count; i++)
         rc = encode_column(p, i, w, err);
     return rc;

@@ -27,6 +27,7 @@ struct dx_lake_column {
     struct dx_pq_column type;
     uint8_t encoding;
     uint8_t logical;
+    int level_max; /* of zstd: a higher one finds nothing more here */
 };
 
 struct dx_lake_page_column {

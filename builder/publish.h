@@ -99,6 +99,7 @@ struct dx_publish_result {
     char skipped[128];
     uint64_t spilled_bytes;
     double seconds[DX_PUBLISH_PHASES];
+    double cpu_s[DX_PUBLISH_PHASES]; /* of all threads */
     struct dx_index_stats index;
 };
 

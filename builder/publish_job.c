@@ -30,13 +30,26 @@ static void close_base(struct dx_publish_job *job)
 void dx_publish_job_init(struct dx_publish_job *job, const struct dx_publish_options *options,
                          struct dx_publish_result *result)
 {
-    *job = (struct dx_publish_job){ .options = options, .result = result, .begun = dx_clock_s() };
+    *job = (struct dx_publish_job){
+        .options = options, .result = result, .begun = dx_clock_s(), .cpu_begun = dx_clock_cpu_s()
+    };
     dx_buf_init(&job->psl, DX_PUBLISH_PSL_MAX);
+}
+
+static void end_phase(struct dx_publish_job *job)
+{
+    double t = dx_clock_s();
+    double cpu = dx_clock_cpu_s();
+
+    job->result->seconds[job->phase] += t - job->begun;
+    job->result->cpu_s[job->phase] += cpu - job->cpu_begun;
+    job->begun = t;
+    job->cpu_begun = cpu;
 }
 
 void dx_publish_job_release(struct dx_publish_job *job)
 {
-    job->result->seconds[job->phase] += dx_clock_s() - job->begun;
+    end_phase(job);
     if (job->has_id)
         dx_index_identity_release(&job->id);
     dx_publish_lake_close(&job->lake);
@@ -48,10 +61,8 @@ void dx_publish_job_release(struct dx_publish_job *job)
 void dx_publish_job_enter(struct dx_publish_job *job, enum dx_publish_phase phase, uint64_t bytes)
 {
     struct dx_publish_progress *p = job->options->progress;
-    double t = dx_clock_s();
 
-    job->result->seconds[job->phase] += t - job->begun;
-    job->begun = t;
+    end_phase(job);
     job->phase = phase;
     if (p == NULL)
         return;

@@ -46,6 +46,7 @@ struct dx_publish_job {
     struct dx_publish_placed placed; /* by the rewrite */
     uint64_t cleansed;               /* what the entry says; found by the rewrite, or by the scan */
     double begun;                    /* the phase */
+    double cpu_begun;
     enum dx_publish_phase phase;
 };
 

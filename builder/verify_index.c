@@ -376,8 +376,7 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
                        rc == 0 ? 0u : (unsigned)dataset_id);
     rc = dx_postings_payload(page, dat, posting, &bytes, why);
     if (rc >= 0)
-        rc = dx_payload_open(&payload, &page->build, domain_id, dataset_id, bytes, 0, "payload",
-                             why);
+        rc = dx_payload_open(&payload, domain_id, dataset_id, bytes, "payload", why);
     if (rc >= 0 && payload.rows != rows)
         rc = dx_fail(why, DX_E_CORRUPT,
                      "posting (0x%016llx, %u) has %llu rows, the counts say %llu",
@@ -393,7 +392,7 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
 
 static int check_page(struct index_check *c, struct pair_walk *walk, struct dx_span idx_file,
                       struct dx_span dat_file, const struct dx_postings_page *page,
-                      uint64_t shard_entries, struct dx_error *why)
+                      struct dx_error *why)
 {
     struct dx_span idx;
     struct dx_span dat;
@@ -413,10 +412,6 @@ static int check_page(struct index_check *c, struct pair_walk *walk, struct dx_s
     rc = dx_postings_idx_decode(page, c->decoder, 0, idx, plain, why);
     if (rc >= 0)
         rc = dx_postings_dat_decode(page, c->decoder, 0, dat, plain + page->idx_plain, why);
-    if (rc >= 0 && page->number == 0 && dx_load_u64(plain + 8) != shard_entries)
-        rc = dx_fail(why, DX_E_CORRUPT, "shard %03x: postings.idx says %llu entries, it has %llu",
-                     (unsigned)page->shard, (unsigned long long)dx_load_u64(plain + 8),
-                     (unsigned long long)shard_entries);
     for (uint32_t i = 0; rc >= 0 && i < page->entries; i++) {
         rc = dx_postings_entry_at(page, dx_span_of(plain, page->idx_plain), i, &posting, why);
         if (rc == 1)
@@ -472,7 +467,7 @@ static int check_shard(struct index_check *c, struct pair_walk *walk, uint32_t s
         rc = dx_postings_page_at(&c->v->postings, shard, i, &page, why);
         if (rc == 1) {
             entries += page.entries;
-            rc = check_page(c, walk, idx.bytes, dat.bytes, &page, record.entries, why);
+            rc = check_page(c, walk, idx.bytes, dat.bytes, &page, why);
         }
     }
     if (rc == DX_OK && entries != record.entries)

@@ -307,8 +307,7 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
     dx_buf_clear(&c->payload);
     rc = dx_index_pair_runs(pair->runs, &c->runs, why);
     if (rc == DX_OK)
-        rc = dx_payload_encode(&c->v->entry.build, c->domain_id, pair->dataset_id,
-                               (const struct dx_run *)(const void *)c->runs.data,
+        rc = dx_payload_encode((const struct dx_run *)(const void *)c->runs.data,
                                c->runs.size / sizeof(struct dx_run), &c->payload, why);
     if (rc < 0)
         return rc;

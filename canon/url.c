@@ -357,6 +357,22 @@ static bool bare_ipv6(struct dx_canon *c, struct dx_span raw, struct dx_span *do
     return true;
 }
 
+/*
+ * Is raw a host name in its canonical form already, with nothing around it? Lower-case letters,
+ * digits, '-' and '.': no scheme, port, path or address is written with these alone but IPv4.
+ */
+static bool is_plain_name(struct dx_span raw)
+{
+    uint8_t odd = 0;
+
+    for (size_t i = 0; i < raw.size; i++) {
+        uint8_t b = raw.data[i];
+
+        odd |= !((uint8_t)(b - 'a') < 26 || (uint8_t)(b - '0') < 10 || b == '-' || b == '.');
+    }
+    return odd == 0 && raw.size > 0 && !dx_ipv4_meant(raw);
+}
+
 int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *domain,
                     enum dx_reject *why)
 {
@@ -366,10 +382,14 @@ int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *doma
 
     *domain = (struct dx_span){ NULL, 0 };
     *why = DX_REJECT_NONE;
-    if (bare_ipv6(c, raw, domain))
+    if (raw.size <= CACHE_HOST_MAX && is_plain_name(raw)) {
+        memcpy(c->out, raw.data, raw.size);
+        host = (struct dx_host){ { c->out, raw.size }, DX_HOST_NAME };
+    } else if (bare_ipv6(c, raw, domain)) {
         return 1;
-    if (write_origin(c, raw, &rest, &url, &host, why) == NULL)
+    } else if (write_origin(c, raw, &rest, &url, &host, why) == NULL) {
         return 0;
+    }
     if (set_domain(c, &host, domain))
         return 1;
     *domain = (struct dx_span){ NULL, 0 };

@@ -92,9 +92,10 @@ static int read_trailer(struct dx_envelope *e, unsigned flags, struct dx_error *
                        "%s: trailer: checksum is %016llx, its bytes give %016llx", e->name,
                        (unsigned long long)dx_load_u64(t + 56), (unsigned long long)found);
     if (dx_load_u32(t + 20) != e->version)
-        return dx_fail(err, DX_E_UNSUPPORTED,
-                       "%s: trailer: layout version %u, this program reads %u", e->name,
-                       dx_load_u32(t + 20), e->version);
+        return dx_fail(
+            err, DX_E_UNSUPPORTED, "%s: trailer: layout version %u, this program reads %u%s",
+            e->name, dx_load_u32(t + 20), e->version,
+            dx_load_u32(t + 20) < e->version ? ": publish it anew" : ": a newer one wrote it");
     e->section_count = dx_load_u32(t + 24);
     if (e->section_count > DX_ENVELOPE_SECTIONS_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: trailer: %u sections, at most %d", e->name,

@@ -236,7 +236,7 @@ static int find_exact(const struct dx_mphf *m, const struct dx_dictionary *d, ui
                       struct dx_span domain, uint64_t hash, uint64_t *ordinal, uint64_t *domain_id,
                       struct dx_error *err)
 {
-    uint8_t key[DX_SURT_MAX];
+    DX_UNINITIALIZED uint8_t key[DX_SURT_MAX];
     size_t size = dx_surt_key(domain, key);
     int rc;
 
@@ -294,7 +294,7 @@ struct lane {
 static void find_lanes(const struct dx_mphf *m, const struct dx_dictionary *d,
                        const struct dx_span *domains, size_t count, struct dx_mphf_hit *hits)
 {
-    struct lane lanes[BATCH];
+    DX_UNINITIALIZED struct lane lanes[BATCH];
 
     for (size_t i = 0; i < count; i++) {
         lanes[i].hash = hash_of(m, domains[i]);

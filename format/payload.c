@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/payload.h"
 
-#include "format/envelope.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
 #define FEW_FILES 64 /* that are sorted without allocating */
-#define KEY_STEP UINT64_C(0x9E3779B97F4A7C15)
-
-static uint32_t check_word(const struct dx_build_id *build, uint64_t domain_id, uint32_t dataset_id,
-                           struct dx_span runs)
-{
-    struct dx_identity id = { *build, DX_PAYLOAD_KIND, domain_id + dataset_id * KEY_STEP };
-
-    return (uint32_t)dx_checksum(&id, runs);
-}
 
 /* Why the run cannot follow `before` (NULL: nothing before it), or NULL. */
 static const char *run_fault(const struct dx_run *run, const struct dx_run *before)
@@ -103,8 +92,87 @@ static bool next_in_array(void *from, uint32_t *file_id)
     return true;
 }
 
-int dx_payload_encode(const struct dx_build_id *build, uint64_t domain_id, uint32_t dataset_id,
-                      const struct dx_run *runs, size_t count, struct dx_buf *out,
+/* ---- one run: what it has in common with the one before is not repeated ---- */
+
+/* file_id of the first run, of each further one the difference with its sign in the lowest bit. */
+static uint64_t file_code(const struct dx_run *run, const struct dx_run *before)
+{
+    if (before == NULL)
+        return run->file_id;
+    return run->file_id >= before->file_id ? (uint64_t)(run->file_id - before->file_id) << 1
+                                           : (uint64_t)(before->file_id - run->file_id) << 1 | 1;
+}
+
+static bool same_file(const struct dx_run *run, const struct dx_run *before)
+{
+    return before != NULL && run->file_id == before->file_id;
+}
+
+/* Row groups and rows go on from the run before within a file. */
+static uint32_t group_base(const struct dx_run *run, const struct dx_run *before)
+{
+    return same_file(run, before) ? before->row_group : 0;
+}
+
+static uint64_t row_base(const struct dx_run *run, const struct dx_run *before)
+{
+    return same_file(run, before) && run->row_group == before->row_group
+               ? before->first_row + before->row_count
+               : 0;
+}
+
+static void append_run(struct dx_buf *out, const struct dx_run *run, const struct dx_run *before)
+{
+    uint32_t groups = run->row_group - group_base(run, before);
+
+    dx_buf_varint(out, file_code(run, before) << 1 | (groups > 0));
+    if (groups > 0)
+        dx_buf_varint(out, groups - 1);
+    dx_buf_varint(out, run->first_row - row_base(run, before));
+    dx_buf_varint(out, run->row_count - 1);
+}
+
+static const char *read_file(uint64_t code, const struct dx_run *before, struct dx_run *run)
+{
+    uint64_t distance = code >> 1;
+
+    if (before == NULL) {
+        run->file_id = (uint32_t)code;
+        return code <= UINT32_MAX ? NULL : "has a file_id over 32 bits";
+    }
+    if ((code & 1) == 0) {
+        run->file_id = (uint32_t)(before->file_id + distance);
+        return distance <= UINT32_MAX - before->file_id ? NULL : "has a file_id over 32 bits";
+    }
+    run->file_id = (uint32_t)(before->file_id - distance);
+    return distance > 0 && distance <= before->file_id ? NULL : "has a file_id below 0";
+}
+
+/* Whatever it says, the run lies behind the one before, is not empty and ends within 64 bits. */
+static const char *read_run(struct dx_bytes *r, const struct dx_run *before, struct dx_run *run)
+{
+    uint64_t head = dx_bytes_varint(r);
+    uint64_t groups = (head & 1) != 0 ? dx_bytes_varint(r) : 0;
+    uint64_t rows = dx_bytes_varint(r);
+    uint64_t more = dx_bytes_varint(r);
+    const char *why = r->failed ? "is cut" : read_file(head >> 1, before, run);
+
+    if (why != NULL)
+        return why;
+    run->row_group = group_base(run, before);
+    if ((head & 1) != 0) {
+        if (groups >= UINT32_MAX - run->row_group)
+            return "has a row group over 32 bits";
+        run->row_group += (uint32_t)groups + 1;
+    }
+    if (__builtin_add_overflow(row_base(run, before), rows, &run->first_row) ||
+        more == UINT64_MAX || more + 1 > UINT64_MAX - run->first_row)
+        return "ends beyond 64 bits";
+    run->row_count = more + 1;
+    return NULL;
+}
+
+int dx_payload_encode(const struct dx_run *runs, size_t count, struct dx_buf *out,
                       struct dx_error *err)
 {
     struct run_array array = { runs, count };
@@ -115,20 +183,17 @@ int dx_payload_encode(const struct dx_build_id *build, uint64_t domain_id, uint3
 
     if (count == 0)
         return dx_fail(err, DX_E_INVALID, "posting list without rows");
-    dx_buf_u32(out, 0);
     for (size_t i = 0; i < count; i++) {
-        const char *why = run_fault(&runs[i], i == 0 ? NULL : &runs[i - 1]);
+        const struct dx_run *before = i == 0 ? NULL : &runs[i - 1];
+        const char *why = run_fault(&runs[i], before);
 
         if (why == NULL && runs[i].row_count > UINT64_MAX - rows)
             why = "brings the rows over 64 bits";
         if (why != NULL)
             return dx_fail(err, DX_E_INVALID, "posting list: run %zu %s", i, why);
         rows += runs[i].row_count;
-        walk_file(&walk, &runs[i], i == 0 ? NULL : &runs[i - 1]);
-        dx_buf_varint(out, runs[i].file_id);
-        dx_buf_varint(out, runs[i].row_group);
-        dx_buf_varint(out, runs[i].first_row);
-        dx_buf_varint(out, runs[i].row_count);
+        walk_file(&walk, &runs[i], before);
+        append_run(out, &runs[i], before);
     }
     once = files_once(&walk, next_in_array, &array, err);
     if (once <= 0)
@@ -139,61 +204,36 @@ int dx_payload_encode(const struct dx_build_id *build, uint64_t domain_id, uint3
     if (out->size - front > DX_PAYLOAD_MAX)
         return dx_fail(err, DX_E_LIMIT, "posting list of %zu runs is over %u bytes", count,
                        DX_PAYLOAD_MAX);
-    dx_store_u32(out->data + front,
-                 check_word(build, domain_id, dataset_id,
-                            dx_span_of(out->data + front + DX_PAYLOAD_CHECK_SIZE,
-                                       out->size - front - DX_PAYLOAD_CHECK_SIZE)));
     return DX_OK;
-}
-
-static bool read_run(struct dx_bytes *r, struct dx_run *run)
-{
-    uint64_t file_id = dx_bytes_varint(r);
-    uint64_t row_group = dx_bytes_varint(r);
-
-    run->first_row = dx_bytes_varint(r);
-    run->row_count = dx_bytes_varint(r);
-    run->file_id = (uint32_t)file_id;
-    run->row_group = (uint32_t)row_group;
-    return !r->failed && file_id <= UINT32_MAX && row_group <= UINT32_MAX;
 }
 
 static bool next_in_list(void *from, uint32_t *file_id)
 {
     struct dx_run run;
 
-    if (dx_bytes_left(from) == 0 || !read_run(from, &run))
+    if (dx_payload_next(from, &run) != 1)
         return false;
     *file_id = run.file_id;
     return true;
 }
 
-int dx_payload_open(struct dx_payload *p, const struct dx_build_id *build, uint64_t domain_id,
-                    uint32_t dataset_id, struct dx_span payload, unsigned flags, const char *name,
-                    struct dx_error *err)
+int dx_payload_open(struct dx_payload *p, uint64_t domain_id, uint32_t dataset_id,
+                    struct dx_span payload, const char *name, struct dx_error *err)
 {
     struct dx_bytes r = dx_bytes_of(payload);
-    uint32_t word = dx_bytes_u32(&r);
     struct file_walk walk = { 0, false };
-    struct dx_run before = { 0 };
-    struct dx_run run;
+    struct dx_payload again;
+    struct dx_run run = { 0 };
     int once;
 
     *p = (struct dx_payload){ .at = r };
-    if (r.failed || dx_bytes_left(&r) == 0 || payload.size > DX_PAYLOAD_MAX)
+    if (dx_bytes_left(&r) == 0 || payload.size > DX_PAYLOAD_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: posting list of %zu bytes", name, payload.size);
-    if ((flags & DX_OPEN_UNCHECKED) == 0 &&
-        word != check_word(build, domain_id, dataset_id, dx_span_of(r.at, dx_bytes_left(&r))))
-        return dx_fail(err, DX_E_CORRUPT,
-                       "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
-                       ": check word does not fit",
-                       name, domain_id, dataset_id);
     while (dx_bytes_left(&r) > 0) {
+        const struct dx_run *before = p->runs == 0 ? NULL : &p->before;
         size_t at = dx_bytes_at(&r);
-        const char *why;
+        const char *why = read_run(&r, before, &run);
 
-        why = read_run(&r, &run) ? run_fault(&run, p->runs == 0 ? NULL : &before)
-                                 : "is cut or has a number over its range";
         if (why == NULL && run.row_count > UINT64_MAX - p->rows)
             why = "brings the rows over 64 bits";
         if (why != NULL)
@@ -201,13 +241,13 @@ int dx_payload_open(struct dx_payload *p, const struct dx_build_id *build, uint6
                            "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
                            ": run %" PRIu64 " at offset %zu %s",
                            name, domain_id, dataset_id, p->runs, at, why);
-        walk_file(&walk, &run, p->runs == 0 ? NULL : &before);
+        walk_file(&walk, &run, before);
         p->rows += run.row_count;
         p->runs++;
-        before = run;
+        p->before = run;
     }
-    r = p->at;
-    once = files_once(&walk, next_in_list, &r, err);
+    again = *p;
+    once = files_once(&walk, next_in_list, &again, err);
     if (once == 0)
         once = dx_fail(err, DX_E_CORRUPT,
                        "%s: posting list of domain %016" PRIx64 ", dataset %" PRIu32
@@ -218,5 +258,9 @@ int dx_payload_open(struct dx_payload *p, const struct dx_build_id *build, uint6
 
 int dx_payload_next(struct dx_payload *p, struct dx_run *run)
 {
-    return dx_bytes_left(&p->at) > 0 && read_run(&p->at, run) ? 1 : 0;
+    if (dx_bytes_left(&p->at) == 0 || read_run(&p->at, p->any ? &p->before : NULL, run) != NULL)
+        return 0;
+    p->before = *run;
+    p->any = true;
+    return 1;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/postings.h"
 
+#include "base/bits.h"
+
 #include <zstd.h>
 
 #include <assert.h>
@@ -12,8 +14,8 @@
 #define KIND_IDX DX_KIND('P', 'I', 'D', 'X')
 #define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 #define IDX_MAGIC DX_KIND('P', 'D', 'X', '1')
-#define IDX_VERSION 2
-#define PAYLOAD_MIN 8 /* check word and one run */
+#define IDX_VERSION 3
+#define RICE_MAX 63
 
 void dx_postings_shard_name(uint32_t shard, char out[DX_POSTINGS_SHARD_NAME])
 {
@@ -74,7 +76,7 @@ static void read_page(const uint8_t *record, struct dx_postings_page *p)
     p->idx_offset = dx_bytes_u64(&r);
     p->dat_offset = dx_bytes_u64(&r);
     p->idx_size = dx_bytes_u32(&r);
-    p->idx_plain = dx_bytes_u32(&r);
+    p->idx_packed = dx_bytes_u32(&r);
     p->dat_size = dx_bytes_u32(&r);
     p->dat_plain = dx_bytes_u32(&r);
     p->idx_sum = dx_bytes_u64(&r);
@@ -89,7 +91,7 @@ static void append_page(struct dx_buf *b, const struct dx_postings_page *p)
     dx_buf_u64(b, p->idx_offset);
     dx_buf_u64(b, p->dat_offset);
     dx_buf_u32(b, p->idx_size);
-    dx_buf_u32(b, p->idx_plain);
+    dx_buf_u32(b, p->idx_packed);
     dx_buf_u32(b, p->dat_size);
     dx_buf_u32(b, p->dat_plain);
     dx_buf_u64(b, p->idx_sum);
@@ -219,15 +221,15 @@ int dx_postings_shard_get(const struct dx_postings *p, uint32_t shard,
 static const char *page_fault(const struct dx_postings_page *page,
                               const struct dx_postings_shard *s)
 {
-    uint32_t front = page->number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
-
     if (page->entries == 0 || page->entries > DX_POSTINGS_PAGE_ENTRIES)
         return "number of entries is not in 1..512";
     if (dx_postings_shard_of(page->first_domain_id) != page->shard)
         return "first domain belongs to another shard";
-    if (page->idx_plain != front + page->entries * DX_POSTINGS_ENTRY)
+    if (page->idx_packed < DX_POSTINGS_PAGE_HEADER ||
+        page->idx_packed > DX_POSTINGS_IDX_HEADER + DX_POSTINGS_PAGE_HEADER +
+                               page->entries * DX_POSTINGS_ENTRY_PACKED)
         return "plain idx size does not fit its entries";
-    if (page->dat_plain < page->entries * PAYLOAD_MIN ||
+    if (page->dat_plain < page->entries * DX_PAYLOAD_MIN ||
         page->dat_plain > (page->entries == 1 ? DX_PAYLOAD_MAX : DX_POSTINGS_PAGE_BYTES))
         return "plain dat size does not fit its entries";
     if (page->idx_size == 0 || page->idx_offset > s->idx_size ||
@@ -252,6 +254,8 @@ static int page_of_shard(const struct dx_postings *p, const struct dx_postings_s
     if (rc < 0)
         return rc;
     read_page(at, out);
+    out->idx_plain = out->entries * DX_POSTINGS_ENTRY;
+    out->shard_entries = s->entries;
     out->shard = shard;
     out->number = number;
     out->build = s->build;
@@ -337,92 +341,182 @@ static uint64_t frame_sum(const struct dx_postings_page *page, uint32_t kind,
     return dx_checksum(&id, compressed);
 }
 
-static struct dx_span page_entries(const struct dx_postings_page *page, struct dx_span plain)
-{
-    size_t front = page->number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
-
-    return dx_span_of(plain.data + front, plain.size - front);
-}
-
-static const char *front_fault(const struct dx_postings_page *page, const uint8_t *plain)
+static const char *front_fault(const struct dx_postings_page *page, struct dx_span packed)
 {
     if (page->number != 0)
         return NULL;
-    if (dx_load_u32(plain) != IDX_MAGIC)
+    if (packed.size < DX_POSTINGS_IDX_HEADER)
+        return "idx is shorter than its header";
+    if (dx_load_u32(packed.data) != IDX_MAGIC)
         return "idx does not begin with PDX1";
-    if (dx_load_u32(plain + 4) != IDX_VERSION)
-        return "idx is not of version 2";
-    if (dx_load_u64(plain + 8) < page->entries)
-        return "idx has fewer entries than its first page";
-    return dx_load_u64(plain + 16) == 0 ? NULL : "idx: dat_offset is not 0";
+    if (dx_load_u32(packed.data + 4) != IDX_VERSION)
+        return "idx is not of version 3";
+    return dx_load_u64(packed.data + 8) == page->shard_entries
+               ? NULL
+               : "idx says another number of entries than the directory";
 }
 
-/* Entries ascend, belong here, and their payloads lie one behind the other. */
-static const char *entries_fault(const struct dx_postings_page *page, struct dx_span entries)
+/* An entry in memory: what the caches hold, so that a search need not unpack. */
+static void store_entry(uint8_t *to, const struct dx_posting *p)
 {
-    uint64_t front = dx_load_u64(entries.data + 12);
-    uint64_t end = front;
+    dx_store_u64(to, p->domain_id);
+    dx_store_u32(to + 8, p->dataset_id);
+    dx_store_u32(to + 12, p->payload_offset);
+    dx_store_u32(to + 16, p->payload_size);
+}
 
-    if (dx_load_u64(entries.data) != page->first_domain_id ||
-        dx_load_u32(entries.data + 8) != page->first_dataset_id)
-        return "idx does not begin with the pair that the directory names";
-    if (page->number == 0 && front != 0)
-        return "idx: the first payload is not at 0";
-    for (size_t i = 0; i < entries.size; i += DX_POSTINGS_ENTRY) {
-        const uint8_t *at = entries.data + i;
-        uint32_t size = dx_load_u32(at + 20);
+static void load_entry(const uint8_t *from, struct dx_posting *p)
+{
+    p->domain_id = dx_load_u64(from);
+    p->dataset_id = dx_load_u32(from + 8);
+    p->payload_offset = dx_load_u32(from + 12);
+    p->payload_size = dx_load_u32(from + 16);
+}
 
-        if (dx_postings_shard_of(dx_load_u64(at)) != page->shard)
-            return "idx: a domain belongs to another shard";
-        if (i > 0 &&
-            compare_pair(dx_load_u64(at), dx_load_u32(at + 8), dx_load_u64(at - DX_POSTINGS_ENTRY),
-                         dx_load_u32(at - DX_POSTINGS_ENTRY + 8)) <= 0)
-            return "idx: entries do not ascend";
-        if (dx_load_u64(at + 12) != end || size < PAYLOAD_MIN ||
-            size > page->dat_plain - (end - front))
-            return "idx: payloads do not lie one behind the other in the page's dat";
-        end += size;
+/* The numbers of a page, each kind with a Rice code of its own. */
+enum column { DOMAINS, DATASETS, GAPS, SIZES, COLUMNS };
+
+struct unpacking {
+    struct dx_bits bits;
+    unsigned k[COLUMNS];
+    uint32_t entries;
+    uint64_t first_domain_id;
+};
+
+static const char *unpack_begin(struct unpacking *u, struct dx_span packed)
+{
+    struct dx_bytes r = dx_bytes_of(packed);
+
+    u->entries = dx_bytes_u16(&r);
+    u->first_domain_id = dx_bytes_u64(&r);
+    for (int i = 0; i < COLUMNS; i++)
+        u->k[i] = dx_bytes_u8(&r);
+    if (r.failed)
+        return "idx: page is shorter than its header";
+    for (int i = 0; i < COLUMNS; i++)
+        if (u->k[i] > RICE_MAX)
+            return "idx: unknown code";
+    u->bits = dx_bits_of(dx_span_of(r.at, dx_bytes_left(&r)));
+    return NULL;
+}
+
+static uint64_t take(struct unpacking *u, enum column column)
+{
+    return dx_bits_rice(&u->bits, u->k[column]);
+}
+
+/* p is the entry before (first: none) and becomes the next one. */
+static const char *unpack_entry(struct unpacking *u, bool first, struct dx_posting *p)
+{
+    bool again = !first && dx_bits_take(&u->bits, 1) != 0;
+    uint64_t dataset_id;
+    uint64_t gap;
+
+    if (first) {
+        *p = (struct dx_posting){ .domain_id = u->first_domain_id };
+    } else if (!again) {
+        gap = take(u, DOMAINS);
+        if (gap >= UINT64_MAX - p->domain_id)
+            return "idx: a domain_id over 64 bits";
+        p->domain_id += gap + 1;
     }
-    return end - front == page->dat_plain ? NULL : "idx: payloads do not fill the page's dat";
+    dataset_id = again ? (uint64_t)p->dataset_id + 1 : 0;
+    gap = take(u, again ? GAPS : DATASETS);
+    if (gap > UINT32_MAX || dataset_id + gap > UINT32_MAX)
+        return "idx: a dataset_id over 32 bits";
+    p->dataset_id = (uint32_t)(dataset_id + gap);
+    gap = take(u, SIZES);
+    if (gap > DX_PAYLOAD_MAX - DX_PAYLOAD_MIN ||
+        p->payload_size > UINT32_MAX - DX_PAYLOAD_MAX - p->payload_offset)
+        return "idx: payloads are longer than they may be";
+    p->payload_offset += p->payload_size;
+    p->payload_size = (uint32_t)gap + DX_PAYLOAD_MIN;
+    return u->bits.failed ? "idx: page is cut" : NULL;
+}
+
+/* Entries ascend by how they are coded. */
+static const char *unpack(const struct dx_postings_page *page, struct dx_span packed,
+                          uint8_t *plain)
+{
+    struct dx_posting p = { 0 };
+    struct unpacking u;
+    const char *why = unpack_begin(&u, packed);
+
+    if (why == NULL && u.entries != page->entries)
+        why = "idx has another number of entries than the directory says";
+    for (uint32_t i = 0; why == NULL && i < page->entries; i++) {
+        why = unpack_entry(&u, i == 0, &p);
+        store_entry(plain + (size_t)i * DX_POSTINGS_ENTRY, &p);
+    }
+    if (why != NULL)
+        return why;
+    if (!dx_bits_done(&u.bits))
+        return "idx has bits behind its last entry";
+    if (u.first_domain_id != page->first_domain_id ||
+        dx_load_u32(plain + 8) != page->first_dataset_id)
+        return "idx does not begin with the pair that the directory names";
+    if (dx_postings_shard_of(p.domain_id) != page->shard)
+        return "idx: a domain belongs to another shard";
+    return (uint64_t)p.payload_offset + p.payload_size == page->dat_plain
+               ? NULL
+               : "idx: payloads do not fill the page's dat";
 }
 
 int dx_postings_idx_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
                            unsigned flags, struct dx_span compressed, uint8_t *plain,
                            struct dx_error *err)
 {
+    uint8_t packed[DX_POSTINGS_IDX_PACKED_MAX];
+    size_t front = page->number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
+    struct dx_span bytes = dx_span_of(packed, page->idx_packed);
     const char *why;
     int rc;
 
     if (compressed.size != page->idx_size)
         return page_corrupt(page, err, "idx frame has another size than the directory says");
+    if (page->idx_packed > sizeof packed)
+        return page_corrupt(page, err, "idx is larger than a page can be");
     if ((flags & DX_OPEN_UNCHECKED) == 0 && frame_sum(page, KIND_IDX, compressed) != page->idx_sum)
         return page_corrupt(page, err, "checksum of the idx frame does not fit");
-    rc = dx_zstd_frame_decode(decoder, compressed, page->idx_plain, plain, err);
+    rc = dx_zstd_frame_decode(decoder, compressed, page->idx_packed, packed, err);
     if (rc < 0)
         return dx_fail_in(err, "postings shard %03" PRIx32 ", page %" PRIu32 " of idx", page->shard,
                           page->number);
-    why = front_fault(page, plain);
+    why = front_fault(page, bytes);
     if (why == NULL)
-        why = entries_fault(page, page_entries(page, dx_span_of(plain, page->idx_plain)));
+        why = unpack(page, dx_span_of(packed + front, page->idx_packed - front), plain);
     return why == NULL ? DX_OK : page_corrupt(page, err, why);
+}
+
+int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, struct dx_posting *out,
+                         uint32_t most, struct dx_error *err)
+{
+    struct dx_bytes r = dx_bytes_of(plain);
+    struct dx_posting p = { 0 };
+    struct unpacking u;
+    const char *why;
+    uint32_t n;
+
+    if (dx_bytes_u32(&r) != IDX_MAGIC || dx_bytes_u32(&r) != IDX_VERSION)
+        return dx_fail(err, DX_E_UNSUPPORTED, "postings.idx: not of version %d", IDX_VERSION);
+    *entries = dx_bytes_u64(&r);
+    why = r.failed ? "idx is shorter than its header"
+                   : unpack_begin(&u, dx_bytes_take(&r, dx_bytes_left(&r)));
+    for (n = 0; why == NULL && n < most && n < u.entries; n++) {
+        why = unpack_entry(&u, n == 0, &p);
+        out[n] = p;
+    }
+    return why == NULL ? (int)n : dx_fail(err, DX_E_CORRUPT, "postings.%s", why);
 }
 
 int dx_postings_entry_at(const struct dx_postings_page *page, struct dx_span plain, uint32_t index,
                          struct dx_posting *out, struct dx_error *err)
 {
-    struct dx_span entries;
-    const uint8_t *at;
-
     if (plain.size != page->idx_plain)
         return page_corrupt(page, err, "plain idx has another size than the directory says");
     if (index >= page->entries)
         return 0;
-    entries = page_entries(page, plain);
-    at = entries.data + (size_t)index * DX_POSTINGS_ENTRY;
-    out->domain_id = dx_load_u64(at);
-    out->dataset_id = dx_load_u32(at + 8);
-    out->payload_offset = (uint32_t)(dx_load_u64(at + 12) - dx_load_u64(entries.data + 12));
-    out->payload_size = dx_load_u32(at + 20);
+    load_entry(plain.data + (size_t)index * DX_POSTINGS_ENTRY, out);
     return 1;
 }
 
@@ -539,12 +633,9 @@ int dx_shard_writer_init(struct dx_shard_writer *w, uint32_t shard, uint64_t tot
         return dx_fail(err, DX_E_INVALID, "postings: shard %" PRIu32 " of %" PRIu64 " pairs", shard,
                        total);
     dx_buf_init(&w->entries, DX_POSTINGS_IDX_PLAIN_MAX);
+    dx_buf_init(&w->packed, DX_POSTINGS_IDX_PACKED_MAX);
     dx_buf_init(&w->payloads, DX_PAYLOAD_MAX + DX_POSTINGS_PAGE_BYTES);
     dx_buf_init(&w->frames, SIZE_MAX / 2);
-    dx_buf_u32(&w->entries, IDX_MAGIC);
-    dx_buf_u32(&w->entries, IDX_VERSION);
-    dx_buf_u64(&w->entries, total);
-    dx_buf_u64(&w->entries, 0);
     rc = shard_file_init(&w->idx, level, idx_sink, idx_ctx, err);
     return rc < 0 ? rc : shard_file_init(&w->dat, level, dat_sink, dat_ctx, err);
 }
@@ -556,6 +647,7 @@ void dx_shard_writer_release(struct dx_shard_writer *w)
     dx_hash_state_free(&w->idx.hashing);
     dx_hash_state_free(&w->dat.hashing);
     dx_buf_release(&w->entries);
+    dx_buf_release(&w->packed);
     dx_buf_release(&w->payloads);
     dx_buf_release(&w->frames);
     *w = (struct dx_shard_writer){ .shard = 0 };
@@ -579,6 +671,110 @@ static int write_frames(struct dx_zseek_writer *zst, const struct dx_buf *plain,
     return DX_OK;
 }
 
+/* What an entry has of each column, the others untouched; which of them is a bit a column. */
+static unsigned split_entry(const struct dx_posting *p, const struct dx_posting *before,
+                            uint64_t of[COLUMNS])
+{
+    bool again = before != NULL && p->domain_id == before->domain_id;
+
+    of[SIZES] = p->payload_size - DX_PAYLOAD_MIN;
+    if (again) {
+        of[GAPS] = (uint64_t)p->dataset_id - before->dataset_id - 1;
+        return 1u << GAPS | 1u << SIZES;
+    }
+    of[DATASETS] = p->dataset_id;
+    if (before == NULL)
+        return 1u << DATASETS | 1u << SIZES;
+    of[DOMAINS] = p->domain_id - before->domain_id - 1;
+    return 1u << DOMAINS | 1u << DATASETS | 1u << SIZES;
+}
+
+/* All numbers of a column of the open page. */
+struct column_stats {
+    uint64_t values[DX_POSTINGS_PAGE_ENTRIES];
+    uint32_t count;
+};
+
+static uint64_t rice_bits(const struct column_stats *c, unsigned k)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        bits += dx_bits_rice_size(c->values[i], k);
+    return bits;
+}
+
+/* The best k is near the bits of the mean; of equally good ones the least. */
+static unsigned choose_k(const struct column_stats *c)
+{
+    unsigned __int128 sum = 0;
+    unsigned middle;
+    unsigned best;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        sum += c->values[i];
+    middle = c->count == 0 ? 0 : dx_bits_of_number((uint64_t)(sum / c->count));
+    best = middle > 3 ? middle - 3 : 0;
+    for (unsigned k = best + 1; k <= middle && k <= RICE_MAX; k++)
+        if (rice_bits(c, k) < rice_bits(c, best))
+            best = k;
+    return best;
+}
+
+static void choose_codes(const struct dx_shard_writer *w, unsigned k[COLUMNS])
+{
+    struct column_stats column;
+
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        struct dx_posting before;
+        struct dx_posting p;
+
+        column.count = 0;
+        for (uint32_t n = 0; n < w->page_entries; n++, before = p) {
+            uint64_t of[COLUMNS];
+
+            load_entry(w->entries.data + (size_t)n * DX_POSTINGS_ENTRY, &p);
+            if ((split_entry(&p, n == 0 ? NULL : &before, of) >> i & 1) != 0)
+                column.values[column.count++] = of[i];
+        }
+        k[i] = choose_k(&column);
+    }
+}
+
+/* The open page's entries as they are in the file. */
+static void pack(struct dx_shard_writer *w)
+{
+    struct dx_bits_out bits = { .to = &w->packed };
+    struct dx_posting before;
+    struct dx_posting p;
+    unsigned k[COLUMNS];
+
+    dx_buf_clear(&w->packed);
+    choose_codes(w, k);
+    if (w->page_count == 0) {
+        dx_buf_u32(&w->packed, IDX_MAGIC);
+        dx_buf_u32(&w->packed, IDX_VERSION);
+        dx_buf_u64(&w->packed, w->total);
+    }
+    dx_buf_u16(&w->packed, (uint16_t)w->page_entries);
+    dx_buf_u64(&w->packed, w->first_domain_id);
+    for (unsigned i = 0; i < COLUMNS; i++)
+        dx_buf_u8(&w->packed, (uint8_t)k[i]);
+    for (uint32_t n = 0; n < w->page_entries; n++, before = p) {
+        uint64_t of[COLUMNS];
+        unsigned which;
+
+        load_entry(w->entries.data + (size_t)n * DX_POSTINGS_ENTRY, &p);
+        which = split_entry(&p, n == 0 ? NULL : &before, of);
+        if (n > 0)
+            dx_bits_put(&bits, which >> GAPS & 1, 1);
+        for (unsigned i = 0; i < COLUMNS; i++)
+            if ((which >> i & 1) != 0)
+                dx_bits_put_rice(&bits, of[i], k[i]);
+    }
+    dx_bits_flush(&bits);
+}
+
 static int close_page(struct dx_shard_writer *w, struct dx_error *err)
 {
     struct dx_postings_page page = { .shard = w->shard,
@@ -588,11 +784,15 @@ static int close_page(struct dx_shard_writer *w, struct dx_error *err)
                                      .entries = w->page_entries,
                                      .idx_offset = w->idx.zst.size,
                                      .dat_offset = w->dat.zst.size,
-                                     .idx_plain = (uint32_t)w->entries.size,
                                      .dat_plain = (uint32_t)w->payloads.size,
                                      .build = w->build };
-    int rc = write_frames(&w->idx.zst, &w->entries, &w->frames, err);
+    int rc;
 
+    pack(w);
+    if (w->packed.failed)
+        return dx_buf_fail(&w->packed, err, "postings: page");
+    page.idx_packed = (uint32_t)w->packed.size;
+    rc = write_frames(&w->idx.zst, &w->packed, &w->frames, err);
     if (rc < 0)
         return rc;
     page.idx_size = (uint32_t)w->frames.size;
@@ -605,7 +805,6 @@ static int close_page(struct dx_shard_writer *w, struct dx_error *err)
     append_page(w->pages, &page);
     if (w->pages->failed)
         return dx_buf_fail(w->pages, err, "postings: page records");
-    w->dat_plain += w->payloads.size;
     w->page_count++;
     w->page_entries = 0;
     dx_buf_clear(&w->entries);
@@ -618,7 +817,7 @@ static const char *add_fault(const struct dx_shard_writer *w, uint64_t domain_id
 {
     if (dx_postings_shard_of(domain_id) != w->shard)
         return "belongs to another shard";
-    if (payload_size < PAYLOAD_MIN || payload_size > DX_PAYLOAD_MAX)
+    if (payload_size < DX_PAYLOAD_MIN || payload_size > DX_PAYLOAD_MAX)
         return "has a payload that is too short or too long";
     if (w->entry_count == w->total)
         return "is one more than was announced";
@@ -632,6 +831,8 @@ int dx_shard_writer_add(struct dx_shard_writer *w, uint64_t domain_id, uint32_t 
                         struct dx_span payload, struct dx_error *err)
 {
     const char *why = add_fault(w, domain_id, dataset_id, payload.size);
+    uint8_t entry[DX_POSTINGS_ENTRY];
+    struct dx_posting p;
     int rc;
 
     if (why != NULL)
@@ -648,10 +849,10 @@ int dx_shard_writer_add(struct dx_shard_writer *w, uint64_t domain_id, uint32_t 
         w->first_domain_id = domain_id;
         w->first_dataset_id = dataset_id;
     }
-    dx_buf_u64(&w->entries, domain_id);
-    dx_buf_u32(&w->entries, dataset_id);
-    dx_buf_u64(&w->entries, w->dat_plain + w->payloads.size);
-    dx_buf_u32(&w->entries, (uint32_t)payload.size);
+    p = (struct dx_posting){ domain_id, dataset_id, (uint32_t)w->payloads.size,
+                             (uint32_t)payload.size };
+    store_entry(entry, &p);
+    dx_buf_append(&w->entries, entry, sizeof entry);
     dx_buf_append(&w->payloads, payload.data, payload.size);
     if (w->entries.failed || w->payloads.failed)
         return dx_fail(err, DX_E_NOMEM, "postings: out of memory for a page");

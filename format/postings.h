@@ -7,12 +7,12 @@
  *   fetch [page.idx_offset, +page.idx_size) of the shard's postings.idx.zst and
  *         [page.dat_offset, +page.dat_size) of its postings.dat.zst     both at once, if you like
  *   rc = dx_postings_idx_decode(&page, decoder, flags, compressed, plain, &err);
- *                                                       plain: room for page.idx_plain bytes
+ *                                                       plain: room for page.idx_plain bytes, which
+ *                                                       the entries take in memory
  *   rc = dx_postings_entry_find(&page, plain_idx, domain_id, dataset_id, &posting, &err);  1/0/<0
  *   rc = dx_postings_dat_decode(&page, decoder, flags, compressed, plain, &err);
  *                                                       plain: room for page.dat_plain bytes
- *   rc = dx_postings_payload(&page, plain_dat, &posting, &payload, &err);   then payload.h with
- *                                                       page.build as the build id
+ *   rc = dx_postings_payload(&page, plain_dat, &posting, &payload, &err);   then payload.h
  *   dx_postings_close(&p);
  *
  * A page is a plain value; the decode functions check the compressed bytes against the page's
@@ -56,16 +56,20 @@
 #include "format/zseek.h"
 
 #define DX_POSTINGS_MAGIC DX_KIND('D', 'X', 'P', 'D')
-#define DX_POSTINGS_VERSION 1
+#define DX_POSTINGS_VERSION 2
 #define DX_POSTINGS_SHARDS 1024
 #define DX_POSTINGS_PAGE_ENTRIES 512
 #define DX_POSTINGS_PAGE_BYTES (256u << 10) /* payload bytes that close a page early */
 #define DX_POSTINGS_PAGE_RECORD 64
 #define DX_POSTINGS_SHARD_RECORD 96
-#define DX_POSTINGS_ENTRY 24
-#define DX_POSTINGS_IDX_HEADER 24
-#define DX_POSTINGS_IDX_PLAIN_MAX \
-    (DX_POSTINGS_IDX_HEADER + DX_POSTINGS_ENTRY * DX_POSTINGS_PAGE_ENTRIES)
+#define DX_POSTINGS_ENTRY 20 /* bytes of an entry in memory */
+#define DX_POSTINGS_IDX_PLAIN_MAX (DX_POSTINGS_ENTRY * DX_POSTINGS_PAGE_ENTRIES)
+#define DX_POSTINGS_IDX_HEADER 16    /* of a file, in front of its first page */
+#define DX_POSTINGS_PAGE_HEADER 14   /* of each page */
+#define DX_POSTINGS_ENTRY_PACKED 37u /* bytes an entry may need in the file: a bit, three codes */
+#define DX_POSTINGS_IDX_PACKED_MAX                      \
+    (DX_POSTINGS_IDX_HEADER + DX_POSTINGS_PAGE_HEADER + \
+     DX_POSTINGS_ENTRY_PACKED * DX_POSTINGS_PAGE_ENTRIES)
 #define DX_POSTINGS_SHARD_NAME 4 /* "3ff" and NUL */
 
 struct dx_postings {
@@ -95,13 +99,15 @@ struct dx_postings_page {
     uint32_t entries;
     uint64_t idx_offset;
     uint64_t dat_offset;
-    uint32_t idx_size; /* compressed */
-    uint32_t idx_plain;
+    uint32_t idx_size;   /* compressed */
+    uint32_t idx_packed; /* what zstd makes of it */
+    uint32_t idx_plain;  /* its entries in memory */
     uint32_t dat_size;
     uint32_t dat_plain;
     uint64_t idx_sum;
     uint64_t dat_sum;
     struct dx_build_id build; /* of the shard */
+    uint64_t shard_entries;
 };
 
 struct dx_posting {
@@ -140,6 +146,10 @@ int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span p
                            struct dx_error *err);
 int dx_postings_entry_at(const struct dx_postings_page *page, struct dx_span plain, uint32_t index,
                          struct dx_posting *out, struct dx_error *err); /* 1, 0 beyond */
+/* The first entries of a plain postings.idx (what `zstd -dc` gives), for who has no directory: how
+ * many are there, at most `most`; and how many the file says it has in all its pages. */
+int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, struct dx_posting *out,
+                         uint32_t most, struct dx_error *err);
 int dx_postings_dat_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
                            unsigned flags, struct dx_span compressed, uint8_t *plain,
                            struct dx_error *err);
@@ -160,14 +170,14 @@ struct dx_shard_writer {
     struct dx_shard_file idx;
     struct dx_shard_file dat;
     struct dx_buf *pages;
-    struct dx_buf entries;  /* plain idx of the open page */
+    struct dx_buf entries;  /* of the open page, as in memory */
+    struct dx_buf packed;   /* and as in the file */
     struct dx_buf payloads; /* plain dat of the open page */
     struct dx_buf frames;   /* compressed dat of the open page */
     uint32_t page_entries;
     uint32_t page_count;
     uint64_t entry_count;
-    uint64_t dat_plain; /* of all pages before the open one */
-    uint64_t total;     /* entries that there will be */
+    uint64_t total; /* entries that there will be */
     uint64_t last_domain_id;
     uint32_t last_dataset_id;
     uint64_t first_domain_id; /* of the open page */

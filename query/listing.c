@@ -385,8 +385,7 @@ static int take_postings(struct dx_listing *l, struct dx_error *err)
     if (rc >= 0 && leave_to_others(l, bytes.size > BRIEF_PAYLOAD_BYTES))
         return DX_LISTING_WAITS;
     if (rc >= 0)
-        rc = dx_payload_open(&payload, &page->build, l->domain_id, l->dataset_id, bytes,
-                             l->version->open_flags, l->dat_object, err);
+        rc = dx_payload_open(&payload, l->domain_id, l->dataset_id, bytes, l->dat_object, err);
     if (rc < 0)
         return rc;
     l->found = true;

@@ -573,11 +573,13 @@ class Postings:
     def _shard(self, shard, bid, idx, dat, entries, places):
         where = f"shard {shard:03x}"
         need(len(idx.frames) == len(places), f"{where}: {len(idx.frames)} idx frames, {len(places)} pages")
-        plain = idx.all()
-        magic, version, n, dat_offset = struct.unpack_from("<4sIQQ", plain)
-        need((magic, version, n, dat_offset) == (b"PDX1", 2, entries, 0), f"{where}: idx header")
-        need(len(plain) == 24 + 24 * n, f"{where}: size of idx")
-        rows = [struct.unpack_from("<QIQI", plain, 24 + 24 * i) for i in range(n)]
+        frames = [idx.frame(i) for i in range(len(idx.frames))]
+        magic, version, n = struct.unpack_from("<4sIQ", frames[0])
+        need((magic, version, n) == (b"PDX1", 3, entries), f"{where}: idx header")
+        frames[0] = frames[0][16:]
+        pages = [self._page(where, frame) for frame in frames]
+        rows = [row for page in pages for row in page]
+        need(len(rows) == n, f"{where}: {len(rows)} entries of {n}")
         need(all(a[:2] < b[:2] for a, b in zip(rows, rows[1:])), f"{where}: entries do not ascend")
         need(all(row[0] >> 54 == shard for row in rows), f"{where}: an entry of another shard")
         done = plain_at = idx_at = dat_at = frame = 0
@@ -586,15 +588,15 @@ class Postings:
             mine, key = rows[done:done + count], shard << 32 | number
             need(0 < count <= 512 and mine[0][:2] == (domain_id, dataset_id), f"{where}: first entry of page {number}")
             need((idx_off, dat_off) == (idx_at, dat_at), f"{where}: page {number} does not follow")
-            need(idx_p == 24 * count + (24 if number == 0 else 0), f"{where}: plain size of idx page {number}")
+            need(count == len(pages[number]), f"{where}: entries of page {number}")
             need(idx.frames[number][:3] == (idx_off, idx_c, idx_p), f"{where}: idx frame {number}")
             need(checksum(bid, b"PIDX", key, idx.data[idx_off:idx_off + idx_c]) == idx_sum, f"{where}: sum of idx {number}")
             need(checksum(bid, b"PDAT", key, dat.data[dat_off:dat_off + dat_c]) == dat_sum, f"{where}: sum of dat {number}")
-            sizes = [row[3] for row in mine]
+            sizes = [row[2] for row in mine]
             need(sum(sizes) == dat_p, f"{where}: plain size of dat page {number}")
             need(count == 1 or dat_p <= 256 << 10, f"{where}: page {number} is too large")
             if done + count < n and count < 512:
-                need(dat_p + rows[done + count][3] > 256 << 10, f"{where}: page {number} has room")
+                need(dat_p + rows[done + count][2] > 256 << 10, f"{where}: page {number} has room")
             payloads, compressed = b"", 0
             while len(payloads) < dat_p:
                 piece = dat.frame(frame)
@@ -602,9 +604,8 @@ class Postings:
                 payloads, compressed, frame = payloads + piece, compressed + dat.frames[frame][1], frame + 1
             need(compressed == dat_c, f"{where}: compressed size of dat page {number}")
             at = 0
-            for domain_id, dataset_id, offset, size in mine:
-                need(offset == plain_at + at, f"{where}: payload_offset")
-                self.runs[domain_id, dataset_id] = self.payload(bid, domain_id, dataset_id, payloads[at:at + size])
+            for domain_id, dataset_id, size in mine:
+                self.runs[domain_id, dataset_id] = self.payload(payloads[at:at + size])
                 at += size
             done, plain_at, idx_at, dat_at = done + count, plain_at + dat_p, idx_at + idx_c, dat_at + dat_c
             self.pages[shard][0].append(mine[0][:2])
@@ -612,20 +613,54 @@ class Postings:
         need(done == n and frame == len(dat.frames) and plain_at == dat.plain_size, f"{where}: left over")
 
     @staticmethod
-    def payload(bid, domain_id, dataset_id, data):  # that files stand in order of paths is seen later
-        need(4 < len(data) <= 64 << 20, "payload: size")
-        key = (domain_id + dataset_id * 0x9E3779B97F4A7C15) & M64
-        need(checksum(bid, b"PAYL", key, data[4:]) & 0xFFFFFFFF == struct.unpack("<I", data[:4])[0],
-             f"payload of {domain_id:016x}, {dataset_id}: check word")
-        cursor, runs, end, files = Bytes(data, 4), [], (0, 0), []
+    def _page(where, data):
+        """8.1: (domain_id, dataset_id, payload_len) of each entry."""
+        count, domain_id, *k = struct.unpack_from("<HQ4B", data)
+        bits, dataset_id, rows, columns = Bits(data[14:]), None, [], ([], [], [], [])
+        need(max(k) <= 63, f"{where}: a code of {k}")
+
+        def rice(column):
+            ones = 0
+            while ones < 32 and bits.take(1):
+                ones += 1
+            value = bits.take(64) if ones == 32 else ones << k[column] | bits.take(k[column])
+            need(ones < 32 or value >> k[column] >= 32, f"{where}: a code that is longer than it need be")
+            columns[column].append(value)
+            return value
+        for i in range(count):
+            again = i > 0 and bits.take(1)
+            if i > 0 and not again:
+                domain_id += 1 + rice(0)
+            dataset_id = dataset_id + 1 + rice(2) if again else rice(1)
+            rows.append((domain_id, dataset_id, 3 + rice(3)))
+            need(domain_id <= M64 and dataset_id < 2**32, f"{where}: an id over its range")
+        bits.done(f"{where}: a page")
+        for mine, values in zip(k, columns):  # what section 8.1 says that writers choose
+            middle = (sum(values) // len(values)).bit_length() if values else 0
+            sizes = [sum((v >> x) + 1 + x if v >> x < 32 else 96 for v in values)
+                     for x in range(max(middle - 3, 0), min(max(middle, max(middle - 3, 0)), 63) + 1)]
+            need(mine == max(middle - 3, 0) + sizes.index(min(sizes)), f"{where}: code {mine} for {len(values)} numbers")
+        return rows
+
+    @staticmethod
+    def payload(data):  # that files stand in order of paths is seen later
+        need(2 < len(data) <= 64 << 20, "payload: size")
+        cursor, runs, files = Bytes(data), [], []
         while cursor.left():
-            file_id, group, first, count = (cursor.varint() for _ in range(4))
-            need(count >= 1 and file_id < 2**32 and group < 2**32, "payload: run")
-            if not files or file_id != files[-1]:
-                files, end = [*files, file_id], (0, 0)
-            need((group, first) >= end, "payload: runs overlap or do not ascend")
+            head = cursor.varint()
+            code, further = head >> 1, head & 1
+            if not runs:
+                file_id = code
+            else:
+                need(code != 1, "payload: a sign without a number")
+                file_id = runs[-1][0] + (-(code >> 1) if code & 1 else code >> 1)
+            same = runs and runs[-1][0] == file_id
+            group = (runs[-1][1] if same else 0) + (1 + cursor.varint() if further else 0)
+            first = cursor.varint() + (runs[-1][2] + runs[-1][3] if same and group == runs[-1][1] else 0)
+            count = 1 + cursor.varint()
+            need(0 <= file_id < 2**32 and group < 2**32 and first + count <= M64, "payload: run")
+            files += [] if same else [file_id]
             runs.append((file_id, group, first, count))
-            end = (group, first + count)
         need(len(set(files)) == len(files), "payload: a file comes back")
         return runs
 
@@ -892,7 +927,7 @@ class Version:
         psl, datasets = self.read("psl.dat"), self.read("datasets.json")
         files = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
-        self.build_id = hash128(b"domaindex-build-1\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-2\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         need(self.build_id.hex() == self.manifest["build_id"], "build id")
         self.datasets, self.files = datasets_json(datasets), files_tsv(files)
@@ -912,7 +947,7 @@ class Version:
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 3, b"SETS", b"INDX"),
                                      len(self.domains))
         self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 2, b"DATA", b"ANCH"), self.membership)
-        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 1, b"SHRD", b"PAGE"), self.read,
+        self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"SHRD", b"PAGE"), self.read,
                                  self.manifest["files"], self.build_id, self.hashes)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
 

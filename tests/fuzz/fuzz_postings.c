@@ -17,16 +17,18 @@ static struct dx_zstd_decoder *decoder;
 
 static void fuzz_payload(struct dx_span s)
 {
-    struct dx_build_id build = { { 0 } };
     struct dx_payload p;
     struct dx_run run;
     uint64_t rows = 0;
     uint64_t runs = 0;
 
-    if (dx_payload_open(&p, &build, 1, 1, s, DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
+    if (dx_payload_open(&p, 1, 1, s, "fuzz", NULL) < 0)
         return;
-    for (; dx_payload_next(&p, &run) == 1; runs++)
+    for (; dx_payload_next(&p, &run) == 1; runs++) {
+        if (run.row_count == 0 || run.first_row > UINT64_MAX - run.row_count)
+            abort();
         rows += run.row_count;
+    }
     if (rows != p.rows || runs != p.runs)
         abort();
 }
@@ -53,30 +55,43 @@ static void fuzz_idx(struct dx_span compressed, struct dx_postings_page *page)
 static void fuzz_plain_idx(struct dx_bytes r)
 {
     struct dx_postings_page page = { .number = dx_bytes_u8(&r) & 1u };
-    uint32_t front = page.number == 0 ? DX_POSTINGS_IDX_HEADER : 0;
-    uint8_t compressed[ZSTD_COMPRESSBOUND(DX_POSTINGS_IDX_PLAIN_MAX)];
+    uint8_t compressed[ZSTD_COMPRESSBOUND(DX_POSTINGS_IDX_PACKED_MAX)];
+    struct dx_buf whole = DX_BUF_INIT(DX_POSTINGS_IDX_PACKED_MAX);
+    struct dx_posting first = { 0 };
     struct dx_span plain;
+    uint64_t entries;
     ZSTD_CCtx *c;
     size_t n;
 
     page.dat_plain = dx_bytes_u32(&r) % DX_POSTINGS_PAGE_BYTES;
     plain = dx_bytes_take(&r, dx_bytes_left(&r));
-    if (r.failed || plain.size < front + DX_POSTINGS_ENTRY ||
-        (plain.size - front) / DX_POSTINGS_ENTRY > DX_POSTINGS_PAGE_ENTRIES)
+    if (r.failed || plain.size < DX_POSTINGS_PAGE_HEADER)
         return;
-    page.entries = (uint32_t)((plain.size - front) / DX_POSTINGS_ENTRY);
-    page.idx_plain = front + page.entries * DX_POSTINGS_ENTRY;
-    page.first_domain_id = dx_load_u64(plain.data + front);
-    page.first_dataset_id = dx_load_u32(plain.data + front + 8);
-    page.shard = dx_postings_shard_of(page.first_domain_id);
-    c = ZSTD_createCCtx();
-    if (c == NULL)
-        abort();
-    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
-    n = ZSTD_compress2(c, compressed, sizeof compressed, plain.data, page.idx_plain);
-    (void)ZSTD_freeCCtx(c);
-    if (ZSTD_isError(n) == 0)
-        fuzz_idx(dx_span_of(compressed, n), &page);
+    page.entries = dx_load_u16(plain.data);
+    page.shard_entries = page.entries;
+    dx_buf_u32(&whole, DX_KIND('P', 'D', 'X', '1'));
+    dx_buf_u32(&whole, 3);
+    dx_buf_u64(&whole, page.entries);
+    dx_buf_append(&whole, plain.data, plain.size);
+    if (page.entries <= DX_POSTINGS_PAGE_ENTRIES && !whole.failed &&
+        dx_postings_idx_peek(dx_span_of(whole.data, whole.size), &entries, &first, 1, NULL) == 1) {
+        if (page.number == 0)
+            plain = dx_span_of(whole.data, whole.size);
+        page.idx_packed = (uint32_t)plain.size;
+        page.idx_plain = page.entries * DX_POSTINGS_ENTRY;
+        page.first_domain_id = first.domain_id;
+        page.first_dataset_id = first.dataset_id;
+        page.shard = dx_postings_shard_of(page.first_domain_id);
+        c = ZSTD_createCCtx();
+        if (c == NULL)
+            abort();
+        (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+        n = ZSTD_compress2(c, compressed, sizeof compressed, plain.data, plain.size);
+        (void)ZSTD_freeCCtx(c);
+        if (ZSTD_isError(n) == 0)
+            fuzz_idx(dx_span_of(compressed, n), &page);
+    }
+    dx_buf_release(&whole);
 }
 
 static void fuzz_dat(struct dx_bytes r)
@@ -157,7 +172,9 @@ static void fuzz_directory(struct dx_bytes r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
-    struct dx_postings_page page = { .number = 1, .entries = 3, .idx_plain = 72, .dat_plain = 30 };
+    struct dx_postings_page page = {
+        .number = 1, .entries = 3, .idx_packed = 19, .idx_plain = 60, .dat_plain = 30
+    };
 
     if (decoder == NULL)
         decoder = dx_zstd_decoder_new();

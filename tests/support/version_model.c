@@ -92,8 +92,7 @@ static void read_page(struct dx_test_version *m, const struct dx_postings_page *
              "payload");
         to->domain_id = posting.domain_id;
         to->dataset_id = posting.dataset_id;
-        must(dx_payload_open(&payload, &page->build, to->domain_id, to->dataset_id, bytes, 0,
-                             "payload", &err),
+        must(dx_payload_open(&payload, to->domain_id, to->dataset_id, bytes, "payload", &err),
              "payload");
         while (dx_payload_next(&payload, &to->runs[to->run_count]) == 1)
             to->run_count++;
@@ -360,7 +359,7 @@ static void make_build_id(struct writing *w)
     char hex[DX_HASH128_TEXT];
 
     dx_hash128_text(&psl, hex);
-    dx_buf_fmt(&all, "domaindex-build-1\n%d\n%s\n", DX_CANON_VERSION, hex);
+    dx_buf_fmt(&all, "domaindex-build-2\n%d\n%s\n", DX_CANON_VERSION, hex);
     dx_buf_append(&all, w->datasets.data, w->datasets.size);
     dx_buf_u8(&all, '\n');
     dx_buf_append(&all, w->tsv.data, w->tsv.size);
@@ -535,9 +534,7 @@ static unsigned write_shard(struct writing *w, unsigned first, struct dx_posting
         const struct dx_test_posting *p = &m->postings[i];
 
         dx_buf_clear(&payload);
-        must(dx_payload_encode(&w->build, p->domain_id, p->dataset_id, p->runs, p->run_count,
-                               &payload, &err),
-             "payload");
+        must(dx_payload_encode(p->runs, p->run_count, &payload, &err), "payload");
         must(dx_shard_writer_add(&shard, p->domain_id, p->dataset_id,
                                  dx_span_of(payload.data, payload.size), &err),
              "shard");

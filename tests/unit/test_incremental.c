@@ -391,8 +391,7 @@ static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset
         must(dx_postings_payload(&page, dx_span_of(plain[1], page.dat_plain), &posting, &bytes,
                                  &err),
              &err, "payload");
-        must(dx_payload_open(&payload, &page.build, domain_id, dataset_id, bytes, 0, "p", &err),
-             &err, "payload");
+        must(dx_payload_open(&payload, domain_id, dataset_id, bytes, "p", &err), &err, "payload");
         while (dx_payload_next(&payload, &run) == 1) {
             struct dx_pages_file file;
 

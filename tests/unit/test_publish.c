@@ -442,8 +442,7 @@ static void check_postings(const struct index *x, const char *domain, uint64_t i
         must(dx_postings_payload(&page, dx_span_of(plain_dat, page.dat_plain), &posting, &bytes,
                                  &err),
              &err, "payload");
-        must(dx_payload_open(&payload, &page.build, id, dataset, bytes, 0, "payload", &err), &err,
-             "payload");
+        must(dx_payload_open(&payload, id, dataset, bytes, "payload", &err), &err, "payload");
         check_runs(x, domain, dataset, &payload);
     } else {
         fail("%s in %u: no posting (%d %s)", domain, dataset, rc, err.text);

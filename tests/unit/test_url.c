@@ -483,6 +483,42 @@ static size_t check_cache(struct dx_canon *canon)
     return failed;
 }
 
+/* A name that needs no work is taken as it is; a space before it makes the whole parser look at
+ * it. Around the size that the short way ends at, too, and where a name is an address. */
+static size_t check_plain_names(struct dx_canon *canon)
+{
+    static const char letters[] = "abfx019.-zgcom.uk";
+    static const char *const ends[] = { "", "", ".com", ".co.uk", ".0x7f", ".1", "." };
+    uint64_t seed = 1;
+    size_t failed = 0;
+
+    for (size_t i = 0; i < 200000; i++) {
+        char text[96] = " ";
+        char first[96] = "";
+        size_t size = 1;
+        size_t most = i % 8 == 0 ? 66 : 12;
+        enum dx_reject why[2];
+        struct dx_span domain;
+        int rc[2];
+
+        for (uint64_t n = (seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33;
+             size <= n % most; size++)
+            text[size] = letters[(seed = seed * 6364136223846793005u + 1) >> 40 & 15];
+        (void)snprintf(text + size, sizeof text - size, "%s", ends[i % 7]);
+        rc[0] = dx_canon_domain(canon, guarded(dx_span_str(text + 1)), &domain, &why[0]);
+        memcpy(first, domain.data == NULL ? (const uint8_t *)"" : domain.data, domain.size);
+        rc[1] = dx_canon_domain(canon, guarded(dx_span_str(text)), &domain, &why[1]);
+        if (rc[0] != rc[1] || why[0] != why[1] ||
+            !dx_span_equal(domain, dx_span_of(first, domain.size)) || first[domain.size] != '\0') {
+            printf("FAILED: '%s' is '%s' (%s), with a space before it '%.*s' (%s)\n", text + 1,
+                   first, dx_reject_name(why[0]), (int)domain.size, (const char *)domain.data,
+                   dx_reject_name(why[1]));
+            failed++;
+        }
+    }
+    return failed;
+}
+
 int main(void)
 {
     struct dx_psl *psl = dx_test_psl(list);
@@ -494,7 +530,7 @@ int main(void)
         return 1;
     failed = check_rows(canon) + check_document(canon) + check_limits(canon) +
              check_idna_limit(canon) + check_many_pairs(canon) + check_random(canon) +
-             check_cache(canon);
+             check_cache(canon) + check_plain_names(canon);
     dx_canon_free(&canon);
     dx_canon_free(&canon);
     dx_psl_free(&psl);

@@ -646,7 +646,7 @@ static const struct {
     { text_short, false, "domains.txt.zst: 8 lines, 9 domains" },
     { list_hash, false, "domains.txt.zst: not the list that domains.dict was made of" },
     { counts_header, false, "domain_counts.dxc: its pairs have" },
-    { idx_entries, false, "postings.idx says" },
+    { idx_entries, false, "idx says another number of entries" },
     { mphf_of_others, false, "domains.dict is not found" },
     { mphf_for_another_text, false, "domains.mphf" },
     { psl_other, false, "is no registered domain by the version's suffix list" },
