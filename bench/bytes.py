@@ -28,7 +28,7 @@ from result import Result  # noqa: E402
 
 CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
 TRAILER = 72
-TIMES = ("domain_counts.dxc TIME", "domain_counts.dxc TIMX")
+TIMES = "domain_counts.dxc times"
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 # What is asked, in bytes: files and sections, of what, at most.
 ASKED = (("domain to ordinal, exact (dictionary, hash)", ("domains.dict", "domains.mphf"), "domain", 13),
@@ -91,6 +91,36 @@ def sections(path):
             (struct.unpack_from("<4sIQQ", data, table + 24 * i) for i in range(count))]
 
 
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value, at
+
+
+def time_bytes(path):
+    """Bytes of the first and last times in domain_counts.dxc (docs/FORMAT.md, section 7)."""
+    data, places = path.read_bytes(), {}
+    table = len(data) - TRAILER - 24 * struct.unpack_from("<I", data, len(data) - TRAILER + 24)[0]
+    while table < len(data) - TRAILER:
+        tag, _, offset, size = struct.unpack_from("<4sIQQ", data, table)
+        places[tag], table = (offset, size), table + 24
+    kind, first_bits, last_bits = data[56:59]
+    (begin, _), (anchors, size) = places[b"DATA"], places[b"ANCH"]
+    total = 0
+    for at in range(anchors, anchors + size - 5, 5):
+        pairs, place = varint(data, begin + int.from_bytes(data[at:at + 5], "little"))
+        lasts, place = varint(data, place)
+        timed = pairs if kind == 1 else 0
+        if kind == 2:
+            place += -(-pairs // 8) + -(-pairs // 2)
+            timed = int.from_bytes(data[place:place + -(-pairs // 8)], "little").bit_count()
+        total += -(-(timed * first_bits + lasts * last_bits) // 8)
+    return total
+
+
 def sizes(root):
     """Bytes by file, all shards of the postings as one; and by section: "file TAG"."""
     entry, folder = current(root)
@@ -100,6 +130,8 @@ def sizes(root):
         files[name] = files.get(name, 0) + about["size"]
         if "/" not in name and (folder / name).is_file():
             parts.update({f"{name} {tag}": size for tag, size in sections(folder / name)})
+    if (folder / "domain_counts.dxc").is_file():
+        parts[TIMES] = time_bytes(folder / "domain_counts.dxc")
     return entry, files, parts
 
 
@@ -114,14 +146,14 @@ def table(entry, files, parts):
         yield row(name, files[name])
         for part in parts:
             if part.startswith(f"{name} "):
-                yield row(f"&nbsp; {part.split()[1]}", parts[part])
+                yield row(f"&nbsp; {'of it ' if part == TIMES else ''}{part.split()[1]}", parts[part])
     yield row("**index**", sum(files.values()))
 
 
 def measure(root, data):
     entry, files, parts = sizes(root)
     result = Result("bytes", f"{data}: {entry['domains']:,} domains, {entry['pairs']:,} pairs, {entry['urls']:,} URLs")
-    times = sum(parts.get(t, 0) for t in TIMES)
+    times = parts.get(TIMES, 0)
     for name, size in (*files.items(), *parts.items()):
         for unit, count in (("domain", entry["domains"]), ("pair", entry["pairs"])):
             result.add("index", name, f"B/{unit}", [size / count], more=False)

@@ -102,6 +102,12 @@ def anywhere(domains):
     return chosen
 
 
+def knows(program, options):
+    """Whether domaindexd, perhaps of another revision, has these options."""
+    said = dxtest.run(program or dxtest.DOMAINDEXD, "--help").stdout.decode()
+    return all(f" {option} " in said for option in options)
+
+
 def mean_size(known, law):
     """Bytes of a body, weighted as the law picks the lines of a target file."""
     lines = [line.split("\t") for line in known.read_text(encoding="utf-8").splitlines()]
@@ -148,7 +154,8 @@ class Bench:
     def ours(self, root, *options, name=OURS):
         """domaindexd of this tree, then those it is put beside."""
         programs = [(name, None), *((f"{name} of {p}", p) for p in self.options.beside)]
-        return [self.server(name, root, *options, program=program) for name, program in programs]
+        return [self.server(name, root, *(options if knows(program, options[:1]) else ()),
+                            program=program) for name, program in programs]
 
     def nginx(self, name, **places):
         return self.add(serve.Nginx("nginx", self.tmp / f"nginx-{name}", self.core, places))
@@ -412,8 +419,7 @@ class Bench:
 
     def made_per_request(self, root):
         """Servers that keep no ready answers, where that is an option."""
-        said = dxtest.run(dxtest.DOMAINDEXD, "--help").stdout
-        if b"--cache-answers" in said:
+        if knows(None, ["--cache-answers"]):
             return self.ours(root, "--cache-answers", 0, name=DECODED)
         return self.ours(root, name=HOT)
 

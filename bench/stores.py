@@ -92,6 +92,7 @@ def ask(group, made, data, core, rounds, result):
             sums[words] = [(t["found"], t["sum"]) for t in (told["hits"], told["misses"])]
             print(f"{group}: {words:24} there {told['hits']['ns']:7.1f} ns   "
                   f"stranger {told['misses']['ns']:7.1f} ns", flush=True)
+    dxtest.equal(sums[OURS][0][0], figures[OURS][0]["hits"]["asked"], f"{group}: names that ours has")
     for words, told in figures.items():
         dxtest.equal(sums[words], sums[OURS], f"{group}: what {words} found, beside ours")
         result.add(group, words, HIT, [t["hits"]["ns"] for t in told], more=False)

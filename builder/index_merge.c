@@ -3,11 +3,13 @@
 
 #include "builder/index_base.h"
 #include "builder/index_scan.h"
+#include "builder/spill_ahead.h"
 #include "builder/spill_sort.h"
 #include "loader/version.h"
 
 void dx_index_merge_release(struct dx_index_merge *m)
 {
+    dx_spill_ahead_free(&m->ahead);
     dx_version_walk_end(&m->base);
     *m = (struct dx_index_merge)DX_INDEX_MERGE_INIT;
 }
@@ -18,7 +20,7 @@ static int next_scanned(struct dx_index_merge *m, struct dx_error *err)
 {
     struct dx_span key;
     struct dx_span value;
-    int rc = dx_spill_sort_next(m->lake->pairs, &key, &value, err);
+    int rc = dx_spill_ahead_next(m->ahead, &key, &value, err);
 
     m->has_scanned = rc == 1;
     return rc == 1 ? dx_index_pair_decode(key, value, &m->scanned, err) : rc;
@@ -47,8 +49,12 @@ static int skip_known(struct dx_index_merge *m, struct dx_error *err)
 
 int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, struct dx_error *err)
 {
-    int rc = m->begun ? dx_spill_sort_rewind(lake->pairs, err) : DX_OK;
+    int rc;
 
+    dx_spill_ahead_free(&m->ahead);
+    rc = m->begun ? dx_spill_sort_rewind(lake->pairs, err) : DX_OK;
+    if (rc == DX_OK)
+        rc = dx_spill_ahead_new(&m->ahead, lake->pairs, err);
     m->lake = lake;
     m->begun = true;
     m->given_scanned = m->given_known = false;
@@ -79,15 +85,17 @@ static int compare(const struct dx_index_merge *m)
     return m->base.pairs.ids[m->at] < m->scanned.dataset_id ? -1 : 1;
 }
 
-static int take_known(struct dx_index_merge *m, struct dx_index_pair *pair,
-                      enum dx_index_origin *origin, struct dx_error *err)
+static int take_known(struct dx_index_merge *m, enum dx_index_origin *origin, struct dx_error *err)
 {
+    struct dx_index_pair *pair = &m->known;
     enum dx_index_change change = dx_index_change_of(m->lake, m->base.pairs.ids[m->at]);
 
     *origin = change == DX_INDEX_SAME || change == DX_INDEX_GROWN ? DX_INDEX_KEPT
                                                                   : DX_INDEX_DROPPED;
-    *pair = (struct dx_index_pair){ .dataset_id = m->base.pairs.ids[m->at],
-                                    .count = m->base.pairs.counts[m->at] };
+    pair->dataset_id = m->base.pairs.ids[m->at];
+    pair->count = m->base.pairs.counts[m->at];
+    pair->surt = m->base.key;
+    pair->runs = dx_span_of(NULL, 0);
     pair->domain_size = dx_surt_domain(m->base.key, pair->domain_text);
     if (pair->domain_size == 0)
         return dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu has a key of no domain",
@@ -95,7 +103,7 @@ static int take_known(struct dx_index_merge *m, struct dx_index_pair *pair,
     return DX_OK;
 }
 
-int dx_index_merge_next(struct dx_index_merge *m, struct dx_index_pair *pair,
+int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **pair,
                         enum dx_index_origin *origin, struct dx_error *err)
 {
     int order;
@@ -115,11 +123,11 @@ int dx_index_merge_next(struct dx_index_merge *m, struct dx_index_pair *pair,
     m->given_known = order <= 0;
     m->given_scanned = order >= 0;
     if (order >= 0) {
-        *pair = m->scanned;
+        *pair = &m->scanned;
         *origin = DX_INDEX_SCANNED;
         return 1;
     }
-    rc = take_known(m, pair, origin, err);
-    pair->surt = m->base.key;
+    rc = take_known(m, origin, err);
+    *pair = &m->known;
     return rc == DX_OK ? 1 : rc;
 }

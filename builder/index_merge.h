@@ -11,7 +11,7 @@
  * By key of the domain, then dataset_id. A pair that the scan found takes the place of the base's
  * same pair. Those that stay have no runs. Of the base, dictionary, sets and counts are streamed from
  * its mapped files, checksum by checksum; memory: what the largest set needs. Without a base: the
- * scan's alone. One thread.
+ * scan's alone. One thread; from begin to release another one reads the sorter of the lake's pairs.
  */
 #ifndef DX_BUILDER_INDEX_MERGE_H
 #define DX_BUILDER_INDEX_MERGE_H
@@ -21,6 +21,7 @@
 #include "loader/version_walk.h"
 
 struct dx_index_lake;
+struct dx_spill_ahead;
 
 enum dx_index_origin {
     DX_INDEX_SCANNED,
@@ -33,11 +34,13 @@ struct dx_index_merge {
     bool begun;
     bool given_scanned, given_known; /* by the last next, from which stream; both: the same pair */
     /* of the scan: the next one, if there is one */
+    struct dx_spill_ahead *ahead;
     bool has_scanned;
     struct dx_index_pair scanned;
     /* of the base: */
     struct dx_version_walk base;
-    size_t at; /* in the pairs of the domain at hand */
+    size_t at;                  /* in the pairs of the domain at hand */
+    struct dx_index_pair known; /* the one that was given last */
 };
 
 #define DX_INDEX_MERGE_INIT \
@@ -47,7 +50,7 @@ struct dx_index_merge {
 
 int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake,
                          struct dx_error *err);
-int dx_index_merge_next(struct dx_index_merge *m, struct dx_index_pair *pair,
+int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **pair,
                         enum dx_index_origin *origin, struct dx_error *err);
 void dx_index_merge_release(struct dx_index_merge *m);
 

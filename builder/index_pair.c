@@ -54,12 +54,13 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
 {
     struct dx_bytes r = dx_bytes_of(value);
 
-    *pair = (struct dx_index_pair){ 0 };
     if (key.size < 6)
         return dx_fail(err, DX_E_CORRUPT, "pair: a key of %zu bytes", key.size);
     pair->surt = dx_span_of(key.data, key.size - 5);
     pair->dataset_id = big_endian(key.data + key.size - 4);
+    pair->domain = dx_span_of(NULL, 0);
     pair->domain_size = dx_surt_domain(pair->surt, pair->domain_text);
+    pair->count = (struct dx_pair_count){ 0 };
     pair->count.url_count = dx_bytes_varint(&r);
     pair->count.row_count = dx_bytes_varint(&r);
     pair->count.has_ts = dx_bytes_u8(&r) != 0;

@@ -7,6 +7,8 @@
  *   ... answer from v ...
  *   dx_version_unpin(v);                             from any thread; NULL is fine
  *   v = dx_current_pin_again(cur, held);             no lock while `held` is the current one
+ *   if (dx_current_is(cur, held)) ...                the same without a pin: for who has one and
+ *                                                    counts its users by itself
  *
  *   switch (dx_current_pin_named(cur, name, &v))     a request that names a version
  *   rc = dx_current_bring(cur, name, &v, &err);      of a worker: opens it if need be
@@ -103,6 +105,8 @@ struct dx_version *dx_current_pin(struct dx_current *cur);
 /* held: NULL, or a version that the caller has pinned, of which it keeps its pin. A loop that
  * holds one answers request after request without a lock that other loops take. */
 struct dx_version *dx_current_pin_again(struct dx_current *cur, struct dx_version *held);
+/* Whether pin would give it: nothing is written. The caller has it pinned. */
+bool dx_current_is(struct dx_current *cur, const struct dx_version *held);
 void dx_version_unpin(struct dx_version *v);
 
 enum dx_pin_result {

@@ -22,6 +22,8 @@
     (DX_PUT_SIZE(ID_NAMES) + DX_PUT_HEX64_SIZE + DX_PUT_U64_MAX + COUNTS_MAX + TIMES_MAX + \
      DX_PUT_SIZE(WITHHELD_NAME) + DX_PUT_U64_MAX + DX_PUT_SIZE(",\"datasets\":["))
 
+#define BEGIN "{\"domain\":\""
+
 static uint8_t *put_times(uint8_t *p, const struct dx_pair_count *pair)
 {
     if (!pair->has_ts)
@@ -68,7 +70,7 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
 
     for (size_t i = 0; i < t->count; i++)
         dx_pair_count_add(&sum, &t->pairs[i]);
-    dx_buf_str(body, "{\"domain\":\"");
+    dx_buf_str(body, BEGIN);
     dx_json_escape(body, t->domain);
     begin = dx_buf_reserve(body, SUMS_MAX);
     if (begin == NULL)
@@ -121,4 +123,16 @@ int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset
     dx_json_escape(body, t->version);
     dx_buf_str(body, "\",\"complete\":true}");
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
+}
+
+struct dx_span dx_domain_text_subject(struct dx_span text)
+{
+    struct dx_span s = { text.data + DX_PUT_SIZE(BEGIN), 0 };
+
+    while (DX_PUT_SIZE(BEGIN) + s.size < text.size && s.data[s.size] != '"' &&
+           s.data[s.size] != '\\')
+        s.size++;
+    if (DX_PUT_SIZE(BEGIN) + s.size >= text.size || s.data[s.size] != '"')
+        s.size = 0;
+    return s;
 }

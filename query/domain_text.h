@@ -29,6 +29,9 @@ struct dx_domain_text {
     struct dx_span version; /* its name: plain characters */
 };
 
+/* The domain that such a text is about; empty if it has characters that were escaped. */
+struct dx_span dx_domain_text_subject(struct dx_span text);
+
 int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
                          struct dx_buf *body, struct dx_error *err);
 

@@ -14,7 +14,7 @@
 #define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 #define KIND_PAGE DX_KIND('P', 'A', 'G', 'E')
 
-/* What a brief listing may walk and write: runs of rows, at four bytes at least each, and text. */
+/* What a brief listing may walk and write: posting lists, of some hundred runs at most, and text. */
 #define BRIEF_PAYLOAD_BYTES 512
 #define BRIEF_TEXT_BYTES (256u << 10)
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/lookup.h"
 
+#include "base/limits.h"
+#include "base/put.h"
 #include "canon/url.h"
 #include "loader/hot_keys.h"
 #include "loader/version.h"
 #include "query/withheld.h"
+
+#include <assert.h>
 
 /* What people can do about each reject, said behind "this is no domain: ". */
 static const char *advice(enum dx_reject why)
@@ -47,11 +51,22 @@ int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span 
 int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
                         struct dx_problem *problem)
 {
-    return dx_problem_set(
-        problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "No dataset contains this domain",
-        "%.*s is in none of the %zu datasets of version %s. "
-        "/v1/normalize?q= shows how a name is reduced to its domain.",
-        (int)domain.size, (const char *)domain.data, v->registry.count, v->entry.version);
+    uint8_t *p = (uint8_t *)problem->detail;
+
+    /* By hand: printf would take longer than the whole look-up, and most strangers end here. The
+     * longest text has 140 characters and the name. */
+    static_assert(sizeof problem->detail > 200 + DX_DOMAIN_MAX, "the words fit");
+    problem->kind = DX_PROBLEM_NOT_FOUND;
+    problem->slug = "domain-not-found";
+    problem->title = "No dataset contains this domain";
+    problem->restart[0] = '\0';
+    p = dx_put(p, domain.data, domain.size < DX_DOMAIN_MAX ? domain.size : DX_DOMAIN_MAX);
+    p = dx_put_u64(DX_PUT(p, " is in none of the "), v->registry.count);
+    p = DX_PUT(p, " datasets of version ");
+    p = dx_put(p, v->entry.version, strlen(v->entry.version));
+    p = DX_PUT(p, ". /v1/normalize?q= shows how a name is reduced to its domain.");
+    *p = '\0';
+    return 0;
 }
 
 int dx_lookup_no_pair(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,

@@ -36,6 +36,9 @@ struct dx_answers {
     void *from; /* first argument of pin */
     /* held: NULL or a version that the caller has pinned: while it is current, no lock. */
     struct dx_version *(*pin)(void *from, struct dx_version *held);
+    /* Whether pin would give this one, which the caller has pinned. No write that others see. */
+    bool (*is_current)(void *from, struct dx_version *held);
+    struct dx_version *(*pin_again)(struct dx_version *held); /* one pin more: held */
     void (*unpin)(struct dx_version *v);
     /* By name: 1 with *v pinned, DX_ASK_COLD, or 0 and <0 with a problem. No I/O. */
     int (*pin_named)(void *from, const char *name, struct dx_version **v,

@@ -13,6 +13,17 @@ static struct dx_version *pin_current(void *from, struct dx_version *held)
     return dx_current_pin_again(from, held);
 }
 
+static bool is_current(void *from, struct dx_version *held)
+{
+    return dx_current_is(from, held);
+}
+
+static struct dx_version *pin_again(struct dx_version *held)
+{
+    dx_version_pin(held);
+    return held;
+}
+
 static int gone(const char *name, struct dx_problem *problem)
 {
     return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
@@ -114,6 +125,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
     return (struct dx_answers){
         .from = current,
         .pin = pin_current,
+        .is_current = is_current,
+        .pin_again = pin_again,
         .unpin = dx_version_unpin,
         .pin_named = pin_named,
         .bring = bring,

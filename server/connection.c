@@ -3,6 +3,7 @@
 
 #include "base/json_out.h"
 #include "base/log.h"
+#include "query/domain_text.h"
 #include "server/metrics.h"
 #include "server/request_head.h"
 #include "server/target.h"
@@ -64,16 +65,33 @@ static void start_reading(struct dx_connection *c)
 
 static void unpin(struct dx_connection *c)
 {
-    if (c->version != NULL)
-        c->loop->serving->answers->unpin(c->version);
+    const struct dx_answers *answers = c->loop->serving->answers;
+
+    if (c->version != NULL && c->lent)
+        dx_lent_pins_give(&c->loop->pins, answers, c->version);
+    else if (c->version != NULL)
+        answers->unpin(c->version);
     c->version = NULL;
+    c->lent = false;
+}
+
+/* A pin of its own, for who may give it up in another thread or for another version. */
+static void own_pin(struct dx_connection *c)
+{
+    const struct dx_answers *answers = c->loop->serving->answers;
+
+    if (!c->lent)
+        return;
+    (void)answers->pin_again(c->version);
+    dx_lent_pins_give(&c->loop->pins, answers, c->version);
+    c->lent = false;
 }
 
 /* Accounts for a body that waits for its client. A kept one counts for each who waits, though it is
  * there once: out of the cache it may live for them alone. */
 static void hold(struct dx_connection *c)
 {
-    c->held = c->out_block != NULL ? c->out_kept.size : c->out_body.capacity;
+    c->held = c->out_kept.data != NULL ? c->out_kept.size : c->out_body.capacity;
     atomic_fetch_add(&c->loop->serving->held_bytes, c->held);
 }
 
@@ -84,14 +102,15 @@ static void let_body_go(struct dx_connection *c)
     c->held = 0;
     if (c->out_block != NULL)
         dx_answer_cache_put(c->loop->serving->hot, &c->out_block);
+    dx_hot_reply_drop(&c->out_hot);
     c->out_kept = (struct dx_span){ NULL, 0 };
     dx_buf_release(&c->out_body);
 }
 
 static struct dx_span out_body(const struct dx_connection *c)
 {
-    return c->out_block != NULL ? c->out_kept
-                                : (struct dx_span){ c->out_body.data, c->out_body.size };
+    return c->out_kept.data != NULL ? c->out_kept
+                                    : (struct dx_span){ c->out_body.data, c->out_body.size };
 }
 
 /* Marks it closed and gives all back but the struct: callers up the stack still look at it. */
@@ -156,13 +175,15 @@ static void reply_is_out(struct dx_connection *c)
 /* Head and body in one call. Returns bytes taken, or -1: the client is gone. */
 static ssize_t send_both(int fd, struct dx_span head, struct dx_span body)
 {
+    struct dx_span one = body.size == 0 ? head : body;
     struct iovec parts[2] = { { (void *)(uintptr_t)head.data, head.size },
                               { (void *)(uintptr_t)body.data, body.size } };
-    struct msghdr message = { .msg_iov = parts, .msg_iovlen = body.size > 0 ? 2 : 1 };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
     ssize_t n;
 
     do
-        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+        n = head.size == 0 || body.size == 0 ? send(fd, one.data, one.size, MSG_NOSIGNAL)
+                                             : sendmsg(fd, &message, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : n;
 }
@@ -186,6 +207,18 @@ static void swap(struct dx_buf *a, struct dx_buf *b)
     *b = t;
 }
 
+/* The rest goes when the client has taken so many bytes. */
+static void wait_to_write(struct dx_connection *c, size_t sent)
+{
+    c->sent = sent;
+    if (c->out_head.failed || event_add(&c->write_event, NULL) != 0) {
+        shut(c);
+        return;
+    }
+    hold(c);
+    enter_wait(c, DX_WAIT_WRITE);
+}
+
 /* Sends loop->head and the payload; what the socket does not take stays with the connection: the
  * payload by exchange of storage with `body`, or by taking over `block`, whichever it lies in. */
 static void send_reply(struct dx_connection *c, struct dx_span payload, struct dx_buf *body,
@@ -194,6 +227,10 @@ static void send_reply(struct dx_connection *c, struct dx_span payload, struct d
     struct dx_loop *loop = c->loop;
     ssize_t n;
 
+    if (payload.size <= DX_REPLY_SMALL) {
+        dx_buf_append(&loop->head, payload.data, payload.size);
+        payload.size = 0;
+    }
     if (loop->head.failed) {
         shut(c);
         return;
@@ -216,13 +253,43 @@ static void send_reply(struct dx_connection *c, struct dx_span payload, struct d
     } else if (payload.size > 0) {
         swap(&c->out_body, body);
     }
-    c->sent = (size_t)n;
-    if (c->out_head.failed || event_add(&c->write_event, NULL) != 0) {
+    wait_to_write(c, (size_t)n);
+}
+
+/* The same for one that is kept: it is held, not copied, until the client has it. */
+static void send_hot(struct dx_connection *c, struct dx_hot_reply *r, struct dx_span bytes)
+{
+    ssize_t n = send_both(c->fd, bytes, (struct dx_span){ NULL, 0 });
+
+    if (n < 0) {
         shut(c);
-        return;
+    } else if ((size_t)n == bytes.size) {
+        reply_is_out(c);
+    } else {
+        dx_buf_clear(&c->out_head);
+        dx_hot_reply_hold(r);
+        c->out_hot = r;
+        c->out_kept = bytes;
+        wait_to_write(c, (size_t)n);
     }
-    hold(c);
-    enter_wait(c, DX_WAIT_WRITE);
+}
+
+static void keep_reply(struct dx_connection *c, int status, const char *etag, struct dx_span body)
+{
+    struct dx_loop *loop = c->loop;
+    const struct dx_hot_reply_parts parts = {
+        .status = status,
+        .etag = etag,
+        .date_second = loop->date_second,
+        .date_at = dx_reply_date_at(status),
+        .head = dx_span_of(loop->head.data, loop->head.size),
+        .body = body,
+    };
+
+    if (loop->head.failed || c->closing)
+        return;
+    dx_hot_replies_put(&loop->hot, loop->keep, &parts);
+    atomic_store_explicit(&loop->counts.hot_bytes, loop->hot.bytes, memory_order_relaxed);
 }
 
 static void reply_with(struct dx_connection *c, int status, const char *content_type,
@@ -242,6 +309,8 @@ static void reply_with(struct dx_connection *c, int status, const char *content_
 
     dx_buf_clear(&loop->head);
     dx_reply_head(&r, &loop->head);
+    if (loop->keep.size > 0 && (status == 200 || status == 404))
+        keep_reply(c, status, etag, payload);
     if (content_type == NULL || c->head.method == DX_METHOD_HEAD)
         payload = (struct dx_span){ NULL, 0 };
     send_reply(c, payload, body, block);
@@ -482,6 +551,7 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_task *task,
     struct dx_job *job = dx_job_new(&loop->ask);
     struct dx_problem problem;
 
+    own_pin(c);
     if (job != NULL) {
         job->version = c->version;
         job->cold = cold;
@@ -515,8 +585,75 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_task *task,
     reply_problem(c, &problem);
 }
 
+/* ---- replies that are kept ---- */
+
+/* Makes the store be of what c would be answered from; false: nothing can be kept or found. */
+static bool hot_begin(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->loop;
+    const struct dx_answers *answers = loop->serving->answers;
+    uint64_t state[2];
+
+    if (loop->hot.max_bytes == 0 || answers->state == NULL || c->version == NULL || c->closing ||
+        c->version != dx_lent_pins_now(&loop->pins) || !answers->state(c->version, state))
+        return false;
+    dx_hot_replies_begin(&loop->hot, state[0], state[1]);
+    return true;
+}
+
+/* What no answer may do without is asked for here as well; where it says no, the usual way says why. */
+static bool may_send_hot(struct dx_connection *c)
+{
+    const struct dx_serving *serving = c->loop->serving;
+    struct dx_problem *ignored = &c->loop->problem;
+
+    return atomic_load_explicit(&serving->held_bytes, memory_order_relaxed) <=
+               serving->options.reply_memory &&
+           (serving->answers->intact == NULL || serving->answers->intact(c->version, ignored));
+}
+
+/* False: there is none, or it does not do; nothing has been sent. */
+static bool answer_hot(struct dx_connection *c, struct dx_span target, struct dx_span match)
+{
+    struct dx_loop *loop = c->loop;
+    const struct dx_answers *answers = loop->serving->answers;
+    struct dx_hot_reply *r = hot_begin(c) ? dx_hot_replies_get(&loop->hot, target) : NULL;
+    struct dx_span bytes;
+
+    if (r == NULL || !may_send_hot(c))
+        return false;
+    bytes = dx_hot_reply_bytes(r, loop->date_second, loop->date);
+    if (bytes.size == 0)
+        return false;
+    dx_loop_count(&loop->counts.hot_hits);
+    if (r->status == 200 && answers->asked_again != NULL)
+        answers->asked_again(c->version, dx_domain_text_subject(dx_hot_reply_body(r)));
+    if (match.size > 0 && r->etag[0] != '\0' && dx_reply_etag_matches(match, r->etag)) {
+        reply(c, 304, NULL, r->etag, &loop->body);
+        return true;
+    }
+    if (c->head.method == DX_METHOD_HEAD)
+        bytes.size = r->head_size;
+    send_hot(c, r, bytes);
+    return true;
+}
+
+/* The answer follows from the target, the version and the state alone, and was asked for before. */
+static bool may_keep(struct dx_connection *c, int rc, const struct dx_problem *problem,
+                     struct dx_span target)
+{
+    struct dx_loop *loop = c->loop;
+    uint64_t state = loop->hot.state;
+
+    if (loop->ask.route != DX_ROUTE_DOMAIN || loop->ask.version.data != NULL ||
+        (rc != 1 && (rc != 0 || problem->kind != DX_PROBLEM_NOT_FOUND)) || !hot_begin(c))
+        return false;
+    /* The state that answer_hot found, before the answer was made, and still the same. */
+    return state == loop->hot.state && dx_hot_replies_wants(&loop->hot, target);
+}
+
 /* From a version: the current one, or the one that is named, which a worker may have to bring. */
-static void answer_ask(struct dx_connection *c, struct dx_span match)
+static void answer_ask(struct dx_connection *c, struct dx_span target, struct dx_span match)
 {
     struct dx_loop *loop = c->loop;
     const struct dx_serving *serving = loop->serving;
@@ -527,6 +664,8 @@ static void answer_ask(struct dx_connection *c, struct dx_span match)
     uint64_t deadline_ms = 0;
     int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, &problem);
 
+    if (rc == 1 && loop->ask.wanted[0] != '\0')
+        own_pin(c);
     if (rc == 1)
         rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
     if (rc == 1 && c->version == NULL)
@@ -546,22 +685,28 @@ static void answer_ask(struct dx_connection *c, struct dx_span match)
     if (rc == 1)
         rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, deadline_ms, &task,
                            &loop->body, &problem);
+    if (may_keep(c, rc, &problem, target))
+        loop->keep = target;
     if (rc == DX_TASK_WAITS)
         start_job(c, false, task, key, deadline_ms, match);
     else
         reply_answer(c, rc, &loop->body, &problem, match, key);
+    loop->keep.size = 0;
 }
 
 static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->loop;
     struct dx_problem problem;
+    struct dx_span target = dx_head_slice(head, c->head.target);
     struct dx_ask *ask = &loop->ask;
 
     dx_loop_count(&loop->counts.requests);
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
-    if (dx_target_parse(dx_head_slice(head, c->head.target), ask, &problem) == 0) {
+    if (answer_hot(c, target, if_none_match(c, head)))
+        return;
+    if (dx_target_parse(target, ask, &problem) == 0) {
         reply_problem(c, &problem);
     } else if (ask->route == DX_ROUTE_HEALTHZ) {
         reply_healthz(c);
@@ -570,7 +715,7 @@ static void answer(struct dx_connection *c, struct dx_span head)
     } else if (ask->route == DX_ROUTE_METRICS) {
         reply_metrics(c);
     } else {
-        answer_ask(c, if_none_match(c, head));
+        answer_ask(c, target, if_none_match(c, head));
     }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);
@@ -580,8 +725,7 @@ static void begin_head(struct dx_connection *c)
 {
     dx_request_head_begin(&c->head);
     c->in_head = true;
-    c->version = c->loop->serving->answers->pin(c->loop->serving->answers->from,
-                                                c->loop->canon.version);
+    c->version = dx_lent_pins_take(&c->loop->pins, c->loop->serving->answers, &c->lent);
     if (c->wait != DX_WAIT_HEAD)
         enter_wait(c, DX_WAIT_HEAD);
 }
@@ -780,7 +924,7 @@ void dx_connection_open(struct dx_loop *loop, int fd)
     c->fd = fd;
     c->wait = DX_WAIT_CLOSED; /* in no list yet */
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
-    dx_buf_init(&c->out_head, DX_REPLY_HEAD_MAX);
+    dx_buf_init(&c->out_head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_buf_init(&c->out_body, DX_BODY_MAX);
     (void)event_assign(&c->read_event, loop->base, fd, EV_READ | EV_PERSIST, on_readable, c);
     (void)event_assign(&c->write_event, loop->base, fd, EV_WRITE | EV_PERSIST, on_writable, c);

@@ -33,11 +33,13 @@ struct dx_connection {
     struct event write_event;
     struct dx_request_head head;
     struct dx_version *version;  /* NULL: no request begun */
+    bool lent;                   /* it is the loop's pin (server/lent_pins.h), not one of its own */
     struct dx_job *job;          /* waits for it */
     struct dx_buf pending;       /* read, not yet parsed */
     struct dx_buf out_head;      /* what the socket did not take yet */
     struct dx_buf out_body;      /* or */
     struct dx_cached *out_block; /* NULL: none; of serving->hot, its body is out_kept */
+    struct dx_hot_reply *out_hot; /* or NULL; held, out_kept is what is sent of it, head and all */
     struct dx_span out_kept;
     size_t held;       /* bytes of the body that are counted in serving->held_bytes */
     size_t sent;       /* of both */

@@ -260,12 +260,19 @@ static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
     }
 }
 
+/* Lets go of what is no longer current. */
+static void refresh(struct dx_loop *loop)
+{
+    dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
+    dx_lent_pins_refresh(&loop->pins, loop->serving->answers);
+}
+
 static void obey(struct dx_loop *loop, unsigned told)
 {
     if ((told & DX_LOOP_SHED) != 0)
         shed(loop);
     if ((told & DX_LOOP_REFRESH) != 0)
-        dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
+        refresh(loop);
     if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
         loop->draining = true;
         stop_accepting(loop);
@@ -419,7 +426,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         while ((c = TAILQ_FIRST(&loop->waits[wait])) != NULL && c->deadline_ms <= loop->now_ms)
             dx_connection_expire(c);
     if (++loop->ticks % REFRESH_TICKS == 0)
-        dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
+        refresh(loop);
 }
 
 static void *run(void *argument)
@@ -432,6 +439,7 @@ static void *run(void *argument)
             break;
     end_fetches(loop);
     dx_canon_slot_release(&loop->canon, loop->serving->answers);
+    dx_lent_pins_release(&loop->pins, loop->serving->answers);
     return NULL;
 }
 
@@ -488,7 +496,9 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
         TAILQ_INIT(&loop->waits[wait]);
     TAILQ_INIT(&loop->turns);
     TAILQ_INIT(&loop->fetching);
-    dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX);
+    dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
+    dx_hot_replies_init(&loop->hot, serving->options.hot_memory / serving->options.loops,
+                        serving->seed);
     dx_buf_init(&loop->body, DX_BODY_MAX);
     (void)pthread_mutex_init(&loop->lock, NULL);
     atomic_init(&loop->counts.ticked_ms, dx_monotonic_ms());
@@ -539,6 +549,7 @@ void dx_loop_free(struct dx_loop **out)
         (void)close(loop->wake_fd);
     if (loop->reserve_fd >= 0)
         (void)close(loop->reserve_fd);
+    dx_hot_replies_release(&loop->hot);
     dx_buf_release(&loop->head);
     dx_buf_release(&loop->body);
     (void)pthread_mutex_destroy(&loop->lock);

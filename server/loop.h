@@ -19,6 +19,8 @@
 #define DX_SERVER_LOOP_H
 
 #include "server/answer_cache.h"
+#include "server/hot_replies.h"
+#include "server/lent_pins.h"
 #include "server/reply.h"
 #include "server/server.h"
 #include "server/workers.h"
@@ -63,6 +65,7 @@ struct dx_serving {
     struct dx_answer_cache *hot; /* NULL: no answers are kept */
     struct dx_loop **loops;
     unsigned loop_count;
+    uint64_t seed; /* not to be guessed: of tables that strangers fill */
     _Atomic bool draining;
     _Atomic unsigned connections; /* open now, all loops */
     _Atomic size_t held_bytes;    /* of bodies that wait for their clients */
@@ -77,7 +80,9 @@ struct dx_loop_counts {
     _Atomic uint64_t shed;
     _Atomic uint64_t overloaded;
     _Atomic uint64_t accept_pauses;
-    _Atomic int64_t ticked_ms; /* monotonic: the loop turned then */
+    _Atomic uint64_t hot_hits;
+    _Atomic uint64_t hot_bytes; /* kept now */
+    _Atomic int64_t ticked_ms;  /* monotonic: the loop turned then */
 };
 
 struct dx_loop {
@@ -122,6 +127,10 @@ struct dx_loop {
     struct dx_job_list fetching;
 
     struct dx_canon_slot canon;
+    struct dx_lent_pins pins;
+    struct dx_hot_replies hot;
+    struct dx_problem problem; /* of checks that need somewhere to say why */
+    struct dx_span keep; /* target of the reply that is about to be sent; size 0: it is not kept */
     struct dx_ask ask;
     struct dx_answer_key key; /* of ask, while it is answered */
     struct dx_buf head;

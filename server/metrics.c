@@ -62,6 +62,9 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"shed\"", c.shed);
     one(out, "domaindex_accept_pauses_total", "counter",
         "Times that the listener rested for want of descriptors", c.accept_pauses);
+    one(out, "domaindex_hot_replies_total", "counter",
+        "Replies of domains that were kept, and sent without being made anew", c.hot_hits);
+    one(out, "domaindex_hot_replies_bytes", "gauge", "Replies that are kept", c.hot_bytes);
     dx_metric_head(out, "domaindex_jobs", "gauge", "Answers under way");
     dx_metric(out, "domaindex_jobs", "state=\"queued\"", w.waiting);
     dx_metric(out, "domaindex_jobs", "state=\"storage\"", w.away);

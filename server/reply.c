@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/json_out.h"
+#include "base/put.h"
 #include "server/request_head.h"
 
 #include <assert.h>
@@ -40,51 +41,50 @@ static const struct status_row *row_of(int status)
     return row_of(500);
 }
 
-static void field(struct dx_buf *out, const char *name, const char *value)
+static uint8_t *put_text(uint8_t *p, const char *text)
 {
-    dx_buf_str(out, name);
-    dx_buf_str(out, value);
-    dx_buf_append(out, "\r\n", 2);
+    return dx_put(p, text, strlen(text));
 }
 
-static void number(struct dx_buf *out, size_t v)
-{
-    char digits[20];
-    size_t n = sizeof digits;
+#define LINE_BEGIN "HTTP/1.1 200 "
+#define DATE_BEGIN "\r\nDate: "
 
-    do {
-        digits[--n] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v != 0);
-    dx_buf_append(out, digits + n, sizeof digits - n);
+size_t dx_reply_date_at(int status)
+{
+    return DX_PUT_SIZE(LINE_BEGIN) + strlen(row_of(status)->phrase) + DX_PUT_SIZE(DATE_BEGIN);
 }
 
+/* Once as long as it can get: the longest of each part, and names are bounded by their types. */
 void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
 {
     const struct status_row *row = row_of(r->status);
+    uint8_t *begin = dx_buf_reserve(out, DX_REPLY_HEAD_MAX);
+    uint8_t *p;
 
-    dx_buf_str(out, "HTTP/1.1 ");
-    number(out, (size_t)row->status);
-    field(out, " ", row->phrase);
-    field(out, "Date: ", r->date);
+    if (begin == NULL)
+        return;
+    p = dx_put_u64(DX_PUT(begin, "HTTP/1.1 "), (uint64_t)row->status);
+    *p++ = ' ';
+    p = put_text(p, row->phrase);
+    p = dx_put(DX_PUT(p, DATE_BEGIN), r->date, DX_HTTP_DATE_TEXT - 1);
     if (r->content_type != NULL) {
-        field(out, "Content-Type: ", r->content_type);
-        dx_buf_str(out, "Content-Length: ");
-        number(out, r->body_size);
-        dx_buf_append(out, "\r\n", 2);
+        p = put_text(DX_PUT(p, "\r\nContent-Type: "), r->content_type);
+        p = dx_put_u64(DX_PUT(p, "\r\nContent-Length: "), r->body_size);
     }
     /* A cache must ask again: the next version may be published at any moment. */
-    dx_buf_str(out,
-               r->etag != NULL ? "Cache-Control: no-cache\r\n" : "Cache-Control: no-store\r\n");
     if (r->etag != NULL)
-        field(out, "ETag: ", r->etag);
-    dx_buf_str(out, "X-Content-Type-Options: nosniff\r\n");
+        p = put_text(DX_PUT(p, "\r\nCache-Control: no-cache\r\nETag: "), r->etag);
+    else
+        p = DX_PUT(p, "\r\nCache-Control: no-store");
+    p = DX_PUT(p, "\r\nX-Content-Type-Options: nosniff\r\n");
     if (r->version != NULL)
-        field(out, "X-Domaindex-Version: ", r->version);
-    dx_buf_str(out, row->headers);
+        p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
+    p = put_text(p, row->headers);
     if (r->close)
-        dx_buf_str(out, "Connection: close\r\n");
-    dx_buf_append(out, "\r\n", 2);
+        p = DX_PUT(p, "Connection: close\r\n");
+    p = DX_PUT(p, "\r\n");
+    assert((size_t)(p - begin) <= DX_REPLY_HEAD_MAX);
+    out->size += (size_t)(p - begin);
 }
 
 static int status_of(enum dx_problem_kind kind)
@@ -111,26 +111,22 @@ static int status_of(enum dx_problem_kind kind)
 static void document(int status, const char *slug, const char *title, const char *detail,
                      const char *restart, struct dx_buf *body)
 {
-    struct dx_json j;
-    char type[128];
+    uint8_t digits[DX_PUT_U64_MAX];
 
-    (void)snprintf(type, sizeof type, "%s%s", DX_PROBLEM_TYPE, slug);
     dx_buf_clear(body);
-    dx_json_open(&j, body);
-    dx_json_object(&j);
-    dx_json_key(&j, "type");
-    dx_json_str(&j, type);
-    dx_json_key(&j, "title");
-    dx_json_str(&j, title);
-    dx_json_key(&j, "status");
-    dx_json_u64(&j, (uint64_t)status);
-    dx_json_key(&j, "detail");
-    dx_json_str(&j, detail);
+    dx_buf_str(body, "{\"type\":\"" DX_PROBLEM_TYPE);
+    dx_buf_str(body, slug);
+    dx_buf_str(body, "\",\"title\":\"");
+    dx_json_escape(body, dx_span_str(title));
+    dx_buf_str(body, "\",\"status\":");
+    dx_buf_append(body, digits, (size_t)(dx_put_u64(digits, (uint64_t)status) - digits));
+    dx_buf_str(body, ",\"detail\":\"");
+    dx_json_escape(body, dx_span_str(detail));
     if (restart[0] != '\0') {
-        dx_json_key(&j, "restart");
-        dx_json_str(&j, restart);
+        dx_buf_str(body, "\",\"restart\":\"");
+        dx_json_escape(body, dx_span_str(restart));
     }
-    dx_json_end(&j);
+    dx_buf_str(body, "\"}");
 }
 
 int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body)

@@ -23,6 +23,8 @@
 #define DX_ETAG_TEXT 40      /* with quotes and NUL */
 #define DX_HTTP_DATE_TEXT 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
 #define DX_REPLY_HEAD_MAX 1024
+#define DX_REPLY_SMALL \
+    4096 /* a body that is copied behind its head costs less than a second piece */
 
 struct dx_reply {
     int status;
@@ -35,6 +37,9 @@ struct dx_reply {
 };
 
 void dx_reply_head(const struct dx_reply *r, struct dx_buf *out);
+
+/* Where the text of the date begins in the head of a reply with this status. */
+size_t dx_reply_date_at(int status);
 
 /* Clears body and writes the document; returns the status. */
 int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/server.h"
 
+#include "base/clock.h"
 #include "server/loop.h"
 
 #include <dirent.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,6 +47,7 @@ struct dx_server_options dx_server_options_default(void)
         .job_timeout_ms = 30000,
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
+        .hot_memory = (size_t)64 << 20,
         .answer_cache = (uint64_t)64 << 20,
     };
 }
@@ -162,6 +165,9 @@ static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
 {
     struct dx_serving *serving = &s->serving;
     unsigned count = serving->options.loops;
+
+    if (getrandom(&serving->seed, sizeof serving->seed, GRND_NONBLOCK) < 0)
+        serving->seed = dx_clock_ms(); /* of a machine that has just begun to boot */
     int rc = DX_OK;
 
     serving->loops = calloc(count, sizeof(struct dx_loop *));
@@ -295,6 +301,8 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
         sum.shed += atomic_load(&c->shed);
         sum.overloaded += atomic_load(&c->overloaded);
         sum.accept_pauses += atomic_load(&c->accept_pauses);
+        sum.hot_hits += atomic_load(&c->hot_hits);
+        sum.hot_bytes += atomic_load(&c->hot_bytes);
     }
     return sum;
 }

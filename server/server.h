@@ -35,6 +35,7 @@ struct dx_server_options {
     unsigned job_timeout_ms;   /* until a worker's answer */
     unsigned write_timeout_ms; /* until the client has taken the reply */
     size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
+    size_t hot_memory;         /* bytes of replies that are kept to be sent again; 0: none */
     uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
     bool metrics;              /* answer /metrics */
 };
@@ -50,6 +51,8 @@ struct dx_server_counts {
     uint64_t timeouts;      /* connections ended by a deadline other than idle */
     uint64_t shed;          /* idle connections closed for new ones */
     uint64_t overloaded;    /* refused because the workers' queue was full */
+    uint64_t hot_hits;      /* replies that were kept, and sent once more */
+    uint64_t hot_bytes;     /* of those that are kept now */
     uint64_t accept_pauses; /* the listener rested: descriptors or connections ran out */
 };
 

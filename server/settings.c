@@ -19,6 +19,7 @@ enum {
     OPT_CACHE_ANSWERS,
     OPT_READ_MEMORY,
     OPT_REPLY_MEMORY,
+    OPT_HOT_MEMORY,
     OPT_HEAD_TIMEOUT,
     OPT_IDLE_TIMEOUT,
     OPT_JOB_TIMEOUT,
@@ -74,6 +75,9 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                           "stored bytes that listings under way may hold, all together" },
     [OPT_REPLY_MEMORY] = { "reply-memory", "SIZE", "256M",
                            "replies that may wait for slow clients, all together" },
+    [OPT_HOT_MEMORY] = { "cache-domains", "SIZE", "64M",
+                         "cache of whole replies about domains that are asked for again and "
+                         "again; a part for each event loop; 0: none" },
     [OPT_HEAD_TIMEOUT] = { "head-timeout-ms", "NUMBER", "5000",
                            "for a whole request head, from the connection's or its first byte on" },
     [OPT_IDLE_TIMEOUT] = { "idle-timeout-ms", "NUMBER", "60000",
@@ -314,6 +318,11 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         rc = size(index, text, 1 << 20, &bytes, err);
         if (rc == DX_OK)
             o->reply_memory = bytes;
+        return rc;
+    case OPT_HOT_MEMORY:
+        rc = size(index, text, 0, &bytes, err);
+        if (rc == DX_OK)
+            o->hot_memory = bytes;
         return rc;
     case OPT_HEAD_TIMEOUT:
         return number(index, text, 100, 60000, &o->head_timeout_ms, err);

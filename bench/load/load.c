@@ -358,7 +358,7 @@ static void sum_up(struct loop *l, double cpu_before)
     struct dx_load_result *r = l->result;
     uint64_t now = now_ns();
 
-    r->cpu_s = cpu_s() - cpu_before;
+    r->cpu_share = (cpu_s() - cpu_before) / ((double)(now - l->begin_ns + 1) * 1e-9);
     r->seconds = (double)((now < l->end_ns ? now : l->end_ns) - l->warm_ns) * 1e-9;
     if (now < l->warm_ns)
         r->seconds = 0;
@@ -410,7 +410,7 @@ int dx_load_run(const struct dx_load_plan *plan, struct dx_part *parts, size_t p
     struct loop l = {
         .plan = plan, .parts = parts, .result = out, .epoll = -1, .random = plan->seed
     };
-    double cpu_before = cpu_s();
+    double cpu_before = 0;
     int rc;
 
     *out = (struct dx_load_result){ .seconds = 0 };
@@ -422,6 +422,7 @@ int dx_load_run(const struct dx_load_plan *plan, struct dx_part *parts, size_t p
     if (rc == DX_OK)
         rc = connect_all(&l, err);
     if (rc == DX_OK) {
+        cpu_before = cpu_s();
         begin(&l);
         rc = serve(&l, err);
     }

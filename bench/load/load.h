@@ -50,9 +50,10 @@ struct dx_load_result {
     uint64_t requests_total; /* all replies, those of the warm-up as well */
     uint64_t received;       /* bytes */
     uint64_t connect_errors, broken, timeouts;
-    uint64_t unsent;       /* open loop: due, and no connection was idle before the end */
-    uint64_t wrong;        /* replies that are not what was expected */
-    double cpu_s;          /* CPU seconds of this thread between begin and end */
+    uint64_t unsent; /* open loop: due, and no connection was idle before the end */
+    uint64_t wrong;  /* replies that are not what was expected */
+    double
+        cpu_share; /* of a core that this thread took, from the first request to the last reply */
     struct dx_hdr latency; /* of all parts, ns */
     struct dx_hdr late; /* open loop: sent behind the due time though a connection was idle, ns */
     struct dx_error first_error, first_wrong;

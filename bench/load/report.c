@@ -23,14 +23,6 @@ static double rate_of(uint64_t count, double seconds)
     return seconds > 0 ? (double)count / seconds : 0;
 }
 
-/* Of its core: near 1 the load itself was what could not go faster. The open loop polls. */
-static double cpu_share(const struct dx_load_plan *plan, const struct dx_load_result *r)
-{
-    double seconds = r->seconds + plan->warm_s;
-
-    return seconds > 0 ? r->cpu_s / seconds : 0;
-}
-
 bool dx_report_is_good(const struct dx_load_result *r)
 {
     return r->connect_errors + r->broken + r->timeouts + r->unsent + r->wrong == 0 &&
@@ -74,8 +66,7 @@ void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
     if (plan->rate > 0)
         text_latency(out, "sent late by", r->late.count, r->seconds + plan->warm_s, &r->late);
     dx_buf_fmt(out, "%llu wrong; %llu bodies compared; the load took %.0f %% of its core\n",
-               (unsigned long long)r->wrong, (unsigned long long)verified,
-               100 * cpu_share(plan, r));
+               (unsigned long long)r->wrong, (unsigned long long)verified, 100 * r->cpu_share);
     if (!dx_report_is_good(r))
         dx_buf_fmt(out, "connects failed %llu, broken %llu, timeouts %llu, never sent %llu\n",
                    (unsigned long long)r->connect_errors, (unsigned long long)r->broken,
@@ -200,7 +191,7 @@ void dx_report_json(struct dx_buf *out, const struct dx_load_plan *plan,
     number(&j, "requests_total", r->requests_total);
     real(&j, "rate", rate_of(r->requests, r->seconds));
     number(&j, "received_bytes", r->received);
-    real(&j, "cpu_share", cpu_share(plan, r));
+    real(&j, "cpu_share", r->cpu_share);
     json_failures(&j, r);
     json_latency(&j, "latency_us", &r->latency);
     json_latency(&j, "late_us", &r->late);

@@ -5,7 +5,8 @@
  *   dx_report_json(&out, &plan, &result, parts, part_count);
  *
  * Times are microseconds. A curve is [[percentile, us] …]: finer towards 100, as far as the count of
- * replies says anything, and 100 itself. Errors are those of the buffer.
+ * replies says anything, and 100 itself. cpu_share near 1 in a closed loop: the load itself was what
+ * could not go faster; an open loop polls. Errors are those of the buffer.
  */
 #ifndef DX_BENCH_LOAD_REPORT_H
 #define DX_BENCH_LOAD_REPORT_H

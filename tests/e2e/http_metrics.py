@@ -44,7 +44,7 @@ def main():
         with dxtest.Server(root) as server:
             reply = server.get("/metrics")
             equal((reply.status, reply.json["type"]), (404, "urn:domaindex:problem:metrics-off"), "off")
-        with dxtest.Server(root, "--metrics", "yes") as server:
+        with dxtest.Server(root, "--metrics", "yes", "--cache-answers", "0") as server:
             before = samples(server.get("/metrics").body.decode())
             for _ in range(3):
                 equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "a listing")
@@ -54,10 +54,13 @@ def main():
         equal(set(before), set(after), "the same samples")
         equal(after["domaindex_http_requests_total", None] - before["domaindex_http_requests_total", None], 4,
               "requests")
-        # What the server asked of itself before it served has brought the blocks already.
+        # What the server asked of itself before it served has brought the blocks already. The answer was
+        # kept at the second time, so the third listing needed none of them.
         for cache in ("idx", "payload"):
-            equal([after[f"domaindex_cache_{what}_total", cache] for what in ("misses", "hits")], [1, 3], cache)
+            equal([after[f"domaindex_cache_{what}_total", cache] for what in ("misses", "hits")], [1, 2], cache)
             equal(after["domaindex_singleflight_led_total", cache], 1, cache)
+        equal([after[f"domaindex_answer_cache_{what}", None] for what in
+               ("misses_total", "hits_total", "blocks")], [2, 1, 1], "kept answers")
         check(after["domaindex_cache_size_bytes", "pages"] > 1000, "bytes of pages")
         equal(after["domaindex_objects_broken", None], 0, "a sound version")
     dxtest.finish()

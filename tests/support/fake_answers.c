@@ -68,6 +68,31 @@ static struct dx_version *pin(void *from, struct dx_version *held)
     return v;
 }
 
+static bool is_current(void *from, struct dx_version *held)
+{
+    struct dx_fake *fake = from;
+    bool is;
+
+    (void)pthread_mutex_lock(&fake->lock);
+    is = held == fake->current;
+    (void)pthread_mutex_unlock(&fake->lock);
+    return is;
+}
+
+static struct dx_version *pin_again(struct dx_version *held)
+{
+    atomic_fetch_add(&held->pins, 1);
+    atomic_fetch_add(&held->fake->pins, 1);
+    return held;
+}
+
+static bool state(struct dx_version *v, uint64_t out[2])
+{
+    out[0] = strtoull(v->name + 5, NULL, 10); /* "fake-N" */
+    out[1] = 0;
+    return true;
+}
+
 static void unpin(struct dx_version *v)
 {
     atomic_fetch_sub(&v->fake->pins, 1);
@@ -322,6 +347,9 @@ struct dx_answers dx_fake_answers(struct dx_fake *fake)
 {
     return (struct dx_answers){ .from = fake,
                                 .pin = pin,
+                                .is_current = is_current,
+                                .pin_again = pin_again,
+                                .state = state,
                                 .unpin = unpin,
                                 .pin_named = pin_named,
                                 .bring = bring,

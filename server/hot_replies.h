@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hot_replies.h - whole replies that are asked for again and again, ready to be sent.
+ *
+ *   dx_hot_replies_init(&h, max_bytes, seed);                 0 bytes: keeps none
+ *   dx_hot_replies_begin(&h, version, state);                 before get and put: nothing that is of
+ *                                                             another version or state is found
+ *   r = dx_hot_replies_get(&h, target);                       NULL: not kept
+ *   bytes = dx_hot_reply_bytes(r, date_second, date);         head and body, with this Date
+ *   dx_hot_reply_hold(r); ... dx_hot_reply_drop(&r);          bytes stay while it is held
+ *   if (dx_hot_replies_wants(&h, target))                     the second time lately
+ *       dx_hot_replies_put(&h, target, &reply);               copies
+ *   dx_hot_replies_release(&h);
+ *
+ * A reply is found by the bytes of the request target, compared in full. What it says must follow
+ * from the target, the version and the state (the number of suppressions in force) alone: then one
+ * that is kept has the same bytes as one that would be made now, but for the Date.
+ *
+ * One for each loop, so there is no lock and no line of memory that two cores write to; a popular
+ * reply is kept by each loop. What goes first is found by SIEVE: those that were asked for again stay,
+ * and a hit sets a flag. What is asked for once is not kept at all: a scan does not push anything out.
+ * Memory: max_bytes, and what is held of replies that have gone. One thread.
+ */
+#ifndef DX_SERVER_HOT_REPLIES_H
+#define DX_SERVER_HOT_REPLIES_H
+
+#include "server/reply.h"
+
+#include <sys/queue.h>
+
+struct dx_hot_reply {
+    struct dx_hot_reply *next; /* of its bucket */
+    TAILQ_ENTRY(dx_hot_reply) links;
+    uint64_t hash;
+    unsigned turn;    /* of the store when it was kept; another one: it is found no more */
+    bool again;       /* asked for since the hand passed */
+    unsigned holders; /* the store is one, until it goes */
+    int status;
+    char etag[DX_ETAG_TEXT]; /* "": none */
+    time_t date_second;
+    uint32_t date_at; /* in the head */
+    uint32_t target_size;
+    size_t head_size;
+    size_t body_size;
+    uint8_t bytes[]; /* target, head, body */
+};
+
+TAILQ_HEAD(dx_hot_reply_list, dx_hot_reply);
+
+#define DX_HOT_SEEN 8192 /* targets that were asked for lately; a power of two */
+
+struct dx_hot_replies {
+    uint64_t version; /* of all that can be found */
+    uint64_t state;
+    unsigned turn; /* another one with each version or state */
+    uint64_t seed;
+    size_t max_bytes;
+    size_t bytes;
+    uint64_t hits;
+    struct dx_hot_reply **buckets; /* NULL: nothing was ever kept */
+    size_t bucket_count;           /* a power of two */
+    struct dx_hot_reply_list list; /* newest first */
+    struct dx_hot_reply *hand;     /* the next that may go; NULL: the oldest */
+    uint16_t seen[DX_HOT_SEEN];    /* by some bits of the hash: others */
+};
+
+void dx_hot_replies_init(struct dx_hot_replies *h, size_t max_bytes, uint64_t seed);
+void dx_hot_replies_release(struct dx_hot_replies *h);
+
+/* Two numbers as dx_answers.state gives them. */
+void dx_hot_replies_begin(struct dx_hot_replies *h, uint64_t version, uint64_t state);
+struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, struct dx_span target);
+bool dx_hot_replies_wants(struct dx_hot_replies *h, struct dx_span target);
+
+struct dx_hot_reply_parts {
+    int status;
+    const char *etag; /* NULL: none */
+    time_t date_second;
+    size_t date_at; /* where the text of the Date is in the head */
+    struct dx_span head;
+    struct dx_span body;
+};
+
+/* Does nothing if there is no room, or no memory. */
+void dx_hot_replies_put(struct dx_hot_replies *h, struct dx_span target,
+                        const struct dx_hot_reply_parts *parts);
+
+/* Size 0: it is being sent with another Date. */
+struct dx_span dx_hot_reply_bytes(struct dx_hot_reply *r, time_t date_second, const char *date);
+struct dx_span dx_hot_reply_body(const struct dx_hot_reply *r);
+
+static inline void dx_hot_reply_hold(struct dx_hot_reply *r)
+{
+    r->holders++;
+}
+
+void dx_hot_reply_drop(struct dx_hot_reply **r);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Pins that loops lend: whoever has one has a version that lives, nobody keeps an old one for longer
+ * than its users, and none is left. With threads, since versions flip beside the loops.
+ */
+#include "server/lent_pins.h"
+#include "tests/support/damage.h"
+#include "tests/support/fake_answers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define USERS 12
+
+static _Atomic unsigned failures;
+
+struct user {
+    struct dx_version *version;
+    bool lent;
+};
+
+static void give(struct dx_lent_pins *p, const struct dx_answers *answers, struct user *u)
+{
+    if (u->version != NULL && u->lent)
+        dx_lent_pins_give(p, answers, u->version);
+    else if (u->version != NULL)
+        answers->unpin(u->version);
+    u->version = NULL;
+}
+
+static void take(struct dx_lent_pins *p, const struct dx_answers *answers, struct user *u)
+{
+    u->version = dx_lent_pins_take(p, answers, &u->lent);
+    EXPECT(u->version != NULL && strncmp(answers->version_name(u->version), "fake-", 5) == 0,
+           "a version that is not there");
+}
+
+/* One flip after the other while each version still has a user. */
+static void check_flips(void)
+{
+    struct dx_fake *fake = dx_fake_new();
+    struct dx_answers answers = dx_fake_answers(fake);
+    struct dx_lent_pins p = { .slots = { { NULL, 0 } } };
+    struct user users[USERS] = { { NULL, false } };
+
+    for (unsigned i = 0; i < USERS; i++) {
+        take(&p, &answers, &users[i]);
+        EXPECT(users[i].lent == (i < DX_LENT_VERSIONS), "user %u: lent %d", i, users[i].lent);
+        EXPECT(dx_fake_versions(fake) == (long)i + 1, "user %u: %ld versions", i,
+               dx_fake_versions(fake));
+        dx_fake_flip(fake);
+    }
+    for (unsigned i = 0; i < USERS; i++) {
+        EXPECT(strcmp(answers.version_name(users[i].version), "#####") > 0, "user %u", i);
+        give(&p, &answers, &users[i]);
+    }
+    dx_lent_pins_refresh(&p, &answers);
+    EXPECT(dx_fake_versions(fake) == 1 && dx_fake_pins(fake) == 0,
+           "%ld versions, %ld pins are left", dx_fake_versions(fake), dx_fake_pins(fake));
+    take(&p, &answers, &users[0]);
+    take(&p, &answers, &users[1]);
+    EXPECT(dx_fake_pins(fake) == 1, "%ld pins for two users of one version", dx_fake_pins(fake));
+    give(&p, &answers, &users[0]);
+    give(&p, &answers, &users[1]);
+    dx_lent_pins_refresh(&p, &answers);
+    EXPECT(dx_lent_pins_now(&p) != NULL && dx_fake_pins(fake) == 1, "the current one was let go");
+    dx_lent_pins_release(&p, &answers);
+    EXPECT(dx_fake_free(&fake), "a pin is left");
+}
+
+struct loop {
+    struct dx_fake *fake;
+    uint64_t random;
+    pthread_t thread;
+    _Atomic bool *stop;
+};
+
+static void *run(void *argument)
+{
+    struct loop *l = argument;
+    struct dx_answers answers = dx_fake_answers(l->fake);
+    struct dx_lent_pins p = { .slots = { { NULL, 0 } } };
+    struct user users[USERS] = { { NULL, false } };
+
+    while (!atomic_load(l->stop)) {
+        uint64_t r = random_next(&l->random);
+        struct user *u = &users[r % USERS];
+
+        if (u->version == NULL) {
+            take(&p, &answers, u);
+        } else {
+            EXPECT(strncmp(answers.version_name(u->version), "fake-", 5) == 0,
+                   "a version went while it was used");
+            give(&p, &answers, u);
+        }
+        if ((r >> 40) % 16 == 0)
+            dx_lent_pins_refresh(&p, &answers);
+    }
+    for (unsigned i = 0; i < USERS; i++)
+        give(&p, &answers, &users[i]);
+    dx_lent_pins_release(&p, &answers);
+    return NULL;
+}
+
+static void check_threads(void)
+{
+    struct dx_fake *fake = dx_fake_new();
+    _Atomic bool stop = false;
+    struct loop loops[3];
+
+    for (unsigned i = 0; i < 3; i++) {
+        loops[i] = (struct loop){ .fake = fake, .random = i + 1, .stop = &stop };
+        EXPECT(pthread_create(&loops[i].thread, NULL, run, &loops[i]) == 0, "no thread");
+    }
+    for (unsigned i = 0; i < 3000; i++)
+        dx_fake_flip(fake);
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < 3; i++)
+        (void)pthread_join(loops[i].thread, NULL);
+    EXPECT(dx_fake_versions(fake) == 1, "%ld versions are left", dx_fake_versions(fake));
+    EXPECT(dx_fake_free(&fake), "a pin is left");
+}
+
+int main(void)
+{
+    check_flips();
+    check_threads();
+    return failures > 0;
+}
