@@ -212,14 +212,17 @@ static void write_sample(const struct dx_inspect *in, struct dx_span plain)
     struct dx_bytes at = dx_bytes_of(plain);
 
     struct dx_posting first[SAMPLE];
+    struct dx_error why = DX_ERROR_INIT;
     uint64_t entries;
     int count;
 
     if (plain.size >= DX_POSTINGS_IDX_HEADER && memcmp(plain.data, "PDX1", 4) == 0) {
-        count = dx_postings_idx_peek(plain, &entries, first, SAMPLE, NULL);
+        count = dx_postings_idx_peek(plain, &entries, first, SAMPLE, &why);
         dx_inspect_str(in, "content", dx_span_str("postings.idx"));
-        if (count < 0)
+        if (count < 0) {
+            dx_inspect_str(in, "unread", dx_span_str(why.text));
             return;
+        }
         dx_inspect_u64(in, "entries", entries);
         dx_json_key(in->json, "first");
         dx_json_array(in->json);

@@ -282,6 +282,35 @@ static int check_domains(struct index_check *c, struct dx_error *err)
     return DX_OK;
 }
 
+/* The stored sets lie one behind the other, as many as the header says. */
+static int check_stored_sets(struct index_check *c, struct dx_error *err)
+{
+    const struct dx_membership *m = &c->v->membership;
+    struct dx_error why = DX_ERROR_INIT;
+    uint64_t sets = 0;
+    uint64_t at = 0;
+    int rc = dx_envelope_check(&m->envelope, m->set_bytes.data, m->set_bytes.size, &why);
+
+    if (rc < 0)
+        return dx_verify_damage(c->w, &why, err);
+    while (at < m->set_bytes.size) {
+        uint64_t size = dx_dataset_set_size(
+            dx_span_of(m->set_bytes.data + at, m->set_bytes.size - (size_t)at));
+
+        if (size == 0)
+            break;
+        at += size;
+        sets++;
+    }
+    if (at < m->set_bytes.size || sets != m->sets)
+        dx_verify_found(c->w,
+                        DX_FILE_MEMBERSHIP ": %llu stored sets in %llu of %zu bytes, its header "
+                                           "says %llu",
+                        (unsigned long long)sets, (unsigned long long)at, m->set_bytes.size,
+                        (unsigned long long)m->sets);
+    return DX_OK;
+}
+
 /* Where the walk over all postings stands among the pairs that the sets tell. */
 struct pair_walk {
     uint64_t domain; /* in c->ids */
@@ -570,6 +599,8 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
         rc = check_text(&c, err);
     if (rc == DX_OK)
         rc = check_names(&c, err);
+    if (rc == DX_OK)
+        rc = check_stored_sets(&c, err);
     if (rc == DX_OK)
         rc = check_domains(&c, err);
     /* Postings are compared pair by pair: with names or sets damaged that says nothing new. */

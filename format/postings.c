@@ -495,10 +495,16 @@ int dx_postings_idx_peek(struct dx_span plain, uint64_t *entries, struct dx_post
     struct dx_posting p = { 0 };
     struct unpacking u;
     const char *why;
+    uint32_t version;
     uint32_t n;
 
-    if (dx_bytes_u32(&r) != IDX_MAGIC || dx_bytes_u32(&r) != IDX_VERSION)
-        return dx_fail(err, DX_E_UNSUPPORTED, "postings.idx: not of version %d", IDX_VERSION);
+    if (dx_bytes_u32(&r) != IDX_MAGIC)
+        return dx_fail(err, DX_E_CORRUPT, "postings.idx: does not begin with PDX1");
+    version = dx_bytes_u32(&r);
+    if (version != IDX_VERSION)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "postings.idx: layout version %" PRIu32 ", this program reads %d", version,
+                       IDX_VERSION);
     *entries = dx_bytes_u64(&r);
     why = r.failed ? "idx is shorter than its header"
                    : unpack_begin(&u, dx_bytes_take(&r, dx_bytes_left(&r)));

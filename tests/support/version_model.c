@@ -466,6 +466,10 @@ static void write_pairs(struct writing *w)
     must(dx_membership_writer_end(&membership, &err), "membership");
     dx_membership_writer_release(&membership);
     dx_set_store_release(&store);
+    if (m->sets_header_wrong) {
+        dx_store_u64(file.data + 24, dx_load_u64(file.data + 24) - 1);
+        envelope_resum(file.data, file.size);
+    }
     put_buf(w, DX_FILE_MEMBERSHIP, &file);
     dx_buf_init(&file, FILE_MAX);
     must(dx_counts_writer_begin(&counts, &totals, &w->build, dx_envelope_sink_buf, &file, &err),

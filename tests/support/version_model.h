@@ -78,6 +78,7 @@ struct dx_test_version {
     uint8_t psl_hash_flip;
     bool shard_hash_wrong;  /* in postings.dxp, of the first shard */
     bool idx_entries_wrong; /* in the front of the first shard's postings.idx */
+    bool sets_header_wrong; /* one stored set fewer than there are */
     bool
         counts_header_wrong; /* one URL less than its pairs have; the manifest's number is `urls` */
     bool list_hash_wrong;    /* of domains.txt, in the dictionary and the hash function */

@@ -287,6 +287,11 @@ static void counts_header(struct dx_test_version *m)
     m->urls--;
 }
 
+static void sets_header(struct dx_test_version *m)
+{
+    m->sets_header_wrong = true;
+}
+
 static void idx_entries(struct dx_test_version *m)
 {
     m->idx_entries_wrong = true;
@@ -646,6 +651,7 @@ static const struct {
     { text_short, false, "domains.txt.zst: 8 lines, 9 domains" },
     { list_hash, false, "domains.txt.zst: not the list that domains.dict was made of" },
     { counts_header, false, "domain_counts.dxc: its pairs have" },
+    { sets_header, false, "stored sets in" },
     { idx_entries, false, "idx says another number of entries" },
     { mphf_of_others, false, "domains.dict is not found" },
     { mphf_for_another_text, false, "domains.mphf" },
