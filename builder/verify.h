@@ -94,7 +94,7 @@ int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *ma
 void dx_verify_phase(const struct dx_verify *w, const char *name);
 /* One that counts. */
 void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t bytes);
-/* payload: as stored, check word in front; it has been opened or was just encoded. */
+/* payload: as stored; it has been opened or was just encoded. */
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
 bool dx_verify_is_damage(const struct dx_verify *w, int code);
 int dx_verify_files(struct dx_verify *w, struct dx_error *err);

@@ -75,10 +75,10 @@ struct dx_version_options {
 
 #define DX_MIRROR_KEEP_S (7u * 86400)
 
-#define DX_VERSION_OPTIONS_DEFAULT                                                  \
-    {                                                                               \
+#define DX_VERSION_OPTIONS_DEFAULT                                                    \
+    {                                                                                 \
         64u << 20, 64u << 20, 64u << 20, DX_EVICT_SIEVE, false, 0, NULL, NULL, false, \
-            DX_MIRROR_KEEP_S, NULL, NULL, false                                     \
+            DX_MIRROR_KEEP_S, NULL, NULL, false                                       \
     }
 
 /* Shared by all versions of a process: keys carry the identity of what they hold. */
@@ -120,7 +120,7 @@ struct dx_version {
     struct dx_psl *psl;
     pthread_mutex_t listed_lock;
     struct dx_shared_manifest
-        *listed; /* the manifest; under the lock, as newer ones take its place */
+        *listed;     /* the manifest; under the lock, as newer ones take its place */
     uint64_t serial; /* of this process: no other open, of whatever version, has it */
     _Atomic long pins;
 };

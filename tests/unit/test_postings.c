@@ -381,6 +381,10 @@ static void test_frames(const struct version *v, const struct version *other)
         t.flags = 0;
         t.page.number = 1; /* the same bytes as another page */
         EXPECT(try_frame(&t, dx_span_of(d.bytes, d.size)) == REFUSED, "as another page");
+        t.page.number = 0;
+        t.page.shard = SHARD_B;
+        EXPECT(try_frame(&t, dx_span_of(d.bytes, d.size)) == REFUSED, "as another shard");
+        t.page.shard = SHARD_A;
         (void)dx_postings_page_at(&q, SHARD_A, 0, &second, &err);
         t.page.number = 0;
         t.page.build = second.build;
