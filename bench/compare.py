@@ -41,7 +41,7 @@ def compare(before, after):
         old, new = figures(before, kind), figures(after, kind)
         for key in [k for k in old if k in new]:
             a, b = old[key], new[key]
-            words = verdict(a, b, kind == "ratios" or b["better"] == "more")
+            words = verdict(a, b, b["better"] == "more") if "better" in b else ""
             worse += words == "worse" and kind == "rows"
             name = f"{key[0]}: {key[1]}" + (f" to {key[3]}" if kind == "ratios" else f", {key[2]}")
             share = b["median"] / a["median"] if a["median"] else float("nan")

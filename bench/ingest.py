@@ -7,7 +7,7 @@
 FILE: TSV of dataset, Unix time, URL, extra; default the reddit corpus. `domaindex ingest` reads it as
 text: cuts records, canonicalises URLs, finds domains, hashes, sorts, drops duplicates, writes. DuckDB,
 Polars and pyarrow (python of DX_PEERS_PYTHON) are given the rows that come out, parsed already and in
-an order of chance, as Parquet; they sort and write them (zstd 9, row groups as ours). All read and
+an order of chance, as Parquet; they sort and write them (level of zstd and row groups as ours). All read and
 write the same memory file system. Ours twice: into the datasets of the corpus (1,247 files) and into
 one. With one thread a program is pinned to the first core.
 

@@ -15,7 +15,7 @@ import sys
 import time
 
 ORDER = ["dataset_id", "domain", "host", "path_query", "ts"]
-LEVEL, GROUP = 9, 131072
+LEVEL, GROUP = 6, 131072     # builder/lake_file.h
 
 
 def duckdb_session(threads):

@@ -400,7 +400,7 @@ def measure(bench, result, rounds, count):
                     result.add(question.name, asker.words, f"p{100 * share:.0f} ms",
                                [1e3 * percentile(every, share)], more=False)
                 if asker.words != OURS:
-                    result.ratio(question.name, asker.words, OURS, "p50 ms")
+                    result.ratio(question.name, asker.words, OURS, "p50 ms", judged=OURS)
                 print(f"{question.name:42} {asker.words:36} n {len(every):4}  p50 "
                       f"{1e3 * median(every):8.2f} ms  p99 {1e3 * percentile(every, 0.99):8.2f} ms",
                       flush=True)

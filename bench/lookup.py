@@ -76,7 +76,7 @@ def measure(r, sizes, programs, rounds):
             for how, words in WORDS.items():
                 r.add(f"{name} domains, {said}", f"{words}{who}", "ns", [p[2][f"{kind} {how}"] for p in passes],
                       more=False)
-            r.ratio(f"{name} domains, {said}", f"one{who}", f"batch{who}")
+            r.ratio(f"{name} domains, {said}", f"one{who}", f"batch{who}", judged=f"batch{who}")
         r.add(f"{name} domains, found", f"first touch{who}", "ns", [p[1]["first"] for p in passes], more=False)
     return {name: seen[name, ""][0][0] for name in sizes}
 

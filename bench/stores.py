@@ -100,7 +100,7 @@ def ask(group, made, data, core, rounds, result):
     for words in figures:
         if words != OURS:
             for unit in (BYTES, HIT, MISS):
-                result.ratio(group, words, OURS, unit)
+                result.ratio(group, words, OURS, unit, judged=OURS)
 
 
 def measure(group, data, tmp, rounds, result):

@@ -103,7 +103,9 @@ int dx_lake_page_need(struct dx_lake_page *p, size_t size, const struct dx_lake_
 {
     size_t room = size > options->page_bytes_max ? size : options->page_bytes_max;
 
-    if (p->text != NULL && size <= p->text_room - p->text_size)
+    /* An empty page may come from a file of smaller ones. */
+    if (p->text != NULL &&
+        (p->text_size == 0 ? room <= p->text_room : size <= p->text_room - p->text_size))
         return DX_OK;
     assert(p->text_size == 0); /* spans point into it */
     free(p->text);

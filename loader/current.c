@@ -16,7 +16,7 @@
 #define RETRY_MS 60000        /* a candidate that failed, while the manifest is the same */
 #define POISONED_RETRY_MS 500 /* the same while nothing is served */
 #define TEND_MIN_MS 1000      /* between two looks at what is over while there is nothing */
-#define COARSE_MS 100         /* more than the coarse clock can be late on any kernel */
+#define COARSE_MS 2000        /* the coarse clock is late while a guest's processor is not run */
 #define HOLD_ROUNDS 4         /* of a lease, while publishers flip */
 
 static bool copy_text(const char **text)

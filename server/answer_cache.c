@@ -19,16 +19,21 @@ struct head {
 
 struct dx_answer_cache {
     struct dx_page_cache *blocks;
+    uint64_t seed;
+    uint64_t largest;                  /* block that is kept */
     _Atomic uint32_t door[DOOR_SLOTS]; /* the question that came last here; relaxed: a hint */
 };
 
-int dx_answer_cache_new(struct dx_answer_cache **c, uint64_t budget_bytes, struct dx_error *err)
+int dx_answer_cache_new(struct dx_answer_cache **c, uint64_t budget_bytes, uint64_t seed,
+                        struct dx_error *err)
 {
     int rc;
 
     *c = calloc(1, sizeof **c);
     if (*c == NULL)
         return dx_fail(err, DX_E_NOMEM, "cache of answers: out of memory");
+    (*c)->seed = seed;
+    (*c)->largest = budget_bytes / 16;
     rc = dx_page_cache_new(&(*c)->blocks, budget_bytes, DX_EVICT_SIEVE, err);
     if (rc < 0)
         dx_answer_cache_free(c);
@@ -75,18 +80,23 @@ bool dx_answer_key_make(struct dx_answer_key *key, const struct dx_answers *answ
     put_u64(key, goes_on ? ask->from.end_row : 0);
     put_u64(key, goes_on ? ask->from.domain_id : 0);
     put_u64(key, goes_on ? ask->from.dataset_id : 0);
+    /* Of another build a cursor is refused, whatever the version is called. */
+    put_u64(key, goes_on ? dx_load_u64(ask->from.build.bytes) : 0);
+    put_u64(key, goes_on ? dx_load_u64(ask->from.build.bytes + 8) : 0);
     memcpy(key->bytes + key->size, ask->asked.data, ask->asked.size);
     key->size += ask->asked.size;
     return true;
 }
 
-/* Where a key leads: its hash, as the name of a block. */
-static struct dx_cache_key name_of(const struct dx_answer_key *key)
+/* Where a key leads: its hash, as the name of a block. Seeded, since strangers choose what they ask:
+ * nobody can fill one chain. */
+static struct dx_cache_key name_of(const struct dx_answer_cache *c, const struct dx_answer_key *key)
 {
-    struct dx_hash128 h = dx_hash128_of(dx_span_of(key->bytes, key->size));
+    struct dx_span bytes = dx_span_of(key->bytes, key->size);
     struct dx_cache_key name = { .part = key->size, .kind = KIND_ANSWER };
 
-    memcpy(name.object, h.bytes, sizeof name.object);
+    dx_store_u64(name.object, dx_hash64_seeded(bytes, c->seed));
+    dx_store_u64(name.object + 8, dx_hash64_seeded(bytes, ~c->seed));
     return name;
 }
 
@@ -95,7 +105,7 @@ static struct dx_cache_key name_of(const struct dx_answer_key *key)
 struct dx_cached *dx_answer_cache_get(struct dx_answer_cache *c, const struct dx_answer_key *key,
                                       struct dx_hot_answer *hot)
 {
-    struct dx_cache_key name = name_of(key);
+    struct dx_cache_key name = name_of(c, key);
     struct dx_cached *block = dx_page_cache_get(c->blocks, &name);
     const struct head *head;
     struct dx_span all;
@@ -121,7 +131,8 @@ void dx_answer_cache_put(struct dx_answer_cache *c, struct dx_cached **block)
 /* Whether the question stood at the door before; now it does. */
 static bool came_before(struct dx_answer_cache *c, const struct dx_answer_key *key)
 {
-    uint64_t h = dx_hash64(dx_span_of(key->bytes + DOOR_SKIPS, key->size - DOOR_SKIPS));
+    uint64_t h = dx_hash64_seeded(dx_span_of(key->bytes + DOOR_SKIPS, key->size - DOOR_SKIPS),
+                                  c->seed);
     _Atomic uint32_t *slot = &c->door[h % DOOR_SLOTS];
     uint32_t mark = (uint32_t)(h >> 32) | 1; /* 0 is nobody's */
 
@@ -136,23 +147,24 @@ void dx_answer_cache_offer(struct dx_answer_cache *c, const struct dx_answer_key
                            struct dx_span body, const char *etag)
 {
     struct head head = { .key_size = key->size };
+    size_t size = sizeof head + key->size + body.size;
     struct dx_cache_key name;
     struct dx_cached *block;
     uint64_t state[2];
     uint8_t *bytes;
 
-    if (!came_before(c, key) || !answers->state(v, state) ||
+    if (!came_before(c, key) || size > c->largest || !answers->state(v, state) ||
         memcmp(state, key->state, sizeof state) != 0)
         return;
-    bytes = malloc(sizeof head + key->size + body.size);
+    bytes = malloc(size);
     if (bytes == NULL)
         return;
     memcpy(head.etag, etag, strlen(etag) + 1);
     memcpy(bytes, &head, sizeof head);
     memcpy(bytes + sizeof head, key->bytes, key->size);
     memcpy(bytes + sizeof head + key->size, body.data, body.size);
-    name = name_of(key);
-    block = dx_page_cache_add(c->blocks, &name, bytes, sizeof head + key->size + body.size);
+    name = name_of(c, key);
+    block = dx_page_cache_add(c->blocks, &name, bytes, size);
     dx_page_cache_put(c->blocks, &block);
 }
 

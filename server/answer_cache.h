@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * answer_cache.h - whole bodies of answers that were asked for more than once, under a byte budget.
  *
- *   rc = dx_answer_cache_new(&c, budget_bytes, &err);
+ *   rc = dx_answer_cache_new(&c, budget_bytes, seed, &err);     seed: not to be guessed
  *   if (dx_answer_key_make(&key, answers, v, &ask)) {           else it is none that is kept
  *       struct dx_cached *block = dx_answer_cache_get(c, &key, &hot);
  *       if (block != NULL) ... hot.body, hot.etag ...; dx_answer_cache_put(c, &block);
@@ -29,7 +29,7 @@
 #include "server/answers.h"
 #include "server/reply.h"
 
-#define DX_ANSWER_KEY_FIXED 104 /* thirteen numbers */
+#define DX_ANSWER_KEY_FIXED 120 /* fifteen numbers */
 #define DX_ANSWER_ASKED_MAX 256 /* a longer name is no domain */
 
 struct dx_answer_key {
@@ -45,7 +45,8 @@ struct dx_hot_answer {
 
 struct dx_answer_cache;
 
-int dx_answer_cache_new(struct dx_answer_cache **c, uint64_t budget_bytes, struct dx_error *err);
+int dx_answer_cache_new(struct dx_answer_cache **c, uint64_t budget_bytes, uint64_t seed,
+                        struct dx_error *err);
 void dx_answer_cache_free(struct dx_answer_cache **c);
 
 /* ask: resolved. False: answers to it are not kept. */

@@ -24,6 +24,21 @@ static bool vacate(struct dx_lent_pins *p, const struct dx_answers *answers)
     return false;
 }
 
+/* Makes the slot be the first one; what stood there goes unless it has users. */
+static void bring_back(struct dx_lent_pins *p, const struct dx_answers *answers, unsigned slot)
+{
+    struct dx_lent before = p->slots[0];
+
+    p->slots[0] = p->slots[slot];
+    if (slot == 0)
+        return;
+    if (before.version != NULL && before.users == 0) {
+        answers->unpin(before.version);
+        before = (struct dx_lent){ NULL, 0 };
+    }
+    p->slots[slot] = before;
+}
+
 struct dx_version *dx_lent_pins_take(struct dx_lent_pins *p, const struct dx_answers *answers,
                                      bool *lent)
 {
@@ -36,11 +51,13 @@ struct dx_version *dx_lent_pins_take(struct dx_lent_pins *p, const struct dx_ans
         return first->version;
     }
     v = answers->pin(answers->from, NULL);
-    if (v != NULL && v == first->version) {
-        answers->unpin(v); /* it was not to be used a moment ago, and is again */
-        first->users++;
-        return v;
-    }
+    for (unsigned i = 0; v != NULL && i < DX_LENT_VERSIONS; i++)
+        if (p->slots[i].version == v) { /* it was not to be used for a while, and is again */
+            answers->unpin(v);
+            bring_back(p, answers, i);
+            first->users++;
+            return v;
+        }
     *lent = v != NULL && vacate(p, answers);
     if (*lent)
         *first = (struct dx_lent){ v, 1 };

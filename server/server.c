@@ -166,8 +166,6 @@ static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
     struct dx_serving *serving = &s->serving;
     unsigned count = serving->options.loops;
 
-    if (getrandom(&serving->seed, sizeof serving->seed, GRND_NONBLOCK) < 0)
-        serving->seed = dx_clock_ms(); /* of a machine that has just begun to boot */
     int rc = DX_OK;
 
     serving->loops = calloc(count, sizeof(struct dx_loop *));
@@ -198,6 +196,8 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
     s->serving.options = *options;
     s->serving.answers = answers;
+    if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
+        s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
     rc = open_listener(options->listen, &listen_fd, err);
     if (rc == DX_OK) {
         name_address(s, listen_fd);
@@ -207,7 +207,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
 
         rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
         if (rc == DX_OK && options->answer_cache > 0)
-            rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, err);
+            rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
         if (rc == DX_OK)
             rc = start_loops(s, listen_fd, err);
         else

@@ -175,6 +175,18 @@ static void answered(struct loop *l, struct slot *s)
         lose(l, s, &l->result->connect_errors, &err);
 }
 
+/* It stays in the ring; ask_due opens it again. That a server closes it is its right, that it sends
+ * what nobody asked for is not. */
+static void close_idle(struct loop *l, struct slot *s, const struct dx_error *why)
+{
+    if (why->code == DX_E_CORRUPT) {
+        if (failures(l->result) == 0)
+            l->result->first_error = *why;
+        l->result->broken++;
+    }
+    dx_link_close(&s->link);
+}
+
 /* An idle connection that the server closes is taken out of the ring when it is its turn. */
 static void handle(struct loop *l, struct slot *s, uint32_t events)
 {
@@ -207,7 +219,7 @@ static void handle(struct loop *l, struct slot *s, uint32_t events)
     else if (rc < 0 && s->busy)
         lose(l, s, &l->result->broken, &err);
     else if (rc < 0)
-        dx_link_close(&s->link); /* it stays in the ring; ask_due opens it again */
+        close_idle(l, s, &err);
 }
 
 /* ---- the load ---- */
@@ -362,8 +374,11 @@ static void sum_up(struct loop *l, double cpu_before)
     r->seconds = (double)((now < l->end_ns ? now : l->end_ns) - l->warm_ns) * 1e-9;
     if (now < l->warm_ns)
         r->seconds = 0;
-    for (uint32_t i = 0; i < l->plan->connections; i++)
+    for (uint32_t i = 0; i < l->plan->connections; i++) {
         r->received += l->slots[i].link.received;
+        /* Of an open loop: sent behind the end, for want of a connection. */
+        r->unsent += now > l->give_up_ns && l->slots[i].busy;
+    }
     for (; is_open_loop(l) && may_ask(l, l->next_ns); advance(l))
         r->unsent++;
 }

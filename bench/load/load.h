@@ -50,7 +50,7 @@ struct dx_load_result {
     uint64_t requests_total; /* all replies, those of the warm-up as well */
     uint64_t received;       /* bytes */
     uint64_t connect_errors, broken, timeouts;
-    uint64_t unsent; /* open loop: due, and no connection was idle before the end */
+    uint64_t unsent; /* open loop: due, and no connection was idle, or one too late for a reply */
     uint64_t wrong;  /* replies that are not what was expected */
     double
         cpu_share; /* of a core that this thread took, from the first request to the last reply */

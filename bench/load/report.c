@@ -68,9 +68,10 @@ void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
     dx_buf_fmt(out, "%llu wrong; %llu bodies compared; the load took %.0f %% of its core\n",
                (unsigned long long)r->wrong, (unsigned long long)verified, 100 * r->cpu_share);
     if (!dx_report_is_good(r))
-        dx_buf_fmt(out, "connects failed %llu, broken %llu, timeouts %llu, never sent %llu\n",
-                   (unsigned long long)r->connect_errors, (unsigned long long)r->broken,
-                   (unsigned long long)r->timeouts, (unsigned long long)r->unsent);
+        dx_buf_fmt(
+            out, "connects failed %llu, broken %llu, timeouts %llu, never sent or too late %llu\n",
+            (unsigned long long)r->connect_errors, (unsigned long long)r->broken,
+            (unsigned long long)r->timeouts, (unsigned long long)r->unsent);
     if (r->first_error.code != DX_OK)
         dx_buf_fmt(out, "first failure: %s\n", r->first_error.text);
     if (r->first_wrong.code != DX_OK)

@@ -49,11 +49,14 @@ class Result:
         return next(r for r in self.figures["rows"] if (r["group"], r["name"]) == (group, name)
                     and unit in (None, r["unit"]))
 
-    def ratio(self, group, name, to, unit=None):
+    def ratio(self, group, name, to, unit=None, judged=None):
+        """judged: `to` where that is the one whose gain is a gain, else name."""
         ours, theirs = self.row(group, name, unit), self.row(group, to, unit)
         rounds = [a / b for a, b in zip(ours["values"], theirs["values"]) if b]
         self.figures["ratios"].append({"group": group, "name": name, "to": to,
                                        "unit": ours["unit"], "values": rounds,
+                                       "better": ours["better"] if judged in (None, name) else
+                                       {"more": "less", "less": "more"}[ours["better"]],
                                        "median": median(rounds)})
         return median(rounds)
 

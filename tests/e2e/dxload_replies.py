@@ -124,7 +124,8 @@ def check_lies(tmp):
     for name, (reply, status, member, words) in LIES.items():
         with Liar(reply) as server:
             done, figures = dxload(tmp, server.port, "--requests", 40, "--connections", 2, "--warm", 0,
-                                   "--seconds", 0.3, "--verify-every", 1, "--timeout-ms", 100, known)
+                                   "--seconds", 0.3, "--verify-every", 1, "--timeout-ms",
+                                   100 if member == "timeout" else 3000, known)
         dxtest.equal(done.returncode, status, f"{name}: exit; {done.stdout}{done.stderr}")
         counts = {"wrong": figures["wrong"], **figures["errors"]}
         for what, count in counts.items():
@@ -139,6 +140,32 @@ def check_lies(tmp):
         port = closed.getsockname()[1]
     done, _ = dxload(tmp, port, known)
     dxtest.equal(done.returncode, 1, f"nobody there: {done.stderr}")
+
+
+def twice(link, _):
+    link.sendall(OK)
+    time.sleep(0.02)
+    link.sendall(OK)
+
+
+def check_unasked(tmp):
+    """A second reply to one request, on a connection that waits for its next one."""
+    with Liar(twice) as server:
+        done, figures = dxload(tmp, server.port, "--rate", 10, "--connections", 2, "--warm", 0,
+                               "--seconds", 0.4, tmp / "asked.txt")
+    dxtest.equal(done.returncode, 1, f"bytes that nobody asked for: {done.stdout}{done.stderr}")
+    dxtest.check(figures["errors"]["broken"] > 0, f"bytes that nobody asked for: {figures['errors']}")
+
+
+def check_last_one(tmp):
+    """Requests that wait for a connection are sent behind the end; the last has no reply in time."""
+    with Liar(lambda link, _: (time.sleep(0.14), link.sendall(OK))) as server:
+        done, figures = dxload(tmp, server.port, "--rate", 25, "--connections", 1, "--warm", 0,
+                               "--seconds", 0.2, "--timeout-ms", 300, "--spin-us", 0,
+                               tmp / "asked.txt")
+    errors = figures["errors"]
+    dxtest.equal(done.returncode, 1, f"a request without a reply: {done.stdout}{done.stderr}")
+    dxtest.equal(figures["requests"] + errors["unsent"], 5, f"all that were due: {errors}")
 
 
 class Stall:
@@ -180,6 +207,8 @@ def main():
         dxtest.skip("dxload is not built (DX_BENCH)")
     with dxtest.tempdir() as tmp:
         check_lies(pathlib.Path(tmp))
+        check_unasked(pathlib.Path(tmp))
+        check_last_one(pathlib.Path(tmp))
         check_stall(pathlib.Path(tmp))
     dxtest.finish()
 

@@ -44,7 +44,7 @@ def main():
         with dxtest.Server(root) as server:
             reply = server.get("/metrics")
             equal((reply.status, reply.json["type"]), (404, "urn:domaindex:problem:metrics-off"), "off")
-        with dxtest.Server(root, "--metrics", "yes", "--cache-answers", "0") as server:
+        with dxtest.Server(root, "--metrics", "yes") as server:
             before = samples(server.get("/metrics").body.decode())
             for _ in range(3):
                 equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "a listing")

@@ -40,7 +40,8 @@ DEADLINE_MS = 4000
 PATIENT_MS = 15_000     # for more than one stalled read, or one that drips, and another after it
 SLACK_MS = 100 if not dxtest.SANITIZED else 2000
 CONNECTIONS = 48
-CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", *dxtest.SAME_BYTES)
+CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", "--cache-answers", "0",
+          *dxtest.SAME_BYTES)
 OPTIONS = (*CACHES, "--job-timeout-ms", DEADLINE_MS, "--queue", "4096")
 KINDS = list(faultproxy.FAULTS)
 TRANSIENT = [name for name in KINDS if name not in faultproxy.FINAL]

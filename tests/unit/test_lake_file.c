@@ -18,8 +18,10 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -375,6 +377,64 @@ static void test_pool(void)
                 check_alone(k, &closed.hash[k], &schema, &options[i]);
             dx_lake_pool_free(&pool);
         }
+}
+
+/* Pages go from a file of small ones to one of large ones. */
+static void test_pool_options(void)
+{
+    static const struct dx_lake_options options[] = {
+        { 64, 128, 600, 1 << 20, 1 << 20, 1 << 20, 1 },
+        DX_LAKE_OPTIONS_DEFAULT,
+    };
+    const struct dx_lake_schema schema = { extra_names, EXTRAS, "set", true, true };
+    struct dx_lake_pool *pool = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+
+    CHECK(dx_lake_pool_new(&pool, 2, &err) == DX_OK, "%s", err.text);
+    for (unsigned i = 0; i < 2; i++) {
+        struct closed closed = { 0 };
+
+        CHECK(write_pooled(pool, &schema, &options[i], &closed, &err) == DX_OK, "%s", err.text);
+        CHECK(closed.count == FILES, "%u files", closed.count);
+    }
+    dx_lake_pool_free(&pool);
+}
+
+/* A disk that is full: the error is told, no thread waits, and only files that were closed stay. */
+static void test_pool_full_disk(void)
+{
+    const struct dx_lake_schema schema = { extra_names, EXTRAS, "set", true, true };
+    const struct dx_lake_options options = { 64, 128, 1 << 20, 400, 800, 1 << 20, 1 };
+    struct rlimit before;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    (void)getrlimit(RLIMIT_FSIZE, &before);
+    for (unsigned threads = 1; threads < 6; threads += 2) {
+        const struct rlimit small = { 200000, before.rlim_max };
+        struct closed closed = { 0 };
+        struct dx_lake_pool *pool = NULL;
+        struct dx_error err = DX_ERROR_INIT;
+
+        char path[250];
+
+        for (unsigned i = 0; i < FILES; i++)
+            pooled_path(i, path);
+        CHECK(dx_lake_pool_new(&pool, threads, &err) == DX_OK, "%s", err.text);
+        (void)setrlimit(RLIMIT_FSIZE, &small);
+        CHECK(write_pooled(pool, &schema, &options, &closed, &err) == DX_E_IO, "%s", err.text);
+        (void)setrlimit(RLIMIT_FSIZE, &before);
+        CHECK(closed.count > 0 && closed.count < FILES, "%u files", closed.count);
+        dx_lake_pool_free(&pool);
+        for (unsigned i = 0; i < FILES; i++) {
+            char name[16];
+
+            (void)snprintf(name, sizeof(name), "pool-%u", i);
+            (void)snprintf(path, sizeof(path), "%s", path_of(name));
+            CHECK((access(path, F_OK) == 0) == (i < closed.count), "file %u of %u", i,
+                  closed.count);
+            (void)unlink(path);
+        }
+    }
 }
 
 /* What is given up leaves no file, neither the open one nor those that wait to be closed. */
@@ -815,6 +875,8 @@ int main(int argc, char **argv)
     test_round_trips();
     test_borders();
     test_pool();
+    test_pool_options();
+    test_pool_full_disk();
     test_pool_abort();
     test_refusals();
     test_canon_version();

@@ -68,6 +68,62 @@ static void check_flips(void)
     EXPECT(dx_fake_free(&fake), "a pin is left");
 }
 
+static struct dx_version *two[2]; /* versions of check_return */
+static struct dx_version *current;
+
+static bool is_one_of_two(void *from, struct dx_version *held)
+{
+    (void)from;
+    return held == current;
+}
+
+static struct dx_version *pin_one_of_two(void *from, struct dx_version *held)
+{
+    const struct dx_answers *answers = from;
+
+    (void)held;
+    return current == NULL ? NULL : answers->pin_again(current);
+}
+
+/* A version that comes back while somebody still uses it: a rollback (to the other one meanwhile), or
+ * a lease that was lost for a moment (to none). */
+static void check_return(bool rollback)
+{
+    struct dx_fake *fake = dx_fake_new();
+    struct dx_answers real = dx_fake_answers(fake);
+    struct dx_answers answers = real;
+    struct dx_lent_pins p = { .slots = { { NULL, 0 } } };
+    struct user users[4] = { { NULL, false } };
+
+    two[0] = real.pin(real.from, NULL);
+    dx_fake_flip(fake);
+    two[1] = real.pin(real.from, NULL);
+    answers.from = &real;
+    answers.pin = pin_one_of_two;
+    answers.is_current = is_one_of_two;
+    current = two[0];
+    take(&p, &answers, &users[0]);
+    current = rollback ? two[1] : NULL;
+    if (rollback)
+        take(&p, &answers, &users[1]);
+    else
+        dx_lent_pins_refresh(&p, &answers);
+    current = two[0];
+    take(&p, &answers, &users[2]);
+    EXPECT(users[2].version == two[0] && users[2].lent, "not the one that came back");
+    EXPECT(dx_lent_pins_now(&p) == two[0], "another one is lent now");
+    take(&p, &answers, &users[3]);
+    for (unsigned i = 0; i < 4; i++)
+        give(&p, &answers, &users[i]);
+    dx_lent_pins_refresh(&p, &answers);
+    EXPECT(dx_fake_pins(fake) == 3, "%ld pins", dx_fake_pins(fake)); /* of ours, and the loop's */
+    dx_lent_pins_release(&p, &answers);
+    real.unpin(two[0]);
+    real.unpin(two[1]);
+    EXPECT(dx_fake_versions(fake) == 1, "%ld versions are left", dx_fake_versions(fake));
+    EXPECT(dx_fake_free(&fake), "a pin is left");
+}
+
 struct loop {
     struct dx_fake *fake;
     uint64_t random;
@@ -124,6 +180,8 @@ static void check_threads(void)
 int main(void)
 {
     check_flips();
+    check_return(true);
+    check_return(false);
     check_threads();
     return failures > 0;
 }
