@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/civil_time.h"
 
+#include "base/put.h"
+
 #include <stdio.h>
 
 #define US_PER_SECOND 1000000
@@ -64,13 +66,9 @@ static size_t put_digits(char *out, unsigned v, unsigned digits)
     return digits;
 }
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233"
-                            "34353637383940414243444546474849505152535455565758596061626364656667"
-                            "6869707172737475767778798081828384858687888990919293949596979899";
-
 static void put_two(char *out, uint32_t v)
 {
-    memcpy(out, pairs + 2 * (size_t)v, 2);
+    memcpy(out, dx_put_pairs + 2 * (size_t)v, 2);
 }
 
 /* "2024-06-14" */

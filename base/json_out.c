@@ -3,6 +3,7 @@
 
 #include "base/civil_time.h"
 #include "base/plain_text.h"
+#include "base/put.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -190,15 +191,10 @@ void dx_json_wrote(struct dx_json *j, size_t bytes)
 
 void dx_json_u64(struct dx_json *j, uint64_t v)
 {
-    char digits[20];
-    size_t n = sizeof digits;
+    uint8_t digits[DX_PUT_U64_MAX];
 
     begin_value(j);
-    do {
-        digits[--n] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v != 0);
-    dx_buf_append(j->buf, digits + n, sizeof digits - n);
+    dx_buf_append(j->buf, digits, (size_t)(dx_put_u64(digits, v) - digits));
 }
 
 void dx_json_i64(struct dx_json *j, int64_t v)
@@ -227,13 +223,10 @@ void dx_json_null(struct dx_json *j)
 
 void dx_json_hex64(struct dx_json *j, uint64_t v)
 {
-    static const char digits[] = "0123456789abcdef";
-    char text[20] = "\"0x";
+    uint8_t text[DX_PUT_SIZE("\"0x\"") + DX_PUT_HEX64_SIZE];
 
     begin_value(j);
-    for (int i = 0; i < 16; i++)
-        text[3 + i] = digits[v >> (60 - 4 * i) & 15];
-    text[19] = '"';
+    *dx_put_hex64(DX_PUT(text, "\"0x"), v) = '"';
     dx_buf_append(j->buf, text, sizeof text);
 }
 

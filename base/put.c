@@ -23,30 +23,3 @@ uint8_t *dx_put_long_u64(uint8_t *p, uint64_t v)
     }
     return dx_put(p, digits + n, sizeof digits - n);
 }
-
-/* Eight bytes at a time: nibbles are spread to bytes, and those above 9 moved up to the letters. */
-static uint64_t hex_of_u32(uint32_t v)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t x = v;
-    uint64_t letters;
-
-    x = (x << 16 | x) & UINT64_C(0x0000ffff0000ffff);
-    x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
-    x = (x | x << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-    letters = ((x + ones * 6) >> 4) & ones;
-    return x + ones * '0' + letters * ('a' - '0' - 10);
-}
-
-static void store_high_first(uint8_t *p, uint64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        p[i] = (uint8_t)(v >> (56 - 8 * i));
-}
-
-uint8_t *dx_put_hex64(uint8_t *p, uint64_t v)
-{
-    store_high_first(p, hex_of_u32((uint32_t)(v >> 32)));
-    store_high_first(p + 8, hex_of_u32((uint32_t)v));
-    return p + DX_PUT_HEX64_SIZE;
-}

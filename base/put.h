@@ -45,7 +45,31 @@ static inline uint8_t *dx_put_u64(uint8_t *p, uint64_t v)
     return dx_put_long_u64(p, v);
 }
 
+/* Eight digits at once, the highest in the lowest byte: nibbles are spread to bytes, and those above
+ * 9 moved up to the letters. No table, no loads. */
+static inline uint64_t dx_put_hex_word(uint32_t v)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t x = v;
+    uint64_t letters;
+
+    x = (x << 16 | x) & UINT64_C(0x0000ffff0000ffff);
+    x = (x << 8 | x) & UINT64_C(0x00ff00ff00ff00ff);
+    x = (x << 4 | x) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    letters = ((x + ones * 6) >> 4) & ones;
+    return __builtin_bswap64(x + ones * '0' + letters * ('a' - '0' - 10));
+}
+
 /* 16 lower-case digits. */
-uint8_t *dx_put_hex64(uint8_t *p, uint64_t v);
+static inline uint8_t *dx_put_hex64(uint8_t *p, uint64_t v)
+{
+    uint64_t words[2] = { dx_put_hex_word((uint32_t)(v >> 32)), dx_put_hex_word((uint32_t)v) };
+
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) {
+        words[0] = __builtin_bswap64(words[0]);
+        words[1] = __builtin_bswap64(words[1]);
+    }
+    return dx_put(p, words, sizeof words);
+}
 
 #endif

@@ -129,6 +129,8 @@ struct dx_span dx_domain_text_subject(struct dx_span text)
 {
     struct dx_span s = { text.data + DX_PUT_SIZE(BEGIN), 0 };
 
+    if (text.size < DX_PUT_SIZE(BEGIN) || memcmp(text.data, BEGIN, DX_PUT_SIZE(BEGIN)) != 0)
+        return (struct dx_span){ NULL, 0 };
     while (DX_PUT_SIZE(BEGIN) + s.size < text.size && s.data[s.size] != '"' &&
            s.data[s.size] != '\\')
         s.size++;

@@ -29,7 +29,7 @@ struct dx_domain_text {
     struct dx_span version; /* its name: plain characters */
 };
 
-/* The domain that such a text is about; empty if it has characters that were escaped. */
+/* The domain that such a text, or a listing, is about; empty if it has characters that were escaped. */
 struct dx_span dx_domain_text_subject(struct dx_span text);
 
 int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,

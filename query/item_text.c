@@ -4,6 +4,7 @@
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "base/plain_text.h"
+#include "base/put.h"
 #include "canon/ids.h"
 #include "canon/url.h"
 #include "parquet/page.h"
@@ -26,61 +27,26 @@ void dx_item_text_release(struct dx_item_text *t)
 
 /* ---- in one piece ---- */
 
-#define HEX64 16
 #define ID_NAME "\"url_id\":\"0x"
 #define URL_NAME "\"url\":\""
 #define TS_NAME "\"ts\":"
-#define LENGTH(literal) (sizeof(literal) - 1)
 /* All of the three members but the bytes of the URL. */
-#define AROUND_URL (LENGTH(ID_NAME "\"," URL_NAME "\"," TS_NAME) + HEX64 + DX_CIVIL_TEXT + 2)
-
-static inline uint8_t *put(uint8_t *at, const void *bytes, size_t size)
-{
-    if (size > 0)
-        memcpy(at, bytes, size);
-    return at + size;
-}
+#define AROUND_URL \
+    (DX_PUT_SIZE(ID_NAME "\"," URL_NAME "\"," TS_NAME) + DX_PUT_HEX64_SIZE + DX_CIVIL_TEXT + 2)
 
 static uint8_t *put_url(uint8_t *at, const struct dx_listing_row *row)
 {
-    at = put(at, row->scheme.data, row->scheme.size);
-    at = put(at, "://", 3);
-    at = put(at, row->host.data, row->host.size);
-    return put(at, row->path_query.data, row->path_query.size);
-}
-
-/* The sixteen digits at once, eight to a word: no table, no loads. */
-static inline uint64_t hex_word(uint32_t v)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t w = v;
-    uint64_t letters;
-
-    w = (w << 16 | w) & UINT64_C(0x0000ffff0000ffff); /* lowest half last */
-    w = (w << 8 | w) & UINT64_C(0x00ff00ff00ff00ff);
-    w = (w << 4 | w) & ones * 0x0f;
-    letters = (w + ones * 6) >> 4 & ones; /* 1 where the digit is 10 or more */
-    w += ones * '0' + letters * ('a' - '0' - 10);
-    return __builtin_bswap64(w);
-}
-
-static inline uint8_t *put_hex64(uint8_t *at, uint64_t v)
-{
-    uint64_t words[2] = { hex_word((uint32_t)(v >> 32)), hex_word((uint32_t)v) };
-
-    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) {
-        words[0] = __builtin_bswap64(words[0]);
-        words[1] = __builtin_bswap64(words[1]);
-    }
-    memcpy(at, words, sizeof words);
-    return at + HEX64;
+    at = dx_put_span(at, row->scheme);
+    at = DX_PUT(at, "://");
+    at = dx_put_span(at, row->host);
+    return dx_put_span(at, row->path_query);
 }
 
 static inline uint8_t *put_ts(uint8_t *at, bool has_ts, int64_t us)
 {
-    at = put(at, TS_NAME, LENGTH(TS_NAME));
+    at = DX_PUT(at, TS_NAME);
     if (!has_ts)
-        return put(at, "null", 4);
+        return DX_PUT(at, "null");
     *at++ = '"';
     at += dx_civil_text_us(us, (char *)at);
     *at++ = '"';
@@ -94,7 +60,8 @@ static bool write_plain(const struct dx_item_text *t, const struct dx_listing_ro
 {
     bool with_id = (t->fields & DX_FIELD_URL_ID) != 0;
     bool with_url = (t->fields & DX_FIELD_URL) != 0;
-    uint8_t *url = out + (with_id ? LENGTH(ID_NAME "\",") + HEX64 : 0) + LENGTH(URL_NAME);
+    uint8_t *url = out + (with_id ? DX_PUT_SIZE(ID_NAME "\",") + DX_PUT_HEX64_SIZE : 0) +
+                   DX_PUT_SIZE(URL_NAME);
     uint8_t *end = put_url(url, row);
     size_t size = (size_t)(end - url);
     uint8_t *at = out;
@@ -102,14 +69,14 @@ static bool write_plain(const struct dx_item_text *t, const struct dx_listing_ro
     if (dx_plain_prefix(url, size) != size)
         return false;
     if (with_id) {
-        at = put(at, ID_NAME, LENGTH(ID_NAME));
-        at = put_hex64(at, dx_url_id(dx_span_of(url, size)));
+        at = DX_PUT(at, ID_NAME);
+        at = dx_put_hex64(at, dx_url_id(dx_span_of(url, size)));
         *at++ = '"';
     }
     if (with_url) {
         if (with_id)
             *at++ = ',';
-        (void)put(at, URL_NAME, LENGTH(URL_NAME));
+        (void)DX_PUT(at, URL_NAME);
         at = end;
         *at++ = '"';
     }
@@ -150,16 +117,16 @@ static inline uint8_t *put_id_and_url(uint8_t *at, const struct dx_listing_stret
 {
     static const char head[] = "{" ID_NAME;
     static const char middle[] = "\"," URL_NAME;
-    uint8_t *id = at + LENGTH(head);
-    uint8_t *url = id + HEX64 + LENGTH(middle);
+    uint8_t *id = at + DX_PUT_SIZE(head);
+    uint8_t *url = id + DX_PUT_HEX64_SIZE + DX_PUT_SIZE(middle);
 
-    memcpy(at, head, LENGTH(head));
-    memcpy(id + HEX64, middle, LENGTH(middle));
+    memcpy(at, head, DX_PUT_SIZE(head));
+    memcpy(id + DX_PUT_HEX64_SIZE, middle, DX_PUT_SIZE(middle));
     at = put_row_of(url, &s->scheme, s->first_scheme + i);
     memcpy(at, "://", 3);
     at = put_row_of(at + 3, &s->host, s->first_host + i);
     at = put_row_of(at, &s->path_query, s->first_path_query + i);
-    (void)put_hex64(id, dx_url_id(dx_span_of(url, (size_t)(at - url))));
+    (void)dx_put_hex64(id, dx_url_id(dx_span_of(url, (size_t)(at - url))));
     *at++ = '"';
     *at++ = ',';
     return at;
@@ -245,7 +212,7 @@ static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
 int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
                        struct dx_error *err)
 {
-    size_t url_size = row->scheme.size + LENGTH("://") + row->host.size + row->path_query.size;
+    size_t url_size = row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
     struct dx_json *j = t->json;
     uint8_t *out = NULL;
     int rc = DX_OK;

@@ -424,7 +424,7 @@ static bool reply_hot(struct dx_connection *c, const struct dx_answer_key *key,
         return false;
     if (!is_broken(c) && !is_overloaded(c)) {
         if (serving->answers->asked_again != NULL)
-            serving->answers->asked_again(c->version, c->loop->ask.asked);
+            serving->answers->asked_again(c->version, dx_domain_text_subject(hot.body));
         if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))
             reply_with(c, 304, NULL, hot.etag, (struct dx_span){ NULL, 0 }, NULL, NULL);
         else
