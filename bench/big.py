@@ -264,7 +264,7 @@ class Bench:
             self.r.add("build", step.name, "MiB of its own at most", [step.anonymous / 2**20], more=False)
             self.say(f"{step.name}, memory at most", f"{step.anonymous >> 20:,} MiB of its own; with "
                      f"pages of mapped files {step.peak >> 20:,} MiB")
-            self.expect(f"{step.name}: memory", f"<= {self.options.memory}",
+            self.expect(f"{step.name}: memory", f"<= {memory >> 20:,} MiB",
                         f"{step.anonymous >> 20:,} MiB", step.anonymous <= memory)
         self.stages(publish)
         self.sizes()
@@ -398,8 +398,9 @@ class Bench:
                  f"{step.seconds:.1f} s; memory at most {step.anonymous >> 20:,} MiB of its own, "
                  f"with mapped files {step.peak >> 20:,} MiB")
         self.r.add("build", "publish, merged", "s", [step.seconds], more=False)
-        self.expect("merged publish: memory", f"<= {self.options.memory}",
-                    f"{step.anonymous >> 20:,} MiB", step.anonymous <= size_of(self.options.memory))
+        memory = size_of(self.options.memory)
+        self.expect("merged publish: memory", f"<= {memory >> 20:,} MiB",
+                    f"{step.anonymous >> 20:,} MiB", step.anonymous <= memory)
         self.reload(server, late)
         asked, wrong, _ = check_answers(server.port, late.expected(400), 10)
         self.expect("answers of the next version that differ", "0", f"{wrong} of {asked}", wrong == 0)

@@ -241,8 +241,9 @@ class Pywb:
             body = reply.read()
             if reply.status not in (200, 404):
                 raise OSError(f"pywb: {reply.status} {body[:200]!r}")
-            urls += [json.loads(line[line.index("{"):])["url"]
-                     for line in body.decode().splitlines() if "{" in line]
+            # Keys stand before the object where there are any, and may have braces of their own.
+            urls += [json.loads(line[line.index('{"url"'):])["url"]
+                     for line in body.decode().splitlines() if '{"url"' in line]
         link.close()
         return time.perf_counter() - begin, len(urls), digest_of(urls)
 

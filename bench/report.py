@@ -69,7 +69,7 @@ def peers(results):
 
 def head(results):
     """Lines of Markdown."""
-    yield ("What the issue on speed asks, and what was seen. Each figure is from a run of the command that is named "
+    yield ("What was asked of it beforehand, and what was seen. Each figure is from a run of the command that is named "
            "below it, with what it is put beside in the same run; ratios are medians of the rounds' ratios. Sections "
            "below have the whole of it.")
     yield from ("", "| benchmark | asked | seen | | |", "| --- | --- | --: | --- | --- |")

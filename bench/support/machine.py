@@ -60,7 +60,13 @@ def compiler():
         return "compiler not known"
 
 
+def git(*arguments):
+    done = subprocess.run(["git", *arguments], cwd=SOURCE, check=False, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
 def revision():
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=SOURCE, check=False,
-                          capture_output=True, text=True)
-    return done.stdout.strip() or "?"
+    """Of the program: results that were just kept do not make it another one."""
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".",
+                  *(f":!bench/{kept}" for kept in ("RESULTS.md", "results", "pictures")))
+    return (git("describe", "--always") or "?") + ("-dirty" if changed else "")
