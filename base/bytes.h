@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 /* For a local buffer that is written before it is read: the hardened build zeroes all others, and
  * a call that zeroes 256 bytes for a name of 15 takes longer than what it does with them. */
@@ -49,6 +50,22 @@ static inline struct dx_span dx_span_str(const char *s)
 static inline bool dx_span_equal(struct dx_span a, struct dx_span b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* The word in ASCII, whatever the case of its letters: names and values of HTTP. */
+static inline bool dx_span_is_word(struct dx_span s, const char *word)
+{
+    return s.size == strlen(word) && strncasecmp((const char *)s.data, word, s.size) == 0;
+}
+
+/* Without the spaces and tabs around it. */
+static inline struct dx_span dx_span_trimmed(struct dx_span s)
+{
+    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
+        s = (struct dx_span){ s.data + 1, s.size - 1 };
+    while (s.size > 0 && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\t'))
+        s.size--;
+    return s;
 }
 
 /* Byte order; a prefix comes before what it is a prefix of. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/range_reply.h"
 
-#include <strings.h>
 
 void dx_reply_begin(struct dx_reply *r)
 {
@@ -34,20 +33,6 @@ static bool take_char(struct dx_span *s, char c)
         return false;
     *s = (struct dx_span){ s->data + 1, s->size - 1 };
     return true;
-}
-
-static bool equals_nocase(struct dx_span s, const char *word)
-{
-    return s.size == strlen(word) && strncasecmp((const char *)s.data, word, s.size) == 0;
-}
-
-static struct dx_span trimmed(struct dx_span s)
-{
-    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
-        s = (struct dx_span){ s.data + 1, s.size - 1 };
-    while (s.size > 0 && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\t'))
-        s.size--;
-    return s;
 }
 
 /* "HTTP/1.1 206 Partial Content", "HTTP/2 206": libcurl writes HTTP/2's status this way. */
@@ -84,7 +69,7 @@ static void content_range(struct dx_reply *r, struct dx_span value)
     bool ok;
 
     r->ranges++;
-    if (value.size < 6 || !equals_nocase(dx_span_of(value.data, 5), "bytes")) {
+    if (value.size < 6 || !dx_span_is_word(dx_span_of(value.data, 5), "bytes")) {
         r->range_bad = true;
         return;
     }
@@ -144,9 +129,9 @@ static void keep_text(char to[DX_RETRY_AFTER_MAX + 1], struct dx_span value)
 static void transfer_encoding(struct dx_reply *r, struct dx_span value)
 {
     r->transfer_encodings++;
-    if (equals_nocase(value, "chunked"))
+    if (dx_span_is_word(value, "chunked"))
         r->chunked = true;
-    else if (!equals_nocase(value, "identity"))
+    else if (!dx_span_is_word(value, "identity"))
         r->transfer_coded = true;
 }
 
@@ -154,22 +139,22 @@ static void field(struct dx_reply *r, struct dx_span name, struct dx_span value)
 {
     static const char multipart[] = "multipart/";
 
-    if (equals_nocase(name, "content-range"))
+    if (dx_span_is_word(name, "content-range"))
         content_range(r, value);
-    else if (equals_nocase(name, "content-length"))
+    else if (dx_span_is_word(name, "content-length"))
         content_length(r, value);
-    else if (equals_nocase(name, "etag"))
+    else if (dx_span_is_word(name, "etag"))
         entity_tag(r, value);
-    else if (equals_nocase(name, "retry-after"))
+    else if (dx_span_is_word(name, "retry-after"))
         keep_text(r->retry_after, value);
-    else if (equals_nocase(name, "date"))
+    else if (dx_span_is_word(name, "date"))
         keep_text(r->date, value);
-    else if (equals_nocase(name, "transfer-encoding"))
+    else if (dx_span_is_word(name, "transfer-encoding"))
         transfer_encoding(r, value);
-    else if (equals_nocase(name, "content-encoding"))
-        r->encoded = r->encoded || !(value.size == 0 || equals_nocase(value, "identity"));
-    else if (equals_nocase(name, "content-type") && value.size >= sizeof multipart - 1 &&
-             equals_nocase(dx_span_of(value.data, sizeof multipart - 1), multipart))
+    else if (dx_span_is_word(name, "content-encoding"))
+        r->encoded = r->encoded || !(value.size == 0 || dx_span_is_word(value, "identity"));
+    else if (dx_span_is_word(name, "content-type") && value.size >= sizeof multipart - 1 &&
+             dx_span_is_word(dx_span_of(value.data, sizeof multipart - 1), multipart))
         r->multipart = true;
 }
 
@@ -202,7 +187,7 @@ void dx_reply_header(struct dx_reply *r, struct dx_span line)
         return;
     }
     name = dx_span_of(line.data, (size_t)(colon - line.data));
-    field(r, name, trimmed(dx_span_of(colon + 1, line.size - name.size - 1)));
+    field(r, name, dx_span_trimmed(dx_span_of(colon + 1, line.size - name.size - 1)));
 }
 
 void dx_reply_body(struct dx_reply *r, size_t n)

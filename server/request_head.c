@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request_head.h"
 
-#include <strings.h>
 
 enum {
     STATE_START,
@@ -70,11 +69,6 @@ static bool is_authority(uint8_t c)
 static bool is_value(uint8_t c)
 {
     return (c >= 0x20 && c != 0x7f) || c == '\t';
-}
-
-static bool equals(struct dx_span s, const char *word)
-{
-    return strlen(word) == s.size && strncasecmp((const char *)s.data, word, s.size) == 0;
 }
 
 void dx_request_head_begin(struct dx_request_head *h)
@@ -168,22 +162,22 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
     struct dx_span value = dx_head_slice(bytes, at);
     struct dx_span option;
 
-    if (equals(name, "host")) {
+    if (dx_span_is_word(name, "host")) {
         if (++h->host_count > 1)
             return reject(h, 400, "more than one Host");
         if (!host_is_valid(value))
             return reject(h, 400, "Host is not a host name with an optional port");
-    } else if (equals(name, "content-length")) {
+    } else if (dx_span_is_word(name, "content-length")) {
         if (++h->length_count > 1 || value.size != 1 || value.data[0] != '0')
             return reject(h, 400,
                           "GET and HEAD take no body: Content-Length must be one 0 or absent");
-    } else if (equals(name, "transfer-encoding")) {
+    } else if (dx_span_is_word(name, "transfer-encoding")) {
         return reject(h, 400, "GET and HEAD take no body: Transfer-Encoding is refused");
-    } else if (equals(name, "connection")) {
+    } else if (dx_span_is_word(name, "connection")) {
         while (dx_head_list_next(&value, &option))
-            if (equals(option, "close"))
+            if (dx_span_is_word(option, "close"))
                 h->close = true;
-    } else if (equals(name, "if-none-match")) {
+    } else if (dx_span_is_word(name, "if-none-match")) {
         h->if_none_match_twice = h->if_none_match.size > 0;
         h->if_none_match = at;
     }

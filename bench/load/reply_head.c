@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/load/reply_head.h"
 
-#include <strings.h>
 
 #define BODY_MAX (UINT64_C(1) << 53)
 
@@ -61,20 +60,6 @@ static int parse_length(struct dx_span value, bool *known, struct dx_reply_head 
     return DX_OK;
 }
 
-static bool is_name(struct dx_span name, const char *word)
-{
-    return name.size == strlen(word) && strncasecmp((const char *)name.data, word, name.size) == 0;
-}
-
-static struct dx_span trimmed(struct dx_span s)
-{
-    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
-        s = (struct dx_span){ s.data + 1, s.size - 1 };
-    while (s.size > 0 && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\t'))
-        s.size--;
-    return s;
-}
-
 static int parse_field(struct dx_span line, bool *known, struct dx_reply_head *out,
                        struct dx_error *err)
 {
@@ -87,16 +72,16 @@ static int parse_field(struct dx_span line, bool *known, struct dx_reply_head *o
         return dx_fail(err, DX_E_CORRUPT, "reply: a line that is no field: %.*s",
                        (int)(line.size < 40 ? line.size : 40), (const char *)line.data);
     name.size = n;
-    value = trimmed((struct dx_span){ line.data + n + 1, line.size - n - 1 });
+    value = dx_span_trimmed((struct dx_span){ line.data + n + 1, line.size - n - 1 });
     for (size_t i = 0; i < value.size; i++)
         if ((kinds[value.data[i]] & 2) == 0)
             return dx_fail(err, DX_E_CORRUPT, "reply: %.*s has byte 0x%02x", (int)n,
                            (const char *)name.data, value.data[i]);
-    if (is_name(name, "content-length"))
+    if (dx_span_is_word(name, "content-length"))
         return parse_length(value, known, out, err);
-    if (is_name(name, "transfer-encoding"))
+    if (dx_span_is_word(name, "transfer-encoding"))
         return dx_fail(err, DX_E_UNSUPPORTED, "reply: Transfer-Encoding: no length is known");
-    if (is_name(name, "connection") && is_name(value, "close"))
+    if (dx_span_is_word(name, "connection") && dx_span_is_word(value, "close"))
         out->close = true;
     return DX_OK;
 }
