@@ -144,6 +144,8 @@ def main():
             phase("another version", (first, second))
             dxtest.domaindex("suppress", "add", "--root", root, "--url", "http://www.a.com/1/1")
             wait_for(both, lambda s: told(s.get(page)) != seen[-1] and s.get(page).status == 200, "rule")
+            # What it hides of a version that is not current is read when that one is asked: 503 until then.
+            wait_for(both, lambda s: s.get(f"{page}?version={first}").status == 200, "rule, of the first")
             phase("and a rule", (first, second))
             flip(both, root, "rollback", "--to", first)
             phase("the first one again, with the rule", (first, second))
