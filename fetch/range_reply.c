@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/range_reply.h"
 
-
 void dx_reply_begin(struct dx_reply *r)
 {
     memset(r, 0, sizeof *r);

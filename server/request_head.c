@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/request_head.h"
 
-
 enum {
     STATE_START,
     STATE_EMPTY_LINE, /* CR of the one empty line that may come first */

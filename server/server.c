@@ -165,7 +165,6 @@ static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
 {
     struct dx_serving *serving = &s->serving;
     unsigned count = serving->options.loops;
-
     int rc = DX_OK;
 
     serving->loops = calloc(count, sizeof(struct dx_loop *));

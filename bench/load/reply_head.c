@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/load/reply_head.h"
 
-
 #define BODY_MAX (UINT64_C(1) << 53)
 
 /* 1: token characters of a name (RFC 9110, 5.6.2); 2: what a value may have, tab and 0x20 on but DEL. */
