@@ -4,6 +4,7 @@
 #include "base/civil_time.h"
 #include "base/plain_text.h"
 #include "base/put.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -73,40 +74,6 @@ void dx_json_key(struct dx_json *j, const char *key)
     j->after_key = true;
 }
 
-/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (Unicode table 3-7). */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-    uint8_t lo = 0x80;
-    uint8_t hi = 0xbf;
-    size_t n;
-
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf) {
-        n = 2;
-    } else if (p[0] >= 0xe0 && p[0] <= 0xef) {
-        n = 3;
-        if (p[0] == 0xe0)
-            lo = 0xa0;
-        if (p[0] == 0xed)
-            hi = 0x9f;
-    } else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
-        n = 4;
-        if (p[0] == 0xf0)
-            lo = 0x90;
-        if (p[0] == 0xf4)
-            hi = 0x8f;
-    } else {
-        return 0;
-    }
-    if (left < n || p[1] < lo || p[1] > hi)
-        return 0;
-    for (size_t i = 2; i < n; i++)
-        if (p[i] < 0x80 || p[i] > 0xbf)
-            return 0;
-    return n;
-}
-
 static void escape_one(struct dx_buf *buf, uint8_t c)
 {
     switch (c) {
@@ -143,7 +110,7 @@ void dx_json_escape(struct dx_buf *buf, struct dx_span s)
             i += n;
             continue;
         }
-        n = utf8_length(p, s.size - i);
+        n = dx_utf8_size(p, s.size - i);
         bool separator = n == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] | 1) == 0xa9;
         if (n > 1 && !separator) {
             i += n;

@@ -101,9 +101,12 @@ void dx_registry_release(struct dx_registry *r)
 
 struct dx_dataset *dx_registry_by_id(const struct dx_registry *r, uint32_t dataset_id)
 {
+    size_t likely = (size_t)dataset_id - 1; /* where it stands if no dataset was ever removed */
     size_t lo = 0;
     size_t hi = r->count;
 
+    if (likely < r->count && r->datasets[likely].dataset_id == dataset_id)
+        return &r->datasets[likely];
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 

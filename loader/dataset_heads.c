@@ -3,7 +3,6 @@
 
 #include "base/json_out.h"
 #include "base/put.h"
-#include "format/registry_json.h"
 
 #include <stdlib.h>
 
@@ -23,17 +22,18 @@ static void write_head(struct dx_buf *b, const struct dx_dataset *d)
 int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *registry,
                          struct dx_error *err)
 {
-    h->count = registry->count;
+    size_t n = registry->count;
+
+    h->registry = registry;
     h->text = (struct dx_buf)DX_BUF_INIT(TEXT_MAX);
-    h->heads = malloc((h->count + 1) * sizeof *h->heads);
-    if (h->heads == NULL)
+    h->at = malloc((n + 1) * sizeof *h->at);
+    if (h->at == NULL)
         return dx_fail(err, DX_E_NOMEM, "datasets: out of memory");
-    for (size_t i = 0; i < h->count; i++) {
-        h->heads[i] = (struct dx_dataset_head){ registry->datasets[i].dataset_id,
-                                                (uint32_t)h->text.size };
+    for (size_t i = 0; i < n; i++) {
+        h->at[i] = (uint32_t)h->text.size;
         write_head(&h->text, &registry->datasets[i]);
     }
-    h->heads[h->count] = (struct dx_dataset_head){ UINT32_MAX, (uint32_t)h->text.size };
+    h->at[n] = (uint32_t)h->text.size;
     if (!h->text.failed)
         return DX_OK;
     dx_dataset_heads_release(h);
@@ -42,25 +42,7 @@ int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *r
 
 void dx_dataset_heads_release(struct dx_dataset_heads *h)
 {
-    free(h->heads);
+    free(h->at);
+    h->at = NULL;
     dx_buf_release(&h->text);
-    h->heads = NULL;
-    h->count = 0;
-}
-
-bool dx_dataset_heads_find(const struct dx_dataset_heads *h, uint32_t dataset_id, size_t *i)
-{
-    size_t low = 0;
-    size_t high = h->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (h->heads[middle].dataset_id < dataset_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *i = low;
-    return low < h->count && h->heads[low].dataset_id == dataset_id;
 }

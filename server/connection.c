@@ -675,10 +675,10 @@ static void answer_ask(struct dx_connection *c, struct dx_span target, struct dx
         key = &loop->key;
     if (key != NULL && reply_hot(c, key, match))
         return;
-    if (dx_ask_may_block(&loop->ask))
+    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask)))
         deadline_ms = dx_clock_ms() + serving->options.job_timeout_ms - JOB_SLACK_MS;
-    loop->ask.brief = dx_ask_may_be_brief(answers, &loop->ask);
-    if (rc == DX_ASK_COLD || (rc == 1 && dx_ask_may_block(&loop->ask) && !loop->ask.brief)) {
+    loop->ask.brief = rc == 1 && dx_ask_may_be_brief(answers, &loop->ask);
+    if (deadline_ms > 0 && !loop->ask.brief) {
         start_job(c, rc == DX_ASK_COLD, NULL, key, deadline_ms, match);
         return;
     }

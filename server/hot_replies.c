@@ -82,10 +82,8 @@ struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, struct dx_span
 {
     struct dx_hot_reply *r = target.size == 0 ? NULL : find(h, hash_of(h, target), target);
 
-    if (r != NULL) {
+    if (r != NULL)
         r->again = true;
-        h->hits++;
-    }
     return r;
 }
 

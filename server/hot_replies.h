@@ -55,7 +55,6 @@ struct dx_hot_replies {
     uint64_t seed;
     size_t max_bytes;
     size_t bytes;
-    uint64_t hits;
     struct dx_hot_reply **buckets; /* NULL: nothing was ever kept */
     size_t bucket_count;           /* a power of two */
     struct dx_hot_reply_list list; /* newest first */
