@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pair_tally.h - what the rows of one (domain, dataset) say of its hosts, paths and distinct URLs.
+ *
+ *   rc = dx_pair_tally_new(&t, &err);
+ *   dx_pair_tally_begin(t, domain);
+ *   rc = dx_pair_tally_row(t, scheme, host, path_query, new_url, &err);    every row, by (host, path_query);
+ *                                           new_url: the first row with this scheme, host and path_query
+ *   rc = dx_pair_tally_end(t, &facts, &sketch, &err);     replaces both buffers by encoded bytes (facts.h,
+ *                                                         url_sketch.h); deterministic
+ *   dx_pair_tally_free(&t);
+ *
+ * Exact for any number of rows. Memory: the hosts of the pair (about 24 bytes and the text of each), the
+ * nested paths at hand, DX_FACTS_PATHS_MAX best ones, a sketch. One thread at a time.
+ */
+#ifndef DX_FORMAT_PAIR_TALLY_H
+#define DX_FORMAT_PAIR_TALLY_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct dx_pair_tally;
+
+int dx_pair_tally_new(struct dx_pair_tally **t, struct dx_error *err);
+void dx_pair_tally_begin(struct dx_pair_tally *t, struct dx_span domain);
+int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_span host,
+                      struct dx_span path_query, bool new_url, struct dx_error *err);
+int dx_pair_tally_end(struct dx_pair_tally *t, struct dx_buf *facts, struct dx_buf *sketch,
+                      struct dx_error *err);
+void dx_pair_tally_free(struct dx_pair_tally **t);
+
+#endif
