@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/id_hash.h"
 #include "builder/index_base.h"
 #include "builder/index_identity.h"
 #include "builder/index_ids.h"
@@ -173,7 +174,7 @@ static int names_domain(struct pass *p, uint64_t ordinal, struct dx_error *err)
 
     if (ordinal >= DX_DICTIONARY_N_MAX)
         return dx_fail(err, DX_E_LIMIT, "over %lu domains", (unsigned long)DX_DICTIONARY_N_MAX);
-    b->hashes[ordinal] = dx_hash64(domain_at_hand(b));
+    b->hashes[ordinal] = dx_id64(domain_at_hand(b));
     b->n = ordinal + 1;
     if (b->surt_size > b->info.longest_key)
         b->info.longest_key = (uint32_t)b->surt_size;
@@ -362,7 +363,7 @@ static int posting_pair(struct pass *p, const struct dx_index_pair *pair,
     uint64_t id;
 
     if (origin == DX_INDEX_DROPPED) {
-        b->touched[dx_postings_shard_of(dx_hash64(dx_index_pair_domain(pair)))] = true;
+        b->touched[dx_postings_shard_of(dx_id64(dx_index_pair_domain(pair)))] = true;
         return DX_OK;
     }
     /* The pair's domain is the one whose pairs are being collected: its ordinal is the
