@@ -432,6 +432,7 @@ static int take_etags(struct dx_version *v, struct dx_etags *r, struct dx_error 
 {
     static const enum dx_object_kind kinds[] = { [DX_ETAG_IDX] = DX_OBJECT_IDX,
                                                  [DX_ETAG_DAT] = DX_OBJECT_DAT,
+                                                 [DX_ETAG_COLD] = DX_OBJECT_COLD,
                                                  [DX_ETAG_LAKE] = DX_OBJECT_LAKE };
     struct dx_etags_row row;
     int rc;

@@ -19,7 +19,7 @@ static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_ETAGS] = DX_FILE_ETAGS,
 };
 
-/* What a version needs of the mirror: first the files with a place in `path`, then shards. */
+/* What a version needs of the mirror: first the files with a place in `path`, then those of the tree. */
 struct wants {
     struct dx_mirror_want *want;
     char (*object)[DX_MANIFEST_FILE_PATH];
@@ -27,7 +27,7 @@ struct wants {
     size_t copies;
     size_t count;
     struct dx_version_copies *c;
-    bool believe; /* shards that are in the tree */
+    bool believe; /* files that are in the tree */
 };
 
 static void add_want(struct wants *w, const struct dx_manifest_version *entry,
@@ -44,6 +44,13 @@ static void wants_release(struct wants *w)
     free(w->want);
     free(w->object);
     free(w->copy);
+}
+
+/* Of what answers read by range. */
+static bool in_tree(const char *name)
+{
+    return strncmp(name, "postings/", 9) == 0 || strcmp(name, DX_FILE_FACTS) == 0 ||
+           strcmp(name, DX_FILE_URL_IDS) == 0;
 }
 
 static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool postings,
@@ -66,7 +73,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
         add_want(w, entry, f);
     }
     for (size_t i = 0; postings && i < entry->file_count; i++)
-        if (strncmp(entry->files[i].name, "postings/", 9) == 0)
+        if (in_tree(entry->files[i].name))
             add_want(w, entry, &entry->files[i]);
     return DX_OK;
 }
@@ -93,7 +100,7 @@ static int got(void *ctx, size_t i, const char *path, struct dx_error *err)
     return DX_OK;
 }
 
-/* A tree is named by what is in it: by names, sizes and hashes of all shards. */
+/* A tree is named by what is in it: by names, sizes and hashes of all its files. */
 static int open_tree(struct dx_mirror *m, const struct wants *w, struct dx_error *err)
 {
     struct dx_hash_state *state = dx_hash_state_new();
