@@ -854,7 +854,7 @@ def manifest_json(data):
     need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
     whole = strict_json(data, "manifest")
     need(list(whole) == ["format", "format_version", "sequence", "current_version", "versions", "checksum"], "manifest: members")
-    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 2), "manifest: format")
+    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 3), "manifest: format")
     versions = whole["versions"]
     need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")
     need(whole["sequence"] >= versions[-1]["sequence"] >= 1, "manifest: sequence")
@@ -863,11 +863,12 @@ def manifest_json(data):
         need(VERSION.match(name) and int(name[:6]) == version["sequence"], f"manifest: {name}")
         datetime.datetime.strptime(name[7:], "%Y%m%dT%H%M%SZ")
         need(micros(version["published"], "manifest") % 10**6 == 0, "manifest: published")
-        for member, path in PLACES.items():
+        later = {member: path for member, path in LATER.items() if member in version}
+        for member, path in {**PLACES, **later}.items():
             need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
         need(list(version) == ["version", "sequence", "published", "state", "condemned", "superseded", "base", "cleansed",
                                "file_ids", "build_id", "canon_version", "domains", "datasets",
-                               "pairs", "rows", "urls", "lake_files", *PLACES, "psl_hash", "parquet_root", "files"],
+                               "pairs", "rows", "urls", "lake_files", *PLACES, *later, "psl_hash", "parquet_root", "files"],
              f"manifest: members {list(version)}")
         motion(version)
         root = version["parquet_root"]
@@ -875,7 +876,7 @@ def manifest_json(data):
         files = version["files"]
         need(list(files) == sorted(files), "manifest: files are not in byte order")
         shards = {f for f in files if f.startswith("postings/")}
-        need(set(files) - shards == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]},
+        need(set(files) - shards == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]} | set(later.values()),
              f"manifest: files {sorted(set(files) - shards)}")
         for path in shards:
             match = re.match(r"^postings/([0-3][0-9a-f]{2})/postings\.(idx|dat)\.zst$", path)
@@ -894,6 +895,12 @@ PLACES = {
     "postings_idx": "postings/{shard}/postings.idx.zst", "postings_dat": "postings/{shard}/postings.dat.zst",
     "postings_dir": "postings.dxp", "files_tsv": "files.tsv.zst", "pages": "pages.dxp",
     "datasets_json": "datasets.json", "psl": "psl.dat",
+}
+
+
+LATER = {  # since format version 3
+    "dataset_domains": "dataset_domains.dxt", "cold_dir": "cold.dxp", "facts": "facts.dat.zst",
+    "sketches": "sketches.dat.zst", "url_ids": "url_ids.dat.zst",
 }
 
 
@@ -927,7 +934,7 @@ class Version:
         psl, datasets = self.read("psl.dat"), self.read("datasets.json")
         files = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
-        self.build_id = hash128(b"domaindex-build-2\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-3\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         need(self.build_id.hex() == self.manifest["build_id"], "build id")
         self.datasets, self.files = datasets_json(datasets), files_tsv(files)
