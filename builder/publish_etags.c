@@ -65,8 +65,8 @@ static void name_objects(struct postings *p)
                 dx_manifest_file_path(p->version, file, p->of[kind][shard].object);
         }
     for (unsigned i = 0; i < DX_COLD_FILES; i++) {
-        const struct dx_manifest_file *file =
-            dx_manifest_file(p->version, dx_cold_file_name((enum dx_cold_file)i));
+        const struct dx_manifest_file *file = dx_manifest_file(
+            p->version, dx_cold_file_name((enum dx_cold_file)i));
 
         if (file != NULL)
             dx_manifest_file_path(p->version, file, p->cold[i].object);

@@ -8,10 +8,9 @@
 
 #define SHARDS 1024
 
-static const char *const kinds[] = { [DX_ETAG_IDX] = "idx",
-                                     [DX_ETAG_DAT] = "dat",
-                                     [DX_ETAG_COLD] = "cold",
-                                     [DX_ETAG_LAKE] = "lake" };
+static const char *const kinds[] = {
+    [DX_ETAG_IDX] = "idx", [DX_ETAG_DAT] = "dat", [DX_ETAG_COLD] = "cold", [DX_ETAG_LAKE] = "lake"
+};
 
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 

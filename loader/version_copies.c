@@ -14,6 +14,8 @@ static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_COUNTS] = DX_FILE_COUNTS,
     [DX_COPY_POSTINGS] = DX_FILE_POSTINGS_DIR,
     [DX_COPY_PAGES] = DX_FILE_PAGES,
+    [DX_COPY_DATASET_DOMAINS] = DX_FILE_DATASET_DOMAINS,
+    [DX_COPY_COLD] = DX_FILE_COLD,
     [DX_COPY_DATASETS] = DX_FILE_DATASETS,
     [DX_COPY_PSL] = DX_FILE_PSL,
     [DX_COPY_ETAGS] = DX_FILE_ETAGS,
@@ -64,7 +66,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
-        if (f == NULL && i != DX_COPY_ETAGS)
+        if (f == NULL && i != DX_COPY_ETAGS && i != DX_COPY_DATASET_DOMAINS && i != DX_COPY_COLD)
             return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
                            names[i]);
         if (f == NULL)
