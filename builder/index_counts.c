@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index_state.h"
 
+#include "base/id_hash.h"
 #include "builder/index_identity.h"
 #include "builder/index_out.h"
 #include "builder/index_pass.h"
@@ -35,7 +36,7 @@ static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pai
     uint64_t id;
 
     if (origin == DX_INDEX_DROPPED) {
-        b->touched[dx_postings_shard_of(dx_hash64(dx_index_pair_domain(pair)))] = true;
+        b->touched[dx_postings_shard_of(dx_id64(dx_index_pair_domain(pair)))] = true;
         return DX_OK;
     }
     id = dx_index_ids_next(&b->domain_ids, dx_index_pair_domain(pair), p->ordinal);

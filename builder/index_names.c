@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index_state.h"
 
+#include "base/id_hash.h"
 #include "builder/index_identity.h"
 #include "builder/index_out.h"
 #include "builder/index_pass.h"
@@ -22,7 +23,7 @@ static int names_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_err
 
     if (ordinal >= DX_DICTIONARY_N_MAX)
         return dx_fail(err, DX_E_LIMIT, "over %lu domains", (unsigned long)DX_DICTIONARY_N_MAX);
-    b->hashes[ordinal] = dx_hash64(dx_index_pass_domain(b));
+    b->hashes[ordinal] = dx_id64(dx_index_pass_domain(b));
     b->n = ordinal + 1;
     if (b->surt_size > b->info.longest_key)
         b->info.longest_key = (uint32_t)b->surt_size;
