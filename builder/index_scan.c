@@ -335,7 +335,7 @@ static void *worker(void *ctx)
     struct scan *scan = w->scan;
     struct dx_error err = DX_ERROR_INIT;
     size_t i = scan->part_count;
-    int rc = dx_index_urls_lane_new(&w->urls, scan->lake->urls, &err);
+    int rc = dx_index_urls_lane_new(&w->urls, scan->lake->url_places, &err);
 
     while (rc == DX_OK && !atomic_load(&scan->stop) &&
            (i = atomic_fetch_add(&scan->next_part, 1)) < scan->part_count)
@@ -456,9 +456,9 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
     rc = dx_spill_sort_new(&scan->lake->pairs, &pairs, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_new(&scan->lake->groups, &groups, err);
-    return rc == DX_OK
-               ? dx_index_urls_new(&scan->lake->urls, scan->options->tmp_dir, memory / 16, err)
-               : rc;
+    return rc == DX_OK ? dx_index_urls_new(&scan->lake->url_places, scan->options->tmp_dir,
+                                           memory / 16, err)
+                       : rc;
 }
 
 /* The datasets whose pairs stay, with or without new ones, bring the base's totals. */
@@ -502,7 +502,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
     lake->files_scanned = lake->rows_scanned = lake->suppressed_first = 0;
     lake->pairs = lake->groups = NULL;
-    lake->urls = NULL;
+    lake->url_places = NULL;
     for (size_t i = 0; i < lake->registry->count; i++) {
         struct dx_dataset *d = &lake->registry->datasets[i];
 
@@ -541,7 +541,7 @@ void dx_index_lake_release(struct dx_index_lake *lake)
 {
     dx_spill_sort_free(&lake->pairs);
     dx_spill_sort_free(&lake->groups);
-    dx_index_urls_free(&lake->urls);
+    dx_index_urls_free(&lake->url_places);
     free(lake->changes);
     lake->changes = NULL;
     lake->change_count = 0;
