@@ -17,6 +17,7 @@
 #define DX_FORMAT_URL_SKETCH_H
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/error.h"
 
 #define DX_SKETCH_PAIR_MAX 512
