@@ -42,6 +42,8 @@ void dx_json_bool(struct dx_json *j, bool v);
 void dx_json_null(struct dx_json *j);
 void dx_json_hex64(struct dx_json *j, uint64_t v); /* "0x" and 16 digits, quoted */
 void dx_json_double(struct dx_json *j, double v);  /* finite; 6 significant digits */
+void dx_json_number(struct dx_json *j,
+                    struct dx_span text); /* the caller wrote it as JSON has it */
 
 /* Microseconds since 1970 as "2024-06-14T08:15:30Z", with .sss or .ssssss when not whole. */
 void dx_json_time_us(struct dx_json *j, int64_t us);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/id_hash.h"
 #include "builder/command.h"
 #include "fetch/environment.h"
 
@@ -228,7 +229,7 @@ int main(int argc, char **argv)
         strcmp(argv[1], "-h") == 0)
         return help(argc, argv);
     if (strcmp(argv[1], "--version") == 0) {
-        printf("domaindex %s\n", DX_VERSION);
+        printf("domaindex %s%s\n", DX_VERSION, dx_id_warning());
         return fflush(stdout) == 0 ? DX_EXIT_DONE : DX_EXIT_REFUSED;
     }
     c = find(argv[1]);

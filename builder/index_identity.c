@@ -48,7 +48,7 @@ static int hash_all(struct dx_index_identity *id, struct dx_error *err)
 
     dx_hash128_text(&id->psl_hash, psl);
     /* The number goes up with the layouts: who publishes the same lake again gets new files. */
-    dx_buf_fmt(&head, "domaindex-build-2\n%d\n%s\n", DX_CANON_VERSION, psl);
+    dx_buf_fmt(&head, "domaindex-build-3\n%d\n%s\n", DX_CANON_VERSION, psl);
     if (st == NULL || head.failed) {
         rc = dx_fail(err, DX_E_NOMEM, "build id: out of memory");
     } else {

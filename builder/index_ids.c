@@ -28,6 +28,22 @@ static bool listed(const struct dx_buf *sorted, uint64_t v)
     return sorted->size > 0 && bsearch(&v, sorted->data, sorted->size / 8, 8, compare_u64) != NULL;
 }
 
+/* Into its place: sorting anew each time would take minutes where most ids collide. */
+static void insert(struct dx_buf *sorted, uint64_t v)
+{
+    uint64_t *list;
+    size_t at;
+
+    dx_buf_append(sorted, &v, sizeof v);
+    if (sorted->failed)
+        return;
+    list = (uint64_t *)(void *)sorted->data;
+    at = sorted->size / sizeof v - 1;
+    for (; at > 0 && list[at - 1] > v; at--)
+        list[at] = list[at - 1];
+    list[at] = v;
+}
+
 void dx_index_ids_distinct(struct dx_index_ids *ids, uint64_t n)
 {
     *ids = (struct dx_index_ids){ .n = n, .mask = UINT64_MAX };
@@ -76,7 +92,7 @@ int dx_index_ids_find(struct dx_index_ids *ids, const uint64_t *hashes, uint64_t
 int dx_index_ids_name(struct dx_index_ids *ids, struct dx_span domain, uint64_t ordinal,
                       struct dx_error *err)
 {
-    struct named named = { .hash = dx_hash64(domain) & ids->mask,
+    struct named named = { .hash = dx_id64(domain) & ids->mask,
                            .ordinal = ordinal,
                            .text = ids->text.size,
                            .size = domain.size };
@@ -124,14 +140,11 @@ static int assign(const struct dx_index_ids *ids, const uint64_t *hashes, struct
                   struct dx_buf *taken, struct dx_error *err)
 {
     for (uint64_t seed = 1; seed < SEEDS_MAX; seed++) {
-        named->id = dx_hash64_seeded(text_of(ids, named), seed) & ids->mask;
+        named->id = dx_id64_seeded(text_of(ids, named), seed) & ids->mask;
         if (occupied(ids, hashes, taken, named->id))
             continue;
-        dx_buf_append(taken, &named->id, 8);
-        if (taken->failed)
-            return dx_buf_fail(taken, err, "domain ids");
-        qsort(taken->data, taken->size / 8, 8, compare_u64);
-        return DX_OK;
+        insert(taken, named->id);
+        return taken->failed ? dx_buf_fail(taken, err, "domain ids") : DX_OK;
     }
     return dx_fail(err, DX_E_LIMIT, "no free id for \"%.*s\" with %d seeds", (int)named->size,
                    (const char *)text_of(ids, named).data, SEEDS_MAX);
@@ -153,11 +166,9 @@ int dx_index_ids_resolve(struct dx_index_ids *ids, const uint64_t *hashes, struc
             rc = assign(ids, hashes, &named[i], &taken, err);
             continue;
         }
-        dx_buf_append(&kept, &named[i].hash, 8);
+        insert(&kept, named[i].hash);
         if (kept.failed)
             rc = dx_buf_fail(&kept, err, "domain ids");
-        else
-            qsort(kept.data, kept.size / 8, 8, compare_u64);
     }
     if (count > 0)
         qsort(named, count, sizeof *named, compare_ordinal);
@@ -186,7 +197,7 @@ uint64_t dx_index_ids_next(struct dx_index_ids *ids, struct dx_span domain, uint
     while (ids->at < count && list[ids->at].ordinal < ordinal)
         ids->at++;
     return ids->at < count && list[ids->at].ordinal == ordinal ? list[ids->at].domain_id
-                                                               : dx_hash64(domain);
+                                                               : dx_id64(domain);
 }
 
 void dx_index_ids_release(struct dx_index_ids *ids)

@@ -184,7 +184,7 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
 
     if (rc == DX_OK) {
         dx_hash128_text(&c->v->entry.psl_hash, psl);
-        (void)snprintf(head, sizeof head, "domaindex-build-2\n%u\n%s\n",
+        (void)snprintf(head, sizeof head, "domaindex-build-3\n%u\n%s\n",
                        (unsigned)c->v->entry.canon_version, psl);
         dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, datasets.bytes);

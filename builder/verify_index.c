@@ -4,6 +4,7 @@
  */
 #include "builder/verify.h"
 
+#include "base/id_hash.h"
 #include "canon/url.h"
 #include "format/zseek.h"
 #include "loader/domain_pairs.h"
@@ -140,7 +141,7 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
                         (unsigned long long)ordinal, (int)size, (const char *)domain);
     c->ids[ordinal].ordinal = ordinal;
     rc = dx_mphf_domain_id(&c->v->mphf, ordinal, name, &c->ids[ordinal].domain_id, why);
-    if (rc >= 0 && c->ids[ordinal].domain_id != dx_hash64(name)) {
+    if (rc >= 0 && c->ids[ordinal].domain_id != dx_id64(name)) {
         dx_buf_append(&c->collided, &ordinal, sizeof ordinal);
         if (c->collided.failed)
             rc = dx_buf_fail(&c->collided, why, "verify");
@@ -197,7 +198,7 @@ static int check_collision(struct index_check *c, uint64_t ordinal, struct dx_er
     rc = dx_mphf_domain_id(&c->v->mphf, ordinal, name, &id, why);
     if (rc < 0)
         return rc;
-    holder = find_id(c, dx_hash64(name));
+    holder = find_id(c, dx_id64(name));
     if (holder != NULL) {
         rc = dx_dictionary_get(&c->v->dictionary, holder->ordinal, other, &other_size, why);
         if (rc < 0)
@@ -205,10 +206,10 @@ static int check_collision(struct index_check *c, uint64_t ordinal, struct dx_er
         if (dx_span_compare(dx_span_of(other, other_size), name) > 0)
             holder = NULL;
     }
-    while (holder != NULL && dx_hash64_seeded(name, seed) != id &&
-           find_id(c, dx_hash64_seeded(name, seed)) != NULL)
+    while (holder != NULL && dx_id64_seeded(name, seed) != id &&
+           find_id(c, dx_id64_seeded(name, seed)) != NULL)
         seed++;
-    if (holder == NULL || dx_hash64_seeded(name, seed) != id)
+    if (holder == NULL || dx_id64_seeded(name, seed) != id)
         dx_verify_found(c->w,
                         DX_FILE_DOMAINS_MPHF ": %.*s is among the collisions with domain_id "
                                              "0x%016llx, which is not the one it must have",

@@ -7,18 +7,18 @@
 #ifndef DX_CANON_IDS_H
 #define DX_CANON_IDS_H
 
-#include "base/hash.h"
+#include "base/id_hash.h"
 
 #define DX_POSTINGS_SHARDS 1024 /* by the top 10 bits of domain_id: four a prefix */
 
 static inline uint64_t dx_domain_id(struct dx_span domain)
 {
-    return dx_hash64(domain);
+    return dx_id64(domain);
 }
 
 static inline uint64_t dx_url_id(struct dx_span canonical_url)
 {
-    return dx_hash64(canonical_url);
+    return dx_id64(canonical_url);
 }
 
 /* First two hex digits of a domain_id, 0..255. */

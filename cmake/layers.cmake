@@ -20,6 +20,13 @@ function(dx_layer folder)
     target_link_libraries(dx_${folder} PUBLIC dx_flags ${ARGN})
 endfunction()
 
+# The one file that knows. Its object may be put in front of the libraries instead (tests/).
+if(DX_HASH_BITS)
+    message(WARNING "ids of ${DX_HASH_BITS} bits: for tests only, other programs cannot read these versions")
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/base/id_hash.c PROPERTIES
+        COMPILE_DEFINITIONS DX_HASH_BITS=${DX_HASH_BITS})
+endif()
+
 dx_layer(base PkgConfig::libxxhash Threads::Threads)
 dx_layer(canon dx_base PkgConfig::libpsl)
 dx_layer(format dx_base PkgConfig::libzstd PkgConfig::jansson ${ROARING_LIBRARY})

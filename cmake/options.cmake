@@ -7,6 +7,7 @@ option(DX_FUZZ "build fuzz targets with libFuzzer (clang)" OFF)
 option(DX_COVERAGE "instrument for coverage" OFF)
 option(DX_HARDEN "hardening flags" ON)
 option(DX_WERROR "warnings are errors" OFF)
+set(DX_HASH_BITS 0 CACHE STRING "for tests: leading bits that ids keep of their hash, 8 to 63; 0: all 64")
 set(DX_SANITIZE "" CACHE STRING "value of -fsanitize=, for example address,undefined")
 
 include(CheckCCompilerFlag)

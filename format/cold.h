@@ -8,6 +8,7 @@
  *   rc = dx_cold_page(&c, DX_COLD_FACTS, number, &page, &err);          1, 0 behind the last
  *   fetch [page.offset, +page.stored_size) of dx_cold_file_name(DX_COLD_FACTS)
  *   rc = dx_cold_decode(&c, &page, decoder, flags, stored, plain, &err);   plain: room for page.plain_size
+ *   rc = dx_cold_verify(&c, &err);                                      every page of the directory
  *   dx_cold_close(&c);
  *
  * stored bytes are checked against the page's sum before they are looked at; the sum is bound to
@@ -50,7 +51,7 @@ struct dx_cold_page {
 
 struct dx_cold {
     struct dx_envelope envelope;
-    struct dx_span pages[DX_COLD_FILES]; /* records of 48 bytes */
+    struct dx_span pages[DX_COLD_FILES]; /* a record a page */
     uint64_t size[DX_COLD_FILES];        /* of the .zst files */
     uint64_t entries[DX_COLD_FILES];
 };
@@ -68,15 +69,18 @@ int dx_cold_decode(const struct dx_cold *c, const struct dx_cold_page *page,
                    struct dx_zstd_decoder *decoder, unsigned flags, struct dx_span stored,
                    uint8_t *plain, struct dx_error *err);
 uint64_t dx_cold_page_count(const struct dx_cold *c, enum dx_cold_file file);
+/* All pages of the directory, and that they add up to what its header says. */
+int dx_cold_verify(const struct dx_cold *c, struct dx_error *err);
 void dx_cold_close(struct dx_cold *c);
 
 struct dx_cold_writer {
     enum dx_cold_file file;
     struct dx_build_id build;
     struct dx_zseek_writer out;
-    struct dx_buf pages; /* records, for the directory */
+    struct dx_buf pages;  /* records, for the directory */
+    struct dx_buf stored; /* the last page as it is in the file */
     uint64_t entries;
-    bool begun;
+    bool ended;
 };
 
 int dx_cold_writer_begin(struct dx_cold_writer *w, enum dx_cold_file file,

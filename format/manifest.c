@@ -37,6 +37,20 @@ static const struct {
 };
 
 #define PATH_COUNT (sizeof paths / sizeof paths[0])
+
+/* Since format version 3; a version has these members and files, or is older and has none. */
+static const struct {
+    const char *member;
+    const char *file;
+} later[] = {
+    { "dataset_domains", DX_FILE_DATASET_DOMAINS },
+    { "cold_dir", DX_FILE_COLD },
+    { "facts", DX_FILE_FACTS },
+    { "sketches", DX_FILE_SKETCHES },
+    { "url_ids", DX_FILE_URL_IDS },
+};
+
+#define LATER_COUNT (sizeof later / sizeof later[0])
 #define FIXED_FILES 10
 /* version, sequence, published, build_id, psl_hash, parquet_root, files */
 #define VERSION_MEMBERS_1 (7 + VERSION_NUMBERS + PATH_COUNT)
@@ -125,6 +139,9 @@ static bool file_name_ok(const char *name)
     for (size_t i = 0; i < FIXED_FILES; i++)
         if (strcmp(name, fixed_files[i]) == 0)
             return true;
+    for (size_t i = 0; i < LATER_COUNT; i++)
+        if (strcmp(name, later[i].file) == 0)
+            return true;
     return strcmp(name, DX_FILE_ETAGS) == 0 || shard_file(name);
 }
 
@@ -188,6 +205,14 @@ const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version
     size_t at;
 
     return find_file(v, name, &at) ? &v->files[at] : NULL;
+}
+
+bool dx_manifest_aggregates(const struct dx_manifest_version *v)
+{
+    for (size_t i = 0; i < LATER_COUNT; i++)
+        if (dx_manifest_file(v, later[i].file) == NULL)
+            return false;
+    return true;
 }
 
 /* Adding in order of the names (as parse does) costs no moves. */
@@ -487,6 +512,10 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
     for (size_t i = 0; i < PATH_COUNT; i++)
         dx_buf_fmt(b, "      \"%s\": \"index/%s/%s\",\n", paths[i].member, v->version,
                    paths[i].file);
+    for (size_t i = 0; i < LATER_COUNT; i++)
+        if (dx_manifest_file(v, later[i].file) != NULL)
+            dx_buf_fmt(b, "      \"%s\": \"index/%s/%s\",\n", later[i].member, v->version,
+                       later[i].file);
     write_hex(b, "psl_hash", v->psl_hash.bytes);
     dx_buf_fmt(b, "      \"parquet_root\": \"%s\",\n", v->parquet_root);
     write_files(b, v);
@@ -562,16 +591,48 @@ static int read_hex(const json_t *o, const char *member, uint8_t to[16], struct 
     return DX_OK;
 }
 
+static int read_path(const json_t *o, const char *version, const char *member, const char *file,
+                     struct dx_error *err)
+{
+    char want[128];
+
+    (void)snprintf(want, sizeof want, "index/%s/%s", version, file);
+    return strcmp(text_of(o, member), want) == 0
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT, "'%s' is '%.80s', expected '%s'", member,
+                         text_of(o, member), want);
+}
+
 static int read_paths(const json_t *o, const char *version, struct dx_error *err)
 {
-    for (size_t i = 0; i < PATH_COUNT; i++) {
-        char want[128];
+    int rc = DX_OK;
 
-        (void)snprintf(want, sizeof want, "index/%s/%s", version, paths[i].file);
-        if (strcmp(text_of(o, paths[i].member), want) != 0)
-            return dx_fail(err, DX_E_CORRUPT, "'%s' is '%.80s', expected '%s'", paths[i].member,
-                           text_of(o, paths[i].member), want);
-    }
+    for (size_t i = 0; i < PATH_COUNT && rc == DX_OK; i++)
+        rc = read_path(o, version, paths[i].member, paths[i].file, err);
+    for (size_t i = 0; i < LATER_COUNT && rc == DX_OK; i++)
+        if (json_object_get(o, later[i].member) != NULL)
+            rc = read_path(o, version, later[i].member, later[i].file, err);
+    return rc;
+}
+
+/* How many of the later members a version has. */
+static size_t later_members(const json_t *o)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < LATER_COUNT; i++)
+        n += json_object_get(o, later[i].member) != NULL;
+    return n;
+}
+
+/* A path is named if, and only if, the file is listed. */
+static int check_later(const json_t *o, const struct dx_manifest_version *v, struct dx_error *err)
+{
+    for (size_t i = 0; i < LATER_COUNT; i++)
+        if ((json_object_get(o, later[i].member) != NULL) !=
+            (dx_manifest_file(v, later[i].file) != NULL))
+            return dx_fail(err, DX_E_CORRUPT, "'%s' and file '%s': one is there without the other",
+                           later[i].member, later[i].file);
     return DX_OK;
 }
 
@@ -603,7 +664,7 @@ static int read_files(json_t *o, struct dx_manifest_version *v, struct dx_error 
     const char *name;
     json_t *value;
 
-    if (!json_is_object(o) || json_object_size(o) > FIXED_FILES + 1 + 2 * SHARDS)
+    if (!json_is_object(o) || json_object_size(o) > FIXED_FILES + LATER_COUNT + 1 + 2 * SHARDS)
         return dx_fail(err, DX_E_CORRUPT, "'files' is not an object of files");
     json_object_foreach(o, name, value)
     {
@@ -696,9 +757,12 @@ static int read_motion(const json_t *o, struct dx_manifest_version *v, struct dx
     return rc >= 0 ? read_number(o, "file_ids", INT64_MAX, &v->file_ids, err) : rc;
 }
 
-static int read_version(const json_t *o, bool motion, struct dx_manifest *m, struct dx_error *err)
+static int read_version(const json_t *o, uint64_t format, struct dx_manifest *m,
+                        struct dx_error *err)
 {
-    size_t members = motion ? VERSION_MEMBERS : VERSION_MEMBERS_1;
+    bool motion = format > 1;
+    size_t members = (motion ? VERSION_MEMBERS : VERSION_MEMBERS_1) +
+                     (format > 2 ? later_members(o) : 0);
     struct dx_manifest_version *v = NULL;
     const char *root = text_of(o, "parquet_root");
     uint64_t sequence;
@@ -730,7 +794,8 @@ static int read_version(const json_t *o, bool motion, struct dx_manifest *m, str
     if (rc < 0)
         return rc;
     memcpy(v->parquet_root, root, strlen(root));
-    return read_files(json_object_get(o, "files"), v, err);
+    rc = read_files(json_object_get(o, "files"), v, err);
+    return rc < 0 ? rc : check_later(o, v, err);
 }
 
 static int read_root(const json_t *root, struct dx_manifest *m, struct dx_error *err)
@@ -754,7 +819,7 @@ static int read_root(const json_t *root, struct dx_manifest *m, struct dx_error 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        rc = read_version(json_array_get(list, i), format_version > 1, m, err);
+        rc = read_version(json_array_get(list, i), format_version, m, err);
         if (rc < 0)
             return dx_fail_in(err, "version %zu of %zu", i, json_array_size(list));
     }

@@ -29,7 +29,7 @@
 #include "base/hash.h"
 
 #define DX_MANIFEST_MAX (64u << 20)
-#define DX_MANIFEST_FORMAT_VERSION 2 /* written; 1 is read too */
+#define DX_MANIFEST_FORMAT_VERSION 3 /* written; 1 and 2 are read too */
 #define DX_VERSION_NAME 24           /* "000001-20261121T103000Z" and NUL */
 #define DX_VERSION_SEQUENCE_MAX 999999
 #define DX_PARQUET_ROOT_MAX 512
@@ -45,6 +45,12 @@
 #define DX_FILE_PAGES "pages.dxp"
 #define DX_FILE_DATASETS "datasets.json"
 #define DX_FILE_PSL "psl.dat"
+/* Versions of before format version 3 have none of these (dx_manifest_aggregates). */
+#define DX_FILE_DATASET_DOMAINS "dataset_domains.dxt"
+#define DX_FILE_COLD "cold.dxp"
+#define DX_FILE_FACTS "facts.dat.zst"
+#define DX_FILE_SKETCHES "sketches.dat.zst"
+#define DX_FILE_URL_IDS "url_ids.dat.zst"
 /* May be missing: publish writes it for a root on a store that gives ETags. */
 #define DX_FILE_ETAGS "etags.tsv.zst"
 /* Those of shard xyz: "postings/xyz/postings.idx.zst" and ".dat.zst". */
@@ -119,6 +125,9 @@ const struct dx_manifest_version *dx_manifest_find(const struct dx_manifest *m,
 const struct dx_manifest_version *dx_manifest_current(const struct dx_manifest *m);
 const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version *v,
                                                 const char *name);
+
+/* Whether it lists the files that versions have since format version 3. */
+bool dx_manifest_aggregates(const struct dx_manifest_version *v);
 
 int dx_manifest_add(struct dx_manifest *m, const char *version, struct dx_manifest_version **out,
                     struct dx_error *err);

@@ -176,7 +176,7 @@ int dx_mphf_match(const struct dx_mphf *m, const struct dx_dictionary *d, struct
 
 static inline uint64_t hash_of(const struct dx_mphf *m, struct dx_span domain)
 {
-    return m->seed == 0 ? dx_hash64(domain) : dx_hash64_seeded(domain, m->seed);
+    return m->seed == 0 ? dx_id64(domain) : dx_hash64_seeded(domain, m->seed);
 }
 
 static inline const uint8_t *pilot_at(const struct dx_mphf *m, uint64_t hash)
@@ -210,7 +210,7 @@ int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span 
     size_t count = m->collision_count;
     int rc;
 
-    *domain_id = dx_hash64(domain);
+    *domain_id = dx_id64(domain);
     if (count == 0)
         return DX_OK;
     rc = dx_envelope_check(&m->envelope, m->collisions.data, m->collisions.size, err);
@@ -361,7 +361,7 @@ static int verify_collision(const struct dx_mphf *m, size_t i, struct dx_span do
     uint64_t id = collision_at(m, i).domain_id;
 
     for (uint64_t seed = 1; seed <= COLLISION_SEEDS; seed++) {
-        if (dx_hash64_seeded(domain, seed) == id)
+        if (dx_id64_seeded(domain, seed) == id)
             return DX_OK;
     }
     return dx_envelope_corrupt(&m->envelope, TAG_COLLISIONS,

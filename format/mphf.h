@@ -33,6 +33,7 @@
 #ifndef DX_FORMAT_MPHF_H
 #define DX_FORMAT_MPHF_H
 
+#include "base/id_hash.h"
 #include "format/dictionary.h"
 #include "format/envelope.h"
 
@@ -83,7 +84,7 @@ int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struc
 
 static inline uint64_t dx_mphf_hash(struct dx_span domain, uint64_t seed)
 {
-    return dx_hash64_seeded(domain, seed);
+    return seed == 0 ? dx_id64(domain) : dx_hash64_seeded(domain, seed);
 }
 
 struct dx_mphf_built {

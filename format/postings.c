@@ -3,8 +3,6 @@
 
 #include "base/bits.h"
 
-#include <zstd.h>
-
 #include <assert.h>
 #include <inttypes.h>
 
@@ -551,34 +549,6 @@ int dx_postings_entry_find(const struct dx_postings_page *page, struct dx_span p
     return 0;
 }
 
-/* One frame after the other: a long list is cut at DX_ZSEEK_PLAIN_MAX. */
-static int decode_frames(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
-                         struct dx_span compressed, uint8_t *plain, struct dx_error *err)
-{
-    size_t left = page->dat_plain;
-
-    while (left > 0) {
-        size_t plain_size = left < DX_ZSEEK_PLAIN_MAX ? left : DX_ZSEEK_PLAIN_MAX;
-        size_t size = compressed.size;
-        int rc;
-
-        if (plain_size < left) {
-            size = ZSTD_findFrameCompressedSize(compressed.data, compressed.size);
-            if (ZSTD_isError(size) != 0 || size > compressed.size)
-                return page_corrupt(page, err, "dat ends inside a frame");
-        }
-        rc = dx_zstd_frame_decode(decoder, dx_span_of(compressed.data, size), plain_size, plain,
-                                  err);
-        if (rc < 0)
-            return dx_fail_in(err, "postings shard %03" PRIx32 ", page %" PRIu32 " of dat",
-                              page->shard, page->number);
-        compressed = dx_span_of(compressed.data + size, compressed.size - size);
-        plain += plain_size;
-        left -= plain_size;
-    }
-    return DX_OK;
-}
-
 int dx_postings_dat_decode(const struct dx_postings_page *page, struct dx_zstd_decoder *decoder,
                            unsigned flags, struct dx_span compressed, uint8_t *plain,
                            struct dx_error *err)
@@ -587,7 +557,10 @@ int dx_postings_dat_decode(const struct dx_postings_page *page, struct dx_zstd_d
         return page_corrupt(page, err, "dat frame has another size than the directory says");
     if ((flags & DX_OPEN_UNCHECKED) == 0 && frame_sum(page, KIND_DAT, compressed) != page->dat_sum)
         return page_corrupt(page, err, "checksum of the dat frame does not fit");
-    return decode_frames(page, decoder, compressed, plain, err);
+    if (dx_zstd_frames_decode(decoder, compressed, page->dat_plain, plain, err) < 0)
+        return dx_fail_in(err, "postings shard %03" PRIx32 ", page %" PRIu32 " of dat", page->shard,
+                          page->number);
+    return DX_OK;
 }
 
 int dx_postings_payload(const struct dx_postings_page *page, struct dx_span plain,

@@ -17,6 +17,7 @@
 #define DX_FORMAT_URL_SKETCH_H
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/error.h"
 
 #define DX_SKETCH_PAIR_MAX 512
@@ -34,9 +35,14 @@ struct dx_url_sketch {
 
 void dx_url_sketch_init(struct dx_url_sketch *s);
 uint64_t dx_url_sketch_hash(struct dx_span scheme, struct dx_span host, struct dx_span path_query);
+/* The same in two steps, for many URLs of one host: hash of (scheme, host), then of the URL. */
+uint64_t dx_url_sketch_host(struct dx_span scheme, struct dx_span host);
+uint64_t dx_url_sketch_hash_in(uint64_t host, struct dx_span path_query);
 int dx_url_sketch_add(struct dx_url_sketch *s, uint64_t hash, struct dx_error *err);
 int dx_url_sketch_union(struct dx_url_sketch *s, const struct dx_url_sketch *other,
                         struct dx_error *err);
+/* Dense now if it has over DX_SKETCH_PAIR_MAX: for the set of one pair, so that it stays small. */
+int dx_url_sketch_settle(struct dx_url_sketch *s, struct dx_error *err);
 uint64_t dx_url_sketch_count(struct dx_url_sketch *s);
 int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_error *err);
 int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err);

@@ -91,6 +91,30 @@ int dx_zstd_frame_decode(struct dx_zstd_decoder *d, struct dx_span compressed, s
     return DX_OK;
 }
 
+int dx_zstd_frames_decode(struct dx_zstd_decoder *d, struct dx_span compressed, size_t plain_size,
+                          uint8_t *to, struct dx_error *err)
+{
+    while (plain_size > 0) {
+        size_t n = plain_size < DX_ZSEEK_PLAIN_MAX ? plain_size : DX_ZSEEK_PLAIN_MAX;
+        size_t size = compressed.size;
+        int rc;
+
+        if (n < plain_size) {
+            size = ZSTD_findFrameCompressedSize(compressed.data, compressed.size);
+            if (ZSTD_isError(size) != 0 || size > compressed.size)
+                return dx_fail(err, DX_E_CORRUPT, "zstd: ends inside a frame");
+        }
+        rc = dx_zstd_frame_decode(d, dx_span_of(compressed.data, size), n, to, err);
+        if (rc < 0)
+            return rc;
+        compressed = dx_span_of(compressed.data + size, compressed.size - size);
+        to += n;
+        plain_size -= n;
+    }
+    return compressed.size == 0 ? DX_OK
+                                : dx_fail(err, DX_E_CORRUPT, "zstd: bytes behind the last frame");
+}
+
 /* Finds the seek table from the end of the file. */
 static int open_table(struct dx_zseek *z, struct dx_error *err)
 {

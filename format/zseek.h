@@ -42,6 +42,10 @@ void dx_zstd_decoder_free(struct dx_zstd_decoder **d);
 int dx_zstd_frame_decode(struct dx_zstd_decoder *d, struct dx_span compressed, size_t plain_size,
                          uint8_t *to, struct dx_error *err);
 
+/* Several of them: all but the last of DX_ZSEEK_PLAIN_MAX bytes plain. */
+int dx_zstd_frames_decode(struct dx_zstd_decoder *d, struct dx_span compressed, size_t plain_size,
+                          uint8_t *to, struct dx_error *err);
+
 /* Where a frame lies. */
 struct dx_zseek_frame {
     uint64_t offset;       /* in the file */

@@ -501,6 +501,11 @@ static bool listed_as(const struct dx_version *v, const char *shard, const char 
     return f != NULL && f->size == size && dx_hash128_equal(&f->hash, hash);
 }
 
+struct dx_source *dx_version_cold_source(const struct dx_version *v, enum dx_cold_file file)
+{
+    return file == DX_COLD_SKETCHES ? v->source : v->shards;
+}
+
 bool dx_version_lists_shard(const struct dx_version *v, uint32_t shard,
                             const struct dx_postings_shard *record)
 {

@@ -36,7 +36,9 @@
 #include "canon/psl.h"
 #include "canon/url.h"
 #include "fetch/source.h"
+#include "format/cold.h"
 #include "format/counts.h"
+#include "format/dataset_domains.h"
 #include "format/dictionary.h"
 #include "format/manifest.h"
 #include "format/membership.h"
@@ -109,12 +111,15 @@ struct dx_version {
     unsigned open_flags;
     struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard.h) */
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
+    struct dx_map map_dataset_domains, map_cold;
     struct dx_mphf mphf;
     struct dx_dictionary dictionary;
     struct dx_membership membership;
     struct dx_counts counts;
     struct dx_postings postings;
     struct dx_pages pages;
+    struct dx_dataset_domains dataset_domains;
+    struct dx_cold cold;
     struct dx_registry registry;
     struct dx_dataset_heads heads;
     struct dx_psl *psl;
@@ -155,6 +160,10 @@ int dx_version_maps(const struct dx_version *v,
                                 struct dx_error *err),
                     void *ctx, struct dx_error *err);
 int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);
+
+/* Where a cold file (format/cold.h) is read from, under its name below the root: `shards` has
+ * copies of those that answers need, if it has copies. */
+struct dx_source *dx_version_cold_source(const struct dx_version *v, enum dx_cold_file file);
 
 /* Whether the manifest lists just the files that the directory of the postings has of a shard; record
  * NULL: of a shard without pairs, none. */

@@ -7,6 +7,7 @@
  * once.
  */
 #include "base/clock.h"
+#include "base/id_hash.h"
 #include "base/log.h"
 #include "fetch/environment.h"
 #include "loader/current.h"
@@ -424,7 +425,7 @@ int main(int argc, char **argv)
     if (settings.help) {
         code = print_help();
     } else if (settings.show_version) {
-        (void)printf("domaindexd %s\n", DX_VERSION);
+        (void)printf("domaindexd %s%s\n", DX_VERSION, dx_id_warning());
     } else if (settings.man) {
         code = print_man();
     } else if (serve(&settings, &err) < 0) {

@@ -474,7 +474,8 @@ Counts = collections.namedtuple("Counts", "urls rows first last")
 
 
 class CountsFile:
-    """Section 7: by_pair[ordinal, dataset_id] is a Counts; times in microseconds or None."""
+    """Section 7: by_pair[ordinal, dataset_id] is a Counts; times in microseconds or None.
+    distinct[ordinal] is (distinct URLs over all datasets, whether that is an estimate)."""
 
     def __init__(self, envelope, membership):
         (_, _, n, pairs, self.base, self.unit, rows, urls, self.times, self.first_bits, self.last_bits,
@@ -486,6 +487,7 @@ class CountsFile:
         anchors = [int.from_bytes(anch[5 * i:5 * i + 5], "little") for i in range(groups + 1)]
         need(anchors[0] == 0 and anchors[-1] == len(data) and anchors == sorted(anchors), "counts: anchors")
         self.by_pair = {}
+        self.distinct = {}
         for group in range(groups):
             sets = membership.sets[32 * group:32 * group + 32]
             self._group(Bytes(data, anchors[group], anchors[group + 1]), 32 * group, sets)
@@ -497,7 +499,7 @@ class CountsFile:
     def _group(self, cursor, ordinal, sets):
         where = f"counts: group of {ordinal}"
         pairs = [(ordinal + i, dataset_id) for i, ids in enumerate(sets) for dataset_id in ids]
-        m, lasts = cursor.varint(), cursor.varint()
+        m, lasts, size = cursor.varint(), cursor.varint(), cursor.varint()
         need(m == len(pairs), f"{where}: {m} pairs, its sets have {len(pairs)}")
         column = Bits(cursor.take(-(-m // 8)))
         ends = [column.take(1) for _ in range(m)]
@@ -518,6 +520,8 @@ class CountsFile:
             rows = urls if code < 15 else urls + cursor.varint()
             need(code < 15 or urls > 15 or rows > urls, f"{where}: code 15 where another would do")
             counts.append((urls, rows))
+        need(cursor.left() == size, f"{where}: {size} bytes of distinct URLs, {cursor.left()} are left")
+        self._distinct(cursor, pairs, [urls for urls, _ in counts])
         cursor.done(where)
         firsts = [self.base + column.take(self.first_bits) * self.unit if has else None for has in timed]
         for pair, (urls, rows), first in zip(pairs, counts, firsts):
@@ -528,6 +532,15 @@ class CountsFile:
             self.by_pair[pair] = Counts(urls, rows, first, last)
         need(lasts == 0, f"{where}: number of last times")
         column.done(where)
+
+    def _distinct(self, cursor, pairs, urls):
+        of_domain = collections.defaultdict(list)
+        for (ordinal, _), n in zip(pairs, urls):
+            of_domain[ordinal].append(n)
+        for ordinal, counts in of_domain.items():
+            less, estimate = divmod(cursor.varint(), 2) if len(counts) > 1 else (0, 0)
+            need(less <= sum(counts) - max(counts), f"counts: domain {ordinal}: {counts} and {less} less")
+            self.distinct[ordinal] = (sum(counts) - less, bool(estimate))
 
     def _shape_of_ours(self, counts):
         """What section 7 says that writers choose."""
@@ -854,7 +867,7 @@ def manifest_json(data):
     need(hash128(data[:match.start()]).hex() == match.group(1).decode(), "manifest: checksum")
     whole = strict_json(data, "manifest")
     need(list(whole) == ["format", "format_version", "sequence", "current_version", "versions", "checksum"], "manifest: members")
-    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 2), "manifest: format")
+    need((whole["format"], whole["format_version"]) == ("domaindex-manifest", 3), "manifest: format")
     versions = whole["versions"]
     need(versions and [v["sequence"] for v in versions] == sorted({v["sequence"] for v in versions}), "manifest: sequences")
     need(whole["sequence"] >= versions[-1]["sequence"] >= 1, "manifest: sequence")
@@ -863,11 +876,12 @@ def manifest_json(data):
         need(VERSION.match(name) and int(name[:6]) == version["sequence"], f"manifest: {name}")
         datetime.datetime.strptime(name[7:], "%Y%m%dT%H%M%SZ")
         need(micros(version["published"], "manifest") % 10**6 == 0, "manifest: published")
-        for member, path in PLACES.items():
+        later = {member: path for member, path in LATER.items() if member in version}
+        for member, path in {**PLACES, **later}.items():
             need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
         need(list(version) == ["version", "sequence", "published", "state", "condemned", "superseded", "base", "cleansed",
                                "file_ids", "build_id", "canon_version", "domains", "datasets",
-                               "pairs", "rows", "urls", "lake_files", *PLACES, "psl_hash", "parquet_root", "files"],
+                               "pairs", "rows", "urls", "lake_files", *PLACES, *later, "psl_hash", "parquet_root", "files"],
              f"manifest: members {list(version)}")
         motion(version)
         root = version["parquet_root"]
@@ -875,7 +889,7 @@ def manifest_json(data):
         files = version["files"]
         need(list(files) == sorted(files), "manifest: files are not in byte order")
         shards = {f for f in files if f.startswith("postings/")}
-        need(set(files) - shards == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]},
+        need(set(files) - shards == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]} | set(later.values()),
              f"manifest: files {sorted(set(files) - shards)}")
         for path in shards:
             match = re.match(r"^postings/([0-3][0-9a-f]{2})/postings\.(idx|dat)\.zst$", path)
@@ -894,6 +908,12 @@ PLACES = {
     "postings_idx": "postings/{shard}/postings.idx.zst", "postings_dat": "postings/{shard}/postings.dat.zst",
     "postings_dir": "postings.dxp", "files_tsv": "files.tsv.zst", "pages": "pages.dxp",
     "datasets_json": "datasets.json", "psl": "psl.dat",
+}
+
+
+LATER = {  # since format version 3
+    "dataset_domains": "dataset_domains.dxt", "cold_dir": "cold.dxp", "facts": "facts.dat.zst",
+    "sketches": "sketches.dat.zst", "url_ids": "url_ids.dat.zst",
 }
 
 
@@ -927,7 +947,7 @@ class Version:
         psl, datasets = self.read("psl.dat"), self.read("datasets.json")
         files = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
-        self.build_id = hash128(b"domaindex-build-2\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
+        self.build_id = hash128(b"domaindex-build-3\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         need(self.build_id.hex() == self.manifest["build_id"], "build id")
         self.datasets, self.files = datasets_json(datasets), files_tsv(files)
@@ -946,7 +966,7 @@ class Version:
     def _lists(self):
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 3, b"SETS", b"INDX"),
                                      len(self.domains))
-        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 2, b"DATA", b"ANCH"), self.membership)
+        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 3, b"DATA", b"ANCH"), self.membership)
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"SHRD", b"PAGE"), self.read,
                                  self.manifest["files"], self.build_id, self.hashes)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)

@@ -22,6 +22,10 @@ static const char *const names[] = { DX_FILE_DOMAINS_TXT,
                                      "postings/3ff/postings.idx.zst",
                                      "postings/3ff/postings.dat.zst" };
 
+/* Of versions since format version 3. */
+static const char *const later[] = { DX_FILE_DATASET_DOMAINS, DX_FILE_COLD, DX_FILE_FACTS,
+                                     DX_FILE_SKETCHES, DX_FILE_URL_IDS };
+
 static void fill(struct dx_manifest *m, size_t count)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -45,6 +49,10 @@ static void fill(struct dx_manifest *m, size_t count)
                    err.text);
         if (i == 1) /* one version with it, one without */
             EXPECT(dx_manifest_file_add(v, DX_FILE_ETAGS, 7, &hash, &err) == DX_OK, "%s", err.text);
+        EXPECT(!dx_manifest_aggregates(v), "it has none yet");
+        for (size_t k = 0; i == 1 && k < sizeof later / sizeof later[0]; k++)
+            EXPECT(dx_manifest_file_add(v, later[k], k, &hash, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_manifest_aggregates(v) == (i == 1), "the newer one has them");
         EXPECT(dx_manifest_file_add(v, names[0], 1, &hash, &err) < 0, "twice");
         EXPECT(dx_manifest_file_add(v, "postings/400/postings.idx.zst", 1, &hash, &err) < 0,
                "no such shard");
@@ -145,10 +153,16 @@ static void test_members(void)
         { "\"sequence\": 2,", "\"sequence\": 3,", NULL },
         { "{\n  \"format\"", "{ \"format\"", NULL },
         { "domaindex-manifest", "other", "'format' is not" },
-        { "\"format_version\": 2", "\"format_version\": 3", "format_version is 3" },
-        { "\"format_version\": 2", "\"format_version\": 0", "format_version is 0" },
-        { "\"format_version\": 2", "\"format_version\": 1", "members" },
-        { "\"format_version\": 2", "\"format_version\": \"2\"", "format_version" },
+        { "\"format_version\": 3", "\"format_version\": 4", "format_version is 4" },
+        { "\"format_version\": 3", "\"format_version\": 0", "format_version is 0" },
+        { "\"format_version\": 3", "\"format_version\": 1", "members" },
+        { "\"format_version\": 3", "\"format_version\": 2", "members" },
+        { "\"format_version\": 3", "\"format_version\": \"3\"", "format_version" },
+        { "\"facts\": \"index/", "\"facts\": \"/index/", "'facts'" },
+        { "\"cold_dir\": \"index/000002", "\"cold_dir\": \"index/000001", "'cold_dir'" },
+        { "\"url_ids\":", "\"urlids\":", "members" },
+        { "\"sketches.dat.zst\": {", "\"postings/001/postings.dat.zst\": {",
+          "'sketches' and file 'sketches.dat.zst'" },
         { "\"state\": \"listed\"", "\"state\": \"lost\"", "'state'" },
         { "\"state\": \"listed\"", "\"state\": \"dropped\"", "contradict" },
         { "\"condemned\": null", "\"condemned\": \"2026-11-21T10:30:00Z\"", "contradict" },

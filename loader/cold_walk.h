@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cold_walk.h - the pages of a cold file of an open version, one after the other, for who reads all.
+ *
+ *   struct dx_cold_walk w;
+ *   rc = dx_cold_walk_begin(&w, v, DX_COLD_FACTS, &err);
+ *   while ((rc = dx_cold_walk_next(&w, &err)) == 1)
+ *       ... w.page, w.plain ...                                   valid until the next call
+ *   dx_cold_walk_close(&w);                                       also after an error
+ *
+ * Read through the version's source, which may be remote, a few neighbours at a time; each page is
+ * checked against its sum. One thread; several may each have one of the same version. Memory: a
+ * quarter of a MiB and what one page holds. For answers to requests: query/cold_page.h.
+ */
+#ifndef DX_LOADER_COLD_WALK_H
+#define DX_LOADER_COLD_WALK_H
+
+#include "fetch/source.h"
+#include "format/cold.h"
+#include "format/manifest.h"
+
+struct dx_version;
+
+struct dx_cold_walk {
+    struct dx_version *version;
+    enum dx_cold_file file;
+    struct dx_cold_page page; /* that plain is of */
+    struct dx_span plain;
+
+    /* private */
+    char name[DX_MANIFEST_FILE_PATH];
+    struct dx_zstd_decoder *decoder;
+    uint32_t next;
+    uint32_t raw_end; /* pages that raw holds whole: up to this one */
+    uint64_t raw_at;  /* where its bytes begin in the file */
+    uint8_t *raw;
+    size_t raw_capacity;
+    uint8_t *room;
+    size_t room_capacity;
+};
+
+int dx_cold_walk_begin(struct dx_cold_walk *w, struct dx_version *v, enum dx_cold_file file,
+                       struct dx_error *err);
+int dx_cold_walk_next(struct dx_cold_walk *w, struct dx_error *err);
+void dx_cold_walk_close(struct dx_cold_walk *w);
+
+#endif
