@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "builder/input_fields.h"
 #include "builder/rejects.h"
+#include "format/record_fields.h"
 
 /* In order of preference: what common crawls and training sets call them. */
 static const char *const url_paths[] = {

@@ -139,123 +139,31 @@ static int push(struct dx_records *r, struct dx_batch *b, const uint8_t *at, siz
     return DX_OK;
 }
 
-struct csv_end {
-    const uint8_t *next; /* behind the line end */
-    uint64_t lines;      /* line ends passed */
-};
-
-/* Where the record at p ends. 1 found, 0 more bytes are needed, -1 quoting broken. */
-static int csv_end_of(const uint8_t *p, const uint8_t *end, bool eof, struct csv_end *found)
-{
-    bool field_start = true;
-
-    found->lines = 0;
-    while (p < end) {
-        if (field_start && *p == '"') {
-            p++;
-            for (;;) {
-                while (p < end && *p != '"')
-                    found->lines += *p++ == '\n';
-                if (p == end)
-                    return eof ? -1 : 0;
-                if (p + 1 == end && !eof)
-                    return 0;
-                if (p + 1 == end || p[1] != '"')
-                    break;
-                p += 2;
-            }
-            p++;
-            if (p == end)
-                break;
-            if (*p == '\r') {
-                if (p + 1 == end && !eof)
-                    return 0;
-                if (p + 1 < end && p[1] == '\n')
-                    p++;
-            }
-            if (*p != ',' && *p != '\n')
-                return -1;
-        }
-        field_start = *p == ',';
-        if (*p++ == '\n') {
-            found->lines++;
-            found->next = p;
-            return 1;
-        }
-    }
-    found->next = end;
-    return eof ? 1 : 0;
-}
-
-/* Bytes of [from, next) without the line end. */
-static size_t content(const uint8_t *from, const uint8_t *next)
-{
-    size_t size = (size_t)(next - from);
-
-    if (size > 0 && from[size - 1] == '\n') {
-        size--;
-        if (size > 0 && from[size - 1] == '\r')
-            size--;
-    }
-    return size;
-}
-
-/* One line from p: behind its end, or NULL if it does not end in what is here. */
-static const uint8_t *line_end(const uint8_t *p, const uint8_t *end, bool eof)
-{
-    const uint8_t *newline = memchr(p, '\n', (size_t)(end - p));
-
-    return newline != NULL ? newline + 1 : eof ? end : NULL;
-}
-
 /* Pushes the record at *at and moves *at behind it. 1 done, 0 more bytes are needed. */
 static int cut_one(struct dx_records *r, struct dx_batch *b, const uint8_t **at, const uint8_t *end,
                    struct dx_error *err)
 {
     const uint8_t *from = *at;
-    struct csv_end csv = { NULL, 1 };
-    enum dx_record_flaw flaw = DX_FLAW_NONE;
-    bool full = (size_t)(end - from) > r->line_max;
-    int found;
+    struct dx_record_cut cut;
     int rc = DX_OK;
 
-    if (r->format == DX_RECORD_CSV) {
-        /* Never looks further than the longest record, so that the answer is the same
-         * whatever else the batch happens to hold. */
-        const uint8_t *far = full ? from + r->line_max + 1 : end;
-
-        found = csv_end_of(from, far, r->eof && far == end, &csv);
-        if (found < 0 || (found == 0 && full)) {
-            csv.next = line_end(from, end, r->eof);
-            csv.lines = 1;
-            flaw = DX_FLAW_MALFORMED;
-        } else if (found == 0) {
-            return 0;
-        }
-    } else {
-        csv.next = line_end(from, end, r->eof);
-    }
-    if (csv.next == NULL || (size_t)(csv.next - from) > r->line_max) {
-        if (csv.next == NULL && !full)
-            return 0;
-        rc = push(r, b, from, TOO_LONG_KEPT < r->line_max ? TOO_LONG_KEPT : r->line_max,
-                  DX_FLAW_TOO_LONG, err);
-        r->skipping = csv.next == NULL;
-        *at = csv.next == NULL ? end : csv.next;
-        r->line += r->skipping ? 0 : csv.lines;
-        return rc < 0 ? rc : 1;
-    }
-    if (content(from, csv.next) > 0)
-        rc = push(r, b, from, content(from, csv.next), flaw, err);
-    r->line += csv.lines;
-    *at = csv.next;
+    if (dx_record_cut(dx_span_of(from, (size_t)(end - from)), r->format == DX_RECORD_CSV, r->eof,
+                      r->line_max, &cut) == 0)
+        return 0;
+    if (cut.flaw == DX_FLAW_TOO_LONG && cut.size > TOO_LONG_KEPT)
+        cut.size = TOO_LONG_KEPT;
+    if (cut.size > 0)
+        rc = push(r, b, from, cut.size, cut.flaw, err);
+    r->skipping = cut.next == NULL;
+    *at = r->skipping ? end : cut.next;
+    r->line += r->skipping ? 0 : cut.lines;
     return rc < 0 ? rc : 1;
 }
 
 /* Drops the rest of a line that was too long; false while it has not ended. */
 static bool skip_line(struct dx_records *r, const uint8_t **at, const uint8_t *end)
 {
-    const uint8_t *next = line_end(*at, end, r->eof);
+    const uint8_t *next = dx_record_line_end(dx_span_of(*at, (size_t)(end - *at)), r->eof);
 
     *at = next == NULL ? end : next;
     if (next == NULL)

@@ -28,6 +28,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "format/record_cut.h"
 
 struct dx_input;
 struct dx_records;
@@ -39,8 +40,6 @@ enum dx_record_format {
     DX_RECORD_JSONL,
     DX_RECORD_LIST
 };
-
-enum dx_record_flaw { DX_FLAW_NONE, DX_FLAW_TOO_LONG, DX_FLAW_MALFORMED };
 
 struct dx_record {
     uint32_t offset;

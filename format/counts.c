@@ -98,13 +98,14 @@ void dx_counts_close(struct dx_counts *c)
 /* Where the columns of a group lie. */
 struct group {
     uint64_t pairs;
-    uint64_t lasts;        /* last times that are stored */
-    struct dx_span bytes;  /* all of it */
-    struct dx_span ends;   /* a bit a pair: the last of its domain */
-    struct dx_span codes;  /* four bits a pair */
-    struct dx_span timed;  /* a bit a pair; empty unless only some have times */
-    struct dx_span times;  /* first times, then last ones */
-    struct dx_span beyond; /* counts that no code says */
+    uint64_t lasts;          /* last times that are stored */
+    struct dx_span bytes;    /* all of it */
+    struct dx_span ends;     /* a bit a pair: the last of its domain */
+    struct dx_span codes;    /* four bits a pair */
+    struct dx_span timed;    /* a bit a pair; empty unless only some have times */
+    struct dx_span times;    /* first times, then last ones */
+    struct dx_span beyond;   /* counts that no code says */
+    struct dx_span distinct; /* a varint for each domain with several pairs */
 };
 
 /* Within a group: what of each column belongs to the pairs before one. */
@@ -146,10 +147,12 @@ static uint64_t times_before(const struct dx_counts *c, const struct group *g, u
 static const char *open_columns(const struct dx_counts *c, struct group *g)
 {
     struct dx_bytes r = dx_bytes_of(g->bytes);
+    uint64_t distinct;
     uint64_t bits;
 
     g->pairs = dx_bytes_varint(&r);
     g->lasts = dx_bytes_varint(&r);
+    distinct = dx_bytes_varint(&r);
     if (r.failed || g->pairs == 0 || g->pairs > 2 * (uint64_t)g->bytes.size || g->lasts > g->pairs)
         return "has a number of pairs that does not fit its bytes";
     g->ends = dx_bytes_take(&r, (g->pairs + 7) / 8);
@@ -159,8 +162,11 @@ static const char *open_columns(const struct dx_counts *c, struct group *g)
         return "is cut";
     bits = times_before(c, g, g->pairs) * c->first_bits + g->lasts * c->last_bits;
     g->times = dx_bytes_take(&r, bits / 8 + (bits % 8 != 0));
-    g->beyond = dx_bytes_take(&r, dx_bytes_left(&r));
-    return r.failed ? "is cut" : NULL;
+    if (r.failed || distinct > dx_bytes_left(&r))
+        return "is cut";
+    g->beyond = dx_bytes_take(&r, dx_bytes_left(&r) - distinct);
+    g->distinct = dx_bytes_take(&r, distinct);
+    return NULL;
 }
 
 static int group_corrupt(const struct dx_counts *c, const struct group *g, uint64_t ordinal,
@@ -410,6 +416,51 @@ int dx_counts_one(const struct dx_counts *c, uint64_t ordinal, uint32_t rank,
     return why == NULL ? 1 : group_corrupt(c, &g, ordinal, why, err);
 }
 
+/* How many of the domains whose pairs end in [0, end) have several: their last pair follows one of
+ * their own. */
+static uint64_t several_before(const struct group *g, uint64_t end)
+{
+    uint64_t before = 1; /* whether the pair before is the last of its domain */
+    uint64_t several = 0;
+
+    for (uint64_t at = 0; at < end; at += 64) {
+        uint64_t ends = dx_bits_at(g->ends, at, end - at < 64 ? (unsigned)(end - at) : 64);
+
+        several += ones(ends & ~(ends << 1 | before));
+        before = ends >> 63;
+    }
+    return several;
+}
+
+int dx_counts_distinct(const struct dx_counts *c, uint64_t ordinal, uint64_t *less, bool *dense,
+                       struct dx_error *err)
+{
+    struct group g;
+    struct dx_bytes column;
+    uint64_t begin;
+    uint64_t end;
+    uint64_t number;
+    int rc = find_pairs(c, ordinal, &g, &begin, &end, err);
+
+    *less = 0;
+    *dense = false;
+    if (rc < 0)
+        return rc;
+    if (end - begin == 1)
+        return 1;
+    column = dx_bytes_of(g.distinct);
+    for (uint64_t skip = several_before(&g, begin); skip > 0 && !column.failed; skip--)
+        (void)dx_bytes_varint(&column);
+    number = dx_bytes_varint(&column);
+    if (column.failed)
+        return group_corrupt(c, &g, ordinal, "has no number of distinct URLs", err);
+    if (end == g.pairs && dx_bytes_left(&column) != 0)
+        return group_corrupt(c, &g, ordinal, "has numbers of distinct URLs of no domain", err);
+    *less = number >> 1;
+    *dense = (number & 1) != 0;
+    return 1;
+}
+
 void dx_pair_count_add(struct dx_pair_count *sum, const struct dx_pair_count *pair)
 {
     sum->url_count += pair->url_count;
@@ -534,6 +585,9 @@ int dx_counts_writer_begin(struct dx_counts_writer *w, const struct dx_counts_to
     dx_buf_init(&w->anchors, SIZE_MAX / 2);
     dx_buf_init(&w->pairs, SIZE_MAX / 2);
     dx_buf_init(&w->ends, SIZE_MAX / 2);
+    dx_buf_init(&w->distinct, SIZE_MAX / 2);
+    w->less = 0;
+    w->dense = false;
     dx_buf_init(b, SIZE_MAX / 2);
     dx_envelope_writer_init(&w->envelope, DX_COUNTS_MAGIC, DX_COUNTS_VERSION, build, sink, ctx);
     dx_buf_u32(b, DX_COUNTS_MAGIC);
@@ -612,6 +666,7 @@ static void append_group(struct dx_counts_writer *w, const struct dx_pair_count 
     dx_buf_clear(&w->group);
     dx_buf_varint(&w->group, n);
     dx_buf_varint(&w->group, lasts);
+    dx_buf_varint(&w->group, w->distinct.size);
     for (size_t i = 0; i < n; i++)
         dx_bits_put(&bits, w->ends.data[i], 1);
     dx_bits_flush(&bits);
@@ -628,6 +683,7 @@ static void append_group(struct dx_counts_writer *w, const struct dx_pair_count 
         dx_buf_varint(&w->group, p[i].url_count - 1);
         dx_buf_varint(&w->group, p[i].row_count - p[i].url_count);
     }
+    dx_buf_append(&w->group, w->distinct.data, w->distinct.size);
 }
 
 static int close_group(struct dx_counts_writer *w, struct dx_error *err)
@@ -638,12 +694,43 @@ static int close_group(struct dx_counts_writer *w, struct dx_error *err)
     append_group(w, (const struct dx_pair_count *)(const void *)w->pairs.data, w->ends.size);
     dx_buf_clear(&w->pairs);
     dx_buf_clear(&w->ends);
+    dx_buf_clear(&w->distinct);
     if (w->anchors.failed || w->group.failed)
         return dx_fail(err, DX_E_NOMEM, "counts: out of memory");
     w->data_size += w->group.size;
     if (w->data_size > OFFSET_MAX)
         return dx_fail(err, DX_E_LIMIT, "counts: over 2^40 bytes");
     return dx_envelope_writer_append(&w->envelope, dx_span_of(w->group.data, w->group.size), err);
+}
+
+void dx_counts_writer_distinct(struct dx_counts_writer *w, uint64_t less, bool dense)
+{
+    w->less = less;
+    w->dense = dense;
+}
+
+/* The number of distinct URLs can be no smaller than the largest of the counts. */
+static int add_distinct(struct dx_counts_writer *w, const struct dx_pair_count *pairs, size_t n,
+                        struct dx_error *err)
+{
+    uint64_t largest = 0;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += pairs[i].url_count;
+        if (pairs[i].url_count > largest)
+            largest = pairs[i].url_count;
+    }
+    if (w->less > sum - largest || w->less > UINT64_MAX / 2 || (n == 1 && w->dense))
+        return dx_fail(err, DX_E_INVALID,
+                       "counts: domain %" PRIu64 " has %" PRIu64
+                       " URLs in %zu datasets, at most %" PRIu64 " in one: it cannot have %" PRIu64
+                       " less",
+                       w->done.domains, sum, n, largest, w->less);
+    if (n > 1)
+        dx_buf_varint(&w->distinct, w->less << 1 | w->dense);
+    dx_counts_writer_distinct(w, 0, false);
+    return w->distinct.failed ? dx_buf_fail(&w->distinct, err, "counts") : DX_OK;
 }
 
 int dx_counts_writer_add(struct dx_counts_writer *w, const struct dx_pair_count *pairs, size_t n,
@@ -653,6 +740,8 @@ int dx_counts_writer_add(struct dx_counts_writer *w, const struct dx_pair_count 
 
     for (size_t i = 0; rc >= 0 && i < n; i++)
         rc = pairs[i].has_ts ? check_times(w, &pairs[i], err) : DX_OK;
+    if (rc >= 0)
+        rc = add_distinct(w, pairs, n, err);
     if (rc >= 0)
         rc = dx_counts_totals_add(&w->done, pairs, n, err);
     if (rc < 0)
@@ -697,5 +786,6 @@ void dx_counts_writer_release(struct dx_counts_writer *w)
     dx_buf_release(&w->anchors);
     dx_buf_release(&w->pairs);
     dx_buf_release(&w->ends);
+    dx_buf_release(&w->distinct);
     dx_buf_release(&w->group);
 }

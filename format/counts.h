@@ -5,10 +5,16 @@
  *   rc = dx_counts_get(&c, ordinal, datasets, pairs, &err);   pairs[0 .. datasets), in order of the
  *                                                             domain's dataset_ids
  *   rc = dx_counts_one(&c, ordinal, rank, &pair, &err);       the pair at that rank
+ *   rc = dx_counts_distinct(&c, ordinal, &less, &dense, &err);    how many URLs over all datasets: the
+ *                                                             sum of url_count, less this
  *   dx_counts_close(&c);
  *
  * get wants the size of the domain's set and refuses if there are more or fewer pairs here;
- * both return 1 or <0. An ordinal that is not below c.totals.domains is DX_E_INVALID.
+ * all return 1 or <0. An ordinal that is not below c.totals.domains is DX_E_INVALID.
+ * distinct: dense says that the number is an estimate (url_sketch.h), else it is exact; of a domain in
+ * one dataset less is 0. A true file has less <= sum - largest url_count, which is for the caller to
+ * look at, who has read the counts.
+ *
  * Borrowing and threads: as in membership.h. A read looks at the pairs of up to 32 domains,
  * sixteen of them a step: some 60 ns where they are few.
  *
@@ -17,6 +23,7 @@
  *   dx_counts_totals_init(&t);
  *   rc = dx_counts_totals_add(&t, pairs, n, &err);            for each domain
  *   rc = dx_counts_writer_begin(&w, &t, &build, sink, ctx, &err);
+ *   dx_counts_writer_distinct(&w, less, dense);               optional: of the domain that comes next
  *   rc = dx_counts_writer_add(&w, pairs, n, &err);            for each domain, the same again
  *   rc = dx_counts_writer_end(&w, &err);                      refuses if the passes differ
  *   dx_counts_writer_release(&w);
@@ -31,7 +38,7 @@
 #include "format/envelope.h"
 
 #define DX_COUNTS_MAGIC DX_KIND('D', 'X', 'D', 'C')
-#define DX_COUNTS_VERSION 2
+#define DX_COUNTS_VERSION 3
 #define DX_COUNTS_GROUP 32 /* domains that share an anchor */
 
 enum dx_counts_times {
@@ -86,6 +93,8 @@ int dx_counts_get(const struct dx_counts *c, uint64_t ordinal, uint32_t datasets
                   struct dx_pair_count *pairs, struct dx_error *err);
 int dx_counts_one(const struct dx_counts *c, uint64_t ordinal, uint32_t rank,
                   struct dx_pair_count *pair, struct dx_error *err);
+int dx_counts_distinct(const struct dx_counts *c, uint64_t ordinal, uint64_t *less, bool *dense,
+                       struct dx_error *err);
 void dx_counts_close(struct dx_counts *c);
 
 struct dx_counts_writer {
@@ -97,15 +106,19 @@ struct dx_counts_writer {
     unsigned last_bits;
     uint64_t data_size;
     struct dx_buf anchors;
-    struct dx_buf pairs; /* struct dx_pair_count of the open group */
-    struct dx_buf ends;  /* u8 each: whether the pair is its domain's last */
-    struct dx_buf group; /* its bytes */
+    struct dx_buf pairs;    /* struct dx_pair_count of the open group */
+    struct dx_buf ends;     /* u8 each: whether the pair is its domain's last */
+    struct dx_buf group;    /* its bytes */
+    struct dx_buf distinct; /* a varint a domain of the open group with several pairs */
+    uint64_t less;          /* of the next domain */
+    bool dense;
 };
 
 int dx_counts_writer_begin(struct dx_counts_writer *w, const struct dx_counts_totals *totals,
                            const struct dx_build_id *build,
                            int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                            void *ctx, struct dx_error *err);
+void dx_counts_writer_distinct(struct dx_counts_writer *w, uint64_t less, bool dense);
 int dx_counts_writer_add(struct dx_counts_writer *w, const struct dx_pair_count *pairs, size_t n,
                          struct dx_error *err);
 int dx_counts_writer_end(struct dx_counts_writer *w, struct dx_error *err);

@@ -474,7 +474,8 @@ Counts = collections.namedtuple("Counts", "urls rows first last")
 
 
 class CountsFile:
-    """Section 7: by_pair[ordinal, dataset_id] is a Counts; times in microseconds or None."""
+    """Section 7: by_pair[ordinal, dataset_id] is a Counts; times in microseconds or None.
+    distinct[ordinal] is (distinct URLs over all datasets, whether that is an estimate)."""
 
     def __init__(self, envelope, membership):
         (_, _, n, pairs, self.base, self.unit, rows, urls, self.times, self.first_bits, self.last_bits,
@@ -486,6 +487,7 @@ class CountsFile:
         anchors = [int.from_bytes(anch[5 * i:5 * i + 5], "little") for i in range(groups + 1)]
         need(anchors[0] == 0 and anchors[-1] == len(data) and anchors == sorted(anchors), "counts: anchors")
         self.by_pair = {}
+        self.distinct = {}
         for group in range(groups):
             sets = membership.sets[32 * group:32 * group + 32]
             self._group(Bytes(data, anchors[group], anchors[group + 1]), 32 * group, sets)
@@ -497,7 +499,7 @@ class CountsFile:
     def _group(self, cursor, ordinal, sets):
         where = f"counts: group of {ordinal}"
         pairs = [(ordinal + i, dataset_id) for i, ids in enumerate(sets) for dataset_id in ids]
-        m, lasts = cursor.varint(), cursor.varint()
+        m, lasts, size = cursor.varint(), cursor.varint(), cursor.varint()
         need(m == len(pairs), f"{where}: {m} pairs, its sets have {len(pairs)}")
         column = Bits(cursor.take(-(-m // 8)))
         ends = [column.take(1) for _ in range(m)]
@@ -518,6 +520,8 @@ class CountsFile:
             rows = urls if code < 15 else urls + cursor.varint()
             need(code < 15 or urls > 15 or rows > urls, f"{where}: code 15 where another would do")
             counts.append((urls, rows))
+        need(cursor.left() == size, f"{where}: {size} bytes of distinct URLs, {cursor.left()} are left")
+        self._distinct(cursor, pairs, [urls for urls, _ in counts])
         cursor.done(where)
         firsts = [self.base + column.take(self.first_bits) * self.unit if has else None for has in timed]
         for pair, (urls, rows), first in zip(pairs, counts, firsts):
@@ -528,6 +532,15 @@ class CountsFile:
             self.by_pair[pair] = Counts(urls, rows, first, last)
         need(lasts == 0, f"{where}: number of last times")
         column.done(where)
+
+    def _distinct(self, cursor, pairs, urls):
+        of_domain = collections.defaultdict(list)
+        for (ordinal, _), n in zip(pairs, urls):
+            of_domain[ordinal].append(n)
+        for ordinal, counts in of_domain.items():
+            less, estimate = divmod(cursor.varint(), 2) if len(counts) > 1 else (0, 0)
+            need(less <= sum(counts) - max(counts), f"counts: domain {ordinal}: {counts} and {less} less")
+            self.distinct[ordinal] = (sum(counts) - less, bool(estimate))
 
     def _shape_of_ours(self, counts):
         """What section 7 says that writers choose."""
@@ -953,7 +966,7 @@ class Version:
     def _lists(self):
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 3, b"SETS", b"INDX"),
                                      len(self.domains))
-        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 2, b"DATA", b"ANCH"), self.membership)
+        self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 3, b"DATA", b"ANCH"), self.membership)
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"SHRD", b"PAGE"), self.read,
                                  self.manifest["files"], self.build_id, self.hashes)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)

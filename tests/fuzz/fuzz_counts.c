@@ -12,6 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dx_pair_count pairs[24];
     struct dx_pair_count one;
     struct dx_counts c;
+    uint64_t less;
+    bool dense;
 
     if (dx_counts_open(&c, dx_span_of(data, size), DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
         return 0;
@@ -25,6 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
             }
         (void)dx_counts_one(&c, i, 100, &one, NULL);
+        if (dx_counts_distinct(&c, i, &less, &dense, NULL) == 1 && (less != 0 || dense) &&
+            dx_counts_one(&c, i, 0, &one, NULL) == 1 && dx_counts_get(&c, i, 1, pairs, NULL) == 1)
+            abort(); /* in one dataset nothing is twice */
     }
     dx_counts_close(&c);
     return 0;

@@ -13,6 +13,8 @@ static int failures;
 struct model {
     size_t count[DOMAINS];
     struct dx_pair_count pairs[DOMAINS][PAIRS];
+    uint64_t less[DOMAINS];
+    bool dense[DOMAINS];
     unsigned flags;
 };
 
@@ -24,10 +26,26 @@ static bool equal(const struct dx_pair_count *a, const struct dx_pair_count *b)
 
 enum kind { SOME_TIMES, EXTREMES, ALL_TIMES, NO_TIMES, KINDS };
 
+/* The sum of a domain's counts less the largest. */
+static uint64_t most_less(const struct model *m, size_t domain)
+{
+    uint64_t largest = 0;
+    uint64_t sum = 0;
+
+    for (size_t k = 0; k < m->count[domain]; k++) {
+        uint64_t n = m->pairs[domain][k].url_count;
+
+        sum += n;
+        largest = n > largest ? n : largest;
+    }
+    return sum - largest;
+}
+
 static void make_model(struct model *m, enum kind kind)
 {
     bool extreme = kind == EXTREMES;
     uint64_t seed = extreme ? 11 : 5;
+    uint64_t distinct_seed = 3;
 
     memset(m, 0, sizeof *m);
     for (size_t i = 0; i < DOMAINS; i++) {
@@ -46,8 +64,15 @@ static void make_model(struct model *m, enum kind kind)
                 p->last_us += (int64_t)random_below(&seed, 1000) * 60000000;
         }
     }
+    for (size_t i = 0; i < DOMAINS; i++) {
+        if (m->count[i] == 1 || random_below(&distinct_seed, 3) == 0)
+            continue;
+        m->less[i] = random_below(&distinct_seed, most_less(m, i) + 1);
+        m->dense[i] = random_below(&distinct_seed, 2) != 0;
+    }
     if (!extreme)
         return;
+    m->less[3] = m->less[4] = 0;
     m->pairs[3][0] = (struct dx_pair_count){ INT64_MAX, (uint64_t)INT64_MAX + 7, true, INT64_MIN,
                                              INT64_MAX };
     m->pairs[4][0] = (struct dx_pair_count){ 1, UINT64_C(1) << 61, true, INT64_MAX, INT64_MAX };
@@ -68,6 +93,8 @@ static void build(const struct model *m, struct dx_buf *out)
     rc = dx_counts_writer_begin(&w, &t, &id, dx_envelope_sink_buf, out, &err);
     for (size_t i = 0; i < DOMAINS && rc >= 0; i++) {
         EXPECT(dx_counts_writer_end(&w, NULL) < 0, "%zu domains of %d", i, DOMAINS);
+        if (m->less[i] != 0 || m->dense[i])
+            dx_counts_writer_distinct(&w, m->less[i], m->dense[i]);
         rc = dx_counts_writer_add(&w, m->pairs[i], m->count[i], &err);
     }
     if (rc >= 0)
@@ -88,9 +115,12 @@ static enum verdict try_file(void *ctx, struct dx_span file)
         uint32_t last = (uint32_t)m->count[i] - 1;
         struct dx_pair_count got[PAIRS];
         struct dx_pair_count one;
+        uint64_t less;
+        bool dense;
 
         if (dx_counts_get(&c, i, last + 1, got, NULL) < 0 ||
-            dx_counts_one(&c, i, last, &one, NULL) < 0) {
+            dx_counts_one(&c, i, last, &one, NULL) < 0 ||
+            dx_counts_distinct(&c, i, &less, &dense, NULL) < 0) {
             if (v == SAME_ANSWERS)
                 v = REFUSED;
             continue;
@@ -98,7 +128,7 @@ static enum verdict try_file(void *ctx, struct dx_span file)
         for (size_t k = 0; k <= last; k++)
             if (!equal(&got[k], &m->pairs[i][k]))
                 v = WRONG_ANSWER;
-        if (!equal(&one, &m->pairs[i][last]))
+        if (!equal(&one, &m->pairs[i][last]) || less != m->less[i] || dense != m->dense[i])
             v = WRONG_ANSWER;
     }
     dx_counts_close(&c);
@@ -134,7 +164,7 @@ static void test_sections(const struct model *m, const struct dx_buf *file)
         const char *say;
     } rows[] = {
         { NULL, 1, 'x', "does not begin" },
-        { NULL, 4, 1, "version" },
+        { NULL, 4, 2, "version" },
         { NULL, 8, 3, "ANCH" },
         { NULL, 23, 0xff, "do not ascend" },
         { NULL, 32, 0, "ts_unit" },
@@ -151,8 +181,10 @@ static void test_sections(const struct model *m, const struct dx_buf *file)
         { "DATA", 0, 0x7f, "group 0" },
         { "DATA", 1, 0x7f, "does not fit its bytes" },
         { "DATA", 1, 0, "group 0" },
-        { "DATA", 2, 0, "its set" },
-        { "DATA", 2, 0xff, "DATA" },
+        { "DATA", 2, 0x7f, "is cut" },
+        { "DATA", 2, 1, "behind its last pair" },
+        { "DATA", 3, 0, "its set" },
+        { "DATA", 3, 0xff, "DATA" },
         { NULL, 31, 0x7f, "time over 64 bits" },
     };
 
@@ -200,6 +232,70 @@ static void test_wrong_size(const struct model *m, const struct dx_buf *file)
     dx_counts_close(&c);
 }
 
+/* Column by column of two domains: {1, 1} and {1}; the byte that says how long the last column is, the
+ * bits of ends, and the column itself are changed so that it does not fit the domains. */
+static void test_distinct(void)
+{
+    static const struct {
+        size_t at;
+        uint8_t value;
+        int rc;
+        uint64_t less;
+        bool dense;
+        const char *say;
+    } rows[] = {
+        { 0, 3, 1, 1, false, NULL }, /* as it is */
+        { 6, 2 << 1 | 1, 1, 2, true, NULL },
+        { 6, 0x80, DX_E_CORRUPT, 0, false, "no number of distinct" },
+        { 2, 0, DX_E_CORRUPT, 0, false, "no number of distinct" },
+        { 3, 7, 1, 0, false, NULL }, /* three domains, then: the first has one pair */
+    };
+    const struct dx_pair_count pairs[] = { { 1, 1, false, 0, 0 }, { 1, 1, false, 0, 0 } };
+    struct dx_build_id id = { { 1 } };
+    struct dx_buf file = DX_BUF_INIT(1 << 16);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_counts_totals t;
+    struct dx_counts_writer w;
+
+    dx_counts_totals_init(&t);
+    EXPECT(dx_counts_totals_add(&t, pairs, 2, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_counts_totals_add(&t, pairs, 1, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_counts_writer_begin(&w, &t, &id, dx_envelope_sink_buf, &file, &err) == DX_OK, "%s",
+           err.text);
+    dx_counts_writer_distinct(&w, 2, false);
+    EXPECT(dx_counts_writer_add(&w, pairs, 2, &err) == DX_E_INVALID, "less than the largest");
+    dx_counts_writer_distinct(&w, 1, false);
+    EXPECT(dx_counts_writer_add(&w, pairs, 2, &err) == DX_OK, "%s", err.text);
+    dx_counts_writer_distinct(&w, 0, true);
+    EXPECT(dx_counts_writer_add(&w, pairs, 1, &err) == DX_E_INVALID, "one dataset, estimated");
+    dx_counts_writer_distinct(&w, 0, false);
+    EXPECT(dx_counts_writer_add(&w, pairs, 1, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_counts_writer_end(&w, &err) == DX_OK, "%s", err.text);
+    dx_counts_writer_release(&w);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct damaged d = damaged_copy(dx_span_of(file.data, file.size));
+        uint64_t size;
+        uint8_t *data = envelope_find(d.bytes, d.size, "DATA", &size);
+        struct dx_counts c;
+        uint64_t less = 99;
+        bool dense = true;
+        int rc;
+
+        data[rows[i].at] = rows[i].value;
+        envelope_resum(d.bytes, d.size);
+        EXPECT(dx_counts_open(&c, dx_span_of(d.bytes, d.size), 0, "c.dxc", &err) == DX_OK, "%s",
+               err.text);
+        rc = dx_counts_distinct(&c, 0, &less, &dense, &err);
+        EXPECT(rc == rows[i].rc && less == rows[i].less && dense == rows[i].dense,
+               "row %zu: rc %d, %u less", i, rc, (unsigned)less);
+        EXPECT(rows[i].say == NULL || strstr(err.text, rows[i].say) != NULL, "row %zu: %s", i,
+               err.text);
+        dx_counts_close(&c);
+        damaged_free(&d);
+    }
+    dx_buf_release(&file);
+}
+
 static void test_refused_pairs(void)
 {
     static const struct dx_pair_count rows[] = {
@@ -233,6 +329,7 @@ int main(void)
         test_damage(m, &file);
         dx_buf_release(&file);
     }
+    test_distinct();
     test_refused_pairs();
     free(m);
     return failures > 0;

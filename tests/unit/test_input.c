@@ -13,11 +13,11 @@
 #include "base/buf.h"
 #include "builder/input.h"
 #include "builder/input_columns.h"
-#include "builder/input_fields.h"
 #include "builder/input_json.h"
 #include "builder/input_records.h"
 #include "builder/input_time.h"
 #include "builder/rejects.h"
+#include "format/record_fields.h"
 #include "tests/support/fail.h"
 
 static int failures;

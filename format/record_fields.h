@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * input_fields.h - the fields of one TSV or CSV record.
+ * record_fields.h - the fields of one TSV or CSV record.
  *
  *   n = dx_fields_tsv(record, field, max);
  *   n = dx_fields_csv(record, field, max, &scratch, &ok);
@@ -9,8 +9,8 @@
  * ok is false where text follows a closing quote or a quote is not closed. Fields point
  * into the record, or into scratch (cleared first) where "" had to become ".
  */
-#ifndef DX_BUILDER_INPUT_FIELDS_H
-#define DX_BUILDER_INPUT_FIELDS_H
+#ifndef DX_FORMAT_RECORD_FIELDS_H
+#define DX_FORMAT_RECORD_FIELDS_H
 
 #include "base/buf.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "builder/input_fields.h"
+#include "format/record_fields.h"
 
 size_t dx_fields_tsv(struct dx_span record, struct dx_span *field, size_t max)
 {
