@@ -25,6 +25,7 @@
 #ifndef DX_QUERY_URL_ROWS_H
 #define DX_QUERY_URL_ROWS_H
 
+#include "format/pages.h"
 #include "format/url_ids.h"
 #include "query/cold_page.h"
 #include "query/listing.h"
