@@ -2,6 +2,7 @@
 #include "builder/index_state.h"
 
 #include "base/id_hash.h"
+#include "builder/index_facts.h"
 #include "builder/index_identity.h"
 #include "builder/index_out.h"
 #include "builder/index_pass.h"
@@ -13,6 +14,7 @@
 #define POSTING_LANES 2 /* halves of the shards, sorted by a thread each */
 
 struct second {
+    struct dx_index_facts *facts;
     struct dx_dictionary_writer dictionary;
     struct dx_counts_writer counts;
 };
@@ -22,13 +24,18 @@ static int counts_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_er
     struct second *s = p->ctx;
     size_t count;
     const struct dx_pair_count *counts = dx_index_pass_counts(p->b, &count);
+    uint64_t less = 0;
+    bool dense = false;
     int rc = dx_dictionary_writer_add(&s->dictionary, dx_index_pass_key(p->b), err);
 
     (void)ordinal;
+    if (rc == DX_OK)
+        rc = dx_index_facts_distinct(s->facts, counts, count, &less, &dense, err);
+    dx_counts_writer_distinct(&s->counts, less, dense);
     return rc == DX_OK ? dx_counts_writer_add(&s->counts, counts, count, err) : rc;
 }
 
-static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
+static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pair,
                         enum dx_index_origin origin, struct dx_error *err)
 {
     struct dx_index_state *b = p->b;
@@ -49,12 +56,23 @@ static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pai
                              dx_span_of(key, sizeof key), pair->runs, err);
 }
 
+static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
+                       enum dx_index_origin origin, struct dx_error *err)
+{
+    struct second *s = p->ctx;
+    int rc = take_posting(p, pair, origin, err);
+
+    return rc == DX_OK && origin != DX_INDEX_DROPPED
+               ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err)
+               : rc;
+}
+
 static int write_counts(struct dx_index_state *b, struct dx_error *err)
 {
     struct dx_index_out dictionary = DX_INDEX_OUT_INIT;
     struct dx_index_out counts = DX_INDEX_OUT_INIT;
     struct second s = { 0 };
-    struct dx_index_pass p = { .b = b, .pair = posting_pair, .domain = counts_domain, .ctx = &s };
+    struct dx_index_pass p = { .b = b, .pair = second_pair, .domain = counts_domain, .ctx = &s };
     int rc = dx_index_out_open(&dictionary, b->options->dir, DX_FILE_DOMAINS_DICT, b->options->sync,
                                err);
 
@@ -67,11 +85,16 @@ static int write_counts(struct dx_index_state *b, struct dx_error *err)
         rc = dx_counts_writer_begin(&s.counts, &b->totals, &b->id->build, dx_index_out_sink,
                                     &counts, err);
     if (rc == DX_OK)
+        rc = dx_index_facts_new(&s.facts, b, err);
+    if (rc == DX_OK)
         rc = dx_index_pass_run(&p, err);
+    if (rc == DX_OK)
+        rc = dx_index_facts_end(s.facts, err);
     if (rc == DX_OK)
         rc = dx_dictionary_writer_finish(&s.dictionary, err);
     if (rc == DX_OK)
         rc = dx_counts_writer_end(&s.counts, err);
+    dx_index_facts_free(&s.facts);
     dx_dictionary_writer_release(&s.dictionary);
     dx_counts_writer_release(&s.counts);
     if (rc == DX_OK)
