@@ -429,6 +429,20 @@ int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_pro
     return hit.number == 0 ? 1 : whole(v, domain, hit.effect, problem);
 }
 
+enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, struct dx_span scheme,
+                               struct dx_span host, struct dx_span path_query)
+{
+    struct dx_overlay *o = overlay_of(v);
+    const struct dx_rules *rules = dx_overlay_pin(o);
+    struct dx_rule_hit hit = { DX_EFFECT_NONE, 0 };
+    struct dx_rules_of of;
+
+    if (dx_rules_of(rules, domain, &of))
+        hit = dx_rules_row(&of, scheme, host, path_query);
+    dx_overlay_unpin(o, rules);
+    return hit.effect;
+}
+
 static int not_known(struct dx_span domain, int rc, const struct dx_error *err,
                      struct dx_problem *problem)
 {

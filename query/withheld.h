@@ -31,6 +31,7 @@
 #define DX_QUERY_WITHHELD_H
 
 #include "format/counts.h"
+#include "format/rules.h"
 #include "query/answer.h"
 #include "query/lookup.h"
 
@@ -57,6 +58,10 @@ struct dx_withheld_pair {
 
 /* 1: nothing is said of the whole domain. 0: the problem. */
 int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_problem *problem);
+
+/* What the rules that hold now do to one URL, which is to all of its rows or to none. */
+enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, struct dx_span scheme,
+                               struct dx_span host, struct dx_span path_query);
 
 /* The problem of a policy "withheld": 0. */
 int dx_withheld_said(struct dx_span domain, struct dx_problem *problem);
