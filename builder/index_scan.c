@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "builder/index_base.h"
+#include "builder/index_urls.h"
 #include "builder/lake_scan.h"
 #include "builder/scan_merge.h"
 #include "builder/scan_pages.h"
@@ -63,6 +64,7 @@ static void note_skipped(struct dx_index_lake *lake, const struct dx_lake_scan *
 struct worker {
     struct scan *scan;
     unsigned lane;
+    struct dx_index_urls_lane *urls;
 };
 
 static int add_group(struct scan *scan, uint32_t file_id, uint32_t group,
@@ -207,6 +209,7 @@ static int merge_part(struct worker *w, const struct part *part, bool grew, stru
                                .stop = &scan->stop,
                                .pair_found = add_pair,
                                .ctx = w,
+                               .urls = w->urls,
                                .postings = grew ? scan->postings : NULL,
                                .known_bytes = scan->part_memory / 2 };
     int rc = dx_scan_merge(&m, err);
@@ -315,28 +318,35 @@ static int check_room(const struct scan *scan, struct dx_error *err)
     return DX_OK;
 }
 
+static void fail_part(struct scan *scan, size_t part, const struct dx_error *err)
+{
+    (void)pthread_mutex_lock(&scan->lock);
+    if (scan->err.code == DX_OK || part < scan->failed_part) {
+        scan->err = *err;
+        scan->failed_part = part;
+    }
+    (void)pthread_mutex_unlock(&scan->lock);
+    stop(scan);
+}
+
 static void *worker(void *ctx)
 {
     struct worker *w = ctx;
     struct scan *scan = w->scan;
+    struct dx_error err = DX_ERROR_INIT;
+    size_t i = scan->part_count;
+    int rc = dx_index_urls_lane_new(&w->urls, scan->lake->url_places, &err);
 
-    for (;;) {
-        size_t i = atomic_fetch_add(&scan->next_part, 1);
-        struct dx_error err = DX_ERROR_INIT;
-
-        if (i >= scan->part_count || atomic_load(&scan->stop))
-            return NULL;
-        if ((scan->options->bring == NULL ? scan_part(w, &scan->parts[i], &err)
-                                          : bring_part(w, &scan->parts[i], &err)) == DX_OK)
-            continue;
-        (void)pthread_mutex_lock(&scan->lock);
-        if (scan->err.code == DX_OK || i < scan->failed_part) {
-            scan->err = err;
-            scan->failed_part = i;
-        }
-        (void)pthread_mutex_unlock(&scan->lock);
-        stop(scan);
-    }
+    while (rc == DX_OK && !atomic_load(&scan->stop) &&
+           (i = atomic_fetch_add(&scan->next_part, 1)) < scan->part_count)
+        rc = scan->options->bring == NULL ? scan_part(w, &scan->parts[i], &err)
+                                          : bring_part(w, &scan->parts[i], &err);
+    if (rc == DX_OK && !atomic_load(&scan->stop))
+        rc = dx_index_urls_lane_end(w->urls, &err);
+    if (rc != DX_OK)
+        fail_part(scan, i, &err);
+    dx_index_urls_lane_free(&w->urls);
+    return NULL;
 }
 
 /* ---- parts ---- */
@@ -414,7 +424,7 @@ static int run_workers(struct scan *scan, unsigned threads, struct dx_error *err
     unsigned count = 0;
 
     for (unsigned i = 0; i < THREADS_MAX; i++)
-        workers[i] = (struct worker){ scan, i };
+        workers[i] = (struct worker){ scan, i, NULL };
     while (count + 1 < threads && count + 1 < scan->part_count &&
            pthread_create(&others[count], NULL, worker, &workers[count + 1]) == 0)
         count++;
@@ -435,7 +445,7 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
                                             .memory_bytes = memory / 16,
                                             .lanes = 1 };
     struct dx_spill_sort_options pairs = { .dir = scan->options->tmp_dir,
-                                           .memory_bytes = memory / 8 * 3,
+                                           .memory_bytes = memory / 16 * 5,
                                            .lanes = threads,
                                            .unique = true };
     int rc;
@@ -444,7 +454,11 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
         pairs.lanes = 1;
     scan->lanes = pairs.lanes;
     rc = dx_spill_sort_new(&scan->lake->pairs, &pairs, err);
-    return rc == DX_OK ? dx_spill_sort_new(&scan->lake->groups, &groups, err) : rc;
+    if (rc == DX_OK)
+        rc = dx_spill_sort_new(&scan->lake->groups, &groups, err);
+    return rc == DX_OK ? dx_index_urls_new(&scan->lake->url_places, scan->options->tmp_dir,
+                                           memory / 16, err)
+                       : rc;
 }
 
 /* The datasets whose pairs stay, with or without new ones, bring the base's totals. */
@@ -488,6 +502,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     lake->rows = lake->urls = lake->row_groups = lake->skipped_columns = 0;
     lake->files_scanned = lake->rows_scanned = lake->suppressed_first = 0;
     lake->pairs = lake->groups = NULL;
+    lake->url_places = NULL;
     for (size_t i = 0; i < lake->registry->count; i++) {
         struct dx_dataset *d = &lake->registry->datasets[i];
 
@@ -526,6 +541,7 @@ void dx_index_lake_release(struct dx_index_lake *lake)
 {
     dx_spill_sort_free(&lake->pairs);
     dx_spill_sort_free(&lake->groups);
+    dx_index_urls_free(&lake->url_places);
     free(lake->changes);
     lake->changes = NULL;
     lake->change_count = 0;

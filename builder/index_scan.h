@@ -6,6 +6,7 @@
  *   lake.pairs    one record a (domain, dataset), sorted      builder/index_pair.h
  *   lake.groups   one record a row group, sorted: key u32 file_id, u32 row group (both
  *                 big-endian), value a GRPD record of pages.dxp
+ *   lake.url_places  the places of their URLs                    builder/index_urls.h
  *   lake.files[]  size, rows, row groups, hash; lake.registry: totals of each dataset
  *   dx_index_lake_release(&lake);                             the sorters, and what rebase made
  *
@@ -32,6 +33,7 @@
 #include "base/hash.h"
 
 struct dx_index_dataset;
+struct dx_index_urls;
 struct dx_registry;
 struct dx_rules;
 struct dx_spill_sort;
@@ -71,6 +73,7 @@ struct dx_index_lake {
     char skipped[128];         /* the first of them, with its file */
     struct dx_spill_sort *pairs;
     struct dx_spill_sort *groups;
+    struct dx_index_urls *url_places; /* places of the URLs of the files that were read */
 };
 
 /* Of a lake that is elsewhere: each file is brought to where it is read and dropped after it.

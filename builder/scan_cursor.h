@@ -17,6 +17,7 @@
 #define DX_BUILDER_SCAN_CURSOR_H
 
 #include "base/buf.h"
+#include "builder/index_urls.h"
 #include "builder/lake_scan.h"
 
 #define DX_SCAN_SCHEME_MAX 32         /* bytes */
@@ -44,7 +45,8 @@ struct dx_scan_cursor {
     struct dx_lake_row row;
     unsigned change; /* from the row before in this file: enum dx_scan_change */
     struct dx_scan_place place;
-    struct dx_buf runs; /* struct dx_run, of the current domain */
+    struct dx_buf runs;     /* struct dx_run, of the current domain */
+    struct dx_url_run urls; /* for builder/index_urls.h */
 };
 
 /* How `row` follows the place: enum dx_scan_change, or -1 if it should stand before it. */

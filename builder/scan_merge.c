@@ -251,10 +251,23 @@ static void note_rule(uint64_t *first, uint64_t number)
         *first = number;
 }
 
+static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
+{
+    const struct dx_url_row at = { .file_id = c->file_id,
+                                   .row_group = c->scan.group.number,
+                                   .row_in_group = c->row_in_group - 1,
+                                   .row_in_file = c->row_in_file - 1,
+                                   .same_page = c->change == DX_SCAN_SAME_URL };
+
+    return m->urls == NULL ? DX_OK : dx_index_urls_row(m->urls, &c->urls, &c->row, &at, err);
+}
+
 static int take_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
 {
     int rc = take_url(m, c, &c->row, err);
 
+    if (rc == DX_OK)
+        rc = place_row(m, c, err);
     if (rc != DX_OK)
         return rc;
     if (m->has_rules)
@@ -345,8 +358,10 @@ static int merge_run(struct dx_scan_merge *m, struct dx_error *err)
         if (rc != DX_OK)
             break;
         rc = c != NULL ? dx_scan_cursor_next(c, err) : dx_known_next(m->known, at - m->count, err);
-        if (rc == 0)
+        if (rc == 0) {
             m->heap[0] = m->heap[--m->heap_size];
+            rc = c != NULL && m->urls != NULL ? dx_index_urls_end(m->urls, &c->urls, err) : DX_OK;
+        }
         if (rc >= 0) {
             heap_sink(m, 0);
             rc = DX_OK;

@@ -21,6 +21,7 @@
 #include "format/registry_json.h"
 #include "format/rules.h"
 
+struct dx_index_urls_lane;
 struct dx_known;
 struct dx_page_cache;
 
@@ -35,8 +36,9 @@ struct dx_scan_merge {
     const atomic_bool *stop;
     int (*pair_found)(void *ctx, struct dx_span key, struct dx_span value, struct dx_error *err);
     void *ctx;
-    struct dx_page_cache *postings; /* of lake.base, for a dataset that grew; else NULL */
-    size_t known_bytes;             /* memory for files of the base */
+    struct dx_page_cache *postings;  /* of lake.base, for a dataset that grew; else NULL */
+    size_t known_bytes;              /* memory for files of the base */
+    struct dx_index_urls_lane *urls; /* is told of the rows of these files; NULL: nobody */
 
     /* found: */
     uint32_t dataset_id;

@@ -6,7 +6,7 @@
 #include "query/item_text.h"
 #include "query/listing.h"
 #include "query/lookup.h"
-#include "query/task.h"
+#include "query/task_kind.h"
 #include "query/withheld.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static int write_item(void *ctx, const struct dx_listing_row *row, struct dx_err
     return dx_item_text_write(&w->text, row, err);
 }
 
-struct dx_task {
+struct urls_task {
+    struct dx_task task;
     struct dx_listing listing;
     struct dx_found found;
     const struct dx_dataset *dataset;
@@ -50,24 +51,24 @@ struct dx_task {
 
 /* Rows are numbered twice: by their place in the payload, which is what is read and what cursors
  * hold, and by how many visible ones stand before, which is what clients count. */
-static uint64_t visible_before(const struct dx_task *task, uint64_t place)
+static uint64_t visible_before(const struct urls_task *task, uint64_t place)
 {
     return dx_withheld_visible_before(task->hidden, place);
 }
 
-static uint64_t visible_total(const struct dx_task *task)
+static uint64_t visible_total(const struct urls_task *task)
 {
     return visible_before(task, task->listing.total);
 }
 
 /* Where this answer's rows may go: to the end of the listing, or of the cursor's part of it. */
-static uint64_t end_of(const struct dx_task *task)
+static uint64_t end_of(const struct urls_task *task)
 {
     return task->ask.from != NULL ? task->ask.from->end_row : task->listing.total;
 }
 
-static int write_cursor(const struct dx_task *task, uint64_t next, uint64_t end, struct dx_json *j,
-                        struct dx_error *err)
+static int write_cursor(const struct urls_task *task, uint64_t next, uint64_t end,
+                        struct dx_json *j, struct dx_error *err)
 {
     const struct dx_listing *l = &task->listing;
     struct dx_cursor c = {
@@ -91,7 +92,7 @@ static int write_cursor(const struct dx_task *task, uint64_t next, uint64_t end,
     return rc;
 }
 
-static void write_head(const struct dx_task *task, struct dx_json *j)
+static void write_head(const struct urls_task *task, struct dx_json *j)
 {
     dx_json_object(j);
     dx_json_key(j, "domain");
@@ -112,7 +113,7 @@ static void write_head(const struct dx_task *task, struct dx_json *j)
     }
 }
 
-static void write_tail(const struct dx_task *task, struct dx_json *j)
+static void write_tail(const struct urls_task *task, struct dx_json *j)
 {
     dx_json_key(j, "version");
     dx_json_str(j, task->listing.version->entry.version);
@@ -122,7 +123,7 @@ static void write_tail(const struct dx_task *task, struct dx_json *j)
 }
 
 /* The place of a visible row; behind the last one, the end. */
-static uint64_t place_of(const struct dx_task *task, uint64_t visible)
+static uint64_t place_of(const struct urls_task *task, uint64_t visible)
 {
     return visible >= visible_total(task) ? task->listing.total
                                           : dx_withheld_window(task->hidden, visible, 1).offset;
@@ -130,7 +131,7 @@ static uint64_t place_of(const struct dx_task *task, uint64_t visible)
 
 /* Parts whose sizes differ by one row at most. With more parts than rows the last ones are empty:
  * who asked for so many gets as many. */
-static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_error *err)
+static int write_plan(const struct urls_task *task, struct dx_json *j, struct dx_error *err)
 {
     uint64_t total = visible_total(task);
     uint64_t parts = task->ask.plan;
@@ -149,7 +150,7 @@ static int write_plan(const struct dx_task *task, struct dx_json *j, struct dx_e
     return rc;
 }
 
-static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *err)
+static int write_page(struct urls_task *task, struct dx_json *j, struct dx_error *err)
 {
     struct dx_listing *l = &task->listing;
     struct item_writer items = { .hidden = task->hidden, .place = l->window.offset };
@@ -182,7 +183,7 @@ static int write_page(struct dx_task *task, struct dx_json *j, struct dx_error *
 }
 
 /* Room for usual answers at once: growing step by step copies them twice. */
-static void reserve(const struct dx_task *task, struct dx_buf *body)
+static void reserve(const struct urls_task *task, struct dx_buf *body)
 {
     uint64_t bytes = AROUND_ROWS + task->listing.row_count * AROUND_ROW +
                      dx_listing_text_bytes(&task->listing);
@@ -191,7 +192,7 @@ static void reserve(const struct dx_task *task, struct dx_buf *body)
         (void)dx_buf_reserve(body, (size_t)bytes);
 }
 
-static int write_answer(struct dx_task *task, struct dx_buf *body, struct dx_error *err)
+static int write_answer(struct urls_task *task, struct dx_buf *body, struct dx_error *err)
 {
     struct dx_json j;
     int rc;
@@ -218,7 +219,7 @@ static int in_dataset(struct dx_version *v, uint64_t ordinal, uint32_t dataset_i
 }
 
 /* Only one who has the key can get here, or, without a key file, one who builds his own. */
-static int cursor_astray(const struct dx_task *task, struct dx_problem *problem)
+static int cursor_astray(const struct urls_task *task, struct dx_problem *problem)
 {
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
                           "this cursor ends at row %llu of a listing of %llu",
@@ -227,7 +228,7 @@ static int cursor_astray(const struct dx_task *task, struct dx_problem *problem)
 }
 
 /* Steps until something is waited for, or the answer is written. */
-static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *problem)
+static int go_on(struct urls_task *task, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_listing *l = &task->listing;
     struct dx_error err = DX_ERROR_INIT;
@@ -258,6 +259,31 @@ static int go_on(struct dx_task *task, struct dx_buf *body, struct dx_problem *p
     return 1;
 }
 
+static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
+                  struct dx_problem *problem)
+{
+    struct urls_task *task = (struct urls_task *)of;
+
+    rc = dx_listing_fetched(&task->listing, rc, err);
+    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
+}
+
+static struct dx_reading *reading(struct dx_task *of)
+{
+    return &((struct urls_task *)of)->listing.reading;
+}
+
+static void release(struct dx_task *of)
+{
+    struct urls_task *task = (struct urls_task *)of;
+
+    dx_listing_release(&task->listing);
+    dx_withheld_release(&task->withheld);
+    free(task);
+}
+
+static const struct dx_task_kind kind = { resume, reading, release };
+
 /* The window of places: a plan needs none of them, only how many there are. */
 static struct dx_page_of window_of(const struct dx_urls_ask *ask,
                                    const struct dx_withheld_pair *hidden)
@@ -281,16 +307,17 @@ static struct dx_page_of window_of(const struct dx_urls_ask *ask,
 /* Takes what withheld holds. */
 static int begin(struct dx_version *v, const struct dx_found *found,
                  const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
-                 struct dx_withheld *withheld, struct dx_task **out, struct dx_problem *problem)
+                 struct dx_withheld *withheld, struct urls_task **out, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_task *task = malloc(sizeof *task);
+    struct urls_task *task = malloc(sizeof *task);
 
     if (task == NULL) {
         dx_withheld_release(withheld);
         (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
         return dx_problem_of_error(problem, &err);
     }
+    task->task.kind = &kind;
     task->found = *found;
     task->dataset = dataset;
     task->ask = *ask;
@@ -348,7 +375,7 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
 {
     const struct dx_dataset *dataset;
     struct dx_withheld withheld;
-    struct dx_task *task = NULL;
+    struct urls_task *task = NULL;
     struct dx_found found;
     int rc = dx_lookup_domain(v, canon, ask->asked, &found, problem);
 
@@ -370,32 +397,10 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
         return rc;
     rc = go_on(task, body, problem);
     if (rc == DX_TASK_WAITS)
-        *out = task;
+        *out = &task->task;
     else
-        dx_task_free(&task);
+        release(&task->task);
     return rc;
-}
-
-int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
-                   struct dx_problem *problem)
-{
-    rc = dx_listing_fetched(&task->listing, rc, err);
-    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
-}
-
-struct dx_reading *dx_task_reading(struct dx_task *task)
-{
-    return &task->listing.reading;
-}
-
-void dx_task_free(struct dx_task **task)
-{
-    if (*task != NULL) {
-        dx_listing_release(&(*task)->listing);
-        dx_withheld_release(&(*task)->withheld);
-    }
-    free(*task);
-    *task = NULL;
 }
 
 int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/index_urls.h"
+
+#include <stdlib.h>
+
+#include "builder/lake_file.h"
+#include "builder/spool.h"
+#include "builder/urls_record.h"
+#include "canon/ids.h"
+
+#define LANE_RECORDS 4096 /* under the lock at a time */
+#define URL_TEXT_MAX ((size_t)1 << 20)
+
+struct dx_index_urls_lane {
+    struct dx_index_urls *urls;
+    struct dx_buf text; /* of a URL */
+    size_t count;
+    uint8_t records[LANE_RECORDS * DX_URLS_RECORD];
+};
+
+int dx_index_urls_new(struct dx_index_urls **out, const char *tmp_dir, size_t memory_bytes,
+                      struct dx_error *err)
+{
+    struct dx_index_urls *u = calloc(1, sizeof *u);
+    int rc;
+
+    *out = u;
+    if (u == NULL)
+        return dx_fail(err, DX_E_NOMEM, "places of URLs: out of memory");
+    (void)pthread_mutex_init(&u->lock, NULL);
+    u->tmp_dir = strdup(tmp_dir);
+    rc = u->tmp_dir == NULL ? dx_fail(err, DX_E_NOMEM, "places of URLs: out of memory")
+                            : dx_spool_new(&u->spool, tmp_dir, DX_URLS_STREAMS, memory_bytes, err);
+    if (rc != DX_OK)
+        dx_index_urls_free(out);
+    return rc;
+}
+
+void dx_index_urls_free(struct dx_index_urls **u)
+{
+    if (*u != NULL) {
+        dx_spool_free(&(*u)->spool);
+        (void)pthread_mutex_destroy(&(*u)->lock);
+        free((*u)->tmp_dir);
+    }
+    free(*u);
+    *u = NULL;
+}
+
+/* ---- lanes ---- */
+
+int dx_index_urls_lane_new(struct dx_index_urls_lane **out, struct dx_index_urls *u,
+                           struct dx_error *err)
+{
+    struct dx_index_urls_lane *lane = malloc(sizeof *lane);
+
+    *out = lane;
+    if (lane == NULL)
+        return dx_fail(err, DX_E_NOMEM, "places of URLs: out of memory");
+    lane->urls = u;
+    lane->count = 0;
+    dx_buf_init(&lane->text, URL_TEXT_MAX);
+    return DX_OK;
+}
+
+void dx_index_urls_lane_free(struct dx_index_urls_lane **lane)
+{
+    if (*lane != NULL)
+        dx_buf_release(&(*lane)->text);
+    free(*lane);
+    *lane = NULL;
+}
+
+int dx_index_urls_lane_end(struct dx_index_urls_lane *lane, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    (void)pthread_mutex_lock(&lane->urls->lock);
+    for (size_t i = 0; rc == DX_OK && i < lane->count; i++) {
+        const uint8_t *record = lane->records + i * DX_URLS_RECORD;
+
+        rc = dx_spool_add(lane->urls->spool, dx_urls_record_stream(record),
+                          dx_span_of(record, DX_URLS_RECORD), err);
+    }
+    (void)pthread_mutex_unlock(&lane->urls->lock);
+    lane->count = 0;
+    return rc;
+}
+
+int dx_index_urls_end(struct dx_index_urls_lane *lane, struct dx_url_run *run, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < run->count; i++) {
+        const struct dx_url_run_url *url = &run->urls[i];
+        const struct dx_urls_record record = { .id = url->id,
+                                               .file_id = run->file_id,
+                                               .row_group = url->row_group,
+                                               .row = url->row,
+                                               .rows = url->last - url->first + 1 };
+
+        if (lane->count == LANE_RECORDS)
+            rc = dx_index_urls_lane_end(lane, err);
+        if (rc == DX_OK)
+            rc = dx_urls_record_write(&record, lane->records + lane->count * DX_URLS_RECORD, err);
+        lane->count += rc == DX_OK;
+    }
+    run->count = 0;
+    return rc;
+}
+
+static int url_id(struct dx_index_urls_lane *lane, const struct dx_lake_row *row, uint64_t *id,
+                  struct dx_error *err)
+{
+    struct dx_buf *b = &lane->text;
+
+    dx_buf_clear(b);
+    dx_buf_append(b, row->scheme.data, row->scheme.size);
+    dx_buf_append(b, "://", 3);
+    dx_buf_append(b, row->host.data, row->host.size);
+    dx_buf_append(b, row->path_query.data, row->path_query.size);
+    if (b->failed)
+        return dx_buf_fail(b, err, "URL of a row");
+    *id = dx_url_id(dx_span_of(b->data, b->size));
+    return DX_OK;
+}
+
+static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
+                   const struct dx_lake_row *row, const struct dx_url_row *at, struct dx_error *err)
+{
+    struct dx_url_run_url *url = &run->urls[run->count];
+    int rc;
+
+    if (run->count == DX_URL_RUN_SCHEMES || row->scheme.size > sizeof url->scheme)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "file %lu: row %llu: over 8 schemes for one host and path, or one of over "
+                       "32 bytes",
+                       (unsigned long)at->file_id, (unsigned long long)at->row_in_file);
+    rc = url_id(lane, row, &url->id, err);
+    if (rc != DX_OK)
+        return rc;
+    run->file_id = at->file_id;
+    url->row_group = at->row_group;
+    url->row = at->row_in_group;
+    url->first = url->last = at->row_in_file;
+    url->scheme_size = (uint32_t)row->scheme.size;
+    memcpy(url->scheme, row->scheme.data, row->scheme.size);
+    run->count++;
+    return DX_OK;
+}
+
+int dx_index_urls_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
+                      const struct dx_lake_row *row, const struct dx_url_row *at,
+                      struct dx_error *err)
+{
+    int rc = at->same_page ? DX_OK : dx_index_urls_end(lane, run, err);
+
+    if (rc != DX_OK)
+        return rc;
+    for (size_t i = 0; i < run->count; i++) {
+        struct dx_url_run_url *url = &run->urls[i];
+
+        if (url->scheme_size == row->scheme.size &&
+            memcmp(url->scheme, row->scheme.data, row->scheme.size) == 0) {
+            url->last = at->row_in_file;
+            return DX_OK;
+        }
+    }
+    return new_url(lane, run, row, at, err);
+}
