@@ -20,7 +20,8 @@ enum {
 
 void dx_body_begin(struct dx_body *b, bool chunked, uint64_t size)
 {
-    *b = (struct dx_body){ .state = chunked ? STATE_SIZE : STATE_PLAIN, .left = chunked ? 0 : size };
+    *b = (struct dx_body){ .state = chunked ? STATE_SIZE : STATE_PLAIN,
+                           .left = chunked ? 0 : size };
 }
 
 static void reject(struct dx_body *b, int status, const char *reason)

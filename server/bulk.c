@@ -12,9 +12,9 @@ struct dx_bulk {
     struct dx_name_list *list;
     struct dx_names *names; /* NULL until opened */
     enum dx_names_format format;
-    bool begun;            /* the head of the answer is in out */
-    bool writing;          /* a batch is not written to its end */
-    bool name_waits;       /* `name` did not fit the batch */
+    bool begun;      /* the head of the answer is in out */
+    bool writing;    /* a batch is not written to its end */
+    bool name_waits; /* `name` did not fit the batch */
     struct dx_name name;
 };
 
@@ -63,9 +63,12 @@ int dx_bulk_new(struct dx_bulk **out, const struct dx_request_head *head, struct
 int dx_bulk_open(struct dx_bulk *b, const struct dx_answers *answers, struct dx_version *v,
                  const struct dx_ask *ask, struct dx_problem *problem)
 {
-    const struct dx_names_ask names = { .format = ask->names_format, .datasets = ask->datasets };
+    struct dx_names_ask names = { .format = DX_NAMES_NDJSON, .datasets = ask->datasets };
 
-    b->format = ask->names_format;
+    if (ask->format.data != NULL && !dx_names_format_parse(ask->format, &names.format))
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "format is one of ndjson, csv and matrix");
+    b->format = names.format;
     if (answers->names == NULL)
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
                               "this server answers one name at a time");

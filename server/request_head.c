@@ -85,8 +85,7 @@ static enum dx_head_verdict reject(struct dx_request_head *h, int status, const 
 
 static enum dx_head_verdict end_method(struct dx_request_head *h, struct dx_span method)
 {
-    static const char *const others[] = { "PUT",   "DELETE",  "CONNECT",
-                                          "TRACE", "OPTIONS", "PATCH" };
+    static const char *const others[] = { "PUT", "DELETE", "CONNECT", "TRACE", "OPTIONS", "PATCH" };
 
     /* Methods are case-sensitive: "get" is another method. */
     if (dx_span_equal(method, dx_span_str("GET")))
@@ -286,7 +285,7 @@ static enum dx_head_verdict end_target(struct dx_request_head *h, struct dx_span
 {
     h->target = (struct dx_head_span){ h->mark, h->at - h->mark };
     if (h->method == DX_METHOD_POST && !takes_post(dx_head_slice(bytes, h->target)))
-        return reject(h, 405, "POST is taken by " DX_HEAD_POST_PATH " only");
+        return reject(h, 405, "only GET and HEAD are served, and POST of " DX_HEAD_POST_PATH);
     h->mark = h->at + 1;
     h->state = STATE_VERSION;
     return DX_HEAD_MORE;
