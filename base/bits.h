@@ -4,16 +4,18 @@
  *   v = dx_bits_at(row, at, width);                 any place, width 0..64
  *
  *   struct dx_bits r = dx_bits_of(row);
- *   v = dx_bits_take(&r, width);  v = dx_bits_rice(&r, k);
+ *   v = dx_bits_take(&r, width);  v = dx_bits_rice(&r, k);  v = dx_bits_gamma(&r);
  *   if (r.failed || !dx_bits_done(&r))  ...         one check after many reads, as in bytes.h
  *
  *   struct dx_bits_out w = { .to = &buf };
- *   dx_bits_put(&w, v, width);  dx_bits_put_rice(&w, v, k);
+ *   dx_bits_put(&w, v, width);  dx_bits_put_rice(&w, v, k);  dx_bits_put_gamma(&w, v);
  *   dx_bits_flush(&w);                              zeros up to a whole byte; buf.failed says it all
  *
  * Bits of dx_bits_at beyond the row are 0: who asks sees to it that they lie inside. A Rice code
  * with k (0..63) is v >> k ones, a zero, and the low k bits of v; where there would be 32 ones or
  * more it is 32 ones and the 64 bits of v. So no code is over 96 bits, whatever the bytes are.
+ * A gamma code is of v >= 1, which has n + 1 bits: n ones, a zero, and the low n bits of v; for
+ * counts, most of which are 1 and some of which are millions.
  */
 #ifndef DX_BASE_BITS_H
 #define DX_BASE_BITS_H
@@ -90,6 +92,17 @@ static inline uint64_t dx_bits_rice(struct dx_bits *r, unsigned k)
     return r->failed ? 0 : (uint64_t)ones << k | dx_bits_take(r, k);
 }
 
+static inline uint64_t dx_bits_gamma(struct dx_bits *r)
+{
+    uint64_t ahead = ~dx_bits_at(r->row, r->at, 64);
+    unsigned ones = ahead == 0 ? 64 : (unsigned)__builtin_ctzll(ahead);
+
+    if (ones > 63)
+        r->failed = true;
+    (void)dx_bits_take(r, ones + 1 > 64 ? 64 : ones + 1);
+    return r->failed ? 0 : UINT64_C(1) << ones | dx_bits_take(r, ones);
+}
+
 /* What is left is less than a byte, and zero. */
 static inline bool dx_bits_done(const struct dx_bits *r)
 {
@@ -146,6 +159,14 @@ static inline void dx_bits_put_rice(struct dx_bits_out *w, uint64_t v, unsigned 
 static inline unsigned dx_bits_of_number(uint64_t v)
 {
     return v == 0 ? 0 : 64 - (unsigned)__builtin_clzll(v);
+}
+
+static inline void dx_bits_put_gamma(struct dx_bits_out *w, uint64_t v)
+{
+    unsigned ones = dx_bits_of_number(v) - 1;
+
+    dx_bits_put(w, dx_bits_mask(ones), ones + 1);
+    dx_bits_put(w, v, ones);
 }
 
 #endif

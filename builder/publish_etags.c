@@ -9,21 +9,26 @@
 #include "builder/index_scan.h"
 #include "builder/publish_lake.h"
 #include "fetch/store.h"
+#include "format/cold.h"
 #include "format/etags_tsv.h"
 #include "format/manifest.h"
 #include "format/postings.h"
 
 #define KINDS 2 /* DX_ETAG_IDX and DX_ETAG_DAT, in this order */
 
-/* What listings say of the postings. */
+/* What a listing says of an object. */
+struct seen {
+    char object[DX_MANIFEST_FILE_PATH]; /* "": the version has none */
+    bool there;
+    char etag[DX_SOURCE_ETAG];
+};
+
+/* What listings say of what is read by range. */
 struct postings {
     const struct dx_manifest_version *version;
-    char prefix[64]; /* index/VERSION/postings/, that is being listed */
-    struct {
-        char object[DX_MANIFEST_FILE_PATH]; /* "": the version has none */
-        bool there;
-        char etag[DX_SOURCE_ETAG];
-    } of[KINDS][DX_POSTINGS_SHARDS];
+    char prefix[64]; /* index/VERSION/, that is being listed */
+    struct seen of[KINDS][DX_POSTINGS_SHARDS];
+    struct seen cold[DX_COLD_FILES];
 };
 
 struct compare {
@@ -59,27 +64,45 @@ static void name_objects(struct postings *p)
             if (file != NULL)
                 dx_manifest_file_path(p->version, file, p->of[kind][shard].object);
         }
+    for (unsigned i = 0; i < DX_COLD_FILES; i++) {
+        const struct dx_manifest_file *file = dx_manifest_file(
+            p->version, dx_cold_file_name((enum dx_cold_file)i));
+
+        if (file != NULL)
+            dx_manifest_file_path(p->version, file, p->cold[i].object);
+    }
+}
+
+static void see_one(struct seen *s, const struct dx_listed *listed)
+{
+    if (strcmp(s->object, listed->object) != 0)
+        return;
+    s->there = true;
+    (void)snprintf(s->etag, sizeof s->etag, "%s", listed->etag);
 }
 
 static int see(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 {
+    static const char postings[] = "postings/";
     struct postings *p = ctx;
-    unsigned long shard = strtoul(listed->object + strlen(p->prefix), NULL, 16);
+    const char *name = listed->object + strlen(p->prefix);
+    unsigned long shard;
 
     (void)err;
-    for (int kind = 0; shard < DX_POSTINGS_SHARDS && kind < KINDS; kind++) {
-        if (strcmp(p->of[kind][shard].object, listed->object) != 0)
-            continue;
-        p->of[kind][shard].there = true;
-        (void)snprintf(p->of[kind][shard].etag, DX_SOURCE_ETAG, "%s", listed->etag);
-    }
+    for (unsigned i = 0; i < DX_COLD_FILES; i++)
+        see_one(&p->cold[i], listed);
+    if (strncmp(name, postings, sizeof postings - 1) != 0)
+        return DX_OK;
+    shard = strtoul(name + sizeof postings - 1, NULL, 16);
+    for (int kind = 0; shard < DX_POSTINGS_SHARDS && kind < KINDS; kind++)
+        see_one(&p->of[kind][shard], listed);
     return DX_OK;
 }
 
 static int list_folder(struct postings *p, const char *version, struct dx_store *store,
                        struct dx_error *err)
 {
-    (void)snprintf(p->prefix, sizeof p->prefix, "index/%s/postings/", version);
+    (void)snprintf(p->prefix, sizeof p->prefix, "index/%s/", version);
     return dx_store_list(store, p->prefix, see, p, err);
 }
 
@@ -92,7 +115,7 @@ static bool is_listed(const struct dx_manifest_version *v, size_t i)
     return false;
 }
 
-/* Own shards, and those that older versions have. */
+/* Cold files, own shards, and those that older versions have. */
 static int list_postings(struct postings *p, struct dx_store *store, struct dx_error *err)
 {
     const struct dx_manifest_version *v = p->version;
@@ -117,6 +140,7 @@ static void compare_one(struct dx_publish_etags *e, const char *object, const ch
 static void compare_row(const struct compare *c, const struct dx_etags_row *row)
 {
     char object[DX_OBJECT_NAME_MAX + 1];
+    const struct seen *s;
 
     if (row->kind == DX_ETAG_LAKE) {
         const struct dx_index_file *f = row->number < c->lake->file_count
@@ -127,12 +151,14 @@ static void compare_row(const struct compare *c, const struct dx_etags_row *row)
             return; /* taken out since */
         (void)snprintf(object, sizeof object, DX_PUBLISH_PARQUET_ROOT "%s", f->path);
         compare_one(c->e, object, f->etag == NULL ? "" : f->etag, row->etag);
-    } else if (!c->postings->of[row->kind][row->number].there) {
-        differs(c->e, c->postings->of[row->kind][row->number].object);
-    } else {
-        compare_one(c->e, c->postings->of[row->kind][row->number].object,
-                    c->postings->of[row->kind][row->number].etag, row->etag);
+        return;
     }
+    s = row->kind == DX_ETAG_COLD ? &c->postings->cold[row->number]
+                                  : &c->postings->of[row->kind][row->number];
+    if (!s->there)
+        differs(c->e, s->object);
+    else
+        compare_one(c->e, s->object, s->etag, row->etag);
 }
 
 static int compare_all(const struct compare *c, struct dx_span file, const char *url,
@@ -159,7 +185,7 @@ static int read_shards(struct dx_publish_shard_etags *shards, struct dx_span fil
     int rc = dx_etags_open(&r, file, DX_FILE_ETAGS, err);
 
     if (rc == DX_OK && strcmp(r.root, url) == 0)
-        while ((rc = dx_etags_next(&r, &row, err)) == 1 && row.kind != DX_ETAG_LAKE)
+        while ((rc = dx_etags_next(&r, &row, err)) == 1 && row.kind < KINDS)
             memcpy(shards->of[row.kind][row.number], row.etag, sizeof row.etag);
     dx_etags_close(&r);
     return rc < 0 ? rc : DX_OK;

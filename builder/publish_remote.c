@@ -271,6 +271,10 @@ static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct 
     for (int dat = 0; dat < 2; dat++)
         for (uint32_t i = 0; rc == DX_OK && i < DX_POSTINGS_SHARDS; i++)
             rc = add_etag(w, dat ? DX_ETAG_DAT : DX_ETAG_IDX, i, shard_etag(p, dat, i), err);
+    for (unsigned i = 0; rc == DX_OK && i < DX_COLD_FILES; i++)
+        rc = add_etag(w, DX_ETAG_COLD, i,
+                      dx_publish_upload_etag(&p->upload, dx_cold_file_name((enum dx_cold_file)i)),
+                      err);
     for (size_t i = 0; rc == DX_OK && i < lake->file_count; i++)
         if (lake->files[i].path != NULL)
             rc = add_etag(w, DX_ETAG_LAKE, (uint32_t)i, lake->files[i].etag, err);

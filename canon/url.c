@@ -396,3 +396,17 @@ int dx_canon_domain(struct dx_canon *c, struct dx_span raw, struct dx_span *doma
     *why = DX_REJECT_PUBLIC_SUFFIX;
     return 0;
 }
+
+int dx_canon_host_domain(const struct dx_psl *psl, struct dx_span host, struct dx_span *domain)
+{
+    const uint8_t *end = host.size == 0        ? NULL
+                         : host.data[0] == '[' ? memchr(host.data, ']', host.size)
+                                               : memchr(host.data, ':', host.size);
+    bool is_ipv6 = host.size > 0 && host.data[0] == '[';
+
+    *domain = end == NULL ? host
+                          : (struct dx_span){ host.data, (size_t)(end - host.data) + is_ipv6 };
+    if (is_ipv6 || (host.size > 0 && dx_ipv4_meant(*domain)))
+        return 1;
+    return dx_psl_domain(psl, *domain, domain);
+}

@@ -29,7 +29,7 @@ endif()
 
 dx_layer(base PkgConfig::libxxhash Threads::Threads)
 dx_layer(canon dx_base PkgConfig::libpsl)
-dx_layer(format dx_base PkgConfig::libzstd PkgConfig::jansson ${ROARING_LIBRARY})
+dx_layer(format dx_base PkgConfig::libzstd PkgConfig::jansson ${ROARING_LIBRARY} m)
 dx_layer(parquet dx_base PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4
          PkgConfig::libbrotlidec)
 dx_layer(cache dx_base)

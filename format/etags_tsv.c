@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/etags_tsv.h"
 
+#include "format/cold.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #define SHARDS 1024
 
 static const char *const kinds[] = {
-    [DX_ETAG_IDX] = "idx", [DX_ETAG_DAT] = "dat", [DX_ETAG_LAKE] = "lake"
+    [DX_ETAG_IDX] = "idx", [DX_ETAG_DAT] = "dat", [DX_ETAG_COLD] = "cold", [DX_ETAG_LAKE] = "lake"
 };
 
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
@@ -34,8 +36,10 @@ static bool etag_ok(struct dx_span s)
 static const char *row_fault(struct dx_etags_order *last, enum dx_etag_kind kind, uint32_t number,
                              struct dx_span etag)
 {
-    if (kind != DX_ETAG_LAKE && number >= SHARDS)
+    if ((kind == DX_ETAG_IDX || kind == DX_ETAG_DAT) && number >= SHARDS)
         return "no such shard";
+    if (kind == DX_ETAG_COLD && number >= DX_COLD_FILES)
+        return "no such cold file";
     if (last->any && (kind < last->kind || (kind == last->kind && number <= last->number)))
         return "objects do not ascend";
     if (!etag_ok(etag))
@@ -155,7 +159,7 @@ static const char *parse_line(struct dx_etags_order *last, struct dx_span line,
     while (k < KIND_COUNT && !dx_span_equal(kind, dx_span_str(kinds[k])))
         k++;
     if (k == KIND_COUNT)
-        return "neither idx, dat nor lake";
+        return "neither idx, dat, cold nor lake";
     row->kind = (enum dx_etag_kind)k;
     if (!decimal(number, &row->number))
         return "the number is none of 32 bits";

@@ -4,6 +4,7 @@
  *
  *   rc = dx_etags_writer_begin(&w, url, sink, sink_ctx, &err);        the file goes to the sink
  *   rc = dx_etags_writer_add(&w, DX_ETAG_IDX, shard, etag, &err);     shards ascend; then DX_ETAG_DAT,
+ *   rc = dx_etags_writer_add(&w, DX_ETAG_COLD, file, etag, &err);     then enum dx_cold_file,
  *   rc = dx_etags_writer_add(&w, DX_ETAG_LAKE, file_id, etag, &err);  then file_ids
  *   rc = dx_etags_writer_finish(&w, &err);
  *   dx_etags_writer_release(&w);                                      safe on a half-made one
@@ -28,11 +29,11 @@
 #define DX_ETAGS_ROOT_MAX 8192
 #define DX_ETAGS_ETAG_MAX 128 /* with its quotes */
 
-enum dx_etag_kind { DX_ETAG_IDX, DX_ETAG_DAT, DX_ETAG_LAKE };
+enum dx_etag_kind { DX_ETAG_IDX, DX_ETAG_DAT, DX_ETAG_COLD, DX_ETAG_LAKE };
 
 struct dx_etags_row {
     enum dx_etag_kind kind;
-    uint32_t number; /* shard, below 1024, or file_id */
+    uint32_t number; /* shard, below 1024, enum dx_cold_file, or file_id */
     char etag[DX_ETAGS_ETAG_MAX + 1];
 };
 

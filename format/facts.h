@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * facts.h - hosts and top paths of one (domain, dataset), and pages of them (facts.dat.zst).
+ * facts.h - hosts and top paths of one (domain, dataset): what facts.dat.zst has of it.
  *
  *   rc = dx_facts_open(&f, bytes, domain, &counts, &err);           counts: of the pair, as stored
  *   while ((rc = dx_facts_host(&f, &host, &err)) == 1) ...          ascending by host (bytes)
@@ -13,23 +13,14 @@
  * counts are those of the pair.
  *
  * bytes and domain are borrowed. The text of a fact is valid until the next call for the same kind.
- * One thread at a time.
+ * One thread at a time. Pages of many: pair_pages.h. From rows: pair_tally.h, which writes by
  *
- * Pages (both of facts.dat.zst and sketches.dat.zst): entries of (ordinal, dataset_id, bytes), in
- * ascending order:
- *
- *   dx_pair_pages_begin(&w, &cold_writer);                          a writer that has begun (cold.h)
- *   rc = dx_pair_pages_add(&w, ordinal, dataset_id, bytes, &err);
- *   rc = dx_pair_pages_end(&w, &err);                               the last page; then dx_cold_writer_end
- *   dx_pair_pages_release(&w);
- *
- *   struct dx_pair_page p = dx_pair_page_of(&page, plain);
- *   while ((rc = dx_pair_page_next(&p, &ordinal, &dataset_id, &bytes, &err)) == 1) ...
- *   rc = dx_pair_page_find(&page, plain, ordinal, dataset_id, &bytes, &err);     1, 0, <0
- *
- * The pairs of one domain may lie in several pages, one behind the other: from
- * dx_cold_find(c, file, ordinal, 0) on, while page.key is not above the ordinal; where that finds
- * none, from page 0 on.
+ *   dx_facts_writer_init(&w);
+ *   dx_facts_writer_begin(&w, domain);                       domain: borrowed until end
+ *   rc = dx_facts_writer_host(&w, &fact, &err);              ascending, with all counts
+ *   rc = dx_facts_writer_path(&w, kind, &fact, &err);        best first
+ *   rc = dx_facts_writer_end(&w, path_count or NULL, &out, &err);     NULL: without paths; appends
+ *   dx_facts_writer_release(&w);
  */
 #ifndef DX_FORMAT_FACTS_H
 #define DX_FORMAT_FACTS_H
@@ -38,12 +29,13 @@
 #include "base/bytes.h"
 #include "format/cold.h"
 #include "format/counts.h"
+#include "format/pair_pages.h"
 
-#define DX_FACTS_ROWS 4096     /* of a pair; over it, paths are stored */
-#define DX_FACTS_PATHS_MAX 256 /* of each kind */
-#define DX_FACTS_HOSTS_BYTES \
-    (48u << 20)                         /* of a pair's hosts; beyond it only their number is kept */
-#define DX_FACTS_PATHS_BYTES (7u << 20) /* of its paths of one kind; else none are stored */
+#define DX_FACTS_ROWS 4096               /* of a pair; over it, paths are stored */
+#define DX_FACTS_PATHS_MAX 256           /* of each kind */
+#define DX_FACTS_HOST_MAX (1u << 20)     /* bytes of a host; ours have 8192 at most */
+#define DX_FACTS_HOSTS_BYTES (48u << 20) /* of a pair; beyond it only their number is kept */
+#define DX_FACTS_PATHS_BYTES (7u << 20)  /* of each kind; else none are stored */
 #define DX_FACTS_BYTES_MAX (DX_FACTS_HOSTS_BYTES + 2 * DX_FACTS_PATHS_BYTES + 256)
 
 enum dx_paths { DX_PATHS_EXACT, DX_PATHS_SECTION, DX_PATHS_KINDS };
@@ -55,13 +47,17 @@ struct dx_fact {
     uint64_t row_count;
 };
 
+/* Most URLs first, then most rows, then by host and path: below 0 if a comes before b. */
+int dx_fact_compare(const struct dx_fact *a, const struct dx_fact *b);
+
 /* Where a list of hosts or paths is read. */
 struct dx_facts_list {
     struct dx_bytes bytes;
+    uint64_t count;
     uint64_t left;      /* entries */
     uint64_t urls_left; /* of the pair */
     uint64_t rows_left;
-    struct dx_buf texts[2]; /* host of the last entry and of the one before */
+    struct dx_buf texts[2]; /* hosts of the last entry and of the one before */
     unsigned last;
     struct dx_fact fact; /* the last one */
 };
@@ -89,39 +85,31 @@ int dx_facts_path(struct dx_facts *f, enum dx_paths kind, struct dx_fact *path,
                   struct dx_error *err);
 void dx_facts_close(struct dx_facts *f);
 
-struct dx_pair_pages {
-    struct dx_cold_writer *out;
-    struct dx_buf columns[4]; /* ordinals, dataset_ids, sizes, bytes of the open page */
-    struct dx_buf plain;
-    uint32_t entries; /* of the open page */
-    uint64_t first_ordinal;
-    uint32_t first_dataset_id;
-    uint64_t last_ordinal;
-    uint32_t last_dataset_id;
-    bool any;
+struct dx_facts_writer {
+    struct dx_span domain;
+    struct dx_buf hosts;
+    struct dx_buf last_host;
+    uint64_t host_count;
+    uint64_t last_urls; /* of last_host: written when another one follows */
+    uint64_t last_rows;
+    uint64_t first_urls; /* of the first of two */
+    uint64_t first_rows;
+    unsigned plain_hosts; /* how many of them are the domain or www. before it */
+    bool hosts_lost;
+    struct dx_buf paths[DX_PATHS_KINDS];
+    struct dx_buf path_hosts[DX_PATHS_KINDS]; /* of the last one */
+    uint64_t path_urls[DX_PATHS_KINDS];
+    uint32_t listed[DX_PATHS_KINDS];
 };
 
-void dx_pair_pages_begin(struct dx_pair_pages *w, struct dx_cold_writer *out);
-int dx_pair_pages_add(struct dx_pair_pages *w, uint64_t ordinal, uint32_t dataset_id,
-                      struct dx_span bytes, struct dx_error *err);
-int dx_pair_pages_end(struct dx_pair_pages *w, struct dx_error *err);
-void dx_pair_pages_release(struct dx_pair_pages *w);
-
-struct dx_pair_page {
-    enum dx_cold_file file;
-    uint32_t number;
-    uint32_t left;
-    bool first;
-    bool failed;
-    uint64_t ordinal;
-    uint32_t dataset_id;
-    struct dx_bytes columns[4];
-};
-
-struct dx_pair_page dx_pair_page_of(const struct dx_cold_page *page, struct dx_span plain);
-int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *dataset_id,
-                      struct dx_span *bytes, struct dx_error *err);
-int dx_pair_page_find(const struct dx_cold_page *page, struct dx_span plain, uint64_t ordinal,
-                      uint32_t dataset_id, struct dx_span *bytes, struct dx_error *err);
+void dx_facts_writer_init(struct dx_facts_writer *w);
+void dx_facts_writer_begin(struct dx_facts_writer *w, struct dx_span domain);
+int dx_facts_writer_host(struct dx_facts_writer *w, const struct dx_fact *host,
+                         struct dx_error *err);
+int dx_facts_writer_path(struct dx_facts_writer *w, enum dx_paths kind, const struct dx_fact *path,
+                         struct dx_error *err);
+int dx_facts_writer_end(struct dx_facts_writer *w, const uint64_t path_count[DX_PATHS_KINDS],
+                        struct dx_buf *out, struct dx_error *err);
+void dx_facts_writer_release(struct dx_facts_writer *w);
 
 #endif

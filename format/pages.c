@@ -376,6 +376,49 @@ int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_fi
     return 1;
 }
 
+/* The last file that is no hole of those from low to before high: 1, 0 all are holes. */
+static int file_below(const struct dx_pages *p, uint64_t low, uint64_t high,
+                      struct dx_pages_file *out, struct dx_error *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && high > low)
+        rc = dx_pages_file(p, --high, out, err);
+    return rc;
+}
+
+int dx_pages_of_group(const struct dx_pages *p, uint64_t number, struct dx_pages_file *out,
+                      uint32_t *row_group, struct dx_error *err)
+{
+    uint64_t low = 0; /* files before low begin at or before it, those from high on behind it */
+    uint64_t high = p->files;
+    int rc;
+
+    if (number >= p->groups)
+        return 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        rc = file_below(p, low, middle + 1, out, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 1 && out->first_group > number)
+            high = out->file_id;
+        else
+            low = middle + 1;
+    }
+    /* Of several that begin there all but the last one are without row groups. */
+    rc = file_below(p, 0, low, out, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0 || number - out->first_group >= out->row_groups)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: FILE: row group %" PRIu64 " of %" PRIu64 " is in no file",
+                       p->envelope.name, number, p->groups);
+    *row_group = (uint32_t)(number - out->first_group);
+    return 1;
+}
+
 int dx_pages_group(const struct dx_pages *p, const struct dx_pages_file *file, uint32_t row_group,
                    struct dx_page_group *out, struct dx_error *err)
 {

@@ -3,6 +3,7 @@
  *
  *   rc = dx_pages_open(&p, file, flags, name, &err);
  *   rc = dx_pages_file(&p, file_id, &f, &err);                1, 0 no such file or a hole, <0
+ *   rc = dx_pages_of_group(&p, number, &f, &row_group, &err); 1, 0 no such row group among all, <0
  *   rc = dx_pages_group(&p, &f, row_group, &group, &err);     1, 0 no such group, <0
  *   while (dx_page_group_next(&group, &column) == 1)          columns in their order
  *       while (dx_page_column_next(&column, &page) == 1)      data pages in their order
@@ -117,6 +118,8 @@ int dx_pages_open(struct dx_pages *p, struct dx_span file, unsigned flags, const
                   struct dx_error *err);
 int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_file *out,
                   struct dx_error *err);
+int dx_pages_of_group(const struct dx_pages *p, uint64_t number, struct dx_pages_file *out,
+                      uint32_t *row_group, struct dx_error *err);
 int dx_pages_group(const struct dx_pages *p, const struct dx_pages_file *file, uint32_t row_group,
                    struct dx_page_group *out, struct dx_error *err);
 int dx_page_group_next(struct dx_page_group *group, struct dx_page_column *column);

@@ -30,6 +30,7 @@ struct dx_cold_walk {
     char name[DX_MANIFEST_FILE_PATH];
     struct dx_zstd_decoder *decoder;
     uint32_t next;
+    uint64_t size;    /* of the file */
     uint32_t raw_end; /* pages that raw holds whole: up to this one */
     uint64_t raw_at;  /* where its bytes begin in the file */
     uint8_t *raw;

@@ -2,11 +2,13 @@
 #include "loader/objects.h"
 
 #include "fetch/range_reply.h"
+#include "format/cold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SHARDS 1024
+#define OWN (2 * SHARDS + DX_COLD_FILES) /* those of the index */
 
 /* An ETag that a reply told and that proved wrong; kept, for a pin may have the pointer. */
 struct former {
@@ -27,7 +29,7 @@ struct dx_objects {
     struct former *_Atomic formers;
     _Atomic uint32_t former_count;
     uint64_t lake_files;
-    struct slot slots[]; /* idx of all shards, dat of all shards, lake files */
+    struct slot slots[]; /* idx of all shards, dat of all shards, cold files, lake files */
 };
 
 int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_error *err)
@@ -35,7 +37,7 @@ int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_e
     *objects = NULL;
     if (lake_files <= (uint64_t)UINT32_MAX + 1)
         *objects = calloc(1, sizeof **objects +
-                                 (2 * SHARDS + (size_t)lake_files) * sizeof(*objects)->slots[0]);
+                                 (OWN + (size_t)lake_files) * sizeof(*objects)->slots[0]);
     if (*objects == NULL)
         return dx_fail(err, DX_E_NOMEM, "ETags of %llu lake files: out of memory",
                        (unsigned long long)lake_files);
@@ -48,7 +50,7 @@ void dx_objects_free(struct dx_objects **objects)
     struct former *f = *objects != NULL ? (*objects)->formers : NULL;
 
     if (*objects != NULL)
-        for (uint64_t i = 0; i < 2 * SHARDS + (*objects)->lake_files; i++)
+        for (uint64_t i = 0; i < OWN + (*objects)->lake_files; i++)
             free((*objects)->slots[i].etag);
     while (f != NULL) {
         struct former *next = f->next;
@@ -71,8 +73,11 @@ static bool place_of(const struct dx_objects *objects, struct dx_object o, uint6
     case DX_OBJECT_DAT:
         *at += SHARDS;
         return o.number < SHARDS;
-    case DX_OBJECT_LAKE:
+    case DX_OBJECT_COLD:
         *at += 2 * SHARDS;
+        return o.number < DX_COLD_FILES;
+    case DX_OBJECT_LAKE:
+        *at += OWN;
         return o.number < objects->lake_files;
     }
     return false;

@@ -20,11 +20,11 @@
 
 #include <stdatomic.h>
 
-enum dx_object_kind { DX_OBJECT_IDX, DX_OBJECT_DAT, DX_OBJECT_LAKE };
+enum dx_object_kind { DX_OBJECT_IDX, DX_OBJECT_DAT, DX_OBJECT_COLD, DX_OBJECT_LAKE };
 
 struct dx_object {
     enum dx_object_kind kind;
-    uint32_t number; /* shard, or file_id */
+    uint32_t number; /* shard, enum dx_cold_file, or file_id */
 };
 
 struct dx_objects;

@@ -190,7 +190,7 @@ static int check_listed(const struct dx_version *v, const char *name, const char
     return DX_OK;
 }
 
-#define MAPPED_COUNT (DX_COPY_PAGES + 1)
+#define MAPPED_COUNT (DX_COPY_COLD + 1)
 
 static int open_reader(struct dx_version *v, enum dx_copy which, struct dx_span file,
                        unsigned flags, const char *name, struct dx_error *err)
@@ -208,6 +208,10 @@ static int open_reader(struct dx_version *v, enum dx_copy which, struct dx_span 
         return dx_postings_open(&v->postings, file, flags, name, err);
     case DX_COPY_PAGES:
         return dx_pages_open(&v->pages, file, flags, name, err);
+    case DX_COPY_DATASET_DOMAINS:
+        return dx_dataset_domains_open(&v->dataset_domains, file, flags, name, err);
+    case DX_COPY_COLD:
+        return dx_cold_open(&v->cold, file, flags, name, err);
     default:
         break;
     }
@@ -243,6 +247,9 @@ static const struct {
     [DX_COPY_COUNTS] = { DX_FILE_COUNTS, offsetof(struct dx_version, map_counts) },
     [DX_COPY_POSTINGS] = { DX_FILE_POSTINGS_DIR, offsetof(struct dx_version, map_postings) },
     [DX_COPY_PAGES] = { DX_FILE_PAGES, offsetof(struct dx_version, map_pages) },
+    [DX_COPY_DATASET_DOMAINS] = { DX_FILE_DATASET_DOMAINS,
+                                  offsetof(struct dx_version, map_dataset_domains) },
+    [DX_COPY_COLD] = { DX_FILE_COLD, offsetof(struct dx_version, map_cold) },
 };
 
 static struct dx_map *map_of(const struct dx_version *v, int which)
@@ -256,8 +263,9 @@ static int open_maps(struct dx_version *v, const struct dx_version_copies *copie
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i), verify,
-                         err);
+        if (i <= DX_COPY_PAGES || dx_manifest_file(&v->entry, mapped[i].name) != NULL)
+            rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i),
+                             verify, err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -326,6 +334,56 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     return rc;
 }
 
+static int check_build(const struct dx_version *v, const char *name,
+                       const struct dx_envelope *envelope, struct dx_error *err)
+{
+    return memcmp(&envelope->build, &v->entry.build, sizeof v->entry.build) == 0
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT, "%s/%s: of another build than the manifest says",
+                         v->directory, name);
+}
+
+static int check_number(const char *what, uint64_t found, uint64_t want, struct dx_error *err)
+{
+    return found == want ? DX_OK
+                         : dx_fail(err, DX_E_CORRUPT, "%s: %llu, the manifest says %llu", what,
+                                   (unsigned long long)found, (unsigned long long)want);
+}
+
+static int check_dataset_domains(const struct dx_version *v, struct dx_error *err)
+{
+    const struct dx_dataset_domains *d = &v->dataset_domains;
+    int rc = check_build(v, DX_FILE_DATASET_DOMAINS, &d->envelope, err);
+
+    if (rc == DX_OK)
+        rc = check_number("domains in " DX_FILE_DATASET_DOMAINS, d->domains, v->entry.domains, err);
+    if (rc == DX_OK)
+        rc = check_number("pairs in " DX_FILE_DATASET_DOMAINS, d->pairs, v->entry.pairs, err);
+    return rc;
+}
+
+/* The cold files are read later, by page: here what their directory says of them. */
+static int check_cold(const struct dx_version *v, struct dx_error *err)
+{
+    int rc = check_build(v, DX_FILE_COLD, &v->cold.envelope, err);
+
+    if (rc == DX_OK)
+        rc = check_number("pairs of " DX_FILE_FACTS " in " DX_FILE_COLD,
+                          v->cold.entries[DX_COLD_FACTS], v->entry.pairs, err);
+    if (rc == DX_OK)
+        rc = check_number("pairs of " DX_FILE_SKETCHES " in " DX_FILE_COLD,
+                          v->cold.entries[DX_COLD_SKETCHES], v->entry.pairs, err);
+    for (unsigned i = 0; i < DX_COLD_FILES && rc == DX_OK; i++) {
+        const char *name = dx_cold_file_name((enum dx_cold_file)i);
+        const struct dx_manifest_file *f = dx_manifest_file(&v->entry, name);
+        char what[96];
+
+        (void)snprintf(what, sizeof what, "bytes of %s in " DX_FILE_COLD, name);
+        rc = f == NULL ? DX_OK : check_number(what, v->cold.size[i], f->size, err);
+    }
+    return rc;
+}
+
 /* What each file says of the others, and the manifest of all: one build, the same numbers. */
 static int check_together(const struct dx_version *v, struct dx_error *err)
 {
@@ -358,15 +416,18 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         { "datasets in " DX_FILE_DATASETS, v->registry.count, v->entry.datasets },
     };
 
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (memcmp(&files[i].envelope->build, &v->entry.build, sizeof v->entry.build) != 0)
-            return dx_fail(err, DX_E_CORRUPT, "%s/%s: of another build than the manifest says",
-                           v->directory, files[i].name);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (numbers[i].found != numbers[i].want)
-            return dx_fail(err, DX_E_CORRUPT, "%s: %llu, the manifest says %llu", numbers[i].what,
-                           (unsigned long long)numbers[i].found,
-                           (unsigned long long)numbers[i].want);
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == DX_OK; i++)
+        rc = check_build(v, files[i].name, files[i].envelope, err);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && rc == DX_OK; i++)
+        rc = check_number(numbers[i].what, numbers[i].found, numbers[i].want, err);
+    if (rc == DX_OK && dx_manifest_file(&v->entry, DX_FILE_DATASET_DOMAINS) != NULL)
+        rc = check_dataset_domains(v, err);
+    if (rc == DX_OK && dx_manifest_file(&v->entry, DX_FILE_COLD) != NULL)
+        rc = check_cold(v, err);
+    if (rc < 0)
+        return rc;
     /* The list was read by its size and hash in "files"; psl_hash names it once more. */
     if (!dx_hash128_equal(&v->entry.psl_hash, &dx_manifest_file(&v->entry, DX_FILE_PSL)->hash))
         return dx_fail(err, DX_E_CORRUPT,
@@ -397,6 +458,8 @@ static void count_mapped(const struct dx_version *v, bool opened)
 
 static void version_close(struct dx_version *v)
 {
+    dx_cold_close(&v->cold);
+    dx_dataset_domains_close(&v->dataset_domains);
     dx_pages_close(&v->pages);
     dx_postings_close(&v->postings);
     dx_counts_close(&v->counts);
@@ -404,6 +467,8 @@ static void version_close(struct dx_version *v)
     dx_mphf_close(&v->mphf);
     dx_dictionary_close(&v->dictionary);
     dx_guard_free(&v->guard);
+    dx_map_close(&v->map_cold);
+    dx_map_close(&v->map_dataset_domains);
     dx_map_close(&v->map_pages);
     dx_map_close(&v->map_postings);
     dx_map_close(&v->map_counts);
@@ -432,6 +497,7 @@ static int take_etags(struct dx_version *v, struct dx_etags *r, struct dx_error 
 {
     static const enum dx_object_kind kinds[] = { [DX_ETAG_IDX] = DX_OBJECT_IDX,
                                                  [DX_ETAG_DAT] = DX_OBJECT_DAT,
+                                                 [DX_ETAG_COLD] = DX_OBJECT_COLD,
                                                  [DX_ETAG_LAKE] = DX_OBJECT_LAKE };
     struct dx_etags_row row;
     int rc;
@@ -535,7 +601,15 @@ static int check_shard_lists(const struct dx_version *v, struct dx_error *err)
     return DX_OK;
 }
 
-/* What the manifest lists and nobody maps. */
+static bool mapped_file(const char *name)
+{
+    for (int i = 0; i < MAPPED_COUNT; i++)
+        if (strcmp(mapped[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What the manifest lists and the open has not read. */
 static int check_others(const struct dx_version *v, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -546,8 +620,8 @@ static int check_others(const struct dx_version *v, struct dx_error *err)
         struct dx_map map = DX_MAP_INIT;
         char *path = NULL;
 
-        if (strncmp(f->name, "postings/", 9) != 0 && strcmp(f->name, DX_FILE_DOMAINS_TXT) != 0 &&
-            strcmp(f->name, DX_FILE_FILES_TSV) != 0 && strcmp(f->name, DX_FILE_ETAGS) != 0)
+        if (mapped_file(f->name) || strcmp(f->name, DX_FILE_DATASETS) == 0 ||
+            strcmp(f->name, DX_FILE_PSL) == 0)
             continue;
         dx_manifest_file_path(&v->entry, f, object);
         if (asprintf(&path, "%s/%s", v->root, object) < 0)

@@ -14,12 +14,14 @@ static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_COUNTS] = DX_FILE_COUNTS,
     [DX_COPY_POSTINGS] = DX_FILE_POSTINGS_DIR,
     [DX_COPY_PAGES] = DX_FILE_PAGES,
+    [DX_COPY_DATASET_DOMAINS] = DX_FILE_DATASET_DOMAINS,
+    [DX_COPY_COLD] = DX_FILE_COLD,
     [DX_COPY_DATASETS] = DX_FILE_DATASETS,
     [DX_COPY_PSL] = DX_FILE_PSL,
     [DX_COPY_ETAGS] = DX_FILE_ETAGS,
 };
 
-/* What a version needs of the mirror: first the files with a place in `path`, then shards. */
+/* What a version needs of the mirror: first the files with a place in `path`, then those of the tree. */
 struct wants {
     struct dx_mirror_want *want;
     char (*object)[DX_MANIFEST_FILE_PATH];
@@ -27,7 +29,7 @@ struct wants {
     size_t copies;
     size_t count;
     struct dx_version_copies *c;
-    bool believe; /* shards that are in the tree */
+    bool believe; /* files that are in the tree */
 };
 
 static void add_want(struct wants *w, const struct dx_manifest_version *entry,
@@ -46,6 +48,13 @@ static void wants_release(struct wants *w)
     free(w->copy);
 }
 
+/* Of what answers read by range. */
+static bool in_tree(const char *name)
+{
+    return strncmp(name, "postings/", 9) == 0 || strcmp(name, DX_FILE_FACTS) == 0 ||
+           strcmp(name, DX_FILE_URL_IDS) == 0;
+}
+
 static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool postings,
                       struct dx_error *err)
 {
@@ -57,7 +66,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
-        if (f == NULL && i != DX_COPY_ETAGS)
+        if (f == NULL && i != DX_COPY_ETAGS && i != DX_COPY_DATASET_DOMAINS && i != DX_COPY_COLD)
             return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
                            names[i]);
         if (f == NULL)
@@ -66,7 +75,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
         add_want(w, entry, f);
     }
     for (size_t i = 0; postings && i < entry->file_count; i++)
-        if (strncmp(entry->files[i].name, "postings/", 9) == 0)
+        if (in_tree(entry->files[i].name))
             add_want(w, entry, &entry->files[i]);
     return DX_OK;
 }
@@ -93,7 +102,7 @@ static int got(void *ctx, size_t i, const char *path, struct dx_error *err)
     return DX_OK;
 }
 
-/* A tree is named by what is in it: by names, sizes and hashes of all shards. */
+/* A tree is named by what is in it: by names, sizes and hashes of all its files. */
 static int open_tree(struct dx_mirror *m, const struct wants *w, struct dx_error *err)
 {
     struct dx_hash_state *state = dx_hash_state_new();

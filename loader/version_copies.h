@@ -9,8 +9,8 @@
  *
  *   rc = dx_version_copies_heal(&entry, options, &err);     1: some were damaged and are gone
  *
- * With options.mirror_postings `tree` holds the postings shards under the names that they have
- * below the root, all of them; else it is NULL. What was brought was verified; what was there
+ * With options.mirror_postings `tree` holds the postings shards, facts and url_ids under the names
+ * that they have below the root; else it is NULL. Sketches stay in the store: no answer needs them. What was brought was verified; what was there
  * already is believed, but with options.verify the shards are hashed again.
  */
 #ifndef DX_LOADER_VERSION_COPIES_H
@@ -28,6 +28,8 @@ enum dx_copy {
     DX_COPY_COUNTS,
     DX_COPY_POSTINGS,
     DX_COPY_PAGES,
+    DX_COPY_DATASET_DOMAINS,
+    DX_COPY_COLD,
     DX_COPY_DATASETS,
     DX_COPY_PSL,
     DX_COPY_ETAGS,

@@ -15,6 +15,7 @@
 #define DX_QUERY_COLD_PAGE_H
 
 #include "format/cold.h"
+#include "format/manifest.h"
 #include "query/wanted.h"
 
 struct dx_version;

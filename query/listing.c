@@ -343,6 +343,15 @@ static int plan(struct dx_listing *l, struct dx_payload *payload, struct dx_erro
     return DX_OK;
 }
 
+int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_error *err)
+{
+    l->state = TAKE_PAGES;
+    l->found = true;
+    l->total += run->row_count;
+    l->row_count += run->row_count;
+    return want_piece(l, run, 0, run->row_count, err);
+}
+
 /* ---- the steps ---- */
 
 static int advance_postings(struct dx_listing *l, struct dx_error *err)

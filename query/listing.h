@@ -92,6 +92,10 @@ void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain
                      uint64_t deadline_ms);
 int dx_listing_step(struct dx_listing *l, struct dx_error *err);
 
+/* Rows that are known by their place: after an init with domain_id 0, any number of runs instead of a
+ * posting, in the order in which they are wanted; the window is all of them. At least one. */
+int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_error *err);
+
 /* rc: of the wave that was performed; returned. After an error there is only release. */
 int dx_listing_fetched(struct dx_listing *l, int rc, struct dx_error *err);
 void dx_listing_release(struct dx_listing *l);

@@ -48,6 +48,18 @@ int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span 
                           "%s (%s).", advice(why), dx_reject_name(why));
 }
 
+int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *url,
+                  struct dx_problem *problem)
+{
+    enum dx_reject why = DX_REJECT_NONE;
+
+    if (dx_canon_url(canon, asked, url, &why) != 0)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "not-a-url",
+                          "This is no URL that is indexed", "%s (%s).", advice(why),
+                          dx_reject_name(why));
+}
+
 int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
                         struct dx_problem *problem)
 {

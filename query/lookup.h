@@ -5,6 +5,7 @@
  *     1 found; 0 no such domain, or nothing that could be one; <0 failed: see problem
  *   rc = dx_lookup_name(canon, asked, &domain, &problem);            1; 0: it can be no domain
  *   rc = dx_lookup_dataset(v, dataset_id, &dataset, &problem);       1 or 0
+ *   rc = dx_lookup_url(canon, asked, &url, &problem);                1; 0: it can be no URL
  *   return dx_lookup_no_domain(v, domain, &problem);                 0: the words of an absent one
  *   return dx_lookup_no_pair(v, &found, dataset_id, &problem);       0
  *
@@ -21,6 +22,7 @@
 
 struct dx_canon;
 struct dx_dataset;
+struct dx_url;
 struct dx_version;
 
 struct dx_found {
@@ -35,6 +37,9 @@ int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_spa
 /* domain: borrowed from canon until its next use. */
 int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
                    struct dx_problem *problem);
+/* url: borrowed likewise. */
+int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *url,
+                  struct dx_problem *problem);
 int dx_lookup_dataset(const struct dx_version *v, uint32_t dataset_id,
                       const struct dx_dataset **dataset, struct dx_problem *problem);
 int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,

@@ -106,6 +106,11 @@ static void drop_cached(struct dx_version *v, struct dx_object o)
             (void)dx_page_cache_drop(v->caches->pages, file.hash.bytes, 0, UINT64_MAX);
         return;
     }
+    if (o.kind == DX_OBJECT_COLD) {
+        (void)dx_page_cache_drop(v->caches->payload, v->entry.build.bytes, first,
+                                 first + UINT32_MAX);
+        return;
+    }
     if (dx_postings_shard_get(&v->postings, o.number, &shard, &ignored) == 1)
         (void)dx_page_cache_drop(o.kind == DX_OBJECT_IDX ? v->caches->idx : v->caches->payload,
                                  shard.build.bytes, first, first + UINT32_MAX);

@@ -51,6 +51,23 @@ struct dx_urls_ask {
 int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
+/* GET /v1/url?u=: where one URL stands, in all datasets. Its first step, too, may wait. */
+#define DX_URL_LIMIT_DEFAULT 100
+#define DX_URL_LIMIT_MAX 1000
+
+struct dx_url_ask {
+    struct dx_span asked;
+    uint64_t limit; /* rows of each dataset that are shown */
+    uint64_t deadline_ms;
+};
+
+int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_url_ask *ask,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/urlid/{id}: all URLs with one id. */
+int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms,
+                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
 /* rc, err: of what the task waited for. */
 int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
                    struct dx_problem *problem);

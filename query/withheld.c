@@ -429,6 +429,20 @@ int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_pro
     return hit.number == 0 ? 1 : whole(v, domain, hit.effect, problem);
 }
 
+enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, struct dx_span scheme,
+                               struct dx_span host, struct dx_span path_query)
+{
+    struct dx_overlay *o = overlay_of(v);
+    const struct dx_rules *rules = dx_overlay_pin(o);
+    struct dx_rule_hit hit = { DX_EFFECT_NONE, 0 };
+    struct dx_rules_of of;
+
+    if (dx_rules_of(rules, domain, &of))
+        hit = dx_rules_row(&of, scheme, host, path_query);
+    dx_overlay_unpin(o, rules);
+    return hit.effect;
+}
+
 static int not_known(struct dx_span domain, int rc, const struct dx_error *err,
                      struct dx_problem *problem)
 {
@@ -459,7 +473,7 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
     bool concerned = dx_rules_of(rules, domain, &of);
     int rc = 1;
 
-    w->entry = NULL;
+    *w = (struct dx_withheld){ .entry = NULL };
     if (concerned && of.whole.number == 0 && of.last > cleansed_of(v, rules))
         rc = ask(o, v, found, &of, &w->entry, &err);
     dx_overlay_unpin(o, rules);
@@ -467,6 +481,10 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
         return whole(v, domain, of.whole.effect, problem);
     if (rc <= 0)
         return not_known(domain, rc, &err, problem);
+    if (w->entry != NULL) {
+        w->distinct_url_count = w->entry->rows.distinct_url_count;
+        w->distinct_dense = w->entry->rows.distinct_dense;
+    }
     if (w->entry == NULL || w->entry->rows.visible_rows > 0)
         return 1;
     rc = whole(v, domain, w->entry->rows.withheld_rows > 0 ? DX_EFFECT_WITHHELD : DX_EFFECT_ABSENT,
@@ -643,7 +661,7 @@ static int want_all(struct dx_version *v, struct dx_canon *canon, const struct d
         memcpy(found.domain, domain.data, domain.size);
         rc = ask(overlay_of(v), v, &found, &of, &entry, NULL);
         *pending += rc != 1;
-        dx_withheld_release(&(struct dx_withheld){ entry });
+        dx_withheld_release(&(struct dx_withheld){ .entry = entry });
     }
     return DX_OK;
 }

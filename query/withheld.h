@@ -31,13 +31,19 @@
 #define DX_QUERY_WITHHELD_H
 
 #include "format/counts.h"
+#include "format/rules.h"
 #include "query/answer.h"
 #include "query/lookup.h"
 
 struct dx_withheld_entry;
 
 struct dx_withheld {
-    struct dx_withheld_entry *entry; /* NULL: nothing is hidden */
+    struct dx_withheld_entry *entry; /* NULL: nothing is hidden, and all below is 0 */
+
+    /* Distinct visible URLs of the domain over all datasets: as the index counts them, of what is
+     * visible. */
+    uint64_t distinct_url_count;
+    bool distinct_dense; /* an estimate (format/url_sketch.h), else exact */
 };
 
 /* Positions [first, end). */
@@ -53,10 +59,16 @@ struct dx_withheld_pair {
     uint64_t withheld_rows;           /* hidden and said to be: policy "withheld" */
     struct dx_withheld_range *ranges; /* ascending, apart from each other, at least one */
     size_t range_count;
+    struct dx_span facts; /* of the visible rows (format/facts.h); empty: they are over the caps of
+                           * query/row_tally.h. Paths are in it if row_count is over DX_FACTS_ROWS */
 };
 
 /* 1: nothing is said of the whole domain. 0: the problem. */
 int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_problem *problem);
+
+/* What the rules that hold now do to one URL, which is to all of its rows or to none. */
+enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, struct dx_span scheme,
+                               struct dx_span host, struct dx_span path_query);
 
 /* The problem of a policy "withheld": 0. */
 int dx_withheld_said(struct dx_span domain, struct dx_problem *problem);

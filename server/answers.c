@@ -56,7 +56,8 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
 
 bool dx_ask_may_block(const struct dx_ask *ask)
 {
-    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DIFF ||
+    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_URL ||
+           ask->route == DX_ROUTE_URLID || ask->route == DX_ROUTE_DIFF ||
            ask->route == DX_ROUTE_CHANGES ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
@@ -92,10 +93,11 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
 {
     struct dx_buf b = DX_BUF_INIT(sizeof problem->restart - 1);
     uint64_t limit = ask->limit_given || ask->from.limit == 0 ? ask->page.limit : ask->from.limit;
+    bool of_url = ask->route == DX_ROUTE_URL;
 
     if (ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DOMAIN ||
-        ask->route == DX_ROUTE_DIFF) {
-        dx_buf_str(&b, "/v1/domain/");
+        ask->route == DX_ROUTE_DIFF || of_url) {
+        dx_buf_str(&b, of_url ? "/v1/url?u=" : "/v1/domain/");
         for (size_t i = 0; i < ask->asked.size; i++) {
             uint8_t c = ask->asked.data[i];
             bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
@@ -118,6 +120,10 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         dx_buf_str(&b, "/v1/datasets");
         if (ask->route == DX_ROUTE_DATASET)
             dx_buf_fmt(&b, "/%u", (unsigned)ask->dataset_id);
+    } else if (of_url && ask->limit_given) {
+        dx_buf_fmt(&b, "&limit=%llu", (unsigned long long)limit);
+    } else if (ask->route == DX_ROUTE_URLID) {
+        dx_buf_fmt(&b, "/v1/urlid/0x%016llx", (unsigned long long)ask->url_id);
     } else if (ask->route == DX_ROUTE_CHANGES) {
         dx_buf_str(&b, "/v1/changes");
     } else if (ask->route == DX_ROUTE_NAMES) {
@@ -306,6 +312,17 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
     return with_restart(ask, answers->urls(v, canon, &urls, task, body, problem), problem);
 }
 
+static int answer_url(const struct dx_answers *answers, struct dx_canon *canon,
+                      struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                      struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_url_ask url = { .asked = ask->asked,
+                                    .limit = ask->page.limit,
+                                    .deadline_ms = deadline_ms };
+
+    return answers->url(v, canon, &url, task, body, problem);
+}
+
 /* The version that v is compared with, pinned; brought if need be. */
 static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
                         const struct dx_ask *ask, struct dx_version **before,
@@ -371,6 +388,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         return answers->versions(answers->from, v, body, problem);
     if (ask->route == DX_ROUTE_CHANGES)
         return answer_compared(answers, NULL, v, ask, body, problem);
+    if (ask->route == DX_ROUTE_URLID)
+        return answers->urlid(v, ask->url_id, deadline_ms, task, body, problem);
     rc = canon_for(slot, answers, v, &canon, &once, problem);
     if (rc < 0)
         return rc;
@@ -378,6 +397,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answers->domain(v, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
         rc = answers->normalize(v, canon, ask->asked, body, problem);
+    } else if (ask->route == DX_ROUTE_URL) {
+        rc = answer_url(answers, canon, v, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_DIFF) {
         rc = answer_compared(answers, canon, v, ask, body, problem);
     } else {

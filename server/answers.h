@@ -92,6 +92,11 @@ struct dx_answers {
     void (*metrics)(void *from, struct dx_buf *out); /* as server/metrics.h */
     bool (*sound)(void *from, struct dx_buf *words); /* words: what is wrong, if false */
 
+    int (*url)(struct dx_version *v, struct dx_canon *canon, const struct dx_url_ask *ask,
+               struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+    int (*urlid)(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, struct dx_task **task,
+                 struct dx_buf *body, struct dx_problem *problem);
+
     /* As the functions of query/task.h; not called if no answer ever waits. */
     int (*task_resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
                        struct dx_problem *problem);

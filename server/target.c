@@ -15,14 +15,16 @@ enum {
     PARAM_TO,
     PARAM_SINCE,
     PARAM_Q,
+    PARAM_U,
     PARAM_FORMAT,
     PARAM_DATASETS,
     PARAM_COUNT
 };
 
-static const char *const param_names[PARAM_COUNT] = { "offset", "limit",   "fields", "cursor",
-                                                      "plan",   "version", "from",   "to",
-                                                      "since",  "q",       "format", "datasets" };
+static const char *const param_names[PARAM_COUNT] = { "offset",  "limit",   "fields", "cursor",
+                                                      "plan",    "version", "from",   "to",
+                                                      "since",   "q",       "u",      "format",
+                                                      "datasets" };
 
 #define BIT(param) (1u << (param))
 
@@ -73,6 +75,13 @@ static const struct route {
       0,
       0,
       0 },
+    { DX_ROUTE_URL,
+      { "url" },
+      BIT(PARAM_U) | BIT(PARAM_LIMIT) | BIT(PARAM_VERSION),
+      BIT(PARAM_U),
+      DX_URL_LIMIT_DEFAULT,
+      DX_URL_LIMIT_MAX },
+    { DX_ROUTE_URLID, { "urlid", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
     { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
     { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
@@ -83,8 +92,8 @@ static const struct route {
 
 static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
-    "/v1/datasets/{id}, /v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, "
-    "/healthz, /readyz";
+    "/v1/datasets/{id}, /v1/url?u=, /v1/urlid/{id}, /v1/normalize?q=, /v1/versions, "
+    "/v1/changes?since=, POST /v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -350,11 +359,33 @@ static int take_query(const struct route *route, struct dx_span query, struct dx
     return 1;
 }
 
+/* As answers write it: 0x and 16 digits. */
+static int take_url_id(struct dx_span text, struct dx_ask *ask, struct dx_problem *problem)
+{
+    bool ok = text.size == 18 && text.data[0] == '0' && (text.data[1] | 0x20) == 'x';
+
+    for (size_t i = 2; ok && i < text.size; i++) {
+        int digit = hex(text.data[i]);
+
+        ok = digit >= 0;
+        ask->url_id = ask->url_id << 4 | (unsigned)(digit & 15);
+    }
+    if (ok)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-url-id", "Bad URL id",
+                          "url id '%.*s' is not 0x and 16 hexadecimal digits; /v1/normalize?q= and "
+                          "listings give the id of a URL",
+                          shown(text), (const char *)text.data);
+}
+
 static int take_captures(const struct route *route, const struct dx_span captures[2],
                          struct dx_ask *ask, struct dx_problem *problem)
 {
     struct dx_span id = { NULL, 0 };
     uint64_t v;
+
+    if (route->route == DX_ROUTE_URLID)
+        return take_url_id(captures[0], ask, problem);
 
     if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS ||
         route->route == DX_ROUTE_DIFF)
@@ -382,6 +413,7 @@ static void forget(struct dx_ask *ask)
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
     ask->format = ask->datasets = none;
     ask->dataset_id = 0;
+    ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
     ask->plan = 0;
     ask->field_bits = DX_FIELDS_DEFAULT;

@@ -22,6 +22,8 @@ enum dx_route {
     DX_ROUTE_DATASETS,
     DX_ROUTE_DATASET,
     DX_ROUTE_NORMALIZE,
+    DX_ROUTE_URL,
+    DX_ROUTE_URLID,
     DX_ROUTE_DIFF,
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
@@ -34,7 +36,7 @@ enum dx_route {
 
 struct dx_ask {
     enum dx_route route;
-    struct dx_span asked; /* the domain, or the value of q */
+    struct dx_span asked; /* the domain, or the value of q or u */
     /* Values of parameters; data NULL: not given. */
     struct dx_span fields;
     struct dx_span version; /* that shall answer: also the `to` of a diff */
@@ -43,6 +45,7 @@ struct dx_ask {
     struct dx_span format;   /* of the answer */
     struct dx_span datasets; /* ids, of the columns of a matrix */
     uint32_t dataset_id;
+    uint64_t url_id;
     struct dx_page_of page;
     bool offset_given, limit_given;
     unsigned plan; /* 0: not given */

@@ -49,6 +49,7 @@ import xxhash  # noqa: E402
 import zstandard  # noqa: E402
 
 M64 = 2**64 - 1
+ID_MASK = M64 << 64 - dxtest.id_bits() & M64  # programs built for tests keep some bits of an id
 
 
 class Complaint(Exception):
@@ -68,6 +69,16 @@ def checksum(build_id, kind, key, data):
     """Section 2: the checksum with identity."""
     seed = xxhash.xxh3_64_intdigest(build_id + kind + struct.pack("<IQQ", 0, key, len(data)))
     return xxhash.xxh3_64_intdigest(data, seed=seed)
+
+
+def id64(data, seed=0):
+    """Section 1: what ids are."""
+    return xxhash.xxh3_64_intdigest(data, seed=seed) & ID_MASK
+
+
+def mphf_hash(domain, seed):
+    """5.2: with seed 0 the domain_id."""
+    return xxhash.xxh3_64_intdigest(domain, seed=seed) if seed else id64(domain)
 
 
 class Bytes:
@@ -309,7 +320,7 @@ class Mphf:
         if not self.n:
             return
         need(self.parts == -(-self.n // 2**18), f"domains.mphf: {self.parts} parts")
-        in_part = collections.Counter(xxhash.xxh3_64_intdigest(d, seed=self.seed) * self.parts >> 64 for d in domains)
+        in_part = collections.Counter(mphf_hash(d, self.seed) * self.parts >> 64 for d in domains)
         mean, most = -(-self.n // self.parts), max(in_part.values())
         need(self.buckets == (2 * mean + 6) // 7 + 1, f"domains.mphf: {self.buckets} buckets a part")
         need(self.slots == max(100 * mean // 99 + 8, 1000 * most // 996 + 8), f"domains.mphf: {self.slots} slots a part")
@@ -323,18 +334,18 @@ class Mphf:
             need(last < ordinal < self.n, "domains.mphf: collisions do not ascend")
             told[ordinal] = domain_id
             last = ordinal
-        hashes = [xxhash.xxh3_64_intdigest(d) for d in domains]
+        hashes = [id64(d) for d in domains]
         groups = collections.defaultdict(list)
         for ordinal, value in enumerate(hashes):
             groups[value].append(ordinal)
         expected, taken = {}, set(groups)
-        for value, ordinals in sorted(groups.items()):
-            for ordinal in sorted(ordinals, key=lambda o: domains[o])[1:]:
-                seed = 1
-                while xxhash.xxh3_64_intdigest(domains[ordinal], seed=seed) in taken:
-                    seed += 1
-                expected[ordinal] = xxhash.xxh3_64_intdigest(domains[ordinal], seed=seed)
-                taken.add(expected[ordinal])
+        later = [o for same in groups.values() for o in sorted(same, key=lambda o: domains[o])[1:]]
+        for ordinal in sorted(later, key=lambda o: domains[o]):
+            seed = 1
+            while id64(domains[ordinal], seed) in taken:
+                seed += 1
+            expected[ordinal] = id64(domains[ordinal], seed)
+            taken.add(expected[ordinal])
         need(told == expected, f"domains.mphf: collisions {told}, want {expected}")
         self.ids = [told.get(ordinal, value) for ordinal, value in enumerate(hashes)]
         need(len(set(self.ids)) == self.n, "domains.mphf: two domains share an id")
@@ -343,7 +354,7 @@ class Mphf:
         """5.2: the ordinal, or None; counts how far strangers come."""
         if not self.n:
             return None
-        h = xxhash.xxh3_64_intdigest(domain, seed=self.seed)
+        h = mphf_hash(domain, self.seed)
         part, x = h * self.parts >> 64, h * self.parts & M64
         y = (x * x >> 64) * (2**63 + (x >> 1)) >> 64
         b = (y - (y >> 4) + (x >> 4)) * self.buckets >> 64
@@ -1370,12 +1381,12 @@ def check_file(version, file_id, found):
     group, first, at, before = 0, 0, 0, None
     for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
         url = scheme + b"://" + host + path_query
-        if url_id != xxhash.xxh3_64_intdigest(url) or raw_url == url:  # no need(): a million words that nobody reads
+        if url_id != id64(url) or raw_url == url:  # no need(): a million words that nobody reads
             raise Complaint(f"{facts.path}: url_id or raw_url of {url}")
         while at - first == lake_file.groups[group].rows:  # a run ends with its row group
             group, first, before = group + 1, at, None
         if domain != before:
-            need(domain_id == xxhash.xxh3_64_intdigest(domain) and low <= domain_id >> 56 <= high, f"{facts.path}: domain_id of {domain}")
+            need(domain_id == id64(domain) and low <= domain_id >> 56 <= high, f"{facts.path}: domain_id of {domain}")
             runs = found[domain][3]  # of the pair
             runs.append((file_id, group, at - first, 0))
             before, before_id = domain, domain_id
@@ -1443,7 +1454,7 @@ class Lister:
             for i in range(count):
                 url = b"".join((columns["scheme"][1][i], b"://", columns["host"][1][i], columns["path_query"][1][i]))
                 ts, raw = columns["ts"][1][i], columns["raw_url"][1][i]
-                out.append({"url_id": f"0x{xxhash.xxh3_64_intdigest(url):016x}", "url": url.decode(),
+                out.append({"url_id": f"0x{id64(url):016x}", "url": url.decode(),
                             "ts": None if ts is None else iso(ts * scale), "raw_url": None if raw is None else raw.decode(),
                             "extras": {n: got[i].decode() for n, got in extras if got[i] is not None}})
         return out

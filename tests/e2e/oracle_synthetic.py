@@ -7,14 +7,18 @@ Needs nothing but the programs. tests/support/corpus.py says how the records are
 tests/support/oracle.py how answers are compared. The listing of every pair is read twice.
 """
 import collections
+import os
+import re
 
 import corpus
 import dxtest
 import oracle
 from suffixes import Suffixes
 
+CUT = dxtest.id_bits() < 64
+PART = dxtest.SANITIZED or (CUT and not os.environ.get("DX_ORACLE_WHOLE"))
 ROWS = 5_000 if dxtest.SANITIZED else 50_000
-ABSENT = 10_000 if dxtest.SANITIZED else 200_000
+ABSENT = 10_000 if PART else 200_000
 
 
 def main():
@@ -33,14 +37,16 @@ def main():
         dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
                          "--ts-column", 2, "--url-column", 3, "--extra-column", 4, "--no-header",
                          tmp / "rows.tsv")
-        dxtest.domaindex("publish", "--root", root)
-        clock("ingested and published")
+        said = dxtest.domaindex("publish", "--root", root).stderr.decode()
+        collisions = int(re.search(r"domain_id collisions (\d+)", said).group(1))
+        clock(f"ingested and published, {collisions} domains have another one's hash")
+        dxtest.check(collisions > 50 if CUT and dxtest.id_bits() <= 16 else not collisions or CUT, f"{collisions} collisions")
         with dxtest.Server(root) as server:
             suffixes = Suffixes(dxtest.suffix_list())
             tally = collections.Counter()
             differences = oracle.compare_counts(server, expected)
             clock(f"{len(expected.pairs)} domains, {expected.pair_count()} counts compared")
-            pairs = expected.by_heat()[:3000] if dxtest.SANITIZED else expected.by_heat()
+            pairs = expected.by_heat()[:3000] if PART else expected.by_heat()
             differences += oracle.compare_listings(server, expected, pairs, tally=tally)
             clock(f"{len(pairs)} listings, {tally['rows']} rows compared")
             asked, hits = oracle.ask_absent(server, oracle.absent_names(expected, ABSENT, suffixes))

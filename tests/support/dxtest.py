@@ -64,6 +64,13 @@ def need_programs():
             sys.exit(1)
 
 
+def id_bits():
+    """How many bits of their hash ids have: 64, fewer in programs built to collide."""
+    words = run(DOMAINDEX, "--version").stdout.decode()
+    cut = re.search(r"ids of (\d+) bits", words)
+    return int(cut.group(1)) if cut else 64
+
+
 def check(true, words):
     """Counts a check; a failed one is printed and makes finish() exit 1."""
     global _failures, _checks

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * etags.tsv.zst: round trips over many frames, lines that are refused, every flip and cut.
  */
+#include "format/cold.h"
 #include "format/etags_tsv.h"
 #include "tests/support/damage.h"
 
@@ -22,6 +23,13 @@ static void etag_of(enum dx_etag_kind kind, uint32_t number, char etag[DX_ETAGS_
                    (unsigned)kind, number % 7);
 }
 
+static uint32_t numbers_of(unsigned kind, uint32_t shards, uint32_t lake_files)
+{
+    if (kind == DX_ETAG_LAKE)
+        return lake_files;
+    return kind == DX_ETAG_COLD && shards > DX_COLD_FILES ? DX_COLD_FILES : shards;
+}
+
 static bool write_all(struct dx_buf *out, uint32_t shards, uint32_t lake_files)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -30,7 +38,7 @@ static bool write_all(struct dx_buf *out, uint32_t shards, uint32_t lake_files)
     int rc = dx_etags_writer_begin(&w, "https://host/bucket/root", sink, out, &err);
 
     for (unsigned kind = DX_ETAG_IDX; kind <= DX_ETAG_LAKE; kind++)
-        for (uint32_t i = 0; i < (kind == DX_ETAG_LAKE ? lake_files : shards) && rc == DX_OK; i++) {
+        for (uint32_t i = 0; i < numbers_of(kind, shards, lake_files) && rc == DX_OK; i++) {
             etag_of((enum dx_etag_kind)kind, i, etag);
             rc = dx_etags_writer_add(&w, (enum dx_etag_kind)kind, i, etag, &err);
         }
@@ -74,11 +82,12 @@ static void test_round(void)
     struct dx_error err = DX_ERROR_INIT;
     struct damaged d;
     struct verdicts v;
-    long want = 2 * 5 + 40;
+    long want = 2 * 5 + DX_COLD_FILES + 40;
 
     if (write_all(&large, 1024, LAKE_FILES))
-        EXPECT(read_all(dx_span_of(large.data, large.size), &err) == 2 * 1024 + LAKE_FILES, "%s",
-               err.text);
+        EXPECT(read_all(dx_span_of(large.data, large.size), &err) ==
+                   2 * 1024 + DX_COLD_FILES + LAKE_FILES,
+               "%s", err.text);
     if (write_all(&small, 5, 40)) {
         d = damaged_copy(dx_span_of(small.data, small.size));
         v = damaged_flips(&d, 0, d.size, 1, try_file, &want);
@@ -119,6 +128,9 @@ static const struct {
     { "http://h\nlake\t99999999999999999999\t\"a\"\n", "number", 0 },
     { "http://h\nidx\t1024\t\"a\"\n", "shard", 0 },
     { "http://h\ndat\t1024\t\"a\"\n", "shard", 0 },
+    { "http://h\ndat\t0\t\"a\"\ncold\t2\t\"a\"\nlake\t0\t\"b\"\n", NULL, 3 },
+    { "http://h\ncold\t3\t\"a\"\n", "cold file", 0 },
+    { "http://h\nlake\t1\t\"a\"\ncold\t2\t\"a\"\n", "ascend", 0 },
     { "http://h\nidx\t1\t\"a\"\nidx\t1\t\"a\"\n", "ascend", 0 },
     { "http://h\nidx\t1\t\"a\"\nidx\t0\t\"a\"\n", "ascend", 0 },
     { "http://h\nlake\t1\t\"a\"\ndat\t2\t\"a\"\n", "ascend", 0 },
@@ -201,6 +213,7 @@ static void test_writer(void)
     EXPECT(dx_etags_writer_add(&w, DX_ETAG_IDX, 1, longest, NULL) == DX_OK, "the longest");
     EXPECT(dx_etags_writer_add(&w, DX_ETAG_IDX, 1, "\"a\"", NULL) < 0, "twice");
     EXPECT(dx_etags_writer_add(&w, DX_ETAG_IDX, 1024, "\"a\"", NULL) < 0, "no shard");
+    EXPECT(dx_etags_writer_add(&w, DX_ETAG_COLD, DX_COLD_FILES, "\"a\"", NULL) < 0, "no file");
     EXPECT(dx_etags_writer_add(&w, DX_ETAG_LAKE, 0, "W/\"a\"", NULL) < 0, "weak");
     EXPECT(dx_etags_writer_add(&w, DX_ETAG_LAKE, 0, "\"a\"", NULL) == DX_OK, "lake");
     EXPECT(dx_etags_writer_add(&w, DX_ETAG_DAT, 5, "\"a\"", NULL) < 0, "backwards");

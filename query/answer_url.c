@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
+#include "canon/ids.h"
+#include "canon/url.h"
+#include "loader/version.h"
+#include "query/item_text.h"
+#include "query/lookup.h"
+#include "query/task_kind.h"
+#include "query/url_problem.h"
+#include "query/url_rows.h"
+#include "query/withheld.h"
+
+#include <stdlib.h>
+
+#define ROW_FIELDS (DX_FIELD_TS | DX_FIELD_RAW_URL | DX_FIELD_EXTRAS)
+
+struct url_task {
+    struct dx_task task;
+    struct dx_url_rows rows;
+    struct dx_url url; /* what is shown and compared: in text */
+    struct dx_span asked;
+    uint64_t url_id;
+    uint64_t limit;
+    uint8_t *text;
+    /* of each place, what is of this URL */
+    struct dx_pair_count *counts;
+};
+
+/* ---- rows ---- */
+
+static bool is_url(const struct url_task *task, const struct dx_listing_row *row)
+{
+    return dx_span_equal(row->path_query, task->url.path_query) &&
+           dx_span_equal(row->host, task->url.host) && dx_span_equal(row->scheme, task->url.scheme);
+}
+
+static int count_row(void *ctx, size_t place, const struct dx_listing_row *row,
+                     struct dx_error *err)
+{
+    struct url_task *task = ctx;
+    const struct dx_pair_count one = {
+        .row_count = 1, .has_ts = row->has_ts, .first_us = row->ts_us, .last_us = row->ts_us
+    };
+
+    (void)err;
+    if (is_url(task, row))
+        dx_pair_count_add(&task->counts[place], &one);
+    return DX_OK;
+}
+
+/* Places [first, end) are of one dataset; its sum. */
+static size_t dataset_end(const struct url_task *task, size_t first, struct dx_pair_count *sum)
+{
+    const struct dx_url_rows_place *p = task->rows.places;
+    size_t end = first;
+
+    *sum = (struct dx_pair_count){ 0 };
+    for (; end < task->rows.place_count && p[end].file.dataset_id == p[first].file.dataset_id;
+         end++)
+        dx_pair_count_add(sum, &task->counts[end]);
+    return end;
+}
+
+struct row_writer {
+    struct url_task *task;
+    struct dx_item_text text;
+    struct dx_json *j;
+    size_t end;     /* of the places of the dataset at hand */
+    bool open;      /* its rows are being written */
+    uint64_t shown; /* of it */
+};
+
+static void write_times(struct dx_json *j, const struct dx_pair_count *count)
+{
+    dx_json_key(j, "first_ts");
+    count->has_ts ? dx_json_time_us(j, count->first_us) : dx_json_null(j);
+    dx_json_key(j, "last_ts");
+    count->has_ts ? dx_json_time_us(j, count->last_us) : dx_json_null(j);
+}
+
+static void end_dataset(struct row_writer *w)
+{
+    if (w->open) {
+        dx_json_end(w->j);
+        dx_json_end(w->j);
+    }
+    w->open = false;
+}
+
+static int begin_dataset(struct row_writer *w, size_t place, struct dx_error *err)
+{
+    struct dx_pair_count sum;
+    uint32_t id = w->task->rows.places[place].file.dataset_id;
+    const struct dx_dataset *dataset = dx_registry_by_id(&w->task->rows.version->registry, id);
+
+    end_dataset(w);
+    w->end = dataset_end(w->task, place, &sum);
+    if (dataset == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "%.*s is of dataset %lu, which is not registered",
+                       (int)w->task->rows.places[place].file.path.size,
+                       (const char *)w->task->rows.places[place].file.path.data, (unsigned long)id);
+    w->shown = 0;
+    w->open = true;
+    dx_json_object(w->j);
+    dx_json_key(w->j, "dataset_id");
+    dx_json_u64(w->j, id);
+    dx_json_key(w->j, "name");
+    dx_json_str(w->j, dataset->name);
+    dx_json_key(w->j, "row_count");
+    dx_json_u64(w->j, sum.row_count);
+    write_times(w->j, &sum);
+    dx_json_key(w->j, "rows");
+    dx_json_array(w->j);
+    return DX_OK;
+}
+
+/* A dataset begins with the first of its rows that is of the URL: one without has none. */
+static int write_row(void *ctx, size_t place, const struct dx_listing_row *row,
+                     struct dx_error *err)
+{
+    struct row_writer *w = ctx;
+    int rc = DX_OK;
+
+    if (!is_url(w->task, row))
+        return DX_OK;
+    if (!w->open || place >= w->end)
+        rc = begin_dataset(w, place, err);
+    if (rc == DX_OK && w->shown++ < w->task->limit)
+        rc = dx_item_text_write(&w->text, row, err);
+    return rc;
+}
+
+/* ---- the answer ---- */
+
+static void write_head(const struct url_task *task, uint64_t domain_id, uint64_t datasets,
+                       const struct dx_pair_count *sum, struct dx_json *j)
+{
+    dx_json_object(j);
+    dx_json_key(j, "asked");
+    dx_json_text(j, task->asked);
+    dx_json_key(j, "url");
+    dx_json_text(j, task->url.url);
+    dx_json_key(j, "url_id");
+    dx_json_hex64(j, task->url_id);
+    dx_json_key(j, "domain");
+    dx_json_text(j, task->url.domain);
+    dx_json_key(j, "domain_id");
+    dx_json_hex64(j, domain_id);
+    dx_json_key(j, "dataset_count");
+    dx_json_u64(j, datasets);
+    dx_json_key(j, "row_count");
+    dx_json_u64(j, sum->row_count);
+    write_times(j, sum);
+}
+
+static int write_answer(struct url_task *task, uint64_t datasets, const struct dx_pair_count *sum,
+                        struct dx_buf *body, struct dx_error *err)
+{
+    struct dx_version *v = task->rows.version;
+    struct dx_json j;
+    struct row_writer w = { .task = task, .j = &j };
+    uint64_t ordinal;
+    uint64_t domain_id;
+    int rc = dx_mphf_find(&v->mphf, &v->dictionary, task->url.domain, &ordinal, &domain_id, err);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0) /* of a foreign lake that puts it under another domain */
+        domain_id = dx_domain_id(task->url.domain);
+    dx_json_open(&j, body);
+    write_head(task, domain_id, datasets, sum, &j);
+    dx_json_key(&j, "datasets");
+    dx_json_array(&j);
+    dx_item_text_init(&w.text, &j, ROW_FIELDS);
+    rc = dx_url_rows_each(&task->rows, write_row, &w, err);
+    dx_item_text_release(&w.text);
+    if (rc < 0)
+        return rc;
+    end_dataset(&w);
+    dx_json_end(&j);
+    dx_json_key(&j, "version");
+    dx_json_str(&j, v->entry.version);
+    dx_json_key(&j, "complete");
+    dx_json_bool(&j, true);
+    dx_json_end(&j);
+    return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
+}
+
+static int count_rows(struct url_task *task, uint64_t *datasets, struct dx_pair_count *sum,
+                      struct dx_error *err)
+{
+    int rc;
+
+    *datasets = 0;
+    *sum = (struct dx_pair_count){ 0 };
+    task->counts = calloc(task->rows.place_count + 1, sizeof *task->counts);
+    if (task->counts == NULL)
+        return dx_fail(err, DX_E_NOMEM, "answer: out of memory");
+    rc = dx_url_rows_each(&task->rows, count_row, task, err);
+    for (size_t i = 0; rc == DX_OK && i < task->rows.place_count;) {
+        struct dx_pair_count one;
+
+        i = dataset_end(task, i, &one);
+        *datasets += one.row_count > 0;
+        dx_pair_count_add(sum, &one);
+    }
+    return rc;
+}
+
+static int go_on(struct url_task *task, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_pair_count sum;
+    uint64_t datasets;
+    int rc = dx_url_rows_step(&task->rows, &err);
+
+    if (rc == DX_LISTING_WAITS)
+        return DX_TASK_WAITS;
+    if (rc == DX_LISTING_DONE)
+        rc = count_rows(task, &datasets, &sum, &err);
+    if (rc == DX_OK && sum.row_count == 0)
+        return dx_url_not_found(task->rows.version, task->url.url, problem);
+    if (rc == DX_OK)
+        rc = write_answer(task, datasets, &sum, body, &err);
+    if (rc < 0) {
+        dx_buf_clear(body);
+        return dx_problem_of_error(problem, &err);
+    }
+    return 1;
+}
+
+/* ---- the task ---- */
+
+static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
+                  struct dx_problem *problem)
+{
+    struct url_task *task = (struct url_task *)of;
+
+    rc = dx_url_rows_fetched(&task->rows, rc, err);
+    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
+}
+
+static struct dx_reading *reading(struct dx_task *of)
+{
+    return dx_url_rows_reading(&((struct url_task *)of)->rows);
+}
+
+static void release(struct dx_task *of)
+{
+    struct url_task *task = (struct url_task *)of;
+
+    dx_url_rows_release(&task->rows);
+    free(task->counts);
+    free(task->text);
+    free(task);
+}
+
+static const struct dx_task_kind kind = { resume, reading, release };
+
+/* The canonicaliser's text lasts until its next use only. The domain need not lie in the URL. */
+static struct url_task *new_task(const struct dx_url *url, const struct dx_url_ask *ask)
+{
+    struct url_task *task = calloc(1, sizeof *task);
+    uint8_t *text = malloc(url->url.size + url->domain.size + ask->asked.size + 1);
+
+    if (task == NULL || text == NULL) {
+        free(task);
+        free(text);
+        return NULL;
+    }
+    task->task.kind = &kind;
+    task->text = text;
+    task->limit = ask->limit;
+    memcpy(text, url->url.data, url->url.size);
+    task->url.url = dx_span_of(text, url->url.size);
+    task->url.scheme = dx_span_of(text, url->scheme.size);
+    task->url.host = dx_span_of(text + url->scheme.size + 3, url->host.size);
+    task->url.path_query = dx_span_of(text + url->scheme.size + 3 + url->host.size,
+                                      url->path_query.size);
+    text += url->url.size;
+    memcpy(text, url->domain.data, url->domain.size);
+    task->url.domain = dx_span_of(text, url->domain.size);
+    text += url->domain.size;
+    memcpy(text, ask->asked.data, ask->asked.size);
+    task->asked = dx_span_of(text, ask->asked.size);
+    task->url_id = dx_url_id(task->url.url);
+    return task;
+}
+
+int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_url_ask *ask,
+                struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct url_task *task;
+    struct dx_url url;
+    int rc = dx_lookup_url(canon, ask->asked, &url, problem);
+
+    *out = NULL;
+    if (rc == 1)
+        rc = dx_url_may_show(v, &url, problem);
+    if (rc <= 0)
+        return rc;
+    task = new_task(&url, ask);
+    if (task == NULL) {
+        struct dx_error err = DX_ERROR_INIT;
+
+        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
+        return dx_problem_of_error(problem, &err);
+    }
+    dx_url_rows_init(&task->rows, v, task->url_id, DX_FIELD_URL | ROW_FIELDS, ask->deadline_ms);
+    rc = go_on(task, body, problem);
+    if (rc == DX_TASK_WAITS)
+        *out = &task->task;
+    else
+        release(&task->task);
+    return rc;
+}

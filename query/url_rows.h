@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * url_rows.h - the rows at all places that a version has for a url_id, without I/O.
+ *
+ *   struct dx_url_rows u;
+ *   dx_url_rows_init(&u, v, url_id, fields, deadline_ms);
+ *   while ((rc = dx_url_rows_step(&u, &err)) == DX_LISTING_WAITS) {
+ *       rc = dx_reading_perform(dx_url_rows_reading(&u), &err);
+ *       rc = dx_url_rows_fetched(&u, rc, &err);
+ *       if (rc < 0) break;
+ *   }
+ *   if (rc == DX_LISTING_DONE)
+ *       rc = dx_url_rows_each(&u, each, ctx, &err);               again and again
+ *   dx_url_rows_release(&u);
+ *
+ * Two waves: the page of url_ids.dat.zst that may have the id (several, where many places have it), and
+ * all pages of the lake that have rows of its places. An id that is not there takes one at most.
+ *
+ * each is called for every row of every place, place by place: by dataset, then as listings go, by
+ * path of the file and row. Rows between those of a URL may be of another one (format/url_ids.h), and a
+ * place may be of another URL that has the same kept bits of the id: the text of the row decides.
+ *
+ * Bounded: over DX_URL_PLACES_MAX places, or more pages than a listing may read, is DX_E_LIMIT. The
+ * version must stay pinned until release. One thread at a time.
+ */
+#ifndef DX_QUERY_URL_ROWS_H
+#define DX_QUERY_URL_ROWS_H
+
+#include "format/pages.h"
+#include "format/url_ids.h"
+#include "query/cold_page.h"
+#include "query/listing.h"
+
+#define DX_URL_PLACES_MAX 4096 /* each is some pages of a file: no more are read in one answer */
+
+/* Three pages may have so many places; one more where they begin and end within pages. */
+#define DX_URL_ROWS_PAGES 8
+
+struct dx_url_rows_place {
+    struct dx_url_place place;
+    struct dx_pages_file file;
+    uint32_t row_group; /* in the file */
+};
+
+struct dx_url_rows {
+    struct dx_url_rows_place *places; /* once it is DONE */
+    size_t place_count;
+
+    /* private */
+    struct dx_version *version;
+    uint64_t url_id;
+    unsigned state;
+    uint64_t deadline_ms;
+    struct dx_cold_page_wanted pages[DX_URL_ROWS_PAGES];
+    size_t page_count;
+    struct dx_zstd_decoder *decoder;
+    struct dx_reading ids;
+    struct dx_listing listing;
+    size_t capacity;
+};
+
+void dx_url_rows_init(struct dx_url_rows *u, struct dx_version *v, uint64_t url_id, unsigned fields,
+                      uint64_t deadline_ms);
+int dx_url_rows_step(struct dx_url_rows *u, struct dx_error *err);
+struct dx_reading *dx_url_rows_reading(struct dx_url_rows *u);
+int dx_url_rows_fetched(struct dx_url_rows *u, int rc, struct dx_error *err);
+
+typedef int dx_url_rows_take(void *ctx, size_t place, const struct dx_listing_row *row,
+                             struct dx_error *err);
+int dx_url_rows_each(struct dx_url_rows *u, dx_url_rows_take *take, void *ctx,
+                     struct dx_error *err);
+void dx_url_rows_release(struct dx_url_rows *u);
+
+#endif
