@@ -139,6 +139,28 @@ static int show_counts(const struct dx_inspect *in, unsigned flags, struct dx_er
     return rc < 0 ? rc : DX_OK;
 }
 
+static int show_dataset_domains(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
+{
+    struct dx_dataset_domains d;
+    struct dx_domain_list list;
+    int rc = dx_dataset_domains_open(&d, in->bytes, flags, in->path, err);
+
+    if (rc < 0)
+        return rc;
+    dx_inspect_str(in, "kind", dx_span_str("domains of each dataset"));
+    dx_inspect_u64(in, "domains", d.domains);
+    dx_inspect_u64(in, "pairs", d.pairs);
+    dx_inspect_u64(in, "datasets", d.datasets);
+    write_sections(in, &d.envelope);
+    for (uint64_t i = 0; in->deep && rc >= 0 && i < d.datasets; i++) {
+        rc = dx_dataset_domains_at(&d, i, &list, err);
+        if (rc >= 0)
+            rc = dx_dataset_domains_check(&d, &list, err);
+    }
+    dx_dataset_domains_close(&d);
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int show_postings(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
 {
     struct dx_postings p;
@@ -194,40 +216,6 @@ static int show_pages(const struct dx_inspect *in, unsigned flags, struct dx_err
     }
     dx_json_end(in->json);
     dx_pages_close(&p);
-    return rc < 0 ? rc : DX_OK;
-}
-
-static int show_dataset_domains(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
-{
-    struct dx_dataset_domains d;
-    struct dx_domain_list list;
-    int rc = dx_dataset_domains_open(&d, in->bytes, flags, in->path, err);
-
-    if (rc < 0)
-        return rc;
-    dx_inspect_str(in, "kind", dx_span_str("domains of each dataset, and their ranking"));
-    dx_inspect_u64(in, "domains", d.domains);
-    dx_inspect_u64(in, "pairs", d.pairs);
-    dx_inspect_u64(in, "datasets_with_domains", d.datasets);
-    write_sections(in, &d.envelope);
-    dx_json_key(in->json, "first");
-    dx_json_array(in->json);
-    for (uint64_t i = 0; rc >= 0 && i < d.datasets && (in->deep || i < SAMPLE); i++) {
-        rc = dx_dataset_domains_at(&d, i, &list, err);
-        if (rc == 1 && i < SAMPLE) {
-            dx_json_object(in->json);
-            dx_inspect_u64(in, "dataset_id", list.dataset_id);
-            dx_inspect_u64(in, "domains", list.domains);
-            dx_inspect_u64(in, "urls", list.urls);
-            dx_inspect_u64(in, "different_counts", list.counts);
-            dx_inspect_u64(in, "head", list.head);
-            dx_json_end(in->json);
-        }
-        if (rc == 1 && in->deep)
-            rc = dx_dataset_domains_check(&d, &list, err);
-    }
-    dx_json_end(in->json);
-    dx_dataset_domains_close(&d);
     return rc < 0 ? rc : DX_OK;
 }
 
