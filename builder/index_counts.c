@@ -2,6 +2,7 @@
 #include "builder/index_state.h"
 
 #include "base/id_hash.h"
+#include "builder/index_domains.h"
 #include "builder/index_identity.h"
 #include "builder/index_out.h"
 #include "builder/index_pass.h"
@@ -10,11 +11,13 @@
 #include "builder/spill_sort.h"
 #include "format/manifest.h"
 
-#define POSTING_LANES 2 /* halves of the shards, sorted by a thread each */
+#define POSTING_LANES 2   /* halves of the shards, sorted by a thread each */
+#define DOMAINS_MEMORY 16 /* the part of the memory that pairs by dataset have */
 
 struct second {
     struct dx_dictionary_writer dictionary;
     struct dx_counts_writer counts;
+    struct dx_index_domains *domains;
 };
 
 static int counts_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
@@ -22,10 +25,12 @@ static int counts_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_er
     struct second *s = p->ctx;
     size_t count;
     const struct dx_pair_count *counts = dx_index_pass_counts(p->b, &count);
+    const uint32_t *ids = dx_index_pass_ids(p->b, &count);
     int rc = dx_dictionary_writer_add(&s->dictionary, dx_index_pass_key(p->b), err);
 
-    (void)ordinal;
-    return rc == DX_OK ? dx_counts_writer_add(&s->counts, counts, count, err) : rc;
+    if (rc == DX_OK)
+        rc = dx_counts_writer_add(&s->counts, counts, count, err);
+    return rc == DX_OK ? dx_index_domains_add(s->domains, ordinal, ids, counts, count, err) : rc;
 }
 
 static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
@@ -49,6 +54,21 @@ static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pai
                              dx_span_of(key, sizeof key), pair->runs, err);
 }
 
+static int write_domains(struct dx_index_state *b, struct dx_index_domains *domains,
+                         struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DATASET_DOMAINS, b->options->sync,
+                               err);
+
+    if (rc == DX_OK)
+        rc = dx_index_domains_write(domains, b->n, &b->id->build, dx_index_out_sink, &out, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, b->entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}
+
 static int write_counts(struct dx_index_state *b, struct dx_error *err)
 {
     struct dx_index_out dictionary = DX_INDEX_OUT_INIT;
@@ -67,6 +87,9 @@ static int write_counts(struct dx_index_state *b, struct dx_error *err)
         rc = dx_counts_writer_begin(&s.counts, &b->totals, &b->id->build, dx_index_out_sink,
                                     &counts, err);
     if (rc == DX_OK)
+        rc = dx_index_domains_new(&s.domains, b->lake, b->options->tmp_dir,
+                                  b->options->memory / DOMAINS_MEMORY, err);
+    if (rc == DX_OK)
         rc = dx_index_pass_run(&p, err);
     if (rc == DX_OK)
         rc = dx_dictionary_writer_finish(&s.dictionary, err);
@@ -78,6 +101,9 @@ static int write_counts(struct dx_index_state *b, struct dx_error *err)
         rc = dx_index_out_commit(&dictionary, b->entry, err);
     if (rc == DX_OK)
         rc = dx_index_out_commit(&counts, b->entry, err);
+    if (rc == DX_OK)
+        rc = write_domains(b, s.domains, err);
+    dx_index_domains_free(&s.domains);
     dx_index_out_abort(&dictionary);
     dx_index_out_abort(&counts);
     return rc;

@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 #include "builder/inspect.h"
 #include "format/counts.h"
+#include "format/dataset_domains.h"
 #include "format/dictionary.h"
 #include "format/membership.h"
 #include "format/mphf.h"
@@ -132,6 +133,28 @@ static int show_counts(const struct dx_inspect *in, unsigned flags, struct dx_er
     return rc < 0 ? rc : DX_OK;
 }
 
+static int show_dataset_domains(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
+{
+    struct dx_dataset_domains d;
+    struct dx_domain_list list;
+    int rc = dx_dataset_domains_open(&d, in->bytes, flags, in->path, err);
+
+    if (rc < 0)
+        return rc;
+    dx_inspect_str(in, "kind", dx_span_str("domains of each dataset"));
+    dx_inspect_u64(in, "domains", d.domains);
+    dx_inspect_u64(in, "pairs", d.pairs);
+    dx_inspect_u64(in, "datasets", d.datasets);
+    write_sections(in, &d.envelope);
+    for (uint64_t i = 0; in->deep && rc >= 0 && i < d.datasets; i++) {
+        rc = dx_dataset_domains_at(&d, i, &list, err);
+        if (rc >= 0)
+            rc = dx_dataset_domains_check(&d, &list, err);
+    }
+    dx_dataset_domains_close(&d);
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int show_postings(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
 {
     struct dx_postings p;
@@ -195,9 +218,10 @@ int dx_inspect_envelope(const struct dx_inspect *in, struct dx_error *err)
     static const struct {
         const char *magic;
         int (*show)(const struct dx_inspect *in, unsigned flags, struct dx_error *err);
-    } kinds[] = { { "DXDD", show_dictionary }, { "DXMP", show_mphf },
-                  { "DTDR", show_membership }, { "DXDC", show_counts },
-                  { "DXPD", show_postings },   { "DXPG", show_pages } };
+    } kinds[] = { { "DXDD", show_dictionary },     { "DXMP", show_mphf },
+                  { "DTDR", show_membership },     { "DXDC", show_counts },
+                  { "DXPD", show_postings },       { "DXPG", show_pages },
+                  { "DXTD", show_dataset_domains } };
     unsigned flags = in->deep ? DX_OPEN_VERIFY_ALL : 0;
     size_t i = 0;
 

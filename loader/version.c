@@ -208,6 +208,8 @@ static int open_reader(struct dx_version *v, enum dx_copy which, struct dx_span 
         return dx_postings_open(&v->postings, file, flags, name, err);
     case DX_COPY_PAGES:
         return dx_pages_open(&v->pages, file, flags, name, err);
+    case DX_COPY_DATASET_DOMAINS:
+        return dx_dataset_domains_open(&v->dataset_domains, file, flags, name, err);
     case DX_COPY_COLD:
         return dx_cold_open(&v->cold, file, flags, name, err);
     default:
@@ -261,8 +263,7 @@ static int open_maps(struct dx_version *v, const struct dx_version_copies *copie
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        if (i <= DX_COPY_PAGES ||
-            (i == DX_COPY_COLD && dx_manifest_file(&v->entry, mapped[i].name) != NULL))
+        if (i <= DX_COPY_PAGES || dx_manifest_file(&v->entry, mapped[i].name) != NULL)
             rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i),
                              verify, err);
     return rc < 0 ? rc : DX_OK;
@@ -349,6 +350,18 @@ static int check_number(const char *what, uint64_t found, uint64_t want, struct 
                                    (unsigned long long)found, (unsigned long long)want);
 }
 
+static int check_dataset_domains(const struct dx_version *v, struct dx_error *err)
+{
+    const struct dx_dataset_domains *d = &v->dataset_domains;
+    int rc = check_build(v, DX_FILE_DATASET_DOMAINS, &d->envelope, err);
+
+    if (rc == DX_OK)
+        rc = check_number("domains in " DX_FILE_DATASET_DOMAINS, d->domains, v->entry.domains, err);
+    if (rc == DX_OK)
+        rc = check_number("pairs in " DX_FILE_DATASET_DOMAINS, d->pairs, v->entry.pairs, err);
+    return rc;
+}
+
 /* The cold files are read later, by page: here what their directory says of them. */
 static int check_cold(const struct dx_version *v, struct dx_error *err)
 {
@@ -409,6 +422,8 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         rc = check_build(v, files[i].name, files[i].envelope, err);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && rc == DX_OK; i++)
         rc = check_number(numbers[i].what, numbers[i].found, numbers[i].want, err);
+    if (rc == DX_OK && dx_manifest_file(&v->entry, DX_FILE_DATASET_DOMAINS) != NULL)
+        rc = check_dataset_domains(v, err);
     if (rc == DX_OK && dx_manifest_file(&v->entry, DX_FILE_COLD) != NULL)
         rc = check_cold(v, err);
     if (rc < 0)
@@ -444,6 +459,7 @@ static void count_mapped(const struct dx_version *v, bool opened)
 static void version_close(struct dx_version *v)
 {
     dx_cold_close(&v->cold);
+    dx_dataset_domains_close(&v->dataset_domains);
     dx_pages_close(&v->pages);
     dx_postings_close(&v->postings);
     dx_counts_close(&v->counts);
