@@ -5,10 +5,14 @@
 
 #include "base/hash.h"
 #include "canon/url.h"
+#include "format/facts.h"
+#include "format/pair_tally.h"
 #include "format/rules.h"
+#include "format/url_sketch.h"
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
 #include "query/listing.h"
+#include "query/row_tally.h"
 
 /* Of a window: it is one that a client could ask for. */
 #define WINDOW_ROWS DX_LIMIT_MAX
@@ -26,7 +30,10 @@ struct scan {
     uint64_t hidden;
     struct dx_hash128 *urls; /* that are hidden: distinct below `sorted` */
     size_t url_count, url_capacity, sorted;
-    struct dx_buf url; /* scratch */
+    struct dx_buf url;           /* scratch */
+    struct dx_url_sketch sketch; /* of the visible rows */
+    struct dx_row_tally tally;   /* the same, until they are too many */
+    bool tally_over;
 };
 
 static int no_memory(struct dx_error *err)
@@ -122,6 +129,29 @@ static int hide(struct scan *s, struct dx_error *err)
     return DX_OK;
 }
 
+/* What the index says of all rows of a pair, of the visible ones. */
+static int show(struct scan *s, const struct dx_listing_row *row, struct dx_error *err)
+{
+    const struct dx_pair_count one = { .row_count = 1,
+                                       .has_ts = row->has_ts,
+                                       .first_us = row->has_ts ? row->ts_us : 0,
+                                       .last_us = row->has_ts ? row->ts_us : 0 };
+    int rc = dx_url_sketch_add(&s->sketch,
+                               dx_url_sketch_hash(row->scheme, row->host, row->path_query), err);
+
+    dx_pair_count_add(&s->pair.visible, &one);
+    if (rc >= 0 && s->pair.visible.row_count % (2 * DX_SKETCH_PAIR_MAX) == 0)
+        rc = dx_url_sketch_settle(&s->sketch, err);
+    if (rc < 0 || s->tally_over)
+        return rc;
+    rc = dx_row_tally_add(&s->tally, row, err);
+    if (rc != DX_E_LIMIT)
+        return rc;
+    s->tally_over = true;
+    dx_row_tally_release(&s->tally);
+    return DX_OK;
+}
+
 static int each_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
 {
     struct scan *s = ctx;
@@ -129,12 +159,7 @@ static int each_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     int rc = DX_OK;
 
     if (hit.effect == DX_EFFECT_NONE) {
-        const struct dx_pair_count one = { .row_count = 1,
-                                           .has_ts = row->has_ts,
-                                           .first_us = row->has_ts ? row->ts_us : 0,
-                                           .last_us = row->has_ts ? row->ts_us : 0 };
-
-        dx_pair_count_add(&s->pair.visible, &one);
+        rc = show(s, row, err);
     } else {
         s->pair.withheld_rows += hit.effect == DX_EFFECT_WITHHELD;
         rc = hide(s, err);
@@ -195,6 +220,32 @@ static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_co
 
 /* ---- all datasets of the domain ---- */
 
+/* Facts of what is visible, where some of the pair is hidden: else the index has them. */
+static int tally_visible(struct scan *s, const struct dx_found *found, struct dx_error *err)
+{
+    struct dx_buf facts = DX_BUF_INIT(DX_PAIR_TALLY_FACTS_MAX);
+    struct dx_withheld_pair *p = &s->pair;
+    uint64_t url_count;
+    int rc;
+
+    if (p->range_count == 0 || p->visible.row_count == 0 || s->tally_over)
+        return DX_OK;
+    rc = dx_row_tally_end(&s->tally, dx_span_of(found->domain, found->domain_size),
+                          p->row_count > DX_FACTS_ROWS, &facts, &url_count, err);
+    if (rc >= 0 && url_count != p->visible.url_count)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: dataset %u has %llu visible URLs of a domain by its rows, %llu by its "
+                     "counts",
+                     s->version->directory, (unsigned)p->dataset_id, (unsigned long long)url_count,
+                     (unsigned long long)p->visible.url_count);
+    if (rc < 0) {
+        dx_buf_release(&facts);
+        return rc;
+    }
+    p->facts = dx_span_of(facts.data, facts.size);
+    return DX_OK;
+}
+
 /* Takes the pair from s if some of it is hidden. */
 static void keep(struct dx_hidden_rows *out, struct scan *s)
 {
@@ -202,28 +253,77 @@ static void keep(struct dx_hidden_rows *out, struct scan *s)
     if (s->pair.range_count == 0)
         return;
     out->withheld_rows += s->pair.withheld_rows;
-    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges;
+    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges + s->pair.facts.size;
     out->pairs[out->count++] = s->pair;
     s->pair.ranges = NULL;
+    s->pair.facts = dx_span_of(NULL, 0);
+}
+
+/* Distinct URLs over all datasets: in one alone they are counted. */
+struct distinct {
+    struct dx_url_sketch all;
+    size_t pairs;       /* with visible rows */
+    uint64_t url_count; /* of the last of them */
+};
+
+static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *err)
+{
+    int rc;
+
+    if (s->pair.visible.row_count == 0)
+        return DX_OK;
+    d->pairs++;
+    d->url_count = s->pair.visible.url_count;
+    rc = dx_url_sketch_settle(&s->sketch, err);
+    return rc < 0 ? rc : dx_url_sketch_union(&d->all, &s->sketch, err);
+}
+
+static int read_one(struct scan *s, const struct dx_found *found, const struct dx_pair_count *count,
+                    const _Atomic bool *stop, struct distinct *distinct, struct dx_hidden_rows *out,
+                    struct dx_error *err)
+{
+    int rc = read_pair(s, found->domain_id, count, stop, err);
+
+    if (rc == DX_OK)
+        rc = tally_visible(s, found, err);
+    if (rc == DX_OK)
+        rc = count_distinct(distinct, s, err);
+    if (rc == DX_OK)
+        keep(out, s);
+    return rc;
+}
+
+static void release_scan(struct scan *s)
+{
+    free(s->pair.ranges);
+    free((uint8_t *)s->pair.facts.data);
+    free(s->urls);
+    dx_buf_release(&s->url);
+    dx_url_sketch_release(&s->sketch);
+    dx_row_tally_release(&s->tally);
 }
 
 static int read_pairs(struct dx_version *v, const struct dx_found *found,
                       const struct dx_domain_pairs *pairs, const struct dx_rules_of *of,
                       const _Atomic bool *stop, struct dx_hidden_rows *out, struct dx_error *err)
 {
+    struct distinct distinct = { .pairs = 0 };
     int rc = DX_OK;
 
+    dx_url_sketch_init(&distinct.all);
     for (size_t i = 0; i < pairs->count && rc == DX_OK; i++) {
         struct scan s = { .version = v, .of = of, .pair = { .dataset_id = pairs->ids[i] } };
 
         dx_buf_init(&s.url, 4 * DX_URL_MAX);
-        rc = read_pair(&s, found->domain_id, &pairs->counts[i], stop, err);
-        if (rc == DX_OK)
-            keep(out, &s);
-        free(s.pair.ranges);
-        free(s.urls);
-        dx_buf_release(&s.url);
+        dx_url_sketch_init(&s.sketch);
+        dx_row_tally_init(&s.tally);
+        rc = read_one(&s, found, &pairs->counts[i], stop, &distinct, out, err);
+        release_scan(&s);
     }
+    out->distinct_url_count = distinct.pairs == 1 ? distinct.url_count
+                                                  : dx_url_sketch_count(&distinct.all);
+    out->distinct_dense = distinct.pairs > 1 && distinct.all.dense;
+    dx_url_sketch_release(&distinct.all);
     return rc;
 }
 
@@ -251,8 +351,10 @@ int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
 
 void dx_hidden_rows_release(struct dx_hidden_rows *h)
 {
-    for (size_t i = 0; i < h->count; i++)
+    for (size_t i = 0; i < h->count; i++) {
         free(h->pairs[i].ranges);
+        free((uint8_t *)h->pairs[i].facts.data);
+    }
     free(h->pairs);
     *h = (struct dx_hidden_rows){ .pairs = NULL };
 }

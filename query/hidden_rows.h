@@ -12,7 +12,8 @@
  *
  * A rule hits a URL, so rows of one URL are hidden or shown together; the visible number of URLs is that
  * of the index less the distinct ones that are hidden. Memory: 16 bytes for each of those, and 24 for
- * each run of hidden rows.
+ * each run of hidden rows; of a pair while it is read, the text of its visible rows up to the caps
+ * of query/row_tally.h, for the facts of those pairs that have hidden ones.
  */
 #ifndef DX_QUERY_HIDDEN_ROWS_H
 #define DX_QUERY_HIDDEN_ROWS_H
@@ -26,9 +27,11 @@ struct dx_rules_of;
 struct dx_hidden_rows {
     struct dx_withheld_pair *pairs;
     size_t count;
-    uint64_t visible_rows;  /* of the domain, in all its datasets */
-    uint64_t withheld_rows; /* of the pairs */
-    size_t bytes;           /* that this holds */
+    uint64_t visible_rows;       /* of the domain, in all its datasets */
+    uint64_t withheld_rows;      /* of the pairs */
+    uint64_t distinct_url_count; /* of the visible rows of all pairs, as publish counts it */
+    bool distinct_dense;
+    size_t bytes; /* that this holds */
 };
 
 int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,

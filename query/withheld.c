@@ -473,7 +473,7 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
     bool concerned = dx_rules_of(rules, domain, &of);
     int rc = 1;
 
-    w->entry = NULL;
+    *w = (struct dx_withheld){ .entry = NULL };
     if (concerned && of.whole.number == 0 && of.last > cleansed_of(v, rules))
         rc = ask(o, v, found, &of, &w->entry, &err);
     dx_overlay_unpin(o, rules);
@@ -481,6 +481,10 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
         return whole(v, domain, of.whole.effect, problem);
     if (rc <= 0)
         return not_known(domain, rc, &err, problem);
+    if (w->entry != NULL) {
+        w->distinct_url_count = w->entry->rows.distinct_url_count;
+        w->distinct_dense = w->entry->rows.distinct_dense;
+    }
     if (w->entry == NULL || w->entry->rows.visible_rows > 0)
         return 1;
     rc = whole(v, domain, w->entry->rows.withheld_rows > 0 ? DX_EFFECT_WITHHELD : DX_EFFECT_ABSENT,
@@ -657,7 +661,7 @@ static int want_all(struct dx_version *v, struct dx_canon *canon, const struct d
         memcpy(found.domain, domain.data, domain.size);
         rc = ask(overlay_of(v), v, &found, &of, &entry, NULL);
         *pending += rc != 1;
-        dx_withheld_release(&(struct dx_withheld){ entry });
+        dx_withheld_release(&(struct dx_withheld){ .entry = entry });
     }
     return DX_OK;
 }

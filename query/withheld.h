@@ -38,7 +38,12 @@
 struct dx_withheld_entry;
 
 struct dx_withheld {
-    struct dx_withheld_entry *entry; /* NULL: nothing is hidden */
+    struct dx_withheld_entry *entry; /* NULL: nothing is hidden, and all below is 0 */
+
+    /* Distinct visible URLs of the domain over all datasets: as the index counts them, of what is
+     * visible. */
+    uint64_t distinct_url_count;
+    bool distinct_dense; /* an estimate (format/url_sketch.h), else exact */
 };
 
 /* Positions [first, end). */
@@ -54,6 +59,8 @@ struct dx_withheld_pair {
     uint64_t withheld_rows;           /* hidden and said to be: policy "withheld" */
     struct dx_withheld_range *ranges; /* ascending, apart from each other, at least one */
     size_t range_count;
+    struct dx_span facts; /* of the visible rows (format/facts.h); empty: they are over the caps of
+                           * query/row_tally.h. Paths are in it if row_count is over DX_FACTS_ROWS */
 };
 
 /* 1: nothing is said of the whole domain. 0: the problem. */
