@@ -47,6 +47,8 @@ struct write {
     struct dx_url_place out[DX_URL_PAGE_PLACES];
     size_t out_count;
     struct dx_buf plain;
+    uint64_t page_id; /* that the page before begins with */
+    uint32_t page_sub;
 };
 
 /* ---- row groups ---- */
@@ -352,13 +354,18 @@ static int next_known(struct write *w, struct dx_error *err)
 
 static int end_page(struct write *w, struct dx_error *err)
 {
+    bool again;
     int rc;
 
     if (w->out_count == 0)
         return DX_OK;
+    /* Pages that begin with one id are told apart by a number. */
+    again = w->urls->places > 0 && w->out[0].id == w->page_id;
+    w->page_sub = again ? w->page_sub + 1 : 0;
+    w->page_id = w->out[0].id;
     rc = dx_url_page_encode(&w->plain, w->out, w->out_count, err);
     if (rc == DX_OK)
-        rc = dx_cold_writer_page(w->writer, w->out[0].id, 0, (uint32_t)w->out_count,
+        rc = dx_cold_writer_page(w->writer, w->page_id, w->page_sub, (uint32_t)w->out_count,
                                  dx_span_of(w->plain.data, w->plain.size), err);
     w->urls->places += w->out_count;
     w->out_count = 0;

@@ -13,6 +13,9 @@
  * because DX_URL_ID_KEPT bits of the id are kept: the others would cost two bytes a URL, and save one
  * look at a row in some ten thousand million.
  *
+ * The directory's key of a page is the id that it begins with, sub is 0, and one more than that of the
+ * page before where that begins with the same id.
+ *
  * plain is borrowed until the last next. Whatever the bytes are, next gives at most as many places
  * as the page says, and an error if they are not in order. Threads may share what they read.
  *

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A page of url_ids.dat.zst. The first 8 bytes are the key that cold.dxp says, the next 4 its number of
+ * entries; what is read in order is written again as the same places.
+ */
+#include "format/url_ids.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void again(const struct dx_url_place *places, size_t count)
+{
+    struct dx_buf buf = DX_BUF_INIT(64 << 20);
+    struct dx_cold_page page = { .key = places[0].id, .entries = (uint32_t)count };
+    struct dx_url_page u;
+    struct dx_url_place got;
+
+    if (dx_url_page_encode(&buf, places, count, NULL) < 0 ||
+        dx_url_page_open(&u, &page, dx_span_of(buf.data, buf.size), "fuzz", NULL) < 0)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        if (dx_url_page_next(&u, &got, NULL) != 1 || got.rows != places[i].rows ||
+            dx_url_place_compare(&got, &places[i]) != 0)
+            abort();
+    if (dx_url_page_next(&u, &got, NULL) != 0)
+        abort();
+    dx_buf_release(&buf);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct dx_url_place places[4096];
+    struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
+    struct dx_cold_page page = { .key = dx_bytes_u64(&r), .entries = dx_bytes_u32(&r) };
+    struct dx_url_page u;
+    size_t count = 0;
+    int rc;
+
+    if (r.failed ||
+        dx_url_page_open(&u, &page, dx_bytes_take(&r, dx_bytes_left(&r)), "fuzz", NULL) < 0)
+        return 0;
+    while (count < 4096 && (rc = dx_url_page_next(&u, &places[count], NULL)) == 1)
+        count++;
+    if (count > 0)
+        again(places, count);
+    return 0;
+}
