@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_out.h"
 #include "builder/inspect.h"
+#include "format/cold.h"
 #include "format/counts.h"
 #include "format/dataset_domains.h"
 #include "format/dictionary.h"
@@ -113,6 +114,8 @@ static int show_counts(const struct dx_inspect *in, unsigned flags, struct dx_er
 {
     struct dx_pair_count first;
     struct dx_counts c;
+    uint64_t less;
+    bool dense;
     int rc = dx_counts_open(&c, in->bytes, flags, in->path, err);
 
     if (rc < 0)
@@ -127,8 +130,11 @@ static int show_counts(const struct dx_inspect *in, unsigned flags, struct dx_er
     dx_inspect_u64(in, "ts_unit_us", c.totals.ts_unit);
     write_sections(in, &c.envelope);
     /* How many pairs a domain has stands in another file: `verify` reads them all. */
-    for (uint64_t i = 0; in->deep && rc >= 0 && i < c.totals.domains; i++)
+    for (uint64_t i = 0; in->deep && rc >= 0 && i < c.totals.domains; i++) {
         rc = dx_counts_one(&c, i, 0, &first, err);
+        if (rc >= 0)
+            rc = dx_counts_distinct(&c, i, &less, &dense, err);
+    }
     dx_counts_close(&c);
     return rc < 0 ? rc : DX_OK;
 }
@@ -213,21 +219,65 @@ static int show_pages(const struct dx_inspect *in, unsigned flags, struct dx_err
     return rc < 0 ? rc : DX_OK;
 }
 
+static int show_cold(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
+{
+    struct dx_cold c;
+    int rc = dx_cold_open(&c, in->bytes, flags, in->path, err);
+
+    if (rc < 0)
+        return rc;
+    dx_inspect_str(in, "kind", dx_span_str("directory of files that are read by page"));
+    dx_json_key(in->json, "files");
+    dx_json_array(in->json);
+    for (unsigned i = 0; i < DX_COLD_FILES; i++) {
+        enum dx_cold_file file = (enum dx_cold_file)i;
+
+        dx_json_object(in->json);
+        dx_inspect_str(in, "file", dx_span_str(dx_cold_file_name(file)));
+        dx_inspect_u64(in, "size", c.size[i]);
+        dx_inspect_u64(in, "pages", dx_cold_page_count(&c, file));
+        dx_inspect_u64(in, "entries", c.entries[i]);
+        dx_json_end(in->json);
+    }
+    dx_json_end(in->json);
+    write_sections(in, &c.envelope);
+    if (in->deep)
+        rc = dx_cold_verify(&c, err);
+    dx_cold_close(&c);
+    return rc < 0 ? rc : DX_OK;
+}
+
 int dx_inspect_envelope(const struct dx_inspect *in, struct dx_error *err)
 {
     static const struct {
         const char *magic;
         int (*show)(const struct dx_inspect *in, unsigned flags, struct dx_error *err);
-    } kinds[] = { { "DXDD", show_dictionary },     { "DXMP", show_mphf },
-                  { "DTDR", show_membership },     { "DXDC", show_counts },
-                  { "DXPD", show_postings },       { "DXPG", show_pages },
-                  { "DXTD", show_dataset_domains } };
+    } kinds[] = { { "DXDD", show_dictionary },      { "DXMP", show_mphf },
+                  { "DTDR", show_membership },      { "DXDC", show_counts },
+                  { "DXPD", show_postings },        { "DXPG", show_pages },
+                  { "DXTD", show_dataset_domains }, { "DXCP", show_cold } };
     unsigned flags = in->deep ? DX_OPEN_VERIFY_ALL : 0;
     size_t i = 0;
 
     while (memcmp(in->bytes.data, kinds[i].magic, 4) != 0)
         i++; /* the caller looked: it is one of them */
     return kinds[i].show(in, flags, err);
+}
+
+/* Pages of a cold file have no magic, as cold.dxp says all of them: the name has to do. */
+static const char *cold_content(const char *path)
+{
+    static const char *const contents[DX_COLD_FILES] = {
+        [DX_COLD_FACTS] = "pages of facts: hosts and paths of each domain and dataset",
+        [DX_COLD_SKETCHES] = "pages of sketches: distinct URLs of each domain and dataset",
+        [DX_COLD_URL_IDS] = "pages of url_ids and places of their rows",
+    };
+    const char *slash = strrchr(path, '/');
+
+    for (unsigned i = 0; i < DX_COLD_FILES; i++)
+        if (strcmp(slash == NULL ? path : slash + 1, dx_cold_file_name((enum dx_cold_file)i)) == 0)
+            return contents[i];
+    return NULL;
 }
 
 /* The first lines of a text, or the first entries of postings.idx. */
@@ -237,9 +287,14 @@ static void write_sample(const struct dx_inspect *in, struct dx_span plain)
 
     struct dx_posting first[SAMPLE];
     struct dx_error why = DX_ERROR_INIT;
+    const char *cold = cold_content(in->path);
     uint64_t entries;
     int count;
 
+    if (cold != NULL) {
+        dx_inspect_str(in, "content", dx_span_str(cold));
+        return;
+    }
     if (plain.size >= DX_POSTINGS_IDX_HEADER && memcmp(plain.data, "PDX1", 4) == 0) {
         count = dx_postings_idx_peek(plain, &entries, first, SAMPLE, &why);
         dx_inspect_str(in, "content", dx_span_str("postings.idx"));

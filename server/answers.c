@@ -126,6 +126,8 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         dx_buf_fmt(&b, "/v1/urlid/0x%016llx", (unsigned long long)ask->url_id);
     } else if (ask->route == DX_ROUTE_CHANGES) {
         dx_buf_str(&b, "/v1/changes");
+    } else if (ask->route == DX_ROUTE_NAMES) {
+        dx_buf_str(&b, DX_HEAD_POST_PATH);
     }
     if (!b.failed && b.size > 0)
         memcpy(problem->restart, b.data, b.size);
@@ -376,6 +378,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
     int rc;
 
     *task = NULL;
+    if (ask->route == DX_ROUTE_NAMES)
+        return 1;
     if (ask->route == DX_ROUTE_DATASETS)
         return answers->datasets(v, ask->page, body, problem);
     if (ask->route == DX_ROUTE_DATASET)

@@ -26,6 +26,7 @@
 #ifndef DX_SERVER_ANSWERS_H
 #define DX_SERVER_ANSWERS_H
 
+#include "query/answer_names.h"
 #include "query/cursor.h"
 #include "query/task.h"
 #include "server/target.h"
@@ -78,6 +79,9 @@ struct dx_answers {
     int (*changes)(struct dx_version *before, struct dx_version *after,
                    const struct dx_changes_ask *ask, struct dx_buf *body,
                    struct dx_problem *problem);
+    /* As dx_names_new of query/answer_names.h. NULL: no many names at once. */
+    int (*names)(struct dx_names **n, struct dx_version *v, const struct dx_names_ask *ask,
+                 struct dx_problem *problem);
     bool urls_brief; /* urls heeds `brief`, so that a loop may ask it */
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
@@ -133,7 +137,8 @@ bool dx_ask_may_block(const struct dx_ask *ask);
  * short enough. What of it has to be read or takes long is left to a worker. */
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
 
-/* ask is none of the server's own routes (healthz, readyz). May be DX_TASK_WAITS with *task set,
+/* ask is none of the server's own routes (healthz, readyz). Of DX_ROUTE_NAMES the answer is made
+ * elsewhere, as its names come (server/bulk.h): this is 1 and no body. May be DX_TASK_WAITS with *task set,
  * but only if dx_ask_may_block; deadline_ms as in query/task.h. */
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
                   struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,

@@ -149,6 +149,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .version_meant = dx_answer_version_meant,
         .diff = dx_answer_diff,
         .changes = dx_answer_changes,
+        .names = dx_names_new,
         .urls_brief = true,
         .fields_parse = dx_fields_parse,
         .metrics = dx_metrics_live,

@@ -4,6 +4,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "query/domain_text.h"
+#include "server/bulk.h"
 #include "server/metrics.h"
 #include "server/request_head.h"
 #include "server/target.h"
@@ -23,11 +24,14 @@
 #define TURN_REQUESTS_MAX 16 /* served in one wake before others have their turn */
 #define LINGER_BYTES_MAX (256 * 1024)
 #define LOOP_STALL_MS 10000          /* a loop that has not turned for so long is not alive */
+#define BULK_SLICE_US 500            /* of work on a body, before others have their turn */
+#define BULK_WAITS_MAX 100           /* of DX_WAIT_LATER in a row: ten seconds */
 #define BODY_KEEP_BYTES (256 * 1024) /* a loop's body buffer larger than this is given back */
 
 static void on_readable(evutil_socket_t fd, short what, void *argument);
 static void on_writable(evutil_socket_t fd, short what, void *argument);
 static void serve_pending(struct dx_connection *c);
+static void settle(struct dx_connection *c);
 
 static bool is_busy(const struct dx_connection *c)
 {
@@ -133,6 +137,7 @@ static void shut(struct dx_connection *c)
         c->job->connection = NULL;
         c->job = NULL;
     }
+    dx_bulk_free(&c->bulk);
     dx_buf_release(&c->pending);
     dx_buf_release(&c->out_head);
     let_body_go(c);
@@ -304,6 +309,9 @@ static void reply_with(struct dx_connection *c, int status, const char *content_
         .date = loop->date,
         .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
         .etag = etag,
+        .allow = status != 405                  ? NULL
+                 : c->head.reject_status == 405 ? "GET, HEAD"
+                                                : "POST", /* of a GET that has no answer */
         .close = c->closing,
     };
 
@@ -579,6 +587,8 @@ static void start_job(struct dx_connection *c, bool cold, struct dx_task *task,
     dx_job_free(&job);
     if (task != NULL)
         loop->serving->answers->task_free(&task);
+    c->closing = c->closing || c->bulk != NULL; /* its body is not read */
+    dx_bulk_free(&c->bulk);
     dx_loop_count(&loop->counts.overloaded);
     (void)dx_problem_set(&problem, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
                          "too many listings are being read; try again in a second");
@@ -694,6 +704,314 @@ static void answer_ask(struct dx_connection *c, struct dx_span target, struct dx
     loop->keep.size = 0;
 }
 
+/* ---- many names: the one request with a body ---- */
+
+static void take_turn_later(struct dx_connection *c)
+{
+    if (!c->in_turns)
+        TAILQ_INSERT_TAIL(&c->loop->turns, c, turn);
+    c->in_turns = true;
+    dx_loop_want_turn(c->loop);
+}
+
+/* What is left of the body is of no use, and nothing behind it can be told from it. */
+static void drop_bulk(struct dx_connection *c)
+{
+    dx_bulk_free(&c->bulk);
+    dx_buf_release(&c->pending);
+    dx_buf_release(&c->out_head);
+    let_body_go(c);
+    dx_buf_clear(&c->loop->body);
+    c->closing = true;
+}
+
+/* All of the answer has gone. */
+static void end_bulk(struct dx_connection *c)
+{
+    dx_bulk_free(&c->bulk);
+    dx_buf_release(&c->out_head);
+    let_body_go(c);
+    reply_is_out(c);
+    if (c->wait == DX_WAIT_IDLE && c->pending.size > 0)
+        take_turn_later(c);
+    settle(c);
+}
+
+/* Sends out_head and out_body as far as the client takes them now; true: all of it. */
+static bool push_bulk(struct dx_connection *c)
+{
+    ssize_t n = c->out_head.failed || c->out_body.failed
+                    ? -1
+                    : send_both(c->fd, span_of(&c->out_head), span_of(&c->out_body));
+
+    if (n < 0) {
+        shut(c);
+        return false;
+    }
+    if ((size_t)n < c->out_head.size + c->out_body.size) {
+        c->sent = (size_t)n;
+        if (event_add(&c->write_event, NULL) != 0)
+            shut(c);
+        else
+            enter_wait(c, DX_WAIT_WRITE);
+        return false;
+    }
+    dx_buf_clear(&c->out_head);
+    dx_buf_clear(&c->out_body);
+    if (c->out_body.capacity > BODY_KEEP_BYTES)
+        dx_buf_release(&c->out_body);
+    return true;
+}
+
+/* What is in out_body as a chunk, behind the reply's head if that is not out yet. */
+static void frame_bulk(struct dx_connection *c, bool last)
+{
+    const struct dx_reply r = {
+        .status = 200,
+        .content_type = dx_bulk_content_type(c->bulk),
+        .chunked = true,
+        .date = c->loop->date,
+        .version = c->loop->serving->answers->version_name(c->version),
+        .close = c->closing,
+    };
+
+    dx_buf_clear(&c->out_head);
+    if (!c->bulk_begun)
+        dx_reply_head(&r, &c->out_head);
+    c->bulk_begun = true;
+    if (c->out_body.size > 0) {
+        dx_buf_fmt(&c->out_head, "%zx\r\n", c->out_body.size);
+        dx_buf_str(&c->out_body, "\r\n");
+    }
+    if (last)
+        dx_buf_str(&c->out_body, "0\r\n\r\n");
+}
+
+/* A reply that has begun cannot become another one: it ends without its last chunk, so that nobody
+ * takes it for whole, and where there are lines the last of them says why. */
+static void break_off(struct dx_connection *c, const struct dx_problem *problem, int status,
+                      const char *words)
+{
+    struct dx_buf *body = &c->loop->body;
+
+    c->closing = true;
+    c->bulk_failed = true;
+    dx_buf_clear(&c->out_body);
+    if (dx_bulk_has_lines(c->bulk)) {
+        if (problem != NULL)
+            (void)dx_reply_problem(problem, body);
+        else
+            dx_reply_http_problem(status, words, body);
+        dx_buf_str(&c->out_body, "{\"error\":");
+        dx_buf_append(&c->out_body, body->data, body->size);
+        dx_buf_str(&c->out_body, "}\n");
+        frame_bulk(c, false);
+    }
+    if (push_bulk(c))
+        end_bulk(c);
+}
+
+/* Of ours; the answer so far is not sent, as it may be what is wrong. */
+static void fail_bulk(struct dx_connection *c, const struct dx_problem *problem)
+{
+    say_failure(c->loop, problem);
+    if (c->bulk_begun) {
+        break_off(c, problem, 0, NULL);
+        return;
+    }
+    drop_bulk(c);
+    reply_problem(c, problem);
+}
+
+static void refuse_bulk(struct dx_connection *c, int status, const char *words)
+{
+    dx_loop_count(&c->loop->counts.rejected);
+    if (c->bulk_begun) {
+        break_off(c, NULL, status, words);
+        return;
+    }
+    drop_bulk(c);
+    refuse(c, status, words);
+}
+
+/* Sends what there is of the answer, if it may be believed. True: the next batch may be worked on. */
+static bool flush_bulk(struct dx_connection *c, bool last)
+{
+    const struct dx_answers *answers = c->loop->serving->answers;
+    struct dx_problem broken;
+
+    if (c->out_body.size == 0 && !last)
+        return true;
+    if (answers->intact != NULL && !answers->intact(c->version, &broken)) {
+        fail_bulk(c, &broken);
+        return false;
+    }
+    c->bulk_ended = last;
+    frame_bulk(c, last);
+    if (!push_bulk(c))
+        return false;
+    if (last)
+        end_bulk(c);
+    return !last;
+}
+
+/* The body has more to come, or never will. */
+static void want_body(struct dx_connection *c)
+{
+    if (!flush_bulk(c, false))
+        return;
+    if (c->eof) {
+        refuse_bulk(c, 400, "the body ends before its end");
+        return;
+    }
+    enter_wait(c, DX_WAIT_BODY);
+    start_reading(c);
+}
+
+static void want_later(struct dx_connection *c, const struct dx_problem *problem)
+{
+    if (c->bulk_waits == BULK_WAITS_MAX)
+        fail_bulk(c, problem);
+    else if (flush_bulk(c, false))
+        enter_wait(c, DX_WAIT_LATER);
+    c->bulk_waits++;
+}
+
+static void take_pending(struct dx_connection *c)
+{
+    struct dx_buf *p = &c->pending;
+    size_t used = p->size == 0 ? 0 : dx_bulk_take(c->bulk, (struct dx_span){ p->data, p->size });
+
+    if (used == p->size) {
+        dx_buf_clear(p);
+        return;
+    }
+    memmove(p->data, p->data + used, p->size - used);
+    p->size -= used;
+}
+
+/* Not while its version is brought, nor while the client takes what there is. */
+static bool is_at_bulk(const struct dx_connection *c)
+{
+    return c->bulk != NULL && c->wait == DX_WAIT_BODY;
+}
+
+/* Batches of names until something has to be waited for, or others have waited long enough. */
+static void go_on_bulk(struct dx_connection *c)
+{
+    int64_t until_us = dx_monotonic_us() + BULK_SLICE_US;
+    struct dx_problem problem;
+
+    stop_reading(c);
+    enter_wait(c, DX_WAIT_BODY);
+    do {
+        enum dx_bulk_step step;
+
+        take_pending(c);
+        step = dx_bulk_step(c->bulk, &c->out_body, &problem);
+        if (step == DX_BULK_LATER) {
+            want_later(c, &problem);
+            return;
+        }
+        c->bulk_waits = 0;
+        if (step == DX_BULK_MORE && c->pending.size == 0) {
+            want_body(c);
+            return;
+        }
+        if (step == DX_BULK_END) {
+            (void)flush_bulk(c, true);
+            return;
+        }
+        if (step == DX_BULK_FAILED) {
+            fail_bulk(c, &problem);
+            return;
+        }
+        if (step == DX_BULK_REFUSED) {
+            struct dx_bulk_refusal why = dx_bulk_refusal_of(c->bulk);
+
+            refuse_bulk(c, why.status, why.words);
+            return;
+        }
+        if (c->out_body.size >= DX_BULK_OUT_MAX && !flush_bulk(c, false))
+            return;
+    } while (dx_monotonic_us() < until_us);
+    take_turn_later(c);
+}
+
+/* What the client had to take has gone. */
+static void bulk_is_out(struct dx_connection *c)
+{
+    dx_buf_clear(&c->out_head);
+    dx_buf_clear(&c->out_body);
+    if (c->bulk_ended || c->bulk_failed)
+        end_bulk(c);
+    else
+        go_on_bulk(c);
+}
+
+/* c->version is the one that shall answer. */
+static void open_bulk(struct dx_connection *c, const struct dx_ask *ask)
+{
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct dx_serving *serving = c->loop->serving;
+    struct dx_problem problem;
+
+    bool closing = c->closing;
+
+    c->closing = true; /* what refuses it leaves the body unread */
+    if (is_broken(c) || is_overloaded(c)) {
+        dx_bulk_free(&c->bulk);
+        return;
+    }
+    if (dx_bulk_open(c->bulk, serving->answers, c->version, ask, &problem) != 1) {
+        dx_bulk_free(&c->bulk);
+        reply_problem(c, &problem);
+        return;
+    }
+    c->closing = closing;
+    c->held = DX_BULK_BYTES;
+    atomic_fetch_add(&serving->held_bytes, c->held);
+    c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
+    c->bulk_waits = 0;
+    /* A new reply's first bytes on a socket that has taken all before them: they fit. */
+    if (c->head.expects &&
+        send(c->fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof go_on - 1)) {
+        shut(c);
+        return;
+    }
+    enter_wait(c, DX_WAIT_BODY);
+    take_turn_later(c);
+}
+
+static void answer_post(struct dx_connection *c, struct dx_span head, struct dx_span target)
+{
+    struct dx_loop *loop = c->loop;
+    const struct dx_answers *answers = loop->serving->answers;
+    struct dx_bulk_refusal why;
+    struct dx_problem problem;
+    int rc = dx_target_parse(target, &loop->ask, &problem);
+
+    if (rc == 1)
+        rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, &problem);
+    own_pin(c); /* for as long as the client likes */
+    if (rc == 1)
+        rc = dx_ask_pin(answers, &loop->ask, &c->version, &problem);
+    if (rc == 1 && c->version == NULL)
+        rc = no_version(&problem);
+    if (rc != 1 && rc != DX_ASK_COLD) {
+        c->closing = true;
+        reply_problem(c, &problem);
+    } else if (dx_bulk_new(&c->bulk, &c->head, head, &why) == 0) {
+        refuse(c, why.status, why.words);
+    } else if (rc == DX_ASK_COLD) {
+        start_job(c, true, NULL, NULL,
+                  dx_clock_ms() + loop->serving->options.job_timeout_ms - JOB_SLACK_MS,
+                  (struct dx_span){ NULL, 0 });
+    } else {
+        open_bulk(c, &loop->ask);
+    }
+}
+
 static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->loop;
@@ -704,10 +1022,16 @@ static void answer(struct dx_connection *c, struct dx_span head)
     dx_loop_count(&loop->counts.requests);
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
+    if (c->head.method == DX_METHOD_POST) {
+        answer_post(c, head, target);
+        return;
+    }
     if (answer_hot(c, target, if_none_match(c, head)))
         return;
     if (dx_target_parse(target, ask, &problem) == 0) {
         reply_problem(c, &problem);
+    } else if (ask->route == DX_ROUTE_NAMES) {
+        refuse(c, 405, "this takes POST, with names in the body");
     } else if (ask->route == DX_ROUTE_HEALTHZ) {
         reply_healthz(c);
     } else if (ask->route == DX_ROUTE_READYZ) {
@@ -728,14 +1052,6 @@ static void begin_head(struct dx_connection *c)
     c->version = dx_lent_pins_take(&c->loop->pins, c->loop->serving->answers, &c->lent);
     if (c->wait != DX_WAIT_HEAD)
         enter_wait(c, DX_WAIT_HEAD);
-}
-
-static void take_turn_later(struct dx_connection *c)
-{
-    if (!c->in_turns)
-        TAILQ_INSERT_TAIL(&c->loop->turns, c, turn);
-    c->in_turns = true;
-    event_active(&c->loop->turn_event, EV_TIMEOUT, 0);
 }
 
 /* Answers the requests at the front of bytes until one has to wait; returns the bytes used. */
@@ -770,7 +1086,7 @@ static size_t serve(struct dx_connection *c, struct dx_span bytes)
 
 static void keep_rest(struct dx_connection *c, struct dx_span rest)
 {
-    if (c->wait == DX_WAIT_CLOSED || c->wait == DX_WAIT_LINGER || c->closing)
+    if (c->wait == DX_WAIT_CLOSED || c->wait == DX_WAIT_LINGER || (c->closing && c->bulk == NULL))
         return;
     dx_buf_append(&c->pending, rest.data, rest.size);
     if (c->pending.failed)
@@ -830,7 +1146,7 @@ static void read_some(struct dx_connection *c)
     struct dx_loop *loop = c->loop;
     ssize_t n = recv(c->fd, loop->bytes, sizeof loop->bytes, 0);
     struct dx_span bytes = { loop->bytes, n > 0 ? (size_t)n : 0 };
-    size_t used;
+    size_t used = 0;
 
     if (n < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -840,7 +1156,18 @@ static void read_some(struct dx_connection *c)
     if (n == 0) {
         c->eof = true;
         stop_reading(c);
-        settle(c);
+        if (is_at_bulk(c))
+            go_on_bulk(c);
+        else
+            settle(c);
+        return;
+    }
+    if (is_at_bulk(c)) {
+        if (c->pending.size == 0)
+            used = dx_bulk_take(c->bulk, bytes);
+        keep_rest(c, (struct dx_span){ bytes.data + used, bytes.size - used });
+        if (is_at_bulk(c))
+            go_on_bulk(c);
         return;
     }
     if (is_busy(c) || c->in_turns || c->pending.size > 0) {
@@ -889,10 +1216,14 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
     c->sent += (size_t)n;
     if (c->sent == c->out_head.size + out_body(c).size) {
         (void)event_del(&c->write_event);
-        dx_buf_release(&c->out_head);
-        let_body_go(c);
-        reply_is_out(c);
-        serve_pending(c);
+        if (c->bulk != NULL) {
+            bulk_is_out(c);
+        } else {
+            dx_buf_release(&c->out_head);
+            let_body_go(c);
+            reply_is_out(c);
+            serve_pending(c);
+        }
     }
     reap(c);
 }
@@ -942,7 +1273,10 @@ void dx_connection_turn(struct dx_connection *c)
 {
     TAILQ_REMOVE(&c->loop->turns, c, turn);
     c->in_turns = false;
-    serve_pending(c);
+    if (is_at_bulk(c))
+        go_on_bulk(c);
+    else
+        serve_pending(c);
     reap(c);
 }
 
@@ -960,8 +1294,14 @@ void dx_connection_answered(struct dx_job *job)
     c->job = NULL;
     c->version = job->version;
     c->closing = c->closing || loop->draining;
-    reply_answer(c, job->rc, &job->body, &job->problem, (struct dx_span){ c->match, c->match_size },
-                 job->about);
+    if (c->bulk != NULL && job->rc == 1) {
+        open_bulk(c, &job->ask);
+    } else {
+        c->closing = c->closing || c->bulk != NULL;
+        dx_bulk_free(&c->bulk);
+        reply_answer(c, job->rc, &job->body, &job->problem,
+                     (struct dx_span){ c->match, c->match_size }, job->about);
+    }
     dx_job_free(&job);
     serve_pending(c);
     reap(c);
@@ -971,7 +1311,7 @@ void dx_connection_expire(struct dx_connection *c)
 {
     struct dx_problem problem;
 
-    if (c->wait != DX_WAIT_IDLE && c->wait != DX_WAIT_LINGER)
+    if (c->wait != DX_WAIT_IDLE && c->wait != DX_WAIT_LINGER && c->wait != DX_WAIT_LATER)
         dx_loop_count(&c->loop->counts.timeouts);
     if (c->wait == DX_WAIT_HEAD && c->in_head) {
         c->in_head = false;
@@ -982,10 +1322,15 @@ void dx_connection_expire(struct dx_connection *c)
         c->job->connection = NULL;
         c->job = NULL;
         c->closing = true;
+        dx_bulk_free(&c->bulk);
         (void)dx_problem_set(
             &problem, DX_PROBLEM_UNAVAILABLE, "timeout", "Answer took too long",
             "the pages could not be read in time; try again, or ask for fewer rows");
         reply_problem(c, &problem);
+    } else if (c->wait == DX_WAIT_BODY) {
+        refuse_bulk(c, 408, "the body did not go on in time");
+    } else if (c->wait == DX_WAIT_LATER) {
+        go_on_bulk(c);
     } else {
         shut(c);
     }

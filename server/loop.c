@@ -19,6 +19,8 @@
 #define SHED_MAX 16       /* idle connections a loop closes when told to */
 #define SHED_IDLE_MS 1000 /* those idle for less are left alone */
 #define REFRESH_TICKS 10
+#define LATER_MS 50
+#define TURNS_US 1000 /* of turns in a wake, before the sockets are looked at again */
 
 int64_t dx_monotonic_ms(void)
 {
@@ -26,6 +28,14 @@ int64_t dx_monotonic_ms(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t dx_monotonic_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 void dx_loop_clock(struct dx_loop *loop)
@@ -52,7 +62,10 @@ int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait)
     case DX_WAIT_JOB:
         return o->job_timeout_ms;
     case DX_WAIT_WRITE:
+    case DX_WAIT_BODY:
         return o->write_timeout_ms;
+    case DX_WAIT_LATER:
+        return LATER_MS;
     default:
         return LINGER_MS;
     }
@@ -392,10 +405,20 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
     obey(loop, told);
 }
 
+void dx_loop_want_turn(struct dx_loop *loop)
+{
+    /* By a timer that is due: an event that is made active runs before any socket is looked at, so
+     * connections that always have more to do would keep all others out. */
+    static const struct timeval now = { 0, 0 };
+
+    (void)event_add(&loop->turn_event, &now);
+}
+
 static void on_turn(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
     struct dx_connection *last = TAILQ_LAST(&loop->turns, dx_connection_list);
+    int64_t until_us = dx_monotonic_us() + TURNS_US;
     struct dx_connection *c;
 
     (void)fd;
@@ -406,11 +429,11 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
         bool is_last = c == last;
 
         dx_connection_turn(c);
-        if (is_last)
+        if (is_last || dx_monotonic_us() >= until_us)
             break;
     }
     if (!TAILQ_EMPTY(&loop->turns))
-        event_active(&loop->turn_event, EV_TIMEOUT, 0);
+        dx_loop_want_turn(loop);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *argument)

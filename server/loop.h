@@ -40,6 +40,8 @@ enum dx_wait {
     DX_WAIT_IDLE, /* the next head */
     DX_WAIT_JOB,
     DX_WAIT_WRITE,
+    DX_WAIT_BODY,   /* more of a body, or its turn to work on it */
+    DX_WAIT_LATER,  /* a moment, until something that a body's names need may be there */
     DX_WAIT_LINGER, /* the client's end, after ours */
     DX_WAIT_COUNT,
     DX_WAIT_CLOSED = DX_WAIT_COUNT
@@ -156,6 +158,10 @@ void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may
 void dx_loop_clock(struct dx_loop *loop);
 int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait);
 int64_t dx_monotonic_ms(void);
+int64_t dx_monotonic_us(void); /* the same clock, finely */
+
+/* loop->turns are taken up at the next wake, behind the sockets. */
+void dx_loop_want_turn(struct dx_loop *loop);
 
 /* One writer each: no read-modify-write needed. */
 static inline void dx_loop_count(_Atomic uint64_t *counter)

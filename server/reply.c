@@ -20,10 +20,14 @@ static const struct status_row {
     { 304, "Not Modified", NULL, "" },
     { 400, "Bad Request", "bad-request", "" },
     { 404, "Not Found", NULL, "" },
-    { 405, "Method Not Allowed", "method-not-allowed", "Allow: GET, HEAD\r\n" },
+    { 405, "Method Not Allowed", "method-not-allowed", "" },
     { 408, "Request Timeout", "request-timeout", "" },
     { 410, "Gone", NULL, "" },
+    { 411, "Length Required", "length-required", "" },
+    { 413, "Content Too Large", "body-too-large", "" },
     { 414, "URI Too Long", "target-too-long", "" },
+    { 415, "Unsupported Media Type", "body-not-taken", "" },
+    { 417, "Expectation Failed", "expectation-failed", "" },
     { 422, "Unprocessable Content", NULL, "" },
     { 451, "Unavailable For Legal Reasons", NULL, "" },
     { 431, "Request Header Fields Too Large", "head-too-large", "" },
@@ -69,7 +73,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
     p = dx_put(DX_PUT(p, DATE_BEGIN), r->date, DX_HTTP_DATE_TEXT - 1);
     if (r->content_type != NULL) {
         p = put_text(DX_PUT(p, "\r\nContent-Type: "), r->content_type);
-        p = dx_put_u64(DX_PUT(p, "\r\nContent-Length: "), r->body_size);
+        p = r->chunked ? DX_PUT(p, "\r\nTransfer-Encoding: chunked")
+                       : dx_put_u64(DX_PUT(p, "\r\nContent-Length: "), r->body_size);
     }
     /* A cache must ask again: the next version may be published at any moment. */
     if (r->etag != NULL)
@@ -80,6 +85,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
     p = put_text(p, row->headers);
+    if (r->allow != NULL)
+        p = DX_PUT(put_text(DX_PUT(p, "Allow: "), r->allow), "\r\n");
     if (r->close)
         p = DX_PUT(p, "Connection: close\r\n");
     p = DX_PUT(p, "\r\n");

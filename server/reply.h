@@ -30,9 +30,11 @@ struct dx_reply {
     int status;
     const char *content_type; /* NULL: no body and no Content-Length (304) */
     size_t body_size;
+    bool chunked;        /* the body's size is not known: it comes in chunks */
     const char *date;    /* from dx_http_date */
     const char *version; /* NULL: unknown */
     const char *etag;    /* NULL: none */
+    const char *allow;   /* of a 405: the methods there are */
     bool close;
 };
 

@@ -85,17 +85,18 @@ static enum dx_head_verdict reject(struct dx_request_head *h, int status, const 
 
 static enum dx_head_verdict end_method(struct dx_request_head *h, struct dx_span method)
 {
-    static const char *const others[] = { "POST",  "PUT",     "DELETE", "CONNECT",
-                                          "TRACE", "OPTIONS", "PATCH" };
+    static const char *const others[] = { "PUT", "DELETE", "CONNECT", "TRACE", "OPTIONS", "PATCH" };
 
     /* Methods are case-sensitive: "get" is another method. */
     if (dx_span_equal(method, dx_span_str("GET")))
         h->method = DX_METHOD_GET;
     else if (dx_span_equal(method, dx_span_str("HEAD")))
         h->method = DX_METHOD_HEAD;
+    else if (dx_span_equal(method, dx_span_str("POST")))
+        h->method = DX_METHOD_POST;
     for (size_t i = 0; h->method == DX_METHOD_NONE && i < sizeof others / sizeof *others; i++)
         if (dx_span_equal(method, dx_span_str(others[i])))
-            return reject(h, 405, "only GET and HEAD are served");
+            return reject(h, 405, "only GET and HEAD are served, and POST of " DX_HEAD_POST_PATH);
     if (h->method == DX_METHOD_NONE)
         return reject(h, 501, "unknown method");
     h->target.at = h->at + 1;
@@ -154,6 +155,52 @@ bool dx_head_list_next(struct dx_span *rest, struct dx_span *element)
     return false;
 }
 
+/* Digits without a sign or zeros before them: no two readers see another number. */
+static enum dx_head_verdict end_length(struct dx_request_head *h, struct dx_span value)
+{
+    uint64_t v = 0;
+    bool ok = ++h->length_count == 1 && value.size > 0 && (value.data[0] != '0' || value.size == 1);
+
+    for (size_t i = 0; ok && i < value.size; i++) {
+        ok = is_digit(value.data[i]);
+        if (v <= DX_BODY_SIZE_MAX) /* further digits only make it larger */
+            v = v * 10 + (uint64_t)(value.data[i] - '0');
+    }
+    if (!ok)
+        return reject(h, 400, "Content-Length is not one plain number");
+    if (v > DX_BODY_SIZE_MAX)
+        return reject(h, 413, "the body is over 2^40 bytes");
+    h->body_size = v;
+    h->state = STATE_FIELD_FIRST;
+    return DX_HEAD_MORE;
+}
+
+/* A field of a POST that says something of its body. */
+static enum dx_head_verdict end_body_field(struct dx_request_head *h, struct dx_span name,
+                                           struct dx_span value, struct dx_head_span at)
+{
+    if (dx_span_is_word(name, "content-length"))
+        return end_length(h, value);
+    if (dx_span_is_word(name, "transfer-encoding")) {
+        h->chunked = true;
+        if (++h->coding_count > 1 || !dx_span_equal(value, dx_span_str("chunked")))
+            return reject(h, 400, "Transfer-Encoding is not \"chunked\"");
+    } else if (dx_span_is_word(name, "content-encoding")) {
+        if (!dx_span_is_word(value, "identity"))
+            return reject(h, 415, "the body must come as it is, without a Content-Encoding");
+    } else if (dx_span_is_word(name, "expect")) {
+        h->expects = true;
+        if (!dx_span_is_word(value, "100-continue"))
+            return reject(h, 417, "Expect is not \"100-continue\"");
+    } else if (dx_span_is_word(name, "content-type")) {
+        if (h->content_type.size > 0)
+            return reject(h, 400, "more than one Content-Type");
+        h->content_type = at;
+    }
+    h->state = STATE_FIELD_FIRST;
+    return DX_HEAD_MORE;
+}
+
 static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span bytes)
 {
     struct dx_head_span at = { h->mark, h->value_end - h->mark };
@@ -166,16 +213,18 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
             return reject(h, 400, "more than one Host");
         if (!host_is_valid(value))
             return reject(h, 400, "Host is not a host name with an optional port");
+    } else if (dx_span_is_word(name, "connection")) {
+        while (dx_head_list_next(&value, &option))
+            if (dx_span_is_word(option, "close"))
+                h->close = true;
+    } else if (h->method == DX_METHOD_POST) {
+        return end_body_field(h, name, value, at);
     } else if (dx_span_is_word(name, "content-length")) {
         if (++h->length_count > 1 || value.size != 1 || value.data[0] != '0')
             return reject(h, 400,
                           "GET and HEAD take no body: Content-Length must be one 0 or absent");
     } else if (dx_span_is_word(name, "transfer-encoding")) {
         return reject(h, 400, "GET and HEAD take no body: Transfer-Encoding is refused");
-    } else if (dx_span_is_word(name, "connection")) {
-        while (dx_head_list_next(&value, &option))
-            if (dx_span_is_word(option, "close"))
-                h->close = true;
     } else if (dx_span_is_word(name, "if-none-match")) {
         h->if_none_match_twice = h->if_none_match.size > 0;
         h->if_none_match = at;
@@ -188,6 +237,14 @@ static enum dx_head_verdict end_head(struct dx_request_head *h)
 {
     if (h->host_count == 0 && !h->http_1_0)
         return reject(h, 400, "no Host");
+    if (h->method == DX_METHOD_POST) {
+        if (h->http_1_0) /* the answer is as long as it gets, and must not be cut unseen */
+            return reject(h, 505, "POST needs HTTP/1.1");
+        if (h->length_count > 0 && h->chunked)
+            return reject(h, 400, "Content-Length and Transfer-Encoding in one request");
+        if (h->length_count == 0 && !h->chunked)
+            return reject(h, 411, "a POST needs a Content-Length, or Transfer-Encoding: chunked");
+    }
     if (h->http_1_0)
         h->close = true; /* keep-alive is an extension of 1.0 that proxies disagree on */
     h->state = STATE_DONE;
@@ -213,9 +270,22 @@ static enum dx_head_verdict version_byte(struct dx_request_head *h, uint8_t c)
     return DX_HEAD_MORE;
 }
 
-static enum dx_head_verdict end_target(struct dx_request_head *h)
+static bool takes_post(struct dx_span target)
+{
+    static const char path[] = DX_HEAD_POST_PATH;
+    const uint8_t *query = target.size == 0 ? NULL : memchr(target.data, '?', target.size);
+
+    if (query != NULL)
+        target.size = (size_t)(query - target.data);
+    return dx_span_equal(target, dx_span_str(path)) ||
+           dx_span_equal(target, dx_span_str(path + sizeof "/v1" - 1));
+}
+
+static enum dx_head_verdict end_target(struct dx_request_head *h, struct dx_span bytes)
 {
     h->target = (struct dx_head_span){ h->mark, h->at - h->mark };
+    if (h->method == DX_METHOD_POST && !takes_post(dx_head_slice(bytes, h->target)))
+        return reject(h, 405, "only GET and HEAD are served, and POST of " DX_HEAD_POST_PATH);
     h->mark = h->at + 1;
     h->state = STATE_VERSION;
     return DX_HEAD_MORE;
@@ -251,7 +321,7 @@ static enum dx_head_verdict authority_byte(struct dx_request_head *h, uint8_t c,
     h->bare_authority = c != '/';
     h->mark = h->at;
     h->state = STATE_TARGET;
-    return c == ' ' ? end_target(h) : DX_HEAD_MORE;
+    return c == ' ' ? end_target(h, bytes) : DX_HEAD_MORE;
 }
 
 static enum dx_head_verdict target_byte(struct dx_request_head *h, uint8_t c, struct dx_span bytes)
@@ -269,7 +339,7 @@ static enum dx_head_verdict target_byte(struct dx_request_head *h, uint8_t c, st
         if (is_target(c))
             return DX_HEAD_MORE;
         if (c == ' ')
-            return end_target(h);
+            return end_target(h, bytes);
         return reject(h, 400, "the target holds a byte that must be percent-encoded");
     }
 }

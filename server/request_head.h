@@ -12,15 +12,19 @@
  * verdict and where it falls do not depend on how the bytes were cut into calls. Spans
  * are given as offsets and lengths from the head's first byte.
  *
- * Accepted is GET and HEAD without a body and nothing else, so that no other reader of
- * the same bytes can see another request in them:
+ * Accepted is GET and HEAD without a body, POST of DX_HEAD_POST_PATH with one, and nothing else, so
+ * that no other reader of the same bytes can see another request in them:
  *   400  bare CR or LF, folded lines, control bytes, names that are no tokens, space
  *        before the colon, other than one Host (HTTP/1.1) or more than one (HTTP/1.0),
- *        a Host that is no host[:port], any Transfer-Encoding, a Content-Length that is
- *        not a single "0", spaces, fragments or non-ASCII bytes in the target
- *   405  a known method other than GET and HEAD         414  target over DX_TARGET_MAX
+ *        a Host that is no host[:port], spaces, fragments or non-ASCII bytes in the target;
+ *        of GET and HEAD any Transfer-Encoding, and a Content-Length that is not a single "0";
+ *        of POST a Content-Length that is no plain number, a Transfer-Encoding other than
+ *        "chunked", either of them twice, or both
+ *   405  a known method other than these, or POST elsewhere    414  target over DX_TARGET_MAX
+ *   411  a POST with neither                                   413  over DX_BODY_SIZE_MAX
+ *   415  a POST with a Content-Encoding                        417  one with another Expect
  *   431  fields over DX_HEAD_FIELDS_MAX bytes or DX_HEAD_FIELD_COUNT_MAX in number
- *   501  an unknown method                              505  not HTTP/1.0 or HTTP/1.1
+ *   501  an unknown method               505  not HTTP/1.0 or HTTP/1.1; a POST of HTTP/1.0
  * One empty line before the request line is skipped (RFC 9112 2.2). The absolute form
  * is accepted; target is then what follows the authority.
  * One thread at a time.
@@ -41,7 +45,12 @@
 
 enum dx_head_verdict { DX_HEAD_MORE, DX_HEAD_DONE, DX_HEAD_REJECT };
 
-enum dx_method { DX_METHOD_NONE, DX_METHOD_GET, DX_METHOD_HEAD };
+enum dx_method { DX_METHOD_NONE, DX_METHOD_GET, DX_METHOD_HEAD, DX_METHOD_POST };
+
+/* The path of POST, also without "/v1". Bodies anywhere else are refused before they come. */
+#define DX_HEAD_POST_PATH "/v1/domains"
+
+#define DX_BODY_SIZE_MAX (UINT64_C(1) << 40) /* no list of names is longer */
 
 struct dx_head_span {
     uint32_t at;
@@ -57,6 +66,10 @@ struct dx_request_head {
     bool close; /* the client wants, or its version needs, the connection closed */
     struct dx_head_span if_none_match; /* size 0: absent */
     bool if_none_match_twice;          /* lists over several lines are not joined: ignore it */
+    struct dx_head_span content_type;  /* of POST; size 0: absent */
+    bool chunked;                      /* of POST; else body_size bytes follow the head */
+    bool expects;                      /* of POST: waits for "100 Continue" */
+    uint64_t body_size;
     uint32_t size;
 
     int reject_status;
@@ -72,6 +85,7 @@ struct dx_request_head {
     uint32_t field_count;
     uint32_t host_count;
     uint32_t length_count;
+    uint32_t coding_count;
 };
 
 void dx_request_head_begin(struct dx_request_head *h);

@@ -16,12 +16,15 @@ enum {
     PARAM_SINCE,
     PARAM_Q,
     PARAM_U,
+    PARAM_FORMAT,
+    PARAM_DATASETS,
     PARAM_COUNT
 };
 
-static const char *const param_names[PARAM_COUNT] = { "offset", "limit",   "fields", "cursor",
-                                                      "plan",   "version", "from",   "to",
-                                                      "since",  "q",       "u" };
+static const char *const param_names[PARAM_COUNT] = { "offset",  "limit",   "fields", "cursor",
+                                                      "plan",    "version", "from",   "to",
+                                                      "since",   "q",       "u",      "format",
+                                                      "datasets" };
 
 #define BIT(param) (1u << (param))
 
@@ -66,6 +69,12 @@ static const struct route {
       DX_DATASETS_LIMIT_MAX },
     { DX_ROUTE_DATASET, { "datasets", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q) | BIT(PARAM_VERSION), BIT(PARAM_Q), 0, 0 },
+    { DX_ROUTE_NAMES,
+      { "domains" },
+      BIT(PARAM_FORMAT) | BIT(PARAM_DATASETS) | BIT(PARAM_VERSION),
+      0,
+      0,
+      0 },
     { DX_ROUTE_URL,
       { "url" },
       BIT(PARAM_U) | BIT(PARAM_LIMIT) | BIT(PARAM_VERSION),
@@ -84,7 +93,7 @@ static const struct route {
 static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
     "/v1/datasets/{id}, /v1/url?u=, /v1/urlid/{id}, /v1/normalize?q=, /v1/versions, "
-    "/v1/changes?since=, /healthz, /readyz";
+    "/v1/changes?since=, POST /v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -258,6 +267,12 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_CURSOR:
         ask->cursor = value;
         return 1;
+    case PARAM_FORMAT:
+        ask->format = value;
+        return 1;
+    case PARAM_DATASETS:
+        ask->datasets = value;
+        return 1;
     case PARAM_VERSION:
     case PARAM_TO:
         ask->version = value;
@@ -396,6 +411,7 @@ static void forget(struct dx_ask *ask)
     const struct dx_span none = { NULL, 0 };
 
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
+    ask->format = ask->datasets = none;
     ask->dataset_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;

@@ -27,6 +27,7 @@ enum dx_route {
     DX_ROUTE_DIFF,
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
+    DX_ROUTE_NAMES,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
     DX_ROUTE_METRICS,
@@ -41,6 +42,8 @@ struct dx_ask {
     struct dx_span version; /* that shall answer: also the `to` of a diff */
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
+    struct dx_span format;   /* of the answer */
+    struct dx_span datasets; /* ids, of the columns of a matrix */
     uint32_t dataset_id;
     uint64_t url_id;
     struct dx_page_of page;

@@ -35,7 +35,18 @@ static void check_accepted(const struct dx_request_head *h, const uint8_t *data)
     struct dx_span head = { data, h->size };
 
     must(h->size <= DX_HEAD_MAX && h->target.size <= DX_TARGET_MAX);
-    must(h->method == DX_METHOD_GET || h->method == DX_METHOD_HEAD);
+    must(h->method == DX_METHOD_GET || h->method == DX_METHOD_HEAD || h->method == DX_METHOD_POST);
+    must(h->content_type.at + h->content_type.size <= h->size);
+    if (h->method == DX_METHOD_POST) {
+        struct dx_span target = dx_head_slice(head, h->target);
+
+        /* One framing, and only where it is taken. */
+        must(h->chunked ? h->length_count == 0 && h->coding_count == 1 : h->length_count == 1);
+        must(h->body_size <= DX_BODY_SIZE_MAX && !h->http_1_0);
+        must(dx_target_parse(target, &ask, &problem) == 0 || ask.route == DX_ROUTE_NAMES);
+    } else {
+        must(!h->chunked && !h->expects && h->body_size == 0 && h->content_type.size == 0);
+    }
     must(memcmp(data + h->size - 4, "\r\n\r\n", 4) == 0);
     must(memchr(data, 0, h->size) == NULL);
     /* Each LF stands behind a CR, each CR before an LF: no two readers see other lines. */

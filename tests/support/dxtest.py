@@ -185,13 +185,13 @@ class Server:
             self.connection.close()
             self.connection = None
 
-    def get(self, target, method="GET", headers=None):
-        """One request on a kept connection."""
+    def get(self, target, method="GET", headers=None, body=None):
+        """One request on a kept connection. body: bytes; they and the reply must fit the sockets."""
         for again in (True, False):
             if not self.connection:
                 self.connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
             try:
-                self.connection.request(method, target, headers=headers or {})
+                self.connection.request(method, target, body=body, headers=headers or {})
                 reply = self.connection.getresponse()
                 return Reply(reply.status, dict((k.lower(), v) for k, v in reply.getheaders()),
                              reply.read())
