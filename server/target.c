@@ -84,6 +84,7 @@ static const struct route {
       DX_DATASETS_LIMIT_DEFAULT,
       DX_DATASETS_LIMIT_MAX },
     { DX_ROUTE_DATASET, { "datasets", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_OVERLAP, { "datasets", "*", "overlap", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q) | BIT(PARAM_VERSION), BIT(PARAM_Q), 0, 0 },
     { DX_ROUTE_NAMES,
       { "domains" },
@@ -109,8 +110,8 @@ static const struct route {
 static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/datasets/{id}/paths, "
     "/v1/domain/{d}/hosts, /v1/domain/{d}/diff, /v1/datasets, "
-    "/v1/datasets/{id}, /v1/url?u=, /v1/urlid/{id}, /v1/normalize?q=, /v1/versions, "
-    "/v1/changes?since=, POST /v1/domains, /healthz, /readyz";
+    "/v1/datasets/{id}, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
+    "/v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -273,16 +274,16 @@ static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_proble
                           shown(value), (const char *)value.data);
 }
 
-static int take_dataset_id(struct dx_span id, struct dx_ask *ask, struct dx_problem *problem)
+static int take_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem)
 {
     uint64_t v;
 
-    if (!parse_number(id, UINT32_MAX, &v))
+    if (!parse_number(text, UINT32_MAX, &v))
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
                               "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
                               "/v1/datasets lists ids and names",
-                              shown(id), (const char *)id.data);
-    ask->dataset_id = (uint32_t)v;
+                              shown(text), (const char *)text.data);
+    *id = (uint32_t)v;
     return 1;
 }
 
@@ -316,7 +317,7 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
                         problem);
     case PARAM_DATASET:
         ask->one_dataset = true;
-        return take_dataset_id(value, ask, problem);
+        return take_dataset_id(value, &ask->dataset_id, problem);
     case PARAM_FIELDS:
         ask->fields = value;
         return 1;
@@ -437,23 +438,28 @@ static int take_url_id(struct dx_span text, struct dx_ask *ask, struct dx_proble
 static int take_captures(const struct route *route, const struct dx_span captures[2],
                          struct dx_ask *ask, struct dx_problem *problem)
 {
-    struct dx_span id = { NULL, 0 };
-
-    if (route->route == DX_ROUTE_URLID)
+    switch (route->route) {
+    case DX_ROUTE_URLID:
         return take_url_id(captures[0], ask, problem);
-
-    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS ||
-        route->route == DX_ROUTE_DIFF || route->route == DX_ROUTE_HOSTS ||
-        route->route == DX_ROUTE_PATHS)
+    case DX_ROUTE_DOMAIN:
+    case DX_ROUTE_DIFF:
+    case DX_ROUTE_HOSTS:
+    case DX_ROUTE_URLS:
+    case DX_ROUTE_PATHS:
         if (!decode(ask, captures[0], &ask->asked))
             return bad_escape(problem);
-    if (route->route == DX_ROUTE_URLS || route->route == DX_ROUTE_PATHS)
-        id = captures[1];
-    else if (route->route == DX_ROUTE_DATASET)
-        id = captures[0];
-    else
+        return route->route != DX_ROUTE_URLS && route->route != DX_ROUTE_PATHS
+                   ? 1
+                   : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_OVERLAP:
+        if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
+            return 0;
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    case DX_ROUTE_DATASET:
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    default:
         return 1;
-    return take_dataset_id(id, ask, problem);
+    }
 }
 
 static void forget(struct dx_ask *ask)
@@ -463,6 +469,7 @@ static void forget(struct dx_ask *ask)
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
     ask->format = ask->datasets = none;
     ask->dataset_id = 0;
+    ask->other_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
     ask->by_name = ask->one_dataset = ask->sections = false;
