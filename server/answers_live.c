@@ -145,6 +145,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .datasets = dx_answer_datasets,
         .dataset = dx_answer_dataset,
         .top_domains = dx_answer_top_domains,
+        .overlap = dx_task_overlap,
         .normalize = dx_answer_normalize,
         .versions = versions,
         .version_meant = dx_answer_version_meant,

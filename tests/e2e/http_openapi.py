@@ -89,6 +89,7 @@ def answers(api, server):
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
         "/v1/datasets/{dataset_id}/top-domains":
             ["/v1/datasets/1/top-domains", "/v1/datasets/2/top-domains?share=50%25&limit=1", "/v1/datasets/2/top-domains?offset=1"],
+        "/v1/datasets/{a}/overlap/{b}": ["/v1/datasets/1/overlap/2", "/v1/datasets/2/overlap/2"],
         "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
         "/v1/versions": ["/v1/versions"],
         "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
@@ -128,7 +129,7 @@ def parameters(api, server):
     for path, methods in api.doc["paths"].items():
         if "get" not in methods:
             continue
-        concrete = path.format(domain="example.com", dataset_id=1)
+        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2)
         taken = {p["name"]: p["schema"] for p in methods["get"]["parameters"] if p["in"] == "query"} \
             if "parameters" in methods["get"] else {}
         reply = server.get(concrete + "?nobody=1")
@@ -145,7 +146,7 @@ def parameters(api, server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "NormalizeAnswer",
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer", "NormalizeAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
