@@ -58,7 +58,7 @@ bool dx_ask_may_block(const struct dx_ask *ask)
 {
     return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_URL ||
            ask->route == DX_ROUTE_URLID || ask->route == DX_ROUTE_DIFF ||
-           ask->route == DX_ROUTE_CHANGES ||
+           ask->route == DX_ROUTE_CHANGES || ask->route == DX_ROUTE_OVERLAP ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
@@ -116,6 +116,9 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
                 dx_buf_fmt(&b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
     } else if (ask->route == DX_ROUTE_DIFF) {
         dx_buf_str(&b, "/diff");
+    } else if (ask->route == DX_ROUTE_OVERLAP) {
+        dx_buf_fmt(&b, "/v1/datasets/%u/overlap/%u", (unsigned)ask->dataset_id,
+                   (unsigned)ask->other_id);
     } else if (ask->route == DX_ROUTE_DATASETS || ask->route == DX_ROUTE_DATASET) {
         dx_buf_str(&b, "/v1/datasets");
         if (ask->route == DX_ROUTE_DATASET)
@@ -384,6 +387,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         return answers->datasets(v, ask->page, body, problem);
     if (ask->route == DX_ROUTE_DATASET)
         return answers->dataset(v, ask->dataset_id, body, problem);
+    if (ask->route == DX_ROUTE_OVERLAP)
+        return answers->overlap(v, ask->dataset_id, ask->other_id, task, body, problem);
     if (ask->route == DX_ROUTE_VERSIONS)
         return answers->versions(answers->from, v, body, problem);
     if (ask->route == DX_ROUTE_CHANGES)

@@ -68,6 +68,8 @@ struct dx_answers {
                     struct dx_problem *problem);
     int (*dataset)(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
                    struct dx_problem *problem);
+    int (*overlap)(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+                   struct dx_buf *body, struct dx_problem *problem);
     int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
     int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,

@@ -144,6 +144,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .urlid = dx_task_urlid,
         .datasets = dx_answer_datasets,
         .dataset = dx_answer_dataset,
+        .overlap = dx_task_overlap,
         .normalize = dx_answer_normalize,
         .versions = versions,
         .version_meant = dx_answer_version_meant,

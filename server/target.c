@@ -68,6 +68,7 @@ static const struct route {
       DX_DATASETS_LIMIT_DEFAULT,
       DX_DATASETS_LIMIT_MAX },
     { DX_ROUTE_DATASET, { "datasets", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_OVERLAP, { "datasets", "*", "overlap", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q) | BIT(PARAM_VERSION), BIT(PARAM_Q), 0, 0 },
     { DX_ROUTE_NAMES,
       { "domains" },
@@ -92,8 +93,8 @@ static const struct route {
 
 static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
-    "/v1/datasets/{id}, /v1/url?u=, /v1/urlid/{id}, /v1/normalize?q=, /v1/versions, "
-    "/v1/changes?since=, POST /v1/domains, /healthz, /readyz";
+    "/v1/datasets/{id}, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
+    "/v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -378,32 +379,42 @@ static int take_url_id(struct dx_span text, struct dx_ask *ask, struct dx_proble
                           shown(text), (const char *)text.data);
 }
 
-static int take_captures(const struct route *route, const struct dx_span captures[2],
-                         struct dx_ask *ask, struct dx_problem *problem)
+static int take_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem)
 {
-    struct dx_span id = { NULL, 0 };
     uint64_t v;
 
-    if (route->route == DX_ROUTE_URLID)
-        return take_url_id(captures[0], ask, problem);
-
-    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS ||
-        route->route == DX_ROUTE_DIFF)
-        if (!decode(ask, captures[0], &ask->asked))
-            return bad_escape(problem);
-    if (route->route == DX_ROUTE_URLS)
-        id = captures[1];
-    else if (route->route == DX_ROUTE_DATASET)
-        id = captures[0];
-    else
-        return 1;
-    if (!parse_number(id, UINT32_MAX, &v))
+    if (!parse_number(text, UINT32_MAX, &v))
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
                               "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
                               "/v1/datasets lists ids and names",
-                              shown(id), (const char *)id.data);
-    ask->dataset_id = (uint32_t)v;
+                              shown(text), (const char *)text.data);
+    *id = (uint32_t)v;
     return 1;
+}
+
+static int take_captures(const struct route *route, const struct dx_span captures[2],
+                         struct dx_ask *ask, struct dx_problem *problem)
+{
+    switch (route->route) {
+    case DX_ROUTE_URLID:
+        return take_url_id(captures[0], ask, problem);
+    case DX_ROUTE_DOMAIN:
+    case DX_ROUTE_DIFF:
+    case DX_ROUTE_URLS:
+        if (!decode(ask, captures[0], &ask->asked))
+            return bad_escape(problem);
+        return route->route != DX_ROUTE_URLS
+                   ? 1
+                   : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_OVERLAP:
+        if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
+            return 0;
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    case DX_ROUTE_DATASET:
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    default:
+        return 1;
+    }
 }
 
 static void forget(struct dx_ask *ask)
@@ -413,6 +424,7 @@ static void forget(struct dx_ask *ask)
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
     ask->format = ask->datasets = none;
     ask->dataset_id = 0;
+    ask->other_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
     ask->plan = 0;

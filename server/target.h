@@ -21,6 +21,7 @@ enum dx_route {
     DX_ROUTE_URLS,
     DX_ROUTE_DATASETS,
     DX_ROUTE_DATASET,
+    DX_ROUTE_OVERLAP,
     DX_ROUTE_NORMALIZE,
     DX_ROUTE_URL,
     DX_ROUTE_URLID,
@@ -45,6 +46,7 @@ struct dx_ask {
     struct dx_span format;   /* of the answer */
     struct dx_span datasets; /* ids, of the columns of a matrix */
     uint32_t dataset_id;
+    uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
     struct dx_page_of page;
     bool offset_given, limit_given;
