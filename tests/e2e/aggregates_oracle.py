@@ -22,6 +22,7 @@ WHOLE = bool(os.environ.get("DX_ORACLE_WHOLE"))
 ONE_OF = 1 if WHOLE else int(os.environ.get("DX_ORACLE_ONE_OF", "12"))
 STEPS = 5 if WHOLE else 2
 EVERYTHING = "everything"
+POLICIES = ("absent", "withheld")
 
 
 def corpus_lines(path):
@@ -117,7 +118,9 @@ def compare(server, truth, suffixes, words, clock, part=1.0):
     shared, ids = ask.url_ids(rng.sample(urls, min(len(urls), count(2000 if WHOLE else 200))), url_id_of())
     expected = oracle.Expected()
     expected.pairs.update(truth.presence)
-    absent = list(oracle.absent_names(expected, len(domains) if WHOLE else 2000, suffixes))
+    gone = [domain for (domain,) in truth.all("SELECT DISTINCT domain FROM every") if truth.state(domain) != "found"]
+    ask.hidden(gone)
+    absent = gone + list(oracle.absent_names(expected, len(domains) if WHOLE else 2000, suffixes))
     ask.bulk(domains, absent)
     clock(f"{words}: {dict(ask.asked)}; {shared} of {ids} ids of URLs are shared; "
           f"of the estimates {ask.usual_share():.3f} within 2 standard errors; {len(ask.differences)} differences")
@@ -173,13 +176,20 @@ class Rules:
     def add(self, root):
         for kind, values in (("domain", self.domains), ("host", self.hosts), ("url", self.urls)):
             for at, value in enumerate(values):
-                dxtest.domaindex("suppress", "add", f"--{kind}", value, "--policy", ("absent", "withheld")[at % 2],
+                dxtest.domaindex("suppress", "add", f"--{kind}", value, "--policy", POLICIES[at % 2],
                                  "--reason", "test", "--root", root)
 
-    def visible(self):
+    def hit(self, policy):
+        """SQL for rows that a rule of this policy hits."""
         def listed(values):
+            values = values[POLICIES.index(policy)::2]
             return "(" + ",".join("'" + v.replace("'", "''") + "'" for v in values) + ")"
-        return f"domain NOT IN {listed(self.domains)} AND host NOT IN {listed(self.hosts)} AND url NOT IN {listed(self.urls)}"
+        return f"(domain IN {listed(self.domains)} OR host IN {listed(self.hosts)} OR url IN {listed(self.urls)})"
+
+    def apply(self, truth):
+        whole = {domain: POLICIES[at % 2] for at, domain in enumerate(self.domains)}
+        absent, withheld = self.hit("absent"), self.hit("withheld")
+        truth.see(f"NOT {absent} AND NOT {withheld}", f"{withheld} AND NOT {absent}", whole)
 
 
 def main():
@@ -211,7 +221,7 @@ def main():
             compare(server, truth, suffixes, "compacted", clock, part)
         rules = Rules(truth, random.Random(9))
         rules.add(root)
-        truth.see(rules.visible())
+        rules.apply(truth)
         with dxtest.Server(root) as server:
             compare(server, truth, suffixes, "suppressed", clock, part)
     dxtest.finish()

@@ -104,6 +104,8 @@ class Compare:
             out.append(dict(zip(ITEM, (
                 self.ids[name], name, urls, urls, rows, oracle.iso(first), oracle.iso(last),
                 number(recount.fraction(urls, self.truth.datasets[name][1])), self.truth.ranks[domain, name]))))
+            if (domain, name) in self.truth.withheld:
+                out[-1]["withheld_rows"] = self.truth.withheld[domain, name]
         return sorted(out, key=lambda d: d["dataset_id"])
 
     def presence(self, domains, ranks=True):
@@ -114,17 +116,26 @@ class Compare:
                 continue
             want = self.expected_items(domain)
             got = answer["datasets"]
-            for item in got:
-                item.pop("withheld_rows", None)
             if not ranks:
                 for item in got + want:
                     item.pop("rank", None)
             self.equal(got, want, domain)
-            self.equal([list(item) for item in got][:1], [list(item) for item in want][:1], f"{domain}: order of members")
+            for item in got[:1]:
+                self.equal([m for m in item if m != "withheld_rows"], [m for m in ITEM if m in want[0]], f"{domain}: order of members")
             sums = {"dataset_count": len(want), "url_count": sum(d["url_count"] for d in want),
                     "row_count": sum(d["row_count"] for d in want)}
             self.equal({key: answer[key] for key in sums}, sums, f"{domain}: totals")
+            self.equal(answer.get("withheld_rows", 0), self.truth.withheld_of[domain], f"{domain}: withheld_rows")
             self.compare_distinct(domain, answer)
+
+    def hidden(self, domains):
+        """Those that are withheld or as if they never were."""
+        for domain in domains:
+            state = self.truth.state(domain)
+            status, slug = {"withheld": (451, "withheld"), "absent": (404, "domain-not-found")}[state]
+            for tail in ("", "/hosts", f"/datasets/{min(self.ids.values())}/paths"):
+                self.asked[f"hidden, {state}"] += 1
+                self.problem(f"/v1/domain/{quote(domain)}{tail}", status, slug)
 
     def compare_distinct(self, domain, answer):
         want, got, error = self.truth.distinct[domain], answer["distinct_url_count"], answer["distinct_error"]
@@ -160,8 +171,8 @@ class Compare:
     # ---- one dataset over all domains ----
 
     def expected_top(self, name):
-        total = self.truth.datasets[name][1]
-        return [{"rank": self.truth.ranks[domain, name], "domain": domain, "url_count": urls,
+        total = self.truth.shown[name][1]
+        return [{"rank": self.truth.shown_ranks[domain, name], "domain": domain, "url_count": urls,
                  "share": number(recount.fraction(urls, total))} for domain, urls in self.truth.top(name)]
 
     def top_domains(self, datasets):
@@ -175,7 +186,7 @@ class Compare:
                 continue
             self.equal(got, want, f"{base}: {name}")
             self.equal([answer[k] for k in ("dataset_id", "name", "domain_count", "url_count", "share", "selected")],
-                       [self.ids[name], name, *self.truth.datasets[name][:2], None, len(want)], f"{base}: head")
+                       [self.ids[name], name, *self.truth.shown[name], None, len(want)], f"{base}: head")
             some, answer = self.pages(f"{base}?share={quote(share)}", "domains", [max(1, take // 3), max(7, take)])
             if answer is not None:
                 self.equal(some, want[:take], f"{base}: {share}")
@@ -202,7 +213,7 @@ class Compare:
                 part["jaccard"] = number(part["jaccard"])
             for side, name in (("a", a), ("b", b)):
                 want[side] = {"dataset_id": self.ids[name], "name": name,
-                              **dict(zip(("domain_count", "url_count"), self.truth.datasets[name]))}
+                              **dict(zip(("domain_count", "url_count"), self.truth.shown[name]))}
             self.equal({key: answer[key] for key in want}, want, f"{target}: {a}, {b}")
 
     # ---- hosts and paths ----
@@ -347,14 +358,18 @@ class Compare:
         return f"HTTP://www.{name}:81/a?b" if plain and self.rng.random() < 0.1 else name
 
     def bulk_line(self, line, asked, name):
-        sets = self.truth.presence.get(name)
-        if not sets:
-            return {"line": line, "asked": asked, "domain": name, "found": False, "reason": "absent"}
-        items = sorted(({"dataset_id": self.ids[d], "url_count": c[0], "row_count": c[1]} for d, c in sets.items()),
-                       key=lambda i: i["dataset_id"])
+        state = self.truth.state(name)
+        if state != "found":
+            return {"line": line, "asked": asked, "domain": name, "found": False, "reason": state}
+        items = []
+        for d, counts in sorted(self.truth.presence[name].items(), key=lambda i: self.ids[i[0]]):
+            items.append({"dataset_id": self.ids[d], "url_count": counts[0], "row_count": counts[1]})
+            if (name, d) in self.truth.withheld:
+                items[-1]["withheld_rows"] = self.truth.withheld[name, d]
+        said = {"withheld_rows": self.truth.withheld_of[name]} if self.truth.withheld_of[name] else {}
         return {"line": line, "asked": asked, "domain": name, "found": True, "dataset_count": len(items),
                 "url_count": sum(i["url_count"] for i in items), "row_count": sum(i["row_count"] for i in items),
-                "datasets": items}
+                **said, "datasets": items}
 
     def bulk(self, present, absent):
         """Names as they are and as they may be written; what is rejected is for bulk's own tests."""
@@ -367,17 +382,18 @@ class Compare:
             text = self.post("ndjson", asked, kind, body)
             if text is not None:
                 want = [self.bulk_line(first + at, *name) for at, name in enumerate(names)]
-                self.compare_lines(kind, text, want, len(present), len(absent))
+                self.compare_lines(kind, text, want)
         self.bulk_csv(names)
         self.bulk_matrix(names)
 
-    def compare_lines(self, kind, text, want, found, absent):
+    def compare_lines(self, kind, text, want):
         lines = [exact(line) for line in text.splitlines()]
         self.asked["bulk names"] += len(want)
         self.equal(len(lines), len(want) + 1, f"bulk {kind}: lines")
         for got, one in zip(lines, want):
             self.equal(got, one, f"bulk {kind}")
-        summary = {"names": len(want), "found": found, "absent": absent, "withheld": 0, "rejected": 0}
+        reasons = collections.Counter(one.get("reason", "found") for one in want)
+        summary = {"names": len(want), **{r: reasons[r] for r in ("found", "absent", "withheld", "rejected")}}
         self.equal(lines[-1]["summary"], summary, f"bulk {kind}: summary")
         self.equal(lines[-1]["complete"], True, f"bulk {kind}: complete")
 

@@ -3,12 +3,14 @@
 
     truth = recount.Recount(records)        records: (dataset, ts or None, url, domain, extra, raw)
     truth.see("domain <> 'example.com'")    counts only rows for which this SQL holds; "true": all
+    truth.see(visible, withheld, whole)     with SQL for rows that are told to be withheld, and {domain: policy} of whole ones
     truth.presence, truth.distinct, truth.datasets, truth.ranks, ...        plain dicts
     truth.top(dataset), truth.overlap(a, b), truth.hosts(), truth.paths(...), truth.url_rows(urls)
 
 `url` and `domain` are canonical already (restated.py, or corpus.py's own). Hosts, paths and all numbers are SQL over
 the rows as they were given; nothing here is code of the product. A row is a distinct (dataset, url, ts, extra).
 """
+import bisect
 import collections
 import fractions
 import math
@@ -65,8 +67,14 @@ class Recount:
     def all(self, query, *values):
         return self.sql.execute(query, values).fetchall()
 
-    def see(self, where):
-        """Totals of datasets stay those of all rows; everything else is of what is seen."""
+    def see(self, where, withheld="false", whole=None):
+        """`datasets` stays that of all rows, and `ranks` are among them; everything else is of what is seen."""
+        self.whole = whole or {}
+        self.withheld = {(domain, dataset): rows for domain, dataset, rows in self.all(
+            f"SELECT domain, dataset, count(*) FROM every WHERE {withheld} GROUP BY domain, dataset")}
+        self.withheld_of = collections.Counter()
+        for (domain, _), rows in self.withheld.items():
+            self.withheld_of[domain] += rows
         self.sql.execute(f"CREATE OR REPLACE TABLE seen AS SELECT * FROM every WHERE {where}")
         self.sql.execute("""CREATE OR REPLACE TABLE pairs AS SELECT domain, dataset, count(DISTINCT url) AS urls,
             count(*) AS rows, min(ts) AS first, max(ts) AS last FROM seen GROUP BY domain, dataset""")
@@ -76,9 +84,33 @@ class Recount:
         self.distinct = dict(self.all("SELECT domain, count(DISTINCT url) FROM seen GROUP BY domain"))
         self.datasets = {name: tuple(counts) for name, *counts in self.all(
             """SELECT dataset, count(DISTINCT domain), count(DISTINCT url), count(*) FROM every GROUP BY dataset""")}
-        self.ranks = {(domain, dataset): rank for domain, dataset, rank in self.all(
+        self.shown = {name: tuple(counts) for name, *counts in self.all(
+            "SELECT dataset, count(*), sum(urls)::BIGINT FROM pairs GROUP BY dataset")}
+        self.shown_ranks = {(domain, dataset): rank for domain, dataset, rank in self.all(
             "SELECT domain, dataset, rank() OVER (PARTITION BY dataset ORDER BY urls DESC) FROM pairs")}
+        self.ranks = self.shown_ranks if where == "true" else self._ranks_in_all()
         self._tops = None
+
+    def _ranks_in_all(self):
+        """1 + other domains that have more URLs, hidden ones too, than are seen of this one."""
+        whole, counts = {}, collections.defaultdict(list)
+        for domain, dataset, urls in self.all("SELECT domain, dataset, count(DISTINCT url) FROM every GROUP BY ALL"):
+            whole[domain, dataset] = urls
+            counts[dataset].append(urls)
+        for found in counts.values():
+            found.sort()
+        ranks = {}
+        for pair in self.shown_ranks:
+            seen = self.presence[pair[0]][pair[1]][0]
+            more = len(counts[pair[1]]) - bisect.bisect_right(counts[pair[1]], seen)
+            ranks[pair] = 1 + more - (whole[pair] > seen)
+        return ranks
+
+    def state(self, domain):
+        """What a question about it gives: "found", "withheld" or "absent"."""
+        if domain in self.whole:
+            return self.whole[domain]
+        return "found" if domain in self.presence else "withheld" if self.withheld_of[domain] else "absent"
 
     def top(self, dataset):
         """(domain, urls) of all domains of a dataset, first the ones with most URLs."""
