@@ -140,6 +140,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .canon_free = dx_canon_free,
         .domain = dx_answer_domain,
         .urls = dx_task_urls,
+        .hosts = dx_task_hosts,
+        .paths = dx_task_paths,
         .url = dx_task_url,
         .urlid = dx_task_urlid,
         .datasets = dx_answer_datasets,

@@ -25,6 +25,8 @@ enum dx_route {
     DX_ROUTE_NORMALIZE,
     DX_ROUTE_URL,
     DX_ROUTE_URLID,
+    DX_ROUTE_HOSTS,
+    DX_ROUTE_PATHS,
     DX_ROUTE_DIFF,
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
@@ -50,7 +52,10 @@ struct dx_ask {
     uint64_t url_id;
     struct dx_page_of page;
     bool offset_given, limit_given;
-    unsigned plan; /* 0: not given */
+    bool by_name;     /* order of hosts */
+    bool one_dataset; /* dataset_id is a parameter's */
+    bool sections;    /* paths by section */
+    unsigned plan;    /* 0: not given */
 
     /* What server/answers.h makes of them. */
     unsigned field_bits;
