@@ -103,18 +103,21 @@ def compare(server, truth, suffixes, words, clock, part=1.0):
 
     domains = list(truth.presence)
     heat = sorted(domains, key=lambda d: -sum(c[1] for c in truth.presence[d].values()))[:100]
+    heat += [domain for domain in truth.touched if domain not in heat]
     ask.presence(some_of(rng, domains, count(3000)))
     ask.presence(heat)
     ask.fields(rng.sample(domains, count(200)))
     ask.top_domains(some_of(rng, truth.datasets, count(60)) + [EVERYTHING])
     ask.overlaps(overlap_pairs(rng, truth, count(300 if WHOLE else 60)))
     ask.hosts(heat + some_of(rng, domains, count(1500)), one_dataset=count(150))
+    ask.paths([(domain, max(truth.presence[domain])) for domain in truth.touched])
     ask.paths(path_pairs(rng, truth, count(400 if WHOLE else 60)))
     urls = truth.all("SELECT url FROM (SELECT DISTINCT url FROM seen ORDER BY url) USING SAMPLE reservoir("
                      f"{count(6000 if WHOLE else 800)} ROWS) REPEATABLE (3)")
     urls = [url for (url,) in urls]
     often = [url for (url,) in truth.all("SELECT url FROM seen GROUP BY url ORDER BY count(*) DESC, url LIMIT 50")]
     ask.urls(urls + often, absent_urls(truth, urls[:len(urls) // 2]))
+    ask.hidden_urls(some_of(rng, truth.hidden_urls, 300))
     shared, ids = ask.url_ids(rng.sample(urls, min(len(urls), count(2000 if WHOLE else 200))), url_id_of())
     expected = oracle.Expected()
     expected.pairs.update(truth.presence)

@@ -284,6 +284,12 @@ class Compare:
             self.asked["url, absent"] += 1
             self.problem(f"/v1/url?u={quote(url, safe='')}", 404, "url-not-found")
 
+    def hidden_urls(self, urls):
+        for url in urls:
+            state = self.truth.hidden_urls[url]
+            self.asked[f"url, {state}"] += 1
+            self.problem(f"/v1/url?u={quote(url, safe='')}", *{"withheld": (451, "withheld"), "absent": (404, "url-not-found")}[state])
+
     def compare_url(self, url, answer, datasets, limit):
         rows = [row for found in datasets.values() for row in found]
         times = [ts for ts, *_ in rows if ts is not None]

@@ -72,6 +72,10 @@ class Recount:
         self.whole = whole or {}
         self.withheld = {(domain, dataset): rows for domain, dataset, rows in self.all(
             f"SELECT domain, dataset, count(*) FROM every WHERE {withheld} GROUP BY domain, dataset")}
+        self.hidden_urls = {url: "withheld" if said else "absent" for url, said in self.all(
+            f"SELECT url, any_value({withheld}) FROM every WHERE NOT ({where}) GROUP BY url ORDER BY url")}
+        self.touched = [domain for (domain,) in self.all(f"""SELECT domain FROM every GROUP BY domain
+            HAVING bool_or({where}) AND NOT bool_and({where}) ORDER BY domain""")]
         self.withheld_of = collections.Counter()
         for (domain, _), rows in self.withheld.items():
             self.withheld_of[domain] += rows
