@@ -1316,7 +1316,7 @@ PREFIX = re.compile(r"^dataset_id=([1-9][0-9]*)/domain_prefix=([0-9a-f]{2})(?:-(
 
 
 def check_lake(version):
-    """Section 12: every byte of every file; counts, postings and pages.dxp made anew from the rows."""
+    """Section 12: every byte of every file; counts, postings, pages.dxp and distinct URLs made anew from the rows."""
     registry(version)
     by_dataset = collections.defaultdict(list)
     for file_id, file in sorted(enumerate(version.files), key=lambda one: one[1].path if one[1] else ""):
@@ -1325,6 +1325,7 @@ def check_lake(version):
     pair_of = {}
     for (ordinal, dataset_id) in version.counts.by_pair:
         pair_of[dataset_id, version.domains[ordinal]] = (ordinal, version.mphf.ids[ordinal])
+    everywhere = collections.defaultdict(set)
     for dataset_id, file_ids in by_dataset.items():
         found = collections.defaultdict(lambda: [set(), 0, [], []])
         for file_id in file_ids:
@@ -1334,8 +1335,13 @@ def check_lake(version):
             ordinal, domain_id = pair_of[dataset_id, domain]
             want = Counts(len(urls), rows, min(times, default=None), max(times, default=None))
             got = version.counts.by_pair[ordinal, dataset_id]
+            everywhere[ordinal].update(map(hash, urls))
             need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
             need(version.postings.runs[domain_id, dataset_id] == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
+    for ordinal, urls in everywhere.items():
+        got, estimate = version.counts.distinct[ordinal]
+        off = 0.1 * len(urls) if estimate else 0  # six standard errors
+        need(abs(got - len(urls)) <= off, f"{version.domains[ordinal]}: {got} distinct URLs, the rows say {len(urls)}")
 
 
 def registry(version):

@@ -424,6 +424,8 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
     uint32_t ids[2][DATASETS];
     struct dx_pair_count counts[2][DATASETS];
     uint32_t count[2] = { 0, 0 };
+    uint64_t less[2];
+    bool dense[2];
     uint64_t id[2];
     struct dx_buf runs[2] = { DX_BUF_INIT(1 << 20), DX_BUF_INIT(1 << 20) };
     struct dx_error err = DX_ERROR_INIT;
@@ -441,7 +443,14 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
         must(dx_membership_get(&both[i]->membership, ordinal, &set, &err), &err, "set");
         count[i] = (uint32_t)dx_dataset_set_ids(&set, ids[i], DATASETS);
         must(dx_counts_get(&both[i]->counts, ordinal, count[i], counts[i], &err), &err, "counts");
+        must(dx_counts_distinct(&both[i]->counts, ordinal, &less[i], &dense[i], &err), &err,
+             "distinct");
     }
+    EXPECT(less[0] == less[1] && dense[0] == dense[1],
+           "%s: domain %llu: %llu less, by the whole "
+           "lake %llu",
+           what, (unsigned long long)ordinal, (unsigned long long)less[0],
+           (unsigned long long)less[1]);
     EXPECT(size[0] == size[1] && memcmp(domain[0], domain[1], size[0]) == 0 &&
                count[0] == count[1] && id[0] == id[1] &&
                memcmp(ids[0], ids[1], count[0] * sizeof ids[0][0]) == 0,
@@ -512,6 +521,20 @@ static void compare_datasets(struct dx_version *a, struct dx_version *b, const c
     dx_buf_release(&text[1]);
 }
 
+/* Neither knows numbers of files. */
+static void compare_facts(const struct dx_version *a, const struct dx_version *b, const char *what)
+{
+    static const char *const names[] = { DX_FILE_FACTS, DX_FILE_SKETCHES };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct dx_manifest_file *f = dx_manifest_file(&a->entry, names[i]);
+        const struct dx_manifest_file *g = dx_manifest_file(&b->entry, names[i]);
+
+        EXPECT(f != NULL && g != NULL && f->size == g->size && dx_hash128_equal(&f->hash, &g->hash),
+               "%s: %s: other bytes than by the whole lake", what, names[i]);
+    }
+}
+
 /* With the same numbers of files the bytes are the same too, but for shards that were not written. */
 static void compare_bytes(const struct dx_version *a, const struct dx_version *b, const char *what)
 {
@@ -538,6 +561,7 @@ static bool compare_versions(struct dx_version *a, struct dx_version *b, const c
         compare_domain(a, b, i, what);
     compare_files(a, b, what);
     compare_datasets(a, b, what);
+    compare_facts(a, b, what);
     if (same_build)
         compare_bytes(a, b, what);
     return same_build;
