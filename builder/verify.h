@@ -8,13 +8,14 @@
  *
  * Checked: size and hash of every file in the manifest; every block, frame and structure; that
  * domains.txt, dictionary and hash function name the same domains; that sets, counts and
- * postings tell the same of each (domain, dataset); that the lists of each dataset's domains, the
+ * postings tell the same of each (domain, dataset); that the list of each dataset's domains, the
  * hosts and paths of each pair, its sketch and the numbers of distinct URLs agree with the counts;
- * that the places of URLs ascend and are there; that the postings cover each row of the lake once; that files.tsv, pages.dxp, datasets.json, the manifest and the build id agree; that the
- * lake's files are there with their sizes. With `deep` also every byte of the lake: hashes, order,
- * domains and ids of all rows, and all counts, facts, sketches, places of
- * URLs and postings made anew and compared. What only the
- * lake knows needs deep: whose row a row is, and what stands on a page.
+ * that the places of URLs ascend, are there and are as many as there are URLs; that the postings
+ * cover each row of the lake once; that files.tsv, pages.dxp, datasets.json, the manifest and the
+ * build id agree; that the lake's files are there with their sizes. With `deep` also every byte of
+ * the lake: hashes, order, domains and ids of all rows, and all counts, facts, sketches, places of
+ * URLs and postings made anew and compared. What only the lake knows needs deep: whose row a row is,
+ * and what stands on a page.
  *
  * A root on object storage is checked from a copy of the index, of which each byte is fetched, held
  * against the manifest and kept in a work folder below tmp_dir, or in cache_dir: what is there
@@ -23,8 +24,8 @@
  * publish does it (builder/index_scan.h) and dropped. What could not be fetched is no damage but an
  * error, unless it is not there.
  *
- * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group and the text of
- * files.tsv; with deep also `memory`.
+ * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group, pages and the sketches
+ * of one domain, and the text of files.tsv; with deep also `memory`.
  */
 #ifndef DX_BUILDER_VERIFY_H
 #define DX_BUILDER_VERIFY_H

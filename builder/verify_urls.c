@@ -238,6 +238,8 @@ int dx_verify_url_places(struct dx_verify *w, const struct dx_index_lake *lake,
         p.first[i] = groups;
         groups += lake->files[i].path == NULL ? 0 : lake->files[i].row_groups;
     }
+    if (rc == DX_OK)
+        rc = dx_spool_finish(lake->url_places->spool, why);
     for (size_t s = 0; rc == DX_OK && s < DX_URLS_STREAMS; s++)
         rc = dx_spool_replay(lake->url_places->spool, s, take_piece, &p, why);
     if (rc == DX_OK && (p.count != w->url_places || p.sum != w->url_sum))
