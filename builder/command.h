@@ -41,5 +41,6 @@ extern const struct dx_command dx_command_rollback;
 extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;
 extern const struct dx_command dx_command_compact;
+extern const struct dx_command dx_command_overlap;
 
 #endif

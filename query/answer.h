@@ -22,6 +22,8 @@
 
 #define DX_LIMIT_DEFAULT 1000 /* rows of a page when the client names none (spec 4.2) */
 #define DX_LIMIT_MAX 10000    /* rows of a page at most: about 1 MB of JSON */
+#define DX_PATHS_LIMIT_DEFAULT 100
+#define DX_PATHS_LIMIT_MAX 256 /* all that is stored: DX_FACTS_PATHS_MAX */
 #define DX_DATASETS_LIMIT_DEFAULT 10000
 #define DX_DATASETS_LIMIT_MAX 100000
 
@@ -63,6 +65,10 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
 int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
                        struct dx_problem *problem);
 int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+                      struct dx_problem *problem);
+
+/* GET /v1/datasets/{a}/overlap/{b}: reads both lists of domains, some 10 ms a million. */
+int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_buf *body,
                       struct dx_problem *problem);
 
 /* GET /v1/normalize?q= : what a URL, host or domain is reduced to, or why not. */

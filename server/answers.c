@@ -58,7 +58,8 @@ bool dx_ask_may_block(const struct dx_ask *ask)
 {
     return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_URL ||
            ask->route == DX_ROUTE_URLID || ask->route == DX_ROUTE_DIFF ||
-           ask->route == DX_ROUTE_CHANGES ||
+           ask->route == DX_ROUTE_HOSTS || ask->route == DX_ROUTE_PATHS ||
+           ask->route == DX_ROUTE_CHANGES || ask->route == DX_ROUTE_OVERLAP ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
@@ -96,7 +97,8 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
     bool of_url = ask->route == DX_ROUTE_URL;
 
     if (ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DOMAIN ||
-        ask->route == DX_ROUTE_DIFF || of_url) {
+        ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
+        ask->route == DX_ROUTE_PATHS || of_url) {
         dx_buf_str(&b, of_url ? "/v1/url?u=" : "/v1/domain/");
         for (size_t i = 0; i < ask->asked.size; i++) {
             uint8_t c = ask->asked.data[i];
@@ -114,8 +116,19 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         for (unsigned f = 0, n = 0; ask->field_bits != DX_FIELDS_DEFAULT && f < DX_FIELD_COUNT; f++)
             if ((ask->field_bits >> f & 1) != 0)
                 dx_buf_fmt(&b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+    } else if (ask->route == DX_ROUTE_HOSTS) {
+        dx_buf_fmt(&b, "/hosts?limit=%llu%s", (unsigned long long)limit,
+                   ask->by_name ? "&order=name" : "");
+        if (ask->one_dataset)
+            dx_buf_fmt(&b, "&dataset=%u", (unsigned)ask->dataset_id);
+    } else if (ask->route == DX_ROUTE_PATHS) {
+        dx_buf_fmt(&b, "/datasets/%u/paths?limit=%llu%s", (unsigned)ask->dataset_id,
+                   (unsigned long long)limit, ask->sections ? "&by=section" : "");
     } else if (ask->route == DX_ROUTE_DIFF) {
         dx_buf_str(&b, "/diff");
+    } else if (ask->route == DX_ROUTE_OVERLAP) {
+        dx_buf_fmt(&b, "/v1/datasets/%u/overlap/%u", (unsigned)ask->dataset_id,
+                   (unsigned)ask->other_id);
     } else if (ask->route == DX_ROUTE_DATASETS || ask->route == DX_ROUTE_DATASET) {
         dx_buf_str(&b, "/v1/datasets");
         if (ask->route == DX_ROUTE_DATASET)
@@ -323,6 +336,33 @@ static int answer_url(const struct dx_answers *answers, struct dx_canon *canon,
     return answers->url(v, canon, &url, task, body, problem);
 }
 
+static int answer_hosts(const struct dx_answers *answers, struct dx_canon *canon,
+                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                        struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_hosts_ask hosts = { .asked = ask->asked,
+                                        .by_name = ask->by_name,
+                                        .one_dataset = ask->one_dataset,
+                                        .dataset_id = ask->dataset_id,
+                                        .page = ask->page,
+                                        .deadline_ms = deadline_ms };
+
+    return answers->hosts(v, canon, &hosts, task, body, problem);
+}
+
+static int answer_paths(const struct dx_answers *answers, struct dx_canon *canon,
+                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                        struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_paths_ask paths = { .asked = ask->asked,
+                                        .dataset_id = ask->dataset_id,
+                                        .sections = ask->sections,
+                                        .limit = ask->page.limit,
+                                        .deadline_ms = deadline_ms };
+
+    return answers->paths(v, canon, &paths, task, body, problem);
+}
+
 /* The version that v is compared with, pinned; brought if need be. */
 static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
                         const struct dx_ask *ask, struct dx_version **before,
@@ -384,6 +424,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         return answers->datasets(v, ask->page, body, problem);
     if (ask->route == DX_ROUTE_DATASET)
         return answers->dataset(v, ask->dataset_id, body, problem);
+    if (ask->route == DX_ROUTE_OVERLAP)
+        return answers->overlap(v, ask->dataset_id, ask->other_id, task, body, problem);
     if (ask->route == DX_ROUTE_VERSIONS)
         return answers->versions(answers->from, v, body, problem);
     if (ask->route == DX_ROUTE_CHANGES)
@@ -399,6 +441,10 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answers->normalize(v, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_URL) {
         rc = answer_url(answers, canon, v, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_HOSTS) {
+        rc = answer_hosts(answers, canon, v, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_PATHS) {
+        rc = answer_paths(answers, canon, v, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_DIFF) {
         rc = answer_compared(answers, canon, v, ask, body, problem);
     } else {

@@ -68,6 +68,8 @@ struct dx_answers {
                     struct dx_problem *problem);
     int (*dataset)(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
                    struct dx_problem *problem);
+    int (*overlap)(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+                   struct dx_buf *body, struct dx_problem *problem);
     int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
     int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,
@@ -96,6 +98,11 @@ struct dx_answers {
                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*urlid)(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, struct dx_task **task,
                  struct dx_buf *body, struct dx_problem *problem);
+
+    int (*hosts)(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+    int (*paths)(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
     /* As the functions of query/task.h; not called if no answer ever waits. */
     int (*task_resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,

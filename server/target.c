@@ -18,13 +18,16 @@ enum {
     PARAM_U,
     PARAM_FORMAT,
     PARAM_DATASETS,
+    PARAM_ORDER,
+    PARAM_DATASET,
+    PARAM_BY,
     PARAM_COUNT
 };
 
-static const char *const param_names[PARAM_COUNT] = { "offset",  "limit",   "fields", "cursor",
-                                                      "plan",    "version", "from",   "to",
-                                                      "since",   "q",       "u",      "format",
-                                                      "datasets" };
+static const char *const param_names[PARAM_COUNT] = { "offset",   "limit",   "fields",  "cursor",
+                                                      "plan",     "version", "from",    "to",
+                                                      "since",    "q",       "u",       "format",
+                                                      "datasets", "order",   "dataset", "by" };
 
 #define BIT(param) (1u << (param))
 
@@ -43,6 +46,19 @@ static const struct route {
 } routes[] = {
     { DX_ROUTE_DOMAIN, { "domain", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_DIFF, { "domain", "*", "diff" }, BIT(PARAM_FROM) | BIT(PARAM_TO), 0, 0, 0 },
+    { DX_ROUTE_HOSTS,
+      { "domain", "*", "hosts" },
+      BIT(PARAM_ORDER) | BIT(PARAM_DATASET) | BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) |
+          BIT(PARAM_VERSION),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
+    { DX_ROUTE_PATHS,
+      { "domain", "*", "datasets", "*", "paths" },
+      BIT(PARAM_BY) | BIT(PARAM_LIMIT) | BIT(PARAM_VERSION),
+      0,
+      DX_PATHS_LIMIT_DEFAULT,
+      DX_PATHS_LIMIT_MAX },
     { DX_ROUTE_CHANGES,
       { "changes" },
       BIT(PARAM_SINCE) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR),
@@ -68,6 +84,7 @@ static const struct route {
       DX_DATASETS_LIMIT_DEFAULT,
       DX_DATASETS_LIMIT_MAX },
     { DX_ROUTE_DATASET, { "datasets", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_OVERLAP, { "datasets", "*", "overlap", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q) | BIT(PARAM_VERSION), BIT(PARAM_Q), 0, 0 },
     { DX_ROUTE_NAMES,
       { "domains" },
@@ -91,9 +108,10 @@ static const struct route {
 #define SEGMENTS_MAX 6
 
 static const char endpoints[] =
-    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
-    "/v1/datasets/{id}, /v1/url?u=, /v1/urlid/{id}, /v1/normalize?q=, /v1/versions, "
-    "/v1/changes?since=, POST /v1/domains, /healthz, /readyz";
+    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/datasets/{id}/paths, "
+    "/v1/domain/{d}/hosts, /v1/domain/{d}/diff, /v1/datasets, "
+    "/v1/datasets/{id}, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
+    "/v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -215,6 +233,11 @@ static int set_limit(const struct route *route, struct dx_span value, struct dx_
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "limit '%.*s' is not a whole number from 1 to %llu", shown(value),
                               (const char *)value.data, (unsigned long long)route->limit_max);
+    if (v > route->limit_max && route->route == DX_ROUTE_PATHS)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                              "limit %llu is over the cap of %llu: what lies behind the first so "
+                              "many paths is told in sum only",
+                              (unsigned long long)v, (unsigned long long)route->limit_max);
     if (v > route->limit_max)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
                               "limit %llu is over the cap of %llu; ask for pages of at most %llu "
@@ -251,6 +274,31 @@ static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_proble
                           shown(value), (const char *)value.data);
 }
 
+static int take_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!parse_number(text, UINT32_MAX, &v))
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
+                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
+                              "/v1/datasets lists ids and names",
+                              shown(text), (const char *)text.data);
+    *id = (uint32_t)v;
+    return 1;
+}
+
+/* One of two words; *second: it is the latter. */
+static int set_word(const char *name, struct dx_span value, const char *const words[2],
+                    bool *second, struct dx_problem *problem)
+{
+    *second = dx_span_equal(value, dx_span_str(words[1]));
+    if (*second || dx_span_equal(value, dx_span_str(words[0])))
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                          "%s '%.*s' is neither %s nor %s", name, shown(value),
+                          (const char *)value.data, words[0], words[1]);
+}
+
 static int set_param(const struct route *route, unsigned param, struct dx_span value,
                      struct dx_ask *ask, struct dx_problem *problem)
 {
@@ -261,6 +309,15 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
         return set_limit(route, value, ask, problem);
     case PARAM_PLAN:
         return set_plan(value, ask, problem);
+    case PARAM_ORDER:
+        return set_word("order", value, (const char *const[]){ "urls", "name" }, &ask->by_name,
+                        problem);
+    case PARAM_BY:
+        return set_word("by", value, (const char *const[]){ "path", "section" }, &ask->sections,
+                        problem);
+    case PARAM_DATASET:
+        ask->one_dataset = true;
+        return take_dataset_id(value, &ask->dataset_id, problem);
     case PARAM_FIELDS:
         ask->fields = value;
         return 1;
@@ -381,29 +438,28 @@ static int take_url_id(struct dx_span text, struct dx_ask *ask, struct dx_proble
 static int take_captures(const struct route *route, const struct dx_span captures[2],
                          struct dx_ask *ask, struct dx_problem *problem)
 {
-    struct dx_span id = { NULL, 0 };
-    uint64_t v;
-
-    if (route->route == DX_ROUTE_URLID)
+    switch (route->route) {
+    case DX_ROUTE_URLID:
         return take_url_id(captures[0], ask, problem);
-
-    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS ||
-        route->route == DX_ROUTE_DIFF)
+    case DX_ROUTE_DOMAIN:
+    case DX_ROUTE_DIFF:
+    case DX_ROUTE_HOSTS:
+    case DX_ROUTE_URLS:
+    case DX_ROUTE_PATHS:
         if (!decode(ask, captures[0], &ask->asked))
             return bad_escape(problem);
-    if (route->route == DX_ROUTE_URLS)
-        id = captures[1];
-    else if (route->route == DX_ROUTE_DATASET)
-        id = captures[0];
-    else
+        return route->route != DX_ROUTE_URLS && route->route != DX_ROUTE_PATHS
+                   ? 1
+                   : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_OVERLAP:
+        if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
+            return 0;
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    case DX_ROUTE_DATASET:
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    default:
         return 1;
-    if (!parse_number(id, UINT32_MAX, &v))
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
-                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
-                              "/v1/datasets lists ids and names",
-                              shown(id), (const char *)id.data);
-    ask->dataset_id = (uint32_t)v;
-    return 1;
+    }
 }
 
 static void forget(struct dx_ask *ask)
@@ -413,8 +469,10 @@ static void forget(struct dx_ask *ask)
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
     ask->format = ask->datasets = none;
     ask->dataset_id = 0;
+    ask->other_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
+    ask->by_name = ask->one_dataset = ask->sections = false;
     ask->plan = 0;
     ask->field_bits = DX_FIELDS_DEFAULT;
     ask->wanted[0] = ask->compared[0] = '\0';
