@@ -667,11 +667,9 @@ static void test_older_manifest(const char *root)
 {
     static const char *const later[] = { DX_FILE_DATASET_DOMAINS, DX_FILE_COLD, DX_FILE_FACTS,
                                          DX_FILE_SKETCHES, DX_FILE_URL_IDS };
-    struct dx_publish_options o = { .root = root,
-                                    .memory = 64 << 20,
-                                    .threads = 2,
-                                    .force = true,
-                                    .now_us = 1732184400000000 };
+    struct dx_publish_options o = {
+        .root = root, .memory = 64 << 20, .threads = 2, .force = true, .now_us = 1732184400000000
+    };
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     struct dx_error err = DX_ERROR_INIT;
@@ -958,6 +956,7 @@ int main(void)
     test_hash_bits(root);
     test_refused(root);
     test_older(root);
+    test_older_manifest(root);
     free(rows);
     if (getenv("DX_KEEP") == NULL)
         (void)dx_dir_remove(base, &err);
