@@ -21,6 +21,7 @@ enum dx_route {
     DX_ROUTE_URLS,
     DX_ROUTE_DATASETS,
     DX_ROUTE_DATASET,
+    DX_ROUTE_TOP_DOMAINS,
     DX_ROUTE_OVERLAP,
     DX_ROUTE_NORMALIZE,
     DX_ROUTE_URL,
@@ -45,6 +46,7 @@ struct dx_ask {
     struct dx_span version; /* that shall answer: also the `to` of a diff */
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
+    struct dx_span share;
     struct dx_span format;   /* of the answer */
     struct dx_span datasets; /* ids, of the columns of a matrix */
     uint32_t dataset_id;
@@ -56,6 +58,7 @@ struct dx_ask {
     bool one_dataset; /* dataset_id is a parameter's */
     bool sections;    /* paths by section */
     unsigned plan;    /* 0: not given */
+    bool csv;         /* rather than JSON */
 
     /* What server/answers.h makes of them. */
     unsigned field_bits;

@@ -977,6 +977,7 @@ class Version:
     def _lists(self):
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 3, b"SETS", b"INDX"),
                                      len(self.domains))
+        self.by_dataset = {}  # URL counts of its domains, when somebody asks
         self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 3, b"DATA", b"ANCH"), self.membership)
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"SHRD", b"PAGE"), self.read,
                                  self.manifest["files"], self.build_id, self.hashes)
@@ -1023,6 +1024,16 @@ class Version:
 
     # ------------------------------------------------------------ answers
 
+    def place(self, dataset_id, urls):
+        """Share and rank of a domain with so many URLs in a dataset, by the counts of all its domains."""
+        if not self.by_dataset:
+            for (_, dataset), counts in self.counts.by_pair.items():
+                self.by_dataset.setdefault(dataset, []).append(counts.urls)
+            for counts in self.by_dataset.values():
+                counts.sort()
+        counts = self.by_dataset[dataset_id]
+        return {"share": dxtest.fraction(urls, sum(counts)), "rank": 1 + len(counts) - bisect.bisect_right(counts, urls)}
+
     def domain(self, name):
         """What GET /v1/domain/{name} answers, or None."""
         ordinal = self.mphf.find(name)
@@ -1031,12 +1042,16 @@ class Version:
         pairs = [(d, self.counts.by_pair[ordinal, d]) for d in self.membership.sets[ordinal]]
         firsts = [c.first for _, c in pairs if c.first is not None]
         lasts = [c.last for _, c in pairs if c.last is not None]
+        urls = sum(c.urls for _, c in pairs)
+        distinct, estimate = self.counts.distinct.get(ordinal, (urls, False))
         return {
             "domain": name.decode(), "domain_id": f"0x{self.mphf.ids[ordinal]:016x}", "dataset_count": len(pairs),
-            "url_count": sum(c.urls for _, c in pairs), "row_count": sum(c.rows for _, c in pairs),
+            "url_count": urls, "row_count": sum(c.rows for _, c in pairs),
+            "distinct_url_count": distinct, "distinct_error": 0.01625 if estimate else 0,
             "first_ts": iso(min(firsts, default=None)), "last_ts": iso(max(lasts, default=None)),
             "datasets": [{"dataset_id": d, "name": self.datasets[d]["name"], "url_count": c.urls, "url_count_est": c.urls,
-                          "row_count": c.rows, "first_ts": iso(c.first), "last_ts": iso(c.last)} for d, c in pairs],
+                          "row_count": c.rows, "first_ts": iso(c.first), "last_ts": iso(c.last),
+                          **self.place(d, c.urls)} for d, c in pairs],
             "version": self.manifest["version"], "complete": True}
 
 

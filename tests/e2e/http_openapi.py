@@ -82,7 +82,7 @@ class Api:
 def answers(api, server):
     fields = "url_id,url,ts,raw_url,extras"
     asks = {
-        "/v1/domain/{domain}": ["/v1/domain/example.com"],
+        "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
@@ -90,6 +90,8 @@ def answers(api, server):
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
+        "/v1/datasets/{dataset_id}/top-domains":
+            ["/v1/datasets/1/top-domains", "/v1/datasets/2/top-domains?share=50%25&limit=1", "/v1/datasets/2/top-domains?offset=1"],
         "/v1/datasets/{a}/overlap/{b}": ["/v1/datasets/1/overlap/2", "/v1/datasets/2/overlap/2"],
         "/v1/url": ["/v1/url?u=http://example.com/x", "/v1/url?u=https://example.com/y&limit=1"],
         "/v1/urlid/{url_id}": [f"/v1/urlid/{URL_ID}"],
@@ -150,8 +152,8 @@ def parameters(api, server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "OverlapAnswer", "UrlAnswer", "UrlIdAnswer",
-               "NormalizeAnswer",
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
