@@ -99,7 +99,8 @@ static bool lookup_one(struct lookup *l, struct dx_span asked)
     dx_buf_clear(&l->body);
     rc = l->urls ? dx_answer_urls(l->version, l->canon, asked, l->dataset_id, l->page, l->fields,
                                   &l->body, &problem)
-                 : dx_answer_domain(l->version, l->canon, asked, &l->body, &problem);
+                 : dx_answer_domain(l->version, l->canon, asked, DX_DOMAIN_FIELDS_ALL, &l->body,
+                                    &problem);
     if (rc != 1)
         write_problem(l, asked, &problem);
     *(rc == 1 ? &l->found : rc == 0 ? &l->absent : &l->failed) += 1;

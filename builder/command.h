@@ -34,6 +34,7 @@ extern const struct dx_command dx_command_verify;
 extern const struct dx_command dx_command_inspect;
 extern const struct dx_command dx_command_normalize;
 extern const struct dx_command dx_command_lookup;
+extern const struct dx_command dx_command_top_domains;
 extern const struct dx_command dx_command_versions;
 extern const struct dx_command dx_command_diff;
 extern const struct dx_command dx_command_suppress;
@@ -41,5 +42,6 @@ extern const struct dx_command dx_command_rollback;
 extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;
 extern const struct dx_command dx_command_compact;
+extern const struct dx_command dx_command_overlap;
 
 #endif

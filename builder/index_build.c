@@ -19,8 +19,8 @@
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
 {
-    static const char *const names[DX_INDEX_PHASES] = { "names", "mphf", "counts", "postings",
-                                                        "pages" };
+    static const char *const names[DX_INDEX_PHASES] = { "names",    "mphf", "counts",
+                                                        "postings", "urls", "pages" };
 
     return (unsigned)phase < DX_INDEX_PHASES ? names[phase] : "unknown";
 }
@@ -105,6 +105,7 @@ static void build_release(struct dx_index_state *b)
     dx_spill_file_free(&b->set_entries);
     dx_index_ids_release(&b->domain_ids);
     dx_spill_sort_free(&b->postings);
+    dx_index_cold_release(b);
 }
 
 static void fill_entry(const struct dx_index_state *b)
@@ -131,7 +132,7 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
     static int (*const phases[DX_INDEX_PHASES])(struct dx_index_state *, struct dx_error *) = {
         [DX_INDEX_NAMES] = dx_index_names_phase,   [DX_INDEX_MPHF] = dx_index_mphf_phase,
         [DX_INDEX_COUNTS] = dx_index_counts_phase, [DX_INDEX_POSTINGS] = postings_phase,
-        [DX_INDEX_PAGES] = dx_index_lake_phase,
+        [DX_INDEX_URLS] = dx_index_urls_phase,     [DX_INDEX_PAGES] = dx_index_lake_phase,
     };
     struct dx_index_state *b = calloc(1, sizeof *b);
     int rc;

@@ -32,8 +32,9 @@ struct dx_manifest_version;
 enum dx_index_phase {
     DX_INDEX_NAMES, /* domains, membership, totals */
     DX_INDEX_MPHF,
-    DX_INDEX_COUNTS, /* dictionary, counts */
+    DX_INDEX_COUNTS, /* dictionary, counts, facts, sketches */
     DX_INDEX_POSTINGS,
+    DX_INDEX_URLS,  /* ids of URLs; the directory of cold pages */
     DX_INDEX_PAGES, /* pages, files, datasets */
     DX_INDEX_PHASES
 };

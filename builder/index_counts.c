@@ -3,6 +3,7 @@
 
 #include "base/id_hash.h"
 #include "builder/index_domains.h"
+#include "builder/index_facts.h"
 #include "builder/index_identity.h"
 #include "builder/index_out.h"
 #include "builder/index_pass.h"
@@ -14,26 +15,35 @@
 #define POSTING_LANES 2   /* halves of the shards, sorted by a thread each */
 #define DOMAINS_MEMORY 16 /* the part of the memory that pairs by dataset have */
 
+/* All that is made of the pairs in the second pass. */
 struct second {
+    struct dx_index_out dictionary_out;
+    struct dx_index_out counts_out;
     struct dx_dictionary_writer dictionary;
     struct dx_counts_writer counts;
+    struct dx_index_facts *facts;
     struct dx_index_domains *domains;
 };
 
-static int counts_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
+static int second_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
 {
     struct second *s = p->ctx;
     size_t count;
     const struct dx_pair_count *counts = dx_index_pass_counts(p->b, &count);
     const uint32_t *ids = dx_index_pass_ids(p->b, &count);
+    uint64_t less = 0;
+    bool dense = false;
     int rc = dx_dictionary_writer_add(&s->dictionary, dx_index_pass_key(p->b), err);
 
+    if (rc == DX_OK)
+        rc = dx_index_facts_distinct(s->facts, counts, count, &less, &dense, err);
+    dx_counts_writer_distinct(&s->counts, less, dense);
     if (rc == DX_OK)
         rc = dx_counts_writer_add(&s->counts, counts, count, err);
     return rc == DX_OK ? dx_index_domains_add(s->domains, ordinal, ids, counts, count, err) : rc;
 }
 
-static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
+static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pair,
                         enum dx_index_origin origin, struct dx_error *err)
 {
     struct dx_index_state *b = p->b;
@@ -54,6 +64,38 @@ static int posting_pair(struct dx_index_pass *p, const struct dx_index_pair *pai
                              dx_span_of(key, sizeof key), pair->runs, err);
 }
 
+static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
+                       enum dx_index_origin origin, struct dx_error *err)
+{
+    struct second *s = p->ctx;
+    int rc = take_posting(p, pair, origin, err);
+
+    return rc == DX_OK && origin != DX_INDEX_DROPPED
+               ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err)
+               : rc;
+}
+
+static int begin(struct second *s, struct dx_index_state *b, struct dx_error *err)
+{
+    const struct dx_index_options *o = b->options;
+    const struct dx_build_id *build = &b->id->build;
+    int rc = dx_index_out_open(&s->dictionary_out, o->dir, DX_FILE_DOMAINS_DICT, o->sync, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_out_open(&s->counts_out, o->dir, DX_FILE_COUNTS, o->sync, err);
+    if (rc == DX_OK)
+        rc = dx_dictionary_writer_init(&s->dictionary, &b->info, build, dx_index_out_sink,
+                                       &s->dictionary_out, err);
+    if (rc == DX_OK)
+        rc = dx_counts_writer_begin(&s->counts, &b->totals, build, dx_index_out_sink,
+                                    &s->counts_out, err);
+    if (rc == DX_OK)
+        rc = dx_index_facts_new(&s->facts, b, err);
+    return rc == DX_OK ? dx_index_domains_new(&s->domains, b->lake, o->tmp_dir,
+                                              o->memory / DOMAINS_MEMORY, err)
+                       : rc;
+}
+
 static int write_domains(struct dx_index_state *b, struct dx_index_domains *domains,
                          struct dx_error *err)
 {
@@ -69,43 +111,37 @@ static int write_domains(struct dx_index_state *b, struct dx_index_domains *doma
     return rc;
 }
 
-static int write_counts(struct dx_index_state *b, struct dx_error *err)
+static int end(struct second *s, struct dx_index_state *b, struct dx_error *err)
 {
-    struct dx_index_out dictionary = DX_INDEX_OUT_INIT;
-    struct dx_index_out counts = DX_INDEX_OUT_INIT;
-    struct second s = { 0 };
-    struct dx_index_pass p = { .b = b, .pair = posting_pair, .domain = counts_domain, .ctx = &s };
-    int rc = dx_index_out_open(&dictionary, b->options->dir, DX_FILE_DOMAINS_DICT, b->options->sync,
-                               err);
+    int rc = dx_index_facts_end(s->facts, err);
 
     if (rc == DX_OK)
-        rc = dx_index_out_open(&counts, b->options->dir, DX_FILE_COUNTS, b->options->sync, err);
+        rc = dx_dictionary_writer_finish(&s->dictionary, err);
     if (rc == DX_OK)
-        rc = dx_dictionary_writer_init(&s.dictionary, &b->info, &b->id->build, dx_index_out_sink,
-                                       &dictionary, err);
+        rc = dx_counts_writer_end(&s->counts, err);
     if (rc == DX_OK)
-        rc = dx_counts_writer_begin(&s.counts, &b->totals, &b->id->build, dx_index_out_sink,
-                                    &counts, err);
+        rc = dx_index_out_commit(&s->dictionary_out, b->entry, err);
     if (rc == DX_OK)
-        rc = dx_index_domains_new(&s.domains, b->lake, b->options->tmp_dir,
-                                  b->options->memory / DOMAINS_MEMORY, err);
+        rc = dx_index_out_commit(&s->counts_out, b->entry, err);
+    return rc == DX_OK ? write_domains(b, s->domains, err) : rc;
+}
+
+static int write_counts(struct dx_index_state *b, struct dx_error *err)
+{
+    struct second s = { .dictionary_out = DX_INDEX_OUT_INIT, .counts_out = DX_INDEX_OUT_INIT };
+    struct dx_index_pass p = { .b = b, .pair = second_pair, .domain = second_domain, .ctx = &s };
+    int rc = begin(&s, b, err);
+
     if (rc == DX_OK)
         rc = dx_index_pass_run(&p, err);
     if (rc == DX_OK)
-        rc = dx_dictionary_writer_finish(&s.dictionary, err);
-    if (rc == DX_OK)
-        rc = dx_counts_writer_end(&s.counts, err);
+        rc = end(&s, b, err);
     dx_dictionary_writer_release(&s.dictionary);
     dx_counts_writer_release(&s.counts);
-    if (rc == DX_OK)
-        rc = dx_index_out_commit(&dictionary, b->entry, err);
-    if (rc == DX_OK)
-        rc = dx_index_out_commit(&counts, b->entry, err);
-    if (rc == DX_OK)
-        rc = write_domains(b, s.domains, err);
+    dx_index_facts_free(&s.facts);
     dx_index_domains_free(&s.domains);
-    dx_index_out_abort(&dictionary);
-    dx_index_out_abort(&counts);
+    dx_index_out_abort(&s.dictionary_out);
+    dx_index_out_abort(&s.counts_out);
     return rc;
 }
 

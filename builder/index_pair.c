@@ -14,6 +14,30 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
 
+static void put_facts(const struct dx_index_pair *pair, struct dx_buf *value)
+{
+    dx_buf_varint(value, pair->facts.size);
+    dx_buf_append(value, pair->facts.data, pair->facts.size);
+    if (pair->facts.size == 0) {
+        dx_buf_varint(value, pair->aside.offset);
+        dx_buf_varint(value, pair->aside.size);
+        dx_buf_u64(value, pair->aside.hash);
+    }
+    dx_buf_varint(value, pair->sketch.size);
+    dx_buf_append(value, pair->sketch.data, pair->sketch.size);
+}
+
+static void take_facts(struct dx_bytes *r, struct dx_index_pair *pair)
+{
+    pair->facts = dx_bytes_take(r, dx_bytes_varint(r));
+    if (pair->facts.size == 0) {
+        pair->aside.offset = dx_bytes_varint(r);
+        pair->aside.size = dx_bytes_varint(r);
+        pair->aside.hash = dx_bytes_u64(r);
+    }
+    pair->sketch = dx_bytes_take(r, dx_bytes_varint(r));
+}
+
 int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *runs, size_t count,
                          struct dx_buf *key, struct dx_buf *value, struct dx_error *err)
 {
@@ -37,6 +61,7 @@ int dx_index_pair_encode(const struct dx_index_pair *pair, const struct dx_run *
         dx_buf_u64(value, (uint64_t)pair->count.first_us);
         dx_buf_u64(value, (uint64_t)pair->count.last_us);
     }
+    put_facts(pair, value);
     for (size_t i = 0; i < count; i++) {
         dx_buf_varint(value, runs[i].file_id - file_id); /* modulo 2^32 where it descends */
         dx_buf_varint(value, runs[i].row_group);
@@ -68,6 +93,7 @@ int dx_index_pair_decode(struct dx_span key, struct dx_span value, struct dx_ind
         pair->count.first_us = (int64_t)dx_bytes_u64(&r);
         pair->count.last_us = (int64_t)dx_bytes_u64(&r);
     }
+    take_facts(&r, pair);
     pair->runs = dx_bytes_take(&r, dx_bytes_left(&r));
     if (r.failed || pair->domain_size == 0)
         return dx_fail(err, DX_E_CORRUPT, "pair: a damaged record");

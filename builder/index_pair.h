@@ -6,6 +6,10 @@
  *   rc = dx_index_pair_decode(key, value, &pair, &err);
  *   rc = dx_index_pair_runs(pair.runs, &runs, &err);                   appends struct dx_run
  *
+ * facts and sketch are what format/pair_tally.h makes of the rows. Facts of more than
+ * DX_INDEX_PAIR_FACTS bytes do not go through the sorts: the caller of encode puts them aside
+ * (builder/aside.h), and the record says where. So a record is at most some 68 KiB and its runs.
+ *
  * Keys order as the index does: by key of the domain (format/surt.h), then dataset_id. A
  * decoded pair borrows from key and value, but for the domain, which it holds.
  */
@@ -13,9 +17,12 @@
 #define DX_BUILDER_INDEX_PAIR_H
 
 #include "base/buf.h"
+#include "builder/aside.h"
 #include "format/counts.h"
 #include "format/payload.h"
 #include "format/surt.h"
+
+#define DX_INDEX_PAIR_FACTS (64u << 10)
 
 struct dx_index_pair {
     uint32_t dataset_id;
@@ -23,6 +30,9 @@ struct dx_index_pair {
     struct dx_span surt;   /* key of the domain */
     struct dx_span domain; /* for the encoder */
     struct dx_span runs;   /* encoded */
+    struct dx_span facts;  /* empty: they are put aside */
+    struct dx_span sketch;
+    struct dx_aside_place aside; /* of facts; only where they are empty */
     uint8_t domain_text[DX_SURT_MAX];
     size_t domain_size;
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "builder/aside.h"
 #include "builder/index_base.h"
 #include "builder/index_urls.h"
 #include "builder/lake_scan.h"
@@ -14,6 +15,7 @@
 #include "builder/scan_pages.h"
 #include "builder/spill_sort.h"
 #include "cache/page_cache.h"
+#include "format/pair_tally.h"
 #include "format/registry_json.h"
 #include "loader/version.h"
 
@@ -65,6 +67,7 @@ struct worker {
     struct scan *scan;
     unsigned lane;
     struct dx_index_urls_lane *urls;
+    struct dx_pair_tally *tally;
 };
 
 static int add_group(struct scan *scan, uint32_t file_id, uint32_t group,
@@ -210,6 +213,7 @@ static int merge_part(struct worker *w, const struct part *part, bool grew, stru
                                .pair_found = add_pair,
                                .ctx = w,
                                .urls = w->urls,
+                               .tally = w->tally,
                                .postings = grew ? scan->postings : NULL,
                                .known_bytes = scan->part_memory / 2 };
     int rc = dx_scan_merge(&m, err);
@@ -337,6 +341,8 @@ static void *worker(void *ctx)
     size_t i = scan->part_count;
     int rc = dx_index_urls_lane_new(&w->urls, scan->lake->url_places, &err);
 
+    if (rc == DX_OK)
+        rc = dx_pair_tally_new(&w->tally, &err);
     while (rc == DX_OK && !atomic_load(&scan->stop) &&
            (i = atomic_fetch_add(&scan->next_part, 1)) < scan->part_count)
         rc = scan->options->bring == NULL ? scan_part(w, &scan->parts[i], &err)
@@ -346,6 +352,7 @@ static void *worker(void *ctx)
     if (rc != DX_OK)
         fail_part(scan, i, &err);
     dx_index_urls_lane_free(&w->urls);
+    dx_pair_tally_free(&w->tally);
     return NULL;
 }
 
@@ -424,7 +431,7 @@ static int run_workers(struct scan *scan, unsigned threads, struct dx_error *err
     unsigned count = 0;
 
     for (unsigned i = 0; i < THREADS_MAX; i++)
-        workers[i] = (struct worker){ scan, i, NULL };
+        workers[i] = (struct worker){ .scan = scan, .lane = i };
     while (count + 1 < threads && count + 1 < scan->part_count &&
            pthread_create(&others[count], NULL, worker, &workers[count + 1]) == 0)
         count++;
@@ -456,6 +463,8 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
     rc = dx_spill_sort_new(&scan->lake->pairs, &pairs, err);
     if (rc == DX_OK)
         rc = dx_spill_sort_new(&scan->lake->groups, &groups, err);
+    if (rc == DX_OK)
+        rc = dx_aside_new(&scan->lake->facts, scan->options->tmp_dir, err);
     return rc == DX_OK ? dx_index_urls_new(&scan->lake->url_places, scan->options->tmp_dir,
                                            memory / 16, err)
                        : rc;
@@ -503,6 +512,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     lake->files_scanned = lake->rows_scanned = lake->suppressed_first = 0;
     lake->pairs = lake->groups = NULL;
     lake->url_places = NULL;
+    lake->facts = NULL;
     for (size_t i = 0; i < lake->registry->count; i++) {
         struct dx_dataset *d = &lake->registry->datasets[i];
 
@@ -542,6 +552,7 @@ void dx_index_lake_release(struct dx_index_lake *lake)
     dx_spill_sort_free(&lake->pairs);
     dx_spill_sort_free(&lake->groups);
     dx_index_urls_free(&lake->url_places);
+    dx_aside_free(&lake->facts);
     free(lake->changes);
     lake->changes = NULL;
     lake->change_count = 0;

@@ -32,6 +32,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
+struct dx_aside;
 struct dx_index_dataset;
 struct dx_index_urls;
 struct dx_registry;
@@ -73,6 +74,7 @@ struct dx_index_lake {
     char skipped[128];         /* the first of them, with its file */
     struct dx_spill_sort *pairs;
     struct dx_spill_sort *groups;
+    struct dx_aside *facts;           /* those of pairs that are too long for the sorter */
     struct dx_index_urls *url_places; /* places of the URLs of the files that were read */
 };
 

@@ -3,7 +3,8 @@
  *
  * A phase is a function of the state that returns DX_OK or an error; the next finds what it left:
  *
- *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_lake_phase
+ *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_urls_phase,
+ *   dx_index_lake_phase
  *
  * The pairs come by domain, then dataset (index_pass.h). They are gone over twice: what stands in
  * front of a file (numbers of domains, smallest time) is known only after the last pair. One thread.
@@ -12,6 +13,7 @@
 #define DX_BUILDER_INDEX_STATE_H
 
 #include "builder/index_build.h"
+#include "builder/index_cold.h"
 #include "builder/index_ids.h"
 #include "builder/index_merge.h"
 #include "format/dictionary.h"
@@ -48,6 +50,8 @@ struct dx_index_state {
     struct dx_spill_file *set_entries;
     struct dx_index_ids domain_ids;
 
+    struct dx_index_cold cold;
+
     /* for the second sort */
     struct dx_spill_sort *postings;
     uint64_t shard_pairs[DX_POSTINGS_SHARDS];
@@ -57,6 +61,7 @@ struct dx_index_state {
 int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_urls_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err);
 
 /* When no perfect hash is made any more. */

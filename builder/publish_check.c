@@ -64,7 +64,7 @@ static int ask(struct side *s, struct dx_span domain, struct dx_error *err)
     int rc;
 
     dx_buf_clear(&s->body);
-    rc = dx_answer_domain(s->version, s->canon, domain, &s->body, &problem);
+    rc = dx_answer_domain(s->version, s->canon, domain, DX_DOMAIN_FIELDS_ALL, &s->body, &problem);
     return rc >= 0 ? rc
                    : dx_fail(err, (enum dx_code)rc, "%.*s: %s", (int)domain.size,
                              (const char *)domain.data, problem.detail);

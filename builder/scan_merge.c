@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "builder/aside.h"
 #include "builder/known_pair.h"
+#include "format/facts.h"
+#include "format/pair_tally.h"
 #include "loader/version.h"
 
 static int row_compare(const struct dx_lake_row *a, const struct dx_lake_row *b)
@@ -128,6 +131,23 @@ static int count_pair(struct dx_scan_merge *m, struct dx_error *err)
     return DX_OK;
 }
 
+/* What the rows say of hosts, paths and distinct URLs; long facts go beside the sorter. */
+static int end_tally(struct dx_scan_merge *m, struct dx_error *err)
+{
+    struct dx_index_pair *pair = &m->pair;
+    int rc = dx_pair_tally_end(m->tally, &m->facts, &m->sketch, err);
+
+    if (rc != DX_OK)
+        return rc;
+    pair->facts = dx_span_of(m->facts.data, m->facts.size);
+    pair->sketch = dx_span_of(m->sketch.data, m->sketch.size);
+    if (pair->facts.size <= DX_INDEX_PAIR_FACTS)
+        return DX_OK;
+    rc = dx_aside_put(m->lake->facts, pair->facts, &pair->aside, err);
+    pair->facts = dx_span_of(NULL, 0);
+    return rc;
+}
+
 /* The pair that is complete goes to the sorter. */
 static int emit(struct dx_scan_merge *m, struct dx_error *err)
 {
@@ -139,6 +159,8 @@ static int emit(struct dx_scan_merge *m, struct dx_error *err)
     rc = count_pair(m, err);
     if (rc == DX_OK)
         rc = gather_runs(m, err);
+    if (rc == DX_OK)
+        rc = end_tally(m, err);
     if (rc != DX_OK)
         return rc;
     m->pair.dataset_id = m->dataset_id;
@@ -153,7 +175,7 @@ static int emit(struct dx_scan_merge *m, struct dx_error *err)
     return rc;
 }
 
-/* c: NULL for a row of the base. */
+/* c: NULL for a row of the base. Counts the URL if it is the first of this scheme, host and path. */
 static int count_scheme(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
                         const struct dx_lake_row *row, struct dx_error *err)
 {
@@ -223,6 +245,8 @@ static int begin_domain(struct dx_scan_merge *m, struct dx_span domain, struct d
     dx_buf_append(&m->domain, domain.data, domain.size);
     if (rc == DX_OK && m->domain.failed)
         rc = dx_buf_fail(&m->domain, err, "domain");
+    if (rc == DX_OK)
+        dx_pair_tally_begin(m->tally, dx_span_of(m->domain.data, m->domain.size));
     m->has_rules = rc == DX_OK &&
                    dx_rules_of(m->options->rules, dx_span_of(m->domain.data, m->domain.size),
                                &m->rules);
@@ -236,13 +260,18 @@ static int take_url(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
 {
     bool single = m->count == 1 && !m->has_known;
     int change = single ? (int)c->change : dx_scan_place_change(&m->place, row);
+    uint64_t urls = m->pair.count.url_count;
     int rc = DX_OK;
 
     if (!single && change != DX_SCAN_SAME_URL)
         rc = dx_scan_place_take(&m->place, row, err);
     if (change != DX_SCAN_SAME_URL)
         m->scheme_count = 0;
-    return rc == DX_OK ? count_scheme(m, c, row, err) : rc;
+    if (rc == DX_OK)
+        rc = count_scheme(m, c, row, err);
+    return rc == DX_OK ? dx_pair_tally_row(m->tally, row->scheme, row->host, row->path_query,
+                                           m->pair.count.url_count != urls, err)
+                       : rc;
 }
 
 static void note_rule(uint64_t *first, uint64_t number)
@@ -311,6 +340,8 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
     m->dataset_id = m->lake->files[m->file_ids[0]].dataset_id;
     dx_buf_init(&m->domain, DX_SURT_MAX);
     dx_buf_init(&m->runs, DX_SCAN_RUNS_MAX);
+    dx_buf_init(&m->facts, DX_FACTS_BYTES_MAX);
+    dx_buf_init(&m->sketch, DX_SCAN_RUNS_MAX);
     dx_buf_init(&m->key, 2 * DX_SURT_MAX);
     dx_buf_init(&m->value, DX_SCAN_RUNS_MAX);
     dx_buf_init(&m->place.text, DX_LAKE_ROW_BYTES_MAX);
@@ -338,6 +369,8 @@ static void merge_close(struct dx_scan_merge *m)
     dx_buf_release(&m->place.text);
     dx_buf_release(&m->domain);
     dx_buf_release(&m->runs);
+    dx_buf_release(&m->facts);
+    dx_buf_release(&m->sketch);
     dx_buf_release(&m->key);
     dx_buf_release(&m->value);
 }

@@ -24,6 +24,7 @@
 struct dx_index_urls_lane;
 struct dx_known;
 struct dx_page_cache;
+struct dx_pair_tally;
 
 #define DX_SCAN_SCHEMES_MAX 8 /* of one (host, path_query); canonical URLs have three */
 
@@ -39,6 +40,7 @@ struct dx_scan_merge {
     struct dx_page_cache *postings;  /* of lake.base, for a dataset that grew; else NULL */
     size_t known_bytes;              /* memory for files of the base */
     struct dx_index_urls_lane *urls; /* is told of the rows of these files; NULL: nobody */
+    struct dx_pair_tally *tally;     /* of this thread */
 
     /* found: */
     uint32_t dataset_id;
@@ -62,6 +64,8 @@ struct dx_scan_merge {
     struct dx_index_pair pair; /* in the making; domain: in `domain` */
     struct dx_buf domain;
     struct dx_buf runs;
+    struct dx_buf facts;
+    struct dx_buf sketch;
     struct dx_buf key;
     struct dx_buf value;
     bool has_rules; /* some rule may hit rows of the domain at hand */

@@ -2,7 +2,7 @@
  * dataset_heads.h - how a dataset's object begins in the answers of a version.
  *
  *   rc = dx_dataset_heads_new(&h, &registry, &err);
- *   dx_dataset_heads_get(&h, dataset_id, &text)          {"dataset_id":7,"name":"…",   true; false: none
+ *   d = dx_dataset_heads_get(&h, dataset_id, &text);     {"dataset_id":7,"name":"…",   NULL: no such dataset
  *   dx_dataset_heads_release(&h);
  *
  * Names are escaped once, when a version is loaded, not in each answer; a popular domain is in
@@ -26,16 +26,16 @@ int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *r
                          struct dx_error *err);
 void dx_dataset_heads_release(struct dx_dataset_heads *h);
 
-static inline bool dx_dataset_heads_get(const struct dx_dataset_heads *h, uint32_t dataset_id,
-                                        struct dx_span *text)
+static inline const struct dx_dataset *dx_dataset_heads_get(const struct dx_dataset_heads *h,
+                                                            uint32_t dataset_id,
+                                                            struct dx_span *text)
 {
     const struct dx_dataset *d = dx_registry_by_id(h->registry, dataset_id);
     const uint32_t *at = d == NULL ? NULL : &h->at[d - h->registry->datasets];
 
-    if (at == NULL)
-        return false;
-    *text = (struct dx_span){ h->text.data + at[0], at[1] - at[0] };
-    return true;
+    if (at != NULL)
+        *text = (struct dx_span){ h->text.data + at[0], at[1] - at[0] };
+    return d;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * answer.h - the answers, as JSON text, free of HTTP.
  *
- *   rc = dx_answer_domain(v, canon, asked, &body, &problem);
+ *   rc = dx_answer_domain(v, canon, asked, DX_DOMAIN_FIELDS_ALL, &body, &problem);
  *     1   body holds the JSON of the answer
  *     0   problem says why there is none (absent, badly asked)
  *    <0   problem says what failed; body is empty
@@ -22,6 +22,9 @@
 
 #define DX_LIMIT_DEFAULT 1000 /* rows of a page when the client names none (spec 4.2) */
 #define DX_LIMIT_MAX 10000    /* rows of a page at most: about 1 MB of JSON */
+#define DX_CSV_LIMIT 100000   /* lines of CSV, by default and at most: a few MB */
+#define DX_PATHS_LIMIT_DEFAULT 100
+#define DX_PATHS_LIMIT_MAX 256 /* all that is stored: DX_FACTS_PATHS_MAX */
 #define DX_DATASETS_LIMIT_DEFAULT 10000
 #define DX_DATASETS_LIMIT_MAX 100000
 
@@ -45,14 +48,31 @@ enum {
 /* By the number of the bit. */
 extern const char *const dx_field_names[DX_FIELD_COUNT];
 
+/* Which members the datasets of a domain carry, in this order. dataset_id is there always. */
+enum {
+    DX_DOMAIN_FIELD_ID = 1,
+    DX_DOMAIN_FIELD_NAME = 2,
+    DX_DOMAIN_FIELD_URLS = 4,
+    DX_DOMAIN_FIELD_URLS_EST = 8,
+    DX_DOMAIN_FIELD_ROWS = 16,
+    DX_DOMAIN_FIELD_FIRST_TS = 32,
+    DX_DOMAIN_FIELD_LAST_TS = 64,
+    DX_DOMAIN_FIELD_SHARE = 128,
+    DX_DOMAIN_FIELD_RANK = 256,
+    DX_DOMAIN_FIELDS_ALL = 511,
+    DX_DOMAIN_FIELD_COUNT = 9
+};
+
+extern const char *const dx_domain_field_names[DX_DOMAIN_FIELD_COUNT];
+
 struct dx_page_of {
     uint64_t offset;
     uint64_t limit;
 };
 
-/* GET /v1/domain/{d}: the datasets that contain it, with exact counts. */
+/* GET /v1/domain/{d}: the datasets that contain it, with exact counts. fields: DX_DOMAIN_FIELD_... */
 int dx_answer_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                     struct dx_buf *body, struct dx_problem *problem);
+                     unsigned fields, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/domain/{d}/datasets/{id}/urls */
 int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
@@ -63,6 +83,22 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
 int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
                        struct dx_problem *problem);
 int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+                      struct dx_problem *problem);
+
+/* GET /v1/datasets/{id}/top-domains. csv: RFC 4180 with a header line instead of JSON. */
+struct dx_top_ask {
+    uint32_t dataset_id;
+    struct dx_span share; /* as it was asked; data NULL: all domains */
+    struct dx_page_of page;
+    bool csv;
+};
+
+int dx_answer_top_domains(struct dx_version *v, struct dx_canon *canon,
+                          const struct dx_top_ask *ask, struct dx_buf *body,
+                          struct dx_problem *problem);
+
+/* GET /v1/datasets/{a}/overlap/{b}: reads both lists of domains, some 10 ms a million. */
+int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_buf *body,
                       struct dx_problem *problem);
 
 /* GET /v1/normalize?q= : what a URL, host or domain is reduced to, or why not. */
@@ -100,5 +136,8 @@ int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name
 
 /* "url_id,url,ts,raw_url,extras" in any order; false names the bad word in *bad. */
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
+
+/* The same of the datasets of a domain. */
+bool dx_domain_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
 #endif

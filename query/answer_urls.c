@@ -422,28 +422,3 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
     dx_task_free(&task);
     return rc;
 }
-
-const char *const dx_field_names[DX_FIELD_COUNT] = { "url_id", "url", "ts", "raw_url", "extras" };
-
-bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
-{
-    size_t at = 0;
-
-    *fields = 0;
-    while (at <= text.size) {
-        const uint8_t *begin = text.data + at;
-        const uint8_t *comma = at < text.size ? memchr(begin, ',', text.size - at) : NULL;
-        struct dx_span word = { begin, comma == NULL ? text.size - at : (size_t)(comma - begin) };
-        unsigned i = 0;
-
-        while (i < DX_FIELD_COUNT && !dx_span_equal(word, dx_span_str(dx_field_names[i])))
-            i++;
-        if (i == DX_FIELD_COUNT) {
-            *bad = word;
-            return false;
-        }
-        *fields |= 1u << i;
-        at += word.size + 1;
-    }
-    return true;
-}

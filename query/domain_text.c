@@ -2,64 +2,127 @@
 #include "query/domain_text.h"
 
 #include "base/civil_time.h"
+#include "base/fraction.h"
 #include "base/json_out.h"
 #include "base/put.h"
+#include "format/url_sketch.h"
 #include "loader/dataset_heads.h"
 #include "query/withheld.h"
 
-#define TIME_NAMES "\"first_ts\":\"\",\"last_ts\":\"\""
-#define TIMES_MAX (DX_PUT_SIZE(TIME_NAMES) + 2 * DX_CIVIL_TEXT)
-#define WITHHELD_NAME ",\"withheld_rows\":"
-#define COUNTS_MAX \
-    (DX_PUT_SIZE("\"url_count\":,\"url_count_est\":,\"row_count\":,") + 3 * DX_PUT_U64_MAX)
+#define AS_TEXT(macro) AS_TEXT_(macro)
+#define AS_TEXT_(value) #value
 
-/* An object's members behind its head, with what closes it; of the whole answer, those behind the
- * domain, without the version. */
-#define DATASET_MAX \
-    (COUNTS_MAX + TIMES_MAX + DX_PUT_SIZE(WITHHELD_NAME) + DX_PUT_U64_MAX + DX_PUT_SIZE("},"))
+#define FIRST_NAME "\"first_ts\":"
+#define LAST_NAME "\"last_ts\":"
+#define TIMES_MAX (DX_PUT_SIZE(FIRST_NAME LAST_NAME "\"\",\"\",") + 2 * DX_CIVIL_TEXT)
+#define WITHHELD_NAME "\"withheld_rows\":"
+#define WITHHELD_MAX (DX_PUT_SIZE(WITHHELD_NAME ",") + DX_PUT_U64_MAX)
+#define SUMS_NAMES "\"url_count\":,\"row_count\":,"
+#define DISTINCT_NAME "\"distinct_url_count\":"
+#define DISTINCT_ERROR ",\"distinct_error\":"
+#define RANKING_NAMES "\"share\":,\"rank\":,"
+
+/* An object with what closes it, but for the name; of the whole answer, the members behind the domain,
+ * without the version. */
+#define DATASET_MAX                                                                                \
+    (DX_PUT_SIZE("{\"dataset_id\":," SUMS_NAMES "\"url_count_est\":," RANKING_NAMES) + TIMES_MAX + \
+     5 * DX_PUT_U64_MAX + DX_FRACTION_MAX + WITHHELD_MAX + DX_PUT_SIZE("},"))
 #define ID_NAMES "\",\"domain_id\":\"0x\",\"dataset_count\":,"
-#define SUMS_MAX                                                                           \
-    (DX_PUT_SIZE(ID_NAMES) + DX_PUT_HEX64_SIZE + DX_PUT_U64_MAX + COUNTS_MAX + TIMES_MAX + \
-     DX_PUT_SIZE(WITHHELD_NAME) + DX_PUT_U64_MAX + DX_PUT_SIZE(",\"datasets\":["))
+#define SUMS_MAX                                                                            \
+    (DX_PUT_SIZE(ID_NAMES) + DX_PUT_HEX64_SIZE + DX_PUT_U64_MAX + DX_PUT_SIZE(SUMS_NAMES) + \
+     2 * DX_PUT_U64_MAX + DX_PUT_SIZE(DISTINCT_NAME DISTINCT_ERROR) + DX_PUT_U64_MAX +      \
+     DX_PUT_SIZE(AS_TEXT(DX_SKETCH_ERROR) ",") + TIMES_MAX + WITHHELD_MAX +                 \
+     DX_PUT_SIZE("\"datasets\":["))
 
 #define BEGIN "{\"domain\":\""
 
+static uint8_t *put_time(uint8_t *p, bool has_ts, int64_t us)
+{
+    if (!has_ts)
+        return DX_PUT(p, "null,");
+    *p++ = '"';
+    p += dx_civil_text_us(us, (char *)p);
+    return DX_PUT(p, "\",");
+}
+
 static uint8_t *put_times(uint8_t *p, const struct dx_pair_count *pair)
 {
-    if (!pair->has_ts)
-        return DX_PUT(p, "\"first_ts\":null,\"last_ts\":null");
-    p = DX_PUT(p, "\"first_ts\":\"");
-    p += dx_civil_text_us(pair->first_us, (char *)p);
-    p = DX_PUT(p, "\",\"last_ts\":\"");
-    p += dx_civil_text_us(pair->last_us, (char *)p);
-    *p = '"';
+    p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
+    return put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
+}
+
+static uint8_t *put_number(uint8_t *p, uint64_t v)
+{
+    p = dx_put_u64(p, v);
+    *p = ',';
     return p + 1;
 }
 
 static uint8_t *put_withheld(uint8_t *p, uint64_t rows)
 {
-    return rows == 0 ? p : dx_put_u64(DX_PUT(p, WITHHELD_NAME), rows);
+    return rows == 0 ? p : put_number(DX_PUT(p, WITHHELD_NAME), rows);
 }
 
-static uint8_t *put_dataset(uint8_t *p, struct dx_span head, const struct dx_pair_count *pair,
-                            uint64_t withheld_rows)
+/* What an item shows beside its pair. */
+struct item {
+    struct dx_span head;
+    uint32_t dataset_id;
+    uint64_t dataset_urls;
+    uint64_t rank;
+    uint64_t withheld_rows;
+};
+
+/* As most clients want them: url_count_est repeats the digits of url_count. */
+static uint8_t *put_all_counts(uint8_t *p, const struct dx_pair_count *pair)
 {
     const uint8_t *urls;
     size_t digits;
 
-    p = dx_put_span(p, head);
     p = DX_PUT(p, "\"url_count\":");
     urls = p;
     p = dx_put_u64(p, pair->url_count);
     digits = (size_t)(p - urls);
     p = DX_PUT(p, ",\"url_count_est\":");
     p = dx_put(p, urls, digits);
-    p = DX_PUT(p, ",\"row_count\":");
-    p = dx_put_u64(p, pair->row_count);
-    *p++ = ',';
-    p = put_times(p, pair);
-    p = put_withheld(p, withheld_rows);
-    return DX_PUT(p, "},");
+    return put_number(DX_PUT(p, ",\"row_count\":"), pair->row_count);
+}
+
+static uint8_t *put_some_counts(uint8_t *p, const struct dx_pair_count *pair, unsigned fields)
+{
+    if ((fields & DX_DOMAIN_FIELD_URLS) != 0)
+        p = put_number(DX_PUT(p, "\"url_count\":"), pair->url_count);
+    if ((fields & DX_DOMAIN_FIELD_URLS_EST) != 0)
+        p = put_number(DX_PUT(p, "\"url_count_est\":"), pair->url_count);
+    if ((fields & DX_DOMAIN_FIELD_ROWS) != 0)
+        p = put_number(DX_PUT(p, "\"row_count\":"), pair->row_count);
+    return p;
+}
+
+/* Each member ends in a comma, and the last of them becomes the brace. */
+static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx_pair_count *pair,
+                            unsigned fields)
+{
+    const unsigned counts = DX_DOMAIN_FIELD_URLS | DX_DOMAIN_FIELD_URLS_EST | DX_DOMAIN_FIELD_ROWS;
+
+    if ((fields & DX_DOMAIN_FIELD_NAME) != 0)
+        p = dx_put_span(p, item->head);
+    else
+        p = put_number(DX_PUT(p, "{\"dataset_id\":"), item->dataset_id);
+    p = (fields & counts) == counts ? put_all_counts(p, pair) : put_some_counts(p, pair, fields);
+    if ((fields & DX_DOMAIN_FIELD_FIRST_TS) != 0)
+        p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
+    if ((fields & DX_DOMAIN_FIELD_LAST_TS) != 0)
+        p = put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
+    if ((fields & DX_DOMAIN_FIELD_SHARE) != 0) {
+        p = dx_put_fraction(DX_PUT(p, "\"share\":"), pair->url_count, item->dataset_urls);
+        *p++ = ',';
+    }
+    if ((fields & DX_DOMAIN_FIELD_RANK) != 0)
+        p = put_number(DX_PUT(p, "\"rank\":"), item->rank);
+    p = put_withheld(p, item->withheld_rows);
+    p[-1] = '}';
+    *p = ',';
+    return p + 1;
 }
 
 static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
@@ -76,32 +139,52 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
     if (begin == NULL)
         return;
     p = dx_put_hex64(DX_PUT(begin, "\",\"domain_id\":\"0x"), t->domain_id);
-    p = dx_put_u64(DX_PUT(p, "\",\"dataset_count\":"), t->count);
-    p = dx_put_u64(DX_PUT(p, ",\"url_count\":"), sum.url_count);
-    p = dx_put_u64(DX_PUT(p, ",\"row_count\":"), sum.row_count);
-    *p++ = ',';
+    p = put_number(DX_PUT(p, "\",\"dataset_count\":"), t->count);
+    p = put_number(DX_PUT(p, "\"url_count\":"), sum.url_count);
+    p = put_number(DX_PUT(p, "\"row_count\":"), sum.row_count);
+    p = dx_put_u64(DX_PUT(p, DISTINCT_NAME), t->distinct_url_count);
+    p = DX_PUT(p, DISTINCT_ERROR);
+    p = t->distinct_dense ? DX_PUT(p, AS_TEXT(DX_SKETCH_ERROR) ",") : DX_PUT(p, "0,");
     p = put_withheld(put_times(p, &sum), t->withheld_rows);
-    p = DX_PUT(p, ",\"datasets\":[");
+    p = DX_PUT(p, "\"datasets\":[");
     body->size += (size_t)(p - begin);
+}
+
+static int read_item(const struct dx_domain_text *t, size_t i, const struct dx_dataset_heads *heads,
+                     struct item *item, struct dx_error *err)
+{
+    const struct dx_withheld_pair *hidden = dx_withheld_pair(t->withheld, t->ids[i]);
+    const struct dx_dataset *dataset = dx_dataset_heads_get(heads, t->ids[i], &item->head);
+
+    if (dataset == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "dataset %u of a domain is not in datasets.json",
+                       (unsigned)t->ids[i]);
+    if (t->pairs[i].url_count > dataset->urls)
+        return dx_fail(err, DX_E_CORRUPT, "dataset %u has %llu URLs, a domain in it %llu",
+                       (unsigned)t->ids[i], (unsigned long long)dataset->urls,
+                       (unsigned long long)t->pairs[i].url_count);
+    item->dataset_id = t->ids[i];
+    item->dataset_urls = dataset->urls;
+    item->withheld_rows = hidden == NULL ? 0 : hidden->withheld_rows;
+    if ((t->fields & DX_DOMAIN_FIELD_RANK) == 0)
+        return DX_OK;
+    return t->rank(t->rank_ctx, i, &item->rank, err);
 }
 
 static int write_dataset(const struct dx_domain_text *t, size_t i,
                          const struct dx_dataset_heads *heads, struct dx_buf *body,
                          struct dx_error *err)
 {
-    const struct dx_withheld_pair *hidden = dx_withheld_pair(t->withheld, t->ids[i]);
-    struct dx_span head;
+    struct item item;
     uint8_t *begin;
+    int rc = read_item(t, i, heads, &item, err);
 
-    if (!dx_dataset_heads_get(heads, t->ids[i], &head))
-        return dx_fail(err, DX_E_CORRUPT, "dataset %u of a domain is not in datasets.json",
-                       (unsigned)t->ids[i]);
-    begin = dx_buf_reserve(body, head.size + DATASET_MAX);
+    if (rc < 0)
+        return rc;
+    begin = dx_buf_reserve(body, item.head.size + DATASET_MAX);
     if (begin == NULL)
         return dx_buf_fail(body, err, "answer");
-    body->size += (size_t)(put_dataset(begin, head, &t->pairs[i],
-                                       hidden == NULL ? 0 : hidden->withheld_rows) -
-                           begin);
+    body->size += (size_t)(put_dataset(begin, &item, &t->pairs[i], t->fields) - begin);
     return DX_OK;
 }
 

@@ -6,7 +6,8 @@
  *
  * A popular domain is in a thousand datasets, so their objects are written in one piece each: the
  * beginning as the version has it ready (loader/dataset_heads.h), numbers and times behind it.
- * base/json_out.h would write the same bytes (tests/unit/test_domain_text.c). Any thread.
+ * base/json_out.h would write the same bytes (tests/unit/test_domain_text.c). A pair with more URLs than
+ * its dataset has is DX_E_CORRUPT. Any thread.
  */
 #ifndef DX_QUERY_DOMAIN_TEXT_H
 #define DX_QUERY_DOMAIN_TEXT_H
@@ -24,6 +25,12 @@ struct dx_domain_text {
     const uint32_t *ids; /* of the datasets that are shown */
     const struct dx_pair_count *pairs;
     size_t count;
+    unsigned fields;             /* DX_DOMAIN_FIELD_... */
+    uint64_t distinct_url_count; /* over all that are shown */
+    bool distinct_dense;         /* it is an estimate (format/url_sketch.h) */
+    /* 1 + domains of the dataset with more URLs than pairs[i] has. NULL: not with DX_DOMAIN_FIELD_RANK. */
+    int (*rank)(void *ctx, size_t i, uint64_t *rank, struct dx_error *err);
+    void *rank_ctx;
     const struct dx_withheld *withheld;
     uint64_t withheld_rows; /* of all datasets, also of those of which nothing is shown */
     struct dx_span version; /* its name: plain characters */

@@ -203,6 +203,7 @@ static int read_pair(struct scan *s, uint64_t domain_id, const struct dx_pair_co
     int rc = DX_OK;
 
     s->pair.row_count = count->row_count;
+    s->pair.url_count = count->url_count;
     while (rc == DX_OK && s->position < count->row_count)
         rc = atomic_load(stop) ? dx_fail(err, DX_E_TIMEOUT, "reading suppressed rows was stopped")
                                : read_window(s, domain_id, err);

@@ -68,6 +68,35 @@ int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_ur
 int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms,
                   struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
+/* GET /v1/domain/{d}/hosts */
+struct dx_hosts_ask {
+    struct dx_span asked;
+    bool by_name;     /* in byte order; else most URLs first */
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    struct dx_page_of page;
+    uint64_t deadline_ms; /* as above */
+};
+
+int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
+                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/domain/{d}/datasets/{id}/paths */
+struct dx_paths_ask {
+    struct dx_span asked;
+    uint32_t dataset_id;
+    bool sections; /* first directories; else whole paths */
+    uint64_t limit;
+    uint64_t deadline_ms; /* as above */
+};
+
+int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
+                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after a millisecond or so. */
+int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+                    struct dx_buf *body, struct dx_problem *problem);
+
 /* rc, err: of what the task waited for. */
 int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
                    struct dx_problem *problem);

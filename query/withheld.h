@@ -56,6 +56,7 @@ struct dx_withheld_pair {
     uint32_t dataset_id;
     struct dx_pair_count visible;     /* exact; no row: all is 0 */
     uint64_t row_count;               /* physical */
+    uint64_t url_count;               /* physical */
     uint64_t withheld_rows;           /* hidden and said to be: policy "withheld" */
     struct dx_withheld_range *ranges; /* ascending, apart from each other, at least one */
     size_t range_count;

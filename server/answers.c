@@ -2,9 +2,14 @@
 #include "server/answers.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* More datasets than this in one page take a while to write out. */
 #define DATASETS_INLINE_MAX 1000
+
+/* Each name of a ranking is looked up; and only its head is there to be copied (at least so much of it). */
+#define TOP_INLINE_ROWS 100
+#define TOP_INLINE_END 500
 
 void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *answers)
 {
@@ -54,11 +59,31 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
     return DX_OK;
 }
 
+static bool is_long_top(const struct dx_ask *ask)
+{
+    return ask->route == DX_ROUTE_TOP_DOMAINS &&
+           (ask->page.limit > TOP_INLINE_ROWS || ask->page.offset > TOP_INLINE_END);
+}
+
+void dx_ask_content(const struct dx_ask *ask, struct dx_ask_content *content)
+{
+    content->type = "application/json";
+    content->disposition = NULL;
+    if (!ask->csv)
+        return;
+    content->type = "text/csv; charset=utf-8; header=present";
+    (void)snprintf(content->room, sizeof content->room,
+                   "attachment; filename=\"dataset-%u-top-domains.csv\"",
+                   (unsigned)ask->dataset_id);
+    content->disposition = content->room;
+}
+
 bool dx_ask_may_block(const struct dx_ask *ask)
 {
-    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_URL ||
+    return is_long_top(ask) || ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_URL ||
            ask->route == DX_ROUTE_URLID || ask->route == DX_ROUTE_DIFF ||
-           ask->route == DX_ROUTE_CHANGES ||
+           ask->route == DX_ROUTE_HOSTS || ask->route == DX_ROUTE_PATHS ||
+           ask->route == DX_ROUTE_CHANGES || ask->route == DX_ROUTE_OVERLAP ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
@@ -87,6 +112,22 @@ static int mismatch(struct dx_problem *problem, const char *what)
                           what);
 }
 
+static void offer_top(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_buf_fmt(b, "/top-domains?limit=%llu&format=%s", (unsigned long long)ask->page.limit,
+               ask->csv ? "csv" : "json");
+    if (ask->share.size == 0)
+        return;
+    dx_buf_str(b, "&share=");
+    for (size_t i = 0; i < ask->share.size; i++)
+        dx_buf_fmt(b,
+                   ask->share.data[i] == '.' ||
+                           (ask->share.data[i] >= '0' && ask->share.data[i] <= '9')
+                       ? "%c"
+                       : "%%%02X",
+                   ask->share.data[i]);
+}
+
 /* The question again, from its beginning and of the version that is current then. Written as text
  * for a client to follow: what is no plain character of a path segment is escaped. */
 static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
@@ -96,7 +137,8 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
     bool of_url = ask->route == DX_ROUTE_URL;
 
     if (ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_DOMAIN ||
-        ask->route == DX_ROUTE_DIFF || of_url) {
+        ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
+        ask->route == DX_ROUTE_PATHS || of_url) {
         dx_buf_str(&b, of_url ? "/v1/url?u=" : "/v1/domain/");
         for (size_t i = 0; i < ask->asked.size; i++) {
             uint8_t c = ask->asked.data[i];
@@ -114,12 +156,31 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         for (unsigned f = 0, n = 0; ask->field_bits != DX_FIELDS_DEFAULT && f < DX_FIELD_COUNT; f++)
             if ((ask->field_bits >> f & 1) != 0)
                 dx_buf_fmt(&b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+    } else if (ask->route == DX_ROUTE_DOMAIN) {
+        for (unsigned f = 0, n = 0;
+             ask->field_bits != DX_DOMAIN_FIELDS_ALL && f < DX_DOMAIN_FIELD_COUNT; f++)
+            if ((ask->field_bits >> f & 1) != 0)
+                dx_buf_fmt(&b, "%s%s", n++ == 0 ? "?fields=" : ",", dx_domain_field_names[f]);
+    } else if (ask->route == DX_ROUTE_HOSTS) {
+        dx_buf_fmt(&b, "/hosts?limit=%llu%s", (unsigned long long)limit,
+                   ask->by_name ? "&order=name" : "");
+        if (ask->one_dataset)
+            dx_buf_fmt(&b, "&dataset=%u", (unsigned)ask->dataset_id);
+    } else if (ask->route == DX_ROUTE_PATHS) {
+        dx_buf_fmt(&b, "/datasets/%u/paths?limit=%llu%s", (unsigned)ask->dataset_id,
+                   (unsigned long long)limit, ask->sections ? "&by=section" : "");
     } else if (ask->route == DX_ROUTE_DIFF) {
         dx_buf_str(&b, "/diff");
-    } else if (ask->route == DX_ROUTE_DATASETS || ask->route == DX_ROUTE_DATASET) {
+    } else if (ask->route == DX_ROUTE_OVERLAP) {
+        dx_buf_fmt(&b, "/v1/datasets/%u/overlap/%u", (unsigned)ask->dataset_id,
+                   (unsigned)ask->other_id);
+    } else if (ask->route == DX_ROUTE_DATASETS || ask->route == DX_ROUTE_DATASET ||
+               ask->route == DX_ROUTE_TOP_DOMAINS) {
         dx_buf_str(&b, "/v1/datasets");
-        if (ask->route == DX_ROUTE_DATASET)
+        if (ask->route != DX_ROUTE_DATASETS)
             dx_buf_fmt(&b, "/%u", (unsigned)ask->dataset_id);
+        if (ask->route == DX_ROUTE_TOP_DOMAINS)
+            offer_top(ask, &b);
     } else if (of_url && ask->limit_given) {
         dx_buf_fmt(&b, "&limit=%llu", (unsigned long long)limit);
     } else if (ask->route == DX_ROUTE_URLID) {
@@ -229,7 +290,15 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     struct dx_span bad = { NULL, 0 };
 
     ask->now_s = now_s;
-    if (ask->fields.data != NULL && !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
+    if (ask->route == DX_ROUTE_DOMAIN)
+        ask->field_bits = DX_DOMAIN_FIELDS_ALL;
+    if (ask->route == DX_ROUTE_DOMAIN && ask->fields.data != NULL &&
+        !answers->domain_fields_parse(ask->fields, &ask->field_bits, &bad))
+        return bad_parameter(problem, "fields", bad,
+                             "is no field; there are dataset_id, name, url_count, url_count_est, "
+                             "row_count, first_ts, last_ts, share and rank, separated by commas");
+    if (ask->route == DX_ROUTE_URLS && ask->fields.data != NULL &&
+        !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
         return bad_parameter(problem, "fields", bad,
                              "is no field; there are url_id, url, ts, raw_url and extras, "
                              "separated by commas");
@@ -323,6 +392,33 @@ static int answer_url(const struct dx_answers *answers, struct dx_canon *canon,
     return answers->url(v, canon, &url, task, body, problem);
 }
 
+static int answer_hosts(const struct dx_answers *answers, struct dx_canon *canon,
+                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                        struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_hosts_ask hosts = { .asked = ask->asked,
+                                        .by_name = ask->by_name,
+                                        .one_dataset = ask->one_dataset,
+                                        .dataset_id = ask->dataset_id,
+                                        .page = ask->page,
+                                        .deadline_ms = deadline_ms };
+
+    return answers->hosts(v, canon, &hosts, task, body, problem);
+}
+
+static int answer_paths(const struct dx_answers *answers, struct dx_canon *canon,
+                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                        struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_paths_ask paths = { .asked = ask->asked,
+                                        .dataset_id = ask->dataset_id,
+                                        .sections = ask->sections,
+                                        .limit = ask->page.limit,
+                                        .deadline_ms = deadline_ms };
+
+    return answers->paths(v, canon, &paths, task, body, problem);
+}
+
 /* The version that v is compared with, pinned; brought if need be. */
 static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
                         const struct dx_ask *ask, struct dx_version **before,
@@ -369,6 +465,17 @@ static int answer_compared(const struct dx_answers *answers, struct dx_canon *ca
     return with_restart(ask, rc, problem);
 }
 
+static int answer_top(const struct dx_answers *answers, struct dx_canon *canon,
+                      struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
+                      struct dx_problem *problem)
+{
+    const struct dx_top_ask top = {
+        .dataset_id = ask->dataset_id, .share = ask->share, .page = ask->page, .csv = ask->csv
+    };
+
+    return answers->top_domains(v, canon, &top, body, problem);
+}
+
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
                   struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
                   struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
@@ -384,6 +491,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         return answers->datasets(v, ask->page, body, problem);
     if (ask->route == DX_ROUTE_DATASET)
         return answers->dataset(v, ask->dataset_id, body, problem);
+    if (ask->route == DX_ROUTE_OVERLAP)
+        return answers->overlap(v, ask->dataset_id, ask->other_id, task, body, problem);
     if (ask->route == DX_ROUTE_VERSIONS)
         return answers->versions(answers->from, v, body, problem);
     if (ask->route == DX_ROUTE_CHANGES)
@@ -393,12 +502,18 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
     rc = canon_for(slot, answers, v, &canon, &once, problem);
     if (rc < 0)
         return rc;
-    if (ask->route == DX_ROUTE_DOMAIN) {
-        rc = answers->domain(v, canon, ask->asked, body, problem);
+    if (ask->route == DX_ROUTE_TOP_DOMAINS) {
+        rc = answer_top(answers, canon, v, ask, body, problem);
+    } else if (ask->route == DX_ROUTE_DOMAIN) {
+        rc = answers->domain(v, canon, ask->asked, ask->field_bits, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
         rc = answers->normalize(v, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_URL) {
         rc = answer_url(answers, canon, v, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_HOSTS) {
+        rc = answer_hosts(answers, canon, v, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_PATHS) {
+        rc = answer_paths(answers, canon, v, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_DIFF) {
         rc = answer_compared(answers, canon, v, ask, body, problem);
     } else {

@@ -61,13 +61,17 @@ struct dx_answers {
 
     /* As the functions of query/answer.h. */
     int (*domain)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                  struct dx_buf *body, struct dx_problem *problem);
+                  unsigned fields, struct dx_buf *body, struct dx_problem *problem);
     int (*urls)(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*datasets)(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
                     struct dx_problem *problem);
     int (*dataset)(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
                    struct dx_problem *problem);
+    int (*top_domains)(struct dx_version *v, struct dx_canon *canon, const struct dx_top_ask *ask,
+                       struct dx_buf *body, struct dx_problem *problem);
+    int (*overlap)(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+                   struct dx_buf *body, struct dx_problem *problem);
     int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
     int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,
@@ -84,6 +88,7 @@ struct dx_answers {
                  struct dx_problem *problem);
     bool urls_brief; /* urls heeds `brief`, so that a loop may ask it */
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
+    bool (*domain_fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
     struct dx_cursor_key cursor_key;
     unsigned cursor_life_s; /* 0: no cursors are given, and none is taken */
@@ -96,6 +101,11 @@ struct dx_answers {
                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*urlid)(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, struct dx_task **task,
                  struct dx_buf *body, struct dx_problem *problem);
+
+    int (*hosts)(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+    int (*paths)(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
     /* As the functions of query/task.h; not called if no answer ever waits. */
     int (*task_resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
@@ -136,6 +146,18 @@ bool dx_ask_may_block(const struct dx_ask *ask);
 /* Whether it may all the same be begun on a loop, with ask->brief set: a page of a listing that is
  * short enough. What of it has to be read or takes long is left to a worker. */
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
+
+/* How a 200 to it says what it is. disposition: NULL: nothing is to be said, else text of
+ * DX_ASK_DISPOSITION bytes at most, written to `room`. */
+enum { DX_ASK_DISPOSITION = 80 };
+
+struct dx_ask_content {
+    const char *type;
+    const char *disposition;
+    char room[DX_ASK_DISPOSITION];
+};
+
+void dx_ask_content(const struct dx_ask *ask, struct dx_ask_content *content);
 
 /* ask is none of the server's own routes (healthz, readyz). Of DX_ROUTE_NAMES the answer is made
  * elsewhere, as its names come (server/bulk.h): this is 1 and no body. May be DX_TASK_WAITS with *task set,

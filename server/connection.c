@@ -298,13 +298,14 @@ static void keep_reply(struct dx_connection *c, int status, const char *etag, st
 }
 
 static void reply_with(struct dx_connection *c, int status, const char *content_type,
-                       const char *etag, struct dx_span payload, struct dx_buf *body,
-                       struct dx_cached **block)
+                       const char *disposition, const char *etag, struct dx_span payload,
+                       struct dx_buf *body, struct dx_cached **block)
 {
     struct dx_loop *loop = c->loop;
     struct dx_reply r = {
         .status = status,
         .content_type = content_type,
+        .disposition = disposition,
         .body_size = payload.size,
         .date = loop->date,
         .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
@@ -327,7 +328,7 @@ static void reply_with(struct dx_connection *c, int status, const char *content_
 static void reply(struct dx_connection *c, int status, const char *content_type, const char *etag,
                   struct dx_buf *body)
 {
-    reply_with(c, status, content_type, etag, span_of(body), body, NULL);
+    reply_with(c, status, content_type, NULL, etag, span_of(body), body, NULL);
 }
 
 /* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
@@ -387,9 +388,10 @@ static bool is_overloaded(struct dx_connection *c)
  * answer is none that is kept. */
 static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
                          const struct dx_problem *problem, struct dx_span match,
-                         const struct dx_answer_key *key)
+                         const struct dx_answer_key *key, const struct dx_ask *ask)
 {
     struct dx_serving *serving = c->loop->serving;
+    struct dx_ask_content content;
     char etag[DX_ETAG_TEXT];
     struct dx_problem failed;
 
@@ -414,10 +416,12 @@ static void reply_answer(struct dx_connection *c, int rc, struct dx_buf *body,
     dx_reply_etag(span_of(body), etag);
     if (key != NULL)
         dx_answer_cache_offer(serving->hot, key, serving->answers, c->version, span_of(body), etag);
-    if (match.size > 0 && dx_reply_etag_matches(match, etag))
+    if (match.size > 0 && dx_reply_etag_matches(match, etag)) {
         reply(c, 304, NULL, etag, body);
-    else
-        reply(c, 200, "application/json", etag, body);
+        return;
+    }
+    dx_ask_content(ask, &content);
+    reply_with(c, 200, content.type, content.disposition, etag, span_of(body), body, NULL);
 }
 
 /* Sends a kept answer, by the same rules; false: there is none. */
@@ -434,9 +438,9 @@ static bool reply_hot(struct dx_connection *c, const struct dx_answer_key *key,
         if (serving->answers->asked_again != NULL)
             serving->answers->asked_again(c->version, dx_domain_text_subject(hot.body));
         if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))
-            reply_with(c, 304, NULL, hot.etag, (struct dx_span){ NULL, 0 }, NULL, NULL);
+            reply_with(c, 304, NULL, NULL, hot.etag, (struct dx_span){ NULL, 0 }, NULL, NULL);
         else
-            reply_with(c, 200, "application/json", hot.etag, hot.body, NULL, &block);
+            reply_with(c, 200, "application/json", NULL, hot.etag, hot.body, NULL, &block);
     }
     dx_answer_cache_put(serving->hot, &block);
     return true;
@@ -700,7 +704,7 @@ static void answer_ask(struct dx_connection *c, struct dx_span target, struct dx
     if (rc == DX_TASK_WAITS)
         start_job(c, false, task, key, deadline_ms, match);
     else
-        reply_answer(c, rc, &loop->body, &problem, match, key);
+        reply_answer(c, rc, &loop->body, &problem, match, key, &loop->ask);
     loop->keep.size = 0;
 }
 
@@ -1308,7 +1312,7 @@ void dx_connection_answered(struct dx_job *job)
         c->closing = c->closing || c->bulk != NULL;
         dx_bulk_free(&c->bulk);
         reply_answer(c, job->rc, &job->body, &job->problem,
-                     (struct dx_span){ c->match, c->match_size }, job->about);
+                     (struct dx_span){ c->match, c->match_size }, job->about, &job->ask);
     }
     dx_job_free(&job);
     serve_pending(c);

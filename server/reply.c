@@ -76,6 +76,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = r->chunked ? DX_PUT(p, "\r\nTransfer-Encoding: chunked")
                        : dx_put_u64(DX_PUT(p, "\r\nContent-Length: "), r->body_size);
     }
+    if (r->disposition != NULL)
+        p = put_text(DX_PUT(p, "\r\nContent-Disposition: "), r->disposition);
     /* A cache must ask again: the next version may be published at any moment. */
     if (r->etag != NULL)
         p = put_text(DX_PUT(p, "\r\nCache-Control: no-cache\r\nETag: "), r->etag);

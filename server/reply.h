@@ -29,6 +29,7 @@
 struct dx_reply {
     int status;
     const char *content_type; /* NULL: no body and no Content-Length (304) */
+    const char *disposition;  /* NULL: none; else a Content-Disposition */
     size_t body_size;
     bool chunked;        /* the body's size is not known: it comes in chunks */
     const char *date;    /* from dx_http_date */

@@ -16,15 +16,19 @@ enum {
     PARAM_SINCE,
     PARAM_Q,
     PARAM_U,
+    PARAM_SHARE,
     PARAM_FORMAT,
     PARAM_DATASETS,
+    PARAM_ORDER,
+    PARAM_DATASET,
+    PARAM_BY,
     PARAM_COUNT
 };
 
-static const char *const param_names[PARAM_COUNT] = { "offset",  "limit",   "fields", "cursor",
-                                                      "plan",    "version", "from",   "to",
-                                                      "since",   "q",       "u",      "format",
-                                                      "datasets" };
+static const char *const param_names[PARAM_COUNT] = {
+    "offset", "limit", "fields", "cursor", "plan",     "version", "from",    "to", "since",
+    "q",      "u",     "share",  "format", "datasets", "order",   "dataset", "by"
+};
 
 #define BIT(param) (1u << (param))
 
@@ -41,8 +45,21 @@ static const struct route {
     uint64_t limit_default;
     uint64_t limit_max;
 } routes[] = {
-    { DX_ROUTE_DOMAIN, { "domain", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_DOMAIN, { "domain", "*" }, BIT(PARAM_FIELDS) | BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_DIFF, { "domain", "*", "diff" }, BIT(PARAM_FROM) | BIT(PARAM_TO), 0, 0, 0 },
+    { DX_ROUTE_HOSTS,
+      { "domain", "*", "hosts" },
+      BIT(PARAM_ORDER) | BIT(PARAM_DATASET) | BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) |
+          BIT(PARAM_VERSION),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
+    { DX_ROUTE_PATHS,
+      { "domain", "*", "datasets", "*", "paths" },
+      BIT(PARAM_BY) | BIT(PARAM_LIMIT) | BIT(PARAM_VERSION),
+      0,
+      DX_PATHS_LIMIT_DEFAULT,
+      DX_PATHS_LIMIT_MAX },
     { DX_ROUTE_CHANGES,
       { "changes" },
       BIT(PARAM_SINCE) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR),
@@ -68,6 +85,14 @@ static const struct route {
       DX_DATASETS_LIMIT_DEFAULT,
       DX_DATASETS_LIMIT_MAX },
     { DX_ROUTE_DATASET, { "datasets", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_TOP_DOMAINS,
+      { "datasets", "*", "top-domains" },
+      BIT(PARAM_SHARE) | BIT(PARAM_LIMIT) | BIT(PARAM_OFFSET) | BIT(PARAM_FORMAT) |
+          BIT(PARAM_VERSION),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_CSV_LIMIT },
+    { DX_ROUTE_OVERLAP, { "datasets", "*", "overlap", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
     { DX_ROUTE_NORMALIZE, { "normalize" }, BIT(PARAM_Q) | BIT(PARAM_VERSION), BIT(PARAM_Q), 0, 0 },
     { DX_ROUTE_NAMES,
       { "domains" },
@@ -91,9 +116,10 @@ static const struct route {
 #define SEGMENTS_MAX 6
 
 static const char endpoints[] =
-    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/diff, /v1/datasets, "
-    "/v1/datasets/{id}, /v1/url?u=, /v1/urlid/{id}, /v1/normalize?q=, /v1/versions, "
-    "/v1/changes?since=, POST /v1/domains, /healthz, /readyz";
+    "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/datasets/{id}/paths, "
+    "/v1/domain/{d}/hosts, /v1/domain/{d}/diff, /v1/datasets, /v1/datasets/{id}, "
+    "/v1/datasets/{id}/top-domains, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
+    "/v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -131,6 +157,19 @@ static bool decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
     ask->text_size += n;
     *out = (struct dx_span){ to, n };
     return true;
+}
+
+/* share=10% is what people type and browsers send on; its sign stands at the end, where it begins no
+ * escape. */
+static bool decode_value(struct dx_ask *ask, struct dx_span name, struct dx_span raw,
+                         struct dx_span *out)
+{
+    if (dx_span_equal(name, dx_span_str(param_names[PARAM_SHARE])) && raw.size > 0 &&
+        memchr(raw.data, '%', raw.size) == raw.data + raw.size - 1) {
+        *out = raw;
+        return true;
+    }
+    return decode(ask, raw, out);
 }
 
 static int bad_escape(struct dx_problem *problem)
@@ -215,6 +254,11 @@ static int set_limit(const struct route *route, struct dx_span value, struct dx_
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "limit '%.*s' is not a whole number from 1 to %llu", shown(value),
                               (const char *)value.data, (unsigned long long)route->limit_max);
+    if (v > route->limit_max && route->route == DX_ROUTE_PATHS)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                              "limit %llu is over the cap of %llu: what lies behind the first so "
+                              "many paths is told in sum only",
+                              (unsigned long long)v, (unsigned long long)route->limit_max);
     if (v > route->limit_max)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
                               "limit %llu is over the cap of %llu; ask for pages of at most %llu "
@@ -226,6 +270,29 @@ static int set_limit(const struct route *route, struct dx_span value, struct dx_
     ask->page.limit = v;
     ask->limit_given = true;
     return 1;
+}
+
+/* Of JSON fewer rows are given than of CSV, whichever of the two parameters comes first. */
+static int set_top_limit(struct dx_ask *ask, struct dx_problem *problem)
+{
+    if (ask->csv && !ask->limit_given)
+        ask->page.limit = DX_CSV_LIMIT;
+    if (ask->csv || ask->page.limit <= DX_LIMIT_MAX)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                          "limit %llu is over the cap of %d; ask for pages of at most %d and go on "
+                          "with next_offset, or for format=csv",
+                          (unsigned long long)ask->page.limit, DX_LIMIT_MAX, DX_LIMIT_MAX);
+}
+
+static int set_csv(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->csv = dx_span_equal(value, dx_span_str("csv"));
+    if (ask->csv || dx_span_equal(value, dx_span_str("json")))
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                          "format '%.*s' is neither json nor csv", shown(value),
+                          (const char *)value.data);
 }
 
 static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
@@ -251,6 +318,31 @@ static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_proble
                           shown(value), (const char *)value.data);
 }
 
+static int take_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!parse_number(text, UINT32_MAX, &v))
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
+                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
+                              "/v1/datasets lists ids and names",
+                              shown(text), (const char *)text.data);
+    *id = (uint32_t)v;
+    return 1;
+}
+
+/* One of two words; *second: it is the latter. */
+static int set_word(const char *name, struct dx_span value, const char *const words[2],
+                    bool *second, struct dx_problem *problem)
+{
+    *second = dx_span_equal(value, dx_span_str(words[1]));
+    if (*second || dx_span_equal(value, dx_span_str(words[0])))
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                          "%s '%.*s' is neither %s nor %s", name, shown(value),
+                          (const char *)value.data, words[0], words[1]);
+}
+
 static int set_param(const struct route *route, unsigned param, struct dx_span value,
                      struct dx_ask *ask, struct dx_problem *problem)
 {
@@ -261,6 +353,18 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
         return set_limit(route, value, ask, problem);
     case PARAM_PLAN:
         return set_plan(value, ask, problem);
+    case PARAM_SHARE:
+        ask->share = value;
+        return 1;
+    case PARAM_ORDER:
+        return set_word("order", value, (const char *const[]){ "urls", "name" }, &ask->by_name,
+                        problem);
+    case PARAM_BY:
+        return set_word("by", value, (const char *const[]){ "path", "section" }, &ask->sections,
+                        problem);
+    case PARAM_DATASET:
+        ask->one_dataset = true;
+        return take_dataset_id(value, &ask->dataset_id, problem);
     case PARAM_FIELDS:
         ask->fields = value;
         return 1;
@@ -269,7 +373,7 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
         return 1;
     case PARAM_FORMAT:
         ask->format = value;
-        return 1;
+        return route->route == DX_ROUTE_TOP_DOMAINS ? set_csv(value, ask, problem) : 1;
     case PARAM_DATASETS:
         ask->datasets = value;
         return 1;
@@ -321,7 +425,8 @@ static int take_pair(const struct route *route, struct dx_span pair, unsigned *s
 
     if (equals != NULL)
         raw_value = (struct dx_span){ equals + 1, pair.size - n - 1 };
-    if (!decode(ask, (struct dx_span){ pair.data, n }, &name) || !decode(ask, raw_value, &value))
+    if (!decode(ask, (struct dx_span){ pair.data, n }, &name) ||
+        !decode_value(ask, name, raw_value, &value))
         return bad_escape(problem);
     while (param < PARAM_COUNT && !dx_span_equal(name, dx_span_str(param_names[param])))
         param++;
@@ -381,41 +486,44 @@ static int take_url_id(struct dx_span text, struct dx_ask *ask, struct dx_proble
 static int take_captures(const struct route *route, const struct dx_span captures[2],
                          struct dx_ask *ask, struct dx_problem *problem)
 {
-    struct dx_span id = { NULL, 0 };
-    uint64_t v;
-
-    if (route->route == DX_ROUTE_URLID)
+    switch (route->route) {
+    case DX_ROUTE_URLID:
         return take_url_id(captures[0], ask, problem);
-
-    if (route->route == DX_ROUTE_DOMAIN || route->route == DX_ROUTE_URLS ||
-        route->route == DX_ROUTE_DIFF)
+    case DX_ROUTE_DOMAIN:
+    case DX_ROUTE_DIFF:
+    case DX_ROUTE_HOSTS:
+    case DX_ROUTE_URLS:
+    case DX_ROUTE_PATHS:
         if (!decode(ask, captures[0], &ask->asked))
             return bad_escape(problem);
-    if (route->route == DX_ROUTE_URLS)
-        id = captures[1];
-    else if (route->route == DX_ROUTE_DATASET)
-        id = captures[0];
-    else
+        return route->route != DX_ROUTE_URLS && route->route != DX_ROUTE_PATHS
+                   ? 1
+                   : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_OVERLAP:
+        if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
+            return 0;
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    case DX_ROUTE_DATASET:
+    case DX_ROUTE_TOP_DOMAINS:
+        return take_dataset_id(captures[0], &ask->dataset_id, problem);
+    default:
         return 1;
-    if (!parse_number(id, UINT32_MAX, &v))
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
-                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
-                              "/v1/datasets lists ids and names",
-                              shown(id), (const char *)id.data);
-    ask->dataset_id = (uint32_t)v;
-    return 1;
+    }
 }
 
 static void forget(struct dx_ask *ask)
 {
     const struct dx_span none = { NULL, 0 };
 
-    ask->asked = ask->fields = ask->version = ask->before = ask->cursor = none;
+    ask->asked = ask->fields = ask->version = ask->before = ask->cursor = ask->share = none;
     ask->format = ask->datasets = none;
     ask->dataset_id = 0;
+    ask->other_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
+    ask->by_name = ask->one_dataset = ask->sections = false;
     ask->plan = 0;
+    ask->csv = false;
     ask->field_bits = DX_FIELDS_DEFAULT;
     ask->wanted[0] = ask->compared[0] = '\0';
     ask->from = (struct dx_cursor){ .limit = 0 };
@@ -448,5 +556,7 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
     ask->page = (struct dx_page_of){ 0, route->limit_default };
     if (take_captures(route, captures, ask, problem) == 0)
         return 0;
-    return take_query(route, query, ask, problem);
+    if (take_query(route, query, ask, problem) == 0)
+        return 0;
+    return ask->route == DX_ROUTE_TOP_DOMAINS ? set_top_limit(ask, problem) : 1;
 }

@@ -21,9 +21,13 @@ enum dx_route {
     DX_ROUTE_URLS,
     DX_ROUTE_DATASETS,
     DX_ROUTE_DATASET,
+    DX_ROUTE_TOP_DOMAINS,
+    DX_ROUTE_OVERLAP,
     DX_ROUTE_NORMALIZE,
     DX_ROUTE_URL,
     DX_ROUTE_URLID,
+    DX_ROUTE_HOSTS,
+    DX_ROUTE_PATHS,
     DX_ROUTE_DIFF,
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
@@ -42,13 +46,19 @@ struct dx_ask {
     struct dx_span version; /* that shall answer: also the `to` of a diff */
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
+    struct dx_span share;
     struct dx_span format;   /* of the answer */
     struct dx_span datasets; /* ids, of the columns of a matrix */
     uint32_t dataset_id;
+    uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
     struct dx_page_of page;
     bool offset_given, limit_given;
-    unsigned plan; /* 0: not given */
+    bool by_name;     /* order of hosts */
+    bool one_dataset; /* dataset_id is a parameter's */
+    bool sections;    /* paths by section */
+    unsigned plan;    /* 0: not given */
+    bool csv;         /* rather than JSON */
 
     /* What server/answers.h makes of them. */
     unsigned field_bits;

@@ -60,6 +60,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->ask.version = keep_text(&job->ask, ask->version);
     job->ask.before = keep_text(&job->ask, ask->before);
     job->ask.cursor = keep_text(&job->ask, ask->cursor);
+    job->ask.share = keep_text(&job->ask, ask->share);
     job->ask.format = keep_text(&job->ask, ask->format);
     job->ask.datasets = keep_text(&job->ask, ask->datasets);
     job->done = NULL;

@@ -977,6 +977,7 @@ class Version:
     def _lists(self):
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 3, b"SETS", b"INDX"),
                                      len(self.domains))
+        self.by_dataset = {}  # URL counts of its domains, when somebody asks
         self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 3, b"DATA", b"ANCH"), self.membership)
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 2, b"SHRD", b"PAGE"), self.read,
                                  self.manifest["files"], self.build_id, self.hashes)
@@ -1023,6 +1024,16 @@ class Version:
 
     # ------------------------------------------------------------ answers
 
+    def place(self, dataset_id, urls):
+        """Share and rank of a domain with so many URLs in a dataset, by the counts of all its domains."""
+        if not self.by_dataset:
+            for (_, dataset), counts in self.counts.by_pair.items():
+                self.by_dataset.setdefault(dataset, []).append(counts.urls)
+            for counts in self.by_dataset.values():
+                counts.sort()
+        counts = self.by_dataset[dataset_id]
+        return {"share": dxtest.fraction(urls, sum(counts)), "rank": 1 + len(counts) - bisect.bisect_right(counts, urls)}
+
     def domain(self, name):
         """What GET /v1/domain/{name} answers, or None."""
         ordinal = self.mphf.find(name)
@@ -1031,12 +1042,16 @@ class Version:
         pairs = [(d, self.counts.by_pair[ordinal, d]) for d in self.membership.sets[ordinal]]
         firsts = [c.first for _, c in pairs if c.first is not None]
         lasts = [c.last for _, c in pairs if c.last is not None]
+        urls = sum(c.urls for _, c in pairs)
+        distinct, estimate = self.counts.distinct.get(ordinal, (urls, False))
         return {
             "domain": name.decode(), "domain_id": f"0x{self.mphf.ids[ordinal]:016x}", "dataset_count": len(pairs),
-            "url_count": sum(c.urls for _, c in pairs), "row_count": sum(c.rows for _, c in pairs),
+            "url_count": urls, "row_count": sum(c.rows for _, c in pairs),
+            "distinct_url_count": distinct, "distinct_error": 0.01625 if estimate else 0,
             "first_ts": iso(min(firsts, default=None)), "last_ts": iso(max(lasts, default=None)),
             "datasets": [{"dataset_id": d, "name": self.datasets[d]["name"], "url_count": c.urls, "url_count_est": c.urls,
-                          "row_count": c.rows, "first_ts": iso(c.first), "last_ts": iso(c.last)} for d, c in pairs],
+                          "row_count": c.rows, "first_ts": iso(c.first), "last_ts": iso(c.last),
+                          **self.place(d, c.urls)} for d, c in pairs],
             "version": self.manifest["version"], "complete": True}
 
 
@@ -1316,7 +1331,7 @@ PREFIX = re.compile(r"^dataset_id=([1-9][0-9]*)/domain_prefix=([0-9a-f]{2})(?:-(
 
 
 def check_lake(version):
-    """Section 12: every byte of every file; counts, postings and pages.dxp made anew from the rows."""
+    """Section 12: every byte of every file; counts, postings, pages.dxp and distinct URLs made anew from the rows."""
     registry(version)
     by_dataset = collections.defaultdict(list)
     for file_id, file in sorted(enumerate(version.files), key=lambda one: one[1].path if one[1] else ""):
@@ -1325,6 +1340,7 @@ def check_lake(version):
     pair_of = {}
     for (ordinal, dataset_id) in version.counts.by_pair:
         pair_of[dataset_id, version.domains[ordinal]] = (ordinal, version.mphf.ids[ordinal])
+    everywhere = collections.defaultdict(set)
     for dataset_id, file_ids in by_dataset.items():
         found = collections.defaultdict(lambda: [set(), 0, [], []])
         for file_id in file_ids:
@@ -1334,8 +1350,13 @@ def check_lake(version):
             ordinal, domain_id = pair_of[dataset_id, domain]
             want = Counts(len(urls), rows, min(times, default=None), max(times, default=None))
             got = version.counts.by_pair[ordinal, dataset_id]
+            everywhere[ordinal].update(map(hash, urls))
             need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
             need(version.postings.runs[domain_id, dataset_id] == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
+    for ordinal, urls in everywhere.items():
+        got, estimate = version.counts.distinct[ordinal]
+        off = 0.1 * len(urls) if estimate else 0  # six standard errors
+        need(abs(got - len(urls)) <= off, f"{version.domains[ordinal]}: {got} distinct URLs, the rows say {len(urls)}")
 
 
 def registry(version):

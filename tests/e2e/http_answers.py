@@ -43,13 +43,31 @@ def domain_answer(server, ids):
     check(answer["version"], "version")
     want = [
         {"dataset_id": ids["books"], "name": "books", "url_count": 1, "url_count_est": 1,
-         "row_count": 1, "first_ts": "2020-09-13T12:26:41Z", "last_ts": "2020-09-13T12:26:41Z"},
+         "row_count": 1, "first_ts": "2020-09-13T12:26:41Z", "last_ts": "2020-09-13T12:26:41Z",
+         "share": 0.333333333, "rank": 1},
         {"dataset_id": ids["crawl"], "name": "crawl", "url_count": 2, "url_count_est": 2,
-         "row_count": 3, "first_ts": "2024-06-14T08:15:30Z", "last_ts": "2024-06-14T08:15:31Z"},
+         "row_count": 3, "first_ts": "2024-06-14T08:15:30Z", "last_ts": "2024-06-14T08:15:31Z",
+         "share": 0.666666667, "rank": 1},
     ]
     equal(answer["datasets"], sorted(want, key=lambda d: d["dataset_id"]), "datasets")
     equal((answer["dataset_count"], answer["url_count"], answer["row_count"]), (2, 3, 4), "totals")
+    # https://example.com/a/b, http://www.example.com/ and https://example.com/
+    equal((answer["distinct_url_count"], answer["distinct_error"]), (3, 0), "distinct URLs")
+    some_fields(server, answer)
     return reply
+
+
+def some_fields(server, whole):
+    names = list(whole["datasets"][0])
+    for fields in ("rank", "share,rank", "rank,share", "dataset_id", "name,last_ts,first_ts", "row_count,row_count",
+                   "url_count_est", ",".join(reversed(names))):
+        reply = server.get(f"/v1/domain/example.com?fields={fields}")
+        want = [name for name in names if name == "dataset_id" or name in fields.split(",")]
+        equal([list(d.items()) for d in reply.json["datasets"]],
+              [[(name, d[name]) for name in want] for d in whole["datasets"]], f"fields={fields}")
+        equal({**reply.json, "datasets": 0}, {**whole, "datasets": 0}, f"fields={fields}: all else")
+    for fields in ("", "url", "rank,", ",rank", "Rank", "rank%20", "rank,,share"):
+        problem(server.get(f"/v1/domain/example.com?fields={fields}"), 400, "bad-parameter", f"fields={fields}")
 
 
 def same_answers(server, want):

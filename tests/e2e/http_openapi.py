@@ -19,12 +19,15 @@ c\thttp://new.example.org/\t2024-01-02\t
 """
 
 
+URL_ID = None  # of http://example.com/x, in whatever bits the programs have
+
+
 def kind(value):
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    return {int: "integer", str: "string", list: "array", dict: "object"}[type(value)]
+    return {int: "integer", float: "number", str: "string", list: "array", dict: "object"}[type(value)]
 
 
 class Api:
@@ -49,7 +52,7 @@ class Api:
         if "enum" in schema:
             return [] if value in schema["enum"] else [f"{where} is {value!r}"]
         kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        if kind(value) not in kinds:
+        if kind(value) not in kinds and not (kind(value) == "integer" and "number" in kinds):
             return [f"{where} is {kind(value)}, not {kinds}"]
         found = []
         if "pattern" in schema and not re.search(schema["pattern"], value):
@@ -79,7 +82,7 @@ class Api:
 def answers(api, server):
     fields = "url_id,url,ts,raw_url,extras"
     asks = {
-        "/v1/domain/{domain}": ["/v1/domain/example.com"],
+        "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
@@ -87,6 +90,11 @@ def answers(api, server):
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
+        "/v1/datasets/{dataset_id}/top-domains":
+            ["/v1/datasets/1/top-domains", "/v1/datasets/2/top-domains?share=50%25&limit=1", "/v1/datasets/2/top-domains?offset=1"],
+        "/v1/datasets/{a}/overlap/{b}": ["/v1/datasets/1/overlap/2", "/v1/datasets/2/overlap/2"],
+        "/v1/url": ["/v1/url?u=http://example.com/x", "/v1/url?u=https://example.com/y&limit=1"],
+        "/v1/urlid/{url_id}": [f"/v1/urlid/{URL_ID}"],
         "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
         "/v1/versions": ["/v1/versions"],
         "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
@@ -126,7 +134,7 @@ def parameters(api, server):
     for path, methods in api.doc["paths"].items():
         if "get" not in methods:
             continue
-        concrete = path.format(domain="example.com", dataset_id=1)
+        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID)
         taken = {p["name"]: p["schema"] for p in methods["get"]["parameters"] if p["in"] == "query"} \
             if "parameters" in methods["get"] else {}
         reply = server.get(concrete + "?nobody=1")
@@ -138,12 +146,14 @@ def parameters(api, server):
                 continue
             for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
                                   (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
-                equal(server.get(f"{concrete}?{name}={value}").status, status, f"{concrete}?{name}={value}")
+                target = f"{concrete}?{name}={value}" + ("&u=http://example.com/x" if path == "/v1/url" else "")
+                equal(server.get(target).status, status, target)
 
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "NormalizeAnswer",
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
@@ -175,6 +185,8 @@ def main():
                          "--ts-column", 3, "--extra-column", 4, tmp / "more.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
         with dxtest.Server(tmp / "root") as server:
+            global URL_ID
+            URL_ID = server.get("/v1/normalize?q=http://example.com/x").json["url_id"]
             answers(api, server)
             parameters(api, server)
             posts(api, server)

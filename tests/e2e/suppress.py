@@ -80,11 +80,19 @@ class Model:
         self.of = collections.defaultdict(lambda: collections.defaultdict(list))
         for row in rows:
             self.of[row.domain][row.dataset].append(row)
+        self.urls = {(domain, dataset): len(set(map(url, rows)))
+                     for domain, sets in self.of.items() for dataset, rows in sets.items()}
 
     def whole(self, rules, domain):
         found = {r.policy for r in rules if r.kind == "domain" and
                  (domain == r.value or domain.endswith("." + r.value))}
         return "absent" if "absent" in found else "withheld" if found else None
+
+    def place(self, domain, dataset, urls):
+        """Share and rank are among all that the index has of the dataset, hidden or not."""
+        others = [n for (name, of), n in self.urls.items() if of == dataset and name != domain]
+        own = self.urls[domain, dataset]
+        return {"share": dxtest.fraction(urls, sum(others) + own), "rank": 1 + sum(n > urls for n in others)}
 
     def answer(self, rules, domain):
         """status, and of 200 the counts of each dataset, with what is withheld there."""
@@ -97,7 +105,8 @@ class Model:
             said = sum(effect(rules, row) == "withheld" for row in rows)
             withheld += said
             if visible:
-                datasets[dataset] = {**counts_of(visible), **({"withheld_rows": said} if said else {})}
+                counts = counts_of(visible)
+                datasets[dataset] = {**counts, **self.place(domain, dataset, counts["url_count"]), **({"withheld_rows": said} if said else {})}
         if not datasets:
             return (451 if withheld else 404), None
         return 200, (datasets, withheld)

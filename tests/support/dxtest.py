@@ -86,6 +86,11 @@ def equal(got, want, words):
     return check(got == want, f"{words}: got {got!r:.400}, want {want!r:.400}")
 
 
+def fraction(part, whole):
+    """As answers write shares: nine decimals, half up."""
+    return (2 * part * 10**9 + whole) // (2 * whole) / 1e9 if whole else 0
+
+
 def failures():
     return _failures
 

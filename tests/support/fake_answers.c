@@ -246,11 +246,11 @@ static int echo(const struct dx_version *v, const char *what, struct dx_span ask
 }
 
 static int domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
-                  struct dx_buf *body, struct dx_problem *problem)
+                  unsigned fields, struct dx_buf *body, struct dx_problem *problem)
 {
     int rc = preset(v, canon, asked, problem);
 
-    return rc != 1 ? rc : echo(v, "domain", asked, (struct dx_page_of){ 0, 0 }, 0, body);
+    return rc != 1 ? rc : echo(v, "domain", asked, (struct dx_page_of){ 0, 0 }, fields, body);
 }
 
 static int urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
@@ -336,11 +336,28 @@ static int changes(struct dx_version *before, struct dx_version *after,
                 body);
 }
 
+static int top_domains(struct dx_version *v, struct dx_canon *canon, const struct dx_top_ask *ask,
+                       struct dx_buf *body, struct dx_problem *problem)
+{
+    int rc = preset(v, canon, ask->share, problem);
+
+    return rc != 1
+               ? rc
+               : echo(v, ask->csv ? "csv" : "top", ask->share, ask->page, ask->dataset_id, body);
+}
+
 static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 {
     *bad = text;
     *fields = DX_FIELD_URL;
     return is(text, "url");
+}
+
+static bool domain_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
+{
+    *bad = text;
+    *fields = DX_DOMAIN_FIELD_SHARE;
+    return is(text, "share");
 }
 
 struct dx_answers dx_fake_answers(struct dx_fake *fake)
@@ -361,12 +378,14 @@ struct dx_answers dx_fake_answers(struct dx_fake *fake)
                                 .urls = urls,
                                 .datasets = datasets,
                                 .dataset = dataset,
+                                .top_domains = top_domains,
                                 .normalize = normalize,
                                 .versions = versions,
                                 .version_meant = version_meant,
                                 .diff = diff,
                                 .changes = changes,
-                                .fields_parse = fields_parse };
+                                .fields_parse = fields_parse,
+                                .domain_fields_parse = domain_fields_parse };
 }
 
 void dx_fake_flip(struct dx_fake *fake)

@@ -104,6 +104,7 @@ static bool check_head(struct dx_raw *c, struct dx_raw_reply *r)
     static const char *const known[] = { "Date",
                                          "Content-Type",
                                          "Content-Length",
+                                         "Content-Disposition",
                                          "Cache-Control",
                                          "ETag",
                                          "X-Content-Type-Options",

@@ -42,7 +42,8 @@ static json_int_t number(const json_t *j, const char *key)
 static int ask_domain(struct asker *a, const char *asked)
 {
     dx_buf_clear(&a->body);
-    return dx_answer_domain(a->version, a->canon, dx_span_str(asked), &a->body, &a->problem);
+    return dx_answer_domain(a->version, a->canon, dx_span_str(asked), DX_DOMAIN_FIELDS_ALL,
+                            &a->body, &a->problem);
 }
 
 static int ask_urls(struct asker *a, const char *asked, unsigned dataset, uint64_t offset,

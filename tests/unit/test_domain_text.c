@@ -2,6 +2,7 @@
  * The text of a domain's answer, beside what base/json_out.h writes of the same values: names that
  * need escapes, ids with gaps, all widths of numbers, times of all kinds, hidden rows.
  */
+#include "base/fraction.h"
 #include "base/json_out.h"
 #include "format/registry_json.h"
 #include "loader/dataset_heads.h"
@@ -41,7 +42,9 @@ static void make_registry(struct dx_registry *r, char (*names)[32], bool gaps)
         if (gaps && id % 3 == 0)
             continue;
         (void)snprintf(name, sizeof *names, "%s%u", odd_names[id % 8], (unsigned)(draw() % 1000));
-        r->datasets[r->count++] = (struct dx_dataset){ .dataset_id = id, .name = name };
+        r->datasets[r->count++] = (struct dx_dataset){ .dataset_id = id,
+                                                       .name = name,
+                                                       .urls = (draw() >> draw() % 64) / 2 + 1 };
     }
 }
 
@@ -59,9 +62,9 @@ static int64_t draw_time(void)
     }
 }
 
-static struct dx_pair_count draw_pair(void)
+static struct dx_pair_count draw_pair(uint64_t most)
 {
-    struct dx_pair_count p = { .url_count = (draw() >> draw() % 64) / 2 + 1 };
+    struct dx_pair_count p = { .url_count = (draw() >> draw() % 64) % most + 1 };
 
     p.row_count = p.url_count + draw() % 3;
     p.has_ts = draw() % 4 != 0;
@@ -72,18 +75,64 @@ static struct dx_pair_count draw_pair(void)
     return p;
 }
 
-static void write_times(struct dx_json *j, const struct dx_pair_count *p)
-{
-    dx_json_key(j, "first_ts");
-    p->has_ts ? dx_json_time_us(j, p->first_us) : dx_json_null(j);
-    dx_json_key(j, "last_ts");
-    p->has_ts ? dx_json_time_us(j, p->last_us) : dx_json_null(j);
-}
-
 static void number(struct dx_json *j, const char *key, uint64_t v)
 {
     dx_json_key(j, key);
     dx_json_u64(j, v);
+}
+
+static void time_or_null(struct dx_json *j, const char *key, bool has_ts, int64_t us)
+{
+    dx_json_key(j, key);
+    has_ts ? dx_json_time_us(j, us) : dx_json_null(j);
+}
+
+/* Some number of the dataset and the count, which stands for a rank. */
+static uint64_t fake_rank(uint32_t id, uint64_t urls)
+{
+    return urls % 7 == 0 ? UINT64_MAX - id : urls % 1000 * id;
+}
+
+static int rank_of(void *ctx, size_t i, uint64_t *rank, struct dx_error *err)
+{
+    const struct dx_domain_text *t = ctx;
+
+    if (t->domain_id == UINT64_MAX)
+        return dx_fail(err, DX_E_LIMIT, "no rank today");
+    *rank = fake_rank(t->ids[i], t->pairs[i].url_count);
+    return DX_OK;
+}
+
+/* Those of `fields`, in the order of the bits. */
+static void write_item(const struct dx_domain_text *t, size_t i, const struct dx_registry *r,
+                       struct dx_json *j)
+{
+    const struct dx_dataset *d = dx_registry_by_id(r, t->ids[i]);
+    const struct dx_pair_count *p = &t->pairs[i];
+
+    dx_json_object(j);
+    number(j, "dataset_id", t->ids[i]);
+    if (t->fields & DX_DOMAIN_FIELD_NAME) {
+        dx_json_key(j, "name");
+        dx_json_str(j, d->name);
+    }
+    if (t->fields & DX_DOMAIN_FIELD_URLS)
+        number(j, "url_count", p->url_count);
+    if (t->fields & DX_DOMAIN_FIELD_URLS_EST)
+        number(j, "url_count_est", p->url_count);
+    if (t->fields & DX_DOMAIN_FIELD_ROWS)
+        number(j, "row_count", p->row_count);
+    if (t->fields & DX_DOMAIN_FIELD_FIRST_TS)
+        time_or_null(j, "first_ts", p->has_ts, p->first_us);
+    if (t->fields & DX_DOMAIN_FIELD_LAST_TS)
+        time_or_null(j, "last_ts", p->has_ts, p->last_us);
+    if (t->fields & DX_DOMAIN_FIELD_SHARE) {
+        dx_json_key(j, "share");
+        dx_json_fraction(j, p->url_count, d->urls);
+    }
+    if (t->fields & DX_DOMAIN_FIELD_RANK)
+        number(j, "rank", fake_rank(t->ids[i], p->url_count));
+    dx_json_end(j);
 }
 
 static void write_expected(const struct dx_domain_text *t, const struct dx_registry *r,
@@ -103,22 +152,17 @@ static void write_expected(const struct dx_domain_text *t, const struct dx_regis
     number(&j, "dataset_count", t->count);
     number(&j, "url_count", sum.url_count);
     number(&j, "row_count", sum.row_count);
-    write_times(&j, &sum);
+    number(&j, "distinct_url_count", t->distinct_url_count);
+    dx_json_key(&j, "distinct_error");
+    t->distinct_dense ? dx_json_number(&j, dx_span_str("0.01625")) : dx_json_u64(&j, 0);
+    time_or_null(&j, "first_ts", sum.has_ts, sum.first_us);
+    time_or_null(&j, "last_ts", sum.has_ts, sum.last_us);
     if (t->withheld_rows > 0)
         number(&j, "withheld_rows", t->withheld_rows);
     dx_json_key(&j, "datasets");
     dx_json_array(&j);
-    for (size_t i = 0; i < t->count; i++) {
-        dx_json_object(&j);
-        number(&j, "dataset_id", t->ids[i]);
-        dx_json_key(&j, "name");
-        dx_json_str(&j, dx_registry_by_id(r, t->ids[i])->name);
-        number(&j, "url_count", t->pairs[i].url_count);
-        number(&j, "url_count_est", t->pairs[i].url_count);
-        number(&j, "row_count", t->pairs[i].row_count);
-        write_times(&j, &t->pairs[i]);
-        dx_json_end(&j);
-    }
+    for (size_t i = 0; i < t->count; i++)
+        write_item(t, i, r, &j);
     dx_json_end(&j);
     dx_json_key(&j, "version");
     dx_json_text(&j, t->version);
@@ -137,6 +181,11 @@ static void check_some(const struct dx_registry *r, const struct dx_dataset_head
                                 .domain_id = draw(),
                                 .ids = ids,
                                 .pairs = pairs,
+                                .fields = draw() % 3 == 0 ? DX_DOMAIN_FIELDS_ALL
+                                                          : draw() % (DX_DOMAIN_FIELDS_ALL + 1),
+                                .distinct_url_count = draw() >> draw() % 64,
+                                .distinct_dense = draw() % 2 == 0,
+                                .rank = rank_of,
                                 .withheld = &nothing,
                                 .withheld_rows = draw() % 3 == 0 ? draw() : 0,
                                 .version = dx_span_str("000042-20240614T081530Z") };
@@ -145,9 +194,10 @@ static void check_some(const struct dx_registry *r, const struct dx_dataset_head
     struct dx_error err = DX_ERROR_INIT;
     uint64_t each = draw() % 50 + 1;
 
+    t.rank_ctx = &t;
     for (size_t i = 0; i < r->count; i++)
         if (draw() % each == 0) {
-            pairs[t.count] = draw_pair();
+            pairs[t.count] = draw_pair(r->datasets[i].urls);
             ids[t.count++] = r->datasets[i].dataset_id;
         }
     EXPECT(dx_domain_text_write(&t, heads, &got, &err) == DX_OK, "%s", err.text);
@@ -162,6 +212,23 @@ static void check_some(const struct dx_registry *r, const struct dx_dataset_head
     EXPECT(dx_domain_text_write(&t, heads, &got, &err) < 0 && got.capacity <= got.max, "cap %zu",
            got.max);
     dx_buf_release(&got);
+    if (t.count > 0 && (t.fields & DX_DOMAIN_FIELD_RANK) != 0) {
+        t.domain_id = UINT64_MAX;
+        got = (struct dx_buf)DX_BUF_INIT(1 << 20);
+        EXPECT(dx_domain_text_write(&t, heads, &got, &err) == DX_E_LIMIT, "a rank that failed");
+        dx_buf_release(&got);
+        t.domain_id = 0;
+    }
+    if (t.count > 0) { /* more URLs than the dataset has */
+        size_t i = draw() % t.count;
+        uint64_t urls = pairs[i].url_count;
+
+        pairs[i].url_count = dx_registry_by_id(r, ids[i])->urls + 1;
+        got = (struct dx_buf)DX_BUF_INIT(1 << 20);
+        EXPECT(dx_domain_text_write(&t, heads, &got, &err) == DX_E_CORRUPT, "too many URLs");
+        dx_buf_release(&got);
+        pairs[i].url_count = urls;
+    }
     if (t.count > 0) { /* a dataset that the registry does not have */
         ids[draw() % t.count] = draw() % 2 == 0 ? 0 : r->datasets[r->count - 1].dataset_id + 1;
         got = (struct dx_buf)DX_BUF_INIT(1 << 20);
@@ -184,9 +251,9 @@ int main(void)
         make_registry(&r, names, gaps == 1);
         EXPECT(dx_dataset_heads_new(&heads, &r, &err) == DX_OK, "%s", err.text);
         for (uint32_t id = 0; id < 2 * DATASETS; id++)
-            EXPECT(dx_dataset_heads_get(&heads, id, &text) == (dx_registry_by_id(&r, id) != NULL),
+            EXPECT(dx_dataset_heads_get(&heads, id, &text) == dx_registry_by_id(&r, id),
                    "dataset %u", (unsigned)id);
-        EXPECT(!dx_dataset_heads_get(&heads, UINT32_MAX, &text), "no dataset");
+        EXPECT(dx_dataset_heads_get(&heads, UINT32_MAX, &text) == NULL, "no dataset");
         for (unsigned i = 0; i < 400; i++)
             check_some(&r, &heads);
         dx_dataset_heads_release(&heads);

@@ -18,6 +18,8 @@
 #include "canon/ids.h"
 #include "format/manifest.h"
 #include "format/rules.h"
+#include "format/url_ids.h"
+#include "loader/cold_walk.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 
@@ -424,6 +426,8 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
     uint32_t ids[2][DATASETS];
     struct dx_pair_count counts[2][DATASETS];
     uint32_t count[2] = { 0, 0 };
+    uint64_t less[2];
+    bool dense[2];
     uint64_t id[2];
     struct dx_buf runs[2] = { DX_BUF_INIT(1 << 20), DX_BUF_INIT(1 << 20) };
     struct dx_error err = DX_ERROR_INIT;
@@ -441,7 +445,14 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
         must(dx_membership_get(&both[i]->membership, ordinal, &set, &err), &err, "set");
         count[i] = (uint32_t)dx_dataset_set_ids(&set, ids[i], DATASETS);
         must(dx_counts_get(&both[i]->counts, ordinal, count[i], counts[i], &err), &err, "counts");
+        must(dx_counts_distinct(&both[i]->counts, ordinal, &less[i], &dense[i], &err), &err,
+             "distinct");
     }
+    EXPECT(less[0] == less[1] && dense[0] == dense[1],
+           "%s: domain %llu: %llu less, by the whole "
+           "lake %llu",
+           what, (unsigned long long)ordinal, (unsigned long long)less[0],
+           (unsigned long long)less[1]);
     EXPECT(size[0] == size[1] && memcmp(domain[0], domain[1], size[0]) == 0 &&
                count[0] == count[1] && id[0] == id[1] &&
                memcmp(ids[0], ids[1], count[0] * sizeof ids[0][0]) == 0,
@@ -499,6 +510,70 @@ static void compare_files(struct dx_version *a, struct dx_version *b, const char
     EXPECT(there == b->entry.lake_files && there == a->entry.lake_files, "%s: files", what);
 }
 
+/* A place of a URL, whatever the number of its file. */
+struct url_at {
+    struct dx_url_place place; /* group: within the file */
+    struct dx_span path;
+};
+
+static int by_id_and_path(const void *a, const void *b)
+{
+    const struct url_at *x = a;
+    const struct url_at *y = b;
+    int c = x->place.id < y->place.id ? -1 : x->place.id > y->place.id;
+
+    if (c == 0)
+        c = dx_span_compare(x->path, y->path);
+    return c == 0 ? dx_url_place_compare(&x->place, &y->place) : c;
+}
+
+static size_t url_places(struct dx_version *v, struct url_at *out, const char *what)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cold_walk walk;
+    size_t n = 0;
+    int rc;
+
+    must(dx_cold_walk_begin(&walk, v, DX_COLD_URL_IDS, &err), &err, what);
+    while ((rc = dx_cold_walk_next(&walk, &err)) == 1) {
+        struct dx_url_page page;
+
+        rc = dx_url_page_open(&page, &walk.page, walk.plain, "url_ids", &err);
+        while (rc >= 0 && n < FILES * ROWS &&
+               (rc = dx_url_page_next(&page, &out[n].place, &err)) == 1) {
+            struct dx_pages_file file;
+            uint32_t group = 0;
+
+            EXPECT(dx_pages_of_group(&v->pages, out[n].place.group, &file, &group, &err) == 1,
+                   "%s: %s", what, err.text);
+            out[n].place.group = group;
+            out[n++].path = file.path;
+        }
+        must(rc, &err, what);
+    }
+    must(rc, &err, what);
+    dx_cold_walk_close(&walk);
+    qsort(out, n, sizeof *out, by_id_and_path);
+    return n;
+}
+
+static void compare_urls(struct dx_version *a, struct dx_version *b, const char *what)
+{
+    static struct url_at x[FILES * ROWS];
+    static struct url_at y[FILES * ROWS];
+    size_t n = url_places(a, x, what);
+    size_t m = url_places(b, y, what);
+
+    EXPECT(n == m, "%s: %zu and %zu places of URLs", what, n, m);
+    EXPECT(n >= a->entry.urls, "%s: %zu places of %llu URLs", what, n,
+           (unsigned long long)a->entry.urls);
+    for (size_t i = 0; i < n && i < m; i++)
+        EXPECT(by_id_and_path(&x[i], &y[i]) == 0 && x[i].place.rows == y[i].place.rows,
+               "%s: place %zu of a URL: %016llx %.*s row group %llu row %llu", what, i,
+               (unsigned long long)x[i].place.id, (int)x[i].path.size, (const char *)x[i].path.data,
+               (unsigned long long)x[i].place.group, (unsigned long long)x[i].place.row);
+}
+
 static void compare_datasets(struct dx_version *a, struct dx_version *b, const char *what)
 {
     struct dx_buf text[2] = { DX_BUF_INIT(1 << 20), DX_BUF_INIT(1 << 20) };
@@ -510,6 +585,20 @@ static void compare_datasets(struct dx_version *a, struct dx_version *b, const c
            (const char *)text[0].data, (int)text[1].size, (const char *)text[1].data);
     dx_buf_release(&text[0]);
     dx_buf_release(&text[1]);
+}
+
+/* Neither knows numbers of files. */
+static void compare_facts(const struct dx_version *a, const struct dx_version *b, const char *what)
+{
+    static const char *const names[] = { DX_FILE_FACTS, DX_FILE_SKETCHES };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct dx_manifest_file *f = dx_manifest_file(&a->entry, names[i]);
+        const struct dx_manifest_file *g = dx_manifest_file(&b->entry, names[i]);
+
+        EXPECT(f != NULL && g != NULL && f->size == g->size && dx_hash128_equal(&f->hash, &g->hash),
+               "%s: %s: other bytes than by the whole lake", what, names[i]);
+    }
 }
 
 /* With the same numbers of files the bytes are the same too, but for shards that were not written. */
@@ -537,7 +626,9 @@ static bool compare_versions(struct dx_version *a, struct dx_version *b, const c
     for (uint64_t i = 0; i < a->entry.domains && i < b->entry.domains; i++)
         compare_domain(a, b, i, what);
     compare_files(a, b, what);
+    compare_urls(a, b, what);
     compare_datasets(a, b, what);
+    compare_facts(a, b, what);
     if (same_build)
         compare_bytes(a, b, what);
     return same_build;

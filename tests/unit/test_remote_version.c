@@ -51,9 +51,10 @@ static void answers_of(struct dx_version *v, struct dx_buf *out)
             int rc;
 
             dx_buf_clear(&body);
-            rc = dataset == 0 ? dx_answer_domain(v, canon, asked, &body, &problem)
-                              : dx_answer_urls(v, canon, asked, dataset, page, DX_FIELDS_DEFAULT,
-                                               &body, &problem);
+            rc = dataset == 0
+                     ? dx_answer_domain(v, canon, asked, DX_DOMAIN_FIELDS_ALL, &body, &problem)
+                     : dx_answer_urls(v, canon, asked, dataset, page, DX_FIELDS_DEFAULT, &body,
+                                      &problem);
             if (rc == 1)
                 dx_buf_append(out, body.data, body.size);
             else

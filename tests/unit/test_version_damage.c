@@ -72,8 +72,10 @@ static enum verdict ask_all(struct bench *b, struct dx_version *v, struct dx_can
         else
             (void)snprintf(name, sizeof name, "stranger%u.com", i);
         dx_buf_clear(&b->body);
-        got = take(b, dx_answer_domain(v, canon, dx_span_str(name), &b->body, &problem), &at,
-                   record);
+        got = take(
+            b,
+            dx_answer_domain(v, canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, &b->body, &problem),
+            &at, record);
         if (got == WRONG_ANSWER || (got == REFUSED && worst == SAME_ANSWERS))
             worst = got;
         for (unsigned d = 1; i < DOMAINS && d <= DATASETS; d++) {

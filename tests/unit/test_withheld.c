@@ -256,7 +256,8 @@ static bool body_has(const struct asker *a, const char *name, const char *text, 
 {
     struct dx_buf body = DX_BUF_INIT(BODY_MAX);
     struct dx_problem problem;
-    int rc = dx_answer_domain(a->v, a->canon, dx_span_str(name), &body, &problem);
+    int rc = dx_answer_domain(a->v, a->canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, &body,
+                              &problem);
     bool found;
 
     EXPECT(rc == want_rc, "%s: %d, %s", name, rc, rc == 1 ? "" : problem.detail);

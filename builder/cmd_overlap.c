@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/command.h"
+#include "builder/remote_root.h"
+#include "loader/overlay.h"
+#include "loader/version.h"
+#include "query/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MAX (1u << 20)
+
+enum { OPT_ROOT, OPT_VERSION, OPT_CACHE_DIR, OPT_COUNT };
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
+    [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one" },
+    [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
+                        "where copies of a remote root's index are kept; else CACHE_DIRECTORY, or "
+                        "domaindex in XDG_CACHE_HOME or in ~/.cache" },
+};
+
+static int open_version(struct dx_version **v, const struct dx_options *o,
+                        struct dx_caches **caches, struct dx_error *err)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    const char *root = dx_options_text(o, OPT_ROOT);
+    struct dx_source_options source;
+    int rc = DX_OK;
+
+    options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
+    if (dx_source_remote(root)) {
+        rc = dx_remote_root_options(&source, err);
+        options.source = &source;
+    }
+    if (rc == DX_OK)
+        rc = dx_caches_new(caches, &options, err);
+    if (rc == DX_OK)
+        rc = dx_overlay_open(&(*caches)->overlay, root, options.source, DX_OVERLAY_WAIT, err);
+    return rc == DX_OK ? dx_version_open_named(v, root, dx_options_text(o, OPT_VERSION), *caches,
+                                               &options, err)
+                       : rc;
+}
+
+/* A number, or a name of the version's registry; a number goes first. */
+static int dataset_of(const struct dx_version *v, const char *said, uint32_t *id,
+                      struct dx_error *err)
+{
+    char number[16];
+
+    for (int by_name = 0; by_name < 2; by_name++)
+        for (size_t i = 0; i < v->registry.count; i++) {
+            const struct dx_dataset *d = &v->registry.datasets[i];
+
+            (void)snprintf(number, sizeof number, "%u", (unsigned)d->dataset_id);
+            if (strcmp(by_name ? d->name : number, said) == 0) {
+                *id = d->dataset_id;
+                return DX_OK;
+            }
+        }
+    return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset '%.60s'", dx_version_name(v),
+                   said);
+}
+
+static int print(struct dx_version *v, const char *const *said, struct dx_buf *body,
+                 struct dx_error *err)
+{
+    struct dx_problem problem;
+    uint32_t ids[2] = { 0, 0 };
+    int rc = DX_OK;
+
+    for (int i = 0; rc == DX_OK && i < 2; i++)
+        rc = dataset_of(v, said[i], &ids[i], err);
+    if (rc != DX_OK)
+        return rc;
+    rc = dx_answer_overlap(v, ids[0], ids[1], body, &problem);
+    if (rc != 1)
+        return dx_fail(err, rc < 0 ? (enum dx_code)rc : DX_E_NOT_FOUND, "%s", problem.detail);
+    dx_buf_u8(body, '\n');
+    if (body->failed)
+        return dx_buf_fail(body, err, "overlap");
+    if (fwrite(body->data, 1, body->size, stdout) != body->size || fflush(stdout) != 0)
+        return dx_fail(err, DX_E_IO, "standard output failed");
+    return DX_OK;
+}
+
+static int run(const struct dx_options *o)
+{
+    struct dx_buf body = DX_BUF_INIT(ANSWER_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_caches *caches = NULL;
+    struct dx_version *v = NULL;
+    int rc;
+
+    if (dx_options_text(o, OPT_ROOT) == NULL || o->operand_count != 2) {
+        (void)fprintf(stderr, "domaindex overlap: --root ROOT and two datasets are needed\n");
+        return DX_EXIT_USAGE;
+    }
+    rc = open_version(&v, o, &caches, &err);
+    if (rc == DX_OK)
+        rc = print(v, o->operand, &body, &err);
+    if (rc < 0)
+        (void)fprintf(stderr, "domaindex overlap: %s\n", err.text);
+    dx_version_unpin(v);
+    dx_caches_free(&caches);
+    dx_buf_release(&body);
+    return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;
+}
+
+const struct dx_command dx_command_overlap = {
+    .name = "overlap",
+    .synopsis = "--root ROOT A B",
+    .summary = "which domains two datasets share",
+    .description =
+        "Prints what GET /v1/datasets/A/overlap/B answers, as one line of JSON: how many domains "
+        "both datasets have, how many only one, and the same weighed by distinct URLs, with the "
+        "Jaccard index of each. A and B are numbers or names of datasets. All numbers are exact, "
+        "and of what suppressions leave to be seen. Both lists of domains are read once, in order; "
+        "memory does not grow with them.\n\n"
+        "ROOT is a directory, http://..., https://... or s3://bucket/prefix; domaindex(1) names "
+        "the environment variables that remote ones are reached with.",
+    .example = "domaindex overlap --root ./quickstart-root 1 1",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/fraction.h"
+#include "base/json_out.h"
+#include "loader/version.h"
+#include "query/answer.h"
+#include "query/overlap.h"
+#include "query/task_kind.h"
+
+struct overlap_task {
+    struct dx_task task; /* first */
+    struct dx_version *v;
+    struct dx_overlap *overlap;
+    struct dx_reading nothing;
+};
+
+static void write_u64(struct dx_json *j, const char *key, uint64_t v)
+{
+    dx_json_key(j, key);
+    dx_json_u64(j, v);
+}
+
+static void write_side(struct dx_json *j, const struct dx_overlap *o, int which)
+{
+    const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
+    const struct dx_dataset *dataset = dx_overlap_dataset(o, which);
+
+    dx_json_key(j, which == 0 ? "a" : "b");
+    dx_json_object(j);
+    write_u64(j, "dataset_id", dataset->dataset_id);
+    dx_json_key(j, "name");
+    dx_json_str(j, dataset->name);
+    write_u64(j, "domain_count", s->domains[which]);
+    write_u64(j, "url_count", s->urls[which]);
+    dx_json_end(j);
+}
+
+static void write_jaccard(struct dx_json *j, uint64_t common, uint64_t all)
+{
+    dx_json_key(j, "jaccard");
+    dx_json_fraction(j, common, all);
+    dx_json_end(j);
+}
+
+static int write_answer(const struct dx_version *v, const struct dx_overlap *o, struct dx_buf *body,
+                        struct dx_problem *problem)
+{
+    const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
+    uint64_t max = s->urls[0] - s->min + s->urls[1];
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_json j;
+    int rc;
+
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    write_side(&j, o, 0);
+    write_side(&j, o, 1);
+    dx_json_key(&j, "domains");
+    dx_json_object(&j);
+    write_u64(&j, "shared", s->shared);
+    write_u64(&j, "only_a", s->domains[0] - s->shared);
+    write_u64(&j, "only_b", s->domains[1] - s->shared);
+    write_jaccard(&j, s->shared, s->domains[0] - s->shared + s->domains[1]);
+    dx_json_key(&j, "urls");
+    dx_json_object(&j);
+    write_u64(&j, "shared_a", s->shared_urls[0]);
+    write_u64(&j, "shared_b", s->shared_urls[1]);
+    write_u64(&j, "only_a", s->urls[0] - s->shared_urls[0]);
+    write_u64(&j, "only_b", s->urls[1] - s->shared_urls[1]);
+    write_u64(&j, "min", s->min);
+    write_u64(&j, "max", max);
+    write_jaccard(&j, s->min, max);
+    dx_json_key(&j, "version");
+    dx_json_str(&j, v->entry.version);
+    dx_json_key(&j, "complete");
+    dx_json_bool(&j, true);
+    dx_json_end(&j);
+    if (!body->failed)
+        return 1;
+    rc = dx_buf_fail(body, &err, "answer");
+    dx_buf_clear(body);
+    (void)dx_problem_of_error(problem, &err);
+    return rc;
+}
+
+static int step(struct overlap_task *t, struct dx_buf *body, struct dx_problem *problem)
+{
+    int rc = dx_overlap_step(t->overlap, problem);
+
+    if (rc == 0)
+        return DX_TASK_WAITS;
+    return rc == 1 ? write_answer(t->v, t->overlap, body, problem) : rc;
+}
+
+static int resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
+                  struct dx_problem *problem)
+{
+    return rc < 0 ? dx_problem_of_error(problem, err)
+                  : step((struct overlap_task *)task, body, problem);
+}
+
+static struct dx_reading *reading(struct dx_task *task)
+{
+    return &((struct overlap_task *)task)->nothing;
+}
+
+static void release(struct dx_task *task)
+{
+    struct overlap_task *t = (struct overlap_task *)task;
+
+    dx_overlap_free(&t->overlap);
+    free(t);
+}
+
+int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+                    struct dx_buf *body, struct dx_problem *problem)
+{
+    static const struct dx_task_kind kind = { resume, reading, release };
+    struct overlap_task *t = calloc(1, sizeof *t);
+    struct dx_error err = DX_ERROR_INIT;
+    int rc;
+
+    *task = NULL;
+    if (t == NULL) {
+        (void)dx_fail(&err, DX_E_NOMEM, "overlap: out of memory");
+        return dx_problem_of_error(problem, &err);
+    }
+    t->task.kind = &kind;
+    t->v = v;
+    dx_reading_begin(&t->nothing, v, NULL, 0);
+    rc = dx_overlap_new(&t->overlap, v, a, b, problem);
+    if (rc == 1)
+        rc = step(t, body, problem);
+    if (rc == DX_TASK_WAITS)
+        *task = &t->task;
+    else
+        release(&t->task);
+    return rc;
+}
+
+int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_buf *body,
+                      struct dx_problem *problem)
+{
+    struct dx_overlap *o;
+    int rc = dx_overlap_new(&o, v, a, b, problem);
+
+    if (rc != 1)
+        return rc;
+    do
+        rc = dx_overlap_step(o, problem);
+    while (rc == 0);
+    if (rc == 1)
+        rc = write_answer(v, o, body, problem);
+    dx_overlap_free(&o);
+    return rc;
+}

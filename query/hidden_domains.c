@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/hidden_domains.h"
+
+#include <stdlib.h>
+
+#include "canon/url.h"
+#include "format/rules.h"
+#include "loader/overlay.h"
+#include "loader/version.h"
+
+#define TRIES 4 /* the rules may be exchanged while they are looked at */
+
+static int no_memory(struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    (void)dx_fail(&err, DX_E_NOMEM, "suppressed domains: out of memory");
+    return dx_problem_of_error(problem, &err);
+}
+
+void dx_hidden_domains_release(struct dx_hidden_domains *h)
+{
+    for (size_t i = 0; i < h->part_count; i++)
+        dx_withheld_release(&h->parts[i].withheld);
+    free(h->parts);
+    free(h->whole);
+    *h = (struct dx_hidden_domains){ .whole = NULL };
+}
+
+/* ---- whole ones ---- */
+
+/* That name and all below it: keys that begin with its own, up to a label's end. Of an IP address it is
+ * the address alone, since no key goes on behind it with a space. */
+static int range_of(const struct dx_version *v, struct dx_span host, struct dx_hidden_range *range,
+                    struct dx_error *err)
+{
+    uint8_t key[DX_SURT_MAX + 1];
+    size_t n = dx_surt_key(host, key);
+    int rc;
+
+    *range = (struct dx_hidden_range){ 0, 0 };
+    if (n == 0)
+        return DX_OK;
+    rc = dx_dictionary_lower_bound(&v->dictionary, dx_span_of(key, n), &range->first, err);
+    if (rc < 0)
+        return rc;
+    key[n] = ' ' + 1; /* labels have no byte between them and the space */
+    return dx_dictionary_lower_bound(&v->dictionary, dx_span_of(key, n + 1), &range->end, err);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct dx_hidden_range *x = a;
+    const struct dx_hidden_range *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static void join_ranges(struct dx_hidden_domains *h)
+{
+    size_t n = 0;
+
+    if (h->whole_count > 1)
+        qsort(h->whole, h->whole_count, sizeof *h->whole, by_first);
+    for (size_t i = 0; i < h->whole_count; i++) {
+        if (n > 0 && h->whole[i].first <= h->whole[n - 1].end) {
+            if (h->whole[i].end > h->whole[n - 1].end)
+                h->whole[n - 1].end = h->whole[i].end;
+        } else {
+            h->whole[n++] = h->whole[i];
+        }
+    }
+    h->whole_count = n;
+}
+
+static int read_whole(struct dx_hidden_domains *h, const struct dx_version *v,
+                      const struct dx_rules *rules, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        struct dx_hidden_range range;
+
+        if (rules->rules[i].kind != DX_SUPPRESS_DOMAIN)
+            continue;
+        if (range_of(v, rules->rules[i].parts.host, &range, &err) < 0)
+            return dx_problem_of_error(problem, &err);
+        if (range.first < range.end)
+            h->whole[h->whole_count++] = range;
+    }
+    join_ranges(h);
+    return 1;
+}
+
+static bool in_range(const struct dx_hidden_domains *h, uint64_t ordinal)
+{
+    size_t low = 0;
+    size_t high = h->whole_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (h->whole[middle].end <= ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < h->whole_count && h->whole[low].first <= ordinal;
+}
+
+/* ---- those of which a part is hidden ---- */
+
+/* The registered domain that a rule's rows are of in this version: 1, or 0 there is none. */
+static int find_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span host,
+                       struct dx_found *found, struct dx_error *err)
+{
+    enum dx_reject why;
+    struct dx_span domain;
+
+    if (dx_canon_domain(canon, host, &domain, &why) == 0 || domain.size > sizeof found->domain)
+        return 0;
+    found->domain_size = domain.size;
+    memcpy(found->domain, domain.data, domain.size);
+    return dx_mphf_find(&v->mphf, &v->dictionary, domain, &found->ordinal, &found->domain_id, err);
+}
+
+static int add_part(struct dx_hidden_domains *h, struct dx_version *v, const struct dx_found *found,
+                    struct dx_problem *problem)
+{
+    struct dx_withheld withheld;
+    int rc = dx_withheld_of(v, found, &withheld, problem);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        h->whole[h->whole_count++] = (struct dx_hidden_range){ found->ordinal, found->ordinal + 1 };
+    else if (withheld.entry != NULL)
+        h->parts[h->part_count++] = (struct dx_hidden_part){ found->ordinal, withheld };
+    return 1;
+}
+
+static int by_ordinal(const void *a, const void *b)
+{
+    const struct dx_found *x = a;
+    const struct dx_found *y = b;
+
+    return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+}
+
+static int read_parts(struct dx_hidden_domains *h, struct dx_version *v, struct dx_canon *canon,
+                      const struct dx_rules *rules, struct dx_found *found,
+                      struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    size_t n = 0;
+    int rc = 1;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        rc = find_domain(v, canon, rules->rules[i].parts.host, &found[n], &err);
+        if (rc < 0)
+            return dx_problem_of_error(problem, &err);
+        if (rc == 1 && !in_range(h, found[n].ordinal))
+            n++;
+    }
+    if (n > 1)
+        qsort(found, n, sizeof *found, by_ordinal);
+    rc = 1;
+    for (size_t i = 0; i < n && rc == 1; i++)
+        if (i == 0 || found[i].ordinal != found[i - 1].ordinal)
+            rc = add_part(h, v, &found[i], problem);
+    join_ranges(h);
+    return rc;
+}
+
+/* ---- all of one state ---- */
+
+static int read_once(struct dx_hidden_domains *h, struct dx_version *v, struct dx_canon *canon,
+                     const struct dx_rules *rules, struct dx_problem *problem)
+{
+    struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
+    int rc;
+
+    /* A rule for a whole domain is a range, and so is a part that is all of its domain. */
+    h->whole = malloc((2 * rules->count + 1) * sizeof *h->whole);
+    h->parts = malloc((rules->count + 1) * sizeof *h->parts);
+    if (found == NULL || h->whole == NULL || h->parts == NULL)
+        rc = no_memory(problem);
+    else
+        rc = read_whole(h, v, rules, problem);
+    if (rc == 1)
+        rc = read_parts(h, v, canon, rules, found, problem);
+    free(found);
+    return rc;
+}
+
+int dx_hidden_domains_read(struct dx_hidden_domains *h, struct dx_version *v,
+                           struct dx_canon *canon, struct dx_problem *problem)
+{
+    struct dx_overlay *overlay = v->caches == NULL ? NULL : v->caches->overlay;
+    uint64_t turn = dx_withheld_turn(v);
+
+    *h = (struct dx_hidden_domains){ .whole = NULL };
+    for (unsigned i = 0; i < TRIES; i++) {
+        const struct dx_rules *rules = dx_overlay_pin(overlay);
+        int rc = rules == NULL ? 1 : read_once(h, v, canon, rules, problem);
+        uint64_t then = turn;
+
+        dx_overlay_unpin(overlay, rules);
+        turn = dx_withheld_turn(v);
+        if (rc < 0 || (then == turn && turn % 2 == 0))
+            return rc;
+        dx_hidden_domains_release(h);
+    }
+    (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
+                         "What is suppressed is not known yet",
+                         "The suppressions were exchanged while they were looked at. Try again.");
+    return DX_E_BUSY;
+}
