@@ -9,7 +9,8 @@
 #include "canon/ids.h"
 
 #define LANE_RECORDS 4096 /* under the lock at a time */
-#define URL_TEXT_MAX ((size_t)1 << 20)
+#define URL_TEXT_MAX \
+    (DX_LAKE_ROW_BYTES_MAX + 3) /* "://" too: a row of a foreign lake may be all URL */
 
 struct dx_index_urls_lane {
     struct dx_index_urls *urls;

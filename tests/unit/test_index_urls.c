@@ -217,6 +217,27 @@ static void check(unsigned pages, size_t memory, const char *what)
     dx_index_urls_free(&urls);
 }
 
+/* A URL may have all bytes that a row may have. */
+static void check_long(void)
+{
+    static uint8_t path[DX_LAKE_ROW_BYTES_MAX];
+    const struct dx_lake_row row = { .scheme = dx_span_str("http"),
+                                     .host = dx_span_str("a.example"),
+                                     .path_query = dx_span_of(path, sizeof path - 13) };
+    const struct dx_url_row at = { .file_id = 0 };
+    struct dx_url_run run = { 0 };
+    struct dx_index_urls_lane *lane;
+    struct dx_index_urls *urls;
+    struct dx_error err = DX_ERROR_INIT;
+
+    memset(path, 'x', sizeof path);
+    must(dx_index_urls_new(&urls, ".", 1 << 20, &err), &err);
+    must(dx_index_urls_lane_new(&lane, urls, &err), &err);
+    EXPECT(dx_index_urls_row(lane, &run, &row, &at, &err) == DX_OK, "a long URL: %s", err.text);
+    dx_index_urls_lane_free(&lane);
+    dx_index_urls_free(&urls);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/dx_index_urls.XXXXXX";
@@ -227,5 +248,6 @@ int main(void)
     check(1, 1 << 24, "the same URLs in all files");
     check(1, DX_SPILL_LANE_MIN, "sorted on the disk");
     check(30, DX_SPILL_LANE_MIN, "sorted on the disk, apart");
+    check_long();
     return chdir("/") == 0 && rmdir(folder) == 0 && failures == 0 ? 0 : 1;
 }
