@@ -170,7 +170,6 @@ static int add_sketch(struct dx_index_facts *f, struct dx_span sketch, struct dx
     return rc == DX_OK ? join(f, sketch, err) : rc;
 }
 
-/* An estimate is no better than what the counts say for certain. */
 static uint64_t clip(uint64_t distinct, const struct dx_pair_count *counts, size_t n, uint64_t *sum)
 {
     uint64_t largest = 0;
@@ -181,7 +180,7 @@ static uint64_t clip(uint64_t distinct, const struct dx_pair_count *counts, size
         if (counts[i].url_count > largest)
             largest = counts[i].url_count;
     }
-    return distinct < largest ? largest : distinct > *sum ? *sum : distinct;
+    return dx_url_sketch_clip(distinct, largest, *sum);
 }
 
 int dx_index_facts_distinct(struct dx_index_facts *f, const struct dx_pair_count *counts, size_t n,
@@ -200,6 +199,8 @@ int dx_index_facts_distinct(struct dx_index_facts *f, const struct dx_pair_count
     *less = clip(dx_url_sketch_count(&f->all), counts, n, &sum);
     *less = sum - *less;
     *dense = f->all.dense;
+    f->b->stats->distinct_domains++;
+    f->b->stats->distinct_estimates += f->all.dense;
     dx_url_sketch_clear(&f->all);
     return DX_OK;
 }
@@ -239,6 +240,8 @@ int dx_index_facts_pair(struct dx_index_facts *f, const struct dx_index_pair *pa
     int rc = origin == DX_INDEX_KEPT ? kept(f, pair, &facts, &sketch, err)
                                      : scanned(f, pair, &facts, err);
 
+    f->b->stats->facts_bytes += facts.size;
+    f->b->stats->sketches_bytes += sketch.size;
     if (rc == DX_OK)
         rc = dx_pair_pages_add(&f->facts, ordinal, pair->dataset_id, facts, err);
     if (rc == DX_OK)
