@@ -119,19 +119,24 @@ struct dx_bits_out {
 
 static inline void dx_bits_put(struct dx_bits_out *w, uint64_t v, unsigned width)
 {
-    while (width > 0) {
-        unsigned n = 8 - w->count < width ? 8 - w->count : width;
+    unsigned before = w->count; /* below 8, so 64 more are at most 71: eight whole bytes */
+    unsigned bytes = (before + width) / 8;
+    uint64_t low;
+    uint8_t *to;
 
-        w->pending |= (v & dx_bits_mask(n)) << w->count;
-        w->count += n;
-        v = v >> (n - 1) >> 1;
-        width -= n;
-        if (w->count == 8) {
-            dx_buf_u8(w->to, (uint8_t)w->pending);
-            w->pending = 0;
-            w->count = 0;
-        }
-    }
+    v &= dx_bits_mask(width);
+    low = w->pending | v << before;
+    w->count = (before + width) % 8;
+    w->pending = bytes < 8 ? low >> (8 * bytes) : before == 0 ? 0 : v >> (64 - before);
+    to = bytes == 0 ? NULL : dx_buf_reserve(w->to, bytes);
+    if (to == NULL)
+        return;
+    if (w->to->capacity - w->to->size >= sizeof low)
+        dx_store_u64(to, low); /* what is too much is written over */
+    else
+        for (unsigned i = 0; i < bytes; i++)
+            to[i] = (uint8_t)(low >> (8 * i));
+    w->to->size += bytes;
 }
 
 static inline void dx_bits_flush(struct dx_bits_out *w)

@@ -103,7 +103,7 @@ void dx_buf_u64(struct dx_buf *b, uint64_t v)
     dx_buf_append(b, bytes, sizeof bytes);
 }
 
-void dx_buf_varint(struct dx_buf *b, uint64_t v)
+void dx_buf_long_varint(struct dx_buf *b, uint64_t v)
 {
     uint8_t bytes[10];
     size_t n = 0;

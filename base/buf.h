@@ -78,11 +78,21 @@ static inline void dx_buf_str(struct dx_buf *b, const char *s)
     dx_buf_append(b, s, strlen(s));
 }
 
+void dx_buf_long_varint(struct dx_buf *b, uint64_t v); /* dx_buf_varint of more than a byte */
+
+/* LEB128, 1..10 bytes. Most numbers are one byte, and that is a store. */
+static inline void dx_buf_varint(struct dx_buf *b, uint64_t v)
+{
+    if (v < 0x80)
+        dx_buf_u8(b, (uint8_t)v);
+    else
+        dx_buf_long_varint(b, v);
+}
+
 void dx_buf_fmt(struct dx_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void dx_buf_u16(struct dx_buf *b, uint16_t v);
 void dx_buf_u32(struct dx_buf *b, uint32_t v);
 void dx_buf_u64(struct dx_buf *b, uint64_t v);
-void dx_buf_varint(struct dx_buf *b, uint64_t v); /* LEB128, 1..10 bytes */
 void dx_buf_zero(struct dx_buf *b, size_t n);
 
 /* Zero bytes up to a multiple of align (a power of two). */

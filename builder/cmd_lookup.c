@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "base/json_out.h"
 #include "builder/command.h"
+#include "builder/lookup_names.h"
+#include "builder/progress.h"
 #include "builder/remote_root.h"
 #include "loader/overlay.h"
 #include "loader/version.h"
@@ -9,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ANSWER_MAX (256u << 20) /* bytes of one answer */
 #define LINE_MAX_BYTES (64u << 10)
@@ -22,6 +26,10 @@ enum {
     OPT_OFFSET,
     OPT_LIMIT,
     OPT_FIELDS,
+    OPT_NAMES,
+    OPT_INPUT,
+    OPT_FORMAT,
+    OPT_DATASETS,
     OPT_CACHE_DIR,
     OPT_MIRROR_POSTINGS,
     OPT_VERIFY,
@@ -36,6 +44,13 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_LIMIT] = { "limit", "N", "1000", "rows at most, with --dataset" },
     [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
                      "of url_id, url, ts, raw_url, extras; with --dataset" },
+    [OPT_NAMES] = { "names", "FILE", NULL,
+                    "a list of names, '-' for standard input; plain, gzip or zstd" },
+    [OPT_INPUT] = { "input", "FORMAT", "text", "of the list: text (a name a line), csv or ndjson" },
+    [OPT_FORMAT] = { "format", "FORMAT", NULL,
+                     "of the answer, as POST /v1/domains gives it: ndjson, csv or matrix" },
+    [OPT_DATASETS] = { "datasets", "IDS", NULL,
+                       "columns of a matrix, with commas between them; else all" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "where copies of a remote root's index are kept; else CACHE_DIRECTORY, or "
                         "domaindex in XDG_CACHE_HOME or in ~/.cache" },
@@ -53,6 +68,9 @@ struct lookup {
     unsigned fields;
     struct dx_buf body;
     uint64_t found, absent, failed;
+    bool many; /* by query/answer_names.h */
+    struct dx_names_ask names;
+    enum dx_name_list_format input;
 };
 
 static void write_problem(struct lookup *l, struct dx_span asked, const struct dx_problem *p)
@@ -119,6 +137,73 @@ static bool lookup_stdin(struct lookup *l)
     return ok && ferror(stdin) == 0;
 }
 
+/* ---- lists ---- */
+
+static void say_rate(uint64_t ms, const struct dx_names_counts *n)
+{
+    char names[40];
+    char rate[40];
+
+    fprintf(stderr,
+            "%s names in %.1f s (%s/s): %llu found, %llu absent, %llu withheld, %llu rejected\n",
+            dx_progress_count(n->names, names), (double)ms / 1000,
+            dx_progress_count(n->names * 1000 / (ms > 0 ? ms : 1), rate),
+            (unsigned long long)n->found, (unsigned long long)n->absent,
+            (unsigned long long)n->withheld, (unsigned long long)n->rejected);
+}
+
+static int lookup_lists(struct lookup *l, const struct dx_options *o, struct dx_error *err)
+{
+    struct dx_progress progress;
+    uint64_t began_ms = dx_clock_ms();
+    struct dx_lookup_names many = { .version = l->version,
+                                    .ask = l->names,
+                                    .input = l->input,
+                                    .out = stdout,
+                                    .progress = &progress };
+    const char *path;
+    int rc = dx_lookup_names_begin(&many, err);
+
+    dx_progress_init(&progress, STDERR_FILENO);
+    dx_progress_phase(&progress, "looking up", "names", 0);
+    for (size_t i = 0; rc >= 0 && (path = dx_options_nth(o, OPT_NAMES, i)) != NULL; i++)
+        rc = dx_lookup_names_file(&many, path, err);
+    for (size_t i = 0; rc >= 0 && i < o->operand_count; i++)
+        rc = strcmp(o->operand[i], "-") == 0
+                 ? dx_lookup_names_file(&many, "-", err)
+                 : dx_lookup_names_one(&many, dx_span_str(o->operand[i]), err);
+    if (rc >= 0)
+        rc = dx_lookup_names_end(&many, err);
+    dx_progress_end(&progress);
+    if (rc >= 0)
+        say_rate(dx_clock_ms() - began_ms, &many.counts);
+    dx_lookup_names_release(&many);
+    return rc;
+}
+
+static int parse_lists(struct lookup *l, const struct dx_options *o, struct dx_error *err)
+{
+    const char *format = dx_options_text(o, OPT_FORMAT);
+    const char *datasets = dx_options_text(o, OPT_DATASETS);
+
+    l->many = format != NULL || dx_options_has(o, OPT_NAMES);
+    if (!l->many && (datasets != NULL || dx_options_has(o, OPT_INPUT)))
+        return dx_fail(err, DX_E_INVALID, "--input and --datasets go with --names or --format");
+    if (l->many && l->urls)
+        return dx_fail(err, DX_E_INVALID,
+                       "--dataset lists URLs, one name at a time; it does not go with "
+                       "--names or --format");
+    if (format != NULL && !dx_names_format_parse(dx_span_str(format), &l->names.format))
+        return dx_fail(err, DX_E_INVALID, "--format: '%s' is none of ndjson, csv and matrix",
+                       format);
+    if (!dx_name_list_format_parse(dx_options_text(o, OPT_INPUT), &l->input))
+        return dx_fail(err, DX_E_INVALID, "--input: '%s' is none of text, csv and ndjson",
+                       dx_options_text(o, OPT_INPUT));
+    if (datasets != NULL)
+        l->names.datasets = dx_span_str(datasets);
+    return DX_OK;
+}
+
 static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
     const char *fields = dx_options_text(o, OPT_FIELDS);
@@ -135,9 +220,11 @@ static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *
     if (rc == DX_OK && !dx_fields_parse(dx_span_str(fields), &l->fields, &bad))
         rc = dx_fail(err, DX_E_INVALID, "--fields: '%.*s' is no field", (int)bad.size,
                      (const char *)bad.data);
+    if (rc == DX_OK)
+        rc = parse_lists(l, o, err);
     if (rc == DX_OK && dx_options_text(o, OPT_ROOT) == NULL)
         rc = dx_fail(err, DX_E_INVALID, "--root is missing");
-    if (rc == DX_OK && o->operand_count == 0)
+    if (rc == DX_OK && o->operand_count == 0 && !dx_options_has(o, OPT_NAMES))
         rc = dx_fail(err, DX_E_INVALID, "no domain is given ('-' reads them from standard input)");
     return rc;
 }
@@ -204,12 +291,16 @@ static int run(const struct dx_options *o)
         return DX_EXIT_USAGE;
     }
     rc = open_version(&l, o, &caches, &err);
+    if (rc == DX_OK && l.many) {
+        rc = lookup_lists(&l, o, &err);
+        code = rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    }
     if (rc < 0)
         fprintf(stderr, "domaindex lookup: %s\n", err.text);
-    else if (!lookup_all(&l, o))
+    else if (!l.many && !lookup_all(&l, o))
         fprintf(stderr,
                 "domaindex lookup: cannot read standard input or write to standard output\n");
-    else
+    else if (!l.many)
         code = l.absent + l.failed > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
     if (rc == DX_OK && l.found + l.absent + l.failed > 1)
         fprintf(stderr, "%llu found, %llu absent, %llu failed\n", (unsigned long long)l.found,
@@ -223,13 +314,24 @@ static int run(const struct dx_options *o)
 
 const struct dx_command dx_command_lookup = {
     .name = "lookup",
-    .synopsis = "--root ROOT [--version VERSION] [--dataset ID [--offset N] [--limit N]] DOMAIN...",
+    .synopsis =
+        "--root ROOT [--version VERSION] ([--dataset ID [--offset N] [--limit N]] DOMAIN... | "
+        "--names FILE [--input FORMAT] [--format FORMAT])",
     .summary = "the answers of the API without a server",
     .description =
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
         "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
         "host or a whole URL; '-' reads one a line from standard input. What is not in the index "
         "gives a line with \"problem\". The exit code is 0 when all were found, else 1.\n\n"
+        "With --names or --format the answer is that of POST /v1/domains: a line of JSON a name "
+        "and a "
+        "summary, a CSV line for each dataset of each name, or a CSV matrix with a line a name and "
+        "a "
+        "column a dataset. Lists may be of any length; of CSV the column domain, host or url is "
+        "read, "
+        "else the first. What was found and the rate are told on standard error; the exit code is "
+        "0 when "
+        "all names were answered, found or not, and what was written is whole.\n\n"
         "ROOT is a directory, http://..., https://... or s3://bucket/prefix; domaindex(1) names "
         "the environment variables that remote ones are reached with. Of a remote root the small "
         "part of the index is copied to a local directory, verified, and used again by later "

@@ -226,6 +226,8 @@ static int check_content(struct dx_verify *w, const struct dx_manifest_version *
         rc = dx_verify_files(w, err);
         if (rc == DX_OK)
             rc = dx_verify_index(w, err);
+        if (rc == DX_OK && w->result->damages == 0)
+            rc = dx_verify_facts(w, err);
         if (rc == DX_OK)
             rc = dx_verify_lake(w, err);
     }

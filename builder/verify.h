@@ -8,11 +8,14 @@
  *
  * Checked: size and hash of every file in the manifest; every block, frame and structure; that
  * domains.txt, dictionary and hash function name the same domains; that sets, counts and
- * postings tell the same of each (domain, dataset); that the postings cover each row of the lake
- * once; that files.tsv, pages.dxp, datasets.json, the manifest and the build id agree; that the
- * lake's files are there with their sizes. With `deep` also every byte of the lake: hashes, order,
- * domains and ids of all rows, and all counts and postings made anew and compared. What only the
- * lake knows needs deep: whose row a row is, and what stands on a page.
+ * postings tell the same of each (domain, dataset); that the list of each dataset's domains, the
+ * hosts and paths of each pair, its sketch and the numbers of distinct URLs agree with the counts;
+ * that the places of URLs ascend, are there and are as many as there are URLs; that the postings
+ * cover each row of the lake once; that files.tsv, pages.dxp, datasets.json, the manifest and the
+ * build id agree; that the lake's files are there with their sizes. With `deep` also every byte of
+ * the lake: hashes, order, domains and ids of all rows, and all counts, facts, sketches, places of
+ * URLs and postings made anew and compared. What only the lake knows needs deep: whose row a row is,
+ * and what stands on a page.
  *
  * A root on object storage is checked from a copy of the index, of which each byte is fetched, held
  * against the manifest and kept in a work folder below tmp_dir, or in cache_dir: what is there
@@ -21,8 +24,8 @@
  * publish does it (builder/index_scan.h) and dropped. What could not be fetched is no damage but an
  * error, unless it is not there.
  *
- * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group and the text of
- * files.tsv; with deep also `memory`.
+ * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group, pages and the sketches
+ * of one domain, and the text of files.tsv; with deep also `memory`.
  */
 #ifndef DX_BUILDER_VERIFY_H
 #define DX_BUILDER_VERIFY_H
@@ -38,6 +41,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct dx_index_lake;
+struct dx_url_place;
 
 struct dx_verify_progress { /* of the phase; written while dx_verify runs, for another thread */
     _Atomic uint64_t bytes;
@@ -70,7 +76,7 @@ int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *
               struct dx_error *err);
 
 /* Internal to the check: its state, and its parts (verify_files.c, verify_index.c,
- * verify_lake.c). */
+ * verify_facts.c, verify_urls.c, verify_lake.c). */
 struct dx_verify {
     const struct dx_verify_options *options;
     struct dx_verify_result *result;
@@ -82,6 +88,8 @@ struct dx_verify {
     struct dx_work_folder folder;
     char mirror[4096];
     uint64_t shard_sums[1024]; /* of all payloads, by dx_verify_payload_sum */
+    uint64_t url_places;       /* of url_ids.dat.zst */
+    uint64_t url_sum;          /* of all of them, by dx_verify_place_sum */
 };
 
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
@@ -97,8 +105,14 @@ void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t by
 /* payload: as stored; it has been opened or was just encoded. */
 uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
 bool dx_verify_is_damage(const struct dx_verify *w, int code);
+uint64_t dx_verify_place_sum(const struct dx_url_place *place);
 int dx_verify_files(struct dx_verify *w, struct dx_error *err);
 int dx_verify_index(struct dx_verify *w, struct dx_error *err);
+int dx_verify_facts(struct dx_verify *w, struct dx_error *err);
+int dx_verify_urls(struct dx_verify *w, struct dx_error *err);
+/* What a scan of the lake found against what dx_verify_urls read. */
+int dx_verify_url_places(struct dx_verify *w, const struct dx_index_lake *lake,
+                         struct dx_error *why);
 int dx_verify_lake(struct dx_verify *w, struct dx_error *err);
 
 #endif

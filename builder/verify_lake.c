@@ -9,9 +9,11 @@
 #include "builder/parallel.h"
 #include "builder/spill_sort.h"
 #include "builder/verify.h"
+#include "builder/verify_pairs.h"
 
 #include "base/file.h"
 #include "fetch/store.h"
+#include "format/facts.h"
 #include "loader/objects.h"
 #include "loader/version.h"
 
@@ -41,6 +43,8 @@ struct lake_check {
     uint64_t domain_id; /* of that domain */
     struct dx_span key; /* its key, in names */
     uint32_t rank;      /* of the next dataset in its set */
+    struct dx_verify_pairs facts, sketches; /* of the index, beside the pairs */
+    struct dx_buf aside;                    /* facts that the scan put aside */
     struct dx_buf runs, payload;
     uint64_t shard_sums[DX_POSTINGS_SHARDS];
 };
@@ -272,6 +276,37 @@ static int to_domain(struct lake_check *c, const struct dx_index_pair *pair, str
     return rc < 0 ? rc : DX_OK;
 }
 
+/* Facts and sketch depend on the rows alone, to the byte. */
+static int check_tallies(struct lake_check *c, const struct dx_index_pair *pair,
+                         struct dx_error *why)
+{
+    struct dx_span domain = dx_index_pair_domain(pair);
+    struct dx_span fresh = pair->facts;
+    struct dx_span facts;
+    struct dx_span sketch;
+    int rc = dx_verify_pairs_take(&c->facts, c->ordinal, pair->dataset_id, &facts, why);
+
+    if (rc == DX_OK)
+        rc = dx_verify_pairs_take(&c->sketches, c->ordinal, pair->dataset_id, &sketch, why);
+    if (rc == DX_OK && fresh.size == 0) {
+        rc = dx_aside_get(c->lake.facts, &pair->aside, &c->aside, why);
+        fresh = dx_span_of(c->aside.data, c->aside.size);
+    }
+    if (rc != DX_OK)
+        return rc;
+    if (!dx_span_equal(fresh, facts))
+        dx_verify_found(c->w,
+                        DX_FILE_FACTS ": %.*s in dataset %u: other hosts or paths than the lake "
+                                      "has, or other counts of them",
+                        (int)domain.size, (const char *)domain.data, (unsigned)pair->dataset_id);
+    if (!dx_span_equal(pair->sketch, sketch))
+        dx_verify_found(c->w,
+                        DX_FILE_SKETCHES ": %.*s in dataset %u: not the sketch of its URLs in the "
+                                         "lake",
+                        (int)domain.size, (const char *)domain.data, (unsigned)pair->dataset_id);
+    return DX_OK;
+}
+
 static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, struct dx_error *why)
 {
     struct dx_span domain = dx_index_pair_domain(pair);
@@ -303,6 +338,9 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
                         (unsigned long long)pair->count.url_count,
                         (unsigned long long)pair->count.row_count,
                         (unsigned long long)count.url_count, (unsigned long long)count.row_count);
+    rc = check_tallies(c, pair, why);
+    if (rc < 0)
+        return rc;
     dx_buf_clear(&c->runs);
     dx_buf_clear(&c->payload);
     rc = dx_index_pair_runs(pair->runs, &c->runs, why);
@@ -385,7 +423,10 @@ static int compare(struct lake_check *c, struct dx_error *err)
     dx_verify_phase(c->w, "comparing the index with the lake");
     c->ordinal = c->v->entry.domains;
     dx_dictionary_seek(&c->names, &c->v->dictionary, 0);
-    while ((rc = dx_spill_sort_next(c->lake.pairs, &key, &value, &why)) == 1) {
+    rc = dx_verify_pairs_open(&c->facts, c->w, DX_COLD_FACTS, &why);
+    if (rc == DX_OK)
+        rc = dx_verify_pairs_open(&c->sketches, c->w, DX_COLD_SKETCHES, &why);
+    while (rc >= 0 && (rc = dx_spill_sort_next(c->lake.pairs, &key, &value, &why)) == 1) {
         rc = dx_index_pair_decode(key, value, &pair, &why);
         if (rc == DX_OK)
             rc = check_pair(c, &pair, &why);
@@ -401,6 +442,8 @@ static int compare(struct lake_check *c, struct dx_error *err)
         rc = compare_files(c, &why);
     if (rc == 0)
         rc = compare_groups(c, &why);
+    if (rc == 0)
+        rc = dx_verify_url_places(c->w, &c->lake, &why);
     if (rc < 0)
         return damage(c, &why, err);
     for (uint32_t s = 0; s < DX_POSTINGS_SHARDS; s++)
@@ -490,6 +533,7 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
     dx_verify_phase(w, "looking for the files of the lake");
     dx_buf_init(&c.runs, SIZE_MAX / 4);
     dx_buf_init(&c.payload, DX_PAYLOAD_MAX);
+    dx_buf_init(&c.aside, DX_FACTS_BYTES_MAX);
     rc = list_files(&c, &all_there, err);
     /* Against an index that contradicts itself a comparison says nothing new. */
     if (rc == DX_OK && w->options->deep && all_there && before == 0)
@@ -503,6 +547,9 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
     free(c.by_path);
     free(c.found);
     dx_registry_release(&c.registry);
+    dx_verify_pairs_close(&c.facts);
+    dx_verify_pairs_close(&c.sketches);
+    dx_buf_release(&c.aside);
     dx_buf_release(&c.runs);
     dx_buf_release(&c.payload);
     return rc;

@@ -209,10 +209,7 @@ const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version
 
 bool dx_manifest_aggregates(const struct dx_manifest_version *v)
 {
-    for (size_t i = 0; i < LATER_COUNT; i++)
-        if (dx_manifest_file(v, later[i].file) == NULL)
-            return false;
-    return true;
+    return dx_manifest_file(v, later[0].file) != NULL;
 }
 
 /* Adding in order of the names (as parse does) costs no moves. */
@@ -366,6 +363,11 @@ static int check_files(const struct dx_manifest_version *v, struct dx_error *err
         if (dx_manifest_file(v, fixed_files[i]) == NULL)
             return dx_fail(err, DX_E_CORRUPT, "version %s: file '%s' is not listed", v->version,
                            fixed_files[i]);
+    for (size_t i = 1; i < LATER_COUNT; i++)
+        if ((dx_manifest_file(v, later[0].file) == NULL) !=
+            (dx_manifest_file(v, later[i].file) == NULL))
+            return dx_fail(err, DX_E_CORRUPT, "version %s: '%s' and '%s': one is listed alone",
+                           v->version, later[0].file, later[i].file);
     for (size_t i = 0; i < v->file_count; i++) {
         char other[DX_MANIFEST_FILE_NAME];
         const char *name = v->files[i].name;
@@ -625,7 +627,7 @@ static size_t later_members(const json_t *o)
     return n;
 }
 
-/* A path is named if, and only if, the file is listed. */
+/* A path is named if, and only if, the file is listed; that all are or none, check_files says. */
 static int check_later(const json_t *o, const struct dx_manifest_version *v, struct dx_error *err)
 {
     for (size_t i = 0; i < LATER_COUNT; i++)

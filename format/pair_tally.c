@@ -8,6 +8,7 @@
 #define SCHEMES 8 /* slots by length of the scheme: http, https and ftp do not meet */
 #define SCHEME_MAX 16
 #define TALLY_BYTES (SIZE_MAX / 2)
+#define WAITING_BYTES (512u << 10) /* of rows that wait; more of them are no longer cheap */
 
 struct counts {
     uint64_t urls;
@@ -35,6 +36,16 @@ struct top {
     uint64_t distinct;
 };
 
+/* In front of the text of a row that waits. */
+struct waiting {
+    uint32_t host_size; /* without new_host: 0 */
+    uint32_t path_size; /* with query */
+    bool new_host;      /* else that of the row before */
+    bool new_url;
+};
+
+/* Paths are kept only of pairs with many rows, and most pairs have few: rows wait until the pair has more
+ * than DX_FACTS_ROWS, or are forgotten at its end. */
 struct dx_pair_tally {
     struct dx_buf domain;
     bool all_paths;
@@ -52,6 +63,11 @@ struct dx_pair_tally {
         uint64_t hash; /* dx_url_sketch_host of it */
     } schemes[SCHEMES];
 
+    bool counts_paths;     /* no row waits any more */
+    struct dx_buf waiting; /* struct waiting, host, path and query: each row so far */
+
+    bool in_path_host;
+    struct dx_buf path_host;   /* of the paths at hand */
     struct dx_buf text;        /* the last path that was opened: all open ones begin it */
     struct dx_buf open;        /* struct open_path, each a prefix of the next one */
     struct dx_buf section;     /* the directory at hand */
@@ -69,6 +85,8 @@ int dx_pair_tally_new(struct dx_pair_tally **tally, struct dx_error *err)
         return dx_fail(err, DX_E_NOMEM, "tally: out of memory");
     dx_buf_init(&t->domain, TALLY_BYTES);
     dx_buf_init(&t->host, TALLY_BYTES);
+    dx_buf_init(&t->waiting, TALLY_BYTES);
+    dx_buf_init(&t->path_host, TALLY_BYTES);
     dx_buf_init(&t->text, TALLY_BYTES);
     dx_buf_init(&t->open, TALLY_BYTES);
     dx_buf_init(&t->section, TALLY_BYTES);
@@ -88,6 +106,8 @@ void dx_pair_tally_free(struct dx_pair_tally **tally)
         return;
     dx_buf_release(&t->domain);
     dx_buf_release(&t->host);
+    dx_buf_release(&t->waiting);
+    dx_buf_release(&t->path_host);
     dx_buf_release(&t->text);
     dx_buf_release(&t->open);
     dx_buf_release(&t->section);
@@ -112,7 +132,10 @@ void dx_pair_tally_begin(struct dx_pair_tally *t, struct dx_span domain)
     dx_facts_writer_begin(&t->writer, span_of(&t->domain));
     dx_url_sketch_clear(&t->sketch);
     t->all_paths = false;
+    t->counts_paths = false;
+    t->in_path_host = false;
     t->in_host = false;
+    dx_buf_clear(&t->waiting);
     t->pair = (struct counts){ 0, 0 };
     for (int k = 0; k < DX_PATHS_KINDS; k++) {
         t->tops[k].count = 0;
@@ -207,7 +230,7 @@ static int take_in(struct top *top, const struct dx_fact *fact, struct dx_error 
 static int finish(struct dx_pair_tally *t, enum dx_paths kind, struct dx_span path,
                   struct counts counts, struct dx_error *err)
 {
-    struct dx_fact fact = { span_of(&t->host), path, counts.urls, counts.rows };
+    struct dx_fact fact = { span_of(&t->path_host), path, counts.urls, counts.rows };
     struct top *top = &t->tops[kind];
 
     top->distinct++;
@@ -335,6 +358,94 @@ static int tally_section(struct dx_pair_tally *t, struct dx_span path, bool new_
     return DX_OK;
 }
 
+/* ---- paths of a host ---- */
+
+static int close_path_host(struct dx_pair_tally *t, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (!t->in_path_host)
+        return DX_OK;
+    t->in_path_host = false;
+    while (rc >= 0 && t->open.size > 0)
+        rc = close_last(t, err);
+    if (rc >= 0)
+        rc = close_section(t, err);
+    if (rc >= 0 && t->of_the_rest.rows > 0)
+        rc = finish(t, DX_PATHS_SECTION, dx_span_str("/"), t->of_the_rest, err);
+    return rc;
+}
+
+static int begin_path_host(struct dx_pair_tally *t, struct dx_span host, struct dx_error *err)
+{
+    int rc = close_path_host(t, err);
+
+    if (rc < 0)
+        return rc;
+    t->in_path_host = true;
+    dx_buf_clear(&t->path_host);
+    dx_buf_append(&t->path_host, host.data, host.size);
+    dx_buf_clear(&t->text);
+    dx_buf_clear(&t->open);
+    t->of_section = (struct counts){ 0, 0 };
+    t->of_the_rest = (struct counts){ 0, 0 };
+    return t->path_host.failed ? dx_buf_fail(&t->path_host, err, "tally: host") : DX_OK;
+}
+
+static int count_paths(struct dx_pair_tally *t, bool new_host, struct dx_span host,
+                       struct dx_span path_query, bool new_url, struct dx_error *err)
+{
+    const uint8_t *query = memchr(path_query.data, '?', path_query.size);
+    struct dx_span path = path_query;
+    int rc = new_host ? begin_path_host(t, host, err) : DX_OK;
+
+    if (query != NULL)
+        path.size = (size_t)(query - path_query.data);
+    if (rc >= 0)
+        rc = tally_path(t, path_query, path, new_url, err);
+    return rc < 0 ? rc : tally_section(t, path, new_url, err);
+}
+
+static int let_wait(struct dx_pair_tally *t, bool new_host, struct dx_span host,
+                    struct dx_span path_query, bool new_url, struct dx_error *err)
+{
+    struct waiting row = { new_host ? (uint32_t)host.size : 0, (uint32_t)path_query.size, new_host,
+                           new_url };
+
+    if (host.size > UINT32_MAX || path_query.size > UINT32_MAX)
+        return dx_fail(err, DX_E_LIMIT, "tally: a row of over 4 GiB");
+    dx_buf_append(&t->waiting, &row, sizeof row);
+    dx_buf_append(&t->waiting, host.data, row.host_size);
+    dx_buf_append(&t->waiting, path_query.data, path_query.size);
+    return t->waiting.failed ? dx_buf_fail(&t->waiting, err, "tally: rows") : DX_OK;
+}
+
+/* The rows that wait, and from here on each one as it comes. */
+static int begin_paths(struct dx_pair_tally *t, struct dx_error *err)
+{
+    const uint8_t *at = t->waiting.data;
+    const uint8_t *end = at + t->waiting.size;
+    int rc = DX_OK;
+
+    t->counts_paths = true;
+    while (rc >= 0 && at < end) {
+        struct waiting row;
+
+        memcpy(&row, at, sizeof row);
+        at += sizeof row;
+        rc = count_paths(t, row.new_host, dx_span_of(at, row.host_size),
+                         dx_span_of(at + row.host_size, row.path_size), row.new_url, err);
+        at += (size_t)row.host_size + row.path_size;
+    }
+    dx_buf_clear(&t->waiting);
+    return rc;
+}
+
+static bool wants_paths(const struct dx_pair_tally *t)
+{
+    return t->all_paths || t->pair.rows > DX_FACTS_ROWS;
+}
+
 /* ---- hosts ---- */
 
 static int close_host(struct dx_pair_tally *t, struct dx_error *err)
@@ -342,18 +453,11 @@ static int close_host(struct dx_pair_tally *t, struct dx_error *err)
     struct dx_fact fact = { .host = span_of(&t->host),
                             .url_count = t->of_host.urls,
                             .row_count = t->of_host.rows };
-    int rc = DX_OK;
 
     if (!t->in_host)
         return DX_OK;
     t->in_host = false;
-    while (rc >= 0 && t->open.size > 0)
-        rc = close_last(t, err);
-    if (rc >= 0)
-        rc = close_section(t, err);
-    if (rc >= 0 && t->of_the_rest.rows > 0)
-        rc = finish(t, DX_PATHS_SECTION, dx_span_str("/"), t->of_the_rest, err);
-    return rc < 0 ? rc : dx_facts_writer_host(&t->writer, &fact, err);
+    return dx_facts_writer_host(&t->writer, &fact, err);
 }
 
 static int begin_host(struct dx_pair_tally *t, struct dx_span host, struct dx_error *err)
@@ -366,12 +470,8 @@ static int begin_host(struct dx_pair_tally *t, struct dx_span host, struct dx_er
     dx_buf_append(&t->host, host.data, host.size);
     if (t->host.failed || t->domain.failed)
         return dx_fail(err, DX_E_NOMEM, "tally: out of memory for a host");
-    dx_buf_clear(&t->text);
-    dx_buf_clear(&t->open);
     t->in_host = true;
     t->of_host = (struct counts){ 0, 0 };
-    t->of_section = (struct counts){ 0, 0 };
-    t->of_the_rest = (struct counts){ 0, 0 };
     for (int i = 0; i < SCHEMES; i++)
         t->schemes[i].known = false;
     return DX_OK;
@@ -403,22 +503,21 @@ static int tally_url(struct dx_pair_tally *t, struct dx_span scheme, struct dx_s
 int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_span host,
                       struct dx_span path_query, bool new_url, struct dx_error *err)
 {
-    const uint8_t *query = memchr(path_query.data, '?', path_query.size);
-    struct dx_span path = path_query;
-    int rc = DX_OK;
+    bool new_host = !t->in_host || !dx_span_equal(host, span_of(&t->host));
+    int rc = new_host ? begin_host(t, host, err) : DX_OK;
 
-    if (query != NULL)
-        path.size = (size_t)(query - path_query.data);
-    if (!t->in_host || !dx_span_equal(host, span_of(&t->host)))
-        rc = begin_host(t, host, err);
     if (rc < 0)
         return rc;
     count_row(&t->pair, new_url);
     count_row(&t->of_host, new_url);
-    rc = tally_path(t, path_query, path, new_url, err);
-    if (rc >= 0)
-        rc = tally_section(t, path, new_url, err);
-    return rc < 0 || !new_url ? rc : tally_url(t, scheme, path_query, err);
+    if (new_url)
+        rc = tally_url(t, scheme, path_query, err);
+    if (rc >= 0 && !t->counts_paths && (wants_paths(t) || t->waiting.size > WAITING_BYTES))
+        rc = begin_paths(t, err);
+    if (rc < 0)
+        return rc;
+    return t->counts_paths ? count_paths(t, new_host, host, path_query, new_url, err)
+                           : let_wait(t, new_host, host, path_query, new_url, err);
 }
 
 /* ---- the end ---- */
@@ -452,7 +551,9 @@ int dx_pair_tally_end(struct dx_pair_tally *t, struct dx_buf *facts, struct dx_b
     bool paths;
     int rc = close_host(t, err);
 
-    paths = t->all_paths || t->pair.rows > DX_FACTS_ROWS;
+    paths = wants_paths(t);
+    if (rc >= 0 && paths)
+        rc = close_path_host(t, err);
     for (unsigned k = 0; k < DX_PATHS_KINDS; k++) {
         path_count[k] = t->tops[k].distinct;
         if (rc >= 0 && paths)

@@ -31,7 +31,7 @@
 #include "format/cold.h"
 
 #define DX_URL_ID_KEPT 48
-#define DX_URL_PAGE_PLACES 2048 /* 13 kB: a read, and some ten microseconds to go through */
+#define DX_URL_PAGE_PLACES 2048 /* 13 kB */
 #define DX_URL_PAGE_MAX (1u << 20)
 
 struct dx_url_place {

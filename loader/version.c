@@ -263,9 +263,8 @@ static int open_maps(struct dx_version *v, const struct dx_version_copies *copie
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        if (i <= DX_COPY_PAGES || dx_manifest_file(&v->entry, mapped[i].name) != NULL)
-            rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i),
-                             verify, err);
+        rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i), verify,
+                         err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -379,7 +378,7 @@ static int check_cold(const struct dx_version *v, struct dx_error *err)
         char what[96];
 
         (void)snprintf(what, sizeof what, "bytes of %s in " DX_FILE_COLD, name);
-        rc = f == NULL ? DX_OK : check_number(what, v->cold.size[i], f->size, err);
+        rc = check_number(what, v->cold.size[i], f->size, err);
     }
     return rc;
 }
@@ -422,9 +421,9 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         rc = check_build(v, files[i].name, files[i].envelope, err);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && rc == DX_OK; i++)
         rc = check_number(numbers[i].what, numbers[i].found, numbers[i].want, err);
-    if (rc == DX_OK && dx_manifest_file(&v->entry, DX_FILE_DATASET_DOMAINS) != NULL)
+    if (rc == DX_OK)
         rc = check_dataset_domains(v, err);
-    if (rc == DX_OK && dx_manifest_file(&v->entry, DX_FILE_COLD) != NULL)
+    if (rc == DX_OK)
         rc = check_cold(v, err);
     if (rc < 0)
         return rc;
@@ -667,6 +666,16 @@ static int name_version(struct dx_version *v, const char *root,
     return dx_manifest_version_copy(entry, &v->entry, err);
 }
 
+static int check_age(const struct dx_manifest_version *entry, struct dx_error *err)
+{
+    return dx_manifest_aggregates(entry)
+               ? DX_OK
+               : dx_fail(err, DX_E_UNSUPPORTED,
+                         "version %s: of an older layout version, without " DX_FILE_COLD
+                         " and what it tells of: publish it anew",
+                         entry->version);
+}
+
 static _Atomic uint64_t opened = 1;
 
 /* *brought: all copies of a remote root are there; what failed, if anything, failed with them. */
@@ -685,7 +694,9 @@ static int open_once(struct dx_version **out, const char *root,
     v->serial = atomic_fetch_add(&opened, 1);
     v->caches = caches;
     v->open_flags = options->open_flags;
-    rc = name_version(v, root, entry, err);
+    rc = check_age(entry, err);
+    if (rc == DX_OK)
+        rc = name_version(v, root, entry, err);
     if (rc == DX_OK)
         rc = dx_guard_new(&v->guard, entry->version, err);
     if (rc == DX_OK)

@@ -66,7 +66,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
-        if (f == NULL && i != DX_COPY_ETAGS && i != DX_COPY_DATASET_DOMAINS && i != DX_COPY_COLD)
+        if (f == NULL && i != DX_COPY_ETAGS)
             return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
                            names[i]);
         if (f == NULL)

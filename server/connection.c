@@ -838,15 +838,21 @@ static void refuse_bulk(struct dx_connection *c, int status, const char *words)
     refuse(c, status, words);
 }
 
+static bool bulk_is_intact(struct dx_connection *c, struct dx_problem *problem)
+{
+    const struct dx_answers *answers = c->loop->serving->answers;
+
+    return answers->intact == NULL || answers->intact(c->version, problem);
+}
+
 /* Sends what there is of the answer, if it may be believed. True: the next batch may be worked on. */
 static bool flush_bulk(struct dx_connection *c, bool last)
 {
-    const struct dx_answers *answers = c->loop->serving->answers;
     struct dx_problem broken;
 
     if (c->out_body.size == 0 && !last)
         return true;
-    if (answers->intact != NULL && !answers->intact(c->version, &broken)) {
+    if (!bulk_is_intact(c, &broken)) {
         fail_bulk(c, &broken);
         return false;
     }
@@ -884,8 +890,9 @@ static void want_later(struct dx_connection *c, const struct dx_problem *problem
 static void take_pending(struct dx_connection *c)
 {
     struct dx_buf *p = &c->pending;
-    size_t used = p->size == 0 ? 0 : dx_bulk_take(c->bulk, (struct dx_span){ p->data, p->size });
+    size_t used = dx_bulk_take(c->bulk, (struct dx_span){ p->data, p->size });
 
+    /* Also with no bytes: a body may end before any come, or at those taken before. */
     if (used == p->size) {
         dx_buf_clear(p);
         return;
@@ -927,6 +934,7 @@ static void go_on_bulk(struct dx_connection *c)
             return;
         }
         if (step == DX_BULK_FAILED) {
+            (void)bulk_is_intact(c, &problem); /* else that is why it failed */
             fail_bulk(c, &problem);
             return;
         }

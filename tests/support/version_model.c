@@ -3,10 +3,13 @@
 
 #include "base/file.h"
 #include "canon/url.h"
+#include "format/cold.h"
 #include "format/files_tsv.h"
 #include "format/membership.h"
 #include "format/pages.h"
+#include "format/pair_pages.h"
 #include "format/postings.h"
+#include "loader/cold_walk.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 
@@ -52,7 +55,62 @@ static void read_pairs(struct dx_test_version *m, const struct dx_version *v)
         m->set_size[i] = dx_dataset_set_count(&set);
         (void)dx_dataset_set_ids(&set, m->sets[i], MODEL_DATASETS);
         must(dx_counts_get(&v->counts, i, m->set_size[i], m->counts[i], &err), "counts");
+        must(dx_counts_distinct(&v->counts, i, &m->distinct[i].less, &m->distinct[i].dense, &err),
+             "distinct");
     }
+}
+
+static void read_lists(struct dx_test_version *m, const struct dx_version *v)
+{
+    for (unsigned d = 0; d < MODEL_DATASETS; d++) {
+        struct dx_domain_cursor c;
+        struct dx_domain_list list;
+
+        if (dx_dataset_domains_of(&v->dataset_domains, d + 1, &list, &err) != 1)
+            continue;
+        dx_domain_cursor_begin(&c, &v->dataset_domains, &list);
+        while (dx_domain_cursor_next(&c, &err) == 1)
+            m->lists[d][m->list_size[d]++] = (struct dx_domain_count){ c.ordinal, c.url_count };
+    }
+}
+
+static void read_entries(struct dx_test_entries *to, struct dx_version *v, enum dx_cold_file file)
+{
+    struct dx_cold_walk w;
+
+    must(dx_cold_walk_begin(&w, v, file, &err), "walk");
+    while (dx_cold_walk_next(&w, &err) == 1) {
+        struct dx_pair_page page = dx_pair_page_of(&w.page, w.plain);
+        struct dx_span bytes;
+
+        while (dx_pair_page_next(&page, &to->entry[to->count].ordinal,
+                                 &to->entry[to->count].dataset_id, &bytes, &err) == 1) {
+            if (bytes.size > MODEL_ENTRY)
+                abort();
+            memcpy(to->entry[to->count].bytes, bytes.data, bytes.size);
+            to->entry[to->count++].size = bytes.size;
+        }
+    }
+    dx_cold_walk_close(&w);
+}
+
+static void read_places(struct dx_test_version *m, struct dx_version *v)
+{
+    struct dx_cold_walk w;
+
+    must(dx_cold_walk_begin(&w, v, DX_COLD_URL_IDS, &err), "walk");
+    while (dx_cold_walk_next(&w, &err) == 1) {
+        struct dx_url_page page;
+        struct dx_url_place place;
+
+        must(dx_url_page_open(&page, &w.page, w.plain, DX_FILE_URL_IDS, &err), "places");
+        while (dx_url_page_next(&page, &place, &err) == 1) {
+            if (m->place_count == MODEL_PLACES)
+                abort();
+            m->places[m->place_count++] = place;
+        }
+    }
+    dx_cold_walk_close(&w);
 }
 
 static void read_file_of(const struct dx_version *v, const char *name, struct dx_buf *out)
@@ -168,6 +226,10 @@ void dx_test_version_read(struct dx_test_version *m, const char *root)
     must(dx_version_open_named(&v, root, NULL, caches, &options, &err), "open");
     read_names(m, v);
     read_pairs(m, v);
+    read_lists(m, v);
+    read_entries(&m->facts, v, DX_COLD_FACTS);
+    read_entries(&m->sketches, v, DX_COLD_SKETCHES);
+    read_places(m, v);
     read_postings(m, v);
     read_lake_files(m, v);
     for (size_t i = 0; i < v->registry.count; i++) {
@@ -474,8 +536,10 @@ static void write_pairs(struct writing *w)
     dx_buf_init(&file, FILE_MAX);
     must(dx_counts_writer_begin(&counts, &totals, &w->build, dx_envelope_sink_buf, &file, &err),
          "counts");
-    for (unsigned i = 0; i < m->ordinals; i++)
+    for (unsigned i = 0; i < m->ordinals; i++) {
+        dx_counts_writer_distinct(&counts, m->distinct[i].less, m->distinct[i].dense);
         must(dx_counts_writer_add(&counts, m->counts[i], m->set_size[i], &err), "counts");
+    }
     must(dx_counts_writer_end(&counts, &err), "counts");
     dx_counts_writer_release(&counts);
     if (m->counts_header_wrong) {
@@ -483,6 +547,92 @@ static void write_pairs(struct writing *w)
         envelope_resum(file.data, file.size);
     }
     put_buf(w, DX_FILE_COUNTS, &file);
+}
+
+static void write_lists(struct writing *w)
+{
+    const struct dx_test_version *m = w->m;
+    struct dx_dataset_domains_writer lists;
+    struct dx_buf file = DX_BUF_INIT(FILE_MAX);
+    uint64_t pairs = 0;
+
+    for (unsigned d = 0; d < MODEL_DATASETS; d++)
+        pairs += m->list_size[d];
+    must(dx_dataset_domains_writer_begin(&lists, m->ordinals, pairs, &w->build,
+                                         dx_envelope_sink_buf, &file, &err),
+         "lists");
+    for (unsigned d = 0; d < MODEL_DATASETS; d++) {
+        if (m->list_size[d] == 0)
+            continue;
+        must(dx_dataset_domains_writer_dataset(&lists, d + 1, &err), "lists");
+        for (unsigned i = 0; i < m->list_size[d]; i++)
+            must(dx_dataset_domains_writer_add(&lists, m->lists[d][i].ordinal,
+                                               m->lists[d][i].url_count, &err),
+                 "lists");
+        if (dx_dataset_domains_writer_counted(&lists, &err) != 0)
+            abort(); /* short lists have no head */
+    }
+    must(dx_dataset_domains_writer_end(&lists, &err), "lists");
+    dx_dataset_domains_writer_release(&lists);
+    put_buf(w, DX_FILE_DATASET_DOMAINS, &file);
+}
+
+static void write_entries(const struct dx_test_entries *from, struct dx_cold_writer *out)
+{
+    struct dx_pair_pages pages;
+
+    dx_pair_pages_begin(&pages, out);
+    for (unsigned i = 0; i < from->count; i++)
+        must(dx_pair_pages_add(&pages, from->entry[i].ordinal, from->entry[i].dataset_id,
+                               dx_span_of(from->entry[i].bytes, from->entry[i].size), &err),
+             "entry");
+    must(dx_pair_pages_end(&pages, &err), "entries");
+    dx_pair_pages_release(&pages);
+}
+
+static void write_places(const struct dx_test_version *m, struct dx_cold_writer *out)
+{
+    struct dx_buf plain = DX_BUF_INIT(FILE_MAX);
+
+    if (m->place_count > 0) {
+        must(dx_url_page_encode(&plain, m->places, m->place_count, &err), "places");
+        must(dx_cold_writer_page(out, m->places[0].id, 0, m->place_count,
+                                 dx_span_of(plain.data, plain.size), &err),
+             "places");
+    }
+    dx_buf_release(&plain);
+}
+
+static void write_cold(struct writing *w)
+{
+    struct dx_cold_writer writers[DX_COLD_FILES];
+    struct dx_buf files[DX_COLD_FILES];
+    struct dx_buf directory = DX_BUF_INIT(FILE_MAX);
+
+    for (unsigned i = 0; i < DX_COLD_FILES; i++) {
+        dx_buf_init(&files[i], FILE_MAX);
+        must(dx_cold_writer_begin(&writers[i], (enum dx_cold_file)i, &w->build, 1,
+                                  dx_envelope_sink_buf, &files[i], &err),
+             "cold");
+    }
+    write_entries(&w->m->facts, &writers[DX_COLD_FACTS]);
+    write_entries(&w->m->sketches, &writers[DX_COLD_SKETCHES]);
+    write_places(w->m, &writers[DX_COLD_URL_IDS]);
+    for (unsigned i = 0; i < DX_COLD_FILES; i++)
+        must(dx_cold_writer_end(&writers[i], &err), "cold");
+    must(dx_cold_directory_write(writers, &w->build, dx_envelope_sink_buf, &directory, &err),
+         "cold.dxp");
+    if (w->m->cold_size_wrong) {
+        dx_store_u64(directory.data + 16, dx_load_u64(directory.data + 16) + 1);
+        envelope_resum(directory.data, directory.size);
+    }
+    if (w->m->cold_table_wrong) /* the plain size of the last frame */
+        files[0].data[files[0].size - 17] ^= 1;
+    for (unsigned i = 0; i < DX_COLD_FILES; i++) {
+        dx_cold_writer_release(&writers[i]);
+        put_buf(w, dx_cold_file_name((enum dx_cold_file)i), &files[i]);
+    }
+    put_buf(w, DX_FILE_COLD, &directory);
 }
 
 /* Another number of entries in the first frame; what postings.dxp says of it follows. */
@@ -668,6 +818,8 @@ void dx_test_version_write(const struct dx_test_version *m, const char *root)
     put(&w, DX_FILE_PSL, dx_span_of(m->psl, m->psl_size));
     write_names(&w);
     write_pairs(&w);
+    write_lists(&w);
+    write_cold(&w);
     write_postings(&w);
     write_pages(&w);
     put_lines(&w, DX_FILE_FILES_TSV, dx_span_of(w.tsv.data, w.tsv.size));

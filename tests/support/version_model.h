@@ -15,8 +15,10 @@
 
 #include "base/hash.h"
 #include "format/counts.h"
+#include "format/dataset_domains.h"
 #include "format/mphf.h"
 #include "format/payload.h"
+#include "format/url_ids.h"
 
 #define MODEL_DOMAINS 16
 #define MODEL_DATASETS 8
@@ -24,6 +26,8 @@
 #define MODEL_RUNS 4
 #define MODEL_RECORD 4096
 #define MODEL_NAME 80
+#define MODEL_ENTRY 1024 /* bytes of facts, or a sketch */
+#define MODEL_PLACES 1024
 
 struct dx_test_names {
     unsigned count;
@@ -56,6 +60,17 @@ struct dx_test_dataset {
     int64_t first_us, last_us;
 };
 
+/* Of facts.dat.zst or sketches.dat.zst. */
+struct dx_test_entries {
+    unsigned count;
+    struct {
+        uint64_t ordinal;
+        uint32_t dataset_id;
+        size_t size;
+        uint8_t bytes[MODEL_ENTRY];
+    } entry[MODEL_DOMAINS * MODEL_DATASETS];
+};
+
 struct dx_test_version {
     struct dx_test_names text, dictionary, hashed; /* domains.txt, .dict, .mphf; by ordinal */
     size_t collision_count;
@@ -65,6 +80,15 @@ struct dx_test_version {
     unsigned set_size[MODEL_DOMAINS];
     uint32_t sets[MODEL_DOMAINS][MODEL_DATASETS];
     struct dx_pair_count counts[MODEL_DOMAINS][MODEL_DATASETS];
+    struct {
+        uint64_t less;
+        bool dense;
+    } distinct[MODEL_DOMAINS];
+    unsigned list_size[MODEL_DATASETS]; /* dataset_domains.dxt, by dataset_id - 1 */
+    struct dx_domain_count lists[MODEL_DATASETS][MODEL_DOMAINS];
+    struct dx_test_entries facts, sketches;
+    unsigned place_count; /* url_ids.dat.zst, in one page */
+    struct dx_url_place places[MODEL_PLACES];
     unsigned posting_count;
     struct dx_test_posting postings[MODEL_DOMAINS * MODEL_DATASETS];
     unsigned tsv_count, pages_count;
@@ -83,6 +107,8 @@ struct dx_test_version {
         counts_header_wrong; /* one URL less than its pairs have; the manifest's number is `urls` */
     bool list_hash_wrong;    /* of domains.txt, in the dictionary and the hash function */
     bool shard_too_many;     /* listed in the manifest, without pairs */
+    bool cold_size_wrong;    /* of the first file, in cold.dxp */
+    bool cold_table_wrong;   /* a frame in the seek table of the first file; cold.dxp is right */
 };
 
 void dx_test_version_read(struct dx_test_version *m, const char *root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers of any width and Rice codes: what was put is taken, at each place and width; rows that end
+ * Numbers of any width, Rice and gamma codes: what was put is taken, at each place and width; rows that end
  * too early, and rows of nothing but ones, are refused without a byte behind them being read.
  */
 #include "base/bits.h"
@@ -124,10 +124,52 @@ static void test_over_64_bits(void)
     EXPECT(dx_bits_rice(&r, 60) == 0 && r.failed, "k 60");
 }
 
+/* Each number of one bit more, its neighbours, and each row that is shorter than the code. */
+static void test_gamma(void)
+{
+    for (unsigned bit = 0; bit < 64; bit++)
+        for (int off = -1; off < 2; off++) {
+            uint64_t v = (UINT64_C(1) << bit) + (uint64_t)(int64_t)off;
+            struct dx_buf buf = DX_BUF_INIT(64);
+            struct dx_bits_out w = { .to = &buf };
+            struct dx_bits r;
+
+            if (v == 0)
+                continue;
+            dx_bits_put(&w, 1, 3); /* not from a whole byte */
+            dx_bits_put_gamma(&w, v);
+            dx_bits_flush(&w);
+            EXPECT(buf.size == (3 + 2 * dx_bits_of_number(v) - 1 + 7) / 8, "%zu bytes", buf.size);
+            for (size_t size = 0; size <= buf.size; size++) {
+                struct damaged d = damaged_copy(dx_span_of(buf.data, size));
+                uint64_t got;
+
+                r = dx_bits_of(dx_span_of(d.bytes, size));
+                (void)dx_bits_take(&r, 3);
+                got = dx_bits_gamma(&r);
+                EXPECT(size < buf.size ? r.failed : got == v && dx_bits_done(&r),
+                       "2^%u%+d of %zu bytes: %llu", bit, off, size, (unsigned long long)got);
+                damaged_free(&d);
+            }
+            dx_buf_release(&buf);
+        }
+}
+
+static void test_gamma_of_ones(void)
+{
+    uint8_t ones[17];
+    struct dx_bits r = dx_bits_of(dx_span_of(ones, sizeof ones));
+
+    memset(ones, 0xff, sizeof ones);
+    EXPECT(dx_bits_gamma(&r) == 0 && r.failed, "64 ones");
+}
+
 int main(void)
 {
     test_round_trip();
     test_rice();
+    test_gamma();
+    test_gamma_of_ones();
     test_only_ones();
     test_over_64_bits();
     return failures > 0;

@@ -158,6 +158,7 @@ static void test_members(void)
         { "\"format_version\": 3", "\"format_version\": 1", "members" },
         { "\"format_version\": 3", "\"format_version\": 2", "members" },
         { "\"format_version\": 3", "\"format_version\": \"3\"", "format_version" },
+        { "\"facts.dat.zst\": {", "\"facts.dat.zsu\": {", "no file of a version" },
         { "\"facts\": \"index/", "\"facts\": \"/index/", "'facts'" },
         { "\"cold_dir\": \"index/000002", "\"cold_dir\": \"index/000001", "'cold_dir'" },
         { "\"url_ids\":", "\"urlids\":", "members" },

@@ -662,6 +662,49 @@ static void test_older(const char *root)
     }
 }
 
+/* A version of before the manifest's format version 3: its entry lists no aggregates. */
+static void test_older_manifest(const char *root)
+{
+    static const char *const later[] = { DX_FILE_DATASET_DOMAINS, DX_FILE_COLD, DX_FILE_FACTS,
+                                         DX_FILE_SKETCHES, DX_FILE_URL_IDS };
+    struct dx_publish_options o = {
+        .root = root, .memory = 64 << 20, .threads = 2, .force = true, .now_us = 1732184400000000
+    };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_publish_result r;
+    struct dx_manifest_version *v;
+    char path[PATH_MAX];
+    size_t kept = 0;
+
+    must(dx_version_manifest(root, &m, &err), &err, "manifest");
+    v = &m.versions[dx_manifest_current(&m) - m.versions];
+    for (size_t i = 0; i < v->file_count; i++) {
+        bool drop = false;
+
+        for (size_t k = 0; k < sizeof later / sizeof *later; k++)
+            drop = drop || strcmp(v->files[i].name, later[k]) == 0;
+        if (!drop)
+            v->files[kept++] = v->files[i];
+    }
+    if (kept + sizeof later / sizeof *later != v->file_count)
+        fail("%zu files of %zu are older", kept, v->file_count);
+    v->file_count = kept;
+    must(dx_manifest_write(&m, &text, &err), &err, "manifest");
+    (void)snprintf(path, sizeof path, "%s/index/manifest.json", root);
+    must(dx_file_replace(path, dx_span_of(text.data, text.size), &err), &err, "manifest");
+    expect_open(root, m.current, DX_FILE_COLD);
+    must(dx_publish(&o, &r, &err), &err, "publish over an older version");
+    if (r.incremental || r.unchanged || strstr(r.why, "layout version") == NULL)
+        fail("over an older version: %s", r.why);
+    expect_open(root, r.version, NULL);
+    expect_open(root, m.current, DX_FILE_COLD);
+    dx_buf_release(&text);
+    dx_manifest_release(&m);
+    dx_publish_result_release(&r);
+}
+
 struct variant {
     unsigned threads;
     size_t scan_memory;
@@ -913,6 +956,7 @@ int main(void)
     test_hash_bits(root);
     test_refused(root);
     test_older(root);
+    test_older_manifest(root);
     free(rows);
     if (getenv("DX_KEEP") == NULL)
         (void)dx_dir_remove(base, &err);

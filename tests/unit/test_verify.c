@@ -8,6 +8,7 @@
 #include "builder/lake_layout.h"
 #include "builder/publish.h"
 #include "builder/verify.h"
+#include "format/url_sketch.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -612,6 +613,148 @@ static void page_column_lost(struct dx_test_version *m)
     dx_test_version_edit_record(m, 1, MODEL_DROP);
 }
 
+/* Two pairs of dataset 1, so that its sum stays. */
+static void list_counts(struct dx_test_version *m)
+{
+    unsigned i = 0;
+
+    while (m->lists[0][i].url_count < 2)
+        i++;
+    m->lists[0][i].url_count--;
+    m->lists[0][i == 0 ? 1 : 0].url_count++;
+}
+
+static void list_other_domain(struct dx_test_version *m)
+{
+    for (unsigned d = 0; d < DATASETS; d++)
+        for (unsigned i = 0; i < m->list_size[d]; i++) {
+            uint64_t next = m->lists[d][i].ordinal + 1;
+
+            if (next == m->ordinals ||
+                (i + 1 < m->list_size[d] && m->lists[d][i + 1].ordinal == next))
+                continue;
+            m->lists[d][i].ordinal++;
+            return;
+        }
+    abort();
+}
+
+static void list_lost(struct dx_test_version *m)
+{
+    m->list_size[1]--;
+}
+
+static void facts_pair(struct dx_test_version *m)
+{
+    m->facts.entry[m->facts.count - 1].ordinal++;
+}
+
+static void facts_lost(struct dx_test_version *m)
+{
+    m->facts.count--;
+}
+
+/* A first byte that no facts have. */
+static void facts_shape(struct dx_test_version *m)
+{
+    m->facts.entry[4].bytes[0] = 0xff;
+}
+
+/* The rows of the domain were those of another host of it. */
+static void facts_host(struct dx_test_version *m)
+{
+    for (unsigned i = 0; i < m->facts.count; i++)
+        if (m->facts.entry[i].size == 1) {
+            m->facts.entry[i].bytes[0] ^= 1;
+            return;
+        }
+    abort();
+}
+
+/* Its hashes, and `more` that it has not; of as many fewer. */
+static void change_sketch(struct dx_test_version *m, unsigned i, unsigned more, unsigned fewer)
+{
+    struct dx_buf bytes = DX_BUF_INIT(MODEL_ENTRY);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_url_sketch s;
+
+    dx_url_sketch_init(&s);
+    if (dx_url_sketch_decode(&s, dx_span_of(m->sketches.entry[i].bytes, m->sketches.entry[i].size),
+                             &err) < 0)
+        abort();
+    s.hashes.size -= fewer * sizeof(uint64_t);
+    for (unsigned k = 0; k < more; k++)
+        if (dx_url_sketch_add(&s, 1 + k, &err) < 0)
+            abort();
+    if (dx_url_sketch_encode(&s, &bytes, &err) < 0)
+        abort();
+    memcpy(m->sketches.entry[i].bytes, bytes.data, bytes.size);
+    m->sketches.entry[i].size = bytes.size;
+    dx_url_sketch_release(&s);
+    dx_buf_release(&bytes);
+}
+
+static void sketch_more(struct dx_test_version *m)
+{
+    change_sketch(m, 3, 1, 0);
+}
+
+/* No dataset has a URL of another one, so no sum tells. */
+static void sketch_other(struct dx_test_version *m)
+{
+    change_sketch(m, 3, 1, 1);
+}
+
+static void sketch_cut(struct dx_test_version *m)
+{
+    m->sketches.entry[2].size--;
+}
+
+static void distinct_less(struct dx_test_version *m)
+{
+    m->distinct[two_sets(m)].less++;
+}
+
+static void distinct_dense(struct dx_test_version *m)
+{
+    m->distinct[two_sets(m)].dense = true;
+}
+
+static void place_row(struct dx_test_version *m)
+{
+    m->places[3].row += 100000;
+}
+
+static void place_rows(struct dx_test_version *m)
+{
+    m->places[3].rows += 100000;
+}
+
+static void place_group(struct dx_test_version *m)
+{
+    m->places[m->place_count - 1].group += DATASETS;
+}
+
+static void place_lost(struct dx_test_version *m)
+{
+    m->place_count--;
+}
+
+static void place_id(struct dx_test_version *m)
+{
+    m->places[5].id += 1 << 16;
+}
+
+static void cold_size(struct dx_test_version *m)
+{
+    m->cold_size_wrong = true;
+}
+
+static void cold_table(struct dx_test_version *m)
+{
+    m->cold_table_wrong = true;
+}
+
 static void manifest_domains(struct dx_test_version *m)
 {
     m->domains++;
@@ -663,7 +806,7 @@ static const struct {
     { set_other, false, "where the sets have" },
     { set_and_posting, false, "which are not there or not its own" },
     { count_urls, false, "datasets.json: totals of dataset 1" },
-    { count_urls_and_totals, true, "or other times" },
+    { count_urls_and_totals, false, "dataset_domains.dxt: dataset 1 has 9 domains" },
     { count_rows, false, "rows, the counts say" },
     { count_time, true, "or other times" },
     { dataset_rows, false, "datasets.json: totals of dataset 2" },
@@ -695,6 +838,25 @@ static const struct {
     { page_time_unit, true, "row group 0: pages.dxp does not say where its pages are" },
     { page_name, true, "row group 0: pages.dxp does not say where its pages are" },
     { page_column_lost, true, "row group 0: pages.dxp does not say where its pages are" },
+    { list_counts, false, "the counts say" },
+    { list_other_domain, false, "whose set has not the dataset" },
+    { list_lost, false, "pairs in dataset_domains.dxt: 20, the manifest says 21" },
+    { facts_pair, false, "facts.dat.zst: the entry of domain" },
+    { facts_lost, false, "pairs of facts.dat.zst in cold.dxp: 20, the manifest says 21" },
+    { facts_shape, false, "facts.dat.zst: " },
+    { facts_host, true, "other hosts or paths than the lake has" },
+    { sketch_more, false, "sketches.dat.zst: " },
+    { sketch_other, true, "not the sketch of its URLs in the lake" },
+    { sketch_cut, false, "sketch: " },
+    { distinct_less, false, "distinct URLs are" },
+    { distinct_dense, false, "distinct URLs are" },
+    { place_row, false, "are not there" },
+    { place_rows, false, "are not there" },
+    { place_group, false, "are not there" },
+    { place_lost, false, "url_ids.dat.zst: " },
+    { place_id, true, "are not the" },
+    { cold_size, false, "bytes of facts.dat.zst in cold.dxp" },
+    { cold_table, false, "facts.dat.zst" },
     { manifest_domains, false, "domains in domains.dict: 9, the manifest says 10" },
     { manifest_datasets, false, "datasets in datasets.json: 3, the manifest says 4" },
     { manifest_pairs, false, "pairs in domain_to_datasets.roar" },
