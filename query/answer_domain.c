@@ -41,11 +41,16 @@ static int read_distinct(const struct dx_version *v, const struct dx_found *foun
     uint64_t sum = 0;
     int rc = DX_OK;
 
+    if (t->withheld->entry != NULL && t->count > 1) {
+        t->distinct_url_count = t->withheld->distinct_url_count; /* of what is left */
+        t->distinct_dense = t->withheld->distinct_dense;
+        return DX_OK;
+    }
     for (size_t i = 0; i < t->count; i++)
         sum += t->pairs[i].url_count;
-    if (t->count > 1 && t->withheld->entry == NULL)
+    if (t->count > 1)
         rc = dx_counts_distinct(&v->counts, found->ordinal, &less, &t->distinct_dense, err);
-    if (rc >= 0 && less >= sum && t->count > 1)
+    if (rc >= 0 && less > 0 && less >= sum)
         rc = dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %llu URLs, %llu of them repeated",
                      v->directory, (unsigned long long)found->ordinal, (unsigned long long)sum,
                      (unsigned long long)less);

@@ -94,6 +94,9 @@ class Model:
         own = self.urls[domain, dataset]
         return {"share": dxtest.fraction(urls, sum(others) + own), "rank": 1 + sum(n > urls for n in others)}
 
+    def distinct(self, rules, domain):
+        return len({url(row) for rows in self.of[domain].values() for row in rows if not effect(rules, row)})
+
     def answer(self, rules, domain):
         """status, and of 200 the counts of each dataset, with what is withheld there."""
         whole = self.whole(rules, domain)
@@ -221,9 +224,9 @@ class World:
                                             if k not in ("dataset_id", "name", "url_count_est")}
                           for d in got["datasets"]}, datasets, f"{words}: {domain}: datasets")
             dxtest.equal((got["dataset_count"], got["row_count"], got["url_count"],
-                          got.get("withheld_rows", 0)),
+                          got.get("withheld_rows", 0), got["distinct_url_count"], got["distinct_error"]),
                          (len(datasets), sum(d["row_count"] for d in datasets.values()),
-                          sum(d["url_count"] for d in datasets.values()), withheld),
+                          sum(d["url_count"] for d in datasets.values()), withheld, self.model.distinct(rules, domain), 0),
                          f"{words}: {domain}: sums")
 
     def check_listing(self, server, domain, dataset, limit, words):
