@@ -8,6 +8,7 @@
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ enum {
     OPT_ROOT,
     OPT_VERSION,
     OPT_DATASET,
+    OPT_URL,
     OPT_OFFSET,
     OPT_LIMIT,
     OPT_FIELDS,
@@ -40,8 +42,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
     [OPT_VERSION] = { "version", "VERSION", NULL, "answer from this version, not the current one" },
     [OPT_DATASET] = { "dataset", "ID", NULL, "list the URLs of the domain in this dataset" },
+    [OPT_URL] = { "url", NULL, NULL, "what is given are URLs: where each stands, in all datasets" },
     [OPT_OFFSET] = { "offset", "N", "0", "rows to pass over, with --dataset" },
-    [OPT_LIMIT] = { "limit", "N", "1000", "rows at most, with --dataset" },
+    [OPT_LIMIT] = { "limit", "N", "1000",
+                    "rows at most, with --dataset; of each dataset, with --url (100)" },
     [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
                      "of url_id, url, ts, raw_url, extras; with --dataset" },
     [OPT_NAMES] = { "names", "FILE", NULL,
@@ -63,6 +67,7 @@ struct lookup {
     struct dx_version *version;
     struct dx_canon *canon;
     bool urls;
+    bool single_urls;
     uint32_t dataset_id;
     struct dx_page_of page;
     unsigned fields;
@@ -97,10 +102,12 @@ static bool lookup_one(struct lookup *l, struct dx_span asked)
     int rc;
 
     dx_buf_clear(&l->body);
-    rc = l->urls ? dx_answer_urls(l->version, l->canon, asked, l->dataset_id, l->page, l->fields,
-                                  &l->body, &problem)
-                 : dx_answer_domain(l->version, l->canon, asked, DX_DOMAIN_FIELDS_ALL, &l->body,
-                                    &problem);
+    rc = l->single_urls
+             ? dx_answer_url(l->version, l->canon, asked, l->page.limit, &l->body, &problem)
+         : l->urls ? dx_answer_urls(l->version, l->canon, asked, l->dataset_id, l->page, l->fields,
+                                    &l->body, &problem)
+                   : dx_answer_domain(l->version, l->canon, asked, DX_DOMAIN_FIELDS_ALL, &l->body,
+                                      &problem);
     if (rc != 1)
         write_problem(l, asked, &problem);
     *(rc == 1 ? &l->found : rc == 0 ? &l->absent : &l->failed) += 1;
@@ -204,6 +211,22 @@ static int parse_lists(struct lookup *l, const struct dx_options *o, struct dx_e
     return DX_OK;
 }
 
+static int parse_url(struct lookup *l, const struct dx_options *o, struct dx_error *err)
+{
+    l->single_urls = dx_options_has(o, OPT_URL);
+    if (!l->single_urls)
+        return DX_OK;
+    if (l->urls || dx_options_has(o, OPT_NAMES) || dx_options_has(o, OPT_FORMAT))
+        return dx_fail(err, DX_E_INVALID,
+                       "--url looks up URLs, in all datasets; it does not go with --dataset, "
+                       "--names or --format");
+    if (!dx_options_has(o, OPT_LIMIT))
+        l->page.limit = DX_URL_LIMIT_DEFAULT;
+    if (l->page.limit > DX_URL_LIMIT_MAX)
+        return dx_fail(err, DX_E_INVALID, "--limit: at most %d with --url", DX_URL_LIMIT_MAX);
+    return DX_OK;
+}
+
 static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
     const char *fields = dx_options_text(o, OPT_FIELDS);
@@ -214,6 +237,8 @@ static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *
     if (rc == DX_OK)
         rc = dx_options_number(o, OPT_LIMIT, 1, DX_LIMIT_MAX, &l->page.limit, err);
     l->urls = dx_options_has(o, OPT_DATASET);
+    if (rc == DX_OK)
+        rc = parse_url(l, o, err);
     if (rc == DX_OK && l->urls)
         rc = dx_options_number(o, OPT_DATASET, 0, UINT32_MAX, &id, err);
     l->dataset_id = (uint32_t)id;

@@ -118,8 +118,10 @@ static void summary(const struct dx_publish_result *r)
     char size[32];
 
     kind(r, &text);
-    if (entry != NULL)
+    if (entry != NULL) {
         dx_publish_report(entry, r->lake_bytes, &text);
+        dx_publish_report_held(entry, &r->index, &text);
+    }
     report_seconds("seconds", r->seconds, r->index.seconds, &text);
     report_seconds("CPU seconds", r->cpu_s, r->index.cpu_s, &text);
     (void)getrusage(RUSAGE_SELF, &usage);

@@ -56,6 +56,12 @@ struct dx_index_stats {
     uint64_t spilled_bytes;
     uint64_t shards_rewritten;
     uint64_t shards_shared; /* with the base */
+    uint64_t facts_bytes;   /* of all pairs, before compression */
+    uint64_t sketches_bytes;
+    uint64_t distinct_bytes;     /* of domain_counts.dxc: the column of distinct URLs */
+    uint64_t distinct_domains;   /* in several datasets */
+    uint64_t distinct_estimates; /* of them by an estimate */
+    uint64_t url_places;
 };
 
 /* "names", "mphf"... */

@@ -52,8 +52,10 @@ int dx_index_urls_phase(struct dx_index_state *b, struct dx_error *err)
         rc = dx_index_urls_write(b->lake->url_places, b->lake, writer, b->options->memory / 4, err);
     if (rc == DX_OK)
         rc = dx_index_cold_end(b, DX_COLD_URL_IDS, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
         b->stats->spilled_bytes += b->lake->url_places->spilled_bytes;
+        b->stats->url_places = b->lake->url_places->places;
+    }
     return rc == DX_OK ? dx_index_cold_directory(b, err) : rc;
 }
 

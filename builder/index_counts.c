@@ -119,6 +119,7 @@ static int end(struct second *s, struct dx_index_state *b, struct dx_error *err)
         rc = dx_dictionary_writer_finish(&s->dictionary, err);
     if (rc == DX_OK)
         rc = dx_counts_writer_end(&s->counts, err);
+    b->stats->distinct_bytes = s->counts.distinct_bytes;
     if (rc == DX_OK)
         rc = dx_index_out_commit(&s->dictionary_out, b->entry, err);
     if (rc == DX_OK)

@@ -200,6 +200,8 @@ int dx_index_facts_distinct(struct dx_index_facts *f, const struct dx_pair_count
     *less = clip(dx_url_sketch_count(&f->all), counts, n, &sum);
     *less = sum - *less;
     *dense = f->all.dense;
+    f->b->stats->distinct_domains++;
+    f->b->stats->distinct_estimates += f->all.dense;
     dx_url_sketch_clear(&f->all);
     return DX_OK;
 }
@@ -239,6 +241,8 @@ int dx_index_facts_pair(struct dx_index_facts *f, const struct dx_index_pair *pa
     int rc = origin == DX_INDEX_KEPT ? kept(f, pair, &facts, &sketch, err)
                                      : scanned(f, pair, &facts, err);
 
+    f->b->stats->facts_bytes += facts.size;
+    f->b->stats->sketches_bytes += sketch.size;
     if (rc == DX_OK)
         rc = dx_pair_pages_add(&f->facts, ordinal, pair->dataset_id, facts, err);
     if (rc == DX_OK)

@@ -36,8 +36,9 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
         { DX_FILE_DOMAINS_TXT, 0 }, { DX_FILE_DOMAINS_DICT, 0 }, { DX_FILE_DOMAINS_MPHF, 0 },
         { DX_FILE_MEMBERSHIP, 0 },  { DX_FILE_COUNTS, 0 },       { DX_FILE_DATASET_DOMAINS, 0 },
         { "postings.idx.zst", 0 },  { "postings.dat.zst", 0 },   { DX_FILE_POSTINGS_DIR, 0 },
-        { DX_FILE_FILES_TSV, 0 },   { DX_FILE_PAGES, 0 },        { DX_FILE_DATASETS, 0 },
-        { DX_FILE_PSL, 0 },
+        { DX_FILE_FACTS, 0 },       { DX_FILE_SKETCHES, 0 },     { DX_FILE_URL_IDS, 0 },
+        { DX_FILE_COLD, 0 },        { DX_FILE_FILES_TSV, 0 },    { DX_FILE_PAGES, 0 },
+        { DX_FILE_DATASETS, 0 },    { DX_FILE_PSL, 0 },
     };
     uint64_t total = 0;
     char count[32];
@@ -60,4 +61,18 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
     report_row(e, "index", total, out);
     dx_buf_fmt(out, "  %-24s %14llu %10.3f B/URL %.3f B/row\n", "lake",
                (unsigned long long)lake_bytes, per(lake_bytes, e->urls), per(lake_bytes, e->rows));
+}
+
+void dx_publish_report_held(const struct dx_manifest_version *e, const struct dx_index_stats *s,
+                            struct dx_buf *out)
+{
+    char count[32];
+
+    dx_buf_fmt(out, "held: facts %.3f B/pair and sketches %.3f before compression",
+               per(s->facts_bytes, e->pairs), per(s->sketches_bytes, e->pairs));
+    dx_buf_fmt(out, "; distinct URLs of %s domains in several datasets, %.3f B each",
+               dx_progress_count(s->distinct_domains, count),
+               per(s->distinct_bytes, s->distinct_domains));
+    dx_buf_fmt(out, ", %s by estimate", dx_progress_count(s->distinct_estimates, count));
+    dx_buf_fmt(out, "; places of URLs %s\n", dx_progress_count(s->url_places, count));
 }

@@ -586,6 +586,7 @@ int dx_counts_writer_begin(struct dx_counts_writer *w, const struct dx_counts_to
     dx_buf_init(&w->pairs, SIZE_MAX / 2);
     dx_buf_init(&w->ends, SIZE_MAX / 2);
     dx_buf_init(&w->distinct, SIZE_MAX / 2);
+    w->distinct_bytes = 0;
     w->less = 0;
     w->dense = false;
     dx_buf_init(b, SIZE_MAX / 2);
@@ -694,6 +695,7 @@ static int close_group(struct dx_counts_writer *w, struct dx_error *err)
     append_group(w, (const struct dx_pair_count *)(const void *)w->pairs.data, w->ends.size);
     dx_buf_clear(&w->pairs);
     dx_buf_clear(&w->ends);
+    w->distinct_bytes += w->distinct.size;
     dx_buf_clear(&w->distinct);
     if (w->anchors.failed || w->group.failed)
         return dx_fail(err, DX_E_NOMEM, "counts: out of memory");

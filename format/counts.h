@@ -106,11 +106,12 @@ struct dx_counts_writer {
     unsigned last_bits;
     uint64_t data_size;
     struct dx_buf anchors;
-    struct dx_buf pairs;    /* struct dx_pair_count of the open group */
-    struct dx_buf ends;     /* u8 each: whether the pair is its domain's last */
-    struct dx_buf group;    /* its bytes */
-    struct dx_buf distinct; /* a varint a domain of the open group with several pairs */
-    uint64_t less;          /* of the next domain */
+    struct dx_buf pairs;     /* struct dx_pair_count of the open group */
+    struct dx_buf ends;      /* u8 each: whether the pair is its domain's last */
+    struct dx_buf group;     /* its bytes */
+    struct dx_buf distinct;  /* a varint a domain of the open group with several pairs */
+    uint64_t distinct_bytes; /* of the groups that are written */
+    uint64_t less;           /* of the next domain */
     bool dense;
 };
 

@@ -9,7 +9,7 @@
  * `v` is a pinned version; `canon` belongs to the calling thread and must have been made
  * from this version's suffix list (dx_version_canon_new). `asked` is percent-decoded text
  * as the client sent it. Everything in a body comes from `v` alone. All functions are
- * safe from several threads on one version. dx_answer_urls reads the lake and may block
+ * safe from several threads on one version. dx_answer_urls and dx_answer_url read the lake and may block
  * on disk; the others touch mapped memory only.
  */
 #ifndef DX_QUERY_ANSWER_H
@@ -78,6 +78,10 @@ int dx_answer_domain(struct dx_version *v, struct dx_canon *canon, struct dx_spa
 int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
                    uint32_t dataset_id, struct dx_page_of page, unsigned fields,
                    struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/url?u=: limit rows of each dataset. */
+int dx_answer_url(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                  uint64_t limit, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/datasets and /v1/datasets/{id} */
 int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,

@@ -3,6 +3,7 @@
 #include "canon/ids.h"
 #include "canon/url.h"
 #include "loader/version.h"
+#include "query/answer.h"
 #include "query/item_text.h"
 #include "query/lookup.h"
 #include "query/task_kind.h"
@@ -312,5 +313,22 @@ int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_ur
         *out = &task->task;
     else
         release(&task->task);
+    return rc;
+}
+
+int dx_answer_url(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+                  uint64_t limit, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_url_ask ask = { .asked = asked, .limit = limit };
+    struct dx_task *task;
+    int rc = dx_task_url(v, canon, &ask, &task, body, problem);
+
+    while (rc == DX_TASK_WAITS) {
+        struct dx_error err = DX_ERROR_INIT;
+
+        rc = dx_reading_perform(dx_task_reading(task), &err);
+        rc = dx_task_resume(task, rc, &err, body, problem);
+    }
+    dx_task_free(&task);
     return rc;
 }

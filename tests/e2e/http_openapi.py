@@ -88,6 +88,9 @@ def answers(api, server):
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
              "/v1/domain/example.com/datasets/2/urls?offset=9"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
+        "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
+        "/v1/domain/{domain}/datasets/{dataset_id}/paths":
+            ["/v1/domain/example.com/datasets/1/paths", "/v1/domain/example.com/datasets/1/paths?by=section&limit=1"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
         "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
         "/v1/datasets/{dataset_id}/top-domains":
@@ -142,7 +145,7 @@ def parameters(api, server):
         for name in taken:
             check(name in reply.json["detail"], f"{concrete}: the detail names {name}")
         for name, schema in taken.items():
-            if schema["type"] != "integer":
+            if schema.get("type") != "integer":
                 continue
             for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
                                   (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
@@ -152,7 +155,7 @@ def parameters(api, server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
                "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]

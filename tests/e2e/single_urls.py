@@ -170,6 +170,21 @@ def check_words(server):
         dxtest.equal((got.get("asked"), got.get("url")), (spelled, "http://busy.com/x"), spelled)
 
 
+def check_command(root, server, model):
+    """`lookup --url` has the server's answers, a line each, and problems for what has none."""
+    urls = list(model.of)[::5] + ["https://nowhere.com/", "mailto:x"]
+    lines = dxtest.domaindex("lookup", "--root", root, "--url", "-", expect=1,
+                             input="\n".join(urls).encode()).stdout.splitlines()
+    for url, line in zip(urls, lines, strict=True):
+        reply = ask(server, url)
+        if reply.status == 200:
+            dxtest.equal(line, reply.body.strip(), f"lookup --url {url}")
+        else:
+            dxtest.check(b'"problem":"url-not-found"' in line or b'"problem":"not-a-url"' in line, line)
+    dxtest.domaindex("lookup", "--root", root, "--url", "--limit", 1001, urls[0], expect=2)
+    dxtest.domaindex("lookup", "--root", root, "--url", "--dataset", 1, urls[0], expect=2)
+
+
 def check_suppressed(root, model, rows, url_ids):
     """Each kind and policy: hidden ones 451 or 404, others as before."""
     busy = "http://busy.com/x"
@@ -231,6 +246,7 @@ def main():
         with dxtest.Server(root) as server:
             check_all(server, Model(rows), "first")
             check_words(server)
+            check_command(root, server, Model(rows))
         more = sorted(set(make_rows(2, [2, 4])) - set(rows))
         ingest(root, more, [2, 4])
         dxtest.domaindex("publish", "--root", root)

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: oracle peers slow
+"""The oracles with programs whose ids have 16 bits: every third domain and most URLs share an id, all answers stay exact.
+
+The programs are in `collide` below those that DX_BIN_DIR names. A sample of each oracle; with
+DX_ORACLE_WHOLE=1 the whole of all three.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+import dxtest
+from oracle_reddit import CORPUS, with_peers
+
+HERE = pathlib.Path(__file__).parent
+WHOLE = bool(os.environ.get("DX_ORACLE_WHOLE"))
+
+
+def run(name, bin_dir):
+    """One oracle with these programs; its output is ours."""
+    env = {**os.environ, "DX_BIN_DIR": str(bin_dir)}
+    env.pop("DX_ORACLE_AGAIN", None)
+    if not WHOLE:
+        env.setdefault("DX_ORACLE_ONE_OF", "40")
+    print(f"--- {name}", flush=True)
+    done = subprocess.run([sys.executable, str(HERE / f"{name}.py")], env=env, check=False)
+    dxtest.check(done.returncode == 0, f"{name}: exit {done.returncode}")
+
+
+def compare_versions(bin_dir):
+    """The programs say what they are, and those that are shipped have whole ids."""
+    words = dxtest.run(bin_dir / "domaindexd", "--version").stdout.decode()
+    dxtest.check("built for tests: ids of " in words, f"domaindexd --version: {words}")
+    dxtest.check("ids of" not in dxtest.domaindex("--version").stdout.decode(), "ids of the release are cut")
+
+
+def main():
+    dxtest.need_programs()
+    bin_dir = dxtest.BIN / "collide"
+    if dxtest.id_bits() < 64:
+        dxtest.skip("these programs have cut ids already: run the oracles themselves")
+    if not (bin_dir / "domaindexd").exists():
+        dxtest.skip(f"{bin_dir} has no programs with cut ids")
+    with_peers()
+    compare_versions(bin_dir)
+    run("oracle_synthetic", bin_dir)
+    if dxtest.shared_data(CORPUS) is None:
+        print(f"SKIPPED: the oracles over real posts: {CORPUS} is not here", flush=True)
+    else:
+        run("aggregates_oracle", bin_dir)
+        if WHOLE:
+            run("oracle_reddit", bin_dir)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
