@@ -126,6 +126,12 @@ int dx_spool_add(struct dx_spool *s, size_t stream, struct dx_span bytes, struct
                        s->count);
     st = &s->streams[stream];
     chunk = s->memory + stream * s->chunk;
+    if (st->fill > 0 && bytes.size > 0 && s->chunk - st->fill >= bytes.size) { /* nearly always */
+        memcpy(chunk + st->fill, bytes.data, bytes.size);
+        st->fill += (uint32_t)bytes.size;
+        st->size += bytes.size;
+        return DX_OK;
+    }
     while (bytes.size > 0) {
         size_t n;
 

@@ -10,10 +10,10 @@
 #include "query/lookup.h"
 #include "query/withheld.h"
 
-/* What a step does: a millisecond of each. */
-#define STEP_DOMAINS 65536
-#define STEP_RULES 1000
-#define STEP_HIDDEN 500
+/* What a step does: some 50 us of each. */
+#define STEP_DOMAINS 4096
+#define STEP_RULES 32
+#define STEP_HIDDEN 32
 
 enum phase { FIND_HIDDEN, MERGE, EXCHANGE_WHOLE, EXCHANGE_PARTS, DONE };
 
@@ -494,6 +494,6 @@ int dx_overlap_step(struct dx_overlap *o, struct dx_problem *problem)
     do {
         before = o->phase;
         rc = turn_of(o, problem);
-    } while (rc == 0 && o->phase != before); /* it had some of its millisecond left */
+    } while (rc == 0 && o->phase != before); /* it had some of its time left */
     return rc;
 }

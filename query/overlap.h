@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * overlap.h - what two datasets of a version share, in steps of a millisecond or so.
+ * overlap.h - what two datasets of a version share, in steps of 50 us or so.
  *
  *   struct dx_overlap *o;
  *   rc = dx_overlap_new(&o, v, a, b, &problem);               1; 0: there is no such dataset

@@ -93,7 +93,7 @@ struct dx_paths_ask {
 int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
                   struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
-/* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after a millisecond or so. */
+/* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. */
 int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
                     struct dx_buf *body, struct dx_problem *problem);
 

@@ -122,8 +122,8 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                         "local copies of the mapped files of a remote root; else "
                         "$CACHE_DIRECTORY, $XDG_CACHE_HOME/domaindex or ~/.cache/domaindex" },
     [OPT_MIRROR_POSTINGS] = { "mirror-postings", "YES|NO", "no",
-                              "of a remote root, copy the postings too and not only what is "
-                              "mapped" },
+                              "of a remote root, copy postings, facts and url_ids too and not only "
+                              "what is mapped" },
     [OPT_CA_FILE] = { "ca-file", "FILE", NULL,
                       "certificates that https:// and s3:// roots are checked with; else the "
                       "system's" },

@@ -215,6 +215,23 @@ static void finish(struct dx_workers *w, struct dx_job *job)
     job->done(job);
 }
 
+/* A task that waits for nothing has ended a step of computing: it goes behind the jobs that wait, if any
+ * do. True: it is in the queue and no longer ours. */
+static bool give_way(struct dx_workers *w, struct dx_job *job)
+{
+    bool others;
+
+    if (dx_reading_state(dx_job_reading(job)) != DX_READING_DONE)
+        return false;
+    job->read_rc = DX_OK;
+    (void)pthread_mutex_lock(&w->lock);
+    others = w->first != NULL;
+    if (others)
+        append(w, job);
+    (void)pthread_mutex_unlock(&w->lock);
+    return others;
+}
+
 /* Nobody waits for the answer, but others may wait for the blocks that it has read. */
 static int end_cancelled(const struct dx_answers *answers, struct dx_job *job)
 {
@@ -255,7 +272,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
         else
             job->rc = answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
                                            &job->problem);
-        if (job->rc == DX_TASK_WAITS && send_away(w, job))
+        if (job->rc == DX_TASK_WAITS && (give_way(w, job) || send_away(w, job)))
             return;
     } while (job->rc == DX_TASK_WAITS);
     finish(w, job);

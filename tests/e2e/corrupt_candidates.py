@@ -32,8 +32,10 @@ CANDIDATES = int(os.environ.get("DX_CANDIDATES", "40" if dxtest.SANITIZED else "
 PER_SERVER = 25     # and one that served the candidate ends: its caches know sound blocks of that version now
 OWN_WORD = ("datasets.json", "psl.dat")
 # Which files: the big ones have most bytes, the small ones most structure.
-MAPPED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp")
-OTHERS = ("datasets.json", "psl.dat", "domains.txt.zst", "files.tsv.zst")
+MAPPED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp",
+          "dataset_domains.dxt", "cold.dxp")
+OTHERS = ("datasets.json", "psl.dat", "domains.txt.zst", "files.tsv.zst", "facts.dat.zst", "sketches.dat.zst",
+          "url_ids.dat.zst")
 
 
 class Candidate:

@@ -131,7 +131,8 @@ def stay(root, names):
 
 def room(root, names):
     size = sum(manifests.Manifest(root).entry(names[0])["files"][f]["size"] for f in (
-        "domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp"))
+        "domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp",
+        "dataset_domains.dxt", "cold.dxp"))
     with dxtest.Server(root, "--resident-max", size + size // 2, "--metrics", "yes") as server:
         flip(root, names[1])
         check(comes(lambda: "resident-max" in server.get("/readyz").json.get("detail", "")), "no room for two")

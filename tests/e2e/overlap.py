@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What two datasets share, against sets of URLs in memory: every pair of datasets, after a merge with a
 base and a removal, under suppressions of each kind, from the server and from the command; strict
-parameters, ETag and problems. One list is long enough for several steps, another is short beside it.
+parameters, ETag and problems. Lists are of several steps, of one domain, and much shorter than the other.
+Then many at once on a server with one worker, so that they give way to each other.
 """
+import concurrent.futures
+import http.client
 import itertools
 import json
 import random
@@ -158,6 +161,26 @@ def problems(server):
     equal((kept.status, kept.body), (200, reply.body), "by the version's name")
 
 
+def one_worker(root, rows):
+    """Each answer is right, whoever else is asked for between its steps."""
+    names = list(rows)
+    with dxtest.Server(root, "--workers", 1, "--threads", 1, "--cache-answers", 0) as server:
+        ids = ids_of(server)
+        wants = {(a, b): expected(rows, a, b) for a, b in itertools.product(names, names)}
+
+        def ask(i):
+            a, b = names[i % len(names)], names[i // len(names) % len(names)]
+            connection = http.client.HTTPConnection(server.host, server.port, timeout=30)
+            connection.request("GET", f"/v1/datasets/{ids[a]}/overlap/{ids[b]}")
+            reply = connection.getresponse()
+            answer = json.loads(reply.read())
+            connection.close()
+            return reply.status == 200 and told(answer) == wants[a, b]
+
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            equal(list(pool.map(ask, range(200))), [True] * 200, "200 answers by one worker")
+
+
 def main():
     dxtest.need_programs()
     rows = make_rows(1, 1500 if dxtest.SANITIZED else 6000)
@@ -181,6 +204,7 @@ def main():
         del rows["gone"]
         with dxtest.Server(root, "--poll-ms", 50) as server:
             ask_all(server, rows, "merged")
+            one_worker(root, rows)
             suppressions(root, rows, server)
     dxtest.finish()
 

@@ -7,6 +7,7 @@
  */
 #include "base/file.h"
 #include "base/map.h"
+#include "loader/cold_walk.h"
 #include "loader/version.h"
 #include "query/answer.h"
 #include "tests/support/damage.h"
@@ -56,6 +57,62 @@ static enum verdict take(struct bench *b, int rc, size_t *at, bool record)
     return WRONG_ANSWER;
 }
 
+/* Cold files whole, as answers about hosts, paths and URLs take their pages. */
+static int ask_cold(struct bench *b, struct dx_version *v, enum dx_cold_file file)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cold_walk w;
+    int rc = dx_cold_walk_begin(&w, v, file, &err);
+
+    dx_buf_clear(&b->body);
+    while (rc >= 0 && (rc = dx_cold_walk_next(&w, &err)) == 1)
+        dx_buf_append(&b->body, w.plain.data, w.plain.size);
+    dx_cold_walk_close(&w);
+    return rc < 0 ? rc : 1;
+}
+
+static int ask_ranking(struct bench *b, struct dx_version *v, uint32_t dataset_id)
+{
+    struct dx_domain_count top[DOMAINS];
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_domain_list list;
+    int rc = dx_dataset_domains_of(&v->dataset_domains, dataset_id, &list, &err);
+
+    dx_buf_clear(&b->body);
+    if (rc == 1 && list.domains <= DOMAINS)
+        rc = dx_dataset_domains_top(&v->dataset_domains, &list, 0, (size_t)list.domains, top, &err);
+    else if (rc == 1)
+        rc = DX_E_CORRUPT;
+    if (rc < 0)
+        return rc;
+    for (uint64_t i = 0; i < list.domains; i++) {
+        uint64_t rank;
+
+        rc = dx_dataset_domains_rank(&v->dataset_domains, &list, top[i].url_count, &rank, &err);
+        if (rc < 0)
+            return rc;
+        dx_buf_fmt(&b->body, "%llu %llu %llu\n", (unsigned long long)top[i].ordinal,
+                   (unsigned long long)top[i].url_count, (unsigned long long)rank);
+    }
+    return 1;
+}
+
+static enum verdict ask_more(struct bench *b, struct dx_version *v, size_t *at, bool record)
+{
+    enum verdict worst = SAME_ANSWERS;
+
+    for (unsigned i = 0; i < DX_COLD_FILES + DATASETS; i++) {
+        enum verdict got = take(b,
+                                i < DX_COLD_FILES ? ask_cold(b, v, (enum dx_cold_file)i)
+                                                  : ask_ranking(b, v, i - DX_COLD_FILES + 1),
+                                at, record);
+
+        if (got == WRONG_ANSWER || (got == REFUSED && worst == SAME_ANSWERS))
+            worst = got;
+    }
+    return worst;
+}
+
 static enum verdict ask_all(struct bench *b, struct dx_version *v, struct dx_canon *canon,
                             bool record)
 {
@@ -88,6 +145,9 @@ static enum verdict ask_all(struct bench *b, struct dx_version *v, struct dx_can
                 worst = got;
         }
     }
+    enum verdict more = ask_more(b, v, &at, record);
+    if (more == WRONG_ANSWER || (more == REFUSED && worst == SAME_ANSWERS))
+        worst = more;
     dx_buf_clear(&b->body);
     enum verdict got = take(
         b, dx_answer_datasets(v, (struct dx_page_of){ 0, 99 }, &b->body, &problem), &at, record);
@@ -192,6 +252,12 @@ static bool damage_file(struct bench *b, const char *path, uint64_t begin, uint6
                            cuts.count[SAME_ANSWERS] == 0);
 }
 
+static bool by_range(const char *name)
+{
+    return strncmp(name, "postings/", 9) == 0 || strcmp(name, DX_FILE_FACTS) == 0 ||
+           strcmp(name, DX_FILE_SKETCHES) == 0 || strcmp(name, DX_FILE_URL_IDS) == 0;
+}
+
 /* Files that answers are made of; domains.txt and files.tsv are for people and `verify`. */
 static bool damage_all(struct bench *b, unsigned number, uint64_t every)
 {
@@ -214,7 +280,7 @@ static bool damage_all(struct bench *b, unsigned number, uint64_t every)
                        v->files[i].name);
         /* Bytes of a shard, a directory or the lake that no answer needs may be cut off
          * without harm, but not unseen where the loader compares sizes. */
-        bool shard = strncmp(v->files[i].name, "postings/", 9) == 0;
+        bool shard = by_range(v->files[i].name);
         bool whole = b->checked;
 
         if (shard)
@@ -244,7 +310,7 @@ static bool damage_ranges(struct bench *b, unsigned number, uint64_t every)
         return false;
     v = dx_manifest_current(&manifest);
     for (size_t i = 0; i <= v->file_count; i++) {
-        if (i < v->file_count && strncmp(v->files[i].name, "postings/", 9) != 0)
+        if (i < v->file_count && !by_range(v->files[i].name))
             continue;
         if (i < v->file_count)
             (void)snprintf(path, sizeof path, "%s/index/%s/%s", b->root.path, v->version,

@@ -134,8 +134,8 @@ static void take_file(const char *folder, const char *name)
 static void take_files(void)
 {
     static const char *const mapped[] = {
-        "domains.dict",      "domains.mphf", "domain_to_datasets.roar",
-        "domain_counts.dxc", "postings.dxp", "pages.dxp"
+        "domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc",
+        "postings.dxp", "pages.dxp",    "dataset_domains.dxt",     "cold.dxp"
     };
     char folder[200];
 
