@@ -3,10 +3,8 @@
 #include "base/json_out.h"
 #include "builder/command.h"
 #include "builder/lookup_names.h"
+#include "builder/opened_version.h"
 #include "builder/progress.h"
-#include "builder/remote_root.h"
-#include "loader/overlay.h"
-#include "loader/version.h"
 #include "query/answer.h"
 #include "query/task.h"
 
@@ -277,36 +275,27 @@ static void tell(void *ctx, const struct dx_mirror_progress *p)
     (void)fprintf(stderr, "%s\n", text);
 }
 
-static int open_version(struct lookup *l, const struct dx_options *o, struct dx_caches **caches,
-                        struct dx_error *err)
+static int open_version(struct lookup *l, const struct dx_options *o,
+                        struct dx_opened_version *opened, struct dx_error *err)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    const char *root = dx_options_text(o, OPT_ROOT);
-    struct dx_source_options source;
-    int rc = DX_OK;
+    int rc;
 
     options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
     options.mirror_postings = dx_options_has(o, OPT_MIRROR_POSTINGS);
     options.verify = dx_options_has(o, OPT_VERIFY);
     options.tell = tell;
-    if (dx_source_remote(root)) {
-        rc = dx_remote_root_options(&source, err);
-        options.source = &source;
-    }
-    if (rc == DX_OK)
-        rc = dx_caches_new(caches, &options, err);
-    if (rc == DX_OK)
-        rc = dx_overlay_open(&(*caches)->overlay, root, options.source, DX_OVERLAY_WAIT, err);
-    if (rc == DX_OK)
-        rc = dx_version_open_named(&l->version, root, dx_options_text(o, OPT_VERSION), *caches,
-                                   &options, err);
-    return rc == DX_OK ? dx_version_canon_new(l->version, &l->canon, err) : rc;
+    rc = dx_opened_version_open(opened, dx_options_text(o, OPT_ROOT),
+                                dx_options_text(o, OPT_VERSION), &options, err);
+    l->version = opened->version;
+    l->canon = opened->canon;
+    return rc;
 }
 
 static int run(const struct dx_options *o)
 {
     struct lookup l = { .body = DX_BUF_INIT(ANSWER_MAX) };
-    struct dx_caches *caches = NULL;
+    struct dx_opened_version opened = { NULL };
     struct dx_error err = DX_ERROR_INIT;
     int code = DX_EXIT_REFUSED;
     int rc = parse(&l, o, &err);
@@ -315,7 +304,7 @@ static int run(const struct dx_options *o)
         fprintf(stderr, "domaindex lookup: %s\n", err.text);
         return DX_EXIT_USAGE;
     }
-    rc = open_version(&l, o, &caches, &err);
+    rc = open_version(&l, o, &opened, &err);
     if (rc == DX_OK && l.many) {
         rc = lookup_lists(&l, o, &err);
         code = rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
@@ -330,9 +319,7 @@ static int run(const struct dx_options *o)
     if (rc == DX_OK && l.found + l.absent + l.failed > 1)
         fprintf(stderr, "%llu found, %llu absent, %llu failed\n", (unsigned long long)l.found,
                 (unsigned long long)l.absent, (unsigned long long)l.failed);
-    dx_canon_free(&l.canon);
-    dx_version_unpin(l.version);
-    dx_caches_free(&caches);
+    dx_opened_version_close(&opened);
     dx_buf_release(&l.body);
     return code;
 }
@@ -341,12 +328,14 @@ const struct dx_command dx_command_lookup = {
     .name = "lookup",
     .synopsis =
         "--root ROOT [--version VERSION] ([--dataset ID [--offset N] [--limit N]] DOMAIN... | "
-        "--names FILE [--input FORMAT] [--format FORMAT])",
+        "--url [--limit N] URL... | --names FILE [--input FORMAT] [--format FORMAT])",
     .summary = "the answers of the API without a server",
     .description =
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
         "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
-        "host or a whole URL; '-' reads one a line from standard input. What is not in the index "
+        "host or a whole URL; '-' reads one a line from standard input. With --url each URL is "
+        "looked up "
+        "itself, over all datasets, as by GET /v1/url. What is not in the index "
         "gives a line with \"problem\". The exit code is 0 when all were found, else 1.\n\n"
         "With --names or --format the answer is that of POST /v1/domains: a line of JSON a name "
         "and a "

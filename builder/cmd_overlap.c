@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/command.h"
-#include "builder/remote_root.h"
-#include "loader/overlay.h"
-#include "loader/version.h"
+#include "builder/opened_version.h"
 #include "query/answer.h"
 
 #include <stdio.h>
@@ -21,49 +19,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                         "domaindex in XDG_CACHE_HOME or in ~/.cache" },
 };
 
-static int open_version(struct dx_version **v, const struct dx_options *o,
-                        struct dx_caches **caches, struct dx_error *err)
-{
-    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    const char *root = dx_options_text(o, OPT_ROOT);
-    struct dx_source_options source;
-    int rc = DX_OK;
-
-    options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
-    if (dx_source_remote(root)) {
-        rc = dx_remote_root_options(&source, err);
-        options.source = &source;
-    }
-    if (rc == DX_OK)
-        rc = dx_caches_new(caches, &options, err);
-    if (rc == DX_OK)
-        rc = dx_overlay_open(&(*caches)->overlay, root, options.source, DX_OVERLAY_WAIT, err);
-    return rc == DX_OK ? dx_version_open_named(v, root, dx_options_text(o, OPT_VERSION), *caches,
-                                               &options, err)
-                       : rc;
-}
-
-/* A number, or a name of the version's registry; a number goes first. */
-static int dataset_of(const struct dx_version *v, const char *said, uint32_t *id,
-                      struct dx_error *err)
-{
-    char number[16];
-
-    for (int by_name = 0; by_name < 2; by_name++)
-        for (size_t i = 0; i < v->registry.count; i++) {
-            const struct dx_dataset *d = &v->registry.datasets[i];
-
-            (void)snprintf(number, sizeof number, "%u", (unsigned)d->dataset_id);
-            if (strcmp(by_name ? d->name : number, said) == 0) {
-                *id = d->dataset_id;
-                return DX_OK;
-            }
-        }
-    return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset '%.60s'", dx_version_name(v),
-                   said);
-}
-
-static int print(struct dx_version *v, const char *const *said, struct dx_buf *body,
+static int print(const struct dx_opened_version *o, const char *const *said, struct dx_buf *body,
                  struct dx_error *err)
 {
     struct dx_problem problem;
@@ -71,10 +27,10 @@ static int print(struct dx_version *v, const char *const *said, struct dx_buf *b
     int rc = DX_OK;
 
     for (int i = 0; rc == DX_OK && i < 2; i++)
-        rc = dataset_of(v, said[i], &ids[i], err);
+        rc = dx_opened_version_dataset(o, said[i], &ids[i], err);
     if (rc != DX_OK)
         return rc;
-    rc = dx_answer_overlap(v, ids[0], ids[1], body, &problem);
+    rc = dx_answer_overlap(o->version, ids[0], ids[1], body, &problem);
     if (rc != 1)
         return dx_fail(err, rc < 0 ? (enum dx_code)rc : DX_E_NOT_FOUND, "%s", problem.detail);
     dx_buf_u8(body, '\n');
@@ -89,21 +45,22 @@ static int run(const struct dx_options *o)
 {
     struct dx_buf body = DX_BUF_INIT(ANSWER_MAX);
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_caches *caches = NULL;
-    struct dx_version *v = NULL;
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_opened_version opened = { NULL };
     int rc;
 
     if (dx_options_text(o, OPT_ROOT) == NULL || o->operand_count != 2) {
         (void)fprintf(stderr, "domaindex overlap: --root ROOT and two datasets are needed\n");
         return DX_EXIT_USAGE;
     }
-    rc = open_version(&v, o, &caches, &err);
+    options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
+    rc = dx_opened_version_open(&opened, dx_options_text(o, OPT_ROOT),
+                                dx_options_text(o, OPT_VERSION), &options, &err);
     if (rc == DX_OK)
-        rc = print(v, o->operand, &body, &err);
+        rc = print(&opened, o->operand, &body, &err);
     if (rc < 0)
         (void)fprintf(stderr, "domaindex overlap: %s\n", err.text);
-    dx_version_unpin(v);
-    dx_caches_free(&caches);
+    dx_opened_version_close(&opened);
     dx_buf_release(&body);
     return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;
 }

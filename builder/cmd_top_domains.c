@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/command.h"
+#include "builder/opened_version.h"
 #include "builder/progress.h"
-#include "builder/remote_root.h"
-#include "canon/url.h"
-#include "loader/overlay.h"
-#include "loader/version.h"
 #include "query/top_domains.h"
 #include "query/top_rows.h"
 
@@ -44,9 +41,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
 };
 
 struct top {
-    struct dx_caches *caches;
-    struct dx_version *version;
-    struct dx_canon *canon;
+    struct dx_opened_version opened;
     struct dx_top_domains ranking;
     struct dx_top_domain *rows;
     struct dx_progress progress;
@@ -78,67 +73,15 @@ static int parse(struct top *t, const struct dx_options *o, struct dx_error *err
     return DX_OK;
 }
 
-static int open_version(struct top *t, const struct dx_options *o, struct dx_error *err)
-{
-    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    const char *root = dx_options_text(o, OPT_ROOT);
-    struct dx_source_options source;
-    int rc = DX_OK;
-
-    options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
-    if (dx_source_remote(root)) {
-        rc = dx_remote_root_options(&source, err);
-        options.source = &source;
-    }
-    if (rc == DX_OK)
-        rc = dx_caches_new(&t->caches, &options, err);
-    if (rc == DX_OK)
-        rc = dx_overlay_open(&t->caches->overlay, root, options.source, DX_OVERLAY_WAIT, err);
-    if (rc == DX_OK)
-        rc = dx_version_open_named(&t->version, root, dx_options_text(o, OPT_VERSION), t->caches,
-                                   &options, err);
-    return rc == DX_OK ? dx_version_canon_new(t->version, &t->canon, err) : rc;
-}
-
-/* By name or by number; a text that is the name of one and the number of another is neither. */
-static int find_dataset(const struct dx_version *v, const char *said, uint32_t *id,
-                        struct dx_error *err)
-{
-    const struct dx_dataset *by_name = NULL;
-    const struct dx_dataset *by_number = NULL;
-    char number[16];
-
-    for (size_t i = 0; i < v->registry.count; i++) {
-        const struct dx_dataset *d = &v->registry.datasets[i];
-
-        (void)snprintf(number, sizeof number, "%u", (unsigned)d->dataset_id);
-        if (strcmp(d->name, said) == 0)
-            by_name = d;
-        if (strcmp(number, said) == 0)
-            by_number = d;
-    }
-    if (by_name != NULL && by_number != NULL && by_name != by_number)
-        return dx_fail(err, DX_E_INVALID,
-                       "'%.60s' is the name of dataset %u, and the number of another one", said,
-                       (unsigned)by_name->dataset_id);
-    if (by_name == NULL)
-        by_name = by_number;
-    if (by_name == NULL)
-        return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset '%.60s'", dx_version_name(v),
-                       said);
-    *id = by_name->dataset_id;
-    return DX_OK;
-}
-
 static int open_ranking(struct top *t, const struct dx_options *o, struct dx_error *err)
 {
     struct dx_problem problem;
     uint32_t id;
-    int rc = find_dataset(t->version, dx_options_text(o, OPT_DATASET), &id, err);
+    int rc = dx_opened_version_dataset(&t->opened, dx_options_text(o, OPT_DATASET), &id, err);
 
     if (rc < 0)
         return rc;
-    rc = dx_top_domains_open(&t->ranking, t->version, t->canon, id, &problem);
+    rc = dx_top_domains_open(&t->ranking, t->opened.version, t->opened.canon, id, &problem);
     if (rc != 1)
         return dx_fail(err, rc < 0 ? (enum dx_code)rc : DX_E_LIMIT, "%s", problem.detail);
     t->count = t->has_share ? dx_share_select(t->share, t->ranking.domain_count)
@@ -201,15 +144,16 @@ static void say_totals(const struct top *t)
     char of[32];
     char urls[32];
 
-    (void)fprintf(stderr, "%s of %s domains of dataset %u (%s), which has %s URLs in version %s\n",
-                  dx_progress_count(t->count, count),
-                  dx_progress_count(t->ranking.domain_count, of),
-                  (unsigned)t->ranking.dataset->dataset_id, t->ranking.dataset->name,
-                  dx_progress_count(t->ranking.url_count, urls), dx_version_name(t->version));
+    (void)fprintf(
+        stderr, "%s of %s domains of dataset %u (%s), which has %s URLs in version %s\n",
+        dx_progress_count(t->count, count), dx_progress_count(t->ranking.domain_count, of),
+        (unsigned)t->ranking.dataset->dataset_id, t->ranking.dataset->name,
+        dx_progress_count(t->ranking.url_count, urls), dx_version_name(t->opened.version));
 }
 
 static int run(const struct dx_options *o)
 {
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct top t = { .out = DX_BUF_INIT(2 * FLUSH_BYTES) };
     struct dx_error err = DX_ERROR_INIT;
     int rc = parse(&t, o, &err);
@@ -219,7 +163,9 @@ static int run(const struct dx_options *o)
         return DX_EXIT_USAGE;
     }
     dx_progress_init(&t.progress, STDERR_FILENO);
-    rc = open_version(&t, o, &err);
+    options.mirror_dir = dx_options_text(o, OPT_CACHE_DIR);
+    rc = dx_opened_version_open(&t.opened, dx_options_text(o, OPT_ROOT),
+                                dx_options_text(o, OPT_VERSION), &options, &err);
     if (rc == DX_OK)
         rc = open_ranking(&t, o, &err);
     if (rc == DX_OK)
@@ -233,9 +179,7 @@ static int run(const struct dx_options *o)
         say_totals(&t);
     free(t.rows);
     dx_top_domains_release(&t.ranking);
-    dx_canon_free(&t.canon);
-    dx_version_unpin(t.version);
-    dx_caches_free(&t.caches);
+    dx_opened_version_close(&t.opened);
     dx_buf_release(&t.out);
     return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;
 }

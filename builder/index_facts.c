@@ -170,7 +170,6 @@ static int add_sketch(struct dx_index_facts *f, struct dx_span sketch, struct dx
     return rc == DX_OK ? join(f, sketch, err) : rc;
 }
 
-/* An estimate is no better than what the counts say for certain. */
 static uint64_t clip(uint64_t distinct, const struct dx_pair_count *counts, size_t n, uint64_t *sum)
 {
     uint64_t largest = 0;
@@ -181,7 +180,7 @@ static uint64_t clip(uint64_t distinct, const struct dx_pair_count *counts, size
         if (counts[i].url_count > largest)
             largest = counts[i].url_count;
     }
-    return distinct < largest ? largest : distinct > *sum ? *sum : distinct;
+    return dx_url_sketch_clip(distinct, largest, *sum);
 }
 
 int dx_index_facts_distinct(struct dx_index_facts *f, const struct dx_pair_count *counts, size_t n,

@@ -8,8 +8,8 @@
 #include "builder/urls_record.h"
 #include "canon/ids.h"
 
-#define LANE_RECORDS 4096 /* under the lock at a time */
-#define URL_TEXT_MAX ((size_t)1 << 20)
+#define LANE_RECORDS 4096                                   /* under the lock at a time */
+#define URL_TEXT_MAX (DX_LAKE_ROW_BYTES_MAX + sizeof "://") /* what a row may have */
 
 struct dx_index_urls_lane {
     struct dx_index_urls *urls;

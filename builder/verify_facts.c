@@ -182,11 +182,8 @@ static int check_distinct(struct facts_check *c, struct dx_error *why)
         if (c->pairs.counts[i].url_count > want)
             want = c->pairs.counts[i].url_count;
     }
-    if (c->pairs.count > 1) {
-        uint64_t n = dx_url_sketch_count(&c->all);
-
-        want = n > sum ? sum : n > want ? n : want;
-    }
+    if (c->pairs.count > 1)
+        want = dx_url_sketch_clip(dx_url_sketch_count(&c->all), want, sum);
     if (less > sum || sum - less != want || dense != (c->pairs.count > 1 && c->all.dense))
         dx_verify_found(c->w,
                         DX_FILE_COUNTS ": %.*s: distinct URLs are %llu less than %llu%s, its "

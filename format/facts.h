@@ -33,7 +33,7 @@
 
 #define DX_FACTS_ROWS 4096               /* of a pair; over it, paths are stored */
 #define DX_FACTS_PATHS_MAX 256           /* of each kind */
-#define DX_FACTS_HOST_MAX (1u << 20)     /* bytes of a host; ours have 8192 at most */
+#define DX_FACTS_HOST_MAX (8u << 20)     /* bytes of a host; ours have 8192, a row has no more */
 #define DX_FACTS_HOSTS_BYTES (48u << 20) /* of a pair; beyond it only their number is kept */
 #define DX_FACTS_PATHS_BYTES (7u << 20)  /* of each kind; else none are stored */
 #define DX_FACTS_BYTES_MAX (DX_FACTS_HOSTS_BYTES + 2 * DX_FACTS_PATHS_BYTES + 256)

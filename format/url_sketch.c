@@ -296,6 +296,11 @@ uint64_t dx_url_sketch_count(struct dx_url_sketch *s)
     return s->dense ? estimate(s->registers) : count_of(s);
 }
 
+uint64_t dx_url_sketch_clip(uint64_t count, uint64_t largest, uint64_t sum)
+{
+    return count < largest ? largest : count > sum ? sum : count;
+}
+
 /* ---- bytes ---- */
 
 /* Gaps of n hashes are about 2^48 / n. */

@@ -5,6 +5,7 @@
  *   rc = dx_url_sketch_add(&s, dx_url_sketch_hash(scheme, host, path_query), &err);   any order, repeats welcome
  *   rc = dx_url_sketch_union(&s, &other, &err);
  *   n = dx_url_sketch_count(&s);             s.dense: an estimate, else exact
+ *   n = dx_url_sketch_clip(n, largest, sum); of a union: between these
  *   rc = dx_url_sketch_encode(&s, &buf, &err);  rc = dx_url_sketch_decode(&s, bytes, &err);   replaces s
  *   dx_url_sketch_release(&s);
  *
@@ -44,6 +45,9 @@ int dx_url_sketch_union(struct dx_url_sketch *s, const struct dx_url_sketch *oth
 /* Dense now if it has over DX_SKETCH_PAIR_MAX: for the set of one pair, so that it stays small. */
 int dx_url_sketch_settle(struct dx_url_sketch *s, struct dx_error *err);
 uint64_t dx_url_sketch_count(struct dx_url_sketch *s);
+/* What the sets say for certain holds for an estimate of their union as well: it has no fewer URLs than the
+ * largest of them, and no more than all of them together. */
+uint64_t dx_url_sketch_clip(uint64_t count, uint64_t largest, uint64_t sum);
 int dx_url_sketch_encode(struct dx_url_sketch *s, struct dx_buf *out, struct dx_error *err);
 int dx_url_sketch_decode(struct dx_url_sketch *s, struct dx_span bytes, struct dx_error *err);
 void dx_url_sketch_clear(struct dx_url_sketch *s);

@@ -39,6 +39,7 @@ static int read_distinct(const struct dx_version *v, const struct dx_found *foun
 {
     uint64_t less = 0;
     uint64_t sum = 0;
+    uint64_t largest = 0;
     int rc = DX_OK;
 
     if (t->withheld->entry != NULL && t->count > 1) {
@@ -46,14 +47,19 @@ static int read_distinct(const struct dx_version *v, const struct dx_found *foun
         t->distinct_dense = t->withheld->distinct_dense;
         return DX_OK;
     }
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++) {
         sum += t->pairs[i].url_count;
+        if (t->pairs[i].url_count > largest)
+            largest = t->pairs[i].url_count;
+    }
     if (t->count > 1)
         rc = dx_counts_distinct(&v->counts, found->ordinal, &less, &t->distinct_dense, err);
-    if (rc >= 0 && less > 0 && less >= sum)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %llu URLs, %llu of them repeated",
-                     v->directory, (unsigned long long)found->ordinal, (unsigned long long)sum,
-                     (unsigned long long)less);
+    if (rc >= 0 && less > sum - largest)
+        rc = dx_fail(
+            err, DX_E_CORRUPT,
+            "%s: domain %llu has %llu URLs, %llu of them repeated, and %llu in one dataset",
+            v->directory, (unsigned long long)found->ordinal, (unsigned long long)sum,
+            (unsigned long long)less, (unsigned long long)largest);
     t->distinct_url_count = sum - less;
     return rc < 0 ? rc : DX_OK;
 }

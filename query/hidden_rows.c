@@ -263,8 +263,9 @@ static void keep(struct dx_hidden_rows *out, struct scan *s)
 /* Distinct URLs over all datasets: in one alone they are counted. */
 struct distinct {
     struct dx_url_sketch all;
-    size_t pairs;       /* with visible rows */
-    uint64_t url_count; /* of the last of them */
+    size_t pairs;     /* with visible rows */
+    uint64_t largest; /* url_count of them */
+    uint64_t sum;
 };
 
 static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *err)
@@ -274,7 +275,9 @@ static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *e
     if (s->pair.visible.row_count == 0)
         return DX_OK;
     d->pairs++;
-    d->url_count = s->pair.visible.url_count;
+    d->sum += s->pair.visible.url_count;
+    if (s->pair.visible.url_count > d->largest)
+        d->largest = s->pair.visible.url_count;
     rc = dx_url_sketch_settle(&s->sketch, err);
     return rc < 0 ? rc : dx_url_sketch_union(&d->all, &s->sketch, err);
 }
@@ -321,8 +324,8 @@ static int read_pairs(struct dx_version *v, const struct dx_found *found,
         rc = read_one(&s, found, &pairs->counts[i], stop, &distinct, out, err);
         release_scan(&s);
     }
-    out->distinct_url_count = distinct.pairs == 1 ? distinct.url_count
-                                                  : dx_url_sketch_count(&distinct.all);
+    out->distinct_url_count = dx_url_sketch_clip(dx_url_sketch_count(&distinct.all),
+                                                 distinct.largest, distinct.sum);
     out->distinct_dense = distinct.pairs > 1 && distinct.all.dense;
     dx_url_sketch_release(&distinct.all);
     return rc;

@@ -544,6 +544,24 @@ def lake_rows(root, version):
     return found
 
 
+def estimates(root):
+    """Where distinct URLs are an estimate, what the counts say for certain holds, of what is left as well."""
+    domains = [f"est{i}.com" for i in range(12)]
+    for dataset in (1, 2):
+        text = "".join(f"https://{d}/hidden\n" + "".join(f"https://{d}/{dataset}/{i}\n" for i in range(600))
+                       for d in domains)
+        dxtest.domaindex("ingest", "--root", root, "--dataset", f"set{dataset}", "--format", "list", "-",
+                         input=text.encode())
+    dxtest.domaindex("publish", "--root", root)
+    dxtest.domaindex("suppress", "add", "--root", root, *[f"--url=https://{d}/hidden" for d in domains])
+    with dxtest.Server(root) as server:
+        for domain in domains:
+            answer = get(server, f"/v1/domain/{domain}").json
+            distinct = answer["distinct_url_count"]
+            dxtest.equal((answer["url_count"], answer["distinct_error"]), (1200, 0.01625), domain)
+            dxtest.check(1200 * (1 - 5 * 0.01625) < distinct <= 1200, f"{domain}: {distinct} distinct URLs of 1200")
+
+
 def main():
     dxtest.need_programs()
     rows = make_rows(3)
@@ -562,6 +580,7 @@ def main():
             world.check_all(server, random.Random(1), "after a start", 0.3)
             compacted(world, server)
         writers(world, 8, 6)
+        estimates(tmp / "estimates")
         on_s3(tmp, rows, make_root(tmp / "again", rows))
     dxtest.finish()
 

@@ -217,6 +217,31 @@ static void check(unsigned pages, size_t memory, const char *what)
     dx_index_urls_free(&urls);
 }
 
+/* Lakes of other writers have rows of several MiB: they have a place as others have. */
+static void check_long(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_index_urls *urls;
+    struct dx_index_urls_lane *lane;
+    struct dx_url_run run = { 0 };
+    uint8_t *path = malloc(DX_LAKE_ROW_BYTES_MAX);
+    const struct dx_url_row at = { .row_group = 0 };
+    struct dx_lake_row row = { .scheme = dx_span_str("https"), .host = dx_span_str("a.example") };
+
+    if (path == NULL)
+        exit(1);
+    memset(path, '/', DX_LAKE_ROW_BYTES_MAX);
+    row.path_query = dx_span_of(path, DX_LAKE_ROW_BYTES_MAX - row.scheme.size - row.host.size);
+    must(dx_index_urls_new(&urls, ".", 1 << 20, &err), &err);
+    must(dx_index_urls_lane_new(&lane, urls, &err), &err);
+    must(dx_index_urls_row(lane, &run, &row, &at, &err), &err);
+    must(dx_index_urls_end(lane, &run, &err), &err);
+    must(dx_index_urls_lane_end(lane, &err), &err);
+    dx_index_urls_lane_free(&lane);
+    dx_index_urls_free(&urls);
+    free(path);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/dx_index_urls.XXXXXX";
@@ -227,5 +252,6 @@ int main(void)
     check(1, 1 << 24, "the same URLs in all files");
     check(1, DX_SPILL_LANE_MIN, "sorted on the disk");
     check(30, DX_SPILL_LANE_MIN, "sorted on the disk, apart");
+    check_long();
     return chdir("/") == 0 && rmdir(folder) == 0 && failures == 0 ? 0 : 1;
 }

@@ -100,6 +100,14 @@ static void check_damage(uint64_t count)
     dx_buf_release(&bytes);
 }
 
+static void check_clip(void)
+{
+    EXPECT(dx_url_sketch_clip(1210, 700, 1200) == 1200, "more than all have");
+    EXPECT(dx_url_sketch_clip(690, 700, 1200) == 700, "fewer than one has");
+    EXPECT(dx_url_sketch_clip(900, 700, 1200) == 900, "between");
+    EXPECT(dx_url_sketch_clip(0, 0, 0) == 0, "none");
+}
+
 static void check_refused(void)
 {
     static const struct {
@@ -246,6 +254,7 @@ int main(void)
         check_round_trip(sizes[i], sizes[i] > 512 ? 3073 : 2 + 1 + sizes[i] * 50 / 8);
         check_damage(sizes[i]);
     }
+    check_clip();
     check_refused();
     check_hash();
     check_known();
