@@ -328,12 +328,14 @@ const struct dx_command dx_command_lookup = {
     .name = "lookup",
     .synopsis =
         "--root ROOT [--version VERSION] ([--dataset ID [--offset N] [--limit N]] DOMAIN... | "
-        "--names FILE [--input FORMAT] [--format FORMAT])",
+        "--url [--limit N] URL... | --names FILE [--input FORMAT] [--format FORMAT])",
     .summary = "the answers of the API without a server",
     .description =
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
         "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
-        "host or a whole URL; '-' reads one a line from standard input. What is not in the index "
+        "host or a whole URL; '-' reads one a line from standard input. With --url each URL is "
+        "looked up "
+        "itself, over all datasets, as by GET /v1/url. What is not in the index "
         "gives a line with \"problem\". The exit code is 0 when all were found, else 1.\n\n"
         "With --names or --format the answer is that of POST /v1/domains: a line of JSON a name "
         "and a "

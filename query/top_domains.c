@@ -195,7 +195,7 @@ int dx_top_domains_open(struct dx_top_domains *t, struct dx_version *v, struct d
     }
     if (rc == 0)
         return 1;
-    rc = dx_hidden_domains_read(&hidden, v, canon, problem);
+    rc = dx_hidden_domains_read(&hidden, v, canon, &t->list, problem);
     if (rc == 1)
         rc = gather_all(t, &hidden, problem);
     dx_hidden_domains_release(&hidden);

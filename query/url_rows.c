@@ -105,6 +105,58 @@ static int by_listing(const void *a, const void *b)
     return c != 0 ? c : dx_url_place_compare(&x->place, &y->place);
 }
 
+/* Rows from where place a begins to where b does, which is not before it in the same file: exact, if
+ * they are fewer than a has. */
+static int rows_between(const struct dx_url_rows *u, const struct dx_url_rows_place *a,
+                        const struct dx_url_rows_place *b, uint64_t *rows, struct dx_error *err)
+{
+    uint64_t first = a->place.row;
+    uint32_t g = a->row_group;
+
+    for (*rows = 0; g < b->row_group && *rows < a->place.rows; g++, first = 0) {
+        struct dx_page_group group;
+        int rc = dx_pages_group(&u->version->pages, &a->file, g, &group, err);
+
+        if (rc == 0 || (rc == 1 && first > group.rows))
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
+                         dx_cold_file_name(DX_COLD_URL_IDS), (int)a->file.path.size,
+                         (const char *)a->file.path.data, (unsigned long long)first,
+                         (unsigned long)g);
+        if (rc < 0)
+            return rc;
+        *rows += group.rows - first;
+    }
+    if (g == b->row_group)
+        *rows += b->place.row - first;
+    return DX_OK;
+}
+
+/* Twins of two schemes that share the id stand among each other, and each place reaches over rows of
+ * the other: one place then, so that no row comes twice. They are in order of files and rows. */
+static int join_places(struct dx_url_rows *u, struct dx_error *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 1; i < u->place_count; i++) {
+        struct dx_url_rows_place *last = &u->places[kept];
+        const struct dx_url_rows_place *p = &u->places[i];
+        uint64_t apart = last->place.rows;
+        int rc = DX_OK;
+
+        if (p->file.file_id == last->file.file_id)
+            rc = rows_between(u, last, p, &apart, err);
+        if (rc != DX_OK)
+            return rc;
+        if (apart >= last->place.rows)
+            u->places[++kept] = *p;
+        else if (p->place.rows > last->place.rows - apart)
+            last->place.rows = apart + p->place.rows;
+    }
+    if (u->place_count > 0)
+        u->place_count = kept + 1;
+    return DX_OK;
+}
+
 /* The rows of a place may go on in the next row groups. */
 static int plan_place(struct dx_url_rows *u, const struct dx_url_rows_place *p,
                       struct dx_error *err)
@@ -153,6 +205,8 @@ static int take_pages(struct dx_url_rows *u, struct dx_error *err)
         rc = take_page(u, &u->pages[i], err);
     if (u->place_count > 0)
         qsort(u->places, u->place_count, sizeof *u->places, by_listing);
+    if (rc == DX_OK)
+        rc = join_places(u, err);
     for (size_t i = 0; rc == DX_OK && i < u->place_count; i++)
         rc = plan_place(u, &u->places[i], err);
     u->state = u->place_count > 0 ? TAKE_ROWS : DONE;

@@ -35,6 +35,7 @@
 /* Three pages may have so many places; one more where they begin and end within pages. */
 #define DX_URL_ROWS_PAGES 8
 
+/* Places of one file that reach over each other, of URLs that share the id, are one. */
 struct dx_url_rows_place {
     struct dx_url_place place;
     struct dx_pages_file file;

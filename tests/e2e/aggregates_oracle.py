@@ -11,6 +11,7 @@ A sample of the datasets; with DX_ORACLE_WHOLE=1 all 1,247 and all of each quest
 """
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -87,7 +88,9 @@ def url_id_of():
 
 
 def absent_urls(truth, present):
-    near = [url + "x" for url in present] + [url.replace("://", "://no-such-host.", 1) for url in present]
+    near = [url + "x" for url in present]
+    named = [url for url in present if not re.match("[a-z]+://([^/]*[.])?[0-9]+(:[0-9]+)?/", url)]  # no address has hosts
+    near += [url.replace("://", "://no-such-host.", 1) for url in named]
     known = truth.url_rows(near)
     return [url for url in near if url not in known]
 

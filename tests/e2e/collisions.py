@@ -6,6 +6,7 @@
 The programs are in `collide` below those that DX_BIN_DIR names. A sample of each oracle; with
 DX_ORACLE_WHOLE=1 the whole of all three.
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -36,6 +37,34 @@ def compare_versions(bin_dir):
     dxtest.check("ids of" not in dxtest.domaindex("--version").stdout.decode(), "ids of the release are cut")
 
 
+def twins():
+    """A page whose http and https URLs share an id."""
+    import xxhash
+
+    def bits(text):
+        return xxhash.xxh3_64_intdigest(text.encode()) >> 48
+
+    number = next(i for i in range(10 ** 7) if bits(f"http://site.com/{i}") == bits(f"https://site.com/{i}"))
+    return f"http://site.com/{number}", f"https://site.com/{number}"
+
+
+def compare_twins(bin_dir):
+    """Rows of two URLs that share an id and stand among each other: each comes once."""
+    urls = twins()
+    rows = [(urls[i % 2], f"2024-01-{i + 1:02}T00:00:00Z") for i in range(7)]
+    domaindex = bin_dir / "domaindex"
+    with dxtest.tempdir() as tmp:
+        text = "url\tts\n" + "".join(f"{url}\t{ts}\n" for url, ts in rows)
+        dxtest.run(domaindex, "ingest", "--root", tmp, "--dataset", "a", "--format", "tsv", "--url-column", "url",
+                   "--ts-column", "ts", "-", input=text.encode())
+        dxtest.run(domaindex, "publish", "--root", tmp)
+        dxtest.run(domaindex, "verify", "--deep", "--root", tmp)
+        for url in urls:
+            answer = json.loads(dxtest.run(domaindex, "lookup", "--root", tmp, "--url", url).stdout)
+            want = [ts for u, ts in rows if u == url]
+            dxtest.equal((answer["row_count"], [row["ts"] for row in answer["datasets"][0]["rows"]]), (len(want), want), url)
+
+
 def main():
     dxtest.need_programs()
     bin_dir = dxtest.BIN / "collide"
@@ -45,6 +74,7 @@ def main():
         dxtest.skip(f"{bin_dir} has no programs with cut ids")
     with_peers()
     compare_versions(bin_dir)
+    compare_twins(bin_dir)
     run("oracle_synthetic", bin_dir)
     if dxtest.shared_data(CORPUS) is None:
         print(f"SKIPPED: the oracles over real posts: {CORPUS} is not here", flush=True)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random histories of ingest, replace, remove, suppress, lift, publish, compact, rollback and gc.
 
-After every step that changes what is served, every answer of a server is compared with a naive
-model (sets of rows, below), and after a publish also, byte for byte, with a full publish of a copy of the same lake:
-what is merged from the version before must be what is made from the whole lake.
+After every step that changes what is served, domains and listings of a server are compared with a naive
+model (sets of rows, below), and after a publish these and the other answers also, byte for byte, with a full publish of
+a copy of the same lake: what is merged from the version before must be what is made from the whole lake.
 
 DX_HISTORIES=200 DX_SEED=1: how many (12 without it), and from which seed on.
 """
@@ -16,7 +16,8 @@ import random
 import re
 import shutil
 import sys
-from urllib.parse import quote
+import time
+from urllib.parse import parse_qs, quote, urlsplit
 
 import dxtest
 
@@ -287,7 +288,7 @@ class History:
         dxtest.equal(sorted(seen, key=key), want, f"{self.words(domain)}: rows of {number}")
 
     def texts(self, root):
-        """Every answer, without the names of versions."""
+        """Answers of all kinds, without the names of versions."""
         out = {}
         with dxtest.Server(root) as server:
             for domain in DOMAINS:
@@ -302,7 +303,25 @@ class History:
                     out[path] = reply.status, self.plain(reply.body)
             reply = server.get("/v1/datasets")
             out["datasets"] = reply.status, self.plain(reply.body)
+            self.more_texts(server, out, sorted(d["dataset_id"] for d in reply.json["datasets"]))
         return out
+
+    def more_texts(self, server, out, ids):
+        """Of each dataset its ranking and overlaps, of each domain hosts and paths, and some URLs: in `out`."""
+        paths = [f"/v1/datasets/{a}/overlap/{b}" for a in ids for b in ids]
+        paths += [f"/v1/datasets/{i}/top-domains" for i in ids]
+        for domain in DOMAINS:
+            paths += [f"/v1/domain/{domain}/hosts", *(f"/v1/domain/{domain}/datasets/{i}/paths" for i in ids)]
+        urls = sorted({row[0] for rows in self.model.current.values() for row in rows})
+        for url in urls[::max(1, len(urls) // 40)]:
+            paths.append(f"/v1/url?u={quote(url, safe='')}&limit=1000")
+        for path in paths:
+            while True:
+                reply = server.get(path)
+                if reply.status != 503: # what rules hide of counts is being looked for
+                    break
+                time.sleep(0.01)
+            out[path] = reply.status, self.plain(reply.body)
 
     @staticmethod
     def plain(body):
@@ -317,6 +336,22 @@ class History:
         dxtest.equal(sorted(merged), sorted(full), f"questions after {' | '.join(self.told[-8:])}")
         for path in merged.keys() & full.keys():
             dxtest.equal(merged[path], full[path], self.words(path))
+            self.compare_url(path, merged[path])
+
+    def compare_url(self, path, reply):
+        """Where a URL stands, by the rows of the model."""
+        if not path.startswith("/v1/url?"):
+            return
+        url = parse_qs(urlsplit(path).query)["u"][0]
+        if not dxtest.check(reply[0] in ((404, 451) if self.model.hidden(url) else (200,)), f"{self.words(path)}: {reply[0]}"):
+            return
+        if reply[0] != 200:
+            return
+        answer = json.loads(reply[1])
+        want = {self.model.served_names[number]: sorted(str(ts and iso(ts)) for u, ts in rows if u == url)
+                for number, rows in self.model.current.items()}
+        got = {d["name"]: sorted(str(row["ts"]) for row in d["rows"]) for d in answer["datasets"]}
+        dxtest.equal(got, {name: rows for name, rows in want.items() if rows}, self.words(path))
 
     def go(self):
         steps = (self.ingest, self.ingest, self.ingest, self.publish, self.publish, self.replace,
