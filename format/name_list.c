@@ -52,9 +52,11 @@ void dx_name_list_free(struct dx_name_list **l)
 
 uint8_t *dx_name_list_room(struct dx_name_list *l, size_t *size)
 {
-    memmove(l->bytes, l->bytes + l->at, l->end - l->at);
-    l->end -= l->at;
-    l->at = 0;
+    if (l->at > 0) { /* bytes that come one by one do not move those before them each time */
+        memmove(l->bytes, l->bytes + l->at, l->end - l->at);
+        l->end -= l->at;
+        l->at = 0;
+    }
     *size = CAPACITY - l->end;
     return l->bytes + l->end;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "canon/url.h"
+#include "format/dataset_domains.h"
 #include "format/rules.h"
 #include "loader/overlay.h"
 #include "loader/version.h"
@@ -131,12 +132,39 @@ static int add_part(struct dx_hidden_domains *h, struct dx_version *v, const str
     int rc = dx_withheld_of(v, found, &withheld, problem);
 
     if (rc < 0)
-        return rc;
+        return dx_withheld_unknown(rc, problem);
     if (rc == 0)
         h->whole[h->whole_count++] = (struct dx_hidden_range){ found->ordinal, found->ordinal + 1 };
     else if (withheld.entry != NULL)
         h->parts[h->part_count++] = (struct dx_hidden_part){ found->ordinal, withheld };
     return 1;
+}
+
+/* found: by ordinal. Those that are not known yet are all told to be wanted, not one a request. */
+static int add_parts(struct dx_hidden_domains *h, struct dx_version *v,
+                     const struct dx_domain_list *list, const struct dx_found *found, size_t n,
+                     struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_domain_cursor c;
+    int rc = 1;
+
+    dx_domain_cursor_begin(&c, &v->dataset_domains, list);
+    for (size_t i = 0; i < n; i++) {
+        int is = dx_domain_cursor_seek(&c, found[i].ordinal, &err);
+
+        if (is < 0)
+            return dx_problem_of_error(problem, &err);
+        if (is == 0)
+            break; /* the others lie behind its last domain, too */
+        if (c.ordinal != found[i].ordinal || (i > 0 && found[i].ordinal == found[i - 1].ordinal))
+            continue;
+        is = add_part(h, v, &found[i], problem);
+        rc = is < 0 ? is : rc;
+        if (is < 0 && is != DX_E_BUSY)
+            break;
+    }
+    return rc;
 }
 
 static int by_ordinal(const void *a, const void *b)
@@ -148,8 +176,8 @@ static int by_ordinal(const void *a, const void *b)
 }
 
 static int read_parts(struct dx_hidden_domains *h, struct dx_version *v, struct dx_canon *canon,
-                      const struct dx_rules *rules, struct dx_found *found,
-                      struct dx_problem *problem)
+                      const struct dx_domain_list *list, const struct dx_rules *rules,
+                      struct dx_found *found, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     size_t n = 0;
@@ -164,10 +192,7 @@ static int read_parts(struct dx_hidden_domains *h, struct dx_version *v, struct 
     }
     if (n > 1)
         qsort(found, n, sizeof *found, by_ordinal);
-    rc = 1;
-    for (size_t i = 0; i < n && rc == 1; i++)
-        if (i == 0 || found[i].ordinal != found[i - 1].ordinal)
-            rc = add_part(h, v, &found[i], problem);
+    rc = add_parts(h, v, list, found, n, problem);
     join_ranges(h);
     return rc;
 }
@@ -175,7 +200,8 @@ static int read_parts(struct dx_hidden_domains *h, struct dx_version *v, struct 
 /* ---- all of one state ---- */
 
 static int read_once(struct dx_hidden_domains *h, struct dx_version *v, struct dx_canon *canon,
-                     const struct dx_rules *rules, struct dx_problem *problem)
+                     const struct dx_domain_list *list, const struct dx_rules *rules,
+                     struct dx_problem *problem)
 {
     struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
     int rc;
@@ -188,13 +214,14 @@ static int read_once(struct dx_hidden_domains *h, struct dx_version *v, struct d
     else
         rc = read_whole(h, v, rules, problem);
     if (rc == 1)
-        rc = read_parts(h, v, canon, rules, found, problem);
+        rc = read_parts(h, v, canon, list, rules, found, problem);
     free(found);
     return rc;
 }
 
 int dx_hidden_domains_read(struct dx_hidden_domains *h, struct dx_version *v,
-                           struct dx_canon *canon, struct dx_problem *problem)
+                           struct dx_canon *canon, const struct dx_domain_list *list,
+                           struct dx_problem *problem)
 {
     struct dx_overlay *overlay = v->caches == NULL ? NULL : v->caches->overlay;
     uint64_t turn = dx_withheld_turn(v);
@@ -202,7 +229,7 @@ int dx_hidden_domains_read(struct dx_hidden_domains *h, struct dx_version *v,
     *h = (struct dx_hidden_domains){ .whole = NULL };
     for (unsigned i = 0; i < TRIES; i++) {
         const struct dx_rules *rules = dx_overlay_pin(overlay);
-        int rc = rules == NULL ? 1 : read_once(h, v, canon, rules, problem);
+        int rc = rules == NULL ? 1 : read_once(h, v, canon, list, rules, problem);
         uint64_t then = turn;
 
         dx_overlay_unpin(overlay, rules);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hidden_domains.h - which domains of a version the suppressions that hold now hide, wholly or in part.
+ * hidden_domains.h - which domains of a dataset the suppressions that hold now hide, wholly or in part.
  *
  *   struct dx_hidden_domains h;
- *   rc = dx_hidden_domains_read(&h, v, canon, &problem);
+ *   rc = dx_hidden_domains_read(&h, v, canon, &list, &problem);         list: the dataset's
  *     1   all of one state of the suppressions
- *    <0   problem: what is hidden of one of them is not known yet, or could not be read
+ *    <0   problem: what is hidden of one of them is not known yet, or could not be read. It does not
+ *         name the domain: nobody asked about it
  *   ... h.whole[i].first <= ordinal < h.whole[i].end: nothing of the domain may be shown
  *   ... h.parts[i].ordinal, dx_withheld_pair(&h.parts[i].withheld, dataset_id)
  *   dx_hidden_domains_release(&h);                       also after an error
  *
  * For answers that go over the domains of a dataset, where query/lookup.h does not come in between. Both
- * are in order of ordinals; ranges are apart from each other, and no part is in one. Without rules it
- * costs a look at an atomic, else a look-up a rule. v is pinned by the caller, canon is of v. Any thread.
+ * are in order of ordinals; ranges are apart from each other, and no part is in one. Ranges may hold domains
+ * that the dataset does not have; parts are of its own alone, so that rows of other datasets need not be
+ * there. Without rules it costs a look at an atomic, else two look-ups a rule. v is pinned by the caller, canon is of v. Any thread.
  */
 #ifndef DX_QUERY_HIDDEN_DOMAINS_H
 #define DX_QUERY_HIDDEN_DOMAINS_H
 
 #include "query/withheld.h"
+
+struct dx_domain_list;
 
 struct dx_hidden_range {
     uint64_t first, end; /* ordinals; a rule for a public suffix hides many */
@@ -35,7 +39,8 @@ struct dx_hidden_domains {
 };
 
 int dx_hidden_domains_read(struct dx_hidden_domains *h, struct dx_version *v,
-                           struct dx_canon *canon, struct dx_problem *problem);
+                           struct dx_canon *canon, const struct dx_domain_list *list,
+                           struct dx_problem *problem);
 void dx_hidden_domains_release(struct dx_hidden_domains *h);
 
 #endif

@@ -338,15 +338,6 @@ static int either(struct dx_overlap *o, uint64_t ordinal, uint64_t *found, uint6
     return rc[0] == 1 || rc[1] == 1;
 }
 
-static int not_known(struct dx_problem *problem, int rc)
-{
-    (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
-                         "What is suppressed is not known yet",
-                         "suppressions concern domains of these datasets, and what they hide is "
-                         "being found out; try again soon");
-    return rc == DX_OK ? DX_E_BUSY : rc;
-}
-
 /* What of a domain may be shown, in place of what the lists have: 1, or <0 with the problem. */
 static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
                    struct dx_problem *problem)
@@ -366,8 +357,8 @@ static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
     if (rc < 0)
         return failed(problem, &err);
     rc = dx_withheld_of(o->v, &found, &w, problem);
-    if (rc < 0) /* its words name the domain, which nobody asked about */
-        return not_known(problem, rc);
+    if (rc < 0)
+        return dx_withheld_unknown(rc, problem);
     for (int i = 0; i < 2; i++) {
         const struct dx_withheld_pair *pair = NULL;
 

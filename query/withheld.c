@@ -397,6 +397,16 @@ int dx_withheld_said(struct dx_span domain, struct dx_problem *problem)
         (int)domain.size, (const char *)domain.data);
 }
 
+int dx_withheld_unknown(int rc, struct dx_problem *problem)
+{
+    (void)dx_problem_set(
+        problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
+        "What is suppressed is not known yet",
+        "suppressions concern domains of what was asked for, and what they hide is "
+        "being found out, or could not be read; try again soon");
+    return rc == DX_OK ? DX_E_BUSY : rc;
+}
+
 uint64_t dx_withheld_number(struct dx_version *v)
 {
     struct dx_overlay *o = overlay_of(v);

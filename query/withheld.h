@@ -74,6 +74,10 @@ enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, stru
 /* The problem of a policy "withheld": 0. */
 int dx_withheld_said(struct dx_span domain, struct dx_problem *problem);
 
+/* That of an answer which nobody asked of this domain for, so that it names none: rc, of dx_withheld_of,
+ * or DX_E_BUSY for 0. */
+int dx_withheld_unknown(int rc, struct dx_problem *problem);
+
 /* Up to which line of the log suppressions are in force now. What is put together from several looks
  * is of one state only if this is the same before and after. */
 uint64_t dx_withheld_number(struct dx_version *v);

@@ -103,7 +103,10 @@ static void let_body_go(struct dx_connection *c)
 {
     if (c->held > 0)
         atomic_fetch_sub(&c->loop->serving->held_bytes, c->held);
+    if (c->bulk_counted)
+        atomic_fetch_sub(&c->loop->serving->list_bytes, DX_BULK_BYTES);
     c->held = 0;
+    c->bulk_counted = false;
     if (c->out_block != NULL)
         dx_answer_cache_put(c->loop->serving->hot, &c->out_block);
     dx_hot_reply_drop(&c->out_hot);
@@ -371,16 +374,21 @@ static bool is_broken(struct dx_connection *c)
     return true;
 }
 
-static bool is_overloaded(struct dx_connection *c)
+static void reply_overloaded(struct dx_connection *c, const char *why)
 {
     struct dx_problem overloaded;
 
-    if (atomic_load(&c->loop->serving->held_bytes) <= c->loop->serving->options.reply_memory)
-        return false;
     dx_loop_count(&c->loop->counts.overloaded);
     (void)dx_problem_set(&overloaded, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
-                         "too many replies wait for slow clients; try again in a second");
+                         "%s; try again in a second", why);
     reply_problem(c, &overloaded);
+}
+
+static bool is_overloaded(struct dx_connection *c)
+{
+    if (atomic_load(&c->loop->serving->held_bytes) <= c->loop->serving->options.reply_memory)
+        return false;
+    reply_overloaded(c, "too many replies wait for slow clients");
     return true;
 }
 
@@ -961,6 +969,25 @@ static void bulk_is_out(struct dx_connection *c)
         go_on_bulk(c);
 }
 
+/* A list costs its client a few bytes and may last: so lists have half of what replies may hold, and
+ * leave the other to all other answers. One is always taken. False: refused. */
+static bool count_bulk(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->loop->serving;
+    size_t others = atomic_fetch_add(&serving->list_bytes, DX_BULK_BYTES);
+
+    if (others > 0 && others + DX_BULK_BYTES > serving->options.reply_memory / 2) {
+        atomic_fetch_sub(&serving->list_bytes, DX_BULK_BYTES);
+        dx_bulk_free(&c->bulk);
+        reply_overloaded(c, "too many lists of names are answered");
+        return false;
+    }
+    c->bulk_counted = true;
+    c->held = DX_BULK_BYTES;
+    atomic_fetch_add(&serving->held_bytes, c->held);
+    return true;
+}
+
 /* c->version is the one that shall answer. */
 static void open_bulk(struct dx_connection *c, const struct dx_ask *ask)
 {
@@ -980,9 +1007,9 @@ static void open_bulk(struct dx_connection *c, const struct dx_ask *ask)
         reply_problem(c, &problem);
         return;
     }
+    if (!count_bulk(c))
+        return;
     c->closing = closing;
-    c->held = DX_BULK_BYTES;
-    atomic_fetch_add(&serving->held_bytes, c->held);
     c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
     c->bulk_waits = 0;
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */

@@ -42,6 +42,7 @@ struct dx_connection {
     bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
     struct dx_job *job;         /* waits for it */
     struct dx_bulk *bulk;       /* the answer to a body that comes; NULL: none */
+    bool bulk_counted;          /* in serving->list_bytes */
     bool bulk_begun;            /* its head is out */
     bool bulk_failed;           /* it is closed when what is in out_* has gone */
     bool bulk_ended;

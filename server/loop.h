@@ -70,7 +70,8 @@ struct dx_serving {
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
     _Atomic bool draining;
     _Atomic unsigned connections; /* open now, all loops */
-    _Atomic size_t held_bytes;    /* of bodies that wait for their clients */
+    _Atomic size_t held_bytes;    /* of bodies that wait for their clients, and of lists of names */
+    _Atomic size_t list_bytes;    /* of these lists alone */
 };
 
 /* Written by the loop's thread, read by any. */

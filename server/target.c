@@ -259,6 +259,10 @@ static int set_limit(const struct route *route, struct dx_span value, struct dx_
                               "limit %llu is over the cap of %llu: what lies behind the first so "
                               "many paths is told in sum only",
                               (unsigned long long)v, (unsigned long long)route->limit_max);
+    if (v > route->limit_max && route->route == DX_ROUTE_URL)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                              "limit %llu is over the cap of %llu: row_count tells of all rows",
+                              (unsigned long long)v, (unsigned long long)route->limit_max);
     if (v > route->limit_max)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
                               "limit %llu is over the cap of %llu; ask for pages of at most %llu "

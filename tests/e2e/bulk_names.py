@@ -6,6 +6,7 @@ Every name in every format beside GET /v1/domain of it; both programs byte for b
 behind a body on the connection; framing that is refused; a long list that is not read for a while, and what the server holds
 then; other requests meanwhile; a body that stops; a version published, a suppression added and a file damaged in the middle.
 """
+import contextlib
 import csv
 import io
 import json
@@ -390,6 +391,24 @@ def check_stops(root):
         equal(server.get("/v1/domain/name1.com").status, 200, "and the server goes on")
 
 
+def check_many(root):
+    """Lists that wait take no more than half of what replies may hold: others are answered beside them."""
+    with dxtest.Server(root, "--reply-memory", "4M") as server, contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(connect(server)) for _ in range(30)]
+        for connection in waiting:
+            connection.sendall(head("Content-Length: 100", "Expect: 100-continue"))
+        replies = [connection.makefile("rb").readline().split()[1] for connection in waiting]
+        equal((replies.count(b"100"), replies.count(b"503")), (8, 22), "lists of names at once")
+        equal(server.get("/v1/domain/name1.com").status, 200, "a single name beside them")
+        for connection in waiting:
+            connection.close()
+        end = time.monotonic() + 20
+        while server.get("/v1/domains", method="POST", body=b"name1.com").status == 503 and time.monotonic() < end:
+            time.sleep(0.05)
+        for _ in range(20):  # each gives back what it had
+            equal(server.get("/v1/domains", method="POST", body=b"name1.com").status, 200, "a list when they are gone")
+
+
 # ---- what changes in the middle ----
 
 def line_by_line(connection, stream):
@@ -497,6 +516,7 @@ def main():
             check_refused(server)
             check_long(server)
         check_stops(root)
+        check_many(root)
         check_changes(tmp)
         check_damage(tmp)
     dxtest.finish()
