@@ -208,20 +208,23 @@ static int hist_at(const struct dx_dataset_domains *d, const struct dx_domain_li
 static int hist_of_count(const struct dx_dataset_domains *d, const struct dx_domain_list *list,
                          uint64_t url_count, uint64_t *i, struct dx_error *err)
 {
-    uint64_t low = 0;
+    /* Counts descend to 1 or more, so the entry that is so many before the end has at least url_count. Most
+     * domains have few URLs, and of small counts none is missing: the first look finds them there. */
+    uint64_t low = url_count < list->counts ? list->counts - url_count : 0;
     uint64_t high = list->counts;
+    uint64_t look = low;
 
     while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
         struct dx_domain_hist h;
-        int rc = hist_at(d, list, middle, &h, err);
+        int rc = hist_at(d, list, look, &h, err);
 
         if (rc < 0)
             return rc;
         if (h.count <= url_count)
-            high = middle;
+            high = look;
         else
-            low = middle + 1;
+            low = look + 1;
+        look = low + (high - low) / 2;
     }
     *i = low;
     return DX_OK;

@@ -8,7 +8,8 @@
 #define SCHEMES 8 /* slots by length of the scheme: http, https and ftp do not meet */
 #define SCHEME_MAX 16
 #define TALLY_BYTES (SIZE_MAX / 2)
-#define WAITING_BYTES (512u << 10) /* of rows that wait; more of them are no longer cheap */
+#define SLOT_BYTES ((size_t)16 << 10) /* room that a slot keeps for the next one */
+#define WAITING_BYTES (512u << 10)    /* of rows that wait; more of them are no longer cheap */
 
 struct counts {
     uint64_t urls;
@@ -33,6 +34,7 @@ struct top {
     struct best slots[DX_FACTS_PATHS_MAX];
     uint16_t heap[DX_FACTS_PATHS_MAX];
     unsigned count;
+    size_t bytes; /* text of them */
     uint64_t distinct;
 };
 
@@ -64,6 +66,7 @@ struct dx_pair_tally {
     } schemes[SCHEMES];
 
     bool counts_paths;     /* no row waits any more */
+    bool paths_lost;       /* the best were too long: none are counted any more */
     struct dx_buf waiting; /* struct waiting, host, path and query: each row so far */
 
     bool in_path_host;
@@ -125,20 +128,41 @@ static struct dx_span span_of(const struct dx_buf *b)
     return dx_span_of(b->data, b->size);
 }
 
+/* Long texts come and go: each slot would come to have room for the longest one. */
+static void empty_slot(struct best *slot)
+{
+    if (slot->text.capacity > SLOT_BYTES) {
+        dx_buf_release(&slot->text);
+        dx_buf_init(&slot->text, TALLY_BYTES);
+    }
+    dx_buf_clear(&slot->text);
+}
+
+static void drop_texts(struct dx_pair_tally *t)
+{
+    for (int k = 0; k < DX_PATHS_KINDS; k++)
+        for (int i = 0; i < DX_FACTS_PATHS_MAX; i++)
+            empty_slot(&t->tops[k].slots[i]);
+}
+
 void dx_pair_tally_begin(struct dx_pair_tally *t, struct dx_span domain)
 {
+    if (t->counts_paths)
+        drop_texts(t);
     dx_buf_clear(&t->domain);
     dx_buf_append(&t->domain, domain.data, domain.size);
     dx_facts_writer_begin(&t->writer, span_of(&t->domain));
     dx_url_sketch_clear(&t->sketch);
     t->all_paths = false;
     t->counts_paths = false;
+    t->paths_lost = false;
     t->in_path_host = false;
     t->in_host = false;
     dx_buf_clear(&t->waiting);
     t->pair = (struct counts){ 0, 0 };
     for (int k = 0; k < DX_PATHS_KINDS; k++) {
         t->tops[k].count = 0;
+        t->tops[k].bytes = 0;
         t->tops[k].distinct = 0;
     }
 }
@@ -211,9 +235,11 @@ static int take_in(struct top *top, const struct dx_fact *fact, struct dx_error 
         top->heap[top->count] = (uint16_t)top->count;
         slot = &top->slots[top->count];
     }
+    top->bytes -= top->count == DX_FACTS_PATHS_MAX ? slot->text.size : 0;
+    top->bytes += fact->host.size + fact->path.size;
     slot->counts = (struct counts){ fact->url_count, fact->row_count };
     slot->host_size = fact->host.size;
-    dx_buf_clear(&slot->text);
+    empty_slot(slot);
     dx_buf_append(&slot->text, fact->host.data, fact->host.size);
     dx_buf_append(&slot->text, fact->path.data, fact->path.size);
     if (slot->text.failed)
@@ -234,7 +260,8 @@ static int finish(struct dx_pair_tally *t, enum dx_paths kind, struct dx_span pa
     struct top *top = &t->tops[kind];
 
     top->distinct++;
-    return take_in(top, &fact, err);
+    t->paths_lost |= top->bytes > DX_TALLY_PATHS_BYTES;
+    return t->paths_lost ? DX_OK : take_in(top, &fact, err);
 }
 
 /* ---- paths that are open ---- */
@@ -512,6 +539,8 @@ int dx_pair_tally_row(struct dx_pair_tally *t, struct dx_span scheme, struct dx_
     count_row(&t->of_host, new_url);
     if (new_url)
         rc = tally_url(t, scheme, path_query, err);
+    if (t->paths_lost)
+        return rc;
     if (rc >= 0 && !t->counts_paths && (wants_paths(t) || t->waiting.size > WAITING_BYTES))
         rc = begin_paths(t, err);
     if (rc < 0)
@@ -554,6 +583,7 @@ int dx_pair_tally_end(struct dx_pair_tally *t, struct dx_buf *facts, struct dx_b
     paths = wants_paths(t);
     if (rc >= 0 && paths)
         rc = close_path_host(t, err);
+    paths = paths && !t->paths_lost;
     for (unsigned k = 0; k < DX_PATHS_KINDS; k++) {
         path_count[k] = t->tops[k].distinct;
         if (rc >= 0 && paths)

@@ -10,7 +10,8 @@
  *   dx_pair_tally_free(&t);
  *
  * Exact for any number of rows. Memory: the hosts of the pair (about 24 bytes and the text of each), the
- * nested paths at hand, DX_FACTS_PATHS_MAX best ones, a sketch. One thread at a time.
+ * nested paths at hand, DX_FACTS_PATHS_MAX best ones, a sketch. Where the best ones of a kind come to have over
+ * DX_TALLY_PATHS_BYTES of text, the pair gets no paths, as one whose lists are too long in the end. One thread at a time.
  */
 #ifndef DX_FORMAT_PAIR_TALLY_H
 #define DX_FORMAT_PAIR_TALLY_H
@@ -20,6 +21,9 @@
 #include "format/facts.h"
 
 struct dx_pair_tally;
+
+/* Of host and path of the best, twice what their lists may have in a file. */
+#define DX_TALLY_PATHS_BYTES (2 * DX_FACTS_PATHS_BYTES)
 
 /* Room that facts and sketch of a pair need at most: caps for the buffers of end. */
 #define DX_PAIR_TALLY_FACTS_MAX DX_FACTS_BYTES_MAX

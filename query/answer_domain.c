@@ -42,8 +42,8 @@ static int read_distinct(const struct dx_version *v, const struct dx_found *foun
     uint64_t largest = 0;
     int rc = DX_OK;
 
-    if (t->withheld->entry != NULL) { /* counted when what is hidden was looked up */
-        t->distinct_url_count = t->withheld->distinct_url_count;
+    if (t->withheld->entry != NULL && t->count > 1) {
+        t->distinct_url_count = t->withheld->distinct_url_count; /* of what is left */
         t->distinct_dense = t->withheld->distinct_dense;
         return DX_OK;
     }

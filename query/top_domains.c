@@ -284,12 +284,11 @@ static int put_row(const struct dx_top_domains *t, const struct dx_domain_count 
 }
 
 /* A merge of the index's ranking, without those of which something is hidden, and of what is left of them.
- * The place of a domain in the one list differs from that in the other by at most as many as there are
- * of these: so far before `first` the window begins, and so much longer it is. */
+ * Each of these comes later than it was, if at all, so a domain that has the place `first` now is not before
+ * it in the index's ranking, and at most as far behind it as there are of them. */
 int dx_top_domains_read(struct dx_top_domains *t, uint64_t first, size_t n,
                         struct dx_top_domain *rows, struct dx_error *err)
 {
-    uint64_t begin = first > t->shown_count ? first - t->shown_count : 0;
     size_t done = 0;
     size_t shown = 0;
     size_t got = 0;
@@ -298,12 +297,12 @@ int dx_top_domains_read(struct dx_top_domains *t, uint64_t first, size_t n,
 
     if (n == 0)
         return DX_OK;
-    rc = read_window(t, begin, n + t->stored_count + t->shown_count, &got, err);
+    rc = read_window(t, first, n + t->stored_count, &got, err);
     if (rc < 0)
         return rc;
-    if (begin > 0) { /* then got > 0: first lies within the list */
+    if (first > 0 && got > 0) {
         shown = count_before(t->shown, t->shown_count, &t->window[0]);
-        place = begin - count_before(t->stored, t->stored_count, &t->window[0]) + shown;
+        place = first - count_before(t->stored, t->stored_count, &t->window[0]) + shown;
     }
     for (size_t i = 0; done < n && (i < got || shown < t->shown_count);) {
         const struct dx_domain_count *d = i < got ? &t->window[i] : NULL;

@@ -10,8 +10,8 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "versions", "gc",
-            "remove", "rollback", "diff", "suppress", "compact")
+COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc",
+            "remove", "rollback", "diff", "suppress", "compact", "overlap")
 
 
 def options_of(help_text):

@@ -94,6 +94,9 @@ class Model:
         own = self.urls[domain, dataset]
         return {"share": dxtest.fraction(urls, sum(others) + own), "rank": 1 + sum(n > urls for n in others)}
 
+    def distinct(self, rules, domain):
+        return len({url(row) for rows in self.of[domain].values() for row in rows if not effect(rules, row)})
+
     def answer(self, rules, domain):
         """status, and of 200 the counts of each dataset, with what is withheld there."""
         whole = self.whole(rules, domain)
@@ -225,6 +228,9 @@ class World:
                          (len(datasets), sum(d["row_count"] for d in datasets.values()),
                           sum(d["url_count"] for d in datasets.values()), withheld),
                          f"{words}: {domain}: sums")
+            distinct = self.model.distinct(rules, domain)
+            dxtest.check(abs(got["distinct_url_count"] - distinct) <= 5 * got["distinct_error"] * distinct,
+                         f"{words}: {domain}: {got['distinct_url_count']} distinct URLs, want {distinct}")
 
     def check_listing(self, server, domain, dataset, limit, words):
         rules = list(self.rules.values())

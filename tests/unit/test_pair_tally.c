@@ -368,6 +368,44 @@ static void check_long_host(struct dx_pair_tally *t)
     free(host);
 }
 
+/* Paths that are long, and then better ones that are not: what is held meanwhile has an end. */
+static void check_long_paths(struct dx_pair_tally *t)
+{
+    static uint8_t path[100 << 10];
+    const size_t longs = DX_TALLY_PATHS_BYTES / sizeof path + 2;
+    const size_t n = longs + 2 * DX_FACTS_PATHS_MAX;
+    const struct dx_pair_count counts = { .url_count = n, .row_count = n };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_buf facts = DX_BUF_INIT(DX_PAIR_TALLY_FACTS_MAX);
+    struct dx_buf sketch = DX_BUF_INIT(DX_PAIR_TALLY_SKETCH_MAX);
+    struct dx_facts f = { 0 };
+    int rc = DX_OK;
+
+    dx_pair_tally_begin(t, dx_span_str("x.com"));
+    dx_pair_tally_all_paths(t);
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        size_t short_one = i < longs ? 0 : i - longs;
+        char text[40];
+        int size = i < longs
+                       ? snprintf(text, sizeof text, "/a%06zu", i)
+                       : snprintf(text, sizeof text, "/b%06zu?%zu", short_one / 2, short_one % 2);
+
+        memset(path, 'x', sizeof path);
+        memcpy(path, text, (size_t)size);
+        rc = dx_pair_tally_row(t, dx_span_str("http"), dx_span_str("x.com"),
+                               dx_span_of(path, i < longs ? sizeof path : (size_t)size), true,
+                               &err);
+    }
+    EXPECT(rc >= 0 && dx_pair_tally_end(t, &facts, &sketch, &err) >= 0 &&
+               dx_facts_open(&f, dx_span_of(facts.data, facts.size), dx_span_str("x.com"), &counts,
+                             &err) >= 0,
+           "%s", err.text);
+    EXPECT(f.host_count == 1 && !f.has_paths, "paths of which too many were long");
+    dx_facts_close(&f);
+    dx_buf_release(&facts);
+    dx_buf_release(&sketch);
+}
+
 static void check_refused(struct dx_pair_tally *t)
 {
     struct dx_buf facts = DX_BUF_INIT(DX_PAIR_TALLY_FACTS_MAX);
@@ -442,6 +480,9 @@ int main(int argc, char **argv)
     check_rows(t, "x.com", false);
     check_too_many_hosts(t);
     check_long_host(t);
+    check_long_paths(t);
+    random_rows(ROWS_MAX, "x.com", 60, 12);
+    check_rows(t, "x.com", false);
     dx_pair_tally_free(&t);
     return failures == 0 ? 0 : 1;
 }

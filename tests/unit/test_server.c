@@ -3,6 +3,7 @@
  * requests (all kinds of which a stock HTTP library accepted or hung on 16), routes, order,
  * deadlines, ends of connections, pins, overload, draining.
  * "test_server --serve PORT [LOOPS]" serves the double until killed, for a load generator. */
+#include "server/answers.h"
 #include "server/server.h"
 #include "tests/support/fake_answers.h"
 #include "tests/support/raw_client.h"
@@ -1199,11 +1200,31 @@ _Noreturn static void serve(const char *port, const char *loops)
         (void)pause();
 }
 
+/* What may take long is no loop's: of a ranking even a row, since all suppressions may change it. */
+static void check_may_block(void)
+{
+    static const struct {
+        enum dx_route route;
+        bool blocks;
+    } asks[] = {
+        { DX_ROUTE_DOMAIN, false }, { DX_ROUTE_TOP_DOMAINS, true }, { DX_ROUTE_OVERLAP, true },
+        { DX_ROUTE_HOSTS, true },   { DX_ROUTE_PATHS, true },       { DX_ROUTE_URL, true },
+        { DX_ROUTE_URLID, true },   { DX_ROUTE_DATASETS, false },
+    };
+
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        const struct dx_ask ask = { .route = asks[i].route, .page = { 0, 1 } };
+
+        CHECK(dx_ask_may_block(&ask) == asks[i].blocks, "route %d", (int)asks[i].route);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc >= 3 && strcmp(argv[1], "--serve") == 0)
         serve(argv[2], argc > 3 ? argv[3] : NULL);
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    check_may_block();
     check_usual();
     check_deadlines();
     check_overload();
