@@ -382,13 +382,13 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
     *out = NULL;
     if (rc == 1)
         rc = same_question(v, &found, ask, problem);
-    if (rc == 1)
-        rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
-    if (rc == 1)
+    if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_withheld_of(v, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
+    rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
+    if (rc == 1)
+        rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
     if (rc == 1)
         rc = begin(v, &found, dataset, ask, &withheld, &task, problem);
     else
