@@ -240,10 +240,10 @@ int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_
     t->ask = *ask;
     t->pairs = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
     rc = dx_lookup_domain(v, canon, ask->asked, &t->found, problem);
+    if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
+        rc = dx_withheld_of(v, &t->found, &t->withheld, problem);
     if (rc == 1 && ask->one_dataset)
         rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
-    if (rc == 1)
-        rc = dx_withheld_of(v, &t->found, &t->withheld, problem);
     if (rc == 1)
         rc = begin(t, problem);
     if (rc == 1)

@@ -6,6 +6,7 @@
 #include "base/json_out.h"
 #include "base/limits.h"
 #include "base/put.h"
+#include "base/utf8.h"
 #include "canon/url.h"
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
@@ -320,11 +321,40 @@ static void json_answer(const struct entry *e, const struct answer *a, struct dx
 
 /* ---- CSV ---- */
 
-static void csv_name(const struct entry *e, struct dx_buf *out)
+/* As JSON has it: bytes that are no UTF-8 are U+FFFD, or one of them would spoil the whole table. */
+static void csv_asked(struct dx_span s, struct dx_buf *out)
 {
-    dx_csv_text(out, e->asked);
+    struct dx_buf text = DX_BUF_INIT(3 * DX_NAME_LINE_MAX);
+
+    if (dx_utf8_is_valid(s)) {
+        dx_csv_text(out, s);
+        return;
+    }
+    for (size_t i = 0; i < s.size;) {
+        size_t n = dx_utf8_size(s.data + i, s.size - i);
+
+        if (n > 0)
+            dx_buf_append(&text, s.data + i, n);
+        else
+            dx_buf_str(&text, "\xef\xbf\xbd");
+        i += n > 0 ? n : 1;
+    }
+    dx_csv_text(out, dx_span_of(text.data, text.size));
+    out->failed = out->failed || text.failed;
+    dx_buf_release(&text);
+}
+
+#define CSV_NAME "asked,domain,reason"
+
+/* The reason is empty where datasets are told of: withheld is another answer than absent. */
+static void csv_name(const struct entry *e, const struct answer *a, struct dx_buf *out)
+{
+    csv_asked(e->asked, out);
     dx_buf_u8(out, ',');
     dx_csv_text(out, e->domain);
+    dx_buf_u8(out, ',');
+    if (!a->found)
+        dx_buf_str(out, a->reason);
 }
 
 static void csv_pair(const struct dx_version *v, uint32_t id, const struct dx_pair_count *pair,
@@ -357,7 +387,7 @@ static void csv_answer(const struct dx_names *n, const struct entry *e, const st
     size_t begin = out->size;
     size_t size;
 
-    csv_name(e, out);
+    csv_name(e, a, out);
     dx_buf_u8(out, ',');
     if (!a->found) {
         dx_buf_str(out, ",,,,,\r\n");
@@ -394,7 +424,7 @@ static void matrix_answer(const struct dx_names *n, const struct entry *e, const
 {
     uint8_t *p;
 
-    csv_name(e, out);
+    csv_name(e, a, out);
     p = dx_buf_reserve(out, n->column_count * (1 + DX_PUT_U64_MAX) + 2);
     if (p == NULL)
         return;
@@ -413,10 +443,10 @@ static void matrix_answer(const struct dx_names *n, const struct entry *e, const
 void dx_names_begin(struct dx_names *n, struct dx_buf *out)
 {
     if (n->format == DX_NAMES_CSV)
-        dx_buf_str(out, "asked,domain,dataset_id,dataset,url_count,row_count,first_ts,last_ts\r\n");
+        dx_buf_str(out, CSV_NAME ",dataset_id,dataset,url_count,row_count,first_ts,last_ts\r\n");
     if (n->format != DX_NAMES_MATRIX)
         return;
-    dx_buf_str(out, "asked,domain");
+    dx_buf_str(out, CSV_NAME);
     for (size_t i = 0; i < n->column_count; i++) {
         dx_buf_u8(out, ',');
         dx_csv_text(out,

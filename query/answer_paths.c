@@ -355,10 +355,10 @@ int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_
     t->version = v;
     t->ask = *ask;
     rc = dx_lookup_domain(v, canon, ask->asked, &t->found, problem);
+    if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
+        rc = dx_withheld_of(v, &t->found, &t->withheld, problem);
     if (rc == 1)
         rc = dx_lookup_dataset(v, ask->dataset_id, &t->dataset, problem);
-    if (rc == 1)
-        rc = dx_withheld_of(v, &t->found, &t->withheld, problem);
     if (rc == 1)
         rc = may_tell(t, problem);
     if (rc == 1)

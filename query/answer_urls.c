@@ -254,7 +254,11 @@ static int go_on(struct urls_task *task, struct dx_buf *body, struct dx_problem 
         rc = write_answer(task, body, &err);
     if (rc < 0) {
         dx_buf_clear(body);
-        return dx_problem_of_error(problem, &err);
+        if (rc != DX_E_LIMIT)
+            return dx_problem_of_error(problem, &err);
+        (void)dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
+                             "%s. Ask for fewer rows with a smaller limit.", err.text);
+        return DX_E_LIMIT;
     }
     return 1;
 }
@@ -382,13 +386,13 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
     *out = NULL;
     if (rc == 1)
         rc = same_question(v, &found, ask, problem);
-    if (rc == 1)
-        rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
-    if (rc == 1)
+    if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
         rc = dx_withheld_of(v, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
+    rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
+    if (rc == 1)
+        rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
     if (rc == 1)
         rc = begin(v, &found, dataset, ask, &withheld, &task, problem);
     else

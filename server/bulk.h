@@ -16,7 +16,7 @@
  *   dx_bulk_free(&bulk);
  *
  * Bytes that take did not use are kept by the caller: they are for later, or behind DX_BULK_END the
- * next request. What is held is bounded: DX_BULK_BYTES, and in out DX_BULK_OUT_MAX and one answer. A
+ * next request. What is held is bounded: DX_BULK_BYTES, and in out twice DX_BULK_OUT_MAX and one answer. A
  * step takes some hundred microseconds. The version must stay pinned until free. One thread.
  */
 #ifndef DX_SERVER_BULK_H
@@ -25,7 +25,7 @@
 #include "server/answers.h"
 #include "server/request_head.h"
 
-#define DX_BULK_BYTES ((size_t)256 << 10)
+#define DX_BULK_BYTES ((size_t)448 << 10) /* the most of it is the canonicaliser's */
 #define DX_BULK_OUT_MAX ((size_t)64 << 10)
 
 struct dx_bulk;

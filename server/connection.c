@@ -23,8 +23,9 @@
 #define JOB_SLACK_MS 50
 #define TURN_REQUESTS_MAX 16 /* served in one wake before others have their turn */
 #define LINGER_BYTES_MAX (256 * 1024)
-#define LOOP_STALL_MS 10000          /* a loop that has not turned for so long is not alive */
-#define BULK_SLICE_US 500            /* of work on a body, before others have their turn */
+#define LOOP_STALL_MS 10000 /* a loop that has not turned for so long is not alive */
+#define BULK_SLICE_US 500   /* of work on a body, before others have their turn */
+#define LIST_BYTES (DX_BULK_BYTES + 2 * DX_BULK_OUT_MAX) /* of one whose client does not read */
 #define BULK_WAITS_MAX 100           /* of DX_WAIT_LATER in a row: ten seconds */
 #define BODY_KEEP_BYTES (256 * 1024) /* a loop's body buffer larger than this is given back */
 
@@ -104,7 +105,7 @@ static void let_body_go(struct dx_connection *c)
     if (c->held > 0)
         atomic_fetch_sub(&c->loop->serving->held_bytes, c->held);
     if (c->bulk_counted)
-        atomic_fetch_sub(&c->loop->serving->list_bytes, DX_BULK_BYTES);
+        atomic_fetch_sub(&c->loop->serving->list_bytes, LIST_BYTES);
     c->held = 0;
     c->bulk_counted = false;
     if (c->out_block != NULL)
@@ -974,16 +975,16 @@ static void bulk_is_out(struct dx_connection *c)
 static bool count_bulk(struct dx_connection *c)
 {
     struct dx_serving *serving = c->loop->serving;
-    size_t others = atomic_fetch_add(&serving->list_bytes, DX_BULK_BYTES);
+    size_t others = atomic_fetch_add(&serving->list_bytes, LIST_BYTES);
 
-    if (others > 0 && others + DX_BULK_BYTES > serving->options.reply_memory / 2) {
-        atomic_fetch_sub(&serving->list_bytes, DX_BULK_BYTES);
+    if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
+        atomic_fetch_sub(&serving->list_bytes, LIST_BYTES);
         dx_bulk_free(&c->bulk);
         reply_overloaded(c, "too many lists of names are answered");
         return false;
     }
     c->bulk_counted = true;
-    c->held = DX_BULK_BYTES;
+    c->held = LIST_BYTES;
     atomic_fetch_add(&serving->held_bytes, c->held);
     return true;
 }

@@ -376,15 +376,24 @@ def bytes_of(reply, name, other):
     return reply.status, fields, reply.body.replace(other.encode(), name.encode())
 
 
+def same_as_never(server, domain, never, words):
+    for path in ("", "/hosts", "/hosts?dataset=1", "/hosts?dataset=99", "/diff", "/datasets/1/urls", "/datasets/99/urls",
+                 "/datasets/1/paths", "/datasets/99/paths"):
+        dxtest.equal(bytes_of(server.get(f"/v1/domain/{domain}{path}"), never, domain),
+                     bytes_of(server.get(f"/v1/domain/{never}{path}"), never, never), f"{words} and never was{path}")
+
+
 def absent_is_never_was(server, world):
     domain, never = "site3.net", "nosuch.xx"
     number = world.add("domain", "absent", domain)
     seconds_until(lambda: server.get(f"/v1/domain/{domain}").status == 404, "absent")
-    for path in ("", "/datasets/1/urls", "/datasets/99/urls"):
-        dxtest.equal(bytes_of(server.get(f"/v1/domain/{domain}{path}"), never, domain),
-                     bytes_of(server.get(f"/v1/domain/{never}{path}"), never, never),
-                     f"absent and never was{path}")
+    same_as_never(server, domain, never, "absent")
     world.lift(number)
+    seconds_until(lambda: server.get(f"/v1/domain/{domain}").status == 200, "lifted")
+    numbers = [world.add("host", "absent", host) for host in sorted({r.host for r in world.rows if r.domain == domain})]
+    seconds_until(lambda: server.get(f"/v1/domain/{domain}").status == 404, "absent, host by host")
+    same_as_never(server, domain, never, "absent host by host")
+    world.lift(*numbers)
     number = world.add("domain", "withheld", domain)
     seconds_until(lambda: server.get(f"/v1/domain/{domain}").status == 451, "withheld")
     reply = server.get(f"/v1/domain/www.{domain}")
