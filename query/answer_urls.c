@@ -254,7 +254,11 @@ static int go_on(struct urls_task *task, struct dx_buf *body, struct dx_problem 
         rc = write_answer(task, body, &err);
     if (rc < 0) {
         dx_buf_clear(body);
-        return dx_problem_of_error(problem, &err);
+        if (rc != DX_E_LIMIT)
+            return dx_problem_of_error(problem, &err);
+        (void)dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
+                             "%s. Ask for fewer rows with a smaller limit.", err.text);
+        return DX_E_LIMIT;
     }
     return 1;
 }

@@ -26,7 +26,7 @@ int dx_problem_of_error(struct dx_problem *p, const struct dx_error *err)
 
     if (err->code == DX_E_LIMIT)
         (void)dx_problem_set(p, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
-                             "%s. Ask for fewer rows with a smaller limit.", err->text);
+                             "%s.", err->text);
     else if (err->code == DX_E_CONFLICT)
         (void)dx_problem_set(p, DX_PROBLEM_DAMAGED, "data-replaced",
                              "A stored object is not the one that was indexed",

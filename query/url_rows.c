@@ -28,8 +28,11 @@ void dx_url_rows_release(struct dx_url_rows *u)
 
 static int too_many(const struct dx_url_rows *u, struct dx_error *err)
 {
-    return dx_fail(err, DX_E_LIMIT, "url_id 0x%016llx stands in over %d places of the lake",
-                   (unsigned long long)u->url_id, DX_URL_PLACES_MAX);
+    return dx_fail(
+        err, DX_E_LIMIT,
+        "url_id 0x%016llx stands in over %d places of the lake; the URLs of its domain in one "
+        "dataset tell of that one",
+        (unsigned long long)u->url_id, DX_URL_PLACES_MAX);
 }
 
 /* ---- the ids ---- */

@@ -20,7 +20,7 @@ import oracle
 from oracle_reddit import CORPUS, take, with_peers
 
 WHOLE = bool(os.environ.get("DX_ORACLE_WHOLE"))
-ONE_OF = 1 if WHOLE else int(os.environ.get("DX_ORACLE_ONE_OF", "12"))
+ONE_OF = 1 if WHOLE else int(os.environ.get("DX_ORACLE_ONE_OF", "24"))
 STEPS = 5 if WHOLE else 2
 EVERYTHING = "everything"
 POLICIES = ("absent", "withheld")

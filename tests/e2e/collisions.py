@@ -24,7 +24,7 @@ def run(name, bin_dir):
     env = {**os.environ, "DX_BIN_DIR": str(bin_dir)}
     env.pop("DX_ORACLE_AGAIN", None)
     if not WHOLE:
-        env.setdefault("DX_ORACLE_ONE_OF", "40")
+        env.setdefault("DX_ORACLE_ONE_OF", "80")
     print(f"--- {name}", flush=True)
     done = subprocess.run([sys.executable, str(HERE / f"{name}.py")], env=env, check=False)
     dxtest.check(done.returncode == 0, f"{name}: exit {done.returncode}")

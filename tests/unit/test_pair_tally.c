@@ -336,7 +336,7 @@ static void check_too_many_hosts(struct dx_pair_tally *t)
 /* A host as long as a row of another writer's lake may be. */
 static void check_long_host(struct dx_pair_tally *t)
 {
-    size_t size = DX_FACTS_HOST_MAX;
+    size_t size = (size_t)8 << 20;
     uint8_t *host = malloc(size);
     const struct dx_pair_count counts = { .url_count = 1, .row_count = 1 };
     struct dx_error err = DX_ERROR_INIT;

@@ -234,6 +234,18 @@ static void check_each(const struct dx_test_root *r)
     close_asker(&a);
 }
 
+/* Places of a URL, or suppressions, become no fewer by a smaller limit: who gets an answer of rows says that. */
+static void check_words(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem p;
+
+    (void)dx_fail(&err, DX_E_LIMIT, "over 4096 places");
+    EXPECT(dx_problem_of_error(&p, &err) == DX_E_LIMIT &&
+               strcmp(p.detail, "over 4096 places.") == 0,
+           "%s", p.detail);
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -244,6 +256,7 @@ int main(void)
             if (dx_test_root_member(domain, dataset))
                 check_url(&r, domain, dataset, dx_test_root_rows(domain, dataset) - 1);
     check_absent(&r);
+    check_words();
     check_crowd(&r, false);
     check_crowd(&r, true);
     check_failure(&r);
