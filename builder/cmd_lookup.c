@@ -295,7 +295,7 @@ static int open_version(struct lookup *l, const struct dx_options *o,
 static int run(const struct dx_options *o)
 {
     struct lookup l = { .body = DX_BUF_INIT(ANSWER_MAX) };
-    struct dx_opened_version opened = { NULL };
+    struct dx_opened_version opened = { .version = NULL };
     struct dx_error err = DX_ERROR_INIT;
     int code = DX_EXIT_REFUSED;
     int rc = parse(&l, o, &err);

@@ -46,7 +46,7 @@ static int run(const struct dx_options *o)
     struct dx_buf body = DX_BUF_INIT(ANSWER_MAX);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct dx_opened_version opened = { NULL };
+    struct dx_opened_version opened = { .version = NULL };
     int rc;
 
     if (dx_options_text(o, OPT_ROOT) == NULL || o->operand_count != 2) {

@@ -14,7 +14,7 @@ int dx_opened_version_open(struct dx_opened_version *o, const char *root, const 
     struct dx_source_options source;
     int rc = DX_OK;
 
-    *o = (struct dx_opened_version){ NULL };
+    *o = (struct dx_opened_version){ .version = NULL };
     if (dx_source_remote(root)) {
         rc = dx_remote_root_options(&source, err);
         told.source = &source;
@@ -63,5 +63,5 @@ void dx_opened_version_close(struct dx_opened_version *o)
     dx_canon_free(&o->canon);
     dx_version_unpin(o->version);
     dx_caches_free(&o->caches);
-    *o = (struct dx_opened_version){ NULL };
+    *o = (struct dx_opened_version){ .version = NULL };
 }

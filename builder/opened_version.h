@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * opened_version.h - the version that a command answers from.
  *
- *   struct dx_opened_version o = { NULL };
+ *   struct dx_opened_version o = { .version = NULL };
  *   struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;     mirror_dir as the command was told
  *   rc = dx_opened_version_open(&o, root, name, &options, &err);        name NULL: the current one
  *   rc = dx_opened_version_dataset(&o, "news", &id, &err);              by its name or its number

@@ -546,7 +546,7 @@ static int write_one(struct dx_names *n, const struct entry *e, struct dx_buf *o
                      struct dx_problem *problem)
 {
     struct answer a = { .reason = e->reason };
-    struct dx_withheld withheld = { NULL };
+    struct dx_withheld withheld = { .entry = NULL };
     struct dx_error err = DX_ERROR_INIT;
     size_t begin = out->size;
     int rc = e->domain.data == NULL ? 0 : look(n, e, &a, &withheld, problem);

@@ -407,14 +407,14 @@ class Compare:
         text = self.post("csv", [asked for asked, _ in names])
         if text is None:
             return
-        want = [["asked", "domain", "dataset_id", "dataset", "url_count", "row_count", "first_ts", "last_ts"]]
+        want = [["asked", "domain", "reason", "dataset_id", "dataset", "url_count", "row_count", "first_ts", "last_ts"]]
         for asked, name in names:
             sets = self.truth.presence.get(name) or {}
             if not sets:
-                want.append([asked, name, "", "", "", "", "", ""])
+                want.append([asked, name, self.truth.state(name), "", "", "", "", "", ""])
             for d in sorted(sets, key=self.ids.get):
                 urls, rows, first, last = sets[d]
-                want.append([asked, name, str(self.ids[d]), d, str(urls), str(rows), oracle.iso(first) or "", oracle.iso(last) or ""])
+                want.append([asked, name, "", str(self.ids[d]), d, str(urls), str(rows), oracle.iso(first) or "", oracle.iso(last) or ""])
         self.compare_table("csv", text, want)
 
     def bulk_matrix(self, names):
@@ -422,10 +422,11 @@ class Compare:
         text = self.post("matrix", [asked for asked, _ in names], more="&datasets=" + ",".join(map(str, some)))
         if text is None:
             return
-        want = [["asked", "domain"] + [self.names[number] for number in some]]
+        want = [["asked", "domain", "reason"] + [self.names[number] for number in some]]
         for asked, name in names:
             sets = {self.ids[d]: c[0] for d, c in (self.truth.presence.get(name) or {}).items()}
-            want.append([asked, name] + [str(sets.get(number, "")) for number in some])
+            reason = "" if sets else self.truth.state(name)
+            want.append([asked, name, reason] + [str(sets.get(number, "")) for number in some])
         self.compare_table("matrix", text, want)
 
     def compare_table(self, form, text, want):

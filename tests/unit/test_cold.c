@@ -323,7 +323,7 @@ static void check_page_damage(const struct built *b, const struct dx_cold *c)
     struct dx_span whole = dx_span_of(b->file[DX_COLD_FACTS].data, b->file[DX_COLD_FACTS].size);
     struct page_attempt a = { .c = c };
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_span stored;
+    struct dx_span stored = { NULL, 0 };
     struct damaged d;
     struct verdicts v;
     uint8_t *plain;

@@ -174,7 +174,7 @@ static void write_expected(const struct dx_domain_text *t, const struct dx_regis
 static void check_some(const struct dx_registry *r, const struct dx_dataset_heads *heads)
 {
     static const char *const domains[] = { "example.com", "[2001:db8::1]", "xn--mnchen-3ya.de" };
-    const struct dx_withheld nothing = { NULL };
+    const struct dx_withheld nothing = { .entry = NULL };
     uint32_t ids[DATASETS];
     struct dx_pair_count pairs[DATASETS];
     struct dx_domain_text t = { .domain = dx_span_str(domains[draw() % 3]),
