@@ -14,7 +14,7 @@ store. The truth is what a server on the directory says, asked before. Shown:
 3. with the faults gone every answer is right, without a restart: what the caches kept is good;
 4. memory and descriptors stay as they are; a server that starts under faults starts or says why.
 
-DX_FAULT_REQUESTS: how many requests the store gets while things go wrong (60,000).
+DX_FAULT_REQUESTS: how many requests the store gets while things go wrong (40,000).
 """
 import collections
 import json
@@ -34,7 +34,7 @@ import pipeline
 import roots
 import stores
 
-REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (60_000 if not dxtest.SANITIZED else 10_000))
+REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if not dxtest.SANITIZED else 10_000))
 SCALE = REQUESTS / 100_000
 DEADLINE_MS = 4000
 PATIENT_MS = 15_000     # for more than one stalled read, or one that drips, and another after it
