@@ -198,6 +198,16 @@ def connect(server):
     return socket.create_connection((server.host, server.port), 30)
 
 
+def connect_narrow(server):
+    """Of which the kernel keeps little: else it may take a whole list, and all of its answer."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+    connection.settimeout(30)
+    connection.connect((server.host, server.port))
+    return connection
+
+
 def head(*fields, target="/v1/domains"):
     return "".join(f"{line}\r\n" for line in (f"POST {target} HTTP/1.1", "Host: h", *fields, "")).encode()
 
@@ -334,7 +344,7 @@ def check_long(server):
     body = text_list(listed)
     want = server.get("/v1/domain/name1.com").body
     before = resident(server)
-    with connect(server) as connection:
+    with connect_narrow(server) as connection:
         stream = connection.makefile("rb")
         sender = Sender(connection, head(f"Content-Length: {len(body)}") + body)
         time.sleep(0.7)  # nothing is read: the server must stop too
