@@ -76,10 +76,12 @@ static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *
 static void check_target(struct dx_span target)
 {
     static const struct dx_answers answers = { .fields_parse = fields_parse,
+                                               .domain_fields_parse = dx_domain_fields_parse,
                                                .cursor_key = { true, { 7 } },
                                                .cursor_life_s = 900 };
     static struct dx_ask ask;
     struct dx_problem problem;
+    unsigned all;
 
     if (target.size > DX_TARGET_MAX || dx_target_parse(target, &ask, &problem) != 1)
         return;
@@ -90,7 +92,8 @@ static void check_target(struct dx_span target)
         return;
     }
     must(strlen(ask.wanted) < sizeof ask.wanted, "name of a version");
-    must(ask.field_bits != 0 && (ask.field_bits & ~(unsigned)DX_FIELDS_ALL) == 0, "fields");
+    all = ask.route == DX_ROUTE_DOMAIN ? DX_DOMAIN_FIELDS_ALL : DX_FIELDS_ALL;
+    must(ask.field_bits != 0 && (ask.field_bits & ~all) == 0, "fields");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
