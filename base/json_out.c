@@ -164,6 +164,12 @@ void dx_json_u64(struct dx_json *j, uint64_t v)
     dx_buf_append(j->buf, digits, (size_t)(dx_put_u64(digits, v) - digits));
 }
 
+void dx_json_key_u64(struct dx_json *j, const char *key, uint64_t v)
+{
+    dx_json_key(j, key);
+    dx_json_u64(j, v);
+}
+
 void dx_json_number(struct dx_json *j, struct dx_span text)
 {
     begin_value(j);

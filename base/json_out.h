@@ -37,6 +37,7 @@ void dx_json_key_span(struct dx_json *j, struct dx_span key); /* any bytes */
 void dx_json_text(struct dx_json *j, struct dx_span s);
 void dx_json_str(struct dx_json *j, const char *s);
 void dx_json_u64(struct dx_json *j, uint64_t v);
+void dx_json_key_u64(struct dx_json *j, const char *key, uint64_t v); /* both at once */
 void dx_json_i64(struct dx_json *j, int64_t v);
 void dx_json_bool(struct dx_json *j, bool v);
 void dx_json_null(struct dx_json *j);

@@ -40,9 +40,9 @@ static int open_sections(struct dx_dataset_domains *d, struct dx_error *err)
     (void)dx_bytes_u64(&r); /* magic and version: the envelope's */
     d->domains = dx_bytes_u64(&r);
     d->pairs = dx_bytes_u64(&r);
-    for (const uint8_t *p = r.at; p < r.end; p++)
-        if (*p != 0)
-            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    rc = dx_envelope_reserved(e, &r, err);
+    if (rc < 0)
+        return rc;
     if (d->domains > UINT32_MAX || d->pairs < d->domains || (d->domains == 0) != (d->pairs == 0))
         return dx_fail(err, DX_E_CORRUPT, "%s: header: %" PRIu64 " domains have %" PRIu64 " pairs",
                        e->name, d->domains, d->pairs);

@@ -236,6 +236,15 @@ int dx_envelope_header(const struct dx_envelope *e, size_t size, struct dx_span 
     return dx_envelope_check(e, e->body.data, size, err);
 }
 
+int dx_envelope_reserved(const struct dx_envelope *e, const struct dx_bytes *rest,
+                         struct dx_error *err)
+{
+    for (const uint8_t *p = rest->at; p < rest->end; p++)
+        if (*p != 0)
+            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    return DX_OK;
+}
+
 int dx_envelope_section(const struct dx_envelope *e, uint32_t tag, struct dx_span *section,
                         struct dx_error *err)
 {

@@ -67,6 +67,10 @@ void dx_envelope_close(struct dx_envelope *e);
 int dx_envelope_header(const struct dx_envelope *e, size_t size, struct dx_span *header,
                        struct dx_error *err);
 
+/* What is left of a header must be zero. */
+int dx_envelope_reserved(const struct dx_envelope *e, const struct dx_bytes *rest,
+                         struct dx_error *err);
+
 /* A section's bounds; its bytes are not hashed yet. Missing is DX_E_CORRUPT. */
 int dx_envelope_section(const struct dx_envelope *e, uint32_t tag, struct dx_span *section,
                         struct dx_error *err);

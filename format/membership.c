@@ -37,9 +37,9 @@ static int open_sections(struct dx_membership *m, struct dx_error *err)
     m->sets = dx_bytes_u64(&r);
     m->pairs = dx_bytes_u64(&r);
     m->entry_size = dx_bytes_u8(&r);
-    for (const uint8_t *p = r.at; p < r.end; p++)
-        if (*p != 0)
-            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    rc = dx_envelope_reserved(e, &r, err);
+    if (rc < 0)
+        return rc;
     if (m->entry_size < ENTRY_MIN || m->entry_size > ENTRY_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: entries of %u bytes", e->name,
                        m->entry_size);

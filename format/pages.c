@@ -282,9 +282,9 @@ static int open_sections(struct dx_pages *p, struct dx_error *err)
     p->files = dx_bytes_u64(&r);
     p->groups = dx_bytes_u64(&r);
     p->rows = dx_bytes_u64(&r);
-    for (const uint8_t *at = r.at; at < r.end; at++)
-        if (*at != 0)
-            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    rc = dx_envelope_reserved(e, &r, err);
+    if (rc < 0)
+        return rc;
     if (p->files > UINT32_MAX || p->groups == UINT64_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: %" PRIu64 " files, %" PRIu64 " row groups",
                        e->name, p->files, p->groups);

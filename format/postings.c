@@ -162,9 +162,9 @@ static int open_sections(struct dx_postings *p, struct dx_error *err)
     page_entries = dx_bytes_u32(&r);
     p->pages = dx_bytes_u64(&r);
     p->pairs = dx_bytes_u64(&r);
-    for (const uint8_t *at = r.at; at < r.end; at++)
-        if (*at != 0)
-            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte is not zero", e->name);
+    rc = dx_envelope_reserved(e, &r, err);
+    if (rc < 0)
+        return rc;
     if (shards != DX_POSTINGS_SHARDS || page_entries != DX_POSTINGS_PAGE_ENTRIES)
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "%s: header: %" PRIu32 " shards and %" PRIu32

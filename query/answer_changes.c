@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/answer_end.h"
 #include "query/cursor.h"
 #include "query/diff_json.h"
 #include "query/withheld.h"
@@ -137,11 +138,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *pr
         rc = write_cursor(p, &j, &err);
     else
         dx_json_null(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, p->after->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, p->after);
     if (rc == DX_OK && body->failed)
         rc = dx_buf_fail(body, &err, "answer");
     return rc < 0 ? dx_problem_of_error(problem, &err) : DX_OK;

@@ -4,12 +4,6 @@
 #include "query/answer.h"
 #include "query/lookup.h"
 
-static void write_count(struct dx_json *j, const char *key, uint64_t value)
-{
-    dx_json_key(j, key);
-    dx_json_u64(j, value);
-}
-
 static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t us)
 {
     dx_json_key(j, key);
@@ -19,12 +13,12 @@ static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t 
 /* The members of a dataset, into an object that is open. */
 static void write_dataset(struct dx_json *j, const struct dx_dataset *d)
 {
-    write_count(j, "dataset_id", d->dataset_id);
+    dx_json_key_u64(j, "dataset_id", d->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
-    write_count(j, "domain_count", d->domains);
-    write_count(j, "url_count", d->urls);
-    write_count(j, "row_count", d->rows);
+    dx_json_key_u64(j, "domain_count", d->domains);
+    dx_json_key_u64(j, "url_count", d->urls);
+    dx_json_key_u64(j, "row_count", d->rows);
     write_time(j, "first_ts", d->has_ts, d->first_us);
     write_time(j, "last_ts", d->has_ts, d->last_us);
     dx_registry_metadata_write(j, d);
@@ -67,8 +61,8 @@ int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_b
         dx_json_end(&j);
     }
     dx_json_end(&j);
-    write_count(&j, "total", total);
-    write_count(&j, "offset", page.offset);
+    dx_json_key_u64(&j, "total", total);
+    dx_json_key_u64(&j, "offset", page.offset);
     dx_json_key(&j, "next_offset");
     end > begin &&end < total ? dx_json_u64(&j, end) : dx_json_null(&j);
     write_version(&j, v);
@@ -106,7 +100,7 @@ static void write_listed(struct dx_json *j, const struct dx_manifest_version *m,
 
     dx_json_object(j);
     write_text(j, "version", m->version);
-    write_count(j, "sequence", m->sequence);
+    dx_json_key_u64(j, "sequence", m->sequence);
     write_time(j, "published", true, m->published_us);
     dx_json_key(j, "current");
     dx_json_bool(j, current);
@@ -115,11 +109,11 @@ static void write_listed(struct dx_json *j, const struct dx_manifest_version *m,
     dx_json_bool(j, resident);
     write_text(j, "base", m->base);
     write_time(j, "superseded", superseded, superseded ? m->superseded_us : 0);
-    write_count(j, "domain_count", m->domains);
-    write_count(j, "dataset_count", m->datasets);
-    write_count(j, "pair_count", m->pairs);
-    write_count(j, "url_count", m->urls);
-    write_count(j, "row_count", m->rows);
+    dx_json_key_u64(j, "domain_count", m->domains);
+    dx_json_key_u64(j, "dataset_count", m->datasets);
+    dx_json_key_u64(j, "pair_count", m->pairs);
+    dx_json_key_u64(j, "url_count", m->urls);
+    dx_json_key_u64(j, "row_count", m->rows);
     dx_json_end(j);
 }
 
@@ -139,7 +133,7 @@ int dx_answer_versions(struct dx_version *v, bool (*resident)(void *ctx, const c
     dx_json_open(&j, body);
     dx_json_object(&j);
     write_text(&j, "current_version", v->entry.version);
-    write_count(&j, "sequence", listed->manifest.sequence);
+    dx_json_key_u64(&j, "sequence", listed->manifest.sequence);
     dx_json_key(&j, "versions");
     dx_json_array(&j);
     for (size_t i = 0; i < listed->manifest.version_count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/answer_end.h"
 #include "query/diff_json.h"
 #include "query/lookup.h"
 #include "query/withheld.h"
@@ -136,11 +137,7 @@ static int write_answer(const struct dx_diff_item *item, const struct dx_version
     dx_json_str(&j, before->entry.version);
     dx_json_key(&j, "to");
     dx_json_str(&j, after->entry.version);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, after->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, after);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
+#include "query/answer_end.h"
 #include "query/fact_pages.h"
 #include "query/host_merge.h"
 #include "query/listing.h"
@@ -10,6 +11,8 @@
 #include "query/withheld.h"
 
 #include <stdlib.h>
+
+#define ADVICE "Ask for the hosts of one dataset with dataset=."
 
 struct hosts_task {
     struct dx_task task;
@@ -106,11 +109,7 @@ static void write_body(const struct hosts_task *t, const struct dx_host_merge *m
     dx_json_u64(&j, page->offset);
     dx_json_key(&j, "next_offset");
     more ? dx_json_u64(&j, page->offset + page->limit) : dx_json_null(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, t->version->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, t->version);
 }
 
 static int write_answer(struct hosts_task *t, struct dx_buf *body, struct dx_error *err)
@@ -130,15 +129,9 @@ static int write_answer(struct hosts_task *t, struct dx_buf *body, struct dx_err
     return rc;
 }
 
-static int too_many(const struct dx_error *err, struct dx_problem *problem)
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
-    (void)dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
-                         "%s. Ask for the hosts of one dataset with dataset=.", err->text);
-    return DX_E_LIMIT;
-}
-
-static int go_on(struct hosts_task *t, struct dx_buf *body, struct dx_problem *problem)
-{
+    struct hosts_task *t = (struct hosts_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_fact_pages_step(&t->pages, &err);
 
@@ -149,16 +142,12 @@ static int go_on(struct hosts_task *t, struct dx_buf *body, struct dx_problem *p
     if (rc >= 0)
         return 1;
     dx_buf_clear(body);
-    return rc == DX_E_LIMIT ? too_many(&err, problem) : dx_problem_of_error(problem, &err);
+    return dx_problem_advised(problem, &err, ADVICE);
 }
 
-static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    struct hosts_task *t = (struct hosts_task *)of;
-
-    rc = dx_fact_pages_fetched(&t->pages, rc, err);
-    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(t, body, problem);
+    return dx_fact_pages_fetched(&((struct hosts_task *)of)->pages, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
@@ -176,7 +165,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { resume, reading, release };
+static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* Of all pairs the one that is asked for; 0: the domain is not in this dataset. */
 static bool keep_one(struct dx_domain_pairs *pairs, uint32_t dataset_id)
@@ -219,22 +208,19 @@ static int begin(struct hosts_task *t, struct dx_problem *problem)
     }
     if (rc >= 0)
         return 1;
-    return rc == DX_E_LIMIT ? too_many(&err, problem) : dx_problem_of_error(problem, &err);
+    return dx_problem_advised(problem, &err, ADVICE);
 }
 
 int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
                   struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     struct hosts_task *t = calloc(1, sizeof *t);
     const struct dx_dataset *dataset;
     int rc;
 
     *out = NULL;
-    if (t == NULL) {
-        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
-        return dx_problem_of_error(problem, &err);
-    }
+    if (t == NULL)
+        return dx_task_no_memory(problem);
     t->task.kind = &kind;
     t->version = v;
     t->ask = *ask;
@@ -247,10 +233,6 @@ int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_
     if (rc == 1)
         rc = begin(t, problem);
     if (rc == 1)
-        rc = go_on(t, body, problem);
-    if (rc == DX_TASK_WAITS)
-        *out = &t->task;
-    else
-        release(&t->task);
-    return rc;
+        rc = step(&t->task, body, problem);
+    return dx_task_begun(&t->task, rc, out);
 }

@@ -10,6 +10,7 @@
 #include "canon/url.h"
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
+#include "query/answer_end.h"
 #include "query/lookup.h"
 #include "query/withheld.h"
 
@@ -477,11 +478,7 @@ void dx_names_end(struct dx_names *n, struct dx_buf *out)
     dx_json_key(&j, "rejected");
     dx_json_u64(&j, c->rejected);
     dx_json_end(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, n->version->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, n->version);
     dx_buf_u8(out, '\n');
 }
 

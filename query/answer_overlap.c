@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/answer_end.h"
 #include "query/overlap.h"
 #include "query/task_kind.h"
 
@@ -15,12 +16,6 @@ struct overlap_task {
     struct dx_reading nothing;
 };
 
-static void write_u64(struct dx_json *j, const char *key, uint64_t v)
-{
-    dx_json_key(j, key);
-    dx_json_u64(j, v);
-}
-
 static void write_side(struct dx_json *j, const struct dx_overlap *o, int which)
 {
     const struct dx_overlap_sums *s = dx_overlap_sums_of(o);
@@ -28,11 +23,11 @@ static void write_side(struct dx_json *j, const struct dx_overlap *o, int which)
 
     dx_json_key(j, which == 0 ? "a" : "b");
     dx_json_object(j);
-    write_u64(j, "dataset_id", dataset->dataset_id);
+    dx_json_key_u64(j, "dataset_id", dataset->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, dataset->name);
-    write_u64(j, "domain_count", s->domains[which]);
-    write_u64(j, "url_count", s->urls[which]);
+    dx_json_key_u64(j, "domain_count", s->domains[which]);
+    dx_json_key_u64(j, "url_count", s->urls[which]);
     dx_json_end(j);
 }
 
@@ -58,24 +53,20 @@ static int write_answer(const struct dx_version *v, const struct dx_overlap *o, 
     write_side(&j, o, 1);
     dx_json_key(&j, "domains");
     dx_json_object(&j);
-    write_u64(&j, "shared", s->shared);
-    write_u64(&j, "only_a", s->domains[0] - s->shared);
-    write_u64(&j, "only_b", s->domains[1] - s->shared);
+    dx_json_key_u64(&j, "shared", s->shared);
+    dx_json_key_u64(&j, "only_a", s->domains[0] - s->shared);
+    dx_json_key_u64(&j, "only_b", s->domains[1] - s->shared);
     write_jaccard(&j, s->shared, s->domains[0] - s->shared + s->domains[1]);
     dx_json_key(&j, "urls");
     dx_json_object(&j);
-    write_u64(&j, "shared_a", s->shared_urls[0]);
-    write_u64(&j, "shared_b", s->shared_urls[1]);
-    write_u64(&j, "only_a", s->urls[0] - s->shared_urls[0]);
-    write_u64(&j, "only_b", s->urls[1] - s->shared_urls[1]);
-    write_u64(&j, "min", s->min);
-    write_u64(&j, "max", max);
+    dx_json_key_u64(&j, "shared_a", s->shared_urls[0]);
+    dx_json_key_u64(&j, "shared_b", s->shared_urls[1]);
+    dx_json_key_u64(&j, "only_a", s->urls[0] - s->shared_urls[0]);
+    dx_json_key_u64(&j, "only_b", s->urls[1] - s->shared_urls[1]);
+    dx_json_key_u64(&j, "min", s->min);
+    dx_json_key_u64(&j, "max", max);
     write_jaccard(&j, s->min, max);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, v->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, v);
     if (!body->failed)
         return 1;
     rc = dx_buf_fail(body, &err, "answer");
@@ -84,20 +75,14 @@ static int write_answer(const struct dx_version *v, const struct dx_overlap *o, 
     return rc;
 }
 
-static int step(struct overlap_task *t, struct dx_buf *body, struct dx_problem *problem)
+static int step(struct dx_task *task, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct overlap_task *t = (struct overlap_task *)task;
     int rc = dx_overlap_step(t->overlap, problem);
 
     if (rc == 0)
         return DX_TASK_WAITS;
     return rc == 1 ? write_answer(t->v, t->overlap, body, problem) : rc;
-}
-
-static int resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem)
-{
-    return rc < 0 ? dx_problem_of_error(problem, err)
-                  : step((struct overlap_task *)task, body, problem);
 }
 
 static struct dx_reading *reading(struct dx_task *task)
@@ -116,27 +101,20 @@ static void release(struct dx_task *task)
 int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
                     struct dx_buf *body, struct dx_problem *problem)
 {
-    static const struct dx_task_kind kind = { resume, reading, release };
+    static const struct dx_task_kind kind = { step, NULL, reading, release };
     struct overlap_task *t = calloc(1, sizeof *t);
-    struct dx_error err = DX_ERROR_INIT;
     int rc;
 
     *task = NULL;
-    if (t == NULL) {
-        (void)dx_fail(&err, DX_E_NOMEM, "overlap: out of memory");
-        return dx_problem_of_error(problem, &err);
-    }
+    if (t == NULL)
+        return dx_task_no_memory(problem);
     t->task.kind = &kind;
     t->v = v;
     dx_reading_begin(&t->nothing, v, NULL, 0);
     rc = dx_overlap_new(&t->overlap, v, a, b, problem);
     if (rc == 1)
-        rc = step(t, body, problem);
-    if (rc == DX_TASK_WAITS)
-        *task = &t->task;
-    else
-        release(&t->task);
-    return rc;
+        rc = step(&t->task, body, problem);
+    return dx_task_begun(&t->task, rc, task);
 }
 
 int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_buf *body,

@@ -3,6 +3,7 @@
 #include "format/facts.h"
 #include "format/pair_tally.h"
 #include "loader/version.h"
+#include "query/answer_end.h"
 #include "query/fact_pages.h"
 #include "query/listing.h"
 #include "query/lookup.h"
@@ -77,11 +78,7 @@ static void write_tail(const struct paths_task *t, const struct dx_fact *rest, u
     dx_json_end(j);
     dx_json_key(j, "max_error");
     dx_json_u64(j, 0);
-    dx_json_key(j, "version");
-    dx_json_str(j, t->version->entry.version);
-    dx_json_key(j, "complete");
-    dx_json_bool(j, true);
-    dx_json_end(j);
+    dx_answer_end(j, t->version);
 }
 
 /* The whole list is read, also behind the limit: only then it is known to be sound. */
@@ -219,24 +216,18 @@ static int answer_rows(struct paths_task *t, struct dx_buf *body, struct dx_erro
 
 /* ---- the task ---- */
 
-static int too_much(const struct dx_error *err, struct dx_problem *problem)
-{
-    (void)dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
-                         "%s", err->text);
-    return DX_E_LIMIT;
-}
-
 static int finish(int rc, const struct dx_error *err, struct dx_buf *body,
                   struct dx_problem *problem)
 {
     if (rc >= 0)
         return 1;
     dx_buf_clear(body);
-    return rc == DX_E_LIMIT ? too_much(err, problem) : dx_problem_of_error(problem, err);
+    return dx_problem_of_error(problem, err);
 }
 
-static int go_on(struct paths_task *t, struct dx_buf *body, struct dx_problem *problem)
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct paths_task *t = (struct paths_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     int rc = t->stored ? dx_fact_pages_step(&t->pages, &err) : dx_listing_step(&t->listing, &err);
 
@@ -247,14 +238,12 @@ static int go_on(struct paths_task *t, struct dx_buf *body, struct dx_problem *p
     return finish(rc, &err, body, problem);
 }
 
-static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
     struct paths_task *t = (struct paths_task *)of;
 
-    rc = t->stored ? dx_fact_pages_fetched(&t->pages, rc, err)
-                   : dx_listing_fetched(&t->listing, rc, err);
-    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(t, body, problem);
+    return t->stored ? dx_fact_pages_fetched(&t->pages, rc, err)
+                     : dx_listing_fetched(&t->listing, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
@@ -275,7 +264,7 @@ static void release(struct dx_task *of)
     free(t);
 }
 
-static const struct dx_task_kind kind = { resume, reading, release };
+static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* The pair's counts: 1, 0 it is not there, <0. */
 static int read_count(struct paths_task *t, struct dx_error *err)
@@ -320,7 +309,7 @@ static int begin(struct paths_task *t, struct dx_buf *body, struct dx_problem *p
                         DX_FIELD_URL, t->ask.deadline_ms);
         t->listing_begun = true;
     }
-    return go_on(t, body, problem);
+    return step(&t->task, body, problem);
 }
 
 /* Whether there is something to be told of the pair: 1, or as query/answer.h. */
@@ -342,15 +331,12 @@ static int may_tell(struct paths_task *t, struct dx_problem *problem)
 int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
                   struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     struct paths_task *t = calloc(1, sizeof *t);
     int rc;
 
     *out = NULL;
-    if (t == NULL) {
-        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
-        return dx_problem_of_error(problem, &err);
-    }
+    if (t == NULL)
+        return dx_task_no_memory(problem);
     t->task.kind = &kind;
     t->version = v;
     t->ask = *ask;
@@ -363,9 +349,5 @@ int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_
         rc = may_tell(t, problem);
     if (rc == 1)
         rc = begin(t, body, problem);
-    if (rc == DX_TASK_WAITS)
-        *out = &t->task;
-    else
-        release(&t->task);
-    return rc;
+    return dx_task_begun(&t->task, rc, out);
 }

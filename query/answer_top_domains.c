@@ -4,6 +4,7 @@
 #include "base/json_out.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/answer_end.h"
 #include "query/top_domains.h"
 #include "query/top_rows.h"
 
@@ -35,12 +36,6 @@ static int read_page(struct dx_top_domains *t, const struct dx_top_ask *ask, str
     return dx_top_domains_read(t, ask->page.offset, page->count, page->rows, err);
 }
 
-static void write_count(struct dx_json *j, const char *key, uint64_t value)
-{
-    dx_json_key(j, key);
-    dx_json_u64(j, value);
-}
-
 static int write_rows(const struct dx_top_domains *t, const struct page *page, struct dx_buf *body,
                       struct dx_error *err)
 {
@@ -63,26 +58,22 @@ static int write_json(const struct dx_top_domains *t, const struct dx_top_ask *a
 
     dx_json_open(&j, body);
     dx_json_object(&j);
-    write_count(&j, "dataset_id", ask->dataset_id);
+    dx_json_key_u64(&j, "dataset_id", ask->dataset_id);
     dx_json_key(&j, "name");
     dx_json_str(&j, t->dataset->name);
-    write_count(&j, "domain_count", t->domain_count);
-    write_count(&j, "url_count", t->url_count);
+    dx_json_key_u64(&j, "domain_count", t->domain_count);
+    dx_json_key_u64(&j, "url_count", t->url_count);
     dx_json_key(&j, "share");
     ask->share.data != NULL ? dx_json_text(&j, ask->share) : dx_json_null(&j);
-    write_count(&j, "selected", page->selected);
+    dx_json_key_u64(&j, "selected", page->selected);
     dx_json_key(&j, "domains");
     dx_json_array(&j);
     rc = write_rows(t, page, body, err);
     dx_json_end(&j);
-    write_count(&j, "offset", ask->page.offset);
+    dx_json_key_u64(&j, "offset", ask->page.offset);
     dx_json_key(&j, "next_offset");
     page->count > 0 && next < page->selected ? dx_json_u64(&j, next) : dx_json_null(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, t->version->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, t->version);
     return rc;
 }
 

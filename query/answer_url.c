@@ -4,6 +4,7 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/answer_end.h"
 #include "query/item_text.h"
 #include "query/lookup.h"
 #include "query/task_kind.h"
@@ -179,11 +180,7 @@ static int write_answer(struct url_task *task, uint64_t datasets, const struct d
         return rc;
     end_dataset(&w);
     dx_json_end(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, v->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, v);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 
@@ -208,8 +205,9 @@ static int count_rows(struct url_task *task, uint64_t *datasets, struct dx_pair_
     return rc;
 }
 
-static int go_on(struct url_task *task, struct dx_buf *body, struct dx_problem *problem)
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct url_task *task = (struct url_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_pair_count sum;
     uint64_t datasets;
@@ -232,13 +230,9 @@ static int go_on(struct url_task *task, struct dx_buf *body, struct dx_problem *
 
 /* ---- the task ---- */
 
-static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    struct url_task *task = (struct url_task *)of;
-
-    rc = dx_url_rows_fetched(&task->rows, rc, err);
-    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
+    return dx_url_rows_fetched(&((struct url_task *)of)->rows, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
@@ -256,7 +250,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { resume, reading, release };
+static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* The canonicaliser's text lasts until its next use only. The domain need not lie in the URL. */
 static struct url_task *new_task(const struct dx_url *url, const struct dx_url_ask *ask)
@@ -301,19 +295,11 @@ int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_ur
     if (rc <= 0)
         return rc;
     task = new_task(&url, ask);
-    if (task == NULL) {
-        struct dx_error err = DX_ERROR_INIT;
-
-        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
-        return dx_problem_of_error(problem, &err);
-    }
+    if (task == NULL)
+        return dx_task_no_memory(problem);
     dx_url_rows_init(&task->rows, v, task->url_id, DX_FIELD_URL | ROW_FIELDS, ask->deadline_ms);
-    rc = go_on(task, body, problem);
-    if (rc == DX_TASK_WAITS)
-        *out = &task->task;
-    else
-        release(&task->task);
-    return rc;
+    rc = step(&task->task, body, problem);
+    return dx_task_begun(&task->task, rc, out);
 }
 
 int dx_answer_url(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
@@ -323,12 +309,5 @@ int dx_answer_url(struct dx_version *v, struct dx_canon *canon, struct dx_span a
     struct dx_task *task;
     int rc = dx_task_url(v, canon, &ask, &task, body, problem);
 
-    while (rc == DX_TASK_WAITS) {
-        struct dx_error err = DX_ERROR_INIT;
-
-        rc = dx_reading_perform(dx_task_reading(task), &err);
-        rc = dx_task_resume(task, rc, &err, body, problem);
-    }
-    dx_task_free(&task);
-    return rc;
+    return dx_task_finish(&task, rc, body, problem);
 }

@@ -3,6 +3,7 @@
 #include "canon/ids.h"
 #include "canon/url.h"
 #include "loader/version.h"
+#include "query/answer_end.h"
 #include "query/task_kind.h"
 #include "query/url_problem.h"
 #include "query/url_rows.h"
@@ -196,11 +197,7 @@ static int write_answer(const struct urlid_task *task, size_t count, struct dx_b
         i = end;
     }
     dx_json_end(&j);
-    dx_json_key(&j, "version");
-    dx_json_str(&j, task->rows.version->entry.version);
-    dx_json_key(&j, "complete");
-    dx_json_bool(&j, true);
-    dx_json_end(&j);
+    dx_answer_end(&j, task->rows.version);
     return rc == DX_OK && body->failed ? dx_buf_fail(body, err, "answer") : rc;
 }
 
@@ -233,8 +230,9 @@ static int nothing(const struct urlid_task *task, struct dx_problem *problem)
                                              dx_span_of((const uint8_t *)name, (size_t)n), problem);
 }
 
-static int go_on(struct urlid_task *task, struct dx_buf *body, struct dx_problem *problem)
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct urlid_task *task = (struct urlid_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     size_t count = 0;
     int rc = dx_url_rows_step(&task->rows, &err);
@@ -256,13 +254,9 @@ static int go_on(struct urlid_task *task, struct dx_buf *body, struct dx_problem
 
 /* ---- the task ---- */
 
-static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    struct urlid_task *task = (struct urlid_task *)of;
-
-    rc = dx_url_rows_fetched(&task->rows, rc, err);
-    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
+    return dx_url_rows_fetched(&((struct urlid_task *)of)->rows, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
@@ -280,7 +274,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { resume, reading, release };
+static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, struct dx_task **out,
                   struct dx_buf *body, struct dx_problem *problem)
@@ -289,20 +283,12 @@ int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, s
     int rc;
 
     *out = NULL;
-    if (task == NULL) {
-        struct dx_error err = DX_ERROR_INIT;
-
-        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
-        return dx_problem_of_error(problem, &err);
-    }
+    if (task == NULL)
+        return dx_task_no_memory(problem);
     task->task.kind = &kind;
     task->url_id = url_id;
     dx_buf_init(&task->text, TEXT_MAX);
     dx_url_rows_init(&task->rows, v, url_id, DX_FIELD_URL, deadline_ms);
-    rc = go_on(task, body, problem);
-    if (rc == DX_TASK_WAITS)
-        *out = &task->task;
-    else
-        release(&task->task);
-    return rc;
+    rc = step(&task->task, body, problem);
+    return dx_task_begun(&task->task, rc, out);
 }

@@ -2,6 +2,7 @@
 #include "base/json_out.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/answer_end.h"
 #include "query/cursor.h"
 #include "query/item_text.h"
 #include "query/listing.h"
@@ -115,11 +116,7 @@ static void write_head(const struct urls_task *task, struct dx_json *j)
 
 static void write_tail(const struct urls_task *task, struct dx_json *j)
 {
-    dx_json_key(j, "version");
-    dx_json_str(j, task->listing.version->entry.version);
-    dx_json_key(j, "complete");
-    dx_json_bool(j, true);
-    dx_json_end(j);
+    dx_answer_end(j, task->listing.version);
 }
 
 /* The place of a visible row; behind the last one, the end. */
@@ -228,8 +225,9 @@ static int cursor_astray(const struct urls_task *task, struct dx_problem *proble
 }
 
 /* Steps until something is waited for, or the answer is written. */
-static int go_on(struct urls_task *task, struct dx_buf *body, struct dx_problem *problem)
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct urls_task *task = (struct urls_task *)of;
     struct dx_listing *l = &task->listing;
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_listing_step(l, &err);
@@ -254,22 +252,14 @@ static int go_on(struct urls_task *task, struct dx_buf *body, struct dx_problem 
         rc = write_answer(task, body, &err);
     if (rc < 0) {
         dx_buf_clear(body);
-        if (rc != DX_E_LIMIT)
-            return dx_problem_of_error(problem, &err);
-        (void)dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "The answer is over a limit",
-                             "%s. Ask for fewer rows with a smaller limit.", err.text);
-        return DX_E_LIMIT;
+        return dx_problem_advised(problem, &err, "Ask for fewer rows with a smaller limit.");
     }
     return 1;
 }
 
-static int resume(struct dx_task *of, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    struct urls_task *task = (struct urls_task *)of;
-
-    rc = dx_listing_fetched(&task->listing, rc, err);
-    return rc < 0 ? dx_problem_of_error(problem, err) : go_on(task, body, problem);
+    return dx_listing_fetched(&((struct urls_task *)of)->listing, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
@@ -286,7 +276,7 @@ static void release(struct dx_task *of)
     free(task);
 }
 
-static const struct dx_task_kind kind = { resume, reading, release };
+static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* The window of places: a plan needs none of them, only how many there are. */
 static struct dx_page_of window_of(const struct dx_urls_ask *ask,
@@ -313,13 +303,11 @@ static int begin(struct dx_version *v, const struct dx_found *found,
                  const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
                  struct dx_withheld *withheld, struct urls_task **out, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     struct urls_task *task = malloc(sizeof *task);
 
     if (task == NULL) {
         dx_withheld_release(withheld);
-        (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
-        return dx_problem_of_error(problem, &err);
+        return dx_task_no_memory(problem);
     }
     task->task.kind = &kind;
     task->found = *found;
@@ -399,12 +387,8 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
         dx_withheld_release(&withheld);
     if (rc <= 0)
         return rc;
-    rc = go_on(task, body, problem);
-    if (rc == DX_TASK_WAITS)
-        *out = &task->task;
-    else
-        release(&task->task);
-    return rc;
+    rc = step(&task->task, body, problem);
+    return dx_task_begun(&task->task, rc, out);
 }
 
 int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
@@ -417,12 +401,5 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
     struct dx_task *task;
     int rc = dx_task_urls(v, canon, &ask, &task, body, problem);
 
-    while (rc == DX_TASK_WAITS) {
-        struct dx_error err = DX_ERROR_INIT;
-
-        rc = dx_reading_perform(dx_task_reading(task), &err);
-        rc = dx_task_resume(task, rc, &err, body, problem);
-    }
-    dx_task_free(&task);
-    return rc;
+    return dx_task_finish(&task, rc, body, problem);
 }

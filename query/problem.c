@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int dx_problem_set(struct dx_problem *p, enum dx_problem_kind kind, const char *slug,
                    const char *title, const char *fmt, ...)
@@ -48,4 +49,14 @@ int dx_problem_of_error(struct dx_problem *p, const struct dx_error *err)
                              "Something needed for the answer could not be read",
                              "%s. Try again later.", err->text);
     return (int)err->code;
+}
+
+int dx_problem_advised(struct dx_problem *p, const struct dx_error *err, const char *advice)
+{
+    int rc = dx_problem_of_error(p, err);
+    size_t size = strlen(p->detail);
+
+    if (rc == DX_E_LIMIT)
+        (void)snprintf(p->detail + size, sizeof p->detail - size, " %s", advice);
+    return rc;
 }

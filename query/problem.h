@@ -36,4 +36,7 @@ int dx_problem_set(struct dx_problem *p, enum dx_problem_kind kind, const char *
 /* From an error of a lower layer: DAMAGED or UNAVAILABLE by its code. Returns its code. */
 int dx_problem_of_error(struct dx_problem *p, const struct dx_error *err);
 
+/* The same, but of a DX_E_LIMIT that more can be said about: advice is a sentence. */
+int dx_problem_advised(struct dx_problem *p, const struct dx_error *err, const char *advice);
+
 #endif

@@ -101,6 +101,9 @@ int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task
 int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
                    struct dx_problem *problem);
 struct dx_reading *dx_task_reading(struct dx_task *task);
+
+/* To the end, blocking where it waits, and frees it. rc: of what began it; *task may be NULL then. */
+int dx_task_finish(struct dx_task **task, int rc, struct dx_buf *body, struct dx_problem *problem);
 void dx_task_free(struct dx_task **task);
 
 #endif

@@ -4,7 +4,21 @@
 int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
                    struct dx_problem *problem)
 {
-    return task->kind->resume(task, rc, err, body, problem);
+    if (task->kind->fetched != NULL)
+        rc = task->kind->fetched(task, rc, err);
+    return rc < 0 ? dx_problem_of_error(problem, err) : task->kind->step(task, body, problem);
+}
+
+int dx_task_finish(struct dx_task **task, int rc, struct dx_buf *body, struct dx_problem *problem)
+{
+    while (rc == DX_TASK_WAITS) {
+        struct dx_error err = DX_ERROR_INIT;
+
+        rc = dx_reading_perform(dx_task_reading(*task), &err);
+        rc = dx_task_resume(*task, rc, &err, body, problem);
+    }
+    dx_task_free(task);
+    return rc;
 }
 
 struct dx_reading *dx_task_reading(struct dx_task *task)
@@ -17,4 +31,20 @@ void dx_task_free(struct dx_task **task)
     if (*task != NULL)
         (*task)->kind->release(*task);
     *task = NULL;
+}
+
+int dx_task_no_memory(struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    (void)dx_fail(&err, DX_E_NOMEM, "answer: out of memory");
+    return dx_problem_of_error(problem, &err);
+}
+
+int dx_task_begun(struct dx_task *task, int rc, struct dx_task **out)
+{
+    *out = rc == DX_TASK_WAITS ? task : NULL;
+    if (rc != DX_TASK_WAITS)
+        task->kind->release(task);
+    return rc;
 }

@@ -2,10 +2,17 @@
  * task_kind.h - what a task of query/task.h does, for those who make tasks of their own.
  *
  *   struct my_task { struct dx_task task; ... };               task: the first member
- *   static const struct dx_task_kind kind = { resume, reading, release };
+ *   static const struct dx_task_kind kind = { step, fetched, reading, release };
+ *   my = calloc(1, sizeof *my);
+ *   if (my == NULL)
+ *       return dx_task_no_memory(problem);
  *   my->task.kind = &kind;
+ *   rc = ... what is known without reading, then step(&my->task, body, problem) ...
+ *   return dx_task_begun(&my->task, rc, out);             keeps it if it waits, else lets it go
  *
- * resume as dx_task_resume; reading: what is waited for now; release frees what the task has, and it.
+ * step goes on as far as it can: DX_TASK_WAITS, or as query/answer.h. fetched takes what came of what
+ * it waited for; NULL: there is nothing to take. reading: what is waited for now. release frees what
+ * the task has, and it.
  */
 #ifndef DX_QUERY_TASK_KIND_H
 #define DX_QUERY_TASK_KIND_H
@@ -13,8 +20,8 @@
 #include "query/task.h"
 
 struct dx_task_kind {
-    int (*resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
-                  struct dx_problem *problem);
+    int (*step)(struct dx_task *task, struct dx_buf *body, struct dx_problem *problem);
+    int (*fetched)(struct dx_task *task, int rc, struct dx_error *err);
     struct dx_reading *(*reading)(struct dx_task *task);
     void (*release)(struct dx_task *task);
 };
@@ -22,5 +29,8 @@ struct dx_task_kind {
 struct dx_task {
     const struct dx_task_kind *kind;
 };
+
+int dx_task_no_memory(struct dx_problem *problem);
+int dx_task_begun(struct dx_task *task, int rc, struct dx_task **out);
 
 #endif

@@ -144,7 +144,6 @@ static int ask_from(struct asker *a, unsigned i, unsigned d, const struct dx_cur
                                .from = from,
                                .cursors = &key,
                                .began_s = 1795000000 };
-    struct dx_error err = DX_ERROR_INIT;
     struct dx_task *task;
     char domain[64];
     int rc;
@@ -153,12 +152,7 @@ static int ask_from(struct asker *a, unsigned i, unsigned d, const struct dx_cur
     ask.asked = dx_span_str(domain);
     dx_buf_clear(&a->body);
     rc = dx_task_urls(a->version, a->canon, &ask, &task, &a->body, &a->problem);
-    while (rc == DX_TASK_WAITS) {
-        rc = dx_reading_perform(dx_task_reading(task), &err);
-        rc = dx_task_resume(task, rc, &err, &a->body, &a->problem);
-    }
-    dx_task_free(&task);
-    return rc;
+    return dx_task_finish(&task, rc, &a->body, &a->problem);
 }
 
 /* The cursor in j, or false at null. */

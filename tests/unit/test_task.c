@@ -7,6 +7,7 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/task.h"
+#include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -19,30 +20,6 @@
 #define MANY 50
 
 static unsigned failures;
-
-struct asker {
-    struct dx_version *v;
-    struct dx_caches *caches;
-    struct dx_canon *canon;
-};
-
-static void open_asker(struct asker *a, const struct dx_test_root *r)
-{
-    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct dx_error err = DX_ERROR_INIT;
-
-    if (dx_caches_new(&a->caches, &options, &err) < 0 ||
-        dx_version_open_named(&a->v, r->path, NULL, a->caches, &options, &err) < 0 ||
-        dx_version_canon_new(a->v, &a->canon, &err) < 0)
-        abort();
-}
-
-static void close_asker(struct asker *a)
-{
-    dx_canon_free(&a->canon);
-    dx_version_unpin(a->v);
-    dx_caches_free(&a->caches);
-}
 
 static int begin_until(const struct asker *a, unsigned domain, uint64_t deadline_ms,
                        struct dx_task **task, struct dx_buf *body)
@@ -96,7 +73,7 @@ static void check_crowd(const struct dx_test_root *r, bool first_gives_up)
     struct dx_flights_counts counts;
     unsigned waves = 0;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     for (unsigned i = 0; i < MANY; i++) {
         EXPECT(begin(&a, 0, &tasks[i], &bodies[i]) == DX_TASK_WAITS, "task %u", i);
         EXPECT(dx_reading_state(dx_task_reading(tasks[i])) ==
@@ -133,7 +110,7 @@ static void check_failure(const struct dx_test_root *r, enum dx_code code, bool 
     unsigned waves = 0;
     int rc;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     EXPECT(begin_until(&a, 0, late_leader ? dx_clock_ms() + 500 : 0, &leader, &bodies[0]) ==
                DX_TASK_WAITS,
            "leads");
@@ -167,7 +144,7 @@ static void check_again(const struct dx_test_root *r, bool always)
     unsigned wrong = 0;
     int rc;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     rc = begin(&a, 1, &task, &body);
     while (rc == DX_TASK_WAITS) {
         struct dx_reading *reading = dx_task_reading(task);
@@ -200,7 +177,7 @@ static void check_two_versions(const struct dx_test_root *r)
     struct dx_error err = DX_ERROR_INIT;
     unsigned waves = 0;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     b = a;
     if (dx_version_open_named(&b.v, r->path, NULL, a.caches, &options, &err) < 0)
         abort();
@@ -257,7 +234,7 @@ static void check_wrong_node(const struct dx_test_root *r)
     unsigned waves = 0;
     const struct dx_object object = { DX_OBJECT_LAKE, 0 };
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     two.inner = a.v->source;
     a.v->source = &two.source;
     if (a.v->shards == two.inner)
@@ -321,7 +298,7 @@ static void check_threads(const struct dx_test_root *r)
     struct asker a;
     struct reader readers[6];
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     for (unsigned i = 0; i < 6; i++) {
         readers[i] = (struct reader){ .a = &a };
         if (pthread_create(&readers[i].thread, NULL, read_all, &readers[i]) != 0)

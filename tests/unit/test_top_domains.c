@@ -9,6 +9,7 @@
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -169,33 +170,6 @@ static size_t restate(unsigned dataset, struct want *want, uint64_t stored[DOMAI
 
 /* ---- the root ---- */
 
-struct asker {
-    struct dx_version *v;
-    struct dx_caches *caches;
-    struct dx_canon *canon;
-};
-
-static void open_asker(struct asker *a, const struct dx_test_root *r)
-{
-    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct dx_error err = DX_ERROR_INIT;
-
-    if (dx_caches_new(&a->caches, &options, &err) < 0 ||
-        dx_overlay_open(&a->caches->overlay, r->path, NULL, DX_OVERLAY_WAIT, &err) < 0 ||
-        dx_version_open_named(&a->v, r->path, NULL, a->caches, &options, &err) < 0 ||
-        dx_version_canon_new(a->v, &a->canon, &err) < 0) {
-        fprintf(stderr, "%s\n", err.text);
-        abort();
-    }
-}
-
-static void close_asker(struct asker *a)
-{
-    dx_canon_free(&a->canon);
-    dx_version_unpin(a->v);
-    dx_caches_free(&a->caches);
-}
-
 static void check_window(struct dx_top_domains *t, const struct want *want, size_t first, size_t n)
 {
     struct dx_top_domain rows[DOMAINS];
@@ -309,7 +283,7 @@ static void check_root(const struct dx_test_root *r)
     struct dx_top_domains t;
     struct asker a;
 
-    open_asker(&a, r);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     for (unsigned d = 1; d <= DATASETS; d++) {
         check_dataset(&a, d);
         for (unsigned i = 0; i < rule_count && i < 40; i++)

@@ -10,6 +10,7 @@
 #include "loader/version.h"
 #include "query/task.h"
 #include "query/url_rows.h"
+#include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -19,30 +20,6 @@
 #define MANY 20
 
 static unsigned failures;
-
-struct asker {
-    struct dx_version *v;
-    struct dx_caches *caches;
-    struct dx_canon *canon;
-};
-
-static void open_asker(struct asker *a, const struct dx_test_root *r)
-{
-    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct dx_error err = DX_ERROR_INIT;
-
-    if (dx_caches_new(&a->caches, &options, &err) < 0 ||
-        dx_version_open_named(&a->v, r->path, NULL, a->caches, &options, &err) < 0 ||
-        dx_version_canon_new(a->v, &a->canon, &err) < 0)
-        abort();
-}
-
-static void close_asker(struct asker *a)
-{
-    dx_canon_free(&a->canon);
-    dx_version_unpin(a->v);
-    dx_caches_free(&a->caches);
-}
 
 /* url NULL: of the id. */
 static int begin(const struct asker *a, const char *url, uint64_t id, struct dx_task **task,
@@ -104,7 +81,7 @@ static void check_url(const struct dx_test_root *r, unsigned domain, unsigned da
     unsigned waves;
     uint64_t id;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     dx_test_root_url(domain, dataset, row, url);
     (void)snprintf(quoted, sizeof quoted, "\"url\":\"%s\"", url);
     id = dx_url_id(dx_span_str(url));
@@ -127,7 +104,7 @@ static void check_absent(const struct dx_test_root *r)
     struct asker a;
     unsigned waves;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     EXPECT(ask(&a, "http://nowhere.example.com/x", 0, &waves, &body, &problem) == 0 &&
                strcmp(problem.slug, "url-not-found") == 0 && waves <= 1,
            "%s after %u waves", problem.slug, waves);
@@ -154,7 +131,7 @@ static void check_crowd(const struct dx_test_root *r, bool first_gives_up)
     struct asker a;
     char url[128];
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     dx_test_root_url(0, 1, 0, url);
     for (unsigned i = 0; i < MANY; i++)
         EXPECT(begin(&a, i % 2 == 0 ? url : NULL, dx_url_id(dx_span_str(url)), &tasks[i],
@@ -184,7 +161,7 @@ static void check_failure(const struct dx_test_root *r)
     unsigned waves;
     char url[128];
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     dx_test_root_url(1, 1, 0, url);
     EXPECT(begin(&a, url, 0, &task, &body, &problem) == DX_TASK_WAITS, "waits");
     EXPECT(dx_task_resume(task, dx_fail(&err, DX_E_IO, "cable"), &err, &body, &problem) < 0 &&
@@ -217,7 +194,7 @@ static void check_each(const struct dx_test_root *r)
     char url[128];
     int rc;
 
-    open_asker(&a, r);
+    open_asker(&a, r->path);
     dx_test_root_url(0, 1, 0, url);
     dx_url_rows_init(&rows, a.v, dx_url_id(dx_span_str(url)), DX_FIELD_URL, 0);
     while ((rc = dx_url_rows_step(&rows, &err)) == DX_LISTING_WAITS) {

@@ -13,6 +13,7 @@
 #include "loader/guard.h"
 #include "loader/overlay.h"
 #include "loader/version.h"
+#include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -166,33 +167,6 @@ static void log_path(const struct dx_test_root *r, char path[256])
     (void)snprintf(path, 256, "%s/" DX_SUPPRESSIONS_FILE, r->path);
 }
 
-struct asker {
-    struct dx_version *v;
-    struct dx_caches *caches;
-    struct dx_canon *canon;
-};
-
-static void open_asker(struct asker *a, const struct dx_test_root *r, enum dx_overlay_use use)
-{
-    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    struct dx_error err = DX_ERROR_INIT;
-
-    if (dx_caches_new(&a->caches, &options, &err) < 0 ||
-        dx_overlay_open(&a->caches->overlay, r->path, NULL, use, &err) < 0 ||
-        dx_version_open_named(&a->v, r->path, NULL, a->caches, &options, &err) < 0 ||
-        dx_version_canon_new(a->v, &a->canon, &err) < 0) {
-        fprintf(stderr, "%s\n", err.text);
-        abort();
-    }
-}
-
-static void close_asker(struct asker *a)
-{
-    dx_canon_free(&a->canon);
-    dx_version_unpin(a->v);
-    dx_caches_free(&a->caches);
-}
-
 static int find(const struct asker *a, const char *name, struct dx_found *found,
                 struct dx_problem *problem)
 {
@@ -246,7 +220,7 @@ static void test_prefix(const struct dx_test_root *r)
         suppress(r, DX_SUPPRESS_PREFIX, row == 1 ? DX_SUPPRESS_ABSENT : DX_SUPPRESS_WITHHELD,
                  value);
     }
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(rows >= 4, "%u rows", rows);
     check_pair(&a, 3, 1, 1, rows - 2);
     close_asker(&a);
@@ -282,7 +256,7 @@ static void test_answers(const struct dx_test_root *r)
     suppress(r, DX_SUPPRESS_DOMAIN, DX_SUPPRESS_ABSENT, names[2]);
     suppress(r, DX_SUPPRESS_HOST, DX_SUPPRESS_ABSENT, names[4]);
     suppress(r, DX_SUPPRESS_DOMAIN, DX_SUPPRESS_WITHHELD, "nobody.com");
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(body_has(&a, names[0], "withheld", 0), "the domain is withheld");
     EXPECT(body_has(&a, names[2], "domain-not-found", 0), "the domain is absent");
     EXPECT(body_has(&a, names[4], "domain-not-found", 0), "its only host is absent");
@@ -301,7 +275,7 @@ static void test_same_words(const struct dx_test_root *r)
     char name[64];
     char shown[64];
 
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     dx_test_root_domain(2, name);
     EXPECT(find(&a, name, &found, &absent) == 0, "absent");
     (void)snprintf(shown, sizeof shown, "%s", name);
@@ -327,7 +301,7 @@ static void test_served(const struct dx_test_root *r)
     int rc;
 
     dx_test_root_domain(3, name);
-    open_asker(&a, r, DX_OVERLAY_SERVE);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
     rc = dx_withheld_of(a.v, &found, &w, &problem);
     EXPECT(rc == DX_E_BUSY && problem.kind == DX_PROBLEM_UNAVAILABLE, "%d", rc);
@@ -339,7 +313,7 @@ static void test_served(const struct dx_test_root *r)
     dx_withheld_release(&w);
     close_asker(&a);
 
-    open_asker(&a, r, DX_OVERLAY_SERVE);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
     EXPECT(dx_withheld_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
     rc = dx_withheld_of(a.v, &found, &w, &problem);
     EXPECT(rc == 1, "prepared, and yet %d", rc);
@@ -347,7 +321,7 @@ static void test_served(const struct dx_test_root *r)
     close_asker(&a);
 
     /* Closed while its thread has work. */
-    open_asker(&a, r, DX_OVERLAY_SERVE);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
     (void)dx_withheld_of(a.v, &found, &w, &problem);
     close_asker(&a);
 }
@@ -368,7 +342,7 @@ static void test_unreadable(const struct dx_test_root *r)
                    r->path);
     (void)snprintf(aside, sizeof aside, "%s.aside", lake);
     dx_test_root_domain(3, name);
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
     EXPECT(rename(lake, aside) == 0, "rename");
     rc = dx_withheld_of(a.v, &found, &w, &problem);
@@ -392,7 +366,7 @@ static void test_cleansed(const struct dx_test_root *r)
     char name[64];
 
     dx_test_root_domain(3, name);
-    open_asker(&a, r, DX_OVERLAY_SERVE);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
     rules = dx_overlay_pin(a.v->caches->overlay);
     a.v->entry.cleansed = rules->number;
@@ -448,7 +422,7 @@ static void test_diff_words(const struct dx_test_root *r)
 
     dx_test_root_domain(6, name);
     suppress(r, DX_SUPPRESS_HOST, DX_SUPPRESS_WITHHELD, name);
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(diff_of(&a, name, &body, &problem) == 0 && problem.kind == DX_PROBLEM_WITHHELD, "%s",
            problem.detail);
     dx_test_root_domain(2, name);
@@ -501,7 +475,7 @@ static void test_diff_state(const struct dx_test_root *r)
     char name[64];
 
     dx_test_root_domain(7, name);
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     c.host = name;
     c.overlay = a.caches->overlay;
     EXPECT(pthread_create(&thread, NULL, change_rules, &c) == 0, "no thread");
@@ -535,7 +509,7 @@ static void test_changed_files(const struct dx_test_root *r)
     dx_test_root_domain(3, name);
     (void)snprintf(path, sizeof path, "%s/index/%s/domain_to_datasets.roar", r->path, r->version);
     EXPECT(dx_guard_start(0, &err) == DX_OK, "%s", err.text);
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
     (void)chmod(path, 0644);
     fd = open(path, O_RDWR | O_CLOEXEC); /* waits until the guard has let go */
@@ -544,7 +518,7 @@ static void test_changed_files(const struct dx_test_root *r)
     EXPECT(!dx_version_intact(a.v), "unnoticed");
     EXPECT(dx_withheld_of(a.v, &found, &w, &problem) < 0, "taken from changed files");
     close_asker(&a);
-    open_asker(&a, r, DX_OVERLAY_WAIT);
+    open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(dx_withheld_of(a.v, &found, &w, &problem) == 1 && w.entry != NULL, "opened anew: %s",
            problem.detail);
     dx_withheld_release(&w);
