@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scope.h - a set of datasets that somebody may see.
+ *
+ *   if (dx_scope_has(scope, dataset_id))                 scope NULL: everything
+ *   n = dx_scope_filter(scope, ids, n);                  keeps those it has, in order
+ *   dx_scope_key(scope)                                  what depends on a scope is kept under this
+ *
+ *   rc = dx_scope_new(&scope, ids, count, &err);         in any order; none is a scope too
+ *   dx_scope_hold(scope);  dx_scope_drop(&scope);
+ *
+ * A list that names every dataset there is is another thing than no scope: see docs/notes/access.md.
+ * Scopes never change, and are counted; any thread.
+ */
+#ifndef DX_FORMAT_SCOPE_H
+#define DX_FORMAT_SCOPE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dx_scope;
+
+/* Two scopes of a process have the same key only if they have the same datasets. 0: no scope. */
+uint64_t dx_scope_key(const struct dx_scope *scope);
+
+bool dx_scope_has(const struct dx_scope *scope, uint32_t dataset_id);
+size_t dx_scope_filter(const struct dx_scope *scope, uint32_t *ids, size_t count);
+
+int dx_scope_new(struct dx_scope **scope, const uint32_t *ids, size_t count, struct dx_error *err);
+bool dx_scope_equal(const struct dx_scope *a, const struct dx_scope *b);
+const struct dx_scope *dx_scope_hold(const struct dx_scope *scope);
+void dx_scope_drop(const struct dx_scope **scope);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * view.h - a version as somebody may see it.
+ *
+ *   struct dx_view view = { v, scope };                  scope NULL: all of it
+ *   rc = dx_answer_domain(&view, canon, ...);            every answer takes one
+ *
+ *   rc = dx_view_pairs(&pairs, &view, ordinal, &err);    visible datasets of a domain: 1, or 0: none
+ *   dx_view_datasets(&view)                              how many datasets are visible
+ *   dx_view_shows(&view, dataset_id)
+ *
+ * What the scope leaves out is not there: an answer has the bytes that it would have from an index without
+ * it (docs/notes/access.md). So nothing in query/ asks a version for its datasets, or a domain for its
+ * pairs, but through here and lookup.h.
+ *
+ * A plain value: the version is pinned and the scope held by whoever made it, for as long as an answer or
+ * its task is at work.
+ */
+#ifndef DX_QUERY_VIEW_H
+#define DX_QUERY_VIEW_H
+
+#include "format/scope.h"
+#include "loader/domain_pairs.h"
+
+struct dx_version;
+
+struct dx_view {
+    struct dx_version *version;
+    const struct dx_scope *scope;
+};
+
+static inline bool dx_view_restricted(const struct dx_view *view)
+{
+    return view->scope != NULL;
+}
+
+static inline bool dx_view_shows(const struct dx_view *view, uint32_t dataset_id)
+{
+    return view->scope == NULL || dx_scope_has(view->scope, dataset_id);
+}
+
+size_t dx_view_datasets(const struct dx_view *view);
+
+/* 1; 0: no visible dataset has the domain. */
+int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view, uint64_t ordinal,
+                  struct dx_error *err);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * request_record.h - what is remembered of one request until its reply is out, for log and metrics.
+ *
+ * A connection fills it as the request goes along; when the last byte of the reply has gone, or the
+ * connection ends before, it gives it once to dx_request_done (server/request_log.h, request_counts.h).
+ * It holds ids, counts and times: of what a client sent only `target`, which nobody looks at
+ * unless --log-targets is set.
+ */
+#ifndef DX_SERVER_REQUEST_RECORD_H
+#define DX_SERVER_REQUEST_RECORD_H
+
+#include "base/bytes.h"
+#include "format/manifest.h"
+#include "server/identity.h"
+#include "server/request_head.h"
+#include "server/target.h"
+
+enum dx_stage {
+    DX_STAGE_HEAD,    /* first byte to last byte of the head */
+    DX_STAGE_QUEUE,   /* until a worker had time */
+    DX_STAGE_ANSWER,  /* computing */
+    DX_STAGE_STORAGE, /* waiting for blocks: of a disk, of a store, of another request */
+    DX_STAGE_SEND,    /* until the client had taken the reply */
+    DX_STAGE_COUNT
+};
+
+enum dx_answer_from {               /* where the bytes came from */
+                      DX_FROM_LOOP, /* computed on the loop */
+                      DX_FROM_WORKER,
+                      DX_FROM_HOT,  /* a whole reply that was kept */
+                      DX_FROM_KEPT, /* a body that was kept */
+                      DX_FROM_NONE  /* a refusal */
+};
+
+struct dx_request_record {
+    uint64_t number;  /* of the process; shown in problems of failures and in the log */
+    int64_t began_us; /* since 1970 */
+    int64_t first_us; /* monotonic: the first byte of its head; stages are measured from here */
+    int64_t stage_us[DX_STAGE_COUNT];
+    enum dx_route route; /* DX_ROUTE_COUNT: none could be told */
+    enum dx_method method;
+    enum dx_answer_from from;
+    int status;          /* 0: ended before a reply */
+    const char *refusal; /* static: slug of a problem; NULL: none */
+    uint64_t sent_bytes;
+    uint64_t body_bytes; /* received, of a POST */
+    char version[DX_VERSION_NAME];
+    char principal[32]; /* beginning of its name in the table; "": there is no table */
+    uint64_t domain_id; /* if has_domain_id */
+    bool has_domain_id;
+    uint32_t dataset_id;            /* 0: none */
+    uint64_t datasets, rows, names; /* that the answer has */
+    uint32_t storage_requests, storage_retries;
+    uint64_t storage_bytes;
+    uint32_t disk_reads;
+    uint64_t disk_bytes;
+    struct dx_span target; /* valid during dx_request_done only; size 0: not kept */
+};
+
+#endif
