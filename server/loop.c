@@ -538,6 +538,7 @@ int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
 
     if (rc != 0)
         return dx_fail_errno(err, rc, "event loop: cannot start a thread");
+    (void)pthread_setname_np(loop->thread, "dx-loop"); /* for who looks at threads one by one */
     loop->started = true;
     return DX_OK;
 }
