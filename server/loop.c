@@ -248,12 +248,12 @@ static void shed(struct dx_loop *loop)
     int64_t newest_deadline = loop->now_ms + loop->serving->options.idle_timeout_ms - SHED_IDLE_MS;
 
     for (unsigned i = 0; i < SHED_MAX; i++) {
-        struct dx_connection *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
+        struct dx_stream *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
 
         if (oldest == NULL || oldest->deadline_ms > newest_deadline)
             return;
         dx_loop_count(&loop->counts.shed);
-        dx_connection_close(oldest);
+        dx_connection_close(dx_connection_of(oldest));
     }
 }
 
@@ -261,14 +261,14 @@ static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
 {
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++) {
         /* act may move a connection to a later place: stop at who is the last one now */
-        struct dx_connection *last = TAILQ_LAST(&loop->waits[wait], dx_connection_list);
-        struct dx_connection *c = TAILQ_FIRST(&loop->waits[wait]);
+        struct dx_stream *last = TAILQ_LAST(&loop->waits[wait], dx_stream_list);
+        struct dx_stream *s = TAILQ_FIRST(&loop->waits[wait]);
 
-        while (c != NULL) {
-            struct dx_connection *next = c == last ? NULL : TAILQ_NEXT(c, links);
+        while (s != NULL) {
+            struct dx_stream *next = s == last ? NULL : TAILQ_NEXT(s, links);
 
-            act(c);
-            c = next;
+            act(dx_connection_of(s));
+            s = next;
         }
     }
 }
@@ -417,18 +417,18 @@ void dx_loop_want_turn(struct dx_loop *loop)
 static void on_turn(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
-    struct dx_connection *last = TAILQ_LAST(&loop->turns, dx_connection_list);
+    struct dx_stream *last = TAILQ_LAST(&loop->turns, dx_stream_list);
     int64_t until_us = dx_monotonic_us() + TURNS_US;
-    struct dx_connection *c;
+    struct dx_stream *s;
 
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
     /* Those that queue again while this runs come behind `last`, at the next wake. */
-    while ((c = TAILQ_FIRST(&loop->turns)) != NULL) {
-        bool is_last = c == last;
+    while ((s = TAILQ_FIRST(&loop->turns)) != NULL) {
+        bool is_last = s == last;
 
-        dx_connection_turn(c);
+        dx_connection_turn(dx_connection_of(s));
         if (is_last || dx_monotonic_us() >= until_us)
             break;
     }
@@ -439,15 +439,15 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
 static void on_tick(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
-    struct dx_connection *c;
+    struct dx_stream *s;
 
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
     atomic_store_explicit(&loop->counts.ticked_ms, loop->now_ms, memory_order_relaxed);
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
-        while ((c = TAILQ_FIRST(&loop->waits[wait])) != NULL && c->deadline_ms <= loop->now_ms)
-            dx_connection_expire(c);
+        while ((s = TAILQ_FIRST(&loop->waits[wait])) != NULL && s->deadline_ms <= loop->now_ms)
+            dx_connection_expire(dx_connection_of(s));
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
