@@ -4,6 +4,7 @@
 #include "builder/command.h"
 
 #include "base/file.h"
+#include "builder/stdin_lines.h"
 #include "canon/url.h"
 
 #include <errno.h>
@@ -20,78 +21,6 @@ static const struct dx_option table[OPT_COUNT] = {
 
 enum field { FIELD_URL, FIELD_DOMAIN, FIELD_HOST, FIELD_SCHEME, FIELD_COUNT };
 static const char *const field_names[FIELD_COUNT] = { "url", "domain", "host", "scheme" };
-
-/* Input in pieces, as much as there is: who writes a line and waits gets its answer. A line longer than the buffer is cut to it and its end is passed over, so
- * memory does not grow; it is over DX_URL_MAX either way. */
-struct lines {
-    int fd;
-    FILE *answers; /* flushed before a read may wait */
-    size_t begin, end;
-    bool at_end;
-    int error; /* errno of a failed read; it ends the input */
-    uint8_t bytes[16 * DX_URL_MAX];
-};
-
-static void fill(struct lines *in)
-{
-    ssize_t got;
-
-    memmove(in->bytes, in->bytes + in->begin, in->end - in->begin);
-    in->end -= in->begin;
-    in->begin = 0;
-    (void)fflush(in->answers);
-    do
-        got = read(in->fd, in->bytes + in->end, sizeof in->bytes - in->end);
-    while (got < 0 && errno == EINTR);
-    in->error = got < 0 ? errno : 0;
-    in->end += got > 0 ? (size_t)got : 0;
-    in->at_end = got <= 0;
-}
-
-static void pass_to_line_end(struct lines *in)
-{
-    const uint8_t *newline = NULL;
-
-    while (newline == NULL && in->end > 0) {
-        in->begin = in->end;
-        fill(in);
-        newline = in->end > 0 ? memchr(in->bytes, '\n', in->end) : NULL;
-    }
-    if (newline != NULL)
-        in->begin = (size_t)(newline + 1 - in->bytes);
-}
-
-/* The next line without its '\n', valid until the next call; false at the end. */
-static bool next_line(struct lines *in, struct dx_span *line)
-{
-    const uint8_t *newline = NULL;
-    size_t scanned = 0;
-
-    for (;;) {
-        size_t left = in->end - in->begin;
-
-        if (left > scanned)
-            newline = memchr(in->bytes + in->begin + scanned, '\n', left - scanned);
-        if (newline != NULL) {
-            *line = (struct dx_span){ in->bytes + in->begin,
-                                      (size_t)(newline - in->bytes) - in->begin };
-            in->begin += line->size + 1;
-            return true;
-        }
-        if (in->at_end) {
-            *line = (struct dx_span){ in->bytes + in->begin, left };
-            in->begin = in->end;
-            return left > 0;
-        }
-        if (left == sizeof in->bytes) {
-            pass_to_line_end(in);
-            *line = (struct dx_span){ in->bytes, DX_URL_MAX + 1 }; /* long is all it says */
-            return true;
-        }
-        scanned = left;
-        fill(in);
-    }
-}
 
 static int normalize_line(struct dx_canon *canon, enum field field, struct dx_span line,
                           struct dx_span *out, enum dx_reject *why)
@@ -120,14 +49,14 @@ static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
     return rc;
 }
 
-static int normalize_stream(struct dx_canon *canon, enum field field, struct lines *in, FILE *out,
-                            struct dx_error *err)
+static int normalize_stream(struct dx_canon *canon, enum field field, struct dx_stdin_lines *in,
+                            FILE *out, struct dx_error *err)
 {
     struct dx_span line;
     struct dx_span text;
     enum dx_reject why;
 
-    while (next_line(in, &line)) {
+    while (dx_stdin_lines_next(in, &line)) {
         if (normalize_line(canon, field, line, &text, &why) == 1)
             (void)fwrite(text.data, 1, text.size, out);
         else
@@ -145,7 +74,7 @@ static int normalize_stream(struct dx_canon *canon, enum field field, struct lin
 
 static int run(const struct dx_options *options)
 {
-    static struct lines in; /* too large for the stack; a command runs once */
+    static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
     const char *name = dx_options_text(options, OPT_FIELD);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_psl *psl = NULL;
@@ -162,8 +91,7 @@ static int run(const struct dx_options *options)
             fprintf(stderr, "normalize: URLs are read from standard input, one a line\n");
         return DX_EXIT_USAGE;
     }
-    in.fd = STDIN_FILENO;
-    in.answers = stdout;
+    dx_stdin_lines_init(&in, STDIN_FILENO, stdout);
     rc = load_psl(&psl, dx_options_text(options, OPT_PSL), &err);
     if (rc == DX_OK)
         rc = dx_canon_new(&canon, psl, &err);

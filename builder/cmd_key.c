@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_key.c - `domaindex key`: a URL a line in, its key a line out, and back where that can be.
+ */
+#include "builder/command.h"
+
+#include "base/file.h"
+#include "builder/stdin_lines.h"
+#include "canon/domain64.h"
+#include "canon/ids.h"
+#include "canon/store_key.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_SCHEME, OPT_FORMAT, OPT_CLEAN, OPT_DECODE, OPT_LAYOUT, OPT_PSL, OPT_COUNT };
+
+static const struct dx_option table[OPT_COUNT] = {
+    [OPT_SCHEME] = { "scheme", "SCHEME", NULL,
+                     "what key: url_id, domain_id, store_key or domain64" },
+    [OPT_FORMAT] = { "format", "FORMAT", "dec",
+                     "of keys: dec, hex (0x and 16 digits), or bigint (signed, as in SQL)" },
+    [OPT_CLEAN] = { "clean", NULL, NULL,
+                    "store_key of the URL without fragment and utm_ parameters, its query sorted" },
+    [OPT_DECODE] = { "decode", NULL, NULL, "keys are read, and what they stand for is printed" },
+    [OPT_LAYOUT] = { "layout", "LAYOUT", "8-24-8-24", "of domain64: 8-24-8-24 or 8-24-24-8" },
+    [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH, "public suffix list to use" },
+};
+
+enum scheme { URL_ID, DOMAIN_ID, STORE_KEY, DOMAIN64, SCHEMES };
+static const char *const scheme_names[SCHEMES] = { "url_id", "domain_id", "store_key", "domain64" };
+
+enum format { DEC, HEX, BIGINT, FORMATS };
+static const char *const format_names[FORMATS] = { "dec", "hex", "bigint" };
+
+struct keys {
+    enum scheme scheme;
+    enum format format;
+    bool clean;
+    bool decode;
+    enum dx_domain64_layout layout;
+    struct dx_canon *canon;
+    struct dx_store_key store;
+    uint64_t lines;
+    uint64_t rejects;
+};
+
+static int name_of(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; name != NULL && i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static int parse(struct keys *k, const struct dx_options *o, struct dx_error *err)
+{
+    int scheme = name_of(scheme_names, SCHEMES, dx_options_text(o, OPT_SCHEME));
+    int format = name_of(format_names, FORMATS, dx_options_text(o, OPT_FORMAT));
+
+    if (scheme < 0)
+        return dx_fail(err, DX_E_INVALID,
+                       "--scheme is one of url_id, domain_id, store_key and domain64");
+    if (format < 0)
+        return dx_fail(err, DX_E_INVALID, "--format is dec, hex or bigint");
+    if (!dx_domain64_layout_parse(dx_span_str(dx_options_text(o, OPT_LAYOUT)), &k->layout))
+        return dx_fail(err, DX_E_INVALID, "--layout is 8-24-8-24 or 8-24-24-8");
+    if (o->operand_count > 0)
+        return dx_fail(err, DX_E_INVALID, "lines are read from standard input");
+    k->scheme = (enum scheme)scheme;
+    k->format = (enum format)format;
+    k->clean = dx_options_has(o, OPT_CLEAN);
+    k->decode = dx_options_has(o, OPT_DECODE);
+    if (k->clean && k->scheme != STORE_KEY)
+        return dx_fail(err, DX_E_INVALID,
+                       "--clean goes with store_key; the others are of the canonical URL");
+    if (k->decode && k->scheme != DOMAIN64)
+        return dx_fail(err, DX_E_INVALID,
+                       "a %s is a hash: nothing leads back from it but an index (/v1/urlid)",
+                       scheme_names[k->scheme]);
+    if (!k->decode && k->scheme == DOMAIN64)
+        return dx_fail(err, DX_E_INVALID, "domain64 needs a registry, so far only with --decode");
+    return DX_OK;
+}
+
+/* ---- to keys ---- */
+
+/* 1, 0: refused, or negative. */
+static int key_of(struct keys *k, struct dx_span line, uint64_t *key, const char **why,
+                  struct dx_error *err)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_span domain;
+    struct dx_url url;
+    int rc;
+
+    if (k->scheme == STORE_KEY) {
+        rc = dx_store_key_of(&k->store, line, k->clean, err);
+        *key = k->store.key;
+        *why = k->store.why;
+        return rc;
+    }
+    if (k->scheme == DOMAIN_ID) {
+        rc = dx_canon_domain(k->canon, line, &domain, &reject);
+        *key = rc == 1 ? dx_domain_id(domain) : 0;
+    } else {
+        rc = dx_canon_url(k->canon, line, &url, &reject);
+        *key = rc == 1 ? dx_url_id(url.url) : 0;
+    }
+    *why = dx_reject_name(reject);
+    return rc;
+}
+
+static void print_key(const struct keys *k, uint64_t key, FILE *out)
+{
+    if (k->format == HEX)
+        (void)fprintf(out, "0x%016" PRIx64, key);
+    else if (k->format == BIGINT)
+        (void)fprintf(out, "%" PRId64, dx_domain64_signed(key));
+    else
+        (void)fprintf(out, "%" PRIu64, key);
+}
+
+/* ---- from keys ---- */
+
+/* As any of the formats has it. */
+static bool parse_key(struct dx_span line, uint64_t *key)
+{
+    char text[24];
+    char *end;
+    bool minus;
+    bool hex;
+
+    if (line.size == 0 || line.size >= sizeof text)
+        return false;
+    memcpy(text, line.data, line.size);
+    text[line.size] = '\0';
+    minus = text[0] == '-';
+    hex = text[0] == '0' && text[1] == 'x';
+    if (strspn(text + (hex ? 2 : minus), hex ? "0123456789abcdefABCDEF" : "0123456789") !=
+            line.size - (hex ? 2 : minus) ||
+        line.size == (size_t)(hex ? 2 : minus))
+        return false;
+    errno = 0;
+    if (minus)
+        *key = (uint64_t)strtoll(text, &end, 10);
+    else
+        *key = strtoull(text, &end, hex ? 16 : 10);
+    return errno == 0 && *end == '\0';
+}
+
+static void decode_line(struct keys *k, struct dx_span line, FILE *out)
+{
+    struct dx_domain64 d;
+    uint64_t key;
+
+    if (!parse_key(line, &key)) {
+        (void)fputs("!number", out);
+        k->rejects++;
+    } else if (dx_domain64_unpack(key, k->layout, &d, NULL) < 0) {
+        (void)fputs("!fields", out);
+        k->rejects++;
+    } else if (k->layout == DX_DOMAIN64_SUB8) {
+        (void)fprintf(out, "%02x:%06x:%02x:%06x", (unsigned)d.tld, (unsigned)d.domain,
+                      (unsigned)d.subdomain, (unsigned)d.path);
+    } else {
+        (void)fprintf(out, "%02x:%06x:%06x:00", (unsigned)d.tld, (unsigned)d.domain,
+                      (unsigned)d.subdomain);
+    }
+}
+
+static int encode_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
+{
+    const char *why = NULL;
+    uint64_t key = 0;
+    int rc = key_of(k, line, &key, &why, err);
+
+    if (rc == 1) {
+        print_key(k, key, out);
+    } else if (rc == 0) {
+        (void)fprintf(out, "!%s", why);
+        k->rejects++;
+    }
+    return rc;
+}
+
+static int stream(struct keys *k, struct dx_stdin_lines *in, FILE *out, struct dx_error *err)
+{
+    struct dx_span line;
+    int rc = DX_OK;
+
+    while (rc >= 0 && !ferror(out) && dx_stdin_lines_next(in, &line)) {
+        if (line.size > 0 && line.data[line.size - 1] == '\r')
+            line.size--;
+        k->lines++;
+        if (k->decode)
+            decode_line(k, line, out);
+        else
+            rc = encode_line(k, line, out, err);
+        (void)putc('\t', out);
+        (void)fwrite(line.data, 1, line.size, out);
+        (void)putc('\n', out);
+    }
+    if (rc >= 0 && in->error != 0)
+        return dx_fail_errno(err, in->error, "standard input");
+    if (rc >= 0 && (fflush(out) != 0 || ferror(out)))
+        return dx_fail_errno(err, errno, "standard output");
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int load_canon(struct keys *k, struct dx_psl **psl, const char *path, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
+    int rc = DX_OK;
+
+    if (k->decode || k->scheme == STORE_KEY)
+        return DX_OK;
+    rc = dx_file_read(path, DX_PSL_TEXT_MAX, &text, err);
+    if (rc == DX_OK)
+        rc = dx_psl_new(psl, dx_span_of(text.data, text.size), err);
+    if (rc < 0)
+        (void)dx_fail_in(err, "%s", path);
+    dx_buf_release(&text);
+    return rc < 0 ? rc : dx_canon_new(&k->canon, *psl, err);
+}
+
+static int run(const struct dx_options *o)
+{
+    static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
+    struct keys k = { .store = DX_STORE_KEY_INIT };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_psl *psl = NULL;
+    int rc = parse(&k, o, &err);
+
+    if (rc < 0) {
+        fprintf(stderr, "domaindex key: %s\n", err.text);
+        return DX_EXIT_USAGE;
+    }
+    rc = load_canon(&k, &psl, dx_options_text(o, OPT_PSL), &err);
+    if (rc == DX_OK) {
+        dx_stdin_lines_init(&in, STDIN_FILENO, stdout);
+        rc = stream(&k, &in, stdout, &err);
+    }
+    if (rc < 0)
+        fprintf(stderr, "domaindex key: %s\n", err.text);
+    else if (k.rejects > 0)
+        fprintf(stderr, "domaindex key: %" PRIu64 " of %" PRIu64 " lines have no key\n", k.rejects,
+                k.lines);
+    dx_canon_free(&k.canon);
+    dx_psl_free(&psl);
+    dx_store_key_release(&k.store);
+    return rc < 0 || k.rejects > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_key = {
+    .name = "key",
+    .synopsis = "--scheme SCHEME [--clean] [--decode] [--layout LAYOUT] [--format FORMAT] < LINES",
+    .summary = "the key of each URL read, by one of four schemes",
+    .description =
+        "Reads URLs, one a line, and prints one line for each: its key, a tab, and the line. A "
+        "line "
+        "without a key has '!' and the reason in the key's place; then the exit code is 1.\n\n"
+        "url_id and domain_id are XXH3-64 of the canonical URL and of its registered domain; they "
+        "are those of the API. store_key has 63 bits, so it fits a signed BIGINT: a sum of the "
+        "host's bytes and an FNV-1a hash of the URL; with --clean of the URL without fragment, "
+        "without "
+        "utm_ parameters and with its query sorted. It is of the URL as it was typed, not of its "
+        "canonical form. "
+        "None of these can be turned back.\n\n"
+        "domain64 is TLD, domain, subdomain and path, numbered by a registry, in one number that "
+        "sorts "
+        "by them. With --decode lines are such numbers (decimal, negative or 0x...), "
+        "and their fields are printed in hex.",
+    .example = "echo 'https://example.com/' | domaindex key --scheme store_key",
+    .options = table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};
