@@ -65,12 +65,18 @@ static int listen_on(const struct addrinfo *found, const char *at, int *out, str
 
 static void name_address(struct dx_listening *l)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
     socklen_t size = sizeof address;
     char host[NI_MAXHOST] = "?";
     char port[NI_MAXSERV] = "?";
 
-    if (getsockname(l->fd, (struct sockaddr *)&address, &size) == 0)
+    if (getsockname(l->fd, (struct sockaddr *)&address, &size) == 0 &&
+        address.ss_family == AF_UNIX) {
+        (void)snprintf(l->name, sizeof l->name, DX_LISTENING_UNIX "%s",
+                       ((const struct sockaddr_un *)&address)->sun_path);
+        return;
+    }
+    if (address.ss_family != AF_UNSPEC)
         (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
                           NI_NUMERICHOST | NI_NUMERICSERV);
     (void)snprintf(l->name, sizeof l->name, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s", host,
@@ -175,6 +181,12 @@ int dx_listening_open(struct dx_listening *l, const char *at, struct dx_error *e
     if (rc < 0)
         dx_listening_close(l);
     return rc;
+}
+
+void dx_listening_take(struct dx_listening *l, int fd)
+{
+    *l = (struct dx_listening){ .fd = fd };
+    name_address(l);
 }
 
 void dx_listening_close(struct dx_listening *l)

@@ -4,6 +4,7 @@
  *   struct dx_listening l = DX_LISTENING_INIT;
  *   rc = dx_listening_open(&l, "127.0.0.1:8080", &err);     HOST:PORT, [V6]:PORT; port 0: any free one
  *   rc = dx_listening_open(&l, "unix:/run/x/admin", &err);  mode 0660; one that nobody listens on is replaced
+ *   dx_listening_take(&l, fd);                              one that listens already, of a supervisor
  *   l.fd, l.name                                            "127.0.0.1:40123", the real port; "unix:PATH"
  *   dx_listening_close(&l);                                 the file is removed, if it is still ours
  *
@@ -37,6 +38,7 @@ struct dx_listening {
     }
 
 int dx_listening_open(struct dx_listening *l, const char *at, struct dx_error *err);
+void dx_listening_take(struct dx_listening *l, int fd);
 void dx_listening_close(struct dx_listening *l);
 
 #endif

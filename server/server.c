@@ -27,6 +27,7 @@ struct dx_server_options dx_server_options_default(void)
 
     return (struct dx_server_options){
         .listen = "127.0.0.1:8080",
+        .listen_fd = -1,
         .loops = cores < 1    ? 1
                  : cores > 64 ? 64
                               : (unsigned)cores,
@@ -96,17 +97,23 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
                     const struct dx_answers *answers, struct dx_error *err)
 {
     struct dx_server *s = calloc(1, sizeof *s);
-    int rc;
+    int rc = DX_OK;
 
     *server = NULL;
-    if (s == NULL)
+    if (s == NULL) {
+        if (options->listen_fd >= 0)
+            (void)close(options->listen_fd);
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
+    }
     s->serving.options = *options;
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
     s->at = (struct dx_listening)DX_LISTENING_INIT;
-    rc = dx_listening_open(&s->at, options->listen, err);
+    if (options->listen_fd >= 0)
+        dx_listening_take(&s->at, options->listen_fd);
+    else
+        rc = dx_listening_open(&s->at, options->listen, err);
     if (rc == DX_OK) {
         s->serving.options.connections_max = connections_possible(options->connections_max);
         const struct dx_workers_options workers = { options->workers, options->queue_max,
@@ -139,6 +146,27 @@ void dx_server_version_changed(struct dx_server *s)
 {
     tell_all(s, DX_LOOP_REFRESH);
     dx_workers_wake(s->serving.workers);
+}
+
+bool dx_server_lives(const struct dx_server *s, unsigned within_ms, struct dx_error *why)
+{
+    int64_t now = dx_monotonic_ms();
+    uint64_t busy_ms = dx_workers_busy_ms(s->serving.workers);
+
+    for (unsigned i = 0; i < s->serving.loop_count; i++) {
+        int64_t since = now - atomic_load(&s->serving.loops[i]->counts.ticked_ms);
+
+        if (since > (int64_t)within_ms) {
+            (void)dx_fail(why, DX_E_TIMEOUT, "event loop %u has not turned for %lld ms", i,
+                          (long long)since);
+            return false;
+        }
+    }
+    if (busy_ms <= 2 * (uint64_t)s->serving.options.job_timeout_ms)
+        return true;
+    (void)dx_fail(why, DX_E_TIMEOUT, "no worker has ended a job for %llu ms",
+                  (unsigned long long)busy_ms);
+    return false;
 }
 
 void dx_server_drain(struct dx_server *s)
