@@ -6,6 +6,7 @@
 #include "loader/version.h"
 #include "query/answer.h"
 #include "query/diff_json.h"
+#include "query/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -272,7 +273,8 @@ static int one_by_name(struct diff *d, const char *asked, struct dx_error *err)
 
     if (rc < 0)
         return rc;
-    rc = dx_answer_diff(d->before, d->after, canon, dx_span_str(asked), &d->out, &problem);
+    rc = dx_answer_diff(DX_VIEW_ALL(d->before), DX_VIEW_ALL(d->after), canon, dx_span_str(asked),
+                        &d->out, &problem);
     dx_canon_free(&canon);
     if (rc != 1)
         return dx_fail(err, rc < 0 ? (enum dx_code)rc : DX_E_NOT_FOUND, "%s", problem.detail);

@@ -7,6 +7,7 @@
 #include "builder/progress.h"
 #include "query/answer.h"
 #include "query/task.h"
+#include "query/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,12 +101,12 @@ static bool lookup_one(struct lookup *l, struct dx_span asked)
     int rc;
 
     dx_buf_clear(&l->body);
-    rc = l->single_urls
-             ? dx_answer_url(l->version, l->canon, asked, l->page.limit, &l->body, &problem)
-         : l->urls ? dx_answer_urls(l->version, l->canon, asked, l->dataset_id, l->page, l->fields,
-                                    &l->body, &problem)
-                   : dx_answer_domain(l->version, l->canon, asked, DX_DOMAIN_FIELDS_ALL, &l->body,
-                                      &problem);
+    rc = l->single_urls ? dx_answer_url(DX_VIEW_ALL(l->version), l->canon, asked, l->page.limit,
+                                        &l->body, &problem)
+         : l->urls      ? dx_answer_urls(DX_VIEW_ALL(l->version), l->canon, asked, l->dataset_id,
+                                         l->page, l->fields, &l->body, &problem)
+                        : dx_answer_domain(DX_VIEW_ALL(l->version), l->canon, asked,
+                                           DX_DOMAIN_FIELDS_ALL, &l->body, &problem);
     if (rc != 1)
         write_problem(l, asked, &problem);
     *(rc == 1 ? &l->found : rc == 0 ? &l->absent : &l->failed) += 1;

@@ -4,6 +4,7 @@
 #include "builder/progress.h"
 #include "query/top_domains.h"
 #include "query/top_rows.h"
+#include "query/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +82,8 @@ static int open_ranking(struct top *t, const struct dx_options *o, struct dx_err
 
     if (rc < 0)
         return rc;
-    rc = dx_top_domains_open(&t->ranking, t->opened.version, t->opened.canon, id, &problem);
+    rc = dx_top_domains_open(&t->ranking, DX_VIEW_ALL(t->opened.version), t->opened.canon, id,
+                             &problem);
     if (rc != 1)
         return dx_fail(err, rc < 0 ? (enum dx_code)rc : DX_E_LIMIT, "%s", problem.detail);
     t->count = t->has_share ? dx_share_select(t->share, t->ranking.domain_count)

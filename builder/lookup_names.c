@@ -3,6 +3,7 @@
 
 #include "builder/input.h"
 #include "builder/progress.h"
+#include "query/view.h"
 
 #define OUT_MAX ((size_t)256 << 10) /* of one write */
 #define ANSWER_MAX ((size_t)256 << 20)
@@ -58,7 +59,7 @@ int dx_lookup_names_begin(struct dx_lookup_names *l, struct dx_error *err)
     int rc;
 
     dx_buf_init(&l->text, ANSWER_MAX);
-    rc = dx_names_new(&l->names, l->version, &l->ask, &problem);
+    rc = dx_names_new(&l->names, DX_VIEW_ALL(l->version), &l->ask, &problem);
     if (rc != 1)
         return failed(&problem, rc, err);
     dx_names_begin(l->names, &l->text);

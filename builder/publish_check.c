@@ -6,6 +6,7 @@
 #include "builder/version_files.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 
 #define ANSWER_MAX (64u << 20)
 #define CACHE_BYTES (1u << 20)
@@ -64,7 +65,8 @@ static int ask(struct side *s, struct dx_span domain, struct dx_error *err)
     int rc;
 
     dx_buf_clear(&s->body);
-    rc = dx_answer_domain(s->version, s->canon, domain, DX_DOMAIN_FIELDS_ALL, &s->body, &problem);
+    rc = dx_answer_domain(DX_VIEW_ALL(s->version), s->canon, domain, DX_DOMAIN_FIELDS_ALL, &s->body,
+                          &problem);
     return rc >= 0 ? rc
                    : dx_fail(err, (enum dx_code)rc, "%.*s: %s", (int)domain.size,
                              (const char *)domain.data, problem.detail);
@@ -98,8 +100,8 @@ static int read_rows(struct side *s, uint64_t ordinal, struct dx_span domain, st
     if (rc < 0)
         return rc;
     dx_buf_clear(&s->body);
-    rc = dx_answer_urls(s->version, s->canon, domain, set.first, (struct dx_page_of){ 0, 2 },
-                        DX_FIELDS_DEFAULT, &s->body, &problem);
+    rc = dx_answer_urls(DX_VIEW_ALL(s->version), s->canon, domain, set.first,
+                        (struct dx_page_of){ 0, 2 }, DX_FIELDS_DEFAULT, &s->body, &problem);
     return rc >= 0 ? DX_OK
                    : dx_fail(err, (enum dx_code)rc, "%.*s: its rows cannot be read: %s",
                              (int)domain.size, (const char *)domain.data, problem.detail);

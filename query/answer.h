@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * answer.h - the answers, as JSON text, free of HTTP.
  *
- *   rc = dx_answer_domain(v, canon, asked, DX_DOMAIN_FIELDS_ALL, &body, &problem);
+ *   rc = dx_answer_domain(&view, canon, asked, DX_DOMAIN_FIELDS_ALL, &body, &problem);
  *     1   body holds the JSON of the answer
  *     0   problem says why there is none (absent, badly asked)
  *    <0   problem says what failed; body is empty
  *
- * `v` is a pinned version; `canon` belongs to the calling thread and must have been made
- * from this version's suffix list (dx_version_canon_new). `asked` is percent-decoded text
- * as the client sent it. Everything in a body comes from `v` alone. All functions are
- * safe from several threads on one version. dx_answer_urls and dx_answer_url read the lake and may block
- * on disk; the others touch mapped memory only.
+ * `view` is a pinned version and what of it may be seen (query/view.h); `canon` belongs to the calling
+ * thread and must have been made from this version's suffix list (dx_version_canon_new). `asked` is
+ * percent-decoded text as the client sent it. Everything in a body comes from `view` alone. All functions
+ * are safe from several threads on one version. dx_answer_urls and dx_answer_url read the lake and may
+ * block on disk; the others touch mapped memory only.
  */
 #ifndef DX_QUERY_ANSWER_H
 #define DX_QUERY_ANSWER_H
@@ -32,6 +32,7 @@ struct dx_canon;
 struct dx_cursor;
 struct dx_cursor_key;
 struct dx_version;
+struct dx_view;
 
 /* Which optional members the items of a URL listing carry. */
 enum {
@@ -71,22 +72,22 @@ struct dx_page_of {
 };
 
 /* GET /v1/domain/{d}: the datasets that contain it, with exact counts. fields: DX_DOMAIN_FIELD_... */
-int dx_answer_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_domain(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                      unsigned fields, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/domain/{d}/datasets/{id}/urls */
-int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_urls(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                    uint32_t dataset_id, struct dx_page_of page, unsigned fields,
                    struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/url?u=: limit rows of each dataset. */
-int dx_answer_url(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_url(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                   uint64_t limit, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/datasets and /v1/datasets/{id} */
-int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+int dx_answer_datasets(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
                        struct dx_problem *problem);
-int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+int dx_answer_dataset(const struct dx_view *view, uint32_t dataset_id, struct dx_buf *body,
                       struct dx_problem *problem);
 
 /* GET /v1/datasets/{id}/top-domains. csv: RFC 4180 with a header line instead of JSON. */
@@ -97,26 +98,27 @@ struct dx_top_ask {
     bool csv;
 };
 
-int dx_answer_top_domains(struct dx_version *v, struct dx_canon *canon,
+int dx_answer_top_domains(const struct dx_view *view, struct dx_canon *canon,
                           const struct dx_top_ask *ask, struct dx_buf *body,
                           struct dx_problem *problem);
 
 /* GET /v1/datasets/{a}/overlap/{b}: reads both lists of domains, some 10 ms a million. */
-int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_buf *body,
+int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_buf *body,
                       struct dx_problem *problem);
 
 /* GET /v1/normalize?q= : what a URL, host or domain is reduced to, or why not. */
-int dx_answer_normalize(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                         struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/versions: the versions the manifest lists, which one is current, which are open here.
  * resident: NULL knows of none but v. */
-int dx_answer_versions(struct dx_version *v, bool (*resident)(void *ctx, const char *version),
+int dx_answer_versions(const struct dx_view *view, bool (*resident)(void *ctx, const char *version),
                        void *ctx, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/domain/{d}/diff: the datasets of a domain in two versions. canon: of `after`. */
-int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
-                   struct dx_span asked, struct dx_buf *body, struct dx_problem *problem);
+int dx_answer_diff(const struct dx_view *before, const struct dx_view *after,
+                   struct dx_canon *canon, struct dx_span asked, struct dx_buf *body,
+                   struct dx_problem *problem);
 
 /* GET /v1/changes: the domains that differ between two versions, in order of keys, a page at a time.
  * A page may be short, and even empty, and go on all the same: what a request may look at is
@@ -125,11 +127,12 @@ struct dx_changes_ask {
     uint64_t limit;
     const struct dx_cursor *from; /* NULL: the first page */
     const struct dx_cursor_key *cursors;
-    int64_t began_s;   /* seconds since 1970: a cursor's life begins */
-    uint64_t look_max; /* domains that it may look at; 0: the usual cap */
+    const char *principal; /* whose cursors are: query/cursor.h */
+    int64_t began_s;       /* seconds since 1970: a cursor's life begins */
+    uint64_t look_max;     /* domains that it may look at; 0: the usual cap */
 };
 
-int dx_answer_changes(struct dx_version *before, struct dx_version *after,
+int dx_answer_changes(const struct dx_view *before, const struct dx_view *after,
                       const struct dx_changes_ask *ask, struct dx_buf *body,
                       struct dx_problem *problem);
 

@@ -4,6 +4,7 @@
 #include "query/answer_end.h"
 #include "query/cursor.h"
 #include "query/diff_json.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 /* What one request may cost: domains looked at (about 0.2 us each), and text. A page that comes to
@@ -12,7 +13,7 @@
 #define TEXT_MAX ((size_t)8 << 20)
 
 struct page {
-    struct dx_version *before, *after;
+    const struct dx_view *before, *after;
     const struct dx_changes_ask *ask;
     struct dx_version_diff diff;
     uint64_t next_before, next_after; /* behind the last domain that was dealt with */
@@ -25,7 +26,7 @@ struct page {
 static int show(struct page *p, struct dx_diff_item *item, struct dx_problem *problem)
 {
     struct dx_version_diff *d = &p->diff;
-    uint64_t number = dx_withheld_number(p->after);
+    uint64_t number = dx_withheld_number(p->after->version);
     int rc = dx_withheld_whole(p->after, dx_span_of(item->domain, item->domain_size), problem);
 
     if (rc == 1 && item->before.count > 0)
@@ -34,7 +35,7 @@ static int show(struct page *p, struct dx_diff_item *item, struct dx_problem *pr
         rc = dx_diff_show(item, p->after, &d->walk_after, &item->after, problem);
     if (rc < 0)
         return rc;
-    if (number != dx_withheld_number(p->after)) {
+    if (number != dx_withheld_number(p->after->version)) {
         (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
                              "What is suppressed has just changed",
                              "a suppression came while two versions were compared; try again");
@@ -51,7 +52,8 @@ static int write_item(struct page *p, struct dx_json *j, struct dx_problem *prob
 {
     const struct dx_version_diff *d = &p->diff;
     struct dx_diff_item item = { .before = d->before, .after = d->after };
-    const struct dx_version *has = d->change == DX_CHANGE_REMOVED ? p->before : p->after;
+    const struct dx_version *has = d->change == DX_CHANGE_REMOVED ? p->before->version
+                                                                  : p->after->version;
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_diff_domain(&item, has, d->key, d->ordinal, &err);
 
@@ -61,7 +63,7 @@ static int write_item(struct page *p, struct dx_json *j, struct dx_problem *prob
     if (rc <= 0)
         return rc;
     dx_json_object(j);
-    rc = dx_diff_item_write(&item, p->before, p->after, j, &err);
+    rc = dx_diff_item_write(&item, p->before->version, p->after->version, j, &err);
     dx_json_end(j);
     p->count++;
     return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
@@ -100,18 +102,18 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
 {
     const struct dx_changes_ask *ask = p->ask;
     struct dx_cursor c = { .kind = DX_CURSOR_CHANGES,
-                           .build = p->after->entry.build,
+                           .build = p->after->version->entry.build,
                            .began_s = ask->from != NULL ? ask->from->began_s : ask->began_s,
                            .limit = (uint32_t)ask->limit,
-                           .since_build = p->before->entry.build,
+                           .since_build = p->before->version->entry.build,
                            .next_before = p->next_before,
                            .next_after = p->next_after };
     char text[DX_CURSOR_TEXT];
     int rc;
 
-    memcpy(c.version, p->after->entry.version, sizeof c.version);
-    memcpy(c.since, p->before->entry.version, sizeof c.since);
-    rc = dx_cursor_write(&c, ask->cursors, text, err);
+    memcpy(c.version, p->after->version->entry.version, sizeof c.version);
+    memcpy(c.since, p->before->version->entry.version, sizeof c.since);
+    rc = dx_cursor_write(&c, ask->cursors, ask->principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
     return rc;
@@ -126,7 +128,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *pr
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "since");
-    dx_json_str(&j, p->before->entry.version);
+    dx_json_str(&j, p->before->version->entry.version);
     dx_json_key(&j, "changes");
     dx_json_array(&j);
     rc = write_items(p, &j, problem);
@@ -138,7 +140,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_problem *pr
         rc = write_cursor(p, &j, &err);
     else
         dx_json_null(&j);
-    dx_answer_end(&j, p->after);
+    dx_answer_end(&j, p->after->version);
     if (rc == DX_OK && body->failed)
         rc = dx_buf_fail(body, &err, "answer");
     return rc < 0 ? dx_problem_of_error(problem, &err) : DX_OK;
@@ -149,7 +151,7 @@ static bool same_build(const struct dx_build_id *a, const struct dx_build_id *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-int dx_answer_changes(struct dx_version *before, struct dx_version *after,
+int dx_answer_changes(const struct dx_view *before, const struct dx_view *after,
                       const struct dx_changes_ask *ask, struct dx_buf *body,
                       struct dx_problem *problem)
 {
@@ -157,16 +159,16 @@ int dx_answer_changes(struct dx_version *before, struct dx_version *after,
     int rc;
 
     if (ask->from != NULL) {
-        if (!same_build(&ask->from->build, &after->entry.build) ||
-            !same_build(&ask->from->since_build, &before->entry.build))
+        if (!same_build(&ask->from->build, &after->version->entry.build) ||
+            !same_build(&ask->from->since_build, &before->version->entry.build))
             return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
                                   "versions %s and %s are not those that this cursor is of, only "
                                   "their names are the same",
-                                  before->entry.version, after->entry.version);
+                                  before->version->entry.version, after->version->entry.version);
         p.next_before = ask->from->next_before;
         p.next_after = ask->from->next_after;
     }
-    dx_version_diff_begin(&p.diff, before, after, p.next_before, p.next_after);
+    dx_version_diff_begin(&p.diff, before->version, after->version, p.next_before, p.next_after);
     rc = write_page(&p, body, problem);
     dx_version_diff_end(&p.diff);
     if (rc < 0)

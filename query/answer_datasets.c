@@ -3,6 +3,7 @@
 #include "loader/version.h"
 #include "query/answer.h"
 #include "query/lookup.h"
+#include "query/view.h"
 
 static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t us)
 {
@@ -43,10 +44,10 @@ static int finish(struct dx_buf *body, struct dx_problem *problem)
     return dx_problem_of_error(problem, &err);
 }
 
-int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+int dx_answer_datasets(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
                        struct dx_problem *problem)
 {
-    size_t total = v->registry.count;
+    size_t total = view->version->registry.count;
     size_t begin = page.offset < total ? (size_t)page.offset : total;
     size_t end = page.limit < total - begin ? begin + (size_t)page.limit : total;
     struct dx_json j;
@@ -57,7 +58,7 @@ int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_b
     dx_json_array(&j);
     for (size_t i = begin; i < end; i++) {
         dx_json_object(&j);
-        write_dataset(&j, &v->registry.datasets[i]);
+        write_dataset(&j, &view->version->registry.datasets[i]);
         dx_json_end(&j);
     }
     dx_json_end(&j);
@@ -65,24 +66,24 @@ int dx_answer_datasets(struct dx_version *v, struct dx_page_of page, struct dx_b
     dx_json_key_u64(&j, "offset", page.offset);
     dx_json_key(&j, "next_offset");
     end > begin &&end < total ? dx_json_u64(&j, end) : dx_json_null(&j);
-    write_version(&j, v);
+    write_version(&j, view->version);
     dx_json_end(&j);
     return finish(body, problem);
 }
 
-int dx_answer_dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+int dx_answer_dataset(const struct dx_view *view, uint32_t dataset_id, struct dx_buf *body,
                       struct dx_problem *problem)
 {
     const struct dx_dataset *dataset;
     struct dx_json j;
-    int rc = dx_lookup_dataset(v, dataset_id, &dataset, problem);
+    int rc = dx_lookup_dataset(view, dataset_id, &dataset, problem);
 
     if (rc <= 0)
         return rc;
     dx_json_open(&j, body);
     dx_json_object(&j);
     write_dataset(&j, dataset);
-    write_version(&j, v);
+    write_version(&j, view->version);
     dx_json_end(&j);
     return finish(body, problem);
 }
@@ -117,33 +118,33 @@ static void write_listed(struct dx_json *j, const struct dx_manifest_version *m,
     dx_json_end(j);
 }
 
-int dx_answer_versions(struct dx_version *v, bool (*resident)(void *ctx, const char *version),
+int dx_answer_versions(const struct dx_view *view, bool (*resident)(void *ctx, const char *version),
                        void *ctx, struct dx_buf *body, struct dx_problem *problem)
 {
-    struct dx_shared_manifest *listed = dx_version_listed(v);
+    struct dx_shared_manifest *listed = dx_version_listed(view->version);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json j;
     int rc;
 
     if (listed == NULL) {
         (void)dx_fail(&err, DX_E_INVALID, "version %s was opened without its manifest",
-                      v->entry.version);
+                      view->version->entry.version);
         return dx_problem_of_error(problem, &err);
     }
     dx_json_open(&j, body);
     dx_json_object(&j);
-    write_text(&j, "current_version", v->entry.version);
+    write_text(&j, "current_version", view->version->entry.version);
     dx_json_key_u64(&j, "sequence", listed->manifest.sequence);
     dx_json_key(&j, "versions");
     dx_json_array(&j);
     for (size_t i = 0; i < listed->manifest.version_count; i++) {
         const struct dx_manifest_version *m = &listed->manifest.versions[i];
-        bool current = strcmp(m->version, v->entry.version) == 0;
+        bool current = strcmp(m->version, view->version->entry.version) == 0;
 
         write_listed(&j, m, current, current || (resident != NULL && resident(ctx, m->version)));
     }
     dx_json_end(&j);
-    write_version(&j, v);
+    write_version(&j, view->version);
     dx_json_end(&j);
     rc = finish(body, problem);
     dx_shared_manifest_put(&listed);

@@ -4,6 +4,7 @@
 #include "query/answer_end.h"
 #include "query/diff_json.h"
 #include "query/lookup.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <ctype.h>
@@ -99,9 +100,10 @@ int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name
 /* ---- one domain ---- */
 
 /* 1: side has the datasets of the domain that may be shown; none if this version has none. */
-static int find(struct dx_version *v, struct dx_diff_item *item, struct dx_version_walk *w,
+static int find(const struct dx_view *view, struct dx_diff_item *item, struct dx_version_walk *w,
                 struct dx_diff_side *side, struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     struct dx_error err = DX_ERROR_INIT;
     uint64_t ordinal;
     uint64_t id;
@@ -119,40 +121,40 @@ static int find(struct dx_version *v, struct dx_diff_item *item, struct dx_versi
         rc = dx_version_walk_pairs(w, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
-    return dx_diff_show(item, v, w, side, problem);
+    return dx_diff_show(item, view, w, side, problem);
 }
 
-static int write_answer(const struct dx_diff_item *item, const struct dx_version *before,
-                        const struct dx_version *after, struct dx_buf *body, struct dx_error *err)
+static int write_answer(const struct dx_diff_item *item, const struct dx_view *before,
+                        const struct dx_view *after, struct dx_buf *body, struct dx_error *err)
 {
     struct dx_json j;
     int rc;
 
     dx_json_open(&j, body);
     dx_json_object(&j);
-    rc = dx_diff_item_write(item, before, after, &j, err);
+    rc = dx_diff_item_write(item, before->version, after->version, &j, err);
     if (rc < 0)
         return rc;
     dx_json_key(&j, "from");
-    dx_json_str(&j, before->entry.version);
+    dx_json_str(&j, before->version->entry.version);
     dx_json_key(&j, "to");
-    dx_json_str(&j, after->entry.version);
-    dx_answer_end(&j, after);
+    dx_json_str(&j, after->version->entry.version);
+    dx_answer_end(&j, after->version);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
 
-static int in_neither(const struct dx_version *before, const struct dx_version *after,
+static int in_neither(const struct dx_view *before, const struct dx_view *after,
                       struct dx_span domain, struct dx_problem *problem)
 {
-    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-found",
-                          "No dataset contains this domain",
-                          "%.*s is neither in version %s nor in %s.", (int)domain.size,
-                          (const char *)domain.data, before->entry.version, after->entry.version);
+    return dx_problem_set(
+        problem, DX_PROBLEM_NOT_FOUND, "domain-not-found", "No dataset contains this domain",
+        "%.*s is neither in version %s nor in %s.", (int)domain.size, (const char *)domain.data,
+        before->version->entry.version, after->version->entry.version);
 }
 
 /* Nothing of it is to be shown, and the words are the same whether it is there or not. */
-static int no_side(const struct dx_diff_item *item, const struct dx_version *before,
-                   const struct dx_version *after, struct dx_problem *problem)
+static int no_side(const struct dx_diff_item *item, const struct dx_view *before,
+                   const struct dx_view *after, struct dx_problem *problem)
 {
     struct dx_span domain = dx_span_of(item->domain, item->domain_size);
 
@@ -161,7 +163,7 @@ static int no_side(const struct dx_diff_item *item, const struct dx_version *bef
 }
 
 /* By the suppressions of now, which may be others at the end. */
-static int compare(struct dx_version *before, struct dx_version *after, struct dx_span domain,
+static int compare(const struct dx_view *before, const struct dx_view *after, struct dx_span domain,
                    struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_version_walk walk_before = { .version = NULL };
@@ -191,8 +193,9 @@ static int compare(struct dx_version *before, struct dx_version *after, struct d
     return rc;
 }
 
-int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
-                   struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
+int dx_answer_diff(const struct dx_view *before, const struct dx_view *after,
+                   struct dx_canon *canon, struct dx_span asked, struct dx_buf *body,
+                   struct dx_problem *problem)
 {
     struct dx_span domain;
     uint64_t number;
@@ -203,8 +206,8 @@ int dx_answer_diff(struct dx_version *before, struct dx_version *after, struct d
     /* A rule that comes between the two sides would be a change that there never was. */
     do {
         dx_buf_clear(body);
-        number = dx_withheld_number(after);
+        number = dx_withheld_number(after->version);
         rc = compare(before, after, domain, body, problem);
-    } while (number != dx_withheld_number(after));
+    } while (number != dx_withheld_number(after->version));
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "query/answer.h"
 #include "query/domain_text.h"
 #include "query/lookup.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 /* What the rank of a pair is found with. */
@@ -95,19 +96,19 @@ static int write_answer(struct dx_version *v, const struct dx_found *found,
     return rc;
 }
 
-int dx_answer_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_domain(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                      unsigned fields, struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_withheld withheld;
     struct dx_found found;
-    int rc = dx_lookup_domain(v, canon, asked, &found, problem);
+    int rc = dx_lookup_domain(view, canon, asked, &found, problem);
 
     if (rc == 1)
-        rc = dx_withheld_of(v, &found, &withheld, problem);
+        rc = dx_withheld_of(view, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = write_answer(v, &found, &withheld, fields, body, &err);
+    rc = write_answer(view->version, &found, &withheld, fields, body, &err);
     dx_withheld_release(&withheld);
     if (rc < 0) {
         dx_buf_clear(body);

@@ -8,6 +8,7 @@
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "query/task_kind.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 struct hosts_task {
     struct dx_task task;
-    struct dx_version *version;
+    struct dx_view view;
     struct dx_hosts_ask ask;
     struct dx_found found;
     struct dx_withheld withheld;
@@ -67,7 +68,8 @@ static int add_pairs(struct hosts_task *t, struct dx_host_merge *m, struct dx_er
         return rc;
     return dx_fail(err, DX_E_CORRUPT,
                    "%s: domain 0x%016llx has %zu datasets by its set, and other ones by its facts",
-                   t->version->directory, (unsigned long long)t->found.domain_id, t->pairs.count);
+                   t->view.version->directory, (unsigned long long)t->found.domain_id,
+                   t->pairs.count);
 }
 
 static void write_host(const struct dx_host_merge *m, const struct dx_host_total *h,
@@ -109,7 +111,7 @@ static void write_body(const struct hosts_task *t, const struct dx_host_merge *m
     dx_json_u64(&j, page->offset);
     dx_json_key(&j, "next_offset");
     more ? dx_json_u64(&j, page->offset + page->limit) : dx_json_null(&j);
-    dx_answer_end(&j, t->version);
+    dx_answer_end(&j, t->view.version);
 }
 
 static int write_answer(struct hosts_task *t, struct dx_buf *body, struct dx_error *err)
@@ -186,33 +188,35 @@ static int only_dataset(struct hosts_task *t, struct dx_problem *problem)
     const struct dx_withheld_pair *hidden = dx_withheld_pair(&t->withheld, t->ask.dataset_id);
 
     if (!keep_one(&t->pairs, t->ask.dataset_id))
-        return dx_lookup_no_pair(t->version, &t->found, t->ask.dataset_id, problem);
+        return dx_lookup_no_pair(&t->view, &t->found, t->ask.dataset_id, problem);
     return hidden != NULL && hidden->visible.row_count == 0
-               ? dx_withheld_no_pair(t->version, &t->found, hidden, problem)
+               ? dx_withheld_no_pair(&t->view, &t->found, hidden, problem)
                : 1;
 }
 
 static int begin(struct hosts_task *t, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_domain_pairs_read(&t->pairs, t->version, t->found.ordinal, &err);
+    int rc = dx_domain_pairs_read(&t->pairs, t->view.version, t->found.ordinal, &err);
 
     if (rc >= 0 && t->ask.one_dataset) {
         rc = only_dataset(t, problem);
         if (rc <= 0)
             return rc;
-        rc = dx_fact_pages_init_pair(&t->pages, t->version, t->found.ordinal, t->ask.dataset_id,
-                                     t->ask.deadline_ms, &err);
+        rc = dx_fact_pages_init_pair(&t->pages, t->view.version, t->found.ordinal,
+                                     t->ask.dataset_id, t->ask.deadline_ms, &err);
     } else if (rc >= 0) {
-        rc = dx_fact_pages_init(&t->pages, t->version, t->found.ordinal, t->ask.deadline_ms, &err);
+        rc = dx_fact_pages_init(&t->pages, t->view.version, t->found.ordinal, t->ask.deadline_ms,
+                                &err);
     }
     if (rc >= 0)
         return 1;
     return dx_problem_advised(problem, &err, ADVICE);
 }
 
-int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
-                  struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
+int dx_task_hosts(const struct dx_view *view, struct dx_canon *canon,
+                  const struct dx_hosts_ask *ask, struct dx_task **out, struct dx_buf *body,
+                  struct dx_problem *problem)
 {
     struct hosts_task *t = calloc(1, sizeof *t);
     const struct dx_dataset *dataset;
@@ -222,14 +226,14 @@ int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_
     if (t == NULL)
         return dx_task_no_memory(problem);
     t->task.kind = &kind;
-    t->version = v;
+    t->view = *view;
     t->ask = *ask;
     t->pairs = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
-    rc = dx_lookup_domain(v, canon, ask->asked, &t->found, problem);
+    rc = dx_lookup_domain(view, canon, ask->asked, &t->found, problem);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
-        rc = dx_withheld_of(v, &t->found, &t->withheld, problem);
+        rc = dx_withheld_of(view, &t->found, &t->withheld, problem);
     if (rc == 1 && ask->one_dataset)
-        rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
+        rc = dx_lookup_dataset(view, ask->dataset_id, &dataset, problem);
     if (rc == 1)
         rc = begin(t, problem);
     if (rc == 1)

@@ -12,6 +12,7 @@
 #include "loader/version.h"
 #include "query/answer_end.h"
 #include "query/lookup.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <assert.h>
@@ -29,7 +30,7 @@ struct entry {
 };
 
 struct dx_names {
-    struct dx_version *version;
+    struct dx_view view;
     struct dx_canon *canon;
     enum dx_names_format format;
     uint32_t *columns; /* of a matrix: dataset ids, in their order there */
@@ -110,12 +111,12 @@ static int take_columns(struct dx_names *n, struct dx_span list, struct dx_probl
             return bad_datasets(problem, "these are more than 2000");
         if (!next_id(&list, &id))
             return bad_datasets(problem, "an id is no whole number from 0 to 4294967295");
-        if (dx_registry_by_id(&n->version->registry, id) == NULL)
+        if (dx_registry_by_id(&n->view.version->registry, id) == NULL)
             return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found",
                                   "No such dataset",
                                   "Dataset %u is not in version %s. /v1/datasets lists those that "
                                   "are.",
-                                  (unsigned)id, n->version->entry.version);
+                                  (unsigned)id, n->view.version->entry.version);
         for (size_t i = 0; i < n->column_count; i++)
             if (n->columns[i] == id)
                 return bad_datasets(problem, "an id is given twice");
@@ -126,7 +127,7 @@ static int take_columns(struct dx_names *n, struct dx_span list, struct dx_probl
 
 static int all_columns(struct dx_names *n, struct dx_problem *problem)
 {
-    const struct dx_registry *r = &n->version->registry;
+    const struct dx_registry *r = &n->view.version->registry;
 
     if (r->count > DX_NAMES_COLUMNS_MAX)
         return dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much",
@@ -153,7 +154,7 @@ static int set_columns(struct dx_names *n, struct dx_span list, struct dx_proble
     return list.data == NULL ? all_columns(n, problem) : take_columns(n, list, problem);
 }
 
-int dx_names_new(struct dx_names **out, struct dx_version *v, const struct dx_names_ask *ask,
+int dx_names_new(struct dx_names **out, const struct dx_view *view, const struct dx_names_ask *ask,
                  struct dx_problem *problem)
 {
     struct dx_names *n = malloc(sizeof *n);
@@ -165,7 +166,7 @@ int dx_names_new(struct dx_names **out, struct dx_version *v, const struct dx_na
         (void)dx_fail(&err, DX_E_NOMEM, "bulk: out of memory");
         return dx_problem_of_error(problem, &err);
     }
-    n->version = v;
+    n->view = *view;
     n->canon = NULL;
     n->format = ask->format;
     n->columns = NULL;
@@ -173,7 +174,7 @@ int dx_names_new(struct dx_names **out, struct dx_version *v, const struct dx_na
     n->counts = (struct dx_names_counts){ .names = 0 };
     n->column_count = n->count = n->at = n->domain_count = n->text_size = 0;
     n->looked_up = false;
-    rc = dx_version_canon_new(v, &n->canon, &err);
+    rc = dx_version_canon_new(view->version, &n->canon, &err);
     rc = rc < 0 ? dx_problem_of_error(problem, &err) : set_columns(n, ask->datasets, problem);
     if (rc == 1)
         *out = n;
@@ -400,7 +401,7 @@ static void csv_answer(const struct dx_names *n, const struct entry *e, const st
             memcpy(out->data + out->size, out->data + begin, size);
             out->size += size;
         }
-        csv_pair(n->version, a->ids[i], &a->pairs[i], out);
+        csv_pair(n->view.version, a->ids[i], &a->pairs[i], out);
     }
 }
 
@@ -450,8 +451,8 @@ void dx_names_begin(struct dx_names *n, struct dx_buf *out)
     dx_buf_str(out, CSV_NAME);
     for (size_t i = 0; i < n->column_count; i++) {
         dx_buf_u8(out, ',');
-        dx_csv_text(out,
-                    dx_span_str(dx_registry_by_id(&n->version->registry, n->columns[i])->name));
+        dx_csv_text(
+            out, dx_span_str(dx_registry_by_id(&n->view.version->registry, n->columns[i])->name));
     }
     dx_csv_end(out);
 }
@@ -478,7 +479,7 @@ void dx_names_end(struct dx_names *n, struct dx_buf *out)
     dx_json_key(&j, "rejected");
     dx_json_u64(&j, c->rejected);
     dx_json_end(&j);
-    dx_answer_end(&j, n->version);
+    dx_answer_end(&j, n->view.version);
     dx_buf_u8(out, '\n');
 }
 
@@ -510,22 +511,22 @@ static int look(struct dx_names *n, const struct entry *e, struct answer *a, str
     DX_UNINITIALIZED struct dx_found found;
     int rc;
 
-    if (dx_withheld_whole(n->version, e->domain, problem) == 0)
+    if (dx_withheld_whole(&n->view, e->domain, problem) == 0)
         return not_found(problem, a);
     found.ordinal = hit->ordinal;
     found.domain_id = hit->domain_id;
     rc = hit->rc >= 0 ? hit->rc
-                      : dx_mphf_find(&n->version->mphf, &n->version->dictionary, e->domain,
-                                     &found.ordinal, &found.domain_id, &err);
+                      : dx_mphf_find(&n->view.version->mphf, &n->view.version->dictionary,
+                                     e->domain, &found.ordinal, &found.domain_id, &err);
     a->reason = "absent";
     if (rc <= 0)
         return rc == 0 ? 0 : dx_problem_of_error(problem, &err);
     found.domain_size = e->domain.size;
     memcpy(found.domain, e->domain.data, e->domain.size);
-    rc = dx_withheld_of(n->version, &found, w, problem);
+    rc = dx_withheld_of(&n->view, &found, w, problem);
     if (rc <= 0)
         return rc == 0 ? not_found(problem, a) : rc;
-    rc = dx_domain_pairs_read(&n->pairs, n->version, found.ordinal, &err);
+    rc = dx_domain_pairs_read(&n->pairs, n->view.version, found.ordinal, &err);
     if (rc < 0) {
         dx_withheld_release(w);
         return dx_problem_of_error(problem, &err);
@@ -569,8 +570,8 @@ int dx_names_write(struct dx_names *n, struct dx_buf *out, size_t out_max,
                    struct dx_problem *problem)
 {
     if (!n->looked_up)
-        dx_mphf_find_batch(&n->version->mphf, &n->version->dictionary, n->domains, n->domain_count,
-                           n->hits);
+        dx_mphf_find_batch(&n->view.version->mphf, &n->view.version->dictionary, n->domains,
+                           n->domain_count, n->hits);
     n->looked_up = n->count > 0;
     while (n->at < n->count) {
         int rc;

@@ -2,7 +2,7 @@
  * answer_names.h - many names at once: for each, the datasets that contain its domain and the counts.
  *
  *   struct dx_names_ask ask = { .format = DX_NAMES_NDJSON };
- *   rc = dx_names_new(&n, v, &ask, &problem);      1; 0 and <0 as query/answer.h
+ *   rc = dx_names_new(&n, &view, &ask, &problem);      1; 0 and <0 as query/answer.h
  *   dx_names_begin(n, &out);                       the head of a table
  *   while (there are names) {
  *       while (there are names && dx_names_add(n, &name)) ...      false: no room, write first
@@ -21,7 +21,7 @@
  * datasets are many. After an error what write appended is whole answers, and calling again goes on
  * with the name that failed: DX_E_BUSY (its suppressed rows are being read) will pass by itself.
  *
- * `v` must stay pinned until free. Everything comes from v and the suppressions that hold; mapped
+ * What `view` has must be held until free. Everything comes from it and the suppressions that hold; mapped
  * memory only, except where suppressed rows are read by whoever asks (DX_OVERLAY_WAIT). One thread at
  * a time.
  */
@@ -38,6 +38,7 @@
 
 struct dx_names;
 struct dx_version;
+struct dx_view;
 
 enum dx_names_format {
     DX_NAMES_NDJSON, /* a line of JSON a name, and the summary */
@@ -54,7 +55,7 @@ struct dx_names_counts {
     uint64_t names, found, absent, withheld, rejected;
 };
 
-int dx_names_new(struct dx_names **n, struct dx_version *v, const struct dx_names_ask *ask,
+int dx_names_new(struct dx_names **n, const struct dx_view *view, const struct dx_names_ask *ask,
                  struct dx_problem *problem);
 void dx_names_free(struct dx_names **n);
 

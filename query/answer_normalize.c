@@ -4,6 +4,7 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 
 static void write_text(struct dx_json *j, const char *key, struct dx_span text)
 {
@@ -20,7 +21,7 @@ static bool is_url(struct dx_span asked)
     return false;
 }
 
-int dx_answer_normalize(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                         struct dx_buf *body, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -51,7 +52,7 @@ int dx_answer_normalize(struct dx_version *v, struct dx_canon *canon, struct dx_
     dx_json_key(&j, "canon_version");
     dx_json_u64(&j, DX_CANON_VERSION);
     dx_json_key(&j, "version");
-    dx_json_str(&j, v->entry.version);
+    dx_json_str(&j, view->version->entry.version);
     dx_json_end(&j);
     if (!body->failed)
         return 1;

@@ -8,6 +8,7 @@
 #include "query/answer_end.h"
 #include "query/overlap.h"
 #include "query/task_kind.h"
+#include "query/view.h"
 
 struct overlap_task {
     struct dx_task task; /* first */
@@ -98,7 +99,7 @@ static void release(struct dx_task *task)
     free(t);
 }
 
-int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
                     struct dx_buf *body, struct dx_problem *problem)
 {
     static const struct dx_task_kind kind = { step, NULL, reading, release };
@@ -109,19 +110,19 @@ int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task
     if (t == NULL)
         return dx_task_no_memory(problem);
     t->task.kind = &kind;
-    t->v = v;
-    dx_reading_begin(&t->nothing, v, NULL, 0);
-    rc = dx_overlap_new(&t->overlap, v, a, b, problem);
+    t->v = view->version;
+    dx_reading_begin(&t->nothing, view->version, NULL, 0);
+    rc = dx_overlap_new(&t->overlap, view, a, b, problem);
     if (rc == 1)
         rc = step(&t->task, body, problem);
     return dx_task_begun(&t->task, rc, task);
 }
 
-int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_buf *body,
+int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_buf *body,
                       struct dx_problem *problem)
 {
     struct dx_overlap *o;
-    int rc = dx_overlap_new(&o, v, a, b, problem);
+    int rc = dx_overlap_new(&o, view, a, b, problem);
 
     if (rc != 1)
         return rc;
@@ -129,7 +130,7 @@ int dx_answer_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_bu
         rc = dx_overlap_step(o, problem);
     while (rc == 0);
     if (rc == 1)
-        rc = write_answer(v, o, body, problem);
+        rc = write_answer(view->version, o, body, problem);
     dx_overlap_free(&o);
     return rc;
 }

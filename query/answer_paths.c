@@ -9,6 +9,7 @@
 #include "query/lookup.h"
 #include "query/row_tally.h"
 #include "query/task_kind.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 /* Paths are stored of pairs with many rows; of others the rows are read and counted now. */
 struct paths_task {
     struct dx_task task;
-    struct dx_version *version;
+    struct dx_view view;
     struct dx_paths_ask ask;
     struct dx_found found;
     const struct dx_dataset *dataset;
@@ -78,7 +79,7 @@ static void write_tail(const struct paths_task *t, const struct dx_fact *rest, u
     dx_json_end(j);
     dx_json_key(j, "max_error");
     dx_json_u64(j, 0);
-    dx_answer_end(j, t->version);
+    dx_answer_end(j, t->view.version);
 }
 
 /* The whole list is read, also behind the limit: only then it is known to be sound. */
@@ -146,7 +147,7 @@ static int answer_stored(struct paths_task *t, struct dx_buf *body, struct dx_er
     return rc < 0 ? rc
                   : dx_fail(err, DX_E_CORRUPT,
                             "%s: domain 0x%016llx is in dataset %u by its set, but has no facts",
-                            t->version->directory, (unsigned long long)t->found.domain_id,
+                            t->view.version->directory, (unsigned long long)t->found.domain_id,
                             (unsigned)t->ask.dataset_id);
 }
 
@@ -175,7 +176,7 @@ static int check_listing(const struct paths_task *t, struct dx_error *err)
     return dx_fail(err, DX_E_CORRUPT,
                    "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, %llu by its "
                    "posting",
-                   t->version->directory, (unsigned long long)l->domain_id,
+                   t->view.version->directory, (unsigned long long)l->domain_id,
                    (unsigned long long)t->count.row_count, (unsigned)l->dataset_id,
                    (unsigned long long)l->total);
 }
@@ -187,7 +188,7 @@ static int check_urls(const struct paths_task *t, uint64_t url_count, struct dx_
     return dx_fail(
         err, DX_E_CORRUPT,
         "%s: domain 0x%016llx has %llu URLs in dataset %u by its counts, %llu by its rows",
-        t->version->directory, (unsigned long long)t->found.domain_id,
+        t->view.version->directory, (unsigned long long)t->found.domain_id,
         (unsigned long long)visible_count(t)->url_count, (unsigned)t->ask.dataset_id,
         (unsigned long long)url_count);
 }
@@ -271,13 +272,14 @@ static int read_count(struct paths_task *t, struct dx_error *err)
 {
     struct dx_dataset_set set;
     uint32_t rank;
-    int rc = dx_membership_get(&t->version->membership, t->found.ordinal, &set, err);
+    int rc = dx_membership_get(&t->view.version->membership, t->found.ordinal, &set, err);
 
     if (rc < 0)
         return rc;
     rc = dx_dataset_set_rank(&set, t->ask.dataset_id, &rank);
-    return rc <= 0 ? rc
-                   : dx_counts_one(&t->version->counts, t->found.ordinal, rank, &t->count, err);
+    return rc <= 0
+               ? rc
+               : dx_counts_one(&t->view.version->counts, t->found.ordinal, rank, &t->count, err);
 }
 
 /* What of a pair with many rows is left when some are suppressed was counted when they were found. */
@@ -301,11 +303,11 @@ static int begin(struct paths_task *t, struct dx_buf *body, struct dx_problem *p
     t->stored = t->count.row_count > DX_FACTS_ROWS;
     if (t->stored && t->hidden != NULL)
         return answer_visible(t, body, problem);
-    if (t->stored && dx_fact_pages_init_pair(&t->pages, t->version, t->found.ordinal,
+    if (t->stored && dx_fact_pages_init_pair(&t->pages, t->view.version, t->found.ordinal,
                                              t->ask.dataset_id, t->ask.deadline_ms, &err) < 0)
         return finish((int)err.code, &err, body, problem);
     if (!t->stored) {
-        dx_listing_init(&t->listing, t->version, t->found.domain_id, t->ask.dataset_id, all,
+        dx_listing_init(&t->listing, t->view.version, t->found.domain_id, t->ask.dataset_id, all,
                         DX_FIELD_URL, t->ask.deadline_ms);
         t->listing_begun = true;
     }
@@ -321,15 +323,16 @@ static int may_tell(struct paths_task *t, struct dx_problem *problem)
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     if (rc == 0)
-        return dx_lookup_no_pair(t->version, &t->found, t->ask.dataset_id, problem);
+        return dx_lookup_no_pair(&t->view, &t->found, t->ask.dataset_id, problem);
     t->hidden = dx_withheld_pair(&t->withheld, t->ask.dataset_id);
     return t->hidden != NULL && t->hidden->visible.row_count == 0
-               ? dx_withheld_no_pair(t->version, &t->found, t->hidden, problem)
+               ? dx_withheld_no_pair(&t->view, &t->found, t->hidden, problem)
                : 1;
 }
 
-int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
-                  struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
+int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
+                  const struct dx_paths_ask *ask, struct dx_task **out, struct dx_buf *body,
+                  struct dx_problem *problem)
 {
     struct paths_task *t = calloc(1, sizeof *t);
     int rc;
@@ -338,13 +341,13 @@ int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_
     if (t == NULL)
         return dx_task_no_memory(problem);
     t->task.kind = &kind;
-    t->version = v;
+    t->view = *view;
     t->ask = *ask;
-    rc = dx_lookup_domain(v, canon, ask->asked, &t->found, problem);
+    rc = dx_lookup_domain(view, canon, ask->asked, &t->found, problem);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
-        rc = dx_withheld_of(v, &t->found, &t->withheld, problem);
+        rc = dx_withheld_of(view, &t->found, &t->withheld, problem);
     if (rc == 1)
-        rc = dx_lookup_dataset(v, ask->dataset_id, &t->dataset, problem);
+        rc = dx_lookup_dataset(view, ask->dataset_id, &t->dataset, problem);
     if (rc == 1)
         rc = may_tell(t, problem);
     if (rc == 1)

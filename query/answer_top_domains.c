@@ -7,6 +7,7 @@
 #include "query/answer_end.h"
 #include "query/top_domains.h"
 #include "query/top_rows.h"
+#include "query/view.h"
 
 /* The rows of a page. */
 struct page {
@@ -88,7 +89,7 @@ static int write_csv(const struct dx_top_domains *t, const struct page *page, st
     return rc;
 }
 
-int dx_answer_top_domains(struct dx_version *v, struct dx_canon *canon,
+int dx_answer_top_domains(const struct dx_view *view, struct dx_canon *canon,
                           const struct dx_top_ask *ask, struct dx_buf *body,
                           struct dx_problem *problem)
 {
@@ -100,7 +101,7 @@ int dx_answer_top_domains(struct dx_version *v, struct dx_canon *canon,
 
     if (ask->share.data != NULL && !dx_share_parse(ask->share, &share))
         return bad_share(ask->share, problem);
-    rc = dx_top_domains_open(&t, v, canon, ask->dataset_id, problem);
+    rc = dx_top_domains_open(&t, view, canon, ask->dataset_id, problem);
     if (rc == 1) {
         page.selected = ask->share.data != NULL ? dx_share_select(share, t.domain_count)
                                                 : t.domain_count;

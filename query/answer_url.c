@@ -10,6 +10,7 @@
 #include "query/task_kind.h"
 #include "query/url_problem.h"
 #include "query/url_rows.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 struct url_task {
     struct dx_task task;
+    struct dx_view view;
     struct dx_url_rows rows;
     struct dx_url url; /* what is shown and compared: in text */
     struct dx_span asked;
@@ -218,7 +220,7 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     if (rc == DX_LISTING_DONE)
         rc = count_rows(task, &datasets, &sum, &err);
     if (rc == DX_OK && sum.row_count == 0)
-        return dx_url_not_found(task->rows.version, task->url.url, problem);
+        return dx_url_not_found(&task->view, task->url.url, problem);
     if (rc == DX_OK)
         rc = write_answer(task, datasets, &sum, body, &err);
     if (rc < 0) {
@@ -282,7 +284,7 @@ static struct url_task *new_task(const struct dx_url *url, const struct dx_url_a
     return task;
 }
 
-int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_url_ask *ask,
+int dx_task_url(const struct dx_view *view, struct dx_canon *canon, const struct dx_url_ask *ask,
                 struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
     struct url_task *task;
@@ -291,23 +293,25 @@ int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_ur
 
     *out = NULL;
     if (rc == 1)
-        rc = dx_url_may_show(v, &url, problem);
+        rc = dx_url_may_show(view, &url, problem);
     if (rc <= 0)
         return rc;
     task = new_task(&url, ask);
     if (task == NULL)
         return dx_task_no_memory(problem);
-    dx_url_rows_init(&task->rows, v, task->url_id, DX_FIELD_URL | ROW_FIELDS, ask->deadline_ms);
+    task->view = *view;
+    dx_url_rows_init(&task->rows, view->version, task->url_id, DX_FIELD_URL | ROW_FIELDS,
+                     ask->deadline_ms);
     rc = step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }
 
-int dx_answer_url(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_url(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                   uint64_t limit, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_url_ask ask = { .asked = asked, .limit = limit };
     struct dx_task *task;
-    int rc = dx_task_url(v, canon, &ask, &task, body, problem);
+    int rc = dx_task_url(view, canon, &ask, &task, body, problem);
 
     return dx_task_finish(&task, rc, body, problem);
 }

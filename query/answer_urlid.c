@@ -7,6 +7,7 @@
 #include "query/task_kind.h"
 #include "query/url_problem.h"
 #include "query/url_rows.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@ struct said {
 
 struct urlid_task {
     struct dx_task task;
+    struct dx_view view;
     struct dx_url_rows rows;
     uint64_t url_id;
     struct said *said; /* a place each */
@@ -226,7 +228,7 @@ static int nothing(const struct urlid_task *task, struct dx_problem *problem)
     int n = snprintf(name, sizeof name, "url_id 0x%016llx", (unsigned long long)task->url_id);
 
     return task->withheld ? dx_url_withheld(dx_span_of((const uint8_t *)name, (size_t)n), problem)
-                          : dx_url_not_found(task->rows.version,
+                          : dx_url_not_found(&task->view,
                                              dx_span_of((const uint8_t *)name, (size_t)n), problem);
 }
 
@@ -276,8 +278,8 @@ static void release(struct dx_task *of)
 
 static const struct dx_task_kind kind = { step, fetched, reading, release };
 
-int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, struct dx_task **out,
-                  struct dx_buf *body, struct dx_problem *problem)
+int dx_task_urlid(const struct dx_view *view, uint64_t url_id, uint64_t deadline_ms,
+                  struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
     struct urlid_task *task = calloc(1, sizeof *task);
     int rc;
@@ -288,7 +290,8 @@ int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, s
     task->task.kind = &kind;
     task->url_id = url_id;
     dx_buf_init(&task->text, TEXT_MAX);
-    dx_url_rows_init(&task->rows, v, url_id, DX_FIELD_URL, deadline_ms);
+    task->view = *view;
+    dx_url_rows_init(&task->rows, view->version, url_id, DX_FIELD_URL, deadline_ms);
     rc = step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }

@@ -8,6 +8,7 @@
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "query/task_kind.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ static int write_cursor(const struct urls_task *task, uint64_t next, uint64_t en
     int rc;
 
     memcpy(c.version, l->version->entry.version, sizeof c.version);
-    rc = dx_cursor_write(&c, task->ask.cursors, text, err);
+    rc = dx_cursor_write(&c, task->ask.cursors, task->ask.principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
     return rc;
@@ -346,43 +347,43 @@ static int same_question(const struct dx_version *v, const struct dx_found *foun
 }
 
 /* Whether there is anything to list, and to be shown: 1, or as query/answer.h. */
-static int may_list(struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+static int may_list(const struct dx_view *view, const struct dx_found *found, uint32_t dataset_id,
                     const struct dx_withheld *withheld, struct dx_problem *problem)
 {
     const struct dx_withheld_pair *hidden = dx_withheld_pair(withheld, dataset_id);
     struct dx_error err = DX_ERROR_INIT;
-    int rc = in_dataset(v, found->ordinal, dataset_id, &err);
+    int rc = in_dataset(view->version, found->ordinal, dataset_id, &err);
 
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     if (rc == 0)
-        return dx_lookup_no_pair(v, found, dataset_id, problem);
+        return dx_lookup_no_pair(view, found, dataset_id, problem);
     return hidden != NULL && hidden->visible.row_count == 0
-               ? dx_withheld_no_pair(v, found, hidden, problem)
+               ? dx_withheld_no_pair(view, found, hidden, problem)
                : 1;
 }
 
-int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
+int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,
                  struct dx_task **out, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_dataset *dataset;
     struct dx_withheld withheld;
     struct urls_task *task = NULL;
     struct dx_found found;
-    int rc = dx_lookup_domain(v, canon, ask->asked, &found, problem);
+    int rc = dx_lookup_domain(view, canon, ask->asked, &found, problem);
 
     *out = NULL;
     if (rc == 1)
-        rc = same_question(v, &found, ask, problem);
+        rc = same_question(view->version, &found, ask, problem);
     if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
-        rc = dx_withheld_of(v, &found, &withheld, problem);
+        rc = dx_withheld_of(view, &found, &withheld, problem);
     if (rc <= 0)
         return rc;
-    rc = dx_lookup_dataset(v, ask->dataset_id, &dataset, problem);
+    rc = dx_lookup_dataset(view, ask->dataset_id, &dataset, problem);
     if (rc == 1)
-        rc = may_list(v, &found, ask->dataset_id, &withheld, problem);
+        rc = may_list(view, &found, ask->dataset_id, &withheld, problem);
     if (rc == 1)
-        rc = begin(v, &found, dataset, ask, &withheld, &task, problem);
+        rc = begin(view->version, &found, dataset, ask, &withheld, &task, problem);
     else
         dx_withheld_release(&withheld);
     if (rc <= 0)
@@ -391,7 +392,7 @@ int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_u
     return dx_task_begun(&task->task, rc, out);
 }
 
-int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_answer_urls(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                    uint32_t dataset_id, struct dx_page_of page, unsigned fields,
                    struct dx_buf *body, struct dx_problem *problem)
 {
@@ -399,7 +400,7 @@ int dx_answer_urls(struct dx_version *v, struct dx_canon *canon, struct dx_span 
         .asked = asked, .dataset_id = dataset_id, .page = page, .fields = fields
     };
     struct dx_task *task;
-    int rc = dx_task_urls(v, canon, &ask, &task, body, problem);
+    int rc = dx_task_urls(view, canon, &ask, &task, body, problem);
 
     return dx_task_finish(&task, rc, body, problem);
 }

@@ -2,6 +2,7 @@
 #include "query/diff_json.h"
 
 #include "loader/version.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct dx_span key,
@@ -18,7 +19,7 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct
     return rc < 0 ? rc : DX_OK;
 }
 
-int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
+int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
                  struct dx_diff_side *side, struct dx_problem *problem)
 {
     struct dx_domain_pairs *p = &w->pairs;
@@ -28,11 +29,11 @@ int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_vers
     int rc;
 
     memcpy(found.domain, item->domain, item->domain_size);
-    rc = dx_mphf_domain_id(&v->mphf, w->ordinal, dx_span_of(found.domain, found.domain_size),
-                           &found.domain_id, &err);
+    rc = dx_mphf_domain_id(&view->version->mphf, w->ordinal,
+                           dx_span_of(found.domain, found.domain_size), &found.domain_id, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
-    rc = dx_withheld_of(v, &found, &withheld, problem);
+    rc = dx_withheld_of(view, &found, &withheld, problem);
     if (rc < 0)
         return rc;
     if (rc == 0) {

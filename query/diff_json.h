@@ -4,7 +4,7 @@
  *
  *   rc = dx_diff_item_write(&item, before, after, &json, &err);   members, into an object that is open
  *   rc = dx_diff_domain(&item, v, key, ordinal, &err);            domain and domain_id of a key
- *   rc = dx_diff_show(&item, v, &walk, &side, &problem);          without what suppressions hide
+ *   rc = dx_diff_show(&item, &view, &walk, &side, &problem);          without what suppressions hide
  *
  * Both versions are pinned by the caller. No I/O; any thread.
  */
@@ -15,6 +15,8 @@
 #include "format/surt.h"
 #include "query/problem.h"
 #include "query/version_diff.h"
+
+struct dx_view;
 
 struct dx_diff_item {
     size_t domain_size;
@@ -30,7 +32,7 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct
                    uint64_t ordinal, struct dx_error *err);
 /* The walk is at the item's domain in v and has its pairs, which are changed to those that may be
  * shown; side gets them, perhaps none. 1, or <0 with a problem: not known yet. */
-int dx_diff_show(struct dx_diff_item *item, struct dx_version *v, struct dx_version_walk *w,
+int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
                  struct dx_diff_side *side, struct dx_problem *problem);
 int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version *before,
                        const struct dx_version *after, struct dx_json *j, struct dx_error *err);

@@ -8,6 +8,7 @@
 #include "format/rules.h"
 #include "loader/overlay.h"
 #include "loader/version.h"
+#include "query/view.h"
 
 #define TRIES 4 /* the rules may be exchanged while they are looked at */
 
@@ -125,11 +126,11 @@ static int find_domain(struct dx_version *v, struct dx_canon *canon, struct dx_s
     return dx_mphf_find(&v->mphf, &v->dictionary, domain, &found->ordinal, &found->domain_id, err);
 }
 
-static int add_part(struct dx_hidden_domains *h, struct dx_version *v, const struct dx_found *found,
-                    struct dx_problem *problem)
+static int add_part(struct dx_hidden_domains *h, const struct dx_view *view,
+                    const struct dx_found *found, struct dx_problem *problem)
 {
     struct dx_withheld withheld;
-    int rc = dx_withheld_of(v, found, &withheld, problem);
+    int rc = dx_withheld_of(view, found, &withheld, problem);
 
     if (rc < 0)
         return dx_withheld_unknown(rc, problem);
@@ -141,7 +142,7 @@ static int add_part(struct dx_hidden_domains *h, struct dx_version *v, const str
 }
 
 /* found: by ordinal. Those that are not known yet are all told to be wanted, not one a request. */
-static int add_parts(struct dx_hidden_domains *h, struct dx_version *v,
+static int add_parts(struct dx_hidden_domains *h, const struct dx_view *view,
                      const struct dx_domain_list *list, const struct dx_found *found, size_t n,
                      struct dx_problem *problem)
 {
@@ -149,7 +150,7 @@ static int add_parts(struct dx_hidden_domains *h, struct dx_version *v,
     struct dx_domain_cursor c;
     int rc = 1;
 
-    dx_domain_cursor_begin(&c, &v->dataset_domains, list);
+    dx_domain_cursor_begin(&c, &view->version->dataset_domains, list);
     for (size_t i = 0; i < n; i++) {
         int is = dx_domain_cursor_seek(&c, found[i].ordinal, &err);
 
@@ -159,7 +160,7 @@ static int add_parts(struct dx_hidden_domains *h, struct dx_version *v,
             break; /* the others lie behind its last domain, too */
         if (c.ordinal != found[i].ordinal || (i > 0 && found[i].ordinal == found[i - 1].ordinal))
             continue;
-        is = add_part(h, v, &found[i], problem);
+        is = add_part(h, view, &found[i], problem);
         rc = is < 0 ? is : rc;
         if (is < 0 && is != DX_E_BUSY)
             break;
@@ -175,16 +176,17 @@ static int by_ordinal(const void *a, const void *b)
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-static int read_parts(struct dx_hidden_domains *h, struct dx_version *v, struct dx_canon *canon,
-                      const struct dx_domain_list *list, const struct dx_rules *rules,
-                      struct dx_found *found, struct dx_problem *problem)
+static int read_parts(struct dx_hidden_domains *h, const struct dx_view *view,
+                      struct dx_canon *canon, const struct dx_domain_list *list,
+                      const struct dx_rules *rules, struct dx_found *found,
+                      struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     size_t n = 0;
     int rc = 1;
 
     for (size_t i = 0; i < rules->count; i++) {
-        rc = find_domain(v, canon, rules->rules[i].parts.host, &found[n], &err);
+        rc = find_domain(view->version, canon, rules->rules[i].parts.host, &found[n], &err);
         if (rc < 0)
             return dx_problem_of_error(problem, &err);
         if (rc == 1 && !in_range(h, found[n].ordinal))
@@ -192,16 +194,16 @@ static int read_parts(struct dx_hidden_domains *h, struct dx_version *v, struct 
     }
     if (n > 1)
         qsort(found, n, sizeof *found, by_ordinal);
-    rc = add_parts(h, v, list, found, n, problem);
+    rc = add_parts(h, view, list, found, n, problem);
     join_ranges(h);
     return rc;
 }
 
 /* ---- all of one state ---- */
 
-static int read_once(struct dx_hidden_domains *h, struct dx_version *v, struct dx_canon *canon,
-                     const struct dx_domain_list *list, const struct dx_rules *rules,
-                     struct dx_problem *problem)
+static int read_once(struct dx_hidden_domains *h, const struct dx_view *view,
+                     struct dx_canon *canon, const struct dx_domain_list *list,
+                     const struct dx_rules *rules, struct dx_problem *problem)
 {
     struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
     int rc;
@@ -212,24 +214,25 @@ static int read_once(struct dx_hidden_domains *h, struct dx_version *v, struct d
     if (found == NULL || h->whole == NULL || h->parts == NULL)
         rc = no_memory(problem);
     else
-        rc = read_whole(h, v, rules, problem);
+        rc = read_whole(h, view->version, rules, problem);
     if (rc == 1)
-        rc = read_parts(h, v, canon, list, rules, found, problem);
+        rc = read_parts(h, view, canon, list, rules, found, problem);
     free(found);
     return rc;
 }
 
-int dx_hidden_domains_read(struct dx_hidden_domains *h, struct dx_version *v,
+int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *view,
                            struct dx_canon *canon, const struct dx_domain_list *list,
                            struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     struct dx_overlay *overlay = v->caches == NULL ? NULL : v->caches->overlay;
     uint64_t turn = dx_withheld_turn(v);
 
     *h = (struct dx_hidden_domains){ .whole = NULL };
     for (unsigned i = 0; i < TRIES; i++) {
         const struct dx_rules *rules = dx_overlay_pin(overlay);
-        int rc = rules == NULL ? 1 : read_once(h, v, canon, list, rules, problem);
+        int rc = rules == NULL ? 1 : read_once(h, view, canon, list, rules, problem);
         uint64_t then = turn;
 
         dx_overlay_unpin(overlay, rules);

@@ -2,7 +2,7 @@
  * hidden_domains.h - which domains of a dataset the suppressions that hold now hide, wholly or in part.
  *
  *   struct dx_hidden_domains h;
- *   rc = dx_hidden_domains_read(&h, v, canon, &list, &problem);         list: the dataset's
+ *   rc = dx_hidden_domains_read(&h, &view, canon, &list, &problem);         list: the dataset's
  *     1   all of one state of the suppressions
  *    <0   problem: what is hidden of one of them is not known yet, or could not be read. It does not
  *         name the domain: nobody asked about it
@@ -13,7 +13,8 @@
  * For answers that go over the domains of a dataset, where query/lookup.h does not come in between. Both
  * are in order of ordinals; ranges are apart from each other, and no part is in one. Ranges may hold domains
  * that the dataset does not have; parts are of its own alone, so that rows of other datasets need not be
- * there. Without rules it costs a look at an atomic, else two look-ups a rule. v is pinned by the caller, canon is of v. Any thread.
+ * there. Without rules it costs a look at an atomic, else two look-ups a rule. The view is held by the
+ * caller, canon is of its version. Any thread.
  */
 #ifndef DX_QUERY_HIDDEN_DOMAINS_H
 #define DX_QUERY_HIDDEN_DOMAINS_H
@@ -38,7 +39,7 @@ struct dx_hidden_domains {
     size_t part_count;
 };
 
-int dx_hidden_domains_read(struct dx_hidden_domains *h, struct dx_version *v,
+int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *view,
                            struct dx_canon *canon, const struct dx_domain_list *list,
                            struct dx_problem *problem);
 void dx_hidden_domains_release(struct dx_hidden_domains *h);

@@ -6,6 +6,7 @@
 #include "canon/url.h"
 #include "loader/hot_keys.h"
 #include "loader/version.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include <assert.h>
@@ -60,7 +61,7 @@ int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *u
                           dx_reject_name(why));
 }
 
-int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
+int dx_lookup_no_domain(const struct dx_view *view, struct dx_span domain,
                         struct dx_problem *problem)
 {
     uint8_t *p = (uint8_t *)problem->detail;
@@ -73,15 +74,15 @@ int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
     problem->title = "No dataset contains this domain";
     problem->restart[0] = '\0';
     p = dx_put(p, domain.data, domain.size < DX_DOMAIN_MAX ? domain.size : DX_DOMAIN_MAX);
-    p = dx_put_u64(DX_PUT(p, " is in none of the "), v->registry.count);
+    p = dx_put_u64(DX_PUT(p, " is in none of the "), view->version->registry.count);
     p = DX_PUT(p, " datasets of version ");
-    p = dx_put(p, v->entry.version, strlen(v->entry.version));
+    p = dx_put(p, view->version->entry.version, strlen(view->version->entry.version));
     p = DX_PUT(p, ". /v1/normalize?q= shows how a name is reduced to its domain.");
     *p = '\0';
     return 0;
 }
 
-int dx_lookup_no_pair(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+int dx_lookup_no_pair(const struct dx_view *view, const struct dx_found *found, uint32_t dataset_id,
                       struct dx_problem *problem)
 {
     return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "domain-not-in-dataset",
@@ -89,40 +90,41 @@ int dx_lookup_no_pair(const struct dx_version *v, const struct dx_found *found, 
                           "%.*s is not in dataset %u of version %s. /v1/domain/%.*s lists the "
                           "datasets that contain it.",
                           (int)found->domain_size, (const char *)found->domain,
-                          (unsigned)dataset_id, v->entry.version, (int)found->domain_size,
-                          (const char *)found->domain);
+                          (unsigned)dataset_id, view->version->entry.version,
+                          (int)found->domain_size, (const char *)found->domain);
 }
 
-int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                      struct dx_found *found, struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_span domain;
     int rc = dx_lookup_name(canon, asked, &domain, problem);
 
     if (rc == 0)
         return rc;
-    rc = dx_withheld_whole(v, domain, problem);
+    rc = dx_withheld_whole(view, domain, problem);
     if (rc == 0)
         return rc;
     rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &found->ordinal, &found->domain_id, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     if (rc == 0)
-        return dx_lookup_no_domain(v, domain, problem);
+        return dx_lookup_no_domain(view, domain, problem);
     dx_hot_keys_note(v->caches != NULL ? v->caches->hot : NULL, domain);
     found->domain_size = domain.size; /* dx_canon_domain keeps it within DX_DOMAIN_MAX */
     memcpy(found->domain, domain.data, domain.size);
     return 1;
 }
 
-int dx_lookup_dataset(const struct dx_version *v, uint32_t dataset_id,
+int dx_lookup_dataset(const struct dx_view *view, uint32_t dataset_id,
                       const struct dx_dataset **dataset, struct dx_problem *problem)
 {
-    *dataset = dx_registry_by_id(&v->registry, dataset_id);
+    *dataset = dx_registry_by_id(&view->version->registry, dataset_id);
     if (*dataset == NULL)
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
                               "Dataset %u is not in version %s. /v1/datasets lists those that are.",
-                              (unsigned)dataset_id, v->entry.version);
+                              (unsigned)dataset_id, view->version->entry.version);
     return 1;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * lookup.h - from what a client typed to a domain of a version.
  *
- *   rc = dx_lookup_domain(v, canon, asked, &found, &problem);
+ *   rc = dx_lookup_domain(&view, canon, asked, &found, &problem);
  *     1 found; 0 no such domain, or nothing that could be one; <0 failed: see problem
  *   rc = dx_lookup_name(canon, asked, &domain, &problem);            1; 0: it can be no domain
- *   rc = dx_lookup_dataset(v, dataset_id, &dataset, &problem);       1 or 0
+ *   rc = dx_lookup_dataset(&view, dataset_id, &dataset, &problem);       1 or 0
  *   rc = dx_lookup_url(canon, asked, &url, &problem);                1; 0: it can be no URL
- *   return dx_lookup_no_domain(v, domain, &problem);                 0: the words of an absent one
- *   return dx_lookup_no_pair(v, &found, dataset_id, &problem);       0
+ *   return dx_lookup_no_domain(&view, domain, &problem);                 0: the words of an absent one
+ *   return dx_lookup_no_pair(&view, &found, dataset_id, &problem);       0
  *
  * A domain that suppressions withhold, or make absent, as a whole is not found either. What they
  * hide of a domain that is found is query/withheld.h's.
@@ -24,6 +24,7 @@ struct dx_canon;
 struct dx_dataset;
 struct dx_url;
 struct dx_version;
+struct dx_view;
 
 struct dx_found {
     uint64_t ordinal; /* of this version only */
@@ -32,7 +33,7 @@ struct dx_found {
     uint8_t domain[256];
 };
 
-int dx_lookup_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                      struct dx_found *found, struct dx_problem *problem);
 /* domain: borrowed from canon until its next use. */
 int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span *domain,
@@ -40,11 +41,11 @@ int dx_lookup_name(struct dx_canon *canon, struct dx_span asked, struct dx_span 
 /* url: borrowed likewise. */
 int dx_lookup_url(struct dx_canon *canon, struct dx_span asked, struct dx_url *url,
                   struct dx_problem *problem);
-int dx_lookup_dataset(const struct dx_version *v, uint32_t dataset_id,
+int dx_lookup_dataset(const struct dx_view *view, uint32_t dataset_id,
                       const struct dx_dataset **dataset, struct dx_problem *problem);
-int dx_lookup_no_domain(const struct dx_version *v, struct dx_span domain,
+int dx_lookup_no_domain(const struct dx_view *view, struct dx_span domain,
                         struct dx_problem *problem);
-int dx_lookup_no_pair(const struct dx_version *v, const struct dx_found *found, uint32_t dataset_id,
+int dx_lookup_no_pair(const struct dx_view *view, const struct dx_found *found, uint32_t dataset_id,
                       struct dx_problem *problem);
 
 #endif

@@ -8,6 +8,7 @@
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "query/lookup.h"
+#include "query/view.h"
 #include "query/withheld.h"
 
 /* What a step does: some 50 us of each. */
@@ -23,7 +24,7 @@ struct range {
 };
 
 struct dx_overlap {
-    struct dx_version *v;
+    struct dx_view view;
     const struct dx_dataset *dataset[2];
     struct dx_domain_list list[2]; /* domains 0: none */
     struct dx_domain_cursor cursor[2];
@@ -48,11 +49,11 @@ static int failed(struct dx_problem *problem, const struct dx_error *err)
 static int open_list(struct dx_overlap *o, int i, uint32_t dataset_id, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_lookup_dataset(o->v, dataset_id, &o->dataset[i], problem);
+    int rc = dx_lookup_dataset(&o->view, dataset_id, &o->dataset[i], problem);
 
     if (rc != 1)
         return rc;
-    rc = dx_dataset_domains_of(&o->v->dataset_domains, dataset_id, &o->list[i], &err);
+    rc = dx_dataset_domains_of(&o->view.version->dataset_domains, dataset_id, &o->list[i], &err);
     if (rc < 0)
         return failed(problem, &err);
     if (rc == 0)
@@ -65,14 +66,15 @@ static int open_list(struct dx_overlap *o, int i, uint32_t dataset_id, struct dx
 static void rewind_lists(struct dx_overlap *o)
 {
     for (int i = 0; i < 2; i++)
-        dx_domain_cursor_begin(&o->cursor[i], &o->v->dataset_domains, &o->list[i]);
+        dx_domain_cursor_begin(&o->cursor[i], &o->view.version->dataset_domains, &o->list[i]);
     o->begun = false;
 }
 
-int dx_overlap_new(struct dx_overlap **out, struct dx_version *v, uint32_t a, uint32_t b,
+int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, uint32_t a, uint32_t b,
                    struct dx_problem *problem)
 {
     struct dx_overlap *o = calloc(1, sizeof *o);
+    struct dx_version *v = view->version;
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
@@ -81,7 +83,7 @@ int dx_overlap_new(struct dx_overlap **out, struct dx_version *v, uint32_t a, ui
         (void)dx_fail(&err, DX_E_NOMEM, "overlap: out of memory");
         return failed(problem, &err);
     }
-    o->v = v;
+    o->view = *view;
     dx_buf_init(&o->whole, SIZE_MAX / 2);
     dx_buf_init(&o->parts, SIZE_MAX / 2);
     o->turn = dx_withheld_turn(v);
@@ -105,7 +107,7 @@ void dx_overlap_free(struct dx_overlap **overlap)
     if (o == NULL)
         return;
     if (o->rules != NULL)
-        dx_overlay_unpin(o->v->caches->overlay, o->rules);
+        dx_overlay_unpin(o->view.version->caches->overlay, o->rules);
     dx_buf_release(&o->whole);
     dx_buf_release(&o->parts);
     free(o);
@@ -145,10 +147,12 @@ static int add_below(struct dx_overlap *o, struct dx_span name, struct dx_error 
     if (size == 0)
         return DX_OK;
     key[size] = ' '; /* between labels */
-    rc = dx_dictionary_lower_bound(&o->v->dictionary, dx_span_of(key, size + 1), &first, err);
+    rc = dx_dictionary_lower_bound(&o->view.version->dictionary, dx_span_of(key, size + 1), &first,
+                                   err);
     key[size] = ' ' + 1;
     if (rc >= 0)
-        rc = dx_dictionary_lower_bound(&o->v->dictionary, dx_span_of(key, size + 1), &end, err);
+        rc = dx_dictionary_lower_bound(&o->view.version->dictionary, dx_span_of(key, size + 1),
+                                       &end, err);
     if (rc >= 0)
         add_range(&o->whole, first, end);
     return rc;
@@ -182,7 +186,8 @@ static int add_rule(struct dx_overlap *o, const struct dx_rule *rule, struct dx_
         uint64_t ordinal;
         uint64_t id;
 
-        rc = dx_mphf_find(&o->v->mphf, &o->v->dictionary, name, &ordinal, &id, err);
+        rc = dx_mphf_find(&o->view.version->mphf, &o->view.version->dictionary, name, &ordinal, &id,
+                          err);
         if (rc == 1)
             add_range(&o->parts, ordinal, ordinal + 1);
     }
@@ -345,10 +350,11 @@ static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
     struct dx_found found = { .ordinal = ordinal };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_withheld w;
-    int rc = dx_dictionary_get(&o->v->dictionary, ordinal, found.domain, &found.domain_size, &err);
+    int rc = dx_dictionary_get(&o->view.version->dictionary, ordinal, found.domain,
+                               &found.domain_size, &err);
 
     if (rc == 1)
-        rc = dx_mphf_find(&o->v->mphf, &o->v->dictionary,
+        rc = dx_mphf_find(&o->view.version->mphf, &o->view.version->dictionary,
                           dx_span_of(found.domain, found.domain_size), &found.ordinal,
                           &found.domain_id, &err);
     if (rc == 0)
@@ -356,7 +362,7 @@ static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
                      (unsigned long long)ordinal);
     if (rc < 0)
         return failed(problem, &err);
-    rc = dx_withheld_of(o->v, &found, &w, problem);
+    rc = dx_withheld_of(&o->view, &found, &w, problem);
     if (rc < 0)
         return dx_withheld_unknown(rc, problem);
     for (int i = 0; i < 2; i++) {
@@ -447,7 +453,7 @@ static int exchange(struct dx_overlap *o, const struct dx_buf *ranges, enum phas
 /* What was found out belongs together only if no other suppressions came meanwhile. */
 static int check_turn(const struct dx_overlap *o, struct dx_problem *problem)
 {
-    if (o->turn % 2 == 0 && o->turn == dx_withheld_turn(o->v))
+    if (o->turn % 2 == 0 && o->turn == dx_withheld_turn(o->view.version))
         return 1;
     (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
                          "What is suppressed has just changed",

@@ -2,7 +2,7 @@
  * overlap.h - what two datasets of a version share, in steps of 50 us or so.
  *
  *   struct dx_overlap *o;
- *   rc = dx_overlap_new(&o, v, a, b, &problem);               1; 0: there is no such dataset
+ *   rc = dx_overlap_new(&o, &view, a, b, &problem);               1; 0: there is no such dataset
  *   while ((rc = dx_overlap_step(o, &problem)) == 0)          1: dx_overlap_sums_of is all of it
  *       ;
  *   dx_overlap_free(&o);
@@ -13,7 +13,7 @@
  * is visible. The suppressions are those at the first step; if others come while it is looked up
  * what they hide, the step fails and the question is to be asked again.
  *
- * v is pinned until free. One thread at a time, but any for each step.
+ * The view is held until free. One thread at a time, but any for each step.
  */
 #ifndef DX_QUERY_OVERLAP_H
 #define DX_QUERY_OVERLAP_H
@@ -25,6 +25,7 @@
 struct dx_dataset;
 struct dx_overlap;
 struct dx_version;
+struct dx_view;
 
 struct dx_overlap_sums {
     uint64_t domains[2];     /* of a, of b */
@@ -34,7 +35,7 @@ struct dx_overlap_sums {
     uint64_t min;            /* sum over shared domains of the lesser count of URLs */
 };
 
-int dx_overlap_new(struct dx_overlap **o, struct dx_version *v, uint32_t a, uint32_t b,
+int dx_overlap_new(struct dx_overlap **o, const struct dx_view *view, uint32_t a, uint32_t b,
                    struct dx_problem *problem);
 int dx_overlap_step(struct dx_overlap *o, struct dx_problem *problem);
 const struct dx_overlap_sums *dx_overlap_sums_of(const struct dx_overlap *o);

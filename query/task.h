@@ -2,7 +2,7 @@
  * task.h - an answer that has to read first, one step at a time.
  *
  *   struct dx_urls_ask ask = { .asked = domain, .dataset_id = 2, .page = { 0, 1000 }, ... };
- *   rc = dx_task_urls(v, canon, &ask, &task, &body, &problem);
+ *   rc = dx_task_urls(&view, canon, &ask, &task, &body, &problem);
  *   while (rc == DX_TASK_WAITS) {
  *       struct dx_reading *r = dx_task_reading(task);
  *       rc = dx_reading_perform(r, &err);             or without blocking: query/reading.h
@@ -11,9 +11,9 @@
  *   1, 0, <0: as query/answer.h
  *   dx_task_free(&task);                              also before the end; NULL is fine
  *
- * Steps only compute: they decode, check and write out. The version must stay pinned until free;
+ * Steps only compute: they decode, check and write out. What the view has must be held until free;
  * the canonicaliser and what `asked` and `from` of the ask point to are needed for the first step
- * only, what `cursors` points to until free. Steps of one task may be taken by several
+ * only, what `cursors` and `principal` point to until free. Steps of one task may be taken by several
  * threads, one after the other. With `brief` of the ask the first step ends within some hundred
  * microseconds, and what takes longer is left to the next one: then it waits for nothing
  * (DX_READING_DONE), and is resumed with DX_OK. task is NULL after an rc other than DX_TASK_WAITS from dx_task_urls.
@@ -41,6 +41,7 @@ struct dx_urls_ask {
     unsigned plan;                       /* so many cursors instead of rows; 0: rows */
     const struct dx_cursor *from;        /* of this version; NULL: a first page */
     const struct dx_cursor_key *cursors; /* that they are made with; NULL: none are given */
+    const char *principal;               /* whose they are: query/cursor.h */
     int64_t began_s;                     /* seconds since 1970: a cursor's life begins */
     bool brief;                          /* the caller must not be held: see below */
     uint64_t
@@ -48,7 +49,7 @@ struct dx_urls_ask {
                            * for each wave */
 };
 
-int dx_task_urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
+int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/url?u=: where one URL stands, in all datasets. Its first step, too, may wait. */
@@ -61,11 +62,11 @@ struct dx_url_ask {
     uint64_t deadline_ms;
 };
 
-int dx_task_url(struct dx_version *v, struct dx_canon *canon, const struct dx_url_ask *ask,
+int dx_task_url(const struct dx_view *view, struct dx_canon *canon, const struct dx_url_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/urlid/{id}: all URLs with one id. */
-int dx_task_urlid(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms,
+int dx_task_urlid(const struct dx_view *view, uint64_t url_id, uint64_t deadline_ms,
                   struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/domain/{d}/hosts */
@@ -78,8 +79,9 @@ struct dx_hosts_ask {
     uint64_t deadline_ms; /* as above */
 };
 
-int dx_task_hosts(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
-                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+int dx_task_hosts(const struct dx_view *view, struct dx_canon *canon,
+                  const struct dx_hosts_ask *ask, struct dx_task **task, struct dx_buf *body,
+                  struct dx_problem *problem);
 
 /* GET /v1/domain/{d}/datasets/{id}/paths */
 struct dx_paths_ask {
@@ -90,11 +92,12 @@ struct dx_paths_ask {
     uint64_t deadline_ms; /* as above */
 };
 
-int dx_task_paths(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
-                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
+                  const struct dx_paths_ask *ask, struct dx_task **task, struct dx_buf *body,
+                  struct dx_problem *problem);
 
 /* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. */
-int dx_task_overlap(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
                     struct dx_buf *body, struct dx_problem *problem);
 
 /* rc, err: of what the task waited for. */

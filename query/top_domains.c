@@ -6,6 +6,7 @@
 #include "loader/version.h"
 #include "query/hidden_domains.h"
 #include "query/lookup.h"
+#include "query/view.h"
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -171,31 +172,31 @@ static int gather_all(struct dx_top_domains *t, const struct dx_hidden_domains *
     return rc;
 }
 
-int dx_top_domains_open(struct dx_top_domains *t, struct dx_version *v, struct dx_canon *canon,
-                        uint32_t dataset_id, struct dx_problem *problem)
+int dx_top_domains_open(struct dx_top_domains *t, const struct dx_view *view,
+                        struct dx_canon *canon, uint32_t dataset_id, struct dx_problem *problem)
 {
     struct dx_hidden_domains hidden;
     struct dx_error err = DX_ERROR_INIT;
     int rc;
 
-    *t = (struct dx_top_domains){ .version = v, .list = { .dataset_id = dataset_id } };
-    rc = dx_lookup_dataset(v, dataset_id, &t->dataset, problem);
+    *t = (struct dx_top_domains){ .version = view->version, .list = { .dataset_id = dataset_id } };
+    rc = dx_lookup_dataset(view, dataset_id, &t->dataset, problem);
     if (rc <= 0)
         return rc;
-    rc = dx_dataset_domains_of(&v->dataset_domains, dataset_id, &t->list, &err);
+    rc = dx_dataset_domains_of(&view->version->dataset_domains, dataset_id, &t->list, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     t->domain_count = t->list.domains; /* 0 where rc is 0 */
     t->url_count = t->list.urls;
     if (t->domain_count != t->dataset->domains || t->url_count != t->dataset->urls) {
         (void)dx_fail(&err, DX_E_CORRUPT, "%s: %s has other totals of dataset %u than %s",
-                      v->directory, DX_FILE_DATASET_DOMAINS, (unsigned)dataset_id,
+                      view->version->directory, DX_FILE_DATASET_DOMAINS, (unsigned)dataset_id,
                       DX_FILE_DATASETS);
         return dx_problem_of_error(problem, &err);
     }
     if (rc == 0)
         return 1;
-    rc = dx_hidden_domains_read(&hidden, v, canon, &t->list, problem);
+    rc = dx_hidden_domains_read(&hidden, view, canon, &t->list, problem);
     if (rc == 1)
         rc = gather_all(t, &hidden, problem);
     dx_hidden_domains_release(&hidden);

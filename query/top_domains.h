@@ -2,7 +2,7 @@
  * top_domains.h - the domains of a dataset, those with the most URLs first.
  *
  *   struct dx_top_domains t;
- *   rc = dx_top_domains_open(&t, v, canon, dataset_id, &problem);       1, 0, <0 as query/answer.h
+ *   rc = dx_top_domains_open(&t, &view, canon, dataset_id, &problem);       1, 0, <0 as query/answer.h
  *   n = dx_share_select(&share, t.domain_count);                        share: dx_share_parse
  *   rc = dx_top_domains_read(&t, first, n, rows, &err);                 rows[0 .. n): first + n <= domain_count
  *   rc = dx_top_domains_name(&t, &rows[i], domain, &size, &err);        1
@@ -15,7 +15,7 @@
  *
  * Read costs a copy within the stored head of the ranking (format/dataset_domains.h), beyond it a walk over
  * the list. Memory: 32 bytes for each domain of the dataset of which something is hidden (at most
- * DX_TOP_HIDDEN_MAX, else 422), and 16 for each row of a read. v is pinned by the caller until release. One
+ * DX_TOP_HIDDEN_MAX, else 422), and 16 for each row of a read. the view is held by the caller until release. One
  * thread at a time.
  */
 #ifndef DX_QUERY_TOP_DOMAINS_H
@@ -30,6 +30,7 @@
 struct dx_canon;
 struct dx_dataset;
 struct dx_version;
+struct dx_view;
 
 struct dx_top_domain {
     uint64_t rank;
@@ -38,7 +39,7 @@ struct dx_top_domain {
 };
 
 struct dx_top_domains {
-    const struct dx_dataset *dataset; /* borrowed from v */
+    const struct dx_dataset *dataset; /* borrowed from the version */
     uint64_t domain_count;
     uint64_t url_count;
 
@@ -53,8 +54,8 @@ struct dx_top_domains {
     size_t window_size;
 };
 
-int dx_top_domains_open(struct dx_top_domains *t, struct dx_version *v, struct dx_canon *canon,
-                        uint32_t dataset_id, struct dx_problem *problem);
+int dx_top_domains_open(struct dx_top_domains *t, const struct dx_view *view,
+                        struct dx_canon *canon, uint32_t dataset_id, struct dx_problem *problem);
 int dx_top_domains_read(struct dx_top_domains *t, uint64_t first, size_t n,
                         struct dx_top_domain *rows, struct dx_error *err);
 int dx_top_domains_name(const struct dx_top_domains *t, const struct dx_top_domain *row,

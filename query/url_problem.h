@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * url_problem.h - why nothing is said of a URL.
  *
- *   return dx_url_not_found(v, url, &problem);                 0: no dataset has it
+ *   return dx_url_not_found(&view, url, &problem);                 0: no dataset has it
  *   return dx_url_withheld(url, &problem);                     0
- *   rc = dx_url_may_show(v, &url, &problem);                   1, or 0: what the rules that hold now
+ *   rc = dx_url_may_show(&view, &url, &problem);                   1, or 0: what the rules that hold now
  *                                                              say of it, before anything is looked up
  *
  * A URL that is to be absent has the words of one that is not there.
@@ -16,9 +16,11 @@
 
 struct dx_url;
 struct dx_version;
+struct dx_view;
 
-int dx_url_not_found(const struct dx_version *v, struct dx_span url, struct dx_problem *problem);
+int dx_url_not_found(const struct dx_view *view, struct dx_span url, struct dx_problem *problem);
 int dx_url_withheld(struct dx_span url, struct dx_problem *problem);
-int dx_url_may_show(struct dx_version *v, const struct dx_url *url, struct dx_problem *problem);
+int dx_url_may_show(const struct dx_view *view, const struct dx_url *url,
+                    struct dx_problem *problem);
 
 #endif

@@ -28,6 +28,9 @@ struct dx_view {
     const struct dx_scope *scope;
 };
 
+/* As an argument: all of v. */
+#define DX_VIEW_ALL(v) (&(const struct dx_view){ (v), NULL })
+
 static inline bool dx_view_restricted(const struct dx_view *view)
 {
     return view->scope != NULL;

@@ -11,6 +11,7 @@
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "query/hidden_rows.h"
+#include "query/view.h"
 
 #define BUCKETS (1u << 16)
 
@@ -422,21 +423,21 @@ uint64_t dx_withheld_turn(struct dx_version *v)
     return dx_overlay_turn(overlay_of(v));
 }
 
-static int whole(const struct dx_version *v, struct dx_span domain, enum dx_effect effect,
+static int whole(const struct dx_view *view, struct dx_span domain, enum dx_effect effect,
                  struct dx_problem *problem)
 {
     return effect == DX_EFFECT_WITHHELD ? dx_withheld_said(domain, problem)
-                                        : dx_lookup_no_domain(v, domain, problem);
+                                        : dx_lookup_no_domain(view, domain, problem);
 }
 
-int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_problem *problem)
+int dx_withheld_whole(const struct dx_view *view, struct dx_span domain, struct dx_problem *problem)
 {
-    struct dx_overlay *o = overlay_of(v);
+    struct dx_overlay *o = overlay_of(view->version);
     const struct dx_rules *rules = dx_overlay_pin(o);
     struct dx_rule_hit hit = dx_rules_whole(rules, domain);
 
     dx_overlay_unpin(o, rules);
-    return hit.number == 0 ? 1 : whole(v, domain, hit.effect, problem);
+    return hit.number == 0 ? 1 : whole(view, domain, hit.effect, problem);
 }
 
 enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, struct dx_span scheme,
@@ -472,11 +473,11 @@ static uint64_t cleansed_of(const struct dx_version *v, const struct dx_rules *r
     return v->entry.cleansed > rules->number ? 0 : v->entry.cleansed;
 }
 
-int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx_withheld *w,
+int dx_withheld_of(const struct dx_view *view, const struct dx_found *found, struct dx_withheld *w,
                    struct dx_problem *problem)
 {
     struct dx_span domain = dx_span_of(found->domain, found->domain_size);
-    struct dx_overlay *o = overlay_of(v);
+    struct dx_overlay *o = overlay_of(view->version);
     const struct dx_rules *rules = dx_overlay_pin(o);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_rules_of of;
@@ -484,11 +485,11 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
     int rc = 1;
 
     *w = (struct dx_withheld){ .entry = NULL };
-    if (concerned && of.whole.number == 0 && of.last > cleansed_of(v, rules))
-        rc = ask(o, v, found, &of, &w->entry, &err);
+    if (concerned && of.whole.number == 0 && of.last > cleansed_of(view->version, rules))
+        rc = ask(o, view->version, found, &of, &w->entry, &err);
     dx_overlay_unpin(o, rules);
     if (concerned && of.whole.number != 0)
-        return whole(v, domain, of.whole.effect, problem);
+        return whole(view, domain, of.whole.effect, problem);
     if (rc <= 0)
         return not_known(domain, rc, &err, problem);
     if (w->entry != NULL) {
@@ -497,8 +498,8 @@ int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx
     }
     if (w->entry == NULL || w->entry->rows.visible_rows > 0)
         return 1;
-    rc = whole(v, domain, w->entry->rows.withheld_rows > 0 ? DX_EFFECT_WITHHELD : DX_EFFECT_ABSENT,
-               problem);
+    rc = whole(view, domain,
+               w->entry->rows.withheld_rows > 0 ? DX_EFFECT_WITHHELD : DX_EFFECT_ABSENT, problem);
     dx_withheld_release(w);
     return rc;
 }
@@ -552,12 +553,12 @@ size_t dx_withheld_show(const struct dx_withheld *w, uint32_t *ids, struct dx_pa
     return n;
 }
 
-int dx_withheld_no_pair(const struct dx_version *v, const struct dx_found *found,
+int dx_withheld_no_pair(const struct dx_view *view, const struct dx_found *found,
                         const struct dx_withheld_pair *pair, struct dx_problem *problem)
 {
     return pair->withheld_rows > 0
                ? dx_withheld_said(dx_span_of(found->domain, found->domain_size), problem)
-               : dx_lookup_no_pair(v, found, pair->dataset_id, problem);
+               : dx_lookup_no_pair(view, found, pair->dataset_id, problem);
 }
 
 /* ---- positions ---- */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * withheld.h - what the suppressions that hold now do to a domain of a version.
  *
- *   rc = dx_lookup_domain(v, canon, asked, &found, &problem);       refuses whole domains itself
+ *   rc = dx_lookup_domain(&view, canon, asked, &found, &problem);       refuses whole domains itself
  *   struct dx_withheld w;
- *   rc = dx_withheld_of(v, &found, &w, &problem);
+ *   rc = dx_withheld_of(&view, &found, &w, &problem);
  *     1   answer, less what w says is hidden
  *     0   problem: nothing of it may be shown (451, or the 404 of a domain that is not there)
  *    <0   problem: not known yet, or the rows could not be read (503, try again)
  *   pair = dx_withheld_pair(&w, dataset_id);                        NULL: nothing of it is hidden
  *   if (pair != NULL && pair->visible.row_count == 0)
- *       rc = dx_withheld_no_pair(v, &found, pair, &problem);        0: the problem of this pair
+ *       rc = dx_withheld_no_pair(&view, &found, pair, &problem);        0: the problem of this pair
  *   dx_withheld_release(&w);                                        pairs are borrowed from w
  *
  * A listing goes over physical positions (those of query/listing.h), which suppressions do not
@@ -65,7 +65,8 @@ struct dx_withheld_pair {
 };
 
 /* 1: nothing is said of the whole domain. 0: the problem. */
-int dx_withheld_whole(struct dx_version *v, struct dx_span domain, struct dx_problem *problem);
+int dx_withheld_whole(const struct dx_view *view, struct dx_span domain,
+                      struct dx_problem *problem);
 
 /* What the rules that hold now do to one URL, which is to all of its rows or to none. */
 enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, struct dx_span scheme,
@@ -86,7 +87,7 @@ uint64_t dx_withheld_number(struct dx_version *v);
  * exchanged: what was computed between two looks at the same even number is of one state. */
 uint64_t dx_withheld_turn(struct dx_version *v);
 
-int dx_withheld_of(struct dx_version *v, const struct dx_found *found, struct dx_withheld *w,
+int dx_withheld_of(const struct dx_view *view, const struct dx_found *found, struct dx_withheld *w,
                    struct dx_problem *problem);
 void dx_withheld_release(struct dx_withheld *w);
 
@@ -98,7 +99,7 @@ const struct dx_withheld_pair *dx_withheld_pair(const struct dx_withheld *w, uin
 size_t dx_withheld_show(const struct dx_withheld *w, uint32_t *ids, struct dx_pair_count *counts,
                         size_t count, uint64_t *withheld_rows);
 
-int dx_withheld_no_pair(const struct dx_version *v, const struct dx_found *found,
+int dx_withheld_no_pair(const struct dx_view *view, const struct dx_found *found,
                         const struct dx_withheld_pair *pair, struct dx_problem *problem);
 
 /* The rows to read for `limit` visible ones from the visible offset on. At least one visible row is

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/answers.h"
 
+#include "query/view.h"
+
 #include <assert.h>
 #include <stdio.h>
 
@@ -253,7 +255,7 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
     if (answers->cursor_life_s == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
                               "this server gives no cursors");
-    rc = dx_cursor_read(ask->cursor, &answers->cursor_key, c, problem);
+    rc = dx_cursor_read(ask->cursor, &answers->cursor_key, ask->principal, c, problem);
     if (rc != 1) {
         c->kind = (enum dx_cursor_kind)0;
         return rc;
@@ -354,7 +356,7 @@ int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *as
 }
 
 static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
-                       struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                       const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
                        struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_urls_ask urls = {
@@ -365,27 +367,28 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
         .plan = ask->plan,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,
+        .principal = ask->principal,
         .began_s = dx_ask_began_s(answers, ask),
         .brief = ask->brief,
         .deadline_ms = deadline_ms,
     };
 
-    return with_restart(ask, answers->urls(v, canon, &urls, task, body, problem), problem);
+    return with_restart(ask, answers->urls(view, canon, &urls, task, body, problem), problem);
 }
 
 static int answer_url(const struct dx_answers *answers, struct dx_canon *canon,
-                      struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                      const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
                       struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_url_ask url = { .asked = ask->asked,
                                     .limit = ask->page.limit,
                                     .deadline_ms = deadline_ms };
 
-    return answers->url(v, canon, &url, task, body, problem);
+    return answers->url(view, canon, &url, task, body, problem);
 }
 
 static int answer_hosts(const struct dx_answers *answers, struct dx_canon *canon,
-                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                        const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
                         struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_hosts_ask hosts = { .asked = ask->asked,
@@ -395,11 +398,11 @@ static int answer_hosts(const struct dx_answers *answers, struct dx_canon *canon
                                         .page = ask->page,
                                         .deadline_ms = deadline_ms };
 
-    return answers->hosts(v, canon, &hosts, task, body, problem);
+    return answers->hosts(view, canon, &hosts, task, body, problem);
 }
 
 static int answer_paths(const struct dx_answers *answers, struct dx_canon *canon,
-                        struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
+                        const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
                         struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_paths_ask paths = { .asked = ask->asked,
@@ -408,7 +411,7 @@ static int answer_paths(const struct dx_answers *answers, struct dx_canon *canon
                                         .limit = ask->page.limit,
                                         .deadline_ms = deadline_ms };
 
-    return answers->paths(v, canon, &paths, task, body, problem);
+    return answers->paths(view, canon, &paths, task, body, problem);
 }
 
 /* The version that v is compared with, pinned; brought if need be. */
@@ -431,47 +434,49 @@ static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
 }
 
 static int answer_compared(const struct dx_answers *answers, struct dx_canon *canon,
-                           struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
-                           struct dx_problem *problem)
+                           const struct dx_view *view, const struct dx_ask *ask,
+                           struct dx_buf *body, struct dx_problem *problem)
 {
     const struct dx_changes_ask changes = {
         .limit = ask->page.limit,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = &answers->cursor_key,
+        .principal = ask->principal,
         .began_s = dx_ask_began_s(answers, ask),
     };
-    struct dx_version *before;
-    int rc = pin_compared(answers, v, ask, &before, problem);
+    struct dx_view before = { NULL, view->scope };
+    int rc = pin_compared(answers, view->version, ask, &before.version, problem);
 
     if (rc != 1)
         return with_restart(ask, rc, problem);
     if (ask->route == DX_ROUTE_DIFF)
-        rc = answers->diff(before, v, canon, ask->asked, body, problem);
+        rc = answers->diff(&before, view, canon, ask->asked, body, problem);
     else
-        rc = answers->changes(before, v, &changes, body, problem);
-    if (answers->intact != NULL && !answers->intact(before, problem)) {
+        rc = answers->changes(&before, view, &changes, body, problem);
+    if (answers->intact != NULL && !answers->intact(before.version, problem)) {
         dx_buf_clear(body); /* who sends it looks at v only */
         rc = DX_E_CORRUPT;
     }
-    answers->unpin(before);
+    answers->unpin(before.version);
     return with_restart(ask, rc, problem);
 }
 
 static int answer_top(const struct dx_answers *answers, struct dx_canon *canon,
-                      struct dx_version *v, const struct dx_ask *ask, struct dx_buf *body,
+                      const struct dx_view *view, const struct dx_ask *ask, struct dx_buf *body,
                       struct dx_problem *problem)
 {
     const struct dx_top_ask top = {
         .dataset_id = ask->dataset_id, .share = ask->share, .page = ask->page, .csv = ask->csv
     };
 
-    return answers->top_domains(v, canon, &top, body, problem);
+    return answers->top_domains(view, canon, &top, body, problem);
 }
 
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
                   struct dx_version *v, const struct dx_ask *ask, uint64_t deadline_ms,
                   struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
+    const struct dx_view view = { v, ask->scope };
     struct dx_canon *canon = NULL;
     struct dx_canon *once = NULL;
     int rc;
@@ -480,37 +485,37 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
     if (ask->route == DX_ROUTE_NAMES)
         return 1;
     if (ask->route == DX_ROUTE_DATASETS)
-        return answers->datasets(v, ask->page, body, problem);
+        return answers->datasets(&view, ask->page, body, problem);
     if (ask->route == DX_ROUTE_DATASET)
-        return answers->dataset(v, ask->dataset_id, body, problem);
+        return answers->dataset(&view, ask->dataset_id, body, problem);
     if (ask->route == DX_ROUTE_OVERLAP)
-        return answers->overlap(v, ask->dataset_id, ask->other_id, task, body, problem);
+        return answers->overlap(&view, ask->dataset_id, ask->other_id, task, body, problem);
     if (ask->route == DX_ROUTE_VERSIONS)
-        return answers->versions(answers->from, v, body, problem);
+        return answers->versions(answers->from, &view, body, problem);
     if (ask->route == DX_ROUTE_CHANGES)
-        return answer_compared(answers, NULL, v, ask, body, problem);
+        return answer_compared(answers, NULL, &view, ask, body, problem);
     if (ask->route == DX_ROUTE_URLID)
-        return answers->urlid(v, ask->url_id, deadline_ms, task, body, problem);
+        return answers->urlid(&view, ask->url_id, deadline_ms, task, body, problem);
     rc = canon_for(slot, answers, v, &canon, &once, problem);
     if (rc < 0)
         return rc;
     if (ask->route == DX_ROUTE_TOP_DOMAINS) {
-        rc = answer_top(answers, canon, v, ask, body, problem);
+        rc = answer_top(answers, canon, &view, ask, body, problem);
     } else if (ask->route == DX_ROUTE_DOMAIN) {
-        rc = answers->domain(v, canon, ask->asked, ask->field_bits, body, problem);
+        rc = answers->domain(&view, canon, ask->asked, ask->field_bits, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
-        rc = answers->normalize(v, canon, ask->asked, body, problem);
+        rc = answers->normalize(&view, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_URL) {
-        rc = answer_url(answers, canon, v, ask, deadline_ms, task, body, problem);
+        rc = answer_url(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_HOSTS) {
-        rc = answer_hosts(answers, canon, v, ask, deadline_ms, task, body, problem);
+        rc = answer_hosts(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_PATHS) {
-        rc = answer_paths(answers, canon, v, ask, deadline_ms, task, body, problem);
+        rc = answer_paths(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_DIFF) {
-        rc = answer_compared(answers, canon, v, ask, body, problem);
+        rc = answer_compared(answers, canon, &view, ask, body, problem);
     } else {
         assert(ask->route == DX_ROUTE_URLS);
-        rc = answer_urls(answers, canon, v, ask, deadline_ms, task, body, problem);
+        rc = answer_urls(answers, canon, &view, ask, deadline_ms, task, body, problem);
     }
     if (once != NULL)
         answers->canon_free(&once);

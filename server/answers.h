@@ -60,31 +60,32 @@ struct dx_answers {
     void (*canon_free)(struct dx_canon **canon);
 
     /* As the functions of query/answer.h. */
-    int (*domain)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+    int (*domain)(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                   unsigned fields, struct dx_buf *body, struct dx_problem *problem);
-    int (*urls)(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
+    int (*urls)(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
-    int (*datasets)(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+    int (*datasets)(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
                     struct dx_problem *problem);
-    int (*dataset)(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+    int (*dataset)(const struct dx_view *view, uint32_t dataset_id, struct dx_buf *body,
                    struct dx_problem *problem);
-    int (*top_domains)(struct dx_version *v, struct dx_canon *canon, const struct dx_top_ask *ask,
-                       struct dx_buf *body, struct dx_problem *problem);
-    int (*overlap)(struct dx_version *v, uint32_t a, uint32_t b, struct dx_task **task,
+    int (*top_domains)(const struct dx_view *view, struct dx_canon *canon,
+                       const struct dx_top_ask *ask, struct dx_buf *body,
+                       struct dx_problem *problem);
+    int (*overlap)(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
                    struct dx_buf *body, struct dx_problem *problem);
-    int (*normalize)(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+    int (*normalize)(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem);
-    int (*versions)(void *from, struct dx_version *v, struct dx_buf *body,
+    int (*versions)(void *from, const struct dx_view *view, struct dx_buf *body,
                     struct dx_problem *problem);
     int (*version_meant)(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
                          struct dx_problem *problem);
-    int (*diff)(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+    int (*diff)(const struct dx_view *before, const struct dx_view *after, struct dx_canon *canon,
                 struct dx_span asked, struct dx_buf *body, struct dx_problem *problem);
-    int (*changes)(struct dx_version *before, struct dx_version *after,
+    int (*changes)(const struct dx_view *before, const struct dx_view *after,
                    const struct dx_changes_ask *ask, struct dx_buf *body,
                    struct dx_problem *problem);
     /* As dx_names_new of query/answer_names.h. NULL: no many names at once. */
-    int (*names)(struct dx_names **n, struct dx_version *v, const struct dx_names_ask *ask,
+    int (*names)(struct dx_names **n, const struct dx_view *view, const struct dx_names_ask *ask,
                  struct dx_problem *problem);
     bool urls_brief; /* urls heeds `brief`, so that a loop may ask it */
     bool (*fields_parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
@@ -97,14 +98,14 @@ struct dx_answers {
     void (*metrics)(void *from, struct dx_buf *out); /* as server/metrics.h */
     bool (*sound)(void *from, struct dx_buf *words); /* words: what is wrong, if false */
 
-    int (*url)(struct dx_version *v, struct dx_canon *canon, const struct dx_url_ask *ask,
+    int (*url)(const struct dx_view *view, struct dx_canon *canon, const struct dx_url_ask *ask,
                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
-    int (*urlid)(struct dx_version *v, uint64_t url_id, uint64_t deadline_ms, struct dx_task **task,
-                 struct dx_buf *body, struct dx_problem *problem);
-
-    int (*hosts)(struct dx_version *v, struct dx_canon *canon, const struct dx_hosts_ask *ask,
+    int (*urlid)(const struct dx_view *view, uint64_t url_id, uint64_t deadline_ms,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
-    int (*paths)(struct dx_version *v, struct dx_canon *canon, const struct dx_paths_ask *ask,
+
+    int (*hosts)(const struct dx_view *view, struct dx_canon *canon, const struct dx_hosts_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+    int (*paths)(const struct dx_view *view, struct dx_canon *canon, const struct dx_paths_ask *ask,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
     /* As the functions of query/task.h; not called if no answer ever waits. */
@@ -159,7 +160,7 @@ struct dx_ask_content {
 
 void dx_ask_content(const struct dx_ask *ask, struct dx_ask_content *content);
 
-/* ask is none of the server's own routes (healthz, readyz). Of DX_ROUTE_NAMES the answer is made
+/* Of v as ask->scope shows it, which is held as long as v is pinned. ask is none of the server's own routes (healthz, readyz). Of DX_ROUTE_NAMES the answer is made
  * elsewhere, as its names come (server/bulk.h): this is 1 and no body. May be DX_TASK_WAITS with *task set,
  * but only if dx_ask_may_block; deadline_ms as in query/task.h. */
 int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,

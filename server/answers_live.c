@@ -73,13 +73,13 @@ static bool is_resident(void *ctx, const char *version)
     return false;
 }
 
-static int versions(void *from, struct dx_version *v, struct dx_buf *body,
+static int versions(void *from, const struct dx_view *view, struct dx_buf *body,
                     struct dx_problem *problem)
 {
     struct dx_current_stats stats;
 
     dx_current_stats(from, &stats);
-    return dx_answer_versions(v, is_resident, &stats, body, problem);
+    return dx_answer_versions(view, is_resident, &stats, body, problem);
 }
 
 static bool is_sound(void *from, struct dx_buf *words)

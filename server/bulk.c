@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/bulk.h"
 
+#include "query/view.h"
 #include "server/body.h"
 
 #include <stdlib.h>
@@ -64,6 +65,7 @@ int dx_bulk_open(struct dx_bulk *b, const struct dx_answers *answers, struct dx_
                  const struct dx_ask *ask, struct dx_problem *problem)
 {
     struct dx_names_ask names = { .format = DX_NAMES_NDJSON, .datasets = ask->datasets };
+    const struct dx_view view = { v, ask->scope };
 
     if (ask->format.data != NULL && !dx_names_format_parse(ask->format, &names.format))
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
@@ -72,7 +74,7 @@ int dx_bulk_open(struct dx_bulk *b, const struct dx_answers *answers, struct dx_
     if (answers->names == NULL)
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
                               "this server answers one name at a time");
-    return answers->names(&b->names, v, &names, problem);
+    return answers->names(&b->names, &view, &names, problem);
 }
 
 void dx_bulk_free(struct dx_bulk **b)

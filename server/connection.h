@@ -14,29 +14,33 @@
  * A body (server/bulk.h) is the other way round: it is read only while there is nothing of it left to
  * work on and nothing of its answer left to send, and its connection works on it a turn at a time.
  *
- * Every function may free the connection. All belong to the loop's thread.
+ * Its layers, each of which only calls those before it:
+ *   stream         the socket
+ *   exchange       one request: what it holds, and its end
+ *   delivery       from an outcome to the reply
+ *   job_wait       answers of workers
+ *   own_routes     healthz, readyz, metrics
+ *   kept_reply     whole replies that are sent again
+ *   single_answer  of a GET
+ *   bulk_answer    of a POST
+ *   connection     heads in, requests in order, what the loop calls
+ *
+ * Lower layers only shut the stream; what else a connection holds goes when the entry point ends. So every
+ * function here may free the connection. All belong to the loop's thread.
  */
 #ifndef DX_SERVER_CONNECTION_H
 #define DX_SERVER_CONNECTION_H
 
-#include "server/loop.h"
+#include "server/stream.h"
+
+#include <stddef.h>
 
 struct dx_bulk;
 
 struct dx_connection {
-    TAILQ_ENTRY(dx_connection) links; /* of loop->waits[wait] */
-    TAILQ_ENTRY(dx_connection) turn;  /* of loop->turns */
-    struct dx_loop *loop;
-    int fd;
-    enum dx_wait wait;
-    bool reading; /* read_event is added */
-    bool in_turns;
+    struct dx_stream stream;
     bool in_head;
-    bool eof;     /* the client sends no more; it may still read */
     bool closing; /* after the reply in work */
-    int64_t deadline_ms;
-    struct event read_event;
-    struct event write_event;
     struct dx_request_head head;
     struct dx_version *version; /* NULL: no request begun */
     bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
@@ -46,19 +50,16 @@ struct dx_connection {
     bool bulk_begun;            /* its head is out */
     bool bulk_failed;           /* it is closed when what is in out_* has gone */
     bool bulk_ended;
-    unsigned bulk_waits;          /* times in a row that it waited for something of ours */
-    struct dx_buf pending;        /* read, not yet parsed */
-    struct dx_buf out_head;       /* what the socket did not take yet */
-    struct dx_buf out_body;       /* or */
-    struct dx_cached *out_block;  /* NULL: none; of serving->hot, its body is out_kept */
-    struct dx_hot_reply *out_hot; /* or NULL; held, out_kept is what is sent of it, head and all */
-    struct dx_span out_kept;
-    size_t held;       /* bytes of the body that are counted in serving->held_bytes */
-    size_t sent;       /* of both */
-    size_t lingered;   /* bytes thrown away */
-    size_t match_size; /* If-None-Match of the request whose job runs; 0: none, or too long */
+    unsigned bulk_waits;   /* times in a row that it waited for something of ours */
+    struct dx_buf pending; /* read, not yet parsed */
+    size_t match_size;     /* If-None-Match of the request whose job runs; 0: none, or too long */
     uint8_t match[128];
 };
+
+static inline struct dx_connection *dx_connection_of(struct dx_stream *s)
+{
+    return (struct dx_connection *)(void *)((char *)s - offsetof(struct dx_connection, stream));
+}
 
 void dx_connection_open(struct dx_loop *loop, int fd);
 void dx_connection_turn(struct dx_connection *c);

@@ -22,6 +22,10 @@
 #define LATER_MS 50
 #define TURNS_US 1000 /* of turns in a wake, before the sockets are looked at again */
 
+/* While draining, from the accept of a connection to the first byte of its request: it is on its way,
+ * and whoever opens connections before there is a request will not wait for this one. */
+#define NEWCOMER_MS 1000
+
 int64_t dx_monotonic_ms(void)
 {
     struct timespec now;
@@ -231,6 +235,14 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     }
 }
 
+/* Who waits in a listener that closes is reset. In one that somebody else keeps, the next server finds
+ * him. */
+static void take_the_rest(struct dx_loop *loop)
+{
+    if (loop->listen_fd >= 0 && loop->serving->options.listen_fd < 0)
+        on_accept(loop->listen_fd, EV_READ, loop);
+}
+
 static void stop_accepting(struct dx_loop *loop)
 {
     if (loop->listen_fd < 0)
@@ -248,12 +260,12 @@ static void shed(struct dx_loop *loop)
     int64_t newest_deadline = loop->now_ms + loop->serving->options.idle_timeout_ms - SHED_IDLE_MS;
 
     for (unsigned i = 0; i < SHED_MAX; i++) {
-        struct dx_connection *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
+        struct dx_stream *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
 
         if (oldest == NULL || oldest->deadline_ms > newest_deadline)
             return;
         dx_loop_count(&loop->counts.shed);
-        dx_connection_close(oldest);
+        dx_connection_close(dx_connection_of(oldest));
     }
 }
 
@@ -261,14 +273,14 @@ static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
 {
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++) {
         /* act may move a connection to a later place: stop at who is the last one now */
-        struct dx_connection *last = TAILQ_LAST(&loop->waits[wait], dx_connection_list);
-        struct dx_connection *c = TAILQ_FIRST(&loop->waits[wait]);
+        struct dx_stream *last = TAILQ_LAST(&loop->waits[wait], dx_stream_list);
+        struct dx_stream *s = TAILQ_FIRST(&loop->waits[wait]);
 
-        while (c != NULL) {
-            struct dx_connection *next = c == last ? NULL : TAILQ_NEXT(c, links);
+        while (s != NULL) {
+            struct dx_stream *next = s == last ? NULL : TAILQ_NEXT(s, links);
 
-            act(c);
-            c = next;
+            act(dx_connection_of(s));
+            s = next;
         }
     }
 }
@@ -288,6 +300,8 @@ static void obey(struct dx_loop *loop, unsigned told)
         refresh(loop);
     if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
         loop->draining = true;
+        loop->newcomers_until_ms = loop->now_ms + NEWCOMER_MS;
+        take_the_rest(loop);
         stop_accepting(loop);
         for_all(loop, dx_connection_drain);
     }
@@ -417,18 +431,18 @@ void dx_loop_want_turn(struct dx_loop *loop)
 static void on_turn(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
-    struct dx_connection *last = TAILQ_LAST(&loop->turns, dx_connection_list);
+    struct dx_stream *last = TAILQ_LAST(&loop->turns, dx_stream_list);
     int64_t until_us = dx_monotonic_us() + TURNS_US;
-    struct dx_connection *c;
+    struct dx_stream *s;
 
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
     /* Those that queue again while this runs come behind `last`, at the next wake. */
-    while ((c = TAILQ_FIRST(&loop->turns)) != NULL) {
-        bool is_last = c == last;
+    while ((s = TAILQ_FIRST(&loop->turns)) != NULL) {
+        bool is_last = s == last;
 
-        dx_connection_turn(c);
+        dx_connection_turn(dx_connection_of(s));
         if (is_last || dx_monotonic_us() >= until_us)
             break;
     }
@@ -439,15 +453,20 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
 static void on_tick(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
-    struct dx_connection *c;
+    struct dx_stream *s;
 
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
     atomic_store_explicit(&loop->counts.ticked_ms, loop->now_ms, memory_order_relaxed);
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
-        while ((c = TAILQ_FIRST(&loop->waits[wait])) != NULL && c->deadline_ms <= loop->now_ms)
-            dx_connection_expire(c);
+        while ((s = TAILQ_FIRST(&loop->waits[wait])) != NULL && s->deadline_ms <= loop->now_ms)
+            dx_connection_expire(dx_connection_of(s));
+    if (loop->draining && loop->newcomers_until_ms != 0 &&
+        loop->now_ms >= loop->newcomers_until_ms) {
+        loop->newcomers_until_ms = 0;
+        for_all(loop, dx_connection_drain);
+    }
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
@@ -538,6 +557,7 @@ int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
 
     if (rc != 0)
         return dx_fail_errno(err, rc, "event loop: cannot start a thread");
+    (void)pthread_setname_np(loop->thread, "dx-loop"); /* for who looks at threads one by one */
     loop->started = true;
     return DX_OK;
 }

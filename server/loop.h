@@ -54,9 +54,9 @@ enum {
     DX_LOOP_QUIT = 8     /* close all and end */
 };
 
-struct dx_connection;
+struct dx_stream;
 struct dx_loop;
-TAILQ_HEAD(dx_connection_list, dx_connection);
+TAILQ_HEAD(dx_stream_list, dx_stream);
 TAILQ_HEAD(dx_job_list, dx_job);
 
 /* What all loops share; read-only but for the atomics. */
@@ -114,10 +114,11 @@ struct dx_loop {
     struct event rest_event; /* ends a pause of the listener */
     unsigned next_loop;
 
-    struct dx_connection_list waits[DX_WAIT_COUNT];
-    struct dx_connection_list turns;
+    struct dx_stream_list waits[DX_WAIT_COUNT];
+    struct dx_stream_list turns;
     unsigned open;
-    bool draining; /* replies close, new connections get one */
+    bool draining;              /* replies close, new connections get one */
+    int64_t newcomers_until_ms; /* then, connections that have said nothing yet are closed too */
     bool quitting;
     unsigned ticks;
 

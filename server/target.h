@@ -16,6 +16,8 @@
 #include "query/task.h"
 #include "server/request_head.h"
 
+struct dx_scope;
+
 enum dx_route {
     DX_ROUTE_DOMAIN,
     DX_ROUTE_URLS,
@@ -60,6 +62,10 @@ struct dx_ask {
     unsigned plan;    /* 0: not given */
     bool csv;         /* rather than JSON */
 
+    /* Who asks, set between parsing and dx_ask_resolve: cursors are this principal's. NULL: there is no table of
+     * access. Borrowed, until the answer is there. */
+    const char *principal;
+
     /* What server/answers.h makes of them. */
     unsigned field_bits;
     char wanted[DX_VERSION_NAME];   /* the version that shall answer; "": the current one */
@@ -67,6 +73,7 @@ struct dx_ask {
     struct dx_cursor from;          /* kind 0: none */
     int64_t now_s;                  /* seconds since 1970 */
     bool brief;                     /* it is asked on a loop */
+    const struct dx_scope *scope;   /* what who asks may see; NULL: everything. Held by him */
 
     uint8_t text[DX_TARGET_MAX];
     size_t text_size;

@@ -5,9 +5,9 @@
 1. The same lake published in a directory and on a store: the same build id and the same bytes of
    every file but etags.tsv.zst; verify finds both sound, also over HTTP behind nginx.
 2. Damage: a flipped byte, a missing object, a replaced one, in the index and in the lake: exit 3.
-3. Two publishers at once, DX_PUBLISH_ROUNDS times (10): one wins, the other is told and leaves
+3. Two publishers at once, DX_PUBLISH_ROUNDS times (6): one wins, the other is told and leaves
    nothing, or they come one after the other.
-4. publish is killed at DX_PUBLISH_KILLS random moments (20): the old version or the new one is
+4. publish is killed at DX_PUBLISH_KILLS random moments (8): the old version or the new one is
    current and whole, and the next publish works.
 5. A put of the manifest that the store refuses is told with its words and leaves nothing; objects
    with other ETags (restored, copied) are published anew.
@@ -25,8 +25,8 @@ import dxtest
 import faultproxy
 import stores
 
-ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS", "10"))
-KILLS = int(os.environ.get("DX_PUBLISH_KILLS", "20"))
+ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS", "6"))
+KILLS = int(os.environ.get("DX_PUBLISH_KILLS", "8"))
 BUCKET, PREFIX = "lake", "a/root"
 EPOCH = 1704067200
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads
 """Roots behind HTTP and S3: right bytes or an error, whatever the origin does.
 
 1. Signatures: a second signer, itself checked by the AWS test suite, recomputes what libcurl signs.

@@ -9,7 +9,7 @@
    inverted, a clock that is ahead, a race (409), parts that fail, listings out of order.
 
 What is there afterwards is asked of the store itself, never of the program under test.
-DX_STORE_ROUNDS is the number of races (100 by default).
+DX_STORE_ROUNDS is the number of races (30 by default).
 """
 import concurrent.futures
 import contextlib
@@ -31,7 +31,7 @@ import faultproxy
 import stores
 
 DRIVER = dxtest.BIN / "tests" / "test_store"
-ROUNDS = int(os.environ.get("DX_STORE_ROUNDS") or 100)
+ROUNDS = int(os.environ.get("DX_STORE_ROUNDS") or 30)
 PREFIX = "pre=fix"
 UNKNOWN = "unknown-outcome"
 # A put is tried for 12 times deadline_ms.

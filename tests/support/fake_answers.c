@@ -2,6 +2,7 @@
 #include "tests/support/fake_answers.h"
 
 #include "base/json_out.h"
+#include "query/view.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -245,17 +246,19 @@ static int echo(const struct dx_version *v, const char *what, struct dx_span ask
     return body->failed ? DX_E_NOMEM : 1;
 }
 
-static int domain(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+static int domain(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                   unsigned fields, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     int rc = preset(v, canon, asked, problem);
 
     return rc != 1 ? rc : echo(v, "domain", asked, (struct dx_page_of){ 0, 0 }, fields, body);
 }
 
-static int urls(struct dx_version *v, struct dx_canon *canon, const struct dx_urls_ask *ask,
+static int urls(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     struct dx_fake *fake = v->fake;
     struct dx_span asked = ask->asked;
     int rc = preset(v, canon, asked, problem);
@@ -274,31 +277,35 @@ static int urls(struct dx_version *v, struct dx_canon *canon, const struct dx_ur
                    : echo(v, "urls", asked, ask->page, ask->dataset_id * 100 + ask->fields, body);
 }
 
-static int datasets(struct dx_version *v, struct dx_page_of page, struct dx_buf *body,
+static int datasets(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
                     struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     (void)problem;
     return echo(v, "datasets", dx_span_str(""), page, 0, body);
 }
 
-static int dataset(struct dx_version *v, uint32_t dataset_id, struct dx_buf *body,
+static int dataset(const struct dx_view *view, uint32_t dataset_id, struct dx_buf *body,
                    struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     (void)problem;
     return echo(v, "dataset", dx_span_str(""), (struct dx_page_of){ 0, 0 }, dataset_id, body);
 }
 
-static int normalize(struct dx_version *v, struct dx_canon *canon, struct dx_span asked,
+static int normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                      struct dx_buf *body, struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     int rc = preset(v, canon, asked, problem);
 
     return rc != 1 ? rc : echo(v, "normalize", asked, (struct dx_page_of){ 0, 0 }, 0, body);
 }
 
-static int versions(void *from, struct dx_version *v, struct dx_buf *body,
+static int versions(void *from, const struct dx_view *view, struct dx_buf *body,
                     struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     (void)from;
     (void)problem;
     return echo(v, "versions", dx_span_str(""), (struct dx_page_of){ 0, 0 }, 0, body);
@@ -319,26 +326,31 @@ static int version_meant(struct dx_version *v, struct dx_span text, char name[DX
     return 1;
 }
 
-static int diff(struct dx_version *before, struct dx_version *after, struct dx_canon *canon,
+static int diff(const struct dx_view *before, const struct dx_view *view, struct dx_canon *canon,
                 struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
 {
+    struct dx_version *after = view->version;
     int rc = preset(after, canon, asked, problem);
 
-    return rc != 1 ? rc : echo(after, before->name, asked, (struct dx_page_of){ 0, 0 }, 0, body);
+    return rc != 1
+               ? rc
+               : echo(after, before->version->name, asked, (struct dx_page_of){ 0, 0 }, 0, body);
 }
 
-static int changes(struct dx_version *before, struct dx_version *after,
+static int changes(const struct dx_view *before, const struct dx_view *after,
                    const struct dx_changes_ask *ask, struct dx_buf *body,
                    struct dx_problem *problem)
 {
     (void)problem;
-    return echo(after, before->name, dx_span_str(""), (struct dx_page_of){ 0, ask->limit }, 0,
-                body);
+    return echo(after->version, before->version->name, dx_span_str(""),
+                (struct dx_page_of){ 0, ask->limit }, 0, body);
 }
 
-static int top_domains(struct dx_version *v, struct dx_canon *canon, const struct dx_top_ask *ask,
-                       struct dx_buf *body, struct dx_problem *problem)
+static int top_domains(const struct dx_view *view, struct dx_canon *canon,
+                       const struct dx_top_ask *ask, struct dx_buf *body,
+                       struct dx_problem *problem)
 {
+    struct dx_version *v = view->version;
     int rc = preset(v, canon, ask->share, problem);
 
     return rc != 1

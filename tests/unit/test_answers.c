@@ -7,6 +7,7 @@
 #include "query/answer.h"
 #include "query/cursor.h"
 #include "query/task.h"
+#include "query/view.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -42,15 +43,15 @@ static json_int_t number(const json_t *j, const char *key)
 static int ask_domain(struct asker *a, const char *asked)
 {
     dx_buf_clear(&a->body);
-    return dx_answer_domain(a->version, a->canon, dx_span_str(asked), DX_DOMAIN_FIELDS_ALL,
-                            &a->body, &a->problem);
+    return dx_answer_domain(DX_VIEW_ALL(a->version), a->canon, dx_span_str(asked),
+                            DX_DOMAIN_FIELDS_ALL, &a->body, &a->problem);
 }
 
 static int ask_urls(struct asker *a, const char *asked, unsigned dataset, uint64_t offset,
                     uint64_t limit)
 {
     dx_buf_clear(&a->body);
-    return dx_answer_urls(a->version, a->canon, dx_span_str(asked), dataset,
+    return dx_answer_urls(DX_VIEW_ALL(a->version), a->canon, dx_span_str(asked), dataset,
                           (struct dx_page_of){ offset, limit }, DX_FIELDS_DEFAULT, &a->body,
                           &a->problem);
 }
@@ -151,7 +152,7 @@ static int ask_from(struct asker *a, unsigned i, unsigned d, const struct dx_cur
     dx_test_root_domain(i, domain);
     ask.asked = dx_span_str(domain);
     dx_buf_clear(&a->body);
-    rc = dx_task_urls(a->version, a->canon, &ask, &task, &a->body, &a->problem);
+    rc = dx_task_urls(DX_VIEW_ALL(a->version), a->canon, &ask, &task, &a->body, &a->problem);
     return dx_task_finish(&task, rc, &a->body, &a->problem);
 }
 
@@ -165,7 +166,7 @@ static bool take_cursor(const json_t *text, struct dx_cursor *c)
         return false;
     EXPECT(json_is_string(text), "no cursor");
     EXPECT(json_is_string(text) &&
-               dx_cursor_read(dx_span_str(json_string_value(text)), &key, c, &problem) == 1,
+               dx_cursor_read(dx_span_str(json_string_value(text)), &key, NULL, c, &problem) == 1,
            "%s", problem.detail);
     return true;
 }
@@ -309,7 +310,8 @@ static void check_datasets(struct asker *a)
     json_t *j;
 
     dx_buf_clear(&a->body);
-    EXPECT(dx_answer_datasets(a->version, (struct dx_page_of){ 1, 3 }, &a->body, &a->problem) == 1,
+    EXPECT(dx_answer_datasets(DX_VIEW_ALL(a->version), (struct dx_page_of){ 1, 3 }, &a->body,
+                              &a->problem) == 1,
            "%s", a->problem.detail);
     j = parsed(a);
     EXPECT(json_array_size(json_object_get(j, "datasets")) == 3, "page of datasets");
@@ -320,13 +322,14 @@ static void check_datasets(struct asker *a)
            "name");
     json_decref(j);
     dx_buf_clear(&a->body);
-    EXPECT(dx_answer_dataset(a->version, 1, &a->body, &a->problem) == 1, "dataset 1");
+    EXPECT(dx_answer_dataset(DX_VIEW_ALL(a->version), 1, &a->body, &a->problem) == 1, "dataset 1");
     j = parsed(a);
     EXPECT(number(j, "domain_count") == DOMAINS, "every domain is in dataset 1");
     json_decref(j);
-    EXPECT(dx_answer_dataset(a->version, 0, &a->body, &a->problem) == 0, "dataset 0");
+    EXPECT(dx_answer_dataset(DX_VIEW_ALL(a->version), 0, &a->body, &a->problem) == 0, "dataset 0");
     dx_buf_clear(&a->body);
-    EXPECT(dx_answer_versions(a->version, NULL, NULL, &a->body, &a->problem) == 1, "versions");
+    EXPECT(dx_answer_versions(DX_VIEW_ALL(a->version), NULL, NULL, &a->body, &a->problem) == 1,
+           "versions");
     json_decref(parsed(a));
 }
 

@@ -4,6 +4,7 @@
  */
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 #include "tests/support/version_model.h"
@@ -45,8 +46,8 @@ static void ask_all(struct asker *a, const struct dx_test_root *r, unsigned fiel
 
         dx_test_root_domain(i, name);
         dx_buf_clear(&body);
-        rc = dx_answer_urls(v, canon, dx_span_str(name), DATASET, (struct dx_page_of){ 0, 1000 },
-                            fields, &body, &problem);
+        rc = dx_answer_urls(DX_VIEW_ALL(v), canon, dx_span_str(name), DATASET,
+                            (struct dx_page_of){ 0, 1000 }, fields, &body, &problem);
         a->found += rc == 1;
         a->failed += rc < 0;
         EXPECT(rc >= 0 || body.size == 0, "a body of %zu bytes beside an error", body.size);

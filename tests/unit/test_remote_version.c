@@ -8,6 +8,7 @@
 #include "loader/objects.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 #include "tests/support/damage.h"
 #include "tests/support/file_origin.h"
 #include "tests/support/small_root.h"
@@ -51,10 +52,10 @@ static void answers_of(struct dx_version *v, struct dx_buf *out)
             int rc;
 
             dx_buf_clear(&body);
-            rc = dataset == 0
-                     ? dx_answer_domain(v, canon, asked, DX_DOMAIN_FIELDS_ALL, &body, &problem)
-                     : dx_answer_urls(v, canon, asked, dataset, page, DX_FIELDS_DEFAULT, &body,
-                                      &problem);
+            rc = dataset == 0 ? dx_answer_domain(DX_VIEW_ALL(v), canon, asked, DX_DOMAIN_FIELDS_ALL,
+                                                 &body, &problem)
+                              : dx_answer_urls(DX_VIEW_ALL(v), canon, asked, dataset, page,
+                                               DX_FIELDS_DEFAULT, &body, &problem);
             if (rc == 1)
                 dx_buf_append(out, body.data, body.size);
             else

@@ -7,6 +7,7 @@
 #include "canon/url.h"
 #include "loader/version.h"
 #include "query/task.h"
+#include "query/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -33,7 +34,7 @@ static int begin_until(const struct asker *a, unsigned domain, uint64_t deadline
     dx_test_root_domain(domain, name);
     ask.asked = dx_span_str(name);
     dx_buf_init(body, BODY_MAX);
-    return dx_task_urls(a->v, a->canon, &ask, task, body, &problem);
+    return dx_task_urls(DX_VIEW_ALL(a->v), a->canon, &ask, task, body, &problem);
 }
 
 static int begin(const struct asker *a, unsigned domain, struct dx_task **task, struct dx_buf *body)

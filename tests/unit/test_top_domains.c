@@ -9,6 +9,7 @@
 #include "loader/overlay.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -203,7 +204,8 @@ static void check_dataset(struct asker *a, unsigned dataset)
 
     for (size_t i = 0; i < n; i++)
         urls += want[i].urls;
-    EXPECT(dx_top_domains_open(&t, a->v, a->canon, dataset, &problem) == 1, "%s", problem.detail);
+    EXPECT(dx_top_domains_open(&t, DX_VIEW_ALL(a->v), a->canon, dataset, &problem) == 1, "%s",
+           problem.detail);
     EXPECT(t.domain_count == n && t.url_count == urls,
            "dataset %u: %llu domains, %llu URLs; %zu, %llu", dataset,
            (unsigned long long)t.domain_count, (unsigned long long)t.url_count, n,
@@ -241,8 +243,8 @@ static void check_rank(struct asker *a, unsigned domain, unsigned dataset)
         return; /* not visible there */
     for (unsigned other = 0; other < DOMAINS; other++)
         rank += other != domain && stored[other] > want[i].urls;
-    EXPECT(dx_answer_domain(a->v, a->canon, dx_span_str(name), DX_DOMAIN_FIELD_RANK, &body,
-                            &problem) == 1,
+    EXPECT(dx_answer_domain(DX_VIEW_ALL(a->v), a->canon, dx_span_str(name), DX_DOMAIN_FIELD_RANK,
+                            &body, &problem) == 1,
            "%s: %s", name, problem.detail);
     dx_buf_u8(&body, 0);
     (void)snprintf(text, sizeof text, "{\"dataset_id\":%u,\"rank\":%llu", dataset,
@@ -291,7 +293,7 @@ static void check_root(const struct dx_test_root *r)
         for (unsigned i = 0; i < 20; i++)
             check_rank(&a, pick(DOMAINS), d);
     }
-    EXPECT(dx_top_domains_open(&t, a.v, a.canon, DATASETS + 1, &problem) == 0 &&
+    EXPECT(dx_top_domains_open(&t, DX_VIEW_ALL(a.v), a.canon, DATASETS + 1, &problem) == 0 &&
                strcmp(problem.slug, "dataset-not-found") == 0,
            "no such dataset");
     dx_top_domains_release(&t);

@@ -10,6 +10,7 @@
 #include "loader/version.h"
 #include "query/task.h"
 #include "query/url_rows.h"
+#include "query/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -28,8 +29,8 @@ static int begin(const struct asker *a, const char *url, uint64_t id, struct dx_
     const struct dx_url_ask ask = { .asked = dx_span_str(url == NULL ? "" : url), .limit = 10 };
 
     dx_buf_init(body, BODY_MAX);
-    return url == NULL ? dx_task_urlid(a->v, id, 0, task, body, problem)
-                       : dx_task_url(a->v, a->canon, &ask, task, body, problem);
+    return url == NULL ? dx_task_urlid(DX_VIEW_ALL(a->v), id, 0, task, body, problem)
+                       : dx_task_url(DX_VIEW_ALL(a->v), a->canon, &ask, task, body, problem);
 }
 
 static int finish(struct dx_task *task, struct dx_buf *body, unsigned *waves,

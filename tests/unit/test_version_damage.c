@@ -10,6 +10,7 @@
 #include "loader/cold_walk.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -129,16 +130,17 @@ static enum verdict ask_all(struct bench *b, struct dx_version *v, struct dx_can
         else
             (void)snprintf(name, sizeof name, "stranger%u.com", i);
         dx_buf_clear(&b->body);
-        got = take(
-            b,
-            dx_answer_domain(v, canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, &b->body, &problem),
-            &at, record);
+        got = take(b,
+                   dx_answer_domain(DX_VIEW_ALL(v), canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL,
+                                    &b->body, &problem),
+                   &at, record);
         if (got == WRONG_ANSWER || (got == REFUSED && worst == SAME_ANSWERS))
             worst = got;
         for (unsigned d = 1; i < DOMAINS && d <= DATASETS; d++) {
             dx_buf_clear(&b->body);
             got = take(b,
-                       dx_answer_urls(v, canon, dx_span_str(name), d, (struct dx_page_of){ 0, 99 },
+                       dx_answer_urls(DX_VIEW_ALL(v), canon, dx_span_str(name), d,
+                                      (struct dx_page_of){ 0, 99 },
                                       DX_FIELDS_DEFAULT | DX_FIELD_RAW_URL, &b->body, &problem),
                        &at, record);
             if (got == WRONG_ANSWER || (got == REFUSED && worst == SAME_ANSWERS))
@@ -150,7 +152,8 @@ static enum verdict ask_all(struct bench *b, struct dx_version *v, struct dx_can
         worst = more;
     dx_buf_clear(&b->body);
     enum verdict got = take(
-        b, dx_answer_datasets(v, (struct dx_page_of){ 0, 99 }, &b->body, &problem), &at, record);
+        b, dx_answer_datasets(DX_VIEW_ALL(v), (struct dx_page_of){ 0, 99 }, &b->body, &problem),
+        &at, record);
     return got == WRONG_ANSWER ? got : worst;
 }
 

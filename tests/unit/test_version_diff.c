@@ -6,6 +6,7 @@
 #include "query/answer.h"
 #include "query/cursor.h"
 #include "query/version_diff.h"
+#include "query/view.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -186,8 +187,9 @@ static unsigned walk_changes(const struct both *b, uint64_t limit, uint64_t look
         json_t *j;
 
         dx_buf_clear(&body);
-        EXPECT(dx_answer_changes(b->before, b->after, &ask, &body, &problem) == 1, "%s",
-               problem.detail);
+        EXPECT(dx_answer_changes(DX_VIEW_ALL(b->before), DX_VIEW_ALL(b->after), &ask, &body,
+                                 &problem) == 1,
+               "%s", problem.detail);
         j = json_loadb((const char *)body.data, body.size, JSON_REJECT_DUPLICATES, NULL);
         changes = json_object_get(j, "changes");
         EXPECT(json_array_size(changes) <= limit, "%zu changes", json_array_size(changes));
@@ -199,7 +201,8 @@ static unsigned walk_changes(const struct both *b, uint64_t limit, uint64_t look
         cursor = json_object_get(j, "next_cursor");
         more = json_is_string(cursor);
         if (more)
-            EXPECT(dx_cursor_read(dx_span_str(json_string_value(cursor)), &key, &c, &problem) == 1,
+            EXPECT(dx_cursor_read(dx_span_str(json_string_value(cursor)), &key, NULL, &c,
+                                  &problem) == 1,
                    "%s", problem.detail);
         ask.from = &c;
         json_decref(j);
@@ -242,14 +245,16 @@ static void check_astray(const struct both *b)
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_problem problem;
 
-    EXPECT(dx_answer_changes(b->before, b->after, &ask, &body, &problem) == 1 &&
+    EXPECT(dx_answer_changes(DX_VIEW_ALL(b->before), DX_VIEW_ALL(b->after), &ask, &body,
+                             &problem) == 1 &&
                memmem(body.data, body.size, "\"changes\":[],\"next_cursor\":null", 31) != NULL,
            "behind the end: %.*s", (int)body.size, (const char *)body.data);
     for (int i = 0; i < 2; i++) {
         struct dx_build_id *build = i == 0 ? &c.build : &c.since_build;
 
         build->bytes[0] ^= 1;
-        EXPECT(dx_answer_changes(b->before, b->after, &ask, &body, &problem) == 0 &&
+        EXPECT(dx_answer_changes(DX_VIEW_ALL(b->before), DX_VIEW_ALL(b->after), &ask, &body,
+                                 &problem) == 0 &&
                    problem.kind == DX_PROBLEM_GONE,
                "another build");
         build->bytes[0] ^= 1;

@@ -9,6 +9,7 @@
 #include "loader/guard.h"
 #include "loader/version.h"
 #include "query/answer.h"
+#include "query/view.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
@@ -67,16 +68,17 @@ static int ask(struct dx_version *v, struct dx_canon *canon, size_t i, struct dx
     if (i < 3 * DOMAINS) {
         dx_test_root_domain((unsigned)(i / 3), name);
         if (i % 3 == 0)
-            return dx_answer_domain(v, canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, body,
-                                    &problem);
-        return dx_answer_urls(v, canon, dx_span_str(name),
+            return dx_answer_domain(DX_VIEW_ALL(v), canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL,
+                                    body, &problem);
+        return dx_answer_urls(DX_VIEW_ALL(v), canon, dx_span_str(name),
                               (unsigned)(i % 3 == 1 ? 1 : i % DATASETS),
                               (struct dx_page_of){ 0, 99 }, DX_FIELDS_DEFAULT, body, &problem);
     }
     if (i == 3 * DOMAINS + STRANGERS)
-        return dx_answer_datasets(v, (struct dx_page_of){ 0, 99 }, body, &problem);
+        return dx_answer_datasets(DX_VIEW_ALL(v), (struct dx_page_of){ 0, 99 }, body, &problem);
     (void)snprintf(name, sizeof name, "stranger%zu.com", i);
-    return dx_answer_domain(v, canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, body, &problem);
+    return dx_answer_domain(DX_VIEW_ALL(v), canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, body,
+                            &problem);
 }
 
 static void learn(struct dx_version *v, struct dx_canon *canon)

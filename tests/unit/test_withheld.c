@@ -3,6 +3,7 @@
  * What suppressions do to a version: positions against a row-by-row restatement, visible counts of
  * a small root, who waits and who is told to come again; and which logs an overlay follows.
  */
+#include "query/view.h"
 #include "query/withheld.h"
 
 #include "base/clock.h"
@@ -170,7 +171,7 @@ static void log_path(const struct dx_test_root *r, char path[256])
 static int find(const struct asker *a, const char *name, struct dx_found *found,
                 struct dx_problem *problem)
 {
-    return dx_lookup_domain(a->v, a->canon, dx_span_str(name), found, problem);
+    return dx_lookup_domain(DX_VIEW_ALL(a->v), a->canon, dx_span_str(name), found, problem);
 }
 
 /* Of one pair: rows below `from` stay, those from there on are hidden. */
@@ -186,7 +187,7 @@ static void check_pair(const struct asker *a, unsigned domain, unsigned dataset,
 
     dx_test_root_domain(domain, name);
     EXPECT(find(a, name, &found, &problem) == 1, "%s", problem.detail);
-    EXPECT(dx_withheld_of(a->v, &found, &w, &problem) == 1, "%s", problem.detail);
+    EXPECT(dx_withheld_of(DX_VIEW_ALL(a->v), &found, &w, &problem) == 1, "%s", problem.detail);
     pair = dx_withheld_pair(&w, dataset);
     EXPECT((pair != NULL) == (from < rows), "%s has a pair", name);
     if (pair != NULL) {
@@ -230,8 +231,8 @@ static bool body_has(const struct asker *a, const char *name, const char *text, 
 {
     struct dx_buf body = DX_BUF_INIT(BODY_MAX);
     struct dx_problem problem;
-    int rc = dx_answer_domain(a->v, a->canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL, &body,
-                              &problem);
+    int rc = dx_answer_domain(DX_VIEW_ALL(a->v), a->canon, dx_span_str(name), DX_DOMAIN_FIELDS_ALL,
+                              &body, &problem);
     bool found;
 
     EXPECT(rc == want_rc, "%s: %d, %s", name, rc, rc == 1 ? "" : problem.detail);
@@ -303,11 +304,11 @@ static void test_served(const struct dx_test_root *r)
     dx_test_root_domain(3, name);
     open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
-    rc = dx_withheld_of(a.v, &found, &w, &problem);
+    rc = dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     EXPECT(rc == DX_E_BUSY && problem.kind == DX_PROBLEM_UNAVAILABLE, "%d", rc);
     while (rc == DX_E_BUSY && dx_clock_ms() < until_ms) {
         (void)usleep(1000);
-        rc = dx_withheld_of(a.v, &found, &w, &problem);
+        rc = dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     }
     EXPECT(rc == 1, "%d: %s", rc, problem.detail);
     dx_withheld_release(&w);
@@ -315,14 +316,14 @@ static void test_served(const struct dx_test_root *r)
 
     open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
     EXPECT(dx_withheld_prepare(a.v, dx_clock_ms() + 20000, &err) == 1, "%s", err.text);
-    rc = dx_withheld_of(a.v, &found, &w, &problem);
+    rc = dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     EXPECT(rc == 1, "prepared, and yet %d", rc);
     dx_withheld_release(&w);
     close_asker(&a);
 
     /* Closed while its thread has work. */
     open_asker_with_rules(&a, r->path, DX_OVERLAY_SERVE);
-    (void)dx_withheld_of(a.v, &found, &w, &problem);
+    (void)dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     close_asker(&a);
 }
 
@@ -345,10 +346,10 @@ static void test_unreadable(const struct dx_test_root *r)
     open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
     EXPECT(rename(lake, aside) == 0, "rename");
-    rc = dx_withheld_of(a.v, &found, &w, &problem);
+    rc = dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     EXPECT(rc < 0 && problem.kind == DX_PROBLEM_UNAVAILABLE, "%d: %s", rc, problem.detail);
     EXPECT(rename(aside, lake) == 0, "rename");
-    rc = dx_withheld_of(a.v, &found, &w, &problem);
+    rc = dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem);
     EXPECT(rc == 1, "%d: %s", rc, problem.detail);
     dx_withheld_release(&w);
     close_asker(&a);
@@ -370,9 +371,10 @@ static void test_cleansed(const struct dx_test_root *r)
     EXPECT(find(&a, name, &found, &problem) == 1, "%s", problem.detail);
     rules = dx_overlay_pin(a.v->caches->overlay);
     a.v->entry.cleansed = rules->number;
-    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) == 1 && w.entry == NULL, "it was read again");
+    EXPECT(dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem) == 1 && w.entry == NULL,
+           "it was read again");
     a.v->entry.cleansed = rules->number + 1;
-    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) != 1 || w.entry != NULL,
+    EXPECT(dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem) != 1 || w.entry != NULL,
            "rules of a log that was begun anew are left out");
     dx_withheld_release(&w);
     dx_overlay_unpin(a.v->caches->overlay, rules);
@@ -409,7 +411,8 @@ static void write_bytes(const char *path, const struct dx_buf *bytes, size_t siz
 static int diff_of(const struct asker *a, const char *name, struct dx_buf *body,
                    struct dx_problem *problem)
 {
-    return dx_answer_diff(a->v, a->v, a->canon, dx_span_str(name), body, problem);
+    return dx_answer_diff(DX_VIEW_ALL(a->v), DX_VIEW_ALL(a->v), a->canon, dx_span_str(name), body,
+                          problem);
 }
 
 /* As the answer about the domain: withheld is said, absent is as if it never was. */
@@ -516,11 +519,11 @@ static void test_changed_files(const struct dx_test_root *r)
     EXPECT(fd >= 0 && pread(fd, &byte, 1, 0) == 1 && pwrite(fd, &byte, 1, 0) == 1, "%s", path);
     (void)close(fd);
     EXPECT(!dx_version_intact(a.v), "unnoticed");
-    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) < 0, "taken from changed files");
+    EXPECT(dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem) < 0, "taken from changed files");
     close_asker(&a);
     open_asker_with_rules(&a, r->path, DX_OVERLAY_WAIT);
-    EXPECT(dx_withheld_of(a.v, &found, &w, &problem) == 1 && w.entry != NULL, "opened anew: %s",
-           problem.detail);
+    EXPECT(dx_withheld_of(DX_VIEW_ALL(a.v), &found, &w, &problem) == 1 && w.entry != NULL,
+           "opened anew: %s", problem.detail);
     dx_withheld_release(&w);
     close_asker(&a);
     dx_guard_stop();

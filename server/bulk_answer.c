@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/bulk_answer.h"
+
+#include "server/bulk.h"
+#include "server/delivery.h"
+#include "server/exchange.h"
+#include "server/job_wait.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#define SLICE_US 500  /* of work on a body, before others have their turn */
+#define WAITS_MAX 100 /* of DX_WAIT_LATER in a row: some seconds */
+#define LIST_BYTES (DX_BULK_BYTES + 2 * DX_BULK_OUT_MAX) /* of one whose client does not read */
+#define BODY_KEEP_BYTES (256 * 1024) /* a buffer larger than this is given back between batches */
+
+void dx_bulk_answer_release(struct dx_connection *c)
+{
+    if (c->bulk_counted)
+        atomic_fetch_sub(&c->stream.loop->serving->list_bytes, LIST_BYTES);
+    c->bulk_counted = false;
+    dx_bulk_free(&c->bulk);
+}
+
+static void let_go(struct dx_connection *c)
+{
+    dx_bulk_answer_release(c);
+    dx_buf_release(&c->stream.out_head);
+    dx_stream_let_go(&c->stream);
+}
+
+/* What is left of the body is of no use, and nothing behind it can be told from it. */
+static void drop(struct dx_connection *c)
+{
+    let_go(c);
+    dx_buf_release(&c->pending);
+    dx_buf_clear(&c->stream.loop->body);
+    c->closing = true;
+}
+
+/* All of the answer has gone. */
+static void end(struct dx_connection *c)
+{
+    let_go(c);
+    dx_exchange_sent(c, DX_SENT_ALL);
+    if (c->stream.wait == DX_WAIT_IDLE && c->pending.size > 0)
+        dx_stream_turn_later(&c->stream);
+}
+
+/* Sends out_head and out_body as far as the client takes them now; true: all of it. */
+static bool push(struct dx_connection *c)
+{
+    struct dx_stream *s = &c->stream;
+
+    if (dx_stream_push(s) != DX_SENT_ALL)
+        return false;
+    dx_buf_clear(&s->out_head);
+    dx_buf_clear(&s->out_body);
+    if (s->out_body.capacity > BODY_KEEP_BYTES)
+        dx_buf_release(&s->out_body);
+    return true;
+}
+
+/* What is in out_body as a chunk, behind the reply's head if that is not out yet. */
+static void frame(struct dx_connection *c, bool last)
+{
+    struct dx_stream *s = &c->stream;
+    const struct dx_reply r = {
+        .status = 200,
+        .content_type = dx_bulk_content_type(c->bulk),
+        .chunked = true,
+        .date = s->loop->date,
+        .version = s->loop->serving->answers->version_name(c->version),
+        .close = c->closing,
+    };
+
+    dx_buf_clear(&s->out_head);
+    if (!c->bulk_begun)
+        dx_reply_head(&r, &s->out_head);
+    c->bulk_begun = true;
+    if (s->out_body.size > 0) {
+        dx_buf_fmt(&s->out_head, "%zx\r\n", s->out_body.size);
+        dx_buf_str(&s->out_body, "\r\n");
+    }
+    if (last)
+        dx_buf_str(&s->out_body, "0\r\n\r\n");
+}
+
+/* A reply that has begun cannot become another one: it ends without its last chunk, so that nobody
+ * takes it for whole, and where there are lines the last of them says why. */
+static void break_off(struct dx_connection *c, const struct dx_problem *problem, int status,
+                      const char *words)
+{
+    struct dx_buf *out = &c->stream.out_body;
+    struct dx_buf *body = &c->stream.loop->body;
+
+    c->closing = true;
+    c->bulk_failed = true;
+    dx_buf_clear(out);
+    if (dx_bulk_has_lines(c->bulk)) {
+        if (problem != NULL)
+            (void)dx_reply_problem(problem, body);
+        else
+            dx_reply_http_problem(status, words, body);
+        dx_buf_str(out, "{\"error\":");
+        dx_buf_append(out, body->data, body->size);
+        dx_buf_str(out, "}\n");
+        frame(c, false);
+    }
+    if (push(c))
+        end(c);
+}
+
+/* Of ours; the answer so far is not sent, as it may be what is wrong. */
+static void fail(struct dx_connection *c, const struct dx_problem *problem)
+{
+    dx_delivery_say(c->stream.loop, problem);
+    if (c->bulk_begun) {
+        break_off(c, problem, 0, NULL);
+        return;
+    }
+    drop(c);
+    dx_deliver_problem(c, problem);
+}
+
+static void refuse(struct dx_connection *c, int status, const char *words)
+{
+    dx_loop_count(&c->stream.loop->counts.rejected);
+    if (c->bulk_begun) {
+        break_off(c, NULL, status, words);
+        return;
+    }
+    drop(c);
+    dx_deliver_refusal(c, status, words);
+}
+
+static bool is_intact(struct dx_connection *c, struct dx_problem *problem)
+{
+    const struct dx_answers *answers = c->stream.loop->serving->answers;
+
+    return answers->intact == NULL || answers->intact(c->version, problem);
+}
+
+/* Sends what there is of the answer, if it may be believed. True: the next batch may be worked on. */
+static bool flush(struct dx_connection *c, bool last)
+{
+    struct dx_problem broken;
+
+    if (c->stream.out_body.size == 0 && !last)
+        return true;
+    if (!is_intact(c, &broken)) {
+        fail(c, &broken);
+        return false;
+    }
+    c->bulk_ended = last;
+    frame(c, last);
+    if (!push(c))
+        return false;
+    if (last)
+        end(c);
+    return !last;
+}
+
+/* The body has more to come, or never will. */
+static void want_body(struct dx_connection *c)
+{
+    if (!flush(c, false))
+        return;
+    if (c->stream.eof) {
+        refuse(c, 400, "the body ends before its end");
+        return;
+    }
+    dx_stream_wait(&c->stream, DX_WAIT_BODY);
+    dx_stream_listen(&c->stream);
+}
+
+static void want_later(struct dx_connection *c, const struct dx_problem *problem)
+{
+    if (c->bulk_waits == WAITS_MAX)
+        fail(c, problem);
+    else if (flush(c, false))
+        dx_stream_wait(&c->stream, DX_WAIT_LATER);
+    c->bulk_waits++;
+}
+
+static void take_pending(struct dx_connection *c)
+{
+    struct dx_buf *p = &c->pending;
+    size_t used = dx_bulk_take(c->bulk, (struct dx_span){ p->data, p->size });
+
+    /* Also with no bytes: a body may end before any come, or at those taken before. */
+    if (used == p->size) {
+        dx_buf_clear(p);
+        return;
+    }
+    memmove(p->data, p->data + used, p->size - used);
+    p->size -= used;
+}
+
+bool dx_bulk_answer_takes(const struct dx_connection *c)
+{
+    return c->bulk != NULL && c->stream.wait == DX_WAIT_BODY;
+}
+
+size_t dx_bulk_answer_take(struct dx_connection *c, struct dx_span bytes)
+{
+    return c->pending.size > 0 ? 0 : dx_bulk_take(c->bulk, bytes);
+}
+
+/* One batch of names. True: the next one may be worked on at once. */
+static bool step(struct dx_connection *c)
+{
+    struct dx_problem problem;
+    struct dx_bulk_refusal why;
+    enum dx_bulk_step did;
+
+    take_pending(c);
+    did = dx_bulk_step(c->bulk, &c->stream.out_body, &problem);
+    if (did == DX_BULK_LATER) {
+        want_later(c, &problem);
+        return false;
+    }
+    c->bulk_waits = 0;
+    if (did == DX_BULK_MORE && c->pending.size == 0) {
+        want_body(c);
+        return false;
+    }
+    if (did == DX_BULK_END) {
+        (void)flush(c, true);
+        return false;
+    }
+    if (did == DX_BULK_FAILED) {
+        (void)is_intact(c, &problem); /* else that is why it failed */
+        fail(c, &problem);
+        return false;
+    }
+    if (did == DX_BULK_REFUSED) {
+        why = dx_bulk_refusal_of(c->bulk);
+        refuse(c, why.status, why.words);
+        return false;
+    }
+    return c->stream.out_body.size < DX_BULK_OUT_MAX || flush(c, false);
+}
+
+/* Batches until something has to be waited for, or others have waited long enough. */
+void dx_bulk_answer_go_on(struct dx_connection *c)
+{
+    int64_t until_us = dx_monotonic_us() + SLICE_US;
+
+    dx_stream_pause(&c->stream);
+    dx_stream_wait(&c->stream, DX_WAIT_BODY);
+    do {
+        if (!step(c))
+            return;
+    } while (dx_monotonic_us() < until_us);
+    dx_stream_turn_later(&c->stream);
+}
+
+void dx_bulk_answer_is_out(struct dx_connection *c)
+{
+    dx_buf_clear(&c->stream.out_head);
+    dx_buf_clear(&c->stream.out_body);
+    if (c->bulk_ended || c->bulk_failed)
+        end(c);
+    else
+        dx_bulk_answer_go_on(c);
+}
+
+void dx_bulk_answer_late(struct dx_connection *c)
+{
+    if (c->stream.wait == DX_WAIT_LATER)
+        dx_bulk_answer_go_on(c);
+    else
+        refuse(c, 408, "the body did not go on in time");
+}
+
+/* A list costs its client a few bytes and may last: so lists have half of what replies may hold, and
+ * leave the other to all other answers. One is always taken. False: refused. */
+static bool count(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->stream.loop->serving;
+    size_t others = atomic_fetch_add(&serving->list_bytes, LIST_BYTES);
+
+    if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
+        atomic_fetch_sub(&serving->list_bytes, LIST_BYTES);
+        dx_bulk_answer_release(c);
+        dx_deliver_overloaded(c, "too many lists of names are answered");
+        return false;
+    }
+    c->bulk_counted = true;
+    dx_stream_hold(&c->stream, LIST_BYTES);
+    return true;
+}
+
+/* c->version is the one that shall answer. */
+static void open_list(struct dx_connection *c, const struct dx_ask *ask)
+{
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct dx_serving *serving = c->stream.loop->serving;
+    bool closing = c->closing;
+    struct dx_problem problem;
+
+    c->closing = true; /* what refuses it leaves the body unread */
+    if (dx_delivery_is_broken(c) || dx_delivery_is_overloaded(c)) {
+        dx_bulk_answer_release(c);
+        return;
+    }
+    if (dx_bulk_open(c->bulk, serving->answers, c->version, ask, &problem) != 1) {
+        dx_bulk_answer_release(c);
+        dx_deliver_problem(c, &problem);
+        return;
+    }
+    if (!count(c))
+        return;
+    c->closing = closing;
+    c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
+    c->bulk_waits = 0;
+    /* A new reply's first bytes on a socket that has taken all before them: they fit. */
+    if (c->head.expects &&
+        send(c->stream.fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof go_on - 1)) {
+        dx_stream_shut(&c->stream);
+        return;
+    }
+    dx_stream_wait(&c->stream, DX_WAIT_BODY);
+    dx_stream_turn_later(&c->stream);
+}
+
+/* A worker brings the version. */
+static void want_version(struct dx_connection *c)
+{
+    struct dx_job_want want = {
+        .cold = true,
+        .deadline_ms = dx_job_wait_deadline_ms(c->stream.loop),
+    };
+
+    if (dx_job_wait_begin(c, &want))
+        return;
+    c->closing = true; /* its body is not read */
+    dx_bulk_answer_release(c);
+    dx_job_wait_refuse(c, &want.task);
+}
+
+void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span target)
+{
+    struct dx_loop *loop = c->stream.loop;
+    struct dx_bulk_refusal why;
+    struct dx_problem problem;
+    int rc = dx_target_parse(target, &loop->ask, &problem);
+
+    dx_exchange_own_pin(c); /* for as long as the client likes */
+    if (rc == 1)
+        rc = dx_exchange_find_version(c, &problem);
+    if (rc != 1 && rc != DX_ASK_COLD) {
+        c->closing = true;
+        dx_deliver_problem(c, &problem);
+    } else if (dx_bulk_new(&c->bulk, &c->head, head, &why) == 0) {
+        dx_deliver_refusal(c, why.status, why.words);
+    } else if (rc == DX_ASK_COLD) {
+        want_version(c);
+    } else {
+        open_list(c, &loop->ask);
+    }
+}
+
+void dx_bulk_answered(struct dx_connection *c, struct dx_job *job)
+{
+    struct dx_span none = { NULL, 0 };
+
+    if (job->rc == 1) {
+        open_list(c, &job->ask);
+        return;
+    }
+    c->closing = true;
+    dx_bulk_answer_release(c);
+    dx_deliver_answer(c, job->rc, &job->body, &job->problem, none, NULL, &job->ask);
+}

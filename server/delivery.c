@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/delivery.h"
+
+#include "base/log.h"
+#include "query/domain_text.h"
+#include "server/exchange.h"
+
+static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
+{
+    struct dx_loop *loop = c->stream.loop;
+    const struct dx_hot_reply_parts parts = {
+        .status = d->status,
+        .etag = d->etag,
+        .date_second = loop->date_second,
+        .date_at = dx_reply_date_at(d->status),
+        .head = dx_span_of(loop->head.data, loop->head.size),
+        .body = d->payload,
+    };
+
+    if (loop->head.failed || c->closing)
+        return;
+    dx_hot_replies_put(&loop->hot, loop->keep, &parts);
+    atomic_store_explicit(&loop->counts.hot_bytes, loop->hot.bytes, memory_order_relaxed);
+}
+
+void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
+{
+    struct dx_loop *loop = c->stream.loop;
+    struct dx_span payload = d->payload;
+    const struct dx_reply r = {
+        .status = d->status,
+        .content_type = d->content_type,
+        .disposition = d->disposition,
+        .body_size = payload.size,
+        .date = loop->date,
+        .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
+        .etag = d->etag,
+        .allow = d->status != 405               ? NULL
+                 : c->head.reject_status == 405 ? "GET, HEAD"
+                                                : "POST", /* of a GET that has no answer */
+        .close = c->closing,
+    };
+
+    dx_buf_clear(&loop->head);
+    dx_reply_head(&r, &loop->head);
+    if (loop->keep.size > 0 && (d->status == 200 || d->status == 404))
+        keep_reply(c, d);
+    if (d->content_type == NULL || c->head.method == DX_METHOD_HEAD)
+        payload = (struct dx_span){ NULL, 0 };
+    dx_exchange_sent(c, dx_stream_send(&c->stream, &loop->head, payload, d->body, d->block));
+}
+
+static void deliver_document(struct dx_connection *c, int status, const char *content_type,
+                             struct dx_buf *body)
+{
+    const struct dx_delivery d = {
+        .status = status,
+        .content_type = content_type,
+        .payload = { body->data, body->size },
+        .body = body,
+    };
+
+    dx_deliver(c, &d);
+}
+
+void dx_deliver_body(struct dx_connection *c, const char *content_type, struct dx_buf *body)
+{
+    deliver_document(c, 200, content_type, body);
+}
+
+void dx_deliver_unchanged(struct dx_connection *c, const char *etag)
+{
+    const struct dx_delivery d = { .status = 304, .etag = etag };
+
+    dx_deliver(c, &d);
+}
+
+void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *problem)
+{
+    struct dx_buf *body = &c->stream.loop->body;
+    int status = dx_reply_problem(problem, body);
+
+    deliver_document(c, status, "application/problem+json", body);
+}
+
+void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
+{
+    struct dx_buf *body = &c->stream.loop->body;
+
+    c->closing = true;
+    dx_reply_http_problem(status, words, body);
+    deliver_document(c, status, "application/problem+json", body);
+}
+
+void dx_delivery_say(struct dx_loop *loop, const struct dx_problem *problem)
+{
+    if (loop->said_second == loop->date_second)
+        return;
+    loop->said_second = loop->date_second;
+    dx_log(DX_LOG_ERROR, "no answer: %s: %s", problem->slug, problem->detail);
+}
+
+bool dx_delivery_is_broken(struct dx_connection *c)
+{
+    const struct dx_answers *answers = c->stream.loop->serving->answers;
+    struct dx_problem broken;
+
+    if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
+        return false;
+    dx_delivery_say(c->stream.loop, &broken);
+    dx_deliver_problem(c, &broken);
+    return true;
+}
+
+void dx_deliver_overloaded(struct dx_connection *c, const char *why)
+{
+    struct dx_problem overloaded;
+
+    dx_loop_count(&c->stream.loop->counts.overloaded);
+    (void)dx_problem_set(&overloaded, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
+                         "%s; try again in a second", why);
+    dx_deliver_problem(c, &overloaded);
+}
+
+bool dx_delivery_is_overloaded(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->stream.loop->serving;
+
+    if (atomic_load(&serving->held_bytes) <= serving->options.reply_memory)
+        return false;
+    dx_deliver_overloaded(c, "too many replies wait for slow clients");
+    return true;
+}
+
+static void deliver_200(struct dx_connection *c, struct dx_buf *body, const char *etag,
+                        const struct dx_ask *ask)
+{
+    struct dx_ask_content content;
+    struct dx_delivery d;
+
+    dx_ask_content(ask, &content);
+    d = (struct dx_delivery){
+        .status = 200,
+        .content_type = content.type,
+        .disposition = content.disposition,
+        .etag = etag,
+        .payload = { body->data, body->size },
+        .body = body,
+    };
+    dx_deliver(c, &d);
+}
+
+void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
+                       const struct dx_problem *problem, struct dx_span match,
+                       const struct dx_answer_key *key, const struct dx_ask *ask)
+{
+    struct dx_serving *serving = c->stream.loop->serving;
+    struct dx_span bytes = { body->data, body->size };
+    char etag[DX_ETAG_TEXT];
+    struct dx_problem failed;
+
+    /* Absent is an answer too, and a failure may have this cause. */
+    if (dx_delivery_is_broken(c))
+        return;
+    if (rc == 1 && body->failed) {
+        (void)dx_problem_set(&failed, DX_PROBLEM_UNAVAILABLE, "out-of-memory", "Out of memory",
+                             "the answer does not fit the memory a reply may take; "
+                             "ask for a smaller page");
+        dx_deliver_problem(c, &failed);
+        return;
+    }
+    if (rc != 1) {
+        if (rc < 0)
+            dx_delivery_say(c->stream.loop, problem);
+        dx_deliver_problem(c, problem);
+        return;
+    }
+    if (dx_delivery_is_overloaded(c))
+        return;
+    dx_reply_etag(bytes, etag);
+    if (key != NULL)
+        dx_answer_cache_offer(serving->hot, key, serving->answers, c->version, bytes, etag);
+    if (match.size > 0 && dx_reply_etag_matches(match, etag))
+        dx_deliver_unchanged(c, etag);
+    else
+        deliver_200(c, body, etag, ask);
+}
+
+static void deliver_block(struct dx_connection *c, const struct dx_hot_answer *hot,
+                          struct dx_cached **block)
+{
+    const struct dx_delivery d = {
+        .status = 200,
+        .content_type = "application/json",
+        .etag = hot->etag,
+        .payload = hot->body,
+        .block = block,
+    };
+
+    dx_deliver(c, &d);
+}
+
+bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key, struct dx_span match)
+{
+    struct dx_serving *serving = c->stream.loop->serving;
+    struct dx_hot_answer hot;
+    struct dx_cached *block = dx_answer_cache_get(serving->hot, key, &hot);
+
+    if (block == NULL)
+        return false;
+    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c)) {
+        if (serving->answers->asked_again != NULL)
+            serving->answers->asked_again(c->version, dx_domain_text_subject(hot.body));
+        if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))
+            dx_deliver_unchanged(c, hot.etag);
+        else
+            deliver_block(c, &hot, &block);
+    }
+    dx_answer_cache_put(serving->hot, &block);
+    return true;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/job_wait.h"
+
+#include "base/clock.h"
+#include "server/delivery.h"
+#include "server/exchange.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads end so long before the answer is due, so that the answer says which read it was. */
+#define SLACK_MS 50
+
+uint64_t dx_job_wait_deadline_ms(const struct dx_loop *loop)
+{
+    return dx_clock_ms() + loop->serving->options.job_timeout_ms - SLACK_MS;
+}
+
+static void *copy_of(const struct dx_answer_key *key)
+{
+    void *copy = key == NULL ? NULL : malloc(sizeof *key);
+
+    if (copy != NULL)
+        memcpy(copy, key, sizeof *key);
+    return copy;
+}
+
+static void keep_match(struct dx_connection *c, struct dx_span match)
+{
+    c->match_size = match.size <= sizeof c->match ? match.size : 0;
+    if (c->match_size > 0)
+        memcpy(c->match, match.data, c->match_size);
+}
+
+bool dx_job_wait_begin(struct dx_connection *c, const struct dx_job_want *want)
+{
+    struct dx_loop *loop = c->stream.loop;
+    struct dx_job *job = dx_job_new(&loop->ask);
+
+    dx_exchange_own_pin(c);
+    if (job != NULL) {
+        job->version = c->version;
+        job->cold = want->cold;
+        job->about = copy_of(want->key);
+        job->task = want->task;
+        job->begun = want->task != NULL;
+        job->deadline_ms = want->deadline_ms;
+        job->done = dx_loop_job_done;
+        job->fetch = dx_loop_job_fetch;
+        job->loop = loop;
+        job->connection = c;
+        keep_match(c, want->match);
+        /* From here the worker may touch it, so all is set before. */
+        if (dx_workers_submit(loop->serving->workers, job)) {
+            c->version = NULL;
+            c->job = job;
+            dx_stream_wait(&c->stream, DX_WAIT_JOB);
+            return true;
+        }
+    }
+    dx_job_free(&job);
+    return false;
+}
+
+void dx_job_wait_refuse(struct dx_connection *c, struct dx_task **task)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    if (*task != NULL)
+        loop->serving->answers->task_free(task);
+    dx_deliver_overloaded(c, "too many listings are being read");
+}
+
+void dx_job_wait_end(struct dx_connection *c, struct dx_job *job)
+{
+    assert(c->job == job && c->stream.wait == DX_WAIT_JOB);
+    c->job = NULL;
+    c->version = job->version;
+    c->closing = c->closing || c->stream.loop->draining;
+}
+
+void dx_job_wait_cancel(struct dx_connection *c)
+{
+    if (c->job == NULL)
+        return;
+    atomic_store(&c->job->cancelled, true);
+    c->job->connection = NULL;
+    c->job = NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/kept_reply.h"
+
+#include "query/domain_text.h"
+#include "server/delivery.h"
+#include "server/exchange.h"
+
+/* Makes the store be of what c would be answered from; false: nothing can be kept or found. */
+static bool begin(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->stream.loop;
+    const struct dx_answers *answers = loop->serving->answers;
+    uint64_t state[2];
+
+    if (loop->hot.max_bytes == 0 || answers->state == NULL || c->version == NULL || c->closing ||
+        c->version != dx_lent_pins_now(&loop->pins) || !answers->state(c->version, state))
+        return false;
+    dx_hot_replies_begin(&loop->hot, state[0], state[1]);
+    return true;
+}
+
+/* What no answer may do without is asked for here as well; where it says no, the usual way says why. */
+static bool may_send(struct dx_connection *c)
+{
+    const struct dx_serving *serving = c->stream.loop->serving;
+    struct dx_problem *ignored = &c->stream.loop->problem;
+
+    return atomic_load_explicit(&serving->held_bytes, memory_order_relaxed) <=
+               serving->options.reply_memory &&
+           (serving->answers->intact == NULL || serving->answers->intact(c->version, ignored));
+}
+
+bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct dx_span match)
+{
+    struct dx_loop *loop = c->stream.loop;
+    const struct dx_answers *answers = loop->serving->answers;
+    struct dx_hot_reply *r = begin(c) ? dx_hot_replies_get(&loop->hot, target) : NULL;
+    struct dx_span bytes;
+
+    if (r == NULL || !may_send(c))
+        return false;
+    bytes = dx_hot_reply_bytes(r, loop->date_second, loop->date);
+    if (bytes.size == 0)
+        return false;
+    dx_loop_count(&loop->counts.hot_hits);
+    if (r->status == 200 && answers->asked_again != NULL)
+        answers->asked_again(c->version, dx_domain_text_subject(dx_hot_reply_body(r)));
+    if (match.size > 0 && r->etag[0] != '\0' && dx_reply_etag_matches(match, r->etag)) {
+        dx_deliver_unchanged(c, r->etag);
+        return true;
+    }
+    if (c->head.method == DX_METHOD_HEAD)
+        bytes.size = r->head_size;
+    dx_exchange_sent(c, dx_stream_send_hot(&c->stream, r, bytes));
+    return true;
+}
+
+bool dx_kept_reply_wants(struct dx_connection *c, int rc, const struct dx_problem *problem,
+                         struct dx_span target)
+{
+    struct dx_loop *loop = c->stream.loop;
+    uint64_t state = loop->hot.state;
+
+    /* The answer follows from the target, the version and the state alone. */
+    if (loop->ask.route != DX_ROUTE_DOMAIN || loop->ask.version.data != NULL ||
+        (rc != 1 && (rc != 0 || problem->kind != DX_PROBLEM_NOT_FOUND)) || !begin(c))
+        return false;
+    /* The state that was found before the answer was made, and still the same. */
+    return state == loop->hot.state && dx_hot_replies_wants(&loop->hot, target);
+}

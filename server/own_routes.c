@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/own_routes.h"
+
+#include "base/json_out.h"
+#include "server/delivery.h"
+#include "server/exchange.h"
+#include "server/metrics.h"
+
+#define LOOP_STALL_MS 10000 /* a loop that has not turned for so long is not alive */
+
+static void healthz(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->stream.loop->serving;
+    struct dx_buf *body = &c->stream.loop->body;
+    struct dx_problem stalled;
+
+    for (unsigned i = 0; i < serving->loop_count; i++) {
+        int64_t ticked = atomic_load(&serving->loops[i]->counts.ticked_ms);
+
+        if (c->stream.loop->now_ms - ticked > LOOP_STALL_MS) {
+            (void)dx_problem_set(&stalled, DX_PROBLEM_UNAVAILABLE, "stalled", "A loop stands still",
+                                 "an event loop has not turned for %d seconds",
+                                 LOOP_STALL_MS / 1000);
+            dx_deliver_problem(c, &stalled);
+            return;
+        }
+    }
+    dx_buf_clear(body);
+    dx_buf_str(body, "{\"status\":\"ok\"}");
+    dx_deliver_body(c, "application/json", body);
+}
+
+/* A version of which objects were lost still answers what it can: ready, and degraded. */
+static void write_state(const struct dx_answers *answers, struct dx_json *j)
+{
+    struct dx_buf words = DX_BUF_INIT(1024);
+    bool sound = answers->sound == NULL || answers->sound(answers->from, &words);
+
+    dx_json_key(j, "state");
+    dx_json_str(j, sound ? "sound" : "degraded");
+    if (!sound) {
+        dx_json_key(j, "detail");
+        dx_json_text(j, dx_span_of(words.data, words.size));
+    }
+    dx_buf_release(&words);
+}
+
+/* 1, or 0: problem says why not. */
+static int is_ready(const struct dx_connection *c, struct dx_problem *problem)
+{
+    const struct dx_serving *serving = c->stream.loop->serving;
+
+    if (atomic_load(&serving->draining))
+        return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "draining", "Server is draining",
+                              "the server stops soon; send requests to another one");
+    if (c->version == NULL)
+        return dx_exchange_no_version(problem);
+    return serving->answers->intact == NULL || serving->answers->intact(c->version, problem);
+}
+
+static void readyz(struct dx_connection *c)
+{
+    struct dx_serving *serving = c->stream.loop->serving;
+    struct dx_buf *body = &c->stream.loop->body;
+    struct dx_problem problem;
+    struct dx_json j;
+
+    if (!is_ready(c, &problem)) {
+        dx_deliver_problem(c, &problem);
+        return;
+    }
+    dx_buf_clear(body);
+    dx_json_open(&j, body);
+    dx_json_object(&j);
+    dx_json_key(&j, "ready");
+    dx_json_bool(&j, true);
+    dx_json_key(&j, "version");
+    dx_json_str(&j, serving->answers->version_name(c->version));
+    write_state(serving->answers, &j);
+    dx_json_end(&j);
+    dx_deliver_body(c, "application/json", body);
+}
+
+static void metrics(struct dx_connection *c)
+{
+    struct dx_buf *body = &c->stream.loop->body;
+    struct dx_problem problem;
+
+    if (!c->stream.loop->serving->options.metrics) {
+        (void)dx_problem_set(&problem, DX_PROBLEM_NOT_FOUND, "metrics-off", "Metrics are off",
+                             "start the server with --metrics yes");
+        dx_deliver_problem(c, &problem);
+        return;
+    }
+    dx_buf_clear(body);
+    dx_metrics_write(c->stream.loop->serving, body);
+    dx_deliver_body(c, "text/plain; version=0.0.4", body);
+}
+
+bool dx_own_routes_answer(struct dx_connection *c)
+{
+    switch (c->stream.loop->ask.route) {
+    case DX_ROUTE_HEALTHZ:
+        healthz(c);
+        return true;
+    case DX_ROUTE_READYZ:
+        readyz(c);
+        return true;
+    case DX_ROUTE_METRICS:
+        metrics(c);
+        return true;
+    default:
+        return false;
+    }
+}
