@@ -18,6 +18,8 @@
 #include "query/withheld.h"
 #include "server/reloader.h"
 #include "server/renewer.h"
+#include "server/sandbox.h"
+#include "server/sandbox_trial.h"
 #include "server/settings.h"
 #include "server/supervisor.h"
 
@@ -497,7 +499,6 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
     int rc;
 
     block_signals(&signals);
-    raise_descriptor_limit();
     dx_supervisor_begin(supervisor);
     rc = start(&d, err);
     dx_supervisor_loaded(supervisor);
@@ -517,11 +518,17 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
 static int serve_supervised(const struct dx_settings *settings, struct dx_error *err)
 {
     struct dx_supervisor supervisor;
+    struct dx_sandbox sandbox;
     int rc = dx_supervisor_open(&supervisor, err);
 
     if (rc < 0)
         return rc;
-    rc = serve(settings, &supervisor, err);
+    raise_descriptor_limit();
+    rc = dx_sandbox_enter(&sandbox, settings, err);
+    if (rc == DX_OK) {
+        dx_sandbox_log(&sandbox);
+        rc = serve(settings, &supervisor, err);
+    }
     dx_supervisor_close(&supervisor);
     return rc;
 }
@@ -542,6 +549,8 @@ int main(int argc, char **argv)
         (void)printf("domaindexd %s%s\n", DX_VERSION, dx_id_warning());
     } else if (settings.man) {
         code = print_man();
+    } else if (settings.selftest_sandbox) {
+        code = dx_sandbox_trial(&settings) ? 0 : EXIT_REFUSED;
     } else if (serve_supervised(&settings, &err) < 0) {
         (void)fprintf(stderr, "domaindexd: %s\n", err.text);
         code = EXIT_REFUSED;
