@@ -13,6 +13,7 @@ int dx_problem_set(struct dx_problem *p, enum dx_problem_kind kind, const char *
     p->kind = kind;
     p->slug = slug;
     p->title = title;
+    p->retry_s = 0;
     p->restart[0] = '\0';
     va_start(ap, fmt);
     (void)vsnprintf(p->detail, sizeof p->detail, fmt, ap);

@@ -9,14 +9,24 @@
  *
  * Token buckets in units of cost (server/cost.h). A request is taken while its bucket is not empty, and
  * may leave it in debt, so that what costs more than a whole burst can be asked for at all, and is paid
- * for before the next. Memory is bounded: of more addresses than options.addresses_max those that
- * are full again are forgotten first. Tables are seeded, so that nobody can choose who shares a line.
- * Thread-safe, without one lock for all.
+ * for before the next. A debt is at most what DX_ADMISSION_DEBT_S seconds pay, or a burst.
+ *
+ * An address of IPv6 is its first 64 bits: whoever has one of these networks has all addresses of it. A
+ * local socket (all 0) has no bucket and no cap: it is somebody's proxy. Nor has the principal
+ * "anonymous", unless the table gives it one: it is everybody who does not say who he is.
+ *
+ * Memory is bounded: of more addresses than options.addresses_max those that are full again and have
+ * no connection are forgotten first, then those that owe least; counts of who was forgotten begin anew.
+ * Tables are seeded, so that nobody can choose who shares a line. Times are monotonic ones; one that goes
+ * back pays nothing. Thread-safe, without one lock for all.
  */
 #ifndef DX_SERVER_ADMISSION_H
 #define DX_SERVER_ADMISSION_H
 
 #include "server/identity.h"
+
+#define DX_ADMISSION_DEBT_S 3600
+#define DX_ADMISSION_ADDRESSES 65536 /* the usual addresses_max: 3 MiB */
 
 struct dx_admission;
 
@@ -37,6 +47,8 @@ struct dx_admission_counts {
 int dx_admission_new(struct dx_admission **a, const struct dx_admission_options *options,
                      uint64_t seed, struct dx_error *err);
 void dx_admission_free(struct dx_admission **a);
+
+/* False: neither bucket has paid. cost 0 is always taken. wait_s: 1 to DX_ADMISSION_DEBT_S. */
 bool dx_admission_take(struct dx_admission *a, const struct dx_who *who, double cost,
                        int64_t now_ms, unsigned *wait_s);
 void dx_admission_more(struct dx_admission *a, const struct dx_who *who, double cost,

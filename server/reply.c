@@ -13,28 +13,29 @@
 static const struct status_row {
     int status;
     const char *phrase;
-    const char *slug;    /* of problems that HTTP itself makes */
-    const char *headers; /* that go with the status */
+    const char *slug; /* of problems that HTTP itself makes */
+    unsigned retry_s; /* Retry-After unless more is known; 0: none */
 } rows[] = {
-    { 200, "OK", NULL, "" },
-    { 304, "Not Modified", NULL, "" },
-    { 400, "Bad Request", "bad-request", "" },
-    { 404, "Not Found", NULL, "" },
-    { 405, "Method Not Allowed", "method-not-allowed", "" },
-    { 408, "Request Timeout", "request-timeout", "" },
-    { 410, "Gone", NULL, "" },
-    { 411, "Length Required", "length-required", "" },
-    { 413, "Content Too Large", "body-too-large", "" },
-    { 414, "URI Too Long", "target-too-long", "" },
-    { 415, "Unsupported Media Type", "body-not-taken", "" },
-    { 417, "Expectation Failed", "expectation-failed", "" },
-    { 422, "Unprocessable Content", NULL, "" },
-    { 451, "Unavailable For Legal Reasons", NULL, "" },
-    { 431, "Request Header Fields Too Large", "head-too-large", "" },
-    { 500, "Internal Server Error", "internal-error", "" },
-    { 501, "Not Implemented", "method-unknown", "" },
-    { 503, "Service Unavailable", NULL, "Retry-After: 1\r\n" },
-    { 505, "HTTP Version Not Supported", "http-version", "" },
+    { 200, "OK", NULL, 0 },
+    { 304, "Not Modified", NULL, 0 },
+    { 400, "Bad Request", "bad-request", 0 },
+    { 404, "Not Found", NULL, 0 },
+    { 405, "Method Not Allowed", "method-not-allowed", 0 },
+    { 408, "Request Timeout", "request-timeout", 0 },
+    { 410, "Gone", NULL, 0 },
+    { 411, "Length Required", "length-required", 0 },
+    { 413, "Content Too Large", "body-too-large", 0 },
+    { 414, "URI Too Long", "target-too-long", 0 },
+    { 415, "Unsupported Media Type", "body-not-taken", 0 },
+    { 417, "Expectation Failed", "expectation-failed", 0 },
+    { 422, "Unprocessable Content", NULL, 0 },
+    { 451, "Unavailable For Legal Reasons", NULL, 0 },
+    { 429, "Too Many Requests", NULL, 1 },
+    { 431, "Request Header Fields Too Large", "head-too-large", 0 },
+    { 500, "Internal Server Error", "internal-error", 0 },
+    { 501, "Not Implemented", "method-unknown", 0 },
+    { 503, "Service Unavailable", NULL, 1 },
+    { 505, "HTTP Version Not Supported", "http-version", 0 },
 };
 
 static const struct status_row *row_of(int status)
@@ -58,11 +59,18 @@ size_t dx_reply_date_at(int status)
     return DX_PUT_SIZE(LINE_BEGIN) + strlen(row_of(status)->phrase) + DX_PUT_SIZE(DATE_BEGIN);
 }
 
+/* Texts of others stand in answers (URLs, names): no browser shall take one for anything but the type that
+ * is said, nor run, load or frame anything of it. No field names program or version. */
+#define SECURITY_FIELDS                   \
+    "\r\nX-Content-Type-Options: nosniff" \
+    "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+
 /* Once as long as it can get: the longest of each part, and names are bounded by their types. */
 void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
 {
     const struct status_row *row = row_of(r->status);
     uint8_t *begin = dx_buf_reserve(out, DX_REPLY_HEAD_MAX);
+    unsigned retry_s = r->retry_s > 0 ? r->retry_s : row->retry_s;
     uint8_t *p;
 
     if (begin == NULL)
@@ -83,10 +91,11 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = put_text(DX_PUT(p, "\r\nCache-Control: no-cache\r\nETag: "), r->etag);
     else
         p = DX_PUT(p, "\r\nCache-Control: no-store");
-    p = DX_PUT(p, "\r\nX-Content-Type-Options: nosniff\r\n");
+    p = DX_PUT(p, SECURITY_FIELDS);
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
-    p = put_text(p, row->headers);
+    if (retry_s > 0)
+        p = DX_PUT(dx_put_u64(DX_PUT(p, "Retry-After: "), retry_s), "\r\n");
     if (r->allow != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Allow: "), r->allow), "\r\n");
     if (r->close)
@@ -103,10 +112,14 @@ static int status_of(enum dx_problem_kind kind)
         return 404;
     case DX_PROBLEM_BAD_REQUEST:
         return 400;
+    case DX_PROBLEM_UNAUTHORIZED:
+        return 401;
     case DX_PROBLEM_WITHHELD:
         return 451;
     case DX_PROBLEM_TOO_MUCH:
         return 422;
+    case DX_PROBLEM_TOO_MANY:
+        return 429;
     case DX_PROBLEM_GONE:
         return 410;
     case DX_PROBLEM_UNAVAILABLE:
