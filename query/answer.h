@@ -127,8 +127,9 @@ struct dx_changes_ask {
     uint64_t limit;
     const struct dx_cursor *from; /* NULL: the first page */
     const struct dx_cursor_key *cursors;
-    int64_t began_s;   /* seconds since 1970: a cursor's life begins */
-    uint64_t look_max; /* domains that it may look at; 0: the usual cap */
+    const char *principal; /* whose cursors are: query/cursor.h */
+    int64_t began_s;       /* seconds since 1970: a cursor's life begins */
+    uint64_t look_max;     /* domains that it may look at; 0: the usual cap */
 };
 
 int dx_answer_changes(const struct dx_view *before, const struct dx_view *after,

@@ -113,7 +113,7 @@ static int write_cursor(const struct page *p, struct dx_json *j, struct dx_error
 
     memcpy(c.version, p->after->version->entry.version, sizeof c.version);
     memcpy(c.since, p->before->version->entry.version, sizeof c.since);
-    rc = dx_cursor_write(&c, ask->cursors, text, err);
+    rc = dx_cursor_write(&c, ask->cursors, ask->principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
     return rc;

@@ -88,7 +88,7 @@ static int write_cursor(const struct urls_task *task, uint64_t next, uint64_t en
     int rc;
 
     memcpy(c.version, l->version->entry.version, sizeof c.version);
-    rc = dx_cursor_write(&c, task->ask.cursors, text, err);
+    rc = dx_cursor_write(&c, task->ask.cursors, task->ask.principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
     return rc;

@@ -1,61 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/cursor.h"
 
+#include <assert.h>
+
 #include "base/buf.h"
 #include "base/file.h"
+#include "fetch/nonce.h"
+#include "fetch/seal.h"
 #include "fetch/sha256.h"
+#include "format/access_table.h"
 #include "query/answer.h"
 
 #define NAME_SIZE (DX_VERSION_NAME - 1)
-#define COMMON_SIZE (2 + NAME_SIZE + 16 + 8 + 4)
-#define LISTING_SIZE (COMMON_SIZE + 8 + 4 + 1 + 8 + 8)
-#define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + 16 + 8 + 8)
-#define BYTES_MAX (CHANGES_SIZE + DX_SHA256_SIZE)
+#define BUILD_SIZE 16
+#define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
+#define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
+#define FRONT_MAX (1 + BUILD_SIZE)
+#define BYTES_MAX (1 + BUILD_SIZE + DX_SEAL_EXTRA + CHANGES_SIZE)
 
-_Static_assert((BYTES_MAX * 4 + 2) / 3 < DX_CURSOR_TEXT, "the longest cursor fits its text");
+static_assert((BYTES_MAX * 4 + 2) / 3 < DX_CURSOR_TEXT, "the longest cursor fits its text");
+static_assert(FRONT_MAX + DX_ACCESS_NAME_MAX + BYTES_MAX <= DX_SEAL_MAX, "it can be sealed");
+static_assert(sizeof((struct dx_cursor_key *)NULL)->bytes == DX_SEAL_KEY, "keys of one size");
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* ---- key and MAC ---- */
+/* ---- keys ---- */
+
+static bool key_of_secret(struct dx_span secret, uint8_t bytes[DX_SEAL_KEY])
+{
+    return dx_hmac_sha256(secret, dx_span_str("domaindex cursor 2: MAC"), bytes) &&
+           dx_hmac_sha256(secret, dx_span_str("domaindex cursor 2: cipher"),
+                          bytes + DX_SHA256_SIZE);
+}
+
+static int take_secret(struct dx_cursor_key *key, struct dx_span secret,
+                       enum dx_cursor_key_kind kind, struct dx_error *err)
+{
+    key->kind = DX_CURSOR_KEY_NONE;
+    if (!key_of_secret(secret, key->bytes))
+        return dx_fail(err, DX_E_NOMEM, "cursor key: out of memory");
+    key->kind = kind;
+    return DX_OK;
+}
 
 int dx_cursor_key_read(struct dx_cursor_key *key, const char *path, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_CURSOR_KEY_MAX);
     int rc = dx_file_read(path, DX_CURSOR_KEY_MAX, &text, err);
 
+    key->kind = DX_CURSOR_KEY_NONE;
     if (rc == DX_OK && text.size < DX_CURSOR_KEY_MIN)
         rc = dx_fail(err, DX_E_INVALID,
                      "%s: %zu bytes, a cursor key has at least %d; make one with "
                      "`head -c 32 /dev/urandom`",
                      path, text.size, DX_CURSOR_KEY_MIN);
-    if (rc == DX_OK && !dx_hmac_sha256(dx_span_of(text.data, text.size),
-                                       dx_span_str("domaindex cursor"), key->bytes))
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
-    key->shared = rc == DX_OK;
+    if (rc == DX_OK)
+        rc = take_secret(key, dx_span_of(text.data, text.size), DX_CURSOR_KEY_SHARED, err);
     dx_buf_release(&text);
     return rc;
 }
 
-static bool mac(const struct dx_cursor_key *key, const struct dx_build_id *build,
-                struct dx_span bytes, uint8_t sum[DX_SHA256_SIZE])
+int dx_cursor_key_random(struct dx_cursor_key *key, struct dx_error *err)
 {
-    uint8_t own[sizeof key->bytes];
+    char secret[2 * (DX_NONCE - 1) + 1];
 
-    if (key->shared)
-        return dx_hmac_sha256(dx_span_of(key->bytes, sizeof key->bytes), bytes, sum);
-    return dx_hmac_sha256(dx_span_str("domaindex cursor of a build"),
-                          dx_span_of(build->bytes, sizeof build->bytes), own) &&
-           dx_hmac_sha256(dx_span_of(own, sizeof own), bytes, sum);
+    dx_nonce(secret);
+    dx_nonce(secret + DX_NONCE - 1);
+    return take_secret(key, dx_span_str(secret), DX_CURSOR_KEY_RANDOM, err);
 }
 
-/* In a time that does not tell how much of it was right. */
-static bool same_mac(const uint8_t *a, const uint8_t *b)
-{
-    unsigned differs = 0;
+/* ---- what a cursor is sealed with ---- */
 
-    for (size_t i = 0; i < DX_SHA256_SIZE; i++)
-        differs |= (unsigned)(a[i] ^ b[i]);
-    return differs == 0;
+struct sealing {
+    uint8_t key[DX_SEAL_KEY];
+    uint8_t with[FRONT_MAX + DX_ACCESS_NAME_MAX]; /* what stands in front, and the principal */
+    size_t with_size;
+    size_t front_size;
+};
+
+static bool of_build(const struct dx_cursor_key *key, const char *principal)
+{
+    return key->kind != DX_CURSOR_KEY_SHARED && (principal == NULL || principal[0] == '\0');
+}
+
+/* build: looked at only where the key is made of it. False: out of memory. */
+static bool seal_with(struct sealing *s, const struct dx_cursor_key *key, const char *principal,
+                      const uint8_t build[BUILD_SIZE])
+{
+    size_t name_size = principal == NULL ? 0 : strlen(principal);
+    uint8_t own[DX_SHA256_SIZE];
+    bool ok = true;
+
+    assert(name_size <= DX_ACCESS_NAME_MAX);
+    s->with[0] = DX_CURSOR_FORMAT;
+    s->front_size = 1;
+    if (of_build(key, principal)) {
+        memcpy(s->with + 1, build, BUILD_SIZE);
+        s->front_size += BUILD_SIZE;
+        ok = dx_hmac_sha256(dx_span_str("domaindex cursor of a build"),
+                            dx_span_of(build, BUILD_SIZE), own) &&
+             key_of_secret(dx_span_of(own, sizeof own), s->key);
+    } else {
+        memcpy(s->key, key->bytes, sizeof s->key);
+    }
+    if (name_size > 0)
+        memcpy(s->with + s->front_size, principal, name_size);
+    s->with_size = s->front_size + name_size;
+    return ok;
 }
 
 /* ---- base64url without padding, one text for each bytes ---- */
@@ -110,39 +161,47 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 
 /* ---- the two directions ---- */
 
+static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b)
+{
+    dx_buf_u8(b, (uint8_t)c->kind);
+    dx_buf_append(b, c->version, NAME_SIZE);
+    if (!build_in_front)
+        dx_buf_append(b, c->build.bytes, BUILD_SIZE);
+    dx_buf_u64(b, (uint64_t)c->began_s);
+    dx_buf_u32(b, c->limit);
+    if (c->kind == DX_CURSOR_LISTING) {
+        dx_buf_u64(b, c->domain_id);
+        dx_buf_u32(b, c->dataset_id);
+        dx_buf_u8(b, (uint8_t)c->fields);
+        dx_buf_u64(b, c->next_row);
+        dx_buf_u64(b, c->end_row);
+    } else {
+        dx_buf_append(b, c->since, NAME_SIZE);
+        dx_buf_append(b, c->since_build.bytes, BUILD_SIZE);
+        dx_buf_u64(b, c->next_before);
+        dx_buf_u64(b, c->next_after);
+    }
+}
+
 int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
-                    char text[DX_CURSOR_TEXT], struct dx_error *err)
+                    const char *principal, char text[DX_CURSOR_TEXT], struct dx_error *err)
 {
     struct dx_buf b = DX_BUF_INIT(BYTES_MAX);
-    uint8_t sum[DX_SHA256_SIZE];
+    uint8_t bytes[BYTES_MAX];
+    struct sealing s;
     int rc = DX_OK;
 
-    dx_buf_u8(&b, DX_CURSOR_FORMAT);
-    dx_buf_u8(&b, (uint8_t)c->kind);
-    dx_buf_append(&b, c->version, NAME_SIZE);
-    dx_buf_append(&b, c->build.bytes, sizeof c->build.bytes);
-    dx_buf_u64(&b, (uint64_t)c->began_s);
-    dx_buf_u32(&b, c->limit);
-    if (c->kind == DX_CURSOR_LISTING) {
-        dx_buf_u64(&b, c->domain_id);
-        dx_buf_u32(&b, c->dataset_id);
-        dx_buf_u8(&b, (uint8_t)c->fields);
-        dx_buf_u64(&b, c->next_row);
-        dx_buf_u64(&b, c->end_row);
-    } else {
-        dx_buf_append(&b, c->since, NAME_SIZE);
-        dx_buf_append(&b, c->since_build.bytes, sizeof c->since_build.bytes);
-        dx_buf_u64(&b, c->next_before);
-        dx_buf_u64(&b, c->next_after);
-    }
-    if (b.failed || !mac(key, &c->build, dx_span_of(b.data, b.size), sum))
+    if (key->kind == DX_CURSOR_KEY_NONE && !of_build(key, principal))
+        return dx_fail(err, DX_E_INVALID, "cursor: there is no key for cursors of principals");
+    put(c, of_build(key, principal), &b);
+    if (b.failed || !seal_with(&s, key, principal, c->build.bytes) ||
+        !dx_seal(s.key, dx_span_of(s.with, s.with_size), dx_span_of(b.data, b.size),
+                 bytes + s.front_size))
         rc = dx_fail(err, DX_E_NOMEM, "cursor: out of memory");
-    else
-        dx_buf_append(&b, sum, sizeof sum);
-    if (rc == DX_OK && b.failed)
-        rc = dx_buf_fail(&b, err, "cursor");
-    if (rc == DX_OK)
-        (void)encode(b.data, b.size, text);
+    if (rc == DX_OK) {
+        memcpy(bytes, s.with, s.front_size);
+        (void)encode(bytes, s.front_size + DX_SEAL_EXTRA + b.size, text);
+    }
     dx_buf_release(&b);
     return rc;
 }
@@ -164,15 +223,17 @@ static void take_build(struct dx_bytes *r, struct dx_build_id *build)
         memcpy(build->bytes, s.data, s.size);
 }
 
-/* The layout alone; all values are looked at afterwards. */
-static bool take(struct dx_span bytes, struct dx_cursor *c)
+/* The layout alone; all values are looked at afterwards. front: the build that stands there, or NULL. */
+static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c)
 {
     struct dx_bytes r = dx_bytes_of(bytes);
-    unsigned format = dx_bytes_u8(&r);
 
     *c = (struct dx_cursor){ .kind = (enum dx_cursor_kind)dx_bytes_u8(&r) };
     take_name(&r, c->version);
-    take_build(&r, &c->build);
+    if (front != NULL)
+        memcpy(c->build.bytes, front, BUILD_SIZE);
+    else
+        take_build(&r, &c->build);
     c->began_s = (int64_t)dx_bytes_u64(&r);
     c->limit = dx_bytes_u32(&r);
     if (c->kind == DX_CURSOR_LISTING) {
@@ -189,7 +250,7 @@ static bool take(struct dx_span bytes, struct dx_cursor *c)
     } else {
         return false;
     }
-    return format == DX_CURSOR_FORMAT && !r.failed && dx_bytes_left(&r) == 0;
+    return !r.failed && dx_bytes_left(&r) == 0;
 }
 
 /* Whoever has the key may still be wrong, or have been written by another program. */
@@ -204,23 +265,44 @@ static bool values_ok(const struct dx_cursor *c)
            (c->fields & ~(unsigned)DX_FIELDS_ALL) == 0;
 }
 
-int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, struct dx_cursor *c,
-                   struct dx_problem *problem)
+/* 1, 0: it is none of ours, <0 out of memory. */
+static int open_text(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
+                     struct dx_cursor *c)
 {
-    struct dx_error err = DX_ERROR_INIT;
-    uint8_t sum[DX_SHA256_SIZE];
+    bool front = of_build(key, principal);
+    size_t front_size = front ? FRONT_MAX : 1;
     uint8_t bytes[BYTES_MAX];
-    size_t size = 0;
-    bool ok = decode(text, bytes, &size) && size > DX_SHA256_SIZE;
-    struct dx_span body = { bytes, ok ? size - DX_SHA256_SIZE : 0 };
+    uint8_t plain[BYTES_MAX];
+    struct sealing s;
+    size_t size;
+    int rc;
 
-    ok = ok && take(body, c);
-    if (ok && !mac(key, &c->build, body, sum)) {
-        (void)dx_fail(&err, DX_E_NOMEM, "cursor: out of memory");
+    if ((key->kind == DX_CURSOR_KEY_NONE && !front) || !decode(text, bytes, &size) ||
+        size < front_size + DX_SEAL_EXTRA || bytes[0] != DX_CURSOR_FORMAT)
+        return 0;
+    if (!seal_with(&s, key, principal, bytes + 1))
+        return DX_E_NOMEM;
+    size -= front_size;
+    rc = dx_unseal(s.key, dx_span_of(s.with, s.with_size), dx_span_of(bytes + front_size, size),
+                   plain);
+    if (rc != 1)
+        return rc;
+    return take(dx_span_of(plain, size - DX_SEAL_EXTRA), front ? bytes + 1 : NULL, c) &&
+           values_ok(c);
+}
+
+int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
+                   struct dx_cursor *c, struct dx_problem *problem)
+{
+    int rc = open_text(text, key, principal, c);
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (rc == 1)
+        return 1;
+    if (rc < 0) {
+        (void)dx_fail(&err, rc, "cursor: out of memory");
         return dx_problem_of_error(problem, &err);
     }
-    if (ok && same_mac(sum, bytes + body.size) && values_ok(c))
-        return 1;
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
                           "this is no cursor that this server can have given, or it was changed on "
                           "its way; use next_cursor as it came, or begin again without one");

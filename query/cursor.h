@@ -1,27 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cursor.h - where a listing goes on: version, question, place and time, under a MAC.
+ * cursor.h - where a listing goes on: version, question, place and time, sealed.
  *
- *   struct dx_cursor_key key = DX_CURSOR_KEY_INIT;            of the build id
- *   rc = dx_cursor_key_read(&key, path, &err);                of a file that servers share
- *   rc = dx_cursor_write(&cursor, &key, text, &err);          opaque text, base64url
- *   rc = dx_cursor_read(span, &key, &cursor, &problem);       1; 0 "bad-cursor"; <0 failed
+ *   struct dx_cursor_key key = DX_CURSOR_KEY_INIT;
+ *   rc = dx_cursor_key_read(&key, path, &err);                of a file that servers share; or
+ *   rc = dx_cursor_key_random(&key, &err);                    of this process
+ *   rc = dx_cursor_write(&cursor, &key, principal, text, &err);      opaque text, base64url
+ *   rc = dx_cursor_read(span, &key, principal, &cursor, &problem);   1; 0 "bad-cursor"; <0 failed
  *   dx_cursor_expired(&cursor, now_s, life_s);
  *
  * What is read back is what was written, bit for bit, or refused: nothing in a cursor is believed
- * before the HMAC-SHA256 over all of it is right. It says which version the listing is of, and
- * no other version can answer it: build is compared with that of the version when it is pinned.
+ * before it was opened (fetch/seal.h). It says which version the listing is of, and no other version
+ * can answer it: build is compared with that of the version when it is pinned.
  *
- * The key of a file keeps out everybody who has not the file. Without one it is made of the build
- * id that stands in the cursor itself: that finds damage, mix-ups and other roots, but who knows how
- * can write one. A cursor grants nothing (it repeats a question that its owner could ask), so
- * that is enough for one server and for tests.
+ * A cursor holds places of an index, which depend on datasets that its owner may not see. So nobody
+ * can read it, and it belongs to a principal: the name ("" or NULL where there is no table of access) is not in
+ * it, but it opens only with the same. That of another one is a bad cursor like any other.
+ * The same cursor of the same principal is the same text; of others it is another one, and so is every
+ * answer that has one in it: who keeps answers keeps those for each principal.
+ *
+ * Whose key it is sealed with:
+ *
+ *   of a file            all cursors; servers with the same file take each other's
+ *   else, a principal    a random one of the process: no other server takes it, nor this one when it
+ *                        was started anew. Without dx_cursor_key_random it is DX_E_INVALID
+ *   else                 one made of the build id, which then stands in front. There is nothing secret
+ *                        in that: it finds damage, mix-ups and other roots, but who knows how can read
+ *                        and write one. Nothing is hidden from anybody then, and a cursor grants
+ *                        nothing (it repeats a question that its owner could ask)
  *
  * Layout, little-endian, before base64url without padding:
  *
- *   u8 format (1)  u8 kind  23 version  16 build  i64 began_s  u32 limit
+ *   u8 format (2)  [16 build, where the key is made of it]  16 synthetic IV
+ *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
  *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
- *   32 HMAC-SHA256 of all before it
  *
  * No I/O but in key_read; any thread.
  */
@@ -33,8 +45,8 @@
 #include "format/manifest.h"
 #include "query/problem.h"
 
-#define DX_CURSOR_FORMAT 1
-#define DX_CURSOR_TEXT 192 /* characters of the longest, and NUL */
+#define DX_CURSOR_FORMAT 2
+#define DX_CURSOR_TEXT 168 /* characters of the longest, and NUL */
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
@@ -61,26 +73,30 @@ struct dx_cursor {
     uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
 };
 
+enum dx_cursor_key_kind { DX_CURSOR_KEY_NONE, DX_CURSOR_KEY_RANDOM, DX_CURSOR_KEY_SHARED };
+
 struct dx_cursor_key {
-    bool shared; /* false: of the build id */
-    uint8_t bytes[32];
+    enum dx_cursor_key_kind kind;
+    uint8_t bytes[64];
 };
 
-#define DX_CURSOR_KEY_INIT \
-    {                      \
-        false,             \
-        {                  \
-            0              \
-        }                  \
+#define DX_CURSOR_KEY_INIT  \
+    {                       \
+        DX_CURSOR_KEY_NONE, \
+        {                   \
+            0               \
+        }                   \
     }
 
 /* A file of 32 to 4096 bytes that is no text to read but a secret. */
 int dx_cursor_key_read(struct dx_cursor_key *key, const char *path, struct dx_error *err);
+int dx_cursor_key_random(struct dx_cursor_key *key, struct dx_error *err);
 
+/* principal: of DX_ACCESS_NAME_MAX bytes at most (format/access_table.h). */
 int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
-                    char text[DX_CURSOR_TEXT], struct dx_error *err);
-int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, struct dx_cursor *c,
-                   struct dx_problem *problem);
+                    const char *principal, char text[DX_CURSOR_TEXT], struct dx_error *err);
+int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
+                   struct dx_cursor *c, struct dx_problem *problem);
 
 /* Life counts from the first page. The clocks of servers differ by less than the minute that the
  * collector of old versions waits longer. */

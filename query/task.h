@@ -13,7 +13,7 @@
  *
  * Steps only compute: they decode, check and write out. What the view has must be held until free;
  * the canonicaliser and what `asked` and `from` of the ask point to are needed for the first step
- * only, what `cursors` points to until free. Steps of one task may be taken by several
+ * only, what `cursors` and `principal` point to until free. Steps of one task may be taken by several
  * threads, one after the other. With `brief` of the ask the first step ends within some hundred
  * microseconds, and what takes longer is left to the next one: then it waits for nothing
  * (DX_READING_DONE), and is resumed with DX_OK. task is NULL after an rc other than DX_TASK_WAITS from dx_task_urls.
@@ -41,6 +41,7 @@ struct dx_urls_ask {
     unsigned plan;                       /* so many cursors instead of rows; 0: rows */
     const struct dx_cursor *from;        /* of this version; NULL: a first page */
     const struct dx_cursor_key *cursors; /* that they are made with; NULL: none are given */
+    const char *principal;               /* whose they are: query/cursor.h */
     int64_t began_s;                     /* seconds since 1970: a cursor's life begins */
     bool brief;                          /* the caller must not be held: see below */
     uint64_t

@@ -255,7 +255,7 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
     if (answers->cursor_life_s == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
                               "this server gives no cursors");
-    rc = dx_cursor_read(ask->cursor, &answers->cursor_key, c, problem);
+    rc = dx_cursor_read(ask->cursor, &answers->cursor_key, ask->principal, c, problem);
     if (rc != 1) {
         c->kind = (enum dx_cursor_kind)0;
         return rc;
@@ -367,6 +367,7 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
         .plan = ask->plan,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,
+        .principal = ask->principal,
         .began_s = dx_ask_began_s(answers, ask),
         .brief = ask->brief,
         .deadline_ms = deadline_ms,
@@ -440,6 +441,7 @@ static int answer_compared(const struct dx_answers *answers, struct dx_canon *ca
         .limit = ask->page.limit,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = &answers->cursor_key,
+        .principal = ask->principal,
         .began_s = dx_ask_began_s(answers, ask),
     };
     struct dx_view before = { NULL, view->scope };

@@ -313,7 +313,8 @@ struct daemon {
     struct dx_renewer *renewer;
 };
 
-/* A key that all can read keeps nobody out, but works. */
+/* A key that all can read keeps nobody out, but works. Without a file cursors of principals have one of
+ * this process: a table of access may come at any time. */
 static int take_cursor_settings(const struct dx_settings *settings, struct dx_answers *answers,
                                 struct dx_error *err)
 {
@@ -322,7 +323,7 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
 
     answers->cursor_life_s = settings->cursor_life_s;
     if (path == NULL)
-        return DX_OK;
+        return dx_cursor_key_random(&answers->cursor_key, err);
     if (stat(path, &st) == 0 && (st.st_mode & S_IROTH) != 0)
         dx_log(DX_LOG_WARN, "%s: everybody on this machine can read the cursor key; chmod 600 it",
                path);

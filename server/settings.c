@@ -91,9 +91,10 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                           "after SIGTERM, serve on with /readyz at 503 for this long" },
     [OPT_GRACE] = { "grace-ms", "NUMBER", "10000", "then, for requests in flight to finish" },
     [OPT_CURSOR_KEY_FILE] = { "cursor-key-file", "FILE", NULL,
-                              "32 bytes or more that cursors are signed with; the same for all "
-                              "servers behind one balancer. Without it the key is made of the "
-                              "build id, and cursors can be forged" },
+                              "32 bytes or more that cursors are sealed with; the same for all "
+                              "servers behind one balancer. Without it the key is of this process "
+                              "where a table of access is in force; else it is made of the build "
+                              "id, and cursors can be read and forged" },
     [OPT_CURSOR_LIFE] = { "cursor-life", "SECONDS", "900",
                           "from the first page of a listing to its last one by cursors, and that a "
                           "version stays open after another took its place; 0: give no cursors" },

@@ -528,6 +528,7 @@ static void forget(struct dx_ask *ask)
     ask->by_name = ask->one_dataset = ask->sections = false;
     ask->plan = 0;
     ask->csv = false;
+    ask->principal = NULL;
     ask->field_bits = DX_FIELDS_DEFAULT;
     ask->wanted[0] = ask->compared[0] = '\0';
     ask->from = (struct dx_cursor){ .limit = 0 };

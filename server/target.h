@@ -62,6 +62,10 @@ struct dx_ask {
     unsigned plan;    /* 0: not given */
     bool csv;         /* rather than JSON */
 
+    /* Who asks, set between parsing and dx_ask_resolve: cursors are this principal's. NULL: there is no table of
+     * access. Borrowed, until the answer is there. */
+    const char *principal;
+
     /* What server/answers.h makes of them. */
     unsigned field_bits;
     char wanted[DX_VERSION_NAME];   /* the version that shall answer; "": the current one */

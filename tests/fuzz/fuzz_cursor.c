@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cursors and query strings: what is taken is well-formed, and a cursor that is taken is written
- * back as the same text. The bytes are a cursor, a cursor under a true MAC, and a target.
+ * back as the same text. The bytes are a cursor, what is in a cursor that opens, and a target.
  */
-#include "fetch/sha256.h"
+#include "fetch/seal.h"
 #include "query/answer.h"
 #include "query/cursor.h"
 #include "server/answers.h"
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct dx_cursor_key shared = { true, { 7 } };
+static const struct dx_cursor_key shared = { DX_CURSOR_KEY_SHARED, { 7 } };
 
 static void must(bool ok, const char *what)
 {
@@ -26,28 +26,30 @@ static void must(bool ok, const char *what)
 static void check_cursor(struct dx_span text)
 {
     static const struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
-    const struct dx_cursor_key *keys[] = { &own, &shared };
+    const struct dx_cursor_key *keys[] = { &own, &shared, &shared };
+    const char *names[] = { NULL, NULL, "team-a" };
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct dx_error err = DX_ERROR_INIT;
         struct dx_problem problem;
         char back[DX_CURSOR_TEXT];
         struct dx_cursor c;
 
-        if (dx_cursor_read(text, keys[i], &c, &problem) != 1)
+        if (dx_cursor_read(text, keys[i], names[i], &c, &problem) != 1)
             continue;
         must(c.limit >= 1 && c.limit <= DX_LIMIT_MAX, "limit");
         must(c.kind != DX_CURSOR_LISTING || c.next_row <= c.end_row, "rows");
-        must(dx_cursor_write(&c, keys[i], back, &err) == DX_OK, "cannot be written");
+        must(dx_cursor_write(&c, keys[i], names[i], back, &err) == DX_OK, "cannot be written");
         must(dx_span_equal(text, dx_span_str(back)), "two texts of one cursor");
     }
 }
 
-/* Any bytes below a MAC that is right: what the values are checked for. */
-static void check_signed(struct dx_span bytes)
+/* Any bytes that were sealed: what the values are checked for. */
+static void check_sealed(struct dx_span bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint8_t whole[256 + DX_SHA256_SIZE];
+    const uint8_t format = DX_CURSOR_FORMAT;
+    uint8_t whole[1 + DX_SEAL_EXTRA + 256];
     char text[sizeof whole * 4 / 3 + 4];
     size_t n = 0;
     uint32_t bits = 0;
@@ -55,10 +57,9 @@ static void check_signed(struct dx_span bytes)
 
     if (bytes.size == 0 || bytes.size > 256)
         return;
-    memcpy(whole, bytes.data, bytes.size);
-    must(dx_hmac_sha256(dx_span_of(shared.bytes, sizeof shared.bytes), bytes, whole + bytes.size),
-         "no MAC");
-    for (size_t i = 0; i < bytes.size + DX_SHA256_SIZE; i++) {
+    whole[0] = format;
+    must(dx_seal(shared.bytes, dx_span_of(&format, 1), bytes, whole + 1), "not sealed");
+    for (size_t i = 0; i < 1 + DX_SEAL_EXTRA + bytes.size; i++) {
         bits = bits << 8 | whole[i];
         for (have += 8; have >= 6; have -= 6)
             text[n++] = digits[bits >> (have - 6) & 63];
@@ -77,7 +78,7 @@ static void check_target(struct dx_span target)
 {
     static const struct dx_answers answers = { .fields_parse = fields_parse,
                                                .domain_fields_parse = dx_domain_fields_parse,
-                                               .cursor_key = { true, { 7 } },
+                                               .cursor_key = { DX_CURSOR_KEY_SHARED, { 7 } },
                                                .cursor_life_s = 900 };
     static struct dx_ask ask;
     struct dx_problem problem;
@@ -101,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dx_span bytes = dx_span_of(data, size);
 
     check_cursor(bytes);
-    check_signed(bytes);
+    check_sealed(bytes);
     check_target(bytes);
     return 0;
 }

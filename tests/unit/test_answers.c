@@ -166,7 +166,7 @@ static bool take_cursor(const json_t *text, struct dx_cursor *c)
         return false;
     EXPECT(json_is_string(text), "no cursor");
     EXPECT(json_is_string(text) &&
-               dx_cursor_read(dx_span_str(json_string_value(text)), &key, c, &problem) == 1,
+               dx_cursor_read(dx_span_str(json_string_value(text)), &key, NULL, c, &problem) == 1,
            "%s", problem.detail);
     return true;
 }

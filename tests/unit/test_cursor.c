@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Cursors: what is written is read back, and nothing else is read at all: no bit flipped, no
- * character more, less or other, no other key.
+ * character more, less or other, no other key, no other principal. What is in one cannot be seen.
  */
 #include "query/cursor.h"
 
@@ -55,17 +55,23 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
            a->next_before == b->next_before && a->next_after == b->next_after;
 }
 
-static void refused(struct dx_span text, const struct dx_cursor_key *key, const char *why)
+/* Always with the same words. */
+static void refused(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
+                    const char *why)
 {
+    static char words[sizeof((struct dx_problem *)NULL)->detail];
     struct dx_problem problem;
     struct dx_cursor c;
-    int rc = dx_cursor_read(text, key, &c, &problem);
+    int rc = dx_cursor_read(text, key, principal, &c, &problem);
 
     EXPECT(rc == 0 && strcmp(problem.slug, "bad-cursor") == 0, "%s: %d of %.*s", why, rc,
            (int)text.size, (const char *)text.data);
+    if (words[0] == '\0')
+        memcpy(words, problem.detail, sizeof words);
+    EXPECT(strcmp(words, problem.detail) == 0, "%s: %s", why, problem.detail);
 }
 
-static void check_changed(const char *text, const struct dx_cursor_key *key)
+static void check_changed(const char *text, const struct dx_cursor_key *key, const char *principal)
 {
     size_t n = strlen(text);
     char other[DX_CURSOR_TEXT + 1];
@@ -75,37 +81,116 @@ static void check_changed(const char *text, const struct dx_cursor_key *key)
             memcpy(other, text, n + 1);
             other[i] = (char)c;
             if (other[i] != text[i])
-                refused(dx_span_of(other, n), key, "another character");
+                refused(dx_span_of(other, n), key, principal, "another character");
         }
     for (size_t i = 0; i < n; i++)
-        refused(dx_span_of(text, i), key, "cut");
+        refused(dx_span_of(text, i), key, principal, "cut");
     for (unsigned c = 0; c < 256; c++) {
         memcpy(other, text, n);
         other[n] = (char)c;
-        refused(dx_span_of(other, n + 1), key, "longer");
+        refused(dx_span_of(other, n + 1), key, principal, "longer");
     }
 }
 
 static void check_round(const struct dx_cursor *c, const struct dx_cursor_key *key,
-                        const struct dx_cursor_key *other)
+                        const char *principal, const struct dx_cursor_key *other)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_problem problem;
     struct dx_cursor back;
     char text[DX_CURSOR_TEXT];
+    char again[DX_CURSOR_TEXT];
 
-    EXPECT(dx_cursor_write(c, key, text, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_cursor_write(c, key, principal, text, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_cursor_write(c, key, principal, again, &err) == DX_OK && strcmp(text, again) == 0,
+           "twice the same is not the same text");
     EXPECT(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") ==
                strlen(text),
            "%s", text);
-    EXPECT(dx_cursor_read(dx_span_str(text), key, &back, &problem) == 1 && same(c, &back), "%s",
-           text);
-    refused(dx_span_str(text), other, "another key");
-    check_changed(text, key);
+    EXPECT(dx_cursor_read(dx_span_str(text), key, principal, &back, &problem) == 1 &&
+               same(c, &back),
+           "%s", text);
+    refused(dx_span_str(text), other, principal, "another key");
+    check_changed(text, key, principal);
 }
 
-/* A MAC that is right does not make the values so. */
-static void check_values(const struct dx_cursor_key *key)
+/* Each to his own, also where one name begins with another, and where there is none. */
+static void check_principals(const struct dx_cursor *c, const struct dx_cursor_key *key)
+{
+    static const char *const names[] = { "",  "a",      "aa",     "b",        "anonymous",
+                                         "A", "team-a", "team-b", "team-a:2", NULL };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_cursor back;
+    char text[10][DX_CURSOR_TEXT];
+
+    for (size_t i = 0; i < 10; i++)
+        EXPECT(dx_cursor_write(c, key, names[i], text[i], &err) == DX_OK, "%s", err.text);
+    EXPECT(strcmp(text[0], text[9]) == 0, "no name, and an empty one");
+    for (size_t i = 0; i < 9; i++)
+        for (size_t j = 0; j < 9; j++)
+            if (i != j)
+                refused(dx_span_str(text[i]), key, names[j], "of another principal");
+            else
+                EXPECT(dx_cursor_read(dx_span_str(text[i]), key, names[j], &back, &problem) == 1,
+                       "%s", names[i]);
+}
+
+static size_t bits_that_differ(const char *a, const char *b)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t n = 0;
+
+    for (size_t i = 0; a[i] != '\0' && b[i] != '\0'; i++)
+        n += (size_t)__builtin_popcount(
+            (unsigned)((strchr(digits, a[i]) - digits) ^ (strchr(digits, b[i]) - digits)));
+    return n;
+}
+
+/* Cursors that differ in a bit differ in about half of theirs, behind what stands in front, and have the
+ * same length: of 5.3 x 100 bits a third has a chance of 10^-14 not to. */
+static void check_sealed(const struct dx_cursor_key *key, const char *principal)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char text[2][DX_CURSOR_TEXT];
+
+    for (uint64_t bit = 1; bit != 0; bit <<= 1) {
+        struct dx_cursor c = changes();
+
+        EXPECT(dx_cursor_write(&c, key, principal, text[0], &err) == DX_OK, "%s", err.text);
+        c.next_after ^= bit;
+        EXPECT(dx_cursor_write(&c, key, principal, text[1], &err) == DX_OK, "%s", err.text);
+        EXPECT(strlen(text[0]) == strlen(text[1]), "its length tells");
+        EXPECT(bits_that_differ(text[0], text[1]) > 8 * (strlen(text[0]) * 6 / 8 - 33) / 3,
+               "%zu bits differ", bits_that_differ(text[0], text[1]));
+    }
+}
+
+/* Of format 1, which servers gave before: signed with the key of its build. */
+static void check_older(const struct dx_cursor_key *key)
+{
+    static const char older[] =
+        "AQEwMDAwMTctMjAyNjExMjFUMTAzMDAwWqWlpaWlpaWlpaWlpaWlpaXAhv1qAAAAAOgDAAAQMlR2mLrc_v7___8H"
+        "6AMAAAAAAAA1HNzfAgAAALgnjdYpHZWKr8CBlcq_tVFCpkWGDArfWNyjTqQC9Ahv";
+
+    refused(dx_span_str(older), key, NULL, "format 1");
+    refused(dx_span_str(older), key, "team-a", "format 1");
+}
+
+static void check_no_key(void)
+{
+    const struct dx_cursor_key none = DX_CURSOR_KEY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    const struct dx_cursor c = listing();
+    char text[DX_CURSOR_TEXT];
+
+    EXPECT(dx_cursor_write(&c, &none, "team-a", text, &err) == DX_E_INVALID, "%s", text);
+    EXPECT(dx_cursor_write(&c, &none, "", text, &err) == DX_OK, "%s", err.text);
+    refused(dx_span_str(text), &none, "team-a", "no key");
+}
+
+/* That it opens does not make the values right. */
+static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
@@ -122,8 +207,8 @@ static void check_values(const struct dx_cursor_key *key)
     c[6].since[0] = '/';
     c[7].kind = (enum dx_cursor_kind)3;
     for (size_t i = 0; i < 8; i++) {
-        EXPECT(dx_cursor_write(&c[i], key, text, &err) == DX_OK, "%s", err.text);
-        refused(dx_span_str(text), key, "a value");
+        EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
+        refused(dx_span_str(text), key, principal, "a value");
     }
 }
 
@@ -158,7 +243,8 @@ static void check_key_file(struct dx_cursor_key *key)
 
         EXPECT(ftruncate(fd, (off_t)sizes[i]) == 0, "%s", path);
         rc = dx_cursor_key_read(key, path, &err);
-        EXPECT((rc == DX_OK) == good && key->shared == good, "%zu bytes: %d", sizes[i], rc);
+        EXPECT((rc == DX_OK) == good && (key->kind == DX_CURSOR_KEY_SHARED) == good,
+               "%zu bytes: %d", sizes[i], rc);
     }
     EXPECT(ftruncate(fd, 32) == 0 && dx_cursor_key_read(key, path, &err) == DX_OK, "%s", err.text);
     (void)close(fd);
@@ -168,19 +254,33 @@ static void check_key_file(struct dx_cursor_key *key)
 
 int main(void)
 {
-    const struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
+    struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
     struct dx_cursor c[2];
 
     c[0] = listing();
     c[1] = changes();
     check_key_file(&shared);
+    EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
+           "%s", err.text);
     for (size_t i = 0; i < 2; i++) {
-        check_round(&c[i], &own, &shared);
-        check_round(&c[i], &shared, &own);
+        check_round(&c[i], &own, NULL, &shared);
+        check_round(&c[i], &own, "team-a", &other);
+        check_round(&c[i], &shared, "", &own);
+        check_round(&c[i], &shared, "team-a", &own);
+        check_principals(&c[i], &own);
+        check_principals(&c[i], &shared);
+        check_older(i == 0 ? &own : &shared);
     }
-    check_values(&own);
-    check_values(&shared);
+    check_sealed(&own, NULL);
+    check_sealed(&own, "team-a");
+    check_sealed(&shared, NULL);
+    check_no_key();
+    check_values(&own, NULL);
+    check_values(&own, "team-a");
+    check_values(&shared, NULL);
     check_life();
     return failures > 0;
 }

@@ -201,7 +201,8 @@ static unsigned walk_changes(const struct both *b, uint64_t limit, uint64_t look
         cursor = json_object_get(j, "next_cursor");
         more = json_is_string(cursor);
         if (more)
-            EXPECT(dx_cursor_read(dx_span_str(json_string_value(cursor)), &key, &c, &problem) == 1,
+            EXPECT(dx_cursor_read(dx_span_str(json_string_value(cursor)), &key, NULL, &c,
+                                  &problem) == 1,
                    "%s", problem.detail);
         ask.from = &c;
         json_decref(j);
