@@ -33,6 +33,7 @@ struct dx_server_options dx_server_options_default(void)
 
     return (struct dx_server_options){
         .listen = "127.0.0.1:8080",
+        .listen_fd = -1,
         .loops = cores < 1    ? 1
                  : cores > 64 ? 64
                               : (unsigned)cores,
@@ -44,11 +45,14 @@ struct dx_server_options dx_server_options_default(void)
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
+        .queue_timeout_ms = 3000,
+        .storage_timeout_ms = 10000,
         .job_timeout_ms = 30000,
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
         .hot_memory = (size_t)64 << 20,
         .answer_cache = (uint64_t)64 << 20,
+        .admission = { .addresses_max = DX_ADMISSION_ADDRESSES },
     };
 }
 
@@ -187,22 +191,31 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
                     const struct dx_answers *answers, struct dx_error *err)
 {
     struct dx_server *s = calloc(1, sizeof *s);
-    int listen_fd = -1;
-    int rc;
+    int listen_fd = options->listen_fd;
+    int rc = DX_OK;
 
     *server = NULL;
-    if (s == NULL)
+    if (s == NULL) {
+        if (listen_fd >= 0)
+            (void)close(listen_fd);
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
+    }
     s->serving.options = *options;
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
-    rc = open_listener(options->listen, &listen_fd, err);
+    if (listen_fd < 0)
+        rc = open_listener(options->listen, &listen_fd, err);
     if (rc == DX_OK) {
         name_address(s, listen_fd);
         s->serving.options.connections_max = connections_possible(options->connections_max);
-        const struct dx_workers_options workers = { options->workers, options->queue_max,
-                                                    options->read_memory };
+        const struct dx_workers_options workers = {
+            .count = options->workers,
+            .queue_max = options->queue_max,
+            .hold_max = options->read_memory,
+            .queue_timeout_ms = options->queue_timeout_ms,
+            .storage_timeout_ms = options->storage_timeout_ms,
+        };
 
         rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
         if (rc == DX_OK && options->answer_cache > 0)
@@ -233,6 +246,27 @@ void dx_server_version_changed(struct dx_server *s)
 {
     tell_all(s, DX_LOOP_REFRESH);
     dx_workers_wake(s->serving.workers);
+}
+
+bool dx_server_lives(const struct dx_server *s, unsigned within_ms, struct dx_error *why)
+{
+    int64_t now = dx_monotonic_ms();
+    uint64_t busy_ms = dx_workers_busy_ms(s->serving.workers);
+
+    for (unsigned i = 0; i < s->serving.loop_count; i++) {
+        int64_t since = now - atomic_load(&s->serving.loops[i]->counts.ticked_ms);
+
+        if (since > (int64_t)within_ms) {
+            (void)dx_fail(why, DX_E_TIMEOUT, "event loop %u has not turned for %lld ms", i,
+                          (long long)since);
+            return false;
+        }
+    }
+    if (busy_ms <= 2 * (uint64_t)s->serving.options.job_timeout_ms)
+        return true;
+    (void)dx_fail(why, DX_E_TIMEOUT, "no worker has ended a job for %llu ms",
+                  (unsigned long long)busy_ms);
+    return false;
 }
 
 void dx_server_drain(struct dx_server *s)
@@ -288,7 +322,8 @@ struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
 {
-    struct dx_server_counts sum = { .open = atomic_load(&serving->connections) };
+    struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
+                                    .expired = dx_workers_counts_of(serving->workers).expired };
 
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;

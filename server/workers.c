@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "fetch/fetch_loop.h"
+#include "server/reply.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +33,11 @@ struct dx_workers {
     unsigned generation; /* of wakes */
     bool stopping;
     unsigned thread_count;
-    pthread_t threads[];
+    struct dx_worker {
+        struct dx_workers *workers;
+        pthread_t thread;
+        _Atomic uint64_t since_ms; /* that it has its job, on the clock of dx_clock_ms; 0: none */
+    } threads[];
 };
 
 /* Decoded text of the ask may lie in ask.text or in the connection's bytes; the job's copy
@@ -335,7 +340,8 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
 
 static void *work(void *argument)
 {
-    struct dx_workers *w = argument;
+    struct dx_worker *self = argument;
+    struct dx_workers *w = self->workers;
     struct dx_canon_slot slot = { NULL, NULL };
     unsigned seen = 0;
 
@@ -352,8 +358,11 @@ static void *work(void *argument)
         w->bringing += brings;
         (void)pthread_mutex_unlock(&w->lock);
         dx_canon_slot_refresh(&slot, w->answers);
-        if (job != NULL)
+        if (job != NULL) {
+            atomic_store_explicit(&self->since_ms, dx_clock_ms(), memory_order_relaxed);
             serve(w, &slot, job);
+            atomic_store_explicit(&self->since_ms, 0, memory_order_relaxed);
+        }
         (void)pthread_mutex_lock(&w->lock);
         w->bringing -= brings; /* this thread takes the next that waited for that */
     }
@@ -382,7 +391,11 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
     (void)pthread_cond_init(&w->changed, NULL);
     *workers = w;
     while (w->thread_count < options->count) {
-        int rc = pthread_create(&w->threads[w->thread_count], NULL, work, w);
+        struct dx_worker *worker = &w->threads[w->thread_count];
+        int rc;
+
+        worker->workers = w;
+        rc = pthread_create(&worker->thread, NULL, work, worker);
 
         if (rc != 0) {
             struct timespec never = { INT32_MAX, 0 };
@@ -390,6 +403,7 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
             (void)dx_workers_stop(workers, &never);
             return dx_fail_errno(err, rc, "workers: cannot start a thread");
         }
+        (void)pthread_setname_np(worker->thread, "dx-worker");
         w->thread_count++;
     }
     return DX_OK;
@@ -414,8 +428,7 @@ struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w)
     struct dx_workers_counts counts;
 
     (void)pthread_mutex_lock(&w->lock);
-    counts = (struct dx_workers_counts){ w->waiting, w->away, atomic_load(&w->held),
-                                          w->expired };
+    counts = (struct dx_workers_counts){ w->waiting, w->away, atomic_load(&w->held), w->expired };
     (void)pthread_mutex_unlock(&w->lock);
     return counts;
 }
@@ -454,8 +467,25 @@ void dx_workers_expire(struct dx_workers *w)
     while ((job = TAILQ_FIRST(&late)) != NULL) {
         TAILQ_REMOVE(&late, job, queue);
         job->rc = set_expired(job);
+        job->problem.retry_s = dx_retry_spread_s(job->turn);
         finish(w, job);
     }
+}
+
+uint64_t dx_workers_busy_ms(const struct dx_workers *w)
+{
+    uint64_t latest = 0;
+    uint64_t now = dx_clock_ms();
+
+    for (unsigned i = 0; i < w->thread_count; i++) {
+        uint64_t since = atomic_load_explicit(&w->threads[i].since_ms, memory_order_relaxed);
+
+        if (since == 0)
+            return 0;
+        if (since > latest)
+            latest = since;
+    }
+    return now > latest ? now - latest : 0;
 }
 
 void dx_workers_wake(struct dx_workers *w)
@@ -479,7 +509,7 @@ bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadlin
     (void)pthread_cond_broadcast(&w->changed);
     (void)pthread_mutex_unlock(&w->lock);
     for (unsigned i = 0; i < w->thread_count; i++)
-        if (pthread_timedjoin_np(w->threads[i], NULL, deadline) != 0)
+        if (pthread_timedjoin_np(w->threads[i].thread, NULL, deadline) != 0)
             clean = false;
     if (!clean)
         return false;

@@ -63,11 +63,11 @@ struct dx_job {
 
     struct dx_workers *workers; /* since it was submitted */
     TAILQ_ENTRY(dx_job) queue;
-    uint64_t turn;      /* in order of coming to the queue */
-    uint64_t queued_ms; /* on the clock of dx_clock_ms: when it was submitted */
-    bool had;           /* a worker has had it */
-    struct dx_task *task;       /* NULL: not begun */
-    bool begun;                 /* task is set by who submits the job, and waits for its reading */
+    uint64_t turn;        /* in order of coming to the queue */
+    uint64_t queued_ms;   /* on the clock of dx_clock_ms: when it was submitted */
+    bool had;             /* a worker has had it */
+    struct dx_task *task; /* NULL: not begun */
+    bool begun;           /* task is set by who submits the job, and waits for its reading */
     struct dx_flight_watch watch;
     struct dx_fetch *under_way; /* of the loop's thread */
     TAILQ_ENTRY(dx_job) fetching;
@@ -85,10 +85,10 @@ struct dx_job *dx_job_new(const struct dx_ask *ask); /* NULL: out of memory */
 void dx_job_free(struct dx_job **job);               /* not its version */
 
 struct dx_workers_options {
-    unsigned count;     /* threads */
-    unsigned queue_max; /* jobs that have not been answered, but for those at hand */
-    uint64_t hold_max;  /* bytes that the waves of all jobs may bring, until each job ends */
-    unsigned queue_timeout_ms;   /* 0: none */
+    unsigned count;            /* threads */
+    unsigned queue_max;        /* jobs that have not been answered, but for those at hand */
+    uint64_t hold_max;         /* bytes that the waves of all jobs may bring, until each job ends */
+    unsigned queue_timeout_ms; /* 0: none */
     unsigned storage_timeout_ms; /* 0: none */
 };
 
@@ -106,6 +106,9 @@ void dx_workers_resume(struct dx_workers *w, struct dx_job *job);
 struct dx_reading *dx_job_reading(const struct dx_job *job);
 void dx_workers_expire(struct dx_workers *w);
 void dx_workers_wake(struct dx_workers *w);
+
+/* For how long the one that took its job last has been at it; 0: some worker has none. */
+uint64_t dx_workers_busy_ms(const struct dx_workers *w);
 struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w);
 bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadline); /* realtime */
 
