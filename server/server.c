@@ -2,21 +2,15 @@
 #include "server/server.h"
 
 #include "base/clock.h"
+#include "server/listening.h"
 #include "server/loop.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 1024
 #define STOP_EXTRA_MS 1000 /* for threads to end after the last connection */
 
 /* Descriptors that are no connections: versions being opened, lake files, logs. */
@@ -24,7 +18,7 @@
 
 struct dx_server {
     struct dx_serving serving;
-    char address[NI_MAXHOST + NI_MAXSERV + 4];
+    struct dx_listening at;
 };
 
 struct dx_server_options dx_server_options_default(void)
@@ -56,89 +50,6 @@ struct dx_server_options dx_server_options_default(void)
     };
 }
 
-/* "host:port" or "[v6]:port" into two strings. */
-static int split_listen(const char *listen, char host[NI_MAXHOST], char port[8],
-                        struct dx_error *err)
-{
-    const char *colon = strrchr(listen, ':');
-    size_t host_size = colon == NULL ? 0 : (size_t)(colon - listen);
-    const char *from = listen;
-    unsigned long number = 0;
-
-    if (host_size >= 2 && listen[0] == '[' && listen[host_size - 1] == ']') {
-        from++;
-        host_size -= 2;
-    } else if (colon != NULL && memchr(listen, ':', host_size) != NULL) {
-        host_size = 0; /* an IPv6 address needs brackets */
-    }
-    if (host_size == 0 || host_size >= NI_MAXHOST || colon[1] == '\0' || strlen(colon + 1) > 5)
-        return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
-    for (const char *p = colon + 1; *p != '\0'; p++) {
-        if (*p < '0' || *p > '9')
-            return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
-        number = number * 10 + (unsigned long)(*p - '0');
-    }
-    if (number > 65535)
-        return dx_fail(err, DX_E_INVALID, "listen: port %lu is over 65535", number);
-    memcpy(host, from, host_size);
-    host[host_size] = '\0';
-    (void)snprintf(port, 8, "%lu", number);
-    return DX_OK;
-}
-
-static int listen_on(const struct addrinfo *at, const char *listen_text, int *out,
-                     struct dx_error *err)
-{
-    int one = 1;
-    int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
-
-    if (fd < 0)
-        return dx_fail_errno(err, errno, "listen: %s: socket", listen_text);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
-        int rc = dx_fail_errno(err, errno, "listen: %s", listen_text);
-
-        (void)close(fd);
-        return rc;
-    }
-    *out = fd;
-    return DX_OK;
-}
-
-static int open_listener(const char *listen_text, int *fd, struct dx_error *err)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-    struct addrinfo *found = NULL;
-    char host[NI_MAXHOST];
-    char port[8];
-    int rc = split_listen(listen_text, host, port, err);
-
-    if (rc < 0)
-        return rc;
-    rc = getaddrinfo(host, port, &hints, &found);
-    if (rc != 0)
-        return dx_fail(err, DX_E_INVALID, "listen: %s: %s", listen_text, gai_strerror(rc));
-    rc = DX_E_INVALID;
-    for (struct addrinfo *at = found; at != NULL && rc < 0; at = at->ai_next)
-        rc = listen_on(at, listen_text, fd, err);
-    freeaddrinfo(found);
-    return rc;
-}
-
-static void name_address(struct dx_server *s, int fd)
-{
-    struct sockaddr_storage address;
-    socklen_t size = sizeof address;
-    char host[NI_MAXHOST] = "?";
-    char port[NI_MAXSERV] = "?";
-
-    if (getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-        (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
-                          NI_NUMERICHOST | NI_NUMERICSERV);
-    (void)snprintf(s->address, sizeof s->address, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s",
-                   host, port);
-}
-
 static unsigned open_descriptors(void)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -165,20 +76,18 @@ static unsigned connections_possible(unsigned wanted)
     return limit.rlim_cur - taken < wanted ? (unsigned)(limit.rlim_cur - taken) : wanted;
 }
 
-static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
+static int start_loops(struct dx_server *s, struct dx_error *err)
 {
     struct dx_serving *serving = &s->serving;
     unsigned count = serving->options.loops;
     int rc = DX_OK;
 
     serving->loops = calloc(count, sizeof(struct dx_loop *));
-    if (serving->loops == NULL) {
-        (void)close(listen_fd);
+    if (serving->loops == NULL)
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
-    }
     for (unsigned i = 0; i < count && rc == DX_OK; i++) {
-        rc = dx_loop_new(&serving->loops[i], serving, listen_fd, err);
-        listen_fd = -1; /* the first one's */
+        rc = dx_loop_new(&serving->loops[i], serving, s->at.fd, err);
+        s->at.fd = -1; /* the first one's */
         serving->loop_count += rc == DX_OK;
     }
     /* The accepting loop starts last: it hands connections to loops that run. */
@@ -191,23 +100,24 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
                     const struct dx_answers *answers, struct dx_error *err)
 {
     struct dx_server *s = calloc(1, sizeof *s);
-    int listen_fd = options->listen_fd;
     int rc = DX_OK;
 
     *server = NULL;
     if (s == NULL) {
-        if (listen_fd >= 0)
-            (void)close(listen_fd);
+        if (options->listen_fd >= 0)
+            (void)close(options->listen_fd);
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
     }
     s->serving.options = *options;
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
-    if (listen_fd < 0)
-        rc = open_listener(options->listen, &listen_fd, err);
+    s->at = (struct dx_listening)DX_LISTENING_INIT;
+    if (options->listen_fd >= 0)
+        dx_listening_take(&s->at, options->listen_fd);
+    else
+        rc = dx_listening_open(&s->at, options->listen, err);
     if (rc == DX_OK) {
-        name_address(s, listen_fd);
         s->serving.options.connections_max = connections_possible(options->connections_max);
         const struct dx_workers_options workers = {
             .count = options->workers,
@@ -221,9 +131,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
         if (rc == DX_OK && options->answer_cache > 0)
             rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
         if (rc == DX_OK)
-            rc = start_loops(s, listen_fd, err);
-        else
-            (void)close(listen_fd);
+            rc = start_loops(s, err);
     }
     if (rc < 0)
         (void)dx_server_stop(&s, 0);
@@ -233,7 +141,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
 
 const char *dx_server_address(const struct dx_server *s)
 {
-    return s->address;
+    return s->at.name;
 }
 
 static void tell_all(struct dx_server *s, unsigned what)
@@ -309,6 +217,7 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
     for (unsigned i = 0; i < s->serving.loop_count; i++)
         dx_loop_free(&s->serving.loops[i]);
     dx_answer_cache_free(&s->serving.hot);
+    dx_listening_close(&s->at);
     free(s->serving.loops);
     free(s);
     *server = NULL;
