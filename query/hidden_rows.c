@@ -256,10 +256,11 @@ static void keep(struct dx_hidden_rows *out, struct scan *s)
                                                              s->pair.withheld_rows };
     if (s->pair.range_count == 0)
         return;
-    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges + s->pair.facts.size;
+    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges + s->pair.facts.size +
+                  s->pair.sketch.size;
     out->pairs[out->count++] = s->pair;
     s->pair.ranges = NULL;
-    s->pair.facts = dx_span_of(NULL, 0);
+    s->pair.facts = s->pair.sketch = dx_span_of(NULL, 0);
 }
 
 /* Distinct URLs over all datasets: in one alone they are counted. */
@@ -269,6 +270,22 @@ struct distinct {
     uint64_t largest; /* url_count of them */
     uint64_t sum;
 };
+
+/* For a union with others than all: the index has it of pairs of which nothing is hidden. */
+static int keep_sketch(struct scan *s, struct dx_error *err)
+{
+    struct dx_buf sketch = DX_BUF_INIT(DX_PAIR_TALLY_SKETCH_MAX);
+    int rc;
+
+    if (s->pair.range_count == 0)
+        return DX_OK;
+    rc = dx_url_sketch_encode(&s->sketch, &sketch, err);
+    if (rc < 0)
+        dx_buf_release(&sketch);
+    else
+        s->pair.sketch = dx_span_of(sketch.data, sketch.size);
+    return rc;
+}
 
 static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *err)
 {
@@ -281,6 +298,8 @@ static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *e
     if (s->pair.visible.url_count > d->largest)
         d->largest = s->pair.visible.url_count;
     rc = dx_url_sketch_settle(&s->sketch, err);
+    if (rc >= 0)
+        rc = keep_sketch(s, err);
     return rc < 0 ? rc : dx_url_sketch_union(&d->all, &s->sketch, err);
 }
 
@@ -315,6 +334,7 @@ static void release_scan(struct scan *s)
 {
     free(s->pair.ranges);
     free((uint8_t *)s->pair.facts.data);
+    free((uint8_t *)s->pair.sketch.data);
     free(s->urls);
     dx_buf_release(&s->url);
     dx_url_sketch_release(&s->sketch);
@@ -376,6 +396,7 @@ void dx_hidden_rows_release(struct dx_hidden_rows *h)
     for (size_t i = 0; i < h->count; i++) {
         free(h->pairs[i].ranges);
         free((uint8_t *)h->pairs[i].facts.data);
+        free((uint8_t *)h->pairs[i].sketch.data);
     }
     free(h->shown);
     free(h->pairs);

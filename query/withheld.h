@@ -64,7 +64,8 @@ struct dx_withheld_pair {
     uint64_t withheld_rows;           /* hidden and said to be: policy "withheld" */
     struct dx_withheld_range *ranges; /* ascending, apart from each other, at least one */
     size_t range_count;
-    struct dx_span facts; /* of the visible rows (format/facts.h); empty: they are over the caps of
+    struct dx_span sketch; /* of the visible URLs (format/url_sketch.h); empty: no row is */
+    struct dx_span facts;  /* of the visible rows (format/facts.h); empty: they are over the caps of
                            * query/row_tally.h. Paths are in it if row_count is over DX_FACTS_ROWS */
 };
 

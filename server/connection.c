@@ -239,11 +239,13 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
 static void drain(struct dx_connection *c)
 {
     struct dx_stream *s = &c->stream;
+    bool newcomer;
 
     c->closing = true;
     if (!dx_stream_is_busy(s) && !c->in_head && !s->in_turns) {
         read_some(c); /* a request may have come in the meantime */
-        if (!dx_stream_is_busy(s) && !c->in_head)
+        newcomer = s->wait == DX_WAIT_HEAD && s->loop->newcomers_until_ms != 0;
+        if (!dx_stream_is_busy(s) && !c->in_head && !newcomer)
             dx_stream_shut(s);
     }
 }

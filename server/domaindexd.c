@@ -19,6 +19,7 @@
 #include "server/reloader.h"
 #include "server/renewer.h"
 #include "server/settings.h"
+#include "server/supervisor.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -32,6 +33,8 @@
 #include <unistd.h>
 
 #define SUPPRESSIONS_WAIT_MS 30000
+#define RELOAD_S 600        /* that a supervisor waits for the end of a reload */
+#define STOP_EXTRA_MS 10000 /* after drain delay and grace: threads, the lease, files */
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -116,29 +119,46 @@ static void raise_descriptor_limit(void)
     }
 }
 
-/* True: one of the set came within ms; it is a wish to stop. */
-static bool stop_comes_within(const sigset_t *set, unsigned ms)
+/* The next signal of the set, or 0 after ms. */
+static int signal_within(const sigset_t *set, unsigned ms)
 {
     struct timespec wait = { ms / 1000, (long)(ms % 1000) * 1000000 };
-    int got;
+    int got = sigtimedwait(set, NULL, &wait);
 
-    do
-        got = sigtimedwait(set, NULL, &wait);
-    while (got == SIGHUP);
-    return got > 0;
+    return got < 0 ? 0 : got;
 }
 
-static void wait_for_stop(const sigset_t *set, struct dx_reloader *r)
+/* How long to wait for signals between two tellings: half of what the supervisor waits, and a second
+ * less where that is long, for a machine may be busy. */
+static unsigned period_ms(const struct dx_supervisor *s)
 {
-    int got = 0;
+    unsigned half = s->watchdog_ms == 0 ? 60000 : s->watchdog_ms / 2;
 
-    while (got != SIGTERM && got != SIGINT) {
-        if (sigwait(set, &got) != 0)
-            continue;
-        if (got == SIGHUP)
-            dx_reloader_ask(r);
+    return half > 4000 ? half - 1000 : half < 1 ? 1 : half;
+}
+
+/* While it stops, loops end, so their turning says nothing; how long that may take is bounded. */
+static void feed_watchdog_anyhow(struct dx_supervisor *s)
+{
+    if (s->watchdog_ms > 0)
+        dx_supervisor_tell(s, "WATCHDOG=1");
+}
+
+/* Serves on meanwhile. True: a second wish to stop came. */
+static bool delay_drain(struct dx_supervisor *supervisor, const sigset_t *signals, unsigned ms)
+{
+    uint64_t until = dx_clock_ms() + ms;
+    uint64_t now;
+
+    while ((now = dx_clock_ms()) < until) {
+        unsigned most = period_ms(supervisor);
+        int got = signal_within(signals, until - now < most ? (unsigned)(until - now) : most);
+
+        if (got == SIGTERM || got == SIGINT)
+            return true;
+        feed_watchdog_anyhow(supervisor);
     }
-    dx_log(DX_LOG_INFO, "%s: draining", got == SIGTERM ? "SIGTERM" : "SIGINT");
+    return false;
 }
 
 struct stopping {
@@ -160,23 +180,26 @@ static void *stop_server(void *argument)
 
 /* Returns whether all threads have ended; false as well when a second signal came. */
 static bool stop(struct dx_server **server, const struct dx_settings *settings,
-                 const sigset_t *signals)
+                 struct dx_supervisor *supervisor, const sigset_t *signals)
 {
     struct stopping s = { server, settings->grace_ms, false, false };
     pthread_t thread;
-    int got = 0;
 
     dx_server_drain(*server);
-    if (settings->drain_delay_ms > 0 && stop_comes_within(signals, settings->drain_delay_ms))
+    if (delay_drain(supervisor, signals, settings->drain_delay_ms))
         s.grace_ms = 0;
     if (pthread_create(&thread, NULL, stop_server, &s) != 0)
         return dx_server_stop(server, 0);
-    while (!atomic_load(&s.done))
-        if (sigwait(signals, &got) == 0 && got != SIGHUP) {
+    while (!atomic_load(&s.done)) {
+        int got = signal_within(signals, period_ms(supervisor));
+
+        if (got == SIGTERM || got == SIGINT) {
             dx_log(DX_LOG_WARN, "second signal: ending at once");
             (void)fflush(stdout);
             _exit(0);
         }
+        feed_watchdog_anyhow(supervisor);
+    }
     (void)pthread_join(thread, NULL);
     return s.clean;
 }
@@ -304,6 +327,7 @@ static int open_lease(const struct dx_settings *settings, struct dx_lease **leas
 /* What runs while the program serves; neutral: not there. */
 struct daemon {
     const struct dx_settings *settings;
+    struct dx_supervisor *supervisor;
     struct dx_version_options version;
     struct dx_lease *lease;
     struct dx_current *current;
@@ -348,6 +372,16 @@ static int open_current(struct daemon *d, struct dx_error *err)
     return take_cursor_settings(d->settings, &d->answers, err);
 }
 
+static int start_server(struct daemon *d, struct dx_error *err)
+{
+    struct dx_server_options options = d->settings->server;
+
+    options.listen_fd = dx_supervisor_listener(d->supervisor, "http");
+    if (options.listen_fd >= 0)
+        dx_log(DX_LOG_INFO, "a socket was handed over: --listen is not looked at");
+    return dx_server_start(&d->server, &options, &d->answers, err);
+}
+
 static int start(struct daemon *d, struct dx_error *err)
 {
     const struct dx_settings *settings = d->settings;
@@ -361,14 +395,14 @@ static int start(struct daemon *d, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_reloader_start(&d->reloader, d->current, root, settings->poll_ms, err);
     if (rc == DX_OK)
-        rc = dx_server_start(&d->server, &settings->server, &d->answers, err);
+        rc = start_server(d, err);
     return rc;
 }
 
 /* NULL, or what does not end: then what it uses stays. */
 static const char *end(struct daemon *d, const sigset_t *signals)
 {
-    if (d->server != NULL && !stop(&d->server, d->settings, signals))
+    if (d->server != NULL && !stop(&d->server, d->settings, d->supervisor, signals))
         return "read";
     if (d->reloader != NULL && !dx_reloader_stop(&d->reloader))
         return "reload";
@@ -380,26 +414,93 @@ static const char *end(struct daemon *d, const sigset_t *signals)
     return NULL;
 }
 
+/* ---- what the supervisor is told ---- */
+
+static void tell_ready(void *ctx)
+{
+    struct daemon *d = ctx;
+    struct dx_current_stats stats;
+
+    dx_current_stats(d->current, &stats);
+    dx_supervisor_tell(d->supervisor, "READY=1\nSTATUS=serving version %s on %s", stats.resident[0],
+                       dx_server_address(d->server));
+}
+
+static void reload(struct daemon *d)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    dx_supervisor_tell(d->supervisor, "RELOADING=1\nMONOTONIC_USEC=%lld\nEXTEND_TIMEOUT_USEC=%lld",
+                       (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
+                       (long long)RELOAD_S * 1000000);
+    dx_reloader_ask(d->reloader);
+}
+
+/* That all is well, if it is. The main thread says it, so it lives too. */
+static void feed_watchdog(struct daemon *d, bool *well)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    bool was = *well;
+
+    *well = dx_server_lives(d->server, d->supervisor->watchdog_ms / 2, &why);
+    if (*well)
+        dx_supervisor_tell(d->supervisor, "WATCHDOG=1");
+    else if (was)
+        dx_log(DX_LOG_ERROR, "watchdog: %s: the supervisor is not told that all is well", why.text);
+}
+
+static void wait_for_stop(struct daemon *d, const sigset_t *set)
+{
+    bool watched = d->supervisor->watchdog_ms > 0;
+    bool well = true;
+    int got = 0;
+
+    while (got != SIGTERM && got != SIGINT) {
+        got = signal_within(set, period_ms(d->supervisor));
+        if (got == SIGHUP)
+            reload(d);
+        if (watched)
+            feed_watchdog(d, &well);
+    }
+    dx_log(DX_LOG_INFO, "%s: draining", got == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+static void tell_stopping(const struct daemon *d)
+{
+    unsigned long long ms = (unsigned long long)d->settings->drain_delay_ms + d->settings->grace_ms;
+
+    dx_supervisor_tell(d->supervisor, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu\nSTATUS=draining",
+                       (ms + STOP_EXTRA_MS) * 1000);
+}
+
 static void serve_until_stopped(struct daemon *d, const sigset_t *signals)
 {
     dx_reloader_tell(d->reloader, d->server);
+    dx_reloader_when_done(d->reloader, tell_ready, d);
     dx_guard_tell(open_anew, d->reloader);
     announce(d->current, d->server);
-    wait_for_stop(signals, d->reloader);
+    tell_ready(d);
+    wait_for_stop(d, signals);
+    tell_stopping(d);
     dx_guard_tell(NULL, NULL);
+    dx_reloader_when_done(d->reloader, NULL, NULL);
     dx_reloader_tell(d->reloader, NULL);
 }
 
-static int serve(const struct dx_settings *settings, struct dx_error *err)
+static int serve(const struct dx_settings *settings, struct dx_supervisor *supervisor,
+                 struct dx_error *err)
 {
-    struct daemon d = { .settings = settings };
+    struct daemon d = { .settings = settings, .supervisor = supervisor };
     const char *hangs;
     sigset_t signals;
     int rc;
 
     block_signals(&signals);
     raise_descriptor_limit();
+    dx_supervisor_begin(supervisor);
     rc = start(&d, err);
+    dx_supervisor_loaded(supervisor);
     if (rc == DX_OK)
         serve_until_stopped(&d, &signals);
     hangs = end(&d, &signals);
@@ -410,6 +511,18 @@ static int serve(const struct dx_settings *settings, struct dx_error *err)
     }
     if (rc == DX_OK)
         dx_log(DX_LOG_INFO, "stopped");
+    return rc;
+}
+
+static int serve_supervised(const struct dx_settings *settings, struct dx_error *err)
+{
+    struct dx_supervisor supervisor;
+    int rc = dx_supervisor_open(&supervisor, err);
+
+    if (rc < 0)
+        return rc;
+    rc = serve(settings, &supervisor, err);
+    dx_supervisor_close(&supervisor);
     return rc;
 }
 
@@ -429,7 +542,7 @@ int main(int argc, char **argv)
         (void)printf("domaindexd %s%s\n", DX_VERSION, dx_id_warning());
     } else if (settings.man) {
         code = print_man();
-    } else if (serve(&settings, &err) < 0) {
+    } else if (serve_supervised(&settings, &err) < 0) {
         (void)fprintf(stderr, "domaindexd: %s\n", err.text);
         code = EXIT_REFUSED;
     }

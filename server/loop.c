@@ -22,6 +22,10 @@
 #define LATER_MS 50
 #define TURNS_US 1000 /* of turns in a wake, before the sockets are looked at again */
 
+/* While draining, from the accept of a connection to the first byte of its request: it is on its way,
+ * and whoever opens connections before there is a request will not wait for this one. */
+#define NEWCOMER_MS 1000
+
 int64_t dx_monotonic_ms(void)
 {
     struct timespec now;
@@ -231,6 +235,14 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     }
 }
 
+/* Who waits in a listener that closes is reset. In one that somebody else keeps, the next server finds
+ * him. */
+static void take_the_rest(struct dx_loop *loop)
+{
+    if (loop->listen_fd >= 0 && loop->serving->options.listen_fd < 0)
+        on_accept(loop->listen_fd, EV_READ, loop);
+}
+
 static void stop_accepting(struct dx_loop *loop)
 {
     if (loop->listen_fd < 0)
@@ -288,6 +300,8 @@ static void obey(struct dx_loop *loop, unsigned told)
         refresh(loop);
     if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
         loop->draining = true;
+        loop->newcomers_until_ms = loop->now_ms + NEWCOMER_MS;
+        take_the_rest(loop);
         stop_accepting(loop);
         for_all(loop, dx_connection_drain);
     }
@@ -448,6 +462,13 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
         while ((s = TAILQ_FIRST(&loop->waits[wait])) != NULL && s->deadline_ms <= loop->now_ms)
             dx_connection_expire(dx_connection_of(s));
+    if (loop->draining && loop->newcomers_until_ms != 0 &&
+        loop->now_ms >= loop->newcomers_until_ms) {
+        loop->newcomers_until_ms = 0;
+        for_all(loop, dx_connection_drain);
+    }
+    if (loop == loop->serving->loops[0])
+        dx_workers_expire(loop->serving->workers);
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
@@ -538,6 +559,7 @@ int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
 
     if (rc != 0)
         return dx_fail_errno(err, rc, "event loop: cannot start a thread");
+    (void)pthread_setname_np(loop->thread, "dx-loop"); /* for who looks at threads one by one */
     loop->started = true;
     return DX_OK;
 }

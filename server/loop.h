@@ -117,7 +117,8 @@ struct dx_loop {
     struct dx_stream_list waits[DX_WAIT_COUNT];
     struct dx_stream_list turns;
     unsigned open;
-    bool draining; /* replies close, new connections get one */
+    bool draining;              /* replies close, new connections get one */
+    int64_t newcomers_until_ms; /* then, connections that have said nothing yet are closed too */
     bool quitting;
     unsigned ticks;
 

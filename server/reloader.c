@@ -36,6 +36,8 @@ struct dx_reloader {
     struct dx_overlay_poller *suppressions;
     pthread_mutex_t lock;     /* of what follows */
     struct dx_server *server; /* told under the lock, so that it cannot go meanwhile */
+    void (*done)(void *ctx);  /* so is this */
+    void *done_ctx;
     bool asked;
     bool stopping;
     /* Of the thread alone: */
@@ -166,6 +168,14 @@ static bool rest(struct dx_reloader *r, uint64_t tend_ms)
     return watch_again(r) || noticed || dx_clock_ms() >= r->look_ms;
 }
 
+static void tell_done(struct dx_reloader *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->done != NULL)
+        r->done(r->done_ctx);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
 static void *run(void *argument)
 {
     struct dx_reloader *r = argument;
@@ -184,6 +194,8 @@ static void *run(void *argument)
         if (stopping || (!asked && !look_now))
             continue;
         look(r, asked);
+        if (asked)
+            tell_done(r);
         plan_look(r);
     }
     return NULL;
@@ -253,6 +265,14 @@ void dx_reloader_tell(struct dx_reloader *r, struct dx_server *server)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
+void dx_reloader_when_done(struct dx_reloader *r, void (*call)(void *ctx), void *ctx)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    r->done = call;
+    r->done_ctx = ctx;
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
 void dx_reloader_ask(struct dx_reloader *r)
 {
     (void)pthread_mutex_lock(&r->lock);
@@ -270,6 +290,7 @@ bool dx_reloader_stop(struct dx_reloader **out)
     (void)pthread_mutex_lock(&r->lock);
     r->stopping = true;
     r->server = NULL;
+    r->done = NULL;
     (void)pthread_mutex_unlock(&r->lock);
     wake(r);
     (void)clock_gettime(CLOCK_REALTIME, &until);

@@ -4,6 +4,7 @@
  *   rc = dx_reloader_start(&r, current, directory, poll_ms, &err);
  *   dx_reloader_tell(r, server);               who is told of a new version; NULL: nobody any more
  *   dx_reloader_ask(r);                        now, and say what came of it
+ *   dx_reloader_when_done(r, call, ctx);       after each look that was asked for, in its thread
  *   clean = dx_reloader_stop(&r);              false: a reload is under way and does not end soon
  *
  * It looks each poll_ms, a quarter more or less by chance so that the servers of a fleet do not
@@ -29,6 +30,8 @@ int dx_reloader_start(struct dx_reloader **r, struct dx_current *current, const 
                       unsigned poll_ms, struct dx_error *err); /* directory: NULL: no such root */
 void dx_reloader_tell(struct dx_reloader *r, struct dx_server *server);
 void dx_reloader_ask(struct dx_reloader *r);
+void dx_reloader_when_done(struct dx_reloader *r, void (*call)(void *ctx),
+                           void *ctx); /* NULL: nobody */
 bool dx_reloader_stop(struct dx_reloader **r);
 
 #endif

@@ -2,21 +2,15 @@
 #include "server/server.h"
 
 #include "base/clock.h"
+#include "server/listening.h"
 #include "server/loop.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 1024
 #define STOP_EXTRA_MS 1000 /* for threads to end after the last connection */
 
 /* Descriptors that are no connections: versions being opened, lake files, logs. */
@@ -24,7 +18,7 @@
 
 struct dx_server {
     struct dx_serving serving;
-    char address[NI_MAXHOST + NI_MAXSERV + 4];
+    struct dx_listening at;
 };
 
 struct dx_server_options dx_server_options_default(void)
@@ -33,6 +27,7 @@ struct dx_server_options dx_server_options_default(void)
 
     return (struct dx_server_options){
         .listen = "127.0.0.1:8080",
+        .listen_fd = -1,
         .loops = cores < 1    ? 1
                  : cores > 64 ? 64
                               : (unsigned)cores,
@@ -44,95 +39,15 @@ struct dx_server_options dx_server_options_default(void)
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
+        .queue_timeout_ms = 3000,
+        .storage_timeout_ms = 10000,
         .job_timeout_ms = 30000,
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
         .hot_memory = (size_t)64 << 20,
         .answer_cache = (uint64_t)64 << 20,
+        .admission = { .addresses_max = DX_ADMISSION_ADDRESSES },
     };
-}
-
-/* "host:port" or "[v6]:port" into two strings. */
-static int split_listen(const char *listen, char host[NI_MAXHOST], char port[8],
-                        struct dx_error *err)
-{
-    const char *colon = strrchr(listen, ':');
-    size_t host_size = colon == NULL ? 0 : (size_t)(colon - listen);
-    const char *from = listen;
-    unsigned long number = 0;
-
-    if (host_size >= 2 && listen[0] == '[' && listen[host_size - 1] == ']') {
-        from++;
-        host_size -= 2;
-    } else if (colon != NULL && memchr(listen, ':', host_size) != NULL) {
-        host_size = 0; /* an IPv6 address needs brackets */
-    }
-    if (host_size == 0 || host_size >= NI_MAXHOST || colon[1] == '\0' || strlen(colon + 1) > 5)
-        return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
-    for (const char *p = colon + 1; *p != '\0'; p++) {
-        if (*p < '0' || *p > '9')
-            return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
-        number = number * 10 + (unsigned long)(*p - '0');
-    }
-    if (number > 65535)
-        return dx_fail(err, DX_E_INVALID, "listen: port %lu is over 65535", number);
-    memcpy(host, from, host_size);
-    host[host_size] = '\0';
-    (void)snprintf(port, 8, "%lu", number);
-    return DX_OK;
-}
-
-static int listen_on(const struct addrinfo *at, const char *listen_text, int *out,
-                     struct dx_error *err)
-{
-    int one = 1;
-    int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
-
-    if (fd < 0)
-        return dx_fail_errno(err, errno, "listen: %s: socket", listen_text);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
-        int rc = dx_fail_errno(err, errno, "listen: %s", listen_text);
-
-        (void)close(fd);
-        return rc;
-    }
-    *out = fd;
-    return DX_OK;
-}
-
-static int open_listener(const char *listen_text, int *fd, struct dx_error *err)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-    struct addrinfo *found = NULL;
-    char host[NI_MAXHOST];
-    char port[8];
-    int rc = split_listen(listen_text, host, port, err);
-
-    if (rc < 0)
-        return rc;
-    rc = getaddrinfo(host, port, &hints, &found);
-    if (rc != 0)
-        return dx_fail(err, DX_E_INVALID, "listen: %s: %s", listen_text, gai_strerror(rc));
-    rc = DX_E_INVALID;
-    for (struct addrinfo *at = found; at != NULL && rc < 0; at = at->ai_next)
-        rc = listen_on(at, listen_text, fd, err);
-    freeaddrinfo(found);
-    return rc;
-}
-
-static void name_address(struct dx_server *s, int fd)
-{
-    struct sockaddr_storage address;
-    socklen_t size = sizeof address;
-    char host[NI_MAXHOST] = "?";
-    char port[NI_MAXSERV] = "?";
-
-    if (getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-        (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
-                          NI_NUMERICHOST | NI_NUMERICSERV);
-    (void)snprintf(s->address, sizeof s->address, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s",
-                   host, port);
 }
 
 static unsigned open_descriptors(void)
@@ -161,20 +76,18 @@ static unsigned connections_possible(unsigned wanted)
     return limit.rlim_cur - taken < wanted ? (unsigned)(limit.rlim_cur - taken) : wanted;
 }
 
-static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
+static int start_loops(struct dx_server *s, struct dx_error *err)
 {
     struct dx_serving *serving = &s->serving;
     unsigned count = serving->options.loops;
     int rc = DX_OK;
 
     serving->loops = calloc(count, sizeof(struct dx_loop *));
-    if (serving->loops == NULL) {
-        (void)close(listen_fd);
+    if (serving->loops == NULL)
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
-    }
     for (unsigned i = 0; i < count && rc == DX_OK; i++) {
-        rc = dx_loop_new(&serving->loops[i], serving, listen_fd, err);
-        listen_fd = -1; /* the first one's */
+        rc = dx_loop_new(&serving->loops[i], serving, s->at.fd, err);
+        s->at.fd = -1; /* the first one's */
         serving->loop_count += rc == DX_OK;
     }
     /* The accepting loop starts last: it hands connections to loops that run. */
@@ -187,30 +100,38 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
                     const struct dx_answers *answers, struct dx_error *err)
 {
     struct dx_server *s = calloc(1, sizeof *s);
-    int listen_fd = -1;
-    int rc;
+    int rc = DX_OK;
 
     *server = NULL;
-    if (s == NULL)
+    if (s == NULL) {
+        if (options->listen_fd >= 0)
+            (void)close(options->listen_fd);
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
+    }
     s->serving.options = *options;
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
-    rc = open_listener(options->listen, &listen_fd, err);
+    s->at = (struct dx_listening)DX_LISTENING_INIT;
+    if (options->listen_fd >= 0)
+        dx_listening_take(&s->at, options->listen_fd);
+    else
+        rc = dx_listening_open(&s->at, options->listen, err);
     if (rc == DX_OK) {
-        name_address(s, listen_fd);
         s->serving.options.connections_max = connections_possible(options->connections_max);
-        const struct dx_workers_options workers = { options->workers, options->queue_max,
-                                                    options->read_memory };
+        const struct dx_workers_options workers = {
+            .count = options->workers,
+            .queue_max = options->queue_max,
+            .hold_max = options->read_memory,
+            .queue_timeout_ms = options->queue_timeout_ms,
+            .storage_timeout_ms = options->storage_timeout_ms,
+        };
 
         rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
         if (rc == DX_OK && options->answer_cache > 0)
             rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
         if (rc == DX_OK)
-            rc = start_loops(s, listen_fd, err);
-        else
-            (void)close(listen_fd);
+            rc = start_loops(s, err);
     }
     if (rc < 0)
         (void)dx_server_stop(&s, 0);
@@ -220,7 +141,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
 
 const char *dx_server_address(const struct dx_server *s)
 {
-    return s->address;
+    return s->at.name;
 }
 
 static void tell_all(struct dx_server *s, unsigned what)
@@ -233,6 +154,27 @@ void dx_server_version_changed(struct dx_server *s)
 {
     tell_all(s, DX_LOOP_REFRESH);
     dx_workers_wake(s->serving.workers);
+}
+
+bool dx_server_lives(const struct dx_server *s, unsigned within_ms, struct dx_error *why)
+{
+    int64_t now = dx_monotonic_ms();
+    uint64_t busy_ms = dx_workers_busy_ms(s->serving.workers);
+
+    for (unsigned i = 0; i < s->serving.loop_count; i++) {
+        int64_t since = now - atomic_load(&s->serving.loops[i]->counts.ticked_ms);
+
+        if (since > (int64_t)within_ms) {
+            (void)dx_fail(why, DX_E_TIMEOUT, "event loop %u has not turned for %lld ms", i,
+                          (long long)since);
+            return false;
+        }
+    }
+    if (busy_ms <= 2 * (uint64_t)s->serving.options.job_timeout_ms)
+        return true;
+    (void)dx_fail(why, DX_E_TIMEOUT, "no worker has ended a job for %llu ms",
+                  (unsigned long long)busy_ms);
+    return false;
 }
 
 void dx_server_drain(struct dx_server *s)
@@ -275,6 +217,7 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
     for (unsigned i = 0; i < s->serving.loop_count; i++)
         dx_loop_free(&s->serving.loops[i]);
     dx_answer_cache_free(&s->serving.hot);
+    dx_listening_close(&s->at);
     free(s->serving.loops);
     free(s);
     *server = NULL;
@@ -288,7 +231,8 @@ struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
 {
-    struct dx_server_counts sum = { .open = atomic_load(&serving->connections) };
+    struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
+                                    .expired = dx_workers_counts_of(serving->workers).expired };
 
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;

@@ -5,6 +5,7 @@
  *   rc = dx_server_start(&s, &options, &answers, &err);     listens and serves when it returns
  *   dx_server_address(s)                                    "127.0.0.1:8080", the real port
  *   dx_server_version_changed(s);                           after a reload
+ *   ok = dx_server_lives(s, within_ms, &why);               for a watchdog
  *   dx_server_drain(s);                                     /readyz says 503, all else goes on
  *   clean = dx_server_stop(&s, grace_ms);                   no accepts, in-flight finish, threads end
  *
@@ -19,25 +20,31 @@
 #define DX_SERVER_SERVER_H
 
 #include "base/error.h"
+#include "server/admission.h"
 #include "server/answers.h"
 
 struct dx_server;
 
 struct dx_server_options {
-    const char *listen;        /* HOST:PORT, [V6]:PORT; port 0: any free one */
-    unsigned loops;            /* threads with an event loop */
-    unsigned workers;          /* threads that read the lake */
-    unsigned queue_max;        /* listings that may wait for a worker or a store */
-    size_t read_memory;        /* stored bytes that listings under way may hold, all together */
+    const char *listen; /* HOST:PORT, [V6]:PORT; port 0: any free one */
+    int listen_fd;      /* listens already, in place of `listen`, and is the server's from start on;
+                                  -1: none */
+    unsigned loops;     /* threads with an event loop */
+    unsigned workers;   /* threads that read the lake */
+    unsigned queue_max; /* listings that may wait for a worker or a store */
+    size_t read_memory; /* stored bytes that listings under way may hold, all together */
     unsigned connections_max;  /* lowered to what the limit of descriptors allows */
     unsigned head_timeout_ms;  /* from open, or from the first byte of a later head, to its end */
     unsigned idle_timeout_ms;  /* between a reply and the next head */
-    unsigned job_timeout_ms;   /* until a worker's answer */
-    unsigned write_timeout_ms; /* until the client has taken the reply */
-    size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
-    size_t hot_memory;         /* bytes of replies that are kept to be sent again; 0: none */
-    uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
-    bool metrics;              /* answer /metrics */
+    unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
+    unsigned storage_timeout_ms; /* and of each wave of reads; 0: the same */
+    unsigned job_timeout_ms;     /* until a worker's answer */
+    unsigned write_timeout_ms;   /* until the client has taken the reply */
+    size_t reply_memory;         /* bytes of replies that may wait for slow clients, all together */
+    size_t hot_memory;           /* bytes of replies that are kept to be sent again; 0: none */
+    uint64_t answer_cache;       /* bytes of answers that are kept; 0: none */
+    bool metrics;                /* answer /metrics */
+    struct dx_admission_options admission;
 };
 
 struct dx_server_options dx_server_options_default(void);
@@ -51,6 +58,7 @@ struct dx_server_counts {
     uint64_t timeouts;      /* connections ended by a deadline other than idle */
     uint64_t shed;          /* idle connections closed for new ones */
     uint64_t overloaded;    /* refused because the workers' queue was full */
+    uint64_t expired;       /* refused because they waited too long in it */
     uint64_t hot_hits;      /* replies that were kept, and sent once more */
     uint64_t hot_bytes;     /* of those that are kept now */
     uint64_t accept_pauses; /* the listener rested: descriptors or connections ran out */
@@ -61,6 +69,11 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
 const char *dx_server_address(const struct dx_server *s);
 void dx_server_version_changed(struct dx_server *s);
 void dx_server_drain(struct dx_server *s);
+
+/* Whether each loop has turned within that time, and some worker is not at one and the same job for
+ * longer than two jobs may take. What is slow or gone outside makes no difference: jobs that wait for a store
+ * are with no worker, or with half of them at most. False: `why` has the words. */
+bool dx_server_lives(const struct dx_server *s, unsigned within_ms, struct dx_error *why);
 
 /* Takes up to grace_ms and a little. True: all freed. False: a worker still hangs in a read
  * of the lake; its thread and what it uses stay, and the caller should end the process. */
