@@ -23,7 +23,14 @@ enum {
     OPT_HEAD_TIMEOUT,
     OPT_IDLE_TIMEOUT,
     OPT_JOB_TIMEOUT,
+    OPT_QUEUE_TIMEOUT,
+    OPT_STORAGE_TIMEOUT,
     OPT_WRITE_TIMEOUT,
+    OPT_ADDRESS_COST,
+    OPT_ADDRESS_BURST,
+    OPT_ADDRESS_CONNECTIONS,
+    OPT_PRINCIPAL_COST,
+    OPT_PRINCIPAL_BURST,
     OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
@@ -88,8 +95,25 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_IDLE_TIMEOUT] = { "idle-timeout-ms", "NUMBER", "60000",
                            "for the next request on a connection kept alive" },
     [OPT_JOB_TIMEOUT] = { "job-timeout-ms", "NUMBER", "30000", "for an answer from a worker" },
+    [OPT_QUEUE_TIMEOUT] = { "queue-timeout-ms", "NUMBER", "3000",
+                            "of that, until a worker begins with it: then 503; 0: all of it" },
+    [OPT_STORAGE_TIMEOUT] = { "storage-timeout-ms", "NUMBER", "10000",
+                              "and for each round of reads from a store; 0: all of it" },
     [OPT_WRITE_TIMEOUT] = { "write-timeout-ms", "NUMBER", "30000",
                             "for the client to take a whole reply" },
+    [OPT_ADDRESS_COST] = { "address-cost-per-s", "NUMBER", "0",
+                           "what one address may spend, in the units of docs/API.md; above it, "
+                           "429; "
+                           "an IPv6 network of 64 bits is one address; 0: no limit" },
+    [OPT_ADDRESS_BURST] = { "address-burst", "NUMBER", "0",
+                            "what an address may have saved up; 0: ten seconds of it" },
+    [OPT_ADDRESS_CONNECTIONS] = { "address-connections", "NUMBER", "0",
+                                  "open connections of one address; 0: no limit" },
+    [OPT_PRINCIPAL_COST] = { "principal-cost-per-s", "NUMBER", "0",
+                             "what one principal may spend, where the access table says nothing; "
+                             "0: no limit" },
+    [OPT_PRINCIPAL_BURST] = { "principal-burst", "NUMBER", "0",
+                              "what a principal may have saved up; 0: ten seconds of it" },
     [OPT_POLL] = { "poll-ms", "NUMBER", "2000",
                    "between two looks for a newer version, more or less; 0: only at SIGHUP" },
     [OPT_DRAIN_DELAY] = { "drain-delay-ms", "NUMBER", "0",
@@ -166,6 +190,7 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
 const size_t dx_settings_table_size = OPT_COUNT;
 
 #define MS_DAY 86400000u
+#define RATE_MAX 1000000000u
 #define REQUEST_EXTRA_MS 1000 /* for the loop to notice, and for the clock */
 
 /* One option given, as a table of its own for base/options.h to read and bound. */
@@ -294,6 +319,60 @@ static bool set_versions(struct dx_settings *s, size_t index, const char *text, 
         return true;
     case OPT_CURSOR_LIFE:
         *rc = number(index, text, 0, 86400, &s->cursor_life_s, err);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int rate(size_t index, const char *text, double *value, struct dx_error *err)
+{
+    unsigned v = 0;
+    int rc = number(index, text, 0, RATE_MAX, &v, err);
+
+    *value = v;
+    return rc;
+}
+
+/* What is said of how much somebody may ask for, and how long it may take; false: it is another option. */
+static bool set_limits(struct dx_settings *s, size_t index, const char *text, int *rc,
+                       struct dx_error *err)
+{
+    struct dx_server_options *o = &s->server;
+
+    switch (index) {
+    case OPT_HEAD_TIMEOUT:
+        *rc = number(index, text, 100, 60000, &o->head_timeout_ms, err);
+        return true;
+    case OPT_IDLE_TIMEOUT:
+        *rc = number(index, text, 100, MS_DAY, &o->idle_timeout_ms, err);
+        return true;
+    case OPT_JOB_TIMEOUT:
+        *rc = number(index, text, 100, 600000, &o->job_timeout_ms, err);
+        return true;
+    case OPT_WRITE_TIMEOUT:
+        *rc = number(index, text, 100, 600000, &o->write_timeout_ms, err);
+        return true;
+    case OPT_QUEUE_TIMEOUT:
+        *rc = number(index, text, 0, 600000, &o->queue_timeout_ms, err);
+        return true;
+    case OPT_STORAGE_TIMEOUT:
+        *rc = number(index, text, 0, 600000, &o->storage_timeout_ms, err);
+        return true;
+    case OPT_ADDRESS_COST:
+        *rc = rate(index, text, &o->admission.address_cost_per_s, err);
+        return true;
+    case OPT_ADDRESS_BURST:
+        *rc = rate(index, text, &o->admission.address_burst, err);
+        return true;
+    case OPT_ADDRESS_CONNECTIONS:
+        *rc = number(index, text, 0, RATE_MAX, &o->admission.address_connections, err);
+        return true;
+    case OPT_PRINCIPAL_COST:
+        *rc = rate(index, text, &o->admission.principal_cost_per_s, err);
+        return true;
+    case OPT_PRINCIPAL_BURST:
+        *rc = rate(index, text, &o->admission.principal_burst, err);
         return true;
     default:
         return false;
@@ -449,14 +528,6 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         if (rc == DX_OK)
             o->hot_memory = bytes;
         return rc;
-    case OPT_HEAD_TIMEOUT:
-        return number(index, text, 100, 60000, &o->head_timeout_ms, err);
-    case OPT_IDLE_TIMEOUT:
-        return number(index, text, 100, MS_DAY, &o->idle_timeout_ms, err);
-    case OPT_JOB_TIMEOUT:
-        return number(index, text, 100, 600000, &o->job_timeout_ms, err);
-    case OPT_WRITE_TIMEOUT:
-        return number(index, text, 100, 600000, &o->write_timeout_ms, err);
     case OPT_DRAIN_DELAY:
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:
@@ -467,7 +538,8 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
     case OPT_METRICS:
         return yes_no(index, text, &o->metrics, err);
     default:
-        if (!set_versions(s, index, text, &rc, err) && !set_access(s, index, text, &rc, err))
+        if (!set_versions(s, index, text, &rc, err) && !set_limits(s, index, text, &rc, err) &&
+            !set_access(s, index, text, &rc, err))
             (void)set_remote(s, index, text, &rc, err);
         return rc; /* config and the flags are taken before */
     }
