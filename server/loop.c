@@ -467,6 +467,8 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         loop->newcomers_until_ms = 0;
         for_all(loop, dx_connection_drain);
     }
+    if (loop == loop->serving->loops[0])
+        dx_workers_expire(loop->serving->workers);
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
