@@ -8,6 +8,7 @@
 #include "format/facts.h"
 #include "format/pair_tally.h"
 #include "format/rules.h"
+#include "format/scope.h"
 #include "format/url_sketch.h"
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
@@ -250,10 +251,11 @@ static int tally_visible(struct scan *s, const struct dx_found *found, struct dx
 /* Takes the pair from s if some of it is hidden. */
 static void keep(struct dx_hidden_rows *out, struct scan *s)
 {
-    out->visible_rows += s->pair.visible.row_count;
+    out->shown[out->shown_count++] = (struct dx_shown_pair){ s->pair.dataset_id,
+                                                             s->pair.visible.row_count,
+                                                             s->pair.withheld_rows };
     if (s->pair.range_count == 0)
         return;
-    out->withheld_rows += s->pair.withheld_rows;
     out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges + s->pair.facts.size +
                   s->pair.sketch.size;
     out->pairs[out->count++] = s->pair;
@@ -316,6 +318,18 @@ static int read_one(struct scan *s, const struct dx_found *found, const struct d
     return rc;
 }
 
+void dx_hidden_rows_sums(const struct dx_hidden_rows *h, const struct dx_scope *scope,
+                         struct dx_hidden_sums *sums)
+{
+    *sums = (struct dx_hidden_sums){ 0, 0 };
+    for (size_t i = 0; i < h->shown_count; i++) {
+        if (!dx_scope_has(scope, h->shown[i].dataset_id))
+            continue;
+        sums->visible_rows += h->shown[i].visible_rows;
+        sums->withheld_rows += h->shown[i].withheld_rows;
+    }
+}
+
 static void release_scan(struct scan *s)
 {
     free(s->pair.ranges);
@@ -348,6 +362,7 @@ static int read_pairs(struct dx_version *v, const struct dx_found *found,
                                                  distinct.largest, distinct.sum);
     out->distinct_dense = distinct.pairs > 1 && distinct.all.dense;
     dx_url_sketch_release(&distinct.all);
+    dx_hidden_rows_sums(out, NULL, &out->all);
     return rc;
 }
 
@@ -361,8 +376,11 @@ int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
     *out = (struct dx_hidden_rows){ .pairs = NULL };
     if (rc >= 0) {
         out->pairs = calloc(pairs.count + 1, sizeof *out->pairs);
-        out->bytes = (pairs.count + 1) * sizeof *out->pairs;
-        rc = out->pairs == NULL ? no_memory(err) : read_pairs(v, found, &pairs, of, stop, out, err);
+        out->shown = calloc(pairs.count + 1, sizeof *out->shown);
+        out->bytes = (pairs.count + 1) * (sizeof *out->pairs + sizeof *out->shown);
+        rc = out->pairs == NULL || out->shown == NULL
+                 ? no_memory(err)
+                 : read_pairs(v, found, &pairs, of, stop, out, err);
     }
     /* It would be believed of the same build after its files were put right. */
     if (rc >= 0 && !dx_version_intact(v))
@@ -380,6 +398,7 @@ void dx_hidden_rows_release(struct dx_hidden_rows *h)
         free((uint8_t *)h->pairs[i].facts.data);
         free((uint8_t *)h->pairs[i].sketch.data);
     }
+    free(h->shown);
     free(h->pairs);
     *h = (struct dx_hidden_rows){ .pairs = NULL };
 }

@@ -22,7 +22,9 @@
 #include "base/error.h"
 #include "server/admission.h"
 #include "server/answers.h"
+#include "server/identity.h"
 
+struct dx_access;
 struct dx_server;
 
 struct dx_server_options {
@@ -45,6 +47,8 @@ struct dx_server_options {
     uint64_t answer_cache;       /* bytes of answers that are kept; 0: none */
     bool metrics;                /* answer /metrics */
     struct dx_admission_options admission;
+    struct dx_access *access; /* who may see what; must outlive the server. NULL: everybody all */
+    struct dx_identity_rules identity;
 };
 
 struct dx_server_options dx_server_options_default(void);
