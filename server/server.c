@@ -237,6 +237,7 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
     struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
                                     .expired = dx_workers_counts_of(serving->workers).expired };
 
+    dx_admission_counts_read(serving->admission, &sum.admission);
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;
 
