@@ -39,11 +39,14 @@ struct dx_server_options dx_server_options_default(void)
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
+        .queue_timeout_ms = 3000,
+        .storage_timeout_ms = 10000,
         .job_timeout_ms = 30000,
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
         .hot_memory = (size_t)64 << 20,
         .answer_cache = (uint64_t)64 << 20,
+        .admission = { .addresses_max = DX_ADMISSION_ADDRESSES },
     };
 }
 
@@ -116,10 +119,17 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
         rc = dx_listening_open(&s->at, options->listen, err);
     if (rc == DX_OK) {
         s->serving.options.connections_max = connections_possible(options->connections_max);
-        const struct dx_workers_options workers = { options->workers, options->queue_max,
-                                                    options->read_memory };
+        const struct dx_workers_options workers = {
+            .count = options->workers,
+            .queue_max = options->queue_max,
+            .hold_max = options->read_memory,
+            .queue_timeout_ms = options->queue_timeout_ms,
+            .storage_timeout_ms = options->storage_timeout_ms,
+        };
 
         rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
+        if (rc == DX_OK)
+            rc = dx_admission_new(&s->serving.admission, &options->admission, s->serving.seed, err);
         if (rc == DX_OK && options->answer_cache > 0)
             rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
         if (rc == DX_OK)
@@ -209,6 +219,7 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
     for (unsigned i = 0; i < s->serving.loop_count; i++)
         dx_loop_free(&s->serving.loops[i]);
     dx_answer_cache_free(&s->serving.hot);
+    dx_admission_free(&s->serving.admission);
     dx_listening_close(&s->at);
     free(s->serving.loops);
     free(s);
@@ -223,8 +234,10 @@ struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
 {
-    struct dx_server_counts sum = { .open = atomic_load(&serving->connections) };
+    struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
+                                    .expired = dx_workers_counts_of(serving->workers).expired };
 
+    dx_admission_counts_read(serving->admission, &sum.admission);
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;
 

@@ -20,8 +20,11 @@
 #define DX_SERVER_SERVER_H
 
 #include "base/error.h"
+#include "server/admission.h"
 #include "server/answers.h"
+#include "server/identity.h"
 
+struct dx_access;
 struct dx_server;
 
 struct dx_server_options {
@@ -35,25 +38,32 @@ struct dx_server_options {
     unsigned connections_max;  /* lowered to what the limit of descriptors allows */
     unsigned head_timeout_ms;  /* from open, or from the first byte of a later head, to its end */
     unsigned idle_timeout_ms;  /* between a reply and the next head */
-    unsigned job_timeout_ms;   /* until a worker's answer */
-    unsigned write_timeout_ms; /* until the client has taken the reply */
-    size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
-    size_t hot_memory;         /* bytes of replies that are kept to be sent again; 0: none */
-    uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
-    bool metrics;              /* answer /metrics */
+    unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
+    unsigned storage_timeout_ms; /* and of each wave of reads; 0: the same */
+    unsigned job_timeout_ms;     /* until a worker's answer */
+    unsigned write_timeout_ms;   /* until the client has taken the reply */
+    size_t reply_memory;         /* bytes of replies that may wait for slow clients, all together */
+    size_t hot_memory;           /* bytes of replies that are kept to be sent again; 0: none */
+    uint64_t answer_cache;       /* bytes of answers that are kept; 0: none */
+    bool metrics;                /* answer /metrics */
+    struct dx_admission_options admission;
+    struct dx_access *access; /* who may see what; must outlive the server. NULL: everybody all */
+    struct dx_identity_rules identity;
 };
 
 struct dx_server_options dx_server_options_default(void);
 
 /* Sums over all loops since start; a snapshot, exact once nothing moves. */
 struct dx_server_counts {
-    uint64_t accepted;      /* connections */
-    uint64_t open;          /* connections now */
-    uint64_t requests;      /* heads answered */
-    uint64_t rejected;      /* heads refused by the parser */
-    uint64_t timeouts;      /* connections ended by a deadline other than idle */
-    uint64_t shed;          /* idle connections closed for new ones */
-    uint64_t overloaded;    /* refused because the workers' queue was full */
+    uint64_t accepted;   /* connections */
+    uint64_t open;       /* connections now */
+    uint64_t requests;   /* heads answered */
+    uint64_t rejected;   /* heads refused by the parser */
+    uint64_t timeouts;   /* connections ended by a deadline other than idle */
+    uint64_t shed;       /* idle connections closed for new ones */
+    uint64_t overloaded; /* refused because the workers' queue was full */
+    uint64_t expired;    /* refused because they waited too long in it */
+    struct dx_admission_counts admission;
     uint64_t hot_hits;      /* replies that were kept, and sent once more */
     uint64_t hot_bytes;     /* of those that are kept now */
     uint64_t accept_pauses; /* the listener rested: descriptors or connections ran out */
