@@ -89,6 +89,22 @@ static int print_man(void)
         "stays.\n"
         ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
         "and exit.\nA second one ends at once.\n.El\n");
+    dx_buf_str(
+        &text,
+        ".Sh SUPERVISION\nWhoever sets\n.Ev NOTIFY_SOCKET\nis told, as by\n.Xr sd_notify 3 ,\n"
+        "of\n.Ql READY=1\nonce a verified version is served,\n.Ql RELOADING=1\naround SIGHUP,\n"
+        ".Ql STOPPING=1 ,\n.Ql EXTEND_TIMEOUT_USEC\nwhile loading goes on, and\n.Ql WATCHDOG=1\n"
+        "while all event loops turn and some worker ends its jobs.\nListening sockets are taken by "
+        "the names\n"
+        ".Ql http\nand\n.Ql admin\n(\n.Ev LISTEN_PID ,\n.Ev LISTEN_FDS ,\n.Ev LISTEN_FDNAMES ) .\n"
+        ".Sh SANDBOX\nBefore it serves, the program gives up what it does not need: it can read "
+        "the root and the\n"
+        "folders of files that settings name, write its lease, its copies of a remote root and its "
+        "log,\n"
+        "and start threads.\nIt cannot start programs, reach other processes, make memory "
+        "executable or change the\n"
+        "system.\nThe kernel holds it to that as far as it has landlock and seccomp; the log says "
+        "how far.\n");
     dx_environment_mdoc(&text);
     dx_buf_str(&text, ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
                       "with the long options as keys.\nA line that begins with\n.Ql #\n"
