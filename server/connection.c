@@ -8,6 +8,7 @@
 #include "server/kept_reply.h"
 #include "server/own_routes.h"
 #include "server/single_answer.h"
+#include "server/toll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +46,14 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
 
     if (dx_kept_reply_answer(c, target, match))
         return;
-    if (dx_target_parse(target, &loop->ask, &problem) == 0)
-        dx_deliver_problem(c, &problem);
-    else if (loop->ask.route == DX_ROUTE_NAMES)
+    if (dx_target_parse(target, &loop->ask, &problem) == 0) {
+        if (dx_toll_take(c, 1)) /* no question at all costs as much as a small one */
+            dx_deliver_problem(c, &problem);
+    } else if (loop->ask.route == DX_ROUTE_NAMES) {
         dx_deliver_refusal(c, 405, "this takes POST, with names in the body");
-    else if (!dx_own_routes_answer(c))
+    } else if (!dx_own_routes_answer(c)) {
         dx_single_answer(c, target, match);
+    }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);
 }
@@ -61,6 +64,8 @@ static void answer(struct dx_connection *c, struct dx_span head)
     struct dx_span target = dx_head_slice(head, c->head.target);
 
     dx_loop_count(&loop->counts.requests);
+    c->who = (struct dx_who){ .address = c->stream.peer };
+    c->paid = 0;
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
     if (c->head.method == DX_METHOD_POST)
@@ -252,17 +257,17 @@ static void drain(struct dx_connection *c)
 
 /* ---- entry points of the loop ---- */
 
-void dx_connection_open(struct dx_loop *loop, int fd)
+void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
 {
     struct dx_connection *c = calloc(1, sizeof *c);
 
     if (c == NULL) {
-        (void)close(fd);
-        atomic_fetch_sub(&loop->serving->connections, 1);
+        (void)close(guest->fd);
+        dx_serving_gone(loop->serving, &guest->peer);
         return;
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
-    if (dx_stream_open(&c->stream, loop, fd, on_readable, on_writable, c) && loop->draining)
+    if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);
 }

@@ -286,8 +286,39 @@ static void suppress_some(const struct twin_roots *t)
     }
 }
 
+/* ---- one URL in more places than an answer may have ---- */
+
+/* So many hidden datasets have it, and two that are seen: more than 4096 places in all, and with 16,400 also
+ * more pages of ids than are read at once (DX_PLACES). */
+static void check_many_places(unsigned hidden)
+{
+    struct twin_roots t;
+    struct side all, some, none;
+    char url[128];
+
+    twin_roots_url(0, 0, url);
+    twin_roots_make_places(&t, hidden);
+    open_side(&all, &t.whole, t.first, NULL);
+    open_side(&some, &t.whole, t.first, t.scope);
+    open_side(&none, &t.shown, t.first, t.scope);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct question q = { .kind = i == 0 ? ASK_URL : ASK_URLID, .text = url, .limit = 9 };
+
+        ask(&all, &q);
+        EXPECT(all.rc < 0 && all.problem.kind == DX_PROBLEM_TOO_MUCH, "%d: %s", all.rc,
+               all.problem.detail);
+        ask_both(&some, &none, &q);
+        EXPECT(some.rc == 1, "%s", some.problem.detail);
+    }
+    close_side(&all);
+    close_side(&some);
+    close_side(&none);
+    twin_roots_remove(&t);
+}
+
 int main(void)
 {
+    const char *places = getenv("DX_PLACES");
     struct twin_roots t;
 
     twin_roots_make(&t, DOMAINS, DATASETS, SEEN);
@@ -299,5 +330,6 @@ int main(void)
     EXPECT(withheld > 50, "nothing is withheld");
     check_unrestricted(&t);
     twin_roots_remove(&t);
+    check_many_places(places == NULL ? 4100 : (unsigned)strtoul(places, NULL, 10));
     return failures > 0;
 }
