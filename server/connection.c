@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/connection.h"
 
+#include "server/admin_routes.h"
 #include "server/bulk_answer.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
@@ -21,6 +22,8 @@ static void reap(struct dx_connection *c)
 {
     if (c->stream.wait != DX_WAIT_CLOSED)
         return;
+    if (c->admin)
+        dx_admin_listener_gone(&c->stream.loop->admin);
     dx_exchange_unpin(c);
     dx_job_wait_cancel(c);
     dx_bulk_answer_release(c);
@@ -63,7 +66,9 @@ static void answer(struct dx_connection *c, struct dx_span head)
     dx_loop_count(&loop->counts.requests);
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
-    if (c->head.method == DX_METHOD_POST)
+    if (c->admin)
+        dx_admin_answer(c, target);
+    else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
     else
         answer_get(c, target, if_none_match(c, head));
@@ -252,19 +257,32 @@ static void drain(struct dx_connection *c)
 
 /* ---- entry points of the loop ---- */
 
-void dx_connection_open(struct dx_loop *loop, int fd)
+static void open_as(struct dx_loop *loop, int fd, bool admin)
 {
     struct dx_connection *c = calloc(1, sizeof *c);
 
     if (c == NULL) {
+        if (admin)
+            dx_admin_listener_gone(&loop->admin);
         (void)close(fd);
         atomic_fetch_sub(&loop->serving->connections, 1);
         return;
     }
+    c->admin = admin;
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
     if (dx_stream_open(&c->stream, loop, fd, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);
+}
+
+void dx_connection_open(struct dx_loop *loop, int fd)
+{
+    open_as(loop, fd, false);
+}
+
+void dx_connection_open_admin(struct dx_loop *loop, int fd)
+{
+    open_as(loop, fd, true);
 }
 
 void dx_connection_turn(struct dx_connection *c)

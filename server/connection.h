@@ -2,6 +2,7 @@
  * connection.h - one client: bytes in, heads parsed, answers out, in order.
  *
  *   dx_connection_open(loop, fd);         fd is the connection's from here, also on failure
+ *   dx_connection_open_admin(loop, fd);   the same for one of the admin listener: it has other routes
  *   dx_connection_turn(c);                its turn again (it had more requests than one wake serves)
  *   dx_connection_answered(job);          a worker's answer came back
  *   dx_connection_expire(c);              the deadline of what it waits for has passed
@@ -19,7 +20,8 @@
  *   exchange       one request: what it holds, and its end
  *   delivery       from an outcome to the reply
  *   job_wait       answers of workers
- *   own_routes     healthz, readyz, metrics
+ *   own_routes     healthz, readyz
+ *   admin_routes   these, metrics and version, on the admin listener
  *   kept_reply     whole replies that are sent again
  *   single_answer  of a GET
  *   bulk_answer    of a POST
@@ -41,6 +43,7 @@ struct dx_connection {
     struct dx_stream stream;
     bool in_head;
     bool closing; /* after the reply in work */
+    bool admin;   /* of those who run the server */
     struct dx_request_head head;
     struct dx_version *version; /* NULL: no request begun */
     bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
@@ -62,6 +65,7 @@ static inline struct dx_connection *dx_connection_of(struct dx_stream *s)
 }
 
 void dx_connection_open(struct dx_loop *loop, int fd);
+void dx_connection_open_admin(struct dx_loop *loop, int fd);
 void dx_connection_turn(struct dx_connection *c);
 void dx_connection_answered(struct dx_job *job);
 void dx_connection_expire(struct dx_connection *c);

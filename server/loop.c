@@ -307,6 +307,7 @@ static void obey(struct dx_loop *loop, unsigned told)
     }
     if ((told & DX_LOOP_QUIT) != 0) {
         loop->quitting = true;
+        dx_admin_listener_end(&loop->admin);
         for_all(loop, dx_connection_close);
     }
 }
@@ -467,6 +468,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         loop->newcomers_until_ms = 0;
         for_all(loop, dx_connection_drain);
     }
+    dx_admin_listener_tick(&loop->admin);
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
@@ -577,6 +579,7 @@ void dx_loop_free(struct dx_loop **out)
     if (loop == NULL)
         return;
     stop_accepting(loop);
+    dx_admin_listener_end(&loop->admin);
     for (struct dx_job *job = loop->done; job != NULL; job = next) {
         next = job->next;
         loop->serving->answers->unpin(job->version);

@@ -18,6 +18,7 @@
 #ifndef DX_SERVER_LOOP_H
 #define DX_SERVER_LOOP_H
 
+#include "server/admin_listener.h"
 #include "server/answer_cache.h"
 #include "server/hot_replies.h"
 #include "server/lent_pins.h"
@@ -65,6 +66,7 @@ struct dx_serving {
     const struct dx_answers *answers;
     struct dx_workers *workers;
     struct dx_answer_cache *hot; /* NULL: no answers are kept */
+    struct dx_request_log *log;  /* NULL: requests are not written down */
     struct dx_loop **loops;
     unsigned loop_count;
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
@@ -113,6 +115,7 @@ struct dx_loop {
     struct event listen_event;
     struct event rest_event; /* ends a pause of the listener */
     unsigned next_loop;
+    struct dx_admin_listener admin; /* not begun but in one loop */
 
     struct dx_stream_list waits[DX_WAIT_COUNT];
     struct dx_stream_list turns;

@@ -91,6 +91,9 @@ static int start_loops(struct dx_server *s, struct dx_error *err)
         s->at.fd = -1; /* the first one's */
         serving->loop_count += rc == DX_OK;
     }
+    if (rc == DX_OK && s->admin.fd >= 0)
+        rc = dx_admin_listener_begin(&serving->loops[0]->admin, serving->loops[0], s->admin.fd,
+                                     err);
     /* The accepting loop starts last: it hands connections to loops that run. */
     for (unsigned i = serving->loop_count; i > 0 && rc == DX_OK; i--)
         rc = dx_loop_start(serving->loops[i - 1], err);

@@ -41,11 +41,11 @@ struct dx_server_options {
     size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
     size_t hot_memory;         /* bytes of replies that are kept to be sent again; 0: none */
     uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
-    const char *admin;         /* as `listen`, or unix:PATH; NULL: no listener for those who run it */
-    int admin_fd;              /* as listen_fd, in place of `admin` */
-    const char *log_requests;  /* "stderr" or a file; NULL: none */
-    bool log_targets;          /* what was asked is in it too */
-    bool server_timing;        /* say in replies what the stages took */
+    const char *admin; /* as `listen`, or unix:PATH; NULL: no listener for those who run it */
+    int admin_fd;      /* as listen_fd, in place of `admin` */
+    const char *log_requests; /* "stderr" or a file; NULL: none */
+    bool log_targets;         /* what was asked is in it too */
+    bool server_timing;       /* say in replies what the stages took */
 };
 
 struct dx_server_options dx_server_options_default(void);
@@ -68,7 +68,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
                     const struct dx_answers *answers, struct dx_error *err);
 const char *dx_server_address(const struct dx_server *s);
 const char *dx_server_admin_address(const struct dx_server *s); /* NULL: there is none */
-void dx_server_reopen_log(struct dx_server *s);                 /* of requests; its file was moved */
+void dx_server_reopen_log(struct dx_server *s); /* of requests; its file was moved */
 void dx_server_version_changed(struct dx_server *s);
 void dx_server_drain(struct dx_server *s);
 
