@@ -469,6 +469,8 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         for_all(loop, dx_connection_drain);
     }
     dx_admin_listener_tick(&loop->admin);
+    if (loop == loop->serving->loops[0])
+        dx_workers_expire(loop->serving->workers);
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }

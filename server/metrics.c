@@ -84,6 +84,7 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"framing\"", c.rejected);
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"timeout\"", c.timeouts);
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"overload\"", c.overloaded);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"queue\"", c.expired);
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"shed\"", c.shed);
     one(out, "domaindex_accept_pauses_total", "counter",
         "Times that the listener rested for want of descriptors", c.accept_pauses);

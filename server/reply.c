@@ -112,6 +112,8 @@ static int status_of(enum dx_problem_kind kind)
         return 404;
     case DX_PROBLEM_BAD_REQUEST:
         return 400;
+    case DX_PROBLEM_UNAUTHORIZED:
+        return 401;
     case DX_PROBLEM_WITHHELD:
         return 451;
     case DX_PROBLEM_TOO_MUCH:

@@ -43,11 +43,14 @@ struct dx_server_options dx_server_options_default(void)
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
+        .queue_timeout_ms = 3000,
+        .storage_timeout_ms = 10000,
         .job_timeout_ms = 30000,
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
         .hot_memory = (size_t)64 << 20,
         .answer_cache = (uint64_t)64 << 20,
+        .admission = { .addresses_max = DX_ADMISSION_ADDRESSES },
     };
 }
 
@@ -124,8 +127,13 @@ static int open_log(struct dx_server *s, struct dx_error *err)
 static int start(struct dx_server *s, struct dx_error *err)
 {
     const struct dx_server_options *options = &s->serving.options;
-    const struct dx_workers_options workers = { options->workers, options->queue_max,
-                                                options->read_memory };
+    const struct dx_workers_options workers = {
+        .count = options->workers,
+        .queue_max = options->queue_max,
+        .hold_max = options->read_memory,
+        .queue_timeout_ms = options->queue_timeout_ms,
+        .storage_timeout_ms = options->storage_timeout_ms,
+    };
     int rc = listen_at(&s->at, options->listen_fd, options->listen, err);
     /* Also after a failure, since a socket that was handed over is ours to close. */
     int admin_rc = listen_at(&s->admin, options->admin_fd, rc < 0 ? NULL : options->admin, err);
@@ -273,7 +281,8 @@ struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
 {
-    struct dx_server_counts sum = { .open = atomic_load(&serving->connections) };
+    struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
+                                    .expired = dx_workers_counts_of(serving->workers).expired };
 
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;

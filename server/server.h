@@ -21,8 +21,11 @@
 #define DX_SERVER_SERVER_H
 
 #include "base/error.h"
+#include "server/admission.h"
 #include "server/answers.h"
+#include "server/identity.h"
 
+struct dx_access;
 struct dx_server;
 
 struct dx_server_options {
@@ -33,19 +36,24 @@ struct dx_server_options {
     unsigned workers;   /* threads that read the lake */
     unsigned queue_max; /* listings that may wait for a worker or a store */
     size_t read_memory; /* stored bytes that listings under way may hold, all together */
-    unsigned connections_max;  /* lowered to what the limit of descriptors allows */
-    unsigned head_timeout_ms;  /* from open, or from the first byte of a later head, to its end */
-    unsigned idle_timeout_ms;  /* between a reply and the next head */
-    unsigned job_timeout_ms;   /* until a worker's answer */
-    unsigned write_timeout_ms; /* until the client has taken the reply */
-    size_t reply_memory;       /* bytes of replies that may wait for slow clients, all together */
-    size_t hot_memory;         /* bytes of replies that are kept to be sent again; 0: none */
-    uint64_t answer_cache;     /* bytes of answers that are kept; 0: none */
+    unsigned connections_max; /* lowered to what the limit of descriptors allows */
+    unsigned head_timeout_ms; /* from open, or from the first byte of a later head, to its end */
+    unsigned idle_timeout_ms; /* between a reply and the next head */
     const char *admin; /* as `listen`, or unix:PATH; NULL: no listener for those who run it */
     int admin_fd;      /* as listen_fd, in place of `admin` */
-    const char *log_requests; /* "stderr" or a file; NULL: none */
-    bool log_targets;         /* what was asked is in it too */
-    bool server_timing;       /* say in replies what the stages took */
+    const char *log_requests;  /* "stderr" or a file; NULL: none */
+    bool log_targets;          /* what was asked is in it too */
+    bool server_timing;        /* say in replies what the stages took */
+    unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
+    unsigned storage_timeout_ms; /* and of each wave of reads; 0: the same */
+    unsigned job_timeout_ms;     /* until a worker's answer */
+    unsigned write_timeout_ms;   /* until the client has taken the reply */
+    size_t reply_memory;         /* bytes of replies that may wait for slow clients, all together */
+    size_t hot_memory;           /* bytes of replies that are kept to be sent again; 0: none */
+    uint64_t answer_cache;       /* bytes of answers that are kept; 0: none */
+    struct dx_admission_options admission;
+    struct dx_access *access; /* who may see what; must outlive the server. NULL: everybody all */
+    struct dx_identity_rules identity;
 };
 
 struct dx_server_options dx_server_options_default(void);
@@ -59,6 +67,7 @@ struct dx_server_counts {
     uint64_t timeouts;      /* connections ended by a deadline other than idle */
     uint64_t shed;          /* idle connections closed for new ones */
     uint64_t overloaded;    /* refused because the workers' queue was full */
+    uint64_t expired;       /* refused because they waited too long in it */
     uint64_t hot_hits;      /* replies that were kept, and sent once more */
     uint64_t hot_bytes;     /* of those that are kept now */
     uint64_t accept_pauses; /* the listener rested: descriptors or connections ran out */
