@@ -67,7 +67,13 @@ struct row {
     unsigned i, n, time;
 };
 
-/* As rows of a lake file stand: by domain, host, path and query, time, scheme. */
+/* Below 0: none. */
+static int time_of(const struct row *row)
+{
+    return row->time % 3 == 2 ? -1 : 1300000000 + (int)row->time;
+}
+
+/* As rows of a lake file stand: by domain, host, path and query, time (none first), scheme. */
 static int by_place(const void *a, const void *b)
 {
     const struct row *x = a;
@@ -88,8 +94,8 @@ static int by_place(const void *a, const void *b)
     path_of(y->n, q);
     if ((c = strcmp(p, q)) != 0)
         return c;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
+    if (time_of(x) != time_of(y))
+        return time_of(x) < time_of(y) ? -1 : 1;
     return strcmp(scheme_of(x->n), scheme_of(y->n));
 }
 
@@ -123,8 +129,8 @@ static int add_row(struct dx_lake_file *w, unsigned dataset, const struct row *r
     char path[32];
     char url[128];
     struct dx_lake_row r = { .dataset_id = dataset,
-                             .has_ts = row->time % 3 != 2,
-                             .ts_us = (int64_t)(1300000000 + row->time) * 1000000 };
+                             .has_ts = time_of(row) >= 0,
+                             .ts_us = (int64_t)time_of(row) * 1000000 };
 
     dx_test_root_domain(row->i, domain);
     host_of(row->i, row->n, host);
