@@ -22,21 +22,21 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     (void)what;
     dx_loop_clock(l->loop);
     for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
-        int fd;
+        struct dx_guest guest = { .admin = true };
 
         if (l->open >= DX_ADMIN_CONNECTIONS) {
             rest(l);
             return;
         }
-        fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
+        guest.fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (guest.fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
                 rest(l);
             return;
         }
         l->open++;
         atomic_fetch_add(&l->loop->serving->connections, 1);
-        dx_connection_open_admin(l->loop, fd);
+        dx_connection_open(l->loop, &guest);
     }
 }
 

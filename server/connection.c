@@ -9,6 +9,7 @@
 #include "server/kept_reply.h"
 #include "server/own_routes.h"
 #include "server/single_answer.h"
+#include "server/toll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void reap(struct dx_connection *c)
 {
     if (c->stream.wait != DX_WAIT_CLOSED)
         return;
-    if (c->admin)
+    if (c->stream.admin)
         dx_admin_listener_gone(&c->stream.loop->admin);
     dx_exchange_unpin(c);
     dx_job_wait_cancel(c);
@@ -48,12 +49,14 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
 
     if (dx_kept_reply_answer(c, target, match))
         return;
-    if (dx_target_parse(target, &loop->ask, &problem) == 0)
-        dx_deliver_problem(c, &problem);
-    else if (loop->ask.route == DX_ROUTE_NAMES)
+    if (dx_target_parse(target, &loop->ask, &problem) == 0) {
+        if (dx_toll_take(c, 1)) /* no question at all costs as much as a small one */
+            dx_deliver_problem(c, &problem);
+    } else if (loop->ask.route == DX_ROUTE_NAMES) {
         dx_deliver_refusal(c, 405, "this takes POST, with names in the body");
-    else if (!dx_own_routes_answer(c))
+    } else if (!dx_own_routes_answer(c)) {
         dx_single_answer(c, target, match);
+    }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);
 }
@@ -64,9 +67,11 @@ static void answer(struct dx_connection *c, struct dx_span head)
     struct dx_span target = dx_head_slice(head, c->head.target);
 
     dx_loop_count(&loop->counts.requests);
+    c->who = (struct dx_who){ .address = c->stream.peer };
+    c->paid = 0;
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
-    if (c->admin)
+    if (c->stream.admin)
         dx_admin_answer(c, target);
     else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
@@ -257,32 +262,21 @@ static void drain(struct dx_connection *c)
 
 /* ---- entry points of the loop ---- */
 
-static void open_as(struct dx_loop *loop, int fd, bool admin)
+void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
 {
     struct dx_connection *c = calloc(1, sizeof *c);
 
     if (c == NULL) {
-        if (admin)
+        if (guest->admin)
             dx_admin_listener_gone(&loop->admin);
-        (void)close(fd);
-        atomic_fetch_sub(&loop->serving->connections, 1);
+        (void)close(guest->fd);
+        dx_serving_gone(loop->serving, guest->admin ? NULL : &guest->peer);
         return;
     }
-    c->admin = admin;
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
-    if (dx_stream_open(&c->stream, loop, fd, on_readable, on_writable, c) && loop->draining)
+    if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);
-}
-
-void dx_connection_open(struct dx_loop *loop, int fd)
-{
-    open_as(loop, fd, false);
-}
-
-void dx_connection_open_admin(struct dx_loop *loop, int fd)
-{
-    open_as(loop, fd, true);
 }
 
 void dx_connection_turn(struct dx_connection *c)

@@ -86,6 +86,14 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"overload\"", c.overloaded);
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"queue\"", c.expired);
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"shed\"", c.shed);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"address_cost\"",
+              c.admission.refused_address);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"principal_cost\"",
+              c.admission.refused_principal);
+    dx_metric(out, "domaindex_http_rejected_total", "reason=\"address_connections\"",
+              c.admission.refused_connections);
+    one(out, "domaindex_addresses", "gauge", "Addresses whose buckets are remembered",
+        c.admission.addresses);
     one(out, "domaindex_accept_pauses_total", "counter",
         "Times that the listener rested for want of descriptors", c.accept_pauses);
     one(out, "domaindex_hot_replies_total", "counter",

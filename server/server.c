@@ -145,6 +145,8 @@ static int start(struct dx_server *s, struct dx_error *err)
         s->serving.options.connections_max = connections_possible(options->connections_max);
         rc = dx_workers_start(&s->serving.workers, &workers, s->serving.answers, err);
     }
+    if (rc == DX_OK)
+        rc = dx_admission_new(&s->serving.admission, &options->admission, s->serving.seed, err);
     if (rc == DX_OK && options->answer_cache > 0)
         rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
     return rc < 0 ? rc : start_loops(s, err);
@@ -264,6 +266,7 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
     for (unsigned i = 0; i < s->serving.loop_count; i++)
         dx_loop_free(&s->serving.loops[i]);
     dx_answer_cache_free(&s->serving.hot);
+    dx_admission_free(&s->serving.admission);
     dx_listening_close(&s->at);
     dx_listening_close(&s->admin);
     if (!dx_request_log_close(&s->serving.log))
@@ -284,6 +287,7 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
     struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
                                     .expired = dx_workers_counts_of(serving->workers).expired };
 
+    dx_admission_counts_read(serving->admission, &sum.admission);
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;
 

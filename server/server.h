@@ -60,14 +60,15 @@ struct dx_server_options dx_server_options_default(void);
 
 /* Sums over all loops since start; a snapshot, exact once nothing moves. */
 struct dx_server_counts {
-    uint64_t accepted;      /* connections */
-    uint64_t open;          /* connections now */
-    uint64_t requests;      /* heads answered */
-    uint64_t rejected;      /* heads refused by the parser */
-    uint64_t timeouts;      /* connections ended by a deadline other than idle */
-    uint64_t shed;          /* idle connections closed for new ones */
-    uint64_t overloaded;    /* refused because the workers' queue was full */
-    uint64_t expired;       /* refused because they waited too long in it */
+    uint64_t accepted;   /* connections */
+    uint64_t open;       /* connections now */
+    uint64_t requests;   /* heads answered */
+    uint64_t rejected;   /* heads refused by the parser */
+    uint64_t timeouts;   /* connections ended by a deadline other than idle */
+    uint64_t shed;       /* idle connections closed for new ones */
+    uint64_t overloaded; /* refused because the workers' queue was full */
+    uint64_t expired;    /* refused because they waited too long in it */
+    struct dx_admission_counts admission;
     uint64_t hot_hits;      /* replies that were kept, and sent once more */
     uint64_t hot_bytes;     /* of those that are kept now */
     uint64_t accept_pauses; /* the listener rested: descriptors or connections ran out */
