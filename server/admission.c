@@ -157,11 +157,15 @@ static struct rate rate_of(double cost_per_s, double burst)
 }
 
 /* False: it has none. */
-static bool address_key(const struct dx_address *address, uint8_t key[KEY])
+static bool address_key(const struct dx_admission *a, const struct dx_address *address,
+                        uint8_t key[KEY])
 {
     static const uint8_t nobody[KEY];
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
+    for (size_t i = 0; i < a->options.proxy_count; i++)
+        if (dx_network_has(&a->options.proxies[i], address))
+            return false;
     memset(key, 0, KEY);
     memcpy(key, address->bytes, memcmp(address->bytes, mapped, sizeof mapped) == 0 ? KEY : 8);
     return memcmp(address->bytes, nobody, KEY) != 0;
@@ -171,7 +175,7 @@ static bool address_rate(const struct dx_admission *a, const struct dx_who *who,
                          struct rate *rate)
 {
     *rate = rate_of(a->options.address_cost_per_s, a->options.address_burst);
-    return rate->cost_per_s > 0 && address_key(&who->address, key);
+    return rate->cost_per_s > 0 && address_key(a, &who->address, key);
 }
 
 static bool principal_rate(const struct dx_admission *a, const struct dx_who *who, uint8_t key[KEY],
@@ -287,7 +291,7 @@ bool dx_admission_connect(struct dx_admission *a, const struct dx_address *addre
     struct bucket *b;
     bool taken;
 
-    if (a->options.address_connections == 0 || !address_key(address, key))
+    if (a->options.address_connections == 0 || !address_key(a, address, key))
         return true;
     p = enter(a, &a->addresses, key);
     b = find(&p, key);
@@ -310,7 +314,7 @@ void dx_admission_gone(struct dx_admission *a, const struct dx_address *address)
     struct place p;
     struct bucket *b;
 
-    if (a->options.address_connections == 0 || !address_key(address, key))
+    if (a->options.address_connections == 0 || !address_key(a, address, key))
         return;
     p = enter(a, &a->addresses, key);
     b = find(&p, key);

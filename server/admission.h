@@ -37,6 +37,8 @@ struct dx_admission_options {
     double principal_burst;
     unsigned address_connections; /* at once; 0: no cap */
     unsigned addresses_max;
+    const struct dx_network *proxies; /* have neither bucket nor cap: who they speak for has. Not */
+    size_t proxy_count;               /* copied */
 };
 
 struct dx_admission_counts {

@@ -17,6 +17,7 @@ struct dx_bulk {
     bool writing;    /* a batch is not written to its end */
     bool name_waits; /* `name` did not fit the batch */
     struct dx_name name;
+    uint64_t names_taken;
 };
 
 /* text/plain where nothing is said; parameters are not looked at. */
@@ -87,6 +88,11 @@ void dx_bulk_free(struct dx_bulk **b)
     *b = NULL;
 }
 
+uint64_t dx_bulk_names(const struct dx_bulk *b)
+{
+    return b->names_taken;
+}
+
 const char *dx_bulk_content_type(const struct dx_bulk *b)
 {
     return dx_bulk_has_lines(b) ? "application/x-ndjson" : "text/csv; charset=utf-8";
@@ -146,6 +152,7 @@ static bool fill(struct dx_bulk *b)
         b->name_waits = !dx_names_add(b->names, &b->name);
         if (b->name_waits)
             return true;
+        b->names_taken++;
     }
 }
 

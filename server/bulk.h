@@ -55,6 +55,7 @@ enum dx_bulk_step dx_bulk_step(struct dx_bulk *bulk, struct dx_buf *out,
                                struct dx_problem *problem);
 struct dx_bulk_refusal dx_bulk_refusal_of(const struct dx_bulk *bulk);
 
+uint64_t dx_bulk_names(const struct dx_bulk *bulk);           /* that were taken so far */
 const char *dx_bulk_content_type(const struct dx_bulk *bulk); /* of the answer */
 
 /* The answer has lines that a problem can be one of. */

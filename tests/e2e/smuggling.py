@@ -355,6 +355,20 @@ def walk(way, cases, failures):
         raise
 
 
+def judge_lists(tmp, ways):
+    """A long list of names is answered while it comes, through each of them: the same bytes."""
+    names, got = tmp / "names.txt", {}
+    names.write_text("".join(f"nobody{n}.example\n" for n in range(60_000)))
+    for way in ways:
+        url = f"https://127.0.0.1:{way.proxy.port}" if way.proxy else f"http://127.0.0.1:{way.server.port}"
+        trust = ["--cacert", way.proxy.home / "ca.pem"] if way.proxy else []
+        done = dxtest.run("curl", "-sS", "--max-time", 60, *trust, "-T", names, "-X", "POST", "-H", "Content-Type: text/plain",
+                          f"{url}/v1/domains")
+        got[way.name] = done.stdout
+        check(done.stdout == got["direct"] and done.stdout.endswith(b'"complete":true}\n'),
+              f"{way.name}: a list of 60,000 names: {len(done.stdout)} bytes, {done.stdout[-200:]!r}")
+
+
 def start(tmp, root, stack, name, kind):
     server = stack.enter_context(Logged(root, *dxtest.SAME_BYTES, "--threads", 1, "--workers", 1))
     server.close()
@@ -390,6 +404,7 @@ def main():
             equal(way.n, len(cases), f"{way.name}: requests sent")
             for words in way.wrong:
                 check(False, words)
+        judge_lists(tmp, ways)
         print(f"{len(own)} requests of our own, {len(theirs)} of llhttp, {time.monotonic() - begin:.1f} s")
         for way in ways:
             print(f"  {way.name:8} " + ", ".join(f"{k}: {v}" for k, v in sorted(way.table.items())))
