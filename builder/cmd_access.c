@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "builder/access_call.h"
 #include "builder/access_report.h"
-#include "builder/cmd_access.h"
 #include "builder/command.h"
 #include "builder/registry.h"
 

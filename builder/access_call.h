@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_access.h - what the parts of 'domaindex access' share: its options, and one call of it.
+ * access_call.h - what the parts of 'domaindex access' share: its options, and one call of it.
  *
  *   cmd_access.c         the command, grants, principals, reports
- *   cmd_access_token.c   tokens
+ *   access_tokens.c      tokens
  */
-#ifndef DX_BUILDER_CMD_ACCESS_H
-#define DX_BUILDER_CMD_ACCESS_H
+#ifndef DX_BUILDER_ACCESS_CALL_H
+#define DX_BUILDER_ACCESS_CALL_H
 
 #include "base/options.h"
 #include "builder/access_edit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_access_token.c - domaindex access token: made, and revoked.
+ * access_tokens.c - domaindex access token: made, and revoked.
  */
-#include "builder/cmd_access.h"
+#include "builder/access_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
