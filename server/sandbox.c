@@ -169,6 +169,18 @@ static int allow_listening(struct dx_landlock *l, const char *at, struct dx_erro
     return port > 65535 ? 1 : dx_landlock_bind(l, (unsigned)port, err);
 }
 
+/* Its folder, since it is opened anew when it was moved; but of a pipe or a device that alone. */
+static int allow_log(struct dx_landlock *l, const char *target, struct dx_error *err)
+{
+    struct stat st;
+
+    if (target == NULL || strcmp(target, "stderr") == 0)
+        return 1;
+    if (stat(target, &st) == 0 && !S_ISREG(st.st_mode))
+        return dx_landlock_path(l, target, DX_LANDLOCK_APPEND, err);
+    return allow_folder_of(l, target, DX_LANDLOCK_APPEND, err);
+}
+
 static int allow_settings(struct dx_landlock *l, const struct dx_settings *s, bool remote,
                           struct dx_error *err)
 {
@@ -185,6 +197,10 @@ static int allow_settings(struct dx_landlock *l, const struct dx_settings *s, bo
         rc = allow_folder_of(l, s->cursor_key_file, DX_LANDLOCK_READ, err);
     if (rc >= 0)
         rc = allow_folder_of(l, s->access_file, DX_LANDLOCK_READ, err);
+    if (rc >= 0)
+        rc = allow_log(l, s->server.log_requests, err);
+    if (rc >= 0)
+        rc = allow_listening(l, s->server.admin, err);
     return rc < 0 ? rc : allow_listening(l, s->server.listen, err);
 }
 

@@ -6,6 +6,8 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import time
 
@@ -75,9 +77,46 @@ def serves(root, tmp):
             time.sleep(0.05)
         equal(server.get("/readyz").json["version"], version, "a flip")
         equal(server.get("/v1/domain/example.com/datasets/3/urls").status, 200, "the new version")
+    surroundings(root, tmp)
     with dxtest.Server(root, "--sandbox", "no") as server:
         equal({seccomp for _, seccomp in status_of(server.process.pid)}, {"0"}, "--sandbox no")
         check("no sandbox: --sandbox no" in server.words(), server.words())
+
+
+def admin_get(path, target):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(path))
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+        reply = b""
+        while part := connection.recv(65536):
+            reply += part
+    return int(reply.split()[1])
+
+
+def surroundings(root, tmp):
+    """What settings name beside the root: a socket that is a file, a log that is moved, a table that is replaced."""
+    folder = tmp / "beside"
+    folder.mkdir()
+    log, table = folder / "requests.log", folder / "access.json"
+    text = '{"format": 1, "generation": %d, "updated": "2026-11-22T04:00:00Z", "dataset_acl": [{"dataset_id": %d, ' \
+           '"principals": ["*"]}], "principals": []}'
+    table.write_text(text % (1, 1))
+    with dxtest.Server(root, "--sandbox", "yes", "--admin", f"unix:{folder}/admin", "--log-requests", log, "--access-file",
+                       table, "--poll-ms", 50) as server:
+        equal(admin_get(folder / "admin", "/metrics"), 200, "the admin listener")
+        (folder / "new").write_text(text % (2, 2))
+        (folder / "new").rename(table)
+        end = time.monotonic() + 20
+        while "table of generation 2" not in server.words() and time.monotonic() < end:
+            time.sleep(0.05)
+        check("table of generation 2" in server.words(), f"the table that replaced it: {server.words()}")
+        log.rename(folder / "moved.log")
+        server.process.send_signal(signal.SIGUSR1)
+        while not log.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        check(log.exists(), f"the log anew: {server.words()}")
+    check(not (folder / "admin").exists(), "the admin socket is removed at the end")
 
 
 def links(root, tmp):
