@@ -262,11 +262,11 @@ class Link:
         return out
 
 
-def shown(reply):
+def shown(ask, reply):
     """What is compared: cursors are told by their length alone, and so is the tag of a body with one."""
     status, fields, body = reply
     masked, count = CURSOR.subn(lambda m: m[1] + b"x" * len(m[2]) + b'"', body)
-    if count:
+    if count or (ask.method == "HEAD" and "/urls" in ask.target):
         fields = [f for f in fields if not f.startswith(b"ETag: ")]
     return status, fields, masked
 
@@ -298,7 +298,7 @@ class Pair:
         with self.lock:
             self.asked += 1
             self.statuses[got[0]] += 1
-            if shown(got) != shown(want) or (got[0] >= 500 and b"version-newer" not in got[2]):
+            if shown(ask, got) != shown(ask, want) or (got[0] >= 500 and b"version-newer" not in got[2]):
                 self.wrong.append(f"{who.name} sees {sorted(who.sees)}: {ask}\n    all:  {got}\n    less: {want}"[:1500])
 
 
