@@ -196,6 +196,8 @@ class Way:
         """All that was answered, and nothing that was not sent. Its lines come some time behind the replies."""
         wanted = collections.Counter({k: n for k, n in self.answered.items() if k[1] != "/" and len(k[1]) < LOGGED_MAX})
         end, seen = time.monotonic() + 5, self.server.seen()
+        if not seen:
+            return 1 << 30
         while time.monotonic() < end and wanted - seen:
             time.sleep(0.05)
             seen = self.server.seen()
@@ -217,7 +219,7 @@ class Way:
             self.fail(case, f"the marker of another connection had {alone.got[-300:]!r}")
             self.other = None
         waits = self.proxy and not exchange.closed and not exchange.answered
-        if not self.settle(second, 0.5 if waits else 5) and not waits:
+        if not self.settle(second, 1.5 if waits else 8) and not waits:
             self.fail(case, "its connections do not come to rest, or a log does not")
         passed = self.passed()
         if CASES:
