@@ -20,6 +20,8 @@ int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
 
     if (report != NULL) {
         report->failed = wave->count;
+        report->requests = report->retries = 0;
+        report->bytes = 0;
         for (size_t i = 0; i < wave->count && report->seen != NULL; i++)
             report->seen[i].etag[0] = '\0';
     }

@@ -62,6 +62,9 @@ struct dx_seen {
 struct dx_wave_report {
     struct dx_seen *seen; /* one a read, from the caller; NULL: not wanted */
     size_t failed;        /* after an error: the read it is of; count: of none */
+    unsigned requests;    /* that it took: GETs with their retries, or reads of a file */
+    unsigned retries;     /* of them; hedges are in neither */
+    uint64_t bytes;       /* of what was accepted */
 };
 
 struct dx_wave {

@@ -31,6 +31,7 @@
 #ifndef DX_SERVER_CONNECTION_H
 #define DX_SERVER_CONNECTION_H
 
+#include "server/request_record.h"
 #include "server/stream.h"
 
 #include <stddef.h>
@@ -42,6 +43,9 @@ struct dx_connection {
     bool in_head;
     bool closing; /* after the reply in work */
     struct dx_request_head head;
+    bool recorded; /* a request has begun, and `record` has not been given away */
+    struct dx_request_record record;
+    int64_t marked_us;          /* all before is in one of the record's stages */
     struct dx_version *version; /* NULL: no request begun */
     bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
     struct dx_job *job;         /* waits for it */

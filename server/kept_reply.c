@@ -30,6 +30,15 @@ static bool may_send(struct dx_connection *c)
            (serving->answers->intact == NULL || serving->answers->intact(c->version, ignored));
 }
 
+/* Only answers about a domain are kept. */
+static void record(struct dx_connection *c, const struct dx_hot_reply *r)
+{
+    c->record.route = DX_ROUTE_DOMAIN;
+    c->record.from = DX_FROM_HOT;
+    c->record.refusal = r->refusal;
+    dx_exchange_tell(c, &r->told);
+}
+
 bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct dx_span match)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -43,6 +52,7 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
     if (bytes.size == 0)
         return false;
     dx_loop_count(&loop->counts.hot_hits);
+    record(c, r);
     if (r->status == 200 && answers->asked_again != NULL)
         answers->asked_again(c->version, dx_domain_text_subject(dx_hot_reply_body(r)));
     if (match.size > 0 && r->etag[0] != '\0' && dx_reply_etag_matches(match, r->etag)) {
@@ -51,6 +61,7 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
     }
     if (c->head.method == DX_METHOD_HEAD)
         bytes.size = r->head_size;
+    dx_delivery_record(c, r->status);
     dx_exchange_sent(c, dx_stream_send_hot(&c->stream, r, bytes));
     return true;
 }

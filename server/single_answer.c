@@ -34,6 +34,7 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
         leave_to_worker(c, &want);
         return;
     }
+    c->record.from = DX_FROM_LOOP;
     if (rc == 1)
         rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, want.deadline_ms,
                            &want.task, &loop->body, &problem);
@@ -48,6 +49,7 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
 
 void dx_single_answered(struct dx_connection *c, struct dx_job *job)
 {
+    c->record.from = DX_FROM_WORKER;
     dx_deliver_answer(c, job->rc, &job->body, &job->problem,
                       (struct dx_span){ c->match, c->match_size }, job->about, &job->ask);
 }
