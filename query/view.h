@@ -5,6 +5,8 @@
  *   rc = dx_answer_domain(&view, canon, ...);            every answer takes one
  *
  *   rc = dx_view_pairs(&pairs, &view, ordinal, &err);    visible datasets of a domain: 1, or 0: none
+ *   hidden = dx_view_show(&view, &pairs);                the same of pairs that are there: how many went
+ *   rc = dx_view_has(&view, ordinal, &err);              whether there is a visible one: 1 or 0
  *   dx_view_datasets(&view)                              how many datasets are visible
  *   dx_view_shows(&view, dataset_id)
  *
@@ -46,5 +48,9 @@ size_t dx_view_datasets(const struct dx_view *view);
 /* 1; 0: no visible dataset has the domain. */
 int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view, uint64_t ordinal,
                   struct dx_error *err);
+size_t dx_view_show(const struct dx_view *view, struct dx_domain_pairs *pairs);
+
+/* Reads nothing where all may be seen. */
+int dx_view_has(const struct dx_view *view, uint64_t ordinal, struct dx_error *err);
 
 #endif

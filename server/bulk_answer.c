@@ -6,6 +6,7 @@
 #include "server/delivery.h"
 #include "server/exchange.h"
 #include "server/job_wait.h"
+#include "server/toll.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -237,6 +238,7 @@ static bool step(struct dx_connection *c)
         return false;
     }
     if (did == DX_BULK_END) {
+        dx_toll_owe(c, dx_cost_of_names(dx_bulk_counts_of(c->bulk).names - c->bulk_paid));
         (void)flush(c, true);
         return false;
     }
@@ -253,6 +255,18 @@ static bool step(struct dx_connection *c)
     return c->stream.out_body.size < DX_BULK_OUT_MAX || flush(c, false);
 }
 
+/* Names are paid for when they have been taken. Who has spent all waits, with his list: to refuse the rest
+ * would be to throw away what is done. */
+static bool pay(struct dx_connection *c)
+{
+    uint64_t names = dx_bulk_counts_of(c->bulk).names;
+
+    if (!dx_toll_go_on(c, dx_cost_of_names(names - c->bulk_paid)))
+        return false;
+    c->bulk_paid = names;
+    return true;
+}
+
 /* Batches until something has to be waited for, or others have waited long enough. */
 void dx_bulk_answer_go_on(struct dx_connection *c)
 {
@@ -261,6 +275,10 @@ void dx_bulk_answer_go_on(struct dx_connection *c)
 
     c->marked_us = until_us - SLICE_US; /* what passed while the client sent is nobody's */
     dx_stream_pause(&c->stream);
+    if (!pay(c)) {
+        dx_stream_wait(&c->stream, DX_WAIT_LATER);
+        return;
+    }
     dx_stream_wait(&c->stream, DX_WAIT_BODY);
     do
         more = step(c);
@@ -334,6 +352,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     c->closing = closing;
     c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
     c->bulk_waits = 0;
+    c->bulk_paid = 0;
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */
     if (c->head.expects &&
         send(c->stream.fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof go_on - 1)) {
@@ -359,6 +378,18 @@ static void want_version(struct dx_connection *c)
     dx_job_wait_refuse(c, &want.task);
 }
 
+/* False: refused, and the body is not read. */
+static bool pay_begin(struct dx_connection *c)
+{
+    bool closing = c->closing;
+
+    c->closing = true;
+    if (!dx_toll_take(c, dx_cost_of_ask(&c->stream.loop->ask)))
+        return false;
+    c->closing = closing;
+    return true;
+}
+
 void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span target)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -374,6 +405,8 @@ void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span
     if (rc != 1 && rc != DX_ASK_COLD) {
         c->closing = true;
         dx_deliver_problem(c, &problem);
+    } else if (!pay_begin(c)) {
+        return;
     } else if (dx_bulk_new(&c->bulk, &c->head, head, &why) == 0) {
         dx_deliver_refusal(c, why.status, why.words);
     } else if (rc == DX_ASK_COLD) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/connection.h"
 
+#include "server/admin_routes.h"
 #include "server/bulk_answer.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
@@ -8,6 +9,7 @@
 #include "server/kept_reply.h"
 #include "server/own_routes.h"
 #include "server/single_answer.h"
+#include "server/toll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@ static void reap(struct dx_connection *c)
 {
     if (c->stream.wait != DX_WAIT_CLOSED)
         return;
+    if (c->stream.admin)
+        dx_admin_listener_gone(&c->stream.loop->admin);
     dx_job_wait_cancel(c);
     dx_bulk_answer_release(c);
     dx_exchange_drop(c);
@@ -49,12 +53,14 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
     rc = dx_target_parse(target, &loop->ask, &problem);
     c->record.route = loop->ask.route;
     c->record.dataset_id = loop->ask.dataset_id;
-    if (rc == 0)
-        dx_deliver_problem(c, &problem);
-    else if (loop->ask.route == DX_ROUTE_NAMES)
+    if (rc == 0) {
+        if (dx_toll_take(c, 1)) /* no question at all costs as much as a small one */
+            dx_deliver_problem(c, &problem);
+    } else if (loop->ask.route == DX_ROUTE_NAMES) {
         dx_deliver_refusal(c, 405, "this takes POST, with names in the body");
-    else if (!dx_own_routes_answer(c))
+    } else if (!dx_own_routes_answer(c)) {
         dx_single_answer(c, target, match);
+    }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);
 }
@@ -65,9 +71,13 @@ static void answer(struct dx_connection *c, struct dx_span head)
     struct dx_span target = dx_head_slice(head, c->head.target);
 
     dx_loop_count(&loop->counts.requests);
+    c->who = (struct dx_who){ .address = c->stream.peer };
+    c->paid = 0;
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
-    if (c->head.method == DX_METHOD_POST)
+    if (c->stream.admin)
+        dx_admin_answer(c, target);
+    else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
     else
         answer_get(c, target, if_none_match(c, head));
@@ -257,17 +267,19 @@ static void drain(struct dx_connection *c)
 
 /* ---- entry points of the loop ---- */
 
-void dx_connection_open(struct dx_loop *loop, int fd)
+void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
 {
     struct dx_connection *c = calloc(1, sizeof *c);
 
     if (c == NULL) {
-        (void)close(fd);
-        atomic_fetch_sub(&loop->serving->connections, 1);
+        if (guest->admin)
+            dx_admin_listener_gone(&loop->admin);
+        (void)close(guest->fd);
+        dx_serving_gone(loop->serving, guest->admin ? NULL : &guest->peer);
         return;
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
-    if (dx_stream_open(&c->stream, loop, fd, on_readable, on_writable, c) && loop->draining)
+    if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);
 }

@@ -59,6 +59,7 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .date = loop->date,
         .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
         .etag = d->etag,
+        .retry_s = d->retry_s,
         .allow = d->status != 405               ? NULL
                  : c->head.reject_status == 405 ? "GET, HEAD"
                                                 : "POST", /* of a GET that has no answer */
@@ -75,11 +76,12 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
     dx_exchange_sent(c, dx_stream_send(&c->stream, &loop->head, payload, d->body, d->block));
 }
 
-static void deliver_document(struct dx_connection *c, int status, const char *content_type,
-                             struct dx_buf *body)
+static void deliver_document(struct dx_connection *c, int status, unsigned retry_s,
+                             const char *content_type, struct dx_buf *body)
 {
     const struct dx_delivery d = {
         .status = status,
+        .retry_s = retry_s,
         .content_type = content_type,
         .payload = { body->data, body->size },
         .body = body,
@@ -90,7 +92,7 @@ static void deliver_document(struct dx_connection *c, int status, const char *co
 
 void dx_deliver_body(struct dx_connection *c, const char *content_type, struct dx_buf *body)
 {
-    deliver_document(c, 200, content_type, body);
+    deliver_document(c, 200, 0, content_type, body);
 }
 
 void dx_deliver_unchanged(struct dx_connection *c, const char *etag)
@@ -112,7 +114,7 @@ void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *proble
     struct dx_buf *body = &c->stream.loop->body;
     int status = dx_delivery_write_problem(c, problem, body);
 
-    deliver_document(c, status, "application/problem+json", body);
+    deliver_document(c, status, problem->retry_s, "application/problem+json", body);
 }
 
 void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
@@ -122,7 +124,7 @@ void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
     c->closing = true;
     c->record.refusal = dx_reply_http_slug(status);
     dx_reply_http_problem(status, words, body);
-    deliver_document(c, status, "application/problem+json", body);
+    deliver_document(c, status, 0, "application/problem+json", body);
 }
 
 void dx_delivery_say(struct dx_connection *c, const struct dx_problem *problem)
@@ -154,7 +156,9 @@ void dx_deliver_overloaded(struct dx_connection *c, const char *why)
 
     dx_loop_count(&c->stream.loop->counts.overloaded);
     (void)dx_problem_set(&overloaded, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
-                         "%s; try again in a second", why);
+                         "%s; try again in a moment", why);
+    overloaded.retry_s = dx_retry_spread_s(atomic_load(&c->stream.loop->counts.overloaded) +
+                                           c->stream.loop->ticks);
     dx_deliver_problem(c, &overloaded);
 }
 

@@ -23,6 +23,7 @@ struct dx_delivery {
     const char *content_type; /* NULL: no body (304) */
     const char *disposition;  /* NULL: none */
     const char *etag;         /* NULL: none */
+    unsigned retry_s;         /* as in server/reply.h */
     struct dx_span payload;
     struct dx_buf *body;      /* that it lies in: its storage may be exchanged */
     struct dx_cached **block; /* or; taken over if it has to wait */

@@ -4,6 +4,7 @@
 #include "query/domain_text.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
+#include "server/toll.h"
 
 /* Makes the store be of what c would be answered from; false: nothing can be kept or found. */
 static bool begin(struct dx_connection *c)
@@ -51,6 +52,8 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
     bytes = dx_hot_reply_bytes(r, loop->date_second, loop->date);
     if (bytes.size == 0)
         return false;
+    if (!dx_toll_take(c, 1))
+        return true;
     dx_loop_count(&loop->counts.hot_hits);
     record(c, r);
     if (r->status == 200 && answers->asked_again != NULL)

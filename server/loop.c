@@ -89,14 +89,14 @@ static void wake(struct dx_loop *loop)
         return;
 }
 
-void dx_loop_give(struct dx_loop *loop, int fd)
+void dx_loop_give(struct dx_loop *loop, const struct dx_guest *guest)
 {
     bool taken = true;
 
     (void)pthread_mutex_lock(&loop->lock);
     if (loop->given_count == loop->given_room) {
         size_t room = loop->given_room == 0 ? 64 : loop->given_room * 2;
-        int *given = realloc(loop->given, room * sizeof *given);
+        struct dx_guest *given = realloc(loop->given, room * sizeof *given);
 
         taken = given != NULL;
         if (taken) {
@@ -105,14 +105,14 @@ void dx_loop_give(struct dx_loop *loop, int fd)
         }
     }
     if (taken)
-        loop->given[loop->given_count++] = fd;
+        loop->given[loop->given_count++] = *guest;
     (void)pthread_mutex_unlock(&loop->lock);
     if (taken) {
         wake(loop);
         return;
     }
-    (void)close(fd);
-    atomic_fetch_sub(&loop->serving->connections, 1);
+    (void)close(guest->fd);
+    dx_serving_gone(loop->serving, &guest->peer);
 }
 
 void dx_loop_job_done(struct dx_job *job)
@@ -198,17 +198,30 @@ static void turn_one_away(struct dx_loop *loop)
     loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void hand_out(struct dx_loop *loop, int fd)
+void dx_serving_gone(struct dx_serving *serving, const struct dx_address *peer)
+{
+    if (peer != NULL)
+        dx_admission_gone(serving->admission, peer);
+    atomic_fetch_sub(&serving->connections, 1);
+}
+
+/* Who has as many connections as he may is told so by a close: words would cost more than the question. */
+static void hand_out(struct dx_loop *loop, const struct dx_guest *guest)
 {
     struct dx_serving *serving = loop->serving;
-    struct dx_loop *to = serving->loops[loop->next_loop++ % serving->loop_count];
+    struct dx_loop *to = serving->loops[loop->next_loop % serving->loop_count];
 
-    atomic_fetch_add(&serving->connections, 1);
     dx_loop_count(&loop->counts.accepted);
+    if (!dx_admission_connect(serving->admission, &guest->peer)) {
+        (void)close(guest->fd);
+        return;
+    }
+    loop->next_loop++;
+    atomic_fetch_add(&serving->connections, 1);
     if (to == loop)
-        dx_connection_open(loop, fd);
+        dx_connection_open(loop, guest);
     else
-        dx_loop_give(to, fd);
+        dx_loop_give(to, guest);
 }
 
 static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
@@ -218,15 +231,19 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     (void)what;
     dx_loop_clock(loop);
     for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
-        int fd;
+        struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+        socklen_t size = sizeof from;
+        struct dx_guest guest;
 
         if (atomic_load(&loop->serving->connections) >= loop->serving->options.connections_max) {
             rest(loop); /* who waits meanwhile waits in the listener's queue */
             return;
         }
-        fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            hand_out(loop, fd);
+        guest.fd = accept4(listen_fd, (struct sockaddr *)&from, &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (guest.fd >= 0) {
+            dx_address_of((const struct sockaddr *)&from, &guest.peer);
+            hand_out(loop, &guest);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             turn_one_away(loop);
             rest(loop);
@@ -310,6 +327,7 @@ static void obey(struct dx_loop *loop, unsigned told)
     }
     if ((told & DX_LOOP_QUIT) != 0) {
         loop->quitting = true;
+        dx_admin_listener_end(&loop->admin);
         for_all(loop, dx_connection_close);
     }
 }
@@ -393,15 +411,15 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
         return;
     dx_loop_clock(loop);
     for (;;) {
-        int given = -1;
+        struct dx_guest given = { .fd = -1 };
 
         (void)pthread_mutex_lock(&loop->lock);
         if (loop->given_count > 0)
             given = loop->given[--loop->given_count];
         (void)pthread_mutex_unlock(&loop->lock);
-        if (given < 0)
+        if (given.fd < 0)
             break;
-        dx_connection_open(loop, given);
+        dx_connection_open(loop, &given);
     }
     (void)pthread_mutex_lock(&loop->lock);
     done = loop->done;
@@ -470,6 +488,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         loop->newcomers_until_ms = 0;
         for_all(loop, dx_connection_drain);
     }
+    dx_admin_listener_tick(&loop->admin);
+    if (loop == loop->serving->loops[0])
+        dx_workers_expire(loop->serving->workers);
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
@@ -582,13 +603,14 @@ void dx_loop_free(struct dx_loop **out)
     if (loop == NULL)
         return;
     stop_accepting(loop);
+    dx_admin_listener_end(&loop->admin);
     for (struct dx_job *job = loop->done; job != NULL; job = next) {
         next = job->next;
         loop->serving->answers->unpin(job->version);
         dx_job_free(&job);
     }
     for (size_t i = 0; i < loop->given_count; i++)
-        (void)close(loop->given[i]);
+        (void)close(loop->given[i].fd);
     free(loop->given);
     dx_fetch_loop_free(&loop->fetch);
     if (loop->base != NULL)

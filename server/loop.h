@@ -3,7 +3,7 @@
  *
  *   rc = dx_loop_new(&loop, &serving, listen_fd, &err);     owns listen_fd; -1: does not accept
  *   rc = dx_loop_start(loop, &err);                         once serving names all loops
- *   dx_loop_give(loop, fd);          a connection, from the accepting loop
+ *   dx_loop_give(loop, &guest);      a connection, from the accepting loop
  *   dx_loop_job_done(job);           from a worker
  *   dx_loop_job_fetch(job);          from a worker: its wave is read here
  *   dx_loop_tell(loop, DX_LOOP_SHED);
@@ -18,6 +18,7 @@
 #ifndef DX_SERVER_LOOP_H
 #define DX_SERVER_LOOP_H
 
+#include "server/admin_listener.h"
 #include "server/answer_cache.h"
 #include "server/hot_replies.h"
 #include "server/lent_pins.h"
@@ -65,7 +66,9 @@ struct dx_serving {
     struct dx_server_options options;
     const struct dx_answers *answers;
     struct dx_workers *workers;
+    struct dx_admission *admission;
     struct dx_answer_cache *hot; /* NULL: no answers are kept */
+    struct dx_request_log *log;  /* NULL: requests are not written down */
     struct dx_loop **loops;
     unsigned loop_count;
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
@@ -89,14 +92,21 @@ struct dx_loop_counts {
     _Atomic int64_t ticked_ms;  /* monotonic: the loop turned then */
 };
 
+/* Who was let in. */
+struct dx_guest {
+    int fd;
+    bool admin; /* by the admin listener: no client, and not counted as one */
+    struct dx_address peer;
+};
+
 struct dx_loop {
     struct dx_serving *serving;
     struct event_base *base;
     pthread_t thread;
     bool started;
 
-    pthread_mutex_t lock; /* of the five below */
-    int *given;           /* connections to take */
+    pthread_mutex_t lock;   /* of the five below */
+    struct dx_guest *given; /* connections to take */
     size_t given_count;
     size_t given_room;
     struct dx_job *done;
@@ -114,6 +124,7 @@ struct dx_loop {
     struct event listen_event;
     struct event rest_event; /* ends a pause of the listener */
     unsigned next_loop;
+    struct dx_admin_listener admin; /* not begun but in one loop */
 
     struct dx_stream_list waits[DX_WAIT_COUNT];
     struct dx_stream_list turns;
@@ -154,12 +165,16 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);
 int dx_loop_new(struct dx_loop **loop, struct dx_serving *serving, int listen_fd,
                 struct dx_error *err);
 int dx_loop_start(struct dx_loop *loop, struct dx_error *err);
-void dx_loop_give(struct dx_loop *loop, int fd);
+void dx_loop_give(struct dx_loop *loop, const struct dx_guest *guest);
 void dx_loop_job_done(struct dx_job *job);
 void dx_loop_job_fetch(struct dx_job *job);
 void dx_loop_tell(struct dx_loop *loop, unsigned what);
 void dx_loop_join(struct dx_loop *loop);
 void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may call job_done */
+
+/* A connection of this address has ended, or none came of it. */
+void dx_serving_gone(struct dx_serving *serving,
+                     const struct dx_address *peer); /* NULL: of the admin listener */
 
 /* For connections: the clock as of this wake, and the Date of now. */
 void dx_loop_clock(struct dx_loop *loop);

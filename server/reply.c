@@ -60,6 +60,12 @@ size_t dx_reply_date_at(int status)
     return DX_PUT_SIZE(LINE_BEGIN) + strlen(row_of(status)->phrase) + DX_PUT_SIZE(DATE_BEGIN);
 }
 
+/* Texts of others stand in answers (URLs, names): no browser shall take one for anything but the type that
+ * is said, nor run, load or frame anything of it. No field names program or version. */
+#define SECURITY_FIELDS                   \
+    "\r\nX-Content-Type-Options: nosniff" \
+    "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+
 /* Once as long as it can get: the longest of each part, and names are bounded by their types. */
 void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
 {
@@ -86,7 +92,7 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = put_text(DX_PUT(p, "\r\nCache-Control: no-cache\r\nETag: "), r->etag);
     else
         p = DX_PUT(p, "\r\nCache-Control: no-store");
-    p = DX_PUT(p, "\r\nX-Content-Type-Options: nosniff\r\n");
+    p = DX_PUT(p, SECURITY_FIELDS);
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
     if (retry_s > 0)
@@ -107,6 +113,8 @@ static int status_of(enum dx_problem_kind kind)
         return 404;
     case DX_PROBLEM_BAD_REQUEST:
         return 400;
+    case DX_PROBLEM_UNAUTHORIZED:
+        return 401;
     case DX_PROBLEM_WITHHELD:
         return 451;
     case DX_PROBLEM_TOO_MUCH:

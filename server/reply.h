@@ -65,6 +65,12 @@ void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT]);
 /* Whether a field value of If-None-Match names the etag, by weak comparison (RFC 9110 13.1.2). */
 bool dx_reply_etag_matches(struct dx_span field, const char *etag);
 
+/* 1 to 4, others for neighbouring n: those who are refused together should not come back together. */
+static inline unsigned dx_retry_spread_s(uint64_t n)
+{
+    return 1 + (unsigned)(n * UINT64_C(0x9e3779b97f4a7c15) >> 62);
+}
+
 void dx_http_date(time_t t, char out[DX_HTTP_DATE_TEXT]);
 
 #endif

@@ -65,14 +65,17 @@ void dx_stream_let_go(struct dx_stream *s)
     dx_buf_release(&s->out_body);
 }
 
-bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, int fd, event_callback_fn readable,
-                    event_callback_fn writable, void *ctx)
+bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_guest *guest,
+                    event_callback_fn readable, event_callback_fn writable, void *ctx)
 {
+    int fd = guest->fd;
     int one = 1;
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     s->loop = loop;
     s->fd = fd;
+    s->peer = guest->peer;
+    s->admin = guest->admin;
     s->wait = DX_WAIT_CLOSED; /* in no list yet */
     dx_buf_init(&s->out_head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_buf_init(&s->out_body, DX_BODY_MAX);
@@ -102,7 +105,7 @@ void dx_stream_shut(struct dx_stream *s)
     dx_buf_release(&s->out_head);
     dx_stream_let_go(s);
     s->loop->open--;
-    atomic_fetch_sub(&s->loop->serving->connections, 1);
+    dx_serving_gone(s->loop->serving, s->admin ? NULL : &s->peer);
 }
 
 /* ---- in ---- */
