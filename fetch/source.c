@@ -36,6 +36,15 @@ int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
     return DX_OK;
 }
 
+void dx_wave_report_read(const struct dx_wave *wave, size_t read, int rc)
+{
+    wave->report->requests++;
+    if (rc < 0)
+        wave->report->failed = read;
+    else
+        wave->report->bytes += wave->reads[read].size;
+}
+
 int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
 {
     int rc = dx_wave_check(wave, err);

@@ -136,6 +136,9 @@ int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struc
 /* What holds for waves of all kinds: names, and the report begins empty. */
 int dx_wave_check(const struct dx_wave *wave, struct dx_error *err);
 
+/* Of a source that does one read after the other: this one is over. */
+void dx_wave_report_read(const struct dx_wave *wave, size_t read, int rc);
+
 /* Appends the object to out: 1. If it still has the etag if_none_match: 0, out as it was.
  * etag: what to ask with next time, "" if the store gives none. A local file has one that
  * changes whenever the file is replaced by rename. */

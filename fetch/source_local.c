@@ -62,15 +62,6 @@ static int read_one(const struct dx_source *src, const struct dx_wave *wave, siz
     return dx_file_pread(*fd, read->object, read->offset, read->size, read->to, err);
 }
 
-static void report_read(const struct dx_wave *wave, size_t i, int rc)
-{
-    wave->report->requests++;
-    if (rc < 0)
-        wave->report->failed = i;
-    else
-        wave->report->bytes += wave->reads[i].size;
-}
-
 static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
 {
     int fd = -1;
@@ -79,7 +70,7 @@ static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct d
     for (size_t i = 0; i < wave->count && rc == DX_OK; i++) {
         rc = read_one(src, wave, i, &fd, err);
         if (wave->report != NULL)
-            report_read(wave, i, rc);
+            dx_wave_report_read(wave, i, rc);
     }
     if (fd >= 0)
         (void)close(fd);
