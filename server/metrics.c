@@ -106,6 +106,8 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
         w.held);
     if (serving->hot != NULL)
         write_hot(serving->hot, out);
+    if (serving->options.access != NULL)
+        dx_metrics_access(serving->options.access, out);
     write_logs(serving->log, out);
     write_build(out);
     dx_process_metrics_write(out);
