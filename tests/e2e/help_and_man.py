@@ -11,7 +11,8 @@ import dxtest
 from dxtest import check, equal
 
 COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc",
-            "remove", "rollback", "diff", "suppress", "compact", "overlap")
+            "remove", "rollback", "diff", "suppress", "compact", "overlap",
+            "access")
 
 
 def options_of(help_text):

@@ -65,6 +65,9 @@ class Api:
         if kind(value) == "object":
             known = schema.get("properties", {})
             found += [f"{where}.{name} is missing" for name in schema.get("required", []) if name not in value]
+            for one, others in schema.get("dependentRequired", {}).items():
+                found += [f"{where}.{name} is missing beside {one}" for name in others
+                          if one in value and name not in value]
             for name, member in value.items():
                 if name in known:
                     found += self.faults(known[name], member, f"{where}.{name}")
