@@ -439,6 +439,59 @@ static void suppress_some(const struct twin_roots *t)
     }
 }
 
+/* ---- more URLs than are counted one by one ---- */
+
+/* One domain with 700 URLs in each of four datasets, of which neighbours share 400. */
+static unsigned dense_rows(unsigned i, unsigned dataset)
+{
+    (void)dataset;
+    return i == 0 ? 700 : 0;
+}
+
+/* Nothing of the fourth is hit by a rule. */
+static void dense_row(unsigned i, unsigned dataset, unsigned row, struct dx_test_row *out)
+{
+    unsigned number = row + 300 * dataset;
+
+    dx_test_root_domain(i, out->host);
+    (void)snprintf(out->path, sizeof out->path, "/s%u/%05u", dataset == 4 ? 0 : number % 5, number);
+}
+
+/* Of what rules leave, the distinct URLs of two datasets or three are the union of their sketches. */
+static void check_dense(unsigned seen)
+{
+    const struct dx_test_shape all = { 0, dense_rows, dense_row };
+    const struct dx_test_shape some = { ~(uint64_t)seen, dense_rows, dense_row };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_scope *scope = NULL;
+    struct twin_roots t = { .visible = seen };
+    struct side whole, shown;
+    uint32_t ids[4];
+    size_t n = 0;
+    char text[128];
+
+    for (uint32_t d = 1; d <= 4; d++)
+        if ((seen >> d & 1) != 0)
+            ids[n++] = d;
+    EXPECT(dx_scope_new(&scope, ids, n, &err) == DX_OK, "%s", err.text);
+    t.scope = scope;
+    dx_test_root_make_of(&t.whole, 1, 4, &all);
+    dx_test_root_make_of(&t.shown, 1, 4, &some);
+    dx_test_root_domain(0, text);
+    (void)snprintf(text + strlen(text), 16, "/s1/");
+    twin_roots_suppress(&t, DX_SUPPRESS_PREFIX, DX_SUPPRESS_WITHHELD, text);
+    open_side(&whole, &t.whole, t.whole.version, t.scope);
+    open_side(&shown, &t.shown, t.shown.version, t.scope);
+    dx_test_root_domain(0, text);
+    ask_both(&whole, &shown, &(struct question){ .kind = ASK_DOMAIN, .text = text });
+    EXPECT(whole.rc == 1 && (memmem(whole.body.data, whole.body.size, "\"distinct_error\":0,",
+                                    19) == NULL) == (n > 1),
+           "%.*s", (int)whole.body.size, (const char *)whole.body.data);
+    close_side(&whole);
+    close_side(&shown);
+    twin_roots_remove(&t);
+}
+
 /* ---- one URL in more places than an answer may have ---- */
 
 /* So many hidden datasets have it, and two that are seen: more than 4096 places in all, and with 16,400 also
@@ -483,6 +536,9 @@ int main(void)
     EXPECT(withheld > 50, "nothing is withheld");
     check_unrestricted(&t);
     twin_roots_remove(&t);
+    check_dense(1u << 2);
+    check_dense(1u << 1 | 1u << 4);
+    check_dense(1u << 1 | 1u << 2 | 1u << 4);
     check_many_places(places == NULL ? 4100 : (unsigned)strtoul(places, NULL, 10));
     return failures > 0;
 }
