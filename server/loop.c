@@ -502,6 +502,7 @@ static void *run(void *argument)
 {
     struct dx_loop *loop = argument;
 
+    (void)pthread_setname_np(pthread_self(), "dx-loop"); /* for who looks at threads one by one */
     dx_loop_clock(loop);
     while (!loop->quitting || loop->open > 0)
         if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
@@ -586,7 +587,6 @@ int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
 
     if (rc != 0)
         return dx_fail_errno(err, rc, "event loop: cannot start a thread");
-    (void)pthread_setname_np(loop->thread, "dx-loop"); /* for who looks at threads one by one */
     loop->started = true;
     return DX_OK;
 }

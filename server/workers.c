@@ -385,6 +385,7 @@ static void *work(void *argument)
     struct dx_canon_slot slot = { NULL, NULL };
     unsigned seen = 0;
 
+    (void)pthread_setname_np(pthread_self(), "dx-worker");
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
         struct dx_job *job = pop(w, false);
@@ -443,7 +444,6 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
             (void)dx_workers_stop(workers, &never);
             return dx_fail_errno(err, rc, "workers: cannot start a thread");
         }
-        (void)pthread_setname_np(worker->thread, "dx-worker");
         w->thread_count++;
     }
     return DX_OK;
