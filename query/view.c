@@ -19,15 +19,13 @@ size_t dx_view_datasets(const struct dx_view *view)
     return n;
 }
 
-size_t dx_view_show(const struct dx_view *view, struct dx_domain_pairs *pairs)
+size_t dx_view_show_scope(const struct dx_scope *scope, struct dx_domain_pairs *pairs)
 {
     size_t count = pairs->count;
     size_t n = 0;
 
-    if (view->scope == NULL)
-        return 0;
     for (size_t i = 0; i < count; i++) {
-        if (!dx_scope_has(view->scope, pairs->ids[i]))
+        if (!dx_scope_has(scope, pairs->ids[i]))
             continue;
         pairs->ids[n] = pairs->ids[i];
         pairs->counts[n++] = pairs->counts[i];
@@ -65,13 +63,9 @@ static int shows_some(const struct dx_view *view, const struct dx_dataset_set *s
     return some;
 }
 
-int dx_view_has(const struct dx_view *view, uint64_t ordinal, struct dx_error *err)
+int dx_view_has_scope(const struct dx_view *view, uint64_t ordinal, struct dx_error *err)
 {
     struct dx_dataset_set set;
-    int rc;
-
-    if (view->scope == NULL)
-        return 1;
-    rc = dx_membership_get(&view->version->membership, ordinal, &set, err);
+    int rc = dx_membership_get(&view->version->membership, ordinal, &set, err);
     return rc < 0 ? rc : shows_some(view, &set, err);
 }

@@ -48,9 +48,20 @@ size_t dx_view_datasets(const struct dx_view *view);
 /* 1; 0: no visible dataset has the domain. */
 int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view, uint64_t ordinal,
                   struct dx_error *err);
-size_t dx_view_show(const struct dx_view *view, struct dx_domain_pairs *pairs);
+
+/* Private: of a scope that is one. */
+size_t dx_view_show_scope(const struct dx_scope *scope, struct dx_domain_pairs *pairs);
+int dx_view_has_scope(const struct dx_view *view, uint64_t ordinal, struct dx_error *err);
+
+static inline size_t dx_view_show(const struct dx_view *view, struct dx_domain_pairs *pairs)
+{
+    return view->scope == NULL ? 0 : dx_view_show_scope(view->scope, pairs);
+}
 
 /* Reads nothing where all may be seen. */
-int dx_view_has(const struct dx_view *view, uint64_t ordinal, struct dx_error *err);
+static inline int dx_view_has(const struct dx_view *view, uint64_t ordinal, struct dx_error *err)
+{
+    return view->scope == NULL ? 1 : dx_view_has_scope(view, ordinal, err);
+}
 
 #endif

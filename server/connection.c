@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/connection.h"
 
+#include "server/admin_routes.h"
 #include "server/bulk_answer.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
@@ -22,6 +23,8 @@ static void reap(struct dx_connection *c)
 {
     if (c->stream.wait != DX_WAIT_CLOSED)
         return;
+    if (c->stream.admin)
+        dx_admin_listener_gone(&c->stream.loop->admin);
     dx_exchange_unpin(c);
     dx_job_wait_cancel(c);
     dx_bulk_answer_release(c);
@@ -68,7 +71,9 @@ static void answer(struct dx_connection *c, struct dx_span head)
     c->paid = 0;
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
-    if (c->head.method == DX_METHOD_POST)
+    if (c->stream.admin)
+        dx_admin_answer(c, target);
+    else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
     else
         answer_get(c, target, if_none_match(c, head));
@@ -262,8 +267,10 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
     struct dx_connection *c = calloc(1, sizeof *c);
 
     if (c == NULL) {
+        if (guest->admin)
+            dx_admin_listener_gone(&loop->admin);
         (void)close(guest->fd);
-        dx_serving_gone(loop->serving, &guest->peer);
+        dx_serving_gone(loop->serving, guest->admin ? NULL : &guest->peer);
         return;
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);

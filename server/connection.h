@@ -20,7 +20,8 @@
  *   delivery       from an outcome to the reply
  *   toll           what a request costs who asks, and 429
  *   job_wait       answers of workers
- *   own_routes     healthz, readyz, metrics
+ *   own_routes     healthz, readyz
+ *   admin_routes   these, metrics and version, on the admin listener
  *   kept_reply     whole replies that are sent again
  *   single_answer  of a GET
  *   bulk_answer    of a POST

@@ -85,6 +85,7 @@ static int print_man(void)
         "suppressions and for who may see what.\n"
         "Requests in flight end on the version they began with; if loading fails, the old one\n"
         "stays.\n"
+        ".It Dv SIGUSR1\nOpen the log of requests anew.\n"
         ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
         "and exit.\nA second one ends at once.\n.El\n");
     dx_environment_mdoc(&text);
@@ -108,6 +109,7 @@ static void block_signals(sigset_t *set)
     (void)sigaddset(set, SIGTERM);
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGHUP);
+    (void)sigaddset(set, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 }
@@ -214,6 +216,10 @@ static void announce(struct dx_current *current, const struct dx_server *server)
     dx_current_stats(current, &stats);
     (void)printf("domaindexd: serving version %s on http://%s\n", stats.resident[0],
                  dx_server_address(server));
+    if (dx_server_admin_address(server) != NULL)
+        (void)printf("domaindexd: admin listener on %s%s\n",
+                     dx_server_admin_address(server)[0] == 'u' ? "" : "http://",
+                     dx_server_admin_address(server));
     (void)fflush(stdout);
 }
 
@@ -406,6 +412,11 @@ static int start_server(struct daemon *d, struct dx_error *err)
     options.listen_fd = dx_supervisor_listener(d->supervisor, "http");
     if (options.listen_fd >= 0)
         dx_log(DX_LOG_INFO, "a socket was handed over: --listen is not looked at");
+    options.admin_fd = dx_supervisor_listener(d->supervisor, "admin");
+    if (options.log_targets && options.log_requests != NULL)
+        dx_log(DX_LOG_WARN,
+               "--log-targets: the log of requests names the domains and URLs that are "
+               "asked for");
     return dx_server_start(&d->server, &options, &d->answers, err);
 }
 
@@ -493,6 +504,8 @@ static void wait_for_stop(struct daemon *d, const sigset_t *set)
         got = signal_within(set, period_ms(d->supervisor));
         if (got == SIGHUP)
             reload(d);
+        else if (got == SIGUSR1)
+            dx_server_reopen_log(d->server);
         if (watched)
             feed_watchdog(d, &well);
     }
@@ -531,6 +544,7 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
 
     block_signals(&signals);
     raise_descriptor_limit();
+    dx_log_never_wait();
     dx_supervisor_begin(supervisor);
     rc = start(&d, err);
     dx_supervisor_loaded(supervisor);

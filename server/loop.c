@@ -197,7 +197,8 @@ static void turn_one_away(struct dx_loop *loop)
 
 void dx_serving_gone(struct dx_serving *serving, const struct dx_address *peer)
 {
-    dx_admission_gone(serving->admission, peer);
+    if (peer != NULL)
+        dx_admission_gone(serving->admission, peer);
     atomic_fetch_sub(&serving->connections, 1);
 }
 
@@ -323,6 +324,7 @@ static void obey(struct dx_loop *loop, unsigned told)
     }
     if ((told & DX_LOOP_QUIT) != 0) {
         loop->quitting = true;
+        dx_admin_listener_end(&loop->admin);
         for_all(loop, dx_connection_close);
     }
 }
@@ -483,6 +485,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         loop->newcomers_until_ms = 0;
         for_all(loop, dx_connection_drain);
     }
+    dx_admin_listener_tick(&loop->admin);
     if (loop == loop->serving->loops[0])
         dx_workers_expire(loop->serving->workers);
     if (++loop->ticks % REFRESH_TICKS == 0)
@@ -595,6 +598,7 @@ void dx_loop_free(struct dx_loop **out)
     if (loop == NULL)
         return;
     stop_accepting(loop);
+    dx_admin_listener_end(&loop->admin);
     for (struct dx_job *job = loop->done; job != NULL; job = next) {
         next = job->next;
         loop->serving->answers->unpin(job->version);

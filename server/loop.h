@@ -18,6 +18,7 @@
 #ifndef DX_SERVER_LOOP_H
 #define DX_SERVER_LOOP_H
 
+#include "server/admin_listener.h"
 #include "server/answer_cache.h"
 #include "server/hot_replies.h"
 #include "server/lent_pins.h"
@@ -66,6 +67,7 @@ struct dx_serving {
     struct dx_workers *workers;
     struct dx_admission *admission;
     struct dx_answer_cache *hot; /* NULL: no answers are kept */
+    struct dx_request_log *log;  /* NULL: requests are not written down */
     struct dx_loop **loops;
     unsigned loop_count;
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
@@ -92,6 +94,7 @@ struct dx_loop_counts {
 /* Who was let in. */
 struct dx_guest {
     int fd;
+    bool admin; /* by the admin listener: no client, and not counted as one */
     struct dx_address peer;
 };
 
@@ -120,6 +123,7 @@ struct dx_loop {
     struct event listen_event;
     struct event rest_event; /* ends a pause of the listener */
     unsigned next_loop;
+    struct dx_admin_listener admin; /* not begun but in one loop */
 
     struct dx_stream_list waits[DX_WAIT_COUNT];
     struct dx_stream_list turns;
@@ -164,7 +168,8 @@ void dx_loop_join(struct dx_loop *loop);
 void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may call job_done */
 
 /* A connection of this address has ended, or none came of it. */
-void dx_serving_gone(struct dx_serving *serving, const struct dx_address *peer);
+void dx_serving_gone(struct dx_serving *serving,
+                     const struct dx_address *peer); /* NULL: of the admin listener */
 
 /* For connections: the clock as of this wake, and the Date of now. */
 void dx_loop_clock(struct dx_loop *loop);

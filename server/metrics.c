@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/metrics.h"
 
+#include "base/log.h"
 #include "server/loop.h"
+#include "server/process_metrics.h"
+#include "server/request_log.h"
 
 void dx_metric_head(struct dx_buf *out, const char *name, const char *type, const char *help)
 {
@@ -46,6 +49,28 @@ static void write_hot(struct dx_answer_cache *hot, struct dx_buf *out)
     one(out, "domaindex_answer_cache_blocks", "gauge", "Kept answers", s.blocks);
 }
 
+static void write_logs(struct dx_request_log *log, struct dx_buf *out)
+{
+    static const char dropped[] = "domaindex_log_dropped_total";
+    struct dx_request_log_counts c = { .open = true };
+
+    if (log != NULL)
+        dx_request_log_counts_read(log, &c);
+    dx_metric_head(out, dropped, "counter",
+                   "Lines that a log did not take: its disk is full, or nobody reads it");
+    dx_metric(out, dropped, "log=\"program\"", dx_log_dropped());
+    dx_metric(out, dropped, "log=\"requests\"", c.dropped);
+    one(out, "domaindex_log_written_total", "counter", "Lines of the log of requests", c.written);
+    one(out, "domaindex_log_open", "gauge",
+        "0: the file of the log of requests could not be opened anew", c.open);
+}
+
+static void write_build(struct dx_buf *out)
+{
+    dx_metric_head(out, "domaindex_build_info", "gauge", "The program that runs");
+    dx_metric(out, "domaindex_build_info", "version=\"" DX_VERSION "\"", 1);
+}
+
 void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
 {
     struct dx_server_counts c = dx_serving_counts(serving);
@@ -81,6 +106,9 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
         w.held);
     if (serving->hot != NULL)
         write_hot(serving->hot, out);
+    write_logs(serving->log, out);
+    write_build(out);
+    dx_process_metrics_write(out);
     if (serving->answers->metrics != NULL)
         serving->answers->metrics(serving->answers->from, out);
 }

@@ -4,7 +4,6 @@
 #include "base/json_out.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
-#include "server/metrics.h"
 
 #define LOOP_STALL_MS 10000 /* a loop that has not turned for so long is not alive */
 
@@ -81,22 +80,6 @@ static void readyz(struct dx_connection *c)
     dx_deliver_body(c, "application/json", body);
 }
 
-static void metrics(struct dx_connection *c)
-{
-    struct dx_buf *body = &c->stream.loop->body;
-    struct dx_problem problem;
-
-    if (!c->stream.loop->serving->options.metrics) {
-        (void)dx_problem_set(&problem, DX_PROBLEM_NOT_FOUND, "metrics-off", "Metrics are off",
-                             "start the server with --metrics yes");
-        dx_deliver_problem(c, &problem);
-        return;
-    }
-    dx_buf_clear(body);
-    dx_metrics_write(c->stream.loop->serving, body);
-    dx_deliver_body(c, "text/plain; version=0.0.4", body);
-}
-
 bool dx_own_routes_answer(struct dx_connection *c)
 {
     switch (c->stream.loop->ask.route) {
@@ -105,9 +88,6 @@ bool dx_own_routes_answer(struct dx_connection *c)
         return true;
     case DX_ROUTE_READYZ:
         readyz(c);
-        return true;
-    case DX_ROUTE_METRICS:
-        metrics(c);
         return true;
     default:
         return false;

@@ -29,6 +29,7 @@ const char *dx_route_name(enum dx_route route)
         [DX_ROUTE_HEALTHZ] = "healthz",
         [DX_ROUTE_READYZ] = "readyz",
         [DX_ROUTE_METRICS] = "metrics",
+        [DX_ROUTE_PROGRAM] = "version",
     };
 
     return name_of(names, DX_ROUTE_COUNT, (size_t)route);

@@ -2,8 +2,10 @@
 #include "server/server.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/listening.h"
 #include "server/loop.h"
+#include "server/request_log.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 struct dx_server {
     struct dx_serving serving;
     struct dx_listening at;
+    struct dx_listening admin; /* name "": none */
 };
 
 struct dx_server_options dx_server_options_default(void)
@@ -28,6 +31,7 @@ struct dx_server_options dx_server_options_default(void)
     return (struct dx_server_options){
         .listen = "127.0.0.1:8080",
         .listen_fd = -1,
+        .admin_fd = -1,
         .loops = cores < 1    ? 1
                  : cores > 64 ? 64
                               : (unsigned)cores,
@@ -90,51 +94,83 @@ static int start_loops(struct dx_server *s, struct dx_error *err)
         s->at.fd = -1; /* the first one's */
         serving->loop_count += rc == DX_OK;
     }
+    if (rc == DX_OK && s->admin.fd >= 0)
+        rc = dx_admin_listener_begin(&serving->loops[0]->admin, serving->loops[0], s->admin.fd,
+                                     err);
     /* The accepting loop starts last: it hands connections to loops that run. */
     for (unsigned i = serving->loop_count; i > 0 && rc == DX_OK; i--)
         rc = dx_loop_start(serving->loops[i - 1], err);
     return rc;
 }
 
+/* fd: listens already; -1: `at` says where. */
+static int listen_at(struct dx_listening *l, int fd, const char *at, struct dx_error *err)
+{
+    *l = (struct dx_listening)DX_LISTENING_INIT;
+    if (fd >= 0)
+        dx_listening_take(l, fd);
+    else if (at != NULL)
+        return dx_listening_open(l, at, err);
+    return DX_OK;
+}
+
+static int open_log(struct dx_server *s, struct dx_error *err)
+{
+    const struct dx_server_options *options = &s->serving.options;
+    const struct dx_request_log_options o = { .target = options->log_requests,
+                                              .targets = options->log_targets,
+                                              .rings = options->loops };
+
+    return o.target == NULL ? DX_OK : dx_request_log_open(&s->serving.log, &o, err);
+}
+
+static int start(struct dx_server *s, struct dx_error *err)
+{
+    const struct dx_server_options *options = &s->serving.options;
+    const struct dx_workers_options workers = {
+        .count = options->workers,
+        .queue_max = options->queue_max,
+        .hold_max = options->read_memory,
+        .queue_timeout_ms = options->queue_timeout_ms,
+        .storage_timeout_ms = options->storage_timeout_ms,
+    };
+    int rc = listen_at(&s->at, options->listen_fd, options->listen, err);
+    /* Also after a failure, since a socket that was handed over is ours to close. */
+    int admin_rc = listen_at(&s->admin, options->admin_fd, rc < 0 ? NULL : options->admin, err);
+
+    rc = rc < 0 ? rc : admin_rc;
+    if (rc == DX_OK)
+        rc = open_log(s, err);
+    if (rc == DX_OK) {
+        s->serving.options.connections_max = connections_possible(options->connections_max);
+        rc = dx_workers_start(&s->serving.workers, &workers, s->serving.answers, err);
+    }
+    if (rc == DX_OK)
+        rc = dx_admission_new(&s->serving.admission, &options->admission, s->serving.seed, err);
+    if (rc == DX_OK && options->answer_cache > 0)
+        rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
+    return rc < 0 ? rc : start_loops(s, err);
+}
+
 int dx_server_start(struct dx_server **server, const struct dx_server_options *options,
                     const struct dx_answers *answers, struct dx_error *err)
 {
     struct dx_server *s = calloc(1, sizeof *s);
-    int rc = DX_OK;
+    int rc;
 
     *server = NULL;
     if (s == NULL) {
         if (options->listen_fd >= 0)
             (void)close(options->listen_fd);
+        if (options->admin_fd >= 0)
+            (void)close(options->admin_fd);
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
     }
     s->serving.options = *options;
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
-    s->at = (struct dx_listening)DX_LISTENING_INIT;
-    if (options->listen_fd >= 0)
-        dx_listening_take(&s->at, options->listen_fd);
-    else
-        rc = dx_listening_open(&s->at, options->listen, err);
-    if (rc == DX_OK) {
-        s->serving.options.connections_max = connections_possible(options->connections_max);
-        const struct dx_workers_options workers = {
-            .count = options->workers,
-            .queue_max = options->queue_max,
-            .hold_max = options->read_memory,
-            .queue_timeout_ms = options->queue_timeout_ms,
-            .storage_timeout_ms = options->storage_timeout_ms,
-        };
-
-        rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
-        if (rc == DX_OK)
-            rc = dx_admission_new(&s->serving.admission, &options->admission, s->serving.seed, err);
-        if (rc == DX_OK && options->answer_cache > 0)
-            rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
-        if (rc == DX_OK)
-            rc = start_loops(s, err);
-    }
+    rc = start(s, err);
     if (rc < 0)
         (void)dx_server_stop(&s, 0);
     *server = s;
@@ -144,6 +180,17 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
 const char *dx_server_address(const struct dx_server *s)
 {
     return s->at.name;
+}
+
+const char *dx_server_admin_address(const struct dx_server *s)
+{
+    return s->admin.name[0] == '\0' ? NULL : s->admin.name;
+}
+
+void dx_server_reopen_log(struct dx_server *s)
+{
+    if (s->serving.log != NULL)
+        dx_request_log_reopen(s->serving.log);
 }
 
 static void tell_all(struct dx_server *s, unsigned what)
@@ -221,6 +268,9 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
     dx_answer_cache_free(&s->serving.hot);
     dx_admission_free(&s->serving.admission);
     dx_listening_close(&s->at);
+    dx_listening_close(&s->admin);
+    if (!dx_request_log_close(&s->serving.log))
+        dx_log(DX_LOG_WARN, "the log of requests does not end: its target hangs");
     free(s->serving.loops);
     free(s);
     *server = NULL;

@@ -4,6 +4,7 @@
  *   struct dx_server_options options = dx_server_options_default();
  *   rc = dx_server_start(&s, &options, &answers, &err);     listens and serves when it returns
  *   dx_server_address(s)                                    "127.0.0.1:8080", the real port
+ *   dx_server_admin_address(s)                              the same of the other listener; NULL: none
  *   dx_server_version_changed(s);                           after a reload
  *   ok = dx_server_lives(s, within_ms, &why);               for a watchdog
  *   dx_server_drain(s);                                     /readyz says 503, all else goes on
@@ -35,9 +36,14 @@ struct dx_server_options {
     unsigned workers;   /* threads that read the lake */
     unsigned queue_max; /* listings that may wait for a worker or a store */
     size_t read_memory; /* stored bytes that listings under way may hold, all together */
-    unsigned connections_max;  /* lowered to what the limit of descriptors allows */
-    unsigned head_timeout_ms;  /* from open, or from the first byte of a later head, to its end */
-    unsigned idle_timeout_ms;  /* between a reply and the next head */
+    unsigned connections_max; /* lowered to what the limit of descriptors allows */
+    unsigned head_timeout_ms; /* from open, or from the first byte of a later head, to its end */
+    unsigned idle_timeout_ms; /* between a reply and the next head */
+    const char *admin; /* as `listen`, or unix:PATH; NULL: no listener for those who run it */
+    int admin_fd;      /* as listen_fd, in place of `admin` */
+    const char *log_requests;  /* "stderr" or a file; NULL: none */
+    bool log_targets;          /* what was asked is in it too */
+    bool server_timing;        /* say in replies what the stages took */
     unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
     unsigned storage_timeout_ms; /* and of each wave of reads; 0: the same */
     unsigned job_timeout_ms;     /* until a worker's answer */
@@ -45,7 +51,6 @@ struct dx_server_options {
     size_t reply_memory;         /* bytes of replies that may wait for slow clients, all together */
     size_t hot_memory;           /* bytes of replies that are kept to be sent again; 0: none */
     uint64_t answer_cache;       /* bytes of answers that are kept; 0: none */
-    bool metrics;                /* answer /metrics */
     struct dx_admission_options admission;
     struct dx_access *access; /* who may see what; must outlive the server. NULL: everybody all */
     struct dx_identity_rules identity;
@@ -72,6 +77,8 @@ struct dx_server_counts {
 int dx_server_start(struct dx_server **server, const struct dx_server_options *options,
                     const struct dx_answers *answers, struct dx_error *err);
 const char *dx_server_address(const struct dx_server *s);
+const char *dx_server_admin_address(const struct dx_server *s); /* NULL: there is none */
+void dx_server_reopen_log(struct dx_server *s); /* of requests; its file was moved */
 void dx_server_version_changed(struct dx_server *s);
 void dx_server_drain(struct dx_server *s);
 

@@ -56,7 +56,10 @@ enum {
     OPT_PRINCIPAL_HEADER,
     OPT_ADDRESS_HEADER,
     OPT_TRUSTED_PROXY,
-    OPT_METRICS,
+    OPT_ADMIN,
+    OPT_LOG_REQUESTS,
+    OPT_LOG_TARGETS,
+    OPT_SERVER_TIMING,
     OPT_HELP,
     OPT_VERSION,
     OPT_MAN,
@@ -182,7 +185,18 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_TRUSTED_PROXY] = { "trusted-proxy", "NETWORK,...", NULL,
                             "addresses of proxies, like 10.1.0.0/16, ::1 or unix (a local socket), "
                             "that the two headers are believed from; may be given again" },
-    [OPT_METRICS] = { "metrics", "YES|NO", "no", "answer /metrics, as text for Prometheus" },
+    [OPT_ADMIN] = { "admin", "HOST:PORT|unix:PATH", NULL,
+                    "a listener of its own for /metrics, /healthz, /readyz and /version, for those "
+                    "who run the server: it asks for no token. The file of a unix: one has mode "
+                    "0660" },
+    [OPT_LOG_REQUESTS] = { "log-requests", "NO|STDERR|FILE", "no",
+                           "a line of JSON for each request: ids, counts and times, not what was "
+                           "asked. SIGUSR1 opens the file anew" },
+    [OPT_LOG_TARGETS] = { "log-targets", "YES|NO", "no",
+                          "write into it what was asked too: domains, URLs, cursors" },
+    [OPT_SERVER_TIMING] = { "server-timing", "YES|NO", "no",
+                            "say in a Server-Timing field what the stages of an answer took. Times "
+                            "tell something of what others asked" },
     [OPT_HELP] = { "help", NULL, NULL, "print this and exit" },
     [OPT_VERSION] = { "version", NULL, NULL, "print the program's version and exit" },
     [OPT_MAN] = { "man", NULL, NULL, "print the manual page (mdoc) and exit" },
@@ -484,6 +498,30 @@ static int check_access(const struct dx_identity_rules *rules, struct dx_error *
     return DX_OK;
 }
 
+/* What is shown of the server; false: it is another option. */
+static bool set_observed(struct dx_server_options *o, size_t index, const char *text, int *rc,
+                         struct dx_error *err)
+{
+    switch (index) {
+    case OPT_ADMIN:
+        o->admin = text[0] == '\0' ? NULL : text; /* looked at when it is opened */
+        return true;
+    case OPT_LOG_REQUESTS:
+        o->log_requests = strcmp(text, "no") == 0 ? NULL : text;
+        if (text[0] == '\0')
+            *rc = dx_fail(err, DX_E_INVALID, "--log-requests: empty");
+        return true;
+    case OPT_LOG_TARGETS:
+        *rc = yes_no(index, text, &o->log_targets, err);
+        return true;
+    case OPT_SERVER_TIMING:
+        *rc = yes_no(index, text, &o->server_timing, err);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int set(struct dx_settings *s, size_t index, const char *text, struct dx_error *err)
 {
     struct dx_server_options *o = &s->server;
@@ -535,11 +573,10 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
     case OPT_CURSOR_KEY_FILE:
         s->cursor_key_file = text;
         return DX_OK;
-    case OPT_METRICS:
-        return yes_no(index, text, &o->metrics, err);
     default:
         if (!set_versions(s, index, text, &rc, err) && !set_limits(s, index, text, &rc, err) &&
-            !set_access(s, index, text, &rc, err))
+            !set_access(s, index, text, &rc, err) &&
+            !set_observed(&s->server, index, text, &rc, err))
             (void)set_remote(s, index, text, &rc, err);
         return rc; /* config and the flags are taken before */
     }

@@ -75,6 +75,7 @@ bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_g
     s->loop = loop;
     s->fd = fd;
     s->peer = guest->peer;
+    s->admin = guest->admin;
     s->wait = DX_WAIT_CLOSED; /* in no list yet */
     dx_buf_init(&s->out_head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_buf_init(&s->out_body, DX_BODY_MAX);
@@ -104,7 +105,7 @@ void dx_stream_shut(struct dx_stream *s)
     dx_buf_release(&s->out_head);
     dx_stream_let_go(s);
     s->loop->open--;
-    dx_serving_gone(s->loop->serving, &s->peer);
+    dx_serving_gone(s->loop->serving, s->admin ? NULL : &s->peer);
 }
 
 /* ---- in ---- */

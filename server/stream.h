@@ -27,6 +27,7 @@ struct dx_stream {
     struct dx_loop *loop;
     int fd;
     struct dx_address peer;
+    bool admin; /* of the admin listener */
     enum dx_wait wait;
     bool reading; /* read_event is added */
     bool in_turns;

@@ -110,7 +110,6 @@ static const struct route {
     { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
     { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
     { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
-    { DX_ROUTE_METRICS, { "metrics" }, 0, 0, 0, 0 },
 };
 
 #define SEGMENTS_MAX 6

@@ -36,7 +36,8 @@ enum dx_route {
     DX_ROUTE_NAMES,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
-    DX_ROUTE_METRICS,
+    DX_ROUTE_METRICS, /* these two are not parsed here: server/admin_routes.h */
+    DX_ROUTE_PROGRAM,
     DX_ROUTE_COUNT
 };
 

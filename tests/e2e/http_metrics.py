@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/metrics: off unless asked for; text that Prometheus reads; counters that count.
+"""The admin listener: its routes are there and nowhere else; text that Prometheus reads; counters that count.
 
 The grammar is checked line by line: HELP and TYPE before the samples of a name, no name twice, labels
 of short fixed lists, and no domain or URL anywhere.
 """
 import re
+import socket
+import stat
 
 import dxtest
 from dxtest import check, equal
 
-SAMPLE = re.compile(r'([a-z_]+)(?:\{([a-z]+)="([a-zA-Z0-9_-]+)"\})? (\d+(?:\.\d+)?)')
+SAMPLE = re.compile(r'([a-z_]+)(?:\{([a-z]+)="([a-zA-Z0-9._-]+)"\})? (\d+(?:\.\d+)?)')
 
 
 def samples(text):
@@ -30,8 +32,45 @@ def samples(text):
             check(match and match[1] == name and name in typed, line)
             check((name, match[3]) not in seen, line)
             seen[name, match[3]] = float(match[4])
-    check(all(n.startswith("domaindex_") for n in typed), "names")
+    check(all(n.startswith(("domaindex_", "process_")) for n in typed), "names")
     return seen
+
+
+def ask_file(path, target, method="GET"):
+    """Of a listener that is a file: (status, body)."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(path))
+        s.sendall(f"{method} {target} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+        reply = b"".join(iter(lambda: s.recv(65536), b""))
+    head, _, body = reply.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def listeners(root, work):
+    """What each of the two has, and the file of the second: its mode, one that was left behind, its end."""
+    path = work / "admin"
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(path))
+    left.close()
+    with dxtest.Server(root) as server:
+        for target in ("/metrics", "/version", "/v1/metrics", "/v1/version"):
+            reply = server.get(target)
+            equal((reply.status, reply.json["type"]), (404, "urn:domaindex:problem:no-such-resource"), target)
+        for target in ("/v1/domain/example.com", "/domain/example.com", "/", "/metrics/", "/metrics?x=1"):
+            equal(server.admin(target).status, 404, f"{target} of the admin listener")
+        for target in ("/metrics", "/healthz", "/readyz", "/version"):
+            equal(server.admin(target).status, 200, target)
+        equal(server.admin("/version").json["index_version"], server.get("/readyz").json["version"], "/version")
+    with dxtest.Server(root, "--admin", f"unix:{path}"):
+        equal(stat.S_IMODE(path.stat().st_mode), 0o660, "mode")
+        for target, status in (("/readyz", 200), ("/v1/domain/example.com", 404)):
+            equal(ask_file(path, target)[0], status, target)
+        equal(ask_file(path, "/v1/domains", "POST")[0], 404, "a POST")
+        done = dxtest.run(dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0", "--server-name", "second",
+                          "--admin", f"unix:{path}", expect=1)
+        check(b"another process listens there" in done.stderr, done.stderr)
+        equal(ask_file(path, "/healthz")[0], 200, "the first one is still there")
+    check(not path.exists(), "the file is removed")
 
 
 def main():
@@ -41,14 +80,12 @@ def main():
         urls.write_text("".join(f"https://example.com/{i}\n" for i in range(50)))
         dxtest.domaindex("ingest", "--root", root, "--dataset", "d", urls)
         dxtest.domaindex("publish", "--root", root)
+        listeners(root, work)
         with dxtest.Server(root) as server:
-            reply = server.get("/metrics")
-            equal((reply.status, reply.json["type"]), (404, "urn:domaindex:problem:metrics-off"), "off")
-        with dxtest.Server(root, "--metrics", "yes") as server:
-            before = samples(server.get("/metrics").body.decode())
+            before = samples(server.admin("/metrics").body.decode())
             for _ in range(3):
                 equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "a listing")
-            text = server.get("/metrics").body.decode()
+            text = server.admin("/metrics").body.decode()
             after = samples(text)
         check("example.com" not in text, "no domain in metrics")
         equal(set(before), set(after), "the same samples")

@@ -33,6 +33,7 @@ from dxtest import check, equal
 
 CASES = os.environ.get("DX_CASES", "")
 QUIET_S, WAIT_S = 8, 0.3    # for an answer that is to come; to see that none does
+LOGGED_MAX = 3000           # bytes of a target that the server's log has room for
 ECHO = re.compile(r"^(?:https?://[^/?]*)?(?:/v1)?/normalize\?q=([A-Za-z0-9-]+)$")
 
 
@@ -131,8 +132,9 @@ class Way:
         self.name, self.server, self.between, self.proxy = name, server, between, proxy
         self.taken = collections.defaultdict(lambda: [0, 0])    # bytes of each link that were judged
         self.left = set()       # links on which a proxy waits on for what its client will not send
-        self.logged = self.served = self.n = 0
+        self.logged = self.n = 0
         self.other = None       # another client's, that is kept
+        self.answered, self.maybe = collections.Counter(), collections.Counter()     # (method, target)
         self.table, self.wrong, self.fields = collections.Counter(), [], set()
 
     def connect(self):
@@ -172,7 +174,7 @@ class Way:
     def is_logged(self, marker):
         if self.proxy and not any(marker in line for _, _, line in self.proxy.log()[self.logged:]):
             return False
-        return not self.server.targets or any(marker in (t or "") for t, _ in self.server.seen()[self.served:])
+        return True
 
     def passed(self):
         """[(link, requests, replies)] of the bytes since the last call."""
@@ -190,6 +192,20 @@ class Way:
                 out.append((link, sent, got))
         return out
 
+    def judge_server_log(self):
+        """All that was answered, and nothing that was not sent. Its lines come some time behind the replies."""
+        wanted = collections.Counter({k: n for k, n in self.answered.items() if k[1] != "/" and len(k[1]) < LOGGED_MAX})
+        end, seen = time.monotonic() + 5, self.server.seen()
+        if not seen:
+            return 1 << 30
+        while time.monotonic() < end and wanted - seen:
+            time.sleep(0.05)
+            seen = self.server.seen()
+        check(not wanted - seen, f"{self.name}: answered and not in the server's log: {wanted - seen!r:.400}")
+        strange = seen - self.answered - self.maybe
+        check(not strange, f"{self.name}: in the server's log and not in the bytes: {strange!r:.400}")
+        return sum(seen.values())
+
     # one request
 
     def run(self, case):
@@ -203,7 +219,7 @@ class Way:
             self.fail(case, f"the marker of another connection had {alone.got[-300:]!r}")
             self.other = None
         waits = self.proxy and not exchange.closed and not exchange.answered
-        if not self.settle(second, 0.5 if waits else 5) and not waits:
+        if not self.settle(second, 1.5 if waits else 8) and not waits:
             self.fail(case, "its connections do not come to rest, or a log does not")
         passed = self.passed()
         if CASES:
@@ -220,8 +236,7 @@ class Way:
             print(f"  relay: {[m.line for m in sent.whole]} begun {sent.begun and sent.begun.line} bad {sent.bad!r}; "
                   f"replies {[m.status for m in got.whole]} begun {got.begun and got.begun.status} bad {got.bad!r} "
                   f"closed {link.closed}")
-        print(f"  proxy: {self.proxy.log()[self.logged:] if self.proxy else None}\n  server: "
-              f"{self.server.seen()[self.served:] if self.server.targets else None}", flush=True)
+        print(f"  proxy: {self.proxy.log()[self.logged:] if self.proxy else None}", flush=True)
 
     def judge_client(self, case, exchange, markers):
         """Nothing of another connection's, and a marker's answer only at the end."""
@@ -283,13 +298,11 @@ class Way:
             sent_on = [line_of(line) for forwarded, _, line in entries if forwarded and "q=marker-" not in line]
             if sorted(sent_on) != sorted(inside) and not any(sent.bad for _, sent, _ in passed):
                 self.fail(case, f"the proxy logged {sent_on!r:.300}, the bytes are {inside!r:.300}")
-        if self.server.targets:
-            entries = self.server.seen()
-            served, self.served = entries[self.served:], len(entries)
-            whole = [path_of(m.target) for _, sent, _ in passed for m in sent.whole]
-            known = sorted(t for t, status in served if t is not None)
-            if [t for t in known if t not in whole] or (sorted(whole) != known and not self.refused(passed)):
-                self.fail(case, f"the server saw {known!r:.300}, the bytes are {whole!r:.300}")
+        for link, sent, got in passed:
+            for n, request in enumerate(sent.whole + ([sent.begun] if sent.begun else [])):
+                reply = (finals(got.whole) + [None])[min(n, len(finals(got.whole)))]
+                taken = reply and not (reply.status >= 400 and "close" in reply.all("connection"))
+                (self.answered if taken else self.maybe)[request.method, path_of(request.target)] += 1
         self.count(exchange, passed, inside)
 
     def new_entries(self):
@@ -340,10 +353,18 @@ def methods_of(case):
 class Logged(dxtest.Server):
     """A server that writes down what it was asked."""
 
-    targets = False
+    def __init__(self, root, tmp, name, *arguments):
+        self.file = tmp / f"{name}.requests"
+        super().__init__(root, *arguments, "--log-requests", self.file, "--log-targets", "yes")
 
     def seen(self):
-        return []
+        """Counts of (method, target); a target that was cut is not compared."""
+        out = collections.Counter()
+        for line in self.file.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            if "target" in entry and "target_bytes" not in entry and entry["target"] != "/readyz":
+                out[entry["method"], entry["target"]] += 1
+        return out
 
 
 def walk(way, cases, failures):
@@ -355,8 +376,22 @@ def walk(way, cases, failures):
         raise
 
 
+def judge_lists(tmp, ways):
+    """A long list of names is answered while it comes, through each of them: the same bytes."""
+    names, got = tmp / "names.txt", {}
+    names.write_text("".join(f"nobody{n}.example\n" for n in range(60_000)))
+    for way in ways:
+        url = f"https://127.0.0.1:{way.proxy.port}" if way.proxy else f"http://127.0.0.1:{way.server.port}"
+        trust = ["--cacert", way.proxy.home / "ca.pem"] if way.proxy else []
+        done = dxtest.run("curl", "-sS", "--max-time", 60, *trust, "-T", names, "-X", "POST", "-H", "Content-Type: text/plain",
+                          f"{url}/v1/domains")
+        got[way.name] = done.stdout
+        check(done.stdout == got["direct"] and done.stdout.endswith(b'"complete":true}\n'),
+              f"{way.name}: a list of 60,000 names: {len(done.stdout)} bytes, {done.stdout[-200:]!r}")
+
+
 def start(tmp, root, stack, name, kind):
-    server = stack.enter_context(Logged(root, *dxtest.SAME_BYTES, "--threads", 1, "--workers", 1))
+    server = stack.enter_context(Logged(root, tmp, name, *dxtest.SAME_BYTES, "--threads", 1, "--workers", 1))
     server.close()
     between = stack.enter_context(relay.Relay(server.port))
     proxy = stack.enter_context(kind(tmp, between.port)) if kind else None
@@ -378,7 +413,6 @@ def main():
         for way in ways:
             way.passed()
             way.logged = len(way.proxy.log()) if way.proxy else 0
-            way.served = len(way.server.seen())
         failures, begin = [], time.monotonic()
         threads = [threading.Thread(target=walk, args=(way, cases, failures)) for way in ways]
         for thread in threads:
@@ -390,6 +424,9 @@ def main():
             equal(way.n, len(cases), f"{way.name}: requests sent")
             for words in way.wrong:
                 check(False, words)
+            seen = way.judge_server_log()
+            check(seen > len(cases), f"{way.name}: {seen} targets in the server's log")
+        judge_lists(tmp, ways)
         print(f"{len(own)} requests of our own, {len(theirs)} of llhttp, {time.monotonic() - begin:.1f} s")
         for way in ways:
             print(f"  {way.name:8} " + ", ".join(f"{k}: {v}" for k, v in sorted(way.table.items())))

@@ -145,46 +145,54 @@ static int add_row(struct dx_lake_file *w, unsigned dataset, const struct row *r
     return dx_lake_file_add(w, &r, err);
 }
 
-static void write_part(const struct dx_test_root *r, unsigned dataset, unsigned part)
+static void write_rows(const struct dx_test_root *r, unsigned dataset, unsigned part,
+                       const struct row *rows, size_t n)
 {
     struct dx_lake_schema schema = { .dataset_name = "test", .url_id = true };
-    struct row *rows = calloc(5 * (size_t)r->domains + 1, sizeof *rows);
     struct dx_lake_file w = DX_LAKE_FILE_INIT;
     struct dx_lake_stats stats;
     struct dx_error err = DX_ERROR_INIT;
-    size_t n = rows == NULL ? 0 : make_rows(r, dataset, part, rows);
     char path[256];
     int rc;
 
     (void)snprintf(path, sizeof path, "%s/urls/dataset_id=%u/domain_prefix=00-ff", r->path,
                    dataset);
-    must(rows != NULL && dx_dir_make(path, &err) >= 0, path, &err);
+    must(dx_dir_make(path, &err) >= 0, path, &err);
     (void)snprintf(path, sizeof path, "%s/urls/dataset_id=%u/domain_prefix=00-ff/part-%05u.parquet",
                    r->path, dataset, part);
     rc = dx_lake_file_open(&w, path, &schema, NULL, &err);
     for (size_t k = 0; k < n && rc >= 0; k++)
         if (k == 0 || by_place(&rows[k - 1], &rows[k]) != 0)
             rc = add_row(&w, dataset, &rows[k], &err);
-    must(rc >= 0 && dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err) >= 0, path, &err);
+    must(rc >= 0 && dx_lake_file_close(&w, DX_SYNC_LATER, &stats, &err) >= 0, path, &err);
+}
+
+static void write_part(const struct dx_test_root *r, unsigned dataset, unsigned part)
+{
+    struct row *rows = calloc(5 * (size_t)r->domains + 1, sizeof *rows);
+    struct dx_error err = DX_ERROR_INIT;
+
+    must(rows != NULL, "out of memory", &err);
+    write_rows(r, dataset, part, rows, make_rows(r, dataset, part, rows));
     free(rows);
 }
 
-/* Removes the datasets of `gone` from the registry, after adding all if it is new. */
+/* Adds the datasets that it never had to the registry, and removes those of `gone`. */
 static void change_roster(const struct dx_test_root *r, unsigned datasets, unsigned gone)
 {
     struct dx_roster *roster = NULL;
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_roster_open(&roster, r->path, &err);
-    bool new = rc >= 0 && dx_roster_count(roster) == 0;
+    unsigned had = rc < 0 || dx_roster_count(roster) == 0 ? 0 : r->datasets;
 
     for (unsigned d = 1; rc >= 0 && d <= datasets; d++) {
         char name[32];
         uint32_t id;
 
         (void)snprintf(name, sizeof name, "dataset \"%u\"", d);
-        if (new)
+        if (d > had)
             rc = dx_roster_add(roster, dx_span_str(name), &id, &err);
-        if (rc >= 0 && (gone >> d & 1) != 0 && dx_roster_get(roster, d) != NULL)
+        if (rc >= 0 && d < 32 && (gone >> d & 1) != 0 && dx_roster_get(roster, d) != NULL)
             rc = dx_roster_remove(roster, d, &err);
     }
     if (rc >= 0)
@@ -193,7 +201,7 @@ static void change_roster(const struct dx_test_root *r, unsigned datasets, unsig
     dx_roster_free(&roster);
 }
 
-static void make_root(struct dx_test_root *r, unsigned domains, unsigned datasets, unsigned has)
+static void begin_root(struct dx_test_root *r, unsigned domains, unsigned datasets, unsigned has)
 {
     struct dx_error err = DX_ERROR_INIT;
     char path[128];
@@ -207,13 +215,9 @@ static void make_root(struct dx_test_root *r, unsigned domains, unsigned dataset
     (void)snprintf(path, sizeof path, "%s/urls/psl.dat", r->path);
     must(dx_file_replace(path, dx_span_str(suffix_list), &err) >= 0, path, &err);
     change_roster(r, datasets, ~has);
-    for (unsigned d = 1; d <= datasets; d++)
-        if ((has >> d & 1) != 0)
-            write_part(r, d, 0);
-    dx_test_root_publish(r);
 }
 
-void twin_roots_make(struct twin_roots *t, unsigned domains, unsigned datasets, unsigned visible)
+static void begin(struct twin_roots *t, unsigned domains, unsigned datasets, unsigned visible)
 {
     struct dx_scope *scope = NULL;
     struct dx_error err = DX_ERROR_INIT;
@@ -225,10 +229,43 @@ void twin_roots_make(struct twin_roots *t, unsigned domains, unsigned datasets, 
             ids[n++] = d;
     must(dx_scope_new(&scope, ids, n, &err) >= 0, "scope", &err);
     *t = (struct twin_roots){ .datasets = datasets, .visible = visible, .scope = scope };
-    make_root(&t->whole, domains, datasets, ~0u);
-    make_root(&t->shown, domains, datasets, visible);
+    begin_root(&t->whole, domains, datasets, ~0u);
+    begin_root(&t->shown, domains, datasets, visible);
+}
+
+static void publish(struct twin_roots *t)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    dx_test_root_publish(&t->whole);
+    dx_test_root_publish(&t->shown);
     must(strcmp(t->whole.version, t->shown.version) == 0, "versions of two names", &err);
-    memcpy(t->first, t->whole.version, sizeof t->first);
+    if (t->first[0] == '\0')
+        memcpy(t->first, t->whole.version, sizeof t->first);
+}
+
+void twin_roots_make(struct twin_roots *t, unsigned domains, unsigned datasets, unsigned visible)
+{
+    begin(t, domains, datasets, visible);
+    for (unsigned d = 1; d <= datasets; d++) {
+        write_part(&t->whole, d, 0);
+        if ((visible >> d & 1) != 0)
+            write_part(&t->shown, d, 0);
+    }
+    publish(t);
+}
+
+void twin_roots_make_places(struct twin_roots *t, unsigned hidden)
+{
+    const struct row row = { 0, 0, 0 };
+
+    begin(t, 1, 2, 1u << 1 | 1u << 2);
+    change_roster(&t->whole, hidden + 2, 0);
+    for (unsigned d = 1; d <= hidden + 2; d++)
+        write_rows(&t->whole, d, 0, &row, 1);
+    for (unsigned d = 1; d <= 2; d++)
+        write_rows(&t->shown, d, 0, &row, 1);
+    publish(t);
 }
 
 static void more(struct dx_test_root *r, unsigned has, unsigned gone)
@@ -237,16 +274,13 @@ static void more(struct dx_test_root *r, unsigned has, unsigned gone)
     for (unsigned d = 1; d <= r->datasets; d++)
         if ((has & ~gone) >> d & 1)
             write_part(r, d, 1);
-    dx_test_root_publish(r);
 }
 
 void twin_roots_more(struct twin_roots *t, unsigned gone)
 {
-    struct dx_error err = DX_ERROR_INIT;
-
     more(&t->whole, ~0u, gone);
     more(&t->shown, t->visible, gone);
-    must(strcmp(t->whole.version, t->shown.version) == 0, "versions of two names", &err);
+    publish(t);
 }
 
 /* ---- rules ---- */

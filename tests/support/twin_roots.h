@@ -10,6 +10,9 @@
  *   ... t.scope ...                                     what he sees
  *   twin_roots_remove(&t);
  *
+ *   twin_roots_make_places(&t, 4100);                   instead of make: one domain with one URL, number 0, in
+ *                                                       datasets 1 and 2, which he sees, and 4100 others
+ *
  * Datasets have the same ids and names in both. Rows are made by a fixed rule: URLs come in several datasets,
  * with both schemes, in two hosts of each domain, up to three times; some domains are in hidden datasets only.
  * twin_roots_url(i, n, url): URL n of TWIN_URLS that domain i may have somewhere. Trouble ends the program with words.
@@ -33,6 +36,7 @@ struct twin_roots {
 };
 
 void twin_roots_make(struct twin_roots *t, unsigned domains, unsigned datasets, unsigned visible);
+void twin_roots_make_places(struct twin_roots *t, unsigned hidden);
 void twin_roots_more(struct twin_roots *t, unsigned gone);
 void twin_roots_suppress(const struct twin_roots *t, enum dx_suppress_kind kind,
                          enum dx_suppress_policy policy, const char *value);
