@@ -394,6 +394,23 @@ static void end_fetches(struct dx_loop *loop)
     }
 }
 
+/* Answers of workers. A long one takes a millisecond to be handed to the kernel, so that a few of them at
+ * once would keep all short ones waiting: the rest has its turn behind the sockets. */
+static void deliver(struct dx_loop *loop)
+{
+    int64_t until_us = dx_monotonic_us() + TURNS_US;
+    struct dx_job *job;
+
+    while ((job = TAILQ_FIRST(&loop->answered)) != NULL) {
+        TAILQ_REMOVE(&loop->answered, job, queue);
+        dx_connection_answered(job);
+        if (dx_monotonic_us() >= until_us)
+            break;
+    }
+    if (!TAILQ_EMPTY(&loop->answered))
+        dx_loop_want_turn(loop);
+}
+
 static void on_wake(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
@@ -430,10 +447,11 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
         next = to_fetch->next;
         fetch(loop, to_fetch);
     }
-    for (; done != NULL; done = next) {
+    for (done = oldest_first(done); done != NULL; done = next) {
         next = done->next;
-        dx_connection_answered(done);
+        TAILQ_INSERT_TAIL(&loop->answered, done, queue);
     }
+    deliver(loop);
     obey(loop, told);
 }
 
@@ -456,6 +474,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
+    deliver(loop);
     /* Those that queue again while this runs come behind `last`, at the next wake. */
     while ((s = TAILQ_FIRST(&loop->turns)) != NULL) {
         bool is_last = s == last;
@@ -559,6 +578,7 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
         TAILQ_INIT(&loop->waits[wait]);
     TAILQ_INIT(&loop->turns);
     TAILQ_INIT(&loop->fetching);
+    TAILQ_INIT(&loop->answered);
     dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_hot_replies_init(&loop->hot, serving->options.hot_memory / serving->options.loops,
                         serving->seed);
@@ -599,6 +619,11 @@ void dx_loop_free(struct dx_loop **out)
         return;
     stop_accepting(loop);
     dx_admin_listener_end(&loop->admin);
+    while ((next = TAILQ_FIRST(&loop->answered)) != NULL) {
+        TAILQ_REMOVE(&loop->answered, next, queue);
+        next->next = loop->done;
+        loop->done = next;
+    }
     for (struct dx_job *job = loop->done; job != NULL; job = next) {
         next = job->next;
         loop->serving->answers->unpin(job->version);

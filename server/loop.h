@@ -140,6 +140,7 @@ struct dx_loop {
 
     struct dx_fetch_loop *fetch;
     struct dx_job_list fetching;
+    struct dx_job_list answered; /* their connections have not been told */
 
     struct dx_canon_slot canon;
     struct dx_lent_pins pins;

@@ -72,20 +72,12 @@ class Server(dxtest.Server):
     """On a core of its own, if there are two."""
 
     def __init__(self, root, *arguments, **more):
-        super().__init__(root, "--threads", 1, "--workers", 2, "--metrics", "yes", *arguments, **more)
+        super().__init__(root, "--threads", 1, "--workers", 2, *arguments, **more)
 
     def __enter__(self):
         super().__enter__()
         be_first(SERVER_CORE, [int(task) for task in os.listdir(f"/proc/{self.process.pid}/task")])
         return self
-
-    def metrics(self):
-        told = {}
-        for line in self.get("/metrics").body.decode().splitlines():
-            if not line.startswith("#"):
-                name, _, value = line.rpartition(" ")
-                told[name] = float(value)
-        return told
 
     def cpu_s(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
