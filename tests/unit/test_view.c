@@ -425,7 +425,7 @@ static void test_columns(const struct dx_test_root *r)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct dx_view view = { a.v, NULL };
         struct dx_scope *scope = NULL;
-        struct dx_names *n;
+        struct dx_names *n = NULL;
         int rc = dx_scope_new(&scope, ids, rows[i].seen, NULL);
 
         view.scope = rows[i].seen == 0 ? NULL : scope;
