@@ -51,14 +51,6 @@ void dx_exchange_head_read(struct dx_connection *c)
     c->marked_us = loop->now_us;
 }
 
-static int access_unknown(struct dx_problem *problem)
-{
-    return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "access-unknown",
-                          "Who may see what is not known",
-                          "the table of who may see what could not be read for too long; it is "
-                          "looked for again and again");
-}
-
 static void record_principal(struct dx_request_record *r, const char *name)
 {
     size_t size = strnlen(name, sizeof r->principal - 1);
@@ -81,7 +73,7 @@ int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx
     c->restricted = c->under_table && (c->who.principal == NULL || c->who.principal->scope != NULL);
     if (c->who.principal != NULL)
         record_principal(&c->record, c->who.principal->name);
-    return known ? rc : access_unknown(problem);
+    return known ? rc : dx_identity_unknown(problem);
 }
 
 void dx_exchange_mark(struct dx_connection *c, enum dx_stage stage)
@@ -111,7 +103,9 @@ static void end_record(struct dx_connection *c)
         return;
     c->recorded = false;
     c->record.sent_bytes = c->stream.taken;
+    c->record.target = dx_span_of(c->target.data, c->target.size);
     dx_request_done(c->stream.loop, &c->record);
+    dx_buf_clear(&c->target);
 }
 
 static void unpin(struct dx_connection *c)

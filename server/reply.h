@@ -40,6 +40,7 @@ struct dx_reply {
     const char *etag;    /* NULL: none */
     const char *vary;    /* fields that say who asks; NULL: the reply is for everybody */
     const char *allow;   /* of a 405: the methods there are */
+    const char *timing;  /* NULL: none; else a Server-Timing */
     unsigned retry_s;    /* 0: as the status has it: 1 of a 429 and a 503, else none */
     bool close;
 };
