@@ -17,7 +17,7 @@ struct dx_bulk {
     bool writing;    /* a batch is not written to its end */
     bool name_waits; /* `name` did not fit the batch */
     struct dx_name name;
-    uint64_t names_taken;
+    struct dx_bulk_counts counts;
 };
 
 /* text/plain where nothing is said; parameters are not looked at. */
@@ -88,11 +88,6 @@ void dx_bulk_free(struct dx_bulk **b)
     *b = NULL;
 }
 
-uint64_t dx_bulk_names(const struct dx_bulk *b)
-{
-    return b->names_taken;
-}
-
 const char *dx_bulk_content_type(const struct dx_bulk *b)
 {
     return dx_bulk_has_lines(b) ? "application/x-ndjson" : "text/csv; charset=utf-8";
@@ -106,6 +101,11 @@ bool dx_bulk_has_lines(const struct dx_bulk *b)
 struct dx_bulk_refusal dx_bulk_refusal_of(const struct dx_bulk *b)
 {
     return (struct dx_bulk_refusal){ b->body.reject_status, b->body.reject_reason };
+}
+
+struct dx_bulk_counts dx_bulk_counts_of(const struct dx_bulk *b)
+{
+    return b == NULL ? (struct dx_bulk_counts){ 0, 0 } : b->counts;
 }
 
 /* ---- in ---- */
@@ -129,6 +129,7 @@ size_t dx_bulk_take(struct dx_bulk *b, struct dx_span bytes)
         if (verdict == DX_BODY_DATA) {
             memcpy(to, data.data, data.size);
             dx_name_list_put(b->list, data.size);
+            b->counts.body_bytes += data.size;
         } else if (verdict == DX_BODY_END) {
             b->body_ended = true;
             dx_name_list_end(b->list);
@@ -152,7 +153,7 @@ static bool fill(struct dx_bulk *b)
         b->name_waits = !dx_names_add(b->names, &b->name);
         if (b->name_waits)
             return true;
-        b->names_taken++;
+        b->counts.names++;
     }
 }
 

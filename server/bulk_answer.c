@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/bulk_answer.h"
 
+#include "base/clock.h"
 #include "server/bulk.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
@@ -17,6 +18,12 @@
 
 void dx_bulk_answer_release(struct dx_connection *c)
 {
+    struct dx_bulk_counts counts = dx_bulk_counts_of(c->bulk);
+
+    if (c->bulk != NULL) {
+        c->record.names = counts.names;
+        c->record.body_bytes = counts.body_bytes;
+    }
     if (c->bulk_counted)
         atomic_fetch_sub(&c->stream.loop->serving->list_bytes, LIST_BYTES);
     c->bulk_counted = false;
@@ -76,8 +83,10 @@ static void frame(struct dx_connection *c, bool last)
     };
 
     dx_buf_clear(&s->out_head);
-    if (!c->bulk_begun)
+    if (!c->bulk_begun) {
+        dx_delivery_record(c, r.status);
         dx_reply_head(&r, &s->out_head);
+    }
     c->bulk_begun = true;
     if (s->out_body.size > 0) {
         dx_buf_fmt(&s->out_head, "%zx\r\n", s->out_body.size);
@@ -97,10 +106,11 @@ static void break_off(struct dx_connection *c, const struct dx_problem *problem,
 
     c->closing = true;
     c->bulk_failed = true;
+    c->record.refusal = problem != NULL ? problem->slug : dx_reply_http_slug(status);
     dx_buf_clear(out);
     if (dx_bulk_has_lines(c->bulk)) {
         if (problem != NULL)
-            (void)dx_reply_problem(problem, body);
+            (void)dx_delivery_write_problem(c, problem, body);
         else
             dx_reply_http_problem(status, words, body);
         dx_buf_str(out, "{\"error\":");
@@ -115,7 +125,7 @@ static void break_off(struct dx_connection *c, const struct dx_problem *problem,
 /* Of ours; the answer so far is not sent, as it may be what is wrong. */
 static void fail(struct dx_connection *c, const struct dx_problem *problem)
 {
-    dx_delivery_say(c->stream.loop, problem);
+    dx_delivery_say(c, problem);
     if (c->bulk_begun) {
         break_off(c, problem, 0, NULL);
         return;
@@ -155,6 +165,7 @@ static bool flush(struct dx_connection *c, bool last)
     }
     c->bulk_ended = last;
     frame(c, last);
+    dx_exchange_mark(c, DX_STAGE_ANSWER);
     if (!push(c))
         return false;
     if (last)
@@ -227,7 +238,7 @@ static bool step(struct dx_connection *c)
         return false;
     }
     if (did == DX_BULK_END) {
-        dx_toll_owe(c, dx_cost_of_names(dx_bulk_names(c->bulk) - c->bulk_paid));
+        dx_toll_owe(c, dx_cost_of_names(dx_bulk_counts_of(c->bulk).names - c->bulk_paid));
         (void)flush(c, true);
         return false;
     }
@@ -248,7 +259,7 @@ static bool step(struct dx_connection *c)
  * would be to throw away what is done. */
 static bool pay(struct dx_connection *c)
 {
-    uint64_t names = dx_bulk_names(c->bulk);
+    uint64_t names = dx_bulk_counts_of(c->bulk).names;
 
     if (!dx_toll_go_on(c, dx_cost_of_names(names - c->bulk_paid)))
         return false;
@@ -259,23 +270,28 @@ static bool pay(struct dx_connection *c)
 /* Batches until something has to be waited for, or others have waited long enough. */
 void dx_bulk_answer_go_on(struct dx_connection *c)
 {
-    int64_t until_us = dx_monotonic_us() + SLICE_US;
+    int64_t until_us = dx_clock_us() + SLICE_US;
+    bool more;
 
+    c->marked_us = until_us - SLICE_US; /* what passed while the client sent is nobody's */
     dx_stream_pause(&c->stream);
     if (!pay(c)) {
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
         return;
     }
     dx_stream_wait(&c->stream, DX_WAIT_BODY);
-    do {
-        if (!step(c))
-            return;
-    } while (dx_monotonic_us() < until_us);
-    dx_stream_turn_later(&c->stream);
+    do
+        more = step(c);
+    while (more && dx_clock_us() < until_us);
+    if (more)
+        dx_stream_turn_later(&c->stream);
+    if (c->recorded)
+        dx_exchange_mark(c, DX_STAGE_ANSWER);
 }
 
 void dx_bulk_answer_is_out(struct dx_connection *c)
 {
+    dx_exchange_mark(c, DX_STAGE_SEND);
     dx_buf_clear(&c->stream.out_head);
     dx_buf_clear(&c->stream.out_body);
     if (c->bulk_ended || c->bulk_failed)
@@ -286,10 +302,13 @@ void dx_bulk_answer_is_out(struct dx_connection *c)
 
 void dx_bulk_answer_late(struct dx_connection *c)
 {
-    if (c->stream.wait == DX_WAIT_LATER)
+    if (c->stream.wait == DX_WAIT_LATER) {
+        dx_exchange_mark(c, DX_STAGE_STORAGE);
         dx_bulk_answer_go_on(c);
-    else
-        refuse(c, 408, "the body did not go on in time");
+        return;
+    }
+    c->marked_us = c->stream.loop->now_us;
+    refuse(c, 408, "the body did not go on in time");
 }
 
 /* A list costs its client a few bytes and may last: so lists have half of what replies may hold, and
@@ -378,6 +397,8 @@ void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span
     struct dx_problem problem;
     int rc = dx_target_parse(target, &loop->ask, &problem);
 
+    c->record.route = loop->ask.route;
+    c->record.from = DX_FROM_LOOP;
     dx_exchange_own_pin(c); /* for as long as the client likes */
     if (rc == 1)
         rc = dx_exchange_find_version(c, &problem);

@@ -25,9 +25,9 @@ static void reap(struct dx_connection *c)
         return;
     if (c->stream.admin)
         dx_admin_listener_gone(&c->stream.loop->admin);
-    dx_exchange_unpin(c);
     dx_job_wait_cancel(c);
     dx_bulk_answer_release(c);
+    dx_exchange_drop(c);
     dx_buf_release(&c->pending);
     free(c);
 }
@@ -46,10 +46,14 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_problem problem;
+    int rc;
 
     if (dx_kept_reply_answer(c, target, match))
         return;
-    if (dx_target_parse(target, &loop->ask, &problem) == 0) {
+    rc = dx_target_parse(target, &loop->ask, &problem);
+    c->record.route = loop->ask.route;
+    c->record.dataset_id = loop->ask.dataset_id;
+    if (rc == 0) {
         if (dx_toll_take(c, 1)) /* no question at all costs as much as a small one */
             dx_deliver_problem(c, &problem);
     } else if (loop->ask.route == DX_ROUTE_NAMES) {
@@ -97,7 +101,7 @@ static size_t serve(struct dx_connection *c, struct dx_span bytes)
         verdict = dx_request_head_parse(&c->head, rest);
         if (verdict == DX_HEAD_MORE)
             break;
-        c->in_head = false;
+        dx_exchange_head_read(c);
         if (verdict == DX_HEAD_REJECT) {
             dx_loop_count(&c->stream.loop->counts.rejected);
             dx_deliver_refusal(c, c->head.reject_status, c->head.reject_reason);
@@ -239,6 +243,7 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
         } else {
             dx_buf_release(&c->stream.out_head);
             dx_stream_let_go(&c->stream);
+            dx_exchange_mark(c, DX_STAGE_SEND);
             dx_exchange_sent(c, DX_SENT_ALL);
             serve_pending(c);
         }
@@ -316,7 +321,7 @@ void dx_connection_expire(struct dx_connection *c)
     if (wait != DX_WAIT_IDLE && wait != DX_WAIT_LINGER && wait != DX_WAIT_LATER)
         dx_loop_count(&c->stream.loop->counts.timeouts);
     if (wait == DX_WAIT_HEAD && c->in_head) {
-        c->in_head = false;
+        dx_exchange_head_read(c);
         dx_deliver_refusal(c, 408, "the request head did not arrive in time");
     } else if (wait == DX_WAIT_JOB) {
         dx_bulk_answer_release(c);

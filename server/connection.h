@@ -33,6 +33,7 @@
 #ifndef DX_SERVER_CONNECTION_H
 #define DX_SERVER_CONNECTION_H
 
+#include "server/request_record.h"
 #include "server/stream.h"
 
 #include <stddef.h>
@@ -44,6 +45,9 @@ struct dx_connection {
     bool in_head;
     bool closing; /* after the reply in work */
     struct dx_request_head head;
+    bool recorded; /* a request has begun, and `record` has not been given away */
+    struct dx_request_record record;
+    int64_t marked_us;          /* all before is in one of the record's stages */
     struct dx_who who;          /* asks: as of the last whole head */
     double paid;                /* by him for the request in work (server/toll.h) */
     struct dx_version *version; /* NULL: no request begun */

@@ -5,9 +5,13 @@
 #include "query/domain_text.h"
 #include "server/exchange.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
+    const struct dx_request_record *r = &c->record;
     const struct dx_hot_reply_parts parts = {
         .status = d->status,
         .etag = d->etag,
@@ -15,12 +19,32 @@ static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
         .date_at = dx_reply_date_at(d->status),
         .head = dx_span_of(loop->head.data, loop->head.size),
         .body = d->payload,
+        .refusal = r->refusal,
+        .told = { r->domain_id, r->has_domain_id, r->dataset_id, r->datasets, r->rows },
     };
 
     if (loop->head.failed || c->closing)
         return;
     dx_hot_replies_put(&loop->hot, loop->keep, &parts);
     atomic_store_explicit(&loop->counts.hot_bytes, loop->hot.bytes, memory_order_relaxed);
+}
+
+static void copy_name(char to[DX_VERSION_NAME], const char *name)
+{
+    size_t size = strnlen(name, DX_VERSION_NAME - 1);
+
+    memcpy(to, name, size);
+    to[size] = '\0';
+}
+
+void dx_delivery_record(struct dx_connection *c, int status)
+{
+    struct dx_request_record *r = &c->record;
+
+    dx_exchange_mark(c, DX_STAGE_ANSWER);
+    r->status = status;
+    if (c->version != NULL)
+        copy_name(r->version, c->stream.loop->serving->answers->version_name(c->version));
 }
 
 void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
@@ -42,6 +66,7 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .close = c->closing,
     };
 
+    dx_delivery_record(c, d->status);
     dx_buf_clear(&loop->head);
     dx_reply_head(&r, &loop->head);
     if (loop->keep.size > 0 && (d->status == 200 || d->status == 404))
@@ -77,10 +102,17 @@ void dx_deliver_unchanged(struct dx_connection *c, const char *etag)
     dx_deliver(c, &d);
 }
 
+int dx_delivery_write_problem(struct dx_connection *c, const struct dx_problem *problem,
+                              struct dx_buf *body)
+{
+    c->record.refusal = problem->slug;
+    return dx_reply_problem(problem, c->record.number, true, body);
+}
+
 void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *problem)
 {
     struct dx_buf *body = &c->stream.loop->body;
-    int status = dx_reply_problem(problem, body);
+    int status = dx_delivery_write_problem(c, problem, body);
 
     deliver_document(c, status, problem->retry_s, "application/problem+json", body);
 }
@@ -90,16 +122,20 @@ void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
     struct dx_buf *body = &c->stream.loop->body;
 
     c->closing = true;
+    c->record.refusal = dx_reply_http_slug(status);
     dx_reply_http_problem(status, words, body);
     deliver_document(c, status, 0, "application/problem+json", body);
 }
 
-void dx_delivery_say(struct dx_loop *loop, const struct dx_problem *problem)
+void dx_delivery_say(struct dx_connection *c, const struct dx_problem *problem)
 {
+    struct dx_loop *loop = c->stream.loop;
+
     if (loop->said_second == loop->date_second)
         return;
     loop->said_second = loop->date_second;
-    dx_log(DX_LOG_ERROR, "no answer: %s: %s", problem->slug, problem->detail);
+    dx_log(DX_LOG_ERROR, "no answer to request %016" PRIx64 ": %s: %s", c->record.number,
+           problem->slug, problem->detail);
 }
 
 bool dx_delivery_is_broken(struct dx_connection *c)
@@ -109,7 +145,7 @@ bool dx_delivery_is_broken(struct dx_connection *c)
 
     if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
         return false;
-    dx_delivery_say(c->stream.loop, &broken);
+    dx_delivery_say(c, &broken);
     dx_deliver_problem(c, &broken);
     return true;
 }
@@ -134,6 +170,14 @@ bool dx_delivery_is_overloaded(struct dx_connection *c)
         return false;
     dx_deliver_overloaded(c, "too many replies wait for slow clients");
     return true;
+}
+
+static void tell(struct dx_connection *c, struct dx_span body)
+{
+    struct dx_told told;
+
+    dx_told_read(body, &told);
+    dx_exchange_tell(c, &told);
 }
 
 static void deliver_200(struct dx_connection *c, struct dx_buf *body, const char *etag,
@@ -175,12 +219,13 @@ void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
     }
     if (rc != 1) {
         if (rc < 0)
-            dx_delivery_say(c->stream.loop, problem);
+            dx_delivery_say(c, problem);
         dx_deliver_problem(c, problem);
         return;
     }
     if (dx_delivery_is_overloaded(c))
         return;
+    tell(c, bytes);
     dx_reply_etag(bytes, etag);
     if (key != NULL)
         dx_answer_cache_offer(serving->hot, key, serving->answers, c->version, bytes, etag);
@@ -213,6 +258,8 @@ bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key, s
     if (block == NULL)
         return false;
     if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c)) {
+        c->record.from = DX_FROM_KEPT;
+        tell(c, hot.body);
         if (serving->answers->asked_again != NULL)
             serving->answers->asked_again(c->version, dx_domain_text_subject(hot.body));
         if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))

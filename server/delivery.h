@@ -7,6 +7,8 @@
  *   dx_deliver_refusal(c, 408, "the request head did not arrive in time");
  *   dx_deliver(c, &(struct dx_delivery){ .status = 200, ... });
  *
+ *   dx_delivery_write_problem(c, &problem, &body);                   the document alone, for a line of an answer
+ *
  * Each sends one reply, or begins to, and leaves the connection at what comes next (server/exchange.h). Nothing
  * that was computed from a damaged version is sent, and nothing large while too much waits for slow clients.
  * Of the loop's thread; what is sent may lie in loop->body.
@@ -31,6 +33,8 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d);
 void dx_deliver_body(struct dx_connection *c, const char *content_type, struct dx_buf *body);
 void dx_deliver_unchanged(struct dx_connection *c, const char *etag); /* 304 */
 void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *problem);
+int dx_delivery_write_problem(struct dx_connection *c, const struct dx_problem *problem,
+                              struct dx_buf *body);
 
 /* HTTP itself went wrong: nothing after this can be trusted to be a request. */
 void dx_deliver_refusal(struct dx_connection *c, int status, const char *words);
@@ -40,6 +44,9 @@ void dx_deliver_overloaded(struct dx_connection *c, const char *why);
  * held; then the reason is sent. */
 bool dx_delivery_is_broken(struct dx_connection *c);
 bool dx_delivery_is_overloaded(struct dx_connection *c);
+
+/* What the record says of a reply that is about to be sent, and how long it took until now. */
+void dx_delivery_record(struct dx_connection *c, int status);
 
 /* match: value of If-None-Match; key: NULL if the answer is none that is kept. */
 void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
@@ -51,6 +58,6 @@ bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key,
                      struct dx_span match);
 
 /* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
-void dx_delivery_say(struct dx_loop *loop, const struct dx_problem *problem);
+void dx_delivery_say(struct dx_connection *c, const struct dx_problem *problem);
 
 #endif

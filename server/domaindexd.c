@@ -20,6 +20,8 @@
 #include "server/access_poller.h"
 #include "server/reloader.h"
 #include "server/renewer.h"
+#include "server/sandbox.h"
+#include "server/sandbox_trial.h"
 #include "server/settings.h"
 #include "server/supervisor.h"
 
@@ -88,6 +90,22 @@ static int print_man(void)
         ".It Dv SIGUSR1\nOpen the log of requests anew.\n"
         ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
         "and exit.\nA second one ends at once.\n.El\n");
+    dx_buf_str(
+        &text,
+        ".Sh SUPERVISION\nWhoever sets\n.Ev NOTIFY_SOCKET\nis told, as by\n.Xr sd_notify 3 ,\n"
+        "of\n.Ql READY=1\nonce a verified version is served,\n.Ql RELOADING=1\naround SIGHUP,\n"
+        ".Ql STOPPING=1 ,\n.Ql EXTEND_TIMEOUT_USEC\nwhile loading goes on, and\n.Ql WATCHDOG=1\n"
+        "while all event loops turn and some worker ends its jobs.\nListening sockets are taken by "
+        "the names\n"
+        ".Ql http\nand\n.Ql admin\n(\n.Ev LISTEN_PID ,\n.Ev LISTEN_FDS ,\n.Ev LISTEN_FDNAMES ) .\n"
+        ".Sh SANDBOX\nBefore it serves, the program gives up what it does not need: it can read "
+        "the root and the\n"
+        "folders of files that settings name, write its lease, its copies of a remote root and its "
+        "log,\n"
+        "and start threads.\nIt cannot start programs, reach other processes, make memory "
+        "executable or change the\n"
+        "system.\nThe kernel holds it to that as far as it has landlock and seccomp; the log says "
+        "how far.\n");
     dx_environment_mdoc(&text);
     dx_buf_str(&text, ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
                       "with the long options as keys.\nA line that begins with\n.Ql #\n"
@@ -410,9 +428,11 @@ static int start_server(struct daemon *d, struct dx_error *err)
 
     options.access = d->access;
     options.listen_fd = dx_supervisor_listener(d->supervisor, "http");
+    options.admin_fd = dx_supervisor_listener(d->supervisor, "admin");
     if (options.listen_fd >= 0)
         dx_log(DX_LOG_INFO, "a socket was handed over: --listen is not looked at");
-    options.admin_fd = dx_supervisor_listener(d->supervisor, "admin");
+    if (options.admin_fd >= 0)
+        dx_log(DX_LOG_INFO, "an admin socket was handed over: --admin is not looked at");
     if (options.log_targets && options.log_requests != NULL)
         dx_log(DX_LOG_WARN,
                "--log-targets: the log of requests names the domains and URLs that are "
@@ -543,7 +563,6 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
     int rc;
 
     block_signals(&signals);
-    raise_descriptor_limit();
     dx_log_never_wait();
     dx_supervisor_begin(supervisor);
     rc = start(&d, err);
@@ -564,11 +583,17 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
 static int serve_supervised(const struct dx_settings *settings, struct dx_error *err)
 {
     struct dx_supervisor supervisor;
+    struct dx_sandbox sandbox;
     int rc = dx_supervisor_open(&supervisor, err);
 
     if (rc < 0)
         return rc;
-    rc = serve(settings, &supervisor, err);
+    raise_descriptor_limit();
+    rc = dx_sandbox_enter(&sandbox, settings, err);
+    if (rc == DX_OK) {
+        dx_sandbox_log(&sandbox);
+        rc = serve(settings, &supervisor, err);
+    }
     dx_supervisor_close(&supervisor);
     return rc;
 }
@@ -589,6 +614,8 @@ int main(int argc, char **argv)
         (void)printf("domaindexd %s%s\n", DX_VERSION, dx_id_warning());
     } else if (settings.man) {
         code = print_man();
+    } else if (settings.selftest_sandbox) {
+        code = dx_sandbox_trial(&settings) ? 0 : EXIT_REFUSED;
     } else if (serve_supervised(&settings, &err) < 0) {
         (void)fprintf(stderr, "domaindexd: %s\n", err.text);
         code = EXIT_REFUSED;

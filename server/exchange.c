@@ -1,10 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/exchange.h"
 
+#include "base/clock.h"
+#include "server/request_done.h"
+
+static void begin_record(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    c->record = (struct dx_request_record){
+        .number = loop->numbers,
+        .began_us = loop->epoch_us + loop->now_us,
+        .first_us = loop->now_us,
+        .route = DX_ROUTE_COUNT,
+        .from = DX_FROM_NONE,
+    };
+    c->recorded = true;
+    c->marked_us = loop->now_us;
+    c->stream.taken = 0;
+    loop->numbers += loop->serving->options.loops;
+    dx_request_begun(loop);
+}
+
 void dx_exchange_begin(struct dx_connection *c)
 {
     struct dx_loop *loop = c->stream.loop;
 
+    begin_record(c);
     dx_request_head_begin(&c->head);
     c->in_head = true;
     c->version = dx_lent_pins_take(&loop->pins, loop->serving->answers, &c->lent);
@@ -12,7 +34,48 @@ void dx_exchange_begin(struct dx_connection *c)
         dx_stream_wait(&c->stream, DX_WAIT_HEAD);
 }
 
-void dx_exchange_unpin(struct dx_connection *c)
+/* The clock is looked at for an answer alone: of a head that came in one piece this is 0. */
+void dx_exchange_head_read(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    c->in_head = false;
+    c->record.method = c->head.method;
+    c->record.stage_us[DX_STAGE_HEAD] = loop->now_us - c->marked_us;
+    c->marked_us = loop->now_us;
+}
+
+void dx_exchange_mark(struct dx_connection *c, enum dx_stage stage)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    loop->now_us = dx_clock_us();
+    c->record.stage_us[stage] += loop->now_us - c->marked_us;
+    c->marked_us = loop->now_us;
+}
+
+void dx_exchange_tell(struct dx_connection *c, const struct dx_told *told)
+{
+    struct dx_request_record *r = &c->record;
+
+    r->domain_id = told->domain_id;
+    r->has_domain_id = told->has_domain_id;
+    if (told->dataset_id != 0)
+        r->dataset_id = told->dataset_id;
+    r->datasets = told->datasets;
+    r->rows = told->rows;
+}
+
+static void end_record(struct dx_connection *c)
+{
+    if (!c->recorded)
+        return;
+    c->recorded = false;
+    c->record.sent_bytes = c->stream.taken;
+    dx_request_done(c->stream.loop, &c->record);
+}
+
+static void unpin(struct dx_connection *c)
 {
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
@@ -58,11 +121,17 @@ int dx_exchange_find_version(struct dx_connection *c, struct dx_problem *problem
     return rc == 1 && c->version == NULL ? dx_exchange_no_version(problem) : rc;
 }
 
+void dx_exchange_drop(struct dx_connection *c)
+{
+    end_record(c);
+    unpin(c);
+}
+
 void dx_exchange_sent(struct dx_connection *c, enum dx_sent sent)
 {
     if (sent != DX_SENT_ALL)
         return;
-    dx_exchange_unpin(c);
+    dx_exchange_drop(c);
     if (c->closing) {
         dx_buf_release(&c->pending); /* nothing behind the reply is answered */
         dx_stream_linger(&c->stream);

@@ -139,6 +139,8 @@ static struct dx_hot_reply *make(struct dx_span target, const struct dx_hot_repl
     r->etag[0] = '\0';
     if (parts->etag != NULL)
         memcpy(r->etag, parts->etag, strlen(parts->etag) + 1);
+    r->refusal = parts->refusal;
+    r->told = parts->told;
     r->date_second = parts->date_second;
     r->date_at = (uint32_t)parts->date_at;
     r->target_size = (uint32_t)target.size;

@@ -24,6 +24,7 @@
 #define DX_SERVER_HOT_REPLIES_H
 
 #include "server/reply.h"
+#include "server/told.h"
 
 #include <sys/queue.h>
 
@@ -36,6 +37,8 @@ struct dx_hot_reply {
     unsigned holders; /* the store is one, until it goes */
     int status;
     char etag[DX_ETAG_TEXT]; /* "": none */
+    const char *refusal;     /* of a record; NULL: none */
+    struct dx_told told;
     time_t date_second;
     uint32_t date_at; /* in the head */
     uint32_t target_size;
@@ -77,6 +80,9 @@ struct dx_hot_reply_parts {
     size_t date_at; /* where the text of the Date is in the head */
     struct dx_span head;
     struct dx_span body;
+    /* For the record of each request that it answers; refusal: static, a problem's slug. */
+    const char *refusal;
+    struct dx_told told;
 };
 
 /* Does nothing if there is no room, or no memory. */

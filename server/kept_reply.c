@@ -31,6 +31,15 @@ static bool may_send(struct dx_connection *c)
            (serving->answers->intact == NULL || serving->answers->intact(c->version, ignored));
 }
 
+/* Only answers about a domain are kept. */
+static void record(struct dx_connection *c, const struct dx_hot_reply *r)
+{
+    c->record.route = DX_ROUTE_DOMAIN;
+    c->record.from = DX_FROM_HOT;
+    c->record.refusal = r->refusal;
+    dx_exchange_tell(c, &r->told);
+}
+
 bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct dx_span match)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -46,6 +55,7 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
     if (!dx_toll_take(c, 1))
         return true;
     dx_loop_count(&loop->counts.hot_hits);
+    record(c, r);
     if (r->status == 200 && answers->asked_again != NULL)
         answers->asked_again(c->version, dx_domain_text_subject(dx_hot_reply_body(r)));
     if (match.size > 0 && r->etag[0] != '\0' && dx_reply_etag_matches(match, r->etag)) {
@@ -54,6 +64,7 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
     }
     if (c->head.method == DX_METHOD_HEAD)
         bytes.size = r->head_size;
+    dx_delivery_record(c, r->status);
     dx_exchange_sent(c, dx_stream_send_hot(&c->stream, r, bytes));
     return true;
 }

@@ -135,17 +135,21 @@ static int bind_file(struct dx_listening *l, const struct sockaddr_un *address, 
                      struct dx_error *err)
 {
     struct stat st;
+    mode_t before;
+    int rc;
 
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->fd < 0)
         return dx_fail_errno(err, errno, "listen: %s: socket", at);
-    /* The file takes the socket's mode less the umask: never wider than it is to be, not for a moment. */
-    if (fchmod(l->fd, UNIX_MODE) != 0 ||
-        bind(l->fd, (const struct sockaddr *)address, sizeof *address) != 0)
-        return dx_fail_errno(err, errno, "listen: %s", at);
+    /* By the umask: never wider than it is to be, not for a moment, and a server in its sandbox cannot
+     * change modes. What other threads make meanwhile is for fewer eyes. */
+    before = umask(0777 & ~UNIX_MODE);
+    rc = bind(l->fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
+    (void)umask(before);
+    if (rc != 0)
+        return dx_fail_errno(err, rc, "listen: %s", at);
     memcpy(l->path, address->sun_path, sizeof l->path);
-    if (chmod(l->path, UNIX_MODE) != 0 || lstat(l->path, &st) != 0 ||
-        listen(l->fd, LISTEN_BACKLOG) != 0)
+    if (lstat(l->path, &st) != 0 || listen(l->fd, LISTEN_BACKLOG) != 0)
         return dx_fail_errno(err, errno, "listen: %s", at);
     l->device = st.st_dev;
     l->inode = st.st_ino;

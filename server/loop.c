@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/loop.h"
 
+#include "base/clock.h"
 #include "fetch/fetch_loop.h"
 #include "server/connection.h"
 
@@ -34,24 +35,26 @@ int64_t dx_monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int64_t dx_monotonic_us(void)
+/* A loop that a second begins in also looks how far apart the clocks are. */
+static void begin_second(struct dx_loop *loop, time_t second)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    loop->epoch_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - loop->now_us;
+    loop->date_second = second;
+    dx_http_date(second, loop->date);
 }
 
 void dx_loop_clock(struct dx_loop *loop)
 {
     struct timespec now;
 
-    loop->now_ms = dx_monotonic_ms();
+    loop->now_us = dx_clock_us();
+    loop->now_ms = loop->now_us / 1000;
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (now.tv_sec != loop->date_second) {
-        loop->date_second = now.tv_sec;
-        dx_http_date(now.tv_sec, loop->date);
-    }
+    if (now.tv_sec != loop->date_second)
+        begin_second(loop, now.tv_sec);
 }
 
 int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait)
@@ -450,7 +453,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
     struct dx_stream *last = TAILQ_LAST(&loop->turns, dx_stream_list);
-    int64_t until_us = dx_monotonic_us() + TURNS_US;
+    int64_t until_us = dx_clock_us() + TURNS_US;
     struct dx_stream *s;
 
     (void)fd;
@@ -461,7 +464,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
         bool is_last = s == last;
 
         dx_connection_turn(dx_connection_of(s));
-        if (is_last || dx_monotonic_us() >= until_us)
+        if (is_last || dx_clock_us() >= until_us)
             break;
     }
     if (!TAILQ_EMPTY(&loop->turns))
@@ -496,6 +499,7 @@ static void *run(void *argument)
 {
     struct dx_loop *loop = argument;
 
+    (void)pthread_setname_np(pthread_self(), "dx-loop"); /* for who looks at threads one by one */
     dx_loop_clock(loop);
     while (!loop->quitting || loop->open > 0)
         if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
@@ -565,6 +569,8 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
     dx_buf_init(&loop->body, DX_BODY_MAX);
     (void)pthread_mutex_init(&loop->lock, NULL);
     atomic_init(&loop->counts.ticked_ms, dx_monotonic_ms());
+    /* Each loop has every so many-th number; 0 is none. */
+    loop->numbers = (uint64_t)serving->options.loops + serving->loop_count;
     rc = init_events(loop, err);
     if (rc < 0)
         dx_loop_free(&loop);
@@ -578,7 +584,6 @@ int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
 
     if (rc != 0)
         return dx_fail_errno(err, rc, "event loop: cannot start a thread");
-    (void)pthread_setname_np(loop->thread, "dx-loop"); /* for who looks at threads one by one */
     loop->started = true;
     return DX_OK;
 }

@@ -23,6 +23,7 @@
 #include "server/hot_replies.h"
 #include "server/lent_pins.h"
 #include "server/reply.h"
+#include "server/request_counts.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -133,7 +134,9 @@ struct dx_loop {
     bool quitting;
     unsigned ticks;
 
-    int64_t now_ms; /* monotonic, coarse; as of the wake */
+    int64_t now_ms;   /* monotonic; as of the wake */
+    int64_t now_us;   /* the same clock, as it was looked at last */
+    int64_t epoch_us; /* what now_us is since 1970, less now_us */
     time_t date_second;
     char date[DX_HTTP_DATE_TEXT];
     time_t said_second; /* last log line about a failed answer */
@@ -152,7 +155,9 @@ struct dx_loop {
     struct dx_buf body;
     uint8_t bytes[DX_LOOP_READ_MAX];
 
+    uint64_t numbers; /* of requests; each loop has those of its own */
     struct dx_loop_counts counts;
+    struct dx_request_counts requests;
 };
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);
@@ -175,7 +180,6 @@ void dx_serving_gone(struct dx_serving *serving,
 void dx_loop_clock(struct dx_loop *loop);
 int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait);
 int64_t dx_monotonic_ms(void);
-int64_t dx_monotonic_us(void); /* the same clock, finely */
 
 /* loop->turns are taken up at the next wake, behind the sockets. */
 void dx_loop_want_turn(struct dx_loop *loop);

@@ -82,6 +82,7 @@ static void readyz(struct dx_connection *c)
 
 bool dx_own_routes_answer(struct dx_connection *c)
 {
+    c->record.from = DX_FROM_LOOP;
     switch (c->stream.loop->ask.route) {
     case DX_ROUTE_HEALTHZ:
         healthz(c);

@@ -7,6 +7,7 @@
 #include "server/request_head.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,41 +131,60 @@ static int status_of(enum dx_problem_kind kind)
     return 500;
 }
 
-static void document(int status, const char *slug, const char *title, const char *detail,
-                     const char *restart, struct dx_buf *body)
+static void member(struct dx_buf *body, const char *name, const char *text)
+{
+    dx_buf_str(body, ",\"");
+    dx_buf_str(body, name);
+    dx_buf_str(body, "\":\"");
+    dx_json_escape(body, dx_span_str(text));
+    dx_buf_str(body, "\"");
+}
+
+/* All but the closing brace. */
+static void open_document(int status, const char *slug, const char *title, struct dx_buf *body)
 {
     uint8_t digits[DX_PUT_U64_MAX];
 
     dx_buf_clear(body);
     dx_buf_str(body, "{\"type\":\"" DX_PROBLEM_TYPE);
     dx_buf_str(body, slug);
-    dx_buf_str(body, "\",\"title\":\"");
-    dx_json_escape(body, dx_span_str(title));
-    dx_buf_str(body, "\",\"status\":");
+    dx_buf_str(body, "\"");
+    member(body, "title", title);
+    dx_buf_str(body, ",\"status\":");
     dx_buf_append(body, digits, (size_t)(dx_put_u64(digits, (uint64_t)status) - digits));
-    dx_buf_str(body, ",\"detail\":\"");
-    dx_json_escape(body, dx_span_str(detail));
-    if (restart[0] != '\0') {
-        dx_buf_str(body, "\",\"restart\":\"");
-        dx_json_escape(body, dx_span_str(restart));
-    }
-    dx_buf_str(body, "\"}");
 }
 
-int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body)
+int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool words,
+                     struct dx_buf *body)
 {
     int status = status_of(problem->kind);
 
-    document(status, problem->slug, problem->title, problem->detail, problem->restart, body);
+    open_document(status, problem->slug, problem->title, body);
+    if (words || status < 500)
+        member(body, "detail", problem->detail);
+    if (problem->restart[0] != '\0')
+        member(body, "restart", problem->restart);
+    if (status >= 500)
+        dx_buf_fmt(body, ",\"instance\":\"" DX_PROBLEM_INSTANCE "%016" PRIx64 "\"", number);
+    dx_buf_str(body, "}");
     return status;
+}
+
+const char *dx_reply_http_slug(int status)
+{
+    const struct status_row *row = row_of(status);
+
+    assert(row->slug != NULL); /* the others are made by dx_problem_set */
+    return row->slug;
 }
 
 void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body)
 {
     const struct status_row *row = row_of(status);
 
-    assert(row->slug != NULL); /* the others are made by dx_problem_set */
-    document(row->status, row->slug, row->phrase, detail, "", body);
+    open_document(row->status, dx_reply_http_slug(status), row->phrase, body);
+    member(body, "detail", detail);
+    dx_buf_str(body, "}");
 }
 
 void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT])

@@ -3,7 +3,7 @@
  *
  *   struct dx_reply r = { .status = 200, .body_size = body.size, ... };
  *   dx_reply_head(&r, &out);                       appends the head, empty line included
- *   status = dx_reply_problem(&problem, &body);    RFC 9457 document into body
+ *   status = dx_reply_problem(&problem, number, true, &body);    RFC 9457 document into body
  *   n = dx_reply_etag(body, etag);                 strong: the hash of exactly these bytes
  *
  * Nothing a client sent goes into a head. No I/O; any thread.
@@ -19,6 +19,9 @@
 
 /* Begins the type of every problem; the slug ends it. docs/API.md lists them. */
 #define DX_PROBLEM_TYPE "urn:domaindex:problem:"
+
+/* Begins the instance of a failure; the request's number ends it, in hex as the log writes it. */
+#define DX_PROBLEM_INSTANCE "urn:domaindex:request:"
 
 #define DX_ETAG_TEXT 40      /* with quotes and NUL */
 #define DX_HTTP_DATE_TEXT 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
@@ -45,11 +48,17 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out);
 /* Where the text of the date begins in the head of a reply with this status. */
 size_t dx_reply_date_at(int status);
 
-/* Clears body and writes the document; returns the status. */
-int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body);
+/* Clears body and writes the document; returns the status. A failure of ours (5xx) names the request by
+ * its number, so that the log can be asked; words false: that is all it says, since its detail is about what
+ * not everybody may see. */
+int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool words,
+                     struct dx_buf *body);
 
 /* For what goes wrong in HTTP itself: status, slug and title from the status alone. */
 void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body);
+
+/* The slug of that; static. */
+const char *dx_reply_http_slug(int status);
 
 void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT]);
 

@@ -293,6 +293,8 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
 
         sum.accepted += atomic_load(&c->accepted);
         sum.requests += atomic_load(&c->requests);
+        sum.begun += atomic_load(&serving->loops[i]->requests.begun);
+        sum.ended += atomic_load(&serving->loops[i]->requests.ended);
         sum.rejected += atomic_load(&c->rejected);
         sum.timeouts += atomic_load(&c->timeouts);
         sum.shed += atomic_load(&c->shed);

@@ -63,6 +63,8 @@ struct dx_server_counts {
     uint64_t accepted;   /* connections */
     uint64_t open;       /* connections now */
     uint64_t requests;   /* heads answered */
+    uint64_t begun;      /* heads of which a byte came */
+    uint64_t ended;      /* of them: the reply is out, or the connection has ended */
     uint64_t rejected;   /* heads refused by the parser */
     uint64_t timeouts;   /* connections ended by a deadline other than idle */
     uint64_t shed;       /* idle connections closed for new ones */

@@ -60,6 +60,8 @@ enum {
     OPT_LOG_REQUESTS,
     OPT_LOG_TARGETS,
     OPT_SERVER_TIMING,
+    OPT_SANDBOX,
+    OPT_SELFTEST_SANDBOX,
     OPT_HELP,
     OPT_VERSION,
     OPT_MAN,
@@ -197,6 +199,14 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_SERVER_TIMING] = { "server-timing", "YES|NO", "no",
                             "say in a Server-Timing field what the stages of an answer took. Times "
                             "tell something of what others asked" },
+    [OPT_SANDBOX] = { "sandbox", "AUTO|YES|NO", "auto",
+                      "give up all rights that serving does not need, by landlock and seccomp; "
+                      "auto: as "
+                      "far as the kernel has them; yes: do not start without both" },
+    [OPT_SELFTEST_SANDBOX] = { "selftest-sandbox", NULL, NULL,
+                               "enter the sandbox that these settings make, try what it forbids, "
+                               "print "
+                               "what came of it, and exit; 1 if something was not refused" },
     [OPT_HELP] = { "help", NULL, NULL, "print this and exit" },
     [OPT_VERSION] = { "version", NULL, NULL, "print the program's version and exit" },
     [OPT_MAN] = { "man", NULL, NULL, "print the manual page (mdoc) and exit" },
@@ -288,24 +298,26 @@ static bool set_remote(struct dx_settings *s, size_t index, const char *text, in
     }
 }
 
-static int lease_mode(const char *text, enum dx_lease_mode *mode, struct dx_error *err)
+/* One of "auto", "yes" and "no", in the order of the enums. */
+static int mode(size_t index, const char *text, unsigned *value, struct dx_error *err)
 {
-    static const char *const names[] = {
-        [DX_LEASE_AUTO] = "auto", [DX_LEASE_YES] = "yes", [DX_LEASE_NO] = "no"
-    };
+    static const char *const names[] = { "auto", "yes", "no" };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(text, names[i]) == 0) {
-            *mode = (enum dx_lease_mode)i;
+            *value = (unsigned)i;
             return DX_OK;
         }
-    return dx_fail(err, DX_E_INVALID, "--lease: '%s' is neither auto, yes nor no", text);
+    return dx_fail(err, DX_E_INVALID, "--%s: '%s' is neither auto, yes nor no",
+                   dx_settings_table[index].name, text);
 }
 
 /* What is said of versions; false: it is another option. */
 static bool set_versions(struct dx_settings *s, size_t index, const char *text, int *rc,
                          struct dx_error *err)
 {
+    unsigned which = 0;
+
     switch (index) {
     case OPT_POLL:
         *rc = number(index, text, 0, MS_DAY, &s->poll_ms, err);
@@ -320,7 +332,8 @@ static bool set_versions(struct dx_settings *s, size_t index, const char *text, 
         *rc = number(index, text, DX_RESIDENT_MIN, DX_RESIDENT_MAX, &s->resident_versions, err);
         return true;
     case OPT_LEASE:
-        *rc = lease_mode(text, &s->lease, err);
+        *rc = mode(index, text, &which, err);
+        s->lease = (enum dx_lease_mode)which;
         return true;
     case OPT_LEASE_TTL:
         *rc = number(index, text, 1, 86400, &s->lease_ttl_s, err);
@@ -525,6 +538,7 @@ static bool set_observed(struct dx_server_options *o, size_t index, const char *
 static int set(struct dx_settings *s, size_t index, const char *text, struct dx_error *err)
 {
     struct dx_server_options *o = &s->server;
+    unsigned which = 0;
     uint64_t bytes = 0;
     int rc = DX_OK;
 
@@ -570,6 +584,10 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:
         return number(index, text, 0, 600000, &s->grace_ms, err);
+    case OPT_SANDBOX:
+        rc = mode(index, text, &which, err);
+        s->sandbox = (enum dx_sandbox_mode)which;
+        return rc;
     case OPT_CURSOR_KEY_FILE:
         s->cursor_key_file = text;
         return DX_OK;
@@ -653,6 +671,7 @@ int dx_settings_parse(struct dx_settings *s, int argc, char **argv, struct dx_er
     s->help = dx_options_has(&s->options, OPT_HELP);
     s->show_version = dx_options_has(&s->options, OPT_VERSION);
     s->man = dx_options_has(&s->options, OPT_MAN);
+    s->selftest_sandbox = dx_options_has(&s->options, OPT_SELFTEST_SANDBOX);
     rc = take_defaults(s, err);
     if (rc == DX_OK && !s->help && !s->show_version && !s->man)
         rc = take_given(s, err);

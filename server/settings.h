@@ -17,6 +17,7 @@
 #include "server/server.h"
 
 enum dx_lease_mode { DX_LEASE_AUTO, DX_LEASE_YES, DX_LEASE_NO };
+enum dx_sandbox_mode { DX_SANDBOX_AUTO, DX_SANDBOX_YES, DX_SANDBOX_NO };
 
 struct dx_settings {
     bool help;
@@ -44,6 +45,8 @@ struct dx_settings {
     unsigned poll_ms;        /* between two looks for a newer version; 0: none */
     unsigned drain_delay_ms; /* /readyz says 503 so long before accepting ends */
     unsigned grace_ms;       /* for requests in flight at the end */
+    enum dx_sandbox_mode sandbox;
+    bool selftest_sandbox; /* try what it forbids, and serve nothing */
 
     struct dx_options options; /* keep the texts */
     struct dx_config_file file;

@@ -52,6 +52,7 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
         leave_to_worker(c, &want);
         return;
     }
+    c->record.from = DX_FROM_LOOP;
     if (rc == 1)
         rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, want.deadline_ms,
                            &want.task, &loop->body, &problem);
@@ -68,7 +69,16 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
 
 void dx_single_answered(struct dx_connection *c, struct dx_job *job)
 {
-    dx_toll_more(c, &(struct dx_cost_seen){ .body_bytes = job->body.size });
+    const struct dx_job_spent *spent = &job->spent;
+    const struct dx_cost_seen seen = {
+        .requests = (uint64_t)spent->storage_requests + spent->disk_reads,
+        .bytes = spent->storage_bytes + spent->disk_bytes,
+        .body_bytes = job->body.size,
+        .answer_us = spent->answer_us,
+    };
+
+    c->record.from = DX_FROM_WORKER;
+    dx_toll_more(c, &seen);
     dx_deliver_answer(c, job->rc, &job->body, &job->problem,
                       (struct dx_span){ c->match, c->match_size }, job->about, &job->ask);
 }

@@ -224,6 +224,7 @@ enum dx_sent dx_stream_send(struct dx_stream *s, struct dx_buf *head, struct dx_
     n = head->failed ? -1 : send_both(s->fd, span_of(head), payload);
     if (n < 0)
         return gone(s);
+    s->taken += (size_t)n;
     if ((size_t)n == head->size + payload.size)
         return DX_SENT_ALL;
     dx_buf_clear(&s->out_head);
@@ -244,6 +245,7 @@ enum dx_sent dx_stream_send_hot(struct dx_stream *s, struct dx_hot_reply *r, str
 
     if (n < 0)
         return gone(s);
+    s->taken += (size_t)n;
     if ((size_t)n == bytes.size)
         return DX_SENT_ALL;
     dx_buf_clear(&s->out_head);
@@ -261,6 +263,7 @@ enum dx_sent dx_stream_push(struct dx_stream *s)
 
     if (n < 0)
         return gone(s);
+    s->taken += (size_t)n;
     return (size_t)n == s->out_head.size + s->out_body.size ? DX_SENT_ALL
                                                             : wait_to_write(s, (size_t)n);
 }
@@ -274,6 +277,7 @@ enum dx_sent dx_stream_go_on(struct dx_stream *s)
     if (n < 0)
         return gone(s);
     s->sent += (size_t)n;
+    s->taken += (size_t)n;
     if (s->sent < s->out_head.size + body.size)
         return DX_SENT_WAITS;
     (void)event_del(&s->write_event);

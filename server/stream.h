@@ -42,6 +42,7 @@ struct dx_stream {
     struct dx_span out_kept;
     size_t held;     /* bytes that are counted in serving->held_bytes */
     size_t sent;     /* of head and body */
+    uint64_t taken;  /* bytes that the client's side took, since the caller set it to 0 */
     size_t lingered; /* bytes thrown away */
 };
 

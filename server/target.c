@@ -528,6 +528,8 @@ static void forget(struct dx_ask *ask)
     ask->plan = 0;
     ask->csv = false;
     ask->principal = NULL;
+    ask->scope = NULL;
+    ask->route = DX_ROUTE_COUNT;
     ask->field_bits = DX_FIELDS_DEFAULT;
     ask->wanted[0] = ask->compared[0] = '\0';
     ask->from = (struct dx_cursor){ .limit = 0 };

@@ -42,7 +42,7 @@ enum dx_route {
 };
 
 struct dx_ask {
-    enum dx_route route;
+    enum dx_route route;  /* after 0: DX_ROUTE_COUNT, or what the rest is no question to */
     struct dx_span asked; /* the domain, or the value of q or u */
     /* Values of parameters; data NULL: not given. */
     struct dx_span fields;

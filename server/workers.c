@@ -91,6 +91,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->read_rc = DX_E_TIMEOUT; /* nothing has been read */
     job->read_err.text[0] = '\0';
     job->holds = 0;
+    job->spent = (struct dx_job_spent){ .since_us = dx_clock_us() };
     atomic_init(&job->cancelled, false);
     job->rc = 0;
     job->problem.detail[0] = '\0';
@@ -182,6 +183,34 @@ static struct dx_job *pop(struct dx_workers *w, bool all)
     return job;
 }
 
+/* All since the last time went into this. */
+static void spend(struct dx_job *job, int64_t *what_us)
+{
+    int64_t now_us = dx_clock_us();
+
+    *what_us += now_us - job->spent.since_us;
+    job->spent.since_us = now_us;
+}
+
+/* What the wave that is over took from where it came. */
+static void count_wave(struct dx_job *job)
+{
+    const struct dx_reading *reading = dx_job_reading(job);
+    const struct dx_wave_report *report = reading->wave.report;
+    struct dx_job_spent *spent = &job->spent;
+
+    if (dx_reading_state(reading) != DX_READING_READ || report == NULL)
+        return;
+    if (dx_source_on_loop(reading->source)) {
+        spent->storage_requests += report->requests;
+        spent->storage_retries += report->retries;
+        spent->storage_bytes += report->bytes;
+    } else {
+        spent->disk_reads += report->requests;
+        spent->disk_bytes += report->bytes;
+    }
+}
+
 static void move_away(struct dx_workers *w)
 {
     (void)pthread_mutex_lock(&w->lock);
@@ -191,6 +220,7 @@ static void move_away(struct dx_workers *w)
 
 void dx_workers_resume(struct dx_workers *w, struct dx_job *job)
 {
+    spend(job, &job->spent.storage_us);
     (void)pthread_mutex_lock(&w->lock);
     w->away--;
     append(w, job);
@@ -248,9 +278,12 @@ static bool send_away(struct dx_workers *w, struct dx_job *job)
     if (!waits)
         limit_wave(w, reading);
     if (!waits && !dx_source_on_loop(reading->source)) {
+        spend(job, &job->spent.answer_us);
         job->read_rc = dx_reading_perform(reading, &job->read_err);
+        spend(job, &job->spent.storage_us);
         return false;
     }
+    spend(job, &job->spent.answer_us);
     move_away(w); /* before it is: it may come back at once */
     if (!waits) {
         job->fetch(job);
@@ -272,6 +305,7 @@ static void finish(struct dx_workers *w, struct dx_job *job)
         w->answers->task_free(&job->task);
     atomic_fetch_sub(&w->held, job->holds);
     job->holds = 0;
+    spend(job, &job->spent.answer_us);
     job->done(job);
 }
 
@@ -284,6 +318,7 @@ static bool give_way(struct dx_workers *w, struct dx_job *job)
     if (dx_reading_state(dx_job_reading(job)) != DX_READING_DONE)
         return false;
     job->read_rc = DX_OK;
+    spend(job, &job->spent.answer_us);
     (void)pthread_mutex_lock(&w->lock);
     others = w->waiting > 0;
     if (others)
@@ -292,13 +327,18 @@ static bool give_way(struct dx_workers *w, struct dx_job *job)
     return others;
 }
 
+static int resume(const struct dx_answers *answers, struct dx_job *job)
+{
+    count_wave(job);
+    return answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body, &job->problem);
+}
+
 /* Nobody waits for the answer, but others may wait for the blocks that it has read. */
 static int end_cancelled(const struct dx_answers *answers, struct dx_job *job)
 {
     if (job->task != NULL && job->read_rc == DX_OK &&
         dx_reading_state(answers->task_reading(job->task)) == DX_READING_READ)
-        (void)answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
-                                   &job->problem);
+        (void)resume(answers, job);
     return set_cancelled(job);
 }
 
@@ -319,6 +359,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
 {
     const struct dx_answers *answers = w->answers;
 
+    spend(job, &job->spent.queue_us);
     if (job->begun) {
         job->begun = false;
         if (!atomic_load(&job->cancelled) && send_away(w, job))
@@ -330,8 +371,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
         else if (job->task == NULL)
             job->rc = begin(answers, slot, job);
         else
-            job->rc = answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
-                                           &job->problem);
+            job->rc = resume(answers, job);
         if (job->rc == DX_TASK_WAITS && (give_way(w, job) || send_away(w, job)))
             return;
     } while (job->rc == DX_TASK_WAITS);
@@ -345,6 +385,7 @@ static void *work(void *argument)
     struct dx_canon_slot slot = { NULL, NULL };
     unsigned seen = 0;
 
+    (void)pthread_setname_np(pthread_self(), "dx-worker");
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
         struct dx_job *job = pop(w, false);
@@ -403,7 +444,6 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
             (void)dx_workers_stop(workers, &never);
             return dx_fail_errno(err, rc, "workers: cannot start a thread");
         }
-        (void)pthread_setname_np(worker->thread, "dx-worker");
         w->thread_count++;
     }
     return DX_OK;
@@ -466,6 +506,7 @@ void dx_workers_expire(struct dx_workers *w)
     take_late(w, &late);
     while ((job = TAILQ_FIRST(&late)) != NULL) {
         TAILQ_REMOVE(&late, job, queue);
+        spend(job, &job->spent.queue_us);
         job->rc = set_expired(job);
         job->problem.retry_s = dx_retry_spread_s(job->turn);
         finish(w, job);

@@ -49,6 +49,18 @@
 
 struct dx_workers;
 
+/* What a job took, for the record of its request: done with when it is. */
+struct dx_job_spent {
+    int64_t since_us; /* on the clock of dx_clock_us: what came later is in none of the three yet */
+    int64_t queue_us; /* waiting for a worker */
+    int64_t answer_us;
+    int64_t storage_us; /* waiting for waves, and for blocks that others read */
+    uint32_t storage_requests, storage_retries;
+    uint64_t storage_bytes;
+    uint32_t disk_reads;
+    uint64_t disk_bytes;
+};
+
 struct dx_job {
     struct dx_job *next; /* of lists of the loop */
     struct dx_version *version;
@@ -74,6 +86,7 @@ struct dx_job {
     int read_rc;
     struct dx_error read_err;
     uint64_t holds; /* bytes of its waves */
+    struct dx_job_spent spent;
 
     void *about; /* the caller's; freed with the job */
     int rc;      /* as query/answer.h */

@@ -237,7 +237,7 @@ static void check_row(size_t i, const struct dx_identity_rules *rules,
     if (rc == 1)
         got = who.principal == NULL ? "" : who.principal->name;
     else
-        got = dx_reply_problem(&problem, &body) == 401 ? IS_401 : IS_400;
+        got = dx_reply_problem(&problem, 0, true, &body) == 401 ? IS_401 : IS_400;
     EXPECT(strcmp(got, want) == 0, "row %zu '%s' from %s: %s, not %s", i, rows[i].fields,
            rows[i].peer, got, want);
     EXPECT(memcmp(who.address.bytes, address.bytes, sizeof address.bytes) == 0,
@@ -288,7 +288,7 @@ static void test_uniform(void)
         EXPECT(dx_identify(&rules, t, &head, dx_span_of(text, n), &peer, NOW_S, &who, &problem) ==
                    0,
                "row %zu", i);
-        EXPECT(dx_reply_problem(&problem, i == 0 ? &first : &body) == 401, "row %zu", i);
+        EXPECT(dx_reply_problem(&problem, 0, true, i == 0 ? &first : &body) == 401, "row %zu", i);
         EXPECT(i == 0 || dx_span_equal(dx_span_of(first.data, first.size),
                                        dx_span_of(body.data, body.size)),
                "row %zu: other bytes", i);

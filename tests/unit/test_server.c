@@ -903,6 +903,18 @@ static void check_disconnect(const struct harness *h)
     CHECK(EVENTUALLY(dx_server_counts_of(h->server).open == 0), "not closed");
 }
 
+/* Of each request, whatever became of it and of its connection, one record was given away. */
+static void check_records(const struct dx_server *server)
+{
+    struct dx_server_counts counts = dx_server_counts_of(server);
+
+    CHECK(counts.begun >= counts.requests + counts.rejected && counts.begun > 0,
+          "%llu begun, %llu answered, %llu refused", (unsigned long long)counts.begun,
+          (unsigned long long)counts.requests, (unsigned long long)counts.rejected);
+    CHECK(counts.begun == counts.ended, "%llu requests begun, %llu records",
+          (unsigned long long)counts.begun, (unsigned long long)counts.ended);
+}
+
 static void check_usual(void)
 {
     struct dx_server_options o = small_options();
@@ -921,6 +933,7 @@ static void check_usual(void)
     check_named(&h);
     check_bringing(&h);
     CHECK(EVENTUALLY(dx_server_counts_of(h.server).open == 0), "connections are left");
+    check_records(h.server);
     finish(&h, "usual");
 }
 
@@ -1009,6 +1022,7 @@ static void check_deadlines(void)
     (void)usleep(100000);
     (void)clock_gettime(CLOCK_MONOTONIC, &from);
     CHECK(EVENTUALLY(dx_server_counts_of(h.server).open == 0), "a client that reads nothing stays");
+    check_records(h.server);
     took = ms_since(&from);
     CHECK(took >= 400 && took < 3000, "it was closed after %ld ms", took);
     dx_raw_close(&c);
