@@ -84,9 +84,6 @@ int dx_domain_pages_init(struct dx_domain_pages *p, const struct dx_domain_pages
     if (dx_cold_page_count(&of->version->cold, of->file) == 0)
         return dx_fail(err, DX_E_UNSUPPORTED, "%s: this version has no %s", of->version->directory,
                        dx_cold_file_name(of->file));
-    p->decoder = dx_zstd_decoder_new();
-    if (p->decoder == NULL)
-        return no_memory(p, err);
     return find_pages(p, err);
 }
 
@@ -140,9 +137,13 @@ int dx_domain_pages_step(struct dx_domain_pages *p, struct dx_error *err)
 int dx_domain_pages_fetched(struct dx_domain_pages *p, int rc, struct dx_error *err)
 {
     rc = dx_reading_fetched(&p->reading, rc, err);
-    if (rc < 0)
+    if (rc < 0) {
         dx_wanted_failed(&p->reading, err);
-    return rc;
+        return rc;
+    }
+    if (p->decoder == NULL) /* here, since most answers find their pages in memory */
+        p->decoder = dx_zstd_decoder_new();
+    return p->decoder == NULL ? no_memory(p, err) : rc;
 }
 
 int dx_domain_pages_next(struct dx_domain_pages *p, uint32_t *dataset_id, struct dx_span *bytes,

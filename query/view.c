@@ -3,19 +3,41 @@
 
 #include "loader/version.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define IDS_ON_STACK 256
 
-size_t dx_view_datasets(const struct dx_view *view)
+/* How many datasets the scope shows that was asked about last, in one word with the scope's key, so that nobody
+ * reads the number of one and the key of another. */
+#define COUNT_BITS 24
+
+static size_t count_datasets(const struct dx_view *view)
 {
     const struct dx_registry *r = &view->version->registry;
     size_t n = 0;
 
-    if (view->scope == NULL)
-        return r->count;
     for (size_t i = 0; i < r->count; i++)
         n += dx_scope_has(view->scope, r->datasets[i].dataset_id);
+    return n;
+}
+
+size_t dx_view_datasets(const struct dx_view *view)
+{
+    struct dx_version *v = view->version;
+    uint64_t key;
+    uint64_t kept;
+    size_t n;
+
+    if (view->scope == NULL)
+        return v->registry.count;
+    key = dx_scope_key(view->scope);
+    kept = atomic_load_explicit(&v->visible, memory_order_relaxed);
+    if (kept >> COUNT_BITS == key)
+        return (size_t)(kept & ((UINT64_C(1) << COUNT_BITS) - 1));
+    n = count_datasets(view);
+    if (n >> COUNT_BITS == 0 && key >> (64 - COUNT_BITS) == 0)
+        atomic_store_explicit(&v->visible, key << COUNT_BITS | n, memory_order_relaxed);
     return n;
 }
 

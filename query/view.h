@@ -7,7 +7,8 @@
  *   rc = dx_view_pairs(&pairs, &view, ordinal, &err);    visible datasets of a domain: 1, or 0: none
  *   hidden = dx_view_show(&view, &pairs);                the same of pairs that are there: how many went
  *   rc = dx_view_has(&view, ordinal, &err);              whether there is a visible one: 1 or 0
- *   dx_view_datasets(&view)                              how many datasets are visible
+ *   dx_view_datasets(&view)                              how many datasets are visible; a walk over all for a
+ *                                                        scope that is not the last one asked about
  *   dx_view_shows(&view, dataset_id)
  *
  * What the scope leaves out is not there: an answer has the bytes that it would have from an index without

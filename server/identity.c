@@ -228,6 +228,14 @@ static const struct dx_principal *find_principal(const struct dx_access_table *t
     return dx_scope_count(anonymous->scope) > 0 ? anonymous : NULL;
 }
 
+int dx_identity_unknown(struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "access-unknown",
+                          "Who may see what is not known",
+                          "this server has not been able to see for too long who may see what; it "
+                          "answers again when it can");
+}
+
 int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_table *table,
                 const struct dx_request_head *head, struct dx_span bytes,
                 const struct dx_address *peer, int64_t now_s, struct dx_who *who,

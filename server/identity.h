@@ -58,6 +58,9 @@ int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_ta
                 const struct dx_address *peer, int64_t now_s, struct dx_who *who,
                 struct dx_problem *problem);
 
+/* Why nobody is told anything now: who may see what is not known (loader/access.h). 503; returns 0. */
+int dx_identity_unknown(struct dx_problem *problem);
+
 /* "10.0.0.0/8", "::1", "192.0.2.7"; "unix": who comes over a local socket. false: it is none, or has bits
  * behind its prefix. */
 bool dx_network_parse(struct dx_span text, struct dx_network *network);

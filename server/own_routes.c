@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/own_routes.h"
 
+#include "base/clock.h"
 #include "base/json_out.h"
+#include "loader/access.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
 
@@ -30,11 +32,18 @@ static void healthz(struct dx_connection *c)
 }
 
 /* A version of which objects were lost still answers what it can: ready, and degraded. */
-static void write_state(const struct dx_answers *answers, struct dx_json *j)
+static void write_state(const struct dx_serving *serving, struct dx_json *j)
 {
+    const struct dx_answers *answers = serving->answers;
     struct dx_buf words = DX_BUF_INIT(1024);
     bool sound = answers->sound == NULL || answers->sound(answers->from, &words);
+    struct dx_access_health access;
 
+    dx_access_health(serving->options.access, dx_clock_ms(), &access);
+    if (!access.sound) /* why may have names in it, and whoever asks here says none */
+        dx_buf_fmt(&words, "%saccess: the last look at who may see what failed; the log says why",
+                   sound ? "" : "; ");
+    sound = sound && access.sound;
     dx_json_key(j, "state");
     dx_json_str(j, sound ? "sound" : "degraded");
     if (!sound) {
@@ -54,6 +63,8 @@ static int is_ready(const struct dx_connection *c, struct dx_problem *problem)
                               "the server stops soon; send requests to another one");
     if (c->version == NULL)
         return dx_exchange_no_version(problem);
+    if (!dx_access_known(serving->options.access, dx_clock_ms()))
+        return dx_identity_unknown(problem);
     return serving->answers->intact == NULL || serving->answers->intact(c->version, problem);
 }
 
@@ -75,7 +86,7 @@ static void readyz(struct dx_connection *c)
     dx_json_bool(&j, true);
     dx_json_key(&j, "version");
     dx_json_str(&j, serving->answers->version_name(c->version));
-    write_state(serving->answers, &j);
+    write_state(serving, &j);
     dx_json_end(&j);
     dx_deliver_body(c, "application/json", body);
 }

@@ -3,6 +3,7 @@
  * requests (all kinds of which a stock HTTP library accepted or hung on 16), routes, order,
  * deadlines, ends of connections, pins, overload, draining.
  * "test_server --serve PORT [LOOPS]" serves the double until killed, for a load generator. */
+#include "format/scope.h"
 #include "server/answers.h"
 #include "server/server.h"
 #include "tests/support/fake_answers.h"
@@ -1220,17 +1221,32 @@ static void check_may_block(void)
     static const struct {
         enum dx_route route;
         bool blocks;
+        bool scoped_blocks; /* the same where not all may be seen */
+        bool scoped_brief;
     } asks[] = {
-        { DX_ROUTE_DOMAIN, false }, { DX_ROUTE_TOP_DOMAINS, true }, { DX_ROUTE_OVERLAP, true },
-        { DX_ROUTE_HOSTS, true },   { DX_ROUTE_PATHS, true },       { DX_ROUTE_URL, true },
-        { DX_ROUTE_URLID, true },   { DX_ROUTE_DATASETS, false },
+        { DX_ROUTE_DOMAIN, false, true, true },    { DX_ROUTE_TOP_DOMAINS, true, true, false },
+        { DX_ROUTE_OVERLAP, true, true, false },   { DX_ROUTE_HOSTS, true, true, false },
+        { DX_ROUTE_PATHS, true, true, false },     { DX_ROUTE_URL, true, true, false },
+        { DX_ROUTE_URLID, true, true, false },     { DX_ROUTE_DATASETS, false, false, false },
+        { DX_ROUTE_DATASET, false, false, false },
     };
+    static const struct dx_answers answers = { .urls_brief = true };
+    const struct dx_scope *held;
+    struct dx_scope *scope;
+    struct dx_error err = DX_ERROR_INIT;
 
+    CHECK(dx_scope_new(&scope, NULL, 0, &err) == DX_OK, "%s", err.text);
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
-        const struct dx_ask ask = { .route = asks[i].route, .page = { 0, 1 } };
+        struct dx_ask ask = { .route = asks[i].route, .page = { 0, 1 } };
 
         CHECK(dx_ask_may_block(&ask) == asks[i].blocks, "route %d", (int)asks[i].route);
+        ask.scope = scope;
+        CHECK(dx_ask_may_block(&ask) == asks[i].scoped_blocks &&
+                  dx_ask_may_be_brief(&answers, &ask) == asks[i].scoped_brief,
+              "route %d under a scope", (int)asks[i].route);
     }
+    held = scope;
+    dx_scope_drop(&held);
 }
 
 int main(int argc, char **argv)

@@ -457,6 +457,7 @@ static void test_pages(const struct dx_test_root *r)
 static void test_lookup(const struct dx_test_root *r)
 {
     const struct dx_scope *scope = scope_of(UINT64_C(1) << 2);
+    const struct dx_scope *others = scope_of(UINT64_C(7) << 2 | UINT64_C(1) << 60);
     struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
     const struct dx_dataset *dataset;
     struct dx_error err = DX_ERROR_INIT;
@@ -469,6 +470,9 @@ static void test_lookup(const struct dx_test_root *r)
     open_asker(&a, r->path);
     view = (struct dx_view){ a.v, scope };
     EXPECT(dx_view_datasets(&view) == 1 && dx_view_restricted(&view), "one dataset");
+    EXPECT(dx_view_datasets(&view) == 1 && dx_view_datasets(DX_VIEW_ALL(a.v)) == DATASETS, "again");
+    EXPECT(dx_view_datasets(&(struct dx_view){ a.v, others }) == 3, "of another scope");
+    EXPECT(dx_view_datasets(&view) == 1, "of the first one");
     EXPECT(dx_view_shows(&view, 2) && !dx_view_shows(&view, 1), "which");
     dx_test_root_domain(2, name); /* of dataset 1 alone */
     EXPECT(dx_lookup_domain(&view, a.canon, dx_span_str(name), &found, &problem) == 0 &&
@@ -489,6 +493,7 @@ static void test_lookup(const struct dx_test_root *r)
     dx_domain_pairs_release(&pairs);
     close_asker(&a);
     dx_scope_drop(&scope);
+    dx_scope_drop(&others);
 }
 
 /* There is no index without a dataset to compare with. */
