@@ -29,6 +29,7 @@ static void reap(struct dx_connection *c)
     dx_bulk_answer_release(c);
     dx_exchange_drop(c);
     dx_buf_release(&c->pending);
+    dx_buf_release(&c->target);
     free(c);
 }
 
@@ -65,11 +66,25 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
         dx_buf_release(&loop->body);
 }
 
+/* What the log of requests wants of a head; it is gone when the reply is out. */
+static void keep_for_log(struct dx_connection *c, struct dx_span head, struct dx_span target)
+{
+    const struct dx_serving *serving = c->stream.loop->serving;
+
+    if (serving->log == NULL)
+        return;
+    if (c->head.traceparent_count == 1)
+        (void)dx_trace_id(dx_head_slice(head, c->head.traceparent), c->record.trace);
+    if (serving->options.log_targets)
+        dx_buf_append(&c->target, target.data, target.size);
+}
+
 static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span target = dx_head_slice(head, c->head.target);
 
+    keep_for_log(c, head, target);
     dx_loop_count(&loop->counts.requests);
     c->who = (struct dx_who){ .address = c->stream.peer };
     c->paid = 0;
@@ -228,13 +243,19 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
     reap(c);
 }
 
+/* Long replies go on in turns behind the requests that have come, so that who takes much does not keep
+ * those waiting who ask for little. */
 static void on_writable(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_connection *c = argument;
 
     (void)fd;
     (void)what;
-    dx_loop_clock(c->stream.loop);
+    dx_stream_turn_later(&c->stream);
+}
+
+static void go_on_writing(struct dx_connection *c)
+{
     if (dx_stream_go_on(&c->stream) == DX_SENT_ALL) {
         if (c->bulk != NULL) {
             dx_bulk_answer_is_out(c);
@@ -248,7 +269,6 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
             serve_pending(c);
         }
     }
-    reap(c);
 }
 
 static void drain(struct dx_connection *c)
@@ -279,6 +299,7 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
         return;
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
+    dx_buf_init(&c->target, DX_TARGET_MAX);
     if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);
@@ -288,7 +309,9 @@ void dx_connection_turn(struct dx_connection *c)
 {
     TAILQ_REMOVE(&c->stream.loop->turns, &c->stream, turn);
     c->stream.in_turns = false;
-    if (dx_bulk_answer_takes(c))
+    if (c->stream.wait == DX_WAIT_WRITE)
+        go_on_writing(c);
+    else if (dx_bulk_answer_takes(c))
         go_on_with_list(c);
     else
         serve_pending(c);

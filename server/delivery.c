@@ -4,9 +4,13 @@
 #include "base/log.h"
 #include "query/domain_text.h"
 #include "server/exchange.h"
+#include "server/server_timing.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+/* The kernel takes so much of every reply: it is not held here, so it is never refused for want of room. */
+#define SMALL_BYTES 16384
 
 static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
 {
@@ -47,6 +51,23 @@ void dx_delivery_record(struct dx_connection *c, int status)
         copy_name(r->version, c->stream.loop->serving->answers->version_name(c->version));
 }
 
+/* Of answers that were computed for this request alone. A reply that is kept is kept without: the next one who
+ * gets it is told no times, least of all another one's. */
+static void add_timing(struct dx_connection *c, const struct dx_reply *r)
+{
+    struct dx_loop *loop = c->stream.loop;
+    char text[DX_SERVER_TIMING_TEXT];
+    struct dx_reply timed = *r;
+
+    if (!loop->serving->options.server_timing || r->status != 200 ||
+        (c->record.from != DX_FROM_LOOP && c->record.from != DX_FROM_WORKER))
+        return;
+    dx_server_timing(&c->record, text);
+    timed.timing = text;
+    dx_buf_clear(&loop->head);
+    dx_reply_head(&timed, &loop->head);
+}
+
 void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -71,6 +92,7 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
     dx_reply_head(&r, &loop->head);
     if (loop->keep.size > 0 && (d->status == 200 || d->status == 404))
         keep_reply(c, d);
+    add_timing(c, &r);
     if (d->content_type == NULL || c->head.method == DX_METHOD_HEAD)
         payload = (struct dx_span){ NULL, 0 };
     dx_exchange_sent(c, dx_stream_send(&c->stream, &loop->head, payload, d->body, d->block));
@@ -162,12 +184,20 @@ void dx_deliver_overloaded(struct dx_connection *c, const char *why)
     dx_deliver_problem(c, &overloaded);
 }
 
-bool dx_delivery_is_overloaded(struct dx_connection *c)
+bool dx_delivery_has_room(const struct dx_connection *c, size_t bytes)
 {
-    struct dx_serving *serving = c->stream.loop->serving;
+    const struct dx_serving *serving = c->stream.loop->serving;
 
-    if (atomic_load(&serving->held_bytes) <= serving->options.reply_memory)
+    return bytes <= SMALL_BYTES ||
+           atomic_load_explicit(&serving->held_bytes, memory_order_relaxed) <=
+               serving->options.reply_memory;
+}
+
+bool dx_delivery_is_overloaded(struct dx_connection *c, size_t bytes)
+{
+    if (dx_delivery_has_room(c, bytes))
         return false;
+    dx_loops_tell(c->stream.loop->serving, DX_LOOP_SHED_READERS);
     dx_deliver_overloaded(c, "too many replies wait for slow clients");
     return true;
 }
@@ -223,7 +253,7 @@ void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         dx_deliver_problem(c, problem);
         return;
     }
-    if (dx_delivery_is_overloaded(c))
+    if (dx_delivery_is_overloaded(c, bytes.size))
         return;
     tell(c, bytes);
     dx_reply_etag(bytes, etag);
@@ -257,7 +287,7 @@ bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key, s
 
     if (block == NULL)
         return false;
-    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c)) {
+    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c, hot.body.size)) {
         c->record.from = DX_FROM_KEPT;
         tell(c, hot.body);
         if (serving->answers->asked_again != NULL)
