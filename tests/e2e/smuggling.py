@@ -343,7 +343,7 @@ def is_check(sent):
 def path_of(target):
     """Origin form: what a proxy makes of an absolute one, or a server."""
     rest = re.sub(r"^[a-z]+://[^/?]*", "", target, flags=re.I)
-    return rest if rest == target or rest.startswith("/") else "/" + rest
+    return rest if rest.startswith("/") or (rest == target and not rest.startswith("?")) else "/" + rest
 
 
 def line_of(line):
@@ -376,7 +376,7 @@ class Logged(dxtest.Server):
             entry = json.loads(line)
             self.principals.add(entry.get("principal", ""))
             if "target" in entry and "target_bytes" not in entry and entry["target"] != "/readyz":
-                out[entry["method"], entry["target"]] += 1
+                out[entry["method"], path_of(entry["target"])] += 1
         return out
 
 
