@@ -60,7 +60,8 @@ void dx_admin_answer(struct dx_connection *c, struct dx_span target)
     enum dx_route route = route_of(target);
     struct dx_problem problem;
 
-    c->stream.loop->ask.route = route;
+    c->stream.loop->ask.route = c->record.route = route;
+    c->record.from = DX_FROM_LOOP;
     if (c->head.method == DX_METHOD_POST) {
         c->closing = true; /* its body is not read */
         route = DX_ROUTE_COUNT;

@@ -29,6 +29,7 @@ static void reap(struct dx_connection *c)
     dx_bulk_answer_release(c);
     dx_exchange_drop(c);
     dx_buf_release(&c->pending);
+    dx_buf_release(&c->target);
     free(c);
 }
 
@@ -65,11 +66,25 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
         dx_buf_release(&loop->body);
 }
 
+/* What the log of requests wants of a head; it is gone when the reply is out. */
+static void keep_for_log(struct dx_connection *c, struct dx_span head, struct dx_span target)
+{
+    const struct dx_serving *serving = c->stream.loop->serving;
+
+    if (serving->log == NULL)
+        return;
+    if (c->head.traceparent_count == 1)
+        (void)dx_trace_id(dx_head_slice(head, c->head.traceparent), c->record.trace);
+    if (serving->options.log_targets)
+        dx_buf_append(&c->target, target.data, target.size);
+}
+
 static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span target = dx_head_slice(head, c->head.target);
 
+    keep_for_log(c, head, target);
     dx_loop_count(&loop->counts.requests);
     c->who = (struct dx_who){ .address = c->stream.peer };
     c->paid = 0;
@@ -279,6 +294,7 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
         return;
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
+    dx_buf_init(&c->target, DX_TARGET_MAX);
     if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);

@@ -47,6 +47,7 @@ struct dx_connection {
     struct dx_request_head head;
     bool recorded; /* a request has begun, and `record` has not been given away */
     struct dx_request_record record;
+    struct dx_buf target;       /* of the request in work; empty unless it is to be logged */
     int64_t marked_us;          /* all before is in one of the record's stages */
     struct dx_who who;          /* asks: as of the last whole head */
     double paid;                /* by him for the request in work (server/toll.h) */

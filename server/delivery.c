@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "query/domain_text.h"
 #include "server/exchange.h"
+#include "server/server_timing.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,6 +48,23 @@ void dx_delivery_record(struct dx_connection *c, int status)
         copy_name(r->version, c->stream.loop->serving->answers->version_name(c->version));
 }
 
+/* Of answers that were computed for this request alone. A reply that is kept is kept without: the next one who
+ * gets it is told no times, least of all another one's. */
+static void add_timing(struct dx_connection *c, const struct dx_reply *r)
+{
+    struct dx_loop *loop = c->stream.loop;
+    char text[DX_SERVER_TIMING_TEXT];
+    struct dx_reply timed = *r;
+
+    if (!loop->serving->options.server_timing || r->status != 200 ||
+        (c->record.from != DX_FROM_LOOP && c->record.from != DX_FROM_WORKER))
+        return;
+    dx_server_timing(&c->record, text);
+    timed.timing = text;
+    dx_buf_clear(&loop->head);
+    dx_reply_head(&timed, &loop->head);
+}
+
 void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -71,6 +89,7 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
     dx_reply_head(&r, &loop->head);
     if (loop->keep.size > 0 && (d->status == 200 || d->status == 404))
         keep_reply(c, d);
+    add_timing(c, &r);
     if (d->content_type == NULL || c->head.method == DX_METHOD_HEAD)
         payload = (struct dx_span){ NULL, 0 };
     dx_exchange_sent(c, dx_stream_send(&c->stream, &loop->head, payload, d->body, d->block));

@@ -479,6 +479,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
+    if (loop->tick_us != 0)
+        dx_histogram_add(&loop->lag, loop->now_us - loop->tick_us - TICK_MS * 1000);
+    loop->tick_us = loop->now_us;
     atomic_store_explicit(&loop->counts.ticked_ms, loop->now_ms, memory_order_relaxed);
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
         while ((s = TAILQ_FIRST(&loop->waits[wait])) != NULL && s->deadline_ms <= loop->now_ms)

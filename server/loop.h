@@ -158,6 +158,8 @@ struct dx_loop {
     uint64_t numbers; /* of requests; each loop has those of its own */
     struct dx_loop_counts counts;
     struct dx_request_counts requests;
+    struct dx_histogram lag; /* of ticks */
+    int64_t tick_us;         /* the last one; 0: none yet */
 };
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);

@@ -71,6 +71,22 @@ static void write_build(struct dx_buf *out)
     dx_metric(out, "domaindex_build_info", "version=\"" DX_VERSION "\"", 1);
 }
 
+static void write_loops(const struct dx_serving *serving, struct dx_buf *out)
+{
+    const struct dx_request_counts *all[DX_SERVER_LOOPS_MAX];
+    struct dx_histogram_sum lag = { .count = 0 };
+    unsigned count = serving->loop_count;
+
+    for (unsigned i = 0; i < count; i++) {
+        all[i] = &serving->loops[i]->requests;
+        dx_histogram_sum_add(&lag, &serving->loops[i]->lag);
+    }
+    dx_request_counts_write(all, count, out);
+    dx_metric_head(out, "domaindex_event_loop_lag_seconds", "histogram",
+                   "How much later than ten times a second an event loop turned");
+    dx_histogram_write(&lag, "domaindex_event_loop_lag_seconds", NULL, out);
+}
+
 void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
 {
     struct dx_server_counts c = dx_serving_counts(serving);
@@ -78,7 +94,6 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
 
     one(out, "domaindex_connections", "gauge", "Connections open now", c.open);
     one(out, "domaindex_connections_accepted_total", "counter", "Connections accepted", c.accepted);
-    one(out, "domaindex_http_requests_total", "counter", "Request heads answered", c.requests);
     dx_metric_head(out, "domaindex_http_rejected_total", "counter",
                    "Requests turned away, and connections ended");
     dx_metric(out, "domaindex_http_rejected_total", "reason=\"framing\"", c.rejected);
@@ -94,6 +109,7 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
               c.admission.refused_connections);
     one(out, "domaindex_addresses", "gauge", "Addresses whose buckets are remembered",
         c.admission.addresses);
+    write_loops(serving, out);
     one(out, "domaindex_accept_pauses_total", "counter",
         "Times that the listener rested for want of descriptors", c.accept_pauses);
     one(out, "domaindex_hot_replies_total", "counter",
@@ -106,6 +122,8 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
         w.held);
     if (serving->hot != NULL)
         write_hot(serving->hot, out);
+    if (serving->options.access != NULL)
+        dx_metrics_access(serving->options.access, out);
     write_logs(serving->log, out);
     write_build(out);
     dx_process_metrics_write(out);

@@ -99,6 +99,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "Retry-After: "), retry_s), "\r\n");
     if (r->allow != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Allow: "), r->allow), "\r\n");
+    if (r->timing != NULL)
+        p = DX_PUT(put_text(DX_PUT(p, "Server-Timing: "), r->timing), "\r\n");
     if (r->close)
         p = DX_PUT(p, "Connection: close\r\n");
     p = DX_PUT(p, "\r\n");

@@ -39,6 +39,7 @@ struct dx_reply {
     const char *version; /* NULL: unknown */
     const char *etag;    /* NULL: none */
     const char *allow;   /* of a 405: the methods there are */
+    const char *timing;  /* NULL: none; else a Server-Timing */
     unsigned retry_s;    /* 0: as the status has it: 1 of a 429 and a 503, else none */
     bool close;
 };

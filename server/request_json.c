@@ -28,7 +28,7 @@ static void write_request(struct dx_json *j, const struct dx_request_record *r)
 {
     char hex[17];
 
-    (void)snprintf(hex, sizeof hex, "%llx", (unsigned long long)r->number);
+    (void)snprintf(hex, sizeof hex, "%016llx", (unsigned long long)r->number);
     dx_json_key(j, "time");
     dx_json_time_us(j, r->began_us);
     text(j, "request", hex);

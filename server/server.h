@@ -28,6 +28,8 @@
 struct dx_access;
 struct dx_server;
 
+#define DX_SERVER_LOOPS_MAX 256
+
 struct dx_server_options {
     const char *listen; /* HOST:PORT, [V6]:PORT; port 0: any free one */
     int listen_fd;      /* listens already, in place of `listen`, and is the server's from start on;

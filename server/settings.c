@@ -550,7 +550,7 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         o->listen = text;
         return DX_OK; /* looked at when it is opened */
     case OPT_THREADS:
-        return count(index, text, 256, &o->loops, err);
+        return count(index, text, DX_SERVER_LOOPS_MAX, &o->loops, err);
     case OPT_WORKERS:
         return count(index, text, 1024, &o->workers, err);
     case OPT_QUEUE:

@@ -83,7 +83,7 @@ static void test_members(void)
         long long number;
     } rows[] = {
         { "time", "2026-11-22T02:00:00.123456Z", 0 },
-        { "request", "ff", 0 },
+        { "request", "00000000000000ff", 0 },
         { "route", "urls", 0 },
         { "method", "GET", 0 },
         { "status", NULL, 200 },

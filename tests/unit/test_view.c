@@ -395,6 +395,88 @@ static void test_waits(const struct dx_test_root *r)
     }
 }
 
+/* ---- columns of a matrix ---- */
+
+/* The limit is of what may be seen. A registry of thousands is put in place of the version's: no more is looked at. */
+static void test_columns(const struct dx_test_root *r)
+{
+    static const struct {
+        unsigned seen; /* 0: everything */
+        int rc;
+        const char *words;
+    } rows[] = {
+        { 0, 0, "there are 2003 datasets" },
+        { 2000, 1, "" },
+        { 2001, 0, "there are 2001 datasets" },
+    };
+    const struct dx_names_ask ask = { .format = DX_NAMES_MATRIX };
+    static struct dx_dataset datasets[DX_NAMES_COLUMNS_MAX + 3];
+    static uint32_t ids[DX_NAMES_COLUMNS_MAX + 3];
+    struct dx_registry kept;
+    struct dx_problem problem;
+    struct asker a;
+
+    for (uint32_t i = 0; i < DX_NAMES_COLUMNS_MAX + 3; i++)
+        ids[i] = datasets[i].dataset_id = i + 1;
+    open_asker(&a, r->path);
+    kept = a.v->registry;
+    a.v->registry.datasets = datasets;
+    a.v->registry.count = DX_NAMES_COLUMNS_MAX + 3;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_view view = { a.v, NULL };
+        struct dx_scope *scope = NULL;
+        struct dx_names *n = NULL;
+        int rc = dx_scope_new(&scope, ids, rows[i].seen, NULL);
+
+        view.scope = rows[i].seen == 0 ? NULL : scope;
+        rc = rc < 0 ? rc : dx_names_new(&n, &view, &ask, &problem);
+        EXPECT(rc == rows[i].rc && (rc == 1 || (problem.kind == DX_PROBLEM_TOO_MUCH &&
+                                                strstr(problem.detail, rows[i].words) != NULL)),
+               "%u: %d %s", rows[i].seen, rc, problem.detail);
+        dx_names_free(&n);
+        dx_scope_drop((const struct dx_scope **)&scope);
+    }
+    a.v->registry = kept;
+    close_asker(&a);
+}
+
+/* ---- sketches that are damaged ---- */
+
+/* An error of those answers that need them, and of no others: never another number. */
+static void test_damage(const struct dx_test_root *r)
+{
+    const struct dx_scope *scope = scope_of(6);
+    struct dx_buf body = DX_BUF_INIT(SIZE_MAX / 2);
+    struct dx_problem problem;
+    struct dx_domain_ask ask = { .fields = DX_DOMAIN_FIELDS_ALL };
+    struct dx_view view;
+    struct asker a;
+    char name[DX_TEST_TEXT];
+    char path[256];
+    FILE *file;
+    int rc;
+
+    (void)snprintf(path, sizeof path, "%s/index/%s/%s", r->path, r->version, DX_FILE_SKETCHES);
+    file = fopen(path, "r+b");
+    EXPECT(file != NULL && fseek(file, 40, SEEK_SET) == 0 && fwrite("damage", 1, 6, file) == 6 &&
+               fclose(file) == 0,
+           "%s", path);
+    dx_test_root_domain(0, name);
+    ask.asked = dx_span_str(name);
+    open_asker(&a, r->path);
+    view = (struct dx_view){ a.v, scope };
+    rc = dx_answer_domain(&view, a.canon, ask.asked, ask.fields, &body, &problem);
+    EXPECT(rc < 0 && body.size == 0 && problem.kind == DX_PROBLEM_DAMAGED &&
+               strstr(problem.detail, DX_FILE_SKETCHES) != NULL,
+           "%d %s", rc, problem.detail);
+    view.scope = NULL;
+    rc = dx_answer_domain(&view, a.canon, ask.asked, ask.fields, &body, &problem);
+    EXPECT(rc == 1, "%s", problem.detail);
+    dx_buf_release(&body);
+    close_asker(&a);
+    dx_scope_drop(&scope);
+}
+
 /* ---- pages of a domain, as many at once as there is room for ---- */
 
 static void walk_pages(struct asker *a, uint64_t ordinal, const uint32_t *ids, size_t count,
@@ -535,6 +617,7 @@ int main(void)
     dx_test_root_make_of(&whole, DOMAINS, DATASETS, &shape);
     test_lookup(&whole);
     test_nothing(&whole);
+    test_columns(&whole);
     for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++)
         compare_scope(&whole, &shape, scopes[i]);
     dx_test_root_remove(&whole);
@@ -543,6 +626,7 @@ int main(void)
     test_pages(&whole);
     compare_scope(&whole, &few, UINT64_C(0x1555555555554));
     compare_scope(&whole, &few, ~(UINT64_C(1) << 9) & ((UINT64_C(2) << MANY) - 2));
+    test_damage(&whole);
     dx_test_root_remove(&whole);
     printf("%u answers compared, %u failures\n", compared, failures);
     return failures == 0 ? 0 : 1;
