@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone
+# labels: slow
 """A day in small: everything that happens to servers, in fixed counts, and nothing that grows.
 
 Two servers of one root: one reads the directory and holds a lease, the other has it over HTTP through a proxy that
@@ -42,8 +42,10 @@ TIMES = ("--head-timeout-ms", 1000, "--job-timeout-ms", 2000, "--cursor-life", 2
 GC = ("--keep", 3, "--keep-for", "20s", "--lease-ttl", "12s", "--cursor-life", "2s", "--longest-request", "4s", "--skew",
       "0s", "--max-share", 100, "--delete")
 
-# What may grow in a round after the warm-up: memory by what the allocator keeps in its corners.
-GROWTH = {"anonymous": 1 << 20, "files": 1, "sockets": 1, "threads": 0.5, "mappings": 4}
+# What may grow in a round after the warm-up. Memory: what the allocator keeps in its corners, which the first rounds
+# still find; a leak of 170 bytes a request is over it in the default run, one of 20 in a run of 30 rounds.
+GROWTH = {"anonymous": max(6 << 20, (ROUNDS - 1) << 18) // (ROUNDS - 1), "files": 1, "sockets": 8, "threads": 0.5,
+          "mappings": 4}
 
 
 class World:
@@ -69,9 +71,9 @@ class World:
         self.batch += 1
         for dataset in range(DATASETS):
             lines = []
-            for _ in range(1500 if self.batch == 1 else 4):
+            for _ in range(4000 if self.batch == 1 else 4):
                 domain = f"s{min(int(self.rng.paretovariate(0.8)), DOMAINS)}.example"
-                url = f"https://{domain}/{self.batch}/{len(lines)}"
+                url = f"https://{domain}/{self.batch}/{len(lines)}/{self.rng.randbytes(40).hex()}"
                 rows[domain, dataset].add(url)
                 lines.append(url)
             dxtest.domaindex("ingest", "--root", self.root, "--dataset", f"set{dataset}", "--format", "list", "-",
@@ -192,8 +194,8 @@ class Judge:
 class Served:
     """One server, who judges it, and what its process has."""
 
-    def __init__(self, name, server, world, late_s):
-        self.name, self.server, self.world = name, server, world
+    def __init__(self, name, server, world, late_s, store_port=0):
+        self.name, self.server, self.world, self.store_port = name, server, world, store_port
         self.judge, self.load = Judge(world, late_s), collections.Counter()
         self.ids, self.rng, self.samples = {}, random.Random(name), []
 
@@ -275,12 +277,18 @@ class Served:
         time.sleep(0.5)
         proc = pathlib.Path(f"/proc/{self.server.process.pid}")
         status = (proc / "status").read_text()
+        # Those to the store are a pool of its own size; of those that were reset, which wait in it to be noticed, the
+        # kernel has forgotten where they led: some sockets more are no leak.
+        pool = {line.split()[9] for line in (proc / "net" / "tcp").read_text().splitlines()[1:]
+                if int(line.split()[2].rpartition(":")[2], 16) == self.store_port}
         kinds = []
         for fd in (proc / "fd").iterdir():
             try:
-                kinds.append(os.readlink(fd).startswith("socket:"))
+                to = os.readlink(fd)
             except OSError:
                 continue
+            if not (to.startswith("socket:[") and to[8:-1] in pool):
+                kinds.append(to.startswith("socket:"))
         self.samples.append({"anonymous": int(re.search(r"RssAnon:\s*(\d+)", status).group(1)) * 1024,
                              "files": kinds.count(False), "sockets": kinds.count(True),
                              "threads": int(re.search(r"Threads:\s*(\d+)", status).group(1)),
@@ -364,14 +372,14 @@ def main():
                 dxtest.Server(world.root, "--server-name", "near", "--lease", "yes", "--lease-ttl", 12,
                               "--cache-answers", "1M", *small) as near, \
                 dxtest.Server(proxy.url, "--cache-dir", tmp / "cache", "--poll-ms", 300, "--cache-answers", 0, *small) as far:
-            served = [Served("near", near, world, 5), Served("far", far, world, 15)]
+            served = [Served("near", near, world, 5), Served("far", far, world, 15, proxy.port)]
             proxy.set(FAULTS, 1)
-            injected = 0
+            stored = injected = 0
             for s in served:
                 s.find_ids()
             for number in range(ROUNDS):
                 go_round(world, served, tmp, number)
-                injected += sum(proxy.injected.values())
+                stored, injected = stored + proxy.count, injected + sum(proxy.injected.values())
                 be_still(world, served, proxy)
             for s in served:
                 s.judge_growth()
@@ -383,7 +391,7 @@ def main():
                 busy = s.load[503] + s.judge.statuses[503]
                 check(busy * 100 <= asked, f"{s.name}: {busy} of {asked} were told 503")
                 print(f"{s.name}: {asked} requests, statuses {dict(s.load + s.judge.statuses)}, {s.judge.compared} compared")
-            print(f"{ROUNDS} rounds in {time.monotonic() - begin:.0f} s; {dict(world.done)}; {injected} faults of storage; "
+            print(f"{ROUNDS} rounds in {time.monotonic() - begin:.0f} s; {dict(world.done)}; {injected} faults in {stored} replies of storage; "
                   f"{ROUNDS * CHURN * 2} nuisances; {len(world.versions)} versions")
             check(injected > 0 and world.done["gc"] == 3 * ROUNDS, "faults and collections")
     dxtest.finish()
