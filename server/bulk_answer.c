@@ -6,6 +6,7 @@
 #include "server/delivery.h"
 #include "server/exchange.h"
 #include "server/job_wait.h"
+#include "server/shedding.h"
 #include "server/toll.h"
 
 #include <string.h>
@@ -209,6 +210,11 @@ static void take_pending(struct dx_connection *c)
     p->size -= used;
 }
 
+uint64_t dx_bulk_answer_taken(const struct dx_connection *c)
+{
+    return dx_bulk_counts_of(c->bulk).body_bytes;
+}
+
 bool dx_bulk_answer_takes(const struct dx_connection *c)
 {
     return c->bulk != NULL && c->stream.wait == DX_WAIT_BODY;
@@ -319,6 +325,11 @@ static bool count(struct dx_connection *c)
     size_t others = atomic_fetch_add(&serving->list_bytes, LIST_BYTES);
 
     if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
+        dx_shed_lists(c->stream.loop, c); /* those of other loops come too late for this one */
+        dx_loops_tell(serving, DX_LOOP_SHED_LISTS);
+        others = atomic_load(&serving->list_bytes) - LIST_BYTES;
+    }
+    if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
         atomic_fetch_sub(&serving->list_bytes, LIST_BYTES);
         dx_bulk_answer_release(c);
         dx_deliver_overloaded(c, "too many lists of names are answered");
@@ -338,7 +349,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     struct dx_problem problem;
 
     c->closing = true; /* what refuses it leaves the body unread */
-    if (dx_delivery_is_broken(c) || dx_delivery_is_overloaded(c)) {
+    if (dx_delivery_is_broken(c) || dx_delivery_is_overloaded(c, LIST_BYTES)) {
         dx_bulk_answer_release(c);
         return;
     }

@@ -243,13 +243,19 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
     reap(c);
 }
 
+/* Long replies go on in turns behind the requests that have come, so that who takes much does not keep
+ * those waiting who ask for little. */
 static void on_writable(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_connection *c = argument;
 
     (void)fd;
     (void)what;
-    dx_loop_clock(c->stream.loop);
+    dx_stream_turn_later(&c->stream);
+}
+
+static void go_on_writing(struct dx_connection *c)
+{
     if (dx_stream_go_on(&c->stream) == DX_SENT_ALL) {
         if (c->bulk != NULL) {
             dx_bulk_answer_is_out(c);
@@ -263,7 +269,6 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
             serve_pending(c);
         }
     }
-    reap(c);
 }
 
 static void drain(struct dx_connection *c)
@@ -304,7 +309,9 @@ void dx_connection_turn(struct dx_connection *c)
 {
     TAILQ_REMOVE(&c->stream.loop->turns, &c->stream, turn);
     c->stream.in_turns = false;
-    if (dx_bulk_answer_takes(c))
+    if (c->stream.wait == DX_WAIT_WRITE)
+        go_on_writing(c);
+    else if (dx_bulk_answer_takes(c))
         go_on_with_list(c);
     else
         serve_pending(c);

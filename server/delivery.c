@@ -9,6 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The kernel takes so much of every reply: it is not held here, so it is never refused for want of room. */
+#define SMALL_BYTES 16384
+
 static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -181,12 +184,20 @@ void dx_deliver_overloaded(struct dx_connection *c, const char *why)
     dx_deliver_problem(c, &overloaded);
 }
 
-bool dx_delivery_is_overloaded(struct dx_connection *c)
+bool dx_delivery_has_room(const struct dx_connection *c, size_t bytes)
 {
-    struct dx_serving *serving = c->stream.loop->serving;
+    const struct dx_serving *serving = c->stream.loop->serving;
 
-    if (atomic_load(&serving->held_bytes) <= serving->options.reply_memory)
+    return bytes <= SMALL_BYTES ||
+           atomic_load_explicit(&serving->held_bytes, memory_order_relaxed) <=
+               serving->options.reply_memory;
+}
+
+bool dx_delivery_is_overloaded(struct dx_connection *c, size_t bytes)
+{
+    if (dx_delivery_has_room(c, bytes))
         return false;
+    dx_loops_tell(c->stream.loop->serving, DX_LOOP_SHED_READERS);
     dx_deliver_overloaded(c, "too many replies wait for slow clients");
     return true;
 }
@@ -242,7 +253,7 @@ void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         dx_deliver_problem(c, problem);
         return;
     }
-    if (dx_delivery_is_overloaded(c))
+    if (dx_delivery_is_overloaded(c, bytes.size))
         return;
     tell(c, bytes);
     dx_reply_etag(bytes, etag);
@@ -276,7 +287,7 @@ bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key, s
 
     if (block == NULL)
         return false;
-    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c)) {
+    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c, hot.body.size)) {
         c->record.from = DX_FROM_KEPT;
         tell(c, hot.body);
         if (serving->answers->asked_again != NULL)

