@@ -12,8 +12,6 @@
 #include "builder/registry.h"
 #include "builder/remote_root.h"
 
-#define SECOND_US INT64_C(1000000)
-
 /* "uid 0 (root) at builder-1, process 4711". What is no plain text is left out. */
 static void who(char out[DX_ACCESS_HISTORY_TEXT])
 {
@@ -81,7 +79,7 @@ static int edit_text(void *ctx, struct dx_span text, struct dx_buf *out, struct 
         rc = e->edit(e, &j, err);
     if (rc == 1) {
         who(by);
-        rc = dx_access_json_note(&j, e->now_s * SECOND_US, by, did_text(&e->did), err);
+        rc = dx_access_json_note(&j, e->now_us, by, did_text(&e->did), err);
         if (rc == DX_OK)
             rc = dx_access_json_write(&j, out, err);
         rc = rc < 0 ? rc : 1;
@@ -96,9 +94,12 @@ int dx_access_edit_run(struct dx_access_edit *e, struct dx_error *err)
     const struct dx_index_text_change change = {
         .object = DX_ACCESS_FILE, .cap = DX_ACCESS_MAX, .edit = edit_text, .ctx = e
     };
+    struct timespec now;
     int rc;
 
-    e->now_s = (int64_t)time(NULL);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    e->now_s = now.tv_sec;
+    e->now_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
     e->did = (struct dx_buf)DX_BUF_INIT(DX_ACCESS_MAX);
     rc = dx_index_text_change(e->root, &change, err);
     dx_buf_release(&e->did);

@@ -27,7 +27,8 @@ struct dx_access_edit {
     enum dx_access_edit_kind kind;
     int (*edit)(struct dx_access_edit *e, struct dx_access_json *j, struct dx_error *err);
     void *ctx;
-    int64_t now_s;       /* set by run */
+    int64_t now_us;      /* since 1970; set by run, and */
+    int64_t now_s;       /* the second of it */
     struct dx_buf did;   /* empty before each call of edit */
     uint64_t generation; /* afterwards */
 };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LOCAL_POLL_MS 500u
+#define LOCAL_POLL_MS 250u
 
 struct dx_access_poller {
     struct dx_access *access;

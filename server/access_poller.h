@@ -7,7 +7,7 @@
  *
  * A thread of its own: a token that is revoked does not wait until a version is loaded, or until rows
  * that are to be hidden are found. It looks each poll_ms (0: only when asked), in a directory at least
- * twice a second, which costs a stat. News, and failures once, are logged.
+ * four times a second, which costs a stat. News, and failures once, are logged.
  *
  * ask is safe from every thread; the others are for one, the owner.
  */

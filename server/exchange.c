@@ -72,6 +72,7 @@ static void end_record(struct dx_connection *c)
         return;
     c->recorded = false;
     c->record.sent_bytes = c->stream.taken;
+    c->record.fault = c->who.fault;
     c->record.target = dx_span_of(c->target.data, c->target.size);
     dx_request_done(c->stream.loop, &c->record);
     dx_buf_clear(&c->target);

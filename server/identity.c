@@ -169,6 +169,17 @@ static void find_address(const struct dx_identity_rules *rules, const struct dx_
 
 /* ---- who ---- */
 
+const char *dx_identity_fault_name(enum dx_identity_fault fault)
+{
+    static const char *const names[DX_IDENTITY_FAULTS] = {
+        [DX_IDENTITY_WELL] = "well",       [DX_IDENTITY_NONE] = "none",
+        [DX_IDENTITY_SCHEME] = "scheme",   [DX_IDENTITY_MALFORMED] = "malformed",
+        [DX_IDENTITY_UNKNOWN] = "unknown", [DX_IDENTITY_TWICE] = "twice"
+    };
+
+    return fault < DX_IDENTITY_FAULTS ? names[fault] : "none";
+}
+
 static int unauthorized(struct dx_problem *problem)
 {
     return dx_problem_set(problem, DX_PROBLEM_UNAUTHORIZED, "unauthorized",
@@ -198,33 +209,39 @@ static bool bearer(struct dx_span value, struct dx_span *token)
 }
 
 static const struct dx_principal *of_token(const struct dx_access_table *table,
-                                           struct dx_span token, int64_t now_s)
+                                           struct dx_span token, int64_t now_s,
+                                           enum dx_identity_fault *fault)
 {
     uint8_t sha256[DX_SHA256_SIZE];
 
+    *fault = DX_IDENTITY_MALFORMED;
     if (!dx_access_token_ok(token) || !dx_sha256(token, sha256))
         return NULL;
+    *fault = DX_IDENTITY_UNKNOWN;
     return dx_access_table_token(table, sha256, now_s);
 }
 
 /* NULL: 401. told: the name that a trusted proxy says; size 0: none. */
 static const struct dx_principal *find_principal(const struct dx_access_table *table,
                                                  struct dx_span authorization, bool has_told,
-                                                 struct dx_span told, int64_t now_s)
+                                                 struct dx_span told, int64_t now_s,
+                                                 enum dx_identity_fault *fault)
 {
     const struct dx_principal *anonymous = dx_access_table_anonymous(table);
     const struct dx_principal *named;
     struct dx_span token;
 
     if (bearer(authorization, &token))
-        return of_token(table, token, now_s);
+        return of_token(table, token, now_s, fault);
     if (has_told && told.size > 0) {
         named = dx_access_table_named(table, told);
         return named != NULL ? named : anonymous;
     }
     /* What a proxy has checked by another scheme it passes on, and says who it was. */
+    *fault = DX_IDENTITY_SCHEME;
     if (authorization.size > 0 && !has_told)
         return NULL;
+    *fault = DX_IDENTITY_NONE;
     return dx_scope_count(anonymous->scope) > 0 ? anonymous : NULL;
 }
 
@@ -243,18 +260,21 @@ int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_ta
 {
     bool believed = rules->proxy_count > 0 && is_proxy(rules, peer);
 
-    who->principal = NULL;
-    who->address = *peer;
+    *who = (struct dx_who){ .address = *peer };
     if (believed)
         find_address(rules, head, bytes, &who->address);
     if (table == NULL || dx_access_table_open(table))
         return 1;
+    who->fault = DX_IDENTITY_TWICE;
     if (head->authorization_count > 1)
         return twice(problem, "Authorization");
     if (believed && head->principal_count > 1)
         return twice(problem, "The header that names who asks");
     who->principal = find_principal(table, dx_head_slice(bytes, head->authorization),
                                     believed && head->principal_count > 0,
-                                    dx_head_slice(bytes, head->principal), now_s);
-    return who->principal == NULL ? unauthorized(problem) : 1;
+                                    dx_head_slice(bytes, head->principal), now_s, &who->fault);
+    if (who->principal == NULL)
+        return unauthorized(problem);
+    who->fault = DX_IDENTITY_WELL;
+    return 1;
 }

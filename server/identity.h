@@ -48,9 +48,23 @@ struct dx_identity_rules {
     size_t proxy_count;
 };
 
+/* Why nobody is known to ask: for metrics, since replies do not say. */
+enum dx_identity_fault {
+    DX_IDENTITY_WELL,
+    DX_IDENTITY_NONE,      /* no token and no name, where everybody may see nothing */
+    DX_IDENTITY_SCHEME,    /* another scheme than Bearer, and no proxy has vouched for it */
+    DX_IDENTITY_MALFORMED, /* no token of ours: its form or its checksum */
+    DX_IDENTITY_UNKNOWN,   /* one that the table does not have, not any more, or that is over */
+    DX_IDENTITY_TWICE,     /* a header that decides comes twice */
+    DX_IDENTITY_FAULTS
+};
+
+const char *dx_identity_fault_name(enum dx_identity_fault fault);
+
 struct dx_who {
     const struct dx_principal *principal; /* of the table; NULL: there is no table */
     struct dx_address address;            /* the client's, as far as proxies are believed */
+    enum dx_identity_fault fault;
 };
 
 int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_table *table,

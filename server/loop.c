@@ -237,7 +237,7 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
         struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
         socklen_t size = sizeof from;
-        struct dx_guest guest;
+        struct dx_guest guest = { .fd = -1 }; /* of no admin */
 
         if (atomic_load(&loop->serving->connections) >= loop->serving->options.connections_max) {
             rest(loop); /* who waits meanwhile waits in the listener's queue */

@@ -77,6 +77,8 @@ void dx_request_counts_end(struct dx_request_counts *c, const struct dx_request_
     if (r->body_bytes > 0)
         grow(&c->body_bytes, r->body_bytes);
     grow(&c->by_from[bounded((size_t)r->from, DX_COUNTED_FROM)], 1);
+    if (r->fault != DX_IDENTITY_WELL && r->fault < DX_IDENTITY_FAULTS && r->status >= 400)
+        grow(&c->by_fault[r->fault], 1);
     if (r->status != 0)
         dx_histogram_add(&c->duration[route], duration_us(r));
     if (r->from == DX_FROM_WORKER)
@@ -177,6 +179,24 @@ static void write_sources(const struct dx_request_counts *const *all, unsigned c
     }
 }
 
+static void write_faults(const struct dx_request_counts *const *all, unsigned count,
+                         struct dx_buf *out)
+{
+    static const char name[] = "domaindex_auth_failures_total";
+
+    dx_metric_head(out, name, "counter", "Requests of which it was not known who asks, by why");
+    for (size_t fault = DX_IDENTITY_WELL + 1; fault < DX_IDENTITY_FAULTS; fault++) {
+        uint64_t n = 0;
+        char label[64];
+
+        for (unsigned i = 0; i < count; i++)
+            n += value(&all[i]->by_fault[fault]);
+        (void)snprintf(label, sizeof label, "reason=\"%s\"",
+                       dx_identity_fault_name((enum dx_identity_fault)fault));
+        dx_metric(out, name, label, n);
+    }
+}
+
 /* What all loops counted of one slug. */
 static uint64_t problem_sum(const struct dx_request_counts *const *all, unsigned count,
                             const char *slug)
@@ -246,6 +266,7 @@ void dx_request_counts_write(const struct dx_request_counts *const *all, unsigne
     write_sent(all, count, out);
     write_sources(all, count, out);
     write_problems(all, count, out);
+    write_faults(all, count, out);
     dx_metric_head(out, "domaindex_http_requests_in_flight", "gauge",
                    "Requests that have begun to come and are not answered yet");
     dx_metric(out, "domaindex_http_requests_in_flight", NULL, begun > ended ? begun - ended : 0);

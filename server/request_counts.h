@@ -30,6 +30,7 @@ struct dx_request_counts {
     _Atomic uint64_t sent_bytes[DX_COUNTED_ROUTES];
     _Atomic uint64_t body_bytes;
     _Atomic uint64_t by_from[DX_COUNTED_FROM];
+    _Atomic uint64_t by_fault[DX_IDENTITY_FAULTS];
     struct dx_histogram queue;
     struct {
         const char *_Atomic slug; /* NULL: free, and so are all behind it */

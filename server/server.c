@@ -124,6 +124,18 @@ static int open_log(struct dx_server *s, struct dx_error *err)
     return o.target == NULL ? DX_OK : dx_request_log_open(&s->serving.log, &o, err);
 }
 
+/* Who speaks for others is not counted; whom he speaks for is. */
+static int open_admission(struct dx_server *s, struct dx_error *err)
+{
+    struct dx_admission_options options = s->serving.options.admission;
+
+    if (options.proxy_count == 0) {
+        options.proxies = s->serving.options.identity.proxies;
+        options.proxy_count = s->serving.options.identity.proxy_count;
+    }
+    return dx_admission_new(&s->serving.admission, &options, s->serving.seed, err);
+}
+
 static int start(struct dx_server *s, struct dx_error *err)
 {
     const struct dx_server_options *options = &s->serving.options;
@@ -146,7 +158,7 @@ static int start(struct dx_server *s, struct dx_error *err)
         rc = dx_workers_start(&s->serving.workers, &workers, s->serving.answers, err);
     }
     if (rc == DX_OK)
-        rc = dx_admission_new(&s->serving.admission, &options->admission, s->serving.seed, err);
+        rc = open_admission(s, err);
     if (rc == DX_OK && options->answer_cache > 0)
         rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
     return rc < 0 ? rc : start_loops(s, err);
