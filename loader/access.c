@@ -138,12 +138,13 @@ static void exchange(struct dx_access *a, const struct dx_access_table *t)
     const struct dx_access_table *old;
 
     (void)pthread_mutex_lock(&a->lock);
+    /* Before the turn: whoever pins at the new one must not take it for an open server. */
+    atomic_store(&a->seen, true);
     (void)atomic_fetch_add(&a->turn, 1);
     old = a->table;
     a->table = t;
     (void)atomic_fetch_add(&a->turn, 1);
     (void)pthread_mutex_unlock(&a->lock);
-    atomic_store(&a->seen, true);
     dx_access_table_drop(&old);
 }
 

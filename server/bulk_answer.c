@@ -80,6 +80,7 @@ static void frame(struct dx_connection *c, bool last)
         .chunked = true,
         .date = s->loop->date,
         .version = s->loop->serving->answers->version_name(c->version),
+        .vary = c->under_table ? s->loop->serving->vary : NULL,
         .close = c->closing,
     };
 
@@ -107,13 +108,14 @@ static void break_off(struct dx_connection *c, const struct dx_problem *problem,
 
     c->closing = true;
     c->bulk_failed = true;
-    c->record.refusal = problem != NULL ? problem->slug : dx_reply_http_slug(status);
+    if (problem == NULL)
+        c->record.refusal = dx_reply_http_slug(status);
     dx_buf_clear(out);
+    if (problem != NULL)
+        dx_delivery_write_failure(c, problem, body);
+    else
+        dx_reply_http_problem(status, words, body);
     if (dx_bulk_has_lines(c->bulk)) {
-        if (problem != NULL)
-            (void)dx_delivery_write_problem(c, problem, body);
-        else
-            dx_reply_http_problem(status, words, body);
         dx_buf_str(out, "{\"error\":");
         dx_buf_append(out, body->data, body->size);
         dx_buf_str(out, "}\n");
@@ -126,13 +128,12 @@ static void break_off(struct dx_connection *c, const struct dx_problem *problem,
 /* Of ours; the answer so far is not sent, as it may be what is wrong. */
 static void fail(struct dx_connection *c, const struct dx_problem *problem)
 {
-    dx_delivery_say(c, problem);
     if (c->bulk_begun) {
         break_off(c, problem, 0, NULL);
         return;
     }
     drop(c);
-    dx_deliver_problem(c, problem);
+    dx_deliver_failure(c, problem);
 }
 
 static void refuse(struct dx_connection *c, int status, const char *words)
@@ -347,15 +348,17 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     struct dx_serving *serving = c->stream.loop->serving;
     bool closing = c->closing;
     struct dx_problem problem;
+    int rc;
 
     c->closing = true; /* what refuses it leaves the body unread */
     if (dx_delivery_is_broken(c) || dx_delivery_is_overloaded(c, LIST_BYTES)) {
         dx_bulk_answer_release(c);
         return;
     }
-    if (dx_bulk_open(c->bulk, serving->answers, c->version, ask, &problem) != 1) {
+    rc = dx_bulk_open(c->bulk, serving->answers, c->version, ask, &problem);
+    if (rc != 1) {
         dx_bulk_answer_release(c);
-        dx_deliver_problem(c, &problem);
+        dx_deliver_no_answer(c, rc, &problem);
         return;
     }
     if (!count(c))
@@ -415,7 +418,7 @@ void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span
         rc = dx_exchange_find_version(c, &problem);
     if (rc != 1 && rc != DX_ASK_COLD) {
         c->closing = true;
-        dx_deliver_problem(c, &problem);
+        dx_deliver_no_answer(c, rc, &problem);
     } else if (!pay_begin(c)) {
         return;
     } else if (dx_bulk_new(&c->bulk, &c->head, head, &why) == 0) {

@@ -66,6 +66,24 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
         dx_buf_release(&loop->body);
 }
 
+/* Who may be told nothing may still ask whether the server lives: that is a supervisor, who has no token. */
+static void turn_away(struct dx_connection *c, struct dx_span target,
+                      const struct dx_problem *problem)
+{
+    struct dx_problem ignored;
+    bool own;
+
+    if (c->head.method == DX_METHOD_POST) {
+        c->closing = true; /* its body is not read */
+        own = false;
+    } else {
+        own = dx_target_parse(target, &c->stream.loop->ask, &ignored) == 1;
+        c->record.route = c->stream.loop->ask.route;
+    }
+    if (!(own && dx_own_routes_answer(c)) && dx_toll_take(c, 1))
+        dx_deliver_problem(c, problem);
+}
+
 /* What the log of requests wants of a head; it is gone when the reply is out. */
 static void keep_for_log(struct dx_connection *c, struct dx_span head, struct dx_span target)
 {
@@ -83,15 +101,17 @@ static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span target = dx_head_slice(head, c->head.target);
+    struct dx_problem problem;
 
     keep_for_log(c, head, target);
     dx_loop_count(&loop->counts.requests);
-    c->who = (struct dx_who){ .address = c->stream.peer };
     c->paid = 0;
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
     if (c->stream.admin)
         dx_admin_answer(c, target);
+    else if (dx_exchange_identify(c, head, &problem) == 0)
+        turn_away(c, target, &problem);
     else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
     else

@@ -47,17 +47,20 @@ struct dx_connection {
     struct dx_request_head head;
     bool recorded; /* a request has begun, and `record` has not been given away */
     struct dx_request_record record;
-    struct dx_buf target;       /* of the request in work; empty unless it is to be logged */
-    int64_t marked_us;          /* all before is in one of the record's stages */
-    struct dx_who who;          /* asks: as of the last whole head */
-    double paid;                /* by him for the request in work (server/toll.h) */
-    struct dx_version *version; /* NULL: no request begun */
-    bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
-    struct dx_job *job;         /* waits for it */
-    struct dx_bulk *bulk;       /* the answer to a body that comes; NULL: none */
-    bool bulk_counted;          /* in serving->list_bytes */
-    bool bulk_begun;            /* its head is out */
-    bool bulk_failed;           /* it is closed when what is in out_* has gone */
+    struct dx_buf target; /* of the request in work; empty unless it is to be logged */
+    int64_t marked_us;    /* all before is in one of the record's stages */
+    struct dx_who who;    /* asks: as of the last whole head. Its principal is of the table */
+    bool under_table;     /* there is one in force */
+    bool restricted;      /* who asks may not see all of it, or is not known */
+    const struct dx_access_table *table; /* pinned for longer than a turn; NULL: the loop's does */
+    double paid;                         /* by him for the request in work (server/toll.h) */
+    struct dx_version *version;          /* NULL: no request begun */
+    bool lent;            /* it is the loop's pin (server/lent_pins.h), not one of its own */
+    struct dx_job *job;   /* waits for it */
+    struct dx_bulk *bulk; /* the answer to a body that comes; NULL: none */
+    bool bulk_counted;    /* in serving->list_bytes */
+    bool bulk_begun;      /* its head is out */
+    bool bulk_failed;     /* it is closed when what is in out_* has gone */
     bool bulk_ended;
     uint64_t bulk_paid;    /* names of it */
     unsigned bulk_waits;   /* times in a row that it waited for something of ours */

@@ -29,7 +29,7 @@ static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
 
     if (loop->head.failed || c->closing)
         return;
-    dx_hot_replies_put(&loop->hot, loop->keep, &parts);
+    dx_hot_replies_put(&loop->hot, dx_scope_key(dx_exchange_scope(c)), loop->keep, &parts);
     atomic_store_explicit(&loop->counts.hot_bytes, loop->hot.bytes, memory_order_relaxed);
 }
 
@@ -78,8 +78,11 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .disposition = d->disposition,
         .body_size = payload.size,
         .date = loop->date,
-        .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
+        .version = c->version == NULL || d->status == 401
+                       ? NULL
+                       : loop->serving->answers->version_name(c->version),
         .etag = d->etag,
+        .vary = c->under_table ? loop->serving->vary : NULL,
         .retry_s = d->retry_s,
         .allow = d->status != 405               ? NULL
                  : c->head.reject_status == 405 ? "GET, HEAD"
@@ -124,19 +127,54 @@ void dx_deliver_unchanged(struct dx_connection *c, const char *etag)
     dx_deliver(c, &d);
 }
 
-int dx_delivery_write_problem(struct dx_connection *c, const struct dx_problem *problem,
-                              struct dx_buf *body)
-{
-    c->record.refusal = problem->slug;
-    return dx_reply_problem(problem, c->record.number, true, body);
-}
-
 void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *problem)
 {
     struct dx_buf *body = &c->stream.loop->body;
-    int status = dx_delivery_write_problem(c, problem, body);
+    int status = dx_reply_problem(problem, 0, true, body);
+
+    c->record.refusal = problem->slug;
+    deliver_document(c, status, problem->retry_s, "application/problem+json", body);
+}
+
+static void say(struct dx_connection *c, const struct dx_problem *problem)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    if (loop->said_second == loop->date_second)
+        return;
+    loop->said_second = loop->date_second;
+    dx_log(DX_LOG_ERROR, "no answer to request %016" PRIx64 ": %s: %s", c->record.number,
+           problem->slug, problem->detail);
+}
+
+static int write_failure(struct dx_connection *c, const struct dx_problem *problem,
+                         struct dx_buf *body)
+{
+    say(c, problem);
+    c->record.refusal = problem->slug;
+    return dx_reply_problem(problem, c->record.number, !c->restricted, body);
+}
+
+void dx_delivery_write_failure(struct dx_connection *c, const struct dx_problem *problem,
+                               struct dx_buf *body)
+{
+    (void)write_failure(c, problem, body);
+}
+
+void dx_deliver_failure(struct dx_connection *c, const struct dx_problem *problem)
+{
+    struct dx_buf *body = &c->stream.loop->body;
+    int status = write_failure(c, problem, body);
 
     deliver_document(c, status, problem->retry_s, "application/problem+json", body);
+}
+
+void dx_deliver_no_answer(struct dx_connection *c, int rc, const struct dx_problem *problem)
+{
+    if (rc < 0)
+        dx_deliver_failure(c, problem);
+    else
+        dx_deliver_problem(c, problem);
 }
 
 void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
@@ -149,17 +187,6 @@ void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
     deliver_document(c, status, 0, "application/problem+json", body);
 }
 
-void dx_delivery_say(struct dx_connection *c, const struct dx_problem *problem)
-{
-    struct dx_loop *loop = c->stream.loop;
-
-    if (loop->said_second == loop->date_second)
-        return;
-    loop->said_second = loop->date_second;
-    dx_log(DX_LOG_ERROR, "no answer to request %016" PRIx64 ": %s: %s", c->record.number,
-           problem->slug, problem->detail);
-}
-
 bool dx_delivery_is_broken(struct dx_connection *c)
 {
     const struct dx_answers *answers = c->stream.loop->serving->answers;
@@ -167,8 +194,7 @@ bool dx_delivery_is_broken(struct dx_connection *c)
 
     if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
         return false;
-    dx_delivery_say(c, &broken);
-    dx_deliver_problem(c, &broken);
+    dx_deliver_failure(c, &broken);
     return true;
 }
 
@@ -248,9 +274,7 @@ void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         return;
     }
     if (rc != 1) {
-        if (rc < 0)
-            dx_delivery_say(c, problem);
-        dx_deliver_problem(c, problem);
+        dx_deliver_no_answer(c, rc, problem);
         return;
     }
     if (dx_delivery_is_overloaded(c, bytes.size))

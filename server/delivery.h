@@ -7,7 +7,8 @@
  *   dx_deliver_refusal(c, 408, "the request head did not arrive in time");
  *   dx_deliver(c, &(struct dx_delivery){ .status = 200, ... });
  *
- *   dx_delivery_write_problem(c, &problem, &body);                   the document alone, for a line of an answer
+ *   dx_deliver_failure(c, &problem);
+ *   dx_delivery_write_failure(c, &problem, &body);                   the document alone, for a line of an answer
  *
  * Each sends one reply, or begins to, and leaves the connection at what comes next (server/exchange.h). Nothing
  * that was computed from a damaged version is sent, and nothing large while too much waits for slow clients.
@@ -33,8 +34,15 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d);
 void dx_deliver_body(struct dx_connection *c, const char *content_type, struct dx_buf *body);
 void dx_deliver_unchanged(struct dx_connection *c, const char *etag); /* 304 */
 void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *problem);
-int dx_delivery_write_problem(struct dx_connection *c, const struct dx_problem *problem,
-                              struct dx_buf *body);
+
+/* Of ours: an error from below, or what makes an answer not to be believed. It is logged with the number of the
+ * request, one line a second a loop: a broken file must not fill a disk. Who may not see everything is told
+ * no more than that number, since an error names files and places. */
+void dx_deliver_failure(struct dx_connection *c, const struct dx_problem *problem);
+void dx_deliver_no_answer(struct dx_connection *c, int rc,
+                          const struct dx_problem *problem); /* by rc */
+void dx_delivery_write_failure(struct dx_connection *c, const struct dx_problem *problem,
+                               struct dx_buf *body);
 
 /* HTTP itself went wrong: nothing after this can be trusted to be a request. */
 void dx_deliver_refusal(struct dx_connection *c, int status, const char *words);
@@ -57,8 +65,5 @@ void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
 /* By the same rules; false: there is none. */
 bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key,
                      struct dx_span match);
-
-/* Failures of ours are logged, one line a second a loop: a broken file must not fill a disk. */
-void dx_delivery_say(struct dx_connection *c, const struct dx_problem *problem);
 
 #endif

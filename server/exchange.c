@@ -2,7 +2,10 @@
 #include "server/exchange.h"
 
 #include "base/clock.h"
+#include "loader/access.h"
 #include "server/request_done.h"
+
+#include <string.h>
 
 static void begin_record(struct dx_connection *c)
 {
@@ -27,7 +30,10 @@ void dx_exchange_begin(struct dx_connection *c)
     struct dx_loop *loop = c->stream.loop;
 
     begin_record(c);
+    c->who = (struct dx_who){ .address = c->stream.peer };
+    c->under_table = c->restricted = false;
     dx_request_head_begin(&c->head);
+    c->head.names = &loop->serving->options.identity.names;
     c->in_head = true;
     c->version = dx_lent_pins_take(&loop->pins, loop->serving->answers, &c->lent);
     if (c->stream.wait != DX_WAIT_HEAD)
@@ -43,6 +49,31 @@ void dx_exchange_head_read(struct dx_connection *c)
     c->record.method = c->head.method;
     c->record.stage_us[DX_STAGE_HEAD] = loop->now_us - c->marked_us;
     c->marked_us = loop->now_us;
+}
+
+static void record_principal(struct dx_request_record *r, const char *name)
+{
+    size_t size = strnlen(name, sizeof r->principal - 1);
+
+    memcpy(r->principal, name, size);
+    r->principal[size] = '\0';
+}
+
+int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx_problem *problem)
+{
+    struct dx_loop *loop = c->stream.loop;
+    const struct dx_server_options *options = &loop->serving->options;
+    bool known = dx_access_known(options->access, (uint64_t)loop->now_ms);
+    const struct dx_access_table *table = known ? dx_lent_access_now(&loop->access, options->access)
+                                                : NULL;
+    int rc = dx_identify(&options->identity, table, &c->head, head, &c->stream.peer,
+                         (int64_t)loop->date_second, &c->who, problem);
+
+    c->under_table = !known || table != NULL;
+    c->restricted = c->under_table && (c->who.principal == NULL || c->who.principal->scope != NULL);
+    if (c->who.principal != NULL)
+        record_principal(&c->record, c->who.principal->name);
+    return known ? rc : dx_identity_unknown(problem);
 }
 
 void dx_exchange_mark(struct dx_connection *c, enum dx_stage stage)
@@ -89,6 +120,9 @@ static void unpin(struct dx_connection *c)
         answers->unpin(c->version);
     c->version = NULL;
     c->lent = false;
+    c->who.principal = NULL;
+    dx_access_unpin(c->table);
+    c->table = NULL;
 }
 
 void dx_exchange_own_pin(struct dx_connection *c)
@@ -96,6 +130,8 @@ void dx_exchange_own_pin(struct dx_connection *c)
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
 
+    if (c->who.principal != NULL && c->table == NULL)
+        c->table = dx_access_hold(loop->access.table);
     if (!c->lent)
         return;
     (void)answers->pin_again(c->version);
@@ -115,7 +151,11 @@ int dx_exchange_find_version(struct dx_connection *c, struct dx_problem *problem
 {
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
-    int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, problem);
+    int rc;
+
+    loop->ask.scope = dx_exchange_scope(c);
+    loop->ask.principal = c->who.principal == NULL ? NULL : c->who.principal->name;
+    rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, problem);
 
     if (rc == 1 && loop->ask.wanted[0] != '\0')
         dx_exchange_own_pin(c);

@@ -3,8 +3,9 @@
  *
  *   dx_exchange_begin(c);          a head begins: the current version is pinned
  *   dx_exchange_head_read(c);      it is whole
+ *   rc = dx_exchange_identify(c, head, &problem);     1: c->who asks; 0: nothing may be told him
  *   rc = dx_exchange_find_version(c, &problem);
- *   dx_exchange_own_pin(c);        the pin is for who may give it up elsewhere, or for another version
+ *   dx_exchange_own_pin(c);        the pins are for longer than this turn, or for another version
  *   dx_exchange_mark(c, stage);    what passed until now went into this stage
  *   dx_exchange_tell(c, &told);    what its answer says
  *   dx_exchange_sent(c, sent);     what dx_stream_send said of the whole reply; DX_SENT_ALL ends it
@@ -21,7 +22,14 @@
 
 void dx_exchange_begin(struct dx_connection *c);
 void dx_exchange_head_read(struct dx_connection *c);
+int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx_problem *problem);
 void dx_exchange_own_pin(struct dx_connection *c);
+
+/* What who asks may see; NULL: everything. */
+static inline const struct dx_scope *dx_exchange_scope(const struct dx_connection *c)
+{
+    return c->who.principal == NULL ? NULL : c->who.principal->scope;
+}
 
 /* Resolves loop->ask and pins the version that shall answer: the current one, or the one that is named. 1;
  * DX_ASK_COLD: a worker has to bring it; else as query/answer.h. */

@@ -2,6 +2,7 @@
 #include "server/job_wait.h"
 
 #include "base/clock.h"
+#include "loader/access.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
 
@@ -42,6 +43,7 @@ bool dx_job_wait_begin(struct dx_connection *c, const struct dx_job_want *want)
     dx_exchange_mark(c, DX_STAGE_ANSWER);
     if (job != NULL) {
         job->version = c->version;
+        job->access = dx_access_hold(c->table);
         job->cold = want->cold;
         job->about = copy_of(want->key);
         job->task = want->task;

@@ -6,17 +6,25 @@
 #include "server/exchange.h"
 #include "server/toll.h"
 
+static uint64_t scope_key(const struct dx_connection *c)
+{
+    return dx_scope_key(dx_exchange_scope(c));
+}
+
 /* Makes the store be of what c would be answered from; false: nothing can be kept or found. */
 static bool begin(struct dx_connection *c)
 {
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
+    struct dx_hot_state of = { .table = c->under_table };
     uint64_t state[2];
 
     if (loop->hot.max_bytes == 0 || answers->state == NULL || c->version == NULL || c->closing ||
         c->version != dx_lent_pins_now(&loop->pins) || !answers->state(c->version, state))
         return false;
-    dx_hot_replies_begin(&loop->hot, state[0], state[1]);
+    of.version = state[0];
+    of.state = state[1];
+    dx_hot_replies_begin(&loop->hot, &of);
     return true;
 }
 
@@ -43,7 +51,7 @@ bool dx_kept_reply_answer(struct dx_connection *c, struct dx_span target, struct
 {
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
-    struct dx_hot_reply *r = begin(c) ? dx_hot_replies_get(&loop->hot, target) : NULL;
+    struct dx_hot_reply *r = begin(c) ? dx_hot_replies_get(&loop->hot, scope_key(c), target) : NULL;
     struct dx_span bytes;
 
     if (r == NULL || !may_send(c, r))
@@ -72,12 +80,13 @@ bool dx_kept_reply_wants(struct dx_connection *c, int rc, const struct dx_proble
                          struct dx_span target)
 {
     struct dx_loop *loop = c->stream.loop;
-    uint64_t state = loop->hot.state;
+    const struct dx_hot_state before = loop->hot.of;
 
-    /* The answer follows from the target, the version and the state alone. */
+    /* The answer follows from the target, the scope, the version and the state alone. */
     if (loop->ask.route != DX_ROUTE_DOMAIN || loop->ask.version.data != NULL ||
         (rc != 1 && (rc != 0 || problem->kind != DX_PROBLEM_NOT_FOUND)) || !begin(c))
         return false;
     /* The state that was found before the answer was made, and still the same. */
-    return state == loop->hot.state && dx_hot_replies_wants(&loop->hot, target);
+    return dx_hot_state_same(&before, &loop->hot.of) &&
+           dx_hot_replies_wants(&loop->hot, scope_key(c), target);
 }

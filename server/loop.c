@@ -300,6 +300,7 @@ static void refresh(struct dx_loop *loop)
 {
     dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
     dx_lent_pins_refresh(&loop->pins, loop->serving->answers);
+    (void)dx_lent_access_now(&loop->access, loop->serving->options.access);
 }
 
 static void obey(struct dx_loop *loop, unsigned told)
@@ -525,6 +526,7 @@ static void *run(void *argument)
     end_fetches(loop);
     dx_canon_slot_release(&loop->canon, loop->serving->answers);
     dx_lent_pins_release(&loop->pins, loop->serving->answers);
+    dx_lent_access_release(&loop->access);
     return NULL;
 }
 

@@ -21,6 +21,7 @@
 #include "server/admin_listener.h"
 #include "server/answer_cache.h"
 #include "server/hot_replies.h"
+#include "server/lent_access.h"
 #include "server/lent_pins.h"
 #include "server/reply.h"
 #include "server/request_counts.h"
@@ -73,6 +74,7 @@ struct dx_serving {
     struct dx_request_log *log;  /* NULL: requests are not written down */
     struct dx_loop **loops;
     unsigned loop_count;
+    char vary[96]; /* fields that say who asks */
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
     _Atomic bool draining;
     _Atomic unsigned connections; /* open now, all loops */
@@ -149,6 +151,7 @@ struct dx_loop {
 
     struct dx_canon_slot canon;
     struct dx_lent_pins pins;
+    struct dx_lent_access access;
     struct dx_hot_replies hot;
     struct dx_problem problem; /* of checks that need somewhere to say why */
     struct dx_span keep; /* target of the reply that is about to be sent; size 0: it is not kept */

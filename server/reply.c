@@ -20,6 +20,7 @@ static const struct status_row {
     { 200, "OK", NULL, 0 },
     { 304, "Not Modified", NULL, 0 },
     { 400, "Bad Request", "bad-request", 0 },
+    { 401, "Unauthorized", NULL, 0 },
     { 404, "Not Found", NULL, 0 },
     { 405, "Method Not Allowed", "method-not-allowed", 0 },
     { 408, "Request Timeout", "request-timeout", 0 },
@@ -89,9 +90,16 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = put_text(DX_PUT(p, "\r\nContent-Disposition: "), r->disposition);
     /* A cache must ask again: the next version may be published at any moment. */
     if (r->etag != NULL)
-        p = put_text(DX_PUT(p, "\r\nCache-Control: no-cache\r\nETag: "), r->etag);
+        p = put_text(DX_PUT(put_text(DX_PUT(p, "\r\nCache-Control: "),
+                                     r->vary != NULL ? "private, no-cache" : "no-cache"),
+                            "\r\nETag: "),
+                     r->etag);
     else
         p = DX_PUT(p, "\r\nCache-Control: no-store");
+    if (r->vary != NULL)
+        p = put_text(DX_PUT(p, "\r\nVary: "), r->vary);
+    if (row->status == 401)
+        p = DX_PUT(p, "\r\nWWW-Authenticate: Bearer realm=\"domaindex\"");
     p = DX_PUT(p, SECURITY_FIELDS);
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
@@ -162,11 +170,11 @@ int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool wor
     int status = status_of(problem->kind);
 
     open_document(status, problem->slug, problem->title, body);
-    if (words || status < 500)
+    if (words)
         member(body, "detail", problem->detail);
     if (problem->restart[0] != '\0')
         member(body, "restart", problem->restart);
-    if (status >= 500)
+    if (number != 0)
         dx_buf_fmt(body, ",\"instance\":\"" DX_PROBLEM_INSTANCE "%016" PRIx64 "\"", number);
     dx_buf_str(body, "}");
     return status;

@@ -3,7 +3,7 @@
  *
  *   struct dx_reply r = { .status = 200, .body_size = body.size, ... };
  *   dx_reply_head(&r, &out);                       appends the head, empty line included
- *   status = dx_reply_problem(&problem, number, true, &body);    RFC 9457 document into body
+ *   status = dx_reply_problem(&problem, 0, true, &body);    RFC 9457 document into body
  *   n = dx_reply_etag(body, etag);                 strong: the hash of exactly these bytes
  *
  * Nothing a client sent goes into a head. No I/O; any thread.
@@ -38,6 +38,7 @@ struct dx_reply {
     const char *date;    /* from dx_http_date */
     const char *version; /* NULL: unknown */
     const char *etag;    /* NULL: none */
+    const char *vary;    /* fields that say who asks; NULL: the reply is for everybody */
     const char *allow;   /* of a 405: the methods there are */
     const char *timing;  /* NULL: none; else a Server-Timing */
     unsigned retry_s;    /* 0: as the status has it: 1 of a 429 and a 503, else none */
@@ -49,9 +50,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out);
 /* Where the text of the date begins in the head of a reply with this status. */
 size_t dx_reply_date_at(int status);
 
-/* Clears body and writes the document; returns the status. A failure of ours (5xx) names the request by
- * its number, so that the log can be asked; words false: that is all it says, since its detail is about what
- * not everybody may see. */
+/* Clears body and writes the document; returns the status. number: of the request, under which the log tells
+ * more of a failure; 0: there is nothing more. words false: the problem's own are not for who asks. */
 int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool words,
                      struct dx_buf *body);
 

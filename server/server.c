@@ -164,6 +164,15 @@ static int start(struct dx_server *s, struct dx_error *err)
     return rc < 0 ? rc : start_loops(s, err);
 }
 
+/* What replies depend on where not everybody sees the same. */
+static void name_who_asks(struct dx_serving *serving)
+{
+    const char *header = serving->options.identity.names.principal;
+
+    (void)snprintf(serving->vary, sizeof serving->vary, "Authorization%s%s",
+                   header == NULL ? "" : ", ", header == NULL ? "" : header);
+}
+
 int dx_server_start(struct dx_server **server, const struct dx_server_options *options,
                     const struct dx_answers *answers, struct dx_error *err)
 {
@@ -182,6 +191,7 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
+    name_who_asks(&s->serving);
     rc = start(s, err);
     if (rc < 0)
         (void)dx_server_stop(&s, 0);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "fetch/fetch_loop.h"
+#include "loader/access.h"
 #include "server/reply.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
         return NULL;
     job->next = NULL;
     job->version = NULL;
+    job->access = NULL;
     job->cold = false;
     memcpy(&job->ask, ask, offsetof(struct dx_ask, text));
     job->ask.brief = false;
@@ -105,6 +107,7 @@ void dx_job_free(struct dx_job **job)
         return;
     dx_buf_release(&(*job)->body);
     free((*job)->about);
+    dx_access_unpin((*job)->access);
     free(*job);
     *job = NULL;
 }

@@ -47,6 +47,7 @@
 /* Bytes of one body. A page of DX_LIMIT_MAX usual URLs is 1 MB; one of the longest is refused. */
 #define DX_BODY_MAX ((size_t)64 << 20)
 
+struct dx_access_table;
 struct dx_workers;
 
 /* What a job took, for the record of its request: done with when it is. */
@@ -67,6 +68,8 @@ struct dx_job {
     bool cold; /* another version is wanted, and must be brought: it takes the place of `version` */
     uint64_t deadline_ms; /* on the clock of dx_clock_ms: for what it waits for */
     struct dx_ask ask;    /* its spans point into ask.text */
+    const struct dx_access_table
+        *access; /* pinned, that ask.scope and ask.principal are of; NULL: none */
     void (*done)(struct dx_job *job);
     void (*fetch)(struct dx_job *job);
     void *loop;       /* for done and fetch */
@@ -95,7 +98,7 @@ struct dx_job {
 };
 
 struct dx_job *dx_job_new(const struct dx_ask *ask); /* NULL: out of memory */
-void dx_job_free(struct dx_job **job);               /* not its version */
+void dx_job_free(struct dx_job **job);               /* with its access, not its version */
 
 struct dx_workers_options {
     unsigned count;            /* threads */
