@@ -24,7 +24,7 @@ struct dx_access {
     _Atomic uint64_t turn;     /* odd: the table is being exchanged */
     _Atomic uint64_t good_ms;  /* the last look that was well */
     _Atomic bool failed;       /* the last one */
-    _Atomic bool seen;         /* there was a table once */
+    _Atomic bool there;        /* there was one once, good or not */
     pthread_mutex_t lock;      /* of what follows */
     const struct dx_access_table *table; /* the last good one; NULL: none was seen */
     struct dx_error failure;             /* of the last look; its text is empty if it was well */
@@ -113,6 +113,7 @@ static int read_table(struct dx_access *a, char etag[DX_SOURCE_ETAG],
     else if (rc < 0)
         *err = why;
     if (rc == 1) {
+        atomic_store(&a->there, true);
         rc = dx_access_table_parse(t, dx_span_of(text.data, text.size), a->name, a->table, err);
         rc = rc == DX_OK ? check(a, *t, err) : rc;
         rc = rc == DX_OK ? 1 : rc;
@@ -139,7 +140,6 @@ static void exchange(struct dx_access *a, const struct dx_access_table *t)
 
     (void)pthread_mutex_lock(&a->lock);
     /* Before the turn: whoever pins at the new one must not take it for an open server. */
-    atomic_store(&a->seen, true);
     (void)atomic_fetch_add(&a->turn, 1);
     old = a->table;
     a->table = t;
@@ -183,10 +183,10 @@ const struct dx_access_table *dx_access_pin(struct dx_access *a)
 {
     const struct dx_access_table *t = NULL;
 
-    if (a == NULL || !atomic_load(&a->seen))
+    if (a == NULL || !atomic_load(&a->there))
         return NULL;
     (void)pthread_mutex_lock(&a->lock);
-    if (!dx_access_table_open(a->table))
+    if (a->table != NULL && !dx_access_table_open(a->table))
         t = dx_access_table_hold(a->table);
     (void)pthread_mutex_unlock(&a->lock);
     return t;
@@ -210,7 +210,7 @@ uint64_t dx_access_turn(const struct dx_access *a)
 bool dx_access_known(const struct dx_access *a, uint64_t now_ms)
 {
     return a == NULL || !atomic_load_explicit(&a->failed, memory_order_relaxed) ||
-           !atomic_load_explicit(&a->seen, memory_order_relaxed) ||
+           !atomic_load_explicit(&a->there, memory_order_relaxed) ||
            /* signed: the poller may have read the clock after us */
            (int64_t)(now_ms - atomic_load_explicit(&a->good_ms, memory_order_relaxed)) <
                DX_ACCESS_STALE_MS;

@@ -16,8 +16,8 @@
  * DX_ACCESS_STALE_MS from the last look that was well; then dx_access_known says no until there is a
  * good one. A table that says that it is out of force is no table (`domaindex access remove`).
  *
- * Where no table was ever seen, a look that fails changes nothing: an outage of the store does not make an
- * open server a closed one. With where.required there has to be one in force: open fails without, and one
+ * Where there never was a table, a look that fails changes nothing: an outage of the store does not make an
+ * open server a closed one. One that is damaged is there. With where.required there has to be one in force: open fails without, and one
  * that goes out of force is refused like a damaged one.
  *
  * A process that begins with a table that cannot be read does not begin: open fails. Poll is for one

@@ -12,6 +12,8 @@ request. Between proxy and server is a relay that keeps all bytes. For each requ
     there are as many replies, and each that says what was asked says what its own request asked
     the client gets no reply that holds another one's marker; a marker on a connection of its own gets its own
 
+    nobody gets through a proxy under the name that he gives himself
+
 and directly, what smuggling.requests says. The table in the end: how many were refused by the proxy, by us behind it, and
 how many were the same request to both. DX_CASES=text: only requests with the text in their name, told in full.
 """
@@ -34,6 +36,10 @@ from dxtest import check, equal
 CASES = os.environ.get("DX_CASES", "")
 QUIET_S, WAIT_S = 8, 0.3    # for an answer that is to come; to see that none does
 LOGGED_MAX = 3000           # bytes of a target that the server's log has room for
+# Everybody may see something; whom a proxy calls root, all.
+TABLE = json.dumps({"format": 1, "generation": 1, "updated": "2026-11-22T04:00:00Z",
+                    "dataset_acl": [{"dataset_id": 1, "principals": ["*"]}],
+                    "principals": [{"name": "root", "all": True, "tokens": []}], "history": []})
 ECHO = re.compile(r"^(?:https?://[^/?]*)?(?:/v1)?/normalize\?q=([A-Za-z0-9-]+)$")
 
 
@@ -163,11 +169,12 @@ class Way:
             up, down = self.taken[n]
             if link.closed or n in self.left:
                 continue
-            s = strict_http.requests(link.up[up:])
-            if s.size != len(link.up) - up:
-                return False
-            r = strict_http.replies(link.down[down:], [m.method for m in s.whole])
-            if len(finals(r.whole)) != len(s.whole) or r.size != len(link.down) - down:
+            to_client, to_server = bytes(link.down[down:]), bytes(link.up[up:])
+            s = strict_http.requests(to_server)
+            if is_check(s):
+                continue
+            r = strict_http.replies(to_client, [m.method for m in s.whole])
+            if s.size != len(to_server) or len(finals(r.whole)) != len(s.whole) or r.size != len(to_client):
                 return False
         return True
 
@@ -183,9 +190,12 @@ class Way:
             up, down = self.taken[n]
             if n in self.left or (len(link.up) == up and len(link.down) == down):
                 continue
-            sent = strict_http.requests(link.up[up:])
-            got = strict_http.replies(link.down[down:], [m.method for m in sent.whole + [sent.begun] if m])
-            self.taken[n] = [len(link.up), len(link.down)]
+            # Replies first: a proxy's look at the server may come at any moment.
+            to_client = bytes(link.down[down:])
+            to_server = bytes(link.up[up:])
+            sent = strict_http.requests(to_server)
+            got = strict_http.replies(to_client, [m.method for m in sent.whole + [sent.begun] if m])
+            self.taken[n] = [up + len(to_server), down + len(to_client)]
             if sent.begun and got.begun and not link.closed:
                 self.left.add(n)
             if not is_check(sent):
@@ -196,8 +206,6 @@ class Way:
         """All that was answered, and nothing that was not sent. Its lines come some time behind the replies."""
         wanted = collections.Counter({k: n for k, n in self.answered.items() if k[1] != "/" and len(k[1]) < LOGGED_MAX})
         end, seen = time.monotonic() + 5, self.server.seen()
-        if not seen:
-            return 1 << 30
         while time.monotonic() < end and wanted - seen:
             time.sleep(0.05)
             seen = self.server.seen()
@@ -335,7 +343,7 @@ def is_check(sent):
 def path_of(target):
     """Origin form: what a proxy makes of an absolute one, or a server."""
     rest = re.sub(r"^[a-z]+://[^/?]*", "", target, flags=re.I)
-    return rest if rest == target or rest.startswith("/") else "/" + rest
+    return rest if rest.startswith("/") or (rest == target and not rest.startswith("?")) else "/" + rest
 
 
 def line_of(line):
@@ -354,16 +362,21 @@ class Logged(dxtest.Server):
     """A server that writes down what it was asked."""
 
     def __init__(self, root, tmp, name, *arguments):
-        self.file = tmp / f"{name}.requests"
-        super().__init__(root, *arguments, "--log-requests", self.file, "--log-targets", "yes")
+        self.file, self.principals = tmp / f"{name}.requests", set()
+        table = tmp / f"{name}.access.json"
+        table.write_text(TABLE)
+        super().__init__(root, *arguments, "--log-requests", self.file, "--log-targets", "yes", "--access-file", table,
+                         "--principal-header", "X-Domaindex-Principal", "--address-header", "X-Forwarded-For",
+                         "--trusted-proxy", "127.0.0.1")
 
     def seen(self):
         """Counts of (method, target); a target that was cut is not compared."""
         out = collections.Counter()
         for line in self.file.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
+            self.principals.add(entry.get("principal", ""))
             if "target" in entry and "target_bytes" not in entry and entry["target"] != "/readyz":
-                out[entry["method"], entry["target"]] += 1
+                out[entry["method"], path_of(entry["target"])] += 1
         return out
 
 
@@ -426,6 +439,8 @@ def main():
                 check(False, words)
             seen = way.judge_server_log()
             check(seen > len(cases), f"{way.name}: {seen} targets in the server's log")
+            # Who comes through a balancer cannot call himself anything; who is one, can.
+            equal("root" in way.server.principals, way.proxy is None and not CASES, f"{way.name}: {way.server.principals}")
         judge_lists(tmp, ways)
         print(f"{len(own)} requests of our own, {len(theirs)} of llhttp, {time.monotonic() - begin:.1f} s")
         for way in ways:

@@ -54,7 +54,7 @@ static char seen(struct dx_access *a, uint64_t now_ms)
 
 #define LAST (DX_ACCESS_STALE_MS - 1)
 
-enum act { NOTHING, PUT, REMOVE, TEXT, UNREADABLE };
+enum act { NOTHING, PUT, REMOVE, TEXT, UNREADABLE, HIDE, SHOW };
 
 /* One after the other, from no table on. */
 static const struct {
@@ -67,8 +67,10 @@ static const struct {
     const char *word;
 } steps[] = {
     { NOTHING, 0, 0, NULL, 500, 0, '*', NULL },
+    { HIDE, 0, 0, NULL, LAST * 9, -1, '*', NULL }, /* nobody ever saw one */
+    { SHOW, 0, 0, NULL, 500, 0, '*', NULL },
     { TEXT, 0, 0, "junk", 500, -1, '*', "line 1" },
-    { NOTHING, 0, 0, NULL, LAST * 9, -1, '*', NULL }, /* no table was ever seen */
+    { NOTHING, 0, 0, NULL, LAST, -1, '-', NULL }, /* it is there, whatever it says */
     { PUT, 7, 1, NULL, 500, 1, '1', NULL },
     { NOTHING, 0, 0, NULL, LAST * 9, 0, '1', NULL },
     { PUT, 7, 1, NULL, 500, 0, '1', NULL },
@@ -90,8 +92,25 @@ static const struct {
     { PUT, 11, 4, NULL, 1, 1, '4', NULL },
 };
 
+/* The folder is a file for a while: neither there nor not there. */
+static void hide(bool away)
+{
+    char folder[64];
+    char aside[64];
+
+    (void)snprintf(folder, sizeof folder, "%s/index", root);
+    (void)snprintf(aside, sizeof aside, "%s/aside", root);
+    if (away)
+        EXPECT(rename(folder, aside) == 0 && dx_file_replace(folder, dx_span_str("x"), NULL) == 0,
+               "hide");
+    else
+        EXPECT(remove(folder) == 0 && rename(aside, folder) == 0, "show");
+}
+
 static void act(size_t i)
 {
+    if (steps[i].act == HIDE || steps[i].act == SHOW)
+        hide(steps[i].act == HIDE);
     if (steps[i].act == PUT)
         put_table(steps[i].generation, steps[i].id);
     else if (steps[i].act == TEXT)

@@ -123,20 +123,20 @@ static void test_kept(void)
     finish(&h);
 }
 
-/* Refilled while he waits. */
+/* A debt of 24, at 20 a second: paid while he waits. */
 static void test_again(void)
 {
     struct harness h;
     struct dx_raw_reply reply;
     struct dx_raw c;
 
-    start(&h, &(struct dx_admission_options){ .address_cost_per_s = 20, .address_burst = 1 });
+    start(&h, &(struct dx_admission_options){ .address_cost_per_s = 20, .address_burst = 2 });
     (void)dx_raw_open(&c, h.port);
-    CHECK(ask(&c, GET("/v1/domain/a.example"), &reply) == 200, "%d", reply.status);
+    CHECK(ask(&c, GET(LISTING), &reply) == 200, "%d", reply.status);
     CHECK(ask(&c, GET("/v1/domain/a.example"), &reply) == 429 &&
-              strstr(reply.head, "\r\nRetry-After: 1\r\n") != NULL,
+              strstr(reply.head, "\r\nRetry-After: 2\r\n") != NULL,
           "%d", reply.status);
-    (void)usleep(200000);
+    (void)usleep(1400000);
     CHECK(ask(&c, GET("/v1/domain/a.example"), &reply) == 200, "%d", reply.status);
     dx_raw_close(&c);
     finish(&h);
