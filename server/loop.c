@@ -495,8 +495,7 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
-    if (loop->tick_us != 0)
-        dx_histogram_add(&loop->lag, loop->now_us - loop->tick_us - TICK_MS * 1000);
+    dx_histogram_add(&loop->lag, loop->now_us - loop->tick_us - TICK_MS * 1000);
     loop->tick_us = loop->now_us;
     atomic_store_explicit(&loop->counts.ticked_ms, loop->now_ms, memory_order_relaxed);
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
@@ -520,6 +519,7 @@ static void *run(void *argument)
 
     (void)pthread_setname_np(pthread_self(), "dx-loop"); /* for who looks at threads one by one */
     dx_loop_clock(loop);
+    loop->tick_us = loop->now_us;
     while (!loop->quitting || loop->open > 0)
         if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
             break;

@@ -165,7 +165,7 @@ struct dx_loop {
     struct dx_loop_counts counts;
     struct dx_request_counts requests;
     struct dx_histogram lag; /* of ticks */
-    int64_t tick_us;         /* the last one; 0: none yet */
+    int64_t tick_us;         /* the last one, or the beginning */
 };
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);
