@@ -149,8 +149,7 @@ static bool is_behind(const struct dx_workers *w)
     const struct dx_job *oldest = TAILQ_FIRST(&w->fresh);
 
     return oldest != NULL && w->queue_timeout_ms > 0 &&
-           (w->waiting > w->queue_max / 2 ||
-            dx_clock_ms() - oldest->queued_ms > w->queue_timeout_ms / 2);
+           dx_clock_ms() - oldest->queued_ms > w->queue_timeout_ms / 2;
 }
 
 static struct dx_job *first_that_may(struct dx_job *job, bool bring)

@@ -18,9 +18,9 @@
  * for old ones does not keep others from listings of those that are open.
  *
  * A job that has waited queue_timeout_ms for its first worker is answered 503: an answer that comes so
- * late is computed for nobody, and keeps others waiting. While the oldest has waited half of that, or the
- * queue is half full, the newest job goes first: some are then answered in time, where in the order of
- * coming all would be late. Those that went on before, whose pages are here, keep their turn.
+ * late is computed for nobody, and keeps others waiting. While the oldest has waited half of that, the
+ * newest job goes first: some are then answered in time, where in the order of coming all would be
+ * late. A long queue alone says nothing: it may be a short wait. Those that went on before, whose pages are here, keep their turn.
  *
  * A wave may take storage_timeout_ms, and no longer than the job's deadline.
  *

@@ -182,6 +182,10 @@ static void check_edges(void)
     r = get(&h, 3);
     EXPECT(r != NULL && strcmp(r->etag, "\"tag\"") == 0, "kept with its tag");
     EXPECT(dx_hot_replies_get(&h, 0, (struct dx_span){ NULL, 0 }) == NULL, "an empty target");
+    EXPECT(dx_hot_replies_get(&h, 5, dx_span_str(m.target)) == NULL, "found of another scope");
+    EXPECT(!dx_hot_replies_wants(&h, 6, dx_span_str(m.target)) &&
+               !dx_hot_replies_wants(&h, 7, dx_span_str(m.target)),
+           "wanted since others asked for it");
     dx_hot_reply_hold(r);
     EXPECT(dx_hot_reply_bytes(r, 2, date_b).size == 0, "no other Date while it is being sent");
     EXPECT(is_made(r, &m, 1, date_a), "the same Date while it is being sent");
@@ -189,6 +193,11 @@ static void check_edges(void)
     EXPECT(get(&h, 3) == NULL, "found of another version");
     dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, false });
     EXPECT(get(&h, 3) == NULL, "found after another version was there");
+    make(&m, 3, 1, 1);
+    dx_hot_replies_put(&h, 0, dx_span_str(m.target), &m.parts);
+    EXPECT(get(&h, 3) != NULL, "not kept again");
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, true });
+    EXPECT(get(&h, 3) == NULL, "found with the head of a time without a table");
     dx_hot_replies_release(&h);
     EXPECT(is_made(r, &m, 1, date_a), "held longer than its store");
     dx_hot_reply_drop(&r);

@@ -134,7 +134,12 @@ static void test_order(void)
         size_t count;
     } rows[] = {
         { "few wait: in order of coming", 100, 60000, 0, { 0, 1, 2, 3, 4, 5 }, 6 },
-        { "half full: newest first, until it is not", 6, 60000, 0, { 0, 5, 4, 1, 2, 3 }, 6 },
+        { "a full queue alone says nothing: in order of coming",
+          6,
+          60000,
+          0,
+          { 0, 1, 2, 3, 4, 5 },
+          6 },
         { "half of the time is over: newest first", 100, 400, 250, { 0, 5, 4, 3, 2, 1 }, 6 },
         { "no limit of time: in order of coming", 6, 0, 0, { 0, 1, 2, 3, 4, 5 }, 6 },
     };
