@@ -22,6 +22,14 @@ static bool take_string(struct reader *r, struct dx_span *s)
     if (!take(r, '"'))
         return false;
     s->data = r->at;
+    r->at = memchr(s->data, '"', (size_t)(r->end - s->data));
+    if (r->at == NULL) {
+        r->at = r->end;
+        return false;
+    }
+    /* What ends behind a backslash is rare: an escape, which is gone through from the beginning. */
+    if (r->at > s->data && r->at[-1] == '\\')
+        r->at = s->data;
     while (r->at < r->end && *r->at != '"')
         r->at += *r->at == '\\' && r->end - r->at > 1 ? 2 : 1;
     s->size = (size_t)(r->at - s->data);
@@ -67,7 +75,8 @@ static bool parse_id(struct dx_span s, uint64_t *id)
 
 static bool is_named(struct dx_span name, const char *text)
 {
-    return name.size == strlen(text) && memcmp(name.data, text, name.size) == 0;
+    return name.size == strlen(text) && name.data[0] == (uint8_t)text[0] &&
+           memcmp(name.data, text, name.size) == 0;
 }
 
 static void tell(struct dx_told *told, struct dx_span name, uint64_t n)
@@ -76,8 +85,12 @@ static void tell(struct dx_told *told, struct dx_span name, uint64_t n)
         told->dataset_id = n > UINT32_MAX ? 0 : (uint32_t)n;
     else if (is_named(name, "dataset_count"))
         told->datasets = n;
-    else if (is_named(name, "row_count") || is_named(name, "total"))
-        told->rows = n;
+}
+
+/* It stands behind all else that is told. */
+static bool is_last(struct dx_span name)
+{
+    return is_named(name, "row_count") || is_named(name, "total");
 }
 
 void dx_told_read(struct dx_span body, struct dx_told *told)
@@ -102,7 +115,13 @@ void dx_told_read(struct dx_span body, struct dx_told *told)
             if (is_named(name, "domain_id") && parse_id(text, &told->domain_id))
                 told->has_domain_id = true;
         } else if (*r.at >= '0' && *r.at <= '9') {
-            tell(told, name, take_number(&r));
+            uint64_t n = take_number(&r);
+
+            if (is_last(name)) {
+                told->rows = n;
+                return;
+            }
+            tell(told, name, n);
             skip_word(&r); /* a fraction */
         } else if (*r.at == '{' || *r.at == '[') {
             return;
