@@ -11,6 +11,14 @@ uint64_t dx_clock_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+int64_t dx_clock_us(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 uint64_t dx_clock_coarse_ms(void)
 {
     struct timespec t;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 uint64_t dx_clock_ms(void);
+int64_t dx_clock_us(void);
 uint64_t dx_clock_coarse_ms(void); /* the same, some milliseconds late, cheaper */
 double dx_clock_s(void);
 double dx_clock_cpu_s(void);

@@ -7,12 +7,29 @@
  * \xNN, so bytes from outside cannot forge a second line. One write per line, so
  * lines of several threads do not mix. Only programs and their top level log;
  * everything below returns errors.
+ *
+ *   dx_log_never_wait();                  of a server, before its threads start: a line that standard
+ *                                         error does not take at once (a pipe that nobody reads) is dropped
+ *   dx_log_dropped()                      how many were: those, and those of a disk that is full
+ *   rc = dx_log_bytes(lines, size)        whole lines of others' making, DX_LOG_BYTES_MAX bytes at most, by
+ *                                         the same rule and lock: 1 taken; 0 not now, -1 refused: not counted
+ * Any thread.
  */
 #ifndef DX_BASE_LOG_H
 #define DX_BASE_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DX_LOG_BYTES_MAX 4096 /* a pipe takes as much in one piece (PIPE_BUF) */
+
 enum dx_log_level { DX_LOG_INFO, DX_LOG_WARN, DX_LOG_ERROR };
 
 void dx_log(enum dx_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void dx_log_never_wait(void);
+uint64_t dx_log_dropped(void);
+int dx_log_bytes(const void *lines, size_t size);
 
 #endif

@@ -222,7 +222,7 @@ def start_seconds(root, *options):
 
 
 def metric(server, name):
-    text = server.get("/metrics").body.decode()
+    text = server.admin("/metrics").body.decode()
     return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)[1])
 
 
@@ -436,7 +436,7 @@ class Bench:
         if not self.options.quick:
             self.starts()
             self.lookups()
-        options = ("--poll-ms", 0, "--metrics", "yes", *(("--threads", 1) if self.options.quick else ()))
+        options = ("--poll-ms", 0, *(("--threads", 1) if self.options.quick else ()))
         with dxtest.Server(self.crawl.root, *options, deadline_s=300) as server:
             self.answers(server)
             self.memory(server)

@@ -422,7 +422,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--server-option", action="append", default=[], metavar="WORD",
-                        help="of domaindexd, for example --server-option=--metrics=yes")
+                        help="of domaindexd, for example --server-option=--log-requests=stderr")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # ends the servers first
     dxtest.need_programs()

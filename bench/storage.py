@@ -238,11 +238,11 @@ class Server(dxtest.Server):
     def __init__(self, core, root, *options):
         with machine.pinned(core):
             # No looks for newer versions: what is counted is the listing's.
-            super().__init__(root, "--threads", 1, "--workers", 2, "--metrics", "yes",
+            super().__init__(root, "--threads", 1, "--workers", 2,
                              "--poll-ms", 0, *dxtest.SAME_BYTES, *options)
 
     def metrics(self):
-        text = self.get("/metrics").body.decode()
+        text = self.admin("/metrics").body.decode()
         return {k: float(v) for k, v in re.findall(r"^(domaindex_\S+) (\S+)$", text, re.M)}
 
     def cpu_s(self):

@@ -179,7 +179,7 @@ static int all_domains(struct diff *d, struct dx_error *err)
     struct dx_version_diff at;
     int rc;
 
-    dx_version_diff_begin(&at, d->before, d->after, 0, 0);
+    dx_version_diff_begin(&at, DX_VIEW_ALL(d->before), DX_VIEW_ALL(d->after), 0, 0);
     do {
         rc = dx_version_diff_next(&at, UINT64_MAX, err);
         if (rc == DX_DIFF_FOUND && one_domain(d, &at, err) < 0)

@@ -38,6 +38,7 @@ extern const struct dx_command dx_command_top_domains;
 extern const struct dx_command dx_command_versions;
 extern const struct dx_command dx_command_diff;
 extern const struct dx_command dx_command_suppress;
+extern const struct dx_command dx_command_access;
 extern const struct dx_command dx_command_rollback;
 extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;

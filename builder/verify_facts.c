@@ -115,6 +115,11 @@ static int open_all(struct facts_check *c, struct dx_verify *w, struct dx_error 
     return rc;
 }
 
+static int of_domain(const struct facts_check *c, struct dx_error *why)
+{
+    return dx_fail_in(why, "%.*s", (int)c->domain_size, (const char *)c->domain);
+}
+
 /* Sizes, order, and that hosts and paths have just the counts of the pair: the reader's own checks. */
 static int check_facts(struct facts_check *c, struct dx_span bytes,
                        const struct dx_pair_count *count, struct dx_error *why)
@@ -124,7 +129,7 @@ static int check_facts(struct facts_check *c, struct dx_span bytes,
     int rc = dx_facts_open(&f, bytes, dx_span_of(c->domain, c->domain_size), count, why);
 
     if (rc < 0)
-        return rc;
+        return of_domain(c, why);
     if (f.has_paths && count->row_count <= DX_FACTS_ROWS)
         rc = dx_fail(why, DX_E_CORRUPT, "paths of a pair of %llu rows",
                      (unsigned long long)count->row_count);
@@ -134,7 +139,7 @@ static int check_facts(struct facts_check *c, struct dx_span bytes,
         while ((rc = dx_facts_path(&f, (enum dx_paths)kind, &fact, why)) == 1)
             ;
     dx_facts_close(&f);
-    return rc < 0 ? rc : DX_OK;
+    return rc < 0 ? of_domain(c, why) : DX_OK;
 }
 
 /* An estimate has a standard error of 1.6 %: eight times that is no chance. */

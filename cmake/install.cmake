@@ -41,3 +41,13 @@ install(FILES README.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN notes EXCLUDE PATTERN man EXCLUDE)
 install(FILES config/domaindexd.conf.example DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Units, users and folders of systemd; where it looks for those of packages, and of /usr/local.
+foreach(unit domaindexd.service domaindex-gc.service)
+    configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/systemd/${unit} DESTINATION lib/systemd/system)
+endforeach()
+install(FILES packaging/systemd/domaindexd.socket packaging/systemd/domaindexd-admin.socket
+              packaging/systemd/domaindex-gc.timer DESTINATION lib/systemd/system)
+install(FILES packaging/systemd/domaindex.sysusers DESTINATION lib/sysusers.d RENAME domaindex.conf)
+install(FILES packaging/systemd/domaindex.tmpfiles DESTINATION lib/tmpfiles.d RENAME domaindex.conf)

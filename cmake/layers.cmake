@@ -37,7 +37,7 @@ dx_layer(fetch dx_base PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::jansso
 dx_layer(config dx_base PkgConfig::inih)
 dx_layer(loader dx_format dx_canon dx_parquet dx_cache dx_fetch dx_config)
 dx_layer(query dx_loader)
-dx_layer(server dx_query PkgConfig::libevent PkgConfig::libevent_pthreads)
+dx_layer(server dx_query PkgConfig::libevent PkgConfig::libevent_pthreads PkgConfig::libseccomp)
 dx_layer(builder dx_query)
 
 if(EXISTS ${CMAKE_SOURCE_DIR}/builder/domaindex.c)

@@ -11,6 +11,7 @@ set(DX_HASH_BITS 0 CACHE STRING "for tests: leading bits that ids keep of their 
 set(DX_SANITIZE "" CACHE STRING "value of -fsanitize=, for example address,undefined")
 
 include(CheckCCompilerFlag)
+include(CheckLinkerFlag)
 add_library(dx_flags INTERFACE)
 target_compile_definitions(dx_flags INTERFACE _GNU_SOURCE DX_VERSION="${PROJECT_VERSION}")
 target_include_directories(dx_flags INTERFACE ${CMAKE_SOURCE_DIR})
@@ -41,6 +42,8 @@ if(DX_SANITIZE)
     target_compile_options(dx_flags INTERFACE -fsanitize=${DX_SANITIZE} -fno-omit-frame-pointer
         -fno-sanitize-recover=all)
     target_link_options(dx_flags INTERFACE -fsanitize=${DX_SANITIZE})
+    # Their run times read and write what the server's sandbox forbids.
+    target_compile_definitions(dx_flags INTERFACE DX_NO_SANDBOX="a build with -fsanitize=${DX_SANITIZE}")
 endif()
 if(DX_FUZZ)
     target_compile_options(dx_flags INTERFACE -fsanitize=fuzzer-no-link)
@@ -48,10 +51,12 @@ endif()
 if(DX_COVERAGE)
     target_compile_options(dx_flags INTERFACE --coverage -fprofile-update=atomic)
     target_link_options(dx_flags INTERFACE --coverage)
+    target_compile_definitions(dx_flags INTERFACE DX_NO_SANDBOX="a build with coverage")
 endif()
 if(DX_HARDEN AND NOT DX_SANITIZE)
     foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
-                 -fstrict-flex-arrays=3 -ftrivial-auto-var-init=zero
+                 -mbranch-protection=standard -fstrict-flex-arrays=3 -ftrivial-auto-var-init=zero
+                 -fzero-init-padding-bits=all
                  -fno-delete-null-pointer-checks -fno-strict-overflow -fno-strict-aliasing)
         dx_flag_if_known(${flag})
     endforeach()
@@ -59,4 +64,12 @@ if(DX_HARDEN AND NOT DX_SANITIZE)
         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
     target_link_options(dx_flags INTERFACE -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,nodlopen
         -Wl,--as-needed)
+    # A linker marks a program for control flow protection if each of its objects is. All of ours are; a C
+    # library's object that starts programs may not be (Debian 12), and is none that anybody jumps to.
+    if(DX_HAS_fcf_protection_full)
+        check_linker_flag(C -Wl,-z,ibt,-z,shstk DX_HAS_z_shstk)
+        if(DX_HAS_z_shstk)
+            target_link_options(dx_flags INTERFACE -Wl,-z,ibt,-z,shstk)
+        endif()
+    endif()
 endif()

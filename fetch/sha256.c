@@ -5,10 +5,27 @@
 #include <openssl/hmac.h>
 
 #include <limits.h>
+#include <pthread.h>
+
+static EVP_MD *fetched; /* kept for the process */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fetch(void)
+{
+    fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
+/* EVP_sha256() has libcrypto look for the implementation at each use, which takes longer than hashing a
+ * token does. */
+static const EVP_MD *sha256(void)
+{
+    (void)pthread_once(&once, fetch);
+    return fetched != NULL ? fetched : EVP_sha256();
+}
 
 bool dx_sha256(struct dx_span s, uint8_t sum[DX_SHA256_SIZE])
 {
-    return EVP_Digest(s.data, s.size, sum, NULL, EVP_sha256(), NULL) == 1;
+    return EVP_Digest(s.data, s.size, sum, NULL, sha256(), NULL) == 1;
 }
 
 bool dx_hmac_sha256(struct dx_span key, struct dx_span s, uint8_t sum[DX_SHA256_SIZE])
@@ -22,7 +39,7 @@ struct dx_sha256_state *dx_sha256_new(void)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 
-    if (ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) != 1) {
+    if (ctx != NULL && EVP_DigestInit_ex(ctx, sha256(), NULL) != 1) {
         EVP_MD_CTX_free(ctx);
         ctx = NULL;
     }

@@ -20,6 +20,8 @@ int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
 
     if (report != NULL) {
         report->failed = wave->count;
+        report->requests = report->retries = 0;
+        report->bytes = 0;
         for (size_t i = 0; i < wave->count && report->seen != NULL; i++)
             report->seen[i].etag[0] = '\0';
     }
@@ -32,6 +34,15 @@ int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
             return rc;
     }
     return DX_OK;
+}
+
+void dx_wave_report_read(const struct dx_wave *wave, size_t read, int rc)
+{
+    wave->report->requests++;
+    if (rc < 0)
+        wave->report->failed = read;
+    else
+        wave->report->bytes += wave->reads[read].size;
 }
 
 int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)

@@ -62,6 +62,9 @@ struct dx_seen {
 struct dx_wave_report {
     struct dx_seen *seen; /* one a read, from the caller; NULL: not wanted */
     size_t failed;        /* after an error: the read it is of; count: of none */
+    unsigned requests;    /* that it took: GETs with their retries, or reads of a file */
+    unsigned retries;     /* of them; hedges are in neither */
+    uint64_t bytes;       /* of what was accepted */
 };
 
 struct dx_wave {
@@ -132,6 +135,9 @@ int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struc
 
 /* What holds for waves of all kinds: names, and the report begins empty. */
 int dx_wave_check(const struct dx_wave *wave, struct dx_error *err);
+
+/* Of a source that does one read after the other: this one is over. */
+void dx_wave_report_read(const struct dx_wave *wave, size_t read, int rc);
 
 /* Appends the object to out: 1. If it still has the etag if_none_match: 0, out as it was.
  * etag: what to ask with next time, "" if the store gives none. A local file has one that

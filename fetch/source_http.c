@@ -265,6 +265,9 @@ static void fill_report(const struct http_fetch *f, int rc)
 
         if (rc < 0 && get->failed)
             report->failed = failed_read(f, i, rc);
+        report->requests += get->attempts;
+        report->retries += get->attempts > 1 ? get->attempts - 1 : 0;
+        report->bytes += get->accepted ? f->joins[i].size : 0;
         for (size_t k = 0; k < f->joins[i].count && get->accepted && report->seen != NULL; k++) {
             struct dx_seen *seen = &report->seen[f->order[f->joins[i].first + k]];
 

@@ -60,8 +60,8 @@ static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct d
     for (size_t i = 0; i < wave->count; i++) {
         int rc = read_one(src, wave, i, err);
 
-        if (rc < 0 && wave->report != NULL)
-            wave->report->failed = i;
+        if (wave->report != NULL)
+            dx_wave_report_read(wave, i, rc);
         if (rc < 0)
             return rc;
     }

@@ -371,11 +371,11 @@ int dx_access_json_note(struct dx_access_json *j, int64_t time_us, const char *b
                         struct dx_error *err)
 {
     struct dx_access_change c = { .time_us = time_us - time_us % SECOND_US };
-    uint64_t now_s = time_us < 0 ? 0 : (uint64_t)(time_us / SECOND_US);
+    uint64_t now_ms = time_us < 0 ? 0 : (uint64_t)(time_us / 1000);
 
     if (j->generation >= INT64_MAX)
         return dx_fail(err, DX_E_LIMIT, "no generation is left");
-    c.generation = now_s > j->generation ? now_s : j->generation + 1;
+    c.generation = now_ms > j->generation ? now_ms : j->generation + 1;
     if (j->history_count == DX_ACCESS_HISTORY_MAX)
         drop_oldest(j);
     j->generation = c.generation;

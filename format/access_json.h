@@ -17,7 +17,7 @@
  * and sizes over the caps below are refused with the place. docs/FORMAT.md has the layout.
  *
  * A name need not be a principal to be granted something: then who is called so by a trusted proxy has it.
- * The generation is the second of the change since 1970, or one more than the last if that is later: so a
+ * The generation is the millisecond of the change since 1970, or one more than the last if that is later: so a
  * table that was lost, or brought back from a copy, is ahead of all that servers knew once it is changed.
  *
  * Entries ascend by dataset_id, names by bytes. Pointers are valid until the next change. One thread.

@@ -8,19 +8,29 @@
 
 static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/* By half bytes: a table of 16 numbers that can be read here, and fast enough for 47 bytes. */
+static bool is_digit(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* A byte's step is that of its low half and that of its high half, together: two small tables that can be
+ * looked at side by side. */
 static uint32_t crc32_of(const char *text, size_t size)
 {
-    static const uint32_t table[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
-                                        0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c };
+    static const uint32_t low[16] = { 0x00000000, 0x77073096, 0xee0e612c, 0x990951ba,
+                                      0x076dc419, 0x706af48f, 0xe963a535, 0x9e6495a3,
+                                      0x0edb8832, 0x79dcb8a4, 0xe0d5e91e, 0x97d2d988,
+                                      0x09b64c2b, 0x7eb17cbd, 0xe7b82d07, 0x90bf1d91 };
+    static const uint32_t high[16] = { 0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                       0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c };
     uint32_t crc = 0xffffffff;
 
     for (size_t i = 0; i < size; i++) {
-        crc ^= (uint8_t)text[i];
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
+        uint32_t byte = (crc ^ (uint8_t)text[i]) & 0xff;
+
+        crc = crc >> 8 ^ low[byte & 15] ^ high[byte >> 4];
     }
     return ~crc;
 }
@@ -62,7 +72,7 @@ bool dx_access_token_ok(struct dx_span text)
     if (text.size != DX_ACCESS_TOKEN_SIZE || memcmp(text.data, PREFIX, PREFIX_SIZE) != 0)
         return false;
     for (size_t i = PREFIX_SIZE; i < text.size; i++)
-        if (text.data[i] == '\0' || strchr(digits, text.data[i]) == NULL)
+        if (!is_digit(text.data[i]))
             return false;
     memcpy(token, text.data, DX_ACCESS_TOKEN_SIZE);
     write_sum(token);

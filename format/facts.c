@@ -273,10 +273,10 @@ int dx_facts_writer_end(struct dx_facts_writer *w, const uint64_t path_count[DX_
 
 /* ---- reading ---- */
 
-static int corrupt(const struct dx_facts *f, struct dx_error *err, const char *what)
+/* Of which domain is for the caller to say: a server does not write down what was asked. */
+static int corrupt(struct dx_error *err, const char *what)
 {
-    return dx_fail(err, DX_E_CORRUPT, "facts of %.*s: %s", (int)f->domain.size,
-                   (const char *)f->domain.data, what);
+    return dx_fail(err, DX_E_CORRUPT, "facts of a domain: %s", what);
 }
 
 static void list_init(struct dx_facts_list *l, struct dx_span bytes, uint64_t count,
@@ -343,13 +343,13 @@ int dx_facts_open(struct dx_facts *f, struct dx_span bytes, struct dx_span domai
                             .shape = head & SHAPE_MASK,
                             .has_paths = (head & HAS_PATHS) != 0 };
     if (f->shape >= SHAPES || head > (SHAPE_MASK | HAS_PATHS))
-        return corrupt(f, err, "unknown shape");
+        return corrupt(err, "unknown shape");
     why = open_hosts(f, &r);
     for (int i = 0; why == NULL && f->has_paths && i < DX_PATHS_KINDS; i++)
         why = open_paths(f, (enum dx_paths)i, &r);
     if (why == NULL && (r.failed || dx_bytes_left(&r) > 0))
         why = r.failed ? "cut" : "bytes behind the end";
-    return why == NULL ? DX_OK : corrupt(f, err, why);
+    return why == NULL ? DX_OK : corrupt(err, why);
 }
 
 void dx_facts_close(struct dx_facts *f)
@@ -403,13 +403,12 @@ static const char *host_text(struct dx_facts *f, struct dx_buf *to)
     return NULL;
 }
 
-static int next_text(const struct dx_facts *f, struct dx_facts_list *l, const char *why,
-                     struct dx_error *err)
+static int next_text(struct dx_facts_list *l, const char *why, struct dx_error *err)
 {
     struct dx_buf *to = &l->texts[l->last ^ 1];
 
     if (why != NULL)
-        return corrupt(f, err, why);
+        return corrupt(err, why);
     if (to->failed)
         return dx_buf_fail(to, err, "facts: host");
     l->last ^= 1;
@@ -430,9 +429,9 @@ int dx_facts_host(struct dx_facts *f, struct dx_fact *host, struct dx_error *err
         return dx_fail(err, DX_E_UNSUPPORTED, "facts of %.*s: %" PRIu64 " hosts are not stored",
                        (int)f->domain.size, (const char *)f->domain.data, f->host_count);
     if (l->left == 0)
-        return dx_bytes_left(&l->bytes) == 0 ? 0 : corrupt(f, err, "bytes behind the last host");
+        return dx_bytes_left(&l->bytes) == 0 ? 0 : corrupt(err, "bytes behind the last host");
     dx_buf_clear(to);
-    rc = next_text(f, l, host_text(f, to), err);
+    rc = next_text(l, host_text(f, to), err);
     if (rc < 0)
         return rc;
     if (l->left > 1) {
@@ -446,7 +445,7 @@ int dx_facts_host(struct dx_facts *f, struct dx_fact *host, struct dx_error *err
     if (why == NULL && l->left < l->count && dx_span_compare(before, l->fact.host) >= 0)
         why = "hosts do not ascend";
     if (why != NULL)
-        return corrupt(f, err, why);
+        return corrupt(err, why);
     l->left--;
     *host = l->fact;
     return 1;
@@ -486,10 +485,10 @@ int dx_facts_path(struct dx_facts *f, enum dx_paths kind, struct dx_fact *path,
             why = "paths do not add up to the pair";
         else if (dx_bytes_left(&l->bytes) > 0)
             why = "bytes behind the last path";
-        return why == NULL ? 0 : corrupt(f, err, why);
+        return why == NULL ? 0 : corrupt(err, why);
     }
     dx_buf_clear(to);
-    rc = next_text(f, l, take_name(l, f->domain, to), err);
+    rc = next_text(l, take_name(l, f->domain, to), err);
     if (rc < 0)
         return rc;
     l->fact.host = dx_span_of(to->data, to->size);
@@ -497,7 +496,7 @@ int dx_facts_path(struct dx_facts *f, enum dx_paths kind, struct dx_fact *path,
     if (why == NULL && l->left < l->count && dx_fact_compare(&before, &l->fact) >= 0)
         why = "paths are not best first";
     if (why != NULL)
-        return corrupt(f, err, why);
+        return corrupt(err, why);
     l->left--;
     *path = l->fact;
     return 1;

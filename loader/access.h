@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * access.h - who may see which datasets now: index/access.json, followed while a server serves.
  *
- *   rc = dx_access_open(&a, root, file, &options, &err);     file NULL: {root}/index/access.json
- *   rc = dx_access_poll(a, &err);                            1 another table, 0 the same, <0 kept the old one
+ *   rc = dx_access_open(&a, &where, dx_clock_ms(), &err);    where.file NULL: {root}/index/access.json
+ *   rc = dx_access_poll(a, dx_clock_ms(), &err);             1 another table, 0 the same, <0 kept the old one
  *
  *   const struct dx_access_table *t = dx_access_pin(a);      NULL: there is none, all may see all
  *   ... format/access_table.h ...
  *   dx_access_unpin(t);
  *   dx_access_turn(a)                                        another number: pin again. A look at an atomic
- *   dx_access_close(&a);                                     after the last unpin
+ *   dx_access_known(a, dx_clock_ms())                        no: nobody may see anything now
+ *   dx_access_close(&a);                                     tables that are pinned stay
  *
- * Generations only grow; a table that is damaged, older, gone or cannot be read is refused, and the last
- * one holds for DX_ACCESS_STALE_MS; then dx_access_known says no, and nobody may see anything until there is
- * a good one. Poll is for one thread at a time; all else for any.
+ * A look costs a stat, or a conditional GET. Generations only grow: a table that is older, another one of
+ * the same generation, damaged, gone, or that cannot be read is refused, and the last one holds for
+ * DX_ACCESS_STALE_MS from the last look that was well; then dx_access_known says no until there is a
+ * good one. A table that says that it is out of force is no table (`domaindex access remove`).
+ *
+ * Where there never was a table, a look that fails changes nothing: an outage of the store does not make an
+ * open server a closed one. One that is damaged is there. With where.required there has to be one in force: open fails without, and one
+ * that goes out of force is refused like a damaged one.
+ *
+ * A process that begins with a table that cannot be read does not begin: open fails. Poll is for one
+ * thread at a time; all else for any. a NULL is no table.
  */
 #ifndef DX_LOADER_ACCESS_H
 #define DX_LOADER_ACCESS_H
@@ -28,26 +37,36 @@ struct dx_access;
 struct dx_access_table;
 struct dx_source_options;
 
-int dx_access_open(struct dx_access **a, const char *root, const char *file,
-                   const struct dx_source_options *options, struct dx_error *err);
-int dx_access_poll(struct dx_access *a, struct dx_error *err);
+/* Borrowed until open returns. */
+struct dx_access_where {
+    const char *root;
+    const char *file; /* of this machine; NULL: index/access.json of the root */
+    const struct dx_source_options *source; /* of a remote root; NULL: the defaults */
+    bool required;
+};
+
+int dx_access_open(struct dx_access **a, const struct dx_access_where *where, uint64_t now_ms,
+                   struct dx_error *err);
+int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err);
 void dx_access_close(struct dx_access **a);
 
 const struct dx_access_table *dx_access_pin(struct dx_access *a);
 const struct dx_access_table *dx_access_hold(const struct dx_access_table *t); /* one pin more */
 void dx_access_unpin(const struct dx_access_table *t);                         /* NULL is fine */
 uint64_t dx_access_turn(const struct dx_access *a);
-bool dx_access_known(const struct dx_access *a);
+bool dx_access_known(const struct dx_access *a, uint64_t now_ms);
 
 struct dx_access_health {
     bool present; /* a table is in force */
-    bool sound;
-    uint64_t generation;
+    bool sound;   /* the last look was well */
+    bool known;   /* requests are answered */
+    uint64_t
+        generation; /* of the last good table, also of one that is out of force; 0: none was seen */
     uint64_t principals;
-    int64_t read_us; /* when the last look succeeded, since 1970 */
-    char text[520];
+    int64_t read_us; /* when the last look was well, since 1970 */
+    char text[520];  /* "sound", or why the last look was refused */
 };
 
-void dx_access_health(struct dx_access *a, struct dx_access_health *health);
+void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_health *health);
 
 #endif

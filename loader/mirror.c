@@ -25,7 +25,7 @@ struct dx_mirror {
 
 /* ---- where ---- */
 
-static int default_dir(char **dir, struct dx_error *err)
+int dx_mirror_place(const char *dir, char path[DX_MIRROR_PATH], struct dx_error *err)
 {
     const char *systemd = getenv("CACHE_DIRECTORY");
     const char *xdg = getenv("XDG_CACHE_HOME");
@@ -33,17 +33,22 @@ static int default_dir(char **dir, struct dx_error *err)
     int n;
 
     /* systemd separates several by colons. */
-    if (systemd != NULL && systemd[0] == '/')
-        n = asprintf(dir, "%.*s", (int)strcspn(systemd, ":"), systemd);
+    if (dir != NULL)
+        n = snprintf(path, DX_MIRROR_PATH, "%s", dir);
+    else if (systemd != NULL && systemd[0] == '/')
+        n = snprintf(path, DX_MIRROR_PATH, "%.*s", (int)strcspn(systemd, ":"), systemd);
     else if (xdg != NULL && xdg[0] == '/')
-        n = asprintf(dir, "%s/domaindex", xdg);
+        n = snprintf(path, DX_MIRROR_PATH, "%s/domaindex", xdg);
     else if (home != NULL && home[0] == '/')
-        n = asprintf(dir, "%s/.cache/domaindex", home);
+        n = snprintf(path, DX_MIRROR_PATH, "%s/.cache/domaindex", home);
     else
         return dx_fail(err, DX_E_INVALID,
                        "no directory for copies of the index: name one (--cache-dir), or set "
                        "CACHE_DIRECTORY, XDG_CACHE_HOME or HOME");
-    return n < 0 ? dx_fail(err, DX_E_NOMEM, "mirror: out of memory") : DX_OK;
+    if (n <= 0 || n > DIR_MAX)
+        return dx_fail(err, DX_E_INVALID, "mirror: the directory's name is empty or over %d bytes",
+                       DIR_MAX);
+    return DX_OK;
 }
 
 int dx_mirror_make_dir(const char *path, struct dx_error *err)
@@ -76,18 +81,15 @@ static int make_dir(const struct dx_mirror *m, const char *name, struct dx_error
 int dx_mirror_open(struct dx_mirror **out, const char *dir, struct dx_error *err)
 {
     struct dx_mirror *m = calloc(1, sizeof *m);
-    int rc = DX_OK;
+    char place[DX_MIRROR_PATH];
+    int rc;
 
     *out = NULL;
     if (m == NULL)
         return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
-    if (dir == NULL)
-        rc = default_dir(&m->dir, err);
-    else if ((m->dir = strdup(dir)) == NULL)
+    rc = dx_mirror_place(dir, place, err);
+    if (rc == DX_OK && (m->dir = strdup(place)) == NULL)
         rc = dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
-    if (rc == DX_OK && (m->dir[0] == '\0' || strlen(m->dir) > DIR_MAX))
-        rc = dx_fail(err, DX_E_INVALID, "mirror: the directory's name is empty or over %d bytes",
-                     DIR_MAX);
     if (rc == DX_OK)
         rc = make_dir(m, "objects", err);
     if (rc == DX_OK)

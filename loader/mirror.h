@@ -60,6 +60,9 @@ struct dx_mirror_counts {
 };
 
 int dx_mirror_open(struct dx_mirror **m, const char *dir, struct dx_error *err);
+
+/* The directory that open takes; nothing is made. */
+int dx_mirror_place(const char *dir, char path[DX_MIRROR_PATH], struct dx_error *err);
 int dx_mirror_bring(struct dx_mirror *m, struct dx_source *source,
                     const struct dx_mirror_want *want, char path[DX_MIRROR_PATH],
                     struct dx_error *err);

@@ -128,6 +128,7 @@ struct dx_version {
         *listed;     /* the manifest; under the lock, as newer ones take its place */
     uint64_t serial; /* of this process: no other open, of whatever version, has it */
     _Atomic long pins;
+    _Atomic uint64_t visible; /* query/view's: 0 at first */
 };
 
 int dx_version_open(struct dx_version **v, const char *root,

@@ -10,7 +10,8 @@
  * thread and must have been made from this version's suffix list (dx_version_canon_new). `asked` is
  * percent-decoded text as the client sent it. Everything in a body comes from `view` alone. All functions
  * are safe from several threads on one version. dx_answer_urls and dx_answer_url read the lake and may
- * block on disk; the others touch mapped memory only.
+ * block on disk, dx_answer_domain may where a view hides some of the datasets (query/task.h); the others
+ * touch mapped memory only.
  */
 #ifndef DX_QUERY_ANSWER_H
 #define DX_QUERY_ANSWER_H

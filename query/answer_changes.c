@@ -168,7 +168,7 @@ int dx_answer_changes(const struct dx_view *before, const struct dx_view *after,
         p.next_before = ask->from->next_before;
         p.next_after = ask->from->next_after;
     }
-    dx_version_diff_begin(&p.diff, before->version, after->version, p.next_before, p.next_after);
+    dx_version_diff_begin(&p.diff, before, after, p.next_before, p.next_after);
     rc = write_page(&p, body, problem);
     dx_version_diff_end(&p.diff);
     if (rc < 0)

@@ -47,18 +47,22 @@ static int finish(struct dx_buf *body, struct dx_problem *problem)
 int dx_answer_datasets(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
                        struct dx_problem *problem)
 {
-    size_t total = view->version->registry.count;
+    const struct dx_registry *r = &view->version->registry;
+    size_t total = dx_view_datasets(view);
     size_t begin = page.offset < total ? (size_t)page.offset : total;
     size_t end = page.limit < total - begin ? begin + (size_t)page.limit : total;
+    size_t place = 0; /* among those that are visible */
     struct dx_json j;
 
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "datasets");
     dx_json_array(&j);
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = 0; i < r->count && place < end; i++) {
+        if (!dx_view_shows(view, r->datasets[i].dataset_id) || place++ < begin)
+            continue;
         dx_json_object(&j);
-        write_dataset(&j, &view->version->registry.datasets[i]);
+        write_dataset(&j, &r->datasets[i]);
         dx_json_end(&j);
     }
     dx_json_end(&j);
@@ -94,8 +98,18 @@ static void write_text(struct dx_json *j, const char *key, const char *text)
     text[0] != '\0' ? dx_json_str(j, text) : dx_json_null(j);
 }
 
+/* Sums over all datasets: facts of those that somebody may not see, too. */
+static void write_totals(struct dx_json *j, const struct dx_manifest_version *m)
+{
+    dx_json_key_u64(j, "domain_count", m->domains);
+    dx_json_key_u64(j, "dataset_count", m->datasets);
+    dx_json_key_u64(j, "pair_count", m->pairs);
+    dx_json_key_u64(j, "url_count", m->urls);
+    dx_json_key_u64(j, "row_count", m->rows);
+}
+
 static void write_listed(struct dx_json *j, const struct dx_manifest_version *m, bool current,
-                         bool resident)
+                         bool resident, bool totals)
 {
     bool superseded = m->superseded_us != DX_MANIFEST_NEVER;
 
@@ -110,11 +124,8 @@ static void write_listed(struct dx_json *j, const struct dx_manifest_version *m,
     dx_json_bool(j, resident);
     write_text(j, "base", m->base);
     write_time(j, "superseded", superseded, superseded ? m->superseded_us : 0);
-    dx_json_key_u64(j, "domain_count", m->domains);
-    dx_json_key_u64(j, "dataset_count", m->datasets);
-    dx_json_key_u64(j, "pair_count", m->pairs);
-    dx_json_key_u64(j, "url_count", m->urls);
-    dx_json_key_u64(j, "row_count", m->rows);
+    if (totals)
+        write_totals(j, m);
     dx_json_end(j);
 }
 
@@ -141,7 +152,8 @@ int dx_answer_versions(const struct dx_view *view, bool (*resident)(void *ctx, c
         const struct dx_manifest_version *m = &listed->manifest.versions[i];
         bool current = strcmp(m->version, view->version->entry.version) == 0;
 
-        write_listed(&j, m, current, current || (resident != NULL && resident(ctx, m->version)));
+        write_listed(&j, m, current, current || (resident != NULL && resident(ctx, m->version)),
+                     !dx_view_restricted(view));
     }
     dx_json_end(&j);
     write_version(&j, view->version);

@@ -113,7 +113,6 @@ static int find(const struct dx_view *view, struct dx_diff_item *item, struct dx
     if (rc == 0)
         return 1;
     if (rc == 1) {
-        item->domain_id = id;
         dx_version_walk_begin(w, v, ordinal);
         rc = dx_version_walk_next(w, &err);
     }
@@ -121,6 +120,10 @@ static int find(const struct dx_view *view, struct dx_diff_item *item, struct dx
         rc = dx_version_walk_pairs(w, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
+    (void)dx_view_show(view, &w->pairs);
+    if (w->pairs.count == 0) /* it is there for others */
+        return 1;
+    item->domain_id = id;
     return dx_diff_show(item, view, w, side, problem);
 }
 

@@ -3,7 +3,7 @@
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
 #include "query/answer_end.h"
-#include "query/fact_pages.h"
+#include "query/domain_pages.h"
 #include "query/host_merge.h"
 #include "query/listing.h"
 #include "query/lookup.h"
@@ -12,6 +12,9 @@
 #include "query/withheld.h"
 
 #include <stdlib.h>
+
+/* Of all pages of an answer, decoded: a few million hosts. */
+#define FACTS_BYTES (128u << 20)
 
 #define ADVICE "Ask for the hosts of one dataset with dataset=."
 
@@ -22,7 +25,7 @@ struct hosts_task {
     struct dx_found found;
     struct dx_withheld withheld;
     struct dx_domain_pairs pairs; /* those that are asked for, as the index counts them */
-    struct dx_fact_pages pages;
+    struct dx_domain_pages pages;
 };
 
 static struct dx_span domain_of(const struct hosts_task *t)
@@ -49,6 +52,13 @@ static int add_pair(struct hosts_task *t, struct dx_host_merge *m, size_t i, str
     return dx_host_merge_add(m, hidden->facts, domain_of(t), &hidden->visible, err);
 }
 
+/* Whether a pair that lies in the pages is none of the answer's: of another dataset than that which is asked for,
+ * or not to be seen. */
+static bool is_other(const struct hosts_task *t, uint32_t id)
+{
+    return t->ask.one_dataset ? id != t->ask.dataset_id : !dx_view_shows(&t->view, id);
+}
+
 /* Facts and membership say the same of who is there, or one of them is wrong. */
 static int add_pairs(struct hosts_task *t, struct dx_host_merge *m, struct dx_error *err)
 {
@@ -57,7 +67,9 @@ static int add_pairs(struct hosts_task *t, struct dx_host_merge *m, struct dx_er
     size_t n = 0;
     int rc;
 
-    while ((rc = dx_fact_pages_next(&t->pages, &id, &facts, err)) == 1) {
+    while ((rc = dx_domain_pages_next(&t->pages, &id, &facts, err)) == 1) {
+        if (is_other(t, id))
+            continue;
         if (n == t->pairs.count || id != t->pairs.ids[n])
             break;
         rc = add_pair(t, m, n++, facts, err);
@@ -135,7 +147,7 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 {
     struct hosts_task *t = (struct hosts_task *)of;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_fact_pages_step(&t->pages, &err);
+    int rc = dx_domain_pages_step(&t->pages, &err);
 
     if (rc == DX_LISTING_WAITS)
         return DX_TASK_WAITS;
@@ -149,7 +161,7 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 
 static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    return dx_fact_pages_fetched(&((struct hosts_task *)of)->pages, rc, err);
+    return dx_domain_pages_fetched(&((struct hosts_task *)of)->pages, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
@@ -161,7 +173,7 @@ static void release(struct dx_task *of)
 {
     struct hosts_task *t = (struct hosts_task *)of;
 
-    dx_fact_pages_release(&t->pages);
+    dx_domain_pages_release(&t->pages);
     dx_domain_pairs_release(&t->pairs);
     dx_withheld_release(&t->withheld);
     free(t);
@@ -194,21 +206,30 @@ static int only_dataset(struct hosts_task *t, struct dx_problem *problem)
                : 1;
 }
 
+static int find_pages(struct hosts_task *t, struct dx_error *err)
+{
+    const struct dx_domain_pages_of of = { t->view.version, DX_COLD_FACTS, t->found.ordinal,
+                                           t->pairs.ids, t->pairs.count };
+    int rc = dx_domain_pages_init(&t->pages, &of, FACTS_BYTES, t->ask.deadline_ms, err);
+
+    if (rc >= 0 && dx_domain_pages_left(&t->pages))
+        rc = dx_fail(err, DX_E_LIMIT, "the hosts of this domain take more than %u MiB",
+                     FACTS_BYTES >> 20);
+    return rc;
+}
+
 static int begin(struct hosts_task *t, struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_domain_pairs_read(&t->pairs, t->view.version, t->found.ordinal, &err);
+    int rc = dx_view_pairs(&t->pairs, &t->view, t->found.ordinal, &err);
 
     if (rc >= 0 && t->ask.one_dataset) {
         rc = only_dataset(t, problem);
         if (rc <= 0)
             return rc;
-        rc = dx_fact_pages_init_pair(&t->pages, t->view.version, t->found.ordinal,
-                                     t->ask.dataset_id, t->ask.deadline_ms, &err);
-    } else if (rc >= 0) {
-        rc = dx_fact_pages_init(&t->pages, t->view.version, t->found.ordinal, t->ask.deadline_ms,
-                                &err);
     }
+    if (rc >= 0)
+        rc = find_pages(t, &err);
     if (rc >= 0)
         return 1;
     return dx_problem_advised(problem, &err, ADVICE);

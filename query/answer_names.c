@@ -105,18 +105,15 @@ static int take_columns(struct dx_names *n, struct dx_span list, struct dx_probl
     if (list.size == 0)
         return bad_datasets(problem, "it is empty");
     while (list.size > 0) {
+        const struct dx_dataset *dataset;
         uint32_t id;
 
         if (n->column_count == DX_NAMES_COLUMNS_MAX)
             return bad_datasets(problem, "these are more than 2000");
         if (!next_id(&list, &id))
             return bad_datasets(problem, "an id is no whole number from 0 to 4294967295");
-        if (dx_registry_by_id(&n->view.version->registry, id) == NULL)
-            return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found",
-                                  "No such dataset",
-                                  "Dataset %u is not in version %s. /v1/datasets lists those that "
-                                  "are.",
-                                  (unsigned)id, n->view.version->entry.version);
+        if (dx_lookup_dataset(&n->view, id, &dataset, problem) == 0)
+            return 0;
         for (size_t i = 0; i < n->column_count; i++)
             if (n->columns[i] == id)
                 return bad_datasets(problem, "an id is given twice");
@@ -128,15 +125,17 @@ static int take_columns(struct dx_names *n, struct dx_span list, struct dx_probl
 static int all_columns(struct dx_names *n, struct dx_problem *problem)
 {
     const struct dx_registry *r = &n->view.version->registry;
+    size_t datasets = dx_view_datasets(&n->view);
 
-    if (r->count > DX_NAMES_COLUMNS_MAX)
+    if (datasets > DX_NAMES_COLUMNS_MAX)
         return dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much",
                               "The answer is over a limit",
                               "a matrix has at most %d columns and there are %zu datasets; choose "
                               "with datasets=1,2,3, or ask for format=csv",
-                              DX_NAMES_COLUMNS_MAX, r->count);
+                              DX_NAMES_COLUMNS_MAX, datasets);
     for (size_t i = 0; i < r->count; i++)
-        n->columns[n->column_count++] = r->datasets[i].dataset_id;
+        if (dx_view_shows(&n->view, r->datasets[i].dataset_id))
+            n->columns[n->column_count++] = r->datasets[i].dataset_id;
     return 1;
 }
 
@@ -519,6 +518,8 @@ static int look(struct dx_names *n, const struct entry *e, struct answer *a, str
                       : dx_mphf_find(&n->view.version->mphf, &n->view.version->dictionary,
                                      e->domain, &found.ordinal, &found.domain_id, &err);
     a->reason = "absent";
+    if (rc == 1)
+        rc = dx_view_pairs(&n->pairs, &n->view, found.ordinal, &err);
     if (rc <= 0)
         return rc == 0 ? 0 : dx_problem_of_error(problem, &err);
     found.domain_size = e->domain.size;
@@ -526,11 +527,6 @@ static int look(struct dx_names *n, const struct entry *e, struct answer *a, str
     rc = dx_withheld_of(&n->view, &found, w, problem);
     if (rc <= 0)
         return rc == 0 ? not_found(problem, a) : rc;
-    rc = dx_domain_pairs_read(&n->pairs, n->view.version, found.ordinal, &err);
-    if (rc < 0) {
-        dx_withheld_release(w);
-        return dx_problem_of_error(problem, &err);
-    }
     a->ids = n->pairs.ids;
     a->pairs = n->pairs.counts;
     a->withheld = w;

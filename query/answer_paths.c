@@ -4,7 +4,7 @@
 #include "format/pair_tally.h"
 #include "loader/version.h"
 #include "query/answer_end.h"
-#include "query/fact_pages.h"
+#include "query/domain_pages.h"
 #include "query/listing.h"
 #include "query/lookup.h"
 #include "query/row_tally.h"
@@ -25,7 +25,7 @@ struct paths_task {
     const struct dx_withheld_pair *hidden; /* NULL: nothing of this pair is */
     struct dx_pair_count count;            /* of all rows */
     bool stored;                           /* pages, else listing */
-    struct dx_fact_pages pages;
+    struct dx_domain_pages pages;
     struct dx_listing listing;
     bool listing_begun;
 };
@@ -140,8 +140,11 @@ static int answer_stored(struct paths_task *t, struct dx_buf *body, struct dx_er
 {
     struct dx_span facts;
     uint32_t id;
-    int rc = dx_fact_pages_next(&t->pages, &id, &facts, err);
+    int rc;
 
+    do
+        rc = dx_domain_pages_next(&t->pages, &id, &facts, err);
+    while (rc == 1 && id != t->ask.dataset_id);
     if (rc == 1)
         return write_answer(t, facts, body, err);
     return rc < 0 ? rc
@@ -230,7 +233,7 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 {
     struct paths_task *t = (struct paths_task *)of;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = t->stored ? dx_fact_pages_step(&t->pages, &err) : dx_listing_step(&t->listing, &err);
+    int rc = t->stored ? dx_domain_pages_step(&t->pages, &err) : dx_listing_step(&t->listing, &err);
 
     if (rc == DX_LISTING_WAITS)
         return DX_TASK_WAITS;
@@ -243,7 +246,7 @@ static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
     struct paths_task *t = (struct paths_task *)of;
 
-    return t->stored ? dx_fact_pages_fetched(&t->pages, rc, err)
+    return t->stored ? dx_domain_pages_fetched(&t->pages, rc, err)
                      : dx_listing_fetched(&t->listing, rc, err);
 }
 
@@ -258,7 +261,7 @@ static void release(struct dx_task *of)
 {
     struct paths_task *t = (struct paths_task *)of;
 
-    dx_fact_pages_release(&t->pages);
+    dx_domain_pages_release(&t->pages);
     if (t->listing_begun)
         dx_listing_release(&t->listing);
     dx_withheld_release(&t->withheld);
@@ -297,14 +300,16 @@ static int answer_visible(struct paths_task *t, struct dx_buf *body, struct dx_p
 
 static int begin(struct paths_task *t, struct dx_buf *body, struct dx_problem *problem)
 {
+    const struct dx_domain_pages_of of = { t->view.version, DX_COLD_FACTS, t->found.ordinal,
+                                           &t->ask.dataset_id, 1 };
     const struct dx_page_of all = { 0, t->count.row_count };
     struct dx_error err = DX_ERROR_INIT;
 
     t->stored = t->count.row_count > DX_FACTS_ROWS;
     if (t->stored && t->hidden != NULL)
         return answer_visible(t, body, problem);
-    if (t->stored && dx_fact_pages_init_pair(&t->pages, t->view.version, t->found.ordinal,
-                                             t->ask.dataset_id, t->ask.deadline_ms, &err) < 0)
+    if (t->stored &&
+        dx_domain_pages_init(&t->pages, &of, DX_COLD_PAGE_PLAIN_MAX, t->ask.deadline_ms, &err) < 0)
         return finish((int)err.code, &err, body, problem);
     if (!t->stored) {
         dx_listing_init(&t->listing, t->view.version, t->found.domain_id, t->ask.dataset_id, all,

@@ -19,7 +19,6 @@
 
 struct url_task {
     struct dx_task task;
-    struct dx_view view;
     struct dx_url_rows rows;
     struct dx_url url; /* what is shown and compared: in text */
     struct dx_span asked;
@@ -95,7 +94,7 @@ static int begin_dataset(struct row_writer *w, size_t place, struct dx_error *er
 {
     struct dx_pair_count sum;
     uint32_t id = w->task->rows.places[place].file.dataset_id;
-    const struct dx_dataset *dataset = dx_registry_by_id(&w->task->rows.version->registry, id);
+    const struct dx_dataset *dataset = dx_registry_by_id(&w->task->rows.view.version->registry, id);
 
     end_dataset(w);
     w->end = dataset_end(w->task, place, &sum);
@@ -160,7 +159,7 @@ static void write_head(const struct url_task *task, uint64_t domain_id, uint64_t
 static int write_answer(struct url_task *task, uint64_t datasets, const struct dx_pair_count *sum,
                         struct dx_buf *body, struct dx_error *err)
 {
-    struct dx_version *v = task->rows.version;
+    struct dx_version *v = task->rows.view.version;
     struct dx_json j;
     struct row_writer w = { .task = task, .j = &j };
     uint64_t ordinal;
@@ -220,7 +219,7 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
     if (rc == DX_LISTING_DONE)
         rc = count_rows(task, &datasets, &sum, &err);
     if (rc == DX_OK && sum.row_count == 0)
-        return dx_url_not_found(&task->view, task->url.url, problem);
+        return dx_url_not_found(&task->rows.view, task->url.url, problem);
     if (rc == DX_OK)
         rc = write_answer(task, datasets, &sum, body, &err);
     if (rc < 0) {
@@ -299,9 +298,7 @@ int dx_task_url(const struct dx_view *view, struct dx_canon *canon, const struct
     task = new_task(&url, ask);
     if (task == NULL)
         return dx_task_no_memory(problem);
-    task->view = *view;
-    dx_url_rows_init(&task->rows, view->version, task->url_id, DX_FIELD_URL | ROW_FIELDS,
-                     ask->deadline_ms);
+    dx_url_rows_init(&task->rows, view, task->url_id, DX_FIELD_URL | ROW_FIELDS, ask->deadline_ms);
     rc = step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }

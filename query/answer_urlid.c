@@ -27,7 +27,6 @@ struct said {
 
 struct urlid_task {
     struct dx_task task;
-    struct dx_view view;
     struct dx_url_rows rows;
     uint64_t url_id;
     struct said *said; /* a place each */
@@ -41,7 +40,7 @@ struct urlid_task {
 static int begin_place(struct urlid_task *task, struct said *s, const struct dx_listing_row *row,
                        struct dx_error *err)
 {
-    struct dx_version *v = task->rows.version;
+    struct dx_version *v = task->rows.view.version;
     struct dx_buf *b = &task->text;
     enum dx_effect effect;
 
@@ -132,7 +131,7 @@ static int write_datasets(const struct urlid_task *task, size_t first, size_t en
     dx_json_array(j);
     for (size_t i = first; i < end;) {
         size_t next = same_until(task, i, end, true);
-        const struct dx_dataset *dataset = dx_registry_by_id(&task->rows.version->registry,
+        const struct dx_dataset *dataset = dx_registry_by_id(&task->rows.view.version->registry,
                                                              task->said[i].dataset_id);
 
         if (dataset == NULL)
@@ -199,7 +198,7 @@ static int write_answer(const struct urlid_task *task, size_t count, struct dx_b
         i = end;
     }
     dx_json_end(&j);
-    dx_answer_end(&j, task->rows.version);
+    dx_answer_end(&j, task->rows.view.version);
     return rc == DX_OK && body->failed ? dx_buf_fail(body, err, "answer") : rc;
 }
 
@@ -228,7 +227,7 @@ static int nothing(const struct urlid_task *task, struct dx_problem *problem)
     int n = snprintf(name, sizeof name, "url_id 0x%016llx", (unsigned long long)task->url_id);
 
     return task->withheld ? dx_url_withheld(dx_span_of((const uint8_t *)name, (size_t)n), problem)
-                          : dx_url_not_found(&task->view,
+                          : dx_url_not_found(&task->rows.view,
                                              dx_span_of((const uint8_t *)name, (size_t)n), problem);
 }
 
@@ -290,8 +289,7 @@ int dx_task_urlid(const struct dx_view *view, uint64_t url_id, uint64_t deadline
     task->task.kind = &kind;
     task->url_id = url_id;
     dx_buf_init(&task->text, TEXT_MAX);
-    task->view = *view;
-    dx_url_rows_init(&task->rows, view->version, url_id, DX_FIELD_URL, deadline_ms);
+    dx_url_rows_init(&task->rows, view, url_id, DX_FIELD_URL, deadline_ms);
     rc = step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }

@@ -8,6 +8,7 @@
 #include "format/facts.h"
 #include "format/pair_tally.h"
 #include "format/rules.h"
+#include "format/scope.h"
 #include "format/url_sketch.h"
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
@@ -250,14 +251,16 @@ static int tally_visible(struct scan *s, const struct dx_found *found, struct dx
 /* Takes the pair from s if some of it is hidden. */
 static void keep(struct dx_hidden_rows *out, struct scan *s)
 {
-    out->visible_rows += s->pair.visible.row_count;
+    out->shown[out->shown_count++] = (struct dx_shown_pair){ s->pair.dataset_id,
+                                                             s->pair.visible.row_count,
+                                                             s->pair.withheld_rows };
     if (s->pair.range_count == 0)
         return;
-    out->withheld_rows += s->pair.withheld_rows;
-    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges + s->pair.facts.size;
+    out->bytes += sizeof s->pair + s->range_capacity * sizeof *s->pair.ranges + s->pair.facts.size +
+                  s->pair.sketch.size;
     out->pairs[out->count++] = s->pair;
     s->pair.ranges = NULL;
-    s->pair.facts = dx_span_of(NULL, 0);
+    s->pair.facts = s->pair.sketch = dx_span_of(NULL, 0);
 }
 
 /* Distinct URLs over all datasets: in one alone they are counted. */
@@ -267,6 +270,22 @@ struct distinct {
     uint64_t largest; /* url_count of them */
     uint64_t sum;
 };
+
+/* For a union with others than all: the index has it of pairs of which nothing is hidden. */
+static int keep_sketch(struct scan *s, struct dx_error *err)
+{
+    struct dx_buf sketch = DX_BUF_INIT(DX_PAIR_TALLY_SKETCH_MAX);
+    int rc;
+
+    if (s->pair.range_count == 0)
+        return DX_OK;
+    rc = dx_url_sketch_encode(&s->sketch, &sketch, err);
+    if (rc < 0)
+        dx_buf_release(&sketch);
+    else
+        s->pair.sketch = dx_span_of(sketch.data, sketch.size);
+    return rc;
+}
 
 static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *err)
 {
@@ -279,6 +298,8 @@ static int count_distinct(struct distinct *d, struct scan *s, struct dx_error *e
     if (s->pair.visible.url_count > d->largest)
         d->largest = s->pair.visible.url_count;
     rc = dx_url_sketch_settle(&s->sketch, err);
+    if (rc >= 0)
+        rc = keep_sketch(s, err);
     return rc < 0 ? rc : dx_url_sketch_union(&d->all, &s->sketch, err);
 }
 
@@ -297,10 +318,23 @@ static int read_one(struct scan *s, const struct dx_found *found, const struct d
     return rc;
 }
 
+void dx_hidden_rows_sums(const struct dx_hidden_rows *h, const struct dx_scope *scope,
+                         struct dx_hidden_sums *sums)
+{
+    *sums = (struct dx_hidden_sums){ 0, 0 };
+    for (size_t i = 0; i < h->shown_count; i++) {
+        if (!dx_scope_has(scope, h->shown[i].dataset_id))
+            continue;
+        sums->visible_rows += h->shown[i].visible_rows;
+        sums->withheld_rows += h->shown[i].withheld_rows;
+    }
+}
+
 static void release_scan(struct scan *s)
 {
     free(s->pair.ranges);
     free((uint8_t *)s->pair.facts.data);
+    free((uint8_t *)s->pair.sketch.data);
     free(s->urls);
     dx_buf_release(&s->url);
     dx_url_sketch_release(&s->sketch);
@@ -328,6 +362,7 @@ static int read_pairs(struct dx_version *v, const struct dx_found *found,
                                                  distinct.largest, distinct.sum);
     out->distinct_dense = distinct.pairs > 1 && distinct.all.dense;
     dx_url_sketch_release(&distinct.all);
+    dx_hidden_rows_sums(out, NULL, &out->all);
     return rc;
 }
 
@@ -341,8 +376,11 @@ int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
     *out = (struct dx_hidden_rows){ .pairs = NULL };
     if (rc >= 0) {
         out->pairs = calloc(pairs.count + 1, sizeof *out->pairs);
-        out->bytes = (pairs.count + 1) * sizeof *out->pairs;
-        rc = out->pairs == NULL ? no_memory(err) : read_pairs(v, found, &pairs, of, stop, out, err);
+        out->shown = calloc(pairs.count + 1, sizeof *out->shown);
+        out->bytes = (pairs.count + 1) * (sizeof *out->pairs + sizeof *out->shown);
+        rc = out->pairs == NULL || out->shown == NULL
+                 ? no_memory(err)
+                 : read_pairs(v, found, &pairs, of, stop, out, err);
     }
     /* It would be believed of the same build after its files were put right. */
     if (rc >= 0 && !dx_version_intact(v))
@@ -358,7 +396,9 @@ void dx_hidden_rows_release(struct dx_hidden_rows *h)
     for (size_t i = 0; i < h->count; i++) {
         free(h->pairs[i].ranges);
         free((uint8_t *)h->pairs[i].facts.data);
+        free((uint8_t *)h->pairs[i].sketch.data);
     }
+    free(h->shown);
     free(h->pairs);
     *h = (struct dx_hidden_rows){ .pairs = NULL };
 }

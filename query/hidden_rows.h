@@ -5,14 +5,16 @@
  *   rc = dx_hidden_rows_read(v, &found, &of, &stop, &h, &err);
  *   ... h.pairs[0 .. h.count) ...                by dataset_id; those of which nothing is hidden
  *                                                are left out
+ *   dx_hidden_rows_sums(&h, scope, &sums);       over the pairs that a scope shows: as of an index that
+ *                                                has no others. Any thread
  *   dx_hidden_rows_release(&h);
  *
  * Blocks: it reads the lake, a window at a time. `stop` may be set by another thread, and ends it
  * before the next window with DX_E_TIMEOUT. Mapped files that were changed meanwhile are DX_E_CONFLICT. v is pinned and `of` is of rules that stay.
  *
  * A rule hits a URL, so rows of one URL are hidden or shown together; the visible number of URLs is that
- * of the index less the distinct ones that are hidden. Memory: 16 bytes for each of those, and 24 for
- * each run of hidden rows; of a pair while it is read, the text of its visible rows up to the caps
+ * of the index less the distinct ones that are hidden. Memory: 16 bytes for each of those, 24 for
+ * each run of hidden rows and for each dataset of the domain; of a pair while it is read, the text of its visible rows up to the caps
  * of query/row_tally.h, for the facts of those pairs that have hidden ones.
  */
 #ifndef DX_QUERY_HIDDEN_ROWS_H
@@ -23,12 +25,26 @@
 #include <stdatomic.h>
 
 struct dx_rules_of;
+struct dx_scope;
+
+struct dx_hidden_sums {
+    uint64_t visible_rows;
+    uint64_t withheld_rows;
+};
+
+/* Any pair of the domain, also one of which nothing is hidden. */
+struct dx_shown_pair {
+    uint32_t dataset_id;
+    uint64_t visible_rows;
+    uint64_t withheld_rows;
+};
 
 struct dx_hidden_rows {
     struct dx_withheld_pair *pairs;
     size_t count;
-    uint64_t visible_rows;       /* of the domain, in all its datasets */
-    uint64_t withheld_rows;      /* of the pairs */
+    struct dx_shown_pair *shown; /* by dataset_id */
+    size_t shown_count;
+    struct dx_hidden_sums all;   /* of the domain, in all its datasets */
     uint64_t distinct_url_count; /* of the visible rows of all pairs, as publish counts it */
     bool distinct_dense;
     size_t bytes; /* that this holds */
@@ -37,6 +53,8 @@ struct dx_hidden_rows {
 int dx_hidden_rows_read(struct dx_version *v, const struct dx_found *found,
                         const struct dx_rules_of *of, const _Atomic bool *stop,
                         struct dx_hidden_rows *out, struct dx_error *err);
+void dx_hidden_rows_sums(const struct dx_hidden_rows *h, const struct dx_scope *scope,
+                         struct dx_hidden_sums *sums);
 void dx_hidden_rows_release(struct dx_hidden_rows *h);
 
 #endif

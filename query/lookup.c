@@ -72,9 +72,10 @@ int dx_lookup_no_domain(const struct dx_view *view, struct dx_span domain,
     problem->kind = DX_PROBLEM_NOT_FOUND;
     problem->slug = "domain-not-found";
     problem->title = "No dataset contains this domain";
+    problem->retry_s = 0;
     problem->restart[0] = '\0';
     p = dx_put(p, domain.data, domain.size < DX_DOMAIN_MAX ? domain.size : DX_DOMAIN_MAX);
-    p = dx_put_u64(DX_PUT(p, " is in none of the "), view->version->registry.count);
+    p = dx_put_u64(DX_PUT(p, " is in none of the "), dx_view_datasets(view));
     p = DX_PUT(p, " datasets of version ");
     p = dx_put(p, view->version->entry.version, strlen(view->version->entry.version));
     p = DX_PUT(p, ". /v1/normalize?q= shows how a name is reduced to its domain.");
@@ -108,6 +109,8 @@ int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct 
     if (rc == 0)
         return rc;
     rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &found->ordinal, &found->domain_id, &err);
+    if (rc == 1)
+        rc = dx_view_has(view, found->ordinal, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     if (rc == 0)
@@ -121,7 +124,9 @@ int dx_lookup_domain(const struct dx_view *view, struct dx_canon *canon, struct 
 int dx_lookup_dataset(const struct dx_view *view, uint32_t dataset_id,
                       const struct dx_dataset **dataset, struct dx_problem *problem)
 {
-    *dataset = dx_registry_by_id(&view->version->registry, dataset_id);
+    *dataset = dx_view_shows(view, dataset_id)
+                   ? dx_registry_by_id(&view->version->registry, dataset_id)
+                   : NULL;
     if (*dataset == NULL)
         return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
                               "Dataset %u is not in version %s. /v1/datasets lists those that are.",

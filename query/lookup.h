@@ -2,7 +2,8 @@
  * lookup.h - from what a client typed to a domain of a version.
  *
  *   rc = dx_lookup_domain(&view, canon, asked, &found, &problem);
- *     1 found; 0 no such domain, or nothing that could be one; <0 failed: see problem
+ *     1 found, in a dataset that the view shows; 0 no such domain, or nothing that could be one;
+ *    <0 failed: see problem
  *   rc = dx_lookup_name(canon, asked, &domain, &problem);            1; 0: it can be no domain
  *   rc = dx_lookup_dataset(&view, dataset_id, &dataset, &problem);       1 or 0
  *   rc = dx_lookup_url(canon, asked, &url, &problem);                1; 0: it can be no URL

@@ -12,14 +12,15 @@
 #include <stdbool.h>
 
 enum dx_problem_kind {
-    DX_PROBLEM_NOT_FOUND,   /* not in this version */
-    DX_PROBLEM_BAD_REQUEST, /* the question itself cannot be answered */
-    DX_PROBLEM_WITHHELD,    /* suppressed, and said to be */
-    DX_PROBLEM_TOO_MUCH,    /* over a stated cap */
-    DX_PROBLEM_TOO_MANY,    /* who asks has asked for more than his share: see retry_s */
-    DX_PROBLEM_GONE,        /* it was there, and will not be again: see restart */
-    DX_PROBLEM_UNAVAILABLE, /* something needed could not be read; try again */
-    DX_PROBLEM_DAMAGED      /* something needed contradicts its checksum or layout */
+    DX_PROBLEM_NOT_FOUND,    /* not in this version */
+    DX_PROBLEM_BAD_REQUEST,  /* the question itself cannot be answered */
+    DX_PROBLEM_UNAUTHORIZED, /* who asks does not say who he is, or not so that it holds */
+    DX_PROBLEM_WITHHELD,     /* suppressed, and said to be */
+    DX_PROBLEM_TOO_MUCH,     /* over a stated cap */
+    DX_PROBLEM_TOO_MANY,     /* who asks has asked for more than his share: see retry_s */
+    DX_PROBLEM_GONE,         /* it was there, and will not be again: see restart */
+    DX_PROBLEM_UNAVAILABLE,  /* something needed could not be read; try again */
+    DX_PROBLEM_DAMAGED       /* something needed contradicts its checksum or layout */
 };
 
 struct dx_problem {

@@ -32,6 +32,19 @@ struct dx_cursor;
 struct dx_cursor_key;
 struct dx_task;
 
+/* GET /v1/domain/{d}: waits only where a view hides some of the domain's datasets and shows several, so that
+ * their distinct URLs have to be counted. */
+struct dx_domain_ask {
+    struct dx_span asked;
+    unsigned fields; /* DX_DOMAIN_FIELD_... */
+    bool brief;
+    uint64_t deadline_ms;
+};
+
+int dx_task_domain(const struct dx_view *view, struct dx_canon *canon,
+                   const struct dx_domain_ask *ask, struct dx_task **task, struct dx_buf *body,
+                   struct dx_problem *problem);
+
 /* GET /v1/domain/{d}/datasets/{id}/urls */
 struct dx_urls_ask {
     struct dx_span asked;

@@ -20,7 +20,7 @@ int dx_url_not_found(const struct dx_view *view, struct dx_span url, struct dx_p
                           "%.*s%s is in none of the %zu datasets of version %s. /v1/normalize?q= "
                           "shows the form of a URL that is looked up.",
                           shown(url), (const char *)url.data, url.size > SHOWN ? "..." : "",
-                          view->version->registry.count, view->version->entry.version);
+                          dx_view_datasets(view), view->version->entry.version);
 }
 
 int dx_url_withheld(struct dx_span url, struct dx_problem *problem)

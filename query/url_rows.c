@@ -8,22 +8,29 @@
 
 enum { FIND_PAGES, TAKE_PAGES, TAKE_ROWS, DONE };
 
-void dx_url_rows_init(struct dx_url_rows *u, struct dx_version *v, uint64_t url_id, unsigned fields,
-                      uint64_t deadline_ms)
+void dx_url_rows_init(struct dx_url_rows *u, const struct dx_view *view, uint64_t url_id,
+                      unsigned fields, uint64_t deadline_ms)
 {
-    *u = (struct dx_url_rows){ .version = v, .url_id = url_id, .deadline_ms = deadline_ms };
-    dx_listing_init(&u->listing, v, 0, 0, (struct dx_page_of){ 0, 0 }, fields, deadline_ms);
+    *u = (struct dx_url_rows){ .view = *view, .url_id = url_id, .deadline_ms = deadline_ms };
+    dx_listing_init(&u->listing, view->version, 0, 0, (struct dx_page_of){ 0, 0 }, fields,
+                    deadline_ms);
+}
+
+static void release_pages(struct dx_url_rows *u)
+{
+    for (size_t i = 0; i < u->page_count; i++)
+        dx_cold_page_release(&u->pages[i]);
+    u->page_count = 0;
 }
 
 void dx_url_rows_release(struct dx_url_rows *u)
 {
-    for (size_t i = 0; i < u->page_count; i++)
-        dx_cold_page_release(&u->pages[i]);
+    release_pages(u);
     dx_zstd_decoder_free(&u->decoder);
     dx_reading_release(&u->ids);
     dx_listing_release(&u->listing);
     free(u->places);
-    *u = (struct dx_url_rows){ .version = u->version, .state = DONE };
+    *u = (struct dx_url_rows){ .view = u->view, .state = DONE };
 }
 
 static int too_many(const struct dx_url_rows *u, struct dx_error *err)
@@ -41,13 +48,27 @@ static int find_pages(struct dx_url_rows *u, struct dx_error *err)
 {
     uint32_t first;
     uint32_t count;
-    int rc = dx_url_ids_pages(&u->version->cold, u->url_id, &first, &count, err);
+    int rc = dx_url_ids_pages(&u->view.version->cold, u->url_id, &first, &count, err);
 
     u->state = rc == 1 ? TAKE_PAGES : DONE;
-    if (rc == 1 && count > DX_URL_ROWS_PAGES)
+    if (rc < 1)
+        return rc < 0 ? rc : DX_LISTING_DONE;
+    if (count > DX_URL_ROWS_PAGES && !dx_view_restricted(&u->view))
         return too_many(u, err);
-    for (uint32_t i = 0; rc == 1 && i < count; i++) {
-        rc = dx_cold_page_at(&u->pages[i], u->version, DX_COLD_URL_IDS, first + i, err);
+    u->next_page = first;
+    u->end_page = first + count;
+    return DX_LISTING_DONE;
+}
+
+/* As many pages as are there at once. */
+static int next_pages(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = 1;
+
+    for (; rc == 1 && u->next_page < u->end_page && u->page_count < DX_URL_ROWS_PAGES;
+         u->next_page++) {
+        rc = dx_cold_page_at(&u->pages[u->page_count], u->view.version, DX_COLD_URL_IDS,
+                             u->next_page, err);
         u->page_count += rc == 1;
     }
     return rc < 0 ? rc : DX_LISTING_DONE;
@@ -55,9 +76,15 @@ static int find_pages(struct dx_url_rows *u, struct dx_error *err)
 
 static int add_place(struct dx_url_rows *u, const struct dx_url_place *place, struct dx_error *err)
 {
-    struct dx_url_rows_place *at;
-    int rc;
+    struct dx_url_rows_place at = { .place = *place };
+    int rc = dx_pages_of_group(&u->view.version->pages, place->group, &at.file, &at.row_group, err);
 
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: version %s has no row group %llu",
+                     dx_cold_file_name(DX_COLD_URL_IDS), dx_version_name(u->view.version),
+                     (unsigned long long)place->group);
+    if (rc < 0 || !dx_view_shows(&u->view, at.file.dataset_id))
+        return rc < 0 ? rc : DX_OK;
     if (u->place_count == DX_URL_PLACES_MAX)
         return too_many(u, err);
     if (u->place_count == u->capacity) {
@@ -69,14 +96,8 @@ static int add_place(struct dx_url_rows *u, const struct dx_url_place *place, st
         u->places = to;
         u->capacity = more;
     }
-    at = &u->places[u->place_count++];
-    at->place = *place;
-    rc = dx_pages_of_group(&u->version->pages, place->group, &at->file, &at->row_group, err);
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: version %s has no row group %llu",
-                     dx_cold_file_name(DX_COLD_URL_IDS), dx_version_name(u->version),
-                     (unsigned long long)place->group);
-    return rc < 0 ? rc : DX_OK;
+    u->places[u->place_count++] = at;
+    return DX_OK;
 }
 
 static int take_page(struct dx_url_rows *u, const struct dx_cold_page_wanted *p,
@@ -118,7 +139,7 @@ static int rows_between(const struct dx_url_rows *u, const struct dx_url_rows_pl
 
     for (*rows = 0; g < b->row_group && *rows < a->place.rows; g++, first = 0) {
         struct dx_page_group group;
-        int rc = dx_pages_group(&u->version->pages, &a->file, g, &group, err);
+        int rc = dx_pages_group(&u->view.version->pages, &a->file, g, &group, err);
 
         if (rc == 0 || (rc == 1 && first > group.rows))
             rc = dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
@@ -173,7 +194,7 @@ static int plan_place(struct dx_url_rows *u, const struct dx_url_rows_place *p,
     for (; rc == DX_OK && left > 0; run.row_group++, run.first_row = 0) {
         struct dx_page_group group;
 
-        rc = dx_pages_group(&u->version->pages, &p->file, run.row_group, &group, err);
+        rc = dx_pages_group(&u->view.version->pages, &p->file, run.row_group, &group, err);
         if (rc == 0 || (rc == 1 && run.first_row >= group.rows && group.rows > 0))
             return dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
                            dx_cold_file_name(DX_COLD_URL_IDS), (int)p->file.path.size,
@@ -190,14 +211,17 @@ static int plan_place(struct dx_url_rows *u, const struct dx_url_rows_place *p,
     return rc;
 }
 
-static int take_pages(struct dx_url_rows *u, struct dx_error *err)
+/* The places of the next pages. */
+static int take_some_pages(struct dx_url_rows *u, struct dx_error *err)
 {
-    int rc = DX_OK;
+    int rc = u->page_count == 0 ? next_pages(u, err) : DX_OK;
 
+    if (rc < 0)
+        return rc;
     if (u->decoder == NULL && (u->decoder = dx_zstd_decoder_new()) == NULL)
         return dx_fail(err, DX_E_NOMEM, "places of a URL: out of memory");
-    dx_reading_begin(&u->ids, u->version, dx_version_cold_source(u->version, DX_COLD_URL_IDS),
-                     u->deadline_ms);
+    dx_reading_begin(&u->ids, u->view.version,
+                     dx_version_cold_source(u->view.version, DX_COLD_URL_IDS), u->deadline_ms);
     for (size_t i = 0; rc == DX_OK && i < u->page_count; i++)
         rc = dx_cold_page_advance(&u->pages[i], &u->ids, u->decoder, err);
     if (rc < 0)
@@ -206,10 +230,21 @@ static int take_pages(struct dx_url_rows *u, struct dx_error *err)
         return DX_LISTING_WAITS;
     for (size_t i = 0; rc == DX_OK && i < u->page_count; i++)
         rc = take_page(u, &u->pages[i], err);
+    release_pages(u);
+    return rc;
+}
+
+static int take_pages(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = DX_LISTING_DONE;
+
+    while (rc == DX_LISTING_DONE && (u->page_count > 0 || u->next_page < u->end_page))
+        rc = take_some_pages(u, err);
+    if (rc != DX_LISTING_DONE)
+        return rc;
     if (u->place_count > 0)
         qsort(u->places, u->place_count, sizeof *u->places, by_listing);
-    if (rc == DX_OK)
-        rc = join_places(u, err);
+    rc = join_places(u, err);
     for (size_t i = 0; rc == DX_OK && i < u->place_count; i++)
         rc = plan_place(u, &u->places[i], err);
     u->state = u->place_count > 0 ? TAKE_ROWS : DONE;

@@ -2,7 +2,7 @@
  * url_rows.h - the rows at all places that a version has for a url_id, without I/O.
  *
  *   struct dx_url_rows u;
- *   dx_url_rows_init(&u, v, url_id, fields, deadline_ms);
+ *   dx_url_rows_init(&u, &view, url_id, fields, deadline_ms);
  *   while ((rc = dx_url_rows_step(&u, &err)) == DX_LISTING_WAITS) {
  *       rc = dx_reading_perform(dx_url_rows_reading(&u), &err);
  *       rc = dx_url_rows_fetched(&u, rc, &err);
@@ -19,8 +19,11 @@
  * path of the file and row. Rows between those of a URL may be of another one (format/url_ids.h), and a
  * place may be of another URL that has the same kept bits of the id: the text of the row decides.
  *
- * Bounded: over DX_URL_PLACES_MAX places, or more pages than a listing may read, is DX_E_LIMIT. The
- * version must stay pinned until release. One thread at a time.
+ * Places in datasets that the view hides are not counted and not read; only the pages of ids that have
+ * them among others are.
+ *
+ * Bounded: over DX_URL_PLACES_MAX places, or more pages than a listing may read, is DX_E_LIMIT. What the
+ * view has must be held until release. One thread at a time.
  */
 #ifndef DX_QUERY_URL_ROWS_H
 #define DX_QUERY_URL_ROWS_H
@@ -29,10 +32,12 @@
 #include "format/url_ids.h"
 #include "query/cold_page.h"
 #include "query/listing.h"
+#include "query/view.h"
 
 #define DX_URL_PLACES_MAX 4096 /* each is some pages of a file: no more are read in one answer */
 
-/* Three pages may have so many places; one more where they begin and end within pages. */
+/* Of ids, that are there at once. Three pages may have so many places; one more where they begin and end within
+ * pages. With hidden places among them they may be any number. */
 #define DX_URL_ROWS_PAGES 8
 
 /* Places of one file that reach over each other, of URLs that share the id, are one. */
@@ -47,9 +52,10 @@ struct dx_url_rows {
     size_t place_count;
 
     /* private */
-    struct dx_version *version;
+    struct dx_view view;
     uint64_t url_id;
     unsigned state;
+    uint32_t next_page, end_page; /* of the ids; those of `pages` come before */
     uint64_t deadline_ms;
     struct dx_cold_page_wanted pages[DX_URL_ROWS_PAGES];
     size_t page_count;
@@ -59,8 +65,8 @@ struct dx_url_rows {
     size_t capacity;
 };
 
-void dx_url_rows_init(struct dx_url_rows *u, struct dx_version *v, uint64_t url_id, unsigned fields,
-                      uint64_t deadline_ms);
+void dx_url_rows_init(struct dx_url_rows *u, const struct dx_view *view, uint64_t url_id,
+                      unsigned fields, uint64_t deadline_ms);
 int dx_url_rows_step(struct dx_url_rows *u, struct dx_error *err);
 struct dx_reading *dx_url_rows_reading(struct dx_url_rows *u);
 int dx_url_rows_fetched(struct dx_url_rows *u, int rc, struct dx_error *err);

@@ -65,12 +65,15 @@ enum dx_change dx_sides_change(const struct dx_diff_side *before, const struct d
 
 /* ---- all domains ---- */
 
-void dx_version_diff_begin(struct dx_version_diff *d, struct dx_version *before,
-                           struct dx_version *after, uint64_t next_before, uint64_t next_after)
+void dx_version_diff_begin(struct dx_version_diff *d, const struct dx_view *before,
+                           const struct dx_view *after, uint64_t next_before, uint64_t next_after)
 {
-    *d = (struct dx_version_diff){ .has_before = -1, .has_after = -1 };
-    dx_version_walk_begin(&d->walk_before, before, next_before);
-    dx_version_walk_begin(&d->walk_after, after, next_after);
+    *d = (struct dx_version_diff){ .has_before = -1,
+                                   .has_after = -1,
+                                   .scope_before = before->scope,
+                                   .scope_after = after->scope };
+    dx_version_walk_begin(&d->walk_before, before->version, next_before);
+    dx_version_walk_begin(&d->walk_after, after->version, next_after);
 }
 
 void dx_version_diff_end(struct dx_version_diff *d)
@@ -99,10 +102,13 @@ static int have(struct dx_version_walk *w, int *has, struct dx_error *err)
     return *has;
 }
 
-static int load(struct dx_version_walk *w, struct dx_diff_side *side, struct dx_error *err)
+static int load(struct dx_version_walk *w, const struct dx_scope *scope, struct dx_diff_side *side,
+                struct dx_error *err)
 {
+    const struct dx_view view = { w->version, scope };
     int rc = dx_version_walk_pairs(w, err);
 
+    (void)dx_view_show(&view, &w->pairs);
     *side = (struct dx_diff_side){ w->pairs.ids, w->pairs.counts, w->pairs.count };
     return rc;
 }
@@ -110,6 +116,7 @@ static int load(struct dx_version_walk *w, struct dx_diff_side *side, struct dx_
 /* Passes the domain with the smaller key, or both. */
 static int pass(struct dx_version_diff *d, struct dx_error *err)
 {
+    const struct dx_version_walk *at;
     int order = d->has_before == 0  ? 1
                 : d->has_after == 0 ? -1
                                     : dx_span_compare(d->walk_before.key, d->walk_after.key);
@@ -117,18 +124,20 @@ static int pass(struct dx_version_diff *d, struct dx_error *err)
 
     d->before = d->after = (struct dx_diff_side){ NULL, NULL, 0 };
     if (order <= 0)
-        rc = load(&d->walk_before, &d->before, err);
+        rc = load(&d->walk_before, d->scope_before, &d->before, err);
     if (rc == DX_OK && order >= 0)
-        rc = load(&d->walk_after, &d->after, err);
+        rc = load(&d->walk_after, d->scope_after, &d->after, err);
     if (rc < 0)
         return rc;
-    d->key = order >= 0 ? d->walk_after.key : d->walk_before.key;
-    d->ordinal = order >= 0 ? d->walk_after.ordinal : d->walk_before.ordinal;
+    d->change = dx_sides_change(&d->before, &d->after);
+    /* Of the visible datasets: a domain whose visible ones are gone may still be in `after`. */
+    at = order < 0 || d->change == DX_CHANGE_REMOVED ? &d->walk_before : &d->walk_after;
+    d->key = at->key;
+    d->ordinal = at->ordinal;
     if (order <= 0)
         d->has_before = -1;
     if (order >= 0)
         d->has_after = -1;
-    d->change = dx_sides_change(&d->before, &d->after);
     return d->change == DX_CHANGE_SAME ? DX_DIFF_END : DX_DIFF_FOUND;
 }
 

@@ -2,7 +2,7 @@
  * version_diff.h - what two versions say differently, domain by domain.
  *
  *   struct dx_version_diff d;
- *   dx_version_diff_begin(&d, before, after, 0, 0);
+ *   dx_version_diff_begin(&d, &before, &after, 0, 0);          views, of one scope
  *   while ((rc = dx_version_diff_next(&d, look_max, &err)) == DX_DIFF_FOUND) {
  *       ... d.key, d.change, d.before, d.after ...      counts of both sides; in order of keys
  *   }
@@ -15,15 +15,18 @@
  *
  * A domain differs if it is in one version only, or in other datasets, or with other numbers of
  * URLs or rows in one of them. Rows that were replaced by as many others do not show, nor times.
- * Domain and dataset are compared by name and id, so versions from anywhere can be compared.
+ * Domain and dataset are compared by name and id, so versions from anywhere can be compared. Datasets
+ * that the views hide are in neither: a domain that only they have is passed over, and one that a
+ * dataset of theirs had before a visible one was added. look_max counts hidden domains all the same: it bounds work.
  *
- * Memory: the datasets of one domain on either side. Both versions stay pinned by the caller. One
+ * Memory: the datasets of one domain on either side. What the views have stays held by the caller. One
  * thread at a time.
  */
 #ifndef DX_QUERY_VERSION_DIFF_H
 #define DX_QUERY_VERSION_DIFF_H
 
 #include "loader/version_walk.h"
+#include "query/view.h"
 
 enum { DX_DIFF_END = 0, DX_DIFF_FOUND = 1, DX_DIFF_PAUSE = 2 };
 
@@ -46,14 +49,15 @@ struct dx_version_diff {
     struct dx_diff_side before, after;
 
     /* private */
+    const struct dx_scope *scope_before, *scope_after;
     struct dx_version_walk walk_before, walk_after;
     int has_before, has_after; /* a domain is at hand: 1, 0 at the end, -1 not yet looked */
     uint64_t looked;
 };
 
 /* From these ordinals on, which are both 0, or what places said of the same two versions. */
-void dx_version_diff_begin(struct dx_version_diff *d, struct dx_version *before,
-                           struct dx_version *after, uint64_t next_before, uint64_t next_after);
+void dx_version_diff_begin(struct dx_version_diff *d, const struct dx_view *before,
+                           const struct dx_view *after, uint64_t next_before, uint64_t next_after);
 int dx_version_diff_next(struct dx_version_diff *d, uint64_t look_max, struct dx_error *err);
 void dx_version_diff_places(const struct dx_version_diff *d, uint64_t *next_before,
                             uint64_t *next_after);

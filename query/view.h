@@ -5,7 +5,10 @@
  *   rc = dx_answer_domain(&view, canon, ...);            every answer takes one
  *
  *   rc = dx_view_pairs(&pairs, &view, ordinal, &err);    visible datasets of a domain: 1, or 0: none
- *   dx_view_datasets(&view)                              how many datasets are visible
+ *   hidden = dx_view_show(&view, &pairs);                the same of pairs that are there: how many went
+ *   rc = dx_view_has(&view, ordinal, &err);              whether there is a visible one: 1 or 0
+ *   dx_view_datasets(&view)                              how many datasets are visible; a walk over all for a
+ *                                                        scope that is not the last one asked about
  *   dx_view_shows(&view, dataset_id)
  *
  * What the scope leaves out is not there: an answer has the bytes that it would have from an index without
@@ -46,5 +49,20 @@ size_t dx_view_datasets(const struct dx_view *view);
 /* 1; 0: no visible dataset has the domain. */
 int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view, uint64_t ordinal,
                   struct dx_error *err);
+
+/* Private: of a scope that is one. */
+size_t dx_view_show_scope(const struct dx_scope *scope, struct dx_domain_pairs *pairs);
+int dx_view_has_scope(const struct dx_view *view, uint64_t ordinal, struct dx_error *err);
+
+static inline size_t dx_view_show(const struct dx_view *view, struct dx_domain_pairs *pairs)
+{
+    return view->scope == NULL ? 0 : dx_view_show_scope(view->scope, pairs);
+}
+
+/* Reads nothing where all may be seen. */
+static inline int dx_view_has(const struct dx_view *view, uint64_t ordinal, struct dx_error *err)
+{
+    return view->scope == NULL ? 1 : dx_view_has_scope(view, ordinal, err);
+}
 
 #endif

@@ -482,6 +482,7 @@ int dx_withheld_of(const struct dx_view *view, const struct dx_found *found, str
     struct dx_error err = DX_ERROR_INIT;
     struct dx_rules_of of;
     bool concerned = dx_rules_of(rules, domain, &of);
+    struct dx_hidden_sums sums;
     int rc = 1;
 
     *w = (struct dx_withheld){ .entry = NULL };
@@ -496,10 +497,15 @@ int dx_withheld_of(const struct dx_view *view, const struct dx_found *found, str
         w->distinct_url_count = w->entry->rows.distinct_url_count;
         w->distinct_dense = w->entry->rows.distinct_dense;
     }
-    if (w->entry == NULL || w->entry->rows.visible_rows > 0)
+    if (w->entry == NULL)
         return 1;
-    rc = whole(view, domain,
-               w->entry->rows.withheld_rows > 0 ? DX_EFFECT_WITHHELD : DX_EFFECT_ABSENT, problem);
+    sums = w->entry->rows.all;
+    if (dx_view_restricted(view))
+        dx_hidden_rows_sums(&w->entry->rows, view->scope, &sums);
+    if (sums.visible_rows > 0)
+        return 1;
+    rc = whole(view, domain, sums.withheld_rows > 0 ? DX_EFFECT_WITHHELD : DX_EFFECT_ABSENT,
+               problem);
     dx_withheld_release(w);
     return rc;
 }

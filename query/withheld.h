@@ -25,7 +25,11 @@
  * waited for (DX_OVERLAY_WAIT) the caller's thread reads them. With no rules this costs the look at
  * an atomic.
  *
- * All functions are safe from every thread. v is pinned by the caller; w holds no pin of it.
+ * Whether anything may be shown is said of the datasets that the view shows, as of an index that has no
+ * others. Which rows rules hide is found out for all of them at once, so an answer may be 503 for want of
+ * rows of a dataset that is hidden from who asks. A pair is to be asked for only if the view shows it.
+ *
+ * All functions are safe from every thread. What the view has is held by the caller; w holds nothing of it.
  */
 #ifndef DX_QUERY_WITHHELD_H
 #define DX_QUERY_WITHHELD_H
@@ -40,8 +44,8 @@ struct dx_withheld_entry;
 struct dx_withheld {
     struct dx_withheld_entry *entry; /* NULL: nothing is hidden, and all below is 0 */
 
-    /* Distinct visible URLs of the domain over all datasets: as the index counts them, of what is
-     * visible. */
+    /* Distinct visible URLs of the domain over all datasets, whatever the view shows: as the index counts
+     * them, of what is visible. */
     uint64_t distinct_url_count;
     bool distinct_dense; /* an estimate (format/url_sketch.h), else exact */
 };
@@ -60,7 +64,8 @@ struct dx_withheld_pair {
     uint64_t withheld_rows;           /* hidden and said to be: policy "withheld" */
     struct dx_withheld_range *ranges; /* ascending, apart from each other, at least one */
     size_t range_count;
-    struct dx_span facts; /* of the visible rows (format/facts.h); empty: they are over the caps of
+    struct dx_span sketch; /* of the visible URLs (format/url_sketch.h); empty: no row is */
+    struct dx_span facts;  /* of the visible rows (format/facts.h); empty: they are over the caps of
                            * query/row_tally.h. Paths are in it if row_count is over DX_FACTS_ROWS */
 };
 
@@ -93,7 +98,7 @@ void dx_withheld_release(struct dx_withheld *w);
 
 const struct dx_withheld_pair *dx_withheld_pair(const struct dx_withheld *w, uint32_t dataset_id);
 
-/* Of all pairs of the domain: visible counts in place of the index's, and those without a visible row
+/* Of all pairs of the domain that the view shows: visible counts in place of the index's, and those without a visible row
  * go. How many are left; withheld_rows, unless NULL, is raised by the rows that are said to be
  * withheld. */
 size_t dx_withheld_show(const struct dx_withheld *w, uint32_t *ids, struct dx_pair_count *counts,

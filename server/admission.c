@@ -14,6 +14,7 @@
 #define PRINCIPALS 8192     /* that owe something at once; one that is full need not be known */
 #define KEY 16              /* bytes */
 #define FORGET_LAST 1e12    /* more than anybody owes, in bursts */
+#define BURST_S 10          /* of a rate that comes without a burst */
 #define CACHE_LINE 64       /* so that two locks do not share one */
 #define NO_NAME "anonymous" /* of the table's principal of those who do not say who they are */
 
@@ -150,12 +151,21 @@ static struct bucket *bucket_of(const struct place *p, const uint8_t key[KEY], s
 
 /* ---- whose bucket ---- */
 
+static struct rate rate_of(double cost_per_s, double burst)
+{
+    return (struct rate){ cost_per_s, burst > 0 ? burst : cost_per_s * BURST_S };
+}
+
 /* False: it has none. */
-static bool address_key(const struct dx_address *address, uint8_t key[KEY])
+static bool address_key(const struct dx_admission *a, const struct dx_address *address,
+                        uint8_t key[KEY])
 {
     static const uint8_t nobody[KEY];
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
+    for (size_t i = 0; i < a->options.proxy_count; i++)
+        if (dx_network_has(&a->options.proxies[i], address))
+            return false;
     memset(key, 0, KEY);
     memcpy(key, address->bytes, memcmp(address->bytes, mapped, sizeof mapped) == 0 ? KEY : 8);
     return memcmp(address->bytes, nobody, KEY) != 0;
@@ -164,8 +174,8 @@ static bool address_key(const struct dx_address *address, uint8_t key[KEY])
 static bool address_rate(const struct dx_admission *a, const struct dx_who *who, uint8_t key[KEY],
                          struct rate *rate)
 {
-    *rate = (struct rate){ a->options.address_cost_per_s, a->options.address_burst };
-    return rate->cost_per_s > 0 && address_key(&who->address, key);
+    *rate = rate_of(a->options.address_cost_per_s, a->options.address_burst);
+    return rate->cost_per_s > 0 && address_key(a, &who->address, key);
 }
 
 static bool principal_rate(const struct dx_admission *a, const struct dx_who *who, uint8_t key[KEY],
@@ -176,11 +186,11 @@ static bool principal_rate(const struct dx_admission *a, const struct dx_who *wh
 
     if (p == NULL)
         return false;
-    *rate = (struct rate){ p->cost_per_s, p->cost_burst };
+    *rate = rate_of(p->cost_per_s, p->cost_burst);
     if (p->cost_per_s <= 0 && strcmp(p->name, NO_NAME) == 0)
         return false;
     if (p->cost_per_s <= 0)
-        *rate = (struct rate){ a->options.principal_cost_per_s, a->options.principal_burst };
+        *rate = rate_of(a->options.principal_cost_per_s, a->options.principal_burst);
     if (rate->cost_per_s <= 0)
         return false;
     name = dx_hash128_of(dx_span_str(p->name));
@@ -281,13 +291,13 @@ bool dx_admission_connect(struct dx_admission *a, const struct dx_address *addre
     struct bucket *b;
     bool taken;
 
-    if (a->options.address_connections == 0 || !address_key(address, key))
+    if (a->options.address_connections == 0 || !address_key(a, address, key))
         return true;
     p = enter(a, &a->addresses, key);
     b = find(&p, key);
     if (b == NULL) {
         b = make(&p, key, 0);
-        b->rate = (struct rate){ a->options.address_cost_per_s, a->options.address_burst };
+        b->rate = rate_of(a->options.address_cost_per_s, a->options.address_burst);
         b->has = b->rate.burst;
     }
     taken = b->connections < a->options.address_connections;
@@ -304,7 +314,7 @@ void dx_admission_gone(struct dx_admission *a, const struct dx_address *address)
     struct place p;
     struct bucket *b;
 
-    if (a->options.address_connections == 0 || !address_key(address, key))
+    if (a->options.address_connections == 0 || !address_key(a, address, key))
         return;
     p = enter(a, &a->addresses, key);
     b = find(&p, key);

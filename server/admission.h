@@ -9,7 +9,7 @@
  *
  * Token buckets in units of cost (server/cost.h). A request is taken while its bucket is not empty, and
  * may leave it in debt, so that what costs more than a whole burst can be asked for at all, and is paid
- * for before the next. A debt is at most what DX_ADMISSION_DEBT_S seconds pay, or a burst.
+ * for before the next. A rate without a burst saves up ten seconds. A debt is at most what DX_ADMISSION_DEBT_S seconds pay, or a burst.
  *
  * An address of IPv6 is its first 64 bits: whoever has one of these networks has all addresses of it. A
  * local socket (all 0) has no bucket and no cap: it is somebody's proxy. Nor has the principal
@@ -37,6 +37,8 @@ struct dx_admission_options {
     double principal_burst;
     unsigned address_connections; /* at once; 0: no cap */
     unsigned addresses_max;
+    const struct dx_network *proxies; /* have neither bucket nor cap: who they speak for has. Not */
+    size_t proxy_count;               /* copied */
 };
 
 struct dx_admission_counts {

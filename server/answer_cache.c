@@ -60,6 +60,8 @@ bool dx_answer_key_make(struct dx_answer_key *key, const struct dx_answers *answ
                         struct dx_version *v, const struct dx_ask *ask)
 {
     bool goes_on = ask->cursor.data != NULL;
+    const char *owner = answers->cursor_life_s == 0 || ask->principal == NULL ? "" : ask->principal;
+    size_t owner_size = strnlen(owner, DX_ACCESS_NAME_MAX);
 
     if (answers->state == NULL || ask->route != DX_ROUTE_URLS ||
         ask->asked.size > DX_ANSWER_ASKED_MAX || !answers->state(v, key->state))
@@ -83,6 +85,10 @@ bool dx_answer_key_make(struct dx_answer_key *key, const struct dx_answers *answ
     /* Of another build a cursor is refused, whatever the version is called. */
     put_u64(key, goes_on ? dx_load_u64(ask->from.build.bytes) : 0);
     put_u64(key, goes_on ? dx_load_u64(ask->from.build.bytes + 8) : 0);
+    put_u64(key, dx_scope_key(ask->scope));
+    put_u64(key, owner_size);
+    memcpy(key->bytes + key->size, owner, owner_size);
+    key->size += owner_size;
     memcpy(key->bytes + key->size, ask->asked.data, ask->asked.size);
     key->size += ask->asked.size;
     return true;

@@ -12,7 +12,8 @@
  *
  * The key is all that a byte of the answer depends on, as bytes, and a hit compares all of them: hashes
  * only lead there. It is of one open version (whatever its name), of one state of the suppressions,
- * and of one question as it was asked; with cursors also of the minute that they count from. What
+ * of what who asks may see, and of one question as it was asked; with cursors also of the minute that they count
+ * from, and of the principal, since they are sealed for him. What
  * was computed while the suppressions changed is not kept. Nobody has to be told of flips or
  * of rules: entries of what is over are not found again, and give way in time.
  *
@@ -26,16 +27,17 @@
 #define DX_SERVER_ANSWER_CACHE_H
 
 #include "cache/page_cache.h"
+#include "format/access_table.h"
 #include "server/answers.h"
 #include "server/reply.h"
 
-#define DX_ANSWER_KEY_FIXED 120 /* fifteen numbers */
+#define DX_ANSWER_KEY_FIXED 136 /* seventeen numbers */
 #define DX_ANSWER_ASKED_MAX 256 /* a longer name is no domain */
 
 struct dx_answer_key {
     uint64_t state[2]; /* as dx_answers.state gives it */
     size_t size;
-    uint8_t bytes[DX_ANSWER_KEY_FIXED + DX_ANSWER_ASKED_MAX];
+    uint8_t bytes[DX_ANSWER_KEY_FIXED + DX_ANSWER_ASKED_MAX + DX_ACCESS_NAME_MAX];
 };
 
 struct dx_hot_answer {

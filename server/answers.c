@@ -70,6 +70,12 @@ void dx_ask_content(const struct dx_ask *ask, struct dx_ask_content *content)
     content->disposition = content->room;
 }
 
+/* Where not all may be seen, sketches may have to be read. */
+static bool is_scoped_domain(const struct dx_ask *ask)
+{
+    return ask->route == DX_ROUTE_DOMAIN && ask->scope != NULL;
+}
+
 bool dx_ask_may_block(const struct dx_ask *ask)
 {
     /* A ranking is a copy, but for it each suppression is looked up: 2 us for each of any number. */
@@ -77,14 +83,14 @@ bool dx_ask_may_block(const struct dx_ask *ask)
            ask->route == DX_ROUTE_URL || ask->route == DX_ROUTE_URLID ||
            ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
            ask->route == DX_ROUTE_PATHS || ask->route == DX_ROUTE_CHANGES ||
-           ask->route == DX_ROUTE_OVERLAP ||
+           ask->route == DX_ROUTE_OVERLAP || is_scoped_domain(ask) ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask)
 {
-    return answers->urls_brief && ask->route == DX_ROUTE_URLS &&
-           ask->page.limit <= DX_LIMIT_DEFAULT;
+    return is_scoped_domain(ask) || (answers->urls_brief && ask->route == DX_ROUTE_URLS &&
+                                     ask->page.limit <= DX_LIMIT_DEFAULT);
 }
 
 /* ---- what an ask says of versions and cursors ---- */
@@ -376,6 +382,18 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
     return with_restart(ask, answers->urls(view, canon, &urls, task, body, problem), problem);
 }
 
+static int answer_domain(const struct dx_answers *answers, struct dx_canon *canon,
+                         const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
+                         struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_domain_ask domain = { .asked = ask->asked,
+                                          .fields = ask->field_bits,
+                                          .brief = ask->brief,
+                                          .deadline_ms = deadline_ms };
+
+    return answers->domain(view, canon, &domain, task, body, problem);
+}
+
 static int answer_url(const struct dx_answers *answers, struct dx_canon *canon,
                       const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
                       struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
@@ -502,7 +520,7 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
     if (ask->route == DX_ROUTE_TOP_DOMAINS) {
         rc = answer_top(answers, canon, &view, ask, body, problem);
     } else if (ask->route == DX_ROUTE_DOMAIN) {
-        rc = answers->domain(&view, canon, ask->asked, ask->field_bits, body, problem);
+        rc = answer_domain(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
         rc = answers->normalize(&view, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_URL) {

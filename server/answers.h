@@ -60,8 +60,9 @@ struct dx_answers {
     void (*canon_free)(struct dx_canon **canon);
 
     /* As the functions of query/answer.h. */
-    int (*domain)(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                  unsigned fields, struct dx_buf *body, struct dx_problem *problem);
+    int (*domain)(const struct dx_view *view, struct dx_canon *canon,
+                  const struct dx_domain_ask *ask, struct dx_task **task, struct dx_buf *body,
+                  struct dx_problem *problem);
     int (*urls)(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,
                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*datasets)(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
@@ -145,7 +146,7 @@ int dx_ask_bring(const struct dx_answers *answers, const struct dx_ask *ask, str
 bool dx_ask_may_block(const struct dx_ask *ask);
 
 /* Whether it may all the same be begun on a loop, with ask->brief set: a page of a listing that is
- * short enough. What of it has to be read or takes long is left to a worker. */
+ * short enough, a domain of which not all may be seen. What of it has to be read or takes long is left to a worker. */
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
 
 /* How a 200 to it says what it is. disposition: NULL: nothing is to be said, else text of

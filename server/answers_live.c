@@ -138,7 +138,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .asked_again = asked_again,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
-        .domain = dx_answer_domain,
+        .domain = dx_task_domain,
         .urls = dx_task_urls,
         .hosts = dx_task_hosts,
         .paths = dx_task_paths,

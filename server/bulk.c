@@ -17,6 +17,7 @@ struct dx_bulk {
     bool writing;    /* a batch is not written to its end */
     bool name_waits; /* `name` did not fit the batch */
     struct dx_name name;
+    struct dx_bulk_counts counts;
 };
 
 /* text/plain where nothing is said; parameters are not looked at. */
@@ -102,6 +103,11 @@ struct dx_bulk_refusal dx_bulk_refusal_of(const struct dx_bulk *b)
     return (struct dx_bulk_refusal){ b->body.reject_status, b->body.reject_reason };
 }
 
+struct dx_bulk_counts dx_bulk_counts_of(const struct dx_bulk *b)
+{
+    return b == NULL ? (struct dx_bulk_counts){ 0, 0 } : b->counts;
+}
+
 /* ---- in ---- */
 
 size_t dx_bulk_take(struct dx_bulk *b, struct dx_span bytes)
@@ -123,6 +129,7 @@ size_t dx_bulk_take(struct dx_bulk *b, struct dx_span bytes)
         if (verdict == DX_BODY_DATA) {
             memcpy(to, data.data, data.size);
             dx_name_list_put(b->list, data.size);
+            b->counts.body_bytes += data.size;
         } else if (verdict == DX_BODY_END) {
             b->body_ended = true;
             dx_name_list_end(b->list);
@@ -146,6 +153,7 @@ static bool fill(struct dx_bulk *b)
         b->name_waits = !dx_names_add(b->names, &b->name);
         if (b->name_waits)
             return true;
+        b->counts.names++;
     }
 }
 

@@ -55,6 +55,13 @@ enum dx_bulk_step dx_bulk_step(struct dx_bulk *bulk, struct dx_buf *out,
                                struct dx_problem *problem);
 struct dx_bulk_refusal dx_bulk_refusal_of(const struct dx_bulk *bulk);
 
+struct dx_bulk_counts {
+    uint64_t names;      /* taken from the body so far */
+    uint64_t body_bytes; /* of it, without its framing */
+};
+
+struct dx_bulk_counts dx_bulk_counts_of(const struct dx_bulk *bulk); /* of NULL: none */
+
 const char *dx_bulk_content_type(const struct dx_bulk *bulk); /* of the answer */
 
 /* The answer has lines that a problem can be one of. */

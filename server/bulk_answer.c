@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/bulk_answer.h"
 
+#include "base/clock.h"
 #include "server/bulk.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
 #include "server/job_wait.h"
+#include "server/shedding.h"
+#include "server/toll.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +19,12 @@
 
 void dx_bulk_answer_release(struct dx_connection *c)
 {
+    struct dx_bulk_counts counts = dx_bulk_counts_of(c->bulk);
+
+    if (c->bulk != NULL) {
+        c->record.names = counts.names;
+        c->record.body_bytes = counts.body_bytes;
+    }
     if (c->bulk_counted)
         atomic_fetch_sub(&c->stream.loop->serving->list_bytes, LIST_BYTES);
     c->bulk_counted = false;
@@ -71,12 +80,15 @@ static void frame(struct dx_connection *c, bool last)
         .chunked = true,
         .date = s->loop->date,
         .version = s->loop->serving->answers->version_name(c->version),
+        .vary = c->under_table ? s->loop->serving->vary : NULL,
         .close = c->closing,
     };
 
     dx_buf_clear(&s->out_head);
-    if (!c->bulk_begun)
+    if (!c->bulk_begun) {
+        dx_delivery_record(c, r.status);
         dx_reply_head(&r, &s->out_head);
+    }
     c->bulk_begun = true;
     if (s->out_body.size > 0) {
         dx_buf_fmt(&s->out_head, "%zx\r\n", s->out_body.size);
@@ -96,12 +108,14 @@ static void break_off(struct dx_connection *c, const struct dx_problem *problem,
 
     c->closing = true;
     c->bulk_failed = true;
+    if (problem == NULL)
+        c->record.refusal = dx_reply_http_slug(status);
     dx_buf_clear(out);
+    if (problem != NULL)
+        dx_delivery_write_failure(c, problem, body);
+    else
+        dx_reply_http_problem(status, words, body);
     if (dx_bulk_has_lines(c->bulk)) {
-        if (problem != NULL)
-            (void)dx_reply_problem(problem, body);
-        else
-            dx_reply_http_problem(status, words, body);
         dx_buf_str(out, "{\"error\":");
         dx_buf_append(out, body->data, body->size);
         dx_buf_str(out, "}\n");
@@ -114,13 +128,12 @@ static void break_off(struct dx_connection *c, const struct dx_problem *problem,
 /* Of ours; the answer so far is not sent, as it may be what is wrong. */
 static void fail(struct dx_connection *c, const struct dx_problem *problem)
 {
-    dx_delivery_say(c->stream.loop, problem);
     if (c->bulk_begun) {
         break_off(c, problem, 0, NULL);
         return;
     }
     drop(c);
-    dx_deliver_problem(c, problem);
+    dx_deliver_failure(c, problem);
 }
 
 static void refuse(struct dx_connection *c, int status, const char *words)
@@ -154,6 +167,7 @@ static bool flush(struct dx_connection *c, bool last)
     }
     c->bulk_ended = last;
     frame(c, last);
+    dx_exchange_mark(c, DX_STAGE_ANSWER);
     if (!push(c))
         return false;
     if (last)
@@ -197,6 +211,11 @@ static void take_pending(struct dx_connection *c)
     p->size -= used;
 }
 
+uint64_t dx_bulk_answer_taken(const struct dx_connection *c)
+{
+    return dx_bulk_counts_of(c->bulk).body_bytes;
+}
+
 bool dx_bulk_answer_takes(const struct dx_connection *c)
 {
     return c->bulk != NULL && c->stream.wait == DX_WAIT_BODY;
@@ -226,6 +245,7 @@ static bool step(struct dx_connection *c)
         return false;
     }
     if (did == DX_BULK_END) {
+        dx_toll_owe(c, dx_cost_of_names(dx_bulk_counts_of(c->bulk).names - c->bulk_paid));
         (void)flush(c, true);
         return false;
     }
@@ -242,22 +262,43 @@ static bool step(struct dx_connection *c)
     return c->stream.out_body.size < DX_BULK_OUT_MAX || flush(c, false);
 }
 
+/* Names are paid for when they have been taken. Who has spent all waits, with his list: to refuse the rest
+ * would be to throw away what is done. */
+static bool pay(struct dx_connection *c)
+{
+    uint64_t names = dx_bulk_counts_of(c->bulk).names;
+
+    if (!dx_toll_go_on(c, dx_cost_of_names(names - c->bulk_paid)))
+        return false;
+    c->bulk_paid = names;
+    return true;
+}
+
 /* Batches until something has to be waited for, or others have waited long enough. */
 void dx_bulk_answer_go_on(struct dx_connection *c)
 {
-    int64_t until_us = dx_monotonic_us() + SLICE_US;
+    int64_t until_us = dx_clock_us() + SLICE_US;
+    bool more;
 
+    c->marked_us = until_us - SLICE_US; /* what passed while the client sent is nobody's */
     dx_stream_pause(&c->stream);
+    if (!pay(c)) {
+        dx_stream_wait(&c->stream, DX_WAIT_LATER);
+        return;
+    }
     dx_stream_wait(&c->stream, DX_WAIT_BODY);
-    do {
-        if (!step(c))
-            return;
-    } while (dx_monotonic_us() < until_us);
-    dx_stream_turn_later(&c->stream);
+    do
+        more = step(c);
+    while (more && dx_clock_us() < until_us);
+    if (more)
+        dx_stream_turn_later(&c->stream);
+    if (c->recorded)
+        dx_exchange_mark(c, DX_STAGE_ANSWER);
 }
 
 void dx_bulk_answer_is_out(struct dx_connection *c)
 {
+    dx_exchange_mark(c, DX_STAGE_SEND);
     dx_buf_clear(&c->stream.out_head);
     dx_buf_clear(&c->stream.out_body);
     if (c->bulk_ended || c->bulk_failed)
@@ -268,10 +309,13 @@ void dx_bulk_answer_is_out(struct dx_connection *c)
 
 void dx_bulk_answer_late(struct dx_connection *c)
 {
-    if (c->stream.wait == DX_WAIT_LATER)
+    if (c->stream.wait == DX_WAIT_LATER) {
+        dx_exchange_mark(c, DX_STAGE_STORAGE);
         dx_bulk_answer_go_on(c);
-    else
-        refuse(c, 408, "the body did not go on in time");
+        return;
+    }
+    c->marked_us = c->stream.loop->now_us;
+    refuse(c, 408, "the body did not go on in time");
 }
 
 /* A list costs its client a few bytes and may last: so lists have half of what replies may hold, and
@@ -281,6 +325,11 @@ static bool count(struct dx_connection *c)
     struct dx_serving *serving = c->stream.loop->serving;
     size_t others = atomic_fetch_add(&serving->list_bytes, LIST_BYTES);
 
+    if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
+        dx_shed_lists(c->stream.loop, c); /* those of other loops come too late for this one */
+        dx_loops_tell(serving, DX_LOOP_SHED_LISTS);
+        others = atomic_load(&serving->list_bytes) - LIST_BYTES;
+    }
     if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
         atomic_fetch_sub(&serving->list_bytes, LIST_BYTES);
         dx_bulk_answer_release(c);
@@ -299,15 +348,17 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     struct dx_serving *serving = c->stream.loop->serving;
     bool closing = c->closing;
     struct dx_problem problem;
+    int rc;
 
     c->closing = true; /* what refuses it leaves the body unread */
-    if (dx_delivery_is_broken(c) || dx_delivery_is_overloaded(c)) {
+    if (dx_delivery_is_broken(c) || dx_delivery_is_overloaded(c, LIST_BYTES)) {
         dx_bulk_answer_release(c);
         return;
     }
-    if (dx_bulk_open(c->bulk, serving->answers, c->version, ask, &problem) != 1) {
+    rc = dx_bulk_open(c->bulk, serving->answers, c->version, ask, &problem);
+    if (rc != 1) {
         dx_bulk_answer_release(c);
-        dx_deliver_problem(c, &problem);
+        dx_deliver_no_answer(c, rc, &problem);
         return;
     }
     if (!count(c))
@@ -315,6 +366,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     c->closing = closing;
     c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
     c->bulk_waits = 0;
+    c->bulk_paid = 0;
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */
     if (c->head.expects &&
         send(c->stream.fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof go_on - 1)) {
@@ -340,6 +392,18 @@ static void want_version(struct dx_connection *c)
     dx_job_wait_refuse(c, &want.task);
 }
 
+/* False: refused, and the body is not read. */
+static bool pay_begin(struct dx_connection *c)
+{
+    bool closing = c->closing;
+
+    c->closing = true;
+    if (!dx_toll_take(c, dx_cost_of_ask(&c->stream.loop->ask)))
+        return false;
+    c->closing = closing;
+    return true;
+}
+
 void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span target)
 {
     struct dx_loop *loop = c->stream.loop;
@@ -347,12 +411,16 @@ void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span
     struct dx_problem problem;
     int rc = dx_target_parse(target, &loop->ask, &problem);
 
+    c->record.route = loop->ask.route;
+    c->record.from = DX_FROM_LOOP;
     dx_exchange_own_pin(c); /* for as long as the client likes */
     if (rc == 1)
         rc = dx_exchange_find_version(c, &problem);
     if (rc != 1 && rc != DX_ASK_COLD) {
         c->closing = true;
-        dx_deliver_problem(c, &problem);
+        dx_deliver_no_answer(c, rc, &problem);
+    } else if (!pay_begin(c)) {
+        return;
     } else if (dx_bulk_new(&c->bulk, &c->head, head, &why) == 0) {
         dx_deliver_refusal(c, why.status, why.words);
     } else if (rc == DX_ASK_COLD) {

@@ -9,6 +9,7 @@
  *   }
  *   dx_bulk_answer_is_out(c);                   the client has taken what waited
  *   dx_bulk_answer_late(c);                     DX_WAIT_BODY or DX_WAIT_LATER is over
+ *   dx_bulk_answer_taken(c)                     bytes of the body so far
  *   dx_bulk_answer_release(c);                  the end of the connection
  *
  * Each may end the exchange; c->bulk is NULL then. Of the loop's thread.
@@ -23,6 +24,7 @@ void dx_bulk_answered(struct dx_connection *c, struct dx_job *job);
 
 /* Not while its version is brought, nor while the client takes what there is. */
 bool dx_bulk_answer_takes(const struct dx_connection *c);
+uint64_t dx_bulk_answer_taken(const struct dx_connection *c);
 size_t dx_bulk_answer_take(struct dx_connection *c, struct dx_span bytes);
 void dx_bulk_answer_go_on(struct dx_connection *c);
 void dx_bulk_answer_is_out(struct dx_connection *c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/connection.h"
 
+#include "server/admin_routes.h"
 #include "server/bulk_answer.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
@@ -8,6 +9,7 @@
 #include "server/kept_reply.h"
 #include "server/own_routes.h"
 #include "server/single_answer.h"
+#include "server/toll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +23,13 @@ static void reap(struct dx_connection *c)
 {
     if (c->stream.wait != DX_WAIT_CLOSED)
         return;
-    dx_exchange_unpin(c);
+    if (c->stream.admin)
+        dx_admin_listener_gone(&c->stream.loop->admin);
     dx_job_wait_cancel(c);
     dx_bulk_answer_release(c);
+    dx_exchange_drop(c);
     dx_buf_release(&c->pending);
+    dx_buf_release(&c->target);
     free(c);
 }
 
@@ -42,28 +47,72 @@ static void answer_get(struct dx_connection *c, struct dx_span target, struct dx
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_problem problem;
+    int rc;
 
     if (dx_kept_reply_answer(c, target, match))
         return;
-    if (dx_target_parse(target, &loop->ask, &problem) == 0)
-        dx_deliver_problem(c, &problem);
-    else if (loop->ask.route == DX_ROUTE_NAMES)
+    rc = dx_target_parse(target, &loop->ask, &problem);
+    c->record.route = loop->ask.route;
+    c->record.dataset_id = loop->ask.dataset_id;
+    if (rc == 0) {
+        if (dx_toll_take(c, 1)) /* no question at all costs as much as a small one */
+            dx_deliver_problem(c, &problem);
+    } else if (loop->ask.route == DX_ROUTE_NAMES) {
         dx_deliver_refusal(c, 405, "this takes POST, with names in the body");
-    else if (!dx_own_routes_answer(c))
+    } else if (!dx_own_routes_answer(c)) {
         dx_single_answer(c, target, match);
+    }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);
+}
+
+/* Who may be told nothing may still ask whether the server lives: that is a supervisor, who has no token. */
+static void turn_away(struct dx_connection *c, struct dx_span target,
+                      const struct dx_problem *problem)
+{
+    struct dx_problem ignored;
+    bool own;
+
+    if (c->head.method == DX_METHOD_POST) {
+        c->closing = true; /* its body is not read */
+        own = false;
+    } else {
+        own = dx_target_parse(target, &c->stream.loop->ask, &ignored) == 1;
+        c->record.route = c->stream.loop->ask.route;
+    }
+    if (!(own && dx_own_routes_answer(c)) && dx_toll_take(c, 1))
+        dx_deliver_problem(c, problem);
+}
+
+/* What the log of requests wants of a head; it is gone when the reply is out. */
+static void keep_for_log(struct dx_connection *c, struct dx_span head, struct dx_span target)
+{
+    const struct dx_serving *serving = c->stream.loop->serving;
+
+    if (serving->log == NULL)
+        return;
+    if (c->head.traceparent_count == 1)
+        (void)dx_trace_id(dx_head_slice(head, c->head.traceparent), c->record.trace);
+    if (serving->options.log_targets)
+        dx_buf_append(&c->target, target.data, target.size);
 }
 
 static void answer(struct dx_connection *c, struct dx_span head)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span target = dx_head_slice(head, c->head.target);
+    struct dx_problem problem;
 
+    keep_for_log(c, head, target);
     dx_loop_count(&loop->counts.requests);
+    c->paid = 0;
     c->closing = c->closing || c->head.close || loop->draining;
     dx_buf_clear(&loop->body);
-    if (c->head.method == DX_METHOD_POST)
+    if (c->stream.admin)
+        dx_admin_answer(c, target);
+    else if (dx_exchange_identify(c, head, &problem) == 0)
+        turn_away(c, target, &problem);
+    else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
     else
         answer_get(c, target, if_none_match(c, head));
@@ -87,7 +136,7 @@ static size_t serve(struct dx_connection *c, struct dx_span bytes)
         verdict = dx_request_head_parse(&c->head, rest);
         if (verdict == DX_HEAD_MORE)
             break;
-        c->in_head = false;
+        dx_exchange_head_read(c);
         if (verdict == DX_HEAD_REJECT) {
             dx_loop_count(&c->stream.loop->counts.rejected);
             dx_deliver_refusal(c, c->head.reject_status, c->head.reject_reason);
@@ -214,13 +263,19 @@ static void on_readable(evutil_socket_t fd, short what, void *argument)
     reap(c);
 }
 
+/* Long replies go on in turns behind the requests that have come, so that who takes much does not keep
+ * those waiting who ask for little. */
 static void on_writable(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_connection *c = argument;
 
     (void)fd;
     (void)what;
-    dx_loop_clock(c->stream.loop);
+    dx_stream_turn_later(&c->stream);
+}
+
+static void go_on_writing(struct dx_connection *c)
+{
     if (dx_stream_go_on(&c->stream) == DX_SENT_ALL) {
         if (c->bulk != NULL) {
             dx_bulk_answer_is_out(c);
@@ -229,11 +284,11 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
         } else {
             dx_buf_release(&c->stream.out_head);
             dx_stream_let_go(&c->stream);
+            dx_exchange_mark(c, DX_STAGE_SEND);
             dx_exchange_sent(c, DX_SENT_ALL);
             serve_pending(c);
         }
     }
-    reap(c);
 }
 
 static void drain(struct dx_connection *c)
@@ -252,17 +307,20 @@ static void drain(struct dx_connection *c)
 
 /* ---- entry points of the loop ---- */
 
-void dx_connection_open(struct dx_loop *loop, int fd)
+void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
 {
     struct dx_connection *c = calloc(1, sizeof *c);
 
     if (c == NULL) {
-        (void)close(fd);
-        atomic_fetch_sub(&loop->serving->connections, 1);
+        if (guest->admin)
+            dx_admin_listener_gone(&loop->admin);
+        (void)close(guest->fd);
+        dx_serving_gone(loop->serving, guest->admin ? NULL : &guest->peer);
         return;
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
-    if (dx_stream_open(&c->stream, loop, fd, on_readable, on_writable, c) && loop->draining)
+    dx_buf_init(&c->target, DX_TARGET_MAX);
+    if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);
 }
@@ -271,7 +329,9 @@ void dx_connection_turn(struct dx_connection *c)
 {
     TAILQ_REMOVE(&c->stream.loop->turns, &c->stream, turn);
     c->stream.in_turns = false;
-    if (dx_bulk_answer_takes(c))
+    if (c->stream.wait == DX_WAIT_WRITE)
+        go_on_writing(c);
+    else if (dx_bulk_answer_takes(c))
         go_on_with_list(c);
     else
         serve_pending(c);
@@ -304,7 +364,7 @@ void dx_connection_expire(struct dx_connection *c)
     if (wait != DX_WAIT_IDLE && wait != DX_WAIT_LINGER && wait != DX_WAIT_LATER)
         dx_loop_count(&c->stream.loop->counts.timeouts);
     if (wait == DX_WAIT_HEAD && c->in_head) {
-        c->in_head = false;
+        dx_exchange_head_read(c);
         dx_deliver_refusal(c, 408, "the request head did not arrive in time");
     } else if (wait == DX_WAIT_JOB) {
         dx_bulk_answer_release(c);

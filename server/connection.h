@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * connection.h - one client: bytes in, heads parsed, answers out, in order.
  *
- *   dx_connection_open(loop, fd);         fd is the connection's from here, also on failure
+ *   dx_connection_open(loop, &guest);     its socket is the connection's from here, also on failure
  *   dx_connection_turn(c);                its turn again (it had more requests than one wake serves)
  *   dx_connection_answered(job);          a worker's answer came back
  *   dx_connection_expire(c);              the deadline of what it waits for has passed
@@ -18,8 +18,10 @@
  *   stream         the socket
  *   exchange       one request: what it holds, and its end
  *   delivery       from an outcome to the reply
+ *   toll           what a request costs who asks, and 429
  *   job_wait       answers of workers
- *   own_routes     healthz, readyz, metrics
+ *   own_routes     healthz, readyz
+ *   admin_routes   these, metrics and version, on the admin listener
  *   kept_reply     whole replies that are sent again
  *   single_answer  of a GET
  *   bulk_answer    of a POST
@@ -31,6 +33,7 @@
 #ifndef DX_SERVER_CONNECTION_H
 #define DX_SERVER_CONNECTION_H
 
+#include "server/request_record.h"
 #include "server/stream.h"
 
 #include <stddef.h>
@@ -42,14 +45,24 @@ struct dx_connection {
     bool in_head;
     bool closing; /* after the reply in work */
     struct dx_request_head head;
-    struct dx_version *version; /* NULL: no request begun */
-    bool lent;                  /* it is the loop's pin (server/lent_pins.h), not one of its own */
-    struct dx_job *job;         /* waits for it */
-    struct dx_bulk *bulk;       /* the answer to a body that comes; NULL: none */
-    bool bulk_counted;          /* in serving->list_bytes */
-    bool bulk_begun;            /* its head is out */
-    bool bulk_failed;           /* it is closed when what is in out_* has gone */
+    bool recorded; /* a request has begun, and `record` has not been given away */
+    struct dx_request_record record;
+    struct dx_buf target; /* of the request in work; empty unless it is to be logged */
+    int64_t marked_us;    /* all before is in one of the record's stages */
+    struct dx_who who;    /* asks: as of the last whole head. Its principal is of the table */
+    bool under_table;     /* there is one in force */
+    bool restricted;      /* who asks may not see all of it, or is not known */
+    const struct dx_access_table *table; /* pinned for longer than a turn; NULL: the loop's does */
+    double paid;                         /* by him for the request in work (server/toll.h) */
+    struct dx_version *version;          /* NULL: no request begun */
+    bool lent;            /* it is the loop's pin (server/lent_pins.h), not one of its own */
+    struct dx_job *job;   /* waits for it */
+    struct dx_bulk *bulk; /* the answer to a body that comes; NULL: none */
+    bool bulk_counted;    /* in serving->list_bytes */
+    bool bulk_begun;      /* its head is out */
+    bool bulk_failed;     /* it is closed when what is in out_* has gone */
     bool bulk_ended;
+    uint64_t bulk_paid;    /* names of it */
     unsigned bulk_waits;   /* times in a row that it waited for something of ours */
     struct dx_buf pending; /* read, not yet parsed */
     size_t match_size;     /* If-None-Match of the request whose job runs; 0: none, or too long */
@@ -61,7 +74,7 @@ static inline struct dx_connection *dx_connection_of(struct dx_stream *s)
     return (struct dx_connection *)(void *)((char *)s - offsetof(struct dx_connection, stream));
 }
 
-void dx_connection_open(struct dx_loop *loop, int fd);
+void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest);
 void dx_connection_turn(struct dx_connection *c);
 void dx_connection_answered(struct dx_job *job);
 void dx_connection_expire(struct dx_connection *c);

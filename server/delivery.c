@@ -4,10 +4,18 @@
 #include "base/log.h"
 #include "query/domain_text.h"
 #include "server/exchange.h"
+#include "server/server_timing.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The kernel takes so much of every reply: it is not held here, so it is never refused for want of room. */
+#define SMALL_BYTES 16384
 
 static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
+    const struct dx_request_record *r = &c->record;
     const struct dx_hot_reply_parts parts = {
         .status = d->status,
         .etag = d->etag,
@@ -15,12 +23,49 @@ static void keep_reply(struct dx_connection *c, const struct dx_delivery *d)
         .date_at = dx_reply_date_at(d->status),
         .head = dx_span_of(loop->head.data, loop->head.size),
         .body = d->payload,
+        .refusal = r->refusal,
+        .told = { r->domain_id, r->has_domain_id, r->dataset_id, r->datasets, r->rows },
     };
 
     if (loop->head.failed || c->closing)
         return;
-    dx_hot_replies_put(&loop->hot, loop->keep, &parts);
+    dx_hot_replies_put(&loop->hot, dx_scope_key(dx_exchange_scope(c)), loop->keep, &parts);
     atomic_store_explicit(&loop->counts.hot_bytes, loop->hot.bytes, memory_order_relaxed);
+}
+
+static void copy_name(char to[DX_VERSION_NAME], const char *name)
+{
+    size_t size = strnlen(name, DX_VERSION_NAME - 1);
+
+    memcpy(to, name, size);
+    to[size] = '\0';
+}
+
+void dx_delivery_record(struct dx_connection *c, int status)
+{
+    struct dx_request_record *r = &c->record;
+
+    dx_exchange_mark(c, DX_STAGE_ANSWER);
+    r->status = status;
+    if (c->version != NULL)
+        copy_name(r->version, c->stream.loop->serving->answers->version_name(c->version));
+}
+
+/* Of answers that were computed for this request alone. A reply that is kept is kept without: the next one who
+ * gets it is told no times, least of all another one's. */
+static void add_timing(struct dx_connection *c, const struct dx_reply *r)
+{
+    struct dx_loop *loop = c->stream.loop;
+    char text[DX_SERVER_TIMING_TEXT];
+    struct dx_reply timed = *r;
+
+    if (!loop->serving->options.server_timing || r->status != 200 ||
+        (c->record.from != DX_FROM_LOOP && c->record.from != DX_FROM_WORKER))
+        return;
+    dx_server_timing(&c->record, text);
+    timed.timing = text;
+    dx_buf_clear(&loop->head);
+    dx_reply_head(&timed, &loop->head);
 }
 
 void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
@@ -33,28 +78,35 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .disposition = d->disposition,
         .body_size = payload.size,
         .date = loop->date,
-        .version = c->version == NULL ? NULL : loop->serving->answers->version_name(c->version),
+        .version = c->version == NULL || d->status == 401
+                       ? NULL
+                       : loop->serving->answers->version_name(c->version),
         .etag = d->etag,
+        .vary = c->under_table ? loop->serving->vary : NULL,
+        .retry_s = d->retry_s,
         .allow = d->status != 405               ? NULL
                  : c->head.reject_status == 405 ? "GET, HEAD"
                                                 : "POST", /* of a GET that has no answer */
         .close = c->closing,
     };
 
+    dx_delivery_record(c, d->status);
     dx_buf_clear(&loop->head);
     dx_reply_head(&r, &loop->head);
     if (loop->keep.size > 0 && (d->status == 200 || d->status == 404))
         keep_reply(c, d);
+    add_timing(c, &r);
     if (d->content_type == NULL || c->head.method == DX_METHOD_HEAD)
         payload = (struct dx_span){ NULL, 0 };
     dx_exchange_sent(c, dx_stream_send(&c->stream, &loop->head, payload, d->body, d->block));
 }
 
-static void deliver_document(struct dx_connection *c, int status, const char *content_type,
-                             struct dx_buf *body)
+static void deliver_document(struct dx_connection *c, int status, unsigned retry_s,
+                             const char *content_type, struct dx_buf *body)
 {
     const struct dx_delivery d = {
         .status = status,
+        .retry_s = retry_s,
         .content_type = content_type,
         .payload = { body->data, body->size },
         .body = body,
@@ -65,7 +117,7 @@ static void deliver_document(struct dx_connection *c, int status, const char *co
 
 void dx_deliver_body(struct dx_connection *c, const char *content_type, struct dx_buf *body)
 {
-    deliver_document(c, 200, content_type, body);
+    deliver_document(c, 200, 0, content_type, body);
 }
 
 void dx_deliver_unchanged(struct dx_connection *c, const char *etag)
@@ -78,9 +130,51 @@ void dx_deliver_unchanged(struct dx_connection *c, const char *etag)
 void dx_deliver_problem(struct dx_connection *c, const struct dx_problem *problem)
 {
     struct dx_buf *body = &c->stream.loop->body;
-    int status = dx_reply_problem(problem, body);
+    int status = dx_reply_problem(problem, 0, true, body);
 
-    deliver_document(c, status, "application/problem+json", body);
+    c->record.refusal = problem->slug;
+    deliver_document(c, status, problem->retry_s, "application/problem+json", body);
+}
+
+static void say(struct dx_connection *c, const struct dx_problem *problem)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    if (loop->said_second == loop->date_second)
+        return;
+    loop->said_second = loop->date_second;
+    dx_log(DX_LOG_ERROR, "no answer to request %016" PRIx64 ": %s: %s", c->record.number,
+           problem->slug, problem->detail);
+}
+
+static int write_failure(struct dx_connection *c, const struct dx_problem *problem,
+                         struct dx_buf *body)
+{
+    say(c, problem);
+    c->record.refusal = problem->slug;
+    return dx_reply_problem(problem, c->record.number, !c->restricted, body);
+}
+
+void dx_delivery_write_failure(struct dx_connection *c, const struct dx_problem *problem,
+                               struct dx_buf *body)
+{
+    (void)write_failure(c, problem, body);
+}
+
+void dx_deliver_failure(struct dx_connection *c, const struct dx_problem *problem)
+{
+    struct dx_buf *body = &c->stream.loop->body;
+    int status = write_failure(c, problem, body);
+
+    deliver_document(c, status, problem->retry_s, "application/problem+json", body);
+}
+
+void dx_deliver_no_answer(struct dx_connection *c, int rc, const struct dx_problem *problem)
+{
+    if (rc < 0)
+        dx_deliver_failure(c, problem);
+    else
+        dx_deliver_problem(c, problem);
 }
 
 void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
@@ -88,16 +182,9 @@ void dx_deliver_refusal(struct dx_connection *c, int status, const char *words)
     struct dx_buf *body = &c->stream.loop->body;
 
     c->closing = true;
+    c->record.refusal = dx_reply_http_slug(status);
     dx_reply_http_problem(status, words, body);
-    deliver_document(c, status, "application/problem+json", body);
-}
-
-void dx_delivery_say(struct dx_loop *loop, const struct dx_problem *problem)
-{
-    if (loop->said_second == loop->date_second)
-        return;
-    loop->said_second = loop->date_second;
-    dx_log(DX_LOG_ERROR, "no answer: %s: %s", problem->slug, problem->detail);
+    deliver_document(c, status, 0, "application/problem+json", body);
 }
 
 bool dx_delivery_is_broken(struct dx_connection *c)
@@ -107,8 +194,7 @@ bool dx_delivery_is_broken(struct dx_connection *c)
 
     if (answers->intact == NULL || c->version == NULL || answers->intact(c->version, &broken))
         return false;
-    dx_delivery_say(c->stream.loop, &broken);
-    dx_deliver_problem(c, &broken);
+    dx_deliver_failure(c, &broken);
     return true;
 }
 
@@ -118,18 +204,36 @@ void dx_deliver_overloaded(struct dx_connection *c, const char *why)
 
     dx_loop_count(&c->stream.loop->counts.overloaded);
     (void)dx_problem_set(&overloaded, DX_PROBLEM_UNAVAILABLE, "overloaded", "Server is overloaded",
-                         "%s; try again in a second", why);
+                         "%s; try again in a moment", why);
+    overloaded.retry_s = dx_retry_spread_s(atomic_load(&c->stream.loop->counts.overloaded) +
+                                           c->stream.loop->ticks);
     dx_deliver_problem(c, &overloaded);
 }
 
-bool dx_delivery_is_overloaded(struct dx_connection *c)
+bool dx_delivery_has_room(const struct dx_connection *c, size_t bytes)
 {
-    struct dx_serving *serving = c->stream.loop->serving;
+    const struct dx_serving *serving = c->stream.loop->serving;
 
-    if (atomic_load(&serving->held_bytes) <= serving->options.reply_memory)
+    return bytes <= SMALL_BYTES ||
+           atomic_load_explicit(&serving->held_bytes, memory_order_relaxed) <=
+               serving->options.reply_memory;
+}
+
+bool dx_delivery_is_overloaded(struct dx_connection *c, size_t bytes)
+{
+    if (dx_delivery_has_room(c, bytes))
         return false;
+    dx_loops_tell(c->stream.loop->serving, DX_LOOP_SHED_READERS);
     dx_deliver_overloaded(c, "too many replies wait for slow clients");
     return true;
+}
+
+static void tell(struct dx_connection *c, struct dx_span body)
+{
+    struct dx_told told;
+
+    dx_told_read(body, &told);
+    dx_exchange_tell(c, &told);
 }
 
 static void deliver_200(struct dx_connection *c, struct dx_buf *body, const char *etag,
@@ -170,13 +274,12 @@ void dx_deliver_answer(struct dx_connection *c, int rc, struct dx_buf *body,
         return;
     }
     if (rc != 1) {
-        if (rc < 0)
-            dx_delivery_say(c->stream.loop, problem);
-        dx_deliver_problem(c, problem);
+        dx_deliver_no_answer(c, rc, problem);
         return;
     }
-    if (dx_delivery_is_overloaded(c))
+    if (dx_delivery_is_overloaded(c, bytes.size))
         return;
+    tell(c, bytes);
     dx_reply_etag(bytes, etag);
     if (key != NULL)
         dx_answer_cache_offer(serving->hot, key, serving->answers, c->version, bytes, etag);
@@ -208,7 +311,9 @@ bool dx_deliver_kept(struct dx_connection *c, const struct dx_answer_key *key, s
 
     if (block == NULL)
         return false;
-    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c)) {
+    if (!dx_delivery_is_broken(c) && !dx_delivery_is_overloaded(c, hot.body.size)) {
+        c->record.from = DX_FROM_KEPT;
+        tell(c, hot.body);
         if (serving->answers->asked_again != NULL)
             serving->answers->asked_again(c->version, dx_domain_text_subject(hot.body));
         if (match.size > 0 && dx_reply_etag_matches(match, hot.etag))

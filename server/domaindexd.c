@@ -10,14 +10,18 @@
 #include "base/id_hash.h"
 #include "base/log.h"
 #include "fetch/environment.h"
+#include "loader/access.h"
 #include "loader/current.h"
 #include "loader/guard.h"
 #include "loader/lease.h"
 #include "loader/version.h"
 #include "query/self_test.h"
 #include "query/withheld.h"
+#include "server/access_poller.h"
 #include "server/reloader.h"
 #include "server/renewer.h"
+#include "server/sandbox.h"
+#include "server/sandbox_trial.h"
 #include "server/settings.h"
 #include "server/supervisor.h"
 
@@ -79,11 +83,29 @@ static int print_man(void)
     dx_buf_str(
         &text,
         ".Sh SIGNALS\n.Bl -tag -width SIGTERM\n"
-        ".It Dv SIGHUP\nLoad the version that the manifest names now.\n"
+        ".It Dv SIGHUP\nLoad the version that the manifest names now, and look at once for\n"
+        "suppressions and for who may see what.\n"
         "Requests in flight end on the version they began with; if loading fails, the old one\n"
         "stays.\n"
+        ".It Dv SIGUSR1\nOpen the log of requests anew.\n"
         ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
         "and exit.\nA second one ends at once.\n.El\n");
+    dx_buf_str(
+        &text,
+        ".Sh SUPERVISION\nWhoever sets\n.Ev NOTIFY_SOCKET\nis told, as by\n.Xr sd_notify 3 ,\n"
+        "of\n.Ql READY=1\nonce a verified version is served,\n.Ql RELOADING=1\naround SIGHUP,\n"
+        ".Ql STOPPING=1 ,\n.Ql EXTEND_TIMEOUT_USEC\nwhile loading goes on, and\n.Ql WATCHDOG=1\n"
+        "while all event loops turn and some worker ends its jobs.\nListening sockets are taken by "
+        "the names\n"
+        ".Ql http\nand\n.Ql admin\n(\n.Ev LISTEN_PID ,\n.Ev LISTEN_FDS ,\n.Ev LISTEN_FDNAMES ) .\n"
+        ".Sh SANDBOX\nBefore it serves, the program gives up what it does not need: it can read "
+        "the root and the\n"
+        "folders of files that settings name, write its lease, its copies of a remote root and its "
+        "log,\n"
+        "and start threads.\nIt cannot start programs, reach other processes, make memory "
+        "executable or change the\n"
+        "system.\nThe kernel holds it to that as far as it has landlock and seccomp; the log says "
+        "how far.\n");
     dx_environment_mdoc(&text);
     dx_buf_str(&text, ".Sh FILES\nA settings file holds lines\n.Ql key = value\n"
                       "with the long options as keys.\nA line that begins with\n.Ql #\n"
@@ -105,6 +127,7 @@ static void block_signals(sigset_t *set)
     (void)sigaddset(set, SIGTERM);
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGHUP);
+    (void)sigaddset(set, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 }
@@ -211,6 +234,10 @@ static void announce(struct dx_current *current, const struct dx_server *server)
     dx_current_stats(current, &stats);
     (void)printf("domaindexd: serving version %s on http://%s\n", stats.resident[0],
                  dx_server_address(server));
+    if (dx_server_admin_address(server) != NULL)
+        (void)printf("domaindexd: admin listener on %s%s\n",
+                     dx_server_admin_address(server)[0] == 'u' ? "" : "http://",
+                     dx_server_admin_address(server));
     (void)fflush(stdout);
 }
 
@@ -335,6 +362,8 @@ struct daemon {
     struct dx_server *server;
     struct dx_reloader *reloader;
     struct dx_renewer *renewer;
+    struct dx_access *access;
+    struct dx_access_poller *access_poller;
 };
 
 /* A key that all can read keeps nobody out, but works. Without a file cursors of principals have one of
@@ -372,13 +401,42 @@ static int open_current(struct daemon *d, struct dx_error *err)
     return take_cursor_settings(d->settings, &d->answers, err);
 }
 
+/* Before the server: it does not begin with a table that cannot be read. */
+static int open_access(struct daemon *d, struct dx_error *err)
+{
+    const struct dx_settings *settings = d->settings;
+    const struct dx_access_where where = { .root = settings->root,
+                                           .file = settings->access_file,
+                                           .source = &settings->source,
+                                           .required = settings->access_required };
+    bool remote = settings->access_file == NULL && dx_source_remote(settings->root);
+    struct dx_access_health health;
+    int rc = dx_access_open(&d->access, &where, dx_clock_ms(), err);
+
+    if (rc < 0)
+        return rc;
+    dx_access_health(d->access, dx_clock_ms(), &health);
+    if (health.present)
+        dx_log(DX_LOG_INFO, "access: table of generation %llu, %llu principals",
+               (unsigned long long)health.generation, (unsigned long long)health.principals);
+    return dx_access_poller_start(&d->access_poller, d->access, remote, settings->poll_ms, err);
+}
+
 static int start_server(struct daemon *d, struct dx_error *err)
 {
     struct dx_server_options options = d->settings->server;
 
+    options.access = d->access;
     options.listen_fd = dx_supervisor_listener(d->supervisor, "http");
+    options.admin_fd = dx_supervisor_listener(d->supervisor, "admin");
     if (options.listen_fd >= 0)
         dx_log(DX_LOG_INFO, "a socket was handed over: --listen is not looked at");
+    if (options.admin_fd >= 0)
+        dx_log(DX_LOG_INFO, "an admin socket was handed over: --admin is not looked at");
+    if (options.log_targets && options.log_requests != NULL)
+        dx_log(DX_LOG_WARN,
+               "--log-targets: the log of requests names the domains and URLs that are "
+               "asked for");
     return dx_server_start(&d->server, &options, &d->answers, err);
 }
 
@@ -395,6 +453,8 @@ static int start(struct daemon *d, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_reloader_start(&d->reloader, d->current, root, settings->poll_ms, err);
     if (rc == DX_OK)
+        rc = open_access(d, err);
+    if (rc == DX_OK)
         rc = start_server(d, err);
     return rc;
 }
@@ -406,8 +466,11 @@ static const char *end(struct daemon *d, const sigset_t *signals)
         return "read";
     if (d->reloader != NULL && !dx_reloader_stop(&d->reloader))
         return "reload";
+    if (!dx_access_poller_stop(&d->access_poller))
+        return "look at the access table";
     if (!dx_renewer_stop(&d->renewer))
         return "renewal of the lease";
+    dx_access_close(&d->access);
     dx_current_close(&d->current);
     dx_lease_close(&d->lease);
     dx_guard_stop();
@@ -434,6 +497,7 @@ static void reload(struct daemon *d)
     dx_supervisor_tell(d->supervisor, "RELOADING=1\nMONOTONIC_USEC=%lld\nEXTEND_TIMEOUT_USEC=%lld",
                        (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
                        (long long)RELOAD_S * 1000000);
+    dx_access_poller_ask(d->access_poller);
     dx_reloader_ask(d->reloader);
 }
 
@@ -460,6 +524,8 @@ static void wait_for_stop(struct daemon *d, const sigset_t *set)
         got = signal_within(set, period_ms(d->supervisor));
         if (got == SIGHUP)
             reload(d);
+        else if (got == SIGUSR1)
+            dx_server_reopen_log(d->server);
         if (watched)
             feed_watchdog(d, &well);
     }
@@ -497,7 +563,7 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
     int rc;
 
     block_signals(&signals);
-    raise_descriptor_limit();
+    dx_log_never_wait();
     dx_supervisor_begin(supervisor);
     rc = start(&d, err);
     dx_supervisor_loaded(supervisor);
@@ -517,11 +583,17 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
 static int serve_supervised(const struct dx_settings *settings, struct dx_error *err)
 {
     struct dx_supervisor supervisor;
+    struct dx_sandbox sandbox;
     int rc = dx_supervisor_open(&supervisor, err);
 
     if (rc < 0)
         return rc;
-    rc = serve(settings, &supervisor, err);
+    raise_descriptor_limit();
+    rc = dx_sandbox_enter(&sandbox, settings, err);
+    if (rc == DX_OK) {
+        dx_sandbox_log(&sandbox);
+        rc = serve(settings, &supervisor, err);
+    }
     dx_supervisor_close(&supervisor);
     return rc;
 }
@@ -542,6 +614,8 @@ int main(int argc, char **argv)
         (void)printf("domaindexd %s%s\n", DX_VERSION, dx_id_warning());
     } else if (settings.man) {
         code = print_man();
+    } else if (settings.selftest_sandbox) {
+        code = dx_sandbox_trial(&settings) ? 0 : EXIT_REFUSED;
     } else if (serve_supervised(&settings, &err) < 0) {
         (void)fprintf(stderr, "domaindexd: %s\n", err.text);
         code = EXIT_REFUSED;

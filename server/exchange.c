@@ -1,18 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/exchange.h"
 
+#include "base/clock.h"
+#include "loader/access.h"
+#include "server/request_done.h"
+
+#include <string.h>
+
+static void begin_record(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    c->record = (struct dx_request_record){
+        .number = loop->numbers,
+        .began_us = loop->epoch_us + loop->now_us,
+        .first_us = loop->now_us,
+        .route = DX_ROUTE_COUNT,
+        .from = DX_FROM_NONE,
+    };
+    c->recorded = true;
+    c->marked_us = loop->now_us;
+    c->stream.taken = 0;
+    loop->numbers += loop->serving->options.loops;
+    dx_request_begun(loop);
+}
+
 void dx_exchange_begin(struct dx_connection *c)
 {
     struct dx_loop *loop = c->stream.loop;
 
+    begin_record(c);
+    c->who = (struct dx_who){ .address = c->stream.peer };
+    c->under_table = c->restricted = false;
     dx_request_head_begin(&c->head);
+    c->head.names = &loop->serving->options.identity.names;
     c->in_head = true;
     c->version = dx_lent_pins_take(&loop->pins, loop->serving->answers, &c->lent);
     if (c->stream.wait != DX_WAIT_HEAD)
         dx_stream_wait(&c->stream, DX_WAIT_HEAD);
 }
 
-void dx_exchange_unpin(struct dx_connection *c)
+/* The clock is looked at for an answer alone: of a head that came in one piece this is 0. */
+void dx_exchange_head_read(struct dx_connection *c)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    c->in_head = false;
+    c->record.method = c->head.method;
+    c->record.stage_us[DX_STAGE_HEAD] = loop->now_us - c->marked_us;
+    c->marked_us = loop->now_us;
+}
+
+static void record_principal(struct dx_request_record *r, const char *name)
+{
+    size_t size = strnlen(name, sizeof r->principal - 1);
+
+    memcpy(r->principal, name, size);
+    r->principal[size] = '\0';
+}
+
+int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx_problem *problem)
+{
+    struct dx_loop *loop = c->stream.loop;
+    const struct dx_server_options *options = &loop->serving->options;
+    bool known = dx_access_known(options->access, (uint64_t)loop->now_ms);
+    const struct dx_access_table *table = known ? dx_lent_access_now(&loop->access, options->access)
+                                                : NULL;
+    int rc = dx_identify(&options->identity, table, &c->head, head, &c->stream.peer,
+                         (int64_t)loop->date_second, &c->who, problem);
+
+    c->under_table = !known || table != NULL;
+    c->restricted = c->under_table && (c->who.principal == NULL || c->who.principal->scope != NULL);
+    if (c->who.principal != NULL)
+        record_principal(&c->record, c->who.principal->name);
+    return known ? rc : dx_identity_unknown(problem);
+}
+
+void dx_exchange_mark(struct dx_connection *c, enum dx_stage stage)
+{
+    struct dx_loop *loop = c->stream.loop;
+
+    loop->now_us = dx_clock_us();
+    c->record.stage_us[stage] += loop->now_us - c->marked_us;
+    c->marked_us = loop->now_us;
+}
+
+void dx_exchange_tell(struct dx_connection *c, const struct dx_told *told)
+{
+    struct dx_request_record *r = &c->record;
+
+    r->domain_id = told->domain_id;
+    r->has_domain_id = told->has_domain_id;
+    if (told->dataset_id != 0)
+        r->dataset_id = told->dataset_id;
+    r->datasets = told->datasets;
+    r->rows = told->rows;
+}
+
+static void end_record(struct dx_connection *c)
+{
+    if (!c->recorded)
+        return;
+    c->recorded = false;
+    c->record.sent_bytes = c->stream.taken;
+    c->record.fault = c->who.fault;
+    c->record.target = dx_span_of(c->target.data, c->target.size);
+    dx_request_done(c->stream.loop, &c->record);
+    dx_buf_clear(&c->target);
+}
+
+static void unpin(struct dx_connection *c)
 {
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
@@ -23,6 +120,9 @@ void dx_exchange_unpin(struct dx_connection *c)
         answers->unpin(c->version);
     c->version = NULL;
     c->lent = false;
+    c->who.principal = NULL;
+    dx_access_unpin(c->table);
+    c->table = NULL;
 }
 
 void dx_exchange_own_pin(struct dx_connection *c)
@@ -30,6 +130,8 @@ void dx_exchange_own_pin(struct dx_connection *c)
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
 
+    if (c->who.principal != NULL && c->table == NULL)
+        c->table = dx_access_hold(loop->access.table);
     if (!c->lent)
         return;
     (void)answers->pin_again(c->version);
@@ -49,7 +151,11 @@ int dx_exchange_find_version(struct dx_connection *c, struct dx_problem *problem
 {
     struct dx_loop *loop = c->stream.loop;
     const struct dx_answers *answers = loop->serving->answers;
-    int rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, problem);
+    int rc;
+
+    loop->ask.scope = dx_exchange_scope(c);
+    loop->ask.principal = c->who.principal == NULL ? NULL : c->who.principal->name;
+    rc = dx_ask_resolve(answers, &loop->ask, (int64_t)loop->date_second, problem);
 
     if (rc == 1 && loop->ask.wanted[0] != '\0')
         dx_exchange_own_pin(c);
@@ -58,11 +164,17 @@ int dx_exchange_find_version(struct dx_connection *c, struct dx_problem *problem
     return rc == 1 && c->version == NULL ? dx_exchange_no_version(problem) : rc;
 }
 
+void dx_exchange_drop(struct dx_connection *c)
+{
+    end_record(c);
+    unpin(c);
+}
+
 void dx_exchange_sent(struct dx_connection *c, enum dx_sent sent)
 {
     if (sent != DX_SENT_ALL)
         return;
-    dx_exchange_unpin(c);
+    dx_exchange_drop(c);
     if (c->closing) {
         dx_buf_release(&c->pending); /* nothing behind the reply is answered */
         dx_stream_linger(&c->stream);

@@ -53,43 +53,45 @@ void dx_hot_replies_release(struct dx_hot_replies *h)
     h->buckets = NULL;
 }
 
-void dx_hot_replies_begin(struct dx_hot_replies *h, uint64_t version, uint64_t state)
+void dx_hot_replies_begin(struct dx_hot_replies *h, const struct dx_hot_state *of)
 {
-    if (h->version == version && h->state == state)
+    if (dx_hot_state_same(&h->of, of))
         return;
     h->turn++; /* to free them all at once would hold up the requests that wait */
-    h->version = version;
-    h->state = state;
+    h->of = *of;
 }
 
-static uint64_t hash_of(const struct dx_hot_replies *h, struct dx_span target)
+static uint64_t hash_of(const struct dx_hot_replies *h, uint64_t scope, struct dx_span target)
 {
-    return dx_hash64_seeded(target, h->seed);
+    return dx_hash64_seeded(target, h->seed ^ scope);
 }
 
-static struct dx_hot_reply *find(const struct dx_hot_replies *h, uint64_t hash,
+static struct dx_hot_reply *find(const struct dx_hot_replies *h, uint64_t hash, uint64_t scope,
                                  struct dx_span target)
 {
     struct dx_hot_reply *r = h->buckets == NULL ? NULL : h->buckets[hash & (h->bucket_count - 1)];
 
-    while (r != NULL && (r->hash != hash || r->turn != h->turn || r->target_size != target.size ||
-                         memcmp(r->bytes, target.data, target.size) != 0))
+    while (r != NULL &&
+           (r->hash != hash || r->turn != h->turn || r->scope != scope ||
+            r->target_size != target.size || memcmp(r->bytes, target.data, target.size) != 0))
         r = r->next;
     return r;
 }
 
-struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, struct dx_span target)
+struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, uint64_t scope,
+                                        struct dx_span target)
 {
-    struct dx_hot_reply *r = target.size == 0 ? NULL : find(h, hash_of(h, target), target);
+    struct dx_hot_reply *r = target.size == 0 ? NULL
+                                              : find(h, hash_of(h, scope, target), scope, target);
 
     if (r != NULL)
         r->again = true;
     return r;
 }
 
-bool dx_hot_replies_wants(struct dx_hot_replies *h, struct dx_span target)
+bool dx_hot_replies_wants(struct dx_hot_replies *h, uint64_t scope, struct dx_span target)
 {
-    uint64_t hash = hash_of(h, target);
+    uint64_t hash = hash_of(h, scope, target);
     uint16_t *seen = &h->seen[hash & (DX_HOT_SEEN - 1)];
     uint16_t mark = (uint16_t)(hash >> 48 | 1); /* 0: nothing yet */
     bool again = *seen == mark;
@@ -139,6 +141,8 @@ static struct dx_hot_reply *make(struct dx_span target, const struct dx_hot_repl
     r->etag[0] = '\0';
     if (parts->etag != NULL)
         memcpy(r->etag, parts->etag, strlen(parts->etag) + 1);
+    r->refusal = parts->refusal;
+    r->told = parts->told;
     r->date_second = parts->date_second;
     r->date_at = (uint32_t)parts->date_at;
     r->target_size = (uint32_t)target.size;
@@ -150,15 +154,15 @@ static struct dx_hot_reply *make(struct dx_span target, const struct dx_hot_repl
     return r;
 }
 
-void dx_hot_replies_put(struct dx_hot_replies *h, struct dx_span target,
+void dx_hot_replies_put(struct dx_hot_replies *h, uint64_t scope, struct dx_span target,
                         const struct dx_hot_reply_parts *parts)
 {
     size_t bytes = sizeof(struct dx_hot_reply) + target.size + parts->head.size + parts->body.size;
-    uint64_t hash = hash_of(h, target);
+    uint64_t hash = hash_of(h, scope, target);
     struct dx_hot_reply **bucket;
     struct dx_hot_reply *r;
 
-    if (bytes > h->max_bytes / SHARE_MAX || find(h, hash, target) != NULL)
+    if (bytes > h->max_bytes / SHARE_MAX || find(h, hash, scope, target) != NULL)
         return;
     if (h->buckets == NULL)
         h->buckets = calloc(h->bucket_count, sizeof(struct dx_hot_reply *));
@@ -171,6 +175,7 @@ void dx_hot_replies_put(struct dx_hot_replies *h, struct dx_span target,
         return;
     bucket = &h->buckets[hash & (h->bucket_count - 1)];
     r->hash = hash;
+    r->scope = scope;
     r->turn = h->turn;
     r->next = *bucket;
     *bucket = r;

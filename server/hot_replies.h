@@ -2,17 +2,17 @@
  * hot_replies.h - whole replies that are asked for again and again, ready to be sent.
  *
  *   dx_hot_replies_init(&h, max_bytes, seed);                 0 bytes: keeps none
- *   dx_hot_replies_begin(&h, version, state);                 before get and put: nothing that is of
+ *   dx_hot_replies_begin(&h, &of);                            before get and put: nothing that is of
  *                                                             another version or state is found
- *   r = dx_hot_replies_get(&h, target);                       NULL: not kept
+ *   r = dx_hot_replies_get(&h, scope, target);                NULL: not kept
  *   bytes = dx_hot_reply_bytes(r, date_second, date);         head and body, with this Date
  *   dx_hot_reply_hold(r); ... dx_hot_reply_drop(&r);          bytes stay while it is held
- *   if (dx_hot_replies_wants(&h, target))                     the second time lately
- *       dx_hot_replies_put(&h, target, &reply);               copies
+ *   if (dx_hot_replies_wants(&h, scope, target))              the second time lately
+ *       dx_hot_replies_put(&h, scope, target, &reply);        copies
  *   dx_hot_replies_release(&h);
  *
- * A reply is found by the bytes of the request target, compared in full. What it says must follow
- * from the target, the version and the state (the number of suppressions in force) alone: then one
+ * A reply is found by the bytes of the request target and the key of the scope of who asks (format/scope.h),
+ * both compared in full. What it says must follow from these, the version and the state alone: then one
  * that is kept has the same bytes as one that would be made now, but for the Date.
  *
  * One for each loop, so there is no lock and no line of memory that two cores write to; a popular
@@ -24,6 +24,7 @@
 #define DX_SERVER_HOT_REPLIES_H
 
 #include "server/reply.h"
+#include "server/told.h"
 
 #include <sys/queue.h>
 
@@ -31,11 +32,14 @@ struct dx_hot_reply {
     struct dx_hot_reply *next; /* of its bucket */
     TAILQ_ENTRY(dx_hot_reply) links;
     uint64_t hash;
+    uint64_t scope;
     unsigned turn;    /* of the store when it was kept; another one: it is found no more */
     bool again;       /* asked for since the hand passed */
     unsigned holders; /* the store is one, until it goes */
     int status;
     char etag[DX_ETAG_TEXT]; /* "": none */
+    const char *refusal;     /* of a record; NULL: none */
+    struct dx_told told;
     time_t date_second;
     uint32_t date_at; /* in the head */
     uint32_t target_size;
@@ -48,9 +52,15 @@ TAILQ_HEAD(dx_hot_reply_list, dx_hot_reply);
 
 #define DX_HOT_SEEN 8192 /* targets that were asked for lately; a power of two */
 
-struct dx_hot_replies {
-    uint64_t version; /* of all that can be found */
+/* What all that can be found is of. */
+struct dx_hot_state {
+    uint64_t version; /* two numbers as dx_answers.state gives them */
     uint64_t state;
+    bool table; /* a table of access is in force: replies have other heads */
+};
+
+struct dx_hot_replies {
+    struct dx_hot_state of;
     unsigned turn; /* another one with each version or state */
     uint64_t seed;
     size_t max_bytes;
@@ -65,10 +75,15 @@ struct dx_hot_replies {
 void dx_hot_replies_init(struct dx_hot_replies *h, size_t max_bytes, uint64_t seed);
 void dx_hot_replies_release(struct dx_hot_replies *h);
 
-/* Two numbers as dx_answers.state gives them. */
-void dx_hot_replies_begin(struct dx_hot_replies *h, uint64_t version, uint64_t state);
-struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, struct dx_span target);
-bool dx_hot_replies_wants(struct dx_hot_replies *h, struct dx_span target);
+void dx_hot_replies_begin(struct dx_hot_replies *h, const struct dx_hot_state *of);
+struct dx_hot_reply *dx_hot_replies_get(struct dx_hot_replies *h, uint64_t scope,
+                                        struct dx_span target);
+bool dx_hot_replies_wants(struct dx_hot_replies *h, uint64_t scope, struct dx_span target);
+
+static inline bool dx_hot_state_same(const struct dx_hot_state *a, const struct dx_hot_state *b)
+{
+    return a->version == b->version && a->state == b->state && a->table == b->table;
+}
 
 struct dx_hot_reply_parts {
     int status;
@@ -77,10 +92,13 @@ struct dx_hot_reply_parts {
     size_t date_at; /* where the text of the Date is in the head */
     struct dx_span head;
     struct dx_span body;
+    /* For the record of each request that it answers; refusal: static, a problem's slug. */
+    const char *refusal;
+    struct dx_told told;
 };
 
 /* Does nothing if there is no room, or no memory. */
-void dx_hot_replies_put(struct dx_hot_replies *h, struct dx_span target,
+void dx_hot_replies_put(struct dx_hot_replies *h, uint64_t scope, struct dx_span target,
                         const struct dx_hot_reply_parts *parts);
 
 /* Size 0: it is being sent with another Date. */

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * identity.h - who asks, and from where.
  *
+ *   h.names = &rules.names;                         before a head is parsed (server/request_head.h)
  *   rc = dx_identify(&rules, table, &head, bytes, &peer, now_s, &who, &problem);
  *     1   who.principal, who.address
  *     0   problem: 401, or 400 where a header that decides comes twice
  *
+ * table NULL, or one that is out of force: everybody may see all, and only the address is looked for.
+ * Else, in this order:
+ *   Authorization: Bearer TOKEN        whose token it is; 401 if it is nobody's
+ *   the header that names the principal, from a trusted proxy: who is called so; a name that the
+ *                                      table does not know, or none, is anonymous
+ *   another Authorization              401
+ *   nothing                            anonymous; 401 if he may see nothing
+ * All 401 have the same bytes. A principal lives as long as the table.
+ *
  * A header that names the principal, and one that names the client's address, are believed only from
- * addresses of rules->proxies; from all others they are as if they were not there. Everything else
- * in docs/notes/access.md. Any thread.
+ * addresses of rules->proxies; from all others they are as if they were not there. The address is
+ * the rightmost of the list that is no proxy's; what stands left of it anybody may have written. A list
+ * may come in several fields, since proxies add theirs below the client's: the last four are read.
+ * Any thread.
  */
 #ifndef DX_SERVER_IDENTITY_H
 #define DX_SERVER_IDENTITY_H
@@ -30,15 +42,29 @@ struct dx_network {
 };
 
 struct dx_identity_rules {
-    const char *principal_header; /* lower case; NULL: none */
-    const char *address_header;   /* lower case, a list as X-Forwarded-For; NULL: none */
+    struct dx_head_names
+        names; /* of the headers that proxies add; address: a list as X-Forwarded-For */
     struct dx_network proxies[DX_PROXIES_MAX];
     size_t proxy_count;
 };
 
+/* Why nobody is known to ask: for metrics, since replies do not say. */
+enum dx_identity_fault {
+    DX_IDENTITY_WELL,
+    DX_IDENTITY_NONE,      /* no token and no name, where everybody may see nothing */
+    DX_IDENTITY_SCHEME,    /* another scheme than Bearer, and no proxy has vouched for it */
+    DX_IDENTITY_MALFORMED, /* no token of ours: its form or its checksum */
+    DX_IDENTITY_UNKNOWN,   /* one that the table does not have, not any more, or that is over */
+    DX_IDENTITY_TWICE,     /* a header that decides comes twice */
+    DX_IDENTITY_FAULTS
+};
+
+const char *dx_identity_fault_name(enum dx_identity_fault fault);
+
 struct dx_who {
     const struct dx_principal *principal; /* of the table; NULL: there is no table */
     struct dx_address address;            /* the client's, as far as proxies are believed */
+    enum dx_identity_fault fault;
 };
 
 int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_table *table,
@@ -46,7 +72,11 @@ int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_ta
                 const struct dx_address *peer, int64_t now_s, struct dx_who *who,
                 struct dx_problem *problem);
 
-/* "10.0.0.0/8", "::1", "192.0.2.7"; false: it is none. */
+/* Why nobody is told anything now: who may see what is not known (loader/access.h). 503; returns 0. */
+int dx_identity_unknown(struct dx_problem *problem);
+
+/* "10.0.0.0/8", "::1", "192.0.2.7"; "unix": who comes over a local socket. false: it is none, or has bits
+ * behind its prefix. */
 bool dx_network_parse(struct dx_span text, struct dx_network *network);
 bool dx_network_has(const struct dx_network *network, const struct dx_address *address);
 void dx_address_of(const struct sockaddr *from, struct dx_address *address);

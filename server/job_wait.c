@@ -2,6 +2,7 @@
 #include "server/job_wait.h"
 
 #include "base/clock.h"
+#include "loader/access.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
 
@@ -39,8 +40,10 @@ bool dx_job_wait_begin(struct dx_connection *c, const struct dx_job_want *want)
     struct dx_job *job = dx_job_new(&loop->ask);
 
     dx_exchange_own_pin(c);
+    dx_exchange_mark(c, DX_STAGE_ANSWER);
     if (job != NULL) {
         job->version = c->version;
+        job->access = dx_access_hold(c->table);
         job->cold = want->cold;
         job->about = copy_of(want->key);
         job->task = want->task;
@@ -72,11 +75,28 @@ void dx_job_wait_refuse(struct dx_connection *c, struct dx_task **task)
     dx_deliver_overloaded(c, "too many listings are being read");
 }
 
+static void count_spent(struct dx_connection *c, const struct dx_job_spent *spent)
+{
+    struct dx_request_record *r = &c->record;
+
+    r->stage_us[DX_STAGE_QUEUE] += spent->queue_us;
+    r->stage_us[DX_STAGE_ANSWER] += spent->answer_us;
+    r->stage_us[DX_STAGE_STORAGE] += spent->storage_us;
+    r->storage_requests += spent->storage_requests;
+    r->storage_retries += spent->storage_retries;
+    r->storage_bytes += spent->storage_bytes;
+    r->disk_reads += spent->disk_reads;
+    r->disk_bytes += spent->disk_bytes;
+    c->marked_us = spent->since_us;
+    dx_exchange_mark(c, DX_STAGE_QUEUE); /* until the loop had time */
+}
+
 void dx_job_wait_end(struct dx_connection *c, struct dx_job *job)
 {
     assert(c->job == job && c->stream.wait == DX_WAIT_JOB);
     c->job = NULL;
     c->version = job->version;
+    count_spent(c, &job->spent);
     c->closing = c->closing || c->stream.loop->draining;
 }
 
@@ -84,6 +104,7 @@ void dx_job_wait_cancel(struct dx_connection *c)
 {
     if (c->job == NULL)
         return;
+    dx_exchange_mark(c, DX_STAGE_QUEUE); /* for all that is known */
     atomic_store(&c->job->cancelled, true);
     c->job->connection = NULL;
     c->job = NULL;

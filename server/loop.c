@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/loop.h"
 
+#include "base/clock.h"
 #include "fetch/fetch_loop.h"
 #include "server/connection.h"
+#include "server/shedding.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TICK_MS 100       /* how late a deadline may be noticed */
-#define LINGER_MS 2000    /* as long as it takes to read a short reply over a bad line */
-#define ACCEPTS_MAX 64    /* a wake, before connections have their turn */
-#define REST_MS 100       /* of the listener when descriptors or connections ran out */
-#define SHED_MAX 16       /* idle connections a loop closes when told to */
-#define SHED_IDLE_MS 1000 /* those idle for less are left alone */
+#define TICK_MS 100    /* how late a deadline may be noticed */
+#define LINGER_MS 2000 /* as long as it takes to read a short reply over a bad line */
+#define ACCEPTS_MAX 64 /* a wake, before connections have their turn */
+#define REST_MS 100    /* of the listener when descriptors or connections ran out */
 #define REFRESH_TICKS 10
 #define LATER_MS 50
 #define TURNS_US 1000 /* of turns in a wake, before the sockets are looked at again */
@@ -34,24 +34,26 @@ int64_t dx_monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int64_t dx_monotonic_us(void)
+/* A loop that a second begins in also looks how far apart the clocks are. */
+static void begin_second(struct dx_loop *loop, time_t second)
 {
     struct timespec now;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    loop->epoch_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - loop->now_us;
+    loop->date_second = second;
+    dx_http_date(second, loop->date);
 }
 
 void dx_loop_clock(struct dx_loop *loop)
 {
     struct timespec now;
 
-    loop->now_ms = dx_monotonic_ms();
+    loop->now_us = dx_clock_us();
+    loop->now_ms = loop->now_us / 1000;
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (now.tv_sec != loop->date_second) {
-        loop->date_second = now.tv_sec;
-        dx_http_date(now.tv_sec, loop->date);
-    }
+    if (now.tv_sec != loop->date_second)
+        begin_second(loop, now.tv_sec);
 }
 
 int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait)
@@ -86,14 +88,14 @@ static void wake(struct dx_loop *loop)
         return;
 }
 
-void dx_loop_give(struct dx_loop *loop, int fd)
+void dx_loop_give(struct dx_loop *loop, const struct dx_guest *guest)
 {
     bool taken = true;
 
     (void)pthread_mutex_lock(&loop->lock);
     if (loop->given_count == loop->given_room) {
         size_t room = loop->given_room == 0 ? 64 : loop->given_room * 2;
-        int *given = realloc(loop->given, room * sizeof *given);
+        struct dx_guest *given = realloc(loop->given, room * sizeof *given);
 
         taken = given != NULL;
         if (taken) {
@@ -102,14 +104,14 @@ void dx_loop_give(struct dx_loop *loop, int fd)
         }
     }
     if (taken)
-        loop->given[loop->given_count++] = fd;
+        loop->given[loop->given_count++] = *guest;
     (void)pthread_mutex_unlock(&loop->lock);
     if (taken) {
         wake(loop);
         return;
     }
-    (void)close(fd);
-    atomic_fetch_sub(&loop->serving->connections, 1);
+    (void)close(guest->fd);
+    dx_serving_gone(loop->serving, &guest->peer);
 }
 
 void dx_loop_job_done(struct dx_job *job)
@@ -157,6 +159,12 @@ void dx_loop_tell(struct dx_loop *loop, unsigned what)
     wake(loop);
 }
 
+void dx_loops_tell(struct dx_serving *serving, unsigned what)
+{
+    for (unsigned i = 0; i < serving->loop_count; i++)
+        dx_loop_tell(serving->loops[i], what);
+}
+
 /* ---- accepting ---- */
 
 static void rest(struct dx_loop *loop)
@@ -166,8 +174,7 @@ static void rest(struct dx_loop *loop)
     dx_loop_count(&loop->counts.accept_pauses);
     (void)event_del(&loop->listen_event);
     (void)event_add(&loop->rest_event, &pause);
-    for (unsigned i = 0; i < loop->serving->loop_count; i++)
-        dx_loop_tell(loop->serving->loops[i], DX_LOOP_SHED);
+    dx_loops_tell(loop->serving, DX_LOOP_SHED);
 }
 
 static void on_rested(evutil_socket_t fd, short what, void *argument)
@@ -195,17 +202,30 @@ static void turn_one_away(struct dx_loop *loop)
     loop->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void hand_out(struct dx_loop *loop, int fd)
+void dx_serving_gone(struct dx_serving *serving, const struct dx_address *peer)
+{
+    if (peer != NULL)
+        dx_admission_gone(serving->admission, peer);
+    atomic_fetch_sub(&serving->connections, 1);
+}
+
+/* Who has as many connections as he may is told so by a close: words would cost more than the question. */
+static void hand_out(struct dx_loop *loop, const struct dx_guest *guest)
 {
     struct dx_serving *serving = loop->serving;
-    struct dx_loop *to = serving->loops[loop->next_loop++ % serving->loop_count];
+    struct dx_loop *to = serving->loops[loop->next_loop % serving->loop_count];
 
-    atomic_fetch_add(&serving->connections, 1);
     dx_loop_count(&loop->counts.accepted);
+    if (!dx_admission_connect(serving->admission, &guest->peer)) {
+        (void)close(guest->fd);
+        return;
+    }
+    loop->next_loop++;
+    atomic_fetch_add(&serving->connections, 1);
     if (to == loop)
-        dx_connection_open(loop, fd);
+        dx_connection_open(loop, guest);
     else
-        dx_loop_give(to, fd);
+        dx_loop_give(to, guest);
 }
 
 static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
@@ -215,15 +235,19 @@ static void on_accept(evutil_socket_t listen_fd, short what, void *argument)
     (void)what;
     dx_loop_clock(loop);
     for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
-        int fd;
+        struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+        socklen_t size = sizeof from;
+        struct dx_guest guest = { .fd = -1 }; /* of no admin */
 
         if (atomic_load(&loop->serving->connections) >= loop->serving->options.connections_max) {
             rest(loop); /* who waits meanwhile waits in the listener's queue */
             return;
         }
-        fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            hand_out(loop, fd);
+        guest.fd = accept4(listen_fd, (struct sockaddr *)&from, &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (guest.fd >= 0) {
+            dx_address_of((const struct sockaddr *)&from, &guest.peer);
+            hand_out(loop, &guest);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             turn_one_away(loop);
             rest(loop);
@@ -255,20 +279,6 @@ static void stop_accepting(struct dx_loop *loop)
 
 /* ---- what the loop is woken for ---- */
 
-static void shed(struct dx_loop *loop)
-{
-    int64_t newest_deadline = loop->now_ms + loop->serving->options.idle_timeout_ms - SHED_IDLE_MS;
-
-    for (unsigned i = 0; i < SHED_MAX; i++) {
-        struct dx_stream *oldest = TAILQ_FIRST(&loop->waits[DX_WAIT_IDLE]);
-
-        if (oldest == NULL || oldest->deadline_ms > newest_deadline)
-            return;
-        dx_loop_count(&loop->counts.shed);
-        dx_connection_close(dx_connection_of(oldest));
-    }
-}
-
 static void for_all(struct dx_loop *loop, void (*act)(struct dx_connection *c))
 {
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++) {
@@ -290,12 +300,17 @@ static void refresh(struct dx_loop *loop)
 {
     dx_canon_slot_refresh(&loop->canon, loop->serving->answers);
     dx_lent_pins_refresh(&loop->pins, loop->serving->answers);
+    (void)dx_lent_access_now(&loop->access, loop->serving->options.access);
 }
 
 static void obey(struct dx_loop *loop, unsigned told)
 {
     if ((told & DX_LOOP_SHED) != 0)
-        shed(loop);
+        dx_shed_connections(loop);
+    if ((told & DX_LOOP_SHED_READERS) != 0)
+        dx_shed_readers(loop);
+    if ((told & DX_LOOP_SHED_LISTS) != 0)
+        dx_shed_lists(loop, NULL);
     if ((told & DX_LOOP_REFRESH) != 0)
         refresh(loop);
     if ((told & (DX_LOOP_DRAIN | DX_LOOP_QUIT)) != 0 && !loop->draining) {
@@ -307,6 +322,7 @@ static void obey(struct dx_loop *loop, unsigned told)
     }
     if ((told & DX_LOOP_QUIT) != 0) {
         loop->quitting = true;
+        dx_admin_listener_end(&loop->admin);
         for_all(loop, dx_connection_close);
     }
 }
@@ -376,6 +392,23 @@ static void end_fetches(struct dx_loop *loop)
     }
 }
 
+/* Answers of workers. A long one takes a millisecond to be handed to the kernel, so that a few of them at
+ * once would keep all short ones waiting: the rest has its turn behind the sockets. */
+static void deliver(struct dx_loop *loop)
+{
+    int64_t until_us = dx_clock_us() + TURNS_US;
+    struct dx_job *job;
+
+    while ((job = TAILQ_FIRST(&loop->answered)) != NULL) {
+        TAILQ_REMOVE(&loop->answered, job, queue);
+        dx_connection_answered(job);
+        if (dx_clock_us() >= until_us)
+            break;
+    }
+    if (!TAILQ_EMPTY(&loop->answered))
+        dx_loop_want_turn(loop);
+}
+
 static void on_wake(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
@@ -390,15 +423,15 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
         return;
     dx_loop_clock(loop);
     for (;;) {
-        int given = -1;
+        struct dx_guest given = { .fd = -1 };
 
         (void)pthread_mutex_lock(&loop->lock);
         if (loop->given_count > 0)
             given = loop->given[--loop->given_count];
         (void)pthread_mutex_unlock(&loop->lock);
-        if (given < 0)
+        if (given.fd < 0)
             break;
-        dx_connection_open(loop, given);
+        dx_connection_open(loop, &given);
     }
     (void)pthread_mutex_lock(&loop->lock);
     done = loop->done;
@@ -412,10 +445,11 @@ static void on_wake(evutil_socket_t fd, short what, void *argument)
         next = to_fetch->next;
         fetch(loop, to_fetch);
     }
-    for (; done != NULL; done = next) {
+    for (done = oldest_first(done); done != NULL; done = next) {
         next = done->next;
-        dx_connection_answered(done);
+        TAILQ_INSERT_TAIL(&loop->answered, done, queue);
     }
+    deliver(loop);
     obey(loop, told);
 }
 
@@ -425,25 +459,28 @@ void dx_loop_want_turn(struct dx_loop *loop)
      * connections that always have more to do would keep all others out. */
     static const struct timeval now = { 0, 0 };
 
-    (void)event_add(&loop->turn_event, &now);
+    /* To add it again would take it back from where it waits to run. */
+    if (!event_pending(&loop->turn_event, EV_TIMEOUT, NULL))
+        (void)event_add(&loop->turn_event, &now);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *argument)
 {
     struct dx_loop *loop = argument;
     struct dx_stream *last = TAILQ_LAST(&loop->turns, dx_stream_list);
-    int64_t until_us = dx_monotonic_us() + TURNS_US;
+    int64_t until_us = dx_clock_us() + TURNS_US;
     struct dx_stream *s;
 
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
+    deliver(loop);
     /* Those that queue again while this runs come behind `last`, at the next wake. */
     while ((s = TAILQ_FIRST(&loop->turns)) != NULL) {
         bool is_last = s == last;
 
         dx_connection_turn(dx_connection_of(s));
-        if (is_last || dx_monotonic_us() >= until_us)
+        if (is_last || dx_clock_us() >= until_us)
             break;
     }
     if (!TAILQ_EMPTY(&loop->turns))
@@ -458,6 +495,8 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
     (void)fd;
     (void)what;
     dx_loop_clock(loop);
+    dx_histogram_add(&loop->lag, loop->now_us - loop->tick_us - TICK_MS * 1000);
+    loop->tick_us = loop->now_us;
     atomic_store_explicit(&loop->counts.ticked_ms, loop->now_ms, memory_order_relaxed);
     for (unsigned wait = 0; wait < DX_WAIT_COUNT; wait++)
         while ((s = TAILQ_FIRST(&loop->waits[wait])) != NULL && s->deadline_ms <= loop->now_ms)
@@ -467,6 +506,9 @@ static void on_tick(evutil_socket_t fd, short what, void *argument)
         loop->newcomers_until_ms = 0;
         for_all(loop, dx_connection_drain);
     }
+    dx_admin_listener_tick(&loop->admin);
+    if (loop == loop->serving->loops[0])
+        dx_workers_expire(loop->serving->workers);
     if (++loop->ticks % REFRESH_TICKS == 0)
         refresh(loop);
 }
@@ -475,13 +517,16 @@ static void *run(void *argument)
 {
     struct dx_loop *loop = argument;
 
+    (void)pthread_setname_np(pthread_self(), "dx-loop"); /* for who looks at threads one by one */
     dx_loop_clock(loop);
+    loop->tick_us = loop->now_us;
     while (!loop->quitting || loop->open > 0)
         if (event_base_loop(loop->base, EVLOOP_ONCE) != 0)
             break;
     end_fetches(loop);
     dx_canon_slot_release(&loop->canon, loop->serving->answers);
     dx_lent_pins_release(&loop->pins, loop->serving->answers);
+    dx_lent_access_release(&loop->access);
     return NULL;
 }
 
@@ -538,12 +583,15 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
         TAILQ_INIT(&loop->waits[wait]);
     TAILQ_INIT(&loop->turns);
     TAILQ_INIT(&loop->fetching);
+    TAILQ_INIT(&loop->answered);
     dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_hot_replies_init(&loop->hot, serving->options.hot_memory / serving->options.loops,
                         serving->seed);
     dx_buf_init(&loop->body, DX_BODY_MAX);
     (void)pthread_mutex_init(&loop->lock, NULL);
     atomic_init(&loop->counts.ticked_ms, dx_monotonic_ms());
+    /* Each loop has every so many-th number; 0 is none. */
+    loop->numbers = (uint64_t)serving->options.loops + serving->loop_count;
     rc = init_events(loop, err);
     if (rc < 0)
         dx_loop_free(&loop);
@@ -557,7 +605,6 @@ int dx_loop_start(struct dx_loop *loop, struct dx_error *err)
 
     if (rc != 0)
         return dx_fail_errno(err, rc, "event loop: cannot start a thread");
-    (void)pthread_setname_np(loop->thread, "dx-loop"); /* for who looks at threads one by one */
     loop->started = true;
     return DX_OK;
 }
@@ -577,13 +624,19 @@ void dx_loop_free(struct dx_loop **out)
     if (loop == NULL)
         return;
     stop_accepting(loop);
+    dx_admin_listener_end(&loop->admin);
+    while ((next = TAILQ_FIRST(&loop->answered)) != NULL) {
+        TAILQ_REMOVE(&loop->answered, next, queue);
+        next->next = loop->done;
+        loop->done = next;
+    }
     for (struct dx_job *job = loop->done; job != NULL; job = next) {
         next = job->next;
         loop->serving->answers->unpin(job->version);
         dx_job_free(&job);
     }
     for (size_t i = 0; i < loop->given_count; i++)
-        (void)close(loop->given[i]);
+        (void)close(loop->given[i].fd);
     free(loop->given);
     dx_fetch_loop_free(&loop->fetch);
     if (loop->base != NULL)

@@ -3,7 +3,7 @@
  *
  *   rc = dx_loop_new(&loop, &serving, listen_fd, &err);     owns listen_fd; -1: does not accept
  *   rc = dx_loop_start(loop, &err);                         once serving names all loops
- *   dx_loop_give(loop, fd);          a connection, from the accepting loop
+ *   dx_loop_give(loop, &guest);      a connection, from the accepting loop
  *   dx_loop_job_done(job);           from a worker
  *   dx_loop_job_fetch(job);          from a worker: its wave is read here
  *   dx_loop_tell(loop, DX_LOOP_SHED);
@@ -18,10 +18,13 @@
 #ifndef DX_SERVER_LOOP_H
 #define DX_SERVER_LOOP_H
 
+#include "server/admin_listener.h"
 #include "server/answer_cache.h"
 #include "server/hot_replies.h"
+#include "server/lent_access.h"
 #include "server/lent_pins.h"
 #include "server/reply.h"
+#include "server/request_counts.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -48,10 +51,12 @@ enum dx_wait {
 };
 
 enum {
-    DX_LOOP_SHED = 1,    /* close a few idle connections */
+    DX_LOOP_SHED = 1,    /* close a few connections: server/shedding.h */
     DX_LOOP_REFRESH = 2, /* a version flipped */
     DX_LOOP_DRAIN = 4,   /* no accepts; idle ones are closed, replies close */
-    DX_LOOP_QUIT = 8     /* close all and end */
+    DX_LOOP_QUIT = 8,    /* close all and end */
+    DX_LOOP_SHED_READERS = 16,
+    DX_LOOP_SHED_LISTS = 32
 };
 
 struct dx_stream;
@@ -64,9 +69,12 @@ struct dx_serving {
     struct dx_server_options options;
     const struct dx_answers *answers;
     struct dx_workers *workers;
+    struct dx_admission *admission;
     struct dx_answer_cache *hot; /* NULL: no answers are kept */
+    struct dx_request_log *log;  /* NULL: requests are not written down */
     struct dx_loop **loops;
     unsigned loop_count;
+    char vary[96]; /* fields that say who asks */
     uint64_t seed; /* not to be guessed: of tables that strangers fill */
     _Atomic bool draining;
     _Atomic unsigned connections; /* open now, all loops */
@@ -88,14 +96,21 @@ struct dx_loop_counts {
     _Atomic int64_t ticked_ms;  /* monotonic: the loop turned then */
 };
 
+/* Who was let in. */
+struct dx_guest {
+    int fd;
+    bool admin; /* by the admin listener: no client, and not counted as one */
+    struct dx_address peer;
+};
+
 struct dx_loop {
     struct dx_serving *serving;
     struct event_base *base;
     pthread_t thread;
     bool started;
 
-    pthread_mutex_t lock; /* of the five below */
-    int *given;           /* connections to take */
+    pthread_mutex_t lock;   /* of the five below */
+    struct dx_guest *given; /* connections to take */
     size_t given_count;
     size_t given_room;
     struct dx_job *done;
@@ -113,6 +128,7 @@ struct dx_loop {
     struct event listen_event;
     struct event rest_event; /* ends a pause of the listener */
     unsigned next_loop;
+    struct dx_admin_listener admin; /* not begun but in one loop */
 
     struct dx_stream_list waits[DX_WAIT_COUNT];
     struct dx_stream_list turns;
@@ -122,16 +138,20 @@ struct dx_loop {
     bool quitting;
     unsigned ticks;
 
-    int64_t now_ms; /* monotonic, coarse; as of the wake */
+    int64_t now_ms;   /* monotonic; as of the wake */
+    int64_t now_us;   /* the same clock, as it was looked at last */
+    int64_t epoch_us; /* what now_us is since 1970, less now_us */
     time_t date_second;
     char date[DX_HTTP_DATE_TEXT];
     time_t said_second; /* last log line about a failed answer */
 
     struct dx_fetch_loop *fetch;
     struct dx_job_list fetching;
+    struct dx_job_list answered; /* their connections have not been told */
 
     struct dx_canon_slot canon;
     struct dx_lent_pins pins;
+    struct dx_lent_access access;
     struct dx_hot_replies hot;
     struct dx_problem problem; /* of checks that need somewhere to say why */
     struct dx_span keep; /* target of the reply that is about to be sent; size 0: it is not kept */
@@ -141,7 +161,11 @@ struct dx_loop {
     struct dx_buf body;
     uint8_t bytes[DX_LOOP_READ_MAX];
 
+    uint64_t numbers; /* of requests; each loop has those of its own */
     struct dx_loop_counts counts;
+    struct dx_request_counts requests;
+    struct dx_histogram lag; /* of ticks */
+    int64_t tick_us;         /* the last one, or the beginning */
 };
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);
@@ -149,18 +173,22 @@ struct dx_server_counts dx_serving_counts(const struct dx_serving *serving);
 int dx_loop_new(struct dx_loop **loop, struct dx_serving *serving, int listen_fd,
                 struct dx_error *err);
 int dx_loop_start(struct dx_loop *loop, struct dx_error *err);
-void dx_loop_give(struct dx_loop *loop, int fd);
+void dx_loop_give(struct dx_loop *loop, const struct dx_guest *guest);
 void dx_loop_job_done(struct dx_job *job);
 void dx_loop_job_fetch(struct dx_job *job);
 void dx_loop_tell(struct dx_loop *loop, unsigned what);
+void dx_loops_tell(struct dx_serving *serving, unsigned what); /* all of them */
 void dx_loop_join(struct dx_loop *loop);
 void dx_loop_free(struct dx_loop **loop); /* joined, and no worker left that may call job_done */
+
+/* A connection of this address has ended, or none came of it. */
+void dx_serving_gone(struct dx_serving *serving,
+                     const struct dx_address *peer); /* NULL: of the admin listener */
 
 /* For connections: the clock as of this wake, and the Date of now. */
 void dx_loop_clock(struct dx_loop *loop);
 int64_t dx_loop_timeout_ms(const struct dx_loop *loop, enum dx_wait wait);
 int64_t dx_monotonic_ms(void);
-int64_t dx_monotonic_us(void); /* the same clock, finely */
 
 /* loop->turns are taken up at the next wake, behind the sockets. */
 void dx_loop_want_turn(struct dx_loop *loop);

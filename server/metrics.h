@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 
+struct dx_access;
 struct dx_current;
 struct dx_serving;
 
@@ -24,6 +25,9 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out);
 void dx_metric_head(struct dx_buf *out, const char *name, const char *type, const char *help);
 void dx_metric(struct dx_buf *out, const char *name, const char *labels, uint64_t value);
 void dx_metric_seconds(struct dx_buf *out, const char *name, const char *labels, double value);
+
+/* Of the table that says who may see what. */
+void dx_metrics_access(struct dx_access *access, struct dx_buf *out);
 
 /* Of caches, storage and the version; from: struct dx_current. For struct dx_answers. */
 void dx_metrics_live(void *from, struct dx_buf *out);

@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 struct cache_row {
     const char *label;
@@ -57,7 +59,8 @@ static void write_caches(const struct dx_caches *caches, struct dx_buf *out)
           offsetof(struct cache_row, stats.evictions) },
         { "domaindex_cache_size_bytes", "gauge", "Bytes of blocks and their bookkeeping",
           offsetof(struct cache_row, stats.bytes) },
-        { "domaindex_cache_blocks", "gauge", "Blocks", offsetof(struct cache_row, stats.blocks) },
+        { "domaindex_cache_blocks", "gauge", "Blocks that are kept",
+          offsetof(struct cache_row, stats.blocks) },
         { "domaindex_singleflight_led_total", "counter", "Blocks fetched",
           offsetof(struct cache_row, flights.led) },
         { "domaindex_singleflight_joined_total", "counter",
@@ -175,6 +178,14 @@ static void write_reloads(const struct dx_current_stats *s, struct dx_buf *out)
     }
 }
 
+static double now_s(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
 {
     const struct {
@@ -182,6 +193,8 @@ static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
         uint64_t value;
     } gauges[] = {
         { "domaindex_index_seq", "Sequence of the manifest that was seen last", s->sequence },
+        { "domaindex_index_served_seq", "Sequence of the version that is served",
+          strtoull(s->resident[0], NULL, 10) },
         { "domaindex_index_resident", "Versions that stay open without a request",
           s->resident_count },
         { "domaindex_index_open", "Versions that are open, those that only requests hold too",
@@ -201,10 +214,14 @@ static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
         dx_metric(out, gauges[i].name, NULL, gauges[i].value);
     }
     if (s->leased) {
-        dx_metric_head(out, "domaindex_lease_remaining_seconds", "gauge",
-                       "Until the lease on the served version ends, unless it is renewed");
-        dx_metric_seconds(out, "domaindex_lease_remaining_seconds", NULL,
-                          (double)s->lease_ms / 1e3);
+        dx_metric_head(out, "domaindex_lease_held", "gauge",
+                       "0: the lease has run out, and nobody is answered");
+        dx_metric(out, "domaindex_lease_held", NULL, s->lease_ms > 0);
+        dx_metric_head(
+            out, "domaindex_lease_expiry_timestamp_seconds", "gauge",
+            "When the lease on the served version ends, unless it is renewed; 0: it has");
+        dx_metric_seconds(out, "domaindex_lease_expiry_timestamp_seconds", NULL,
+                          s->lease_ms == 0 ? 0 : now_s() + (double)s->lease_ms / 1e3);
     }
     dx_metric_head(out, "domaindex_index_published_timestamp_seconds", "gauge",
                    "When the served version was published");
@@ -219,8 +236,13 @@ static void write_versions(const struct dx_current_stats *s, struct dx_buf *out)
 void dx_metrics_live(void *from, struct dx_buf *out)
 {
     struct dx_current_stats stats;
+    struct dx_current_health health;
 
     dx_current_stats(from, &stats);
+    dx_current_health(from, &health);
+    dx_metric_head(out, "domaindex_sound", "gauge",
+                   "0: the state of /readyz is degraded, and its detail says why");
+    dx_metric(out, "domaindex_sound", NULL, health.sound);
     write_versions(&stats, out);
     write_reloads(&stats, out);
     write_caches(dx_current_caches(from), out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * own_routes.h - what is asked of the server itself: healthz, readyz, metrics.
+ * own_routes.h - what is asked of the server itself: healthz, readyz.
  *
  *   done = dx_own_routes_answer(c);      loop->ask is one of them, and is answered; false: it is not
  *

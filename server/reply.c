@@ -7,6 +7,7 @@
 #include "server/request_head.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static const struct status_row {
     { 200, "OK", NULL, 0 },
     { 304, "Not Modified", NULL, 0 },
     { 400, "Bad Request", "bad-request", 0 },
+    { 401, "Unauthorized", NULL, 0 },
     { 404, "Not Found", NULL, 0 },
     { 405, "Method Not Allowed", "method-not-allowed", 0 },
     { 408, "Request Timeout", "request-timeout", 0 },
@@ -59,6 +61,12 @@ size_t dx_reply_date_at(int status)
     return DX_PUT_SIZE(LINE_BEGIN) + strlen(row_of(status)->phrase) + DX_PUT_SIZE(DATE_BEGIN);
 }
 
+/* Texts of others stand in answers (URLs, names): no browser shall take one for anything but the type that
+ * is said, nor run, load or frame anything of it. No field names program or version. */
+#define SECURITY_FIELDS                   \
+    "\r\nX-Content-Type-Options: nosniff" \
+    "\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+
 /* Once as long as it can get: the longest of each part, and names are bounded by their types. */
 void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
 {
@@ -82,16 +90,25 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = put_text(DX_PUT(p, "\r\nContent-Disposition: "), r->disposition);
     /* A cache must ask again: the next version may be published at any moment. */
     if (r->etag != NULL)
-        p = put_text(DX_PUT(p, "\r\nCache-Control: no-cache\r\nETag: "), r->etag);
+        p = put_text(DX_PUT(put_text(DX_PUT(p, "\r\nCache-Control: "),
+                                     r->vary != NULL ? "private, no-cache" : "no-cache"),
+                            "\r\nETag: "),
+                     r->etag);
     else
         p = DX_PUT(p, "\r\nCache-Control: no-store");
-    p = DX_PUT(p, "\r\nX-Content-Type-Options: nosniff\r\n");
+    if (r->vary != NULL)
+        p = put_text(DX_PUT(p, "\r\nVary: "), r->vary);
+    if (row->status == 401)
+        p = DX_PUT(p, "\r\nWWW-Authenticate: Bearer realm=\"domaindex\"");
+    p = DX_PUT(p, SECURITY_FIELDS);
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
     if (retry_s > 0)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "Retry-After: "), retry_s), "\r\n");
     if (r->allow != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Allow: "), r->allow), "\r\n");
+    if (r->timing != NULL)
+        p = DX_PUT(put_text(DX_PUT(p, "Server-Timing: "), r->timing), "\r\n");
     if (r->close)
         p = DX_PUT(p, "Connection: close\r\n");
     p = DX_PUT(p, "\r\n");
@@ -106,6 +123,8 @@ static int status_of(enum dx_problem_kind kind)
         return 404;
     case DX_PROBLEM_BAD_REQUEST:
         return 400;
+    case DX_PROBLEM_UNAUTHORIZED:
+        return 401;
     case DX_PROBLEM_WITHHELD:
         return 451;
     case DX_PROBLEM_TOO_MUCH:
@@ -122,41 +141,60 @@ static int status_of(enum dx_problem_kind kind)
     return 500;
 }
 
-static void document(int status, const char *slug, const char *title, const char *detail,
-                     const char *restart, struct dx_buf *body)
+static void member(struct dx_buf *body, const char *name, const char *text)
+{
+    dx_buf_str(body, ",\"");
+    dx_buf_str(body, name);
+    dx_buf_str(body, "\":\"");
+    dx_json_escape(body, dx_span_str(text));
+    dx_buf_str(body, "\"");
+}
+
+/* All but the closing brace. */
+static void open_document(int status, const char *slug, const char *title, struct dx_buf *body)
 {
     uint8_t digits[DX_PUT_U64_MAX];
 
     dx_buf_clear(body);
     dx_buf_str(body, "{\"type\":\"" DX_PROBLEM_TYPE);
     dx_buf_str(body, slug);
-    dx_buf_str(body, "\",\"title\":\"");
-    dx_json_escape(body, dx_span_str(title));
-    dx_buf_str(body, "\",\"status\":");
+    dx_buf_str(body, "\"");
+    member(body, "title", title);
+    dx_buf_str(body, ",\"status\":");
     dx_buf_append(body, digits, (size_t)(dx_put_u64(digits, (uint64_t)status) - digits));
-    dx_buf_str(body, ",\"detail\":\"");
-    dx_json_escape(body, dx_span_str(detail));
-    if (restart[0] != '\0') {
-        dx_buf_str(body, "\",\"restart\":\"");
-        dx_json_escape(body, dx_span_str(restart));
-    }
-    dx_buf_str(body, "\"}");
 }
 
-int dx_reply_problem(const struct dx_problem *problem, struct dx_buf *body)
+int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool words,
+                     struct dx_buf *body)
 {
     int status = status_of(problem->kind);
 
-    document(status, problem->slug, problem->title, problem->detail, problem->restart, body);
+    open_document(status, problem->slug, problem->title, body);
+    if (words)
+        member(body, "detail", problem->detail);
+    if (problem->restart[0] != '\0')
+        member(body, "restart", problem->restart);
+    if (number != 0)
+        dx_buf_fmt(body, ",\"instance\":\"" DX_PROBLEM_INSTANCE "%016" PRIx64 "\"", number);
+    dx_buf_str(body, "}");
     return status;
+}
+
+const char *dx_reply_http_slug(int status)
+{
+    const struct status_row *row = row_of(status);
+
+    assert(row->slug != NULL); /* the others are made by dx_problem_set */
+    return row->slug;
 }
 
 void dx_reply_http_problem(int status, const char *detail, struct dx_buf *body)
 {
     const struct status_row *row = row_of(status);
 
-    assert(row->slug != NULL); /* the others are made by dx_problem_set */
-    document(row->status, row->slug, row->phrase, detail, "", body);
+    open_document(row->status, dx_reply_http_slug(status), row->phrase, body);
+    member(body, "detail", detail);
+    dx_buf_str(body, "}");
 }
 
 void dx_reply_etag(struct dx_span body, char etag[DX_ETAG_TEXT])

@@ -201,6 +201,28 @@ static enum dx_head_verdict end_body_field(struct dx_request_head *h, struct dx_
     return DX_HEAD_MORE;
 }
 
+/* A field that says who asks, or of what the request is a part; kept, not judged. */
+static bool end_who_field(struct dx_request_head *h, struct dx_span name, struct dx_head_span at)
+{
+    if (dx_span_is_word(name, "authorization")) {
+        h->authorization_count++;
+        h->authorization = at;
+    } else if (dx_span_is_word(name, "traceparent")) {
+        h->traceparent_count++;
+        h->traceparent = at;
+    } else if (h->names == NULL) {
+        return false;
+    } else if (h->names->principal != NULL && dx_span_is_word(name, h->names->principal)) {
+        h->principal_count++;
+        h->principal = at;
+    } else if (h->names->address != NULL && dx_span_is_word(name, h->names->address)) {
+        h->address[h->address_count++ % DX_HEAD_ADDRESSES] = at;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span bytes)
 {
     struct dx_head_span at = { h->mark, h->value_end - h->mark };
@@ -217,6 +239,8 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
         while (dx_head_list_next(&value, &option))
             if (dx_span_is_word(option, "close"))
                 h->close = true;
+    } else if (end_who_field(h, name, at)) {
+        h->state = STATE_FIELD_FIRST;
     } else if (h->method == DX_METHOD_POST) {
         return end_body_field(h, name, value, at);
     } else if (dx_span_is_word(name, "content-length")) {

@@ -3,6 +3,7 @@
  *
  *   struct dx_request_head h;
  *   dx_request_head_begin(&h);
+ *   h.names = &names;                                     of headers of ours; NULL: none
  *   verdict = dx_request_head_parse(&h, bytes_so_far);    from the head's first byte
  *     DX_HEAD_MORE    call again with the same bytes and more behind them
  *     DX_HEAD_DONE    h.size bytes are the head; what follows is the next request
@@ -57,7 +58,17 @@ struct dx_head_span {
     uint32_t size;
 };
 
+/* Names of fields that proxies add, as they are set; lower case, NULL: none. */
+struct dx_head_names {
+    const char *principal;
+    const char *address;
+};
+
+/* Lines of the address header. A proxy may add one of its own below the client's; the last ones matter. */
+#define DX_HEAD_ADDRESSES 4
+
 struct dx_request_head {
+    const struct dx_head_names *names;
     /* Valid after DX_HEAD_DONE; method also after a reject that came behind it. */
     enum dx_method method;
     struct dx_head_span target; /* origin form: path and query; never empty unless is_bare */
@@ -66,9 +77,15 @@ struct dx_request_head {
     bool close; /* the client wants, or its version needs, the connection closed */
     struct dx_head_span if_none_match; /* size 0: absent */
     bool if_none_match_twice;          /* lists over several lines are not joined: ignore it */
-    struct dx_head_span content_type;  /* of POST; size 0: absent */
-    bool chunked;                      /* of POST; else body_size bytes follow the head */
-    bool expects;                      /* of POST: waits for "100 Continue" */
+    /* Who asks (server/identity.h), and what request it is a part of. Counts are of the fields that came;
+     * a span is of the last one. Their values are for nobody else: no log, no message has them. */
+    struct dx_head_span authorization, principal, traceparent;
+    uint32_t authorization_count, principal_count, traceparent_count;
+    struct dx_head_span address[DX_HEAD_ADDRESSES]; /* field number i in place i % ADDRESSES */
+    uint32_t address_count;
+    struct dx_head_span content_type; /* of POST; size 0: absent */
+    bool chunked;                     /* of POST; else body_size bytes follow the head */
+    bool expects;                     /* of POST: waits for "100 Continue" */
     uint64_t body_size;
     uint32_t size;
 

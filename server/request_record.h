@@ -14,6 +14,7 @@
 #include "server/identity.h"
 #include "server/request_head.h"
 #include "server/target.h"
+#include "server/trace_id.h"
 
 enum dx_stage {
     DX_STAGE_HEAD,    /* first byte to last byte of the head */
@@ -40,8 +41,10 @@ struct dx_request_record {
     enum dx_route route; /* DX_ROUTE_COUNT: none could be told */
     enum dx_method method;
     enum dx_answer_from from;
-    int status;          /* 0: ended before a reply */
-    const char *refusal; /* static: slug of a problem; NULL: none */
+    int status;                   /* 0: ended before a reply */
+    const char *refusal;          /* static: slug of a problem; NULL: none */
+    enum dx_identity_fault fault; /* why nobody was known to ask */
+    char trace[DX_TRACE_TEXT];    /* the client's trace id (server/trace_id.h); "": it sent none */
     uint64_t sent_bytes;
     uint64_t body_bytes; /* received, of a POST */
     char version[DX_VERSION_NAME];

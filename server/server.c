@@ -2,21 +2,17 @@
 #include "server/server.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "server/listening.h"
 #include "server/loop.h"
+#include "server/request_log.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define LISTEN_BACKLOG 1024
 #define STOP_EXTRA_MS 1000 /* for threads to end after the last connection */
 
 /* Descriptors that are no connections: versions being opened, lake files, logs. */
@@ -24,7 +20,8 @@
 
 struct dx_server {
     struct dx_serving serving;
-    char address[NI_MAXHOST + NI_MAXSERV + 4];
+    struct dx_listening at;
+    struct dx_listening admin; /* name "": none */
 };
 
 struct dx_server_options dx_server_options_default(void)
@@ -34,6 +31,7 @@ struct dx_server_options dx_server_options_default(void)
     return (struct dx_server_options){
         .listen = "127.0.0.1:8080",
         .listen_fd = -1,
+        .admin_fd = -1,
         .loops = cores < 1    ? 1
                  : cores > 64 ? 64
                               : (unsigned)cores,
@@ -45,95 +43,15 @@ struct dx_server_options dx_server_options_default(void)
         .connections_max = 10000,
         .head_timeout_ms = 5000,
         .idle_timeout_ms = 60000,
+        .queue_timeout_ms = 3000,
+        .storage_timeout_ms = 10000,
         .job_timeout_ms = 30000,
         .write_timeout_ms = 30000,
         .reply_memory = (size_t)256 << 20,
         .hot_memory = (size_t)64 << 20,
         .answer_cache = (uint64_t)64 << 20,
+        .admission = { .addresses_max = DX_ADMISSION_ADDRESSES },
     };
-}
-
-/* "host:port" or "[v6]:port" into two strings. */
-static int split_listen(const char *listen, char host[NI_MAXHOST], char port[8],
-                        struct dx_error *err)
-{
-    const char *colon = strrchr(listen, ':');
-    size_t host_size = colon == NULL ? 0 : (size_t)(colon - listen);
-    const char *from = listen;
-    unsigned long number = 0;
-
-    if (host_size >= 2 && listen[0] == '[' && listen[host_size - 1] == ']') {
-        from++;
-        host_size -= 2;
-    } else if (colon != NULL && memchr(listen, ':', host_size) != NULL) {
-        host_size = 0; /* an IPv6 address needs brackets */
-    }
-    if (host_size == 0 || host_size >= NI_MAXHOST || colon[1] == '\0' || strlen(colon + 1) > 5)
-        return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
-    for (const char *p = colon + 1; *p != '\0'; p++) {
-        if (*p < '0' || *p > '9')
-            return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", listen);
-        number = number * 10 + (unsigned long)(*p - '0');
-    }
-    if (number > 65535)
-        return dx_fail(err, DX_E_INVALID, "listen: port %lu is over 65535", number);
-    memcpy(host, from, host_size);
-    host[host_size] = '\0';
-    (void)snprintf(port, 8, "%lu", number);
-    return DX_OK;
-}
-
-static int listen_on(const struct addrinfo *at, const char *listen_text, int *out,
-                     struct dx_error *err)
-{
-    int one = 1;
-    int fd = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
-
-    if (fd < 0)
-        return dx_fail_errno(err, errno, "listen: %s: socket", listen_text);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
-        int rc = dx_fail_errno(err, errno, "listen: %s", listen_text);
-
-        (void)close(fd);
-        return rc;
-    }
-    *out = fd;
-    return DX_OK;
-}
-
-static int open_listener(const char *listen_text, int *fd, struct dx_error *err)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
-    struct addrinfo *found = NULL;
-    char host[NI_MAXHOST];
-    char port[8];
-    int rc = split_listen(listen_text, host, port, err);
-
-    if (rc < 0)
-        return rc;
-    rc = getaddrinfo(host, port, &hints, &found);
-    if (rc != 0)
-        return dx_fail(err, DX_E_INVALID, "listen: %s: %s", listen_text, gai_strerror(rc));
-    rc = DX_E_INVALID;
-    for (struct addrinfo *at = found; at != NULL && rc < 0; at = at->ai_next)
-        rc = listen_on(at, listen_text, fd, err);
-    freeaddrinfo(found);
-    return rc;
-}
-
-static void name_address(struct dx_server *s, int fd)
-{
-    struct sockaddr_storage address;
-    socklen_t size = sizeof address;
-    char host[NI_MAXHOST] = "?";
-    char port[NI_MAXSERV] = "?";
-
-    if (getsockname(fd, (struct sockaddr *)&address, &size) == 0)
-        (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
-                          NI_NUMERICHOST | NI_NUMERICSERV);
-    (void)snprintf(s->address, sizeof s->address, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s",
-                   host, port);
 }
 
 static unsigned open_descriptors(void)
@@ -162,61 +80,119 @@ static unsigned connections_possible(unsigned wanted)
     return limit.rlim_cur - taken < wanted ? (unsigned)(limit.rlim_cur - taken) : wanted;
 }
 
-static int start_loops(struct dx_server *s, int listen_fd, struct dx_error *err)
+static int start_loops(struct dx_server *s, struct dx_error *err)
 {
     struct dx_serving *serving = &s->serving;
     unsigned count = serving->options.loops;
     int rc = DX_OK;
 
     serving->loops = calloc(count, sizeof(struct dx_loop *));
-    if (serving->loops == NULL) {
-        (void)close(listen_fd);
+    if (serving->loops == NULL)
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
-    }
     for (unsigned i = 0; i < count && rc == DX_OK; i++) {
-        rc = dx_loop_new(&serving->loops[i], serving, listen_fd, err);
-        listen_fd = -1; /* the first one's */
+        rc = dx_loop_new(&serving->loops[i], serving, s->at.fd, err);
+        s->at.fd = -1; /* the first one's */
         serving->loop_count += rc == DX_OK;
     }
+    if (rc == DX_OK && s->admin.fd >= 0)
+        rc = dx_admin_listener_begin(&serving->loops[0]->admin, serving->loops[0], s->admin.fd,
+                                     err);
     /* The accepting loop starts last: it hands connections to loops that run. */
     for (unsigned i = serving->loop_count; i > 0 && rc == DX_OK; i--)
         rc = dx_loop_start(serving->loops[i - 1], err);
     return rc;
 }
 
+/* fd: listens already; -1: `at` says where. */
+static int listen_at(struct dx_listening *l, int fd, const char *at, struct dx_error *err)
+{
+    *l = (struct dx_listening)DX_LISTENING_INIT;
+    if (fd >= 0)
+        dx_listening_take(l, fd);
+    else if (at != NULL)
+        return dx_listening_open(l, at, err);
+    return DX_OK;
+}
+
+static int open_log(struct dx_server *s, struct dx_error *err)
+{
+    const struct dx_server_options *options = &s->serving.options;
+    const struct dx_request_log_options o = { .target = options->log_requests,
+                                              .targets = options->log_targets,
+                                              .rings = options->loops };
+
+    return o.target == NULL ? DX_OK : dx_request_log_open(&s->serving.log, &o, err);
+}
+
+/* Who speaks for others is not counted; whom he speaks for is. */
+static int open_admission(struct dx_server *s, struct dx_error *err)
+{
+    struct dx_admission_options options = s->serving.options.admission;
+
+    if (options.proxy_count == 0) {
+        options.proxies = s->serving.options.identity.proxies;
+        options.proxy_count = s->serving.options.identity.proxy_count;
+    }
+    return dx_admission_new(&s->serving.admission, &options, s->serving.seed, err);
+}
+
+static int start(struct dx_server *s, struct dx_error *err)
+{
+    const struct dx_server_options *options = &s->serving.options;
+    const struct dx_workers_options workers = {
+        .count = options->workers,
+        .queue_max = options->queue_max,
+        .hold_max = options->read_memory,
+        .queue_timeout_ms = options->queue_timeout_ms,
+        .storage_timeout_ms = options->storage_timeout_ms,
+    };
+    int rc = listen_at(&s->at, options->listen_fd, options->listen, err);
+    /* Also after a failure, since a socket that was handed over is ours to close. */
+    int admin_rc = listen_at(&s->admin, options->admin_fd, rc < 0 ? NULL : options->admin, err);
+
+    rc = rc < 0 ? rc : admin_rc;
+    if (rc == DX_OK)
+        rc = open_log(s, err);
+    if (rc == DX_OK) {
+        s->serving.options.connections_max = connections_possible(options->connections_max);
+        rc = dx_workers_start(&s->serving.workers, &workers, s->serving.answers, err);
+    }
+    if (rc == DX_OK)
+        rc = open_admission(s, err);
+    if (rc == DX_OK && options->answer_cache > 0)
+        rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
+    return rc < 0 ? rc : start_loops(s, err);
+}
+
+/* What replies depend on where not everybody sees the same. */
+static void name_who_asks(struct dx_serving *serving)
+{
+    const char *header = serving->options.identity.names.principal;
+
+    (void)snprintf(serving->vary, sizeof serving->vary, "Authorization%s%s",
+                   header == NULL ? "" : ", ", header == NULL ? "" : header);
+}
+
 int dx_server_start(struct dx_server **server, const struct dx_server_options *options,
                     const struct dx_answers *answers, struct dx_error *err)
 {
     struct dx_server *s = calloc(1, sizeof *s);
-    int listen_fd = options->listen_fd;
-    int rc = DX_OK;
+    int rc;
 
     *server = NULL;
     if (s == NULL) {
-        if (listen_fd >= 0)
-            (void)close(listen_fd);
+        if (options->listen_fd >= 0)
+            (void)close(options->listen_fd);
+        if (options->admin_fd >= 0)
+            (void)close(options->admin_fd);
         return dx_fail(err, DX_E_NOMEM, "server: out of memory");
     }
     s->serving.options = *options;
     s->serving.answers = answers;
     if (getrandom(&s->serving.seed, sizeof s->serving.seed, GRND_NONBLOCK) < 0)
         s->serving.seed = dx_clock_ms(); /* of a machine that has just begun to boot */
-    if (listen_fd < 0)
-        rc = open_listener(options->listen, &listen_fd, err);
-    if (rc == DX_OK) {
-        name_address(s, listen_fd);
-        s->serving.options.connections_max = connections_possible(options->connections_max);
-        const struct dx_workers_options workers = { options->workers, options->queue_max,
-                                                    options->read_memory };
-
-        rc = dx_workers_start(&s->serving.workers, &workers, answers, err);
-        if (rc == DX_OK && options->answer_cache > 0)
-            rc = dx_answer_cache_new(&s->serving.hot, options->answer_cache, s->serving.seed, err);
-        if (rc == DX_OK)
-            rc = start_loops(s, listen_fd, err);
-        else
-            (void)close(listen_fd);
-    }
+    name_who_asks(&s->serving);
+    rc = start(s, err);
     if (rc < 0)
         (void)dx_server_stop(&s, 0);
     *server = s;
@@ -225,7 +201,18 @@ int dx_server_start(struct dx_server **server, const struct dx_server_options *o
 
 const char *dx_server_address(const struct dx_server *s)
 {
-    return s->address;
+    return s->at.name;
+}
+
+const char *dx_server_admin_address(const struct dx_server *s)
+{
+    return s->admin.name[0] == '\0' ? NULL : s->admin.name;
+}
+
+void dx_server_reopen_log(struct dx_server *s)
+{
+    if (s->serving.log != NULL)
+        dx_request_log_reopen(s->serving.log);
 }
 
 static void tell_all(struct dx_server *s, unsigned what)
@@ -301,6 +288,11 @@ bool dx_server_stop(struct dx_server **server, unsigned grace_ms)
     for (unsigned i = 0; i < s->serving.loop_count; i++)
         dx_loop_free(&s->serving.loops[i]);
     dx_answer_cache_free(&s->serving.hot);
+    dx_admission_free(&s->serving.admission);
+    dx_listening_close(&s->at);
+    dx_listening_close(&s->admin);
+    if (!dx_request_log_close(&s->serving.log))
+        dx_log(DX_LOG_WARN, "the log of requests does not end: its target hangs");
     free(s->serving.loops);
     free(s);
     *server = NULL;
@@ -314,13 +306,17 @@ struct dx_server_counts dx_server_counts_of(const struct dx_server *s)
 
 struct dx_server_counts dx_serving_counts(const struct dx_serving *serving)
 {
-    struct dx_server_counts sum = { .open = atomic_load(&serving->connections) };
+    struct dx_server_counts sum = { .open = atomic_load(&serving->connections),
+                                    .expired = dx_workers_counts_of(serving->workers).expired };
 
+    dx_admission_counts_read(serving->admission, &sum.admission);
     for (unsigned i = 0; i < serving->loop_count; i++) {
         const struct dx_loop_counts *c = &serving->loops[i]->counts;
 
         sum.accepted += atomic_load(&c->accepted);
         sum.requests += atomic_load(&c->requests);
+        sum.begun += atomic_load(&serving->loops[i]->requests.begun);
+        sum.ended += atomic_load(&serving->loops[i]->requests.ended);
         sum.rejected += atomic_load(&c->rejected);
         sum.timeouts += atomic_load(&c->timeouts);
         sum.shed += atomic_load(&c->shed);

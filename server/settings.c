@@ -23,7 +23,14 @@ enum {
     OPT_HEAD_TIMEOUT,
     OPT_IDLE_TIMEOUT,
     OPT_JOB_TIMEOUT,
+    OPT_QUEUE_TIMEOUT,
+    OPT_STORAGE_TIMEOUT,
     OPT_WRITE_TIMEOUT,
+    OPT_ADDRESS_COST,
+    OPT_ADDRESS_BURST,
+    OPT_ADDRESS_CONNECTIONS,
+    OPT_PRINCIPAL_COST,
+    OPT_PRINCIPAL_BURST,
     OPT_POLL,
     OPT_DRAIN_DELAY,
     OPT_GRACE,
@@ -44,7 +51,17 @@ enum {
     OPT_S3_PROFILE,
     OPT_S3_ANONYMOUS,
     OPT_HEDGE,
-    OPT_METRICS,
+    OPT_ACCESS,
+    OPT_ACCESS_FILE,
+    OPT_PRINCIPAL_HEADER,
+    OPT_ADDRESS_HEADER,
+    OPT_TRUSTED_PROXY,
+    OPT_ADMIN,
+    OPT_LOG_REQUESTS,
+    OPT_LOG_TARGETS,
+    OPT_SERVER_TIMING,
+    OPT_SANDBOX,
+    OPT_SELFTEST_SANDBOX,
     OPT_HELP,
     OPT_VERSION,
     OPT_MAN,
@@ -83,8 +100,25 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_IDLE_TIMEOUT] = { "idle-timeout-ms", "NUMBER", "60000",
                            "for the next request on a connection kept alive" },
     [OPT_JOB_TIMEOUT] = { "job-timeout-ms", "NUMBER", "30000", "for an answer from a worker" },
+    [OPT_QUEUE_TIMEOUT] = { "queue-timeout-ms", "NUMBER", "3000",
+                            "of that, until a worker begins with it: then 503; 0: all of it" },
+    [OPT_STORAGE_TIMEOUT] = { "storage-timeout-ms", "NUMBER", "10000",
+                              "and for each round of reads from a store; 0: all of it" },
     [OPT_WRITE_TIMEOUT] = { "write-timeout-ms", "NUMBER", "30000",
                             "for the client to take a whole reply" },
+    [OPT_ADDRESS_COST] = { "address-cost-per-s", "NUMBER", "0",
+                           "what one address may spend, in the units of docs/API.md; above it, "
+                           "429; "
+                           "an IPv6 network of 64 bits is one address; 0: no limit" },
+    [OPT_ADDRESS_BURST] = { "address-burst", "NUMBER", "0",
+                            "what an address may have saved up; 0: ten seconds of it" },
+    [OPT_ADDRESS_CONNECTIONS] = { "address-connections", "NUMBER", "0",
+                                  "open connections of one address; 0: no limit" },
+    [OPT_PRINCIPAL_COST] = { "principal-cost-per-s", "NUMBER", "0",
+                             "what one principal may spend, where the access table says nothing; "
+                             "0: no limit" },
+    [OPT_PRINCIPAL_BURST] = { "principal-burst", "NUMBER", "0",
+                              "what a principal may have saved up; 0: ten seconds of it" },
     [OPT_POLL] = { "poll-ms", "NUMBER", "2000",
                    "between two looks for a newer version, more or less; 0: only at SIGHUP" },
     [OPT_DRAIN_DELAY] = { "drain-delay-ms", "NUMBER", "0",
@@ -139,7 +173,40 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_HEDGE] = { "hedge", "YES|NO", "no",
                     "ask a store a second time, over another connection, for a range that is "
                     "late" },
-    [OPT_METRICS] = { "metrics", "YES|NO", "no", "answer /metrics, as text for Prometheus" },
+    [OPT_ACCESS] = { "access", "AUTO|REQUIRE", "auto",
+                     "who may see which datasets ('domaindex access'); require: no start without a "
+                     "table in force; auto: without one everybody may see all" },
+    [OPT_ACCESS_FILE] = { "access-file", "FILE", NULL,
+                          "that table, of this machine; else index/access.json of the root" },
+    [OPT_PRINCIPAL_HEADER] = { "principal-header", "NAME", NULL,
+                               "a request header that says who asks; believed from --trusted-proxy "
+                               "addresses only" },
+    [OPT_ADDRESS_HEADER] = { "address-header", "NAME", NULL,
+                             "a request header that lists the addresses a request came by, like "
+                             "X-Forwarded-For; believed from --trusted-proxy addresses only" },
+    [OPT_TRUSTED_PROXY] = { "trusted-proxy", "NETWORK,...", NULL,
+                            "addresses of proxies, like 10.1.0.0/16, ::1 or unix (a local socket), "
+                            "that the two headers are believed from; may be given again" },
+    [OPT_ADMIN] = { "admin", "HOST:PORT|unix:PATH", NULL,
+                    "a listener of its own for /metrics, /healthz, /readyz and /version, for those "
+                    "who run the server: it asks for no token. The file of a unix: one has mode "
+                    "0660" },
+    [OPT_LOG_REQUESTS] = { "log-requests", "NO|STDERR|FILE", "no",
+                           "a line of JSON for each request: ids, counts and times, not what was "
+                           "asked. SIGUSR1 opens the file anew" },
+    [OPT_LOG_TARGETS] = { "log-targets", "YES|NO", "no",
+                          "write into it what was asked too: domains, URLs, cursors" },
+    [OPT_SERVER_TIMING] = { "server-timing", "YES|NO", "no",
+                            "say in a Server-Timing field what the stages of an answer took. Times "
+                            "tell something of what others asked" },
+    [OPT_SANDBOX] = { "sandbox", "AUTO|YES|NO", "auto",
+                      "give up all rights that serving does not need, by landlock and seccomp; "
+                      "auto: as "
+                      "far as the kernel has them; yes: do not start without both" },
+    [OPT_SELFTEST_SANDBOX] = { "selftest-sandbox", NULL, NULL,
+                               "enter the sandbox that these settings make, try what it forbids, "
+                               "print "
+                               "what came of it, and exit; 1 if something was not refused" },
     [OPT_HELP] = { "help", NULL, NULL, "print this and exit" },
     [OPT_VERSION] = { "version", NULL, NULL, "print the program's version and exit" },
     [OPT_MAN] = { "man", NULL, NULL, "print the manual page (mdoc) and exit" },
@@ -147,6 +214,7 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
 const size_t dx_settings_table_size = OPT_COUNT;
 
 #define MS_DAY 86400000u
+#define RATE_MAX 1000000000u
 #define REQUEST_EXTRA_MS 1000 /* for the loop to notice, and for the clock */
 
 /* One option given, as a table of its own for base/options.h to read and bound. */
@@ -230,24 +298,26 @@ static bool set_remote(struct dx_settings *s, size_t index, const char *text, in
     }
 }
 
-static int lease_mode(const char *text, enum dx_lease_mode *mode, struct dx_error *err)
+/* One of "auto", "yes" and "no", in the order of the enums. */
+static int mode(size_t index, const char *text, unsigned *value, struct dx_error *err)
 {
-    static const char *const names[] = {
-        [DX_LEASE_AUTO] = "auto", [DX_LEASE_YES] = "yes", [DX_LEASE_NO] = "no"
-    };
+    static const char *const names[] = { "auto", "yes", "no" };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(text, names[i]) == 0) {
-            *mode = (enum dx_lease_mode)i;
+            *value = (unsigned)i;
             return DX_OK;
         }
-    return dx_fail(err, DX_E_INVALID, "--lease: '%s' is neither auto, yes nor no", text);
+    return dx_fail(err, DX_E_INVALID, "--%s: '%s' is neither auto, yes nor no",
+                   dx_settings_table[index].name, text);
 }
 
 /* What is said of versions; false: it is another option. */
 static bool set_versions(struct dx_settings *s, size_t index, const char *text, int *rc,
                          struct dx_error *err)
 {
+    unsigned which = 0;
+
     switch (index) {
     case OPT_POLL:
         *rc = number(index, text, 0, MS_DAY, &s->poll_ms, err);
@@ -262,7 +332,8 @@ static bool set_versions(struct dx_settings *s, size_t index, const char *text, 
         *rc = number(index, text, DX_RESIDENT_MIN, DX_RESIDENT_MAX, &s->resident_versions, err);
         return true;
     case OPT_LEASE:
-        *rc = lease_mode(text, &s->lease, err);
+        *rc = mode(index, text, &which, err);
+        s->lease = (enum dx_lease_mode)which;
         return true;
     case OPT_LEASE_TTL:
         *rc = number(index, text, 1, 86400, &s->lease_ttl_s, err);
@@ -281,9 +352,193 @@ static bool set_versions(struct dx_settings *s, size_t index, const char *text, 
     }
 }
 
+static int rate(size_t index, const char *text, double *value, struct dx_error *err)
+{
+    unsigned v = 0;
+    int rc = number(index, text, 0, RATE_MAX, &v, err);
+
+    *value = v;
+    return rc;
+}
+
+/* What is said of how much somebody may ask for, and how long it may take; false: it is another option. */
+static bool set_limits(struct dx_settings *s, size_t index, const char *text, int *rc,
+                       struct dx_error *err)
+{
+    struct dx_server_options *o = &s->server;
+
+    switch (index) {
+    case OPT_HEAD_TIMEOUT:
+        *rc = number(index, text, 100, 60000, &o->head_timeout_ms, err);
+        return true;
+    case OPT_IDLE_TIMEOUT:
+        *rc = number(index, text, 100, MS_DAY, &o->idle_timeout_ms, err);
+        return true;
+    case OPT_JOB_TIMEOUT:
+        *rc = number(index, text, 100, 600000, &o->job_timeout_ms, err);
+        return true;
+    case OPT_WRITE_TIMEOUT:
+        *rc = number(index, text, 100, 600000, &o->write_timeout_ms, err);
+        return true;
+    case OPT_QUEUE_TIMEOUT:
+        *rc = number(index, text, 0, 600000, &o->queue_timeout_ms, err);
+        return true;
+    case OPT_STORAGE_TIMEOUT:
+        *rc = number(index, text, 0, 600000, &o->storage_timeout_ms, err);
+        return true;
+    case OPT_ADDRESS_COST:
+        *rc = rate(index, text, &o->admission.address_cost_per_s, err);
+        return true;
+    case OPT_ADDRESS_BURST:
+        *rc = rate(index, text, &o->admission.address_burst, err);
+        return true;
+    case OPT_ADDRESS_CONNECTIONS:
+        *rc = number(index, text, 0, RATE_MAX, &o->admission.address_connections, err);
+        return true;
+    case OPT_PRINCIPAL_COST:
+        *rc = rate(index, text, &o->admission.principal_cost_per_s, err);
+        return true;
+    case OPT_PRINCIPAL_BURST:
+        *rc = rate(index, text, &o->admission.principal_burst, err);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int access_mode(const char *text, bool *required, struct dx_error *err)
+{
+    *required = strcmp(text, "require") == 0;
+    return *required || strcmp(text, "auto") == 0
+               ? DX_OK
+               : dx_fail(err, DX_E_INVALID, "--access: '%s' is neither auto nor require", text);
+}
+
+/* Headers that say something else already, or that no proxy may be asked to set. */
+static bool header_is_taken(const char *name)
+{
+    static const char *const taken[] = {
+        "authorization", "connection", "content-encoding", "content-length", "content-type",
+        "expect",        "host",       "if-none-match",    "traceparent",    "transfer-encoding"
+    };
+
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (dx_span_is_word(dx_span_str(name), taken[i]))
+            return true;
+    return false;
+}
+
+static int header_name(size_t index, const char *text, const char **name, struct dx_error *err)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    if (text[0] == '\0' || strlen(text) > 64 || text[strspn(text, letters)] != '\0')
+        return dx_fail(err, DX_E_INVALID,
+                       "--%s: '%s' is no name of a header: 1 to 64 letters, digits, - and _",
+                       dx_settings_table[index].name, text);
+    if (header_is_taken(text))
+        return dx_fail(err, DX_E_INVALID, "--%s: '%s' means something else",
+                       dx_settings_table[index].name, text);
+    *name = text;
+    return DX_OK;
+}
+
+static int add_proxies(struct dx_identity_rules *rules, const char *text, struct dx_error *err)
+{
+    struct dx_span rest = dx_span_str(text);
+    struct dx_span one;
+    size_t before = rules->proxy_count;
+
+    while (dx_head_list_next(&rest, &one)) {
+        if (rules->proxy_count == DX_PROXIES_MAX)
+            return dx_fail(err, DX_E_INVALID, "--trusted-proxy: over %d networks", DX_PROXIES_MAX);
+        if (!dx_network_parse(one, &rules->proxies[rules->proxy_count]))
+            return dx_fail(err, DX_E_INVALID,
+                           "--trusted-proxy: '%.*s' is no address and no network like 10.1.0.0/16 "
+                           "(without bits behind the prefix)",
+                           (int)one.size, (const char *)one.data);
+        rules->proxy_count++;
+    }
+    return rules->proxy_count > before
+               ? DX_OK
+               : dx_fail(err, DX_E_INVALID, "--trusted-proxy: '%s' names no network", text);
+}
+
+/* What is said of who may see what; false: it is another option. */
+static bool set_access(struct dx_settings *s, size_t index, const char *text, int *rc,
+                       struct dx_error *err)
+{
+    struct dx_identity_rules *rules = &s->server.identity;
+
+    *rc = DX_OK;
+    switch (index) {
+    case OPT_ACCESS:
+        *rc = access_mode(text, &s->access_required, err);
+        return true;
+    case OPT_ACCESS_FILE:
+        s->access_file = text;
+        return true;
+    case OPT_PRINCIPAL_HEADER:
+        *rc = header_name(index, text, &rules->names.principal, err);
+        return true;
+    case OPT_ADDRESS_HEADER:
+        *rc = header_name(index, text, &rules->names.address, err);
+        return true;
+    case OPT_TRUSTED_PROXY:
+        *rc = add_proxies(rules, text, err);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A header that nobody is believed with, or that would be two at once, is a mistake. */
+static int check_access(const struct dx_identity_rules *rules, struct dx_error *err)
+{
+    const char *principal = rules->names.principal;
+    const char *address = rules->names.address;
+
+    if (principal != NULL && address != NULL && dx_span_is_word(dx_span_str(principal), address))
+        return dx_fail(err, DX_E_INVALID, "--principal-header and --address-header are both '%s'",
+                       principal);
+    if ((principal != NULL || address != NULL) && rules->proxy_count == 0)
+        return dx_fail(
+            err, DX_E_INVALID,
+            "--%s: a header is believed from --trusted-proxy addresses only, and none is "
+            "given",
+            principal != NULL ? "principal-header" : "address-header");
+    return DX_OK;
+}
+
+/* What is shown of the server; false: it is another option. */
+static bool set_observed(struct dx_server_options *o, size_t index, const char *text, int *rc,
+                         struct dx_error *err)
+{
+    switch (index) {
+    case OPT_ADMIN:
+        o->admin = text[0] == '\0' ? NULL : text; /* looked at when it is opened */
+        return true;
+    case OPT_LOG_REQUESTS:
+        o->log_requests = strcmp(text, "no") == 0 ? NULL : text;
+        if (text[0] == '\0')
+            *rc = dx_fail(err, DX_E_INVALID, "--log-requests: empty");
+        return true;
+    case OPT_LOG_TARGETS:
+        *rc = yes_no(index, text, &o->log_targets, err);
+        return true;
+    case OPT_SERVER_TIMING:
+        *rc = yes_no(index, text, &o->server_timing, err);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int set(struct dx_settings *s, size_t index, const char *text, struct dx_error *err)
 {
     struct dx_server_options *o = &s->server;
+    unsigned which = 0;
     uint64_t bytes = 0;
     int rc = DX_OK;
 
@@ -295,7 +550,7 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         o->listen = text;
         return DX_OK; /* looked at when it is opened */
     case OPT_THREADS:
-        return count(index, text, 256, &o->loops, err);
+        return count(index, text, DX_SERVER_LOOPS_MAX, &o->loops, err);
     case OPT_WORKERS:
         return count(index, text, 1024, &o->workers, err);
     case OPT_QUEUE:
@@ -325,25 +580,21 @@ static int set(struct dx_settings *s, size_t index, const char *text, struct dx_
         if (rc == DX_OK)
             o->hot_memory = bytes;
         return rc;
-    case OPT_HEAD_TIMEOUT:
-        return number(index, text, 100, 60000, &o->head_timeout_ms, err);
-    case OPT_IDLE_TIMEOUT:
-        return number(index, text, 100, MS_DAY, &o->idle_timeout_ms, err);
-    case OPT_JOB_TIMEOUT:
-        return number(index, text, 100, 600000, &o->job_timeout_ms, err);
-    case OPT_WRITE_TIMEOUT:
-        return number(index, text, 100, 600000, &o->write_timeout_ms, err);
     case OPT_DRAIN_DELAY:
         return number(index, text, 0, 600000, &s->drain_delay_ms, err);
     case OPT_GRACE:
         return number(index, text, 0, 600000, &s->grace_ms, err);
+    case OPT_SANDBOX:
+        rc = mode(index, text, &which, err);
+        s->sandbox = (enum dx_sandbox_mode)which;
+        return rc;
     case OPT_CURSOR_KEY_FILE:
         s->cursor_key_file = text;
         return DX_OK;
-    case OPT_METRICS:
-        return yes_no(index, text, &o->metrics, err);
     default:
-        if (!set_versions(s, index, text, &rc, err))
+        if (!set_versions(s, index, text, &rc, err) && !set_limits(s, index, text, &rc, err) &&
+            !set_access(s, index, text, &rc, err) &&
+            !set_observed(&s->server, index, text, &rc, err))
             (void)set_remote(s, index, text, &rc, err);
         return rc; /* config and the flags are taken before */
     }
@@ -390,12 +641,16 @@ static int take_given(struct dx_settings *s, struct dx_error *err)
     const char *path = dx_options_text(&s->options, OPT_CONFIG);
     int rc = path == NULL ? DX_OK : set_from_file(s, path, err);
 
+    if (dx_options_has(&s->options, OPT_TRUSTED_PROXY))
+        s->server.identity.proxy_count = 0; /* instead of those of the file */
     for (size_t i = 0; i < s->options.given_count && rc == DX_OK; i++)
         rc = set(s, s->options.given[i].index, s->options.given[i].text, err);
     if (rc == DX_OK && s->options.operand_count > 0)
         rc = dx_fail(err, DX_E_INVALID, "'%s': there are only options", s->options.operand[0]);
     if (rc == DX_OK && s->root == NULL)
         rc = dx_fail(err, DX_E_INVALID, "--root is needed: where the lake and the index live");
+    if (rc == DX_OK)
+        rc = check_access(&s->server.identity, err);
     if (rc == DX_OK && s->lease != DX_LEASE_NO &&
         (uint64_t)s->lease_ttl_s * 1000 < 3 * dx_settings_request_ms(s))
         rc = dx_fail(err, DX_E_INVALID,
@@ -416,6 +671,7 @@ int dx_settings_parse(struct dx_settings *s, int argc, char **argv, struct dx_er
     s->help = dx_options_has(&s->options, OPT_HELP);
     s->show_version = dx_options_has(&s->options, OPT_VERSION);
     s->man = dx_options_has(&s->options, OPT_MAN);
+    s->selftest_sandbox = dx_options_has(&s->options, OPT_SELFTEST_SANDBOX);
     rc = take_defaults(s, err);
     if (rc == DX_OK && !s->help && !s->show_version && !s->man)
         rc = take_given(s, err);

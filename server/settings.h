@@ -17,6 +17,7 @@
 #include "server/server.h"
 
 enum dx_lease_mode { DX_LEASE_AUTO, DX_LEASE_YES, DX_LEASE_NO };
+enum dx_sandbox_mode { DX_SANDBOX_AUTO, DX_SANDBOX_YES, DX_SANDBOX_NO };
 
 struct dx_settings {
     bool help;
@@ -36,12 +37,16 @@ struct dx_settings {
     enum dx_lease_mode lease;
     unsigned lease_ttl_s;
     const char *server_name; /* NULL: the machine's */
+    bool access_required;    /* no start without a table of who may see what */
+    const char *access_file; /* that table; NULL: the root's */
     const char *cache_dir;   /* of remote roots; NULL: loader/mirror.h says */
     bool mirror_postings;
     struct dx_source_options source;
     unsigned poll_ms;        /* between two looks for a newer version; 0: none */
     unsigned drain_delay_ms; /* /readyz says 503 so long before accepting ends */
     unsigned grace_ms;       /* for requests in flight at the end */
+    enum dx_sandbox_mode sandbox;
+    bool selftest_sandbox; /* try what it forbids, and serve nothing */
 
     struct dx_options options; /* keep the texts */
     struct dx_config_file file;

@@ -5,11 +5,25 @@
 #include "server/exchange.h"
 #include "server/job_wait.h"
 #include "server/kept_reply.h"
+#include "server/toll.h"
+
+#define KEPT_COST 1 /* of an answer that is sent as it was kept */
 
 static void leave_to_worker(struct dx_connection *c, struct dx_job_want *want)
 {
     if (!dx_job_wait_begin(c, want))
         dx_job_wait_refuse(c, &want->task);
+}
+
+/* Beyond what it costs to look whether the answer is kept. */
+static bool pay_the_rest(struct dx_connection *c)
+{
+    double cost = dx_cost_of_ask(&c->stream.loop->ask);
+
+    if (cost > KEPT_COST && !dx_toll_take(c, cost - KEPT_COST))
+        return false;
+    c->paid = cost;
+    return true;
 }
 
 void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_span match)
@@ -21,10 +35,14 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
     struct dx_problem problem;
     int rc = dx_exchange_find_version(c, &problem);
 
+    if (!dx_toll_take(c, KEPT_COST))
+        return;
     if (rc == 1 && serving->hot != NULL &&
         dx_answer_key_make(&loop->key, answers, c->version, &loop->ask))
         want.key = &loop->key;
     if (want.key != NULL && dx_deliver_kept(c, want.key, match))
+        return;
+    if ((rc == 1 || rc == DX_ASK_COLD) && !pay_the_rest(c))
         return;
     want.cold = rc == DX_ASK_COLD;
     if (want.cold || (rc == 1 && dx_ask_may_block(&loop->ask)))
@@ -34,20 +52,33 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
         leave_to_worker(c, &want);
         return;
     }
+    c->record.from = DX_FROM_LOOP;
     if (rc == 1)
         rc = dx_ask_answer(answers, &loop->canon, c->version, &loop->ask, want.deadline_ms,
                            &want.task, &loop->body, &problem);
     if (dx_kept_reply_wants(c, rc, &problem, target))
         loop->keep = target;
-    if (rc == DX_TASK_WAITS)
+    if (rc == DX_TASK_WAITS) {
         leave_to_worker(c, &want);
-    else
+    } else {
+        dx_toll_more(c, &(struct dx_cost_seen){ .body_bytes = loop->body.size });
         dx_deliver_answer(c, rc, &loop->body, &problem, match, want.key, &loop->ask);
+    }
     loop->keep.size = 0;
 }
 
 void dx_single_answered(struct dx_connection *c, struct dx_job *job)
 {
+    const struct dx_job_spent *spent = &job->spent;
+    const struct dx_cost_seen seen = {
+        .requests = (uint64_t)spent->storage_requests + spent->disk_reads,
+        .bytes = spent->storage_bytes + spent->disk_bytes,
+        .body_bytes = job->body.size,
+        .answer_us = spent->answer_us,
+    };
+
+    c->record.from = DX_FROM_WORKER;
+    dx_toll_more(c, &seen);
     dx_deliver_answer(c, job->rc, &job->body, &job->problem,
                       (struct dx_span){ c->match, c->match_size }, job->about, &job->ask);
 }

@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Of a body in one go: some ten microseconds of copying, then others have their turn. */
+#define SEND_MAX ((size_t)128 * 1024)
 #define LINGER_BYTES_MAX (256 * 1024)
 
 /* ---- waits, reading, the end ---- */
@@ -65,14 +67,17 @@ void dx_stream_let_go(struct dx_stream *s)
     dx_buf_release(&s->out_body);
 }
 
-bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, int fd, event_callback_fn readable,
-                    event_callback_fn writable, void *ctx)
+bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_guest *guest,
+                    event_callback_fn readable, event_callback_fn writable, void *ctx)
 {
+    int fd = guest->fd;
     int one = 1;
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     s->loop = loop;
     s->fd = fd;
+    s->peer = guest->peer;
+    s->admin = guest->admin;
     s->wait = DX_WAIT_CLOSED; /* in no list yet */
     dx_buf_init(&s->out_head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
     dx_buf_init(&s->out_body, DX_BODY_MAX);
@@ -102,7 +107,7 @@ void dx_stream_shut(struct dx_stream *s)
     dx_buf_release(&s->out_head);
     dx_stream_let_go(s);
     s->loop->open--;
-    atomic_fetch_sub(&s->loop->serving->connections, 1);
+    dx_serving_gone(s->loop->serving, s->admin ? NULL : &s->peer);
 }
 
 /* ---- in ---- */
@@ -145,9 +150,15 @@ void dx_stream_discard(struct dx_stream *s)
 
 /* ---- out ---- */
 
-/* Head and body in one call. Returns bytes taken, or -1: the client is gone. */
-static ssize_t send_both(int fd, struct dx_span head, struct dx_span body)
+static struct dx_span some_of(struct dx_span s)
 {
+    return (struct dx_span){ s.data, s.size < SEND_MAX ? s.size : SEND_MAX };
+}
+
+/* Head and body in one call, as much as goes in one go. Returns bytes taken, or -1: the client is gone. */
+static ssize_t send_both(int fd, struct dx_span head, struct dx_span all)
+{
+    struct dx_span body = some_of(all);
     struct dx_span one = body.size == 0 ? head : body;
     struct iovec parts[2] = { { (void *)(uintptr_t)head.data, head.size },
                               { (void *)(uintptr_t)body.data, body.size } };
@@ -221,6 +232,7 @@ enum dx_sent dx_stream_send(struct dx_stream *s, struct dx_buf *head, struct dx_
     n = head->failed ? -1 : send_both(s->fd, span_of(head), payload);
     if (n < 0)
         return gone(s);
+    s->taken += (size_t)n;
     if ((size_t)n == head->size + payload.size)
         return DX_SENT_ALL;
     dx_buf_clear(&s->out_head);
@@ -237,10 +249,11 @@ enum dx_sent dx_stream_send(struct dx_stream *s, struct dx_buf *head, struct dx_
 
 enum dx_sent dx_stream_send_hot(struct dx_stream *s, struct dx_hot_reply *r, struct dx_span bytes)
 {
-    ssize_t n = send_both(s->fd, bytes, (struct dx_span){ NULL, 0 });
+    ssize_t n = send_both(s->fd, some_of(bytes), (struct dx_span){ NULL, 0 });
 
     if (n < 0)
         return gone(s);
+    s->taken += (size_t)n;
     if ((size_t)n == bytes.size)
         return DX_SENT_ALL;
     dx_buf_clear(&s->out_head);
@@ -258,6 +271,7 @@ enum dx_sent dx_stream_push(struct dx_stream *s)
 
     if (n < 0)
         return gone(s);
+    s->taken += (size_t)n;
     return (size_t)n == s->out_head.size + s->out_body.size ? DX_SENT_ALL
                                                             : wait_to_write(s, (size_t)n);
 }
@@ -271,6 +285,7 @@ enum dx_sent dx_stream_go_on(struct dx_stream *s)
     if (n < 0)
         return gone(s);
     s->sent += (size_t)n;
+    s->taken += (size_t)n;
     if (s->sent < s->out_head.size + body.size)
         return DX_SENT_WAITS;
     (void)event_del(&s->write_event);

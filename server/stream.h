@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * stream.h - one socket of a loop: what it waits for, what is read from it, and what it has not taken yet.
  *
- *   ok = dx_stream_open(s, loop, fd, on_readable, on_writable, ctx);   false: shut already
+ *   ok = dx_stream_open(s, loop, &guest, on_readable, on_writable, ctx);   false: shut already
  *   dx_stream_wait(s, DX_WAIT_HEAD);            from now, until the time of that wait is over
  *   bytes = dx_stream_read(s);                  size 0: nothing now, or s->eof, or shut
  *   sent = dx_stream_send(s, &head, payload, &body, NULL);
@@ -26,6 +26,8 @@ struct dx_stream {
     TAILQ_ENTRY(dx_stream) turn;  /* of loop->turns */
     struct dx_loop *loop;
     int fd;
+    struct dx_address peer;
+    bool admin; /* of the admin listener */
     enum dx_wait wait;
     bool reading; /* read_event is added */
     bool in_turns;
@@ -40,11 +42,12 @@ struct dx_stream {
     struct dx_span out_kept;
     size_t held;     /* bytes that are counted in serving->held_bytes */
     size_t sent;     /* of head and body */
+    uint64_t taken;  /* bytes that the client's side took, since the caller set it to 0 */
     size_t lingered; /* bytes thrown away */
 };
 
-bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, int fd, event_callback_fn readable,
-                    event_callback_fn writable, void *ctx);
+bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_guest *guest,
+                    event_callback_fn readable, event_callback_fn writable, void *ctx);
 void dx_stream_shut(struct dx_stream *s);
 
 /* Neither between requests nor in the middle of a head. */

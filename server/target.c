@@ -110,7 +110,6 @@ static const struct route {
     { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
     { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
     { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
-    { DX_ROUTE_METRICS, { "metrics" }, 0, 0, 0, 0 },
 };
 
 #define SEGMENTS_MAX 6
@@ -529,6 +528,8 @@ static void forget(struct dx_ask *ask)
     ask->plan = 0;
     ask->csv = false;
     ask->principal = NULL;
+    ask->scope = NULL;
+    ask->route = DX_ROUTE_COUNT;
     ask->field_bits = DX_FIELDS_DEFAULT;
     ask->wanted[0] = ask->compared[0] = '\0';
     ask->from = (struct dx_cursor){ .limit = 0 };

@@ -36,12 +36,13 @@ enum dx_route {
     DX_ROUTE_NAMES,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
-    DX_ROUTE_METRICS,
+    DX_ROUTE_METRICS, /* these two are not parsed here: server/admin_routes.h */
+    DX_ROUTE_PROGRAM,
     DX_ROUTE_COUNT
 };
 
 struct dx_ask {
-    enum dx_route route;
+    enum dx_route route;  /* after 0: DX_ROUTE_COUNT, or what the rest is no question to */
     struct dx_span asked; /* the domain, or the value of q or u */
     /* Values of parameters; data NULL: not given. */
     struct dx_span fields;

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "fetch/fetch_loop.h"
+#include "loader/access.h"
+#include "server/reply.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,15 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+TAILQ_HEAD(dx_job_queue, dx_job);
+
 struct dx_workers {
     const struct dx_answers *answers;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct dx_job *first; /* oldest */
-    struct dx_job **last;
-    unsigned waiting; /* in the queue */
+    struct dx_job_queue fresh; /* no worker has had them; oldest first */
+    struct dx_job_queue had;   /* they go on */
+    uint64_t turns;
+    unsigned waiting; /* in both */
     unsigned away;    /* with a loop, or waiting for another job's block */
     unsigned queue_max;
+    unsigned queue_timeout_ms;
+    unsigned storage_timeout_ms;
+    uint64_t expired;
     unsigned bringing; /* jobs at hand that may open a version first */
     unsigned bringing_max;
     uint64_t hold_max; /* stored bytes that tasks under way may hold */
@@ -56,6 +64,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
         return NULL;
     job->next = NULL;
     job->version = NULL;
+    job->access = NULL;
     job->cold = false;
     memcpy(&job->ask, ask, offsetof(struct dx_ask, text));
     job->ask.brief = false;
@@ -74,6 +83,9 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->connection = NULL;
     job->deadline_ms = 0;
     job->workers = NULL;
+    job->queued_ms = 0;
+    job->turn = 0;
+    job->had = false;
     job->about = NULL;
     job->task = NULL;
     job->begun = false;
@@ -81,6 +93,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->read_rc = DX_E_TIMEOUT; /* nothing has been read */
     job->read_err.text[0] = '\0';
     job->holds = 0;
+    job->spent = (struct dx_job_spent){ .since_us = dx_clock_us() };
     atomic_init(&job->cancelled, false);
     job->rc = 0;
     job->problem.detail[0] = '\0';
@@ -94,6 +107,7 @@ void dx_job_free(struct dx_job **job)
         return;
     dx_buf_release(&(*job)->body);
     free((*job)->about);
+    dx_access_unpin((*job)->access);
     free(*job);
     *job = NULL;
 }
@@ -110,32 +124,93 @@ static bool may_bring(const struct dx_job *job)
     return job->cold || job->ask.route == DX_ROUTE_DIFF || job->ask.route == DX_ROUTE_CHANGES;
 }
 
-/* The oldest job; but unless `all`, when enough workers open versions, the oldest one that opens none.
- * Some workers are left for the listings of versions that are there, whatever strangers ask for. */
-static struct dx_job *pop(struct dx_workers *w, bool all)
+static struct dx_job_queue *queue_of(struct dx_workers *w, const struct dx_job *job)
 {
-    struct dx_job **at = &w->first;
-    struct dx_job *job;
-
-    while (*at != NULL && !all && w->bringing >= w->bringing_max && may_bring(*at))
-        at = &(*at)->next;
-    job = *at;
-    if (job == NULL)
-        return NULL;
-    *at = job->next;
-    if (*at == NULL)
-        w->last = at;
-    w->waiting--;
-    return job;
+    return job->had ? &w->had : &w->fresh;
 }
 
 static void append(struct dx_workers *w, struct dx_job *job)
 {
-    job->next = NULL;
-    *w->last = job;
-    w->last = &job->next;
+    job->turn = w->turns++;
+    TAILQ_INSERT_TAIL(queue_of(w, job), job, queue);
     w->waiting++;
     (void)pthread_cond_signal(&w->changed);
+}
+
+static void unqueue(struct dx_workers *w, struct dx_job *job)
+{
+    TAILQ_REMOVE(queue_of(w, job), job, queue);
+    w->waiting--;
+}
+
+/* In order of coming all would be late. */
+static bool is_behind(const struct dx_workers *w)
+{
+    const struct dx_job *oldest = TAILQ_FIRST(&w->fresh);
+
+    return oldest != NULL && w->queue_timeout_ms > 0 &&
+           dx_clock_ms() - oldest->queued_ms > w->queue_timeout_ms / 2;
+}
+
+static struct dx_job *first_that_may(struct dx_job *job, bool bring)
+{
+    while (job != NULL && !bring && may_bring(job))
+        job = TAILQ_NEXT(job, queue);
+    return job;
+}
+
+static struct dx_job *last_that_may(struct dx_job *job, bool bring)
+{
+    while (job != NULL && !bring && may_bring(job))
+        job = TAILQ_PREV(job, dx_job_queue, queue);
+    return job;
+}
+
+/* Who has the next turn; but unless `all`, when enough workers open versions, one that opens none.
+ * Some workers are left for the listings of versions that are there, whatever strangers ask for. */
+static struct dx_job *pop(struct dx_workers *w, bool all)
+{
+    bool bring = all || w->bringing < w->bringing_max;
+    bool behind = !all && is_behind(w);
+    struct dx_job *had = first_that_may(TAILQ_FIRST(&w->had), bring);
+    struct dx_job *fresh = behind ? last_that_may(TAILQ_LAST(&w->fresh, dx_job_queue), bring)
+                                  : first_that_may(TAILQ_FIRST(&w->fresh), bring);
+    bool go_on = had != NULL && (fresh == NULL || behind || had->turn < fresh->turn);
+    struct dx_job *job = go_on ? had : fresh;
+
+    if (job == NULL)
+        return NULL;
+    unqueue(w, job);
+    job->had = true;
+    return job;
+}
+
+/* All since the last time went into this. */
+static void spend(struct dx_job *job, int64_t *what_us)
+{
+    int64_t now_us = dx_clock_us();
+
+    *what_us += now_us - job->spent.since_us;
+    job->spent.since_us = now_us;
+}
+
+/* What the wave that is over took from where it came. */
+static void count_wave(struct dx_job *job)
+{
+    const struct dx_reading *reading = dx_job_reading(job);
+    const struct dx_wave_report *report = reading->wave.report;
+    struct dx_job_spent *spent = &job->spent;
+
+    if (dx_reading_state(reading) != DX_READING_READ || report == NULL)
+        return;
+    if (dx_source_on_loop(reading->source)) {
+        spent->storage_requests += report->requests;
+        spent->storage_retries += report->retries;
+        spent->storage_bytes += report->bytes;
+    } else {
+        spent->disk_reads += report->requests;
+        spent->disk_bytes += report->bytes;
+    }
 }
 
 static void move_away(struct dx_workers *w)
@@ -147,6 +222,7 @@ static void move_away(struct dx_workers *w)
 
 void dx_workers_resume(struct dx_workers *w, struct dx_job *job)
 {
+    spend(job, &job->spent.storage_us);
     (void)pthread_mutex_lock(&w->lock);
     w->away--;
     append(w, job);
@@ -176,6 +252,15 @@ static bool may_hold(struct dx_workers *w, struct dx_job *job, uint64_t bytes)
     return before == job->holds - bytes || before + bytes <= w->hold_max;
 }
 
+static void limit_wave(const struct dx_workers *w, struct dx_reading *reading)
+{
+    uint64_t until_ms = dx_clock_ms() + w->storage_timeout_ms;
+
+    if (w->storage_timeout_ms > 0 &&
+        (reading->wave.deadline_ms == 0 || reading->wave.deadline_ms > until_ms))
+        reading->wave.deadline_ms = until_ms;
+}
+
 /* True: the job is away and no longer ours. False: what it waited for is there, or failed. */
 static bool send_away(struct dx_workers *w, struct dx_job *job)
 {
@@ -192,10 +277,15 @@ static bool send_away(struct dx_workers *w, struct dx_job *job)
                                "listings under way hold as much of the store's bytes as they may");
         return false;
     }
+    if (!waits)
+        limit_wave(w, reading);
     if (!waits && !dx_source_on_loop(reading->source)) {
+        spend(job, &job->spent.answer_us);
         job->read_rc = dx_reading_perform(reading, &job->read_err);
+        spend(job, &job->spent.storage_us);
         return false;
     }
+    spend(job, &job->spent.answer_us);
     move_away(w); /* before it is: it may come back at once */
     if (!waits) {
         job->fetch(job);
@@ -217,6 +307,7 @@ static void finish(struct dx_workers *w, struct dx_job *job)
         w->answers->task_free(&job->task);
     atomic_fetch_sub(&w->held, job->holds);
     job->holds = 0;
+    spend(job, &job->spent.answer_us);
     job->done(job);
 }
 
@@ -229,12 +320,19 @@ static bool give_way(struct dx_workers *w, struct dx_job *job)
     if (dx_reading_state(dx_job_reading(job)) != DX_READING_DONE)
         return false;
     job->read_rc = DX_OK;
+    spend(job, &job->spent.answer_us);
     (void)pthread_mutex_lock(&w->lock);
-    others = w->first != NULL;
+    others = w->waiting > 0;
     if (others)
         append(w, job);
     (void)pthread_mutex_unlock(&w->lock);
     return others;
+}
+
+static int resume(const struct dx_answers *answers, struct dx_job *job)
+{
+    count_wave(job);
+    return answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body, &job->problem);
 }
 
 /* Nobody waits for the answer, but others may wait for the blocks that it has read. */
@@ -242,8 +340,7 @@ static int end_cancelled(const struct dx_answers *answers, struct dx_job *job)
 {
     if (job->task != NULL && job->read_rc == DX_OK &&
         dx_reading_state(answers->task_reading(job->task)) == DX_READING_READ)
-        (void)answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
-                                   &job->problem);
+        (void)resume(answers, job);
     return set_cancelled(job);
 }
 
@@ -264,6 +361,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
 {
     const struct dx_answers *answers = w->answers;
 
+    spend(job, &job->spent.queue_us);
     if (job->begun) {
         job->begun = false;
         if (!atomic_load(&job->cancelled) && send_away(w, job))
@@ -275,8 +373,7 @@ static void serve(struct dx_workers *w, struct dx_canon_slot *slot, struct dx_jo
         else if (job->task == NULL)
             job->rc = begin(answers, slot, job);
         else
-            job->rc = answers->task_resume(job->task, job->read_rc, &job->read_err, &job->body,
-                                           &job->problem);
+            job->rc = resume(answers, job);
         if (job->rc == DX_TASK_WAITS && (give_way(w, job) || send_away(w, job)))
             return;
     } while (job->rc == DX_TASK_WAITS);
@@ -290,6 +387,7 @@ static void *work(void *argument)
     struct dx_canon_slot slot = { NULL, NULL };
     unsigned seen = 0;
 
+    (void)pthread_setname_np(pthread_self(), "dx-worker");
     (void)pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
         struct dx_job *job = pop(w, false);
@@ -328,7 +426,10 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
     w->queue_max = options->queue_max;
     w->bringing_max = options->count > 1 ? options->count / 2 : 1;
     w->hold_max = options->hold_max;
-    w->last = &w->first;
+    w->queue_timeout_ms = options->queue_timeout_ms;
+    w->storage_timeout_ms = options->storage_timeout_ms;
+    TAILQ_INIT(&w->fresh);
+    TAILQ_INIT(&w->had);
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->changed, NULL);
     *workers = w;
@@ -345,7 +446,6 @@ int dx_workers_start(struct dx_workers **workers, const struct dx_workers_option
             (void)dx_workers_stop(workers, &never);
             return dx_fail_errno(err, rc, "workers: cannot start a thread");
         }
-        (void)pthread_setname_np(worker->thread, "dx-worker");
         w->thread_count++;
     }
     return DX_OK;
@@ -358,6 +458,7 @@ bool dx_workers_submit(struct dx_workers *w, struct dx_job *job)
     (void)pthread_mutex_lock(&w->lock);
     taken = w->waiting + w->away < w->queue_max && !w->stopping;
     job->workers = w;
+    job->queued_ms = dx_clock_ms();
     if (taken)
         append(w, job);
     (void)pthread_mutex_unlock(&w->lock);
@@ -369,9 +470,49 @@ struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w)
     struct dx_workers_counts counts;
 
     (void)pthread_mutex_lock(&w->lock);
-    counts = (struct dx_workers_counts){ w->waiting, w->away, atomic_load(&w->held) };
+    counts = (struct dx_workers_counts){ w->waiting, w->away, atomic_load(&w->held), w->expired };
     (void)pthread_mutex_unlock(&w->lock);
     return counts;
+}
+
+static int set_expired(struct dx_job *job)
+{
+    return dx_problem_set(&job->problem, DX_PROBLEM_UNAVAILABLE, "overloaded",
+                          "Server is overloaded",
+                          "too many listings wait for a worker; try again in a moment");
+}
+
+/* Takes from the queue those that have waited too long for their first worker. */
+static void take_late(struct dx_workers *w, struct dx_job_queue *late)
+{
+    uint64_t now_ms = dx_clock_ms();
+    struct dx_job *job;
+
+    (void)pthread_mutex_lock(&w->lock);
+    while ((job = TAILQ_FIRST(&w->fresh)) != NULL &&
+           now_ms - job->queued_ms >= w->queue_timeout_ms) {
+        unqueue(w, job);
+        TAILQ_INSERT_TAIL(late, job, queue);
+        w->expired++;
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+void dx_workers_expire(struct dx_workers *w)
+{
+    struct dx_job_queue late = TAILQ_HEAD_INITIALIZER(late);
+    struct dx_job *job;
+
+    if (w->queue_timeout_ms == 0)
+        return;
+    take_late(w, &late);
+    while ((job = TAILQ_FIRST(&late)) != NULL) {
+        TAILQ_REMOVE(&late, job, queue);
+        spend(job, &job->spent.queue_us);
+        job->rc = set_expired(job);
+        job->problem.retry_s = dx_retry_spread_s(job->turn);
+        finish(w, job);
+    }
 }
 
 uint64_t dx_workers_busy_ms(const struct dx_workers *w)

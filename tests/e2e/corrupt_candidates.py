@@ -174,7 +174,7 @@ class Candidate:
 
 def state_of(server):
     flips = {}
-    for line in server.get("/metrics").body.decode().splitlines():
+    for line in server.admin("/metrics").body.decode().splitlines():
         if line.startswith("domaindex_index_flips_total{"):
             flips[line.split('"')[1]] = int(line.split()[1])
     return flips
@@ -252,7 +252,7 @@ def questions(root, server):
 
 
 def served(root, *options):
-    return dxtest.Server(root, "--cursor-life", "0", "--lease", "no", "--metrics", "yes", "--poll-ms", "500", *options)
+    return dxtest.Server(root, "--cursor-life", "0", "--lease", "no", "--poll-ms", "500", *options)
 
 
 def main():

@@ -6,7 +6,7 @@
 Three versions, two servers with one cursor key. While all listings are walked by cursors, page by page
 on either server with limits that are no round numbers, and in parts (plan=N), a third process
 flips from version to version. Then what a cursor must not do: go on with another version, another
-question, another key, one bit changed, too late. DX_LISTINGS=n walks n listings (default 1500).
+question, another key, another principal, one bit changed, too late. DX_LISTINGS=n walks n listings (default 1500).
 """
 import json
 import os
@@ -334,6 +334,54 @@ def world_readable(tmp, root):
     check(b"at least 32" in done.stderr, f"a key that is too short: {done.stderr}")
 
 
+def as_whom(name):
+    return {"X-Principal": name} if name else {}
+
+
+def of_principals(tmp, root, pair, full, key):
+    """A cursor is good for who got it, also from a cache, and says bad-cursor to all others, as to a made-up one."""
+    names = ("team-a", "team-b", "auditor", None)   # None: who does not say who he is
+    table = {"format": 1, "generation": 1, "updated": "2026-11-22T04:00:00Z",
+             "dataset_acl": [{"dataset_id": pair[1], "principals": ["*"]}],
+             "principals": [{"name": name, "all": name == "auditor", "tokens": []} for name in sorted(filter(None, names))]}
+    (tmp / "access.json").write_text(json.dumps(table), encoding="utf-8")
+    options = ("--access-file", tmp / "access.json", "--principal-header", "x-principal", "--trusted-proxy", "127.0.0.1",
+               "--access", "require", "--cursor-life", 86400)    # what a cursor counts from changes each 5760 s
+    path, cursors = path_of(pair), {}
+    with dxtest.Server(root, *options) as server, dxtest.Server(root, *options, "--cursor-key-file", key) as with_key:
+        for _ in range(3):      # the third time from a cache
+            for name in names:
+                page = server.get(f"{path}?limit=3", headers=as_whom(name)).json
+                items = full[page["version"]][pair]
+                equal(page["items"], items[:3], f"first page of {name}")
+                equal(cursors.setdefault(name, page["next_cursor"]), page["next_cursor"],
+                      f"the same question of {name} has the same cursor")
+        equal((len(set(cursors.values())), len({len(c) for c in cursors.values()})), (4, 1), "each has his own")
+        made_up = server.get(f"{path}?cursor={'A' * len(cursors['team-a'])}", headers=as_whom("team-a"))
+        for _ in range(3):
+            for name in names:
+                for other, cursor in cursors.items():
+                    reply = server.get(f"{path}?cursor={cursor}&limit=4", headers=as_whom(name))
+                    if name == other:
+                        equal(reply.json["items"], items[3:7], f"{name} goes on")
+                    else:
+                        equal((reply.status, reply.body), (made_up.status, made_up.body), f"{name} with the cursor of {other}")
+        equal(slug(made_up), (400, "bad-cursor"), "a made-up cursor")
+        own = with_key.get(f"{path}?limit=3", headers=as_whom("team-a")).json["next_cursor"]
+        changes = {name: with_key.get("/v1/changes?limit=1", headers=as_whom(name)).json["next_cursor"] for name in names}
+    with dxtest.Server(root, *options) as server, dxtest.Server(root, *options, "--cursor-key-file", key) as with_key:
+        reply = server.get(f"{path}?cursor={cursors['team-a']}", headers=as_whom("team-a"))
+        equal(slug(reply), (400, "bad-cursor"), "without a key file a server started anew takes no cursor")
+        equal(with_key.get(f"{path}?cursor={own}", headers=as_whom("team-a")).json["items"], items[3:6], "with one it does")
+        equal(slug(with_key.get(f"{path}?cursor={own}")), (400, "bad-cursor"), "but not of another one")
+        for name in names:
+            for other, cursor in changes.items():
+                status = with_key.get(f"/v1/changes?cursor={cursor}", headers=as_whom(name)).status
+                equal(status, 200 if name == other else 400, f"changes: {name} with the cursor of {other}")
+    with dxtest.Server(root, "--cursor-key-file", key) as open_to_all:
+        equal(slug(open_to_all.get(f"{path}?cursor={own}")), (400, "bad-cursor"), "nor where the table is gone")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -358,6 +406,7 @@ def main():
                 refusals(two, plain, pair, cursor, version)
                 print(f"{every_bit(one, pair, cursor)} cursors with one bit changed")
         print(f"{suppressed(tmp, root, pair)} URLs suppressed under a walk")
+        of_principals(tmp, root, pair, full, key)
         too_late(root, pair)
         without_cursors(root, pair, cursor)
         newer_and_gone(tmp, root, pair, key)

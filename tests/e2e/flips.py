@@ -30,7 +30,7 @@ RATE = int(os.environ.get("DX_RATE", "400" if dxtest.SANITIZED else "2500"))
 VERSIONS = 4
 CLIENTS = 2         # processes; and one more that measures, one request at a time
 BATCH = 16
-SMALL = ("--cache-idx", "8M", "--cache-payload", "8M", "--cache-pages", "8M", "--metrics", "yes")
+SMALL = ("--cache-idx", "8M", "--cache-payload", "8M", "--cache-pages", "8M")
 
 
 def current(root):
@@ -214,7 +214,7 @@ def held(server):
 
 
 def metric(server, name):
-    for line in server.get("/metrics").body.decode().splitlines():
+    for line in server.admin("/metrics").body.decode().splitlines():
         if line.startswith(name + " "):
             return float(line.split()[1])
     raise AssertionError(name)

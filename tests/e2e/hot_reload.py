@@ -42,7 +42,7 @@ def serves(server, name, seconds=20):
 
 
 def metrics(server):
-    lines = server.get("/metrics").body.decode().splitlines()
+    lines = server.admin("/metrics").body.decode().splitlines()
     return {k: float(v) for k, v in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
 
 
@@ -73,7 +73,7 @@ def notice(root, names):
 
 def refuse(root, names):
     """A candidate that is damaged: the old version stays, and all say why."""
-    with dxtest.Server(root, "--poll-ms", "200", "--metrics", "yes") as server:
+    with dxtest.Server(root, "--poll-ms", "200") as server:
         check(serves(server, names[0]), "the old one")
         victim = root / "index" / names[1] / "domains.mphf"
         good = victim.read_bytes()
@@ -111,7 +111,7 @@ def refuse(root, names):
 
 def stay(root, names):
     """A superseded version stays for a cursor's life; what a request names is opened; then all go."""
-    with dxtest.Server(root, "--cursor-life", "3", "--metrics", "yes") as server:
+    with dxtest.Server(root, "--cursor-life", "3") as server:
         equal(open_versions(server), {names[0]}, "one")
         flip(root, names[1])
         check(serves(server, names[1]), "flipped")
@@ -133,7 +133,7 @@ def room(root, names):
     size = sum(manifests.Manifest(root).entry(names[0])["files"][f]["size"] for f in (
         "domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp",
         "dataset_domains.dxt", "cold.dxp"))
-    with dxtest.Server(root, "--resident-max", size + size // 2, "--metrics", "yes") as server:
+    with dxtest.Server(root, "--resident-max", size + size // 2) as server:
         flip(root, names[1])
         check(comes(lambda: "resident-max" in server.get("/readyz").json.get("detail", "")), "no room for two")
         equal(server.get("/v1/domain/example.com").json["version"], names[0], "the old one answers")
@@ -143,8 +143,7 @@ def room(root, names):
 
 def lease(root, names):
     path = root / "leases" / "one.json"
-    options = ("--server-name", "one", "--lease-ttl", "7", "--job-timeout-ms", "500", "--head-timeout-ms", "500",
-               "--metrics", "yes")
+    options = ("--server-name", "one", "--lease-ttl", "7", "--job-timeout-ms", "500", "--head-timeout-ms", "500")
 
     def held():
         return set(re.findall(r"\d{6}-\d{8}T\d{6}Z", path.read_text(encoding="utf-8"))) if path.exists() else None
@@ -154,7 +153,7 @@ def lease(root, names):
         flip(root, names[1])
         check(serves(server, names[1]), "flipped")
         equal(held(), {names[0], names[1]}, "both are open")
-        check(0 < metrics(server)["domaindex_lease_remaining_seconds"] <= 7, "seconds left")
+        check(0 < metrics(server)["domaindex_lease_expiry_timestamp_seconds"] - time.time() <= 7, "seconds left")
         first = json.loads(path.read_text(encoding="utf-8"))["serial"]
         check(comes(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first, 5), "renewed")
         (root / "leases").rename(root / "leases-away")      # no lease can be written

@@ -65,7 +65,7 @@ def compare(hot, cold, words, versions=()):
 
 
 def metric(server, name):
-    for line in server.get("/metrics").body.decode().splitlines():
+    for line in server.admin("/metrics").body.decode().splitlines():
         if line.startswith(name + " "):
             return float(line.split()[1])
     return None
@@ -151,7 +151,7 @@ def slow_clients(root, server, cold, names):
 
 def budget(root):
     """What is kept stays below what may be, whatever is asked."""
-    with dxtest.Server(root, "--threads", "1", "--cache-domains", "64k", "--metrics", "yes") as server:
+    with dxtest.Server(root, "--threads", "1", "--cache-domains", "64k") as server:
         asker = Asker(server)
         for turn in range(4):
             for target in TARGETS:
@@ -165,10 +165,9 @@ def main():
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
         names = [publish(root, tmp, "a"), publish(root, tmp, "b")]
-        with dxtest.Server(root, "--threads", "2", "--poll-ms", "100",
-                           "--metrics", "yes") as server, \
+        with dxtest.Server(root, "--threads", "2", "--poll-ms", "100") as server, \
                 dxtest.Server(root, "--threads", "1", "--poll-ms", "100", "--cache-domains", "0",
-                              "--server-name", "cold", "--cache-answers", "0", "--metrics", "yes") as plain:
+                              "--server-name", "cold", "--cache-answers", "0") as plain:
             hot, cold = Asker(server), Asker(plain)
             compare(hot, cold, "fresh")
             check(metric(server, "domaindex_hot_replies_total") > 3 * SITES, "replies were kept, and found")

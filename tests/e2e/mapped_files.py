@@ -301,7 +301,7 @@ def rounds(server, truth, paths, others, seed, heals=False):
 
 
 def metric(server, name, label=""):
-    for line in server.get("/metrics").body.decode().splitlines():
+    for line in server.admin("/metrics").body.decode().splitlines():
         if line.startswith(f"{name}{label} "):
             return int(line.rsplit(" ", 1)[1])
     check(False, f"no metric {name}{label}")
@@ -329,7 +329,7 @@ def on_directory(tmp, root, truth, others, leased):
         program.chmod(0o755)
         shutil.copy(dxtest.DOMAINDEXD, tmp / "domaindexd")
     begin = time.monotonic()
-    with dxtest.Server(root, "--metrics", "yes", "--poll-ms", 100, "--threads", 2, program=program) as server:
+    with dxtest.Server(root, "--poll-ms", 100, "--threads", 2, program=program) as server:
         equal([metric(server, "domaindex_mapped_files", f'{{by="{by}"}}') for by in ("lease", "times")],
               [len(MAPPED), 0] if leased else [0, len(MAPPED)], "files by how they are watched")
         before = descriptors(server)
@@ -363,7 +363,7 @@ def on_copies(tmp, root, truth, others):
     cache = tmp / "cache"
     version = json.loads((root / "index" / "manifest.json").read_text())["current_version"]
     begin = time.monotonic()
-    with stores.Nginx(root) as store, dxtest.Server(store.url, "--metrics", "yes", "--poll-ms", 100, "--threads", 2,
+    with stores.Nginx(root) as store, dxtest.Server(store.url, "--poll-ms", 100, "--threads", 2,
                                                     "--cache-dir", cache, "--mirror-postings", "yes") as server:
         def copy_of(name):
             want = (root / "index" / version / name).read_bytes()

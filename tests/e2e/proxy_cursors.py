@@ -252,7 +252,7 @@ def judge(walks, versions):
 def start(root, tmp, n):
     key = tmp / "cursor.key"
     return dxtest.Server(root, "--poll-ms", 0, "--threads", 1, "--workers", 2, "--cursor-key-file", key,
-                         "--server-name", f"s{n}", "--cache-pages", "8M", "--metrics", "yes")
+                         "--server-name", f"s{n}", "--cache-pages", "8M")
 
 
 def main():

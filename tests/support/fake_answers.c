@@ -246,13 +246,16 @@ static int echo(const struct dx_version *v, const char *what, struct dx_span ask
     return body->failed ? DX_E_NOMEM : 1;
 }
 
-static int domain(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                  unsigned fields, struct dx_buf *body, struct dx_problem *problem)
+static int domain(const struct dx_view *view, struct dx_canon *canon,
+                  const struct dx_domain_ask *ask, struct dx_task **task, struct dx_buf *body,
+                  struct dx_problem *problem)
 {
     struct dx_version *v = view->version;
-    int rc = preset(v, canon, asked, problem);
+    int rc = preset(v, canon, ask->asked, problem);
 
-    return rc != 1 ? rc : echo(v, "domain", asked, (struct dx_page_of){ 0, 0 }, fields, body);
+    *task = NULL;
+    return rc != 1 ? rc
+                   : echo(v, "domain", ask->asked, (struct dx_page_of){ 0, 0 }, ask->fields, body);
 }
 
 static int urls(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,

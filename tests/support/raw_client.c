@@ -108,6 +108,7 @@ static bool check_head(struct dx_raw *c, struct dx_raw_reply *r)
                                          "Cache-Control",
                                          "ETag",
                                          "X-Content-Type-Options",
+                                         "Content-Security-Policy",
                                          "X-Domaindex-Version",
                                          "Allow",
                                          "Retry-After",

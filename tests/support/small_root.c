@@ -66,33 +66,65 @@ static int compare_names(const void *a, const void *b)
     return strcmp(x, y);
 }
 
-static void add_rows(struct dx_lake_file *w, unsigned i, unsigned dataset)
+/* ---- the usual shape ---- */
+
+static unsigned usual_rows(unsigned i, unsigned dataset)
+{
+    return dx_test_root_member(i, dataset) ? dx_test_root_rows(i, dataset) : 0;
+}
+
+static void usual_row(unsigned i, unsigned dataset, unsigned row, struct dx_test_row *out)
+{
+    dx_test_root_domain(i, out->host);
+    path_of_row(dataset, row, out->path);
+}
+
+static const struct dx_test_shape usual = { 0, usual_rows, usual_row };
+
+/* ---- the lake ---- */
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct dx_test_row *x = a;
+    const struct dx_test_row *y = b;
+    int c = strcmp(x->host, y->host);
+
+    return c != 0 ? c : strcmp(x->path, y->path);
+}
+
+static void add_rows(const struct dx_test_shape *shape, struct dx_lake_file *w, unsigned i,
+                     unsigned dataset)
 {
     struct dx_error err = DX_ERROR_INIT;
-    char domain[64];
-    char path[64];
-    char url[128];
+    unsigned count = shape->rows(i, dataset);
+    struct dx_test_row *rows = calloc(count + 1, sizeof *rows);
+    char domain[DX_TEST_TEXT];
+    char url[160];
 
+    for (unsigned row = 0; row < count; row++)
+        shape->row(i, dataset, row, &rows[row]);
+    qsort(rows, count, sizeof *rows, compare_rows);
     dx_test_root_domain(i, domain);
-    for (unsigned row = 0; row < dx_test_root_rows(i, dataset); row++) {
+    for (unsigned row = 0; row < count; row++) {
         struct dx_lake_row r = { .dataset_id = dataset,
                                  .domain_id = dx_domain_id(dx_span_str(domain)),
                                  .domain = dx_span_str(domain),
                                  .scheme = dx_span_str("https"),
-                                 .host = dx_span_str(domain),
+                                 .host = dx_span_str(rows[row].host),
                                  .has_ts = row % 4 != 3,
                                  .ts_us = (int64_t)(1300000000 + i * 1000 + row) * 1000000 };
 
-        path_of_row(dataset, row, path);
-        dx_test_root_url(i, dataset, row, url);
-        r.path_query = dx_span_str(path);
+        (void)snprintf(url, sizeof url, "https://%s%s", rows[row].host, rows[row].path);
+        r.path_query = dx_span_str(rows[row].path);
         r.url_id = dx_url_id(dx_span_str(url));
         if (dx_lake_file_add(w, &r, &err) < 0)
             die("add", &err);
     }
+    free(rows);
 }
 
-static void write_lake_file(const struct dx_test_root *r, unsigned dataset)
+static void write_lake_file(const struct dx_test_root *r, const struct dx_test_shape *shape,
+                            unsigned dataset)
 {
     struct dx_lake_schema schema = { .dataset_name = "test", .url_id = true };
     struct dx_lake_file w = DX_LAKE_FILE_INIT;
@@ -114,14 +146,13 @@ static void write_lake_file(const struct dx_test_root *r, unsigned dataset)
     if (dx_lake_file_open(&w, path, &schema, NULL, &err) < 0)
         die("open", &err);
     for (unsigned i = 0; i < r->domains; i++)
-        if (dx_test_root_member(order[i], dataset))
-            add_rows(&w, order[i], dataset);
+        add_rows(shape, &w, order[i], dataset);
     if (dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err) < 0)
         die("close", &err);
     free(order);
 }
 
-static void write_roster(const struct dx_test_root *r)
+static void write_roster(const struct dx_test_root *r, uint64_t without)
 {
     struct dx_roster *roster = NULL;
     struct dx_error err = DX_ERROR_INIT;
@@ -133,6 +164,9 @@ static void write_roster(const struct dx_test_root *r)
         (void)snprintf(name, sizeof name, "dataset \"%u\"", d);
         rc = dx_roster_add(roster, dx_span_str(name), &id, &err);
     }
+    for (unsigned d = 1; rc >= 0 && d <= r->datasets; d++)
+        if ((without >> d & 1) != 0)
+            rc = dx_roster_remove(roster, d, &err);
     if (rc >= 0)
         rc = dx_roster_save(roster, r->path, &err);
     if (rc < 0)
@@ -156,6 +190,12 @@ void dx_test_root_publish(struct dx_test_root *r)
 
 void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datasets)
 {
+    dx_test_root_make_of(r, domains, datasets, &usual);
+}
+
+void dx_test_root_make_of(struct dx_test_root *r, unsigned domains, unsigned datasets,
+                          const struct dx_test_shape *shape)
+{
     struct dx_error err = DX_ERROR_INIT;
     char path[128];
 
@@ -169,12 +209,13 @@ void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datase
     (void)snprintf(path, sizeof path, "%s/urls", r->path);
     if (dx_dir_make(path, &err) < 0)
         die("mkdir", &err);
-    write_roster(r);
+    write_roster(r, shape->without);
     (void)snprintf(path, sizeof path, "%s/urls/psl.dat", r->path);
     if (dx_file_replace(path, dx_span_str(suffix_list), &err) < 0)
         die("psl", &err);
     for (unsigned d = 1; d <= datasets; d++)
-        write_lake_file(r, d);
+        if ((shape->without >> d & 1) == 0)
+            write_lake_file(r, shape, d);
     dx_test_root_publish(r);
 }
 

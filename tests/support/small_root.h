@@ -3,6 +3,7 @@
  *
  *   struct dx_test_root r;
  *   dx_test_root_make(&r, domains, datasets);     name i of dx_test_root_domain; rows by a fixed rule
+ *   dx_test_root_make_of(&r, domains, datasets, &shape);    rows by yours, and not of every dataset
  *   ... r.path, r.version ...
  *   dx_test_root_publish(&r);                     again, after the lake was changed
  *   dx_test_root_remove(&r);
@@ -22,7 +23,23 @@ struct dx_test_root {
     unsigned domains, datasets;
 };
 
+#define DX_TEST_TEXT 64
+
+struct dx_test_row {
+    char host[DX_TEST_TEXT]; /* the domain, or a name below it */
+    char path[DX_TEST_TEXT];
+};
+
+struct dx_test_shape {
+    uint64_t without; /* bit d: dataset d is not there; the others have the same ids as with it */
+    unsigned (*rows)(unsigned i, unsigned dataset); /* 0: it does not have the domain */
+    /* In any order, no two the same. */
+    void (*row)(unsigned i, unsigned dataset, unsigned row, struct dx_test_row *out);
+};
+
 void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datasets);
+void dx_test_root_make_of(struct dx_test_root *r, unsigned domains, unsigned datasets,
+                          const struct dx_test_shape *shape);
 void dx_test_root_publish(struct dx_test_root *r);
 void dx_test_root_remove(struct dx_test_root *r);
 

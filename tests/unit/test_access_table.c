@@ -84,7 +84,7 @@ static void small_table(struct dx_access_json *j)
 }
 
 static const char small_text[] =
-    "{\"format\":1,\"generation\":1795257001,\"updated\":\"2026-11-21T10:30:00Z\",\n"
+    "{\"format\":1,\"generation\":1795257000001,\"updated\":\"2026-11-21T10:30:00Z\",\n"
     "\"dataset_acl\":[\n"
     "{\"dataset_id\":3,\"principals\":[\"*\"]},\n"
     "{\"dataset_id\":9,\"principals\":[\"auditor\",\"team-a\"]}],\n"
@@ -96,9 +96,9 @@ static const char small_text[] =
     "{\"sha256\":\"b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2\","
     "\"created\":\"2026-11-21T10:30:01Z\",\"expires\":\"2026-11-21T10:46:40Z\"}]}],\n"
     "\"history\":[\n"
-    "{\"generation\":1795257000,\"time\":\"2026-11-21T10:30:00Z\",\"by\":\"uid 0 at host\","
+    "{\"generation\":1795257000000,\"time\":\"2026-11-21T10:30:00Z\",\"by\":\"uid 0 at host\","
     "\"did\":\"init\"},\n"
-    "{\"generation\":1795257001,\"time\":\"2026-11-21T10:30:00Z\",\"by\":\"uid 0 at host\","
+    "{\"generation\":1795257000001,\"time\":\"2026-11-21T10:30:00Z\",\"by\":\"uid 0 at host\","
     "\"did\":\"grant\"}]}\n";
 
 static void test_text(void)
@@ -153,9 +153,9 @@ static void test_history(void)
                strcmp(j.history[DX_ACCESS_HISTORY_MAX - 1].did, "change 999") == 0 &&
                strcmp(j.history[0].did, "change 744") == 0,
            "%zu changes, the first is %s", j.history_count, j.history[0].did);
-    EXPECT(j.generation == 1795257000 + 999, "generation");
+    EXPECT(j.generation == INT64_C(1795257000000) + 999, "generation");
     EXPECT(dx_access_json_note(&j, NOW_US + INT64_C(86400000000), "s", "later", NULL) == DX_OK &&
-               j.generation == 1795257000 + 86400,
+               j.generation == INT64_C(1795257000000) + 86400000,
            "the clock's");
     EXPECT(dx_access_json_note(&j, NOW_US, "a\nb", "x", NULL) == DX_E_INVALID, "a line break");
     dx_access_json_release(&j);
@@ -422,7 +422,8 @@ static void test_expiry(void)
     EXPECT(dx_access_table_token(t, b, 1795257999) != NULL, "too early");
     EXPECT(dx_access_table_token(t, b, 1795258000) == NULL, "too late");
     EXPECT(dx_access_table_token(t, b, 1795257999)->cost_per_s == 200 &&
-               dx_access_table_generation(t) == 1795257001 && dx_access_table_principals(t) == 3,
+               dx_access_table_generation(t) == INT64_C(1795257000001) &&
+               dx_access_table_principals(t) == 3,
            "what the table says");
     dx_access_table_drop(&t);
 }

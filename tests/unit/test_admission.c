@@ -83,7 +83,7 @@ static void test_bucket(void)
         { 9000100 + 1000 * (int64_t)DX_ADMISSION_DEBT_S + 1, 1, true, 0, "and is paid then" },
     };
     struct dx_admission *a = make(&by_address);
-    const struct dx_who who = { NULL, v4(0x7f000001) };
+    const struct dx_who who = { .principal = NULL, .address = v4(0x7f000001) };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned wait_s = 77;
@@ -98,7 +98,7 @@ static void test_bucket(void)
 static void test_more(void)
 {
     struct dx_admission *a = make(&by_address);
-    const struct dx_who who = { NULL, v4(1) };
+    const struct dx_who who = { .principal = NULL, .address = v4(1) };
     unsigned wait_s;
 
     CHECK(dx_admission_take(a, &who, 1, 0, &wait_s), "a new one");
@@ -123,12 +123,18 @@ static void test_whose(void)
     struct dx_admission *a = make(&by_address);
     const struct dx_address local = { { 0 } };
 
-    CHECK(taken_of(a, &(struct dx_who){ NULL, v4(1) }, 30) == 20, "an address of IPv4");
-    CHECK(taken_of(a, &(struct dx_who){ NULL, v4(2) }, 30) == 20, "its neighbour");
-    CHECK(taken_of(a, &(struct dx_who){ NULL, v6(1, 1) }, 15) == 15, "an address of IPv6");
-    CHECK(taken_of(a, &(struct dx_who){ NULL, v6(1, 2) }, 15) == 5, "the same network");
-    CHECK(taken_of(a, &(struct dx_who){ NULL, v6(2, 1) }, 15) == 15, "the next network");
-    CHECK(taken_of(a, &(struct dx_who){ NULL, local }, 100) == 100, "a local socket");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = v4(1) }, 30) == 20,
+          "an address of IPv4");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = v4(2) }, 30) == 20,
+          "its neighbour");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = v6(1, 1) }, 15) == 15,
+          "an address of IPv6");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = v6(1, 2) }, 15) == 5,
+          "the same network");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = v6(2, 1) }, 15) == 15,
+          "the next network");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = local }, 100) == 100,
+          "a local socket");
     dx_admission_free(&a);
 }
 
@@ -149,11 +155,15 @@ static void test_principals(void)
     struct dx_admission_counts counts;
     unsigned wait_s;
 
-    CHECK(taken_of(a, &(struct dx_who){ &plain, v4(1) }, 10) == 7, "the server's burst");
-    CHECK(taken_of(a, &(struct dx_who){ &plain, v4(2) }, 10) == 0, "from another address");
-    CHECK(taken_of(a, &(struct dx_who){ &rich, v4(2) }, 90) == 60, "the table's burst");
-    CHECK(taken_of(a, &(struct dx_who){ &anonymous, v4(3) }, 110) == 100, "anonymous has none");
-    CHECK(taken_of(a, &(struct dx_who){ &poor_anonymous, v4(4) }, 9) == 2,
+    CHECK(taken_of(a, &(struct dx_who){ .principal = &plain, .address = v4(1) }, 10) == 7,
+          "the server's burst");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = &plain, .address = v4(2) }, 10) == 0,
+          "from another address");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = &rich, .address = v4(2) }, 90) == 60,
+          "the table's burst");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = &anonymous, .address = v4(3) }, 110) == 100,
+          "anonymous has none");
+    CHECK(taken_of(a, &(struct dx_who){ .principal = &poor_anonymous, .address = v4(4) }, 9) == 2,
           "unless it is given one");
     dx_admission_counts_read(a, &counts);
     CHECK(counts.refused_address == 10 && counts.refused_principal == 3 + 10 + 30 + 7 &&
@@ -161,8 +171,10 @@ static void test_principals(void)
           "%llu, %llu refused, %llu addresses", (unsigned long long)counts.refused_address,
           (unsigned long long)counts.refused_principal, (unsigned long long)counts.addresses);
     /* What a principal was refused has cost its address nothing: 100 - 7 are left. */
-    CHECK(taken_of(a, &(struct dx_who){ NULL, v4(1) }, 110) == 93, "what the address paid");
-    CHECK(dx_admission_take(a, &(struct dx_who){ &plain, v4(9) }, 1, 2000, &wait_s),
+    CHECK(taken_of(a, &(struct dx_who){ .principal = NULL, .address = v4(1) }, 110) == 93,
+          "what the address paid");
+    CHECK(dx_admission_take(a, &(struct dx_who){ .principal = &plain, .address = v4(9) }, 1, 2000,
+                            &wait_s),
           "paid after two seconds");
     dx_admission_free(&a);
 }
@@ -171,14 +183,14 @@ static void test_principals(void)
 static void test_many_addresses(void)
 {
     struct dx_admission *a = make(&by_address);
-    const struct dx_who debtor = { NULL, v4(0xc0000201) };
+    const struct dx_who debtor = { .principal = NULL, .address = v4(0xc0000201) };
     struct dx_admission_counts counts;
     unsigned wait_s;
     unsigned refused = 0;
 
     CHECK(dx_admission_take(a, &debtor, 1e4, 0, &wait_s), "a new one");
     for (uint32_t i = 0; i < 1000000; i++) {
-        const struct dx_who who = { NULL, i % 2 == 0 ? v4(i) : v6(i, 1) };
+        const struct dx_who who = { .principal = NULL, .address = i % 2 == 0 ? v4(i) : v6(i, 1) };
 
         refused += !dx_admission_take(a, &who, 1, i / 1000, &wait_s);
     }
@@ -237,7 +249,7 @@ static void *take_shared(void *argument)
     unsigned wait_s;
 
     for (uint32_t i = 0; i < TAKES; i++) {
-        const struct dx_who who = { &p, v4(i % 1000) };
+        const struct dx_who who = { .principal = &p, .address = v4(i % 1000) };
         struct dx_address address = v6(i % 100, 0);
 
         t->taken += dx_admission_take(t->a, &who, 1, 0, &wait_s);

@@ -79,8 +79,13 @@ enum {
     A_CURSOR,
     OTHER_VERSION,
     OTHER_RULES,
+    OTHER_SCOPE,
+    A_PRINCIPAL,
+    OTHER_PRINCIPAL, /* cursors are his */
     OTHERS
 };
+
+static const struct dx_scope *some; /* two datasets */
 
 static void change(unsigned what, struct dx_ask *ask)
 {
@@ -93,6 +98,10 @@ static void change(unsigned what, struct dx_ask *ask)
     ask->asked = what == LONGER_NAME ? dx_span_str("example.com.") : ask->asked;
     ask->now_s += what == ANOTHER_MINUTE ? 60 : 0;
     ask->cursor = what == A_CURSOR ? dx_span_str("c") : ask->cursor;
+    ask->scope = what == OTHER_SCOPE ? some : ask->scope;
+    ask->principal = what == A_PRINCIPAL       ? "e"
+                     : what == OTHER_PRINCIPAL ? "team-b"
+                                               : ask->principal;
     now_state[0] += what == OTHER_VERSION;
     now_state[1] += what == OTHER_RULES ? 2 : 0;
 }
@@ -141,6 +150,19 @@ static void check_keys(void)
         change_cursor(what, &other);
         EXPECT(kept(c, &other) == NULL, "cursor %u", what);
     }
+    /* Who may see the same has the same answers, but for cursors. */
+    ask = base_ask();
+    ask.scope = some;
+    ask.principal = "team-a";
+    (void)offer(c, &ask, "scope");
+    (void)offer(c, &ask, "scope");
+    got = kept(c, &ask);
+    EXPECT(got != NULL && strcmp(got, "scope") == 0, "%s", got);
+    ask.principal = "team-b";
+    EXPECT(kept(c, &ask) == NULL, "cursors of another principal");
+    ask.principal = "team-a";
+    ask.scope = NULL;
+    EXPECT(kept(c, &ask) == NULL, "what he did not see before");
     dx_answer_cache_free(&c);
 }
 
@@ -235,9 +257,16 @@ static void check_budget(void)
 
 int main(void)
 {
+    static const uint32_t ids[] = { 3, 9 };
+    struct dx_scope *scope = NULL;
+
+    if (dx_scope_new(&scope, ids, 2, NULL) < 0)
+        abort();
+    some = scope;
     check_keys();
     check_none();
     check_changed_meanwhile();
     check_budget();
+    dx_scope_drop(&some);
     return failures > 0;
 }

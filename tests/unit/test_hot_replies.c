@@ -80,12 +80,12 @@ static void check_random(size_t max_bytes)
 
         version += r % 997 == 0;
         state += r % 499 == 0;
-        dx_hot_replies_begin(&h, version, state);
+        dx_hot_replies_begin(&h, &(struct dx_hot_state){ version, state, false });
         make(&m, target, version, state);
-        got = dx_hot_replies_get(&h, dx_span_str(m.target));
+        got = dx_hot_replies_get(&h, 0, dx_span_str(m.target));
         if (got == NULL) {
-            if (dx_hot_replies_wants(&h, dx_span_str(m.target)))
-                dx_hot_replies_put(&h, dx_span_str(m.target), &m.parts);
+            if (dx_hot_replies_wants(&h, 0, dx_span_str(m.target)))
+                dx_hot_replies_put(&h, 0, dx_span_str(m.target), &m.parts);
             continue;
         }
         found++;
@@ -116,9 +116,9 @@ static bool keep(struct dx_hot_replies *h, unsigned target)
     struct made m;
 
     make(&m, target, 1, 1);
-    if (!dx_hot_replies_wants(h, dx_span_str(m.target)))
+    if (!dx_hot_replies_wants(h, 0, dx_span_str(m.target)))
         return false;
-    dx_hot_replies_put(h, dx_span_str(m.target), &m.parts);
+    dx_hot_replies_put(h, 0, dx_span_str(m.target), &m.parts);
     return true;
 }
 
@@ -127,7 +127,7 @@ static struct dx_hot_reply *get(struct dx_hot_replies *h, unsigned target)
     struct made m;
 
     make(&m, target, 1, 1);
-    return dx_hot_replies_get(h, dx_span_str(m.target));
+    return dx_hot_replies_get(h, 0, dx_span_str(m.target));
 }
 
 static void check_scan(void)
@@ -136,7 +136,7 @@ static void check_scan(void)
     unsigned kept = 0;
 
     dx_hot_replies_init(&h, 64 << 10, 1);
-    dx_hot_replies_begin(&h, 1, 1);
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, false });
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 0; i < 8; i++)
             if (get(&h, i) == NULL)
@@ -164,31 +164,40 @@ static void check_edges(void)
 
     make(&m, 3, 1, 1);
     dx_hot_replies_init(&h, 0, 1);
-    dx_hot_replies_begin(&h, 1, 1);
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, false });
     EXPECT(!keep(&h, 3) && !keep(&h, 3), "no memory: none is wanted");
-    dx_hot_replies_put(&h, dx_span_str(m.target), &m.parts);
+    dx_hot_replies_put(&h, 0, dx_span_str(m.target), &m.parts);
     EXPECT(get(&h, 3) == NULL, "no memory: none is kept");
     dx_hot_replies_release(&h);
 
     dx_hot_replies_init(&h, 64 << 10, 1);
-    dx_hot_replies_begin(&h, 1, 1);
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, false });
     m.parts.body = dx_span_of(calloc(1, 32 << 10), 32 << 10);
-    dx_hot_replies_put(&h, dx_span_str(m.target), &m.parts);
+    dx_hot_replies_put(&h, 0, dx_span_str(m.target), &m.parts);
     EXPECT(get(&h, 3) == NULL, "one that is too large for its share");
     free((void *)(uintptr_t)m.parts.body.data);
 
     make(&m, 3, 1, 1);
-    dx_hot_replies_put(&h, dx_span_str(m.target), &m.parts);
+    dx_hot_replies_put(&h, 0, dx_span_str(m.target), &m.parts);
     r = get(&h, 3);
     EXPECT(r != NULL && strcmp(r->etag, "\"tag\"") == 0, "kept with its tag");
-    EXPECT(dx_hot_replies_get(&h, (struct dx_span){ NULL, 0 }) == NULL, "an empty target");
+    EXPECT(dx_hot_replies_get(&h, 0, (struct dx_span){ NULL, 0 }) == NULL, "an empty target");
+    EXPECT(dx_hot_replies_get(&h, 5, dx_span_str(m.target)) == NULL, "found of another scope");
+    EXPECT(!dx_hot_replies_wants(&h, 6, dx_span_str(m.target)) &&
+               !dx_hot_replies_wants(&h, 7, dx_span_str(m.target)),
+           "wanted since others asked for it");
     dx_hot_reply_hold(r);
     EXPECT(dx_hot_reply_bytes(r, 2, date_b).size == 0, "no other Date while it is being sent");
     EXPECT(is_made(r, &m, 1, date_a), "the same Date while it is being sent");
-    dx_hot_replies_begin(&h, 2, 1);
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 2, 1, false });
     EXPECT(get(&h, 3) == NULL, "found of another version");
-    dx_hot_replies_begin(&h, 1, 1);
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, false });
     EXPECT(get(&h, 3) == NULL, "found after another version was there");
+    make(&m, 3, 1, 1);
+    dx_hot_replies_put(&h, 0, dx_span_str(m.target), &m.parts);
+    EXPECT(get(&h, 3) != NULL, "not kept again");
+    dx_hot_replies_begin(&h, &(struct dx_hot_state){ 1, 1, true });
+    EXPECT(get(&h, 3) == NULL, "found with the head of a time without a table");
     dx_hot_replies_release(&h);
     EXPECT(is_made(r, &m, 1, date_a), "held longer than its store");
     dx_hot_reply_drop(&r);

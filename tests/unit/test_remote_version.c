@@ -33,29 +33,35 @@ static struct dx_version_options options_of(struct dx_source_options *source)
     return o;
 }
 
-/* What a version says of every seventh domain and the front of its listings; problems by name. */
+/* What a version says of every seventh domain, also of a part of its datasets, so that sketches are read, and the
+ * front of its listings; problems by name. */
 static void answers_of(struct dx_version *v, struct dx_buf *out)
 {
+    const uint32_t some[] = { 1, 3 };
+    struct dx_scope *scope = NULL;
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_error err = DX_ERROR_INIT;
     struct dx_canon *canon = NULL;
     struct dx_problem problem;
 
-    EXPECT(dx_version_canon_new(v, &canon, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_version_canon_new(v, &canon, &err) == DX_OK &&
+               dx_scope_new(&scope, some, 2, &err) == DX_OK,
+           "%s", err.text);
     for (unsigned i = 0; i < DOMAINS; i += 7) {
         char name[64];
 
         dx_test_root_domain(i, name);
-        for (uint32_t dataset = 0; dataset <= DATASETS; dataset++) {
+        for (uint32_t dataset = 0; dataset <= DATASETS + 1; dataset++) {
+            const struct dx_view view = { v, dataset > DATASETS ? scope : NULL };
             const struct dx_page_of page = { .offset = 1, .limit = 5 };
             struct dx_span asked = dx_span_str(name);
             int rc;
 
             dx_buf_clear(&body);
-            rc = dataset == 0 ? dx_answer_domain(DX_VIEW_ALL(v), canon, asked, DX_DOMAIN_FIELDS_ALL,
-                                                 &body, &problem)
-                              : dx_answer_urls(DX_VIEW_ALL(v), canon, asked, dataset, page,
-                                               DX_FIELDS_DEFAULT, &body, &problem);
+            rc = dataset == 0 || dataset > DATASETS
+                     ? dx_answer_domain(&view, canon, asked, DX_DOMAIN_FIELDS_ALL, &body, &problem)
+                     : dx_answer_urls(&view, canon, asked, dataset, page, DX_FIELDS_DEFAULT, &body,
+                                      &problem);
             if (rc == 1)
                 dx_buf_append(out, body.data, body.size);
             else
@@ -65,6 +71,7 @@ static void answers_of(struct dx_version *v, struct dx_buf *out)
     }
     EXPECT(!out->failed, "answers");
     dx_canon_free(&canon);
+    dx_scope_drop((const struct dx_scope **)&scope);
     dx_buf_release(&body);
 }
 

@@ -3,11 +3,13 @@
  * requests (all kinds of which a stock HTTP library accepted or hung on 16), routes, order,
  * deadlines, ends of connections, pins, overload, draining.
  * "test_server --serve PORT [LOOPS]" serves the double until killed, for a load generator. */
+#include "format/scope.h"
 #include "server/answers.h"
 #include "server/server.h"
 #include "tests/support/fake_answers.h"
 #include "tests/support/raw_client.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -903,6 +905,18 @@ static void check_disconnect(const struct harness *h)
     CHECK(EVENTUALLY(dx_server_counts_of(h->server).open == 0), "not closed");
 }
 
+/* Of each request, whatever became of it and of its connection, one record was given away. */
+static void check_records(const struct dx_server *server)
+{
+    struct dx_server_counts counts = dx_server_counts_of(server);
+
+    CHECK(counts.begun >= counts.requests + counts.rejected && counts.begun > 0,
+          "%llu begun, %llu answered, %llu refused", (unsigned long long)counts.begun,
+          (unsigned long long)counts.requests, (unsigned long long)counts.rejected);
+    CHECK(counts.begun == counts.ended, "%llu requests begun, %llu records",
+          (unsigned long long)counts.begun, (unsigned long long)counts.ended);
+}
+
 static void check_usual(void)
 {
     struct dx_server_options o = small_options();
@@ -921,6 +935,7 @@ static void check_usual(void)
     check_named(&h);
     check_bringing(&h);
     CHECK(EVENTUALLY(dx_server_counts_of(h.server).open == 0), "connections are left");
+    check_records(h.server);
     finish(&h, "usual");
 }
 
@@ -1009,6 +1024,7 @@ static void check_deadlines(void)
     (void)usleep(100000);
     (void)clock_gettime(CLOCK_MONOTONIC, &from);
     CHECK(EVENTUALLY(dx_server_counts_of(h.server).open == 0), "a client that reads nothing stays");
+    check_records(h.server);
     took = ms_since(&from);
     CHECK(took >= 400 && took < 3000, "it was closed after %ld ms", took);
     dx_raw_close(&c);
@@ -1017,11 +1033,11 @@ static void check_deadlines(void)
     finish(&h, "deadlines");
 }
 
-static int status_of_a(struct dx_raw *c)
+static int status_of(struct dx_raw *c, const char *text)
 {
     struct dx_raw_reply reply;
 
-    (void)dx_raw_say(c, GET("/v1/domain/a"));
+    (void)dx_raw_say(c, text);
     return dx_raw_reply(c, false, &reply, 5000) ? reply.status : 0;
 }
 
@@ -1058,10 +1074,13 @@ static void check_overload(void)
         CHECK(dx_raw_reply(&c[i], false, &reply, 5000) && reply.status == 200, "request %d: %d", i,
               reply.status);
 
-    /* One big reply that is not taken fills the memory for replies; small ones then wait. */
+    /* One big reply that is not taken fills the memory for replies: no other big one, but small ones. */
     take_little(&c[0]);
     (void)dx_raw_say(&c[0], GET("/v1/domain/big.example"));
-    CHECK(EVENTUALLY(status_of_a(&c[1]) == 503), "beside a big one: %d", status_of_a(&c[1]));
+    /* Not before it is there: else the other one may fill the memory, and this one is refused. */
+    CHECK(poll(&(struct pollfd){ c[0].fd, POLLIN, 0 }, 1, 5000) == 1, "the big one does not begin");
+    CHECK(EVENTUALLY(status_of(&c[1], GET("/v1/domain/big.example")) == 503), "beside a big one");
+    CHECK(status_of(&c[2], GET("/v1/domain/a")) == 200, "a small one beside a big one");
     CHECK(dx_raw_reply(&c[0], false, &reply, 20000) && reply.status == 200, "the big one: %s",
           c[0].fault);
     (void)dx_raw_say(&c[1], GET("/v1/domain/a"));
@@ -1206,17 +1225,32 @@ static void check_may_block(void)
     static const struct {
         enum dx_route route;
         bool blocks;
+        bool scoped_blocks; /* the same where not all may be seen */
+        bool scoped_brief;
     } asks[] = {
-        { DX_ROUTE_DOMAIN, false }, { DX_ROUTE_TOP_DOMAINS, true }, { DX_ROUTE_OVERLAP, true },
-        { DX_ROUTE_HOSTS, true },   { DX_ROUTE_PATHS, true },       { DX_ROUTE_URL, true },
-        { DX_ROUTE_URLID, true },   { DX_ROUTE_DATASETS, false },
+        { DX_ROUTE_DOMAIN, false, true, true },    { DX_ROUTE_TOP_DOMAINS, true, true, false },
+        { DX_ROUTE_OVERLAP, true, true, false },   { DX_ROUTE_HOSTS, true, true, false },
+        { DX_ROUTE_PATHS, true, true, false },     { DX_ROUTE_URL, true, true, false },
+        { DX_ROUTE_URLID, true, true, false },     { DX_ROUTE_DATASETS, false, false, false },
+        { DX_ROUTE_DATASET, false, false, false },
     };
+    static const struct dx_answers answers = { .urls_brief = true };
+    const struct dx_scope *held;
+    struct dx_scope *scope;
+    struct dx_error err = DX_ERROR_INIT;
 
+    CHECK(dx_scope_new(&scope, NULL, 0, &err) == DX_OK, "%s", err.text);
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
-        const struct dx_ask ask = { .route = asks[i].route, .page = { 0, 1 } };
+        struct dx_ask ask = { .route = asks[i].route, .page = { 0, 1 } };
 
         CHECK(dx_ask_may_block(&ask) == asks[i].blocks, "route %d", (int)asks[i].route);
+        ask.scope = scope;
+        CHECK(dx_ask_may_block(&ask) == asks[i].scoped_blocks &&
+                  dx_ask_may_be_brief(&answers, &ask) == asks[i].scoped_brief,
+              "route %d under a scope", (int)asks[i].route);
     }
+    held = scope;
+    dx_scope_drop(&held);
 }
 
 int main(int argc, char **argv)

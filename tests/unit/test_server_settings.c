@@ -44,6 +44,22 @@ static const struct {
     { "root = r\nidle-timeout-ms = 1\n", { NULL }, ":2: --idle-timeout-ms: 1 is outside", NULL, 0 },
     { "root = r\nconfig = other\n", { NULL }, ":2: a file names no other file", NULL, 0 },
     { "root = r\nman = yes\n", { NULL }, ":2: only for the command line", NULL, 0 },
+    { NULL, { "--root", "r", "--access", "no" }, "--access: 'no' is neither auto nor", NULL, 0 },
+    { NULL, { "--root", "r", "--principal-header", "X User" }, "is no name of a header", NULL, 0 },
+    { NULL, { "--root", "r", "--address-header", "Host" }, "means something else", NULL, 0 },
+    { NULL, { "--root", "r", "--principal-header", "x" }, "none is given", NULL, 0 },
+    { NULL, { "--root", "r", "--trusted-proxy", "10.0.0.1/8" }, "'10.0.0.1/8' is no", NULL, 0 },
+    { NULL, { "--root", "r", "--trusted-proxy", " ," }, "names no network", NULL, 0 },
+    { "root = r\naddress-header = a\nprincipal-header = A\ntrusted-proxy = ::1\n",
+      { NULL },
+      "are both 'A'",
+      NULL,
+      0 },
+    { "root = r\naddress-header = a\nprincipal-header = b\ntrusted-proxy = ::1, 10.0.0.0/8\n",
+      { "--trusted-proxy", "unix", "--trusted-proxy", "::/0" },
+      NULL,
+      "127.0.0.1:8080",
+      5000 },
     { "root = r\nlimits = 1\n", { NULL }, ":2: unknown key 'limits'", NULL, 0 },
 };
 
@@ -78,6 +94,31 @@ static void check_row(size_t i)
         dx_settings_release(&s);
 }
 
+/* The list of the command line stands instead of the file's; its own add up. */
+static void check_proxies(void)
+{
+    char *argv[] = { (char *)(uintptr_t) "domaindexd", (char *)(uintptr_t) "--config", path,
+                     (char *)(uintptr_t) "--trusted-proxy=unix,10.0.0.0/8",
+                     (char *)(uintptr_t) "--trusted-proxy=::1" };
+    FILE *f = fopen(path, "w");
+
+    if (f == NULL || fputs("root = r\ntrusted-proxy = 192.0.2.1, 192.0.2.2\n", f) < 0 ||
+        fclose(f) != 0)
+        abort();
+    for (int argc = 3; argc <= 5; argc++) {
+        struct dx_settings s;
+        size_t want = argc == 5 ? 3 : 2;
+
+        if (dx_settings_parse(&s, argc, argv, NULL) < 0)
+            abort();
+        if (s.server.identity.proxy_count != want) {
+            printf("%d arguments: %zu networks\n", argc, s.server.identity.proxy_count);
+            failures++;
+        }
+        dx_settings_release(&s);
+    }
+}
+
 int main(void)
 {
     struct dx_buf text = DX_BUF_INIT(1 << 20);
@@ -88,6 +129,7 @@ int main(void)
     (void)close(fd);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_row(i);
+    check_proxies();
     (void)unlink(path);
     dx_options_help(dx_settings_table, dx_settings_table_size, &text);
     dx_buf_u8(&text, '\0');

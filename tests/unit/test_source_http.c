@@ -127,7 +127,10 @@ static void check_rows(void)
         struct dx_source *src = strstr(rows[i].object, "mute") != NULL ? hasty : patient;
         struct dx_error err = DX_ERROR_INIT;
         const struct dx_read read = { rows[i].object, rows[i].offset, sizeof to, to };
-        const struct dx_wave wave = { .reads = &read, .pins = &rows[i].pin, .count = 1 };
+        struct dx_wave_report report = { .seen = NULL };
+        const struct dx_wave wave = {
+            .reads = &read, .pins = &rows[i].pin, .count = 1, .report = &report
+        };
         int rc;
 
         memset(to, 0, sizeof to);
@@ -139,6 +142,11 @@ static void check_rows(void)
                err.text);
         EXPECT(origin.requests == rows[i].attempts, "row %zu, %s: %u requests", i, rows[i].object,
                origin.requests);
+        EXPECT(report.requests == rows[i].attempts &&
+                   report.retries == (rows[i].attempts > 0 ? rows[i].attempts - 1 : 0) &&
+                   report.bytes == (rc == DX_OK ? sizeof to : 0),
+               "row %zu, %s: %u requests reported, %u retries, %llu bytes", i, rows[i].object,
+               report.requests, report.retries, (unsigned long long)report.bytes);
         EXPECT(origin.connections <= rows[i].connections + 1 &&
                    origin.connections >= rows[i].connections - (i == 0 ? 1 : 0),
                "row %zu, %s: %u connections", i, rows[i].object, origin.connections);
@@ -291,7 +299,7 @@ static void check_local_report(void)
                                 { "one", 2, 2, to[1] },
                                 { "one", 1, 2, to[2] } };
     struct dx_seen seen[3];
-    struct dx_wave_report report = { seen, 7 };
+    struct dx_wave_report report = { .seen = seen, .failed = 7 };
     const struct dx_wave wave = { .reads = reads, .count = 3, .report = &report };
 
     if (mkdtemp(root) == NULL)
@@ -300,7 +308,7 @@ static void check_local_report(void)
     (void)dx_file_replace(path, dx_span_str("1234"), &err);
     EXPECT(dx_source_open_local(&src, root, &err) == DX_OK, "%s", err.text);
     EXPECT(dx_source_read_wave(src, &wave, &err) == DX_OK && report.failed == 3 &&
-               seen[2].etag[0] == '\0',
+               seen[2].etag[0] == '\0' && report.requests == 3 && report.bytes == 6,
            "%s, read %zu", err.text, report.failed);
     reads[1].offset = 3;
     EXPECT(dx_source_read_wave(src, &wave, &err) == DX_E_TRUNCATED && report.failed == 1,

@@ -37,13 +37,15 @@ static void check_reads(struct dx_source *src)
                                          { rows[i].object, rows[i].offset, rows[i].size, to } };
         const struct dx_pin pins[] = { { 0, NULL }, rows[i].pin };
         struct dx_seen seen[2] = { 0 };
-        struct dx_wave_report report = { seen, 2 };
+        struct dx_wave_report report = { .seen = seen, .failed = 2 };
         const struct dx_wave wave = { .reads = reads, .pins = pins, .count = 2, .report = &report };
         struct dx_error err = DX_ERROR_INIT;
         int rc = dx_source_read_wave(src, &wave, &err);
 
         EXPECT(rc == (rows[i].bytes != NULL ? DX_OK : rows[i].rc), "row %zu: %d %s", i, rc,
                err.text);
+        EXPECT(rc != DX_OK || (report.requests == 2 && report.bytes == 2 + rows[i].size),
+               "row %zu: %u requests", i, report.requests);
         if (rows[i].bytes != NULL)
             EXPECT(memcmp(to, rows[i].bytes, rows[i].size) == 0 && memcmp(first, "ab", 2) == 0 &&
                        strcmp(seen[1].etag, rows[i].object[0] == 'o' ? "\"a\"" : "") == 0,

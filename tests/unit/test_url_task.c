@@ -197,7 +197,7 @@ static void check_each(const struct dx_test_root *r)
 
     open_asker(&a, r->path);
     dx_test_root_url(0, 1, 0, url);
-    dx_url_rows_init(&rows, a.v, dx_url_id(dx_span_str(url)), DX_FIELD_URL, 0);
+    dx_url_rows_init(&rows, DX_VIEW_ALL(a.v), dx_url_id(dx_span_str(url)), DX_FIELD_URL, 0);
     while ((rc = dx_url_rows_step(&rows, &err)) == DX_LISTING_WAITS) {
         rc = dx_reading_perform(dx_url_rows_reading(&rows), &err);
         rc = dx_url_rows_fetched(&rows, rc, &err);

@@ -121,7 +121,7 @@ static void check_diff(struct dx_version *before, struct dx_version *after, enum
 
     for (unsigned i = 0; i < DOMAINS; i++)
         want += dx_test_root_member(i, DATASETS);
-    dx_version_diff_begin(&d, before, after, 0, 0);
+    dx_version_diff_begin(&d, DX_VIEW_ALL(before), DX_VIEW_ALL(after), 0, 0);
     while ((rc = dx_version_diff_next(&d, UINT64_MAX, &err)) == DX_DIFF_FOUND) {
         struct dx_pairs_diff p;
 
@@ -156,7 +156,7 @@ static void check_pauses(struct dx_version *before, struct dx_version *after, ui
         struct dx_error err = DX_ERROR_INIT;
         struct dx_version_diff d;
 
-        dx_version_diff_begin(&d, before, after, next_before, next_after);
+        dx_version_diff_begin(&d, DX_VIEW_ALL(before), DX_VIEW_ALL(after), next_before, next_after);
         while ((rc = dx_version_diff_next(&d, look_max, &err)) == DX_DIFF_FOUND)
             found++;
         dx_version_diff_places(&d, &next_before, &next_after);

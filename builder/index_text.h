@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * index_text.h - a small text in index/ of a root, read and changed as a whole.
+ *
+ *   rc = dx_index_text_read(root, "index/x.json", cap, &buf, &err);      1, or 0: there is none
+ *   const struct dx_index_text_change c = { "index/x.json", cap, edit, ctx };
+ *   rc = dx_index_text_change(root, &c, &err);                           1 written, 0 nothing to write
+ *
+ * It is replaced only if it is still the one that was edited, so of two writers at once nothing is lost. A
+ * directory: by rename, under the lock of ROOT/index, which is held for an instant: who changes this
+ * does not wait for the end of a publish, which has the root's. Object storage: If-Match; who is refused
+ * reads again and edits again. Who is killed leaves the old text or the new one.
+ */
+#ifndef DX_BUILDER_INDEX_TEXT_H
+#define DX_BUILDER_INDEX_TEXT_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* From the text that is there (data NULL: none) to the one that shall be, into out, which is empty: 1, or 0 if
+ * it is right already. It may be called again, also with a text that has what an earlier call made in it:
+ * then the reply of the store was lost. */
+typedef int dx_index_text_edit(void *ctx, struct dx_span text, struct dx_buf *out,
+                               struct dx_error *err);
+
+struct dx_index_text_change {
+    const char *object; /* "index/" and a name */
+    size_t cap;         /* bytes of it */
+    dx_index_text_edit *edit;
+    void *ctx;
+};
+
+int dx_index_text_read(const char *root, const char *object, size_t cap, struct dx_buf *out,
+                       struct dx_error *err);
+
+/* DX_E_UNKNOWN: it may have been written; the same command again does no harm. */
+int dx_index_text_change(const char *root, const struct dx_index_text_change *change,
+                         struct dx_error *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/access.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "fetch/local_etag.h"
+#include "fetch/source.h"
+#include "format/access_table.h"
+
+struct dx_access {
+    char *name;               /* of the table, in words */
+    char *path;               /* of the file; NULL: an object of source */
+    struct dx_source *source; /* NULL: a file */
+    bool required;
+    char etag[DX_SOURCE_ETAG]; /* of the table that was taken last; "": none. Of the poller alone */
+    _Atomic uint64_t turn;     /* odd: the table is being exchanged */
+    _Atomic uint64_t good_ms;  /* the last look that was well */
+    _Atomic bool failed;       /* the last one */
+    _Atomic bool there;        /* there was one once, good or not */
+    pthread_mutex_t lock;      /* of what follows */
+    const struct dx_access_table *table; /* the last good one; NULL: none was seen */
+    struct dx_error failure;             /* of the last look; its text is empty if it was well */
+    int64_t read_us;
+};
+
+/* ---- reading ---- */
+
+static int read_file(struct dx_access *a, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
+                     struct dx_error *err)
+{
+    struct stat st;
+    int rc;
+
+    /* Before it is read: if it is replaced in between, the next look finds it new. */
+    if (stat(a->path, &st) == 0)
+        dx_local_etag(&st, etag);
+    if (etag[0] != '\0' && strcmp(etag, a->etag) == 0)
+        return 0;
+    rc = dx_file_read(a->path, DX_ACCESS_MAX, text, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int read_object(struct dx_access *a, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
+                       struct dx_error *err)
+{
+    const struct dx_get get = { .object = DX_ACCESS_FILE,
+                                .cap = DX_ACCESS_MAX,
+                                .if_none_match = a->etag[0] == '\0' ? NULL : a->etag };
+
+    return dx_source_get(a->source, &get, text, etag, err);
+}
+
+/* Whether the table may follow the one that holds; only who polls changes that, so it is read as it is. */
+static int check(const struct dx_access *a, const struct dx_access_table *t, struct dx_error *err)
+{
+    uint64_t generation = dx_access_table_generation(t);
+    uint64_t last = a->table == NULL ? 0 : dx_access_table_generation(a->table);
+
+    if (generation < last)
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: generation %" PRIu64 ", but %" PRIu64 " was in force: it is an older "
+                       "one. Any 'domaindex access' command that changes it makes it the newest",
+                       a->name, generation, last);
+    if (generation == last && !dx_access_table_same(t, a->table))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: generation %" PRIu64 " is in force with another text: it was changed "
+                       "by hand. Restore it, or give it a higher generation",
+                       a->name, generation);
+    if (a->required && dx_access_table_open(t))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: is out of force, and this server was told to require a table: "
+                       "'domaindex access init' puts it in force",
+                       a->name);
+    return DX_OK;
+}
+
+static int none(const struct dx_access *a, struct dx_error *err)
+{
+    if (a->table != NULL)
+        return dx_fail(err, DX_E_NOT_FOUND,
+                       "%s: had generation %" PRIu64 " and is gone. Restore it, or make a new one: "
+                       "'domaindex access init'",
+                       a->name, dx_access_table_generation(a->table));
+    if (a->required)
+        return dx_fail(err, DX_E_NOT_FOUND,
+                       "%s: there is none, and this server was told to require one: 'domaindex "
+                       "access init' makes it",
+                       a->name);
+    return 0;
+}
+
+/* The table if it is not the one that was taken last: 1, else 0. */
+static int read_table(struct dx_access *a, char etag[DX_SOURCE_ETAG],
+                      const struct dx_access_table **t, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_ACCESS_MAX);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    *t = NULL;
+    etag[0] = '\0';
+    rc = a->source != NULL ? read_object(a, etag, &text, &why) : read_file(a, etag, &text, &why);
+    if (rc == DX_E_NOT_FOUND)
+        rc = none(a, err);
+    else if (rc < 0)
+        *err = why;
+    if (rc == 1) {
+        atomic_store(&a->there, true);
+        rc = dx_access_table_parse(t, dx_span_of(text.data, text.size), a->name, a->table, err);
+        rc = rc == DX_OK ? check(a, *t, err) : rc;
+        rc = rc == DX_OK ? 1 : rc;
+    }
+    dx_buf_release(&text);
+    if (rc < 0)
+        dx_access_table_drop(t);
+    return rc;
+}
+
+/* ---- the table that holds ---- */
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void exchange(struct dx_access *a, const struct dx_access_table *t)
+{
+    const struct dx_access_table *old;
+
+    (void)pthread_mutex_lock(&a->lock);
+    /* Before the turn: whoever pins at the new one must not take it for an open server. */
+    (void)atomic_fetch_add(&a->turn, 1);
+    old = a->table;
+    a->table = t;
+    (void)atomic_fetch_add(&a->turn, 1);
+    (void)pthread_mutex_unlock(&a->lock);
+    dx_access_table_drop(&old);
+}
+
+int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err)
+{
+    const struct dx_access_table *t;
+    struct dx_error why = DX_ERROR_INIT;
+    char etag[DX_SOURCE_ETAG];
+    int rc;
+
+    if (a == NULL)
+        return 0;
+    rc = read_table(a, etag, &t, &why);
+    if (rc == 1 && a->table != NULL && dx_access_table_same(t, a->table)) {
+        dx_access_table_drop(&t); /* the same bytes in another file */
+        rc = 0;
+    }
+    if (rc == 1)
+        exchange(a, t);
+    if (rc >= 0) {
+        memcpy(a->etag, etag, sizeof a->etag);
+        atomic_store(&a->good_ms, now_ms);
+    }
+    atomic_store(&a->failed, rc < 0);
+    (void)pthread_mutex_lock(&a->lock);
+    a->failure = why;
+    if (rc >= 0)
+        a->read_us = now_us();
+    (void)pthread_mutex_unlock(&a->lock);
+    if (rc < 0 && err != NULL)
+        *err = why;
+    return rc;
+}
+
+const struct dx_access_table *dx_access_pin(struct dx_access *a)
+{
+    const struct dx_access_table *t = NULL;
+
+    if (a == NULL || !atomic_load(&a->there))
+        return NULL;
+    (void)pthread_mutex_lock(&a->lock);
+    if (a->table != NULL && !dx_access_table_open(a->table))
+        t = dx_access_table_hold(a->table);
+    (void)pthread_mutex_unlock(&a->lock);
+    return t;
+}
+
+const struct dx_access_table *dx_access_hold(const struct dx_access_table *t)
+{
+    return dx_access_table_hold(t);
+}
+
+void dx_access_unpin(const struct dx_access_table *t)
+{
+    dx_access_table_drop(&t);
+}
+
+uint64_t dx_access_turn(const struct dx_access *a)
+{
+    return a == NULL ? 0 : atomic_load_explicit(&a->turn, memory_order_acquire);
+}
+
+bool dx_access_known(const struct dx_access *a, uint64_t now_ms)
+{
+    return a == NULL || !atomic_load_explicit(&a->failed, memory_order_relaxed) ||
+           !atomic_load_explicit(&a->there, memory_order_relaxed) ||
+           /* signed: the poller may have read the clock after us */
+           (int64_t)(now_ms - atomic_load_explicit(&a->good_ms, memory_order_relaxed)) <
+               DX_ACCESS_STALE_MS;
+}
+
+void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_health *health)
+{
+    *health = (struct dx_access_health){ .sound = true, .known = true, .text = "sound" };
+    if (a == NULL)
+        return;
+    health->known = dx_access_known(a, now_ms);
+    (void)pthread_mutex_lock(&a->lock);
+    health->sound = a->failure.code == DX_OK;
+    health->read_us = a->read_us;
+    if (a->table != NULL) {
+        health->present = !dx_access_table_open(a->table);
+        health->generation = dx_access_table_generation(a->table);
+        health->principals = dx_access_table_principals(a->table);
+    }
+    if (!health->sound)
+        (void)snprintf(health->text, sizeof health->text, "%s", a->failure.text);
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- open, close ---- */
+
+static int find_place(struct dx_access *a, const struct dx_access_where *where,
+                      struct dx_error *err)
+{
+    const struct dx_source_options defaults = DX_SOURCE_OPTIONS_INIT;
+    int rc = DX_OK;
+
+    if (where->file != NULL) {
+        a->path = strdup(where->file);
+        a->name = strdup(where->file);
+    } else if (dx_source_remote(where->root)) {
+        a->name = strdup(DX_ACCESS_FILE);
+        rc = dx_source_open(&a->source, where->root,
+                            where->source == NULL ? &defaults : where->source, err);
+    } else if (asprintf(&a->path, "%s/" DX_ACCESS_FILE, where->root) >= 0) {
+        a->name = strdup(a->path);
+    }
+    if (rc == DX_OK && (a->name == NULL || (a->path == NULL && a->source == NULL)))
+        rc = dx_fail(err, DX_E_NOMEM, "access table: out of memory");
+    return rc;
+}
+
+int dx_access_open(struct dx_access **out, const struct dx_access_where *where, uint64_t now_ms,
+                   struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_access *a = calloc(1, sizeof *a);
+    int rc;
+
+    *out = NULL;
+    if (a == NULL)
+        return dx_fail(err, DX_E_NOMEM, "access table: out of memory");
+    (void)pthread_mutex_init(&a->lock, NULL);
+    rc = find_place(a, where, &why);
+    a->required = where->required;
+    if (rc == DX_OK)
+        rc = dx_access_poll(a, now_ms, &why);
+    if (rc >= 0 && where->file != NULL && a->table == NULL)
+        rc = dx_fail(&why, DX_E_NOT_FOUND, "%s: there is no such file", where->file);
+    *out = a;
+    if (rc >= 0)
+        return DX_OK;
+    dx_access_close(out);
+    if (err != NULL)
+        *err = why;
+    return rc;
+}
+
+void dx_access_close(struct dx_access **out)
+{
+    struct dx_access *a = *out;
+
+    *out = NULL;
+    if (a == NULL)
+        return;
+    dx_access_table_drop(&a->table);
+    dx_source_close(&a->source);
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a->path);
+    free(a->name);
+    free(a);
+}

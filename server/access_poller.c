@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/access_poller.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "loader/access.h"
+#include "server/repeater.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LOCAL_POLL_MS 250u
+
+struct dx_access_poller {
+    struct dx_access *access;
+    unsigned poll_ms;
+    struct dx_repeater *repeater;
+    /* of the thread alone: */
+    uint64_t random;
+    bool denies;                                     /* it was said that nobody may see anything */
+    char said[sizeof(((struct dx_error *)0)->text)]; /* the last failure */
+};
+
+static void refused(struct dx_access_poller *p, const struct dx_error *err, bool asked)
+{
+    bool denies = !dx_access_known(p->access, dx_clock_ms());
+
+    if (asked || denies != p->denies || strcmp(err->text, p->said) != 0)
+        dx_log(DX_LOG_ERROR, "access: %s: %s",
+               denies ? "who may see what is not known any more, and all requests are refused"
+                      : "what was known holds on",
+               err->text);
+    p->denies = denies;
+    memcpy(p->said, err->text, sizeof p->said);
+}
+
+static void look(struct dx_access_poller *p, bool asked)
+{
+    struct dx_access_health health;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_access_poll(p->access, dx_clock_ms(), &err);
+
+    if (rc < 0) {
+        refused(p, &err, asked);
+        return;
+    }
+    if (rc == 1 || p->said[0] != '\0') {
+        dx_access_health(p->access, dx_clock_ms(), &health);
+        if (health.present)
+            dx_log(DX_LOG_INFO, "access: table of generation %llu, %llu principals",
+                   (unsigned long long)health.generation, (unsigned long long)health.principals);
+        else
+            dx_log(DX_LOG_WARN, "access: no table is in force: everybody may see all");
+    }
+    p->said[0] = '\0';
+    p->denies = false;
+}
+
+/* Servers of one store do not look all at once. */
+static uint64_t rest_ms(struct dx_access_poller *p)
+{
+    if (p->poll_ms == 0)
+        return DX_REPEATER_NEVER;
+    p->random = p->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return p->poll_ms - p->poll_ms / 4 + (p->random >> 33) % (p->poll_ms / 2 + 1);
+}
+
+static uint64_t work(void *context, bool asked)
+{
+    look(context, asked);
+    return rest_ms(context);
+}
+
+int dx_access_poller_start(struct dx_access_poller **out, struct dx_access *access, bool remote,
+                           unsigned poll_ms, struct dx_error *err)
+{
+    struct dx_access_poller *p = calloc(1, sizeof *p);
+    struct timespec now;
+    int rc;
+
+    *out = NULL;
+    if (p == NULL)
+        return dx_fail(err, DX_E_NOMEM, "access: out of memory");
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    p->random = (uint64_t)now.tv_nsec;
+    p->access = access;
+    p->poll_ms = remote || poll_ms < LOCAL_POLL_MS ? poll_ms : LOCAL_POLL_MS;
+    rc = dx_repeater_start(&p->repeater, "access", rest_ms(p), work, p, err);
+    if (rc == DX_OK)
+        *out = p;
+    else
+        free(p);
+    return rc;
+}
+
+void dx_access_poller_ask(struct dx_access_poller *p)
+{
+    dx_repeater_ask(p->repeater);
+}
+
+bool dx_access_poller_stop(struct dx_access_poller **out)
+{
+    struct dx_access_poller *p = *out;
+
+    if (p == NULL)
+        return true;
+    if (!dx_repeater_stop(&p->repeater))
+        return false;
+    free(p);
+    *out = NULL;
+    return true;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/listening.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LISTEN_BACKLOG 1024
+#define UNSENT_BYTES (128 * 1024)
+#define UNIX_MODE 0660
+
+/* ---- by address ---- */
+
+/* "host:port" or "[v6]:port" into two strings. */
+static int split(const char *at, char host[NI_MAXHOST], char port[8], struct dx_error *err)
+{
+    const char *colon = strrchr(at, ':');
+    size_t host_size = colon == NULL ? 0 : (size_t)(colon - at);
+    const char *from = at;
+    unsigned long number = 0;
+
+    if (host_size >= 2 && at[0] == '[' && at[host_size - 1] == ']') {
+        from++;
+        host_size -= 2;
+    } else if (colon != NULL && memchr(at, ':', host_size) != NULL) {
+        host_size = 0; /* an IPv6 address needs brackets */
+    }
+    if (host_size == 0 || host_size >= NI_MAXHOST || colon[1] == '\0' || strlen(colon + 1) > 5)
+        return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", at);
+    for (const char *p = colon + 1; *p != '\0'; p++) {
+        if (*p < '0' || *p > '9')
+            return dx_fail(err, DX_E_INVALID, "listen: '%s' is no HOST:PORT", at);
+        number = number * 10 + (unsigned long)(*p - '0');
+    }
+    if (number > 65535)
+        return dx_fail(err, DX_E_INVALID, "listen: port %lu is over 65535", number);
+    memcpy(host, from, host_size);
+    host[host_size] = '\0';
+    (void)snprintf(port, 8, "%lu", number);
+    return DX_OK;
+}
+
+static int listen_on(const struct addrinfo *found, const char *at, int *out, struct dx_error *err)
+{
+    int one = 1;
+    int fd = socket(found->ai_family, found->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                    found->ai_protocol);
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "listen: %s: socket", at);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+        int rc = dx_fail_errno(err, errno, "listen: %s", at);
+
+        (void)close(fd);
+        return rc;
+    }
+    *out = fd;
+    return DX_OK;
+}
+
+/* What the kernel keeps of a client that does not read: connections inherit it. By default it takes
+ * megabytes off our hands for each, at a millisecond each, and counts them nowhere. Bytes that are on their
+ * way are not limited by it, so fast lines stay fast. */
+static void keep_little_unsent(int fd)
+{
+    int bytes = UNSENT_BYTES;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes); /* not of a file */
+}
+
+static void name_address(struct dx_listening *l)
+{
+    struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+    socklen_t size = sizeof address;
+    char host[NI_MAXHOST] = "?";
+    char port[NI_MAXSERV] = "?";
+
+    if (getsockname(l->fd, (struct sockaddr *)&address, &size) == 0 &&
+        address.ss_family == AF_UNIX) {
+        (void)snprintf(l->name, sizeof l->name, DX_LISTENING_UNIX "%s",
+                       ((const struct sockaddr_un *)&address)->sun_path);
+        return;
+    }
+    if (address.ss_family != AF_UNSPEC)
+        (void)getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+                          NI_NUMERICHOST | NI_NUMERICSERV);
+    keep_little_unsent(l->fd);
+    (void)snprintf(l->name, sizeof l->name, strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s", host,
+                   port);
+}
+
+static int open_address(struct dx_listening *l, const char *at, struct dx_error *err)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    struct addrinfo *found = NULL;
+    char host[NI_MAXHOST];
+    char port[8];
+    int rc = split(at, host, port, err);
+
+    if (rc < 0)
+        return rc;
+    rc = getaddrinfo(host, port, &hints, &found);
+    if (rc != 0)
+        return dx_fail(err, DX_E_INVALID, "listen: %s: %s", at, gai_strerror(rc));
+    rc = DX_E_INVALID;
+    for (struct addrinfo *one = found; one != NULL && rc < 0; one = one->ai_next)
+        rc = listen_on(one, at, &l->fd, err);
+    freeaddrinfo(found);
+    if (rc == DX_OK)
+        name_address(l);
+    return rc;
+}
+
+/* ---- by file ---- */
+
+/* A socket that a killed process left behind refuses; one that somebody serves does not. */
+static int remove_stale(const struct sockaddr_un *address, const char *at, struct dx_error *err)
+{
+    struct stat st;
+    bool served;
+    int fd;
+
+    if (lstat(address->sun_path, &st) != 0)
+        return errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "listen: %s", at);
+    if (!S_ISSOCK(st.st_mode))
+        return dx_fail(err, DX_E_EXISTS, "listen: %s is there and is no socket", at);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "listen: %s: socket", at);
+    served = connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
+             errno != ECONNREFUSED;
+    (void)close(fd);
+    if (served)
+        return dx_fail(err, DX_E_BUSY, "listen: %s: another process listens there", at);
+    return unlink(address->sun_path) == 0 || errno == ENOENT
+               ? DX_OK
+               : dx_fail_errno(err, errno, "listen: %s: cannot remove the old socket", at);
+}
+
+static int bind_file(struct dx_listening *l, const struct sockaddr_un *address, const char *at,
+                     struct dx_error *err)
+{
+    struct stat st;
+    mode_t before;
+    int rc;
+
+    l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (l->fd < 0)
+        return dx_fail_errno(err, errno, "listen: %s: socket", at);
+    /* By the umask: never wider than it is to be, not for a moment, and a server in its sandbox cannot
+     * change modes. What other threads make meanwhile is for fewer eyes. */
+    before = umask(0777 & ~UNIX_MODE);
+    rc = bind(l->fd, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
+    (void)umask(before);
+    if (rc != 0)
+        return dx_fail_errno(err, rc, "listen: %s", at);
+    memcpy(l->path, address->sun_path, sizeof l->path);
+    if (lstat(l->path, &st) != 0 || listen(l->fd, LISTEN_BACKLOG) != 0)
+        return dx_fail_errno(err, errno, "listen: %s", at);
+    l->device = st.st_dev;
+    l->inode = st.st_ino;
+    l->made = st.st_ctim;
+    return DX_OK;
+}
+
+static int open_unix(struct dx_listening *l, const char *at, struct dx_error *err)
+{
+    const char *path = at + strlen(DX_LISTENING_UNIX);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int rc;
+
+    if (path[0] != '/' || strlen(path) >= sizeof address.sun_path)
+        return dx_fail(err, DX_E_INVALID,
+                       "listen: '%s' is no unix:PATH with an absolute path of at most %zu bytes",
+                       at, sizeof address.sun_path - 1);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    rc = remove_stale(&address, at, err);
+    if (rc == DX_OK)
+        rc = bind_file(l, &address, at, err);
+    if (rc == DX_OK)
+        (void)snprintf(l->name, sizeof l->name, "%s", at);
+    return rc;
+}
+
+int dx_listening_open(struct dx_listening *l, const char *at, struct dx_error *err)
+{
+    int rc = strncmp(at, DX_LISTENING_UNIX, strlen(DX_LISTENING_UNIX)) == 0
+                 ? open_unix(l, at, err)
+                 : open_address(l, at, err);
+
+    if (rc < 0)
+        dx_listening_close(l);
+    return rc;
+}
+
+void dx_listening_take(struct dx_listening *l, int fd)
+{
+    *l = (struct dx_listening){ .fd = fd };
+    name_address(l);
+}
+
+void dx_listening_close(struct dx_listening *l)
+{
+    struct stat st;
+
+    if (l->fd >= 0)
+        (void)close(l->fd);
+    l->fd = -1;
+    if (l->path[0] != '\0' && lstat(l->path, &st) == 0 && st.st_dev == l->device &&
+        st.st_ino == l->inode && st.st_ctim.tv_sec == l->made.tv_sec &&
+        st.st_ctim.tv_nsec == l->made.tv_nsec)
+        (void)unlink(l->path);
+    l->path[0] = '\0';
+}

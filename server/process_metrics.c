@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/process_metrics.h"
+
+#include "server/metrics.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* When this began: the process, but for what the linker took. Not from /proc, where it
+ * hangs on the time of boot, which a sandbox may hide. */
+static double began_s;
+
+__attribute__((constructor)) static void note_begin(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    began_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+static void write_usage(struct dx_buf *out)
+{
+    struct rusage u;
+
+    if (getrusage(RUSAGE_SELF, &u) != 0)
+        return;
+    dx_metric_head(out, "process_cpu_seconds_total", "counter", "CPU time, user and system");
+    dx_metric_seconds(out, "process_cpu_seconds_total", NULL,
+                      seconds(u.ru_utime) + seconds(u.ru_stime));
+    dx_metric_head(out, "process_major_page_faults_total", "counter",
+                   "Pages that had to be read from a disk");
+    dx_metric(out, "process_major_page_faults_total", NULL, (uint64_t)u.ru_majflt);
+}
+
+static void write_memory(struct dx_buf *out)
+{
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    char text[128];
+    unsigned long long size, resident;
+    ssize_t n;
+
+    if (fd < 0)
+        return;
+    n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    if (n <= 0)
+        return;
+    text[n] = '\0';
+    if (sscanf(text, "%llu %llu", &size, &resident) != 2)
+        return;
+    dx_metric_head(out, "process_virtual_memory_bytes", "gauge",
+                   "Address space, mapped index files included");
+    dx_metric(out, "process_virtual_memory_bytes", NULL, size * (uint64_t)sysconf(_SC_PAGESIZE));
+    dx_metric_head(out, "process_resident_memory_bytes", "gauge",
+                   "Memory in use, pages of mapped index files included");
+    dx_metric(out, "process_resident_memory_bytes", NULL,
+              resident * (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+static void write_descriptors(struct dx_buf *out)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct rlimit limit;
+    uint64_t n = 0;
+
+    if (dir != NULL) {
+        const struct dirent *entry;
+
+        while ((entry = readdir(dir)) != NULL)
+            n += entry->d_name[0] != '.';
+        (void)closedir(dir);
+        dx_metric_head(out, "process_open_fds", "gauge", "Open descriptors");
+        dx_metric(out, "process_open_fds", NULL, n - 1); /* but for the one that was read here */
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        dx_metric_head(out, "process_max_fds", "gauge", "Descriptors that may be open");
+        dx_metric(out, "process_max_fds", NULL, limit.rlim_cur);
+    }
+}
+
+void dx_process_metrics_write(struct dx_buf *out)
+{
+    write_usage(out);
+    write_memory(out);
+    write_descriptors(out);
+    dx_metric_head(out, "process_start_time_seconds", "gauge",
+                   "When the process began, since 1970");
+    dx_metric_seconds(out, "process_start_time_seconds", NULL, began_s);
+}

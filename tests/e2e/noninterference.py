@@ -1,0 +1,557 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""What somebody may not see changes nothing in what he gets: whoever asks, whatever he asks, byte for byte.
+
+One server has all datasets and a table of who may see which. For each set of datasets that some principal may see there is a
+server of a root without the others, made from the same rows (tests/support/twins.py), with the same table. Each question is
+put to both by each principal, and status, fields (but Date) and body must be the same bytes: of names that are in visible datasets, in
+hidden ones, in both and in none; every endpoint and parameter, lists of names in each format, older versions, differences and
+changes between two of them, while suppressions are in force. Then again, and again in other orders, so that what was kept of
+one principal's answer would be given to the next one; several connections at once, each with requests of all principals.
+
+What cannot be the same bytes are cursors: they are compared in length, and by following them. A cursor of one principal is to
+another a bad one, in the same words.
+
+Of those who may see everything the other server has all datasets too, and is asked by them alone.
+
+DX_NONINTERFERENCE=whole: 10^4 domains of real posts where there are any (DX_SHARED_DATA), everything of a tenth of them,
+some of the others. DX_NONINTERFERENCE=n: of so many made
+ones (CI: 160). DX_NONINTERFERENCE_TIMES=n: n pairs of requests about hidden and absent names are timed (20,000 of the whole).
+"""
+import collections
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import os
+import random
+import re
+import secrets
+import socket
+import threading
+import time
+import urllib.parse
+
+import dxtest
+import roots
+import twins
+from dxtest import check, equal
+
+SIZE = os.environ.get("DX_NONINTERFERENCE", "160")
+WHOLE = SIZE == "whole"
+LINKS, BATCH, ROUNDS = 3, 24, 2 if WHOLE else 3
+TIMES = int(os.environ.get("DX_NONINTERFERENCE_TIMES", "20000" if WHOLE else "0"))
+HEADER = "X-Who"
+CURSOR = re.compile(rb'("(?:next_cursor|cursor)":"|"cursors":\[")([^"\]]*(?:","[^"\]]*)*)"')
+
+NUMBER = re.compile(rb"(?<=urn:domaindex:request:)[0-9a-f]{16}")    # of the request, where the server fails
+
+
+# ---- who asks ----
+
+class Who:
+    """A principal and how it says who it is."""
+
+    def __init__(self, name, sees, by=None, token=None):
+        self.name, self.sees, self.by, self.token = name, frozenset(sees) if sees is not None else None, by, token
+
+    def fields(self):
+        if self.token:
+            return f"Authorization: Bearer {self.token}\r\n"
+        return f"{HEADER}: {self.by}\r\n" if self.by else ""
+
+
+def crc62(text):
+    import zlib
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    value, out = zlib.crc32(text.encode()), ""
+    for _ in range(6):
+        value, digit = divmod(value, 62)
+        out = digits[digit] + out
+    return out
+
+
+def new_token(rng):
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    text = "dxk_" + "".join(rng.choice(digits) for _ in range(43))
+    return text + crc62(text)
+
+
+class Table:
+    """The text of access.json, and its principals."""
+
+    def __init__(self, rng, everybody, grants, alls):
+        """grants: {name: datasets}; alls: names that may see all."""
+        acl, principals, self.who = collections.defaultdict(list), [], []
+        for dataset in everybody:
+            acl[dataset].append("*")
+        for name, datasets in grants.items():
+            for dataset in datasets:
+                acl[dataset].append(name)
+        for n, name in enumerate([*grants, *alls]):
+            tokens = [new_token(rng) for _ in range(2)]
+            principals.append({"name": name, "all": name in alls, "tokens": [
+                {"sha256": hashlib.sha256(t.encode()).hexdigest(), "created": "2026-01-01T00:00:00Z",
+                 "expires": "2099-01-01T00:00:00Z"} for t in tokens]})
+            sees = None if name in alls else {*everybody, *grants[name]}
+            self.who += [Who(f"{name} by token", sees, token=tokens[n % 2]), Who(f"{name} by header", sees, by=name)]
+        self.who += [Who("anonymous", everybody), Who("a stranger by header", everybody, by="nobody-knows")]
+        self.text = json.dumps({"format": 1, "generation": 1795000001, "updated": "2026-11-22T04:00:00Z",
+                                "dataset_acl": [{"dataset_id": d, "principals": sorted(p)} for d, p in sorted(acl.items())],
+                                "principals": sorted(principals, key=lambda p: p["name"]), "history": []})
+
+    def scopes(self):
+        return sorted({w.sees for w in self.who if w.sees is not None}, key=sorted)
+
+
+def tables(rng):
+    many = Table(rng, {1, 2}, {"plain": set(), "team-a": {3, 4}, "team-b": {4, 5, 6}, "most": {3, 4, 5, 6, 7, 8}},
+                 ["auditor"])
+    # A list of all there is is another thing than all.
+    none = Table(rng, set(), {"nobody": set(), "solo": {8}, "each": set(range(1, twins.DATASETS + 1))}, ["auditor"])
+    return [many, none]
+
+
+# ---- what is asked ----
+
+class Ask:
+    def __init__(self, target, method="GET", fields="", body=None):
+        self.target, self.method, self.fields, self.body = target, method, fields, body
+
+    def data(self, who):
+        length = f"Content-Length: {len(self.body)}\r\n" if self.body is not None else ""
+        return (f"{self.method} {self.target} HTTP/1.1\r\nHost: x\r\n{who.fields()}{self.fields}{length}\r\n".encode() +
+                (self.body or b""))
+
+    def __str__(self):
+        return f"{self.method} {self.target} {self.fields!r} {(self.body or b'')[:80]!r}"
+
+
+def quote(text):
+    return urllib.parse.quote(text, safe="")
+
+
+def of_domain(domain, rng, old):
+    """Everything that can be asked about a name; datasets that exist, that are hidden, and that never were."""
+    ids = [rng.choice((1, 2)), *rng.sample(range(3, twins.DATASETS + 1), 2), 99]
+    d = f"/v1/domain/{domain}"
+    yield Ask(d)
+    yield Ask(f"{d}?fields=dataset_id,url_count,share,rank,last_ts")
+    yield Ask(d, "HEAD")
+    yield Ask(d, fields="If-None-Match: *\r\n")
+    yield Ask(f"{d}?version={old}")
+    yield Ask(f"{d}/hosts")
+    yield Ask(f"{d}/hosts?order=name&limit=2&offset={rng.randint(0, 2)}")
+    yield Ask(f"{d}/diff")
+    yield Ask(f"{d}/diff?from={old}")
+    for n in ids:
+        yield Ask(f"{d}/datasets/{n}/urls?limit={rng.choice((1, 3, 1000))}")
+        yield Ask(f"{d}/hosts?dataset={n}")
+        yield Ask(f"{d}/datasets/{n}/paths")
+    n = rng.choice(ids)
+    yield Ask(f"{d}/datasets/{n}/urls?fields=url_id,raw_url,extras&offset={rng.randint(0, 3)}")
+    yield Ask(f"{d}/datasets/{n}/urls?plan=2&version={old}")
+    yield Ask(f"{d}/datasets/{n}/urls?limit=2&version={old}", "HEAD")
+    yield Ask(f"{d}/datasets/{n}/paths?by=section&limit=2")
+    yield Ask(f"/domain/{domain}/dataset/{n}/urls?limit=2")
+
+
+def of_url(url, url_id, old):
+    yield Ask(f"/v1/url?u={quote(url)}")
+    yield Ask(f"/v1/url?u={quote(url)}&limit=1&version={old}")
+    yield Ask(f"/v1/urlid/{url_id}")
+    yield Ask(f"/v1/urlid/{url_id}?version={old}", "HEAD")
+    yield Ask(f"/v1/normalize?q={quote(url)}")
+    yield Ask(f"/v1/domain/{quote(url)}")
+
+
+def of_all(old, domains, rng, lasting):
+    """Datasets, versions, changes, lists of names, and what is refused."""
+    n = twins.DATASETS
+    for v in ("", f"version={old}"):
+        for query in ("", "limit=3", "limit=2&offset=1", "offset=7", "limit=100000"):
+            yield Ask(f"/v1/datasets?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+        for a in (*range(1, n + 2), 99):
+            yield Ask(f"/v1/datasets/{a}?{v}".rstrip("?"))
+            for query in ("limit=5", "share=10%25", "share=0.5&limit=3&offset=2", "format=csv", "limit=10000"):
+                yield Ask(f"/v1/datasets/{a}/top-domains?{query}&{v}".rstrip("&"))
+            for b in (1, 4, 8, 9, 99):
+                yield Ask(f"/v1/datasets/{a}/overlap/{b}?{v}".rstrip("?"))
+    if lasting:     # which versions are open depends on who asked for them
+        yield Ask("/v1/versions")
+        yield Ask("/v1/versions", "HEAD")
+    yield Ask(f"/v1/changes?since={old}")
+    yield Ask("/v1/changes?since=2&limit=3")
+    yield Ask("/v1/changes?limit=10000")
+    for target in ("/", "/v1/nowhere", "/v1/datasets/x", "/v1/datasets?limit=0", "/v1/domain/co.uk", "/v1/domain/a%zz",
+                   "/v1/domain/site.com?version=000009-20261118T130640Z", "/v1/changes?since=77", "/v1/url?u=x:", "/v1/urlid/0x0",
+                   "/v1/changes?cursor=AAAA", "/v1/domain/large0.com/datasets/1/urls?cursor=AAAA"):
+        yield Ask(target)
+    names = domains if len(domains) <= 300 else rng.sample(domains, 300)
+    lines = "".join(f"{d}\n" for d in names).encode()
+    records = "".join(json.dumps({"domain": d}) + "\n" for d in names).encode()
+    for kind, body in (("text/plain", lines), ("application/x-ndjson", records), ("text/csv", b"domain\r\n" + lines)):
+        for answer in ("ndjson", "csv", "matrix", "matrix&datasets=2,4", "matrix&datasets=4,9", f"ndjson&version={old}"):
+            yield Ask(f"/v1/domains?format={answer}", "POST", f"Content-Type: {kind}\r\n", body[:60000])
+    yield Ask("/v1/domains", "POST", "Content-Encoding: gzip\r\n", b"x")
+
+
+# ---- asking ----
+
+class Link:
+    """A kept connection that requests of anybody go over, many at once."""
+
+    def __init__(self, port):
+        self.port, self.link, self.buffer = port, None, b""
+
+    def close(self):
+        if self.link:
+            self.link.close()
+        self.link, self.buffer = None, b""
+
+    def more(self):
+        piece = self.link.recv(1 << 18)
+        if not piece:
+            raise ConnectionError("the connection ended")
+        self.buffer += piece
+
+    def until(self, mark):
+        while (at := self.buffer.find(mark)) < 0:
+            self.more()
+        out, self.buffer = self.buffer[:at], self.buffer[at + len(mark):]
+        return out
+
+    def take(self, size):
+        while len(self.buffer) < size:
+            self.more()
+        out, self.buffer = self.buffer[:size], self.buffer[size:]
+        return out
+
+    def reply(self, method):
+        lines = self.until(b"\r\n\r\n").split(b"\r\n")
+        fields = sorted(line for line in lines[1:] if not line.startswith(b"Date: "))
+        status, body = int(lines[0].split(b" ")[1]), b""
+        if method != "HEAD" and status != 304:
+            if b"Transfer-Encoding: chunked" in fields:
+                while size := int(self.until(b"\r\n"), 16):
+                    body += self.take(size)
+                    self.take(2)
+                self.take(2)
+            else:
+                length = next(f for f in fields if f.startswith(b"Content-Length: "))
+                body = self.take(int(length[16:]))
+        if b"Connection: close" in fields:
+            self.close()
+        return status, fields, body
+
+    def ask(self, questions):
+        """[(who, ask)] to replies; what closes a connection is asked alone."""
+        out = []
+        for at in range(0, len(questions), BATCH):
+            group = questions[at:at + BATCH]
+            large = any(ask.body for _, ask in group)
+            for part in ([[q] for q in group] if large else [group]):
+                out += self.batch(part)
+        return out
+
+    def batch(self, part):
+        out = []
+        while len(out) < len(part):     # a reply that closes the connection leaves the rest to be asked anew
+            if not self.link:
+                self.link = socket.create_connection(("127.0.0.1", self.port), timeout=120)
+            self.link.sendall(b"".join(ask.data(who) for who, ask in part[len(out):]))
+            while self.link and len(out) < len(part):
+                out.append(self.reply(part[len(out)][1].method))
+        return out
+
+
+def shown(ask, reply):
+    """What is compared: cursors are told by their length alone, and so is the tag of a body with one."""
+    status, fields, body = reply
+    masked, count = CURSOR.subn(lambda m: m[1] + b"x" * len(m[2]) + b'"', body)
+    masked = NUMBER.sub(b"", masked)
+    if count or (ask.method == "HEAD" and "/urls" in ask.target):
+        fields = [f for f in fields if not f.startswith(b"ETag: ")]
+    return status, fields, masked
+
+
+class Pair:
+    """The server with all datasets that everybody asks, and for each scope one that only who has it asks: it has no other
+    datasets. Of those who may see everything (None) it has all."""
+
+    def __init__(self, whole, less):
+        self.whole, self.less = whole, less
+        self.wrong, self.asked, self.statuses = [], 0, collections.Counter()
+        self.lock = threading.Lock()
+
+    def links(self):
+        return {"whole": Link(self.whole.port), **{scope: Link(server.port) for scope, server in self.less.items()}}
+
+    def compare(self, questions, links):
+        """questions: of all principals, in the order in which the whole server gets them."""
+        got = links["whole"].ask(questions)
+        by_scope = collections.defaultdict(list)
+        for n, (who, _) in enumerate(questions):
+            by_scope[who.sees].append(n)
+        for scope, numbers in by_scope.items():
+            want = links[scope].ask([questions[n] for n in numbers])
+            for n, reply in zip(numbers, want):
+                self.judge(*questions[n], got[n], reply)
+
+    def judge(self, who, ask, got, want):
+        with self.lock:
+            self.asked += 1
+            self.statuses[got[0]] += 1
+            if shown(ask, got) != shown(ask, want) or (got[0] >= 500 and b"version-newer" not in got[2]):
+                self.wrong.append(f"{who.name} sees {'all' if who.sees is None else sorted(who.sees)}: {ask}\n    all:  {got}\n    less: {want}"[:1500])
+
+
+def spread(pair, principals, asks, rng):
+    """Each question by each principal, in another order each time, over some connections at once."""
+    for n in range(ROUNDS):
+        rng.shuffle(asks)
+        questions = [(who, ask) for ask in asks for who in rng.sample(principals, len(principals))]
+        if n == ROUNDS - 1:     # questions far apart, rather than one by all at once
+            rng.shuffle(questions)
+        with concurrent.futures.ThreadPoolExecutor(LINKS) as pool:
+            list(pool.map(lambda part: walk(pair, part), [questions[k::LINKS] for k in range(LINKS)]))
+
+
+def walk(pair, questions):
+    links = pair.links()
+    try:
+        for at in range(0, len(questions), 600):
+            pair.compare(questions[at:at + 600], links)
+    finally:
+        for link in links.values():
+            link.close()
+
+
+# ---- tags and cursors ----
+
+def judge_tags(pair, table, domains):
+    """A tag of one principal's answer is another's only where the answer is the same."""
+    link, restricted = Link(pair.whole.port), [w for w in table.who if w.sees]
+    for domain in domains:
+        ask = Ask(f"/v1/domain/{domain}")
+        replies = link.ask([(who, ask) for who in restricted])
+        for who, (status, fields, body) in zip(restricted, replies):
+            tag = next((f[6:].decode() for f in fields if f.startswith(b"ETag: ")), None)
+            if status != 200:
+                continue
+            for other, (_, _, theirs) in zip(restricted, replies):
+                again = link.ask([(other, Ask(ask.target, fields=f"If-None-Match: {tag}\r\n"))])[0]
+                check((again[0] == 304) == (theirs == body), f"{domain}: the tag of {who.name}, from {other.name}: {again[0]}")
+    link.close()
+
+
+def follow(link, who, target, member):
+    """All items behind a target, and the first cursor."""
+    items, first, path = [], None, target.split("?")[0]
+    while target:
+        status, _, body = link.ask([(who, Ask(target))])[0]
+        if status != 200:
+            return (status, body), first
+        page = json.loads(body)
+        items += page[member]
+        cursor = page["next_cursor"]
+        first = first or cursor
+        target = f"{path}?cursor={quote(cursor)}" if cursor else None
+    return items, first
+
+
+def judge_cursors(pair, table, rng, old):
+    """Listings of both are the same rows; a cursor of another principal is a bad one, as any text is."""
+    links, seen = pair.links(), 0
+    listings = [("/v1/domain/large0.com/datasets/1/urls?limit=200", "items"),
+                ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
+                ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=40", "changes")]
+    for target, member in listings:
+        cursors = []
+        for who in table.who:
+            got, cursor = follow(links["whole"], who, target, member)
+            want, _ = follow(links[who.sees], who, target, member)
+            check(got == want, f"{who.name} follows {target}: {str(got)[:300]} and {str(want)[:300]}")
+            if cursor:
+                cursors.append((who, cursor))
+        path = target.split("?")[0]
+        for who, cursor in cursors:
+            other = rng.choice([w for w in table.who if w.name.split(" ")[0] != who.name.split(" ")[0] and
+                                (w.sees is None or w.sees) and principal(w) != principal(who)])
+            answers = [links["whole"].ask([(other, Ask(f"{path}?cursor={text}"))])[0]
+                       for text in (quote(cursor), "A" * len(cursor), secrets.token_urlsafe(60))]
+            seen += 1
+            check(answers[0][0] == 400 and answers[0] == answers[1] == answers[2],
+                  f"a cursor of {who.name} from {other.name} at {path}: {answers}")
+    for link in links.values():
+        link.close()
+    return seen
+
+
+def principal(who):
+    """Strangers by header are what nobody in particular is."""
+    return "anonymous" if who.name.startswith(("anonymous", "a stranger")) else who.name.split(" ")[0]
+
+
+# ---- time ----
+
+def welch(a, b):
+    """Of two samples: the difference of means, and its t by Welch."""
+    def moments(x):
+        mean = sum(x) / len(x)
+        return mean, sum((v - mean) ** 2 for v in x) / (len(x) - 1) / len(x)
+    (ma, va), (mb, vb) = moments(a), moments(b)
+    return ma - mb, (ma - mb) / ((va + vb) ** 0.5 or 1)
+
+
+def times(server, who, names, words):
+    """How long hidden and absent names take: pairs, asked in turn on one connection; the longest tenth of each is left out.
+    Nothing is judged: it is a figure for docs/notes/access.md."""
+    link, took = Link(server.port), ([], [])
+    for n, pair in enumerate(names):
+        for kind in (0, 1) if n % 2 else (1, 0):
+            ask = Ask(f"/v1/domain/{pair[kind]}")
+            begin = time.perf_counter_ns()
+            reply = link.ask([(who, ask)])[0]
+            took[kind].append((time.perf_counter_ns() - begin) / 1000)
+            if reply[0] != 404:
+                check(False, f"{who.name}: {ask}: {reply[0]}")
+    link.close()
+    kept = [sorted(x)[:len(x) - len(x) // 10] for x in took]
+    difference, t = welch(*kept)
+    middle = [x[len(x) // 2] for x in kept]
+    print(f"hidden and absent names, {words}, {len(names)} pairs: medians {middle[0]:.2f} and {middle[1]:.2f} us, means differ by "
+          f"{difference:+.3f} us, Welch's t {t:+.1f}", flush=True)
+
+
+def judge_times(server, whole, table, domains, rng):
+    """By a principal who sees little, of a server that was asked nothing yet: many names once, then again and again, then one."""
+    who = min((w for w in table.who if w.sees), key=lambda w: len(w.sees))
+    auditor = next(w for w in table.who if w.sees is None)
+    link = Link(whole.port)
+
+    def statuses(names, asks):
+        return [r[0] for r in link.ask([(asks, Ask(f"/v1/domain/{d}")) for d in names])]
+    there = [d for d, s in zip(domains, statuses(domains, auditor)) if s == 200]
+    hidden = [d for d, s in zip(there, statuses(there, who)) if s == 404]
+    other = [f"{chr(97 + (ord(h[0]) - 96) % 26)}{h[1:]}" for h in hidden]
+    names = [(h, o) for h, o, s in zip(hidden, other, statuses(other, auditor)) if s == 404]
+    link.close()
+    if len(names) > 3:
+        rng.shuffle(names)
+        times(server, who, names, "each asked for the first time")
+        times(server, who, [rng.choice(names) for _ in range(TIMES)], "known ones")
+        times(server, who, names[:1] * TIMES, "one of each")
+
+
+# ---- the whole of it ----
+
+RULES = [("--policy", "withheld", "--host"), ("--policy", "absent", "--host"), ("--policy", "withheld", "--domain"),
+         ("--policy", "absent", "--domain"), ("--policy", "absent", "--prefix"), ("--policy", "withheld", "--url")]
+
+
+def rules_for(rows, rng):
+    """Of each kind some, about domains of every sort."""
+    out, domains = [], sorted(d for d in rows.urls if isinstance(d, str) and not d.startswith("large"))
+    for words in RULES:
+        for domain in rng.sample(domains, min(len(domains), 5)):
+            url = rows.urls[domain][0]
+            value = {"--host": url.split("/")[2], "--domain": domain, "--prefix": url.split("?")[0], "--url": url}[words[-1]]
+            out.append((*words, value))
+    return out
+
+
+def make_roots(tmp, rows, scopes, rules):
+    """{None: all datasets, scope: those alone}; made two at a time."""
+    jobs = {None: None, **{scope: scope for scope in scopes}}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        made = {scope: pool.submit(twins.Root, tmp / f"root{n}", rows, keep, rules)
+                for n, (scope, keep) in enumerate(jobs.items())}
+        return {scope: job.result() for scope, job in made.items()}
+
+
+def serve(stack, root, table, tmp, *arguments):
+    file = tmp / f"access-{secrets.token_hex(4)}.json"
+    file.write_text(table.text)
+    return stack.enter_context(dxtest.Server(
+        root.path, "--access-file", file, "--access", "require", "--principal-header", HEADER, "--trusted-proxy", "127.0.0.1",
+        "--threads", 1, "--workers", 2, "--lease", "no", "--cursor-key-file", tmp / "cursor.key",
+        "--queue-timeout-ms", 20000,    # what is refused because others are being answered is another matter
+        *arguments))
+
+
+def url_ids(server, who, urls):
+    link = Link(server.port)
+    replies = link.ask([(who, Ask(f"/v1/normalize?q={quote(url)}")) for url in urls])
+    link.close()
+    return [(url, json.loads(body).get("url_id")) for url, (_, _, body) in zip(urls, replies)]
+
+
+def one_table(tmp, table, made, rows, domains, rng, arguments=()):
+    begin = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        whole = serve(stack, made[None], table, tmp, *arguments)
+        less = {s: serve(stack, made.get(s, made[None]), table, tmp, *arguments) for s in [None, *table.scopes()]}
+        pair = Pair(whole, less)
+        auditor = next(w for w in table.who if w.sees is None)
+        old = json.loads(Link(whole.port).ask([(auditor, Ask("/v1/versions"))])[0][2])["versions"][0]["version"]
+        await_rules([whole, *less.values()], auditor, domains, old)
+        urls = [u for known in rows.urls.values() for u in known[:1]]
+        urls = url_ids(whole, auditor, rng.sample(urls, min(len(urls), max(40, len(domains) // 10))))
+        asks = []
+        for domain in domains:
+            every = list(of_domain(domain, rng, old))
+            asks += every if WHOLE and rng.random() < 0.1 else [every[0]] + rng.sample(every[1:], 6 if WHOLE else 8)
+        asks += [ask for url, url_id in urls if url_id for ask in of_url(url, url_id, old)] + list(of_all(old, domains, rng, not arguments))
+        spread(pair, table.who, asks, rng)
+        judge_tags(pair, table, rng.sample(domains, 8))
+        cursors = 0 if arguments else judge_cursors(pair, table, rng, old)
+        if TIMES:
+            judge_times(serve(stack, made[None], table, tmp, *arguments), whole, table, domains, rng)
+    for words in pair.wrong[:10]:
+        check(False, words)
+    equal(len(pair.wrong), 0, f"answers that differ, of {pair.asked}")
+    check(pair.statuses[200] > 100 and pair.statuses[404] > 100 or len(domains) < 50, f"answers of all sorts: {pair.statuses}")
+    print(f"{len(table.who)} principals, {len(less)} scopes, {len(domains)} domains, {len(asks)} questions: {pair.asked} pairs "
+          f"of replies, {dict(sorted(pair.statuses.items()))}, {len(pair.wrong)} differ; {cursors} strange cursors; "
+          f"{time.monotonic() - begin:.0f} s", flush=True)
+
+
+def await_rules(servers, who, domains, old):
+    """Until the rows of every rule are known: 503 before; and the older version is open."""
+    for server in servers:
+        link, end = Link(server.port), time.monotonic() + 30
+        while time.monotonic() < end:
+            if all(r[0] < 500 for r in link.ask([(who, Ask(f"/v1/domain/{d}")) for d in domains[:2000]] +
+                                                 [(who, Ask(f"/v1/datasets?version={old}"))])):
+                break
+            time.sleep(0.05)
+        link.close()
+
+
+def main():
+    dxtest.need_programs()
+    rng = random.Random(int(os.environ.get("DX_SEED", "7")))
+    posts = dxtest.shared_data("lists/reddit-top-2.5-million/posts-A.tsv.zst") if WHOLE else None
+    with dxtest.tempdir() as tmp:
+        (tmp / "cursor.key").touch(mode=0o600)
+        (tmp / "cursor.key").write_bytes(secrets.token_bytes(32))
+        rows = twins.reddit(posts, 400_000) if posts else twins.made(10_000 if WHOLE else int(SIZE), seed=rng.randint(0, 99))
+        wanted = tables(rng)
+        scopes = sorted({s for t in wanted for s in t.scopes() if len(s) < twins.DATASETS}, key=sorted)
+        begin = time.monotonic()
+        made = make_roots(tmp, rows, scopes, [] if posts else rules_for(rows, rng))
+        names = roots.domains(made[None].path)
+        total = 10_000 if WHOLE else int(SIZE)
+        domains = rng.sample(names, min(len(names), total - min(len(rows.absent), total // 8)))
+        domains += rng.sample(rows.absent, min(len(rows.absent), total // 8))
+        print(f"{len(made)} roots of {len(names)} domains in {time.monotonic() - begin:.0f} s", flush=True)
+        one_table(tmp, wanted[0], made, rows, domains, rng)
+        # Without cursors, listings are kept for all who may see the same, and their bytes are compared too.
+        one_table(tmp, wanted[1], made, rows, domains, rng, dxtest.SAME_BYTES)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow tree
+"""What is installed for systemd, how much its units leave open, and how the programs are hardened."""
+import configparser
+import re
+import shutil
+import subprocess
+
+import dxtest
+from dxtest import check, equal
+
+UNITS = ("domaindexd.service", "domaindexd.socket", "domaindexd-admin.socket", "domaindex-gc.service",
+         "domaindex-gc.timer")
+
+
+def lines_of(unit, key):
+    return re.findall(rf"(?m)^{key}=(.*)$", unit)
+
+
+def units(prefix, tmp):
+    folder = prefix / "lib" / "systemd" / "system"
+    equal(sorted(p.name for p in folder.iterdir()), sorted(UNITS), "units")
+    for name in ("sysusers.d", "tmpfiles.d"):
+        check((prefix / "lib" / name / "domaindex.conf").exists(), name)
+    here = tmp / "units"
+    here.mkdir()
+    for name in UNITS:  # programs as they lie here, so that verify finds them
+        text = (folder / name).read_text()
+        check("@" not in re.sub(r"(?m)^#.*$|SystemCallFilter=.*", "", text), f"{name}: a variable is left")
+        (here / name).write_text(re.sub(r"ExecStart=\S*/(domaindexd?) ", rf"ExecStart={prefix}/bin/\1 ", text))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *(here / name for name in UNITS)],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    equal((done.returncode, done.stdout), (0, b""), "systemd-analyze verify")
+    for name in UNITS:
+        if not name.endswith(".service"):
+            continue
+        done = subprocess.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", here / name],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        words = done.stdout.decode()
+        exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", words)
+        print(f"{name}: exposure {exposure and exposure.group(1)}")
+        equal(done.returncode, 0, f"{name}: exposure over 1.5:\n{words}")
+    return here
+
+
+def fits(here):
+    """What the unit says and what the program and its example of settings say are the same."""
+    unit = (here / "domaindexd.service").read_text()
+    equal(lines_of(unit, "ReadWritePaths"), ["-/var/lib/domaindex/leases"], "what may be written")
+    equal(lines_of(unit, "LimitCORE"), ["0"], "no core files")
+    equal(lines_of(unit, "Type"), ["notify"], "type")
+    names = [lines_of((here / s).read_text(), "FileDescriptorName")[0] for s in lines_of(unit, "Sockets")[0].split()]
+    equal(names, ["http", "admin"], "names of sockets")
+    example = (dxtest.SOURCE / "config" / "domaindexd.conf.example").read_text()
+    settings = configparser.ConfigParser()
+    settings.read_string("[all]\n" + re.sub(r"(?m)^# ([a-z0-9-]+ = )", r"\1", example))
+    wait = (int(settings["all"]["grace-ms"]) + int(settings["all"]["drain-delay-ms"])) / 1000
+    check(wait < int(lines_of(unit, "TimeoutStopSec")[0]), "an end by the example's settings is waited for")
+    equal(settings["all"]["root"], lines_of(unit, "ReadOnlyPaths")[0], "root")
+    # Not exposed less because of a line that this test does not read.
+    open_unit = re.sub(r"(?m)^(CapabilityBoundingSet|PrivateUsers|SystemCallFilter|RestrictNamespaces)=.*\n", "", unit)
+    (here / "open.service").write_text(open_unit)
+    done = subprocess.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", here / "open.service"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    check(done.returncode != 0, "a unit that leaves more open is noticed")
+
+
+def hardened():
+    for program in (dxtest.DOMAINDEX, dxtest.DOMAINDEXD):
+        done = subprocess.run(["hardening-check", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        words = done.stdout.decode()
+        found = dict(re.findall(r"(?m)^ ([A-Za-z -]+): (\S+)", words))
+        equal((done.returncode, len(found)), (0, 7), f"hardening-check: {words}")
+        # It knows stack probes only by the loop of an array whose size is not constant, and there is none here.
+        probes = found.pop("Stack clash protection").rstrip(",")
+        if probes != "yes":
+            code = subprocess.run(["objdump", "-d", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+            count = len(re.findall(r"sub +\$0x1000,%rsp\n[^\n]*orq +\$0x0,\(%rsp\)", code))
+            print(f"{program.name}: {count} frames are probed page by page")
+            check(count > 0, f"{program.name}: stack clash protection: {probes}")
+        equal(set(value.rstrip(",") for value in found.values()), {"yes"}, words)
+    done = subprocess.run(["hardening-check", shutil.which("true")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    check(b"Position Independent" in done.stdout, "hardening-check works")
+
+
+def main():
+    dxtest.need_programs()
+    for program in ("systemd-analyze", "hardening-check", "cmake", "objdump"):
+        if not shutil.which(program):
+            dxtest.skip(f"needs {program} (scripts/install_packages.sh build test)")
+    with dxtest.tempdir() as tmp:
+        dxtest.run("cmake", "--install", dxtest.BIN, "--prefix", tmp / "usr")
+        fits(units(tmp / "usr", tmp))
+        cache = (dxtest.BIN / "CMakeCache.txt").read_text()
+        if re.search(r"(?m)^CMAKE_BUILD_TYPE:\S*=Debug$|^DX_HARDEN:BOOL=OFF$|^DX_SANITIZE:\S*=.+$", cache):
+            print("not shown here: hardening (a debug build, or one with sanitizers)")
+        else:
+            hardened()
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""The server's sandbox: what it refuses, what still works in it, and as what it may be found from outside."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import dxtest
+from dxtest import check, equal
+
+
+def publish(root, tmp, number):
+    rows = "".join(f"d{n}\thttps://example.com/{n}\n" for n in range(1, number + 1))
+    (tmp / "rows.tsv").write_text(rows)
+    dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
+                     tmp / "rows.tsv")
+    return dxtest.domaindex("publish", "--root", root).stdout.decode().split()[0]
+
+
+def tree(folder):
+    return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if "leases" not in p.parts}
+
+
+def trials(root, tmp):
+    """--selftest-sandbox: as for this root, and as for one over a network, which may reach for more."""
+    before = tree(root)
+    done = dxtest.run(dxtest.DOMAINDEXD, "--selftest-sandbox", "--root", root, expect=None)
+    words = done.stdout.decode()
+    if "landlock 0" in words or "no sandbox" in words:
+        dxtest.skip(words.splitlines()[-1])
+    equal(done.returncode, 0, words)
+    refused = re.findall(r"(?m)^refused: (.*) \(", words)
+    check(len(refused) >= 55 and len(set(refused)) == len(refused), f"{len(refused)} kinds refused")
+    check("NOT" not in words and words.count("\nallowed: ") == 3, words)
+    equal(tree(root), before, "the root after the trial")
+    done = dxtest.run(dxtest.DOMAINDEXD, "--selftest-sandbox", "--root", "http://127.0.0.1:1/", "--cache-dir", tmp / "cache",
+                      env={"TMPDIR": str(tmp)})
+    words = done.stdout.decode()
+    check(len(re.findall(r"(?m)^refused: ", words)) >= 50 and "NOT" not in words, words)
+    left = [p.name for p in tmp.iterdir() if "trial" in p.name]
+    equal(left, [], "nothing of the trial is left")
+    # It can fail: a file within what may be read, and no sandbox at all.
+    (tmp / "key").write_bytes(b"k" * 32)
+    done = dxtest.run(dxtest.DOMAINDEXD, "--selftest-sandbox", "--root", root, "--cursor-key-file", tmp / "key", expect=1,
+                      env={"TMPDIR": str(tmp)})
+    check(b"NOT REFUSED: read another's file" in done.stdout, done.stdout)
+    done = dxtest.run(dxtest.DOMAINDEXD, "--selftest-sandbox", "--root", root, "--sandbox", "no", expect=1)
+    check(b"no sandbox: --sandbox no" in done.stdout, done.stdout)
+
+
+def status_of(pid):
+    """Of each thread: (NoNewPrivs, Seccomp)."""
+    return {tuple(re.search(rf"(?m)^{name}:\s*(\d)", (task / "status").read_text()).group(1)
+                  for name in ("NoNewPrivs", "Seccomp"))
+            for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+
+
+def serves(root, tmp):
+    """All of a life in it: answers, a lease, flips, a lost and found lease, an end."""
+    with dxtest.Server(root, "--sandbox", "yes", "--lease", "yes", "--server-name", "boxed", "--poll-ms", 50) as server:
+        equal(status_of(server.process.pid), {("1", "2")}, "no new privileges, a filter: in all threads")
+        owner = pathlib.Path(f"/proc/{server.process.pid}/environ").stat().st_uid
+        equal(owner, 0, "it cannot be dumped or traced: /proc says root's")
+        check("sandbox: landlock" in server.words(), server.words())
+        equal(server.get("/v1/domain/example.com").status, 200, "an answer")
+        equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "a listing")
+        check((root / "leases" / "boxed.json").exists(), "the lease")
+        version = publish(root, tmp, 3)
+        end = time.monotonic() + 20
+        while server.get("/readyz").json["version"] != version and time.monotonic() < end:
+            time.sleep(0.05)
+        equal(server.get("/readyz").json["version"], version, "a flip")
+        equal(server.get("/v1/domain/example.com/datasets/3/urls").status, 200, "the new version")
+    surroundings(root, tmp)
+    with dxtest.Server(root, "--sandbox", "no") as server:
+        equal({seccomp for _, seccomp in status_of(server.process.pid)}, {"0"}, "--sandbox no")
+        check("no sandbox: --sandbox no" in server.words(), server.words())
+
+
+def admin_get(path, target):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(path))
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+        reply = b""
+        while part := connection.recv(65536):
+            reply += part
+    return int(reply.split()[1])
+
+
+def surroundings(root, tmp):
+    """What settings name beside the root: a socket that is a file, a log that is moved, a table that is replaced."""
+    folder = tmp / "beside"
+    folder.mkdir()
+    log, table = folder / "requests.log", folder / "access.json"
+    text = '{"format": 1, "generation": %d, "updated": "2026-11-22T04:00:00Z", "dataset_acl": [{"dataset_id": %d, ' \
+           '"principals": ["*"]}], "principals": []}'
+    table.write_text(text % (1, 1))
+    with dxtest.Server(root, "--sandbox", "yes", "--admin", f"unix:{folder}/admin", "--log-requests", log, "--access-file",
+                       table, "--poll-ms", 50) as server:
+        equal(admin_get(folder / "admin", "/metrics"), 200, "the admin listener")
+        (folder / "new").write_text(text % (2, 2))
+        (folder / "new").rename(table)
+        end = time.monotonic() + 20
+        while "table of generation 2" not in server.words() and time.monotonic() < end:
+            time.sleep(0.05)
+        check("table of generation 2" in server.words(), f"the table that replaced it: {server.words()}")
+        log.rename(folder / "moved.log")
+        server.process.send_signal(signal.SIGUSR1)
+        while not log.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        check(log.exists(), f"the log anew: {server.words()}")
+    check(not (folder / "admin").exists(), "the admin socket is removed at the end")
+
+
+def links(root, tmp):
+    """An index and a lake that lie elsewhere, by links."""
+    linked = tmp / "linked"
+    linked.mkdir()
+    for name in ("index", "urls"):
+        (linked / name).symlink_to(root / name)
+    with dxtest.Server(linked, "--sandbox", "yes") as server:
+        equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "by links")
+
+
+def other_user(root, tmp):
+    """As a user who may read the root and write nothing."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("not shown here: another user (needs root and setpriv)")
+        return
+    program = tmp / "as-nobody"
+    program.write_text(f'#!/bin/sh\nexec setpriv --reuid 65534 --regid 65534 --clear-groups "{dxtest.DOMAINDEXD}" "$@"\n')
+    program.chmod(0o755)
+    for folder in (tmp, root):
+        folder.chmod(0o755)
+    done = subprocess.run([program, "--version"], capture_output=True, check=False)
+    if done.returncode != 0:
+        print("not shown here: another user (cannot reach the program)")
+        return
+    with dxtest.Server(root, "--sandbox", "yes", program=program) as server:
+        equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "as nobody")
+        equal(server.get("/readyz").status, 200, "as nobody, ready")
+        check("no lease" in server.words(), "and without a lease, which it may not write")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        publish(root, tmp, 2)
+        trials(root, tmp)
+        serves(root, tmp)
+        links(root, tmp)
+        other_user(root, tmp)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

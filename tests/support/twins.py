@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""twins - roots of the same rows, of which one has datasets that the other never shows.
+
+    rows = twins.made(count=400, seed=1)                  or twins.reddit(...); Rows: .first, .second, .urls
+    whole = twins.Root(tmp / "a", rows)                   all datasets
+    less = twins.Root(tmp / "b", rows, keep={1, 2, 3})    the others were removed; ids, versions' names and files as in whole
+
+Each root has two versions: the first rows, then the second ones with them. In a root with fewer datasets all of them are ingested,
+so that ids come out the same, published, and removed again; then everything is published from scratch, and the version that still
+had them collected. Names of versions hold a sequence and SOURCE_DATE_EPOCH, so they are equal too. Nothing is taken away from a
+root with all datasets but by what is tested.
+"""
+import hashlib
+import random
+import subprocess
+
+import dxtest
+
+DATASETS = 10
+EPOCH = 1795000000
+HOSTS = ("", "", "www.", "m.", "a.b.")
+PARTS = ("", "a", "b/c", "news/2024", "wiki/Main_Page", "q.html", "x_y/1")
+
+
+class Rows:
+    def __init__(self):
+        self.first, self.second, self.urls, self.absent = [], [], {}, []
+
+    def add(self, part, dataset, ts, url, extra):
+        part.append(f"d{dataset:02}\t{ts}\t{url}\t{extra}\n")
+
+    def note(self, domain, url):
+        """Up to three URLs of each domain, to ask for."""
+        known = self.urls.setdefault(domain, [])
+        if len(known) < 3 and url not in known:
+            known.append(url)
+
+
+def made(count, seed, datasets=DATASETS):
+    """Domains of every kind: in few or many datasets, in hidden ones alone, in both, in one version alone, nowhere."""
+    rng, rows = random.Random(seed), Rows()
+    hidden, shown = [datasets - 1, datasets], list(range(1, datasets - 1))
+
+    def some(kind, domain, parts, most=6):
+        for dataset in kind:
+            for _ in range(rng.randint(1, most)):
+                number = rng.randint(1, 9)
+                url = f"https://{rng.choice(HOSTS)}{domain}/{rng.choice(PARTS)}?n={number}"
+                rows.add(rng.choice(parts), dataset, rng.choice(("", 1700000000 + rng.randint(0, 10**7))), url, f"e{number}")
+                rows.note(domain, url)
+
+    both = (rows.first, rows.second)
+    for i in range(count):
+        domain = f"{rng.choice(('site', 'my-blog', 'w'))}{i}.{rng.choice(('com', 'org', 'co.uk', 'de'))}"
+        kind = i % 8
+        if kind == 0:
+            some(rng.sample(shown, rng.randint(1, 2)), domain, both)
+        elif kind == 1:
+            some(rng.sample(hidden, rng.randint(1, 2)), domain, both)
+        elif kind == 2:
+            some(rng.sample(hidden, 1) + rng.sample(shown, rng.randint(1, 3)), domain, both)
+        elif kind == 3:
+            some(range(1, datasets + 1), domain, both)
+        elif kind == 4:
+            rows.absent.append(domain)
+        elif kind == 5:
+            some(rng.sample(shown, 3), domain, (rows.second,))
+        elif kind == 6:
+            some(rng.sample(hidden, 1), domain, (rows.second,))
+            some(rng.sample(shown, 1), domain, (rows.first,))
+        else:
+            some([rng.choice(shown)], domain, (rows.first,))
+            some([hidden[0]], domain, (rows.second,))
+    # Sketches of more URLs than are kept one by one, and paths that are stored.
+    for n, (size, kinds) in enumerate(((700, (1, 3, 9)), (900, (2, 10)), (600, (9, 10)), (4500, (1, 9)))):
+        domain = f"large{n}.com"
+        for dataset in kinds:
+            for k in range(size):
+                url = f"http://{HOSTS[k % 5]}{domain}/{PARTS[k % 7]}?k={k + 100 * dataset}"
+                rows.add(both[k % 2], dataset, 1700000000 + k, url, "")
+                rows.note(domain, url)
+    return rows
+
+
+def reddit(path, lines, datasets=DATASETS):
+    """Posts, their subreddits thrown together into a few datasets."""
+    rows = Rows()
+    text = subprocess.Popen(["zstd", "-dc", str(path)], stdout=subprocess.PIPE)
+    for n, line in enumerate(text.stdout):
+        if n >= lines:
+            break
+        name, ts, url, extra = line.decode("utf-8", "replace").rstrip("\n").split("\t")
+        dataset = 1 + hashlib.sha256(name.encode()).digest()[0] % datasets
+        rows.add((rows.first, rows.second)[n % 3 == 2], dataset, ts, url, extra)
+        if n % (lines // 2000) == 0:
+            rows.note(n, url)
+    text.stdout.close()
+    text.wait()
+    rows.absent = [f"nobody{n}.{s}" for n in range(1000) for s in ("com", "net")]
+    return rows
+
+
+class Root:
+    def __init__(self, home, rows, keep=None, rules=(), datasets=DATASETS):
+        home.mkdir()
+        self.path, self.step = home / "root", 0
+        self.all = set(range(1, datasets + 1))
+        self.keep = self.all if keep is None else set(keep)
+        # Ids are given in order of first appearance.
+        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\n" for n in sorted(self.all)]
+        self.ingest(home, begin + rows.first)
+        self.publish()
+        gone = self.all - self.keep
+        if gone:
+            self.command("remove", *[word for n in sorted(gone) for word in ("--dataset", f"d{n:02}")])
+        self.publish("--full", "--force")
+        self.ingest(home, [line for line in rows.second if int(line.split("\t")[0][1:]) in self.keep])
+        self.publish("--force")
+        # The version that had everything goes, in three steps.
+        for _ in range(4):
+            self.command("gc", "--keep", 2, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s",
+                         "--max-share", 100, "--delete", "--quiet")
+        for words in rules:
+            self.command("suppress", "add", *words, "--reason", "test")
+
+    def command(self, name, *arguments):
+        return dxtest.domaindex(name, "--root", self.path, *arguments, env={"SOURCE_DATE_EPOCH": str(EPOCH + self.step)})
+
+    def publish(self, *arguments):
+        self.step += 3600
+        self.command("publish", "--quiet", "--threads", 1, *arguments)
+
+    def ingest(self, home, lines):
+        (home / "rows.tsv").write_text("".join(lines), encoding="utf-8")
+        self.command("ingest", "--format", "tsv", "--dataset-column", 1, "--ts-column", 2, "--url-column", 3,
+                     "--extra-column", 4, "--no-header", "--threads", 1, home / "rows.tsv")

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which job has the next turn, and which have waited too long. (pthread: for the label.) */
+#include "server/workers.h"
+
+#include "tests/support/fake_answers.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { JOBS = 12 };
+
+static int failures;
+
+#define CHECK(ok, ...)                             \
+    do {                                           \
+        if (!(ok)) {                               \
+            printf("%s:%d: ", __func__, __LINE__); \
+            printf(__VA_ARGS__);                   \
+            printf("\n");                          \
+            failures++;                            \
+        }                                          \
+    } while (0)
+
+struct harness {
+    struct dx_fake *fake;
+    struct dx_answers answers;
+    struct dx_workers *workers;
+};
+
+/* What was done, in order: the number of the job, and whether it was refused. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    long number;
+    bool refused;
+    unsigned retry_s;
+} done[JOBS];
+static size_t done_count;
+static struct dx_answers *unpinner;
+
+static void on_done(struct dx_job *job)
+{
+    (void)pthread_mutex_lock(&lock);
+    done[done_count].number = (long)(intptr_t)job->connection;
+    done[done_count].refused = job->rc == 0 && strcmp(job->problem.slug, "overloaded") == 0;
+    done[done_count].retry_s = job->problem.retry_s;
+    done_count++;
+    (void)pthread_mutex_unlock(&lock);
+    unpinner->unpin(job->version);
+    dx_job_free(&job);
+}
+
+static size_t done_now(void)
+{
+    size_t n;
+
+    (void)pthread_mutex_lock(&lock);
+    n = done_count;
+    (void)pthread_mutex_unlock(&lock);
+    return n;
+}
+
+static bool wait_for_done(size_t n)
+{
+    for (int i = 0; i < 500 && done_now() < n; i++)
+        (void)usleep(10000);
+    return done_now() == n;
+}
+
+static void start(struct harness *h, unsigned queue_max, unsigned queue_timeout_ms)
+{
+    const struct dx_workers_options options = { .count = 1,
+                                                .queue_max = queue_max,
+                                                .hold_max = 1 << 20,
+                                                .queue_timeout_ms = queue_timeout_ms };
+    struct dx_error err = DX_ERROR_INIT;
+
+    h->fake = dx_fake_new();
+    h->answers = dx_fake_answers(h->fake);
+    unpinner = &h->answers;
+    done_count = 0;
+    if (dx_workers_start(&h->workers, &options, &h->answers, &err) < 0) {
+        printf("%s\n", err.text);
+        exit(1);
+    }
+}
+
+static void end(struct harness *h)
+{
+    struct timespec never = { INT32_MAX, 0 };
+
+    CHECK(dx_workers_stop(&h->workers, &never), "a worker hangs");
+    CHECK(dx_fake_free(&h->fake), "a pin is left");
+}
+
+static bool submit(struct harness *h, long number, const char *target)
+{
+    static struct dx_ask ask;
+    struct dx_problem problem;
+    struct dx_job *job;
+
+    if (dx_target_parse(dx_span_str(target), &ask, &problem) != 1 ||
+        (job = dx_job_new(&ask)) == NULL)
+        exit(1);
+    job->version = h->answers.pin(h->answers.from, NULL);
+    job->done = on_done;
+    job->connection = (void *)(intptr_t)number;
+    if (dx_workers_submit(h->workers, job))
+        return true;
+    h->answers.unpin(job->version);
+    dx_job_free(&job);
+    return false;
+}
+
+/* The only worker is with the first job until the gate opens. */
+static void submit_behind_gate(struct harness *h, long count)
+{
+    dx_fake_gate(h->fake, false);
+    (void)submit(h, 0, "/v1/domain/gate.example/datasets/1/urls");
+    while (dx_fake_listings(h->fake) == 0)
+        (void)usleep(1000);
+    for (long i = 1; i < count; i++)
+        CHECK(submit(h, i, "/v1/domain/a.example/datasets/1/urls"), "job %ld is refused", i);
+}
+
+static void test_order(void)
+{
+    static const struct {
+        const char *name;
+        unsigned queue_max, queue_timeout_ms, pause_ms;
+        long order[JOBS];
+        size_t count;
+    } rows[] = {
+        { "few wait: in order of coming", 100, 60000, 0, { 0, 1, 2, 3, 4, 5 }, 6 },
+        { "a full queue alone says nothing: in order of coming",
+          6,
+          60000,
+          0,
+          { 0, 1, 2, 3, 4, 5 },
+          6 },
+        { "half of the time is over: newest first", 100, 400, 250, { 0, 5, 4, 3, 2, 1 }, 6 },
+        { "no limit of time: in order of coming", 6, 0, 0, { 0, 1, 2, 3, 4, 5 }, 6 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct harness h;
+
+        start(&h, rows[i].queue_max, rows[i].queue_timeout_ms);
+        submit_behind_gate(&h, (long)rows[i].count);
+        (void)usleep(rows[i].pause_ms * 1000);
+        dx_fake_gate(h.fake, true);
+        CHECK(wait_for_done(rows[i].count), "%s: %zu done", rows[i].name, done_now());
+        for (size_t n = 0; n < rows[i].count; n++)
+            CHECK(done[n].number == rows[i].order[n] && !done[n].refused,
+                  "%s: job %ld is number %zu", rows[i].name, done[n].number, n);
+        end(&h);
+    }
+}
+
+static void test_expire(void)
+{
+    struct harness h;
+    bool spread = false;
+
+    start(&h, 100, 200);
+    submit_behind_gate(&h, 8);
+    dx_workers_expire(h.workers);
+    CHECK(done_now() == 0, "%zu are done at once", done_now());
+    (void)usleep(250000);
+    CHECK(submit(&h, 8, "/v1/domain/a.example/datasets/1/urls"), "a late one is refused");
+    dx_workers_expire(h.workers);
+    CHECK(done_now() == 7, "%zu are done, of seven that waited too long", done_now());
+    for (size_t i = 0; i < done_now(); i++) {
+        CHECK(done[i].refused && done[i].number == (long)i + 1 && done[i].retry_s >= 1 &&
+                  done[i].retry_s <= 4,
+              "job %ld, to be asked again in %u s", done[i].number, done[i].retry_s);
+        spread = spread || done[i].retry_s != done[0].retry_s;
+    }
+    CHECK(spread, "all shall come again after %u s", done[0].retry_s);
+    CHECK(dx_workers_counts_of(h.workers).expired == 7, "%llu counted",
+          (unsigned long long)dx_workers_counts_of(h.workers).expired);
+    dx_fake_gate(h.fake, true);
+    CHECK(wait_for_done(9) && !done[7].refused && !done[8].refused,
+          "what a worker has begun with, and what came late, is answered");
+    end(&h);
+}
+
+static void test_full(void)
+{
+    struct harness h;
+
+    start(&h, 3, 1000);
+    submit_behind_gate(&h, 4);
+    CHECK(!submit(&h, 4, "/v1/domain/a.example/datasets/1/urls"), "one too many is taken");
+    dx_fake_gate(h.fake, true);
+    CHECK(wait_for_done(4), "%zu done", done_now());
+    end(&h);
+}
+
+int main(void)
+{
+    test_order();
+    test_expire();
+    test_full();
+    return failures > 0;
+}
