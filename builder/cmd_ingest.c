@@ -11,7 +11,9 @@
 #include "builder/ingest.h"
 #include "builder/interrupt.h"
 #include "builder/progress.h"
+#include "builder/receive.h"
 #include "builder/registry.h"
+#include "fetch/amqp_url.h"
 
 enum {
     OPT_ROOT,
@@ -28,6 +30,10 @@ enum {
     OPT_REJECTS,
     OPT_WORK_DIR,
     OPT_REPLACE,
+    OPT_FROM,
+    OPT_SPOOL,
+    OPT_TRANSFERS,
+    OPT_WAIT,
     OPT_DATASET_META,
     OPT_PSL,
     OPT_MEMORY,
@@ -62,6 +68,15 @@ static const struct dx_option table[OPT_COUNT] = {
                        "given TMPDIR, else /tmp" },
     [OPT_REPLACE] = { "replace", NULL, NULL,
                       "the rows of this run take the place of all that its datasets had" },
+    [OPT_FROM] = { "from", "SOURCE", NULL,
+                   "in place of INPUT: amqp://host:port/vhost?queue=NAME, or amqps:// with TLS" },
+    [OPT_SPOOL] = { "spool", "DIR", NULL,
+                    "local directory for segments until their rows are in the lake; if not given "
+                    "ROOT/spool" },
+    [OPT_TRANSFERS] = { "transfers", "N", "1",
+                        "with --from amqp://, end after so many; 0: go on until a signal" },
+    [OPT_WAIT] = { "wait", "SECONDS", "0",
+                   "with --from amqp://, end when nothing useful has come for so long; 0: never" },
     [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
                            "metadata of the datasets of this run; empty VALUE removes the key" },
     [OPT_PSL] = { "psl", "FILE", NULL,
@@ -113,7 +128,9 @@ static int read_dataset(const struct dx_options *options, struct dx_ingest_optio
                         struct dx_error *err)
 {
     o->dataset = dx_options_text(options, OPT_DATASET);
-    if ((o->dataset == NULL) == (o->want.dataset == NULL))
+    /* Messages of a broker may tell it. */
+    if (o->dataset == NULL ? o->want.dataset == NULL && !dx_options_has(options, OPT_FROM)
+                           : o->want.dataset != NULL)
         return dx_fail(err, DX_E_INVALID, "give --dataset NAME or --dataset-column C");
     if (o->dataset != NULL && !dx_roster_name_valid(dx_span_str(o->dataset)))
         return dx_fail(err, DX_E_INVALID,
@@ -166,7 +183,7 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->input = options->operand;
     o->input_count = options->operand_count;
-    if (rc == DX_OK && o->input_count == 0)
+    if (rc == DX_OK && o->input_count == 0 && !dx_options_has(options, OPT_FROM))
         rc = dx_fail(err, DX_E_INVALID, "no INPUT; - is standard input");
     return rc;
 }
@@ -221,46 +238,140 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
                 dx_progress_size((uint64_t)usage.ru_maxrss * 1024, a));
 }
 
+/* One run with these options, and what became of it in words. */
+static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
+                  struct dx_error *err)
+{
+    struct dx_ingest_stats stats;
+    const char **meta = calloc(o->meta_count + 1, sizeof *meta);
+    int rc;
+
+    if (meta == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < o->meta_count; i++)
+        meta[i] = dx_options_nth(options, OPT_DATASET_META, i);
+    o->meta = meta;
+    dx_progress_init(&progress, STDERR_FILENO);
+    o->progress = &progress;
+    o->stopped = dx_interrupted;
+    o->say = say;
+    rc = dx_ingest_run(o, &stats, err);
+    dx_progress_end(&progress);
+    if (rc == DX_OK)
+        summary(o, &stats);
+    else if (stats.rejects_path != NULL)
+        fprintf(stderr, "records rejected before it failed: %s\n", stats.rejects_path);
+    free(stats.rejects_path);
+    free(meta);
+    return rc;
+}
+
+/* What has come over a broker: joined in one file. */
+static int store_received(void *ctx, const char *path, const char *dataset, struct dx_error *err)
+{
+    const struct dx_options *options = ctx;
+    struct dx_ingest_options o = { .root = NULL };
+    int rc = read_options(options, &o, err);
+
+    if (rc < 0)
+        return rc;
+    if (o.want.dataset == NULL)
+        o.dataset = dataset;
+    o.input = &path;
+    o.input_count = 1;
+    return ingest(options, &o, err);
+}
+
+static int read_receive(const struct dx_options *options, const struct dx_ingest_options *o,
+                        struct dx_receive_options *r, struct dx_amqp_url *url, char spool[PATH_MAX],
+                        struct dx_error *err)
+{
+    uint64_t wait_s = 0;
+    int rc = dx_amqp_url_parse(url, dx_options_text(options, OPT_FROM), err);
+
+    if (rc == DX_OK)
+        rc = dx_options_number(options, OPT_TRANSFERS, 0, UINT64_MAX, &r->transfers, err);
+    if (rc == DX_OK)
+        rc = dx_options_number(options, OPT_WAIT, 0, 1000000000, &wait_s, err);
+    if (rc == DX_OK && o->input_count > 0)
+        rc = dx_fail(err, DX_E_INVALID, "--from and INPUT exclude each other");
+    if (rc < 0)
+        return rc;
+    r->spool = dx_options_text(options, OPT_SPOOL);
+    if (r->spool == NULL && strstr(o->root, "://") != NULL)
+        return dx_fail(err, DX_E_INVALID,
+                       "--spool DIR is missing: segments are kept on a local disk until their rows "
+                       "are in the lake");
+    if (r->spool == NULL) {
+        (void)snprintf(spool, PATH_MAX, "%s/spool", o->root);
+        r->spool = spool;
+    }
+    r->url = url;
+    r->dataset = o->dataset;
+    r->needs_dataset = o->want.dataset == NULL;
+    r->wait_ms = wait_s * 1000;
+    return DX_OK;
+}
+
+static int receive(const struct dx_options *options, const struct dx_ingest_options *o,
+                   struct dx_error *err)
+{
+    union {
+        const struct dx_options *from;
+        void *ctx;
+    } plain = { .from = options };
+    struct dx_receive_options r = {
+        .stopped = dx_interrupted, .say = say, .store = store_received, .ctx = plain.ctx
+    };
+    struct dx_amqp_url url = DX_AMQP_URL_INIT;
+    struct dx_receive_stats stats = { 0 };
+    char spool[PATH_MAX];
+    char size[32];
+    int rc = read_receive(options, o, &r, &url, spool, err);
+
+    if (rc < 0) {
+        dx_amqp_url_release(&url);
+        return usage(err);
+    }
+    dx_interrupt_catch();
+    rc = dx_receive_run(&r, &stats, err);
+    dx_amqp_url_release(&url);
+    fprintf(stderr,
+            "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
+            "%llu came twice, %llu were put back\n",
+            (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
+            dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
+            (unsigned long long)stats.connections, (unsigned long long)stats.again,
+            (unsigned long long)stats.requeued);
+    if (rc < 0)
+        fprintf(stderr, "domaindex ingest: %s\n", err->text);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
 static int run(const struct dx_options *options)
 {
     struct dx_ingest_options o = { .root = NULL };
-    struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
-    const char **meta = NULL;
     int rc = read_options(options, &o, &err);
 
     if (rc < 0)
         return usage(&err);
-    meta = calloc(o.meta_count + 1, sizeof *meta);
-    if (meta == NULL) {
-        fprintf(stderr, "domaindex ingest: out of memory\n");
-        return DX_EXIT_REFUSED;
+    if (dx_options_has(options, OPT_FROM)) {
+        rc = receive(options, &o, &err);
+        dx_columns_want_release(&o.want);
+        return rc;
     }
-    for (size_t i = 0; i < o.meta_count; i++)
-        meta[i] = dx_options_nth(options, OPT_DATASET_META, i);
-    o.meta = meta;
-    dx_progress_init(&progress, STDERR_FILENO);
-    o.progress = &progress;
-    o.stopped = dx_interrupted;
-    o.say = say;
     dx_interrupt_catch();
-    rc = dx_ingest_run(&o, &stats, &err);
-    dx_progress_end(&progress);
-    if (rc < 0) {
+    rc = ingest(options, &o, &err);
+    if (rc < 0)
         fprintf(stderr, "domaindex ingest: %s\n", err.text);
-        if (stats.rejects_path != NULL)
-            fprintf(stderr, "records rejected up to there: %s\n", stats.rejects_path);
-    } else {
-        summary(&o, &stats);
-    }
-    free(stats.rejects_path);
-    free(meta);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
 const struct dx_command dx_command_ingest = {
     .name = "ingest",
-    .synopsis = "--root ROOT (--dataset NAME | --dataset-column C) [options] INPUT...",
+    .synopsis = "--root ROOT (--dataset NAME | --dataset-column C) [options] INPUT... | --from "
+                "SOURCE",
     .summary = "add raw records to the lake",
     .description =
         "Reads URLs with optional time, dataset and further columns, brings each URL into its "
@@ -284,6 +395,20 @@ const struct dx_command dx_command_ingest = {
         "with the next publish; until then, and if the run dies, the old rows stay, and the same "
         "run again begins anew. A plain run into a dataset whose replacement is unfinished is "
         "refused, and so is replacing one that has files which were not published yet.\n\n"
+        "With --from amqp://host:port/vhost?queue=NAME the records come over a broker (AMQP 0-9-1, "
+        "RabbitMQ) as segments, as 'domaindex ship' sends them: u32 number, u32 how many there "
+        "are, little-endian, and a part of what --format reads; a JSON array of objects too. A "
+        "segment is synced to the spool before it is acknowledged, the last one of a transfer "
+        "when its rows are in the lake: whoever is killed or cut off, nothing is lost and nothing "
+        "is there twice. One that is not the expected one is put back, with a pause that grows. A "
+        "message tells its transfer (message-id), its dataset and the sum of all bytes (headers "
+        "`dataset`, `sha256`); for those that do not, --dataset NAME names it, and the queue is "
+        "one transfer after the other, so that nothing can tell a late copy from a segment of the "
+        "next one. A message that is no segment ends the run and stays in the queue, and so does "
+        "a transfer whose bytes are not what the sender has summed. One run consumes a queue. "
+        "User and password: DOMAINDEX_AMQP_USER and DOMAINDEX_AMQP_PASSWORD, or in the address, "
+        "where others on the machine can see them; DOMAINDEX_AMQP_CA: certificates to trust with "
+        "amqps://.\n\n"
         "With an s3:// root everything is sorted and written in the work directory, which needs "
         "room for that and for the largest file the lake has of the datasets of the run; finished "
         "files are then put into the store, and nothing there is ever replaced but "

@@ -44,6 +44,7 @@ extern const struct dx_command dx_command_gc;
 extern const struct dx_command dx_command_remove;
 extern const struct dx_command dx_command_compact;
 extern const struct dx_command dx_command_overlap;
+extern const struct dx_command dx_command_ship;
 extern const struct dx_command dx_command_key;
 
 #endif

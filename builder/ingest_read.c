@@ -182,13 +182,10 @@ static int set_format(struct ring *r, struct dx_records *records, const char *na
     *format = r->read->options->format;
     if (*format == DX_RECORD_AUTO)
         *format = dx_record_format_guess(name, head, wants_columns(&r->read->options->want));
-    if (*format == DX_RECORD_JSONL && head.size > 0 && head.data[0] == '[')
-        return dx_fail(err, DX_E_UNSUPPORTED,
-                       "%s: is one JSON array; make it lines first: jq -c '.[]' FILE | domaindex "
-                       "ingest --format jsonl ... -",
-                       name);
+    if (*format == DX_RECORD_JSONL && dx_record_is_array(head))
+        rc = dx_records_unwrap(records, err);
     dx_records_set_format(records, *format);
-    return DX_OK;
+    return rc;
 }
 
 static int read_records(struct ring *r, struct dx_input *in, struct dx_records *records,

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "builder/input.h"
+#include "format/json_lines.h"
 
 #define HEAD_SIZE (64 * 1024) /* enough for the first line of what people have */
 #define TOO_LONG_KEPT 4096    /* of a record too long, for the rejects file */
@@ -21,6 +22,8 @@ struct dx_records {
     size_t carry_capacity;
     bool head_done;
     bool eof;
+    bool is_array; /* `lines` takes it apart */
+    struct dx_json_lines lines;
     bool partial;  /* the batch given last holds the beginning of one record */
     bool skipping; /* inside a line already reported as too long */
     uint64_t line; /* number of the next line */
@@ -173,15 +176,44 @@ static bool skip_line(struct dx_records *r, const uint8_t **at, const uint8_t *e
     return true;
 }
 
+/* In place: what is left of n bytes of the input, or, at its end, whether the array is closed. */
+static int unwrap(struct dx_records *r, uint8_t *bytes, size_t *n, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (r->is_array)
+        rc = r->eof ? dx_json_lines_end(&r->lines, err)
+                    : dx_json_lines_push(&r->lines, bytes, n, err);
+    return rc < 0 ? dx_fail_in(err, "%s", dx_input_name(r->in)) : DX_OK;
+}
+
+int dx_records_unwrap(struct dx_records *r, struct dx_error *err)
+{
+    bool eof = r->eof;
+    int rc;
+
+    r->is_array = true;
+    r->lines = (struct dx_json_lines)DX_JSON_LINES_INIT;
+    r->eof = false;
+    rc = unwrap(r, r->carry, &r->carry_size, err);
+    r->eof = eof;
+    return rc < 0 || !eof ? rc : unwrap(r, NULL, NULL, err);
+}
+
 static int read_full(struct dx_records *r, struct dx_batch *b, struct dx_error *err)
 {
     while (!r->eof && b->size < b->capacity) {
         ssize_t n = dx_input_read(r->in, b->data + b->size, b->capacity - b->size, err);
+        size_t kept = n < 0 ? 0 : (size_t)n;
+        int rc;
 
         if (n < 0)
             return (int)n;
         r->eof = n == 0;
-        b->size += (size_t)n;
+        rc = unwrap(r, b->data + b->size, &kept, err);
+        if (rc < 0)
+            return rc;
+        b->size += kept;
     }
     return DX_OK;
 }
@@ -260,6 +292,22 @@ static const struct {
     { ".txt", DX_RECORD_LIST },    { ".list", DX_RECORD_LIST },
 };
 
+bool dx_record_is_array(struct dx_span head)
+{
+    struct dx_bytes r = dx_bytes_of(head);
+    unsigned brackets = 0;
+
+    while (dx_bytes_left(&r) > 0) {
+        uint8_t c = dx_bytes_u8(&r);
+
+        if (c == '[' && brackets++ == 0)
+            continue;
+        if (c != ' ' && c != '\t' && c != '\n' && c != '\r')
+            return brackets == 1 && (c == '{' || c == ']');
+    }
+    return false;
+}
+
 static size_t without(const char *name, size_t n, const char *suffix)
 {
     size_t s = strlen(suffix);
@@ -289,7 +337,7 @@ enum dx_record_format dx_record_format_guess(const char *name, struct dx_span he
         return format;
     while (i < first && (head.data[i] == ' ' || head.data[i] == '\t'))
         i++;
-    if (i < first && head.data[i] == '{')
+    if ((i < first && head.data[i] == '{') || dx_record_is_array(head))
         return DX_RECORD_JSONL;
     if (first > 0 && memchr(head.data, '\t', first) != NULL)
         return DX_RECORD_TSV;

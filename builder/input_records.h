@@ -3,6 +3,7 @@
  *
  *   rc = dx_records_new(&r, in, line_max, &err);
  *   rc = dx_records_head(r, &head, &err);          first bytes, to find format and header
+ *   rc = dx_records_unwrap(r, &err);               only where all of it is one JSON array
  *   dx_records_set_format(r, format);
  *   do
  *       rc = dx_records_fill(r, &batch, &err);     1 filled, 0 end of input, <0 error,
@@ -65,6 +66,8 @@ int dx_records_new(struct dx_records **r, struct dx_input *in, size_t line_max,
                    struct dx_error *err);
 void dx_records_free(struct dx_records **r);
 int dx_records_head(struct dx_records *r, struct dx_span *head, struct dx_error *err);
+/* The input is one JSON array: its elements are the records, a line each. Right after the head. */
+int dx_records_unwrap(struct dx_records *r, struct dx_error *err);
 void dx_records_set_format(struct dx_records *r, enum dx_record_format format);
 int dx_records_fill(struct dx_records *r, struct dx_batch *batch, struct dx_error *err);
 
@@ -81,6 +84,8 @@ static inline struct dx_span dx_batch_record(const struct dx_batch *batch, size_
 /* The format that name and first bytes tell; never AUTO. `columns` says that the caller
  * asked for columns, so an unknown name with tabs or commas is no plain list. */
 enum dx_record_format dx_record_format_guess(const char *name, struct dx_span head, bool columns);
+/* Begins as one JSON array of objects does. */
+bool dx_record_is_array(struct dx_span head);
 bool dx_record_format_parse(const char *text, enum dx_record_format *format);
 const char *dx_record_format_name(enum dx_record_format format);
 

@@ -33,7 +33,8 @@ dx_layer(format dx_base PkgConfig::libzstd PkgConfig::jansson ${ROARING_LIBRARY}
 dx_layer(parquet dx_base PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4
          PkgConfig::libbrotlidec)
 dx_layer(cache dx_base)
-dx_layer(fetch dx_base PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::jansson PkgConfig::libevent)
+dx_layer(fetch dx_base PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::jansson PkgConfig::libevent
+         PkgConfig::librabbitmq)
 dx_layer(config dx_base PkgConfig::inih)
 dx_layer(loader dx_format dx_canon dx_parquet dx_cache dx_fetch dx_config)
 dx_layer(query dx_loader)
