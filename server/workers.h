@@ -123,7 +123,8 @@ struct dx_reading *dx_job_reading(const struct dx_job *job);
 void dx_workers_expire(struct dx_workers *w);
 void dx_workers_wake(struct dx_workers *w);
 
-/* For how long the one that took its job last has been at it; 0: some worker has none. */
+/* For how long the one that took its job last has been at it; 0: some worker has none. Those that bring a
+ * version do not count: a store may make them wait. */
 uint64_t dx_workers_busy_ms(const struct dx_workers *w);
 struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w);
 bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadline); /* realtime */

@@ -9,6 +9,7 @@
 #include "tests/support/fake_answers.h"
 #include "tests/support/raw_client.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -1076,6 +1077,8 @@ static void check_overload(void)
     /* One big reply that is not taken fills the memory for replies: no other big one, but small ones. */
     take_little(&c[0]);
     (void)dx_raw_say(&c[0], GET("/v1/domain/big.example"));
+    /* Not before it is there: else the other one may fill the memory, and this one is refused. */
+    CHECK(poll(&(struct pollfd){ c[0].fd, POLLIN, 0 }, 1, 5000) == 1, "the big one does not begin");
     CHECK(EVENTUALLY(status_of(&c[1], GET("/v1/domain/big.example")) == 503), "beside a big one");
     CHECK(status_of(&c[2], GET("/v1/domain/a")) == 200, "a small one beside a big one");
     CHECK(dx_raw_reply(&c[0], false, &reply, 20000) && reply.status == 200, "the big one: %s",
