@@ -274,6 +274,22 @@ static bool pay(struct dx_connection *c)
     return true;
 }
 
+/* Who may not see any more what he could when his list began is told no more of it, however long he makes it. */
+static bool may_go_on(struct dx_connection *c)
+{
+    struct dx_problem problem;
+
+    if (dx_exchange_may_go_on(c, &problem) == 1)
+        return true;
+    if (c->bulk_begun) {
+        break_off(c, &problem, 0, NULL);
+    } else {
+        drop(c);
+        dx_deliver_problem(c, &problem);
+    }
+    return false;
+}
+
 /* Batches until something has to be waited for, or others have waited long enough. */
 void dx_bulk_answer_go_on(struct dx_connection *c)
 {
@@ -282,6 +298,8 @@ void dx_bulk_answer_go_on(struct dx_connection *c)
 
     c->marked_us = until_us - SLICE_US; /* what passed while the client sent is nobody's */
     dx_stream_pause(&c->stream);
+    if (!may_go_on(c))
+        return;
     c->bulk_owes = !pay(c);
     if (c->bulk_owes) {
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
