@@ -54,8 +54,13 @@ if(DX_COVERAGE)
     target_compile_definitions(dx_flags INTERFACE DX_NO_SANDBOX="a build with coverage")
 endif()
 if(DX_HARDEN AND NOT DX_SANITIZE)
-    foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
-                 -mbranch-protection=standard -fstrict-flex-arrays=3 -ftrivial-auto-var-init=zero
+    # By the processor: clang takes the flag of another one, and then warns for each file.
+    set(dx_control_flow -fcf-protection=full)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+        set(dx_control_flow -mbranch-protection=standard)
+    endif()
+    foreach(flag -fstack-protector-strong -fstack-clash-protection ${dx_control_flow}
+                 -fstrict-flex-arrays=3 -ftrivial-auto-var-init=zero
                  -fzero-init-padding-bits=all
                  -fno-delete-null-pointer-checks -fno-strict-overflow -fno-strict-aliasing)
         dx_flag_if_known(${flag})

@@ -454,14 +454,13 @@ enum dx_effect dx_withheld_url(struct dx_version *v, struct dx_span domain, stru
     return hit.effect;
 }
 
-static int not_known(struct dx_span domain, int rc, const struct dx_error *err,
-                     struct dx_problem *problem)
+/* The words go into the log, where no name that was asked for stands. */
+static int not_known(int rc, const struct dx_error *err, struct dx_problem *problem)
 {
     (void)dx_problem_set(
         problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
         "What is suppressed of this domain is not known yet",
-        "A suppression concerns a part of %.*s, and its rows %s%s. Try again soon.",
-        (int)domain.size, (const char *)domain.data,
+        "A suppression concerns a part of this domain, and its rows %s%s. Try again soon.",
         rc == 0 ? "are being read" : "could not be read: ", rc == 0 ? "" : err->text);
     return rc == 0 ? DX_E_BUSY : rc;
 }
@@ -492,7 +491,7 @@ int dx_withheld_of(const struct dx_view *view, const struct dx_found *found, str
     if (concerned && of.whole.number != 0)
         return whole(view, domain, of.whole.effect, problem);
     if (rc <= 0)
-        return not_known(domain, rc, &err, problem);
+        return not_known(rc, &err, problem);
     if (w->entry != NULL) {
         w->distinct_url_count = w->entry->rows.distinct_url_count;
         w->distinct_dense = w->entry->rows.distinct_dense;

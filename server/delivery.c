@@ -52,14 +52,15 @@ void dx_delivery_record(struct dx_connection *c, int status)
 }
 
 /* Of answers that were computed for this request alone. A reply that is kept is kept without: the next one who
- * gets it is told no times, least of all another one's. */
+ * gets it is told no times, least of all another one's. Who may not see everything gets none: sketches are read
+ * only where datasets are hidden, and microseconds without the network would tell of them. */
 static void add_timing(struct dx_connection *c, const struct dx_reply *r)
 {
     struct dx_loop *loop = c->stream.loop;
     char text[DX_SERVER_TIMING_TEXT];
     struct dx_reply timed = *r;
 
-    if (!loop->serving->options.server_timing || r->status != 200 ||
+    if (!loop->serving->options.server_timing || c->restricted || r->status != 200 ||
         (c->record.from != DX_FROM_LOOP && c->record.from != DX_FROM_WORKER))
         return;
     dx_server_timing(&c->record, text);

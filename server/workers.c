@@ -14,6 +14,8 @@
 
 TAILQ_HEAD(dx_job_queue, dx_job);
 
+#define BRINGS UINT64_MAX /* a version, for as long as a store likes */
+
 struct dx_workers {
     const struct dx_answers *answers;
     pthread_mutex_t lock;
@@ -37,7 +39,8 @@ struct dx_workers {
     struct dx_worker {
         struct dx_workers *workers;
         pthread_t thread;
-        _Atomic uint64_t since_ms; /* that it has its job, on the clock of dx_clock_ms; 0: none */
+        _Atomic uint64_t
+            since_ms; /* that it has its job, on the clock of dx_clock_ms; 0: none; BRINGS */
     } threads[];
 };
 
@@ -87,6 +90,8 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->turn = 0;
     job->had = false;
     job->about = NULL;
+    job->who = (struct dx_who){ .principal = NULL };
+    job->paid = 0;
     job->task = NULL;
     job->begun = false;
     job->under_way = NULL;
@@ -402,7 +407,8 @@ static void *work(void *argument)
         (void)pthread_mutex_unlock(&w->lock);
         dx_canon_slot_refresh(&slot, w->answers);
         if (job != NULL) {
-            atomic_store_explicit(&self->since_ms, dx_clock_ms(), memory_order_relaxed);
+            atomic_store_explicit(&self->since_ms, brings ? BRINGS : dx_clock_ms(),
+                                  memory_order_relaxed);
             serve(w, &slot, job);
             atomic_store_explicit(&self->since_ms, 0, memory_order_relaxed);
         }
@@ -485,10 +491,11 @@ static int set_expired(struct dx_job *job)
 /* Takes from the queue those that have waited too long for their first worker. */
 static void take_late(struct dx_workers *w, struct dx_job_queue *late)
 {
-    uint64_t now_ms = dx_clock_ms();
     struct dx_job *job;
+    uint64_t now_ms;
 
     (void)pthread_mutex_lock(&w->lock);
+    now_ms = dx_clock_ms(); /* no job came later, as its time is taken under the lock too */
     while ((job = TAILQ_FIRST(&w->fresh)) != NULL &&
            now_ms - job->queued_ms >= w->queue_timeout_ms) {
         unqueue(w, job);
@@ -525,10 +532,10 @@ uint64_t dx_workers_busy_ms(const struct dx_workers *w)
 
         if (since == 0)
             return 0;
-        if (since > latest)
+        if (since != BRINGS && since > latest)
             latest = since;
     }
-    return now > latest ? now - latest : 0;
+    return latest != 0 && now > latest ? now - latest : 0;
 }
 
 void dx_workers_wake(struct dx_workers *w)

@@ -38,6 +38,7 @@
 
 #include "cache/flight.h"
 #include "server/answers.h"
+#include "server/identity.h"
 
 #include <sys/queue.h>
 
@@ -91,8 +92,10 @@ struct dx_job {
     uint64_t holds; /* bytes of its waves */
     struct dx_job_spent spent;
 
-    void *about; /* the caller's; freed with the job */
-    int rc;      /* as query/answer.h */
+    void *about;       /* the caller's; freed with the job */
+    struct dx_who who; /* asks; for the caller too: his principal is of `access` */
+    double paid;       /* by him; 0: the job costs nothing beyond that */
+    int rc;            /* as query/answer.h */
     struct dx_buf body;
     struct dx_problem problem;
 };
@@ -123,7 +126,8 @@ struct dx_reading *dx_job_reading(const struct dx_job *job);
 void dx_workers_expire(struct dx_workers *w);
 void dx_workers_wake(struct dx_workers *w);
 
-/* For how long the one that took its job last has been at it; 0: some worker has none. */
+/* For how long the one that took its job last has been at it; 0: some worker has none. Those that bring a
+ * version do not count: a store may make them wait. */
 uint64_t dx_workers_busy_ms(const struct dx_workers *w);
 struct dx_workers_counts dx_workers_counts_of(struct dx_workers *w);
 bool dx_workers_stop(struct dx_workers **workers, const struct timespec *deadline); /* realtime */

@@ -271,6 +271,25 @@ def suppressed(root, work, present):
         log.write_bytes(good)
 
 
+def suppressed_unread(root, work, present):
+    """A part of a domain is suppressed, and which of its rows that are cannot be found out."""
+    copy, name = work / "unread", present[7]
+    shutil.copytree(root, copy)
+    with Watched("unread", copy, work, "--poll-ms", "100") as server:
+        for path in copy.glob("urls/**/*.parquet"):
+            size = path.stat().st_size
+            with path.open("r+b") as f:
+                f.seek(4)
+                f.write(bytes(size * 3 // 4))
+        dxtest.domaindex("suppress", "add", "--root", copy, "--url", f"https://www.{name}.com/never", "--reason", canary())
+        end = time.monotonic() + 5
+        while ask(server, [name], f"/v1/domain/{name}.com") != 503 and time.monotonic() < end:
+            time.sleep(0.05)
+        equal(ask(server, [name], f"/v1/domain/{name}.com"), 503, "what is suppressed is not known")
+        ask(server, [name], f"/v1/domain/{name}.com/hosts")
+        ask(server, [name], "/v1/domains", "POST", {"Content-Type": "text/plain"}, f"{name}.com\n".encode())
+
+
 def behind_faults(root, work, present):
     """A store that fails, is late, is overrun, and refuses; its credentials are secrets."""
     with stores.Versitygw() as store:
@@ -350,6 +369,7 @@ def main():
         root = make_root(work, present)
         served(root, work, present)
         suppressed(root, work, present)
+        suppressed_unread(root, work, present)
         with_table(root, work, present)
         damaged(root, work, present)
         killed(root, work, present)

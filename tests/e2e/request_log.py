@@ -174,6 +174,19 @@ def timing(root):
         check("server-timing" not in server.get("/v1/domain/example.com").headers, "off unless asked for")
 
 
+def timing_of_hidden(root):
+    """Times would tell whoever may not see everything what was read of the rest."""
+    def access(*words):
+        return dxtest.domaindex("access", *words, "--root", root).stdout.decode().strip()
+    access("init", "--public")
+    access("principal", "add", "auditor", "--all")
+    token = {"Authorization": f"Bearer {access('token', 'new', 'auditor')}"}
+    with dxtest.Server(root, "--server-timing", "yes") as server:
+        for target in ("/v1/domain/example.com", "/v1/datasets/1/overlap/2"):
+            equal("server-timing" in server.get(target).headers, False, f"{target}: by a list, though it names all")
+            equal("server-timing" in server.get(target, headers=token).headers, True, f"{target}: by one who sees all")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as work:
@@ -189,6 +202,7 @@ def main():
         unwilling(root, work)
         deaf(root)
         timing(root)
+        timing_of_hidden(root)
     dxtest.finish()
 
 

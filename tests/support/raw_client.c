@@ -148,6 +148,12 @@ bool dx_raw_reply(struct dx_raw *c, bool is_head, struct dx_raw_reply *r, int ti
     int got = 1;
 
     *r = (struct dx_raw_reply){ .status = 0 };
+    /* What was returned is over: a client that asks again and again needs no more room for it. */
+    if (c->taken > 0) {
+        memmove(c->in.data, c->in.data + c->taken, c->in.size - c->taken);
+        c->in.size -= c->taken;
+        c->taken = 0;
+    }
     while ((end = c->in.size - c->taken < 4 ? NULL
                                             : memmem(c->in.data + c->taken, c->in.size - c->taken,
                                                      "\r\n\r\n", 4)) == NULL)
