@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -259,6 +260,51 @@ def stays(table, server, team):
     equal(path.read_bytes() == text, True, "publish, rollback, compact and gc leave the table alone")
 
 
+class Longest:
+    """A list of names that its client does not end."""
+
+    def __init__(self, server, token=None, kind="ndjson"):
+        fields = f"Authorization: Bearer {token}\r\n" if token else ""
+        self.link = socket.create_connection((server.host, server.port), timeout=20)
+        self.link.sendall(f"POST /v1/domains?format={kind} HTTP/1.1\r\nHost: x\r\n{fields}Content-Type: text/plain\r\n"
+                          "Transfer-Encoding: chunked\r\n\r\n".encode())
+
+    def say(self, name):
+        """What comes for it, which may be the end."""
+        self.link.sendall(f"{len(name) + 1:x}\r\n{name}\n\r\n".encode())
+        got = b""
+        while not (name.encode() in got and got.endswith(b"\n\r\n")) and (piece := self.link.recv(1 << 16)):
+            got += piece
+        return got
+
+
+def lasting(root, table):
+    """Who keeps a list open is told no more than whoever asks anew."""
+    with dxtest.Server(root) as server:
+        table.run("revoke", "set4", "--from", "team-a")
+        token = table.token("team-a")
+        until([1, 2], server, "before", token=token)
+        lists = {"team": Longest(server, token), "all": Longest(server), "csv": Longest(server, token, "csv")}
+        for name, one in lists.items():
+            check(b"only1.com" in one.say("only1.com"), f"{name}: what may be seen")
+        table.run("grant", "set3", "--to", "team-a")
+        until([1, 2, 3], server, "more", token=token)
+        check(b'"found":true' in lists["team"].say("only2.com"), "who may see more goes on")
+        table.run("revoke", "set3", "--from", "team-a")
+        until([1, 2], server, "and as before", token=token)
+        check(b'"found":true' in lists["team"].say("only2.com"), "as does who may see what he could")
+        table.run("token", "revoke", "-", input=token.encode() + b"\n")
+        until(401, server, "revoked", token=token)
+        end = lists["team"].say("only2.com")
+        check(b"only2.com" not in end and b'{"error":' in end and b"problem:unauthorized" in end, f"the list ends: {end}")
+        equal(lists["csv"].say("only2.com"), b"", "and one without lines")
+        check(b'"found":true' in lists["all"].say("only1.com"), "another one's goes on")
+        table.run("revoke", "set1", "--from", "*")
+        until(401, server, "nobody")
+        check(b"problem:unauthorized" in lists["all"].say("only1.com"), "until it may not")
+        table.run("grant", "set1", "--to", "*")
+
+
 def asked_only(root, table):
     """Without looks of its own a server looks when it is told to."""
     with dxtest.Server(root, "--poll-ms", 0) as server:
@@ -360,6 +406,7 @@ def main():
               f"{took[-1] * 1000:.0f} ms at most", flush=True)
         check(took[len(took) // 2] < USUALLY_S, f"half of the changes are seen within {USUALLY_S} s")
         asked_only(root, table)
+        lasting(root, table)
         writers(table, 4, 3)
         stored = b"".join(p.read_bytes() for p in root.rglob("*") if p.is_file())
         check(not any(t.encode() in stored for t in table.tokens), "no token is stored")
