@@ -10,14 +10,14 @@
 
 static int failures;
 
-static void test_spread(unsigned period_ms)
+static void test_spread(uint64_t period_ms)
 {
     struct dx_pace pace;
     uint64_t least = UINT64_MAX;
     uint64_t most = 0;
     uint64_t sum = 0;
 
-    dx_pace_begin(&pace, period_ms);
+    dx_pace_begin(&pace, (unsigned)period_ms);
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint64_t rest = dx_pace_next(&pace);
 
@@ -26,13 +26,14 @@ static void test_spread(unsigned period_ms)
         sum += rest;
     }
     if (least < period_ms - period_ms / 4 || most > period_ms + period_ms / 4 + 1)
-        FAIL("%u ms: rests of %llu to %llu", period_ms, (unsigned long long)least,
-             (unsigned long long)most);
-    if (period_ms >= 100 && (most - least) * 10 < period_ms * 4ull)
-        FAIL("%u ms: rests of only %llu to %llu", period_ms, (unsigned long long)least,
-             (unsigned long long)most);
+        FAIL("%llu ms: rests of %llu to %llu", (unsigned long long)period_ms,
+             (unsigned long long)least, (unsigned long long)most);
+    if (period_ms >= 100 && (most - least) * 10 < period_ms * 4)
+        FAIL("%llu ms: rests of only %llu to %llu", (unsigned long long)period_ms,
+             (unsigned long long)least, (unsigned long long)most);
     if (sum / ROUNDS + 1 + period_ms / 50 < period_ms || sum / ROUNDS > period_ms + period_ms / 50)
-        FAIL("%u ms: %llu on average", period_ms, (unsigned long long)(sum / ROUNDS));
+        FAIL("%llu ms: %llu on average", (unsigned long long)period_ms,
+             (unsigned long long)(sum / ROUNDS));
 }
 
 int main(void)
