@@ -300,7 +300,8 @@ void dx_bulk_answer_go_on(struct dx_connection *c)
     dx_stream_pause(&c->stream);
     if (!may_go_on(c))
         return;
-    if (!pay(c)) {
+    c->bulk_owes = !pay(c);
+    if (c->bulk_owes) {
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
         return;
     }
@@ -328,7 +329,8 @@ void dx_bulk_answer_is_out(struct dx_connection *c)
 void dx_bulk_answer_late(struct dx_connection *c)
 {
     if (c->stream.wait == DX_WAIT_LATER) {
-        dx_exchange_mark(c, DX_STAGE_STORAGE);
+        if (!c->bulk_owes) /* else it was no storage that was slow */
+            dx_exchange_mark(c, DX_STAGE_STORAGE);
         dx_bulk_answer_go_on(c);
         return;
     }
@@ -382,7 +384,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     if (!count(c))
         return;
     c->closing = closing;
-    c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
+    c->bulk_begun = c->bulk_failed = c->bulk_ended = c->bulk_owes = false;
     c->bulk_waits = 0;
     c->bulk_paid = 0;
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */

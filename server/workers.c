@@ -90,6 +90,8 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->turn = 0;
     job->had = false;
     job->about = NULL;
+    job->who = (struct dx_who){ .principal = NULL };
+    job->paid = 0;
     job->task = NULL;
     job->begun = false;
     job->under_way = NULL;
