@@ -9,6 +9,7 @@
 
 #include "builder/command.h"
 #include "builder/ingest.h"
+#include "builder/ingest_file_store.h"
 #include "builder/interrupt.h"
 #include "builder/progress.h"
 #include "builder/registry.h"
@@ -17,6 +18,8 @@ enum {
     OPT_ROOT,
     OPT_DATASET,
     OPT_DATASET_COLUMN,
+    OPT_FROM,
+    OPT_SET_ASIDE,
     OPT_FORMAT,
     OPT_URL_COLUMN,
     OPT_TS_COLUMN,
@@ -41,6 +44,9 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to" },
     [OPT_DATASET_COLUMN] = { "dataset-column", "C", NULL,
                              "column that names each record's dataset" },
+    [OPT_FROM] = { "from", "KIND", NULL, "file-store: INPUT is the directory of a file store" },
+    [OPT_SET_ASIDE] = { "set-aside", NULL, NULL,
+                        "rename storage files of a file store that are corrupt to .invalid" },
     [OPT_FORMAT] = { "format", "FORMAT", "auto",
                      "tsv, csv, jsonl, list (a URL a line), or auto: by name, then by content" },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
@@ -128,6 +134,34 @@ static int read_dataset(const struct dx_options *options, struct dx_ingest_optio
     return DX_OK;
 }
 
+static bool has_store(const struct dx_options *options)
+{
+    return dx_options_has(options, OPT_FROM);
+}
+
+/* What --from says of the operands. */
+static int read_store(const struct dx_options *options, struct dx_file_store_options *store,
+                      struct dx_error *err)
+{
+    const char *from = dx_options_text(options, OPT_FROM);
+
+    store->set_aside = dx_options_has(options, OPT_SET_ASIDE);
+    if (from == NULL && store->set_aside)
+        return dx_fail(err, DX_E_INVALID, "--set-aside goes with --from file-store");
+    if (from == NULL)
+        return DX_OK;
+    if (strcmp(from, "file-store") != 0)
+        return dx_fail(err, DX_E_INVALID, "--from: '%s' is not file-store", from);
+    if (options->operand_count != 1)
+        return dx_fail(err, DX_E_INVALID, "--from file-store takes one directory");
+    if (dx_options_has(options, OPT_URL_COLUMN) || dx_options_has(options, OPT_HEADER) ||
+        dx_options_has(options, OPT_NO_HEADER))
+        return dx_fail(err, DX_E_INVALID,
+                       "a file store has its own columns: no --url-column, --header, --no-header");
+    store->dir = options->operand[0];
+    return DX_OK;
+}
+
 static int read_options(const struct dx_options *options, struct dx_ingest_options *o,
                         struct dx_error *err)
 {
@@ -139,7 +173,7 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
         return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
     o->work_dir = dx_options_text(options, OPT_WORK_DIR);
     o->replace = dx_options_has(options, OPT_REPLACE);
-    if (o->work_dir != NULL && strstr(o->root, "://") == NULL)
+    if (o->work_dir != NULL && strstr(o->root, "://") == NULL && !has_store(options))
         return dx_fail(err, DX_E_INVALID,
                        "--work-dir is for roots on object storage; a run into a directory works in "
                        "that directory, so that its files can be renamed into place");
@@ -176,6 +210,24 @@ static void print_count(const char *label, uint64_t n)
     char text[32];
 
     fprintf(stderr, "  %-22s %14s\n", label, dx_progress_count(n, text));
+}
+
+static void store_summary(const char *dir, const struct dx_file_store_counts *n)
+{
+    fprintf(stderr, "file store: %s\n", dir);
+    print_count("lines of the index", n->lines);
+    print_count("pages", n->pages);
+    print_count("in the tombstone", n->tombstoned);
+    print_count("duplicate lines", n->duplicates);
+    print_count("malformed lines", n->malformed);
+    print_count("hashes not the key's", n->hash_mismatches);
+    print_count("lines of tags", n->tag_lines);
+    print_count("  malformed", n->tag_lines_malformed);
+    print_count("  keys not in the index", n->tags_of_nothing);
+    print_count("pages with tags dropped", n->tags_dropped);
+    print_count("storage files missing", n->missing);
+    print_count("storage files corrupt", n->corrupt);
+    print_count("  set aside", n->set_aside);
 }
 
 static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
@@ -224,11 +276,15 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
 static int run(const struct dx_options *options)
 {
     struct dx_ingest_options o = { .root = NULL };
+    struct dx_file_store_options store = { .dir = NULL };
+    struct dx_file_store_counts counts;
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
     const char **meta = NULL;
     int rc = read_options(options, &o, &err);
 
+    if (rc == DX_OK)
+        rc = read_store(options, &store, &err);
     if (rc < 0)
         return usage(&err);
     meta = calloc(o.meta_count + 1, sizeof *meta);
@@ -244,13 +300,16 @@ static int run(const struct dx_options *options)
     o.stopped = dx_interrupted;
     o.say = say;
     dx_interrupt_catch();
-    rc = dx_ingest_run(&o, &stats, &err);
+    rc = store.dir != NULL ? dx_ingest_file_store(&o, &store, &counts, &stats, &err)
+                           : dx_ingest_run(&o, &stats, &err);
     dx_progress_end(&progress);
     if (rc < 0) {
         fprintf(stderr, "domaindex ingest: %s\n", err.text);
         if (stats.rejects_path != NULL)
             fprintf(stderr, "records rejected up to there: %s\n", stats.rejects_path);
     } else {
+        if (store.dir != NULL)
+            store_summary(store.dir, &counts);
         summary(&o, &stats);
     }
     free(stats.rejects_path);
@@ -305,7 +364,14 @@ const struct dx_command dx_command_ingest = {
         "looked; the run asks at its end whether it was passed over, and says so with an error. "
         "publish would count the URLs of such a file once and its rows twice. A publish meanwhile "
         "takes the files that are there, each of them whole. Into a directory one run writes at a "
-        "time, others are refused.",
+        "time, others are refused.\n\n"
+        "With --from file-store INPUT is a directory with the files index, index.tomb, tags and "
+        "the folder store. Each page of it becomes a row with the extras content_type, title and "
+        "tags (a JSON array). What is in a storage file can be named as payload.NAME for "
+        "--extra-column and --ts-column. Lines that are none, hashes that are not their key's, "
+        "keys of the tombstone, and storage files that are missing or corrupt are counted; links "
+        "in the store are not followed. Of equal keys the last line holds. The lines go through "
+        "the work directory, also for a root that is a directory.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,
