@@ -215,8 +215,8 @@ def refused_tables(table, server, team):
     for words, bad, said in (("cut", text[:-40], "line "), ("older", older, "older"), ("other", other, "by hand"),
                              ("gone", None, "is gone"), ("empty", b"", "line 1"),
                              ("unknown", text.replace(b'"format"', b'"fromat"'), "format 1")):
-        path.unlink() if bad is None else put(path, bad)
         before = len(server.words())
+        path.unlink() if bad is None else put(path, bad)
         end = time.monotonic() + 10
         while said not in server.words()[before:] and time.monotonic() < end:
             time.sleep(0.02)
@@ -303,6 +303,37 @@ def lasting(root, table):
         until(401, server, "nobody")
         check(b"problem:unauthorized" in lists["all"].say("only1.com"), "until it may not")
         table.run("grant", "set1", "--to", "*")
+
+
+def of_an_older_version(root):
+    """One that has to be opened for the question; and what a cursor goes on with after its dataset was taken away."""
+    dxtest.domaindex("publish", "--root", root, "--full")
+    old = json.loads((root / "index/manifest.json").read_text())["versions"][0]["version"]
+    for method, target, body in (("POST", f"/v1/domains?version={old}", b"all.com\nonly2.com\n"),
+                                 ("GET", f"/v1/domain/all.com?version={old}", None),
+                                 ("GET", f"/v1/domain/all.com/hosts?version={old}", None)):
+        with dxtest.Server(root) as server:
+            reply = server.get(target, method, {"Content-Type": "text/plain"} if body else None, body)
+            equal(reply.status, 200, target)
+            lines = [json.loads(line) for line in reply.body.splitlines()]
+            counts = [n for line in lines for n in [line, *line.get("hosts", [])] if "dataset_count" in n or "found" in n]
+            check(counts and all(n.get("dataset_count", 1) == 1 for n in counts), f"{target}: {reply.body}")
+            check(not body or not lines[1]["found"], f"{target}: {reply.body}")
+
+
+def cursors_after(root, table):
+    """A cursor shows no more than the question that it goes on with."""
+    with dxtest.Server(root) as server:
+        token = table.token("team-a")
+        until([1, 2], server, "before", token=token)
+        plan = ask(server, "/v1/domain/all.com/datasets/2/urls?plan=2", token=token).json["cursors"]
+        target = f"/v1/domain/all.com/datasets/2/urls?cursor={plan[0]}"
+        equal(ask(server, target, token=token).status, 200, "a cursor")
+        equal(ask(server, target).json["type"], "urn:domaindex:problem:bad-cursor", "another one's")
+        table.run("revoke", "set2", "--from", "team-a")
+        until([1], server, "taken away", token=token)
+        equal(ask(server, target, token=token).json["type"], "urn:domaindex:problem:dataset-not-found", "the cursor as well")
+        table.run("grant", "set2", "--to", "team-a")
 
 
 def asked_only(root, table):
@@ -407,6 +438,8 @@ def main():
         check(took[len(took) // 2] < USUALLY_S, f"half of the changes are seen within {USUALLY_S} s")
         asked_only(root, table)
         lasting(root, table)
+        of_an_older_version(root)
+        cursors_after(root, table)
         writers(table, 4, 3)
         stored = b"".join(p.read_bytes() for p in root.rglob("*") if p.is_file())
         check(not any(t.encode() in stored for t in table.tokens), "no token is stored")
