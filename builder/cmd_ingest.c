@@ -9,6 +9,7 @@
 
 #include "builder/command.h"
 #include "builder/ingest.h"
+#include "builder/ingest_file_store.h"
 #include "builder/interrupt.h"
 #include "builder/progress.h"
 #include "builder/receive.h"
@@ -19,6 +20,8 @@ enum {
     OPT_ROOT,
     OPT_DATASET,
     OPT_DATASET_COLUMN,
+    OPT_FROM,
+    OPT_SET_ASIDE,
     OPT_FORMAT,
     OPT_URL_COLUMN,
     OPT_TS_COLUMN,
@@ -30,7 +33,6 @@ enum {
     OPT_REJECTS,
     OPT_WORK_DIR,
     OPT_REPLACE,
-    OPT_FROM,
     OPT_SPOOL,
     OPT_TRANSFERS,
     OPT_WAIT,
@@ -47,6 +49,11 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to" },
     [OPT_DATASET_COLUMN] = { "dataset-column", "C", NULL,
                              "column that names each record's dataset" },
+    [OPT_FROM] = { "from", "SOURCE", NULL,
+                   "file-store: INPUT is the directory of a file store; or, in place of INPUT, a "
+                   "queue: amqp://host:port/vhost?queue=NAME, amqps:// with TLS" },
+    [OPT_SET_ASIDE] = { "set-aside", NULL, NULL,
+                        "rename storage files of a file store that are corrupt to .invalid" },
     [OPT_FORMAT] = { "format", "FORMAT", "auto",
                      "tsv, csv, jsonl, list (a URL a line), or auto: by name, then by content" },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
@@ -68,8 +75,6 @@ static const struct dx_option table[OPT_COUNT] = {
                        "given TMPDIR, else /tmp" },
     [OPT_REPLACE] = { "replace", NULL, NULL,
                       "the rows of this run take the place of all that its datasets had" },
-    [OPT_FROM] = { "from", "SOURCE", NULL,
-                   "in place of INPUT: amqp://host:port/vhost?queue=NAME, or amqps:// with TLS" },
     [OPT_SPOOL] = { "spool", "DIR", NULL,
                     "local directory for segments until their rows are in the lake; if not given "
                     "ROOT/spool" },
@@ -124,12 +129,19 @@ static int read_columns(const struct dx_options *options, struct dx_columns_want
     return dx_columns_want_check(want, err);
 }
 
+static bool has_queue(const struct dx_options *options)
+{
+    const char *from = dx_options_text(options, OPT_FROM);
+
+    return from != NULL && dx_amqp_url_is(from);
+}
+
 static int read_dataset(const struct dx_options *options, struct dx_ingest_options *o,
                         struct dx_error *err)
 {
     o->dataset = dx_options_text(options, OPT_DATASET);
     /* Messages of a broker may tell it. */
-    if (o->dataset == NULL ? o->want.dataset == NULL && !dx_options_has(options, OPT_FROM)
+    if (o->dataset == NULL ? o->want.dataset == NULL && !has_queue(options)
                            : o->want.dataset != NULL)
         return dx_fail(err, DX_E_INVALID, "give --dataset NAME or --dataset-column C");
     if (o->dataset != NULL && !dx_roster_name_valid(dx_span_str(o->dataset)))
@@ -145,6 +157,35 @@ static int read_dataset(const struct dx_options *options, struct dx_ingest_optio
     return DX_OK;
 }
 
+static bool has_store(const struct dx_options *options)
+{
+    return dx_options_has(options, OPT_FROM) && !has_queue(options);
+}
+
+/* What --from says of the operands. */
+static int read_store(const struct dx_options *options, struct dx_file_store_options *store,
+                      struct dx_error *err)
+{
+    const char *from = dx_options_text(options, OPT_FROM);
+
+    store->set_aside = dx_options_has(options, OPT_SET_ASIDE);
+    if (!has_store(options) && store->set_aside)
+        return dx_fail(err, DX_E_INVALID, "--set-aside goes with --from file-store");
+    if (!has_store(options))
+        return DX_OK;
+    /* What it is may hold a password, so it is not repeated. */
+    if (strcmp(from, "file-store") != 0)
+        return dx_fail(err, DX_E_INVALID, "--from is file-store, amqp://… or amqps://…");
+    if (options->operand_count != 1)
+        return dx_fail(err, DX_E_INVALID, "--from file-store takes one directory");
+    if (dx_options_has(options, OPT_URL_COLUMN) || dx_options_has(options, OPT_HEADER) ||
+        dx_options_has(options, OPT_NO_HEADER))
+        return dx_fail(err, DX_E_INVALID,
+                       "a file store has its own columns: no --url-column, --header, --no-header");
+    store->dir = options->operand[0];
+    return DX_OK;
+}
+
 static int read_options(const struct dx_options *options, struct dx_ingest_options *o,
                         struct dx_error *err)
 {
@@ -156,7 +197,7 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
         return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
     o->work_dir = dx_options_text(options, OPT_WORK_DIR);
     o->replace = dx_options_has(options, OPT_REPLACE);
-    if (o->work_dir != NULL && strstr(o->root, "://") == NULL)
+    if (o->work_dir != NULL && strstr(o->root, "://") == NULL && !has_store(options))
         return dx_fail(err, DX_E_INVALID,
                        "--work-dir is for roots on object storage; a run into a directory works in "
                        "that directory, so that its files can be renamed into place");
@@ -183,7 +224,7 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->input = options->operand;
     o->input_count = options->operand_count;
-    if (rc == DX_OK && o->input_count == 0 && !dx_options_has(options, OPT_FROM))
+    if (rc == DX_OK && o->input_count == 0 && !has_queue(options))
         rc = dx_fail(err, DX_E_INVALID, "no INPUT; - is standard input");
     return rc;
 }
@@ -193,6 +234,24 @@ static void print_count(const char *label, uint64_t n)
     char text[32];
 
     fprintf(stderr, "  %-22s %14s\n", label, dx_progress_count(n, text));
+}
+
+static void store_summary(const char *dir, const struct dx_file_store_counts *n)
+{
+    fprintf(stderr, "file store: %s\n", dir);
+    print_count("lines of the index", n->lines);
+    print_count("pages", n->pages);
+    print_count("in the tombstone", n->tombstoned);
+    print_count("duplicate lines", n->duplicates);
+    print_count("malformed lines", n->malformed);
+    print_count("hashes not the key's", n->hash_mismatches);
+    print_count("lines of tags", n->tag_lines);
+    print_count("  malformed", n->tag_lines_malformed);
+    print_count("  keys not in the index", n->tags_of_nothing);
+    print_count("pages with tags dropped", n->tags_dropped);
+    print_count("storage files missing", n->missing);
+    print_count("storage files corrupt", n->corrupt);
+    print_count("  set aside", n->set_aside);
 }
 
 static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
@@ -238,10 +297,11 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
                 dx_progress_size((uint64_t)usage.ru_maxrss * 1024, a));
 }
 
-/* One run with these options, and what became of it in words. */
+/* One run with these options, and what became of it in words. store: NULL, or where its input is. */
 static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
-                  struct dx_error *err)
+                  const struct dx_file_store_options *store, struct dx_error *err)
 {
+    struct dx_file_store_counts counts;
     struct dx_ingest_stats stats;
     const char **meta = calloc(o->meta_count + 1, sizeof *meta);
     int rc;
@@ -255,12 +315,16 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
     o->progress = &progress;
     o->stopped = dx_interrupted;
     o->say = say;
-    rc = dx_ingest_run(o, &stats, err);
+    rc = store != NULL ? dx_ingest_file_store(o, store, &counts, &stats, err)
+                       : dx_ingest_run(o, &stats, err);
     dx_progress_end(&progress);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
+        if (store != NULL)
+            store_summary(store->dir, &counts);
         summary(o, &stats);
-    else if (stats.rejects_path != NULL)
+    } else if (stats.rejects_path != NULL) {
         fprintf(stderr, "records rejected before it failed: %s\n", stats.rejects_path);
+    }
     free(stats.rejects_path);
     free(meta);
     return rc;
@@ -279,7 +343,7 @@ static int store_received(void *ctx, const char *path, const char *dataset, stru
         o.dataset = dataset;
     o.input = &path;
     o.input_count = 1;
-    return ingest(options, &o, err);
+    return ingest(options, &o, NULL, err);
 }
 
 static int read_receive(const struct dx_options *options, const struct dx_ingest_options *o,
@@ -351,18 +415,21 @@ static int receive(const struct dx_options *options, const struct dx_ingest_opti
 static int run(const struct dx_options *options)
 {
     struct dx_ingest_options o = { .root = NULL };
+    struct dx_file_store_options store = { .dir = NULL };
     struct dx_error err = DX_ERROR_INIT;
     int rc = read_options(options, &o, &err);
 
+    if (rc == DX_OK)
+        rc = read_store(options, &store, &err);
     if (rc < 0)
         return usage(&err);
-    if (dx_options_has(options, OPT_FROM)) {
+    if (has_queue(options)) {
         rc = receive(options, &o, &err);
         dx_columns_want_release(&o.want);
         return rc;
     }
     dx_interrupt_catch();
-    rc = ingest(options, &o, &err);
+    rc = ingest(options, &o, store.dir != NULL ? &store : NULL, &err);
     if (rc < 0)
         fprintf(stderr, "domaindex ingest: %s\n", err.text);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
@@ -430,7 +497,14 @@ const struct dx_command dx_command_ingest = {
         "looked; the run asks at its end whether it was passed over, and says so with an error. "
         "publish would count the URLs of such a file once and its rows twice. A publish meanwhile "
         "takes the files that are there, each of them whole. Into a directory one run writes at a "
-        "time, others are refused.",
+        "time, others are refused.\n\n"
+        "With --from file-store INPUT is a directory with the files index, index.tomb, tags and "
+        "the folder store. Each page of it becomes a row with the extras content_type, title and "
+        "tags (a JSON array). What is in a storage file can be named as payload.NAME for "
+        "--extra-column and --ts-column. Lines that are none, hashes that are not their key's, "
+        "keys of the tombstone, and storage files that are missing or corrupt are counted; links "
+        "in the store are not followed. Of equal keys the last line holds. The lines go through "
+        "the work directory, also for a root that is a directory.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,

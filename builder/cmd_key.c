@@ -4,10 +4,14 @@
 #include "builder/command.h"
 
 #include "base/file.h"
+#include "builder/domain64_print.h"
+#include "builder/remote_root.h"
 #include "builder/stdin_lines.h"
 #include "canon/domain64.h"
 #include "canon/ids.h"
 #include "canon/store_key.h"
+#include "format/manifest.h"
+#include "loader/numbers.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_SCHEME, OPT_FORMAT, OPT_CLEAN, OPT_DECODE, OPT_LAYOUT, OPT_PSL, OPT_COUNT };
+enum { OPT_SCHEME, OPT_FORMAT, OPT_CLEAN, OPT_DECODE, OPT_ROOT, OPT_LAYOUT, OPT_PSL, OPT_COUNT };
 
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_SCHEME] = { "scheme", "SCHEME", NULL,
@@ -26,22 +30,25 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_CLEAN] = { "clean", NULL, NULL,
                     "store_key of the URL without fragment and utm_ parameters, its query sorted" },
     [OPT_DECODE] = { "decode", NULL, NULL, "keys are read, and what they stand for is printed" },
-    [OPT_LAYOUT] = { "layout", "LAYOUT", "8-24-8-24", "of domain64: 8-24-8-24 or 8-24-24-8" },
-    [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH, "public suffix list to use" },
+    [OPT_ROOT] = { "root", "ROOT", NULL, "domain64: whose registry has the numbers" },
+    [OPT_LAYOUT] = { "layout", "LAYOUT", "8-24-8-24",
+                     "domain64 without --root: 8-24-8-24 or 8-24-24-8" },
+    [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH,
+                  "public suffix list to use; with --root that of its lake" },
 };
 
 enum scheme { URL_ID, DOMAIN_ID, STORE_KEY, DOMAIN64, SCHEMES };
 static const char *const scheme_names[SCHEMES] = { "url_id", "domain_id", "store_key", "domain64" };
 
-enum format { DEC, HEX, BIGINT, FORMATS };
-static const char *const format_names[FORMATS] = { "dec", "hex", "bigint" };
-
 struct keys {
     enum scheme scheme;
-    enum format format;
+    enum dx_number_format format;
     bool clean;
     bool decode;
+    const char *root;
     enum dx_domain64_layout layout;
+    struct dx_numbers *numbers;
+    struct dx_buf text; /* a name */
     struct dx_canon *canon;
     struct dx_store_key store;
     uint64_t lines;
@@ -59,19 +66,18 @@ static int name_of(const char *const *names, int count, const char *name)
 static int parse(struct keys *k, const struct dx_options *o, struct dx_error *err)
 {
     int scheme = name_of(scheme_names, SCHEMES, dx_options_text(o, OPT_SCHEME));
-    int format = name_of(format_names, FORMATS, dx_options_text(o, OPT_FORMAT));
 
     if (scheme < 0)
         return dx_fail(err, DX_E_INVALID,
                        "--scheme is one of url_id, domain_id, store_key and domain64");
-    if (format < 0)
+    if (!dx_number_format_parse(dx_options_text(o, OPT_FORMAT), &k->format))
         return dx_fail(err, DX_E_INVALID, "--format is dec, hex or bigint");
     if (!dx_domain64_layout_parse(dx_span_str(dx_options_text(o, OPT_LAYOUT)), &k->layout))
         return dx_fail(err, DX_E_INVALID, "--layout is 8-24-8-24 or 8-24-24-8");
     if (o->operand_count > 0)
         return dx_fail(err, DX_E_INVALID, "lines are read from standard input");
     k->scheme = (enum scheme)scheme;
-    k->format = (enum format)format;
+    k->root = dx_options_text(o, OPT_ROOT);
     k->clean = dx_options_has(o, OPT_CLEAN);
     k->decode = dx_options_has(o, OPT_DECODE);
     if (k->clean && k->scheme != STORE_KEY)
@@ -81,12 +87,35 @@ static int parse(struct keys *k, const struct dx_options *o, struct dx_error *er
         return dx_fail(err, DX_E_INVALID,
                        "a %s is a hash: nothing leads back from it but an index (/v1/urlid)",
                        scheme_names[k->scheme]);
-    if (!k->decode && k->scheme == DOMAIN64)
-        return dx_fail(err, DX_E_INVALID, "domain64 needs a registry, so far only with --decode");
+    if (!k->decode && k->scheme == DOMAIN64 && k->root == NULL)
+        return dx_fail(err, DX_E_INVALID, "domain64 needs a registry: --root");
+    if (k->root != NULL && (k->scheme != DOMAIN64 || dx_options_has(o, OPT_LAYOUT)))
+        return dx_fail(err, DX_E_INVALID, "--root goes with domain64, and has the layout");
     return DX_OK;
 }
 
 /* ---- to keys ---- */
+
+static int domain64_of(struct keys *k, struct dx_span line, uint64_t *key, const char **why,
+                       struct dx_error *err)
+{
+    static const char *const unknown[] = { "tld_unknown", "domain_unknown", "subdomain_unknown",
+                                           "path_unknown" };
+    enum dx_reject reject = DX_REJECT_NONE;
+    enum dx_domain64_part missing = DX_PART_TLD;
+    struct dx_domain64_names names;
+    struct dx_url url;
+    int rc = dx_canon_url(k->canon, line, &url, &reject);
+
+    *why = dx_reject_name(reject);
+    if (rc != 1)
+        return rc;
+    rc = dx_domain64_names(url.domain, url.host, url.path_query, k->layout, &names)
+             ? dx_numbers_key(k->numbers, &names, key, &missing, err)
+             : 0;
+    *why = unknown[missing];
+    return rc;
+}
 
 /* 1, 0: refused, or negative. */
 static int key_of(struct keys *k, struct dx_span line, uint64_t *key, const char **why,
@@ -103,6 +132,8 @@ static int key_of(struct keys *k, struct dx_span line, uint64_t *key, const char
         *why = k->store.why;
         return rc;
     }
+    if (k->scheme == DOMAIN64)
+        return domain64_of(k, line, key, why, err);
     if (k->scheme == DOMAIN_ID) {
         rc = dx_canon_domain(k->canon, line, &domain, &reject);
         *key = rc == 1 ? dx_domain_id(domain) : 0;
@@ -112,16 +143,6 @@ static int key_of(struct keys *k, struct dx_span line, uint64_t *key, const char
     }
     *why = dx_reject_name(reject);
     return rc;
-}
-
-static void print_key(const struct keys *k, uint64_t key, FILE *out)
-{
-    if (k->format == HEX)
-        (void)fprintf(out, "0x%016" PRIx64, key);
-    else if (k->format == BIGINT)
-        (void)fprintf(out, "%" PRId64, dx_domain64_signed(key));
-    else
-        (void)fprintf(out, "%" PRIu64, key);
 }
 
 /* ---- from keys ---- */
@@ -152,10 +173,11 @@ static bool parse_key(struct dx_span line, uint64_t *key)
     return errno == 0 && *end == '\0';
 }
 
-static void decode_line(struct keys *k, struct dx_span line, FILE *out)
+static int decode_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
 {
     struct dx_domain64 d;
     uint64_t key;
+    int rc = DX_OK;
 
     if (!parse_key(line, &key)) {
         (void)fputs("!number", out);
@@ -163,6 +185,14 @@ static void decode_line(struct keys *k, struct dx_span line, FILE *out)
     } else if (dx_domain64_unpack(key, k->layout, &d, NULL) < 0) {
         (void)fputs("!fields", out);
         k->rejects++;
+    } else if (k->numbers != NULL) {
+        dx_buf_clear(&k->text);
+        rc = dx_numbers_names(k->numbers, key, &k->text, err);
+        k->rejects += rc == 0;
+        if (rc == 1)
+            (void)fwrite(k->text.data, 1, k->text.size, out);
+        else
+            (void)fputs("!unknown", out);
     } else if (k->layout == DX_DOMAIN64_SUB8) {
         (void)fprintf(out, "%02x:%06x:%02x:%06x", (unsigned)d.tld, (unsigned)d.domain,
                       (unsigned)d.subdomain, (unsigned)d.path);
@@ -170,6 +200,7 @@ static void decode_line(struct keys *k, struct dx_span line, FILE *out)
         (void)fprintf(out, "%02x:%06x:%06x:00", (unsigned)d.tld, (unsigned)d.domain,
                       (unsigned)d.subdomain);
     }
+    return rc;
 }
 
 static int encode_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
@@ -179,7 +210,7 @@ static int encode_line(struct keys *k, struct dx_span line, FILE *out, struct dx
     int rc = key_of(k, line, &key, &why, err);
 
     if (rc == 1) {
-        print_key(k, key, out);
+        dx_number_print(key, k->format, out);
     } else if (rc == 0) {
         (void)fprintf(out, "!%s", why);
         k->rejects++;
@@ -197,7 +228,7 @@ static int stream(struct keys *k, struct dx_stdin_lines *in, FILE *out, struct d
             line.size--;
         k->lines++;
         if (k->decode)
-            decode_line(k, line, out);
+            rc = decode_line(k, line, out, err);
         else
             rc = encode_line(k, line, out, err);
         (void)putc('\t', out);
@@ -211,26 +242,56 @@ static int stream(struct keys *k, struct dx_stdin_lines *in, FILE *out, struct d
     return rc < 0 ? rc : DX_OK;
 }
 
+/* The registry, and the suffix list of the version that its lake has now, which made the domains. */
+static int open_root(struct keys *k, struct dx_buf *psl, struct dx_error *err)
+{
+    struct dx_remote_root remote = DX_REMOTE_ROOT_INIT;
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    char object[64];
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_remote_root_open(&remote, k->root, DX_REMOTE_READ, err);
+
+    if (rc == DX_OK)
+        rc = dx_numbers_open(&k->numbers, k->root, remote.source, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: it has no registry of numbers", k->root);
+    if (rc == 1) {
+        k->layout = k->numbers->layout;
+        rc = k->decode ? DX_OK : dx_remote_root_manifest(k->root, &m, err);
+    }
+    if (rc == DX_OK && !k->decode) {
+        (void)snprintf(object, sizeof object, "index/%s/psl.dat", dx_manifest_current(&m)->version);
+        rc = dx_remote_root_get(&remote, object, DX_PSL_TEXT_MAX, psl, etag, err);
+        if (rc == 0)
+            rc = dx_fail(err, DX_E_NOT_FOUND, "%s: %s is not there", k->root, object);
+    }
+    dx_manifest_release(&m);
+    dx_remote_root_close(&remote);
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int load_canon(struct keys *k, struct dx_psl **psl, const char *path, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_PSL_TEXT_MAX);
     int rc = DX_OK;
 
-    if (k->decode || k->scheme == STORE_KEY)
-        return DX_OK;
-    rc = dx_file_read(path, DX_PSL_TEXT_MAX, &text, err);
-    if (rc == DX_OK)
+    if (k->root != NULL)
+        rc = open_root(k, &text, err);
+    else if (!k->decode && k->scheme != STORE_KEY)
+        rc = dx_file_read(path, DX_PSL_TEXT_MAX, &text, err);
+    if (rc == DX_OK && !k->decode && k->scheme != STORE_KEY) {
         rc = dx_psl_new(psl, dx_span_of(text.data, text.size), err);
-    if (rc < 0)
-        (void)dx_fail_in(err, "%s", path);
+        if (rc == DX_OK)
+            rc = dx_canon_new(&k->canon, *psl, err);
+    }
     dx_buf_release(&text);
-    return rc < 0 ? rc : dx_canon_new(&k->canon, *psl, err);
+    return rc;
 }
 
 static int run(const struct dx_options *o)
 {
     static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
-    struct keys k = { .store = DX_STORE_KEY_INIT };
+    struct keys k = { .store = DX_STORE_KEY_INIT, .text = DX_BUF_INIT(4 * DX_URL_MAX) };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_psl *psl = NULL;
     int rc = parse(&k, o, &err);
@@ -252,12 +313,14 @@ static int run(const struct dx_options *o)
     dx_canon_free(&k.canon);
     dx_psl_free(&psl);
     dx_store_key_release(&k.store);
+    dx_numbers_close(&k.numbers);
+    dx_buf_release(&k.text);
     return rc < 0 || k.rejects > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
 const struct dx_command dx_command_key = {
     .name = "key",
-    .synopsis = "--scheme SCHEME [--clean] [--decode] [--layout LAYOUT] [--format FORMAT] < LINES",
+    .synopsis = "--scheme SCHEME [--clean] [--decode] [--root ROOT] [--format FORMAT] < LINES",
     .summary = "the key of each URL read, by one of four schemes",
     .description =
         "Reads URLs, one a line, and prints one line for each: its key, a tab, and the line. A "

@@ -46,5 +46,7 @@ extern const struct dx_command dx_command_compact;
 extern const struct dx_command dx_command_overlap;
 extern const struct dx_command dx_command_ship;
 extern const struct dx_command dx_command_key;
+extern const struct dx_command dx_command_export;
+extern const struct dx_command dx_command_domain64;
 
 #endif

@@ -17,11 +17,11 @@
 #define WIDTH 78
 
 static const struct dx_command *const commands[] = {
-    &dx_command_ingest,    &dx_command_publish, &dx_command_verify,      &dx_command_inspect,
-    &dx_command_normalize, &dx_command_lookup,  &dx_command_top_domains, &dx_command_versions,
-    &dx_command_gc,        &dx_command_remove,  &dx_command_rollback,    &dx_command_diff,
-    &dx_command_suppress,  &dx_command_compact, &dx_command_overlap,     &dx_command_ship,
-    &dx_command_key,       &dx_command_access,
+    &dx_command_ingest,    &dx_command_publish,  &dx_command_verify,      &dx_command_inspect,
+    &dx_command_normalize, &dx_command_lookup,   &dx_command_top_domains, &dx_command_versions,
+    &dx_command_gc,        &dx_command_remove,   &dx_command_rollback,    &dx_command_diff,
+    &dx_command_suppress,  &dx_command_compact,  &dx_command_overlap,     &dx_command_key,
+    &dx_command_access,    &dx_command_domain64, &dx_command_export,      &dx_command_ship,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

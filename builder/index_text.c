@@ -31,6 +31,14 @@ static void rest(unsigned ms)
     (void)nanosleep(&t, NULL);
 }
 
+/* An edit tells a text without bytes from none. */
+static struct dx_span span_of(const struct dx_buf *text, bool there)
+{
+    return !there            ? dx_span_of(NULL, 0)
+           : text->size == 0 ? dx_span_str("")
+                             : dx_span_of(text->data, text->size);
+}
+
 /* ---- a directory ---- */
 
 static int path_of(const char *root, const char *name, char path[PATH_MAX], struct dx_error *err)
@@ -114,11 +122,12 @@ static int change_local(const char *root, const struct dx_index_text_change *c,
         rc = take_lock(&lock, directory, err);
     if (rc == DX_OK) {
         sweep(directory, c->object);
+        if (c->begin != NULL)
+            c->begin(c->ctx);
         rc = read_local(root, c->object, c->cap, &text, err);
     }
     if (rc >= 0)
-        rc = c->edit(c->ctx, rc == 0 ? dx_span_of(NULL, 0) : dx_span_of(text.data, text.size),
-                     &made, err);
+        rc = c->edit(c->ctx, span_of(&text, rc == 1), &made, err);
     if (rc == 1) {
         rc = dx_file_replace(path, dx_span_of(made.data, made.size), err);
         rc = rc < 0 ? rc : 1;
@@ -140,16 +149,19 @@ static int try_remote(const struct dx_remote_root *remote, const struct dx_index
     struct dx_put put = { .object = c->object };
     char etag[DX_SOURCE_ETAG];
     char written[DX_SOURCE_ETAG];
-    int rc = dx_remote_root_get(remote, c->object, c->cap, &text, etag, err);
-    bool there = rc > 0;
+    bool there;
+    int rc;
 
+    if (c->begin != NULL)
+        c->begin(c->ctx);
+    rc = dx_remote_root_get(remote, c->object, c->cap, &text, etag, err);
+    there = rc > 0;
     if (there && etag[0] == '\0')
         rc = dx_fail(err, DX_E_UNSUPPORTED,
                      "%s: the store tells no ETag, without which two writers cannot be kept apart",
                      c->object);
     if (rc >= 0)
-        rc = c->edit(c->ctx, there ? dx_span_of(text.data, text.size) : dx_span_of(NULL, 0), &made,
-                     err);
+        rc = c->edit(c->ctx, span_of(&text, there), &made, err);
     if (rc == 1) {
         put.bytes = dx_span_of(made.data, made.size);
         put.if_absent = !there;
@@ -193,7 +205,7 @@ static int change_remote(const char *root, const struct dx_index_text_change *c,
             rc = DX_OK;
     }
     dx_remote_root_close(&remote);
-    return rc;
+    return rc < 0 ? dx_fail_in(err, "%s", root) : rc;
 }
 
 /* ---- either ---- */

@@ -2,11 +2,11 @@
  * index_text.h - a small text in index/ of a root, read and changed as a whole.
  *
  *   rc = dx_index_text_read(root, "index/x.json", cap, &buf, &err);      1, or 0: there is none
- *   const struct dx_index_text_change c = { "index/x.json", cap, edit, ctx };
+ *   const struct dx_index_text_change c = { .object = "index/x.json", .cap = cap, .edit = edit, ... };
  *   rc = dx_index_text_change(root, &c, &err);                           1 written, 0 nothing to write
  *
  * It is replaced only if it is still the one that was edited, so of two writers at once nothing is lost. A
- * directory: by rename, under the lock of ROOT/index, which is held for an instant: who changes this
+ * directory: by rename, under the lock ROOT/index/.lock, which is held for an instant: who changes this
  * does not wait for the end of a publish, which has the root's. Object storage: If-Match; who is refused
  * reads again and edits again. Who is killed leaves the old text or the new one.
  */
@@ -24,8 +24,9 @@ typedef int dx_index_text_edit(void *ctx, struct dx_span text, struct dx_buf *ou
                                struct dx_error *err);
 
 struct dx_index_text_change {
-    const char *object; /* "index/" and a name */
-    size_t cap;         /* bytes of it */
+    const char *object;       /* "index/" and a name */
+    size_t cap;               /* bytes of it */
+    void (*begin)(void *ctx); /* NULL, or called each time before the text is read */
     dx_index_text_edit *edit;
     void *ctx;
 };

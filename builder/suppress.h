@@ -6,11 +6,8 @@
  *   rc = dx_suppress_change(root, edit, ctx, &err);         1 written, 0 nothing to write
  *   dx_suppressions_release(&log);
  *
- * The log is replaced as a whole, and only if it is still the one that was edited. A directory: by
- * rename, under a lock of its own (ROOT/index/.lock), which is held for an instant: what is to be
- * suppressed cannot wait for the end of a publish, which has the root's. Object storage: If-Match;
- * who is refused reads again and edits again. So of two at once both are in it, and who is killed
- * leaves the old log or the new one.
+ * The log is replaced as a whole, and only if it is still the one that was edited (builder/index_text.h), so of
+ * two at once both are in it, and who is killed leaves the old log or the new one.
  */
 #ifndef DX_BUILDER_SUPPRESS_H
 #define DX_BUILDER_SUPPRESS_H

@@ -107,3 +107,54 @@ int dx_domain64_range(const struct dx_domain64 *d, enum dx_domain64_part part,
     range->to = rc < 0 ? 0 : range->from + (UINT64_C(1) << layouts[layout].shift[last]);
     return rc;
 }
+
+static bool is_address(struct dx_span domain)
+{
+    size_t i = domain.size;
+
+    while (i > 0 && domain.data[i - 1] >= '0' && domain.data[i - 1] <= '9')
+        i--;
+    return domain.size > 0 &&
+           (domain.data[0] == '[' || (i < domain.size && (i == 0 || domain.data[i - 1] == '.')));
+}
+
+/* Without a port and a last dot. */
+static struct dx_span bare_host(struct dx_span host)
+{
+    size_t i = host.size;
+
+    while (i > 0 && host.data[i - 1] >= '0' && host.data[i - 1] <= '9')
+        i--;
+    if (i > 0 && host.data[i - 1] == ':' &&
+        (host.data[0] != '[' || host.data[host.size - 1] != ']'))
+        host.size = i - 1;
+    if (host.size > 0 && host.data[host.size - 1] == '.')
+        host.size--;
+    return host;
+}
+
+bool dx_domain64_names(struct dx_span domain, struct dx_span host, struct dx_span path_query,
+                       enum dx_domain64_layout layout, struct dx_domain64_names *names)
+{
+    const uint8_t *dot = domain.size == 0 ? NULL : memchr(domain.data, '.', domain.size);
+    struct dx_span bare = bare_host(host);
+    size_t label = dot == NULL ? domain.size : (size_t)(dot - domain.data);
+    size_t sub = bare.size > domain.size ? bare.size - domain.size - 1 : 0;
+    bool path = path_query.size > 1 && dx_domain64_most(layout, DX_PART_PATH) > 0;
+
+    *names = (struct dx_domain64_names){ { { NULL, 0 } } };
+    if (is_address(domain)) {
+        names->part[DX_PART_TLD] = dx_span_str("[ip]");
+        names->part[DX_PART_DOMAIN] = domain;
+        sub = 0;
+    } else if (dot == NULL || label == 0 || label + 1 == domain.size) {
+        return false;
+    } else {
+        names->part[DX_PART_TLD] = dx_span_of(dot + 1, domain.size - label - 1);
+        names->part[DX_PART_DOMAIN] = dx_span_of(domain.data, label);
+    }
+    names->part[DX_PART_SUBDOMAIN] = dx_span_of(bare.data, sub);
+    if (path)
+        names->part[DX_PART_PATH] = dx_span_of(path_query.data + 1, path_query.size - 1);
+    return true;
+}

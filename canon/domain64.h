@@ -67,6 +67,18 @@ int dx_domain64_range(const struct dx_domain64 *d, enum dx_domain64_part part,
                       enum dx_domain64_layout layout, struct dx_domain64_range *range,
                       struct dx_error *err);
 
+/* The names that the numbers are of, in the order of the parts. */
+struct dx_domain64_names {
+    struct dx_span part[DX_DOMAIN64_PARTS];
+};
+
+/* Of a row, or of struct dx_url: TLD is what follows the first dot of the domain, its public suffix;
+ * subdomain what stands before the domain in the host, path what follows the first '/'; both may be
+ * "", and paths of 8-24-24-8 are. Port and a dot behind the host are left out. An address has the
+ * TLD "[ip]", which no suffix can be. false: a domain of one label. Borrowed from the arguments. */
+bool dx_domain64_names(struct dx_span domain, struct dx_span host, struct dx_span path_query,
+                       enum dx_domain64_layout layout, struct dx_domain64_names *names);
+
 static inline bool dx_domain64_in(const struct dx_domain64_range *range, uint64_t key)
 {
     return key >= range->from && (range->to == 0 || key < range->to);

@@ -95,6 +95,11 @@ bool dx_scope_equal(const struct dx_scope *a, const struct dx_scope *b)
     return a == b || (a->hash == b->hash && roaring_bitmap_equals(a->ids, b->ids));
 }
 
+bool dx_scope_within(const struct dx_scope *a, const struct dx_scope *b)
+{
+    return b == NULL || a == b || (a != NULL && roaring_bitmap_is_subset(a->ids, b->ids));
+}
+
 const struct dx_scope *dx_scope_hold(const struct dx_scope *scope)
 {
     /* The count is not of what a scope says: who only reads a scope may hold it. */

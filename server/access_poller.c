@@ -4,21 +4,20 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "loader/access.h"
+#include "server/pace.h"
 #include "server/repeater.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LOCAL_POLL_MS 250u
 
 struct dx_access_poller {
     struct dx_access *access;
-    unsigned poll_ms;
     struct dx_repeater *repeater;
     /* of the thread alone: */
-    uint64_t random;
+    struct dx_pace pace;
     bool denies;                                     /* it was said that nobody may see anything */
     char said[sizeof(((struct dx_error *)0)->text)]; /* the last failure */
 };
@@ -58,36 +57,26 @@ static void look(struct dx_access_poller *p, bool asked)
     p->denies = false;
 }
 
-/* Servers of one store do not look all at once. */
-static uint64_t rest_ms(struct dx_access_poller *p)
-{
-    if (p->poll_ms == 0)
-        return DX_REPEATER_NEVER;
-    p->random = p->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return p->poll_ms - p->poll_ms / 4 + (p->random >> 33) % (p->poll_ms / 2 + 1);
-}
-
 static uint64_t work(void *context, bool asked)
 {
-    look(context, asked);
-    return rest_ms(context);
+    struct dx_access_poller *p = context;
+
+    look(p, asked);
+    return dx_pace_next(&p->pace);
 }
 
 int dx_access_poller_start(struct dx_access_poller **out, struct dx_access *access, bool remote,
                            unsigned poll_ms, struct dx_error *err)
 {
     struct dx_access_poller *p = calloc(1, sizeof *p);
-    struct timespec now;
     int rc;
 
     *out = NULL;
     if (p == NULL)
         return dx_fail(err, DX_E_NOMEM, "access: out of memory");
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    p->random = (uint64_t)now.tv_nsec;
     p->access = access;
-    p->poll_ms = remote || poll_ms < LOCAL_POLL_MS ? poll_ms : LOCAL_POLL_MS;
-    rc = dx_repeater_start(&p->repeater, "access", rest_ms(p), work, p, err);
+    dx_pace_begin(&p->pace, remote || poll_ms < LOCAL_POLL_MS ? poll_ms : LOCAL_POLL_MS);
+    rc = dx_repeater_start(&p->repeater, "access", dx_pace_next(&p->pace), work, p, err);
     if (rc == DX_OK)
         *out = p;
     else

@@ -274,6 +274,22 @@ static bool pay(struct dx_connection *c)
     return true;
 }
 
+/* Who may not see any more what he could when his list began is told no more of it, however long he makes it. */
+static bool may_go_on(struct dx_connection *c)
+{
+    struct dx_problem problem;
+
+    if (dx_exchange_may_go_on(c, &problem) == 1)
+        return true;
+    if (c->bulk_begun) {
+        break_off(c, &problem, 0, NULL);
+    } else {
+        drop(c);
+        dx_deliver_problem(c, &problem);
+    }
+    return false;
+}
+
 /* Batches until something has to be waited for, or others have waited long enough. */
 void dx_bulk_answer_go_on(struct dx_connection *c)
 {
@@ -282,7 +298,10 @@ void dx_bulk_answer_go_on(struct dx_connection *c)
 
     c->marked_us = until_us - SLICE_US; /* what passed while the client sent is nobody's */
     dx_stream_pause(&c->stream);
-    if (!pay(c)) {
+    if (!may_go_on(c))
+        return;
+    c->bulk_owes = !pay(c);
+    if (c->bulk_owes) {
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
         return;
     }
@@ -310,7 +329,8 @@ void dx_bulk_answer_is_out(struct dx_connection *c)
 void dx_bulk_answer_late(struct dx_connection *c)
 {
     if (c->stream.wait == DX_WAIT_LATER) {
-        dx_exchange_mark(c, DX_STAGE_STORAGE);
+        if (!c->bulk_owes) /* else it was no storage that was slow */
+            dx_exchange_mark(c, DX_STAGE_STORAGE);
         dx_bulk_answer_go_on(c);
         return;
     }
@@ -364,7 +384,7 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
     if (!count(c))
         return;
     c->closing = closing;
-    c->bulk_begun = c->bulk_failed = c->bulk_ended = false;
+    c->bulk_begun = c->bulk_failed = c->bulk_ended = c->bulk_owes = false;
     c->bulk_waits = 0;
     c->bulk_paid = 0;
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */

@@ -343,6 +343,7 @@ void dx_connection_answered(struct dx_job *job)
     struct dx_connection *c = job->connection;
 
     if (c == NULL) {
+        dx_toll_of_job(job);
         ((struct dx_loop *)job->loop)->serving->answers->unpin(job->version);
         dx_job_free(&job);
         return;

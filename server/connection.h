@@ -63,6 +63,7 @@ struct dx_connection {
     bool bulk_failed;     /* it is closed when what is in out_* has gone */
     bool bulk_ended;
     uint64_t bulk_paid;    /* names of it */
+    bool bulk_owes;        /* it waits until it has paid for the names so far */
     unsigned bulk_waits;   /* times in a row that it waited for something of ours */
     struct dx_buf pending; /* read, not yet parsed */
     size_t match_size;     /* If-None-Match of the request whose job runs; 0: none, or too long */

@@ -4,7 +4,7 @@
  * Signals are taken by the main thread only, with sigwait: all other threads have them
  * blocked, so no handler runs anywhere but that of SIGBUS (loader/guard.h). SIGHUP has the
  * reloader look for a newer version now; SIGTERM and SIGINT drain and stop, a second one stops at
- * once.
+ * once, and so does the first while a version is loaded.
  */
 #include "base/clock.h"
 #include "base/id_hash.h"
@@ -39,6 +39,7 @@
 #define SUPPRESSIONS_WAIT_MS 30000
 #define RELOAD_S 600        /* that a supervisor waits for the end of a reload */
 #define STOP_EXTRA_MS 10000 /* after drain delay and grace: threads, the lease, files */
+#define LOADED SIGUSR2      /* to the thread that waits for signals while a version is loaded */
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -89,7 +90,8 @@ static int print_man(void)
         "stays.\n"
         ".It Dv SIGUSR1\nOpen the log of requests anew.\n"
         ".It Dv SIGTERM , SIGINT\nDrain, stop accepting, finish requests in flight\n"
-        "and exit.\nA second one ends at once.\n.El\n");
+        "and exit.\nA second one ends at once, and so does the first before a version is served.\n"
+        ".El\n");
     dx_buf_str(
         &text,
         ".Sh SUPERVISION\nWhoever sets\n.Ev NOTIFY_SOCKET\nis told, as by\n.Xr sd_notify 3 ,\n"
@@ -128,7 +130,9 @@ static void block_signals(sigset_t *set)
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGHUP);
     (void)sigaddset(set, SIGUSR1);
+    (void)sigaddset(set, LOADED);
     (void)pthread_sigmask(SIG_BLOCK, set, NULL);
+    (void)sigdelset(set, LOADED); /* nobody else waits for it */
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
@@ -440,6 +444,7 @@ static int start_server(struct daemon *d, struct dx_error *err)
     return dx_server_start(&d->server, &options, &d->answers, err);
 }
 
+/* All but the server. */
 static int start(struct daemon *d, struct dx_error *err)
 {
     const struct dx_settings *settings = d->settings;
@@ -454,8 +459,6 @@ static int start(struct daemon *d, struct dx_error *err)
         rc = dx_reloader_start(&d->reloader, d->current, root, settings->poll_ms, err);
     if (rc == DX_OK)
         rc = open_access(d, err);
-    if (rc == DX_OK)
-        rc = start_server(d, err);
     return rc;
 }
 
@@ -554,6 +557,44 @@ static void serve_until_stopped(struct daemon *d, const sigset_t *signals)
     dx_reloader_tell(d->reloader, NULL);
 }
 
+/* To load may take many minutes, and whoever stops the program meanwhile has nobody to wait for: no request
+ * has come, copies that are half there are made anew, and a lease ends by itself. */
+static void *stop_in_load(void *none)
+{
+    sigset_t set;
+    int got;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, LOADED);
+    do {
+        got = sigwaitinfo(&set, NULL);
+    } while (got < 0 && errno == EINTR);
+    if (got == SIGTERM || got == SIGINT) {
+        dx_log(DX_LOG_INFO, "%s: ending before anything was served",
+               got == SIGTERM ? "SIGTERM" : "SIGINT");
+        _exit(0);
+    }
+    return none;
+}
+
+static int load(struct daemon *d, struct dx_error *err)
+{
+    pthread_t stopper;
+    bool stoppable = pthread_create(&stopper, NULL, stop_in_load, NULL) == 0;
+    int rc;
+
+    dx_supervisor_begin(d->supervisor);
+    rc = start(d, err);
+    dx_supervisor_loaded(d->supervisor);
+    if (stoppable) {
+        (void)pthread_kill(stopper, LOADED);
+        (void)pthread_join(stopper, NULL);
+    }
+    return rc;
+}
+
 static int serve(const struct dx_settings *settings, struct dx_supervisor *supervisor,
                  struct dx_error *err)
 {
@@ -563,10 +604,9 @@ static int serve(const struct dx_settings *settings, struct dx_supervisor *super
     int rc;
 
     block_signals(&signals);
-    dx_log_never_wait();
-    dx_supervisor_begin(supervisor);
-    rc = start(&d, err);
-    dx_supervisor_loaded(supervisor);
+    rc = load(&d, err);
+    if (rc == DX_OK)
+        rc = start_server(&d, err);
     if (rc == DX_OK)
         serve_until_stopped(&d, &signals);
     hangs = end(&d, &signals);
@@ -584,8 +624,10 @@ static int serve_supervised(const struct dx_settings *settings, struct dx_error 
 {
     struct dx_supervisor supervisor;
     struct dx_sandbox sandbox;
-    int rc = dx_supervisor_open(&supervisor, err);
+    int rc;
 
+    dx_log_never_wait(); /* also not for a pipe that is full at the start */
+    rc = dx_supervisor_open(&supervisor, err);
     if (rc < 0)
         return rc;
     raise_descriptor_limit();

@@ -76,6 +76,17 @@ int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx
     return known ? rc : dx_identity_unknown(problem);
 }
 
+int dx_exchange_may_go_on(struct dx_connection *c, struct dx_problem *problem)
+{
+    struct dx_loop *loop = c->stream.loop;
+    struct dx_access *access = loop->serving->options.access;
+
+    if (!dx_access_known(access, (uint64_t)loop->now_ms))
+        return dx_identity_unknown(problem);
+    return dx_identity_holds(&c->who, dx_lent_access_now(&loop->access, access),
+                             (int64_t)loop->date_second, problem);
+}
+
 void dx_exchange_mark(struct dx_connection *c, enum dx_stage stage)
 {
     struct dx_loop *loop = c->stream.loop;

@@ -23,6 +23,9 @@
 void dx_exchange_begin(struct dx_connection *c);
 void dx_exchange_head_read(struct dx_connection *c);
 int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx_problem *problem);
+
+/* The same of who asked when a request began that lasts, with a pin of its own: 0: no more may be told him. */
+int dx_exchange_may_go_on(struct dx_connection *c, struct dx_problem *problem);
 void dx_exchange_own_pin(struct dx_connection *c);
 
 /* What who asks may see; NULL: everything. */

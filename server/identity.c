@@ -5,6 +5,7 @@
 #include "format/access_token.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 
 #define V4_PREFIX 96 /* bits before the address in ::ffff:a.b.c.d */
@@ -208,41 +209,60 @@ static bool bearer(struct dx_span value, struct dx_span *token)
     return true;
 }
 
-static const struct dx_principal *of_token(const struct dx_access_table *table,
-                                           struct dx_span token, int64_t now_s,
-                                           enum dx_identity_fault *fault)
-{
-    uint8_t sha256[DX_SHA256_SIZE];
+static_assert(sizeof((struct dx_who *)NULL)->token == DX_SHA256_SIZE, "a token's hash");
 
-    *fault = DX_IDENTITY_MALFORMED;
-    if (!dx_access_token_ok(token) || !dx_sha256(token, sha256))
+static const struct dx_principal *of_token(const struct dx_access_table *table,
+                                           struct dx_span token, int64_t now_s, struct dx_who *who)
+{
+    who->fault = DX_IDENTITY_MALFORMED;
+    if (!dx_access_token_ok(token) || !dx_sha256(token, who->token))
         return NULL;
-    *fault = DX_IDENTITY_UNKNOWN;
-    return dx_access_table_token(table, sha256, now_s);
+    who->fault = DX_IDENTITY_UNKNOWN;
+    who->by_token = true;
+    return dx_access_table_token(table, who->token, now_s);
 }
 
 /* NULL: 401. told: the name that a trusted proxy says; size 0: none. */
 static const struct dx_principal *find_principal(const struct dx_access_table *table,
                                                  struct dx_span authorization, bool has_told,
                                                  struct dx_span told, int64_t now_s,
-                                                 enum dx_identity_fault *fault)
+                                                 struct dx_who *who)
 {
     const struct dx_principal *anonymous = dx_access_table_anonymous(table);
     const struct dx_principal *named;
     struct dx_span token;
 
     if (bearer(authorization, &token))
-        return of_token(table, token, now_s, fault);
+        return of_token(table, token, now_s, who);
     if (has_told && told.size > 0) {
         named = dx_access_table_named(table, told);
         return named != NULL ? named : anonymous;
     }
     /* What a proxy has checked by another scheme it passes on, and says who it was. */
-    *fault = DX_IDENTITY_SCHEME;
+    who->fault = DX_IDENTITY_SCHEME;
     if (authorization.size > 0 && !has_told)
         return NULL;
-    *fault = DX_IDENTITY_NONE;
+    who->fault = DX_IDENTITY_NONE;
     return dx_scope_count(anonymous->scope) > 0 ? anonymous : NULL;
+}
+
+int dx_identity_holds(const struct dx_who *who, const struct dx_access_table *table, int64_t now_s,
+                      struct dx_problem *problem)
+{
+    const struct dx_principal *was = who->principal;
+    const struct dx_principal *is;
+
+    if (table == NULL || dx_access_table_open(table))
+        return 1;
+    if (was == NULL) /* of a time without a table */
+        return unauthorized(problem);
+    if (who->by_token)
+        is = dx_access_table_token(table, who->token, now_s);
+    else if (strcmp(was->name, DX_ACCESS_ANONYMOUS) == 0)
+        is = dx_access_table_anonymous(table);
+    else
+        is = dx_access_table_named(table, dx_span_str(was->name));
+    return is != NULL && dx_scope_within(was->scope, is->scope) ? 1 : unauthorized(problem);
 }
 
 int dx_identity_unknown(struct dx_problem *problem)
@@ -272,7 +292,7 @@ int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_ta
         return twice(problem, "The header that names who asks");
     who->principal = find_principal(table, dx_head_slice(bytes, head->authorization),
                                     believed && head->principal_count > 0,
-                                    dx_head_slice(bytes, head->principal), now_s, &who->fault);
+                                    dx_head_slice(bytes, head->principal), now_s, who);
     if (who->principal == NULL)
         return unauthorized(problem);
     who->fault = DX_IDENTITY_WELL;

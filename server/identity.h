@@ -65,12 +65,19 @@ struct dx_who {
     const struct dx_principal *principal; /* of the table; NULL: there is no table */
     struct dx_address address;            /* the client's, as far as proxies are believed */
     enum dx_identity_fault fault;
+    bool by_token; /* of this hash; else he was named, or is anonymous */
+    uint8_t token[32];
 };
 
 int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_table *table,
                 const struct dx_request_head *head, struct dx_span bytes,
                 const struct dx_address *peer, int64_t now_s, struct dx_who *who,
                 struct dx_problem *problem);
+
+/* Whether who asked may still see what he could, by the table that is in force by now (NULL: none): 1, or 0 as
+ * dx_identify's 401. For requests that last; `who` as it was filled, and his table is pinned. */
+int dx_identity_holds(const struct dx_who *who, const struct dx_access_table *table, int64_t now_s,
+                      struct dx_problem *problem);
 
 /* Why nobody is told anything now: who may see what is not known (loader/access.h). 503; returns 0. */
 int dx_identity_unknown(struct dx_problem *problem);

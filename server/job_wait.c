@@ -46,6 +46,8 @@ bool dx_job_wait_begin(struct dx_connection *c, const struct dx_job_want *want)
         job->access = dx_access_hold(c->table);
         job->cold = want->cold;
         job->about = copy_of(want->key);
+        job->who = c->who;
+        job->paid = want->paid;
         job->task = want->task;
         job->begun = want->task != NULL;
         job->deadline_ms = want->deadline_ms;

@@ -19,6 +19,7 @@ struct dx_job_want {
     /* NULL: the answer is none that is kept; without memory for a copy it is none either. */
     const struct dx_answer_key *key;
     uint64_t deadline_ms;
+    double paid; /* by who asks, who is charged for the rest when it is known; 0: nothing is */
     struct dx_span match;
 };
 

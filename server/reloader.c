@@ -6,6 +6,7 @@
 #include "loader/current.h"
 #include "loader/version.h"
 #include "server/overlay_poller.h"
+#include "server/pace.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -27,7 +28,6 @@
 
 struct dx_reloader {
     struct dx_current *current;
-    unsigned poll_ms;
     char *watched; /* directory of the manifest; NULL: none to watch */
     int notice_fd; /* inotify; -1: none */
     int watch;     /* -1: the directory is not watched, for it is not there now */
@@ -41,7 +41,7 @@ struct dx_reloader {
     bool asked;
     bool stopping;
     /* Of the thread alone: */
-    uint64_t random;
+    struct dx_pace pace;
     uint64_t look_ms;                                /* of the next look without notice */
     char said[sizeof(((struct dx_error *)0)->text)]; /* the last failure */
 };
@@ -120,7 +120,8 @@ static bool take_notices(struct dx_reloader *r)
 
 static void open_notice(struct dx_reloader *r, const char *directory)
 {
-    if (directory == NULL || r->poll_ms == 0 || asprintf(&r->watched, "%s/index", directory) < 0) {
+    if (directory == NULL || r->pace.period_ms == 0 ||
+        asprintf(&r->watched, "%s/index", directory) < 0) {
         r->watched = NULL;
         return;
     }
@@ -129,7 +130,7 @@ static void open_notice(struct dx_reloader *r, const char *directory)
         dx_log(DX_LOG_WARN,
                "reload: no notice of new manifests (inotify: %s): looking for them "
                "each %u ms",
-               strerror(errno), r->poll_ms);
+               strerror(errno), r->pace.period_ms);
     (void)watch_again(r);
 }
 
@@ -137,14 +138,11 @@ static void open_notice(struct dx_reloader *r, const char *directory)
 
 static void plan_look(struct dx_reloader *r)
 {
-    uint64_t wait = UINT64_MAX;
+    uint64_t wait = dx_pace_next(&r->pace);
 
-    r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    if (r->poll_ms > 0)
-        wait = r->poll_ms - r->poll_ms / 4 + (r->random >> 33) % (r->poll_ms / 2 + 1);
     if (wait > ANEW_MS && dx_current_poisoned(r->current))
         wait = ANEW_MS;
-    r->look_ms = wait == UINT64_MAX ? UINT64_MAX : dx_clock_ms() + wait;
+    r->look_ms = wait == DX_PACE_NEVER ? UINT64_MAX : dx_clock_ms() + wait;
 }
 
 /* Until something is asked for or noticed, or it is time for a look or for tending; whether
@@ -219,18 +217,15 @@ int dx_reloader_start(struct dx_reloader **out, struct dx_current *current, cons
                       unsigned poll_ms, struct dx_error *err)
 {
     struct dx_reloader *r = calloc(1, sizeof *r);
-    struct timespec now;
     int rc;
 
     *out = NULL;
     if (r == NULL)
         return dx_fail(err, DX_E_NOMEM, "reload: out of memory");
     r->current = current;
-    r->poll_ms = poll_ms;
+    dx_pace_begin(&r->pace, poll_ms);
     r->notice_fd = -1;
     r->watch = -1;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    r->random = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)r;
     (void)pthread_mutex_init(&r->lock, NULL);
     r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     rc = r->wake_fd < 0 ? errno : 0;

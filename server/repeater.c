@@ -2,6 +2,7 @@
 #include "server/repeater.h"
 
 #include "base/clock.h"
+#include "server/pace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void rest(struct dx_repeater *r)
 {
     uint64_t until_ms = dx_clock_ms() + r->rest_ms;
 
-    if (r->rest_ms == DX_REPEATER_NEVER) {
+    if (r->rest_ms == DX_PACE_NEVER) {
         while (!r->asked && !r->stopping)
             (void)pthread_cond_wait(&r->changed, &r->lock);
         return;

@@ -6,8 +6,8 @@
  *   clean = dx_repeater_stop(&r);       false: work is under way and does not end soon
  *
  * work(context, asked) runs first after first_ms, then as many milliseconds after its end as it
- * said; asked: somebody did since the last time. After a stop that was not clean the thread and
- * context must be left alone: the process ends.
+ * said (DX_PACE_NEVER of server/pace.h: only when asked); asked: somebody did since the last time.
+ * After a stop that was not clean the thread and context must be left alone: the process ends.
  *
  * ask is safe from every thread; the others are for one, the owner.
  */
@@ -18,8 +18,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define DX_REPEATER_NEVER UINT64_MAX /* only when asked */
 
 struct dx_repeater;
 

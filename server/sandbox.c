@@ -81,10 +81,11 @@ static int allow_folder_of(struct dx_landlock *l, const char *file, unsigned rig
     else
         slash[slash == path] = '\0';
     rc = dx_landlock_path(l, path, rights, err);
-    /* Where a link leads: secrets are often links into a folder that is exchanged as a whole. */
+    /* Where a link leads: secrets are often links into a folder that is exchanged as a whole, and logs to another disk. */
     if (rc >= 0 && realpath(file, real) != NULL && strcmp(real, file) != 0) {
         *strrchr(real, '/') = '\0';
-        rc = dx_landlock_path(l, real[0] == '\0' ? "/" : real, rights & DX_LANDLOCK_READ, err);
+        rc = dx_landlock_path(l, real[0] == '\0' ? "/" : real,
+                              rights & (DX_LANDLOCK_READ | DX_LANDLOCK_APPEND), err);
     }
     return rc;
 }

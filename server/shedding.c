@@ -76,7 +76,9 @@ static void shed_lists_in(struct dx_loop *loop, enum dx_wait wait, const struct 
         struct dx_connection *c = dx_connection_of(s);
 
         next = TAILQ_NEXT(s, links);
-        if (c == one || c->bulk == NULL || !is_slow(c, (loop->now_us - c->record.first_us) / 1000))
+        /* Who owes nothing waits for us. */
+        if (c == one || c->bulk == NULL || (wait == DX_WAIT_LATER && !c->bulk_owes) ||
+            !is_slow(c, (loop->now_us - c->record.first_us) / 1000))
             continue;
         give_up(loop, c);
         n++;
@@ -87,4 +89,5 @@ void dx_shed_lists(struct dx_loop *loop, const struct dx_connection *one)
 {
     shed_lists_in(loop, DX_WAIT_BODY, one);
     shed_lists_in(loop, DX_WAIT_WRITE, one);
+    shed_lists_in(loop, DX_WAIT_LATER, one);
 }

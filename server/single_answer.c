@@ -11,6 +11,7 @@
 
 static void leave_to_worker(struct dx_connection *c, struct dx_job_want *want)
 {
+    want->paid = c->paid;
     if (!dx_job_wait_begin(c, want))
         dx_job_wait_refuse(c, &want->task);
 }
@@ -69,16 +70,8 @@ void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_
 
 void dx_single_answered(struct dx_connection *c, struct dx_job *job)
 {
-    const struct dx_job_spent *spent = &job->spent;
-    const struct dx_cost_seen seen = {
-        .requests = (uint64_t)spent->storage_requests + spent->disk_reads,
-        .bytes = spent->storage_bytes + spent->disk_bytes,
-        .body_bytes = job->body.size,
-        .answer_us = spent->answer_us,
-    };
-
     c->record.from = DX_FROM_WORKER;
-    dx_toll_more(c, &seen);
+    dx_toll_of_job(job);
     dx_deliver_answer(c, job->rc, &job->body, &job->problem,
                       (struct dx_span){ c->match, c->match_size }, job->about, &job->ask);
 }

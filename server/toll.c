@@ -34,6 +34,22 @@ void dx_toll_more(struct dx_connection *c, const struct dx_cost_seen *seen)
     dx_toll_owe(c, dx_cost_more(c->paid, seen));
 }
 
+/* Who asks for much and goes away, or gets it too late, has had it done. */
+void dx_toll_of_job(const struct dx_job *job)
+{
+    const struct dx_loop *loop = job->loop;
+    const struct dx_job_spent *spent = &job->spent;
+    const struct dx_cost_seen seen = {
+        .requests = (uint64_t)spent->storage_requests + spent->disk_reads,
+        .bytes = spent->storage_bytes + spent->disk_bytes,
+        .body_bytes = job->body.size,
+        .answer_us = spent->answer_us,
+    };
+
+    dx_admission_more(loop->serving->admission, &job->who, dx_cost_more(job->paid, &seen),
+                      loop->now_ms);
+}
+
 bool dx_toll_go_on(struct dx_connection *c, double cost)
 {
     struct dx_loop *loop = c->stream.loop;

@@ -90,6 +90,8 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->turn = 0;
     job->had = false;
     job->about = NULL;
+    job->who = (struct dx_who){ .principal = NULL };
+    job->paid = 0;
     job->task = NULL;
     job->begun = false;
     job->under_way = NULL;
@@ -489,10 +491,11 @@ static int set_expired(struct dx_job *job)
 /* Takes from the queue those that have waited too long for their first worker. */
 static void take_late(struct dx_workers *w, struct dx_job_queue *late)
 {
-    uint64_t now_ms = dx_clock_ms();
     struct dx_job *job;
+    uint64_t now_ms;
 
     (void)pthread_mutex_lock(&w->lock);
+    now_ms = dx_clock_ms(); /* no job came later, as its time is taken under the lock too */
     while ((job = TAILQ_FIRST(&w->fresh)) != NULL &&
            now_ms - job->queued_ms >= w->queue_timeout_ms) {
         unqueue(w, job);

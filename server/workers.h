@@ -38,6 +38,7 @@
 
 #include "cache/flight.h"
 #include "server/answers.h"
+#include "server/identity.h"
 
 #include <sys/queue.h>
 
@@ -91,8 +92,10 @@ struct dx_job {
     uint64_t holds; /* bytes of its waves */
     struct dx_job_spent spent;
 
-    void *about; /* the caller's; freed with the job */
-    int rc;      /* as query/answer.h */
+    void *about;       /* the caller's; freed with the job */
+    struct dx_who who; /* asks; for the caller too: his principal is of `access` */
+    double paid;       /* by him; 0: the job costs nothing beyond that */
+    int rc;            /* as query/answer.h */
     struct dx_buf body;
     struct dx_problem problem;
 };

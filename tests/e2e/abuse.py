@@ -215,6 +215,24 @@ def check_paid(tmp, root):
         check(told['domaindex_http_rejected_total{reason="address_cost"}'] > 0, "refusals are counted")
 
 
+def check_debtors(root):
+    """Lists of who has spent all wait for what he gets back; they do not keep others from theirs meanwhile."""
+    text = "".join(f"site{n % 400}.example\n" for n in range(4000)).encode()
+    head = f"POST /v1/domains HTTP/1.1\r\nHost: h\r\nContent-Length: {len(text)}\r\n\r\n".encode()
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(Server(root, "--reply-memory", "4M", "--address-cost-per-s", 1, "--address-burst", 20))
+        lists = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 10, ("127.0.0.2", 0)))
+                 for _ in range(3)]  # all places that there are
+        for s in lists:
+            s.sendall(head)
+        time.sleep(0.3)
+        for s in lists:
+            s.setblocking(False)
+            s.send(text)
+        time.sleep(1.5)
+        check(post_a_list(server) == 3, "debtors: a list of two names is answered beside them")
+
+
 def check_connections(root):
     """A cap of connections for each address: one address cannot take them all."""
     with Server(root, "--address-connections", 50) as server:
@@ -275,7 +293,8 @@ def main():
     with dxtest.tempdir() as tmp:
         root = make_root(tmp)
         check_kinds(tmp, root)
-        for name, part in (("paid_flood", lambda: check_paid(tmp, root)), ("connections", lambda: check_connections(root)),
+        for name, part in (("paid_flood", lambda: check_paid(tmp, root)), ("debtors", lambda: check_debtors(root)),
+                           ("connections", lambda: check_connections(root)),
                            ("descriptors", lambda: check_descriptors(root)), ("silent", lambda: check_silent(root))):
             if wanted(name):
                 part()

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -214,8 +215,8 @@ def refused_tables(table, server, team):
     for words, bad, said in (("cut", text[:-40], "line "), ("older", older, "older"), ("other", other, "by hand"),
                              ("gone", None, "is gone"), ("empty", b"", "line 1"),
                              ("unknown", text.replace(b'"format"', b'"fromat"'), "format 1")):
-        path.unlink() if bad is None else put(path, bad)
         before = len(server.words())
+        path.unlink() if bad is None else put(path, bad)
         end = time.monotonic() + 10
         while said not in server.words()[before:] and time.monotonic() < end:
             time.sleep(0.02)
@@ -257,6 +258,82 @@ def stays(table, server, team):
     dxtest.domaindex("publish", "--root", root, "--full")
     dxtest.domaindex("gc", "--root", root, "--keep", 1, "--keep-for", "0s", "--max-share", 100, "--delete")
     equal(path.read_bytes() == text, True, "publish, rollback, compact and gc leave the table alone")
+
+
+class Longest:
+    """A list of names that its client does not end."""
+
+    def __init__(self, server, token=None, kind="ndjson"):
+        fields = f"Authorization: Bearer {token}\r\n" if token else ""
+        self.link = socket.create_connection((server.host, server.port), timeout=20)
+        self.link.sendall(f"POST /v1/domains?format={kind} HTTP/1.1\r\nHost: x\r\n{fields}Content-Type: text/plain\r\n"
+                          "Transfer-Encoding: chunked\r\n\r\n".encode())
+
+    def say(self, name):
+        """What comes for it, which may be the end."""
+        self.link.sendall(f"{len(name) + 1:x}\r\n{name}\n\r\n".encode())
+        got = b""
+        while not (name.encode() in got and got.endswith(b"\n\r\n")) and (piece := self.link.recv(1 << 16)):
+            got += piece
+        return got
+
+
+def lasting(root, table):
+    """Who keeps a list open is told no more than whoever asks anew."""
+    with dxtest.Server(root) as server:
+        table.run("revoke", "set4", "--from", "team-a")
+        token = table.token("team-a")
+        until([1, 2], server, "before", token=token)
+        lists = {"team": Longest(server, token), "all": Longest(server), "csv": Longest(server, token, "csv")}
+        for name, one in lists.items():
+            check(b"only1.com" in one.say("only1.com"), f"{name}: what may be seen")
+        table.run("grant", "set3", "--to", "team-a")
+        until([1, 2, 3], server, "more", token=token)
+        check(b'"found":true' in lists["team"].say("only2.com"), "who may see more goes on")
+        table.run("revoke", "set3", "--from", "team-a")
+        until([1, 2], server, "and as before", token=token)
+        check(b'"found":true' in lists["team"].say("only2.com"), "as does who may see what he could")
+        table.run("token", "revoke", "-", input=token.encode() + b"\n")
+        until(401, server, "revoked", token=token)
+        end = lists["team"].say("only2.com")
+        check(b"only2.com" not in end and b'{"error":' in end and b"problem:unauthorized" in end, f"the list ends: {end}")
+        equal(lists["csv"].say("only2.com"), b"", "and one without lines")
+        check(b'"found":true' in lists["all"].say("only1.com"), "another one's goes on")
+        table.run("revoke", "set1", "--from", "*")
+        until(401, server, "nobody")
+        check(b"problem:unauthorized" in lists["all"].say("only1.com"), "until it may not")
+        table.run("grant", "set1", "--to", "*")
+
+
+def of_an_older_version(root):
+    """One that has to be opened for the question; and what a cursor goes on with after its dataset was taken away."""
+    dxtest.domaindex("publish", "--root", root, "--full")
+    old = json.loads((root / "index/manifest.json").read_text())["versions"][0]["version"]
+    for method, target, body in (("POST", f"/v1/domains?version={old}", b"all.com\nonly2.com\n"),
+                                 ("GET", f"/v1/domain/all.com?version={old}", None),
+                                 ("GET", f"/v1/domain/all.com/hosts?version={old}", None)):
+        with dxtest.Server(root) as server:
+            reply = server.get(target, method, {"Content-Type": "text/plain"} if body else None, body)
+            equal(reply.status, 200, target)
+            lines = [json.loads(line) for line in reply.body.splitlines()]
+            counts = [n for line in lines for n in [line, *line.get("hosts", [])] if "dataset_count" in n or "found" in n]
+            check(counts and all(n.get("dataset_count", 1) == 1 for n in counts), f"{target}: {reply.body}")
+            check(not body or not lines[1]["found"], f"{target}: {reply.body}")
+
+
+def cursors_after(root, table):
+    """A cursor shows no more than the question that it goes on with."""
+    with dxtest.Server(root) as server:
+        token = table.token("team-a")
+        until([1, 2], server, "before", token=token)
+        plan = ask(server, "/v1/domain/all.com/datasets/2/urls?plan=2", token=token).json["cursors"]
+        target = f"/v1/domain/all.com/datasets/2/urls?cursor={plan[0]}"
+        equal(ask(server, target, token=token).status, 200, "a cursor")
+        equal(ask(server, target).json["type"], "urn:domaindex:problem:bad-cursor", "another one's")
+        table.run("revoke", "set2", "--from", "team-a")
+        until([1], server, "taken away", token=token)
+        equal(ask(server, target, token=token).json["type"], "urn:domaindex:problem:dataset-not-found", "the cursor as well")
+        table.run("grant", "set2", "--to", "team-a")
 
 
 def asked_only(root, table):
@@ -360,6 +437,9 @@ def main():
               f"{took[-1] * 1000:.0f} ms at most", flush=True)
         check(took[len(took) // 2] < USUALLY_S, f"half of the changes are seen within {USUALLY_S} s")
         asked_only(root, table)
+        lasting(root, table)
+        of_an_older_version(root)
+        cursors_after(root, table)
         writers(table, 4, 3)
         stored = b"".join(p.read_bytes() for p in root.rglob("*") if p.is_file())
         check(not any(t.encode() in stored for t in table.tokens), "no token is stored")

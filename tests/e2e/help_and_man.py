@@ -10,7 +10,7 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc",
+COMMANDS = ("ingest", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
             "access")
 

@@ -366,7 +366,7 @@ def judge_cursors(pair, table, rng, old):
     links, seen = pair.links(), 0
     listings = [("/v1/domain/large0.com/datasets/1/urls?limit=200", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
-                ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=40", "changes")]
+                ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes")]
     for target, member in listings:
         cursors = []
         for who in table.who:

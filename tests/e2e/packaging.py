@@ -3,6 +3,7 @@
 # labels: slow tree
 """What is installed for systemd, how much its units leave open, and how the programs are hardened."""
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -42,6 +43,27 @@ def units(prefix, tmp):
         print(f"{name}: exposure {exposure and exposure.group(1)}")
         equal(done.returncode, 0, f"{name}: exposure over 1.5:\n{words}")
     return here
+
+
+def users_and_folders(prefix, tmp):
+    """Made in an empty system below a folder: both users, and what docs/OPERATIONS.md then writes to."""
+    system = tmp / "system"
+    for name in ("sysusers.d", "tmpfiles.d"):
+        (system / "usr" / "lib" / name).mkdir(parents=True)
+        shutil.copy(prefix / "lib" / name / "domaindex.conf", system / "usr" / "lib" / name)
+    (system / "etc").mkdir()
+    if os.geteuid() != 0:
+        print("not shown here: users and folders (needs root)")
+        return
+    for program in ("systemd-sysusers", "systemd-tmpfiles"):
+        done = subprocess.run([program, f"--root={system}", *(["--create"] if "tmpfiles" in program else [])],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        equal(done.returncode, 0, f"{program}: {done.stdout.decode()}")
+    users = dict(re.findall(r"(?m)^(domaindexd?):[^:]*:(\d+):", (system / "etc" / "passwd").read_text()))
+    equal(sorted(users), ["domaindex", "domaindexd"], "users")
+    leases = (system / "var" / "lib" / "domaindex" / "leases").stat()
+    equal((leases.st_uid, oct(leases.st_mode)), (int(users["domaindexd"]), "0o42775"), "leases/")
+    check((system / "etc" / "domaindex").is_dir(), "/etc/domaindex, where the key and the settings go")
 
 
 def fits(here):
@@ -91,6 +113,7 @@ def main():
             dxtest.skip(f"needs {program} (scripts/install_packages.sh build test)")
     with dxtest.tempdir() as tmp:
         dxtest.run("cmake", "--install", dxtest.BIN, "--prefix", tmp / "usr")
+        users_and_folders(tmp / "usr", tmp)
         fits(units(tmp / "usr", tmp))
         cache = (dxtest.BIN / "CMakeCache.txt").read_text()
         if re.search(r"(?m)^CMAKE_BUILD_TYPE:\S*=Debug$|^DX_HARDEN:BOOL=OFF$|^DX_SANITIZE:\S*=.+$", cache):

@@ -120,13 +120,17 @@ def surroundings(root, tmp):
 
 
 def links(root, tmp):
-    """An index and a lake that lie elsewhere, by links."""
+    """An index, a lake and a log that lie elsewhere, by links."""
     linked = tmp / "linked"
     linked.mkdir()
     for name in ("index", "urls"):
         (linked / name).symlink_to(root / name)
-    with dxtest.Server(linked, "--sandbox", "yes") as server:
+    (tmp / "disk").mkdir()
+    (tmp / "disk" / "real.log").write_text("")
+    (linked / "log").symlink_to(tmp / "disk" / "real.log")
+    with dxtest.Server(linked, "--sandbox", "yes", "--log-requests", linked / "log") as server:
         equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "by links")
+    check("/urls" not in (linked / "log").read_text() and '"route":"urls"' in (tmp / "disk" / "real.log").read_text(), "the log")
 
 
 def other_user(root, tmp):

@@ -26,7 +26,7 @@ class Supervised:
     """domaindexd with a notify socket, a watchdog, and listening sockets by name."""
 
     def __init__(self, root, tmp, *arguments, sockets=(), names=None, watchdog_ms=0, abstract=False, pid="$$",
-                 watchdog_pid=None):
+                 watchdog_pid=None, stderr=subprocess.STDOUT):
         self.tells = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         address = f"\0dx-notify-{os.getpid()}-{next(numbers)}" if abstract else str(tmp / f"notify-{next(numbers)}")
         self.tells.bind(address)
@@ -46,7 +46,7 @@ class Supervised:
         self.process = subprocess.Popen(
             ["bash", "-c", f'{words}exec "$@"{moves}', "domaindexd", str(dxtest.DOMAINDEXD), "--root", str(root), "--listen",
              "127.0.0.1:0", "--lease", "no", *map(str, arguments)],
-            env=env, pass_fds=[s.fileno() for s in sockets], stdout=self.log, stderr=subprocess.STDOUT)
+            env=env, pass_fds=[s.fileno() for s in sockets], stdout=self.log, stderr=stderr)
         self.told = []
 
     def words(self):
@@ -150,6 +150,39 @@ def failing_start(tmp):
     with Supervised(tmp / "nothing", tmp) as s:
         equal(s.process.wait(30), 1, "exit without a root")
         equal(s.count_for("READY", 0.1), 0, "never ready")
+
+
+def stopped_while_it_loads(tmp):
+    """A store that takes the request and says nothing: who wants to stop does not wait for it."""
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        with socket.create_server(("127.0.0.1", 0)) as silent, \
+                Supervised(f"http://127.0.0.1:{silent.getsockname()[1]}/", tmp, "--cache-dir", tmp / "cache") as s:
+            silent.settimeout(30)
+            connection, _ = silent.accept()
+            begun = time.monotonic()
+            s.process.send_signal(kind)
+            equal(s.process.wait(30), 0, f"exit after {kind.name}")
+            took = time.monotonic() - begun
+            check(took < 2 and "before anything was served" in s.words(), f"{took:.1f} s until the end: {s.words()}")
+            connection.close()
+
+
+def full_log(root, tmp):
+    """Standard error is a pipe that nobody reads, from the start."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    with Supervised(root, tmp, stderr=writer) as s:
+        ready = s.wait_for("READY=1", 10)
+        if check(ready, "ready though nobody reads its log"):
+            equal(ask(int(ready.rsplit(":", 1)[1])), 200, "an answer")
+        else:
+            s.process.kill()
+    os.close(reader)
+    os.close(writer)
 
 
 class Held:
@@ -260,6 +293,8 @@ def main():
         publish(root, tmp, 1)
         told(root, tmp)
         failing_start(tmp)
+        stopped_while_it_loads(tmp)
+        full_log(root, tmp)
         watchdog(root, tmp)
         handed_over(root, tmp)
         restarts(root, tmp, int(os.environ.get("DX_RESTARTS") or 100))

@@ -263,6 +263,58 @@ static void test_rows(void)
     dx_access_table_drop(&closed);
 }
 
+/* Requests that last, when the table is another one by then. */
+static void test_holds(void)
+{
+    enum { NONE, OPEN, CLOSED };
+    static const struct {
+        int began;
+        const char *fields;
+        int then;
+        int64_t later_s;
+        int want;
+    } holds[] = {
+        { OPEN, "", OPEN, 0, 1 },
+        { OPEN, "", NONE, 0, 1 },
+        { OPEN, "", CLOSED, 0, 0 },
+        { NONE, "", NONE, 0, 1 },
+        { NONE, "", OPEN, 0, 0 },
+        { CLOSED, "Authorization: Bearer $0\r\n", OPEN, 99, 1 }, /* he sees more by now */
+        { OPEN, "Authorization: Bearer $0\r\n", CLOSED, 0, 0 },
+        { CLOSED, "Authorization: Bearer $1\r\n", CLOSED, 0, 1 },
+        { CLOSED, "Authorization: Bearer $1\r\n", CLOSED, 1, 0 }, /* the token is over */
+        { CLOSED, "X-User: c\r\n", CLOSED, 99, 1 },
+        { CLOSED, "X-User: b\r\n", CLOSED, 99, 1 }, /* named, not by a token */
+        { OPEN, "X-User: c\r\n", CLOSED, 0, 0 },
+        { OPEN, "X-User: stranger\r\n", OPEN, 0, 1 },
+        { OPEN, "X-User: stranger\r\n", CLOSED, 0, 0 },
+    };
+    struct dx_identity_rules rules = { .names = { "x-user", NULL }, .proxy_count = 1 };
+    const struct dx_access_table *tables[] = { NULL, make_table("*"), make_table(NULL) };
+    struct dx_address peer = address_of(PROXY);
+
+    (void)dx_network_parse(str("10.0.0.0/8"), &rules.proxies[0]);
+    for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
+        struct dx_problem problem;
+        struct dx_request_head head;
+        struct dx_who who;
+        char text[2048];
+        size_t n = fill(text, sizeof text, "GET /", holds[i].fields);
+        int rc;
+
+        dx_request_head_begin(&head);
+        head.names = &rules.names;
+        EXPECT(dx_request_head_parse(&head, dx_span_of(text, n)) == DX_HEAD_DONE &&
+                   dx_identify(&rules, tables[holds[i].began], &head, dx_span_of(text, n), &peer,
+                               NOW_S, &who, &problem) == 1,
+               "held row %zu", i);
+        rc = dx_identity_holds(&who, tables[holds[i].then], NOW_S + holds[i].later_s, &problem);
+        EXPECT(rc == holds[i].want, "held row %zu: %d", i, rc);
+    }
+    dx_access_table_drop(&tables[OPEN]);
+    dx_access_table_drop(&tables[CLOSED]);
+}
+
 /* Every refusal is the same bytes, whatever was wrong. */
 static void test_uniform(void)
 {
@@ -335,6 +387,7 @@ int main(void)
 {
     test_networks();
     test_rows();
+    test_holds();
     test_uniform();
     measure();
     return failures > 0;

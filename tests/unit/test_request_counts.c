@@ -90,6 +90,25 @@ static void test_bounds(void)
     }
 }
 
+/* Alerts look for the first one of these by increase(), which has to have seen the 0 before. */
+static void test_there_from_the_start(void)
+{
+    struct dx_request_record r = { .status = 500, .refusal = "data-damaged" };
+
+    memset(loops, 0, sizeof loops);
+    write_all();
+    is("domaindex_http_problems_total{slug=\"data-damaged\"}", 0);
+    is("domaindex_http_problems_total{slug=\"data-missing\"}", 0);
+    is("domaindex_http_problems_total{slug=\"data-replaced\"}", 0);
+    dx_request_counts_end(&loops[1], &r);
+    dx_request_counts_end(&loops[2], &r);
+    write_all();
+    is("domaindex_http_problems_total{slug=\"data-damaged\"}", 2);
+    CHECK(strstr(strstr((const char *)text.data, "slug=\"data-damaged\"") + 1,
+                 "slug=\"data-damaged\"") == NULL,
+          "it is written twice");
+}
+
 static void test_sums(void)
 {
     static const int statuses[] = { 200, 304, 404, 429, 503, 0, 299 };
@@ -185,6 +204,7 @@ static void test_names(void)
 int main(void)
 {
     test_bounds();
+    test_there_from_the_start();
     test_sums();
     test_bounded();
     test_names();

@@ -68,6 +68,9 @@ static void test_sets(void)
             EXPECT(dx_scope_equal(both, scope) && dx_scope_hash(both) == dx_scope_hash(scope),
                    "round %zu: not equal", round);
             EXPECT(dx_scope_key(both) != dx_scope_key(scope) && dx_scope_key(both) != 0, "keys");
+            EXPECT(dx_scope_within(base, both) && dx_scope_within(both, scope) &&
+                       dx_scope_within(both, base) == dx_scope_equal(both, base),
+                   "round %zu: within", round);
             dx_scope_drop((const struct dx_scope **)&both);
         }
         dx_scope_drop((const struct dx_scope **)&base);
@@ -86,6 +89,9 @@ static void test_all(void)
     EXPECT(dx_scope_new(&none, NULL, 0, NULL) == DX_OK, "an empty one");
     EXPECT(!dx_scope_has(none, 17) && dx_scope_filter(none, ids, 3) == 0, "none shows");
     EXPECT(!dx_scope_equal(none, NULL) && dx_scope_key(none) != 0, "none is not all");
+    EXPECT(dx_scope_within(none, NULL) && dx_scope_within(NULL, NULL) &&
+               !dx_scope_within(NULL, none),
+           "all has none, and all of itself");
     held = dx_scope_hold(none);
     dx_scope_drop((const struct dx_scope **)&none);
     EXPECT(!dx_scope_has(held, 3), "held");

@@ -142,6 +142,35 @@ static void test_again(void)
     finish(&h);
 }
 
+/* Who goes away while a worker is at his question has had it worked on. */
+static void test_gone(void)
+{
+    struct harness h;
+    struct dx_raw_reply reply;
+    struct dx_raw c, other;
+
+    start(&h, &(struct dx_admission_options){ .address_cost_per_s = 0.1, .address_burst = 100 });
+    dx_fake_gate(h.fake, false);
+    (void)dx_raw_open(&other, h.port);
+    (void)dx_raw_open(&c, h.port);
+    (void)dx_raw_say(&c, GET("/v1/domain/gate.example/datasets/1/urls")); /* 100 - 25 */
+    for (int i = 0; i < 500 && dx_fake_listings(h.fake) == 0; i++)
+        (void)usleep(10000);
+    dx_raw_reset(&c);
+    for (int i = 0; i < 500 && dx_server_counts_of(h.server).open > 1; i++)
+        (void)usleep(10000);
+    CHECK(ask(&other, GET("/v1/domain/a.example"), &reply) == 200, "%d", reply.status);
+    (void)usleep(50000); /* 2500 units */
+    dx_fake_gate(h.fake, true);
+    for (int i = 0; i < 20 && reply.status == 200; i++) {
+        (void)usleep(20000);
+        (void)ask(&other, GET("/v1/domain/a.example"), &reply);
+    }
+    CHECK(reply.status == 429, "%d: the work was for nothing", reply.status);
+    dx_raw_close(&other);
+    finish(&h);
+}
+
 static void test_connections(void)
 {
     struct harness h;
@@ -196,6 +225,7 @@ int main(void)
     test_bucket();
     test_kept();
     test_again();
+    test_gone();
     test_connections();
     test_proxy();
     return failures > 0;

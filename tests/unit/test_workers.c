@@ -2,15 +2,17 @@
  * Which job has the next turn, and which have waited too long. (pthread: for the label.) */
 #include "server/workers.h"
 
+#include "base/clock.h"
 #include "tests/support/fake_answers.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { JOBS = 12 };
+enum { JOBS = 12, EXPIRERS = 2 };
 
 static int failures;
 
@@ -39,6 +41,8 @@ static struct {
 } done[JOBS];
 static size_t done_count;
 static struct dx_answers *unpinner;
+static _Atomic unsigned ended, early; /* jobs of test_expire_beside */
+static _Atomic bool enough;
 
 static void on_done(struct dx_job *job)
 {
@@ -95,7 +99,8 @@ static void end(struct harness *h)
     CHECK(dx_fake_free(&h->fake), "a pin is left");
 }
 
-static bool submit(struct harness *h, long number, const char *target)
+static bool submit_for(struct harness *h, void (*then)(struct dx_job *job), long number,
+                       const char *target)
 {
     static struct dx_ask ask;
     struct dx_problem problem;
@@ -105,13 +110,18 @@ static bool submit(struct harness *h, long number, const char *target)
         (job = dx_job_new(&ask)) == NULL)
         exit(1);
     job->version = h->answers.pin(h->answers.from, NULL);
-    job->done = on_done;
+    job->done = then;
     job->connection = (void *)(intptr_t)number;
     if (dx_workers_submit(h->workers, job))
         return true;
     h->answers.unpin(job->version);
     dx_job_free(&job);
     return false;
+}
+
+static bool submit(struct harness *h, long number, const char *target)
+{
+    return submit_for(h, on_done, number, target);
 }
 
 /* The only worker is with the first job until the gate opens. */
@@ -187,6 +197,51 @@ static void test_expire(void)
     end(&h);
 }
 
+static void on_done_alone(struct dx_job *job)
+{
+    if (job->rc == 0 && strcmp(job->problem.slug, "overloaded") == 0)
+        (void)atomic_fetch_add(&early, 1);
+    unpinner->unpin(job->version);
+    dx_job_free(&job);
+    (void)atomic_fetch_add(&ended, 1);
+}
+
+static void *expire_always(void *argument)
+{
+    struct harness *h = argument;
+
+    while (!atomic_load(&enough))
+        dx_workers_expire(h->workers);
+    return NULL;
+}
+
+/* A job that comes while somebody looks for late ones is not late, whoever looked at the clock first. */
+static void test_expire_beside(void)
+{
+    uint64_t until_ms = dx_clock_ms() + 1000;
+    pthread_t others[EXPIRERS];
+    struct harness h;
+    unsigned begun = 0;
+
+    start(&h, 100, 60000);
+    for (size_t i = 0; i < EXPIRERS; i++)
+        if (pthread_create(&others[i], NULL, expire_always, &h) != 0)
+            exit(1);
+    while (dx_clock_ms() < until_ms)
+        if (begun - atomic_load(&ended) < 2 &&
+            submit_for(&h, on_done_alone, begun, "/v1/domain/a.example/datasets/1/urls"))
+            begun++;
+    for (int i = 0; i < 500 && atomic_load(&ended) < begun; i++)
+        (void)usleep(10000);
+    atomic_store(&enough, true);
+    for (size_t i = 0; i < EXPIRERS; i++)
+        (void)pthread_join(others[i], NULL);
+    CHECK(atomic_load(&ended) == begun && atomic_load(&early) == 0,
+          "of %u jobs %u ended, %u of them refused at once", begun, atomic_load(&ended),
+          atomic_load(&early));
+    end(&h);
+}
+
 static void test_full(void)
 {
     struct harness h;
@@ -203,6 +258,7 @@ int main(void)
 {
     test_order();
     test_expire();
+    test_expire_beside();
     test_full();
     return failures > 0;
 }

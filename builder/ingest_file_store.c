@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest_file_store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "builder/work_folder.h"
+
+#define PAYLOAD "payload."
+
+static bool is_of_payload(const char *column)
+{
+    return column != NULL && strncmp(column, PAYLOAD, sizeof PAYLOAD - 1) == 0;
+}
+
+static int want_columns(struct dx_columns_want *want, bool *payload, struct dx_error *err)
+{
+    static const char *const ours[] = { "content_type", "title", "tags" };
+
+    *payload = is_of_payload(want->ts) || is_of_payload(want->dataset);
+    for (size_t i = 0; i < want->extra_count; i++)
+        *payload = *payload || is_of_payload(want->extra[i]);
+    if (want->extra_count + 3 > DX_EXTRA_COLUMNS_MAX)
+        return dx_fail(err, DX_E_INVALID, "at most %d extra columns beside those of a file store",
+                       DX_EXTRA_COLUMNS_MAX - 3);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        want->extra[want->extra_count++] = ours[i];
+    want->url = "url";
+    want->no_ts = want->ts == NULL;
+    want->header = DX_HEADER_AUTO;
+    return dx_columns_want_check(want, err);
+}
+
+int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_options *store,
+                         struct dx_file_store_counts *counts, struct dx_ingest_stats *stats,
+                         struct dx_error *err)
+{
+    struct dx_work_folder work = DX_WORK_FOLDER_INIT;
+    char path[PATH_MAX + 16];
+    const char *input = path;
+    int rc = want_columns(&o->want, &store->payload, err);
+
+    *stats = (struct dx_ingest_stats){ 0 };
+    *counts = (struct dx_file_store_counts){ 0 };
+    if (rc == DX_OK)
+        rc = dx_work_folder_make(&work, o->work_dir, "store", err);
+    if (rc == DX_OK) {
+        (void)snprintf(path, sizeof path, "%s/pages.jsonl", work.path);
+        store->tmp = work.path;
+        store->to = path;
+        store->memory_bytes = o->memory_bytes / 2;
+        store->stopped = o->stopped;
+        store->say = o->say;
+        rc = dx_file_store_read(store, counts, err);
+    }
+    if (rc == DX_OK) {
+        o->format = DX_RECORD_JSONL;
+        o->input = &input;
+        o->input_count = 1;
+        rc = dx_ingest_run(o, stats, err);
+    }
+    dx_work_folder_remove(&work);
+    return rc;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/visible_rows.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fetch/download.h"
+#include "format/rules.h"
+#include "loader/objects.h"
+#include "loader/overlay.h"
+#include "loader/version.h"
+
+#define LOOK_EVERY 4096
+
+static int path_of(const struct dx_visible_rows *r, const struct dx_pages_file *file,
+                   char path[PATH_MAX], struct dx_error *err)
+{
+    const struct dx_version *v = r->version;
+    const struct dx_object o = { DX_OBJECT_LAKE, file->file_id };
+    struct dx_pin pin = dx_objects_pin(v->objects, o, file->size);
+    char object[PATH_MAX];
+    struct dx_download d = { .source = v->source, .object = object, .size = file->size };
+    int n = snprintf(object, sizeof object, "%s%.*s", v->entry.parquet_root, (int)file->path.size,
+                     (const char *)file->path.data);
+
+    d.pin = pin;
+    if (n < 0 || n >= PATH_MAX)
+        return dx_fail(err, DX_E_INVALID, "%s: path too long", v->root);
+    n = dx_source_remote(v->root) ? snprintf(path, PATH_MAX, "%s/lake.parquet", r->tmp)
+                                  : snprintf(path, PATH_MAX, "%s/%s", v->root, object);
+    if (n < 0 || n >= PATH_MAX)
+        return dx_fail(err, DX_E_INVALID, "%s: path too long", v->root);
+    return dx_source_remote(v->root) ? dx_download_run(&d, path, err) : DX_OK;
+}
+
+static int each_row(struct dx_visible_rows *r, struct dx_lake_scan *scan,
+                    const struct dx_rules *rules, struct dx_error *err)
+{
+    struct dx_lake_row row;
+    int rc;
+
+    while ((rc = dx_lake_scan_group(scan, err)) == 1) {
+        while ((rc = dx_lake_scan_row(scan, &row, err)) == 1) {
+            if ((r->rows + r->hidden) % LOOK_EVERY == 0 && r->stopped != NULL && r->stopped())
+                return dx_fail(err, DX_E_IO, "interrupted");
+            if (dx_rules_match(rules, row.domain, row.scheme, row.host, row.path_query) != 0) {
+                r->hidden++;
+                continue;
+            }
+            r->rows++;
+            rc = r->row(r->ctx, scan, &row, err);
+            if (rc < 0)
+                return rc;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int each_of_file(struct dx_visible_rows *r, const struct dx_pages_file *file,
+                        const struct dx_rules *rules, struct dx_error *err)
+{
+    struct dx_lake_scan scan = DX_LAKE_SCAN_INIT;
+    char path[PATH_MAX] = "";
+    int rc = path_of(r, file, path, err);
+
+    if (rc == DX_OK)
+        rc = dx_lake_scan_open(&scan, path, err);
+    if (rc == DX_OK)
+        rc = each_row(r, &scan, rules, err);
+    dx_lake_scan_close(&scan);
+    if (dx_source_remote(r->version->root) && path[0] != '\0')
+        (void)unlink(path);
+    return rc;
+}
+
+int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err)
+{
+    const struct dx_rules *rules = dx_overlay_pin(r->version->caches->overlay);
+    struct dx_pages_file file;
+    int rc = DX_OK;
+
+    r->rows = r->hidden = 0;
+    for (uint64_t i = 0; rc >= 0 && i < r->version->pages.files; i++) {
+        rc = dx_pages_file(&r->version->pages, i, &file, err);
+        if (rc == 1 && (r->dataset_id == 0 || r->dataset_id == file.dataset_id))
+            rc = each_of_file(r, &file, rules, err);
+    }
+    dx_overlay_unpin(r->version->caches->overlay, rules);
+    return rc < 0 ? rc : DX_OK;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/numbers.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fetch/download.h"
+
+#define TRIES 5 /* a merge took away what the list named: others are not merging all the time */
+#define PART_SHIFT 8
+
+/* ---- opening ---- */
+
+/* To a file without a name, for as long as it is mapped. */
+static int bring(struct dx_source *source, const char *object, uint64_t size, struct dx_map *map,
+                 struct dx_error *err)
+{
+    const char *dir = getenv("TMPDIR");
+    struct dx_download d = {
+        .source = source, .object = object, .size = size, .pin = { size, NULL }
+    };
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/domaindex-numbers-XXXXXX",
+                     dir == NULL || dir[0] == '\0' ? "/tmp" : dir);
+    int fd = n < 0 || (size_t)n >= sizeof path ? -1 : mkstemp(path);
+    int rc;
+
+    if (fd < 0)
+        return dx_fail(err, DX_E_IO, "%s: no temporary file can be made", path);
+    (void)close(fd);
+    rc = dx_download_run(&d, path, err);
+    if (rc == DX_OK)
+        rc = dx_map_open(map, path, DX_MAP_RANDOM, err);
+    (void)unlink(path);
+    return rc;
+}
+
+static int open_book(struct dx_numbers *n, const char *root, struct dx_source *source, size_t i,
+                     struct dx_error *err)
+{
+    const struct dx_number_file *f = &n->list.file[i];
+    const struct dx_build_id build = dx_number_build(&n->list, f->first, f->last);
+    struct dx_number_book *b = &n->book[i];
+    char object[DX_NUMBER_OBJECT];
+    char path[PATH_MAX];
+    int rc;
+
+    dx_number_object(f, object);
+    if (dx_source_remote(root)) {
+        rc = bring(source, object, f->size, &n->map[i], err);
+    } else {
+        int length = snprintf(path, sizeof path, "%s/%s", root, object);
+
+        rc = length < 0 || (size_t)length >= sizeof path
+                 ? dx_fail(err, DX_E_INVALID, "%s: path too long", root)
+                 : dx_map_open(&n->map[i], path, DX_MAP_RANDOM, err);
+    }
+    if (rc < 0)
+        return rc;
+    if (n->map[i].bytes.size != f->size)
+        return dx_fail(err, DX_E_CORRUPT, "%s: %zu bytes, the registry says %llu", object,
+                       n->map[i].bytes.size, (unsigned long long)f->size);
+    rc = dx_number_book_open(b, n->map[i].bytes, 0, object, err);
+    if (rc < 0)
+        return rc;
+    n->count = i + 1;
+    if (memcmp(b->envelope.build.bytes, build.bytes, sizeof build.bytes) != 0 ||
+        b->info.layout != n->list.layout || b->info.first != f->first || b->info.last != f->last ||
+        b->count != f->names)
+        return dx_fail(err, DX_E_CORRUPT, "%s: of another registry, or other fillings", object);
+    return DX_OK;
+}
+
+static void close_books(struct dx_numbers *n)
+{
+    for (size_t i = 0; i < DX_NUMBER_BOOKS_MAX; i++) {
+        dx_number_book_close(&n->book[i]);
+        dx_map_close(&n->map[i]);
+    }
+    n->count = 0;
+}
+
+/* 1, 0: no registry. DX_E_NOT_FOUND: a book went. */
+static int open_once(struct dx_numbers *n, const char *root, struct dx_source *source,
+                     struct dx_error *err)
+{
+    const struct dx_get get = { .object = DX_NUMBER_LIST_FILE, .cap = DX_NUMBER_LIST_MAX };
+    struct dx_buf text = DX_BUF_INIT(DX_NUMBER_LIST_MAX);
+    int rc = dx_source_get(source, &get, &text, n->etag, err);
+
+    if (rc >= 0)
+        rc = dx_number_list_parse(&n->list, dx_span_of(text.data, text.size), DX_NUMBER_LIST_FILE,
+                                  err);
+    else if (rc == DX_E_NOT_FOUND)
+        rc = 1;
+    dx_buf_release(&text);
+    if (rc != DX_OK)
+        return rc == 1 ? 0 : rc;
+    n->layout = (enum dx_domain64_layout)n->list.layout;
+    for (size_t i = 0; rc == DX_OK && i < n->list.count; i++)
+        rc = open_book(n, root, source, i, err);
+    return rc < 0 ? rc : 1;
+}
+
+int dx_numbers_open(struct dx_numbers **n, const char *root, struct dx_source *source,
+                    struct dx_error *err)
+{
+    int rc = DX_E_NOT_FOUND;
+
+    *n = calloc(1, sizeof **n);
+    if (*n == NULL)
+        return dx_fail(err, DX_E_NOMEM, "domain64: out of memory");
+    for (unsigned i = 0; rc == DX_E_NOT_FOUND && i < TRIES; i++) {
+        close_books(*n);
+        rc = open_once(*n, root, source, err);
+    }
+    if (rc < 0)
+        (void)dx_fail_in(err, "%s", root);
+    if (rc != 1)
+        dx_numbers_close(n);
+    return rc;
+}
+
+void dx_numbers_close(struct dx_numbers **n)
+{
+    if (*n != NULL)
+        close_books(*n);
+    free(*n);
+    *n = NULL;
+}
+
+/* ---- names to numbers ---- */
+
+int dx_numbers_part(enum dx_domain64_layout layout, uint64_t number, enum dx_domain64_part *part,
+                    struct dx_error *err)
+{
+    struct dx_domain64 d;
+    int rc = dx_domain64_unpack(number, layout, &d, NULL);
+
+    *part = d.path != 0        ? DX_PART_PATH
+            : d.subdomain != 0 ? DX_PART_SUBDOMAIN
+            : d.domain != 0    ? DX_PART_DOMAIN
+                               : DX_PART_TLD;
+    if (rc == DX_OK || (*part == DX_PART_TLD && d.tld != 0 && number << PART_SHIFT == 0))
+        return DX_OK;
+    return dx_fail(err, DX_E_CORRUPT, "domain64: 0x%016llx is the number of no name",
+                   (unsigned long long)number);
+}
+
+uint64_t dx_numbers_parent(enum dx_domain64_layout layout, uint64_t number,
+                           enum dx_domain64_part part)
+{
+    struct dx_domain64_range range = { 0, 0 };
+    struct dx_domain64 d;
+
+    if (part == DX_PART_TLD)
+        return 0;
+    (void)dx_domain64_unpack(number, layout, &d, NULL);
+    (void)dx_domain64_range(&d, (enum dx_domain64_part)(part - 1), layout, &range, NULL);
+    return range.from;
+}
+
+int dx_numbers_child(const struct dx_numbers *n, enum dx_domain64_part part, uint64_t parent,
+                     struct dx_span name, uint64_t *number, struct dx_error *err)
+{
+    uint64_t hash = dx_number_hash((uint8_t)part, parent, name);
+    struct dx_number_hits h;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc >= 0 && i < n->count; i++) {
+        rc = dx_number_hits_open(&h, &n->book[i], hash, err);
+        while (rc >= 0 && (rc = dx_number_hits_next(&h, err)) == 1) {
+            enum dx_domain64_part its;
+
+            rc = dx_numbers_part(n->layout, h.at.number, &its, err);
+            if (rc == DX_OK && its == part && dx_span_equal(h.at.name, name) &&
+                dx_numbers_parent(n->layout, h.at.number, part) == parent) {
+                *number = h.at.number;
+                return 1;
+            }
+        }
+    }
+    return rc;
+}
+
+int dx_numbers_key(const struct dx_numbers *n, const struct dx_domain64_names *names, uint64_t *key,
+                   enum dx_domain64_part *missing, struct dx_error *err)
+{
+    *key = 0;
+    for (unsigned i = 0; i < DX_DOMAIN64_PARTS; i++) {
+        enum dx_domain64_part part = (enum dx_domain64_part)i;
+        int rc = names->part[i].size == 0 && i > DX_PART_DOMAIN
+                     ? 1
+                     : dx_numbers_child(n, part, *key, names->part[i], key, err);
+
+        *missing = part;
+        if (rc != 1)
+            return rc;
+    }
+    return 1;
+}
+
+int dx_numbers_before(const struct dx_numbers *n, uint64_t number, uint64_t *found,
+                      struct dx_error *err)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n->count; i++) {
+        uint64_t its;
+        int rc = dx_number_book_before(&n->book[i], number, &its, err);
+
+        if (rc < 0)
+            return rc;
+        if (rc == 1 && (!any || its > *found))
+            *found = its;
+        any = any || rc == 1;
+    }
+    return any;
+}
+
+/* ---- numbers to names ---- */
+
+int dx_numbers_name(const struct dx_numbers *n, uint64_t number, struct dx_buf *out,
+                    struct dx_error *err)
+{
+    struct dx_number_cursor c;
+    int rc = 0;
+
+    for (size_t i = 0; i < n->count; i++) {
+        rc = dx_number_cursor_seek(&c, &n->book[i], number, err);
+        if (rc == DX_OK)
+            rc = dx_number_cursor_next(&c, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 1 && c.number == number) {
+            dx_buf_append(out, c.name.data, c.name.size);
+            return out->failed ? dx_buf_fail(out, err, "a name") : 1;
+        }
+    }
+    return 0;
+}
+
+int dx_numbers_names(const struct dx_numbers *n, uint64_t key, struct dx_buf *out,
+                     struct dx_error *err)
+{
+    struct dx_domain64 d;
+    struct dx_domain64_range r;
+    size_t tld;
+    size_t domain;
+    int rc = dx_domain64_unpack(key, n->layout, &d, err);
+
+    if (rc == DX_OK)
+        rc = 1;
+    if (rc == 1 && d.subdomain != 0) {
+        (void)dx_domain64_range(&d, DX_PART_SUBDOMAIN, n->layout, &r, NULL);
+        rc = dx_numbers_name(n, r.from, out, err);
+        dx_buf_u8(out, '.');
+    }
+    domain = out->size;
+    if (rc == 1) {
+        (void)dx_domain64_range(&d, DX_PART_DOMAIN, n->layout, &r, NULL);
+        rc = dx_numbers_name(n, r.from, out, err);
+        dx_buf_u8(out, '.');
+    }
+    tld = out->size;
+    if (rc == 1) {
+        (void)dx_domain64_range(&d, DX_PART_TLD, n->layout, &r, NULL);
+        rc = dx_numbers_name(n, r.from, out, err);
+    }
+    if (rc == 1 && tld > domain && out->data[tld] == '[') /* an address is its own name */
+        out->size = tld - 1;
+    dx_buf_u8(out, '/');
+    if (rc == 1 && d.path != 0)
+        rc = dx_numbers_name(n, key, out, err);
+    return rc < 0 || !out->failed ? rc : dx_buf_fail(out, err, "a name");
+}
+
+/* ---- all of them ---- */
+
+int dx_numbers_walk_open(struct dx_numbers_walk *w, const struct dx_numbers *n, uint64_t from,
+                         struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    *w = (struct dx_numbers_walk){ .numbers = n, .taken = SIZE_MAX };
+    w->cursor = calloc(n->count + 1, sizeof *w->cursor);
+    w->there = calloc(n->count + 1, sizeof *w->there);
+    if (w->cursor == NULL || w->there == NULL)
+        return dx_fail(err, DX_E_NOMEM, "domain64: out of memory");
+    for (size_t i = 0; rc >= 0 && i < n->count; i++) {
+        rc = dx_number_cursor_seek(&w->cursor[i], &n->book[i], from, err);
+        if (rc == DX_OK)
+            rc = dx_number_cursor_next(&w->cursor[i], err);
+        w->there[i] = rc == 1;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_numbers_walk_next(struct dx_numbers_walk *w, struct dx_error *err)
+{
+    size_t best = SIZE_MAX;
+    int rc;
+
+    if (w->taken != SIZE_MAX) {
+        rc = dx_number_cursor_next(&w->cursor[w->taken], err);
+        if (rc < 0)
+            return rc;
+        w->there[w->taken] = rc == 1;
+    }
+    for (size_t i = 0; i < w->numbers->count; i++)
+        if (w->there[i] && (best == SIZE_MAX || w->cursor[i].number < w->cursor[best].number))
+            best = i;
+    w->taken = best;
+    if (best == SIZE_MAX)
+        return 0;
+    if (w->number != 0 && w->cursor[best].number == w->number)
+        return dx_fail(err, DX_E_CORRUPT, "domain64: two names have the number 0x%016llx",
+                       (unsigned long long)w->number);
+    w->number = w->cursor[best].number;
+    w->name = w->cursor[best].name;
+    rc = dx_numbers_part(w->numbers->layout, w->number, &w->part, err);
+    return rc < 0 ? rc : 1;
+}
+
+void dx_numbers_walk_close(struct dx_numbers_walk *w)
+{
+    free(w->cursor);
+    free(w->there);
+    *w = (struct dx_numbers_walk){ .cursor = NULL };
+}
