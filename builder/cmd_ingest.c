@@ -299,7 +299,7 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
 
 /* One run with these options, and what became of it in words. store: NULL, or where its input is. */
 static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
-                  const struct dx_file_store_options *store, struct dx_error *err)
+                  struct dx_file_store_options *store, struct dx_error *err)
 {
     struct dx_file_store_counts counts;
     struct dx_ingest_stats stats;
