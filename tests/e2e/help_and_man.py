@@ -12,7 +12,7 @@ from dxtest import check, equal
 
 COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
-            "access")
+            "access", "export")
 
 
 def options_of(help_text):
