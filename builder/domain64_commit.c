@@ -141,26 +141,34 @@ struct leftover {
     size_t count;
 };
 
-/* Of fillings that the list has in another file; one with later fillings may be of somebody who is
- * about to name it. */
+static bool names(const struct dx_number_list *list, const char *object)
+{
+    char its[DX_NUMBER_OBJECT];
+
+    for (size_t i = 0; i < list->count; i++) {
+        dx_number_object(&list->file[i], its);
+        if (strcmp(its, object) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What no list can name any more: books that the list before had, and those that end before this one's
+ * last filling, since whoever comes next adds fillings or merges up to the last. A book that ends with it
+ * may be of a merge that has followed already. */
 static int see(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 {
     struct leftover *l = ctx;
-    const struct dx_number_list *list = l->commit->list;
+    const struct dx_domain64_commit *c = l->commit;
     const char *name = listed->object + strlen(DX_NUMBER_FOLDER);
-    char object[DX_NUMBER_OBJECT];
     unsigned long last = strlen(name) > 13 ? strtoul(name + 7, NULL, 10) : 0;
 
     (void)err;
-    if (last == 0 || last > dx_number_list_last(list) || strlen(listed->object) >= sizeof object ||
-        strstr(name, ".d64") == NULL || l->count == DX_NUMBER_BOOKS_MAX)
+    if (last == 0 || strlen(listed->object) >= DX_NUMBER_OBJECT || strstr(name, ".d64") == NULL ||
+        l->count == DX_NUMBER_BOOKS_MAX || names(c->list, listed->object))
         return DX_OK;
-    for (size_t i = 0; i < list->count; i++) {
-        dx_number_object(&list->file[i], object);
-        if (strcmp(object, listed->object) == 0)
-            return DX_OK;
-    }
-    (void)snprintf(l->object[l->count++], DX_NUMBER_OBJECT, "%s", listed->object);
+    if (last < dx_number_list_last(c->list) || names(c->before, listed->object))
+        (void)snprintf(l->object[l->count++], DX_NUMBER_OBJECT, "%s", listed->object);
     return DX_OK;
 }
 

@@ -7,8 +7,8 @@
  *
  * A commit puts the book at `path` (NULL: none), which is the last of the list, under a name that says its bytes, then
  * the list, on condition that it is still the one with `etag`. What a reader sees in between is the old
- * registry, and after a crash a book that nobody names. Those go with the next commit: books of
- * fillings that the list has otherwise. So books that were merged go, and readers that were about to
+ * registry, and after a crash a book that nobody names. Those go with the next commit: books that
+ * no list can name any more. So books that were merged go, and readers that were about to
  * open one read the list again (loader/numbers.h).
  *
  * DX_E_UNKNOWN: it may have happened; the list says. A directory has no condition that two processes
@@ -25,6 +25,7 @@ struct dx_domain64_commit {
     const char *root;
     const struct dx_remote_root *remote; /* of a directory too */
     const char *etag;
+    const struct dx_number_list *before; /* that was read, with etag */
     const struct dx_number_list *list;
     const char *path;
 };

@@ -224,6 +224,7 @@ static int commit(struct filling *g, struct dx_number_list *list, const char *pa
     const struct dx_domain64_commit c = { .root = g->f->root,
                                           .remote = &g->remote,
                                           .etag = g->numbers->etag,
+                                          .before = &g->numbers->list,
                                           .list = list,
                                           .path = path };
     const struct dx_number_file want = list->file[list->count - 1];

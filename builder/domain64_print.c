@@ -130,9 +130,7 @@ int dx_domain64_print_tree(const struct dx_numbers *n, FILE *out, struct dx_erro
             rc = dx_fail(err, DX_E_CORRUPT, "domain64: 0x%016" PRIx64 " has no parent", w.number);
             break;
         }
-        first = first || level > depth;
-        if (depth > level)
-            first = false;
+        first = first && depth == level;
         close_to(&depth, level, out);
         print_node(&w, first, &text, out);
         depth = w.part == DX_PART_SUBDOMAIN ? level : level + 1;

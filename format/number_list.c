@@ -149,7 +149,7 @@ static void text(struct reading *r, char *out, size_t room, uint8_t end)
 {
     struct dx_span s = until(r, end);
 
-    if (s.size >= room)
+    if (s.size >= room || (s.size > 0 && memchr(s.data, 0, s.size) != NULL))
         r->bad = true;
     if (r->bad)
         return;

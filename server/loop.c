@@ -318,6 +318,7 @@ static void obey(struct dx_loop *loop, unsigned told)
         loop->newcomers_until_ms = loop->now_ms + NEWCOMER_MS;
         take_the_rest(loop);
         stop_accepting(loop);
+        atomic_store(&loop->deaf, true);
         for_all(loop, dx_connection_drain);
     }
     if ((told & DX_LOOP_QUIT) != 0) {

@@ -134,6 +134,7 @@ struct dx_loop {
     struct dx_stream_list turns;
     unsigned open;
     bool draining;              /* replies close, new connections get one */
+    _Atomic bool deaf;          /* drains, and whom it accepted before is counted in serving */
     int64_t newcomers_until_ms; /* then, connections that have said nothing yet are closed too */
     bool quitting;
     unsigned ticks;
