@@ -23,6 +23,7 @@ struct dx_access {
     char etag[DX_SOURCE_ETAG]; /* of the table that was taken last; "": none. Of the poller alone */
     _Atomic uint64_t turn;     /* odd: the table is being exchanged */
     _Atomic uint64_t good_ms;  /* the last look that was well */
+    _Atomic uint64_t began_ms; /* the look that is under way; 0: none */
     _Atomic bool failed;       /* the last one */
     _Atomic bool there;        /* there was one once, good or not */
     pthread_mutex_t lock;      /* of what follows */
@@ -157,6 +158,7 @@ int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err)
 
     if (a == NULL)
         return 0;
+    atomic_store(&a->began_ms, now_ms);
     rc = read_table(a, etag, &t, &why);
     if (rc == 1 && a->table != NULL && dx_access_table_same(t, a->table)) {
         dx_access_table_drop(&t); /* the same bytes in another file */
@@ -169,6 +171,7 @@ int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err)
         atomic_store(&a->good_ms, now_ms);
     }
     atomic_store(&a->failed, rc < 0);
+    atomic_store(&a->began_ms, 0);
     (void)pthread_mutex_lock(&a->lock);
     a->failure = why;
     if (rc >= 0)
@@ -207,13 +210,23 @@ uint64_t dx_access_turn(const struct dx_access *a)
     return a == NULL ? 0 : atomic_load_explicit(&a->turn, memory_order_acquire);
 }
 
+/* Signed: the poller may have read the clock after us. */
+static bool is_stale(const _Atomic uint64_t *since_ms, uint64_t now_ms)
+{
+    return (int64_t)(now_ms - atomic_load_explicit(since_ms, memory_order_relaxed)) >=
+           DX_ACCESS_STALE_MS;
+}
+
 bool dx_access_known(const struct dx_access *a, uint64_t now_ms)
 {
-    return a == NULL || !atomic_load_explicit(&a->failed, memory_order_relaxed) ||
-           !atomic_load_explicit(&a->there, memory_order_relaxed) ||
-           /* signed: the poller may have read the clock after us */
-           (int64_t)(now_ms - atomic_load_explicit(&a->good_ms, memory_order_relaxed)) <
-               DX_ACCESS_STALE_MS;
+    if (a == NULL || !atomic_load_explicit(&a->there, memory_order_relaxed))
+        return true;
+    /* A look that does not end tells no more than one that fails. */
+    if (!atomic_load_explicit(&a->failed, memory_order_relaxed) &&
+        (atomic_load_explicit(&a->began_ms, memory_order_relaxed) == 0 ||
+         !is_stale(&a->began_ms, now_ms)))
+        return true;
+    return !is_stale(&a->good_ms, now_ms);
 }
 
 void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_health *health)

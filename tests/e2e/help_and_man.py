@@ -10,7 +10,7 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64",
+COMMANDS = ("ingest", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64", "export",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
             "access", "export")
 

@@ -8,6 +8,7 @@
 #include "format/access_table.h"
 #include "tests/support/damage.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -248,6 +249,54 @@ static void test_threads(void)
     dx_access_close(&a);
 }
 
+/* ---- a look that does not end ---- */
+
+struct hanging {
+    struct dx_access *a;
+    uint64_t now_ms;
+    int rc;
+};
+
+static void *look(void *argument)
+{
+    struct hanging *h = argument;
+
+    h->rc = dx_access_poll(h->a, h->now_ms, NULL);
+    return NULL;
+}
+
+/* As a file of a dead network mount: to open it waits for who may never come. */
+static void test_hanging(void)
+{
+    const struct dx_access_where where = { .root = root };
+    struct hanging h = { .now_ms = 5000000, .rc = 1 };
+    struct dx_error err = DX_ERROR_INIT;
+    pthread_t thread;
+    int fd = -1;
+
+    put_table(100, 5);
+    EXPECT(dx_access_open(&h.a, &where, h.now_ms, &err) == DX_OK, "%s", err.text);
+    EXPECT(seen(h.a, h.now_ms + LAST * 9) == '5', "nobody looks");
+    EXPECT(remove(path) == 0 && mkfifo(path, 0600) == 0, "fifo");
+    h.now_ms += 1000;
+    EXPECT(pthread_create(&thread, NULL, look, &h) == 0, "thread");
+    for (unsigned i = 0; i < 5000 && fd < 0; i++) {
+        (void)usleep(1000);
+        if (seen(h.a, h.now_ms + DX_ACCESS_STALE_MS) == '-') {
+            EXPECT(seen(h.a, h.now_ms + LAST) == '5', "a look that takes long");
+            fd = open(path, O_WRONLY | O_NONBLOCK); /* lets it go on */
+        }
+    }
+    EXPECT(fd >= 0, "a look that does not end is as good as one that succeeded");
+    if (fd < 0)
+        fd = open(path, O_RDWR | O_NONBLOCK);
+    (void)pthread_join(thread, NULL);
+    (void)close(fd);
+    EXPECT(h.rc < 0 && seen(h.a, h.now_ms) == '5', "a pipe is no table");
+    EXPECT(remove(path) == 0, "fifo");
+    dx_access_close(&h.a);
+}
+
 int main(void)
 {
     char folder[64];
@@ -261,6 +310,7 @@ int main(void)
     test_steps();
     test_open();
     test_threads();
+    test_hanging();
     (void)dx_dir_remove(root, NULL);
     return failures > 0;
 }
