@@ -28,6 +28,7 @@ enum {
     OPT_NO_TS,
     OPT_TS_UNIT,
     OPT_EXTRA_COLUMN,
+    OPT_CANONICAL_COLUMN,
     OPT_HEADER,
     OPT_NO_HEADER,
     OPT_REJECTS,
@@ -65,6 +66,9 @@ static const struct dx_option table[OPT_COUNT] = {
                       "unit of times that are numbers: s, ms, us, or auto: by their size" },
     [OPT_EXTRA_COLUMN] = { "extra-column", "C", NULL,
                            "keep this column too; may be given several times" },
+    [OPT_CANONICAL_COLUMN] = { "canonical-column", "C", NULL,
+                               "column of the URL that the record's content says it is: the row is "
+                               "of that one, what was requested is kept as requested_url" },
     [OPT_HEADER] = { "header", NULL, NULL, "the first line of each TSV or CSV input is a header" },
     [OPT_NO_HEADER] = { "no-header", NULL, NULL, "it is not" },
     [OPT_REJECTS] = { "rejects", "FILE", NULL,
@@ -125,6 +129,13 @@ static int read_columns(const struct dx_options *options, struct dx_columns_want
         if (want->extra_count == DX_EXTRA_COLUMNS_MAX)
             return dx_fail(err, DX_E_INVALID, "at most %d extra columns", DX_EXTRA_COLUMNS_MAX);
         want->extra[want->extra_count++] = extra;
+    }
+    if (dx_options_has(options, OPT_CANONICAL_COLUMN)) {
+        if (want->extra_count == DX_EXTRA_COLUMNS_MAX)
+            return dx_fail(err, DX_E_INVALID, "at most %d columns beside URL, time and dataset",
+                           DX_EXTRA_COLUMNS_MAX);
+        want->extra[want->extra_count++] = dx_options_text(options, OPT_CANONICAL_COLUMN);
+        want->canonical = want->extra_count;
     }
     return dx_columns_want_check(want, err);
 }
@@ -280,6 +291,8 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
                         "--no-ts leaves it out\n");
     if (s->repaired > 0)
         print_count("texts not UTF-8, mended", s->repaired);
+    if (s->canonical_refused > 0)
+        print_count("canonical URLs refused", s->canonical_refused);
     print_count(o->replace ? "datasets replaced" : "datasets in this run", s->datasets);
     print_count("  new", s->datasets_new);
     print_count("datasets in the lake", s->datasets_total);
@@ -498,6 +511,11 @@ const struct dx_command dx_command_ingest = {
         "publish would count the URLs of such a file once and its rows twice. A publish meanwhile "
         "takes the files that are there, each of them whole. Into a directory one run writes at a "
         "time, others are refused.\n\n"
+        "With --canonical-column a record may say which URL its content is (rel=canonical). The "
+        "row "
+        "is then stored under that one, and the URL that was requested, in canonical form, in the "
+        "column requested_url; /v1/url leads from it to the row. One that is empty or no URL is "
+        "left aside, the latter counted.\n\n"
         "With --from file-store INPUT is a directory with the files index, index.tomb, tags and "
         "the folder store. Each page of it becomes a row with the extras content_type, title and "
         "tags (a JSON array). What is in a storage file can be named as payload.NAME for "

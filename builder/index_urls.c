@@ -87,9 +87,39 @@ int dx_index_urls_lane_end(struct dx_index_urls_lane *lane, struct dx_error *err
     return rc;
 }
 
-int dx_index_urls_end(struct dx_index_urls_lane *lane, struct dx_url_run *run, struct dx_error *err)
+static int put_record(struct dx_index_urls_lane *lane, const struct dx_urls_record *record,
+                      struct dx_error *err)
+{
+    int rc = lane->count == LANE_RECORDS ? dx_index_urls_lane_end(lane, err) : DX_OK;
+
+    if (rc == DX_OK)
+        rc = dx_urls_record_write(record, lane->records + lane->count * DX_URLS_RECORD, err);
+    lane->count += rc == DX_OK;
+    return rc;
+}
+
+static int end_requested(struct dx_index_urls_lane *lane, struct dx_url_run *run,
+                         struct dx_error *err)
 {
     int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < run->requested_count; i++) {
+        const struct dx_url_run_requested *url = &run->requested[i];
+        const struct dx_urls_record record = { .id = url->id,
+                                               .file_id = run->file_id,
+                                               .row_group = url->row_group,
+                                               .row = url->row,
+                                               .rows = url->last - url->first + 1 };
+
+        rc = put_record(lane, &record, err);
+    }
+    run->requested_count = 0;
+    return rc;
+}
+
+int dx_index_urls_end(struct dx_index_urls_lane *lane, struct dx_url_run *run, struct dx_error *err)
+{
+    int rc = end_requested(lane, run, err);
 
     for (size_t i = 0; rc == DX_OK && i < run->count; i++) {
         const struct dx_url_run_url *url = &run->urls[i];
@@ -99,11 +129,7 @@ int dx_index_urls_end(struct dx_index_urls_lane *lane, struct dx_url_run *run, s
                                                .row = url->row,
                                                .rows = url->last - url->first + 1 };
 
-        if (lane->count == LANE_RECORDS)
-            rc = dx_index_urls_lane_end(lane, err);
-        if (rc == DX_OK)
-            rc = dx_urls_record_write(&record, lane->records + lane->count * DX_URLS_RECORD, err);
-        lane->count += rc == DX_OK;
+        rc = put_record(lane, &record, err);
     }
     run->count = 0;
     return rc;
@@ -149,22 +175,62 @@ static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
     return DX_OK;
 }
 
-int dx_index_urls_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
-                      const struct dx_lake_row *row, const struct dx_url_row *at,
-                      struct dx_error *err)
+/* The row's place under the URL that led to it. Where both ids have the same kept bits the place of
+ * the row's own URL is there already. */
+static int requested_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
+                         const struct dx_url_row *at, uint64_t own, struct dx_error *err)
 {
-    int rc = at->same_page ? DX_OK : dx_index_urls_end(lane, run, err);
+    uint64_t id = dx_url_id_kept(dx_url_id(at->requested));
+    int rc = DX_OK;
 
-    if (rc != DX_OK)
-        return rc;
+    if (id == dx_url_id_kept(own))
+        return DX_OK;
+    for (size_t i = 0; i < run->requested_count; i++)
+        if (run->requested[i].id == id) {
+            run->requested[i].last = at->row_in_file;
+            return DX_OK;
+        }
+    if (run->requested_count == DX_URL_RUN_REQUESTED)
+        rc = end_requested(lane, run, err);
+    run->requested[run->requested_count++] = (struct dx_url_run_requested){
+        .id = id,
+        .row = at->row_in_group,
+        .first = at->row_in_file,
+        .last = at->row_in_file,
+        .row_group = at->row_group
+    };
+    return rc;
+}
+
+static int own_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
+                   const struct dx_lake_row *row, const struct dx_url_row *at, uint64_t *id,
+                   struct dx_error *err)
+{
+    int rc;
+
     for (size_t i = 0; i < run->count; i++) {
         struct dx_url_run_url *url = &run->urls[i];
 
         if (url->scheme_size == row->scheme.size &&
             memcmp(url->scheme, row->scheme.data, row->scheme.size) == 0) {
             url->last = at->row_in_file;
+            *id = url->id;
             return DX_OK;
         }
     }
-    return new_url(lane, run, row, at, err);
+    rc = new_url(lane, run, row, at, err);
+    *id = rc == DX_OK ? run->urls[run->count - 1].id : 0;
+    return rc;
+}
+
+int dx_index_urls_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
+                      const struct dx_lake_row *row, const struct dx_url_row *at,
+                      struct dx_error *err)
+{
+    int rc = at->same_page ? DX_OK : dx_index_urls_end(lane, run, err);
+    uint64_t id = 0;
+
+    if (rc == DX_OK)
+        rc = own_row(lane, run, row, at, &id, err);
+    return rc != DX_OK || at->requested.size == 0 ? rc : requested_row(lane, run, at, id, err);
 }

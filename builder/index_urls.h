@@ -42,6 +42,7 @@ struct dx_spool;
 
 #define DX_URL_RUN_SCHEMES 8 /* of one (host, path_query); canonical URLs have three */
 #define DX_URL_RUN_SCHEME_MAX 32
+#define DX_URL_RUN_REQUESTED 8 /* URLs that led to it, at hand; one more and all get their places */
 
 struct dx_index_urls {
     uint64_t places;        /* written */
@@ -58,6 +59,8 @@ struct dx_url_row {
     uint32_t row_group;
     uint64_t row_in_group;
     uint64_t row_in_file;
+    struct dx_span
+        requested;  /* the URL that led to this row, in canonical form; data NULL: its own */
     bool same_page; /* host and path_query are those of the row before in this file */
 };
 
@@ -73,6 +76,13 @@ struct dx_url_run {
         uint32_t scheme_size;
         uint8_t scheme[DX_URL_RUN_SCHEME_MAX];
     } urls[DX_URL_RUN_SCHEMES];
+    size_t requested_count;
+    struct dx_url_run_requested {
+        uint64_t id; /* the bits that are kept */
+        uint64_t row;
+        uint64_t first, last;
+        uint32_t row_group;
+    } requested[DX_URL_RUN_REQUESTED];
 };
 
 int dx_index_urls_new(struct dx_index_urls **u, const char *tmp_dir, size_t memory_bytes,

@@ -84,8 +84,9 @@ struct dx_ingest_stats {
     uint64_t known;    /* distinct rows of this run that the lake had */
     uint64_t rejected[DX_ROW_REJECT_COUNT];
     uint64_t rejected_total;
-    uint64_t repaired; /* raw URLs and extras that were no UTF-8: U+FFFD put in */
-    uint64_t datasets; /* with accepted rows */
+    uint64_t repaired;          /* raw URLs and extras that were no UTF-8: U+FFFD put in */
+    uint64_t canonical_refused; /* canonical URLs that are none: the row is of what was requested */
+    uint64_t datasets;          /* with accepted rows */
     uint64_t datasets_new;
     uint64_t datasets_total; /* in the registry afterwards */
     uint64_t files;

@@ -18,6 +18,7 @@ int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_sha
     dx_buf_init(&w->key, 1u << 20);
     dx_buf_init(&w->value, 1u << 20);
     dx_buf_init(&w->repair, 1u << 20);
+    dx_buf_init(&w->requested, 1u << 20);
     rc = dx_fields_init(&w->fields, err);
     if (rc == DX_OK)
         rc = dx_canon_new(&w->canon, shared->psl, err);
@@ -35,6 +36,7 @@ void dx_ingest_worker_release(struct dx_ingest_worker *w)
     dx_buf_release(&w->key);
     dx_buf_release(&w->value);
     dx_buf_release(&w->repair);
+    dx_buf_release(&w->requested);
     free(w->cache);
     w->cache = NULL;
 }
@@ -87,6 +89,28 @@ static int extras(struct dx_ingest_worker *w, size_t count, struct dx_ingest_row
     return 0;
 }
 
+/* Where the record says which URL it is: that one in *url, and what was requested as the extra. */
+static void lead_to_canonical(struct dx_ingest_worker *w, const struct dx_columns *cols,
+                              struct dx_url *url)
+{
+    struct dx_span *extra = &w->fields.extra[cols->canonical - 1];
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_span said = *extra;
+
+    *extra = (struct dx_span){ NULL, 0 };
+    if (said.data == NULL)
+        return;
+    dx_buf_clear(&w->requested); /* the canonicaliser's text lasts until its next use only */
+    dx_buf_append(&w->requested, url->url.data, url->url.size);
+    if (w->requested.failed || dx_canon_url(w->canon, said, url, &reject) != 1) {
+        w->canonical_refused++;
+        (void)dx_canon_url(w->canon, w->fields.url, url, &reject);
+        return;
+    }
+    if (!dx_span_equal(url->url, dx_span_of(w->requested.data, w->requested.size)))
+        *extra = dx_span_of(w->requested.data, w->requested.size);
+}
+
 /* Everything about the record but its dataset; 0 or the reason against it. */
 static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span record,
                  struct dx_ingest_row *row)
@@ -101,6 +125,8 @@ static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols, stru
         return why;
     if (dx_canon_url(w->canon, w->fields.url, &url, &reject) != 1)
         return (int)reject;
+    if (cols->canonical > 0)
+        lead_to_canonical(w, cols, &url);
     row->has_ts = w->fields.ts.size > 0;
     if (row->has_ts && !dx_input_time(w->fields.ts, w->shared->ts_unit, &row->ts_us))
         return DX_ROW_TS_INVALID;

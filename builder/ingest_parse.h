@@ -41,6 +41,9 @@ struct dx_ingest_worker {
     struct dx_buf key;
     struct dx_buf value;
     struct dx_buf repair;
+    struct dx_buf requested; /* the canonical form of what was requested */
+    uint64_t
+        canonical_refused; /* rows whose canonical URL is none: kept under what was requested */
     struct dx_ingest_dataset *counting; /* the last row's; rows of it that it does not count yet */
     uint64_t counted;
     uint64_t records;

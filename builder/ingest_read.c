@@ -310,6 +310,7 @@ static void join(struct ring *r, struct thread *threads, unsigned count)
         stats->records += threads[i].worker.records;
         stats->accepted += threads[i].worker.accepted;
         stats->repaired += threads[i].worker.repaired;
+        stats->canonical_refused += threads[i].worker.canonical_refused;
         for (int why = 0; why < DX_ROW_REJECT_COUNT; why++) {
             stats->rejected[why] += threads[i].worker.rejected[why];
             stats->rejected_total += threads[i].worker.rejected[why];

@@ -7,6 +7,7 @@
 
 #include "builder/rejects.h"
 #include "format/record_fields.h"
+#include "format/url_ids.h"
 
 /* In order of preference: what common crawls and training sets call them. */
 static const char *const url_paths[] = {
@@ -154,6 +155,8 @@ static int name_extra(struct dx_columns_want *want, size_t i, struct dx_span nam
     (void)snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
     if (is_lake_column(text))
         (void)snprintf(text, sizeof text, "extra_%.*s", (int)name.size, (const char *)name.data);
+    if (i + 1 == want->canonical)
+        (void)snprintf(text, sizeof text, "%s", DX_REQUESTED_URL);
     if (want->extra_name[i] != NULL && strcmp(want->extra_name[i], text) != 0)
         return dx_fail(err, DX_E_INVALID,
                        "%s: column %s is called '%s' here and '%s' in an input before; ingest them "
@@ -334,6 +337,7 @@ int dx_columns_resolve(struct dx_columns *cols, struct dx_columns_want *want,
     *cols = (struct dx_columns){
         .format = format, .url = -1, .ts = -1, .dataset = -1, .extra_count = want->extra_count
     };
+    cols->canonical = want->canonical;
     if (format == DX_RECORD_JSONL)
         return resolve_json(cols, want, input, err);
     rc = dx_fields_init(&f, err);

@@ -37,6 +37,7 @@ struct dx_columns_want {
     const char *dataset;
     const char *extra[DX_EXTRA_COLUMNS_MAX];
     size_t extra_count;
+    size_t canonical; /* 1 + the extra that says which URL the record's content is; 0: none does */
     enum dx_header header;
     char *extra_name[DX_EXTRA_COLUMNS_MAX]; /* of the Parquet column */
 };
@@ -50,6 +51,7 @@ struct dx_columns {
     int dataset;
     int extra[DX_EXTRA_COLUMNS_MAX];
     size_t extra_count;
+    size_t canonical; /* as wanted */
     size_t field_max; /* fields to split off */
     /* JSONL: paths [0, url_paths) are the URL's, then the time's, dataset, extras */
     struct dx_json_path path[DX_JSON_PATHS_MAX];

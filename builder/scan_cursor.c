@@ -173,7 +173,17 @@ void dx_scan_cursor_init(struct dx_scan_cursor *c, const struct dx_index_file *f
 
 int dx_scan_cursor_open(struct dx_scan_cursor *c, const char *path, struct dx_error *err)
 {
-    return dx_lake_scan_open(&c->scan, path, err);
+    int rc = dx_lake_scan_open(&c->scan, path, err);
+    size_t extra = 0;
+
+    c->requested = 0;
+    for (size_t i = 0; rc == DX_OK && i < c->scan.column_count; i++) {
+        extra += c->scan.column[i].role == DX_LAKE_EXTRA;
+        if (c->scan.column[i].role == DX_LAKE_EXTRA &&
+            dx_span_equal(c->scan.column[i].name, dx_span_str(DX_REQUESTED_URL)))
+            c->requested = extra;
+    }
+    return rc;
 }
 
 void dx_scan_cursor_close(struct dx_scan_cursor *c)

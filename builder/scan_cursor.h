@@ -43,7 +43,8 @@ struct dx_scan_cursor {
     uint64_t row_in_group;
     uint64_t row_in_file;
     struct dx_lake_row row;
-    unsigned change; /* from the row before in this file: enum dx_scan_change */
+    size_t requested; /* 1 + the extra that is the requested URL; 0: the file has none */
+    unsigned change;  /* from the row before in this file: enum dx_scan_change */
     struct dx_scan_place place;
     struct dx_buf runs;     /* struct dx_run, of the current domain */
     struct dx_url_run urls; /* for builder/index_urls.h */

@@ -280,12 +280,18 @@ static void note_rule(uint64_t *first, uint64_t number)
         *first = number;
 }
 
+static struct dx_span requested_of(const struct dx_scan_cursor *c)
+{
+    return c->requested == 0 ? (struct dx_span){ NULL, 0 } : c->row.extra[c->requested - 1];
+}
+
 static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
 {
     const struct dx_url_row at = { .file_id = c->file_id,
                                    .row_group = c->scan.group.number,
                                    .row_in_group = c->row_in_group - 1,
                                    .row_in_file = c->row_in_file - 1,
+                                   .requested = requested_of(c),
                                    .same_page = c->change == DX_SCAN_SAME_URL };
 
     return m->urls == NULL ? DX_OK : dx_index_urls_row(m->urls, &c->urls, &c->row, &at, err);

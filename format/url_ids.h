@@ -31,6 +31,10 @@
 #include "format/cold.h"
 
 #define DX_URL_ID_KEPT 48
+
+/* The column of the lake that keeps which URL led to the row, in canonical form. A row that has it has
+ * a place under the id of that URL too. */
+#define DX_REQUESTED_URL "requested_url"
 #define DX_URL_PAGE_PLACES 2048 /* 13 kB */
 #define DX_URL_PAGE_MAX (1u << 20)
 

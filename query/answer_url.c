@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 
+#define STEPS_MAX \
+    8 /* from URL to canonical URL: pages that say of each other who they are do it in one */
 #define ROW_FIELDS (DX_FIELD_TS | DX_FIELD_RAW_URL | DX_FIELD_EXTRAS)
 
 struct url_task {
@@ -25,6 +27,13 @@ struct url_task {
     uint64_t url_id;
     uint64_t limit;
     uint8_t *text;
+    uint64_t deadline_ms;
+    /* what led here: chain[0] is what was asked, in canonical form */
+    struct dx_canon *canon;
+    struct dx_buf chain[STEPS_MAX];
+    size_t steps;
+    const char *chain_end; /* NULL: it may lead on */
+    struct dx_buf next;    /* where a row leads to; "": nowhere */
     /* of each place, what is of this URL */
     struct dx_pair_count *counts;
 };
@@ -154,6 +163,20 @@ static void write_head(const struct url_task *task, uint64_t domain_id, uint64_t
     dx_json_key(j, "row_count");
     dx_json_u64(j, sum->row_count);
     write_times(j, sum);
+    if (task->steps == 0)
+        return;
+    dx_json_key(j, "requested_url");
+    dx_json_text(j, dx_span_of(task->chain[0].data, task->chain[0].size));
+    dx_json_key(j, "original_url");
+    dx_json_text(j, task->asked);
+    dx_json_key(j, "chain");
+    dx_json_array(j);
+    for (size_t i = 0; i < task->steps; i++)
+        dx_json_text(j, dx_span_of(task->chain[i].data, task->chain[i].size));
+    dx_json_text(j, task->url.url);
+    dx_json_end(j);
+    dx_json_key(j, "chain_end");
+    dx_json_str(j, task->chain_end);
 }
 
 static int write_answer(struct url_task *task, uint64_t datasets, const struct dx_pair_count *sum,
@@ -206,17 +229,135 @@ static int count_rows(struct url_task *task, uint64_t *datasets, struct dx_pair_
     return rc;
 }
 
+/* ---- canonical URLs ---- */
+
+/* The canonicaliser's text lasts until its next use only. The domain need not lie in the URL. asked may
+ * lie in the text that this one replaces. */
+static uint8_t *take_text(struct url_task *task, const struct dx_url *url, struct dx_span asked)
+{
+    uint8_t *text = malloc(url->url.size + url->domain.size + asked.size + 1);
+    uint8_t *begin = text;
+
+    if (text == NULL)
+        return NULL;
+    memcpy(text, url->url.data, url->url.size);
+    task->url.url = dx_span_of(text, url->url.size);
+    task->url.scheme = dx_span_of(text, url->scheme.size);
+    task->url.host = dx_span_of(text + url->scheme.size + 3, url->host.size);
+    task->url.path_query = dx_span_of(text + url->scheme.size + 3 + url->host.size,
+                                      url->path_query.size);
+    text += url->url.size;
+    memcpy(text, url->domain.data, url->domain.size);
+    task->url.domain = dx_span_of(text, url->domain.size);
+    text += url->domain.size;
+    memcpy(text, asked.data, asked.size);
+    task->asked = dx_span_of(text, asked.size);
+    task->url_id = dx_url_id(task->url.url);
+    free(task->text);
+    task->text = begin;
+    return begin;
+}
+
+/* The asked one as the row's requested_url: the row's own URL is where it leads, if that may be shown. */
+static int lead(void *ctx, size_t place, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct url_task *task = ctx;
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_problem hidden;
+    struct dx_url url;
+    bool asked = false;
+
+    (void)place;
+    for (size_t i = 0; i < row->extra_count && !asked; i++)
+        asked = dx_span_equal(row->extra[i].name, dx_span_str(DX_REQUESTED_URL)) &&
+                row->extra[i].value.data != NULL &&
+                dx_span_equal(row->extra[i].value, task->url.url);
+    if (!asked || task->next.size > 0 || is_url(task, row))
+        return DX_OK;
+    if (task->canon == NULL && dx_version_canon_new(task->rows.view.version, &task->canon, err) < 0)
+        return (int)err->code;
+    dx_buf_append(&task->next, row->scheme.data, row->scheme.size);
+    dx_buf_str(&task->next, "://");
+    dx_buf_append(&task->next, row->host.data, row->host.size);
+    dx_buf_append(&task->next, row->path_query.data, row->path_query.size);
+    if (task->next.failed ||
+        dx_canon_url(task->canon, dx_span_of(task->next.data, task->next.size), &url, &reject) !=
+            1 ||
+        !dx_span_equal(url.url, dx_span_of(task->next.data, task->next.size)) ||
+        dx_url_may_show(&task->rows.view, &url, &hidden) != 1)
+        dx_buf_clear(&task->next);
+    return DX_OK;
+}
+
+static bool was_there(const struct url_task *task, struct dx_span url)
+{
+    for (size_t i = 0; i < task->steps; i++)
+        if (dx_span_equal(dx_span_of(task->chain[i].data, task->chain[i].size), url))
+            return true;
+    return false;
+}
+
+/* The task is of task->next from here on. */
+static int go_on(struct url_task *task, struct dx_error *err)
+{
+    const struct dx_view view = task->rows.view;
+    enum dx_reject reject = DX_REJECT_NONE;
+    uint8_t *text;
+    struct dx_url url;
+
+    if (dx_canon_url(task->canon, dx_span_of(task->next.data, task->next.size), &url, &reject) != 1)
+        return dx_fail(err, DX_E_CORRUPT, "a URL of the lake is not canonical");
+    dx_buf_append(&task->chain[task->steps], task->url.url.data, task->url.url.size);
+    if (task->chain[task->steps].failed)
+        return dx_buf_fail(&task->chain[task->steps], err, "answer");
+    task->steps++;
+    text = take_text(task, &url, task->asked);
+    if (text == NULL)
+        return dx_fail(err, DX_E_NOMEM, "answer: out of memory");
+    if (was_there(task, task->url.url))
+        task->chain_end = "loop";
+    dx_url_rows_release(&task->rows);
+    dx_url_rows_init(&task->rows, &view, task->url_id, DX_FIELD_URL | ROW_FIELDS,
+                     task->deadline_ms);
+    return DX_OK;
+}
+
+/* 1: there are other rows to be read; 0: the answer is of these; <0. */
+static int lead_on(struct url_task *task, struct dx_error *err)
+{
+    int rc;
+
+    if (task->chain_end != NULL)
+        return 0;
+    dx_buf_clear(&task->next);
+    rc = dx_url_rows_each(&task->rows, lead, task, err);
+    if (rc < 0)
+        return rc;
+    task->chain_end = task->next.size == 0       ? "canonical"
+                      : task->steps == STEPS_MAX ? "limit"
+                                                 : NULL;
+    if (task->chain_end != NULL)
+        return 0;
+    rc = go_on(task, err);
+    return rc < 0 ? rc : 1;
+}
+
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct url_task *task = (struct url_task *)of;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_pair_count sum;
     uint64_t datasets;
-    int rc = dx_url_rows_step(&task->rows, &err);
+    int rc = 1;
 
-    if (rc == DX_LISTING_WAITS)
-        return DX_TASK_WAITS;
-    if (rc == DX_LISTING_DONE)
+    while (rc == 1) {
+        rc = dx_url_rows_step(&task->rows, &err);
+        if (rc == DX_LISTING_WAITS)
+            return DX_TASK_WAITS;
+        if (rc == DX_LISTING_DONE)
+            rc = lead_on(task, &err);
+    }
+    if (rc == DX_OK)
         rc = count_rows(task, &datasets, &sum, &err);
     if (rc == DX_OK && sum.row_count == 0)
         return dx_url_not_found(&task->rows.view, task->url.url, problem);
@@ -246,6 +387,10 @@ static void release(struct dx_task *of)
     struct url_task *task = (struct url_task *)of;
 
     dx_url_rows_release(&task->rows);
+    dx_canon_free(&task->canon);
+    for (size_t i = 0; i < STEPS_MAX; i++)
+        dx_buf_release(&task->chain[i]);
+    dx_buf_release(&task->next);
     free(task->counts);
     free(task->text);
     free(task);
@@ -253,33 +398,20 @@ static void release(struct dx_task *of)
 
 static const struct dx_task_kind kind = { step, fetched, reading, release };
 
-/* The canonicaliser's text lasts until its next use only. The domain need not lie in the URL. */
 static struct url_task *new_task(const struct dx_url *url, const struct dx_url_ask *ask)
 {
     struct url_task *task = calloc(1, sizeof *task);
-    uint8_t *text = malloc(url->url.size + url->domain.size + ask->asked.size + 1);
 
-    if (task == NULL || text == NULL) {
+    if (task == NULL || take_text(task, url, ask->asked) == NULL) {
         free(task);
-        free(text);
         return NULL;
     }
     task->task.kind = &kind;
-    task->text = text;
     task->limit = ask->limit;
-    memcpy(text, url->url.data, url->url.size);
-    task->url.url = dx_span_of(text, url->url.size);
-    task->url.scheme = dx_span_of(text, url->scheme.size);
-    task->url.host = dx_span_of(text + url->scheme.size + 3, url->host.size);
-    task->url.path_query = dx_span_of(text + url->scheme.size + 3 + url->host.size,
-                                      url->path_query.size);
-    text += url->url.size;
-    memcpy(text, url->domain.data, url->domain.size);
-    task->url.domain = dx_span_of(text, url->domain.size);
-    text += url->domain.size;
-    memcpy(text, ask->asked.data, ask->asked.size);
-    task->asked = dx_span_of(text, ask->asked.size);
-    task->url_id = dx_url_id(task->url.url);
+    task->deadline_ms = ask->deadline_ms;
+    dx_buf_init(&task->next, DX_URL_MAX);
+    for (size_t i = 0; i < STEPS_MAX; i++)
+        dx_buf_init(&task->chain[i], DX_URL_MAX);
     return task;
 }
 

@@ -1707,6 +1707,8 @@ def check_file(version, file_id, found):
     group, first, at, before = 0, 0, 0, None
     groups_before = sum(map(len, version.pages.groups[:file_id]))
     places = {}  # of each URL: id, row group, row, first and last row in the file
+    led, page, slots = [], None, {}  # the same of URLs that led to rows: up to 8 of a page at a time
+    requested = lake_file.values.get("requested_url") or [None] * len(rows)
     for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
         url = scheme + b"://" + host + path_query
         if url_id != id64(url) or raw_url == url:  # no need(): a million words that nobody reads
@@ -1724,12 +1726,20 @@ def check_file(version, file_id, found):
         key = (scheme, host, path_query)
         pair[0][key] = pair[0].get(key, 0) + 1
         places.setdefault(key, [url_id >> 16, groups_before + group, at - first, at, at])[4] = at
+        if page != (host, path_query):
+            led, page, slots = led + list(slots.values()), (host, path_query), {}
+        if requested[at]:
+            one = id64(requested[at]) >> 16
+            if one != url_id >> 16 and one not in slots and len(slots) == 8:
+                led, slots = led + list(slots.values()), {}
+            if one != url_id >> 16:
+                slots.setdefault(one, [one, groups_before + group, at - first, at, at])[4] = at
         pair[1] += 1
         if ts is not None:
             pair[2].append(ts)
         runs[-1] = (*runs[-1][:3], runs[-1][3] + 1)
         at += 1
-    return [(one, group, row, last - first + 1) for one, group, row, first, last in places.values()]
+    return [(one, group, row, last - first + 1) for one, group, row, first, last in [*places.values(), *led, *slots.values()]]
 
 
 def check_pages(lake_file, told, sum128):

@@ -10,9 +10,9 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64",
+COMMANDS = ("ingest", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64", "export",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
-            "access")
+            "access", "export")
 
 
 def options_of(help_text):

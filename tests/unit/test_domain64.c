@@ -84,6 +84,35 @@ static const struct {
       UINT64_C(0x0100000100000200) },
 };
 
+static const struct {
+    const char *domain, *host, *path; /* as a row has them */
+    const char *part[DX_DOMAIN64_PARTS];
+} names[] = {
+    { "a.com", "a.com", "/", { "com", "a", "", "" } },
+    { "a.co.uk", "x.y.a.co.uk:81", "/p?q", { "co.uk", "a", "x.y", "p?q" } },
+    { "a.com", "www.a.com.", "/", { "com", "a", "www", "" } },
+    { "127.0.0.1", "127.0.0.1:80", "/x", { "[ip]", "127.0.0.1", "", "x" } },
+    { "[::1]", "[::1]", "/", { "[ip]", "[::1]", "", "" } },
+    { "[::1]", "[::1]:8", "/", { "[ip]", "[::1]", "", "" } },
+};
+
+static void check_names(void)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct dx_domain64_names got;
+        bool ok = dx_domain64_names(dx_span_str(names[i].domain), dx_span_str(names[i].host),
+                                    dx_span_str(names[i].path), DX_DOMAIN64_SUB8, &got);
+
+        for (unsigned part = 0; ok && part < DX_DOMAIN64_PARTS; part++)
+            ok = dx_span_equal(got.part[part], dx_span_str(names[i].part[part]));
+        require(ok, names[i].host);
+        require(dx_domain64_names(dx_span_str(names[i].domain), dx_span_str(names[i].host),
+                                  dx_span_str("/p"), DX_DOMAIN64_SUB24, &got) &&
+                    got.part[DX_PART_PATH].size == 0,
+                "no path in 8-24-24-8");
+    }
+}
+
 static bool equal(const struct dx_domain64 *a, const struct dx_domain64 *b)
 {
     return a->tld == b->tld && a->domain == b->domain && a->subdomain == b->subdomain &&
@@ -133,6 +162,7 @@ int main(void)
 
     check_rows();
     check_ranges();
+    check_names();
     require(dx_domain64_unpack(UINT64_C(0x0100000100000101), DX_DOMAIN64_SUB24, &d, NULL) < 0,
             "a reserved byte that is not 0");
     require(dx_domain64_unpack(0, DX_DOMAIN64_SUB8, &d, NULL) < 0, "TLD 0");

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Canonical URLs beside requested ones: /v1/url against a recount, with chains, loops, merges and compaction."""
+import collections
+import csv
+import pathlib
+import random
+import urllib.parse
+
+import dxtest
+
+STEPS = 8
+HOST = "https://www.site{}.example"
+
+
+def chain_rows():
+    """Chains of 8 and of 9 steps, a loop of three, one of itself, two that say each other."""
+    rows = []
+    for name, length in (("eight", 8), ("nine", 9)):
+        rows += [(f"https://{name}.example/{i}", f"https://{name}.example/{i + 1}") for i in range(length)]
+    rows += [(f"https://loop.example/{i}", f"https://loop.example/{(i + 1) % 3}") for i in range(3)]
+    rows += [("https://self.example/a", "https://self.example/a"), ("https://bad.example/a", "/relative"),
+             ("https://empty.example/a", ""), ("https://two.example/a", "https://two.example/b"),
+             ("https://two.example/b", "https://two.example/a")]
+    return [(u, c, str(1600000000 + i)) for i, (u, c) in enumerate(rows)]
+
+
+def random_rows(seed, count):
+    r = random.Random(seed)
+    url = lambda: HOST.format(r.randrange(6)) + f"/p{r.randrange(25)}"  # noqa: E731
+    return [(url(), r.choice(["", url(), url()]), str(1700000000 + r.randrange(10**6))) for _ in range(count)]
+
+
+def ingest(root, dataset, rows, *more):
+    path = root.parent / f"{dataset}.csv"
+    with path.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["url", "canonical", "ts"])
+        writer.writerows(rows)
+    return dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--canonical-column", "canonical",
+                            *more, path).stderr.decode()
+
+
+def stored(rows):
+    """(URL, what led to it or None) of each row: what the lake is to have."""
+    for url, canonical, ts in rows:
+        good = canonical.startswith("https://")
+        yield (canonical, url if canonical != url else None, int(ts)) if good else (url, None, int(ts))
+
+
+class Model:
+    """datasets: [(name, rows)] in the order of their numbers."""
+
+    def __init__(self, datasets):
+        self.of = collections.defaultdict(list)
+        self.led = collections.defaultdict(list)
+        for number, (_, rows) in enumerate(datasets):
+            for url, requested, ts in set(stored(rows)):
+                self.of[url].append((number, ts, requested))
+                if requested:
+                    self.led[requested].append((number, url, ts))
+
+    def next(self, url):
+        """Rows stand by dataset, then host, then path, then time: the first one leads."""
+        order = lambda row: (row[0], *urllib.parse.urlsplit(row[1])[1:3], row[2])  # noqa: E731
+        return min(self.led[url], key=order)[1] if self.led.get(url) else None
+
+    def answer(self, url):
+        chain, end = [url], None
+        while end is None:
+            after = self.next(chain[-1])
+            if after is None:
+                end = "canonical"
+            elif len(chain) > STEPS:
+                end = "limit"
+            else:
+                end = "loop" if after in chain else None
+                chain.append(after)
+        return chain, end, len(self.of[chain[-1]])
+
+
+def check_url(server, model, url):
+    chain, end, rows = model.answer(url)
+    reply = server.get("/v1/url?u=" + urllib.parse.quote(url, safe="") + "&limit=1000")
+    if rows == 0:
+        dxtest.equal(reply.status, 404, f"{url}: nobody has it")
+        return
+    if not dxtest.equal(reply.status, 200, f"{url}: {reply.body[:200]!r}"):
+        return
+    got = reply.json
+    dxtest.equal((got["url"], got["row_count"]), (chain[-1], rows), f"{url}: the answer's URL and rows")
+    if len(chain) > 1:
+        dxtest.equal((got["requested_url"], got["original_url"], got["chain"], got["chain_end"]),
+                     (url, url, chain, end), f"{url}: what was asked")
+    else:
+        dxtest.check("chain" not in got and "requested_url" not in got, f"{url}: a chain of nothing")
+    found = sorted((r["ts"] is not None, r["extras"].get("requested_url") or "") for d in got["datasets"] for r in d["rows"])
+    want = sorted((True, requested or "") for _, _, requested in model.of[chain[-1]])
+    dxtest.equal(found, want, f"{url}: requested_url of its rows")
+
+
+def check_root(root, datasets, words):
+    model = Model(datasets)
+    urls = sorted({u for _, rows in datasets for row in rows for u in row[:2] if u.startswith("https://")})
+    dxtest.domaindex("verify", "--root", root, "--deep")
+    with dxtest.Server(root) as server:
+        for url in urls + ["https://nobody.example/"]:
+            check_url(server, model, url)
+    print(f"{words}: {len(urls)} URLs, {sum(len(model.answer(u)[0]) > 1 for u in urls)} led on", flush=True)
+
+
+def check_suppressed(root):
+    """A canonical URL that may not be shown is not led to."""
+    asked = "/v1/url?u=" + urllib.parse.quote("https://eight.example/7", safe="")
+    dxtest.domaindex("suppress", "add", "--root", root, "--url", "https://eight.example/8", "--reason", "asked")
+    with dxtest.Server(root) as server:
+        reply = server.get(asked)
+        dxtest.equal(reply.status, 200, "a URL that leads to one which is hidden")
+        dxtest.check(b"eight.example/8" not in reply.body, "a hidden canonical URL is told")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = pathlib.Path(tmp) / "root"
+        chains, some = chain_rows(), random_rows(1, 600)
+        said = ingest(root, "chains", chains)
+        dxtest.check("canonical URLs refused" in said, f"a canonical URL that is none: {said}")
+        ingest(root, "some", some)
+        dxtest.domaindex("publish", "--root", root)
+        check_root(root, [("chains", chains), ("some", some)], "two datasets")
+        more, third = random_rows(2, 300), random_rows(3, 300)
+        ingest(root, "some", more)
+        ingest(root, "third", third)
+        dxtest.domaindex("publish", "--root", root)
+        datasets = [("chains", chains), ("some", some + more), ("third", third)]
+        dxtest.domaindex("compact", "--root", root)
+        check_root(root, datasets, "compacted")
+        check_suppressed(root)
+    dxtest.finish()
+
+
+main()
