@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -39,6 +40,19 @@ static void write_usage(struct dx_buf *out)
     dx_metric_head(out, "process_major_page_faults_total", "counter",
                    "Pages that had to be read from a disk");
     dx_metric(out, "process_major_page_faults_total", NULL, (uint64_t)u.ru_majflt);
+}
+
+/* What a leak adds to, where the resident memory also has what the allocator keeps free. */
+static void write_heap(struct dx_buf *out)
+{
+#ifdef __GLIBC__
+    struct mallinfo2 heap = mallinfo2();
+
+    dx_metric_head(out, "domaindex_heap_used_bytes", "gauge", "Allocated memory, caches included");
+    dx_metric(out, "domaindex_heap_used_bytes", NULL, heap.uordblks + heap.hblkhd);
+#else
+    (void)out;
+#endif
 }
 
 static void write_memory(struct dx_buf *out)
@@ -91,6 +105,7 @@ void dx_process_metrics_write(struct dx_buf *out)
 {
     write_usage(out);
     write_memory(out);
+    write_heap(out);
     write_descriptors(out);
     dx_metric_head(out, "process_start_time_seconds", "gauge",
                    "When the process began, since 1970");

@@ -73,13 +73,13 @@ static void write_stages(struct dx_json *j, const struct dx_request_record *r)
     number(j, "disk_bytes", r->disk_bytes);
 }
 
-/* The longest beginning of which the escaped text has room. */
+/* The longest beginning of which the escaped text has room. No byte behind that room is there. */
 static size_t fitting(struct dx_span target)
 {
     size_t room = DX_REQUEST_TARGET_MAX;
     size_t n = 0;
 
-    while (n < target.size) {
+    while (n < target.size && room > 0) {
         uint8_t c = target.data[n];
         size_t needs = c >= 0x20 && c < 0x7f && c != '"' && c != '\\' ? 1 : ESCAPED_BYTE_MAX;
 

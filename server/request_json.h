@@ -16,7 +16,8 @@
 /* What a pipe takes in one piece (PIPE_BUF), so that lines of several writers do not mix. */
 #define DX_REQUEST_LINE_MAX 4096
 
-/* So many bytes of it escaped, which leaves a thousand for all else: twice what that takes. */
+/* So many bytes of it escaped, which leaves a thousand for all else: twice what that takes. Of a longer
+ * target no more than these need to be there. */
 #define DX_REQUEST_TARGET_MAX 3000
 
 void dx_request_json(const struct dx_request_record *r, struct dx_buf *out);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads alone
+# labels: slow alone
 """Clients that mean no good, one kind after the other, beside one whose latencies are measured.
 
 Rounds are interleaved: quiet, under abuse, quiet, ... of one server; what counts is the median over the

@@ -49,7 +49,9 @@ def questions(server, versions):
 
 
 def told(reply):
-    return reply.status, reply.headers.get("etag"), reply.headers.get("x-domaindex-version"), reply.body
+    """But for the number of the request, which failures tell."""
+    body = re.sub(rb',"instance":"[^"]*"', b"", reply.body) if reply.status >= 500 else reply.body
+    return reply.status, reply.headers.get("etag"), reply.headers.get("x-domaindex-version"), body
 
 
 def same(hot, cold, targets, words):
@@ -72,7 +74,7 @@ def same(hot, cold, targets, words):
 
 
 def wait_for(servers, what, words):
-    end = time.monotonic() + 20
+    end = time.monotonic() + (60 if dxtest.SANITIZED else 20)
     while not all(what(s) for s in servers):
         if time.monotonic() > end:
             check(False, f"{words}: not seen in time")

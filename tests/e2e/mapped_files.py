@@ -335,7 +335,7 @@ def on_directory(tmp, root, truth, others, leased):
         before = descriptors(server)
         counts = rounds(server, truth, lambda name: root / "index" / version / name, others, seed=1 + leased)
         check(until(lambda: descriptors(server) <= before + ASKERS, 10), f"descriptors: {before}, {descriptors(server)} later")
-        if not leased:
+        if not leased and ROUNDS >= 24:  # of a few none may be cut while it is read
             check(metric(server, "domaindex_sigbus_total") > 0, "pages were lost")
         report("leases" if leased else "times", server, counts, time.monotonic() - begin)
 

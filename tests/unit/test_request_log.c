@@ -168,6 +168,26 @@ static void test_targets(void)
     }
 }
 
+/* A record that was kept has the beginning of its target alone, under its whole length. */
+static void test_cut_target(void)
+{
+    uint8_t *kept = malloc(DX_REQUEST_TARGET_MAX);
+    struct dx_request_record r = sample(1);
+    size_t size;
+    json_t *doc;
+
+    if (kept == NULL)
+        abort();
+    memset(kept, 'a', DX_REQUEST_TARGET_MAX);
+    r.target = dx_span_of(kept, DX_TARGET_MAX);
+    doc = parsed(&r, &size);
+    CHECK(json_string_length(json_object_get(doc, "target")) == DX_REQUEST_TARGET_MAX, "%zu bytes",
+          json_string_length(json_object_get(doc, "target")));
+    CHECK(json_integer_value(json_object_get(doc, "target_bytes")) == DX_TARGET_MAX, "its length");
+    json_decref(doc);
+    free(kept);
+}
+
 static void test_trace(void)
 {
     static const struct {
@@ -483,6 +503,7 @@ int main(void)
         return 1;
     test_members();
     test_targets();
+    test_cut_target();
     test_trace();
     test_ring();
     test_file();
