@@ -12,7 +12,7 @@ from dxtest import check, equal
 
 COMMANDS = ("ingest", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64", "export",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
-            "access", "export")
+            "access")
 
 
 def options_of(help_text):
