@@ -7,57 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "fetch/local_etag.h"
-#include "fetch/source.h"
 #include "format/access_table.h"
+#include "loader/followed.h"
 
 struct dx_access {
-    char *name;               /* of the table, in words */
-    char *path;               /* of the file; NULL: an object of source */
-    struct dx_source *source; /* NULL: a file */
+    const char *name;            /* of the table, in words */
+    struct dx_followed followed; /* of the poller alone */
     bool required;
-    char etag[DX_SOURCE_ETAG]; /* of the table that was taken last; "": none. Of the poller alone */
-    _Atomic uint64_t turn;     /* odd: the table is being exchanged */
-    _Atomic uint64_t good_ms;  /* the last look that was well */
-    _Atomic uint64_t began_ms; /* the look that is under way; 0: none */
-    _Atomic bool failed;       /* the last one */
-    _Atomic bool there;        /* there was one once, good or not */
-    pthread_mutex_t lock;      /* of what follows */
+    _Atomic uint64_t turn;               /* odd: the table is being exchanged */
+    _Atomic uint64_t good_ms;            /* the last look that was well */
+    _Atomic uint64_t began_ms;           /* the look that is under way; 0: none */
+    _Atomic bool failed;                 /* the last one */
+    _Atomic bool there;                  /* there was one once, good or not */
+    pthread_mutex_t lock;                /* of what follows */
     const struct dx_access_table *table; /* the last good one; NULL: none was seen */
     struct dx_error failure;             /* of the last look; its text is empty if it was well */
     int64_t read_us;
 };
 
 /* ---- reading ---- */
-
-static int read_file(struct dx_access *a, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
-                     struct dx_error *err)
-{
-    struct stat st;
-    int rc;
-
-    /* Before it is read: if it is replaced in between, the next look finds it new. */
-    if (stat(a->path, &st) == 0)
-        dx_local_etag(&st, etag);
-    if (etag[0] != '\0' && strcmp(etag, a->etag) == 0)
-        return 0;
-    rc = dx_file_read(a->path, DX_ACCESS_MAX, text, err);
-    return rc < 0 ? rc : 1;
-}
-
-static int read_object(struct dx_access *a, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
-                       struct dx_error *err)
-{
-    const struct dx_get get = { .object = DX_ACCESS_FILE,
-                                .cap = DX_ACCESS_MAX,
-                                .if_none_match = a->etag[0] == '\0' ? NULL : a->etag };
-
-    return dx_source_get(a->source, &get, text, etag, err);
-}
 
 /* Whether the table may follow the one that holds; only who polls changes that, so it is read as it is. */
 static int check(const struct dx_access *a, const struct dx_access_table *t, struct dx_error *err)
@@ -107,8 +77,7 @@ static int read_table(struct dx_access *a, char etag[DX_SOURCE_ETAG],
     int rc;
 
     *t = NULL;
-    etag[0] = '\0';
-    rc = a->source != NULL ? read_object(a, etag, &text, &why) : read_file(a, etag, &text, &why);
+    rc = dx_followed_read(&a->followed, &text, etag, &why);
     if (rc == DX_E_NOT_FOUND)
         rc = none(a, err);
     else if (rc < 0)
@@ -167,7 +136,7 @@ int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err)
     if (rc == 1)
         exchange(a, t);
     if (rc >= 0) {
-        memcpy(a->etag, etag, sizeof a->etag);
+        dx_followed_take(&a->followed, etag);
         atomic_store(&a->good_ms, now_ms);
     }
     atomic_store(&a->failed, rc < 0);
@@ -250,27 +219,6 @@ void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_hea
 
 /* ---- open, close ---- */
 
-static int find_place(struct dx_access *a, const struct dx_access_where *where,
-                      struct dx_error *err)
-{
-    const struct dx_source_options defaults = DX_SOURCE_OPTIONS_INIT;
-    int rc = DX_OK;
-
-    if (where->file != NULL) {
-        a->path = strdup(where->file);
-        a->name = strdup(where->file);
-    } else if (dx_source_remote(where->root)) {
-        a->name = strdup(DX_ACCESS_FILE);
-        rc = dx_source_open(&a->source, where->root,
-                            where->source == NULL ? &defaults : where->source, err);
-    } else if (asprintf(&a->path, "%s/" DX_ACCESS_FILE, where->root) >= 0) {
-        a->name = strdup(a->path);
-    }
-    if (rc == DX_OK && (a->name == NULL || (a->path == NULL && a->source == NULL)))
-        rc = dx_fail(err, DX_E_NOMEM, "access table: out of memory");
-    return rc;
-}
-
 int dx_access_open(struct dx_access **out, const struct dx_access_where *where, uint64_t now_ms,
                    struct dx_error *err)
 {
@@ -282,7 +230,9 @@ int dx_access_open(struct dx_access **out, const struct dx_access_where *where, 
     if (a == NULL)
         return dx_fail(err, DX_E_NOMEM, "access table: out of memory");
     (void)pthread_mutex_init(&a->lock, NULL);
-    rc = find_place(a, where, &why);
+    a->followed = (struct dx_followed){ .object = DX_ACCESS_FILE, .cap = DX_ACCESS_MAX };
+    rc = dx_followed_open(&a->followed, where->root, where->file, where->source, &why);
+    a->name = a->followed.path != NULL ? a->followed.path : DX_ACCESS_FILE;
     a->required = where->required;
     if (rc == DX_OK)
         rc = dx_access_poll(a, now_ms, &why);
@@ -305,9 +255,7 @@ void dx_access_close(struct dx_access **out)
     if (a == NULL)
         return;
     dx_access_table_drop(&a->table);
-    dx_source_close(&a->source);
+    dx_followed_close(&a->followed);
     (void)pthread_mutex_destroy(&a->lock);
-    free(a->path);
-    free(a->name);
     free(a);
 }

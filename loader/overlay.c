@@ -6,12 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/file.h"
-#include "fetch/local_etag.h"
-#include "fetch/source.h"
 #include "format/rules.h"
+#include "loader/followed.h"
 
 struct snapshot {
     struct dx_rules *rules;
@@ -21,52 +18,20 @@ struct snapshot {
 
 struct dx_overlay {
     char *root;
-    struct dx_source *source; /* NULL: a directory */
     enum dx_overlay_use use;
-    char etag[DX_SOURCE_ETAG];  /* of the log that was taken last; "": none */
-    struct dx_suppressions log; /* of the polling thread alone */
-    _Atomic bool any;           /* whether there is an active rule: no lock if not */
-    _Atomic uint64_t turn;      /* odd: the rules are being exchanged */
-    pthread_mutex_t lock;       /* of what follows */
-    struct snapshot *current;   /* NULL: no rules */
-    struct snapshot *snapshots; /* all that are alive */
-    struct dx_error failure;    /* of the last poll; its text is empty if it was well */
+    struct dx_followed followed; /* of the polling thread alone */
+    struct dx_suppressions log;  /* of the polling thread alone */
+    _Atomic bool any;            /* whether there is an active rule: no lock if not */
+    _Atomic uint64_t turn;       /* odd: the rules are being exchanged */
+    pthread_mutex_t lock;        /* of what follows */
+    struct snapshot *current;    /* NULL: no rules */
+    struct snapshot *snapshots;  /* all that are alive */
+    struct dx_error failure;     /* of the last poll; its text is empty if it was well */
     void *kept;
     void (*drop)(void *kept);
 };
 
 /* ---- reading ---- */
-
-static int read_local(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
-                      struct dx_error *err)
-{
-    char *path = NULL;
-    struct stat st;
-    int rc;
-
-    if (asprintf(&path, "%s/" DX_SUPPRESSIONS_FILE, o->root) < 0)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", o->root);
-    /* Before it is read: if it is replaced in between, the next look finds it new. */
-    if (stat(path, &st) == 0)
-        dx_local_etag(&st, etag);
-    if (etag[0] != '\0' && strcmp(etag, o->etag) == 0) {
-        free(path);
-        return 0;
-    }
-    rc = dx_file_read(path, DX_SUPPRESSIONS_MAX, text, err);
-    free(path);
-    return rc < 0 ? rc : 1;
-}
-
-static int read_remote(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_buf *text,
-                       struct dx_error *err)
-{
-    const struct dx_get get = { .object = DX_SUPPRESSIONS_FILE,
-                                .cap = DX_SUPPRESSIONS_MAX,
-                                .if_none_match = o->etag[0] == '\0' ? NULL : o->etag };
-
-    return dx_source_get(o->source, &get, text, etag, err);
-}
 
 /* The log if it is not the one that was taken last: 1, else 0. */
 static int read_log(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_suppressions *log,
@@ -76,8 +41,7 @@ static int read_log(struct dx_overlay *o, char etag[DX_SOURCE_ETAG], struct dx_s
     struct dx_error why = DX_ERROR_INIT;
     int rc;
 
-    etag[0] = '\0';
-    rc = o->source != NULL ? read_remote(o, etag, &text, &why) : read_local(o, etag, &text, &why);
+    rc = dx_followed_read(&o->followed, &text, etag, &why);
     if (rc == DX_E_NOT_FOUND && o->log.count == 0)
         rc = 0;
     else if (rc == DX_E_NOT_FOUND)
@@ -191,7 +155,7 @@ static int poll_log(struct dx_overlay *o, struct dx_error *err)
         rc = 0;
     dx_suppressions_release(&log);
     if (rc >= 0)
-        memcpy(o->etag, etag, sizeof o->etag);
+        dx_followed_take(&o->followed, etag);
     return rc;
 }
 
@@ -215,7 +179,6 @@ int dx_overlay_open(struct dx_overlay **out, const char *root,
                     const struct dx_source_options *options, enum dx_overlay_use use,
                     struct dx_error *err)
 {
-    const struct dx_source_options defaults = DX_SOURCE_OPTIONS_INIT;
     struct dx_overlay *o = calloc(1, sizeof *o);
     int rc = DX_OK;
 
@@ -228,8 +191,10 @@ int dx_overlay_open(struct dx_overlay **out, const char *root,
     o->root = strdup(root);
     if (o->root == NULL)
         rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
-    if (rc == DX_OK && dx_source_remote(root))
-        rc = dx_source_open(&o->source, root, options == NULL ? &defaults : options, err);
+    o->followed = (struct dx_followed){ .object = DX_SUPPRESSIONS_FILE,
+                                        .cap = DX_SUPPRESSIONS_MAX };
+    if (rc == DX_OK)
+        rc = dx_followed_open(&o->followed, root, NULL, options, err);
     if (rc == DX_OK)
         rc = dx_overlay_poll(o, err);
     if (rc < 0) {
@@ -252,7 +217,7 @@ void dx_overlay_close(struct dx_overlay **out)
     if (o->current != NULL)
         dx_overlay_unpin(o, o->current->rules);
     dx_suppressions_release(&o->log);
-    dx_source_close(&o->source);
+    dx_followed_close(&o->followed);
     (void)pthread_mutex_destroy(&o->lock);
     free(o->root);
     free(o);

@@ -367,7 +367,7 @@ struct daemon {
     struct dx_reloader *reloader;
     struct dx_renewer *renewer;
     struct dx_access *access;
-    struct dx_access_poller *access_poller;
+    struct dx_poller *access_poller;
 };
 
 /* A key that all can read keeps nobody out, but works. Without a file cursors of principals have one of
@@ -469,7 +469,7 @@ static const char *end(struct daemon *d, const sigset_t *signals)
         return "read";
     if (d->reloader != NULL && !dx_reloader_stop(&d->reloader))
         return "reload";
-    if (!dx_access_poller_stop(&d->access_poller))
+    if (!dx_poller_stop(&d->access_poller))
         return "look at the access table";
     if (!dx_renewer_stop(&d->renewer))
         return "renewal of the lease";
@@ -500,7 +500,7 @@ static void reload(struct daemon *d)
     dx_supervisor_tell(d->supervisor, "RELOADING=1\nMONOTONIC_USEC=%lld\nEXTEND_TIMEOUT_USEC=%lld",
                        (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
                        (long long)RELOAD_S * 1000000);
-    dx_access_poller_ask(d->access_poller);
+    dx_poller_ask(d->access_poller);
     dx_reloader_ask(d->reloader);
 }
 

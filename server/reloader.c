@@ -33,7 +33,7 @@ struct dx_reloader {
     int watch;     /* -1: the directory is not watched, for it is not there now */
     int wake_fd;   /* eventfd: something of what the lock guards has changed */
     pthread_t thread;
-    struct dx_overlay_poller *suppressions;
+    struct dx_poller *suppressions;
     pthread_mutex_t lock;     /* of what follows */
     struct dx_server *server; /* told under the lock, so that it cannot go meanwhile */
     void (*done)(void *ctx);  /* so is this */
@@ -274,7 +274,7 @@ void dx_reloader_ask(struct dx_reloader *r)
     r->asked = true;
     (void)pthread_mutex_unlock(&r->lock);
     wake(r);
-    dx_overlay_poller_ask(r->suppressions);
+    dx_poller_ask(r->suppressions);
 }
 
 bool dx_reloader_stop(struct dx_reloader **out)
@@ -290,8 +290,7 @@ bool dx_reloader_stop(struct dx_reloader **out)
     wake(r);
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STOP_WAIT_S;
-    if (!dx_overlay_poller_stop(&r->suppressions) ||
-        pthread_timedjoin_np(r->thread, NULL, &until) != 0)
+    if (!dx_poller_stop(&r->suppressions) || pthread_timedjoin_np(r->thread, NULL, &until) != 0)
         return false;
     reloader_free(out);
     return true;

@@ -21,10 +21,7 @@ static bool pay_the_rest(struct dx_connection *c)
 {
     double cost = dx_cost_of_ask(&c->stream.loop->ask);
 
-    if (cost > KEPT_COST && !dx_toll_take(c, cost - KEPT_COST))
-        return false;
-    c->paid = cost;
-    return true;
+    return cost <= KEPT_COST || dx_toll_take(c, cost - KEPT_COST);
 }
 
 void dx_single_answer(struct dx_connection *c, struct dx_span target, struct dx_span match)

@@ -10,7 +10,7 @@ bool dx_toll_take(struct dx_connection *c, double cost)
     unsigned wait_s;
 
     if (dx_admission_take(loop->serving->admission, &c->who, cost, loop->now_ms, &wait_s)) {
-        c->paid = cost;
+        c->paid += cost;
         return true;
     }
     (void)dx_problem_set(&problem, DX_PROBLEM_TOO_MANY, "rate-limited", "Too many requests",
