@@ -240,7 +240,7 @@ static struct dx_span mended(struct dx_file_store *w, struct dx_span title)
 static int add_tags(struct dx_file_store *w, struct dx_span url, struct dx_span tags,
                     struct dx_error *err)
 {
-    struct dx_bytes all = dx_bytes_of(tags);
+    struct dx_bytes all = dx_store_array(tags);
     int rc;
 
     if (tags.size == 0)
@@ -249,7 +249,7 @@ static int add_tags(struct dx_file_store *w, struct dx_span url, struct dx_span 
         ;
     if (rc < 0)
         w->counts->tags_dropped++;
-    all = dx_bytes_of(tags);
+    all = dx_store_array(tags);
     while (rc >= 0 && (rc = dx_store_tag_next(&all, &w->text)) == 1) {
         if (!dx_store_tag_fits(dx_span_of(w->text.data, w->text.size))) {
             w->counts->tags_dropped++;

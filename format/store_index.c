@@ -128,7 +128,7 @@ static uint8_t peek(const struct dx_bytes *r)
 
 static void skip_space(struct dx_bytes *r)
 {
-    while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\r')
+    while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\r' || peek(r) == '\n')
         r->at++;
 }
 
@@ -259,6 +259,16 @@ int dx_store_tag_next(struct dx_bytes *keys, struct dx_buf *key)
         skip_space(keys);
     }
     return string(keys, key) ? 1 : -1;
+}
+
+/* Nothing of what does not begin as an array: to go on with a comma would do for an empty beginning. */
+struct dx_bytes dx_store_array(struct dx_span text)
+{
+    struct dx_bytes r = dx_bytes_of(text);
+
+    skip_space(&r);
+    text = dx_span_of(r.at, dx_bytes_left(&r));
+    return dx_bytes_of(peek(&r) == '[' ? text : dx_span_of(NULL, 0));
 }
 
 /* ---- headers of a storage file ---- */
