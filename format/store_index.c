@@ -132,6 +132,14 @@ static void skip_space(struct dx_bytes *r)
         r->at++;
 }
 
+bool dx_store_strings_begin(struct dx_bytes *strings, struct dx_span text)
+{
+    *strings = dx_bytes_of(text);
+    skip_space(strings);
+    strings->begin = strings->at; /* how the first call of next knows that it is the first */
+    return peek(strings) == '[';
+}
+
 enum dx_store_flaw dx_store_tag_parse(struct dx_span line, struct dx_span *tag,
                                       struct dx_bytes *keys)
 {
@@ -142,10 +150,7 @@ enum dx_store_flaw dx_store_tag_parse(struct dx_span line, struct dx_span *tag,
         return DX_STORE_FIELDS;
     if (!dx_store_tag_fits(*tag))
         return DX_STORE_TAG;
-    *keys = dx_bytes_of(rest);
-    skip_space(keys);
-    keys->begin = keys->at; /* how the first call of next knows that it is the first */
-    return peek(keys) == '[' ? DX_STORE_SOUND : DX_STORE_ARRAY;
+    return dx_store_strings_begin(keys, rest) ? DX_STORE_SOUND : DX_STORE_ARRAY;
 }
 
 /* Four hex digits; -1: they are none. */
@@ -259,16 +264,6 @@ int dx_store_tag_next(struct dx_bytes *keys, struct dx_buf *key)
         skip_space(keys);
     }
     return string(keys, key) ? 1 : -1;
-}
-
-/* Nothing of what does not begin as an array: to go on with a comma would do for an empty beginning. */
-struct dx_bytes dx_store_array(struct dx_span text)
-{
-    struct dx_bytes r = dx_bytes_of(text);
-
-    skip_space(&r);
-    text = dx_span_of(r.at, dx_bytes_left(&r));
-    return dx_bytes_of(peek(&r) == '[' ? text : dx_span_of(NULL, 0));
 }
 
 /* ---- headers of a storage file ---- */

@@ -7,7 +7,6 @@
  *   flaw = dx_store_tag_parse(line, &tag, &keys);           TAG!#!["KEY", ...]
  *   while ((rc = dx_store_tag_next(&keys, &key)) == 1)      key: a dx_buf, cleared first
  *       ...                                                 0 the end, -1 no JSON array of strings
- *   keys = dx_store_array(text);                            of any text, for dx_store_tag_next
  *   flaw = dx_store_header_parse(text, &header);            of a storage file, unpacked
  *
  *   if (!dx_store_entry_put(&out, &entry)) ...              false: a line cannot hold it; nothing is put
@@ -59,7 +58,8 @@ bool dx_store_entry_put(struct dx_buf *out, const struct dx_store_entry *entry);
 enum dx_store_flaw dx_store_tag_parse(struct dx_span line, struct dx_span *tag,
                                       struct dx_bytes *keys);
 int dx_store_tag_next(struct dx_bytes *keys, struct dx_buf *key);
-struct dx_bytes dx_store_array(struct dx_span text);
+/* What stands behind the tag, from anywhere: a JSON array for tag_next. false: its begin is none. */
+bool dx_store_strings_begin(struct dx_bytes *strings, struct dx_span text);
 bool dx_store_tag_fits(struct dx_span tag);
 
 struct dx_store_header {

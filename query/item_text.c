@@ -7,14 +7,15 @@
 #include "base/put.h"
 #include "canon/ids.h"
 #include "canon/url.h"
-#include "format/store_index.h"
+#include "format/tag_list.h"
 #include "parquet/page.h"
 #include "query/listing.h"
 
 #define URL_MAX \
     (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
 
-#define TAG_MAX (1u << 20) /* of one that a foreign lake has; ours have some hundred bytes */
+#define TAG_MAX \
+    (64u << 20) /* as large as a page of the lake may be; ours have some hundred bytes */
 
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields)
 {
@@ -230,18 +231,19 @@ static void write_text_or_null(struct dx_json *j, struct dx_span text)
 /* All or nothing of them, so the text is gone through first. */
 static void write_tags(struct dx_item_text *t, struct dx_span text)
 {
-    struct dx_bytes all = dx_store_array(text);
-    int rc;
+    struct dx_tag_list all;
+    int rc = text.data != NULL ? 1 : -1;
 
-    while ((rc = dx_store_tag_next(&all, &t->tag)) == 1)
-        ;
+    dx_tag_list_begin(&all, text);
+    while (rc == 1)
+        rc = dx_tag_list_next(&all, &t->tag);
     if (rc < 0) {
         dx_json_null(t->json);
         return;
     }
-    all = dx_store_array(text);
+    dx_tag_list_begin(&all, text);
     dx_json_array(t->json);
-    while (dx_store_tag_next(&all, &t->tag) == 1)
+    while (dx_tag_list_next(&all, &t->tag) == 1)
         dx_json_text(t->json, dx_span_of(t->tag.data, t->tag.size));
     dx_json_end(t->json);
 }
@@ -258,7 +260,7 @@ static void write_named(struct dx_item_text *t, const struct dx_listing_row *row
     }
     if (t->fields & DX_FIELD_TAGS) {
         dx_json_key(t->json, "tags");
-        write_tags(t, named(row, "tags"));
+        write_tags(t, named(row, DX_TAGS_COLUMN));
     }
 }
 

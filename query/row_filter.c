@@ -2,8 +2,8 @@
 #include "query/row_filter.h"
 
 #include "base/buf.h"
-#include "base/utf8.h"
-#include "format/store_index.h"
+#include "format/tag_list.h"
+#include "format/tags.h"
 #include "query/answer.h"
 #include "query/listing.h"
 #include "query/problem.h"
@@ -56,8 +56,9 @@ static bool is_mime(struct dx_span s)
 
 int dx_row_filter_check(const struct dx_row_filter *f, struct dx_problem *problem)
 {
-    if (f->tag.data != NULL && (f->tag.size == 0 || !dx_utf8_is_valid(f->tag)))
-        return refused(problem, "tag", "a tag is a text in UTF-8, and not empty");
+    if (f->tag.data != NULL && !dx_tag_fits(f->tag))
+        return refused(problem, "tag",
+                       "a tag is a text in UTF-8 without control characters, and not empty");
     if (f->mime.data != NULL && !is_mime(f->mime))
         return refused(
             problem, "mime",
@@ -90,7 +91,7 @@ static struct dx_span extra(const struct dx_listing_row *row, const char *name)
 
 static bool has_tag(struct dx_span tags, struct dx_span tag, struct dx_buf *scratch)
 {
-    struct dx_bytes all = dx_store_array(tags);
+    struct dx_tag_list all;
     bool found = false;
     int rc;
 
@@ -98,7 +99,8 @@ static bool has_tag(struct dx_span tags, struct dx_span tag, struct dx_buf *scra
     if (tags.size == 0 || (memchr(tags.data, '\\', tags.size) == NULL &&
                            memmem(tags.data, tags.size, tag.data, tag.size) == NULL))
         return false;
-    while ((rc = dx_store_tag_next(&all, scratch)) == 1)
+    dx_tag_list_begin(&all, tags);
+    while ((rc = dx_tag_list_next(&all, scratch)) == 1)
         found = found || dx_span_equal(dx_span_of(scratch->data, scratch->size), tag);
     return rc == 0 && found;
 }
@@ -160,7 +162,7 @@ bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_
 {
     return (f->prefix.data == NULL || dx_row_filter_side(f, row->path_query) == DX_ROW_WITHIN) &&
            (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
-           (f->tag.data == NULL || has_tag(extra(row, "tags"), f->tag, scratch));
+           (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
 }
 
 /* ---- packed: u16 size of each, 0 if it is not asked, and its bytes ---- */

@@ -25,6 +25,7 @@ static const struct {
     { NULL, "application/vnd.x+json", NULL, true },
     { "", NULL, NULL, false },
     { "\xff", NULL, NULL, false },
+    { "a\nb", NULL, NULL, false },
     { NULL, "", NULL, false },
     { NULL, "text", NULL, false },
     { NULL, "text/", NULL, false },
