@@ -24,20 +24,24 @@ enum {
     PARAM_ORDER,
     PARAM_DATASET,
     PARAM_BY,
+    PARAM_TAG,
+    PARAM_MIME,
+    PARAM_PREFIX,
     PARAM_URL,
     PARAM_COUNT
 };
 
 static const char *const param_names[PARAM_COUNT] = {
-    "offset", "limit", "fields", "cursor", "plan",     "version", "from",    "to", "since",
-    "q",      "u",     "share",  "format", "datasets", "order",   "dataset", "by", "url"
+    "offset", "limit",   "fields", "cursor", "plan",  "version", "from",
+    "to",     "since",   "q",      "u",      "share", "format",  "datasets",
+    "order",  "dataset", "by",     "tag",    "mime",  "prefix",  "url"
 };
 
 #define BIT(param) (1u << (param))
 
 #define URLS_PARAMS                                                                 \
     (BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS) | BIT(PARAM_CURSOR) | \
-     BIT(PARAM_PLAN) | BIT(PARAM_VERSION))
+     BIT(PARAM_PLAN) | BIT(PARAM_VERSION) | BIT(PARAM_TAG) | BIT(PARAM_MIME) | BIT(PARAM_PREFIX))
 
 /* A path is matched segment by segment; "*" takes any one into the next capture. */
 static const struct route {
@@ -428,6 +432,15 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_DATASETS:
         ask->datasets = value;
         return 1;
+    case PARAM_TAG:
+        ask->filter.tag = value;
+        return 1;
+    case PARAM_MIME:
+        ask->filter.mime = value;
+        return 1;
+    case PARAM_PREFIX:
+        ask->filter.prefix = value;
+        return 1;
     case PARAM_TO:
         if (route->route == DX_ROUTE_RANGE)
             return set_range_end(value, ask, problem);
@@ -577,6 +590,7 @@ static void forget(struct dx_ask *ask)
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = ask->share = none;
     ask->format = ask->datasets = ask->range_from = ask->range_to = none;
     ask->range_first = ask->range_end = 0;
+    ask->filter = (struct dx_row_filter){ none, none, none };
     ask->dataset_id = 0;
     ask->other_id = 0;
     ask->url_id = 0;
