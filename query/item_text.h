@@ -21,15 +21,22 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+struct dx_canon;
 struct dx_json;
 struct dx_listing_row;
 struct dx_listing_stretch;
+struct dx_version;
 
 struct dx_item_text {
     struct dx_json *json;
     unsigned fields;
     struct dx_buf url; /* scratch of rows that are written piece by piece */
     struct dx_buf tag; /* and of their tags */
+
+    /* Set after init where answers are for others: of a row that was requested by a URL which suppressions
+     * hide, raw_url is null and requested_url left out. */
+    struct dx_version *version;
+    struct dx_canon *canon; /* once it is needed */
 };
 
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields);
