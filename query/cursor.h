@@ -34,6 +34,7 @@
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
  *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
+ *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u8 fields  u64 next_row  u64 end_row  u32 next_file
  *
  * No I/O but in key_read; any thread.
  */
@@ -53,7 +54,9 @@
 
 enum dx_cursor_kind {
     DX_CURSOR_LISTING = 1, /* of /v1/domain/{d}/datasets/{id}/urls */
-    DX_CURSOR_CHANGES = 2  /* of /v1/changes */
+    DX_CURSOR_CHANGES = 2, /* of /v1/changes */
+    DX_CURSOR_TAGS = 4,    /* of /v1/tags: next_row and end_row are numbers of tags */
+    DX_CURSOR_TAG = 5      /* of /v1/tags/{tag}: next_row is an ordinal, or a row of next_file */
 };
 
 struct dx_cursor {
@@ -67,6 +70,11 @@ struct dx_cursor {
     uint32_t dataset_id;
     unsigned fields;
     uint64_t next_row, end_row; /* places in the payload: hidden rows have one too */
+
+    uint64_t tag_hash; /* of its text; 0: of /v1/tags */
+    bool one_dataset;  /* of dataset_id alone */
+    bool rows;         /* of the tag; else its domains */
+    uint32_t next_file;
 
     char since[DX_VERSION_NAME];
     struct dx_build_id since_build;

@@ -17,6 +17,7 @@ void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fi
 {
     t->json = json;
     t->fields = fields;
+    t->of = NULL;
     dx_buf_init(&t->url, URL_MAX);
 }
 
@@ -143,7 +144,8 @@ int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch
     uint8_t *begin;
     uint8_t *at;
 
-    if (t->fields != DX_FIELDS_DEFAULT || buf->failed || room > buf->max - buf->size)
+    if (t->fields != DX_FIELDS_DEFAULT || t->of != NULL || buf->failed ||
+        room > buf->max - buf->size)
         return 0;
     begin = at = dx_buf_reserve(buf, room);
     if (begin == NULL)
@@ -209,6 +211,15 @@ static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
     dx_json_end(j);
 }
 
+static void write_of(struct dx_json *j, const struct dx_item_of *of)
+{
+    dx_json_key(j, "domain");
+    dx_json_text(j, of->domain);
+    dx_json_key_u64(j, "dataset_id", of->dataset_id);
+    dx_json_key(j, "dataset");
+    dx_json_str(j, of->dataset);
+}
+
 int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
                        struct dx_error *err)
 {
@@ -218,7 +229,9 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
     int rc = DX_OK;
 
     dx_json_object(j);
-    if (url_size <= URL_MAX)
+    if (t->of != NULL)
+        write_of(j, t->of);
+    else if (url_size <= URL_MAX) /* members that are written in one piece are the first ones */
         out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
     if (j->buf->failed)
         return dx_buf_fail(j->buf, err, "answer");

@@ -17,16 +17,25 @@
 #define DX_QUERY_ITEM_TEXT_H
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/error.h"
 
 struct dx_json;
 struct dx_listing_row;
 struct dx_listing_stretch;
 
+/* Of answers whose rows are of several domains and datasets: members in front of the others. */
+struct dx_item_of {
+    struct dx_span domain;
+    uint32_t dataset_id;
+    const char *dataset;
+};
+
 struct dx_item_text {
     struct dx_json *json;
     unsigned fields;
-    struct dx_buf url; /* scratch of rows that are written piece by piece */
+    const struct dx_item_of *of; /* of the next row; NULL: not said. No stretches with it */
+    struct dx_buf url;           /* scratch of rows that are written piece by piece */
 };
 
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields);
