@@ -83,7 +83,8 @@ bool dx_ask_may_block(const struct dx_ask *ask)
            ask->route == DX_ROUTE_URL || ask->route == DX_ROUTE_URLID ||
            ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
            ask->route == DX_ROUTE_PATHS || ask->route == DX_ROUTE_CHANGES ||
-           ask->route == DX_ROUTE_OVERLAP || is_scoped_domain(ask) ||
+           ask->route == DX_ROUTE_OVERLAP || ask->route == DX_ROUTE_TAGS ||
+           ask->route == DX_ROUTE_TAG || is_scoped_domain(ask) ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
@@ -128,6 +129,44 @@ static void offer_top(const struct dx_ask *ask, struct dx_buf *b)
                    ask->share.data[i]);
 }
 
+static void put_escaped(struct dx_span text, struct dx_buf *b)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     c == '-' || c == '.' || c == '_' || c == '~';
+
+        dx_buf_fmt(b, plain ? "%c" : "%%%02X", c);
+    }
+}
+
+static void put_fields(unsigned fields, struct dx_buf *b)
+{
+    for (unsigned f = 0, n = 0; f < DX_FIELD_COUNT; f++)
+        if ((fields >> f & 1) != 0)
+            dx_buf_fmt(b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+}
+
+static void offer_tags(const struct dx_ask *ask, uint64_t limit, struct dx_buf *b)
+{
+    dx_buf_str(b, "/v1/tags");
+    if (ask->route == DX_ROUTE_TAG) {
+        dx_buf_u8(b, '/');
+        put_escaped(ask->asked, b);
+    }
+    dx_buf_fmt(b, "?limit=%llu", (unsigned long long)limit);
+    if (ask->of_urls) {
+        dx_buf_str(b, "&of=urls");
+        put_fields(ask->field_bits, b);
+    }
+    if (ask->one_dataset)
+        dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
+    if (ask->prefix.size > 0) {
+        dx_buf_str(b, "&prefix=");
+        put_escaped(ask->prefix, b);
+    }
+}
+
 /* The question again, from its beginning and of the version that is current then. Written as text
  * for a client to follow: what is no plain character of a path segment is escaped. */
 static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
@@ -140,22 +179,15 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
         ask->route == DX_ROUTE_PATHS || of_url) {
         dx_buf_str(&b, of_url ? "/v1/url?u=" : "/v1/domain/");
-        for (size_t i = 0; i < ask->asked.size; i++) {
-            uint8_t c = ask->asked.data[i];
-            bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                         (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
-
-            dx_buf_fmt(&b, plain ? "%c" : "%%%02X", c);
-        }
+        put_escaped(ask->asked, &b);
     }
     if (ask->route == DX_ROUTE_URLS) {
         dx_buf_fmt(&b, "/datasets/%u/urls?limit=%llu", (unsigned)ask->dataset_id,
                    (unsigned long long)limit);
         if (ask->plan > 0)
             dx_buf_fmt(&b, "&plan=%u", ask->plan);
-        for (unsigned f = 0, n = 0; ask->field_bits != DX_FIELDS_DEFAULT && f < DX_FIELD_COUNT; f++)
-            if ((ask->field_bits >> f & 1) != 0)
-                dx_buf_fmt(&b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+        if (ask->field_bits != DX_FIELDS_DEFAULT)
+            put_fields(ask->field_bits, &b);
     } else if (ask->route == DX_ROUTE_DOMAIN) {
         for (unsigned f = 0, n = 0;
              ask->field_bits != DX_DOMAIN_FIELDS_ALL && f < DX_DOMAIN_FIELD_COUNT; f++)
@@ -187,6 +219,11 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         dx_buf_fmt(&b, "/v1/urlid/0x%016llx", (unsigned long long)ask->url_id);
     } else if (ask->route == DX_ROUTE_CHANGES) {
         dx_buf_str(&b, "/v1/changes");
+    } else if (ask->route == DX_ROUTE_TAG ||
+               /* a cursor does not say of which prefix it is */
+               (ask->route == DX_ROUTE_TAGS &&
+                (ask->cursor.data == NULL || ask->prefix.data != NULL))) {
+        offer_tags(ask, limit, &b);
     } else if (ask->route == DX_ROUTE_NAMES) {
         dx_buf_str(&b, DX_HEAD_POST_PATH);
     }
@@ -228,12 +265,32 @@ static bool is_since(struct dx_span said, const char *since)
     return dx_span_equal(said, dx_span_str(since)) || (i == said.size && number == sequence);
 }
 
+static enum dx_cursor_kind cursor_kind(enum dx_route route)
+{
+    return route == DX_ROUTE_CHANGES ? DX_CURSOR_CHANGES
+           : route == DX_ROUTE_TAGS  ? DX_CURSOR_TAGS
+           : route == DX_ROUTE_TAG   ? DX_CURSOR_TAG
+                                     : DX_CURSOR_LISTING;
+}
+
+/* Of tags: what is not said is what the cursor says. */
+static int agrees_on_tags(struct dx_ask *ask, const struct dx_cursor *c, struct dx_problem *problem)
+{
+    if (ask->one_dataset && (!c->one_dataset || c->dataset_id != ask->dataset_id))
+        return mismatch(problem, "this cursor is of another dataset, or of all of them");
+    if (ask->of_given && c->rows != ask->of_urls)
+        return mismatch(problem, c->rows ? "this cursor is of urls" : "this cursor is of domains");
+    ask->one_dataset = c->one_dataset;
+    ask->dataset_id = c->dataset_id;
+    ask->of_urls = c->rows;
+    return 1;
+}
+
 /* Everything that is said beside a cursor must be what it says itself. */
 static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_problem *problem)
 {
     const struct dx_cursor *c = &ask->from;
-    enum dx_cursor_kind kind = ask->route == DX_ROUTE_CHANGES ? DX_CURSOR_CHANGES
-                                                              : DX_CURSOR_LISTING;
+    enum dx_cursor_kind kind = cursor_kind(ask->route);
 
     if (c->kind != kind)
         return mismatch(problem, "this cursor is of another resource");
@@ -269,7 +326,11 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
     rc = agrees(ask, ask->field_bits, problem);
     if (rc != 1)
         return rc;
-    if (c->kind == DX_CURSOR_LISTING)
+    if (c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG)
+        rc = agrees_on_tags(ask, c, problem);
+    if (rc != 1)
+        return rc;
+    if (c->kind == DX_CURSOR_LISTING || c->kind == DX_CURSOR_TAG)
         ask->field_bits = c->fields;
     if (!ask->limit_given)
         ask->page.limit = c->limit;
@@ -282,6 +343,11 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
                               "of it at once",
                               answers->cursor_life_s);
     return 1;
+}
+
+static bool gives_rows(const struct dx_ask *ask)
+{
+    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_TAG;
 }
 
 int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t now_s,
@@ -297,7 +363,9 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
         return bad_parameter(problem, "fields", bad,
                              "is no field; there are dataset_id, name, url_count, url_count_est, "
                              "row_count, first_ts, last_ts, share and rank, separated by commas");
-    if (ask->route == DX_ROUTE_URLS && ask->fields.data != NULL &&
+    if (ask->route == DX_ROUTE_TAG)
+        ask->field_bits = DX_FIELDS_DEFAULT | DX_FIELD_EXTRAS;
+    if (gives_rows(ask) && ask->fields.data != NULL &&
         !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
         return bad_parameter(problem, "fields", bad,
                              "is no field; there are url_id, url, ts, raw_url and extras, "
@@ -311,6 +379,13 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     if (ask->route == DX_ROUTE_CHANGES && answers->cursor_life_s == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "this server gives no cursors, so it lists no changes");
+    if ((ask->route == DX_ROUTE_TAGS || ask->route == DX_ROUTE_TAG) && answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this server gives no cursors, so it lists no tags");
+    if (ask->route == DX_ROUTE_TAG && ask->fields.data != NULL && !ask->of_urls &&
+        ask->cursor.data == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "fields are of rows: they go with of=urls");
     if (ask->version.data != NULL && take_name(ask->route == DX_ROUTE_DIFF ? "to" : "version",
                                                ask->version, ask->wanted, problem) == 0)
         return 0;
@@ -432,6 +507,42 @@ static int answer_paths(const struct dx_answers *answers, struct dx_canon *canon
     return answers->paths(view, canon, &paths, task, body, problem);
 }
 
+static int answer_tags(const struct dx_answers *answers, struct dx_canon *canon,
+                       const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
+                       struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_tags_ask tags = { .one_dataset = ask->one_dataset,
+                                      .dataset_id = ask->dataset_id,
+                                      .prefix = ask->prefix,
+                                      .limit = ask->page.limit,
+                                      .from = ask->cursor.data != NULL ? &ask->from : NULL,
+                                      .cursors = &answers->cursor_key,
+                                      .principal = ask->principal,
+                                      .began_s = dx_ask_began_s(answers, ask),
+                                      .deadline_ms = deadline_ms };
+
+    return with_restart(ask, answers->tags(view, canon, &tags, task, body, problem), problem);
+}
+
+static int answer_tag(const struct dx_answers *answers, struct dx_canon *canon,
+                      const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
+                      struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_tag_ask tag = { .tag = ask->asked,
+                                    .urls = ask->of_urls,
+                                    .one_dataset = ask->one_dataset,
+                                    .dataset_id = ask->dataset_id,
+                                    .limit = ask->page.limit,
+                                    .fields = ask->field_bits,
+                                    .from = ask->cursor.data != NULL ? &ask->from : NULL,
+                                    .cursors = &answers->cursor_key,
+                                    .principal = ask->principal,
+                                    .began_s = dx_ask_began_s(answers, ask),
+                                    .deadline_ms = deadline_ms };
+
+    return with_restart(ask, answers->tag(view, canon, &tag, task, body, problem), problem);
+}
+
 /* The version that v is compared with, pinned; brought if need be. */
 static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
                         const struct dx_ask *ask, struct dx_version **before,
@@ -531,6 +642,10 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answer_paths(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_DIFF) {
         rc = answer_compared(answers, canon, &view, ask, body, problem);
+    } else if (ask->route == DX_ROUTE_TAGS) {
+        rc = answer_tags(answers, canon, &view, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_TAG) {
+        rc = answer_tag(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else {
         assert(ask->route == DX_ROUTE_URLS);
         rc = answer_urls(answers, canon, &view, ask, deadline_ms, task, body, problem);

@@ -109,6 +109,11 @@ struct dx_answers {
     int (*paths)(const struct dx_view *view, struct dx_canon *canon, const struct dx_paths_ask *ask,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
+    int (*tags)(const struct dx_view *view, struct dx_canon *canon, const struct dx_tags_ask *ask,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+    int (*tag)(const struct dx_view *view, struct dx_canon *canon, const struct dx_tag_ask *ask,
+               struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
     /* As the functions of query/task.h; not called if no answer ever waits. */
     int (*task_resume)(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,
                        struct dx_problem *problem);

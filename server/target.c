@@ -22,12 +22,14 @@ enum {
     PARAM_ORDER,
     PARAM_DATASET,
     PARAM_BY,
+    PARAM_PREFIX,
+    PARAM_OF,
     PARAM_COUNT
 };
 
 static const char *const param_names[PARAM_COUNT] = {
-    "offset", "limit", "fields", "cursor", "plan",     "version", "from",    "to", "since",
-    "q",      "u",     "share",  "format", "datasets", "order",   "dataset", "by"
+    "offset", "limit", "fields", "cursor",   "plan",  "version", "from", "to",     "since", "q",
+    "u",      "share", "format", "datasets", "order", "dataset", "by",   "prefix", "of"
 };
 
 #define BIT(param) (1u << (param))
@@ -107,6 +109,20 @@ static const struct route {
       DX_URL_LIMIT_DEFAULT,
       DX_URL_LIMIT_MAX },
     { DX_ROUTE_URLID, { "urlid", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_TAGS,
+      { "tags" },
+      BIT(PARAM_DATASET) | BIT(PARAM_PREFIX) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR) |
+          BIT(PARAM_VERSION),
+      0,
+      DX_TAGS_LIMIT_DEFAULT,
+      DX_TAGS_LIMIT_MAX },
+    { DX_ROUTE_TAG,
+      { "tags", "*" },
+      BIT(PARAM_OF) | BIT(PARAM_DATASET) | BIT(PARAM_FIELDS) | BIT(PARAM_LIMIT) |
+          BIT(PARAM_CURSOR) | BIT(PARAM_VERSION),
+      0,
+      DX_TAGS_LIMIT_DEFAULT,
+      DX_TAGS_LIMIT_MAX },
     { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
     { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
     { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
@@ -118,7 +134,8 @@ static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/datasets/{id}/paths, "
     "/v1/domain/{d}/hosts, /v1/domain/{d}/diff, /v1/datasets, /v1/datasets/{id}, "
     "/v1/datasets/{id}/top-domains, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
-    "/v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, /healthz, /readyz";
+    "/v1/normalize?q=, /v1/tags, /v1/tags/{tag}, /v1/versions, /v1/changes?since=, POST "
+    "/v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -368,6 +385,13 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_DATASET:
         ask->one_dataset = true;
         return take_dataset_id(value, &ask->dataset_id, problem);
+    case PARAM_PREFIX:
+        ask->prefix = value;
+        return 1;
+    case PARAM_OF:
+        ask->of_given = true;
+        return set_word("of", value, (const char *const[]){ "domains", "urls" }, &ask->of_urls,
+                        problem);
     case PARAM_FIELDS:
         ask->fields = value;
         return 1;
@@ -502,6 +526,8 @@ static int take_captures(const struct route *route, const struct dx_span capture
         return route->route != DX_ROUTE_URLS && route->route != DX_ROUTE_PATHS
                    ? 1
                    : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_TAG:
+        return decode(ask, captures[0], &ask->asked) ? 1 : bad_escape(problem);
     case DX_ROUTE_OVERLAP:
         if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
             return 0;
@@ -519,12 +545,13 @@ static void forget(struct dx_ask *ask)
     const struct dx_span none = { NULL, 0 };
 
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = ask->share = none;
-    ask->format = ask->datasets = none;
+    ask->format = ask->datasets = ask->prefix = none;
     ask->dataset_id = 0;
     ask->other_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
     ask->by_name = ask->one_dataset = ask->sections = false;
+    ask->of_given = ask->of_urls = false;
     ask->plan = 0;
     ask->csv = false;
     ask->principal = NULL;
@@ -555,9 +582,9 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
     if (count <= SEGMENTS_MAX)
         route = find_route(segments + first, count - first, captures);
     if (route == NULL)
-        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
-                              "this server has %s; a '/' inside a domain or URL is written %%2F",
-                              endpoints);
+        return dx_problem_set(
+            problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
+            "this server has %s; a '/' inside a domain, URL or tag is written %%2F", endpoints);
     ask->route = route->route;
     ask->page = (struct dx_page_of){ 0, route->limit_default };
     if (take_captures(route, captures, ask, problem) == 0)

@@ -44,6 +44,30 @@ static struct dx_cursor changes(void)
     return c;
 }
 
+static struct dx_cursor rows_of_a_tag(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAG;
+    c.domain_id = 0;
+    c.tag_hash = 0x0123456789abcdef;
+    c.one_dataset = true;
+    c.rows = true;
+    c.fields = DX_FIELDS_ALL;
+    c.next_file = 0xfffffffd;
+    return c;
+}
+
+static struct dx_cursor tags(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAGS;
+    c.domain_id = 0;
+    c.dataset_id = 0;
+    return c;
+}
+
 static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
 {
     return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
@@ -52,7 +76,9 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
            a->fields == b->fields && a->next_row == b->next_row && a->end_row == b->end_row &&
            strcmp(a->since, b->since) == 0 &&
            memcmp(&a->since_build, &b->since_build, sizeof a->since_build) == 0 &&
-           a->next_before == b->next_before && a->next_after == b->next_after;
+           a->tag_hash == b->tag_hash && a->one_dataset == b->one_dataset && a->rows == b->rows &&
+           a->next_file == b->next_file && a->next_before == b->next_before &&
+           a->next_after == b->next_after;
 }
 
 /* Always with the same words. */
@@ -194,10 +220,10 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[8];
+    struct dx_cursor c[10];
 
-    for (size_t i = 0; i < 8; i++)
-        c[i] = i < 6 ? listing() : changes();
+    for (size_t i = 0; i < 10; i++)
+        c[i] = i < 6 ? listing() : i < 8 ? changes() : rows_of_a_tag();
     c[0].next_row = c[0].end_row + 1;
     c[1].fields = 32;
     c[2].fields = 0;
@@ -206,7 +232,9 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[5].version[6] = '_';
     c[6].since[0] = '/';
     c[7].kind = (enum dx_cursor_kind)3;
-    for (size_t i = 0; i < 8; i++) {
+    c[8].fields = 0;
+    c[9].next_row = c[9].end_row + 1;
+    for (size_t i = 0; i < 10; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -258,14 +286,16 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[2];
+    struct dx_cursor c[4];
 
     c[0] = listing();
     c[1] = changes();
+    c[2] = tags();
+    c[3] = rows_of_a_tag();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 4; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);
