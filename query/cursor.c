@@ -15,9 +15,11 @@
 #define BUILD_SIZE 16
 #define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
+#define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 1 + 8 + 8 + DX_ROW_FILTER_MAX)
 #define FRONT_MAX (1 + BUILD_SIZE)
-#define BYTES_MAX (1 + BUILD_SIZE + DX_SEAL_EXTRA + CHANGES_SIZE)
+#define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + LISTING_SIZE)
 
+static_assert(CHANGES_SIZE < LISTING_SIZE, "the longest is that of a listing");
 static_assert((BYTES_MAX * 4 + 2) / 3 < DX_CURSOR_TEXT, "the longest cursor fits its text");
 static_assert(FRONT_MAX + DX_ACCESS_NAME_MAX + BYTES_MAX <= DX_SEAL_MAX, "it can be sealed");
 static_assert(sizeof((struct dx_cursor_key *)NULL)->bytes == DX_SEAL_KEY, "keys of one size");
@@ -183,6 +185,7 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         dx_buf_u8(b, (uint8_t)c->fields);
         dx_buf_u64(b, c->next_row);
         dx_buf_u64(b, c->end_row);
+        dx_buf_append(b, c->filter, c->filter_size);
     } else if (is_of_tags(c)) {
         dx_buf_u64(b, c->tag_hash);
         dx_buf_u32(b, c->dataset_id);
@@ -256,6 +259,16 @@ static bool take_tags(struct dx_bytes *r, struct dx_cursor *c)
     return (flags & ~(FLAG_DATASET | FLAG_ROWS)) == 0;
 }
 
+static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
+{
+    size_t size = dx_bytes_left(r);
+    struct dx_span s = dx_bytes_take(r, size <= sizeof c->filter ? size : 0);
+
+    if (s.size > 0)
+        memcpy(c->filter, s.data, s.size);
+    c->filter_size = (uint16_t)s.size;
+}
+
 /* The layout alone; all values are looked at afterwards. front: the build that stands there, or NULL. */
 static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c)
 {
@@ -275,6 +288,7 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
         c->fields = dx_bytes_u8(&r);
         c->next_row = dx_bytes_u64(&r);
         c->end_row = dx_bytes_u64(&r);
+        take_filter(&r, c);
     } else if (c->kind == DX_CURSOR_CHANGES) {
         take_name(&r, c->since);
         take_build(&r, &c->since_build);
@@ -292,13 +306,16 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
 /* Whoever has the key may still be wrong, or have been written by another program. */
 static bool values_ok(const struct dx_cursor *c)
 {
+    struct dx_row_filter filter;
+
     if (!dx_version_name_ok(dx_span_str(c->version), NULL) || c->limit == 0 ||
         c->limit > DX_LIMIT_MAX)
         return false;
     if (c->kind == DX_CURSOR_CHANGES)
         return dx_version_name_ok(dx_span_str(c->since), NULL);
     return c->next_row <= c->end_row && c->end_row <= INT64_MAX && c->fields != 0 &&
-           (c->fields & ~(unsigned)DX_FIELDS_ALL) == 0;
+           (c->fields & ~(unsigned)DX_FIELDS_ALL) == 0 &&
+           dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
 }
 
 /* 1, 0: it is none of ours, <0 out of memory. */

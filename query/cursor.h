@@ -32,7 +32,7 @@
  *
  *   u8 format (2)  [16 build, where the key is made of it]  16 synthetic IV
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
- *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row
+ *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
  *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u8 fields  u64 next_row  u64 end_row  u32 next_file
  *
@@ -45,9 +45,10 @@
 #include "base/hash.h"
 #include "format/manifest.h"
 #include "query/problem.h"
+#include "query/row_filter.h"
 
 #define DX_CURSOR_FORMAT 2
-#define DX_CURSOR_TEXT 168 /* characters of the longest, and NUL */
+#define DX_CURSOR_TEXT 856 /* characters of the longest, and NUL */
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
@@ -70,6 +71,8 @@ struct dx_cursor {
     uint32_t dataset_id;
     unsigned fields;
     uint64_t next_row, end_row; /* places in the payload: hidden rows have one too */
+    uint16_t filter_size;       /* of query/row_filter.h, packed; 0: none */
+    uint8_t filter[DX_ROW_FILTER_MAX];
 
     uint64_t tag_hash; /* of its text; 0: of /v1/tags */
     bool one_dataset;  /* of dataset_id alone */

@@ -7,11 +7,15 @@
 #include "base/put.h"
 #include "canon/ids.h"
 #include "canon/url.h"
+#include "format/tag_list.h"
 #include "parquet/page.h"
 #include "query/listing.h"
 
 #define URL_MAX \
     (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
+
+#define TAG_MAX \
+    (64u << 20) /* as large as a page of the lake may be; ours have some hundred bytes */
 
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields)
 {
@@ -19,11 +23,13 @@ void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fi
     t->fields = fields;
     t->of = NULL;
     dx_buf_init(&t->url, URL_MAX);
+    dx_buf_init(&t->tag, TAG_MAX);
 }
 
 void dx_item_text_release(struct dx_item_text *t)
 {
     dx_buf_release(&t->url);
+    dx_buf_release(&t->tag);
 }
 
 /* ---- in one piece ---- */
@@ -220,6 +226,55 @@ static void write_of(struct dx_json *j, const struct dx_item_of *of)
     dx_json_str(j, of->dataset);
 }
 
+static struct dx_span named(const struct dx_listing_row *row, const char *name)
+{
+    for (size_t i = 0; i < row->extra_count; i++)
+        if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
+            return row->extra[i].value;
+    return dx_span_of(NULL, 0);
+}
+
+static void write_text_or_null(struct dx_json *j, struct dx_span text)
+{
+    text.data != NULL ? dx_json_text(j, text) : dx_json_null(j);
+}
+
+/* All or nothing of them, so the text is gone through first. */
+static void write_tags(struct dx_item_text *t, struct dx_span text)
+{
+    struct dx_tag_list all;
+    int rc = text.data != NULL ? 1 : -1;
+
+    dx_tag_list_begin(&all, text);
+    while (rc == 1)
+        rc = dx_tag_list_next(&all, &t->tag);
+    if (rc < 0) {
+        dx_json_null(t->json);
+        return;
+    }
+    dx_tag_list_begin(&all, text);
+    dx_json_array(t->json);
+    while (dx_tag_list_next(&all, &t->tag) == 1)
+        dx_json_text(t->json, dx_span_of(t->tag.data, t->tag.size));
+    dx_json_end(t->json);
+}
+
+static void write_named(struct dx_item_text *t, const struct dx_listing_row *row)
+{
+    if (t->fields & DX_FIELD_TITLE) {
+        dx_json_key(t->json, "title");
+        write_text_or_null(t->json, named(row, "title"));
+    }
+    if (t->fields & DX_FIELD_CONTENT_TYPE) {
+        dx_json_key(t->json, "content_type");
+        write_text_or_null(t->json, named(row, "content_type"));
+    }
+    if (t->fields & DX_FIELD_TAGS) {
+        dx_json_key(t->json, "tags");
+        write_tags(t, named(row, DX_TAGS_COLUMN));
+    }
+}
+
 int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
                        struct dx_error *err)
 {
@@ -239,10 +294,12 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
         rc = write_escaped(t, row, err);
     if (t->fields & DX_FIELD_RAW_URL) {
         dx_json_key(j, "raw_url");
-        row->raw_url.data != NULL ? dx_json_text(j, row->raw_url) : dx_json_null(j);
+        write_text_or_null(j, row->raw_url);
     }
     if (t->fields & DX_FIELD_EXTRAS)
         write_extras(j, row);
+    if (t->fields & DX_FIELDS_NAMED)
+        write_named(t, row);
     dx_json_end(j);
     return rc == DX_OK && j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : rc;
 }

@@ -11,7 +11,8 @@
  * JSON as it is, which is every URL that is canonical, is written in one piece into the answer, and
  * hashed there; with the usual fields this is done for a stretch of rows at a time, without a look at
  * what a page says for all of them. Any other one goes through base/json_out.h, and the text is the same
- * (tests/unit/test_item_text.c). One thread at a time.
+ * (tests/unit/test_item_text.c). Extras called title, content_type and tags may be members of their own: null where
+ * the row has none; tags are an array, and null where the text is no array of strings. One thread at a time.
  */
 #ifndef DX_QUERY_ITEM_TEXT_H
 #define DX_QUERY_ITEM_TEXT_H
@@ -36,6 +37,7 @@ struct dx_item_text {
     unsigned fields;
     const struct dx_item_of *of; /* of the next row; NULL: not said. No stretches with it */
     struct dx_buf url;           /* scratch of rows that are written piece by piece */
+    struct dx_buf tag;           /* and of their tags */
 };
 
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields);

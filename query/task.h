@@ -12,7 +12,8 @@
  *   dx_task_free(&task);                              also before the end; NULL is fine
  *
  * Steps only compute: they decode, check and write out. What the view has must be held until free;
- * the canonicaliser and what `asked`, `tag`, `prefix` and `from` of the ask point to are needed for the first step
+ * the canonicaliser and what `asked`, `tag`, `prefix`, `filter` and `from` of the ask point to are needed for the
+ * first step
  * only, what `cursors` and `principal` point to until free. Steps of one task may be taken by several
  * threads, one after the other. With `brief` of the ask the first step ends within some hundred
  * microseconds, and what takes longer is left to the next one: then it waits for nothing
@@ -23,6 +24,7 @@
 
 #include "query/answer.h"
 #include "query/reading.h"
+#include "query/row_filter.h"
 
 enum { DX_TASK_WAITS = 2 };
 
@@ -51,6 +53,7 @@ struct dx_urls_ask {
     uint32_t dataset_id;
     struct dx_page_of page; /* with `from`, the cursor decides where it begins */
     unsigned fields;
+    struct dx_row_filter filter;         /* of a cursor: its own */
     unsigned plan;                       /* so many cursors instead of rows; 0: rows */
     const struct dx_cursor *from;        /* of this version; NULL: a first page */
     const struct dx_cursor_key *cursors; /* that they are made with; NULL: none are given */

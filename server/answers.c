@@ -90,8 +90,9 @@ bool dx_ask_may_block(const struct dx_ask *ask)
 
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask)
 {
-    return is_scoped_domain(ask) || (answers->urls_brief && ask->route == DX_ROUTE_URLS &&
-                                     ask->page.limit <= DX_LIMIT_DEFAULT);
+    return is_scoped_domain(ask) ||
+           (answers->urls_brief && ask->route == DX_ROUTE_URLS &&
+            ask->page.limit <= DX_LIMIT_DEFAULT && !dx_row_filter_any(&ask->filter));
 }
 
 /* ---- what an ask says of versions and cursors ---- */
@@ -111,6 +112,20 @@ static int mismatch(struct dx_problem *problem, const char *what)
                           "%s; a cursor goes with the path that it came from, and needs no "
                           "parameter but limit",
                           what);
+}
+
+static void offer_text(const char *name, struct dx_span value, struct dx_buf *b)
+{
+    if (value.data == NULL)
+        return;
+    dx_buf_fmt(b, "&%s=", name);
+    for (size_t i = 0; i < value.size; i++) {
+        uint8_t c = value.data[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     c == '-' || c == '.' || c == '_' || c == '~' || c == '/';
+
+        dx_buf_fmt(b, plain ? "%c" : "%%%02X", c);
+    }
 }
 
 static void offer_top(const struct dx_ask *ask, struct dx_buf *b)
@@ -188,6 +203,9 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
             dx_buf_fmt(&b, "&plan=%u", ask->plan);
         if (ask->field_bits != DX_FIELDS_DEFAULT)
             put_fields(ask->field_bits, &b);
+        offer_text("tag", ask->filter.tag, &b);
+        offer_text("mime", ask->filter.mime, &b);
+        offer_text("prefix", ask->filter.prefix, &b);
     } else if (ask->route == DX_ROUTE_DOMAIN) {
         for (unsigned f = 0, n = 0;
              ask->field_bits != DX_DOMAIN_FIELDS_ALL && f < DX_DOMAIN_FIELD_COUNT; f++)
@@ -286,6 +304,15 @@ static int agrees_on_tags(struct dx_ask *ask, const struct dx_cursor *c, struct 
     return 1;
 }
 
+/* None is said, or the cursor's own. */
+static bool agrees_filter(const struct dx_row_filter *said, const struct dx_cursor *c)
+{
+    uint8_t packed[DX_ROW_FILTER_MAX];
+    size_t size = dx_row_filter_pack(said, packed);
+
+    return size == 0 || (size == c->filter_size && memcmp(packed, c->filter, size) == 0);
+}
+
 /* Everything that is said beside a cursor must be what it says itself. */
 static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_problem *problem)
 {
@@ -306,6 +333,8 @@ static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_probl
         return mismatch(problem, "this cursor goes on with a listing of another dataset");
     if (ask->fields.data != NULL && field_bits != c->fields)
         return mismatch(problem, "this cursor is of a listing with other fields");
+    if (!agrees_filter(&ask->filter, c))
+        return mismatch(problem, "this cursor is of a listing with another filter");
     return 1;
 }
 
@@ -330,8 +359,12 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
         rc = agrees_on_tags(ask, c, problem);
     if (rc != 1)
         return rc;
-    if (c->kind == DX_CURSOR_LISTING || c->kind == DX_CURSOR_TAG)
+    if (c->kind == DX_CURSOR_TAG)
         ask->field_bits = c->fields;
+    if (c->kind == DX_CURSOR_LISTING) {
+        ask->field_bits = c->fields;
+        (void)dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &ask->filter);
+    }
     if (!ask->limit_given)
         ask->page.limit = c->limit;
     memcpy(ask->wanted, c->version, sizeof ask->wanted);
@@ -350,10 +383,26 @@ static bool gives_rows(const struct dx_ask *ask)
     return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_TAG;
 }
 
+/* How many rows come before a place of a filtered listing is not known, so pages go by cursors alone. */
+static int check_filter(const struct dx_answers *answers, const struct dx_ask *ask,
+                        struct dx_problem *problem)
+{
+    if (!dx_row_filter_any(&ask->filter))
+        return 1;
+    if (ask->offset_given && ask->cursor.data == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "a filtered listing takes no offset: go on with next_cursor");
+    if (answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this server gives no cursors, so it filters no listings");
+    return dx_row_filter_check(&ask->filter, problem);
+}
+
 int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t now_s,
                    struct dx_problem *problem)
 {
     struct dx_span bad = { NULL, 0 };
+    int rc;
 
     ask->now_s = now_s;
     if (ask->route == DX_ROUTE_DOMAIN)
@@ -364,12 +413,15 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
                              "is no field; there are dataset_id, name, url_count, url_count_est, "
                              "row_count, first_ts, last_ts, share and rank, separated by commas");
     if (ask->route == DX_ROUTE_TAG)
-        ask->field_bits = DX_FIELDS_DEFAULT | DX_FIELD_EXTRAS;
+        ask->field_bits = DX_FIELDS_DEFAULT | DX_FIELD_TITLE | DX_FIELD_TAGS;
     if (gives_rows(ask) && ask->fields.data != NULL &&
         !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
         return bad_parameter(problem, "fields", bad,
-                             "is no field; there are url_id, url, ts, raw_url and extras, "
-                             "separated by commas");
+                             "is no field; there are url_id, url, ts, raw_url, extras, title, "
+                             "content_type and tags, separated by commas");
+    rc = check_filter(answers, ask, problem);
+    if (rc != 1)
+        return rc;
     if (ask->plan > 0 && ask->offset_given)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "a plan is made of a whole listing: it takes no offset");
@@ -445,6 +497,7 @@ static int answer_urls(const struct dx_answers *answers, struct dx_canon *canon,
         .dataset_id = ask->dataset_id,
         .page = ask->page,
         .fields = ask->field_bits,
+        .filter = ask->filter,
         .plan = ask->plan,
         .from = ask->cursor.data != NULL ? &ask->from : NULL,
         .cursors = answers->cursor_life_s > 0 ? &answers->cursor_key : NULL,

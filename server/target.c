@@ -22,21 +22,24 @@ enum {
     PARAM_ORDER,
     PARAM_DATASET,
     PARAM_BY,
+    PARAM_TAG,
+    PARAM_MIME,
     PARAM_PREFIX,
     PARAM_OF,
     PARAM_COUNT
 };
 
 static const char *const param_names[PARAM_COUNT] = {
-    "offset", "limit", "fields", "cursor",   "plan",  "version", "from", "to",     "since", "q",
-    "u",      "share", "format", "datasets", "order", "dataset", "by",   "prefix", "of"
+    "offset", "limit",   "fields", "cursor", "plan",  "version", "from",
+    "to",     "since",   "q",      "u",      "share", "format",  "datasets",
+    "order",  "dataset", "by",     "tag",    "mime",  "prefix",  "of"
 };
 
 #define BIT(param) (1u << (param))
 
 #define URLS_PARAMS                                                                 \
     (BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS) | BIT(PARAM_CURSOR) | \
-     BIT(PARAM_PLAN) | BIT(PARAM_VERSION))
+     BIT(PARAM_PLAN) | BIT(PARAM_VERSION) | BIT(PARAM_TAG) | BIT(PARAM_MIME) | BIT(PARAM_PREFIX))
 
 /* A path is matched segment by segment; "*" takes any one into the next capture. */
 static const struct route {
@@ -385,9 +388,6 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_DATASET:
         ask->one_dataset = true;
         return take_dataset_id(value, &ask->dataset_id, problem);
-    case PARAM_PREFIX:
-        ask->prefix = value;
-        return 1;
     case PARAM_OF:
         ask->of_given = true;
         return set_word("of", value, (const char *const[]){ "domains", "urls" }, &ask->of_urls,
@@ -403,6 +403,15 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
         return route->route == DX_ROUTE_TOP_DOMAINS ? set_csv(value, ask, problem) : 1;
     case PARAM_DATASETS:
         ask->datasets = value;
+        return 1;
+    case PARAM_TAG:
+        ask->filter.tag = value;
+        return 1;
+    case PARAM_MIME:
+        ask->filter.mime = value;
+        return 1;
+    case PARAM_PREFIX: /* of a tag, or of a path */
+        *(route->route == DX_ROUTE_TAGS ? &ask->prefix : &ask->filter.prefix) = value;
         return 1;
     case PARAM_VERSION:
     case PARAM_TO:
@@ -546,6 +555,7 @@ static void forget(struct dx_ask *ask)
 
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = ask->share = none;
     ask->format = ask->datasets = ask->prefix = none;
+    ask->filter = (struct dx_row_filter){ none, none, none };
     ask->dataset_id = 0;
     ask->other_id = 0;
     ask->url_id = 0;

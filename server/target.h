@@ -52,9 +52,10 @@ struct dx_ask {
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
     struct dx_span share;
-    struct dx_span format;   /* of the answer */
-    struct dx_span datasets; /* ids, of the columns of a matrix */
-    struct dx_span prefix;   /* of tags */
+    struct dx_span format;       /* of the answer */
+    struct dx_span datasets;     /* ids, of the columns of a matrix */
+    struct dx_row_filter filter; /* of a listing */
+    struct dx_span prefix;       /* of tags */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
@@ -81,7 +82,7 @@ struct dx_ask {
     bool brief;                     /* it is asked on a loop */
     const struct dx_scope *scope;   /* what who asks may see; NULL: everything. Held by him */
 
-    uint8_t text[DX_TARGET_MAX];
+    uint8_t text[DX_TARGET_MAX + DX_ROW_FILTER_MAX]; /* of a target, and what its cursor brings */
     size_t text_size;
 };
 

@@ -85,13 +85,14 @@ class Api:
 
 
 def answers(api, server):
-    fields = "url_id,url,ts,raw_url,extras"
+    fields = "url_id,url,ts,raw_url,extras,title,content_type,tags"
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
-             "/v1/domain/example.com/datasets/2/urls?offset=9"],
+             "/v1/domain/example.com/datasets/2/urls?offset=9",
+             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":

@@ -37,6 +37,7 @@ static void test_asks(void)
         double cost;
     } rows[] = {
         { "/v1/domain/a.com", 1 },
+        { "/v1/domain/a.com/datasets/1/urls?limit=100&tag=x&prefix=/", 32 },
         { "/v1/domain/a.com?fields=rank", 1 },
         { "/v1/normalize?q=a.com", 1 },
         { "/v1/datasets", 51 },

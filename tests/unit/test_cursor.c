@@ -29,6 +29,15 @@ static struct dx_cursor listing(void)
     return c;
 }
 
+static struct dx_cursor filtered(void)
+{
+    const struct dx_row_filter f = { .tag = dx_span_str("a tag"), .prefix = dx_span_str("/p") };
+    struct dx_cursor c = listing();
+
+    c.filter_size = (uint16_t)dx_row_filter_pack(&f, c.filter);
+    return c;
+}
+
 static struct dx_cursor changes(void)
 {
     struct dx_cursor c = { .kind = DX_CURSOR_CHANGES,
@@ -72,9 +81,10 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
 {
     return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
            memcmp(&a->build, &b->build, sizeof a->build) == 0 && a->began_s == b->began_s &&
-           a->limit == b->limit && a->domain_id == b->domain_id && a->dataset_id == b->dataset_id &&
-           a->fields == b->fields && a->next_row == b->next_row && a->end_row == b->end_row &&
-           strcmp(a->since, b->since) == 0 &&
+           a->limit == b->limit && a->filter_size == b->filter_size &&
+           memcmp(a->filter, b->filter, a->filter_size) == 0 && a->domain_id == b->domain_id &&
+           a->dataset_id == b->dataset_id && a->fields == b->fields && a->next_row == b->next_row &&
+           a->end_row == b->end_row && strcmp(a->since, b->since) == 0 &&
            memcmp(&a->since_build, &b->since_build, sizeof a->since_build) == 0 &&
            a->tag_hash == b->tag_hash && a->one_dataset == b->one_dataset && a->rows == b->rows &&
            a->next_file == b->next_file && a->next_before == b->next_before &&
@@ -225,7 +235,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     for (size_t i = 0; i < 10; i++)
         c[i] = i < 6 ? listing() : i < 8 ? changes() : rows_of_a_tag();
     c[0].next_row = c[0].end_row + 1;
-    c[1].fields = 32;
+    c[1].filter_size = 3; /* half a filter */
     c[2].fields = 0;
     c[3].limit = 0;
     c[4].limit = DX_LIMIT_MAX + 1;
@@ -286,16 +296,17 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[4];
+    struct dx_cursor c[5];
 
     c[0] = listing();
     c[1] = changes();
-    c[2] = tags();
-    c[3] = rows_of_a_tag();
+    c[2] = filtered();
+    c[3] = tags();
+    c[4] = rows_of_a_tag();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);
