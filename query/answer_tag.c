@@ -209,23 +209,30 @@ static int begin_rows(struct tag_task *t, struct dx_problem *problem)
 struct row_writer {
     const struct tag_task *task;
     struct dx_item_text text;
-    struct dx_item_of of;
 };
 
 static int write_row(void *ctx, const struct dx_tag_set_file *file,
                      const struct dx_listing_row *row, struct dx_error *err)
 {
     struct row_writer *w = ctx;
+    struct dx_json *j = w->text.json;
     const struct dx_dataset *dataset = dx_tag_page_dataset(&w->task->page, file->dataset_id, err);
+    struct dx_span domain;
+    int rc;
 
     if (dataset == NULL)
         return (int)err->code;
-    w->of.dataset_id = file->dataset_id;
-    w->of.dataset = dataset->name;
-    if (dx_canon_host_domain(w->task->page.view.version->psl, row->host, &w->of.domain) != 1)
-        w->of.domain = row->host;
-    w->text.of = &w->of;
-    return dx_item_text_write(&w->text, row, err);
+    if (dx_canon_host_domain(w->task->page.view.version->psl, row->host, &domain) != 1)
+        domain = row->host;
+    dx_json_object(j);
+    rc = dx_item_text_members(&w->text, row, err);
+    dx_json_key(j, "domain");
+    dx_json_text(j, domain);
+    dx_json_key_u64(j, "dataset_id", file->dataset_id);
+    dx_json_key(j, "dataset");
+    dx_json_str(j, dataset->name);
+    dx_json_end(j);
+    return rc < 0 || !j->buf->failed ? rc : dx_buf_fail(j->buf, err, "answer");
 }
 
 static int write_rows(struct tag_task *t, struct dx_json *j, struct dx_error *err)

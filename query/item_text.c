@@ -21,7 +21,6 @@ void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fi
 {
     t->json = json;
     t->fields = fields;
-    t->of = NULL;
     dx_buf_init(&t->url, URL_MAX);
     dx_buf_init(&t->tag, TAG_MAX);
 }
@@ -150,8 +149,7 @@ int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch
     uint8_t *begin;
     uint8_t *at;
 
-    if (t->fields != DX_FIELDS_DEFAULT || t->of != NULL || buf->failed ||
-        room > buf->max - buf->size)
+    if (t->fields != DX_FIELDS_DEFAULT || buf->failed || room > buf->max - buf->size)
         return 0;
     begin = at = dx_buf_reserve(buf, room);
     if (begin == NULL)
@@ -217,15 +215,6 @@ static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
     dx_json_end(j);
 }
 
-static void write_of(struct dx_json *j, const struct dx_item_of *of)
-{
-    dx_json_key(j, "domain");
-    dx_json_text(j, of->domain);
-    dx_json_key_u64(j, "dataset_id", of->dataset_id);
-    dx_json_key(j, "dataset");
-    dx_json_str(j, of->dataset);
-}
-
 static struct dx_span named(const struct dx_listing_row *row, const char *name)
 {
     for (size_t i = 0; i < row->extra_count; i++)
@@ -275,18 +264,15 @@ static void write_named(struct dx_item_text *t, const struct dx_listing_row *row
     }
 }
 
-int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
-                       struct dx_error *err)
+int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
 {
     size_t url_size = row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
     struct dx_json *j = t->json;
     uint8_t *out = NULL;
     int rc = DX_OK;
 
-    dx_json_object(j);
-    if (t->of != NULL)
-        write_of(j, t->of);
-    else if (url_size <= URL_MAX) /* members that are written in one piece are the first ones */
+    if (url_size <= URL_MAX)
         out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
     if (j->buf->failed)
         return dx_buf_fail(j->buf, err, "answer");
@@ -300,6 +286,16 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
         write_extras(j, row);
     if (t->fields & DX_FIELDS_NAMED)
         write_named(t, row);
-    dx_json_end(j);
-    return rc == DX_OK && j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : rc;
+    return rc;
+}
+
+int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
+                       struct dx_error *err)
+{
+    int rc;
+
+    dx_json_object(t->json);
+    rc = dx_item_text_members(t, row, err);
+    dx_json_end(t->json);
+    return rc == DX_OK && t->json->buf->failed ? dx_buf_fail(t->json->buf, err, "answer") : rc;
 }

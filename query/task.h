@@ -32,6 +32,7 @@ enum { DX_TASK_WAITS = 2 };
 
 struct dx_cursor;
 struct dx_cursor_key;
+struct dx_numbers_now;
 struct dx_task;
 
 /* GET /v1/domain/{d}: waits only where a view hides some of the domain's datasets and shows several, so that
@@ -115,6 +116,29 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
 /* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. */
 int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
                     struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/range: the rows whose domain64 is in [first, end), by number of their domain, then dataset, then as
+ * listings go. A page may be short, and even empty, and go on all the same: what a request may look at is
+ * bounded. */
+struct dx_range_ask {
+    uint64_t first;
+    uint64_t end;     /* 0: beyond all */
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    uint64_t limit;
+    unsigned fields;
+    const struct dx_cursor
+        *from; /* of this version; NULL: a first page. Says all of the above but limit */
+    struct dx_numbers_now *numbers; /* NULL: there are none. Until free */
+    const struct dx_cursor_key *cursors;
+    const char *principal; /* whose cursors are: query/cursor.h */
+    int64_t began_s;       /* seconds since 1970: a cursor's life begins */
+    uint64_t deadline_ms;  /* as above */
+    unsigned look_max;     /* domains that it may look at; 0: the usual cap */
+};
+
+int dx_task_range(const struct dx_view *view, const struct dx_range_ask *ask, struct dx_task **task,
+                  struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/tags: tags in byte order. A page may be short, and even empty, and go on all the same: what a request
  * may look at is bounded. */

@@ -9,6 +9,9 @@
 /* More datasets than this in one page take a while to write out. */
 #define DATASETS_INLINE_MAX 1000
 
+/* Members of rows with a tag, unless others are asked for. */
+#define TAG_FIELDS (DX_FIELDS_DEFAULT | DX_FIELD_TITLE | DX_FIELD_TAGS)
+
 void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *answers)
 {
     if (slot->canon == NULL)
@@ -84,7 +87,10 @@ bool dx_ask_may_block(const struct dx_ask *ask)
            ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
            ask->route == DX_ROUTE_PATHS || ask->route == DX_ROUTE_CHANGES ||
            ask->route == DX_ROUTE_OVERLAP || ask->route == DX_ROUTE_TAGS ||
-           ask->route == DX_ROUTE_TAG || is_scoped_domain(ask) ||
+           ask->route == DX_ROUTE_TAG || ask->route == DX_ROUTE_RANGE ||
+           ask->route ==
+               DX_ROUTE_KEYS || /* a registry is mapped, and not in memory as an index is */
+           is_scoped_domain(ask) ||
            (ask->route == DX_ROUTE_DATASETS && ask->page.limit > DATASETS_INLINE_MAX);
 }
 
@@ -155,10 +161,10 @@ static void put_escaped(struct dx_span text, struct dx_buf *b)
     }
 }
 
-static void put_fields(unsigned fields, struct dx_buf *b)
+static void put_fields(unsigned bits, unsigned usual, struct dx_buf *b)
 {
-    for (unsigned f = 0, n = 0; f < DX_FIELD_COUNT; f++)
-        if ((fields >> f & 1) != 0)
+    for (unsigned f = 0, n = 0; bits != usual && f < DX_FIELD_COUNT; f++)
+        if ((bits >> f & 1) != 0)
             dx_buf_fmt(b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
 }
 
@@ -172,7 +178,7 @@ static void offer_tags(const struct dx_ask *ask, uint64_t limit, struct dx_buf *
     dx_buf_fmt(b, "?limit=%llu", (unsigned long long)limit);
     if (ask->of_urls) {
         dx_buf_str(b, "&of=urls");
-        put_fields(ask->field_bits, b);
+        put_fields(ask->field_bits, TAG_FIELDS, b);
     }
     if (ask->one_dataset)
         dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
@@ -180,6 +186,17 @@ static void offer_tags(const struct dx_ask *ask, uint64_t limit, struct dx_buf *
         dx_buf_str(b, "&prefix=");
         put_escaped(ask->prefix, b);
     }
+}
+
+static void offer_range(const struct dx_ask *ask, uint64_t limit, struct dx_buf *b)
+{
+    dx_buf_fmt(b, "/v1/range?from=0x%016llx", (unsigned long long)ask->range_first);
+    if (ask->range_end != 0)
+        dx_buf_fmt(b, "&to=0x%016llx", (unsigned long long)ask->range_end);
+    if (ask->one_dataset)
+        dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
+    dx_buf_fmt(b, "&limit=%llu", (unsigned long long)limit);
+    put_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
 }
 
 /* The question again, from its beginning and of the version that is current then. Written as text
@@ -201,8 +218,7 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
                    (unsigned long long)limit);
         if (ask->plan > 0)
             dx_buf_fmt(&b, "&plan=%u", ask->plan);
-        if (ask->field_bits != DX_FIELDS_DEFAULT)
-            put_fields(ask->field_bits, &b);
+        put_fields(ask->field_bits, DX_FIELDS_DEFAULT, &b);
         offer_text("tag", ask->filter.tag, &b);
         offer_text("mime", ask->filter.mime, &b);
         offer_text("prefix", ask->filter.prefix, &b);
@@ -235,6 +251,11 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         dx_buf_fmt(&b, "&limit=%llu", (unsigned long long)limit);
     } else if (ask->route == DX_ROUTE_URLID) {
         dx_buf_fmt(&b, "/v1/urlid/0x%016llx", (unsigned long long)ask->url_id);
+    } else if (ask->route == DX_ROUTE_KEYS) {
+        dx_buf_str(&b, "/v1/keys?url=");
+        put_escaped(ask->asked, &b);
+    } else if (ask->route == DX_ROUTE_RANGE) {
+        offer_range(ask, limit, &b);
     } else if (ask->route == DX_ROUTE_CHANGES) {
         dx_buf_str(&b, "/v1/changes");
     } else if (ask->route == DX_ROUTE_TAG ||
@@ -288,6 +309,7 @@ static enum dx_cursor_kind cursor_kind(enum dx_route route)
     return route == DX_ROUTE_CHANGES ? DX_CURSOR_CHANGES
            : route == DX_ROUTE_TAGS  ? DX_CURSOR_TAGS
            : route == DX_ROUTE_TAG   ? DX_CURSOR_TAG
+           : route == DX_ROUTE_RANGE ? DX_CURSOR_RANGE
                                      : DX_CURSOR_LISTING;
 }
 
@@ -302,6 +324,13 @@ static int agrees_on_tags(struct dx_ask *ask, const struct dx_cursor *c, struct 
     ask->dataset_id = c->dataset_id;
     ask->of_urls = c->rows;
     return 1;
+}
+
+static bool is_range_of(const struct dx_ask *ask, const struct dx_cursor *c)
+{
+    return (ask->range_from.data == NULL || ask->range_first == c->first) &&
+           (ask->range_to.data == NULL || ask->range_end == c->end) &&
+           (!ask->one_dataset || (c->one_dataset && ask->dataset_id == c->dataset_id));
 }
 
 /* None is said, or the cursor's own. */
@@ -331,6 +360,8 @@ static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_probl
         return mismatch(problem, "this cursor is of changes since another version");
     if (kind == DX_CURSOR_LISTING && ask->dataset_id != c->dataset_id)
         return mismatch(problem, "this cursor goes on with a listing of another dataset");
+    if (kind == DX_CURSOR_RANGE && !is_range_of(ask, c))
+        return mismatch(problem, "this cursor goes on with another range");
     if (ask->fields.data != NULL && field_bits != c->fields)
         return mismatch(problem, "this cursor is of a listing with other fields");
     if (!agrees_filter(&ask->filter, c))
@@ -359,11 +390,15 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
         rc = agrees_on_tags(ask, c, problem);
     if (rc != 1)
         return rc;
-    if (c->kind == DX_CURSOR_TAG)
+    if (c->kind == DX_CURSOR_LISTING || c->kind == DX_CURSOR_RANGE || c->kind == DX_CURSOR_TAG)
         ask->field_bits = c->fields;
-    if (c->kind == DX_CURSOR_LISTING) {
-        ask->field_bits = c->fields;
+    if (c->kind == DX_CURSOR_LISTING)
         (void)dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &ask->filter);
+    if (c->kind == DX_CURSOR_RANGE) {
+        ask->range_first = c->first;
+        ask->range_end = c->end;
+        ask->one_dataset = c->one_dataset;
+        ask->dataset_id = c->dataset_id;
     }
     if (!ask->limit_given)
         ask->page.limit = c->limit;
@@ -380,7 +415,8 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
 
 static bool gives_rows(const struct dx_ask *ask)
 {
-    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_TAG;
+    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_RANGE ||
+           ask->route == DX_ROUTE_TAG;
 }
 
 /* How many rows come before a place of a filtered listing is not known, so pages go by cursors alone. */
@@ -413,7 +449,7 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
                              "is no field; there are dataset_id, name, url_count, url_count_est, "
                              "row_count, first_ts, last_ts, share and rank, separated by commas");
     if (ask->route == DX_ROUTE_TAG)
-        ask->field_bits = DX_FIELDS_DEFAULT | DX_FIELD_TITLE | DX_FIELD_TAGS;
+        ask->field_bits = TAG_FIELDS;
     if (gives_rows(ask) && ask->fields.data != NULL &&
         !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
         return bad_parameter(problem, "fields", bad,
@@ -438,6 +474,9 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
         ask->cursor.data == NULL)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "fields are of rows: they go with of=urls");
+    if (ask->route == DX_ROUTE_RANGE && answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this server gives no cursors, so it lists no ranges");
     if (ask->version.data != NULL && take_name(ask->route == DX_ROUTE_DIFF ? "to" : "version",
                                                ask->version, ask->wanted, problem) == 0)
         return 0;
@@ -596,6 +635,28 @@ static int answer_tag(const struct dx_answers *answers, struct dx_canon *canon,
     return with_restart(ask, answers->tag(view, canon, &tag, task, body, problem), problem);
 }
 
+static int answer_range(const struct dx_answers *answers, const struct dx_view *view,
+                        const struct dx_ask *ask, uint64_t deadline_ms, struct dx_task **task,
+                        struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_range_ask range = {
+        .first = ask->range_first,
+        .end = ask->range_end,
+        .one_dataset = ask->one_dataset,
+        .dataset_id = ask->dataset_id,
+        .limit = ask->page.limit,
+        .fields = ask->field_bits,
+        .from = ask->cursor.data != NULL ? &ask->from : NULL,
+        .numbers = answers->numbers,
+        .cursors = &answers->cursor_key,
+        .principal = ask->principal,
+        .began_s = dx_ask_began_s(answers, ask),
+        .deadline_ms = deadline_ms,
+    };
+
+    return with_restart(ask, answers->range(view, &range, task, body, problem), problem);
+}
+
 /* The version that v is compared with, pinned; brought if need be. */
 static int pin_compared(const struct dx_answers *answers, struct dx_version *v,
                         const struct dx_ask *ask, struct dx_version **before,
@@ -678,6 +739,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         return answer_compared(answers, NULL, &view, ask, body, problem);
     if (ask->route == DX_ROUTE_URLID)
         return answers->urlid(&view, ask->url_id, deadline_ms, task, body, problem);
+    if (ask->route == DX_ROUTE_RANGE)
+        return answer_range(answers, &view, ask, deadline_ms, task, body, problem);
     rc = canon_for(slot, answers, v, &canon, &once, problem);
     if (rc < 0)
         return rc;
@@ -685,6 +748,8 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answer_top(answers, canon, &view, ask, body, problem);
     } else if (ask->route == DX_ROUTE_DOMAIN) {
         rc = answer_domain(answers, canon, &view, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_KEYS) {
+        rc = answers->keys(&view, canon, ask->asked, answers->numbers, body, problem);
     } else if (ask->route == DX_ROUTE_NORMALIZE) {
         rc = answers->normalize(&view, canon, ask->asked, body, problem);
     } else if (ask->route == DX_ROUTE_URL) {

@@ -36,6 +36,8 @@ enum dx_route {
     DX_ROUTE_TAGS,
     DX_ROUTE_TAG,
     DX_ROUTE_NAMES,
+    DX_ROUTE_KEYS,
+    DX_ROUTE_RANGE,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
     DX_ROUTE_METRICS, /* these two are not parsed here: server/admin_routes.h */
@@ -59,6 +61,8 @@ struct dx_ask {
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
+    struct dx_span range_from, range_to; /* as they were written; data NULL: not given */
+    uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */
     struct dx_page_of page;
     bool offset_given, limit_given;
     bool by_name;     /* order of hosts */

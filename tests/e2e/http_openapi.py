@@ -108,6 +108,8 @@ def answers(api, server):
         "/v1/tags": ["/v1/tags", "/v1/tags?limit=1", "/v1/tags?dataset=1&prefix=n", "/v1/tags?prefix=x"],
         "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
                            f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
+        "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
+        "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
         "/v1/versions": ["/v1/versions"],
         "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
         "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
@@ -157,14 +159,14 @@ def parameters(api, server):
                 continue
             for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
                                   (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
-                target = f"{concrete}?{name}={value}" + ("&u=http://example.com/x" if path == "/v1/url" else "")
+                target = f"{concrete}?{name}={value}" + {"/v1/url": "&u=http://example.com/x", "/v1/range": "&from=0"}.get(path, "")
                 equal(server.get(target).status, status, target)
 
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "TagsAnswer", "TagAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
@@ -195,6 +197,8 @@ def main():
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
                          "--ts-column", 3, "--extra-column", "note", "--extra-column", "tags", tmp / "more.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
+        for step in ("init", "fill"):
+            dxtest.domaindex("domain64", step, "--root", tmp / "root")
         with dxtest.Server(tmp / "root") as server:
             global URL_ID
             URL_ID = server.get("/v1/normalize?q=http://example.com/x").json["url_id"]
