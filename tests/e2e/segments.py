@@ -468,7 +468,8 @@ def killed(broker, folder):
                 state.update(at=at, when=segments if last else dice.randint(1, segments), cut=dice.random() < 0.5)
                 if at == (True, CANCEL):
                     state["when"] = 1
-                with Started(consumer(through if at else url, root)) as run:
+                # What is whole already is no transfer for it to wait for.
+                with Started(consumer(through if at else url, root, "--wait", "1")) as run:
                     state["run"] = run
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         run.process.wait(DEADLINE_S if at else dice.uniform(0, 0.3))
