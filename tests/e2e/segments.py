@@ -17,6 +17,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -666,6 +667,7 @@ def certificate(folder, name):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the broker ends, too
     print(f"DX_SEED={SEED}")
     with dxtest.tempdir() as folder:
         (folder / "rabbit").mkdir()
