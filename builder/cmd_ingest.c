@@ -22,6 +22,7 @@ enum {
     OPT_DATASET_COLUMN,
     OPT_FROM,
     OPT_SET_ASIDE,
+    OPT_SUPPRESS_TOMBSTONES,
     OPT_FORMAT,
     OPT_URL_COLUMN,
     OPT_TS_COLUMN,
@@ -56,6 +57,9 @@ static const struct dx_option table[OPT_COUNT] = {
                    "queue: amqp://host:port/vhost?queue=NAME, amqps:// with TLS" },
     [OPT_SET_ASIDE] = { "set-aside", NULL, NULL,
                         "rename storage files of a file store that are corrupt to .invalid" },
+    [OPT_SUPPRESS_TOMBSTONES] = { "suppress-tombstones", NULL, NULL,
+                                  "hide what a file store has deleted, by rules as of 'domaindex "
+                                  "suppress': in all datasets and versions, within seconds" },
     [OPT_FORMAT] = { "format", "FORMAT", "auto",
                      "tsv, csv, jsonl, list (a URL a line), or auto: by name, then by content" },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
@@ -186,6 +190,12 @@ static int read_store(const struct dx_options *options, struct dx_file_store_opt
     store->set_aside = dx_options_has(options, OPT_SET_ASIDE);
     if (!has_store(options) && store->set_aside)
         return dx_fail(err, DX_E_INVALID, "--set-aside goes with --from file-store");
+    if (!has_store(options) && dx_options_has(options, OPT_SUPPRESS_TOMBSTONES))
+        return dx_fail(err, DX_E_INVALID, "--suppress-tombstones goes with --from file-store");
+    if (dx_options_has(options, OPT_SUPPRESS_TOMBSTONES) && !dx_options_has(options, OPT_DATASET))
+        return dx_fail(err, DX_E_INVALID,
+                       "--suppress-tombstones needs --dataset: its rules say which one they are "
+                       "from");
     if (!has_store(options))
         return DX_OK;
     /* What it is may hold a password, so it is not repeated. */
@@ -273,6 +283,16 @@ static void store_summary(const char *dir, const struct dx_file_store_counts *n)
     print_count("  set aside", n->set_aside);
 }
 
+static void rules_summary(const struct dx_tombstone_rules *t)
+{
+    fprintf(stderr, "suppressions: of the tombstone\n");
+    print_count("rules added", t->added);
+    print_count("there already", t->kept);
+    print_count("lifted", t->lifted);
+    print_count("pages there again", t->live_too);
+    print_count("no URLs", t->unusable);
+}
+
 static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
     struct rusage usage;
@@ -322,6 +342,8 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
 static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
                   struct dx_file_store_options *store, struct dx_error *err)
 {
+    bool with_rules = dx_options_has(options, OPT_SUPPRESS_TOMBSTONES);
+    struct dx_tombstone_rules rules = { .root = NULL };
     struct dx_file_store_counts counts;
     struct dx_ingest_stats stats;
     const char **meta = calloc(o->meta_count + 1, sizeof *meta);
@@ -336,13 +358,16 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
     o->progress = &progress;
     o->stopped = dx_interrupted;
     o->say = say;
-    rc = store != NULL ? dx_ingest_file_store(o, store, &counts, &stats, err)
-                       : dx_ingest_run(o, &stats, err);
+    rc = store != NULL
+             ? dx_ingest_file_store(o, store, &counts, &stats, with_rules ? &rules : NULL, err)
+             : dx_ingest_run(o, &stats, err);
     dx_progress_end(&progress);
     if (rc == DX_OK) {
         if (store != NULL)
             store_summary(store->dir, &counts);
         summary(o, &stats);
+        if (with_rules)
+            rules_summary(&rules);
     } else if (stats.rejects_path != NULL) {
         fprintf(stderr, "records rejected before it failed: %s\n", stats.rejects_path);
     }
@@ -541,7 +566,11 @@ const struct dx_command dx_command_ingest = {
         "--extra-column and --ts-column. Lines that are none, hashes that are not their key's, "
         "keys of the tombstone, and storage files that are missing or corrupt are counted; links "
         "in the store are not followed. Of equal keys the last line holds. The lines go through "
-        "the work directory, also for a root that is a directory.",
+        "the work directory, also for a root that is a directory. With --suppress-tombstones each "
+        "key of the tombstone becomes a rule for its URL (policy absent, see 'domaindex "
+        "suppress'), which hides what earlier runs have stored of it. Such a rule holds in all "
+        "datasets; it is lifted by a later run with this option that finds the page in the store "
+        "again.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,

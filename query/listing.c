@@ -48,6 +48,7 @@ void dx_listing_release(struct dx_listing *l)
     free(l->columns);
     free(l->pieces);
     free(l->objects);
+    free(l->runs);
     dx_listing_init(l, l->version, 0, 0, (struct dx_page_of){ 0, 0 }, 0, 0);
 }
 
@@ -153,9 +154,18 @@ static int decode_frame(void *ctx, const struct dx_wanted *w, uint8_t **bytes, s
 
 /* ---- the plan: which pages hold the window ---- */
 
-static bool wanted(uint8_t role, unsigned fields)
+/* Extras that are fields of their own. */
+static unsigned named_field(struct dx_span name)
 {
-    switch (role) {
+    for (unsigned i = 0; i < DX_FIELD_COUNT; i++)
+        if ((DX_FIELDS_NAMED >> i & 1) != 0 && dx_span_equal(name, dx_span_str(dx_field_names[i])))
+            return 1u << i;
+    return 0;
+}
+
+static bool wanted(const struct dx_page_column *column, unsigned fields)
+{
+    switch (column->role) {
     case DX_ROLE_SCHEME:
     case DX_ROLE_HOST:
     case DX_ROLE_PATH_QUERY:
@@ -165,7 +175,8 @@ static bool wanted(uint8_t role, unsigned fields)
     case DX_ROLE_RAW_URL:
         return (fields & DX_FIELD_RAW_URL) != 0;
     case DX_ROLE_EXTRA:
-        return (fields & DX_FIELD_EXTRAS) != 0;
+        return (fields & DX_FIELD_EXTRAS) != 0 ||
+               ((fields & DX_FIELDS_NAMED) != 0 && (fields & named_field(column->name)) != 0);
     default:
         return false;
     }
@@ -306,7 +317,7 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     piece->column_count = 0;
     rc = DX_OK;
     while (rc == DX_OK && dx_page_group_next(&group, &column) == 1)
-        if (wanted(column.role, l->fields))
+        if (wanted(&column, l->fields))
             rc = want_column(l, &file, object, piece, &column, err);
     if (rc == DX_OK && (l->fields & (DX_FIELD_URL | DX_FIELD_URL_ID)) != 0 &&
         !has_url_columns(l, piece))
@@ -317,6 +328,17 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     return rc;
 }
 
+static int keep_run(struct dx_listing *l, const struct dx_run *run, uint64_t skip, uint64_t take,
+                    struct dx_error *err)
+{
+    if (!grow((void **)&l->runs, l->run_count, &l->run_capacity, sizeof *l->runs))
+        return no_memory(err);
+    l->runs[l->run_count] = *run;
+    l->runs[l->run_count].first_row += skip;
+    l->runs[l->run_count++].row_count = take;
+    return DX_OK;
+}
+
 /* Which parts of which runs lie in the window. */
 static int plan(struct dx_listing *l, struct dx_payload *payload, struct dx_error *err)
 {
@@ -324,7 +346,8 @@ static int plan(struct dx_listing *l, struct dx_payload *payload, struct dx_erro
     uint64_t left = l->window.limit;
     struct dx_run run;
 
-    while (left > 0 && dx_payload_next(payload, &run) == 1) {
+    while (left > 0 && (l->runs_max == 0 || l->run_count < l->runs_max) &&
+           dx_payload_next(payload, &run) == 1) {
         uint64_t take;
         int rc;
 
@@ -333,7 +356,8 @@ static int plan(struct dx_listing *l, struct dx_payload *payload, struct dx_erro
             continue;
         }
         take = run.row_count - skip < left ? run.row_count - skip : left;
-        rc = want_piece(l, &run, skip, take, err);
+        rc = l->runs_max > 0 ? keep_run(l, &run, skip, take, err)
+                             : want_piece(l, &run, skip, take, err);
         if (rc < 0)
             return rc;
         l->row_count += take;

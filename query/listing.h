@@ -67,6 +67,12 @@ struct dx_listing {
      * DX_READING_DONE, for another thread to go on. */
     bool brief;
 
+    /* Set after init: not the rows are wanted but where they are. Of the window the first so many runs are
+     * put into `runs`, cut to it, row_count is that of them, and no page of the lake is read. 0: rows. */
+    size_t runs_max;
+    struct dx_run *runs;
+    size_t run_count;
+
     /* private */
     unsigned state;
     uint64_t deadline_ms;
@@ -76,6 +82,7 @@ struct dx_listing {
     char idx_object[DX_MANIFEST_FILE_PATH], dat_object[DX_MANIFEST_FILE_PATH];
     struct dx_listing_page *pages;
     size_t page_count, page_capacity;
+    size_t run_capacity;
     struct dx_listing_column *columns;
     size_t column_count, column_capacity;
     struct dx_listing_piece *pieces;

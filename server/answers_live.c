@@ -154,6 +154,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .diff = dx_answer_diff,
         .changes = dx_answer_changes,
         .names = dx_names_new,
+        .keys = dx_answer_keys,
+        .range = dx_task_range,
         .urls_brief = true,
         .fields_parse = dx_fields_parse,
         .domain_fields_parse = dx_domain_fields_parse,

@@ -26,6 +26,8 @@ const char *dx_route_name(enum dx_route route)
         [DX_ROUTE_CHANGES] = "changes",
         [DX_ROUTE_VERSIONS] = "versions",
         [DX_ROUTE_NAMES] = "names",
+        [DX_ROUTE_KEYS] = "keys",
+        [DX_ROUTE_RANGE] = "range",
         [DX_ROUTE_HEALTHZ] = "healthz",
         [DX_ROUTE_READYZ] = "readyz",
         [DX_ROUTE_METRICS] = "metrics",

@@ -34,6 +34,8 @@ enum dx_route {
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
     DX_ROUTE_NAMES,
+    DX_ROUTE_KEYS,
+    DX_ROUTE_RANGE,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
     DX_ROUTE_METRICS, /* these two are not parsed here: server/admin_routes.h */
@@ -50,11 +52,14 @@ struct dx_ask {
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
     struct dx_span share;
-    struct dx_span format;   /* of the answer */
-    struct dx_span datasets; /* ids, of the columns of a matrix */
+    struct dx_span format;       /* of the answer */
+    struct dx_span datasets;     /* ids, of the columns of a matrix */
+    struct dx_row_filter filter; /* of a listing */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
+    struct dx_span range_from, range_to; /* as they were written; data NULL: not given */
+    uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */
     struct dx_page_of page;
     bool offset_given, limit_given;
     bool by_name;     /* order of hosts */
@@ -76,7 +81,7 @@ struct dx_ask {
     bool brief;                     /* it is asked on a loop */
     const struct dx_scope *scope;   /* what who asks may see; NULL: everything. Held by him */
 
-    uint8_t text[DX_TARGET_MAX];
+    uint8_t text[DX_TARGET_MAX + DX_ROW_FILTER_MAX]; /* of a target, and what its cursor brings */
     size_t text_size;
 };
 

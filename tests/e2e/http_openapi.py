@@ -83,13 +83,14 @@ class Api:
 
 
 def answers(api, server):
-    fields = "url_id,url,ts,raw_url,extras"
+    fields = "url_id,url,ts,raw_url,extras,title,content_type,tags"
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
-             "/v1/domain/example.com/datasets/2/urls?offset=9"],
+             "/v1/domain/example.com/datasets/2/urls?offset=9",
+             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":
@@ -102,6 +103,8 @@ def answers(api, server):
         "/v1/url": ["/v1/url?u=http://example.com/x", "/v1/url?u=https://example.com/y&limit=1"],
         "/v1/urlid/{url_id}": [f"/v1/urlid/{URL_ID}"],
         "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
+        "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
+        "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
         "/v1/versions": ["/v1/versions"],
         "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
         "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
@@ -151,14 +154,14 @@ def parameters(api, server):
                 continue
             for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
                                   (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
-                target = f"{concrete}?{name}={value}" + ("&u=http://example.com/x" if path == "/v1/url" else "")
+                target = f"{concrete}?{name}={value}" + {"/v1/url": "&u=http://example.com/x", "/v1/range": "&from=0"}.get(path, "")
                 equal(server.get(target).status, status, target)
 
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
@@ -189,6 +192,8 @@ def main():
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
                          "--ts-column", 3, "--extra-column", 4, tmp / "more.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
+        for step in ("init", "fill"):
+            dxtest.domaindex("domain64", step, "--root", tmp / "root")
         with dxtest.Server(tmp / "root") as server:
             global URL_ID
             URL_ID = server.get("/v1/normalize?q=http://example.com/x").json["url_id"]

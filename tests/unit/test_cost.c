@@ -37,7 +37,11 @@ static void test_asks(void)
         double cost;
     } rows[] = {
         { "/v1/domain/a.com", 1 },
+        { "/v1/domain/a.com/datasets/1/urls?limit=100&tag=x&prefix=/", 32 },
         { "/v1/domain/a.com?fields=rank", 1 },
+        { "/v1/keys?url=http://a.com/", 2 },
+        { "/v1/range?from=0", 70 },
+        { "/v1/range?from=0&limit=20", 21 },
         { "/v1/normalize?q=a.com", 1 },
         { "/v1/datasets", 51 },
         { "/v1/datasets?limit=100", 1.5 },
