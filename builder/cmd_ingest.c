@@ -38,6 +38,7 @@ enum {
     OPT_SPOOL,
     OPT_TRANSFERS,
     OPT_WAIT,
+    OPT_BAD_TO,
     OPT_DATASET_META,
     OPT_PSL,
     OPT_MEMORY,
@@ -90,6 +91,9 @@ static const struct dx_option table[OPT_COUNT] = {
                         "with --from amqp://, end after so many; 0: go on until a signal" },
     [OPT_WAIT] = { "wait", "SECONDS", "0",
                    "with --from amqp://, end when nothing useful has come for so long; 0: never" },
+    [OPT_BAD_TO] = { "bad-to", "QUEUE", NULL,
+                     "with --from amqp://, move messages that are no segments to this queue of the "
+                     "same vhost; if not given they stay and end the run" },
     [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
                            "metadata of the datasets of this run; empty VALUE removes the key" },
     [OPT_PSL] = { "psl", "FILE", NULL,
@@ -245,6 +249,10 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->input = options->operand;
     o->input_count = options->operand_count;
+    /* A name of a file that cannot be opened is repeated; this one may hold a password. */
+    for (size_t i = 0; rc == DX_OK && i < o->input_count; i++)
+        if (dx_amqp_url_is(o->input[i]))
+            rc = dx_fail(err, DX_E_INVALID, "a queue is no INPUT; --from takes its address");
     if (rc == DX_OK && o->input_count == 0 && !has_queue(options))
         rc = dx_fail(err, DX_E_INVALID, "no INPUT; - is standard input");
     return rc;
@@ -397,6 +405,15 @@ static int read_receive(const struct dx_options *options, const struct dx_ingest
         rc = dx_options_number(options, OPT_WAIT, 0, 1000000000, &wait_s, err);
     if (rc == DX_OK && o->input_count > 0)
         rc = dx_fail(err, DX_E_INVALID, "--from and INPUT exclude each other");
+    r->bad_to = dx_options_text(options, OPT_BAD_TO);
+    if (rc == DX_OK && r->bad_to != NULL) {
+        struct dx_amqp_url bad = *url;
+
+        rc = dx_amqp_url_set_queue(&bad, r->bad_to, err);
+        dx_amqp_url_release(&bad);
+        if (rc == DX_OK && strcmp(r->bad_to, url->queue) == 0)
+            rc = dx_fail(err, DX_E_INVALID, "--bad-to is the queue that is read");
+    }
     if (rc < 0)
         return rc;
     r->spool = dx_options_text(options, OPT_SPOOL);
@@ -440,11 +457,11 @@ static int receive(const struct dx_options *options, const struct dx_ingest_opti
     dx_amqp_url_release(&url);
     fprintf(stderr,
             "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
-            "%llu came twice, %llu were put back\n",
+            "%llu came twice, %llu were put back, %llu were no segments\n",
             (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
             dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
             (unsigned long long)stats.connections, (unsigned long long)stats.again,
-            (unsigned long long)stats.requeued);
+            (unsigned long long)stats.requeued, (unsigned long long)stats.bad);
     if (rc < 0)
         fprintf(stderr, "domaindex ingest: %s\n", err->text);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
@@ -509,8 +526,10 @@ const struct dx_command dx_command_ingest = {
         "message tells its transfer (message-id), its dataset and the sum of all bytes (headers "
         "`dataset`, `sha256`); for those that do not, --dataset NAME names it, and the queue is "
         "one transfer after the other, so that nothing can tell a late copy from a segment of the "
-        "next one. A message that is no segment ends the run and stays in the queue, and so does "
-        "a transfer whose bytes are not what the sender has summed. One run consumes a queue. "
+        "next one. A message that is no segment ends the run and stays in the queue, or is moved "
+        "to "
+        "--bad-to; a transfer whose bytes are not what the sender has summed ends it, too. One run "
+        "consumes a queue. "
         "User and password: DOMAINDEX_AMQP_USER and DOMAINDEX_AMQP_PASSWORD, or in the address, "
         "where others on the machine can see them; DOMAINDEX_AMQP_CA: certificates to trust with "
         "amqps://.\n\n"
