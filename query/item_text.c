@@ -20,11 +20,12 @@
 #define TAG_MAX \
     (64u << 20) /* as large as a page of the lake may be; ours have some hundred bytes */
 
-void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields)
+void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields,
+                       struct dx_version *v)
 {
     t->json = json;
     t->fields = fields;
-    t->version = NULL;
+    t->version = v;
     t->canon = NULL;
     dx_buf_init(&t->url, URL_MAX);
     dx_buf_init(&t->tag, TAG_MAX);

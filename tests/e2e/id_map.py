@@ -151,6 +151,10 @@ def check_hidden_requested(tmp):
                 reply = server.get(target)
                 dxtest.equal(reply.status, 200, f"{kind}: {target}")
                 dxtest.check(b"secret" not in reply.body and b"led.example" not in reply.body, f"{kind}: {target}: {reply.body!r:.400}")
+        out = tmp / f"out{kind}"
+        dxtest.domaindex("export", "--root", root, "--file-store", out)
+        text = (out / "index").read_text()
+        dxtest.check("to.example/page" in text and "led.example" not in text, f"{kind}: exported: {text!r}")
         dxtest.domaindex("suppress", "lift", "--root", root, str(number))
 
 
