@@ -98,21 +98,25 @@ static int put_record(struct dx_index_urls_lane *lane, const struct dx_urls_reco
     return rc;
 }
 
+static int put_place(struct dx_index_urls_lane *lane, uint32_t file_id,
+                     const struct dx_url_run_place *place, struct dx_error *err)
+{
+    const struct dx_urls_record record = { .id = place->id,
+                                           .file_id = file_id,
+                                           .row_group = place->row_group,
+                                           .row = place->row,
+                                           .rows = place->last - place->first + 1 };
+
+    return put_record(lane, &record, err);
+}
+
 static int end_requested(struct dx_index_urls_lane *lane, struct dx_url_run *run,
                          struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < run->requested_count; i++) {
-        const struct dx_url_run_requested *url = &run->requested[i];
-        const struct dx_urls_record record = { .id = url->id,
-                                               .file_id = run->file_id,
-                                               .row_group = url->row_group,
-                                               .row = url->row,
-                                               .rows = url->last - url->first + 1 };
-
-        rc = put_record(lane, &record, err);
-    }
+    for (size_t i = 0; rc == DX_OK && i < run->requested_count; i++)
+        rc = put_place(lane, run->file_id, &run->requested[i], err);
     run->requested_count = 0;
     return rc;
 }
@@ -121,18 +125,19 @@ int dx_index_urls_end(struct dx_index_urls_lane *lane, struct dx_url_run *run, s
 {
     int rc = end_requested(lane, run, err);
 
-    for (size_t i = 0; rc == DX_OK && i < run->count; i++) {
-        const struct dx_url_run_url *url = &run->urls[i];
-        const struct dx_urls_record record = { .id = url->id,
-                                               .file_id = run->file_id,
-                                               .row_group = url->row_group,
-                                               .row = url->row,
-                                               .rows = url->last - url->first + 1 };
-
-        rc = put_record(lane, &record, err);
-    }
+    for (size_t i = 0; rc == DX_OK && i < run->count; i++)
+        rc = put_place(lane, run->file_id, &run->urls[i].place, err);
     run->count = 0;
     return rc;
+}
+
+static struct dx_url_run_place place_at(uint64_t id, const struct dx_url_row *at)
+{
+    return (struct dx_url_run_place){ .id = id,
+                                      .row = at->row_in_group,
+                                      .first = at->row_in_file,
+                                      .last = at->row_in_file,
+                                      .row_group = at->row_group };
 }
 
 static int url_id(struct dx_index_urls_lane *lane, const struct dx_lake_row *row, uint64_t *id,
@@ -155,6 +160,7 @@ static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
                    const struct dx_lake_row *row, const struct dx_url_row *at, struct dx_error *err)
 {
     struct dx_url_run_url *url = &run->urls[run->count];
+    uint64_t id;
     int rc;
 
     if (run->count == DX_URL_RUN_SCHEMES || row->scheme.size > sizeof url->scheme)
@@ -162,13 +168,11 @@ static int new_url(struct dx_index_urls_lane *lane, struct dx_url_run *run,
                        "file %lu: row %llu: over 8 schemes for one host and path, or one of over "
                        "32 bytes",
                        (unsigned long)at->file_id, (unsigned long long)at->row_in_file);
-    rc = url_id(lane, row, &url->id, err);
+    rc = url_id(lane, row, &id, err);
     if (rc != DX_OK)
         return rc;
     run->file_id = at->file_id;
-    url->row_group = at->row_group;
-    url->row = at->row_in_group;
-    url->first = url->last = at->row_in_file;
+    url->place = place_at(id, at);
     url->scheme_size = (uint32_t)row->scheme.size;
     memcpy(url->scheme, row->scheme.data, row->scheme.size);
     run->count++;
@@ -192,13 +196,7 @@ static int requested_row(struct dx_index_urls_lane *lane, struct dx_url_run *run
         }
     if (run->requested_count == DX_URL_RUN_REQUESTED)
         rc = end_requested(lane, run, err);
-    run->requested[run->requested_count++] = (struct dx_url_run_requested){
-        .id = id,
-        .row = at->row_in_group,
-        .first = at->row_in_file,
-        .last = at->row_in_file,
-        .row_group = at->row_group
-    };
+    run->requested[run->requested_count++] = place_at(id, at);
     return rc;
 }
 
@@ -213,13 +211,13 @@ static int own_row(struct dx_index_urls_lane *lane, struct dx_url_run *run,
 
         if (url->scheme_size == row->scheme.size &&
             memcmp(url->scheme, row->scheme.data, row->scheme.size) == 0) {
-            url->last = at->row_in_file;
-            *id = url->id;
+            url->place.last = at->row_in_file;
+            *id = url->place.id;
             return DX_OK;
         }
     }
     rc = new_url(lane, run, row, at, err);
-    *id = rc == DX_OK ? run->urls[run->count - 1].id : 0;
+    *id = rc == DX_OK ? run->urls[run->count - 1].place.id : 0;
     return rc;
 }
 

@@ -64,25 +64,26 @@ struct dx_url_row {
     bool same_page; /* host and path_query are those of the row before in this file */
 };
 
+/* A place that may still grow. */
+struct dx_url_run_place {
+    uint64_t id;
+    uint64_t row;         /* in the row group */
+    uint64_t first, last; /* in the file */
+    uint32_t row_group;
+};
+
 /* The URLs of the (host, path_query) at hand: zeroed before the first row of a file. */
 struct dx_url_run {
     uint32_t file_id;
     size_t count;
     struct dx_url_run_url {
-        uint64_t id;
-        uint64_t row;         /* in the row group */
-        uint64_t first, last; /* in the file */
-        uint32_t row_group;
+        struct dx_url_run_place place;
         uint32_t scheme_size;
         uint8_t scheme[DX_URL_RUN_SCHEME_MAX];
     } urls[DX_URL_RUN_SCHEMES];
     size_t requested_count;
-    struct dx_url_run_requested {
-        uint64_t id; /* the bits that are kept */
-        uint64_t row;
-        uint64_t first, last;
-        uint32_t row_group;
-    } requested[DX_URL_RUN_REQUESTED];
+    struct dx_url_run_place
+        requested[DX_URL_RUN_REQUESTED]; /* only the bits of an id that are kept */
 };
 
 int dx_index_urls_new(struct dx_index_urls **u, const char *tmp_dir, size_t memory_bytes,

@@ -245,55 +245,8 @@ void dx_dataset_set_one(struct dx_dataset_set *set, uint32_t id)
     *set = (struct dx_dataset_set){ .kind = DX_DATASET_SET_ONE, .count = 1, .first = id };
 }
 
-static size_t container_ids(const struct container *c, uint32_t *ids, size_t cap)
-{
-    size_t n = 0;
-
-    if (c->kind == ARRAY) {
-        for (size_t i = 0; i < c->data.size && n < cap; i += 2)
-            ids[n++] = c->high | dx_load_u16(c->data.data + i);
-        return n;
-    }
-    if (c->kind == RUNS) {
-        for (size_t i = 0; i < c->data.size && n < cap; i += 4) {
-            uint32_t id = c->high | dx_load_u16(c->data.data + i);
-            uint32_t more = dx_load_u16(c->data.data + i + 2);
-
-            for (ids[n++] = id; more > 0 && n < cap; more--)
-                ids[n++] = ++id;
-        }
-        return n;
-    }
-    for (size_t i = 0; i < BITSET_BYTES && n < cap; i += 8)
-        for (uint64_t bits = dx_load_u64(c->data.data + i); bits != 0 && n < cap; bits &= bits - 1)
-            ids[n++] = c->high | (uint32_t)(8 * i + (size_t)__builtin_ctzll(bits));
-    return n;
-}
-
-size_t dx_dataset_set_ids(const struct dx_dataset_set *set, uint32_t *ids, size_t cap)
-{
-    size_t n = 0;
-
-    if (cap == 0 || set->count == 0)
-        return 0;
-    if (set->kind == DX_DATASET_SET_ROARING) {
-        struct container c;
-        struct walk w;
-
-        if (walk_begin(&w, set->bytes) != NULL)
-            return 0; /* not after open */
-        while (w.taken < w.containers && n < cap && walk_next(&w, &c) == NULL)
-            n += container_ids(&c, ids + n, cap - n);
-        return n;
-    }
-    struct dx_bytes r = dx_bytes_of(set->bytes);
-
-    for (ids[n++] = set->first; n < set->count && n < cap; n++)
-        ids[n] = ids[n - 1] + 1 + (uint32_t)dx_bytes_varint(&r);
-    return n;
-}
-
-static int array_rank(const struct container *c, uint16_t low, uint32_t *rank)
+/* Index of the first id of an array that is not below `low`. */
+static uint32_t array_lower(const struct container *c, uint32_t low)
 {
     uint32_t lo = 0;
     uint32_t hi = c->count;
@@ -306,8 +259,115 @@ static int array_rank(const struct container *c, uint16_t low, uint32_t *rank)
         else
             hi = mid;
     }
-    *rank += lo;
-    return lo < c->count && dx_load_u16(c->data.data + 2 * (size_t)lo) == low;
+    return lo;
+}
+
+/* Those whose low half is at least `low`. */
+static size_t container_ids(const struct container *c, uint32_t low, uint32_t *ids, size_t cap)
+{
+    size_t n = 0;
+
+    if (c->kind == ARRAY) {
+        for (size_t i = 2 * (size_t)array_lower(c, low); i < c->data.size && n < cap; i += 2)
+            ids[n++] = c->high | dx_load_u16(c->data.data + i);
+        return n;
+    }
+    if (c->kind == RUNS) {
+        for (size_t i = 0; i < c->data.size && n < cap; i += 4) {
+            uint32_t begin = dx_load_u16(c->data.data + i);
+            uint32_t end = begin + dx_load_u16(c->data.data + i + 2) + 1;
+
+            for (uint32_t id = begin < low ? low : begin; id < end && n < cap; id++)
+                ids[n++] = c->high | id;
+        }
+        return n;
+    }
+    for (size_t i = low / 64u * 8u; i < BITSET_BYTES && n < cap; i += 8) {
+        uint64_t bits = dx_load_u64(c->data.data + i);
+
+        if (8 * i < low)
+            bits &= UINT64_MAX << (low & 63);
+        for (; bits != 0 && n < cap; bits &= bits - 1)
+            ids[n++] = c->high | (uint32_t)(8 * i + (size_t)__builtin_ctzll(bits));
+    }
+    return n;
+}
+
+size_t dx_dataset_set_ids_from(const struct dx_dataset_set *set, uint32_t from, uint32_t *ids,
+                               size_t cap)
+{
+    struct dx_bytes r = dx_bytes_of(set->bytes);
+    uint32_t id = set->first;
+    size_t n = 0;
+
+    if (cap == 0 || set->count == 0)
+        return 0;
+    if (set->kind == DX_DATASET_SET_ROARING) {
+        struct container c;
+        struct walk w;
+
+        if (walk_begin(&w, set->bytes) != NULL)
+            return 0; /* not after open */
+        while (w.taken < w.containers && n < cap && walk_next(&w, &c) == NULL)
+            if ((c.high | 0xffffu) >= from)
+                n += container_ids(&c, c.high >= from ? 0 : from & 0xffffu, ids + n, cap - n);
+        return n;
+    }
+    for (uint32_t i = 0; i < set->count && n < cap; i++) {
+        if (id >= from)
+            ids[n++] = id;
+        if (i + 1 < set->count)
+            id += 1 + (uint32_t)dx_bytes_varint(&r);
+    }
+    return n;
+}
+
+size_t dx_dataset_set_ids(const struct dx_dataset_set *set, uint32_t *ids, size_t cap)
+{
+    return dx_dataset_set_ids_from(set, 0, ids, cap);
+}
+
+static uint32_t container_last(const struct container *c)
+{
+    size_t i = BITSET_BYTES - 8;
+    uint64_t bits;
+
+    if (c->kind == ARRAY)
+        return c->high | dx_load_u16(c->data.data + c->data.size - 2);
+    if (c->kind == RUNS)
+        return c->high | (dx_load_u16(c->data.data + c->data.size - 4) +
+                          (uint32_t)dx_load_u16(c->data.data + c->data.size - 2));
+    while (i > 0 && dx_load_u64(c->data.data + i) == 0)
+        i -= 8;
+    bits = dx_load_u64(c->data.data + i) | 1; /* as in container_first: bytes may change */
+    return c->high | (uint32_t)(8 * i + 63 - (size_t)__builtin_clzll(bits));
+}
+
+uint32_t dx_dataset_set_last(const struct dx_dataset_set *set)
+{
+    struct dx_bytes r = dx_bytes_of(set->bytes);
+    struct container c = { 0 };
+    struct walk w;
+    uint32_t id = set->first;
+
+    if (set->kind != DX_DATASET_SET_ROARING) {
+        for (uint32_t i = 1; i < set->count; i++)
+            id += 1 + (uint32_t)dx_bytes_varint(&r);
+        return id;
+    }
+    if (walk_begin(&w, set->bytes) != NULL)
+        return 0; /* not after open */
+    while (w.taken < w.containers && walk_next(&w, &c) == NULL)
+        continue;
+    return c.data.size == 0 ? 0 : container_last(&c);
+}
+
+static int array_rank(const struct container *c, uint16_t low, uint32_t *rank)
+{
+    uint32_t at = array_lower(c, low);
+
+    *rank += at;
+    return at < c->count && dx_load_u16(c->data.data + 2 * (size_t)at) == low;
 }
 
 static int bitset_rank(const struct container *c, uint16_t low, uint32_t *rank)
@@ -421,13 +481,27 @@ static void encode_deltas(const uint32_t *ids, size_t count, struct dx_buf *out)
         dx_buf_varint(out, ids[i] - ids[i - 1] - 1);
 }
 
+/* Where it is shorter than the `deltas` bytes of the other form. */
+static bool put_bitmap(roaring_bitmap_t *b, size_t deltas, struct dx_buf *out)
+{
+    size_t size;
+    uint8_t *to;
+
+    (void)roaring_bitmap_run_optimize(b);
+    size = roaring_bitmap_portable_size_in_bytes(b);
+    if (deltas <= size)
+        return false;
+    dx_buf_varint(out, 2 * (uint64_t)size + 1);
+    to = dx_buf_reserve(out, size);
+    if (to != NULL)
+        out->size += roaring_bitmap_portable_serialize(b, (char *)to);
+    return true;
+}
+
 int dx_dataset_set_encode(const uint32_t *ids, size_t count, struct dx_buf *out,
                           struct dx_error *err)
 {
-    size_t deltas;
-    size_t bitmap_size;
     roaring_bitmap_t *b;
-    uint8_t *to;
 
     if (count == 0 || count > UINT32_MAX)
         return dx_fail(err, DX_E_INVALID, "a set of %zu datasets cannot be stored", count);
@@ -440,20 +514,50 @@ int dx_dataset_set_encode(const uint32_t *ids, size_t count, struct dx_buf *out,
         encode_deltas(ids, count, out);
         return out->failed ? dx_buf_fail(out, err, "set of datasets") : DX_OK;
     }
-    deltas = deltas_size(ids, count);
     b = roaring_bitmap_of_ptr(count, ids);
     if (b == NULL)
         return dx_fail(err, DX_E_NOMEM, "set of %zu datasets: out of memory", count);
-    (void)roaring_bitmap_run_optimize(b);
-    bitmap_size = roaring_bitmap_portable_size_in_bytes(b);
-    if (deltas <= bitmap_size) {
+    if (!put_bitmap(b, deltas_size(ids, count), out))
         encode_deltas(ids, count, out);
-    } else {
-        dx_buf_varint(out, 2 * (uint64_t)bitmap_size + 1);
-        to = dx_buf_reserve(out, bitmap_size);
-        if (to != NULL)
-            out->size += roaring_bitmap_portable_serialize(b, (char *)to);
-    }
     roaring_bitmap_free(b);
     return out->failed ? dx_buf_fail(out, err, "set of datasets") : DX_OK;
+}
+
+/* A set as deltas: first measured, then put. */
+struct deltas {
+    struct dx_buf *out; /* NULL: only measured */
+    size_t size;
+    bool any;
+    uint32_t last;
+};
+
+static bool add_delta(uint32_t id, void *ctx)
+{
+    struct deltas *d = ctx;
+    uint64_t delta = d->any ? id - d->last - 1 : id;
+
+    if (d->out == NULL)
+        d->size += varint_size(delta);
+    else
+        dx_buf_varint(d->out, delta);
+    d->any = true;
+    d->last = id;
+    return true;
+}
+
+int dx_dataset_set_encode_bitmap(struct roaring_bitmap_s *b, struct dx_buf *out,
+                                 struct dx_error *err)
+{
+    struct deltas measure = { .out = NULL };
+    struct deltas put = { .out = out };
+    uint64_t count = roaring_bitmap_get_cardinality(b);
+
+    if (count == 0 || count > UINT32_MAX)
+        return dx_fail(err, DX_E_INVALID, "a set of %" PRIu64 " members cannot be stored", count);
+    (void)roaring_iterate(b, add_delta, &measure);
+    if (count <= DX_DATASET_SET_SMALL || !put_bitmap(b, measure.size, out)) {
+        dx_buf_varint(out, 2 * (uint64_t)measure.size);
+        (void)roaring_iterate(b, add_delta, &put);
+    }
+    return out->failed ? dx_buf_fail(out, err, "set") : DX_OK;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dataset_set.h - a set of dataset_ids, read where it lies.
+ * dataset_set.h - a set of dataset_ids (or of rows, or of ordinals: tags.h), read where it lies.
  *
  *   n = dx_dataset_set_size(bytes);                       of the stored set that bytes begin with
  *   rc = dx_dataset_set_open(&set, stored, name, &err);   checks every byte of it once
  *   dx_dataset_set_one(&set, id);                         the set {id}
  *   n = dx_dataset_set_count(&set);
  *   n = dx_dataset_set_ids(&set, ids, cap);               ascending; at most cap, n written
+ *   n = dx_dataset_set_ids_from(&set, from, ids, cap);    those from `from` on
+ *   last = dx_dataset_set_last(&set);                     the largest; 0 of an empty set
  *   found = dx_dataset_set_rank(&set, id, &rank);         1: rank is its index in ids; 0: absent
  *   b = dx_dataset_set_bitmap(&set);                      for set algebra: a roaring_bitmap_t that
  *                                                         the caller frees by roaring_bitmap_free
@@ -57,11 +59,17 @@ static inline uint32_t dx_dataset_set_count(const struct dx_dataset_set *set)
 }
 
 size_t dx_dataset_set_ids(const struct dx_dataset_set *set, uint32_t *ids, size_t cap);
+size_t dx_dataset_set_ids_from(const struct dx_dataset_set *set, uint32_t from, uint32_t *ids,
+                               size_t cap);
+uint32_t dx_dataset_set_last(const struct dx_dataset_set *set);
 int dx_dataset_set_rank(const struct dx_dataset_set *set, uint32_t id, uint32_t *rank);
 struct roaring_bitmap_s *dx_dataset_set_bitmap(const struct dx_dataset_set *set);
 
 int dx_dataset_set_encode(const uint32_t *ids, size_t count, struct dx_buf *out,
                           struct dx_error *err);
+/* The same of a bitmap that is not empty; its containers become runs where that is shorter. */
+int dx_dataset_set_encode_bitmap(struct roaring_bitmap_s *b, struct dx_buf *out,
+                                 struct dx_error *err);
 
 /* The bounded walk of a Roaring bitmap in the portable format; all structure is checked.
  * count and first get what it holds. An empty bitmap and one of 2^32 ids are refused. */

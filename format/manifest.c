@@ -142,7 +142,7 @@ static bool file_name_ok(const char *name)
     for (size_t i = 0; i < LATER_COUNT; i++)
         if (strcmp(name, later[i].file) == 0)
             return true;
-    return strcmp(name, DX_FILE_ETAGS) == 0 || shard_file(name);
+    return strcmp(name, DX_FILE_ETAGS) == 0 || strcmp(name, DX_FILE_TAGS) == 0 || shard_file(name);
 }
 
 static bool parquet_root_ok(const char *root)

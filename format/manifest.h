@@ -53,6 +53,8 @@
 #define DX_FILE_URL_IDS "url_ids.dat.zst"
 /* May be missing: publish writes it for a root on a store that gives ETags. */
 #define DX_FILE_ETAGS "etags.tsv.zst"
+/* Of a version of which a lake file has the column `tags`. */
+#define DX_FILE_TAGS "tags.dxt"
 /* Those of shard xyz: "postings/xyz/postings.idx.zst" and ".dat.zst". */
 #define DX_MANIFEST_FILE_NAME 40
 

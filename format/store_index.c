@@ -128,8 +128,16 @@ static uint8_t peek(const struct dx_bytes *r)
 
 static void skip_space(struct dx_bytes *r)
 {
-    while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\r')
+    while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\r' || peek(r) == '\n')
         r->at++;
+}
+
+bool dx_store_strings_begin(struct dx_bytes *strings, struct dx_span text)
+{
+    *strings = dx_bytes_of(text);
+    skip_space(strings);
+    strings->begin = strings->at; /* how the first call of next knows that it is the first */
+    return peek(strings) == '[';
 }
 
 enum dx_store_flaw dx_store_tag_parse(struct dx_span line, struct dx_span *tag,
@@ -142,10 +150,7 @@ enum dx_store_flaw dx_store_tag_parse(struct dx_span line, struct dx_span *tag,
         return DX_STORE_FIELDS;
     if (!dx_store_tag_fits(*tag))
         return DX_STORE_TAG;
-    *keys = dx_bytes_of(rest);
-    skip_space(keys);
-    keys->begin = keys->at; /* how the first call of next knows that it is the first */
-    return peek(keys) == '[' ? DX_STORE_SOUND : DX_STORE_ARRAY;
+    return dx_store_strings_begin(keys, rest) ? DX_STORE_SOUND : DX_STORE_ARRAY;
 }
 
 /* Four hex digits; -1: they are none. */

@@ -58,6 +58,8 @@ bool dx_store_entry_put(struct dx_buf *out, const struct dx_store_entry *entry);
 enum dx_store_flaw dx_store_tag_parse(struct dx_span line, struct dx_span *tag,
                                       struct dx_bytes *keys);
 int dx_store_tag_next(struct dx_bytes *keys, struct dx_buf *key);
+/* What stands behind the tag, from anywhere: a JSON array for tag_next. false: its begin is none. */
+bool dx_store_strings_begin(struct dx_bytes *strings, struct dx_span text);
 bool dx_store_tag_fits(struct dx_span tag);
 
 struct dx_store_header {

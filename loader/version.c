@@ -190,7 +190,7 @@ static int check_listed(const struct dx_version *v, const char *name, const char
     return DX_OK;
 }
 
-#define MAPPED_COUNT (DX_COPY_COLD + 1)
+#define MAPPED_COUNT (DX_COPY_TAGS + 1)
 
 static int open_reader(struct dx_version *v, enum dx_copy which, struct dx_span file,
                        unsigned flags, const char *name, struct dx_error *err)
@@ -212,6 +212,9 @@ static int open_reader(struct dx_version *v, enum dx_copy which, struct dx_span 
         return dx_dataset_domains_open(&v->dataset_domains, file, flags, name, err);
     case DX_COPY_COLD:
         return dx_cold_open(&v->cold, file, flags, name, err);
+    case DX_COPY_TAGS:
+        v->tags = &v->tags_file;
+        return dx_tags_open(&v->tags_file, file, flags, name, err);
     default:
         break;
     }
@@ -250,6 +253,7 @@ static const struct {
     [DX_COPY_DATASET_DOMAINS] = { DX_FILE_DATASET_DOMAINS,
                                   offsetof(struct dx_version, map_dataset_domains) },
     [DX_COPY_COLD] = { DX_FILE_COLD, offsetof(struct dx_version, map_cold) },
+    [DX_COPY_TAGS] = { DX_FILE_TAGS, offsetof(struct dx_version, map_tags) },
 };
 
 static struct dx_map *map_of(const struct dx_version *v, int which)
@@ -263,8 +267,9 @@ static int open_maps(struct dx_version *v, const struct dx_version_copies *copie
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i), verify,
-                         err);
+        if (i != DX_COPY_TAGS || dx_manifest_file(&v->entry, DX_FILE_TAGS) != NULL)
+            rc = open_mapped(v, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(v, i),
+                             verify, err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -383,6 +388,18 @@ static int check_cold(const struct dx_version *v, struct dx_error *err)
     return rc;
 }
 
+static int check_tags(const struct dx_version *v, struct dx_error *err)
+{
+    const struct dx_tags *t = v->tags;
+    int rc = t == NULL ? DX_OK : check_build(v, DX_FILE_TAGS, &t->envelope, err);
+
+    if (rc == DX_OK && t != NULL)
+        rc = check_number("domains in " DX_FILE_TAGS, t->domains, v->entry.domains, err);
+    if (rc == DX_OK && t != NULL)
+        rc = check_number("numbers of files in " DX_FILE_TAGS, t->files, v->entry.file_ids, err);
+    return rc;
+}
+
 /* What each file says of the others, and the manifest of all: one build, the same numbers. */
 static int check_together(const struct dx_version *v, struct dx_error *err)
 {
@@ -425,6 +442,8 @@ static int check_together(const struct dx_version *v, struct dx_error *err)
         rc = check_dataset_domains(v, err);
     if (rc == DX_OK)
         rc = check_cold(v, err);
+    if (rc == DX_OK)
+        rc = check_tags(v, err);
     if (rc < 0)
         return rc;
     /* The list was read by its size and hash in "files"; psl_hash names it once more. */
@@ -457,6 +476,7 @@ static void count_mapped(const struct dx_version *v, bool opened)
 
 static void version_close(struct dx_version *v)
 {
+    dx_tags_close(&v->tags_file);
     dx_cold_close(&v->cold);
     dx_dataset_domains_close(&v->dataset_domains);
     dx_pages_close(&v->pages);
@@ -466,6 +486,7 @@ static void version_close(struct dx_version *v)
     dx_mphf_close(&v->mphf);
     dx_dictionary_close(&v->dictionary);
     dx_guard_free(&v->guard);
+    dx_map_close(&v->map_tags);
     dx_map_close(&v->map_cold);
     dx_map_close(&v->map_dataset_domains);
     dx_map_close(&v->map_pages);

@@ -46,6 +46,7 @@
 #include "format/pages.h"
 #include "format/postings.h"
 #include "format/registry_json.h"
+#include "format/tags.h"
 #include "loader/dataset_heads.h"
 #include "loader/mirror.h"
 #include "loader/shared_manifest.h"
@@ -111,7 +112,7 @@ struct dx_version {
     unsigned open_flags;
     struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard.h) */
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
-    struct dx_map map_dataset_domains, map_cold;
+    struct dx_map map_dataset_domains, map_cold, map_tags;
     struct dx_mphf mphf;
     struct dx_dictionary dictionary;
     struct dx_membership membership;
@@ -120,6 +121,8 @@ struct dx_version {
     struct dx_pages pages;
     struct dx_dataset_domains dataset_domains;
     struct dx_cold cold;
+    struct dx_tags tags_file;
+    const struct dx_tags *tags; /* NULL: no lake file has the column `tags` */
     struct dx_registry registry;
     struct dx_dataset_heads heads;
     struct dx_psl *psl;

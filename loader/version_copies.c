@@ -16,6 +16,7 @@ static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_PAGES] = DX_FILE_PAGES,
     [DX_COPY_DATASET_DOMAINS] = DX_FILE_DATASET_DOMAINS,
     [DX_COPY_COLD] = DX_FILE_COLD,
+    [DX_COPY_TAGS] = DX_FILE_TAGS,
     [DX_COPY_DATASETS] = DX_FILE_DATASETS,
     [DX_COPY_PSL] = DX_FILE_PSL,
     [DX_COPY_ETAGS] = DX_FILE_ETAGS,
@@ -66,7 +67,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
-        if (f == NULL && i != DX_COPY_ETAGS)
+        if (f == NULL && i != DX_COPY_ETAGS && i != DX_COPY_TAGS)
             return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
                            names[i]);
         if (f == NULL)

@@ -30,6 +30,7 @@ enum dx_copy {
     DX_COPY_PAGES,
     DX_COPY_DATASET_DOMAINS,
     DX_COPY_COLD,
+    DX_COPY_TAGS, /* not of every version */
     DX_COPY_DATASETS,
     DX_COPY_PSL,
     DX_COPY_ETAGS,

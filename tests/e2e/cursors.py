@@ -18,6 +18,7 @@ from urllib.parse import quote, quote_from_bytes
 
 import corpus
 import dxtest
+import manifests
 import pipeline
 from dxtest import check, equal
 
@@ -116,10 +117,10 @@ def walk_all(servers, rng, walks, on_end):
 
 
 class Flips:
-    """Another version is current every now and then, until the end of the with block."""
+    """Another version is current every now and then, until the end of the with block; then the newest one is, of all servers."""
 
-    def __init__(self, root, versions):
-        self.root, self.versions, self.count, self.over = root, versions, 0, threading.Event()
+    def __init__(self, root, versions, servers):
+        self.root, self.versions, self.servers, self.count, self.over = root, versions, servers, 0, threading.Event()
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
@@ -135,6 +136,19 @@ class Flips:
     def __exit__(self, kind, value, trace):
         self.over.set()
         self.thread.join()
+        self.settle()
+
+    def settle(self):
+        """What comes next wants a version before the current one, and cursors that each server knows."""
+        manifest = manifests.Manifest(self.root)
+        if manifest.current != self.versions[-1]:
+            dxtest.domaindex("rollback", "--root", self.root, self.versions[-1])
+        end = time.monotonic() + 60
+        for server in self.servers:
+            while server.get("/readyz").json["version"] != self.versions[-1]:
+                if not check(time.monotonic() < end, f"{self.versions[-1]} does not come to be served"):
+                    dxtest.finish()
+                time.sleep(0.02)
 
 
 def whole_listings(servers, root, versions, full):
@@ -150,7 +164,7 @@ def whole_listings(servers, root, versions, full):
         check(walk.items == full[walk.version][walk.pair], f"{walk.pair} of {walk.version} by cursor: "
               f"{len(walk.items)} rows, by offset {len(full[walk.version][walk.pair])}")
 
-    with Flips(root, versions) as flips:
+    with Flips(root, versions, servers) as flips:
         end = time.monotonic() + 60
         while ended < LISTINGS or (len(seen) < 2 and time.monotonic() < end):  # flips take their time
             chosen = [hot[(ended + i) % len(hot)] for i in range(max(TOGETHER, LISTINGS // 4))]
