@@ -32,6 +32,7 @@
 struct dx_canon;
 struct dx_cursor;
 struct dx_cursor_key;
+struct dx_numbers_now;
 struct dx_version;
 struct dx_view;
 
@@ -115,6 +116,11 @@ int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct
 /* GET /v1/normalize?q= : what a URL, host or domain is reduced to, or why not. */
 int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                         struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/keys?url= : the keys of one URL in each scheme. numbers: where its domain64 is looked up; NULL: nowhere.
+ * It says nothing of whether the index has the URL. */
+int dx_answer_keys(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
+                   struct dx_numbers_now *numbers, struct dx_buf *body, struct dx_problem *problem);
 
 /* GET /v1/versions: the versions the manifest lists, which one is current, which are open here.
  * resident: NULL knows of none but v. */

@@ -264,15 +264,14 @@ static void write_named(struct dx_item_text *t, const struct dx_listing_row *row
     }
 }
 
-int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
-                       struct dx_error *err)
+int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
 {
     size_t url_size = row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
     struct dx_json *j = t->json;
     uint8_t *out = NULL;
     int rc = DX_OK;
 
-    dx_json_object(j);
     if (url_size <= URL_MAX)
         out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
     if (j->buf->failed)
@@ -287,6 +286,16 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
         write_extras(j, row);
     if (t->fields & DX_FIELDS_NAMED)
         write_named(t, row);
-    dx_json_end(j);
-    return rc == DX_OK && j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : rc;
+    return rc;
+}
+
+int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
+                       struct dx_error *err)
+{
+    int rc;
+
+    dx_json_object(t->json);
+    rc = dx_item_text_members(t, row, err);
+    dx_json_end(t->json);
+    return rc == DX_OK && t->json->buf->failed ? dx_buf_fail(t->json->buf, err, "answer") : rc;
 }

@@ -5,6 +5,7 @@
  *   dx_item_text_init(&t, &json, fields);            json: inside the array of the items
  *   rc = dx_item_text_write(&t, &row, &err);         for each row, or
  *   rc = dx_item_text_stretch(&t, &stretch, &err);   1 written; 0 not: write its rows one by one
+ *   rc = dx_item_text_members(&t, &row, &err);       those of one row, into an object that was just begun
  *   dx_item_text_release(&t);
  *
  * The members that `fields` (DX_FIELD_...) names, in the order of those bits. A row whose URL stands in
@@ -35,6 +36,8 @@ void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fi
 void dx_item_text_release(struct dx_item_text *t);
 int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
                        struct dx_error *err);
+int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err);
 int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch *s,
                          struct dx_error *err);
 

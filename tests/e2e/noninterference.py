@@ -163,6 +163,8 @@ def of_url(url, url_id, old):
     yield Ask(f"/v1/urlid/{url_id}")
     yield Ask(f"/v1/urlid/{url_id}?version={old}", "HEAD")
     yield Ask(f"/v1/normalize?q={quote(url)}")
+    yield Ask(f"/v1/keys?url={quote(url)}")
+    yield Ask(f"/v1/keys?url={quote(url)}&version={old}", "HEAD")
     yield Ask(f"/v1/domain/{quote(url)}")
 
 
@@ -181,6 +183,9 @@ def of_all(old, domains, rng, lasting):
     if lasting:     # which versions are open depends on who asked for them
         yield Ask("/v1/versions")
         yield Ask("/v1/versions", "HEAD")
+    for query in ("from=0", "from=0x0100000000000000&to=0x0100000a00000000&limit=3", "from=0&dataset=9", "from=0&dataset=99",
+                  "from=0&dataset=1&limit=10000", f"from=0&limit=7&version={old}", "from=2&to=1", "cursor=AAAA"):
+        yield Ask(f"/v1/range?{query}")
     yield Ask(f"/v1/changes?since={old}")
     yield Ask("/v1/changes?since=2&limit=3")
     yield Ask("/v1/changes?limit=10000")
