@@ -9,6 +9,7 @@
 #include "builder/stdin_lines.h"
 #include "canon/domain64.h"
 #include "canon/ids.h"
+#include "canon/key_number.h"
 #include "canon/store_key.h"
 #include "format/manifest.h"
 #include "loader/numbers.h"
@@ -147,39 +148,13 @@ static int key_of(struct keys *k, struct dx_span line, uint64_t *key, const char
 
 /* ---- from keys ---- */
 
-/* As any of the formats has it. */
-static bool parse_key(struct dx_span line, uint64_t *key)
-{
-    char text[24];
-    char *end;
-    bool minus;
-    bool hex;
-
-    if (line.size == 0 || line.size >= sizeof text)
-        return false;
-    memcpy(text, line.data, line.size);
-    text[line.size] = '\0';
-    minus = text[0] == '-';
-    hex = text[0] == '0' && text[1] == 'x';
-    if (strspn(text + (hex ? 2 : minus), hex ? "0123456789abcdefABCDEF" : "0123456789") !=
-            line.size - (hex ? 2 : minus) ||
-        line.size == (size_t)(hex ? 2 : minus))
-        return false;
-    errno = 0;
-    if (minus)
-        *key = (uint64_t)strtoll(text, &end, 10);
-    else
-        *key = strtoull(text, &end, hex ? 16 : 10);
-    return errno == 0 && *end == '\0';
-}
-
 static int decode_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
 {
     struct dx_domain64 d;
     uint64_t key;
     int rc = DX_OK;
 
-    if (!parse_key(line, &key)) {
+    if (!dx_key_number(line, &key)) {
         (void)fputs("!number", out);
         k->rejects++;
     } else if (dx_domain64_unpack(key, k->layout, &d, NULL) < 0) {

@@ -143,6 +143,16 @@ static void notes(const struct dx_publish_options *o, const struct dx_publish_re
                       "publish: %llu columns are no plain strings and cannot be shown, the first: "
                       "%s\n",
                       (unsigned long long)r->skipped_columns, r->skipped);
+    if (r->index.tags.rows_unread > 0)
+        (void)fprintf(stderr,
+                      "publish: in %llu rows the column tags is no JSON array of strings: they are "
+                      "kept, and no tag leads to them\n",
+                      (unsigned long long)r->index.tags.rows_unread);
+    if (r->index.tags.tags_unfit > 0)
+        (void)fprintf(stderr,
+                      "publish: %llu tags are empty, longer than %d bytes or have control "
+                      "characters: their rows are kept, and those tags do not lead to them\n",
+                      (unsigned long long)r->index.tags.tags_unfit, DX_TAG_MAX);
     if (r->files_gone > 0)
         (void)fprintf(stderr,
                       "publish: %llu files that the version before has are no longer in %s/urls; "
@@ -241,6 +251,8 @@ const struct dx_command dx_command_publish = {
         "largest files of the lake that must be read together: those of one dataset with the same "
         "range of prefixes. Endpoint, region and credentials come from AWS_ENDPOINT_URL_S3, "
         "AWS_REGION, AWS_ACCESS_KEY_ID and the like.\n"
+        "If a lake file has the column `tags` (a JSON array of strings, as ingest makes of a file "
+        "store), the version has tags.dxt: which rows and domains have which tag.\n"
         "SOURCE_DATE_EPOCH in the environment is taken as the time in the version's name.",
     .example = "domaindex publish --root /srv/domaindex --memory 4G",
     .options = options_table,

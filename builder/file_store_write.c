@@ -15,6 +15,7 @@
 #include "builder/spill_sort.h"
 #include "fetch/sha256.h"
 #include "format/store_index.h"
+#include "format/tag_list.h"
 
 #define SIGN ((uint64_t)1 << 63)
 #define PAGE_MAX (3u << 20)
@@ -240,17 +241,18 @@ static struct dx_span mended(struct dx_file_store *w, struct dx_span title)
 static int add_tags(struct dx_file_store *w, struct dx_span url, struct dx_span tags,
                     struct dx_error *err)
 {
-    struct dx_bytes all = dx_bytes_of(tags);
+    struct dx_tag_list all;
     int rc;
 
     if (tags.size == 0)
         return DX_OK;
-    while ((rc = dx_store_tag_next(&all, &w->text)) == 1)
+    dx_tag_list_begin(&all, tags);
+    while ((rc = dx_tag_list_next(&all, &w->text)) == 1)
         ;
     if (rc < 0)
         w->counts->tags_dropped++;
-    all = dx_bytes_of(tags);
-    while (rc >= 0 && (rc = dx_store_tag_next(&all, &w->text)) == 1) {
+    dx_tag_list_begin(&all, tags);
+    while (rc >= 0 && (rc = dx_tag_list_next(&all, &w->text)) == 1) {
         if (!dx_store_tag_fits(dx_span_of(w->text.data, w->text.size))) {
             w->counts->tags_dropped++;
             continue;

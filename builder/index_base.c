@@ -6,6 +6,7 @@
 
 #include "builder/index_scan.h"
 #include "canon/url.h"
+#include "format/tag_list.h"
 #include "loader/objects.h"
 #include "loader/version.h"
 
@@ -158,7 +159,9 @@ static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)
     to->hash = file.hash;
     to->rows = file.rows;
     to->row_groups = file.row_groups;
-    return check_same(r, from, &file, err);
+    rc = dx_pages_has_column(&r->base->pages, &file, DX_TAGS_COLUMN, err);
+    to->tagged = rc == 1;
+    return rc < 0 ? rc : check_same(r, from, &file, err);
 }
 
 static void take_fresh(struct rebase *r)
@@ -209,6 +212,18 @@ static bool cannot(const struct dx_index_lake *lake, const struct dx_version *ba
     return why[0] != '\0';
 }
 
+/* Files that stay have tags, and the base, made by an older program, does not say which. */
+static bool untold_tags(const struct rebase *r, char why[DX_INDEX_WHY])
+{
+    for (size_t i = 0; r->base->tags == NULL && i < r->file_count; i++)
+        if (r->files[i].path != NULL && r->files[i].tagged) {
+            (void)snprintf(why, DX_INDEX_WHY, "version %s has no " DX_FILE_TAGS,
+                           dx_version_name(r->base));
+            return true;
+        }
+    return false;
+}
+
 int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char why[DX_INDEX_WHY],
                     struct dx_error *err)
 {
@@ -218,6 +233,12 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     if (cannot(lake, base, why))
         return 0;
     rc = renumber(&r, err);
+    if (rc == DX_OK && untold_tags(&r, why)) {
+        free(r.files);
+        free(r.changes);
+        free(r.taken);
+        return 0;
+    }
     if (rc == DX_OK) {
         free(lake->files);
         lake->files = r.files;

@@ -19,8 +19,8 @@
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
 {
-    static const char *const names[DX_INDEX_PHASES] = { "names",    "mphf", "counts",
-                                                        "postings", "urls", "pages" };
+    static const char *const names[DX_INDEX_PHASES] = { "names", "mphf", "counts", "postings",
+                                                        "urls",  "tags", "pages" };
 
     return (unsigned)phase < DX_INDEX_PHASES ? names[phase] : "unknown";
 }
@@ -132,7 +132,8 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
     static int (*const phases[DX_INDEX_PHASES])(struct dx_index_state *, struct dx_error *) = {
         [DX_INDEX_NAMES] = dx_index_names_phase,   [DX_INDEX_MPHF] = dx_index_mphf_phase,
         [DX_INDEX_COUNTS] = dx_index_counts_phase, [DX_INDEX_POSTINGS] = postings_phase,
-        [DX_INDEX_URLS] = dx_index_urls_phase,     [DX_INDEX_PAGES] = dx_index_lake_phase,
+        [DX_INDEX_URLS] = dx_index_urls_phase,     [DX_INDEX_TAGS] = dx_index_tags_phase,
+        [DX_INDEX_PAGES] = dx_index_lake_phase,
     };
     struct dx_index_state *b = calloc(1, sizeof *b);
     int rc;

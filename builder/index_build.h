@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "builder/index_tags.h"
 
 struct dx_index_identity;
 struct dx_index_lake;
@@ -34,7 +35,8 @@ enum dx_index_phase {
     DX_INDEX_MPHF,
     DX_INDEX_COUNTS, /* dictionary, counts, facts, sketches */
     DX_INDEX_POSTINGS,
-    DX_INDEX_URLS,  /* ids of URLs; the directory of cold pages */
+    DX_INDEX_URLS, /* ids of URLs; the directory of cold pages */
+    DX_INDEX_TAGS,
     DX_INDEX_PAGES, /* pages, files, datasets */
     DX_INDEX_PHASES
 };
@@ -62,6 +64,7 @@ struct dx_index_stats {
     uint64_t distinct_domains;   /* in several datasets */
     uint64_t distinct_estimates; /* of them by an estimate */
     uint64_t url_places;
+    struct dx_tags_counts tags; /* zeros without tags.dxt */
 };
 
 /* "names", "mphf"... */

@@ -9,6 +9,7 @@
 #include "builder/index_pass.h"
 #include "builder/index_postings.h"
 #include "builder/index_scan.h"
+#include "builder/index_tags.h"
 #include "builder/spill_sort.h"
 #include "format/manifest.h"
 
@@ -64,12 +65,22 @@ static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pai
                              dx_span_of(key, sizeof key), pair->runs, err);
 }
 
+/* A domain that the base has and the new version too, whoever tells of this pair. */
+static void note_ordinal(const struct dx_index_pass *p, enum dx_index_origin origin)
+{
+    const struct dx_index_merge *m = &p->b->merge;
+
+    if (m->given_known && origin != DX_INDEX_DROPPED)
+        dx_index_tags_domain(p->b->lake->tags, m->base.ordinal, p->ordinal);
+}
+
 static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
                        enum dx_index_origin origin, struct dx_error *err)
 {
     struct second *s = p->ctx;
     int rc = take_posting(p, pair, origin, err);
 
+    note_ordinal(p, origin);
     return rc == DX_OK && origin != DX_INDEX_DROPPED
                ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err)
                : rc;
@@ -154,6 +165,8 @@ int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err)
                                           .unique = true };
     int rc = dx_spill_sort_new(&b->postings, &sort, err);
 
+    if (rc == DX_OK && b->lake->base != NULL)
+        rc = dx_index_tags_base(b->lake->tags, b->lake->base, err);
     if (rc == DX_OK)
         rc = write_counts(b, err);
     dx_index_state_count_spilled(b, b->lake->pairs);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "builder/aside.h"
 #include "builder/index_base.h"
+#include "builder/index_tags.h"
 #include "builder/index_urls.h"
 #include "builder/lake_scan.h"
 #include "builder/scan_merge.h"
@@ -17,6 +18,7 @@
 #include "cache/page_cache.h"
 #include "format/pair_tally.h"
 #include "format/registry_json.h"
+#include "format/tag_list.h"
 #include "loader/version.h"
 
 #define CURSOR_COST_MAX (6u << 20) /* most that an open file of our own layout holds */
@@ -109,6 +111,15 @@ static size_t cursor_cost(const struct dx_lake_scan *s)
                                     : (size_t)most;
 }
 
+static bool has_tags(const struct dx_lake_scan *s)
+{
+    for (size_t i = 0; i < s->column_count; i++)
+        if (s->column[i].role == DX_LAKE_EXTRA &&
+            dx_span_equal(s->column[i].name, dx_span_str(DX_TAGS_COLUMN)))
+            return true;
+    return false;
+}
+
 static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct dx_error *err)
 {
     struct dx_index_file *file = &scan->lake->files[file_id];
@@ -143,6 +154,8 @@ static int file_pages(struct scan *scan, uint32_t file_id, size_t *cost, struct 
     }
     file->rows = rows;
     file->row_groups = groups;
+    file->tagged = groups > 0 && has_tags(&s);
+    file->tags_unread = file->tags_unfit = 0;
     if (rc == DX_OK) {
         (void)pthread_mutex_lock(&scan->lock);
         scan->lake->row_groups += groups;
@@ -452,7 +465,7 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
                                             .memory_bytes = memory / 16,
                                             .lanes = 1 };
     struct dx_spill_sort_options pairs = { .dir = scan->options->tmp_dir,
-                                           .memory_bytes = memory / 16 * 5,
+                                           .memory_bytes = memory / 32 * 9,
                                            .lanes = threads,
                                            .unique = true };
     int rc;
@@ -465,6 +478,8 @@ static int new_sorts(struct scan *scan, unsigned threads, struct dx_error *err)
         rc = dx_spill_sort_new(&scan->lake->groups, &groups, err);
     if (rc == DX_OK)
         rc = dx_aside_new(&scan->lake->facts, scan->options->tmp_dir, err);
+    if (rc == DX_OK)
+        rc = dx_index_tags_new(&scan->lake->tags, scan->options->tmp_dir, memory / 32, err);
     return rc == DX_OK ? dx_index_urls_new(&scan->lake->url_places, scan->options->tmp_dir,
                                            memory / 16, err)
                        : rc;
@@ -513,6 +528,7 @@ int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options
     lake->pairs = lake->groups = NULL;
     lake->url_places = NULL;
     lake->facts = NULL;
+    lake->tags = NULL;
     for (size_t i = 0; i < lake->registry->count; i++) {
         struct dx_dataset *d = &lake->registry->datasets[i];
 
@@ -552,6 +568,7 @@ void dx_index_lake_release(struct dx_index_lake *lake)
     dx_spill_sort_free(&lake->pairs);
     dx_spill_sort_free(&lake->groups);
     dx_index_urls_free(&lake->url_places);
+    dx_index_tags_free(&lake->tags);
     dx_aside_free(&lake->facts);
     free(lake->changes);
     lake->changes = NULL;

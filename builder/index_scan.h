@@ -7,6 +7,7 @@
  *   lake.groups   one record a row group, sorted: key u32 file_id, u32 row group (both
  *                 big-endian), value a GRPD record of pages.dxp
  *   lake.url_places  the places of their URLs                    builder/index_urls.h
+ *   lake.tags     which of their rows have which tags            builder/index_tags.h
  *   lake.files[]  size, rows, row groups, hash; lake.registry: totals of each dataset
  *   dx_index_lake_release(&lake);                             the sorters, and what rebase made
  *
@@ -34,6 +35,7 @@
 
 struct dx_aside;
 struct dx_index_dataset;
+struct dx_index_tags;
 struct dx_index_urls;
 struct dx_registry;
 struct dx_rules;
@@ -51,7 +53,10 @@ struct dx_index_file {
     uint32_t row_groups;
     uint64_t rows;
     struct dx_hash128 hash;
-    bool known; /* the base has it, and said all these */
+    bool tagged; /* it has rows, and the column `tags` */
+    bool known;  /* the base has it, and said all these */
+    /* found by the scan, of a file that it reads: see builder/index_tags.h */
+    uint64_t tags_unread, tags_unfit;
 };
 
 struct dx_index_lake {
@@ -76,6 +81,7 @@ struct dx_index_lake {
     struct dx_spill_sort *groups;
     struct dx_aside *facts;           /* those of pairs that are too long for the sorter */
     struct dx_index_urls *url_places; /* places of the URLs of the files that were read */
+    struct dx_index_tags *tags;       /* and which of their rows have which tags */
 };
 
 /* Of a lake that is elsewhere: each file is brought to where it is read and dropped after it.

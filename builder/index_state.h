@@ -4,7 +4,7 @@
  * A phase is a function of the state that returns DX_OK or an error; the next finds what it left:
  *
  *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_urls_phase,
- *   dx_index_lake_phase
+ *   dx_index_tags_phase, dx_index_lake_phase
  *
  * The pairs come by domain, then dataset (index_pass.h). They are gone over twice: what stands in
  * front of a file (numbers of domains, smallest time) is known only after the last pair. One thread.
@@ -62,6 +62,7 @@ int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_urls_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_tags_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err);
 
 /* When no perfect hash is made any more. */

@@ -190,8 +190,8 @@ static int inspect_psl(const struct dx_inspect *in, struct dx_error *err)
 static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
 {
     static const char zst_magic[] = "\x28\xb5\x2f\xfd";
-    static const char *const envelopes[] = { "DXDD", "DXMP", "DTDR", "DXDC",
-                                             "DXPD", "DXPG", "DXTD", "DXCP" };
+    static const char *const envelopes[] = { "DXDD", "DXMP", "DTDR", "DXDC", "DXPD",
+                                             "DXPG", "DXTD", "DXCP", "DXTG" };
 
     if (in->bytes.size == 0)
         return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);

@@ -9,6 +9,7 @@
 #include "format/mphf.h"
 #include "format/pages.h"
 #include "format/postings.h"
+#include "format/tags.h"
 #include "format/zseek.h"
 
 #define SAMPLE 5 /* first entries shown of long lists */
@@ -247,15 +248,46 @@ static int show_cold(const struct dx_inspect *in, unsigned flags, struct dx_erro
     return rc < 0 ? rc : DX_OK;
 }
 
+static int show_tags(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
+{
+    struct dx_span tag;
+    struct dx_tags t;
+    int rc = dx_tags_open(&t, in->bytes, flags, in->path, err);
+
+    if (rc < 0)
+        return rc;
+    dx_inspect_str(in, "kind", dx_span_str("rows and domains of each tag"));
+    dx_inspect_u64(in, "tags", t.count);
+    dx_inspect_u64(in, "tags_and_files", t.entries);
+    dx_inspect_u64(in, "tags_and_rows", t.rows);
+    dx_inspect_u64(in, "domains", t.domains);
+    dx_inspect_u64(in, "files", t.files);
+    dx_inspect_u64(in, "files_not_whole", t.left_count);
+    write_sections(in, &t.envelope);
+    dx_json_key(in->json, "first");
+    dx_json_array(in->json);
+    for (uint64_t i = 0; rc >= 0 && i < SAMPLE && i < t.count; i++) {
+        rc = dx_tags_name(&t, i, &tag, err);
+        if (rc >= 0)
+            dx_json_text(in->json, tag);
+    }
+    dx_json_end(in->json);
+    if (rc >= 0 && in->deep)
+        rc = dx_tags_verify(&t, err);
+    dx_tags_close(&t);
+    return rc < 0 ? rc : DX_OK;
+}
+
 int dx_inspect_envelope(const struct dx_inspect *in, struct dx_error *err)
 {
     static const struct {
         const char *magic;
         int (*show)(const struct dx_inspect *in, unsigned flags, struct dx_error *err);
-    } kinds[] = { { "DXDD", show_dictionary },      { "DXMP", show_mphf },
-                  { "DTDR", show_membership },      { "DXDC", show_counts },
-                  { "DXPD", show_postings },        { "DXPG", show_pages },
-                  { "DXTD", show_dataset_domains }, { "DXCP", show_cold } };
+    } kinds[] = {
+        { "DXDD", show_dictionary },      { "DXMP", show_mphf },     { "DTDR", show_membership },
+        { "DXDC", show_counts },          { "DXPD", show_postings }, { "DXPG", show_pages },
+        { "DXTD", show_dataset_domains }, { "DXCP", show_cold },     { "DXTG", show_tags }
+    };
     unsigned flags = in->deep ? DX_OPEN_VERIFY_ALL : 0;
     size_t i = 0;
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "builder/index_base.h"
+#include "builder/index_tags.h"
 #include "builder/suppress.h"
 #include "format/postings.h"
 #include "format/rules.h"
@@ -289,7 +290,8 @@ static bool is_as_wanted(const struct dx_publish_job *job, const struct dx_manif
 {
     bool whole = job->options->full || job->options->rewrite != NULL;
 
-    return (!whole || v->base[0] == '\0') && job->cleansed <= v->cleansed;
+    return (!whole || v->base[0] == '\0') && job->cleansed <= v->cleansed &&
+           dx_index_tagged(&job->lake.lake) == (dx_manifest_file(v, DX_FILE_TAGS) != NULL);
 }
 
 bool dx_publish_job_unchanged(struct dx_publish_job *job)

@@ -38,7 +38,7 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
         { "postings.idx.zst", 0 },  { "postings.dat.zst", 0 },   { DX_FILE_POSTINGS_DIR, 0 },
         { DX_FILE_FACTS, 0 },       { DX_FILE_SKETCHES, 0 },     { DX_FILE_URL_IDS, 0 },
         { DX_FILE_COLD, 0 },        { DX_FILE_FILES_TSV, 0 },    { DX_FILE_PAGES, 0 },
-        { DX_FILE_DATASETS, 0 },    { DX_FILE_PSL, 0 },
+        { DX_FILE_DATASETS, 0 },    { DX_FILE_PSL, 0 },          { DX_FILE_TAGS, 0 },
     };
     uint64_t total = 0;
     char count[32];
@@ -57,7 +57,8 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
     dx_buf_fmt(out, ", lake files %s\n", dx_progress_count(e->lake_files, count));
     dx_buf_fmt(out, "  %-24s %14s %10s %10s\n", "file", "bytes", "B/domain", "B/pair");
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-        report_row(e, rows[k].name, rows[k].bytes, out);
+        if (rows[k].bytes > 0) /* tags.dxt may be missing */
+            report_row(e, rows[k].name, rows[k].bytes, out);
     report_row(e, "index", total, out);
     dx_buf_fmt(out, "  %-24s %14llu %10.3f B/URL %.3f B/row\n", "lake",
                (unsigned long long)lake_bytes, per(lake_bytes, e->urls), per(lake_bytes, e->rows));
@@ -74,5 +75,10 @@ void dx_publish_report_held(const struct dx_manifest_version *e, const struct dx
                dx_progress_count(s->distinct_domains, count),
                per(s->distinct_bytes, s->distinct_domains));
     dx_buf_fmt(out, ", %s by estimate", dx_progress_count(s->distinct_estimates, count));
-    dx_buf_fmt(out, "; places of URLs %s\n", dx_progress_count(s->url_places, count));
+    dx_buf_fmt(out, "; places of URLs %s", dx_progress_count(s->url_places, count));
+    if (s->tags.tags > 0) {
+        dx_buf_fmt(out, "; tags %s", dx_progress_count(s->tags.tags, count));
+        dx_buf_fmt(out, " of %s rows", dx_progress_count(s->tags.rows, count));
+    }
+    dx_buf_str(out, "\n");
 }

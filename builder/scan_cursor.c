@@ -5,6 +5,7 @@
 #include "builder/index_scan.h"
 #include "canon/ids.h"
 #include "format/payload.h"
+#include "format/tag_list.h"
 
 /* ---- order of rows ---- */
 
@@ -176,12 +177,15 @@ int dx_scan_cursor_open(struct dx_scan_cursor *c, const char *path, struct dx_er
     int rc = dx_lake_scan_open(&c->scan, path, err);
     size_t extra = 0;
 
-    c->requested = 0;
+    c->requested = c->tags = 0;
     for (size_t i = 0; rc == DX_OK && i < c->scan.column_count; i++) {
-        extra += c->scan.column[i].role == DX_LAKE_EXTRA;
-        if (c->scan.column[i].role == DX_LAKE_EXTRA &&
-            dx_span_equal(c->scan.column[i].name, dx_span_str(DX_REQUESTED_URL)))
+        if (c->scan.column[i].role != DX_LAKE_EXTRA)
+            continue;
+        extra++;
+        if (dx_span_equal(c->scan.column[i].name, dx_span_str(DX_REQUESTED_URL)))
             c->requested = extra;
+        if (dx_span_equal(c->scan.column[i].name, dx_span_str(DX_TAGS_COLUMN)))
+            c->tags = extra;
     }
     return rc;
 }
@@ -189,6 +193,7 @@ int dx_scan_cursor_open(struct dx_scan_cursor *c, const char *path, struct dx_er
 void dx_scan_cursor_close(struct dx_scan_cursor *c)
 {
     dx_lake_scan_close(&c->scan);
+    dx_tag_run_release(&c->tagged);
     dx_buf_release(&c->place.text);
     dx_buf_release(&c->runs);
 }

@@ -17,6 +17,7 @@
 #define DX_BUILDER_SCAN_CURSOR_H
 
 #include "base/buf.h"
+#include "builder/index_tags.h"
 #include "builder/index_urls.h"
 #include "builder/lake_scan.h"
 
@@ -44,10 +45,12 @@ struct dx_scan_cursor {
     uint64_t row_in_file;
     struct dx_lake_row row;
     size_t requested; /* 1 + the extra that is the requested URL; 0: the file has none */
+    size_t tags;      /* likewise, the tags */
     unsigned change;  /* from the row before in this file: enum dx_scan_change */
     struct dx_scan_place place;
-    struct dx_buf runs;     /* struct dx_run, of the current domain */
-    struct dx_url_run urls; /* for builder/index_urls.h */
+    struct dx_buf runs;       /* struct dx_run, of the current domain */
+    struct dx_url_run urls;   /* for builder/index_urls.h */
+    struct dx_tag_run tagged; /* for builder/index_tags.h */
 };
 
 /* How `row` follows the place: enum dx_scan_change, or -1 if it should stand before it. */

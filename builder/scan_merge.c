@@ -297,12 +297,33 @@ static int place_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct d
     return m->urls == NULL ? DX_OK : dx_index_urls_row(m->urls, &c->urls, &c->row, &at, err);
 }
 
+static int tag_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
+{
+    if (c->tags == 0 || m->lake->tags == NULL)
+        return DX_OK;
+    c->tagged.file = &m->lake->files[c->file_id];
+    c->tagged.file_id = c->file_id;
+    return dx_index_tags_row(m->lake->tags, &c->tagged, c->row.domain, c->row_in_file - 1,
+                             c->row.extra[c->tags - 1], err);
+}
+
+/* Behind the last row of a file. */
+static int end_file(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
+{
+    int rc = m->urls != NULL ? dx_index_urls_end(m->urls, &c->urls, err) : DX_OK;
+
+    return rc == DX_OK && m->lake->tags != NULL ? dx_index_tags_end(m->lake->tags, &c->tagged, err)
+                                                : rc;
+}
+
 static int take_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx_error *err)
 {
     int rc = take_url(m, c, &c->row, err);
 
     if (rc == DX_OK)
         rc = place_row(m, c, err);
+    if (rc == DX_OK)
+        rc = tag_row(m, c, err);
     if (rc != DX_OK)
         return rc;
     if (m->has_rules)
@@ -399,7 +420,7 @@ static int merge_run(struct dx_scan_merge *m, struct dx_error *err)
         rc = c != NULL ? dx_scan_cursor_next(c, err) : dx_known_next(m->known, at - m->count, err);
         if (rc == 0) {
             m->heap[0] = m->heap[--m->heap_size];
-            rc = c != NULL && m->urls != NULL ? dx_index_urls_end(m->urls, &c->urls, err) : DX_OK;
+            rc = c != NULL ? end_file(m, c, err) : DX_OK;
         }
         if (rc >= 0) {
             heap_sink(m, 0);

@@ -10,11 +10,12 @@
  * domains.txt, dictionary and hash function name the same domains; that sets, counts and
  * postings tell the same of each (domain, dataset); that the list of each dataset's domains, the
  * hosts and paths of each pair, its sketch and the numbers of distinct URLs agree with the counts;
- * that the places of URLs ascend, are there and are as many as there are URLs; that the postings
+ * that the places of URLs ascend, are there and are as many as there are URLs; that tags name rows
+ * and domains which are there; that the postings
  * cover each row of the lake once; that files.tsv, pages.dxp, datasets.json, the manifest and the
  * build id agree; that the lake's files are there with their sizes. With `deep` also every byte of
  * the lake: hashes, order, domains and ids of all rows, and all counts, facts, sketches, places of
- * URLs and postings made anew and compared. What only the lake knows needs deep: whose row a row is,
+ * URLs, tags and postings made anew and compared. What only the lake knows needs deep: whose row a row is,
  * and what stands on a page.
  *
  * A root on object storage is checked from a copy of the index, of which each byte is fetched, held
@@ -76,7 +77,7 @@ int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *
               struct dx_error *err);
 
 /* Internal to the check: its state, and its parts (verify_files.c, verify_index.c,
- * verify_facts.c, verify_urls.c, verify_lake.c). */
+ * verify_facts.c, verify_urls.c, verify_tags.c, verify_lake.c). */
 struct dx_verify {
     const struct dx_verify_options *options;
     struct dx_verify_result *result;
@@ -113,6 +114,10 @@ int dx_verify_urls(struct dx_verify *w, struct dx_error *err);
 /* What a scan of the lake found against what dx_verify_urls read. */
 int dx_verify_url_places(struct dx_verify *w, const struct dx_index_lake *lake,
                          struct dx_error *why);
+int dx_verify_tags(struct dx_verify *w, struct dx_error *err);
+/* The file made anew of a scan of the lake against the one that is there. */
+int dx_verify_tags_lake(struct dx_verify *w, const struct dx_index_lake *lake,
+                        struct dx_error *why);
 int dx_verify_lake(struct dx_verify *w, struct dx_error *err);
 
 #endif

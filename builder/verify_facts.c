@@ -295,5 +295,7 @@ int dx_verify_facts(struct dx_verify *w, struct dx_error *err)
         rc = check_pairs(w, err);
     if (rc == DX_OK && w->result->damages == before)
         rc = dx_verify_urls(w, err);
+    if (rc == DX_OK)
+        rc = dx_verify_tags(w, err);
     return rc;
 }

@@ -444,6 +444,8 @@ static int compare(struct lake_check *c, struct dx_error *err)
         rc = compare_groups(c, &why);
     if (rc == 0)
         rc = dx_verify_url_places(c->w, &c->lake, &why);
+    if (rc == 0)
+        rc = dx_verify_tags_lake(c->w, &c->lake, &why);
     if (rc < 0)
         return damage(c, &why, err);
     for (uint32_t s = 0; s < DX_POSTINGS_SHARDS; s++)

@@ -121,22 +121,6 @@ static int check_pages(struct urls_check *c, struct dx_verify_pairs *file, struc
     return rc;
 }
 
-/* 1: rows of the file may stand under the URL that led to them too. */
-static int has_requested(const struct dx_pages *pages, const struct dx_pages_file *file,
-                         struct dx_error *why)
-{
-    struct dx_page_group group;
-    struct dx_page_column column;
-    int rc = file->row_groups == 0 ? 0 : dx_pages_group(pages, file, 0, &group, why);
-
-    if (rc != 1)
-        return rc;
-    while (dx_page_group_next(&group, &column) == 1)
-        if (dx_span_equal(column.name, dx_span_str(DX_REQUESTED_URL)))
-            return 1;
-    return 0;
-}
-
 /* A URL has a place in each file that has it: of a dataset with one file that is as many as URLs, if
  * none was led to by others. */
 static int check_datasets(struct urls_check *c, struct dx_error *why)
@@ -155,7 +139,7 @@ static int check_datasets(struct urls_check *c, struct dx_error *why)
         d = rc == 1 ? dx_registry_by_id(&v->registry, file.dataset_id) : NULL;
         if (d != NULL)
             sums[d - v->registry.datasets] += c->places[i];
-        if (d != NULL && (rc = has_requested(&v->pages, &file, why)) == 1)
+        if (d != NULL && (rc = dx_pages_has_column(&v->pages, &file, DX_REQUESTED_URL, why)) == 1)
             more[d - v->registry.datasets] = true;
     }
     for (size_t i = 0; rc >= 0 && i < v->registry.count; i++) {

@@ -454,6 +454,21 @@ int dx_pages_group(const struct dx_pages *p, const struct dx_pages_file *file, u
     return 1;
 }
 
+int dx_pages_has_column(const struct dx_pages *p, const struct dx_pages_file *file,
+                        const char *name, struct dx_error *err)
+{
+    struct dx_page_group group;
+    struct dx_page_column column;
+    int rc = file->row_groups == 0 ? 0 : dx_pages_group(p, file, 0, &group, err);
+
+    if (rc != 1)
+        return rc;
+    while (dx_page_group_next(&group, &column) == 1)
+        if (dx_span_equal(column.name, dx_span_str(name)))
+            return 1;
+    return 0;
+}
+
 /* ---- writing ---- */
 
 int dx_pages_writer_begin(struct dx_pages_writer *w, uint64_t files, uint64_t groups, uint64_t rows,

@@ -122,6 +122,9 @@ int dx_pages_of_group(const struct dx_pages *p, uint64_t number, struct dx_pages
                       uint32_t *row_group, struct dx_error *err);
 int dx_pages_group(const struct dx_pages *p, const struct dx_pages_file *file, uint32_t row_group,
                    struct dx_page_group *out, struct dx_error *err);
+/* 1: rows of the file have a column of that name (its first row group says so, as all do); 0 */
+int dx_pages_has_column(const struct dx_pages *p, const struct dx_pages_file *file,
+                        const char *name, struct dx_error *err);
 int dx_page_group_next(struct dx_page_group *group, struct dx_page_column *column);
 int dx_page_column_next(struct dx_page_column *column, struct dx_page_location *page);
 int dx_page_sum_check(const struct dx_pages_file *file, const struct dx_page_location *page,

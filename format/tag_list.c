@@ -5,7 +5,8 @@
 
 void dx_tag_list_begin(struct dx_tag_list *l, struct dx_span text)
 {
-    dx_store_strings_begin(&l->rest, text);
+    if (!dx_store_strings_begin(&l->rest, text)) /* else what begins with a comma would do */
+        l->rest = dx_bytes_of(dx_span_of(NULL, 0));
     l->empty = text.size == 0;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fetch/download.h"
+#include "loader/guard.h"
 
 #define TRIES 5 /* a merge took away what the list named: others are not merging all the time */
 #define PART_SHIFT 8
@@ -14,19 +15,22 @@
 /* ---- opening ---- */
 
 /* To a file without a name, for as long as it is mapped. */
-static int bring(struct dx_source *source, const char *object, uint64_t size, struct dx_map *map,
-                 struct dx_error *err)
+static int bring(struct dx_source *source, const char *dir, const char *object, uint64_t size,
+                 struct dx_map *map, struct dx_error *err)
 {
-    const char *dir = getenv("TMPDIR");
     struct dx_download d = {
         .source = source, .object = object, .size = size, .pin = { size, NULL }
     };
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/domaindex-numbers-XXXXXX",
-                     dir == NULL || dir[0] == '\0' ? "/tmp" : dir);
-    int fd = n < 0 || (size_t)n >= sizeof path ? -1 : mkstemp(path);
+    int n;
+    int fd;
     int rc;
 
+    if (dir == NULL)
+        dir = getenv("TMPDIR");
+    n = snprintf(path, sizeof path, "%s/domaindex-numbers-XXXXXX",
+                 dir == NULL || dir[0] == '\0' ? "/tmp" : dir);
+    fd = n < 0 || (size_t)n >= sizeof path ? -1 : mkstemp(path);
     if (fd < 0)
         return dx_fail(err, DX_E_IO, "%s: no temporary file can be made", path);
     (void)close(fd);
@@ -37,8 +41,14 @@ static int bring(struct dx_source *source, const char *object, uint64_t size, st
     return rc;
 }
 
-static int open_book(struct dx_numbers *n, const char *root, struct dx_source *source, size_t i,
-                     struct dx_error *err)
+/* Where a registry is and how it is to be opened. */
+struct opening {
+    const char *root;
+    struct dx_source *source;
+    const struct dx_numbers_options *options;
+};
+
+static int open_book(struct dx_numbers *n, const struct opening *o, size_t i, struct dx_error *err)
 {
     const struct dx_number_file *f = &n->list.file[i];
     const struct dx_build_id build = dx_number_build(&n->list, f->first, f->last);
@@ -48,21 +58,22 @@ static int open_book(struct dx_numbers *n, const char *root, struct dx_source *s
     int rc;
 
     dx_number_object(f, object);
-    if (dx_source_remote(root)) {
-        rc = bring(source, object, f->size, &n->map[i], err);
+    if (dx_source_remote(o->root)) {
+        rc = bring(o->source, o->options->dir, object, f->size, &n->map[i], err);
     } else {
-        int length = snprintf(path, sizeof path, "%s/%s", root, object);
+        int length = snprintf(path, sizeof path, "%s/%s", o->root, object);
 
         rc = length < 0 || (size_t)length >= sizeof path
-                 ? dx_fail(err, DX_E_INVALID, "%s: path too long", root)
-                 : dx_map_open(&n->map[i], path, DX_MAP_RANDOM, err);
+                 ? dx_fail(err, DX_E_INVALID, "%s: path too long", o->root)
+                 : dx_guard_map(n->guard, &n->map[i], path, DX_MAP_RANDOM, err);
     }
     if (rc < 0)
         return rc;
     if (n->map[i].bytes.size != f->size)
         return dx_fail(err, DX_E_CORRUPT, "%s: %zu bytes, the registry says %llu", object,
                        n->map[i].bytes.size, (unsigned long long)f->size);
-    rc = dx_number_book_open(b, n->map[i].bytes, 0, object, err);
+    rc = dx_number_book_open(b, n->map[i].bytes, o->options->whole ? DX_OPEN_VERIFY_ALL : 0, object,
+                             err);
     if (rc < 0)
         return rc;
     n->count = i + 1;
@@ -75,6 +86,7 @@ static int open_book(struct dx_numbers *n, const char *root, struct dx_source *s
 
 static void close_books(struct dx_numbers *n)
 {
+    dx_guard_free(&n->guard);
     for (size_t i = 0; i < DX_NUMBER_BOOKS_MAX; i++) {
         dx_number_book_close(&n->book[i]);
         dx_map_close(&n->map[i]);
@@ -83,12 +95,11 @@ static void close_books(struct dx_numbers *n)
 }
 
 /* 1, 0: no registry. DX_E_NOT_FOUND: a book went. */
-static int open_once(struct dx_numbers *n, const char *root, struct dx_source *source,
-                     struct dx_error *err)
+static int open_once(struct dx_numbers *n, const struct opening *o, struct dx_error *err)
 {
     const struct dx_get get = { .object = DX_NUMBER_LIST_FILE, .cap = DX_NUMBER_LIST_MAX };
     struct dx_buf text = DX_BUF_INIT(DX_NUMBER_LIST_MAX);
-    int rc = dx_source_get(source, &get, &text, n->etag, err);
+    int rc = dx_source_get(o->source, &get, &text, n->etag, err);
 
     if (rc >= 0)
         rc = dx_number_list_parse(&n->list, dx_span_of(text.data, text.size), DX_NUMBER_LIST_FILE,
@@ -99,22 +110,26 @@ static int open_once(struct dx_numbers *n, const char *root, struct dx_source *s
     if (rc != DX_OK)
         return rc == 1 ? 0 : rc;
     n->layout = (enum dx_domain64_layout)n->list.layout;
+    if (!dx_source_remote(o->root))
+        rc = dx_guard_new(&n->guard, "domain64", err);
     for (size_t i = 0; rc == DX_OK && i < n->list.count; i++)
-        rc = open_book(n, root, source, i, err);
+        rc = open_book(n, o, i, err);
     return rc < 0 ? rc : 1;
 }
 
-int dx_numbers_open(struct dx_numbers **n, const char *root, struct dx_source *source,
-                    struct dx_error *err)
+int dx_numbers_open_as(struct dx_numbers **n, const char *root, struct dx_source *source,
+                       const struct dx_numbers_options *options, struct dx_error *err)
 {
+    const struct opening o = { root, source, options };
     int rc = DX_E_NOT_FOUND;
 
     *n = calloc(1, sizeof **n);
     if (*n == NULL)
         return dx_fail(err, DX_E_NOMEM, "domain64: out of memory");
+    atomic_init(&(*n)->holds, 1);
     for (unsigned i = 0; rc == DX_E_NOT_FOUND && i < TRIES; i++) {
         close_books(*n);
-        rc = open_once(*n, root, source, err);
+        rc = open_once(*n, &o, err);
     }
     if (rc < 0)
         (void)dx_fail_in(err, "%s", root);
@@ -123,12 +138,37 @@ int dx_numbers_open(struct dx_numbers **n, const char *root, struct dx_source *s
     return rc;
 }
 
+int dx_numbers_open(struct dx_numbers **n, const char *root, struct dx_source *source,
+                    struct dx_error *err)
+{
+    const struct dx_numbers_options usual = { NULL, false };
+
+    return dx_numbers_open_as(n, root, source, &usual, err);
+}
+
+struct dx_numbers *dx_numbers_hold(struct dx_numbers *n)
+{
+    (void)atomic_fetch_add(&n->holds, 1);
+    return n;
+}
+
 void dx_numbers_close(struct dx_numbers **n)
 {
-    if (*n != NULL)
+    if (*n != NULL && atomic_fetch_sub(&(*n)->holds, 1) == 1) {
         close_books(*n);
-    free(*n);
+        free(*n);
+    }
     *n = NULL;
+}
+
+int dx_numbers_intact(const struct dx_numbers *n, struct dx_error *err)
+{
+    return n->guard == NULL || dx_guard_intact(n->guard) ? DX_OK : dx_guard_why(n->guard, err);
+}
+
+struct dx_build_id dx_numbers_state(const struct dx_numbers *n)
+{
+    return dx_number_build(&n->list, 0, dx_number_list_last(&n->list));
 }
 
 /* ---- names to numbers ---- */
@@ -218,6 +258,84 @@ int dx_numbers_before(const struct dx_numbers *n, uint64_t number, uint64_t *fou
         any = any || rc == 1;
     }
     return any;
+}
+
+/* From the first one on that is not below. */
+static int at_or_after(const struct dx_numbers *n, uint64_t from, uint64_t *found,
+                       struct dx_error *err)
+{
+    struct dx_number_cursor c;
+    bool any = false;
+
+    for (size_t i = 0; i < n->count; i++) {
+        int rc = dx_number_cursor_seek(&c, &n->book[i], from, err);
+
+        if (rc == DX_OK)
+            rc = dx_number_cursor_next(&c, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 1 && (!any || c.number < *found))
+            *found = c.number;
+        any = any || rc == 1;
+    }
+    return any;
+}
+
+int dx_numbers_domain(const struct dx_numbers *n, uint64_t from, uint64_t *number,
+                      struct dx_error *err)
+{
+    enum dx_domain64_part part = DX_PART_TLD;
+    struct dx_domain64_range range;
+    struct dx_domain64 d;
+    uint64_t at;
+    int rc;
+
+    for (;;) {
+        rc = at_or_after(n, from, &at, err);
+        if (rc == 1)
+            rc = dx_numbers_part(n->layout, at, &part, err) < 0 ? (int)DX_E_CORRUPT : 1;
+        if (rc != 1)
+            return rc;
+        if (part == DX_PART_TLD) { /* no domain is before its TLD's number and one */
+            from = at + 1;
+            continue;
+        }
+        (void)dx_domain64_unpack(at, n->layout, &d, NULL);
+        rc = dx_domain64_range(&d, DX_PART_DOMAIN, n->layout, &range, err);
+        *number = range.from;
+        if (rc < 0 || range.from >= from || part == DX_PART_DOMAIN)
+            return rc < 0 ? rc : 1;
+        from = range.to; /* it began within a domain: that one is before */
+        if (from == 0)
+            return 0;
+    }
+}
+
+int dx_numbers_full(const struct dx_numbers *n, enum dx_domain64_part part, uint64_t parent,
+                    struct dx_error *err)
+{
+    struct dx_domain64_range range = { 0, 0 };
+    struct dx_domain64 d = { .tld = 0 };
+    uint64_t last = 0;
+    int rc;
+
+    if (part != DX_PART_TLD) {
+        d.tld = (uint32_t)(parent >> 56);
+        if (part != DX_PART_DOMAIN)
+            (void)dx_domain64_unpack(parent, n->layout, &d, NULL);
+        rc = dx_domain64_range(&d, (enum dx_domain64_part)(part - 1), n->layout, &range, err);
+        if (rc < 0)
+            return rc;
+    }
+    /* No name has the very last number of all: its low fields would be full too, and that is told by these. */
+    rc = dx_numbers_before(n, range.to == 0 ? UINT64_MAX : range.to, &last, err);
+    if (rc != 1 || last < range.from)
+        return rc < 0 ? rc : 0;
+    (void)dx_domain64_unpack(last, n->layout, &d, NULL);
+    return (part == DX_PART_TLD         ? d.tld
+            : part == DX_PART_DOMAIN    ? d.domain
+            : part == DX_PART_SUBDOMAIN ? d.subdomain
+                                        : d.path) == dx_domain64_most(n->layout, part);
 }
 
 /* ---- numbers to names ---- */

@@ -32,6 +32,7 @@
 struct dx_canon;
 struct dx_cursor;
 struct dx_cursor_key;
+struct dx_numbers_now;
 struct dx_version;
 struct dx_view;
 
@@ -42,9 +43,14 @@ enum {
     DX_FIELD_TS = 4,
     DX_FIELD_RAW_URL = 8,
     DX_FIELD_EXTRAS = 16,
+    DX_FIELD_TITLE = 32,
+    DX_FIELD_CONTENT_TYPE = 64,
+    DX_FIELD_TAGS = 128,
     DX_FIELDS_DEFAULT = DX_FIELD_URL_ID | DX_FIELD_URL | DX_FIELD_TS,
-    DX_FIELDS_ALL = 31,
-    DX_FIELD_COUNT = 5
+    DX_FIELDS_NAMED = DX_FIELD_TITLE | DX_FIELD_CONTENT_TYPE |
+                      DX_FIELD_TAGS, /* extras of that name */
+    DX_FIELDS_ALL = 255,
+    DX_FIELD_COUNT = 8
 };
 
 /* By the number of the bit. */
@@ -111,6 +117,11 @@ int dx_answer_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct
 int dx_answer_normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                         struct dx_buf *body, struct dx_problem *problem);
 
+/* GET /v1/keys?url= : the keys of one URL in each scheme. numbers: where its domain64 is looked up; NULL: nowhere.
+ * It says nothing of whether the index has the URL. */
+int dx_answer_keys(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
+                   struct dx_numbers_now *numbers, struct dx_buf *body, struct dx_problem *problem);
+
 /* GET /v1/versions: the versions the manifest lists, which one is current, which are open here.
  * resident: NULL knows of none but v. */
 int dx_answer_versions(const struct dx_view *view, bool (*resident)(void *ctx, const char *version),
@@ -142,7 +153,7 @@ int dx_answer_changes(const struct dx_view *before, const struct dx_view *after,
 int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
                             struct dx_problem *problem);
 
-/* "url_id,url,ts,raw_url,extras" in any order; false names the bad word in *bad. */
+/* "url_id,url,ts,raw_url,extras,title,content_type,tags" in any order; false names the bad word in *bad. */
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
 /* The same of the datasets of a domain. */

@@ -4,6 +4,7 @@
 #include "query/answer.h"
 #include "query/answer_end.h"
 #include "query/cursor.h"
+#include "query/filtered_rows.h"
 #include "query/item_text.h"
 #include "query/listing.h"
 #include "query/lookup.h"
@@ -49,6 +50,10 @@ struct urls_task {
     struct dx_cursor from; /* of ask */
     struct dx_withheld withheld;
     const struct dx_withheld_pair *hidden; /* NULL: nothing of this pair is */
+    bool is_filtered; /* then `filtered` in place of `listing`; a plan is made of that */
+    struct dx_filtered_rows filtered;
+    uint16_t filter_size; /* packed, for cursors */
+    uint8_t filter[DX_ROW_FILTER_MAX];
 };
 
 /* Rows are numbered twice: by their place in the payload, which is what is read and what cursors
@@ -83,11 +88,13 @@ static int write_cursor(const struct urls_task *task, uint64_t next, uint64_t en
         .fields = l->fields,
         .next_row = next,
         .end_row = end,
+        .filter_size = task->filter_size,
     };
     char text[DX_CURSOR_TEXT];
     int rc;
 
     memcpy(c.version, l->version->entry.version, sizeof c.version);
+    memcpy(c.filter, task->filter, task->filter_size);
     rc = dx_cursor_write(&c, task->ask.cursors, task->ask.principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
@@ -105,10 +112,12 @@ static void write_head(const struct urls_task *task, struct dx_json *j)
     dx_json_u64(j, task->dataset->dataset_id);
     dx_json_key(j, "dataset");
     dx_json_str(j, task->dataset->name);
-    dx_json_key(j, "total");
-    dx_json_u64(j, visible_total(task));
-    dx_json_key(j, "total_est");
-    dx_json_u64(j, visible_total(task));
+    if (task->filter_size == 0) { /* else it is not known how many there are */
+        dx_json_key(j, "total");
+        dx_json_u64(j, visible_total(task));
+        dx_json_key(j, "total_est");
+        dx_json_u64(j, visible_total(task));
+    }
     if (task->hidden != NULL && task->hidden->withheld_rows > 0) {
         dx_json_key(j, "withheld_rows");
         dx_json_u64(j, task->hidden->withheld_rows);
@@ -146,6 +155,32 @@ static int write_plan(const struct urls_task *task, struct dx_json *j, struct dx
     }
     dx_json_end(j);
     return rc;
+}
+
+static int write_filtered_item(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    return dx_item_text_write(ctx, row, err);
+}
+
+static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct dx_error *err)
+{
+    struct dx_filtered_rows *f = &task->filtered;
+    struct dx_item_text items;
+    int rc;
+
+    dx_json_key(j, "items");
+    dx_json_array(j);
+    dx_item_text_init(&items, j, task->listing.fields);
+    rc = dx_filtered_rows_each(f, write_filtered_item, &items, err);
+    dx_item_text_release(&items);
+    if (rc < 0)
+        return rc;
+    dx_json_end(j);
+    dx_json_key(j, "next_cursor");
+    if (visible_before(task, f->next) < visible_before(task, f->end))
+        return write_cursor(task, f->next, f->end, j, err);
+    dx_json_null(j);
+    return DX_OK;
 }
 
 static int write_page(struct urls_task *task, struct dx_json *j, struct dx_error *err)
@@ -198,7 +233,9 @@ static int write_answer(struct urls_task *task, struct dx_buf *body, struct dx_e
     reserve(task, body);
     dx_json_open(&j, body);
     write_head(task, &j);
-    rc = task->ask.plan > 0 ? write_plan(task, &j, err) : write_page(task, &j, err);
+    rc = task->ask.plan > 0  ? write_plan(task, &j, err)
+         : task->is_filtered ? write_filtered_page(task, &j, err)
+                             : write_page(task, &j, err);
     if (rc < 0)
         return rc;
     write_tail(task, &j);
@@ -225,13 +262,27 @@ static int cursor_astray(const struct urls_task *task, struct dx_problem *proble
                           (unsigned long long)task->listing.total);
 }
 
+/* A filtered listing is of the same pair, so what is known of that one is that of the other. */
+static int step_rows(struct urls_task *task, struct dx_error *err)
+{
+    struct dx_listing *l = &task->listing;
+    int rc;
+
+    if (!task->is_filtered)
+        return dx_listing_step(l, err);
+    rc = dx_filtered_rows_step(&task->filtered, err);
+    l->found = task->filtered.found;
+    l->total = task->filtered.total;
+    return rc;
+}
+
 /* Steps until something is waited for, or the answer is written. */
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
 {
     struct urls_task *task = (struct urls_task *)of;
     struct dx_listing *l = &task->listing;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_listing_step(l, &err);
+    int rc = step_rows(task, &err);
 
     if (rc == DX_LISTING_WAITS)
         return DX_TASK_WAITS;
@@ -260,18 +311,25 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 
 static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    return dx_listing_fetched(&((struct urls_task *)of)->listing, rc, err);
+    struct urls_task *task = (struct urls_task *)of;
+
+    return task->is_filtered ? dx_filtered_rows_fetched(&task->filtered, rc, err)
+                             : dx_listing_fetched(&task->listing, rc, err);
 }
 
 static struct dx_reading *reading(struct dx_task *of)
 {
-    return &((struct urls_task *)of)->listing.reading;
+    struct urls_task *task = (struct urls_task *)of;
+
+    return task->is_filtered ? dx_filtered_rows_reading(&task->filtered) : &task->listing.reading;
 }
 
 static void release(struct dx_task *of)
 {
     struct urls_task *task = (struct urls_task *)of;
 
+    if (task->is_filtered)
+        dx_filtered_rows_release(&task->filtered);
     dx_listing_release(&task->listing);
     dx_withheld_release(&task->withheld);
     free(task);
@@ -299,6 +357,27 @@ static struct dx_page_of window_of(const struct dx_urls_ask *ask,
     return window;
 }
 
+static int begin_filtered(struct dx_version *v, struct urls_task *task, struct dx_problem *problem)
+{
+    const struct dx_urls_ask *ask = &task->ask;
+    const struct dx_filtered_ask filtered = {
+        .filter = ask->filter,
+        .first = ask->from != NULL ? ask->from->next_row : 0,
+        .end = ask->from != NULL ? ask->from->end_row : INT64_MAX,
+        .limit = ask->page.limit,
+        .fields = ask->fields,
+        .hidden = task->hidden,
+        .deadline_ms = ask->deadline_ms,
+    };
+    struct dx_error err = DX_ERROR_INIT;
+
+    task->is_filtered = true;
+    return dx_filtered_rows_init(&task->filtered, v, task->found.domain_id, ask->dataset_id,
+                                 &filtered, &err) < 0
+               ? dx_problem_of_error(problem, &err)
+               : 1;
+}
+
 /* Takes what withheld holds. */
 static int begin(struct dx_version *v, const struct dx_found *found,
                  const struct dx_dataset *dataset, const struct dx_urls_ask *ask,
@@ -323,8 +402,10 @@ static int begin(struct dx_version *v, const struct dx_found *found,
     dx_listing_init(&task->listing, v, found->domain_id, ask->dataset_id,
                     window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
     task->listing.brief = ask->brief;
+    task->is_filtered = false;
+    task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
     *out = task;
-    return 1;
+    return task->filter_size > 0 && ask->plan == 0 ? begin_filtered(v, task, problem) : 1;
 }
 
 /* A cursor repeats its question, it does not ask another one. */
@@ -386,8 +467,11 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
         rc = begin(view->version, &found, dataset, ask, &withheld, &task, problem);
     else
         dx_withheld_release(&withheld);
-    if (rc <= 0)
+    if (rc <= 0) {
+        if (task != NULL)
+            release(&task->task);
         return rc;
+    }
     rc = step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);
 }

@@ -15,9 +15,13 @@
 #define BUILD_SIZE 16
 #define COMMON_SIZE (1 + NAME_SIZE + 8 + 4)
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
+#define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 1 + 8 + 4 + 8)
+#define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 1 + 8 + 8 + DX_ROW_FILTER_MAX)
 #define FRONT_MAX (1 + BUILD_SIZE)
-#define BYTES_MAX (1 + BUILD_SIZE + DX_SEAL_EXTRA + CHANGES_SIZE)
+#define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + LISTING_SIZE)
 
+static_assert(CHANGES_SIZE < LISTING_SIZE && RANGE_SIZE < LISTING_SIZE,
+              "the longest is that of a listing");
 static_assert((BYTES_MAX * 4 + 2) / 3 < DX_CURSOR_TEXT, "the longest cursor fits its text");
 static_assert(FRONT_MAX + DX_ACCESS_NAME_MAX + BYTES_MAX <= DX_SEAL_MAX, "it can be sealed");
 static_assert(sizeof((struct dx_cursor_key *)NULL)->bytes == DX_SEAL_KEY, "keys of one size");
@@ -161,6 +165,27 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 
 /* ---- the two directions ---- */
 
+#define FLAG_DATASET 1u
+#define FLAG_ROWS 2u
+
+static bool is_of_tags(const struct dx_cursor *c)
+{
+    return c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG;
+}
+
+static void put_range(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_append(b, c->numbers.bytes, BUILD_SIZE);
+    dx_buf_u64(b, c->first);
+    dx_buf_u64(b, c->end);
+    dx_buf_u8(b, c->one_dataset);
+    dx_buf_u32(b, c->dataset_id);
+    dx_buf_u8(b, (uint8_t)c->fields);
+    dx_buf_u64(b, c->next_number);
+    dx_buf_u32(b, c->next_dataset);
+    dx_buf_u64(b, c->next_row);
+}
+
 static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b)
 {
     dx_buf_u8(b, (uint8_t)c->kind);
@@ -175,6 +200,17 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         dx_buf_u8(b, (uint8_t)c->fields);
         dx_buf_u64(b, c->next_row);
         dx_buf_u64(b, c->end_row);
+        dx_buf_append(b, c->filter, c->filter_size);
+    } else if (is_of_tags(c)) {
+        dx_buf_u64(b, c->tag_hash);
+        dx_buf_u32(b, c->dataset_id);
+        dx_buf_u8(b, (uint8_t)((c->one_dataset ? FLAG_DATASET : 0) | (c->rows ? FLAG_ROWS : 0)));
+        dx_buf_u8(b, (uint8_t)c->fields);
+        dx_buf_u64(b, c->next_row);
+        dx_buf_u64(b, c->end_row);
+        dx_buf_u32(b, c->next_file);
+    } else if (c->kind == DX_CURSOR_RANGE) {
+        put_range(c, b);
     } else {
         dx_buf_append(b, c->since, NAME_SIZE);
         dx_buf_append(b, c->since_build.bytes, BUILD_SIZE);
@@ -223,6 +259,51 @@ static void take_build(struct dx_bytes *r, struct dx_build_id *build)
         memcpy(build->bytes, s.data, s.size);
 }
 
+/* False: flags that nobody gives. */
+static bool take_tags(struct dx_bytes *r, struct dx_cursor *c)
+{
+    unsigned flags;
+
+    c->tag_hash = dx_bytes_u64(r);
+    c->dataset_id = dx_bytes_u32(r);
+    flags = dx_bytes_u8(r);
+    c->one_dataset = (flags & FLAG_DATASET) != 0;
+    c->rows = (flags & FLAG_ROWS) != 0;
+    c->fields = dx_bytes_u8(r);
+    c->next_row = dx_bytes_u64(r);
+    c->end_row = dx_bytes_u64(r);
+    c->next_file = dx_bytes_u32(r);
+    return (flags & ~(FLAG_DATASET | FLAG_ROWS)) == 0;
+}
+
+/* False: a byte that is neither yes nor no. */
+static bool take_range(struct dx_bytes *r, struct dx_cursor *c)
+{
+    uint8_t one;
+
+    take_build(r, &c->numbers);
+    c->first = dx_bytes_u64(r);
+    c->end = dx_bytes_u64(r);
+    one = dx_bytes_u8(r);
+    c->one_dataset = one == 1;
+    c->dataset_id = dx_bytes_u32(r);
+    c->fields = dx_bytes_u8(r);
+    c->next_number = dx_bytes_u64(r);
+    c->next_dataset = dx_bytes_u32(r);
+    c->next_row = dx_bytes_u64(r);
+    return one <= 1;
+}
+
+static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
+{
+    size_t size = dx_bytes_left(r);
+    struct dx_span s = dx_bytes_take(r, size <= sizeof c->filter ? size : 0);
+
+    if (s.size > 0)
+        memcpy(c->filter, s.data, s.size);
+    c->filter_size = (uint16_t)s.size;
+}
+
 /* The layout alone; all values are looked at afterwards. front: the build that stands there, or NULL. */
 static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c)
 {
@@ -242,12 +323,16 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
         c->fields = dx_bytes_u8(&r);
         c->next_row = dx_bytes_u64(&r);
         c->end_row = dx_bytes_u64(&r);
+        take_filter(&r, c);
     } else if (c->kind == DX_CURSOR_CHANGES) {
         take_name(&r, c->since);
         take_build(&r, &c->since_build);
         c->next_before = dx_bytes_u64(&r);
         c->next_after = dx_bytes_u64(&r);
-    } else {
+    } else if (is_of_tags(c)) {
+        if (!take_tags(&r, c))
+            return false;
+    } else if (c->kind != DX_CURSOR_RANGE || !take_range(&r, c)) {
         return false;
     }
     return !r.failed && dx_bytes_left(&r) == 0;
@@ -256,13 +341,20 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
 /* Whoever has the key may still be wrong, or have been written by another program. */
 static bool values_ok(const struct dx_cursor *c)
 {
+    struct dx_row_filter filter;
+
     if (!dx_version_name_ok(dx_span_str(c->version), NULL) || c->limit == 0 ||
         c->limit > DX_LIMIT_MAX)
         return false;
     if (c->kind == DX_CURSOR_CHANGES)
         return dx_version_name_ok(dx_span_str(c->since), NULL);
-    return c->next_row <= c->end_row && c->end_row <= INT64_MAX && c->fields != 0 &&
-           (c->fields & ~(unsigned)DX_FIELDS_ALL) == 0;
+    if (c->fields == 0 || (c->fields & ~(unsigned)DX_FIELDS_ALL) != 0)
+        return false;
+    if (c->kind == DX_CURSOR_RANGE)
+        return c->next_row <= INT64_MAX && (c->end == 0 || c->next_number < c->end) &&
+               (c->one_dataset || c->dataset_id == 0);
+    return c->next_row <= c->end_row && c->end_row <= INT64_MAX &&
+           dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
 }
 
 /* 1, 0: it is none of ours, <0 out of memory. */

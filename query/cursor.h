@@ -32,8 +32,11 @@
  *
  *   u8 format (2)  [16 build, where the key is made of it]  16 synthetic IV
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
- *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row
+ *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
+ *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u8 fields  u64 next_row  u64 end_row  u32 next_file
+ *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u8 fields
+ *             u64 next_number  u32 next_dataset  u64 next_row
  *
  * No I/O but in key_read; any thread.
  */
@@ -44,16 +47,20 @@
 #include "base/hash.h"
 #include "format/manifest.h"
 #include "query/problem.h"
+#include "query/row_filter.h"
 
 #define DX_CURSOR_FORMAT 2
-#define DX_CURSOR_TEXT 168 /* characters of the longest, and NUL */
+#define DX_CURSOR_TEXT 856 /* characters of the longest, and NUL */
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
 
 enum dx_cursor_kind {
     DX_CURSOR_LISTING = 1, /* of /v1/domain/{d}/datasets/{id}/urls */
-    DX_CURSOR_CHANGES = 2  /* of /v1/changes */
+    DX_CURSOR_CHANGES = 2, /* of /v1/changes */
+    DX_CURSOR_RANGE = 3,   /* of /v1/range */
+    DX_CURSOR_TAGS = 4,    /* of /v1/tags: next_row and end_row are numbers of tags */
+    DX_CURSOR_TAG = 5      /* of /v1/tags/{tag}: next_row is an ordinal, or a row of next_file */
 };
 
 struct dx_cursor {
@@ -67,10 +74,23 @@ struct dx_cursor {
     uint32_t dataset_id;
     unsigned fields;
     uint64_t next_row, end_row; /* places in the payload: hidden rows have one too */
+    uint16_t filter_size;       /* of query/row_filter.h, packed; 0: none */
+    uint8_t filter[DX_ROW_FILTER_MAX];
+
+    bool one_dataset; /* of dataset_id alone; of kinds that may be of all */
+
+    uint64_t tag_hash; /* of its text; 0: of /v1/tags */
+    bool rows;         /* of the tag; else its domains */
+    uint32_t next_file;
 
     char since[DX_VERSION_NAME];
     struct dx_build_id since_build;
     uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
+
+    struct dx_build_id numbers; /* the state of the registry: loader/numbers.h */
+    uint64_t first, end;        /* what was asked for; end 0: beyond all */
+    uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
+    uint32_t next_dataset;
 };
 
 enum dx_cursor_key_kind { DX_CURSOR_KEY_NONE, DX_CURSOR_KEY_RANDOM, DX_CURSOR_KEY_SHARED };

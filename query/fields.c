@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/answer.h"
 
-const char *const dx_field_names[DX_FIELD_COUNT] = { "url_id", "url", "ts", "raw_url", "extras" };
+const char *const dx_field_names[DX_FIELD_COUNT] = { "url_id", "url",   "ts",           "raw_url",
+                                                     "extras", "title", "content_type", "tags" };
 
 const char *const dx_domain_field_names[DX_DOMAIN_FIELD_COUNT] = {
     "dataset_id", "name",    "url_count", "url_count_est", "row_count",

@@ -7,22 +7,28 @@
 #include "base/put.h"
 #include "canon/ids.h"
 #include "canon/url.h"
+#include "format/tag_list.h"
 #include "parquet/page.h"
 #include "query/listing.h"
 
 #define URL_MAX \
     (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
 
+#define TAG_MAX \
+    (64u << 20) /* as large as a page of the lake may be; ours have some hundred bytes */
+
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields)
 {
     t->json = json;
     t->fields = fields;
     dx_buf_init(&t->url, URL_MAX);
+    dx_buf_init(&t->tag, TAG_MAX);
 }
 
 void dx_item_text_release(struct dx_item_text *t)
 {
     dx_buf_release(&t->url);
+    dx_buf_release(&t->tag);
 }
 
 /* ---- in one piece ---- */
@@ -209,15 +215,63 @@ static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
     dx_json_end(j);
 }
 
-int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
-                       struct dx_error *err)
+static struct dx_span named(const struct dx_listing_row *row, const char *name)
+{
+    for (size_t i = 0; i < row->extra_count; i++)
+        if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
+            return row->extra[i].value;
+    return dx_span_of(NULL, 0);
+}
+
+static void write_text_or_null(struct dx_json *j, struct dx_span text)
+{
+    text.data != NULL ? dx_json_text(j, text) : dx_json_null(j);
+}
+
+/* All or nothing of them, so the text is gone through first. */
+static void write_tags(struct dx_item_text *t, struct dx_span text)
+{
+    struct dx_tag_list all;
+    int rc = text.data != NULL ? 1 : -1;
+
+    dx_tag_list_begin(&all, text);
+    while (rc == 1)
+        rc = dx_tag_list_next(&all, &t->tag);
+    if (rc < 0) {
+        dx_json_null(t->json);
+        return;
+    }
+    dx_tag_list_begin(&all, text);
+    dx_json_array(t->json);
+    while (dx_tag_list_next(&all, &t->tag) == 1)
+        dx_json_text(t->json, dx_span_of(t->tag.data, t->tag.size));
+    dx_json_end(t->json);
+}
+
+static void write_named(struct dx_item_text *t, const struct dx_listing_row *row)
+{
+    if (t->fields & DX_FIELD_TITLE) {
+        dx_json_key(t->json, "title");
+        write_text_or_null(t->json, named(row, "title"));
+    }
+    if (t->fields & DX_FIELD_CONTENT_TYPE) {
+        dx_json_key(t->json, "content_type");
+        write_text_or_null(t->json, named(row, "content_type"));
+    }
+    if (t->fields & DX_FIELD_TAGS) {
+        dx_json_key(t->json, "tags");
+        write_tags(t, named(row, DX_TAGS_COLUMN));
+    }
+}
+
+int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
 {
     size_t url_size = row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
     struct dx_json *j = t->json;
     uint8_t *out = NULL;
     int rc = DX_OK;
 
-    dx_json_object(j);
     if (url_size <= URL_MAX)
         out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
     if (j->buf->failed)
@@ -226,10 +280,22 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
         rc = write_escaped(t, row, err);
     if (t->fields & DX_FIELD_RAW_URL) {
         dx_json_key(j, "raw_url");
-        row->raw_url.data != NULL ? dx_json_text(j, row->raw_url) : dx_json_null(j);
+        write_text_or_null(j, row->raw_url);
     }
     if (t->fields & DX_FIELD_EXTRAS)
         write_extras(j, row);
-    dx_json_end(j);
-    return rc == DX_OK && j->buf->failed ? dx_buf_fail(j->buf, err, "answer") : rc;
+    if (t->fields & DX_FIELDS_NAMED)
+        write_named(t, row);
+    return rc;
+}
+
+int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
+                       struct dx_error *err)
+{
+    int rc;
+
+    dx_json_object(t->json);
+    rc = dx_item_text_members(t, row, err);
+    dx_json_end(t->json);
+    return rc == DX_OK && t->json->buf->failed ? dx_buf_fail(t->json->buf, err, "answer") : rc;
 }

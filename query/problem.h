@@ -15,6 +15,7 @@ enum dx_problem_kind {
     DX_PROBLEM_NOT_FOUND,    /* not in this version */
     DX_PROBLEM_BAD_REQUEST,  /* the question itself cannot be answered */
     DX_PROBLEM_UNAUTHORIZED, /* who asks does not say who he is, or not so that it holds */
+    DX_PROBLEM_FORBIDDEN,    /* it is known who asks, and this is not for him */
     DX_PROBLEM_WITHHELD,     /* suppressed, and said to be */
     DX_PROBLEM_TOO_MUCH,     /* over a stated cap */
     DX_PROBLEM_TOO_MANY,     /* who asks has asked for more than his share: see retry_s */

@@ -12,7 +12,8 @@
  *   dx_task_free(&task);                              also before the end; NULL is fine
  *
  * Steps only compute: they decode, check and write out. What the view has must be held until free;
- * the canonicaliser and what `asked` and `from` of the ask point to are needed for the first step
+ * the canonicaliser and what `asked`, `tag`, `prefix`, `filter` and `from` of the ask point to are needed for the
+ * first step
  * only, what `cursors` and `principal` point to until free. Steps of one task may be taken by several
  * threads, one after the other. With `brief` of the ask the first step ends within some hundred
  * microseconds, and what takes longer is left to the next one: then it waits for nothing
@@ -23,6 +24,7 @@
 
 #include "query/answer.h"
 #include "query/reading.h"
+#include "query/row_filter.h"
 
 enum { DX_TASK_WAITS = 2 };
 
@@ -30,6 +32,7 @@ enum { DX_TASK_WAITS = 2 };
 
 struct dx_cursor;
 struct dx_cursor_key;
+struct dx_numbers_now;
 struct dx_task;
 
 /* GET /v1/domain/{d}: waits only where a view hides some of the domain's datasets and shows several, so that
@@ -51,6 +54,7 @@ struct dx_urls_ask {
     uint32_t dataset_id;
     struct dx_page_of page; /* with `from`, the cursor decides where it begins */
     unsigned fields;
+    struct dx_row_filter filter;         /* of a cursor: its own */
     unsigned plan;                       /* so many cursors instead of rows; 0: rows */
     const struct dx_cursor *from;        /* of this version; NULL: a first page */
     const struct dx_cursor_key *cursors; /* that they are made with; NULL: none are given */
@@ -112,6 +116,67 @@ int dx_task_paths(const struct dx_view *view, struct dx_canon *canon,
 /* GET /v1/datasets/{a}/overlap/{b}: waits for nothing, but ends a step after 50 us or so. */
 int dx_task_overlap(const struct dx_view *view, uint32_t a, uint32_t b, struct dx_task **task,
                     struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/range: the rows whose domain64 is in [first, end), by number of their domain, then dataset, then as
+ * listings go. A page may be short, and even empty, and go on all the same: what a request may look at is
+ * bounded. */
+struct dx_range_ask {
+    uint64_t first;
+    uint64_t end;     /* 0: beyond all */
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    uint64_t limit;
+    unsigned fields;
+    const struct dx_cursor
+        *from; /* of this version; NULL: a first page. Says all of the above but limit */
+    struct dx_numbers_now *numbers; /* NULL: there are none. Until free */
+    const struct dx_cursor_key *cursors;
+    const char *principal; /* whose cursors are: query/cursor.h */
+    int64_t began_s;       /* seconds since 1970: a cursor's life begins */
+    uint64_t deadline_ms;  /* as above */
+    unsigned look_max;     /* domains that it may look at; 0: the usual cap */
+};
+
+int dx_task_range(const struct dx_view *view, const struct dx_range_ask *ask, struct dx_task **task,
+                  struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/tags: tags in byte order. A page may be short, and even empty, and go on all the same: what a request
+ * may look at is bounded. */
+#define DX_TAGS_LIMIT_DEFAULT 100
+#define DX_TAGS_LIMIT_MAX 1000
+
+struct dx_tags_ask {
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    struct dx_span prefix; /* size 0: all */
+    uint64_t limit;
+    const struct dx_cursor *from; /* NULL: the first page */
+    const struct dx_cursor_key *cursors;
+    const char *principal; /* whose cursors are: query/cursor.h */
+    int64_t began_s;       /* seconds since 1970: a cursor's life begins */
+    uint64_t deadline_ms;  /* as above */
+};
+
+int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struct dx_tags_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/tags/{tag}: its domains, or its rows. Pages as those of dx_task_tags. */
+struct dx_tag_ask {
+    struct dx_span tag;
+    bool urls;        /* rows; else domains */
+    bool one_dataset; /* as above, and so on */
+    uint32_t dataset_id;
+    uint64_t limit;
+    unsigned fields; /* of rows: DX_FIELD_... */
+    const struct dx_cursor *from;
+    const struct dx_cursor_key *cursors;
+    const char *principal;
+    int64_t began_s;
+    uint64_t deadline_ms;
+};
+
+int dx_task_tag(const struct dx_view *view, struct dx_canon *canon, const struct dx_tag_ask *ask,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* rc, err: of what the task waited for. */
 int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,

@@ -62,9 +62,11 @@ bool dx_answer_key_make(struct dx_answer_key *key, const struct dx_answers *answ
     bool goes_on = ask->cursor.data != NULL;
     const char *owner = answers->cursor_life_s == 0 || ask->principal == NULL ? "" : ask->principal;
     size_t owner_size = strnlen(owner, DX_ACCESS_NAME_MAX);
+    uint8_t filter[DX_ROW_FILTER_MAX];
+    size_t filter_size = dx_row_filter_pack(&ask->filter, filter);
 
     if (answers->state == NULL || ask->route != DX_ROUTE_URLS ||
-        ask->asked.size > DX_ANSWER_ASKED_MAX || !answers->state(v, key->state))
+        ask->asked.size + filter_size > DX_ANSWER_ASKED_MAX || !answers->state(v, key->state))
         return false;
     key->size = 0;
     /* First what changes by itself, so that the door can leave it out. */
@@ -89,6 +91,9 @@ bool dx_answer_key_make(struct dx_answer_key *key, const struct dx_answers *answ
     put_u64(key, owner_size);
     memcpy(key->bytes + key->size, owner, owner_size);
     key->size += owner_size;
+    put_u64(key, filter_size);
+    memcpy(key->bytes + key->size, filter, filter_size);
+    key->size += filter_size;
     memcpy(key->bytes + key->size, ask->asked.data, ask->asked.size);
     key->size += ask->asked.size;
     return true;

@@ -13,11 +13,15 @@ static const struct {
     [DX_ROUTE_URL] = { 10, 50 },    [DX_ROUTE_URLID] = { 10, 0 },
     [DX_ROUTE_HOSTS] = { 10, 100 }, [DX_ROUTE_PATHS] = { 20, 0 },
     [DX_ROUTE_DIFF] = { 10, 0 },    [DX_ROUTE_CHANGES] = { 500, 10 },
-    [DX_ROUTE_NAMES] = { 5, 0 },
+    [DX_ROUTE_NAMES] = { 5, 0 },    [DX_ROUTE_KEYS] = { 2, 0 },
+    [DX_ROUTE_RANGE] = { 20, 20 },  [DX_ROUTE_TAGS] = { 10, 10 },
+    [DX_ROUTE_TAG] = { 20, 2 },
 };
 
 #define NAMES_A_UNIT 8.0
 #define PLAN_COST 20.0 /* a cursor each of 64 at most */
+#define FILTER_COST \
+    25.0 /* a prefix is searched for in half a millisecond; what takes longer is paid afterwards */
 #define STORED_BYTES_A_UNIT 65536.0
 #define BODY_BYTES_A_UNIT 16384.0
 #define UNIT_US 20.0
@@ -31,6 +35,8 @@ double dx_cost_of_ask(const struct dx_ask *ask)
         return cost + PLAN_COST;
     if (rows[ask->route].rows_a_unit > 0)
         cost += (double)ask->page.limit / rows[ask->route].rows_a_unit;
+    if (dx_row_filter_any(&ask->filter))
+        cost += FILTER_COST;
     return cost;
 }
 

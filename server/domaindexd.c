@@ -14,10 +14,13 @@
 #include "loader/current.h"
 #include "loader/guard.h"
 #include "loader/lease.h"
+#include "loader/mirror.h"
+#include "loader/numbers_now.h"
 #include "loader/version.h"
 #include "query/self_test.h"
 #include "query/withheld.h"
 #include "server/access_poller.h"
+#include "server/numbers_poller.h"
 #include "server/reloader.h"
 #include "server/renewer.h"
 #include "server/sandbox.h"
@@ -368,6 +371,9 @@ struct daemon {
     struct dx_renewer *renewer;
     struct dx_access *access;
     struct dx_poller *access_poller;
+    struct dx_numbers_now *numbers;
+    struct dx_poller *numbers_poller;
+    char numbers_dir[DX_MIRROR_PATH];
 };
 
 /* A key that all can read keeps nobody out, but works. Without a file cursors of principals have one of
@@ -426,6 +432,35 @@ static int open_access(struct daemon *d, struct dx_error *err)
     return dx_access_poller_start(&d->access_poller, d->access, remote, settings->poll_ms, err);
 }
 
+/* Books of a remote root go where its index goes: the sandbox allows no other place. One that is damaged keeps
+ * nothing back but the numbers. */
+static int open_numbers(struct daemon *d, struct dx_error *err)
+{
+    const struct dx_settings *settings = d->settings;
+    bool remote = dx_source_remote(settings->root);
+    struct dx_numbers_where where = { .root = settings->root,
+                                      .source = &settings->source,
+                                      .options = { .whole = settings->verify },
+                                      .keep_ms = (uint64_t)settings->cursor_life_s * 1000 };
+    struct dx_numbers_health health;
+    int rc = remote ? dx_mirror_place(settings->cache_dir, d->numbers_dir, err) : DX_OK;
+
+    where.options.dir = remote ? d->numbers_dir : NULL;
+    if (rc == DX_OK)
+        rc = dx_numbers_now_open(&d->numbers, &where, dx_clock_ms(), err);
+    if (rc < 0)
+        return rc;
+    dx_numbers_now_health(d->numbers, &health);
+    if (!health.sound)
+        dx_log(DX_LOG_ERROR, "domain64: the registry cannot be read, and no number is told: %s",
+               health.text);
+    else if (health.present)
+        dx_log(DX_LOG_INFO, "domain64: registry after filling %u, %llu names",
+               (unsigned)health.fillings, (unsigned long long)health.names);
+    d->answers.numbers = d->numbers;
+    return dx_numbers_poller_start(&d->numbers_poller, d->numbers, remote, settings->poll_ms, err);
+}
+
 static int start_server(struct daemon *d, struct dx_error *err)
 {
     struct dx_server_options options = d->settings->server;
@@ -459,6 +494,8 @@ static int start(struct daemon *d, struct dx_error *err)
         rc = dx_reloader_start(&d->reloader, d->current, root, settings->poll_ms, err);
     if (rc == DX_OK)
         rc = open_access(d, err);
+    if (rc == DX_OK)
+        rc = open_numbers(d, err);
     return rc;
 }
 
@@ -471,9 +508,12 @@ static const char *end(struct daemon *d, const sigset_t *signals)
         return "reload";
     if (!dx_poller_stop(&d->access_poller))
         return "look at the access table";
+    if (!dx_poller_stop(&d->numbers_poller))
+        return "look at the registry of numbers";
     if (!dx_renewer_stop(&d->renewer))
         return "renewal of the lease";
     dx_access_close(&d->access);
+    dx_numbers_now_close(&d->numbers);
     dx_current_close(&d->current);
     dx_lease_close(&d->lease);
     dx_guard_stop();
@@ -501,6 +541,7 @@ static void reload(struct daemon *d)
                        (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000,
                        (long long)RELOAD_S * 1000000);
     dx_poller_ask(d->access_poller);
+    dx_poller_ask(d->numbers_poller);
     dx_reloader_ask(d->reloader);
 }
 

@@ -124,6 +124,8 @@ void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out)
         write_hot(serving->hot, out);
     if (serving->options.access != NULL)
         dx_metrics_access(serving->options.access, out);
+    if (serving->answers->numbers != NULL)
+        dx_metrics_numbers(serving->answers->numbers, out);
     write_logs(serving->log, out);
     write_build(out);
     dx_process_metrics_write(out);

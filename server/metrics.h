@@ -18,6 +18,7 @@
 
 struct dx_access;
 struct dx_current;
+struct dx_numbers_now;
 struct dx_serving;
 
 void dx_metrics_write(const struct dx_serving *serving, struct dx_buf *out);
@@ -28,6 +29,9 @@ void dx_metric_seconds(struct dx_buf *out, const char *name, const char *labels,
 
 /* Of the table that says who may see what. */
 void dx_metrics_access(struct dx_access *access, struct dx_buf *out);
+
+/* Of the registry that gives names their domain64. */
+void dx_metrics_numbers(struct dx_numbers_now *numbers, struct dx_buf *out);
 
 /* Of caches, storage and the version; from: struct dx_current. For struct dx_answers. */
 void dx_metrics_live(void *from, struct dx_buf *out);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "loader/access.h"
+#include "loader/numbers_now.h"
 #include "server/delivery.h"
 #include "server/exchange.h"
 
@@ -39,14 +40,18 @@ static void write_state(const struct dx_serving *serving, bool words_too, struct
     struct dx_buf words = DX_BUF_INIT(1024);
     bool sound = answers->sound == NULL || answers->sound(answers->from, &words);
     struct dx_access_health access;
+    struct dx_numbers_health numbers;
 
+    dx_numbers_now_health(answers->numbers, &numbers);
+    if (!numbers.sound)
+        dx_buf_fmt(&words, "%sdomain64: %s", words.size == 0 ? "" : "; ", numbers.text);
     if (!words_too)
         dx_buf_clear(&words);
     dx_access_health(serving->options.access, dx_clock_ms(), &access);
     if (!access.sound) /* why may have names in it, and whoever asks here says none */
         dx_buf_fmt(&words, "%saccess: the last look at who may see what failed; the log says why",
                    words.size == 0 ? "" : "; ");
-    sound = sound && access.sound;
+    sound = sound && access.sound && numbers.sound;
     dx_json_key(j, "state");
     dx_json_str(j, sound ? "sound" : "degraded");
     if (!sound && words.size > 0) {

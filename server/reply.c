@@ -21,6 +21,7 @@ static const struct status_row {
     { 304, "Not Modified", NULL, 0 },
     { 400, "Bad Request", "bad-request", 0 },
     { 401, "Unauthorized", NULL, 0 },
+    { 403, "Forbidden", NULL, 0 },
     { 404, "Not Found", NULL, 0 },
     { 405, "Method Not Allowed", "method-not-allowed", 0 },
     { 408, "Request Timeout", "request-timeout", 0 },
@@ -125,6 +126,8 @@ static int status_of(enum dx_problem_kind kind)
         return 400;
     case DX_PROBLEM_UNAUTHORIZED:
         return 401;
+    case DX_PROBLEM_FORBIDDEN:
+        return 403;
     case DX_PROBLEM_WITHHELD:
         return 451;
     case DX_PROBLEM_TOO_MUCH:

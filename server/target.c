@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/target.h"
 
+#include "canon/key_number.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -22,19 +24,25 @@ enum {
     PARAM_ORDER,
     PARAM_DATASET,
     PARAM_BY,
+    PARAM_TAG,
+    PARAM_MIME,
+    PARAM_PREFIX,
+    PARAM_OF,
+    PARAM_URL,
     PARAM_COUNT
 };
 
 static const char *const param_names[PARAM_COUNT] = {
-    "offset", "limit", "fields", "cursor", "plan",     "version", "from",    "to", "since",
-    "q",      "u",     "share",  "format", "datasets", "order",   "dataset", "by"
+    "offset", "limit", "fields", "cursor", "plan",   "version",  "from",  "to",
+    "since",  "q",     "u",      "share",  "format", "datasets", "order", "dataset",
+    "by",     "tag",   "mime",   "prefix", "of",     "url"
 };
 
 #define BIT(param) (1u << (param))
 
 #define URLS_PARAMS                                                                 \
     (BIT(PARAM_OFFSET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS) | BIT(PARAM_CURSOR) | \
-     BIT(PARAM_PLAN) | BIT(PARAM_VERSION))
+     BIT(PARAM_PLAN) | BIT(PARAM_VERSION) | BIT(PARAM_TAG) | BIT(PARAM_MIME) | BIT(PARAM_PREFIX))
 
 /* A path is matched segment by segment; "*" takes any one into the next capture. */
 static const struct route {
@@ -107,6 +115,28 @@ static const struct route {
       DX_URL_LIMIT_DEFAULT,
       DX_URL_LIMIT_MAX },
     { DX_ROUTE_URLID, { "urlid", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_TAGS,
+      { "tags" },
+      BIT(PARAM_DATASET) | BIT(PARAM_PREFIX) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR) |
+          BIT(PARAM_VERSION),
+      0,
+      DX_TAGS_LIMIT_DEFAULT,
+      DX_TAGS_LIMIT_MAX },
+    { DX_ROUTE_TAG,
+      { "tags", "*" },
+      BIT(PARAM_OF) | BIT(PARAM_DATASET) | BIT(PARAM_FIELDS) | BIT(PARAM_LIMIT) |
+          BIT(PARAM_CURSOR) | BIT(PARAM_VERSION),
+      0,
+      DX_TAGS_LIMIT_DEFAULT,
+      DX_TAGS_LIMIT_MAX },
+    { DX_ROUTE_KEYS, { "keys" }, BIT(PARAM_URL) | BIT(PARAM_VERSION), BIT(PARAM_URL), 0, 0 },
+    { DX_ROUTE_RANGE,
+      { "range" },
+      BIT(PARAM_FROM) | BIT(PARAM_TO) | BIT(PARAM_DATASET) | BIT(PARAM_LIMIT) | BIT(PARAM_FIELDS) |
+          BIT(PARAM_CURSOR) | BIT(PARAM_VERSION),
+      0,
+      DX_LIMIT_DEFAULT,
+      DX_LIMIT_MAX },
     { DX_ROUTE_VERSIONS, { "versions" }, 0, 0, 0, 0 },
     { DX_ROUTE_HEALTHZ, { "healthz" }, 0, 0, 0, 0 },
     { DX_ROUTE_READYZ, { "readyz" }, 0, 0, 0, 0 },
@@ -118,7 +148,9 @@ static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/datasets/{id}/paths, "
     "/v1/domain/{d}/hosts, /v1/domain/{d}/diff, /v1/datasets, /v1/datasets/{id}, "
     "/v1/datasets/{id}/top-domains, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
-    "/v1/normalize?q=, /v1/versions, /v1/changes?since=, POST /v1/domains, /healthz, /readyz";
+    "/v1/keys?url=, /v1/range?from=&to=, /v1/normalize?q=, /v1/tags, /v1/tags/{tag}, /v1/versions, "
+    "/v1/changes?since=, POST "
+    "/v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
 {
@@ -346,6 +378,42 @@ static int set_word(const char *name, struct dx_span value, const char *const wo
                           (const char *)value.data, words[0], words[1]);
 }
 
+static int no_key(const char *name, struct dx_span value, struct dx_problem *problem)
+{
+    return dx_problem_set(
+        problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+        "%s '%.*s' is no number of 64 bits: 0x and hexadecimal digits, or decimal "
+        "ones, with '-' before them if it is a bigint",
+        name, shown(value), (const char *)value.data);
+}
+
+static int set_range_first(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->range_from = value;
+    return dx_key_number(value, &ask->range_first) ? 1 : no_key("from", value, problem);
+}
+
+static int set_range_end(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->range_to = value;
+    return dx_key_number_end(value, &ask->range_end) ? 1 : no_key("to", value, problem);
+}
+
+/* Whichever of the two comes first. A cursor says both. */
+static int check_range(const struct dx_ask *ask, struct dx_problem *problem)
+{
+    if (ask->range_from.data == NULL && ask->cursor.data == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "missing-parameter",
+                              "Parameter missing", "this resource needs the parameter from");
+    if (ask->range_end == 0 || ask->range_from.data == NULL || ask->range_first <= ask->range_end)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                          "from '%.*s' is above to '%.*s'; as bigints negative numbers come after "
+                          "the others",
+                          shown(ask->range_from), (const char *)ask->range_from.data,
+                          shown(ask->range_to), (const char *)ask->range_to.data);
+}
+
 static int set_param(const struct route *route, unsigned param, struct dx_span value,
                      struct dx_ask *ask, struct dx_problem *problem)
 {
@@ -368,6 +436,10 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_DATASET:
         ask->one_dataset = true;
         return take_dataset_id(value, &ask->dataset_id, problem);
+    case PARAM_OF:
+        ask->of_given = true;
+        return set_word("of", value, (const char *const[]){ "domains", "urls" }, &ask->of_urls,
+                        problem);
     case PARAM_FIELDS:
         ask->fields = value;
         return 1;
@@ -380,11 +452,28 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_DATASETS:
         ask->datasets = value;
         return 1;
-    case PARAM_VERSION:
+    case PARAM_TAG:
+        ask->filter.tag = value;
+        return 1;
+    case PARAM_MIME:
+        ask->filter.mime = value;
+        return 1;
+    case PARAM_PREFIX: /* of a tag, or of a path */
+        *(route->route == DX_ROUTE_TAGS ? &ask->prefix : &ask->filter.prefix) = value;
+        return 1;
     case PARAM_TO:
+        if (route->route == DX_ROUTE_RANGE)
+            return set_range_end(value, ask, problem);
+        ask->version = value;
+        return 1;
+    case PARAM_VERSION:
         ask->version = value;
         return 1;
     case PARAM_FROM:
+        if (route->route == DX_ROUTE_RANGE)
+            return set_range_first(value, ask, problem);
+        ask->before = value;
+        return 1;
     case PARAM_SINCE:
         ask->before = value;
         return 1;
@@ -502,6 +591,8 @@ static int take_captures(const struct route *route, const struct dx_span capture
         return route->route != DX_ROUTE_URLS && route->route != DX_ROUTE_PATHS
                    ? 1
                    : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_TAG:
+        return decode(ask, captures[0], &ask->asked) ? 1 : bad_escape(problem);
     case DX_ROUTE_OVERLAP:
         if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
             return 0;
@@ -519,12 +610,15 @@ static void forget(struct dx_ask *ask)
     const struct dx_span none = { NULL, 0 };
 
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = ask->share = none;
-    ask->format = ask->datasets = none;
+    ask->format = ask->datasets = ask->prefix = ask->range_from = ask->range_to = none;
+    ask->range_first = ask->range_end = 0;
+    ask->filter = (struct dx_row_filter){ none, none, none };
     ask->dataset_id = 0;
     ask->other_id = 0;
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
     ask->by_name = ask->one_dataset = ask->sections = false;
+    ask->of_given = ask->of_urls = false;
     ask->plan = 0;
     ask->csv = false;
     ask->principal = NULL;
@@ -555,14 +649,16 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
     if (count <= SEGMENTS_MAX)
         route = find_route(segments + first, count - first, captures);
     if (route == NULL)
-        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
-                              "this server has %s; a '/' inside a domain or URL is written %%2F",
-                              endpoints);
+        return dx_problem_set(
+            problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
+            "this server has %s; a '/' inside a domain, URL or tag is written %%2F", endpoints);
     ask->route = route->route;
     ask->page = (struct dx_page_of){ 0, route->limit_default };
     if (take_captures(route, captures, ask, problem) == 0)
         return 0;
     if (take_query(route, query, ask, problem) == 0)
         return 0;
+    if (ask->route == DX_ROUTE_RANGE)
+        return check_range(ask, problem);
     return ask->route == DX_ROUTE_TOP_DOMAINS ? set_top_limit(ask, problem) : 1;
 }

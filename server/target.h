@@ -33,7 +33,11 @@ enum dx_route {
     DX_ROUTE_DIFF,
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
+    DX_ROUTE_TAGS,
+    DX_ROUTE_TAG,
     DX_ROUTE_NAMES,
+    DX_ROUTE_KEYS,
+    DX_ROUTE_RANGE,
     DX_ROUTE_HEALTHZ,
     DX_ROUTE_READYZ,
     DX_ROUTE_METRICS, /* these two are not parsed here: server/admin_routes.h */
@@ -43,23 +47,29 @@ enum dx_route {
 
 struct dx_ask {
     enum dx_route route;  /* after 0: DX_ROUTE_COUNT, or what the rest is no question to */
-    struct dx_span asked; /* the domain, or the value of q or u */
+    struct dx_span asked; /* the domain, the tag, or the value of q or u */
     /* Values of parameters; data NULL: not given. */
     struct dx_span fields;
     struct dx_span version; /* that shall answer: also the `to` of a diff */
     struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
     struct dx_span cursor;
     struct dx_span share;
-    struct dx_span format;   /* of the answer */
-    struct dx_span datasets; /* ids, of the columns of a matrix */
+    struct dx_span format;       /* of the answer */
+    struct dx_span datasets;     /* ids, of the columns of a matrix */
+    struct dx_row_filter filter; /* of a listing */
+    struct dx_span prefix;       /* of tags */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
+    struct dx_span range_from, range_to; /* as they were written; data NULL: not given */
+    uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */
     struct dx_page_of page;
     bool offset_given, limit_given;
     bool by_name;     /* order of hosts */
     bool one_dataset; /* dataset_id is a parameter's */
     bool sections;    /* paths by section */
+    bool of_given;    /* what of a tag is listed */
+    bool of_urls;     /* its rows; else its domains */
     unsigned plan;    /* 0: not given */
     bool csv;         /* rather than JSON */
 
@@ -76,7 +86,7 @@ struct dx_ask {
     bool brief;                     /* it is asked on a loop */
     const struct dx_scope *scope;   /* what who asks may see; NULL: everything. Held by him */
 
-    uint8_t text[DX_TARGET_MAX];
+    uint8_t text[DX_TARGET_MAX + DX_ROW_FILTER_MAX]; /* of a target, and what its cursor brings */
     size_t text_size;
 };
 

@@ -53,7 +53,8 @@ static struct dx_span keep_text(struct dx_ask *ask, struct dx_span s)
     if (s.data == NULL)
         return s;
     if (s.size > sizeof ask->text - ask->text_size)
-        return (struct dx_span){ to, 0 }; /* cannot happen: both come from one target */
+        return (struct dx_span){ to,
+                                 0 }; /* cannot happen: all comes from one target, or its cursor */
     memcpy(to, s.data, s.size);
     ask->text_size += s.size;
     return (struct dx_span){ to, s.size };
@@ -80,6 +81,10 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->ask.share = keep_text(&job->ask, ask->share);
     job->ask.format = keep_text(&job->ask, ask->format);
     job->ask.datasets = keep_text(&job->ask, ask->datasets);
+    job->ask.filter.tag = keep_text(&job->ask, ask->filter.tag);
+    job->ask.filter.mime = keep_text(&job->ask, ask->filter.mime);
+    job->ask.filter.prefix = keep_text(&job->ask, ask->filter.prefix);
+    job->ask.prefix = keep_text(&job->ask, ask->prefix);
     job->done = NULL;
     job->fetch = NULL;
     job->loop = NULL;

@@ -13,6 +13,7 @@ except ImportError:
     dxtest.skip("no module xxhash (tests/e2e/requirements.txt)")
 
 MASK = 2**64 - 1
+ID_MASK = MASK << 64 - dxtest.id_bits() & MASK  # programs built for tests keep some bits of an id
 
 
 def key(scheme, urls, *arguments, expect=0):
@@ -62,19 +63,20 @@ def check_ids():
     canonical = ["http://www.example.com/b?a=2&z=1", "https://x.co.uk/", None, "ftp://a.org/"]
     domains = ["example.com", "x.co.uk", None, "a.org"]
     for scheme, texts in (("url_id", canonical), ("domain_id", domains)):
-        want = ["!public_suffix" if t is None else str(xxhash.xxh3_64_intdigest(t.encode())) for t in texts]
+        want = ["!public_suffix" if t is None else str(xxhash.xxh3_64_intdigest(t.encode()) & ID_MASK) for t in texts]
         dxtest.equal(key(scheme, urls, expect=1), want, scheme)
-    number = xxhash.xxh3_64_intdigest(b"example.com")
+    number = xxhash.xxh3_64_intdigest(b"example.com") & ID_MASK
     dxtest.equal(key("domain_id", ["example.com"], "--format", "hex"), [f"0x{number:016x}"], "hex")
     signed = number - 2**64 if number >= 2**63 else number
     dxtest.equal(key("domain_id", ["example.com"], "--format", "bigint"), [str(signed)], "bigint")
 
 
 def check_fields():
-    numbers = ["0x0100000102000001", "72057598349672448", "-1", "0", "x", "0x1ffffffffffffffff", "--1"]
+    numbers = ["0x0100000102000001", "72057598349672448", "-1", "0", "x", "0x1ffffffffffffffff", "--1",
+               "18446744073709551616", "MAXVALUE", "0xFFffFFff00000000"]
     dxtest.equal(key("domain64", numbers, "--decode", expect=1),
                  ["01:000001:02:000001", "01:000001:01:000000", "ff:ffffff:ff:ffffff", "!fields", "!number", "!number",
-                  "!number"], "fields")
+                  "!number", "!number", "!number", "ff:ffffff:00:000000"], "fields")
     dxtest.equal(key("domain64", ["0x0100000100000200", "0x0100000100000201"], "--decode", "--layout", "8-24-24-8",
                      expect=1), ["01:000001:000002:00", "!fields"], "fields of the other layout")
 

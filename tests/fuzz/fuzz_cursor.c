@@ -92,6 +92,9 @@ static void check_target(struct dx_span target)
         must(strlen(problem.restart) < sizeof problem.restart, "restart");
         return;
     }
+    must(ask.filter.tag.size + ask.filter.mime.size + ask.filter.prefix.size + 6 <=
+             DX_ROW_FILTER_MAX,
+         "filter");
     must(strlen(ask.wanted) < sizeof ask.wanted, "name of a version");
     all = ask.route == DX_ROUTE_DOMAIN ? DX_DOMAIN_FIELDS_ALL : DX_FIELDS_ALL;
     must(ask.field_bits != 0 && (ask.field_bits & ~all) == 0, "fields");

@@ -73,6 +73,9 @@ enum {
     OTHER_LIMIT,
     OTHER_FIELDS,
     A_PLAN,
+    A_TAG,
+    A_MIME,
+    A_PREFIX,
     OTHER_NAME,
     LONGER_NAME,
     ANOTHER_MINUTE,
@@ -94,6 +97,9 @@ static void change(unsigned what, struct dx_ask *ask)
     ask->page.limit -= what == OTHER_LIMIT;
     ask->field_bits ^= what == OTHER_FIELDS ? DX_FIELD_TS : 0;
     ask->plan += what == A_PLAN;
+    ask->filter.tag = what == A_TAG ? dx_span_str("/") : ask->filter.tag;
+    ask->filter.mime = what == A_MIME ? dx_span_str("/") : ask->filter.mime;
+    ask->filter.prefix = what == A_PREFIX ? dx_span_str("/") : ask->filter.prefix;
     ask->asked = what == OTHER_NAME ? dx_span_str("example.org") : ask->asked;
     ask->asked = what == LONGER_NAME ? dx_span_str("example.com.") : ask->asked;
     ask->now_s += what == ANOTHER_MINUTE ? 60 : 0;

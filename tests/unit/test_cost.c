@@ -37,7 +37,11 @@ static void test_asks(void)
         double cost;
     } rows[] = {
         { "/v1/domain/a.com", 1 },
+        { "/v1/domain/a.com/datasets/1/urls?limit=100&tag=x&prefix=/", 32 },
         { "/v1/domain/a.com?fields=rank", 1 },
+        { "/v1/keys?url=http://a.com/", 2 },
+        { "/v1/range?from=0", 70 },
+        { "/v1/range?from=0&limit=20", 21 },
         { "/v1/normalize?q=a.com", 1 },
         { "/v1/datasets", 51 },
         { "/v1/datasets?limit=100", 1.5 },
@@ -55,6 +59,10 @@ static void test_asks(void)
         { "/v1/domain/a.com/diff", 10 },
         { "/v1/url?u=http://a.com/", 12 },
         { "/v1/urlid/0x0123456789abcdef", 10 },
+        { "/v1/tags", 20 },
+        { "/v1/tags?limit=1000", 110 },
+        { "/v1/tags/a%2Fb", 70 },
+        { "/v1/tags/a?of=urls&limit=1000", 520 },
         { "/v1/versions", 1 },
         { "/v1/changes", 600 },
         { "/v1/changes?limit=10000", 1500 },

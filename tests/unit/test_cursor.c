@@ -29,6 +29,15 @@ static struct dx_cursor listing(void)
     return c;
 }
 
+static struct dx_cursor filtered(void)
+{
+    const struct dx_row_filter f = { .tag = dx_span_str("a tag"), .prefix = dx_span_str("/p") };
+    struct dx_cursor c = listing();
+
+    c.filter_size = (uint16_t)dx_row_filter_pack(&f, c.filter);
+    return c;
+}
+
 static struct dx_cursor changes(void)
 {
     struct dx_cursor c = { .kind = DX_CURSOR_CHANGES,
@@ -44,15 +53,64 @@ static struct dx_cursor changes(void)
     return c;
 }
 
+static struct dx_cursor rows_of_a_tag(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAG;
+    c.domain_id = 0;
+    c.tag_hash = 0x0123456789abcdef;
+    c.one_dataset = true;
+    c.rows = true;
+    c.fields = DX_FIELDS_ALL;
+    c.next_file = 0xfffffffd;
+    return c;
+}
+
+static struct dx_cursor tags(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAGS;
+    c.domain_id = 0;
+    c.dataset_id = 0;
+    return c;
+}
+
+static struct dx_cursor range(void)
+{
+    struct dx_cursor c = { .kind = DX_CURSOR_RANGE,
+                           .version = "000017-20261121T103000Z",
+                           .began_s = 1795000000,
+                           .limit = 10,
+                           .dataset_id = 7,
+                           .fields = DX_FIELDS_ALL,
+                           .next_row = 12345678901,
+                           .first = 0x0100000100000000,
+                           .end = 0xff00000000000000,
+                           .one_dataset = true,
+                           .next_number = 0x0100000200000000,
+                           .next_dataset = 0xfffffffe };
+
+    memset(c.build.bytes, 0x5b, sizeof c.build.bytes);
+    memset(c.numbers.bytes, 0x12, sizeof c.numbers.bytes);
+    return c;
+}
+
 static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
 {
     return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
            memcmp(&a->build, &b->build, sizeof a->build) == 0 && a->began_s == b->began_s &&
-           a->limit == b->limit && a->domain_id == b->domain_id && a->dataset_id == b->dataset_id &&
-           a->fields == b->fields && a->next_row == b->next_row && a->end_row == b->end_row &&
-           strcmp(a->since, b->since) == 0 &&
+           a->limit == b->limit && a->filter_size == b->filter_size &&
+           memcmp(a->filter, b->filter, a->filter_size) == 0 && a->domain_id == b->domain_id &&
+           a->dataset_id == b->dataset_id && a->fields == b->fields && a->next_row == b->next_row &&
+           a->end_row == b->end_row && strcmp(a->since, b->since) == 0 &&
            memcmp(&a->since_build, &b->since_build, sizeof a->since_build) == 0 &&
-           a->next_before == b->next_before && a->next_after == b->next_after;
+           a->next_before == b->next_before && a->next_after == b->next_after &&
+           memcmp(&a->numbers, &b->numbers, sizeof a->numbers) == 0 && a->first == b->first &&
+           a->end == b->end && a->one_dataset == b->one_dataset &&
+           a->next_number == b->next_number && a->next_dataset == b->next_dataset &&
+           a->tag_hash == b->tag_hash && a->rows == b->rows && a->next_file == b->next_file;
 }
 
 /* Always with the same words. */
@@ -194,19 +252,26 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[8];
+    struct dx_cursor c[15];
 
-    for (size_t i = 0; i < 8; i++)
-        c[i] = i < 6 ? listing() : changes();
+    for (size_t i = 0; i < 15; i++)
+        c[i] = i < 6 ? listing() : i < 8 ? changes() : i < 13 ? range() : rows_of_a_tag();
     c[0].next_row = c[0].end_row + 1;
-    c[1].fields = 32;
+    c[1].filter_size = 3; /* half a filter */
     c[2].fields = 0;
     c[3].limit = 0;
     c[4].limit = DX_LIMIT_MAX + 1;
     c[5].version[6] = '_';
     c[6].since[0] = '/';
-    c[7].kind = (enum dx_cursor_kind)3;
-    for (size_t i = 0; i < 8; i++) {
+    c[7].kind = (enum dx_cursor_kind)6;
+    c[8].next_number = c[8].end;
+    c[9].next_row = (uint64_t)INT64_MAX + 1;
+    c[10].one_dataset = false; /* and yet a dataset */
+    c[11].fields = 0;
+    c[12].limit = 0;
+    c[13].fields = 0;
+    c[14].next_row = c[14].end_row + 1;
+    for (size_t i = 0; i < 15; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -258,14 +323,18 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[2];
+    struct dx_cursor c[6];
 
     c[0] = listing();
     c[1] = changes();
+    c[2] = filtered();
+    c[3] = range();
+    c[4] = tags();
+    c[5] = rows_of_a_tag();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 6; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

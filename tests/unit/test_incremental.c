@@ -33,6 +33,7 @@ static char root[64];
 static const char suffix_list[] = "// ===BEGIN ICANN DOMAINS===\ncom\n// ===END ICANN DOMAINS===\n";
 static struct dx_caches *caches;
 static unsigned made; /* versions */
+static size_t places_of_tags;
 
 /* ---- the lake ---- */
 
@@ -56,6 +57,7 @@ struct row {
     const char *scheme;
     bool has_ts;
     int64_t ts;
+    const char *tags; /* NULL: null */
 };
 
 static void must(int rc, const struct dx_error *err, const char *what)
@@ -83,6 +85,30 @@ static int compare_rows(const void *a, const void *b)
     return c != 0 ? c : strcmp(x->scheme, y->scheme);
 }
 
+/* By the row's own text, so that a world is the same with and without. */
+static const char *tags_of(const struct row *r, size_t i)
+{
+    static const char *const tags[] = { NULL,
+                                        "[]",
+                                        "[\"news\"]",
+                                        "[\"news\",\"a b\",\"news\"]",
+                                        " [ \"\\u00e9t\\u00e9\" , \"\" ]",
+                                        "no list",
+                                        "[\"news\", 5]",
+                                        "[\"zero\\u0000\",\"x\"]" };
+    char own[64];
+    int n = snprintf(own, sizeof own, "%s%s%zu", r->host, r->path, i);
+    uint64_t h = dx_hash64(dx_span_of(own, (size_t)n));
+
+    /* One in 16 is rare: a few rows of some files. */
+    return h % 16 == 15 ? "[\"rare\"]" : tags[h % 8];
+}
+
+static bool tagged(const struct file *f)
+{
+    return f->part % 3 != 0 || f->dataset == 5;
+}
+
 static size_t make_rows(struct world *w, const struct file *f, struct row *rows)
 {
     size_t n = 0;
@@ -108,6 +134,8 @@ static size_t make_rows(struct world *w, const struct file *f, struct row *rows)
         }
     }
     qsort(rows, n, sizeof *rows, compare_rows);
+    for (size_t i = 0; i < n; i++)
+        rows[i].tags = tags_of(&rows[i], i);
     return n;
 }
 
@@ -115,7 +143,10 @@ static void write_file(struct world *w, const struct file *f)
 {
     static const struct dx_lake_options options = { 3, 5, 1 << 20, 9, 23, 6 << 20, 1 };
     static struct row rows[ROWS];
-    struct dx_lake_schema schema = { .dataset_name = "test", .url_id = true };
+    static const char *const extras[] = { "tags" };
+    struct dx_lake_schema schema = {
+        .dataset_name = "test", .extra_names = extras, .extra_count = tagged(f), .url_id = true
+    };
     struct dx_lake_file out = DX_LAKE_FILE_INIT;
     struct dx_lake_stats stats;
     struct dx_error err = DX_ERROR_INIT;
@@ -129,7 +160,9 @@ static void write_file(struct world *w, const struct file *f)
     must(dx_lake_file_open(&out, path, &schema, &options, &err), &err, "file");
     for (size_t i = 0; i < n; i++) {
         const struct row *r = &rows[i];
-        struct dx_lake_row row = { .dataset_id = f->dataset,
+        struct dx_span tags = r->tags == NULL ? dx_span_of(NULL, 0) : dx_span_str(r->tags);
+        struct dx_lake_row row = { .extra = &tags,
+                                   .dataset_id = f->dataset,
                                    .domain_id = dx_domain_id(dx_span_str(r->domain)),
                                    .url_id = 1,
                                    .domain = dx_span_str(r->domain),
@@ -574,6 +607,95 @@ static void compare_urls(struct dx_version *a, struct dx_version *b, const char 
                (unsigned long long)x[i].place.group, (unsigned long long)x[i].place.row);
 }
 
+/* A row that has a tag, or a domain with such rows. */
+struct tag_at {
+    struct dx_span tag, path;
+    bool is_domain;
+    uint64_t what; /* row in the file, or domain_id */
+};
+
+static int by_tag(const void *a, const void *b)
+{
+    const struct tag_at *x = a;
+    const struct tag_at *y = b;
+    int c = dx_span_compare(x->tag, y->tag);
+
+    if (c == 0)
+        c = dx_span_compare(x->path, y->path);
+    if (c == 0)
+        c = x->is_domain - y->is_domain;
+    return c != 0 ? c : x->what < y->what ? -1 : x->what > y->what;
+}
+
+static size_t take_set(struct dx_version *v, const struct dx_dataset_set *set, struct tag_at like,
+                       struct tag_at *out)
+{
+    static uint32_t ids[ROWS];
+    size_t n = dx_dataset_set_ids(set, ids, ROWS);
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        uint8_t domain[DX_SURT_MAX];
+        size_t size = 0;
+
+        out[i] = like;
+        out[i].what = ids[i];
+        if (!like.is_domain)
+            continue;
+        must(dx_dictionary_get(&v->dictionary, ids[i], domain, &size, &err), &err, "domain");
+        out[i].what = dx_domain_id(dx_span_of(domain, size));
+    }
+    return n;
+}
+
+static size_t tag_places(struct dx_version *v, struct tag_at *out, const char *what)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    size_t n = 0;
+
+    for (uint64_t i = 0; v->tags != NULL && i < v->tags->count; i++) {
+        struct tag_at at;
+        struct dx_tag_cursor files;
+        struct dx_tag_file f;
+
+        must(dx_tags_name(v->tags, i, &at.tag, &err), &err, what);
+        must(dx_tags_files(v->tags, i, &files, &err), &err, what);
+        while (dx_tag_cursor_next(&files, &f, &err) == 1) {
+            struct dx_dataset_set rows;
+            struct dx_dataset_set domains;
+            struct dx_pages_file file;
+
+            must(dx_pages_file(&v->pages, f.file_id, &file, &err), &err, what);
+            must(dx_tag_file_sets(v->tags, &f, &rows, &domains, &err), &err, what);
+            at.path = file.path;
+            at.is_domain = false;
+            n += take_set(v, &rows, at, out + n);
+            at.is_domain = true;
+            n += take_set(v, &domains, at, out + n);
+        }
+    }
+    qsort(out, n, sizeof *out, by_tag);
+    return n;
+}
+
+static void compare_tags(struct dx_version *a, struct dx_version *b, const char *what)
+{
+    static struct tag_at x[FILES * ROWS * 4];
+    static struct tag_at y[FILES * ROWS * 4];
+    size_t n = tag_places(a, x, what);
+    size_t m = tag_places(b, y, what);
+
+    EXPECT((a->tags == NULL) == (b->tags == NULL) && n == m, "%s: %zu and %zu places of tags", what,
+           n, m);
+    EXPECT(a->tags == NULL || a->tags->left_count == b->tags->left_count,
+           "%s: files that are not whole", what);
+    for (size_t i = 0; i < n && i < m; i++)
+        EXPECT(by_tag(&x[i], &y[i]) == 0, "%s: place %zu of a tag: %.*s %.*s %llu", what, i,
+               (int)x[i].tag.size, (const char *)x[i].tag.data, (int)x[i].path.size,
+               (const char *)x[i].path.data, (unsigned long long)x[i].what);
+    places_of_tags += n;
+}
+
 static void compare_datasets(struct dx_version *a, struct dx_version *b, const char *what)
 {
     struct dx_buf text[2] = { DX_BUF_INIT(1 << 20), DX_BUF_INIT(1 << 20) };
@@ -627,6 +749,7 @@ static bool compare_versions(struct dx_version *a, struct dx_version *b, const c
         compare_domain(a, b, i, what);
     compare_files(a, b, what);
     compare_urls(a, b, what);
+    compare_tags(a, b, what);
     compare_datasets(a, b, what);
     compare_facts(a, b, what);
     if (same_build)
@@ -968,6 +1091,7 @@ int main(int argc, char **argv)
             test_memory();
         must(dx_dir_remove(root, &err), &err, "remove");
     }
+    EXPECT(places_of_tags > 10000, "%zu places of tags were compared", places_of_tags);
     dx_caches_free(&caches);
     return failures > 0;
 }

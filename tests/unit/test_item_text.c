@@ -93,7 +93,7 @@ static void make_model(struct model *m, uint64_t *seed, bool wild, bool with_nul
 
 static struct dx_listing_row row_of(const struct model *m, unsigned i)
 {
-    struct dx_listing_row row = { .has_ts = m->has_ts[i], .ts_us = m->ts[i], .extra_count = 2 };
+    struct dx_listing_row row = { .has_ts = m->has_ts[i], .ts_us = m->ts[i], .extra_count = 4 };
 
     row.scheme = dx_span_of(m->text[0][i], m->size[0][i]);
     row.host = dx_span_of(m->text[1][i], m->size[1][i]);
@@ -104,6 +104,10 @@ static struct dx_listing_row row_of(const struct model *m, unsigned i)
     row.extra[0].value = row.host;
     row.extra[1].name = dx_span_str("null");
     row.extra[1].value = dx_span_of(NULL, 0);
+    row.extra[2].name = dx_span_str("title");
+    row.extra[2].value = row.path_query;
+    row.extra[3].name = dx_span_str("tags");
+    row.extra[3].value = dx_span_str(i % 2 != 0 ? "[\"a\", \"\\u00e9\\\"\"]" : "[\"a\", 1]");
     return row;
 }
 
@@ -138,7 +142,30 @@ static void want_item(struct dx_json *j, const struct dx_listing_row *row, unsig
         dx_json_object(j);
         dx_json_key_span(j, row->extra[0].name);
         dx_json_text(j, row->extra[0].value);
+        dx_json_key(j, "title");
+        dx_json_text(j, row->path_query);
+        dx_json_key(j, "tags");
+        dx_json_text(j, row->extra[3].value);
         dx_json_end(j);
+    }
+    if (fields & DX_FIELD_TITLE) {
+        dx_json_key(j, "title");
+        dx_json_text(j, row->path_query);
+    }
+    if (fields & DX_FIELD_CONTENT_TYPE) {
+        dx_json_key(j, "content_type");
+        dx_json_null(j);
+    }
+    if (fields & DX_FIELD_TAGS) {
+        dx_json_key(j, "tags");
+        if (dx_span_equal(row->extra[3].value, dx_span_str("[\"a\", 1]"))) {
+            dx_json_null(j);
+        } else {
+            dx_json_array(j);
+            dx_json_str(j, "a");
+            dx_json_str(j, "\xc3\xa9\"");
+            dx_json_end(j);
+        }
     }
     dx_json_end(j);
     dx_buf_release(&url);
@@ -309,7 +336,7 @@ int main(void)
     check_plain();
     for (unsigned round = 0; round < 100; round++) {
         check_stretches(&seed, round % 4 == 3, round & 1);
-        check_rows(&seed, round & 1, round % 32);
+        check_rows(&seed, round & 1, round * 101 % (DX_FIELDS_ALL + 1));
     }
     check_refusals(&seed);
     return failures > 0;

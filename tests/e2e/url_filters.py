@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tag=, mime= and prefix= of URL listings against a recount of the source: every page by its cursor, parts of a plan,
+suppressions, versions; values that are none; a large listing in which nothing matches."""
+import csv
+import json
+import os
+import random
+import urllib.parse
+
+import dxtest
+
+ASKS = int(os.environ.get("DX_FILTER_ASKS", "260"))
+MIMES = ["text/html", "TEXT/HTML; charset=utf-8", "text/plain", "image/png", "application/xhtml+xml", "text", "", "text/ html"]
+TAGS = ["news", "c\"d", "e\\f", "с тегом", "a/b&c=d", "new", "news "]
+PREFIXES = ["/", "/a", "/a/", "/b/1", "/b/19", "/b?", "/c%20d/", "/zzz", "/a/~", "/\u0001", "/b/1?q=2"]
+
+
+def tags_text(rng):
+    tags = rng.sample(TAGS, rng.randrange(4))
+    return rng.choice(["", json.dumps(tags), json.dumps(tags, ensure_ascii=False), json.dumps(tags, indent=1),
+                       "news", '["news"', '["news", 1]', '{"news": 1}', ',"news"]'][:rng.choice([4, 9])])
+
+
+def make(rng, domain, hosts, paths, count):
+    rows = {}
+    for i in range(count):
+        url = f"https://{rng.choice(hosts)}{domain}/{rng.choice(paths)}{rng.randrange(300)}{rng.choice(['', '?q=2', '/x'])}"
+        rows[url] = (1700000000 + i, rng.choice(["", "A title", "Ü \"x\"\n"]), rng.choice(MIMES), tags_text(rng))
+    return rows
+
+
+PATHS = ["a", "a/", "b/", "b", "c%20d/", "", "zz"]
+
+
+def datasets(rng):
+    """{dataset: [files of rows]}: one file; many small files; without the columns."""
+    some = [("site.example", ["", "www.", "m."], 900), ("one.example", ["www."], 5), ("co.example", ["a.", "b.c.", ""], 300)]
+    first = {}
+    for domain, hosts, count in some:
+        first.update(make(rng, domain, hosts, PATHS, count))
+    first.update(make(rng, "hosts.example", [f"h{i}." for i in range(1500)], PATHS, 6000))
+    small = [make(rng, "site.example", ["", "www."], PATHS, 40) for _ in range(6)]
+    return {"crawl": [first], "pieces": small, "bare": [make(rng, "site.example", ["www."], PATHS, 200)]}
+
+
+def large():
+    """Rows of two hosts, most of them of the first."""
+    for i in range(150000):
+        yield f"https://h{i % 15 == 0:d}.large.example/p/{i:06}/index.html", (1600000000 + i, "t", "text/html", '["seldom"]')
+
+
+def ingest(root, tmp, name, rows, columns=True):
+    path = tmp / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.writer(out)
+        writer.writerow(["url", "ts", "title", "content_type", "tags"])
+        writer.writerows([url, *rest] for url, rest in rows)
+    more = [w for c in ("title", "content_type", "tags") for w in ("--extra-column", c)] if columns else []
+    dxtest.domaindex("ingest", "--root", root, "--dataset", name, *more, path)
+
+
+# ---- what is asked, in words as plain as they come ----
+
+def parsed_tags(text):
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, list) and all(isinstance(t, str) for t in found) else None
+
+
+def is_of(mime, kind):
+    kind = kind.split(";")[0].strip(" \t").lower()
+    mime = mime.lower()
+    return kind.startswith(mime[:-1]) and len(kind) > len(mime) - 1 if mime.endswith("/*") else kind == mime
+
+
+def takes(ask, row):
+    url, (_, _, kind, tags) = row
+    path = "/" + url.split("/", 3)[3]
+    return (("tag" not in ask or ask["tag"] in (parsed_tags(tags) or [])) and ("mime" not in ask or (kind and is_of(ask["mime"], kind)))
+            and ("prefix" not in ask or path.startswith(ask["prefix"])))
+
+
+def some_ask(rng):
+    ask = {}
+    while not ask:
+        if rng.random() < 0.5:
+            ask["tag"] = rng.choice(TAGS + ["none"])
+        if rng.random() < 0.4:
+            ask["mime"] = rng.choice(["text/html", "Text/*", "image/*", "image/png", "application/*", "text/none"])
+        if rng.random() < 0.6:
+            ask["prefix"] = rng.choice(PREFIXES + [f"/a/{rng.randrange(300)}"])
+    return ask
+
+
+def query(**parameters):
+    return "?" + urllib.parse.urlencode(parameters, quote_via=urllib.parse.quote)
+
+
+def walk(server, path, words, **parameters):
+    """All items of the pages, and how many pages."""
+    items, pages = [], 0
+    target = path + query(**parameters)
+    while True:
+        reply = server.get(target)
+        if not dxtest.equal(reply.status, 200, f"{words} {target[:200]}: {reply.body[:300]!r}"):
+            return items, pages
+        got, pages = reply.json, pages + 1
+        limit = int(parameters.get("limit", 1000))
+        dxtest.check(len(got["items"]) <= limit and pages < 5000, f"{words}: {len(got['items'])} items, page {pages}")
+        dxtest.check(got["complete"] and "total" not in got and "next_offset" not in got, f"{words}: {reply.body[:200]!r}")
+        items += got["items"]
+        if got["next_cursor"] is None:
+            return items, pages
+        target = path + "?cursor=" + got["next_cursor"]
+
+
+def item_of(row, columns):
+    url, (_, title, kind, tags) = row
+    title, kind, tags = (title, kind, tags) if columns else ("", "", "")
+    return {"url": url, "title": title or None, "content_type": kind or None, "tags": parsed_tags(tags) if tags else None}
+
+
+def whole(server, path):
+    items, target = [], path + query(fields="url", limit=10000)
+    while target:
+        got = server.get(target).json
+        items += [i["url"] for i in got["items"]]
+        target = got["next_cursor"] and path + "?cursor=" + got["next_cursor"]
+    return items
+
+
+def check_recount(server, files, columns, dataset, rng, count, hidden=lambda url: False):
+    rows = {}
+    for part in files:
+        rows.update(part)
+    domains = sorted({".".join(u.split("/")[2].split(".")[-2:]) for u in rows})
+    for domain in domains:
+        path = f"/v1/domain/{domain}/datasets/{dataset}/urls"
+        order = {url: i for i, url in enumerate(whole(server, path))}
+        for _ in range(count if domain != "hosts.example" else count // 4):
+            ask = some_ask(rng)
+            limit = rng.choice([1, 7, 100, 1000, 10000]) if len(order) < 500 else rng.choice([300, 1000, 10000])
+            items, _ = walk(server, path, f"{domain} {dataset}", fields="url,title,content_type,tags", limit=limit, **ask)
+            want = [r for r in rows.items() if f".{domain}/" in "." + r[0] .split("/", 2)[2] and not hidden(r[0]) and
+                    takes(ask, r if columns else (r[0], (0, "", "", "")))]
+            want = [item_of(r, columns) for r in sorted(want, key=lambda r: order.get(r[0], -1))]
+            dxtest.equal(len(items), len(want), f"{domain} {dataset} {ask}: rows")
+            dxtest.check(items == want, f"{domain} {dataset} {ask}: {next((x for x in zip(items, want) if x[0] != x[1]), None)}")
+
+
+def code(reply):
+    return reply.json.get("type", "").removeprefix("urn:domaindex:problem:")
+
+
+def check_refused(server):
+    path = "/v1/domain/site.example/datasets/1/urls"
+    bad = [("tag", ""), ("tag", "%FF"), ("mime", ""), ("mime", "text"), ("mime", "*/*"), ("mime", "text/html;q=1"), ("mime", "text/*x"),
+           ("mime", "te xt/html"), ("mime", "/html"), ("mime", "text/"), ("prefix", ""), ("prefix", "a"), ("prefix", "https://x/"),
+           ("prefix", "/" + "x" * 600), ("tag", "t" * 511)]
+    for name, value in bad:
+        reply = server.get(f"{path}?{name}={value if value == '%FF' else urllib.parse.quote(value)}")
+        dxtest.equal((reply.status, code(reply)), (400, "bad-parameter"), f"{name}={value[:40]}: {reply.body[:200]!r}")
+    dxtest.equal(server.get(f"{path}?tag=news&offset=1").status, 400, "offset and a filter")
+    dxtest.equal(code(server.get(f"{path}?tag=news&tag=new")), "duplicate-parameter", "a filter twice")
+    dxtest.equal(code(server.get("/v1/datasets?tag=news")), "unknown-parameter", "a filter elsewhere")
+    for value in ("/\0", "/%", "/" + "é" * 200, "/" + "x" * 480):
+        reply = server.get(path + query(prefix=value))
+        dxtest.equal((reply.status, reply.json.get("items"), reply.json.get("next_cursor")), (200, [], None), f"prefix {value[:9]!r}")
+    first = server.get(path + query(limit=3, tag="news", mime="text/*")).json
+    go_on = f"{path}?cursor={first['next_cursor']}"
+    same = server.get(go_on).body
+    dxtest.equal(server.get(go_on + "&tag=news&mime=text/*").body, same, "a cursor with its own filter")
+    for other in ("&tag=news", "&tag=new&mime=text/*", "&tag=news&mime=text/*&prefix=/", "&prefix=/"):
+        dxtest.equal(code(server.get(go_on + other)), "cursor-mismatch", f"a cursor with {other}")
+    plain = server.get(path + "?limit=3").json["next_cursor"]
+    dxtest.equal(code(server.get(f"{path}?cursor={plain}&tag=news")), "cursor-mismatch", "a filter beside a plain cursor")
+    dxtest.equal(code(server.get(f"/v1/domain/co.example/datasets/1/urls?cursor={first['next_cursor']}")), "cursor-mismatch",
+                 "a filtered cursor of another domain")
+
+
+def check_plan(server):
+    path = "/v1/domain/hosts.example/datasets/1/urls"
+    want, _ = walk(server, path, "whole", tag="news", mime="text/*", fields="url")
+    plan = server.get(path + query(tag="news", mime="text/*", fields="url", plan=5)).json
+    dxtest.equal((len(plan["cursors"]), "total" in plan), (5, False), "a plan of a filtered listing")
+    items = []
+    for cursor in plan["cursors"]:
+        items += walk(server, path, "part", cursor=cursor)[0]
+    dxtest.check(items == want and len(want) > 300, f"parts of a plan: {len(items)} and {len(want)} rows")
+
+
+def misses(server):
+    return server.metrics()['domaindex_cache_misses_total{cache="pages"}']
+
+
+def check_large(server, root):
+    path = "/v1/domain/large.example/datasets/4/urls"
+    items, pages = walk(server, path, "nothing there", tag="never")
+    dxtest.equal(items, [], "a tag that nothing has")
+    dxtest.check(2 <= pages <= 40, f"a listing of 150000 rows in which nothing is found takes {pages} pages")
+    items, pages = walk(server, path, "all", tag="seldom", limit=10000, fields="url")
+    dxtest.check(len(items) == 150000 and pages <= 40, f"{len(items)} rows on {pages} pages")
+    with dxtest.Server(root, "--cache-answers", 0) as fresh:
+        cold = misses(fresh)
+        items, pages = walk(fresh, path, "prefix", prefix="/p/0333", fields="url")
+        few = misses(fresh) - cold
+        dxtest.equal([len(items), pages], [100, 1], "rows and pages of a prefix")
+        dxtest.equal({i["url"].split("/p/")[0] for i in items}, {f"https://h{h}.large.example" for h in range(2)}, "its hosts")
+        walk(fresh, path, "all", prefix="/", fields="url", limit=10000)
+        every = misses(fresh) - cold
+        print(f"a prefix: {few:.0f} pages read, all rows: {every:.0f}", flush=True)
+        dxtest.check(few * 2 < every, f"a prefix reads {few} pages, all rows are {every}")
+
+
+def check_suppressed(server, root, files, rng):
+    """Whole hosts and prefixes are hidden; the recount leaves them out."""
+    dxtest.domaindex("suppress", "add", "--root", root, "--prefix", "www.site.example/a/", "--reason", "asked", "--policy", "withheld")
+    dxtest.domaindex("suppress", "add", "--root", root, "--host", "m.site.example", "--reason", "asked", "--policy", "absent")
+    hidden = lambda url: url.startswith(("https://www.site.example/a/", "https://m.site.example/"))  # noqa: E731
+    with dxtest.Server(root) as fresh:
+        check_recount(fresh, files, True, 1, rng, 12, hidden)
+        got = fresh.get("/v1/domain/site.example/datasets/1/urls?mime=text/*").json
+        dxtest.check(got["withheld_rows"] > 0, "withheld rows are told")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root, rng = tmp / "root", random.Random(8)
+        made = datasets(rng)
+        for name, files in made.items():
+            for rows in files:
+                ingest(root, tmp, name, rows.items(), name != "bare")
+        ingest(root, tmp, "large", large())
+        dxtest.domaindex("publish", "--root", root)
+        with dxtest.Server(root) as server:
+            old = server.get("/v1/versions").json["version"]
+            check_recount(server, made["crawl"], True, 1, rng, ASKS // 5)
+            check_recount(server, made["pieces"], True, 2, rng, ASKS // 5)
+            check_recount(server, made["bare"], False, 3, rng, ASKS // 20)
+            check_refused(server)
+            check_plan(server)
+            check_large(server, root)
+        check_suppressed(None, root, made["crawl"], rng)
+        before = made["pieces"][0]
+        ingest(root, tmp, "pieces", [("https://www.site.example/a/new", (1, "t", "text/html", '["news"]'))])
+        dxtest.domaindex("publish", "--root", root)
+        with dxtest.Server(root) as server:
+            path = "/v1/domain/co.example/datasets/1/urls"
+            now, then = (walk(server, path, "version", tag="news", limit=50, **v)[0] for v in ({}, {"version": old}))
+            dxtest.check(now == then and before and len(now) > 10, "an older version")
+    dxtest.finish()
+
+
+main()
