@@ -340,6 +340,19 @@ def check_damage(root, tmp):
         equal(server.get("/readyz").json["state"], "sound", "none is no damage")
 
 
+def check_full(tmp):
+    """A name that would have found its field full is told from one that no filling met."""
+    root = tmp / "full"
+    ingest(root, "full", [f"http://s{i:03}.many.com/{i % 3}" for i in range(300)] + [f"http://a.t{i:03}/x" for i in range(300)])
+    publish(root)
+    domain64("init", "--root", root)
+    domain64("fill", "--root", root)
+    with dxtest.Server(root) as server:
+        for url, why in (("http://s299.many.com/2", "field_full"), ("http://nobody.many.com/", "field_full"), ("http://b.com/", "not_numbered"),
+                         ("http://a.t299/x", "field_full"), ("http://s001.many.com/9", "not_numbered"), ("http://s001.many.com/1", None)):
+            equal(server.get("/v1/keys?url=" + quote(url)).json.get("domain64_reason"), why, url)
+
+
 def check_remote(tmp):
     """Roots behind HTTP and S3: the same rows and numbers as from the directory, from the first filling on."""
     base = tmp / "base"
@@ -383,5 +396,6 @@ with dxtest.tempdir() as tmp:
     check_gone(last[0])
     check_damage(last[0], tmp)
     check_access(last[0])
+    check_full(tmp)
     check_remote(tmp)
 dxtest.finish()
