@@ -22,6 +22,7 @@ enum {
     OPT_DATASET_COLUMN,
     OPT_FROM,
     OPT_SET_ASIDE,
+    OPT_SUPPRESS_TOMBSTONES,
     OPT_FORMAT,
     OPT_URL_COLUMN,
     OPT_TS_COLUMN,
@@ -37,6 +38,7 @@ enum {
     OPT_SPOOL,
     OPT_TRANSFERS,
     OPT_WAIT,
+    OPT_BAD_TO,
     OPT_DATASET_META,
     OPT_PSL,
     OPT_MEMORY,
@@ -55,6 +57,9 @@ static const struct dx_option table[OPT_COUNT] = {
                    "queue: amqp://host:port/vhost?queue=NAME, amqps:// with TLS" },
     [OPT_SET_ASIDE] = { "set-aside", NULL, NULL,
                         "rename storage files of a file store that are corrupt to .invalid" },
+    [OPT_SUPPRESS_TOMBSTONES] = { "suppress-tombstones", NULL, NULL,
+                                  "hide what a file store has deleted, by rules as of 'domaindex "
+                                  "suppress': in all datasets and versions, within seconds" },
     [OPT_FORMAT] = { "format", "FORMAT", "auto",
                      "tsv, csv, jsonl, list (a URL a line), or auto: by name, then by content" },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
@@ -86,6 +91,9 @@ static const struct dx_option table[OPT_COUNT] = {
                         "with --from amqp://, end after so many; 0: go on until a signal" },
     [OPT_WAIT] = { "wait", "SECONDS", "0",
                    "with --from amqp://, end when nothing useful has come for so long; 0: never" },
+    [OPT_BAD_TO] = { "bad-to", "QUEUE", NULL,
+                     "with --from amqp://, move messages that are no segments to this queue of the "
+                     "same vhost; if not given they stay and end the run" },
     [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
                            "metadata of the datasets of this run; empty VALUE removes the key" },
     [OPT_PSL] = { "psl", "FILE", NULL,
@@ -182,6 +190,12 @@ static int read_store(const struct dx_options *options, struct dx_file_store_opt
     store->set_aside = dx_options_has(options, OPT_SET_ASIDE);
     if (!has_store(options) && store->set_aside)
         return dx_fail(err, DX_E_INVALID, "--set-aside goes with --from file-store");
+    if (!has_store(options) && dx_options_has(options, OPT_SUPPRESS_TOMBSTONES))
+        return dx_fail(err, DX_E_INVALID, "--suppress-tombstones goes with --from file-store");
+    if (dx_options_has(options, OPT_SUPPRESS_TOMBSTONES) && !dx_options_has(options, OPT_DATASET))
+        return dx_fail(err, DX_E_INVALID,
+                       "--suppress-tombstones needs --dataset: its rules say which one they are "
+                       "from");
     if (!has_store(options))
         return DX_OK;
     /* What it is may hold a password, so it is not repeated. */
@@ -235,6 +249,10 @@ static int read_options(const struct dx_options *options, struct dx_ingest_optio
     o->psl_path = dx_options_text(options, OPT_PSL);
     o->input = options->operand;
     o->input_count = options->operand_count;
+    /* A name of a file that cannot be opened is repeated; this one may hold a password. */
+    for (size_t i = 0; rc == DX_OK && i < o->input_count; i++)
+        if (dx_amqp_url_is(o->input[i]))
+            rc = dx_fail(err, DX_E_INVALID, "a queue is no INPUT; --from takes its address");
     if (rc == DX_OK && o->input_count == 0 && !has_queue(options))
         rc = dx_fail(err, DX_E_INVALID, "no INPUT; - is standard input");
     return rc;
@@ -263,6 +281,16 @@ static void store_summary(const char *dir, const struct dx_file_store_counts *n)
     print_count("storage files missing", n->missing);
     print_count("storage files corrupt", n->corrupt);
     print_count("  set aside", n->set_aside);
+}
+
+static void rules_summary(const struct dx_tombstone_rules *t)
+{
+    fprintf(stderr, "suppressions: of the tombstone\n");
+    print_count("rules added", t->added);
+    print_count("there already", t->kept);
+    print_count("lifted", t->lifted);
+    print_count("pages there again", t->live_too);
+    print_count("no URLs", t->unusable);
 }
 
 static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
@@ -314,6 +342,8 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
 static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
                   struct dx_file_store_options *store, struct dx_error *err)
 {
+    bool with_rules = dx_options_has(options, OPT_SUPPRESS_TOMBSTONES);
+    struct dx_tombstone_rules rules = { .root = NULL };
     struct dx_file_store_counts counts;
     struct dx_ingest_stats stats;
     const char **meta = calloc(o->meta_count + 1, sizeof *meta);
@@ -328,13 +358,16 @@ static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
     o->progress = &progress;
     o->stopped = dx_interrupted;
     o->say = say;
-    rc = store != NULL ? dx_ingest_file_store(o, store, &counts, &stats, err)
-                       : dx_ingest_run(o, &stats, err);
+    rc = store != NULL
+             ? dx_ingest_file_store(o, store, &counts, &stats, with_rules ? &rules : NULL, err)
+             : dx_ingest_run(o, &stats, err);
     dx_progress_end(&progress);
     if (rc == DX_OK) {
         if (store != NULL)
             store_summary(store->dir, &counts);
         summary(o, &stats);
+        if (with_rules)
+            rules_summary(&rules);
     } else if (stats.rejects_path != NULL) {
         fprintf(stderr, "records rejected before it failed: %s\n", stats.rejects_path);
     }
@@ -372,6 +405,15 @@ static int read_receive(const struct dx_options *options, const struct dx_ingest
         rc = dx_options_number(options, OPT_WAIT, 0, 1000000000, &wait_s, err);
     if (rc == DX_OK && o->input_count > 0)
         rc = dx_fail(err, DX_E_INVALID, "--from and INPUT exclude each other");
+    r->bad_to = dx_options_text(options, OPT_BAD_TO);
+    if (rc == DX_OK && r->bad_to != NULL) {
+        struct dx_amqp_url bad = *url;
+
+        rc = dx_amqp_url_set_queue(&bad, r->bad_to, err);
+        dx_amqp_url_release(&bad);
+        if (rc == DX_OK && strcmp(r->bad_to, url->queue) == 0)
+            rc = dx_fail(err, DX_E_INVALID, "--bad-to is the queue that is read");
+    }
     if (rc < 0)
         return rc;
     r->spool = dx_options_text(options, OPT_SPOOL);
@@ -415,11 +457,11 @@ static int receive(const struct dx_options *options, const struct dx_ingest_opti
     dx_amqp_url_release(&url);
     fprintf(stderr,
             "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
-            "%llu came twice, %llu were put back\n",
+            "%llu came twice, %llu were put back, %llu were no segments\n",
             (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
             dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
             (unsigned long long)stats.connections, (unsigned long long)stats.again,
-            (unsigned long long)stats.requeued);
+            (unsigned long long)stats.requeued, (unsigned long long)stats.bad);
     if (rc < 0)
         fprintf(stderr, "domaindex ingest: %s\n", err->text);
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
@@ -484,8 +526,10 @@ const struct dx_command dx_command_ingest = {
         "message tells its transfer (message-id), its dataset and the sum of all bytes (headers "
         "`dataset`, `sha256`); for those that do not, --dataset NAME names it, and the queue is "
         "one transfer after the other, so that nothing can tell a late copy from a segment of the "
-        "next one. A message that is no segment ends the run and stays in the queue, and so does "
-        "a transfer whose bytes are not what the sender has summed. One run consumes a queue. "
+        "next one. A message that is no segment ends the run and stays in the queue, or is moved "
+        "to "
+        "--bad-to; a transfer whose bytes are not what the sender has summed ends it, too. One run "
+        "consumes a queue. "
         "User and password: DOMAINDEX_AMQP_USER and DOMAINDEX_AMQP_PASSWORD, or in the address, "
         "where others on the machine can see them; DOMAINDEX_AMQP_CA: certificates to trust with "
         "amqps://.\n\n"
@@ -522,7 +566,11 @@ const struct dx_command dx_command_ingest = {
         "--extra-column and --ts-column. Lines that are none, hashes that are not their key's, "
         "keys of the tombstone, and storage files that are missing or corrupt are counted; links "
         "in the store are not followed. Of equal keys the last line holds. The lines go through "
-        "the work directory, also for a root that is a directory.",
+        "the work directory, also for a root that is a directory. With --suppress-tombstones each "
+        "key of the tombstone becomes a rule for its URL (policy absent, see 'domaindex "
+        "suppress'), which hides what earlier runs have stored of it. Such a rule holds in all "
+        "datasets; it is lifted by a later run with this option that finds the page in the store "
+        "again.",
     .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
                "--extra-column 4 posts.tsv.zst",
     .options = table,

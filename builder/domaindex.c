@@ -152,6 +152,7 @@ static void manual_overview(struct dx_buf *out)
                    commands[i]->summary, commands[i]->name);
     dx_buf_str(out, ".El\n");
     dx_environment_mdoc(out);
+    dx_environment_queues_mdoc(out);
     exit_status(out);
     dx_buf_str(out, ".Sh SEE ALSO\n.Xr domaindexd 1\n");
 }

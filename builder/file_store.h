@@ -45,6 +45,8 @@ struct dx_file_store_options {
     const char *tmp; /* for sorting */
     const char *to;  /* made; may not exist */
     uint64_t memory_bytes;
+    const char *dead;          /* made: keys of the tombstone, one a line; NULL: not wanted */
+    const char *live;          /* and those of the pages; with dead */
     bool set_aside;            /* rename corrupt storage files to NAME.invalid */
     bool payload;              /* keep the payload of storage files where it is a JSON object */
     bool index_alone;          /* do not open storage files */

@@ -36,8 +36,8 @@ struct reading {
     struct dx_file_store_counts *n;
     int dir;
     struct dx_spill_sort *sort;
-    struct dx_file_out out;
-    bool out_open;
+    struct dx_file_out out, dead, live;
+    bool out_open, dead_open, live_open;
     uint64_t told[TOLDS];
     struct dx_buf sort_key;
     struct dx_buf decoded; /* a key out of a tag's array */
@@ -388,12 +388,26 @@ static int write_page(struct reading *r, const struct dx_store_entry *e, struct 
     return dx_file_out_write(&r->out, dx_span_of(r->record.data, r->record.size), err);
 }
 
+/* Control characters are in no key, so a line holds it. */
+static int list_key(struct reading *r, struct dx_error *err)
+{
+    struct dx_file_out *to = r->tombstoned ? &r->dead : &r->live;
+    int rc;
+
+    if (!r->dead_open || (!r->tombstoned && r->lines == 0))
+        return DX_OK;
+    rc = dx_file_out_write(to, dx_span_of(r->key.data, r->key.size), err);
+    return rc < 0 ? rc : dx_file_out_write(to, dx_span_str("\n"), err);
+}
+
 /* The page is complete. */
 static int end_page(struct reading *r, struct dx_error *err)
 {
     struct dx_store_entry e;
-    int rc = DX_OK;
+    int rc = list_key(r, err);
 
+    if (rc < 0)
+        return rc;
     if (r->lines > 0 && r->tombstoned) {
         r->n->tombstoned++;
     } else if (r->lines > 0) {
@@ -479,6 +493,45 @@ static int write_all(struct reading *r, struct dx_error *err)
     return rc < 0 || !any ? rc : end_page(r, err);
 }
 
+static int open_output(struct dx_file_out *out, const char *path, bool *is_open,
+                       struct dx_error *err)
+{
+    int rc = dx_file_out_open(out, path, err);
+
+    *is_open = rc == DX_OK;
+    return rc;
+}
+
+static int open_outputs(struct reading *r, struct dx_error *err)
+{
+    int rc = open_output(&r->out, r->o->to, &r->out_open, err);
+
+    if (rc == DX_OK && r->o->dead != NULL)
+        rc = open_output(&r->live, r->o->live, &r->live_open, err);
+    if (rc == DX_OK && r->o->dead != NULL)
+        rc = open_output(&r->dead, r->o->dead, &r->dead_open, err);
+    return rc;
+}
+
+static int close_output(struct dx_file_out *out, bool *is_open, struct dx_error *err)
+{
+    bool was_open = *is_open;
+
+    *is_open = false;
+    return was_open ? dx_file_out_close(out, DX_SYNC_LATER, err) : DX_OK;
+}
+
+static int close_outputs(struct reading *r, struct dx_error *err)
+{
+    int rc = close_output(&r->out, &r->out_open, err);
+
+    if (rc == DX_OK)
+        rc = close_output(&r->dead, &r->dead_open, err);
+    if (rc == DX_OK)
+        rc = close_output(&r->live, &r->live_open, err);
+    return rc;
+}
+
 static void release(struct reading *r)
 {
     struct dx_buf *all[] = { &r->sort_key, &r->decoded, &r->key,    &r->line,   &r->tags,
@@ -488,6 +541,10 @@ static void release(struct reading *r)
         dx_buf_release(all[i]);
     if (r->out_open)
         dx_file_out_abort(&r->out);
+    if (r->dead_open)
+        dx_file_out_abort(&r->dead);
+    if (r->live_open)
+        dx_file_out_abort(&r->live);
     dx_spill_sort_free(&r->sort);
     if (r->dir >= 0)
         (void)close(r->dir);
@@ -525,14 +582,11 @@ int dx_file_store_read(const struct dx_file_store_options *options,
     if (rc == DX_OK)
         rc = sort_all(&r, err);
     if (rc == DX_OK)
-        rc = dx_file_out_open(&r.out, options->to, err);
-    r.out_open = rc == DX_OK;
+        rc = open_outputs(&r, err);
     if (rc == DX_OK)
         rc = write_all(&r, err);
-    if (rc == DX_OK) {
-        r.out_open = false;
-        rc = dx_file_out_close(&r.out, DX_SYNC_LATER, err);
-    }
+    if (rc == DX_OK)
+        rc = close_outputs(&r, err);
     release(&r);
     return rc;
 }

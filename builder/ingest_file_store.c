@@ -7,6 +7,8 @@
 #include "builder/work_folder.h"
 
 #define PAYLOAD "payload."
+#define DEAD "dead"
+#define LIVE "live"
 
 static bool is_of_payload(const char *column)
 {
@@ -31,12 +33,29 @@ static int want_columns(struct dx_columns_want *want, bool *payload, struct dx_e
     return dx_columns_want_check(want, err);
 }
 
+static int apply(const struct dx_ingest_options *o, const char *folder,
+                 struct dx_tombstone_rules *rules, struct dx_error *err)
+{
+    int rc;
+
+    rules->root = o->root;
+    rules->dataset = o->dataset;
+    rules->folder = folder;
+    rules->dead = DEAD;
+    rules->live = LIVE;
+    rc = dx_tombstone_rules_apply(rules, err);
+    return rc < 0 ? dx_fail_in(err, "the rows are stored, the rules of the tombstone are not")
+                  : DX_OK;
+}
+
 int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_options *store,
                          struct dx_file_store_counts *counts, struct dx_ingest_stats *stats,
-                         struct dx_error *err)
+                         struct dx_tombstone_rules *rules, struct dx_error *err)
 {
     struct dx_work_folder work = DX_WORK_FOLDER_INIT;
     char path[PATH_MAX + 16];
+    char dead[PATH_MAX + 16];
+    char live[PATH_MAX + 16];
     const char *input = path;
     int rc = want_columns(&o->want, &store->payload, err);
 
@@ -46,6 +65,10 @@ int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_optio
         rc = dx_work_folder_make(&work, o->work_dir, "store", err);
     if (rc == DX_OK) {
         (void)snprintf(path, sizeof path, "%s/pages.jsonl", work.path);
+        (void)snprintf(dead, sizeof dead, "%s/" DEAD, work.path);
+        (void)snprintf(live, sizeof live, "%s/" LIVE, work.path);
+        store->dead = rules != NULL ? dead : NULL;
+        store->live = live;
         store->tmp = work.path;
         store->to = path;
         store->memory_bytes = o->memory_bytes / 2;
@@ -59,6 +82,8 @@ int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_optio
         o->input_count = 1;
         rc = dx_ingest_run(o, stats, err);
     }
+    if (rc == DX_OK && rules != NULL && stats->datasets_total > 0) /* else nothing was ever stored */
+        rc = apply(o, work.path, rules, err);
     dx_work_folder_remove(&work);
     return rc;
 }

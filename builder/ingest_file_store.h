@@ -2,7 +2,7 @@
  * ingest_file_store.h - a file store into the lake.
  *
  *   struct dx_file_store_options store = { .dir = "/srv/crawl", .set_aside = true };
- *   rc = dx_ingest_file_store(&o, &store, &counts, &stats, &err);      o as for dx_ingest_run, no inputs
+ *   rc = dx_ingest_file_store(&o, &store, &counts, &stats, NULL, &err);     o as for dx_ingest_run, no inputs
  *
  * The store becomes lines of JSON in a folder of its own in the work directory (o->work_dir, TMPDIR,
  * /tmp), and these are ingested as any others: url, and the extras content_type, title and tags (a
@@ -15,9 +15,11 @@
 
 #include "builder/file_store.h"
 #include "builder/ingest.h"
+#include "builder/tombstone_rules.h"
 
+/* rules: made of the tombstone when the rows are stored; NULL: none are. */
 int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_options *store,
                          struct dx_file_store_counts *counts, struct dx_ingest_stats *stats,
-                         struct dx_error *err);
+                         struct dx_tombstone_rules *rules, struct dx_error *err);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/receive.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,6 +9,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "builder/bad_messages.h"
+#include "builder/gaps.h"
 #include "builder/registry.h"
 #include "builder/root_lock.h"
 #include "builder/transfer.h"
@@ -25,8 +25,10 @@
 #define IDLE_MS 20              /* when nothing came for so long */
 #define POLL_MS 500             /* how soon a signal is seen */
 #define PAUSE_MS 5              /* before what was put back comes again, */
-#define PAUSE_MAX_MS 5000       /* grown to at most; well below a heartbeat */
+#define PAUSE_MAX_MS 5000       /* grown to at most, and below a heartbeat */
 #define STORE_AGAIN_MS 1000     /* when somebody else writes to the lake */
+#define UNFINISHED_TOLD 20      /* in words */
+#define BAD_TOLD 20             /* in words */
 #define KEPT_S (30 * 24 * 3600) /* a finished transfer is remembered */
 
 struct receive {
@@ -45,7 +47,12 @@ struct receive {
     uint64_t useful_ms; /* when something was gained */
     unsigned failures;  /* connections that failed in a row */
     bool link_failed;   /* the error is the broker's, another connection may help */
-    char why[256];      /* the last held one */
+    bool plain_waits;   /* a transfer without an id is whole, its last segment comes again */
+    time_t begun;
+    unsigned unfinished; /* transfers of this run, when it gives up */
+    unsigned unfinished_told;
+    struct dx_gaps gaps; /* what the held ones say */
+    char why[256];       /* what was missing when they went back */
 };
 
 static bool is_stopped(const struct receive *r)
@@ -81,20 +88,25 @@ static void gain(struct receive *r)
 {
     r->gained = true;
     r->useful_ms = dx_clock_ms();
+    r->why[0] = '\0';
 }
 
 /* ---- the spool ---- */
 
-/* A folder's name; ids are of others and may hold anything. */
+/* A folder's name; ids are of others and may hold anything. Without an id nothing but the place tells
+ * one stream from another, so there the broker's address counts, too. */
 static int key_of(const struct receive *r, struct dx_span id, char key[DX_TRANSFER_KEY],
                   struct dx_error *err)
 {
-    struct dx_buf text = DX_BUF_INIT(1024);
+    const struct dx_amqp_url *url = r->o->url;
+    struct dx_buf text = DX_BUF_INIT(2048);
     uint8_t sum[DX_SHA256_SIZE];
     char hex[DX_SHA256_HEX];
     bool ok;
 
-    dx_buf_append(&text, r->o->url->queue, strlen(r->o->url->queue) + 1);
+    if (id.data == NULL)
+        dx_buf_fmt(&text, "%s\n%d\n", url->host, url->port);
+    dx_buf_fmt(&text, "%s\n%s\n", url->vhost, url->queue);
     dx_buf_append(&text, id.data, id.size);
     ok = !text.failed && dx_sha256(dx_span_of(text.data, text.size), sum);
     dx_buf_release(&text);
@@ -162,7 +174,8 @@ static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
     return rc;
 }
 
-/* The last segment is here and not acknowledged: what it completes goes to the lake first. */
+/* All segments are here, and the last one is not acknowledged (tag; 0: it did not come again): what
+ * it completes goes to the lake first. */
 static int finish(struct receive *r, struct dx_transfer *t, uint64_t tag, struct dx_error *err)
 {
     int rc = commit(r, err);
@@ -174,17 +187,21 @@ static int finish(struct receive *r, struct dx_transfer *t, uint64_t tag, struct
     if (rc < 0)
         return rc;
     gain(r);
-    rc = link_rc(r, dx_amqp_ack(r->amqp, tag, err));
+    if (tag != 0)
+        rc = link_rc(r, dx_amqp_ack(r->amqp, tag, err));
     r->stats->requeued += r->held;
     r->held = 0;
+    dx_gaps_clear(&r->gaps);
     if (rc == DX_OK)
         rc = link_rc(r, dx_amqp_resume(r->amqp, r->prefetch, err));
     return rc < 0 ? rc : dx_transfer_mark(t, DX_TRANSFER_SETTLED, err);
 }
 
-/* Whole ones that a run before this one did not bring into the lake, and old ones, which go. */
-static int look_into(struct receive *r, const char *key, struct dx_error *err)
+/* Whole ones that a run before this one did not bring into the lake, and old ones, which go. Without
+ * an id it is not known here which of its segments will come again: see expect_plain. */
+static int look_into(void *ctx, const char *key, struct dx_error *err)
 {
+    struct receive *r = ctx;
     struct dx_transfer t;
     struct stat st;
     int rc = dx_transfer_open(&t, r->o->spool, key, err);
@@ -192,29 +209,49 @@ static int look_into(struct receive *r, const char *key, struct dx_error *err)
     if (rc <= 0)
         return rc;
     rc = DX_OK;
-    if (t.state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t.join))
-        rc = store(r, &t, err);
-    else if (t.state != DX_TRANSFER_OPEN && stat(t.journal_path, &st) == 0 &&
-             st.st_mtime + KEPT_S < time(NULL))
+    if (t.state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t.join)) {
+        if (strncmp(key, "id-", 3) == 0)
+            rc = store(r, &t, err);
+    } else if (t.state != DX_TRANSFER_OPEN && stat(t.journal_path, &st) == 0 &&
+               st.st_mtime + KEPT_S < r->begun) {
         rc = dx_transfer_remove(&t, err);
+    }
     dx_transfer_close(&t);
     return rc;
 }
 
-static int look_through_spool(struct receive *r, struct dx_error *err)
+/* One without an id that is whole in the spool. Were it stored now, those of its segments whose
+ * acknowledgement the broker never got would look like the next transfer. They come first, in order
+ * and the last one with them: then it is stored as ever; or, when nothing comes, without. */
+static int expect_plain(struct receive *r, struct dx_error *err)
 {
-    struct dirent *entry;
-    DIR *dir = opendir(r->o->spool);
-    int rc = DX_OK;
+    const struct dx_span none = { NULL, 0 };
+    char key[DX_TRANSFER_KEY];
+    struct dx_transfer *t = NULL;
+    int rc = key_of(r, none, key, err);
 
-    if (dir == NULL)
-        return dx_fail_errno(err, errno, "%s: cannot open directory", r->o->spool);
-    while (rc == DX_OK && (entry = readdir(dir)) != NULL)
-        if ((strncmp(entry->d_name, "id-", 3) == 0 || strncmp(entry->d_name, "plain-", 6) == 0) &&
-            strlen(entry->d_name) < DX_TRANSFER_KEY)
-            rc = look_into(r, entry->d_name, err);
-    (void)closedir(dir);
-    return rc;
+    if (rc == DX_OK)
+        rc = find(r, key, &t, err);
+    r->plain_waits = rc > 0 && t->state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t->join);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int store_plain(struct receive *r, struct dx_error *err)
+{
+    const struct dx_span none = { NULL, 0 };
+    char key[DX_TRANSFER_KEY];
+    struct dx_transfer *t = NULL;
+    int rc;
+
+    if (!r->plain_waits)
+        return DX_OK;
+    r->plain_waits = false;
+    rc = key_of(r, none, key, err);
+    if (rc == DX_OK)
+        rc = find(r, key, &t, err);
+    if (rc <= 0 || t->state != DX_TRANSFER_OPEN || !dx_segment_join_whole(&t->join))
+        return rc < 0 ? rc : DX_OK;
+    return finish(r, t, 0, err);
 }
 
 /* ---- a message ---- */
@@ -242,9 +279,6 @@ static int read_head(const struct receive *r, const struct dx_amqp_message *m,
     *head = (struct dx_segment_journal_head){ .count = s->count };
     if (name.data == NULL && r->o->dataset != NULL)
         name = dx_span_str(r->o->dataset);
-    if (name.data == NULL && r->o->needs_dataset)
-        return dx_fail(err, DX_E_INVALID,
-                       "a message tells no dataset in its header `dataset`; give --dataset NAME");
     if (name.data != NULL && (name.size > DX_SEGMENT_DATASET_MAX || !dx_roster_name_valid(name)))
         return dx_fail(err, DX_E_INVALID,
                        "a message names a dataset in %zu bytes that are no name of one", name.size);
@@ -257,16 +291,12 @@ static int read_head(const struct receive *r, const struct dx_amqp_message *m,
     return DX_OK;
 }
 
-static int hold(struct receive *r, const struct dx_transfer *t, const struct dx_segment *s)
+static int hold(struct receive *r, const char *key, const struct dx_transfer *t,
+                const struct dx_segment *s)
 {
-    bool begun = t->key[0] != '\0' && t->join.count != 0;
+    bool begun = t->key[0] != '\0' && t->join.count != 0 && t->state == DX_TRANSFER_OPEN;
 
-    (void)snprintf(r->why, sizeof r->why,
-                   "segment %u of %u was expected%s, segment %u of %u is there", //
-                   begun ? t->join.expected : 0, begun ? t->join.count : s->count,
-                   begun && s->sequence < t->join.expected ? ", or one of those before it again"
-                                                           : "",
-                   s->sequence, s->count);
+    dx_gaps_add(&r->gaps, key, begun ? t->join.expected : 0, begun ? t->join.count : s->count, s);
     r->held++;
     return DX_OK;
 }
@@ -278,6 +308,29 @@ static int taken(struct receive *r, const struct dx_amqp_message *m, struct dx_e
     r->tags[r->tag_count++] = m->tag;
     r->taken_bytes += m->bytes.size;
     return r->tag_count == TAGS_MAX || r->taken_bytes >= TAKEN_BYTES ? commit(r, err) : DX_OK;
+}
+
+/* It can never become one of a transfer; err says why. */
+static int bad(struct receive *r, const struct dx_amqp_message *m, struct dx_error *err)
+{
+    char reason[sizeof err->text];
+    char text[sizeof err->text + 320];
+    int rc;
+
+    if (r->o->bad_to == NULL || m->too_large)
+        return dx_fail_in(err,
+                          "%s holds what is no segment; it stays there until somebody takes "
+                          "it out, or --bad-to names a queue for it",
+                          r->o->url->shown);
+    memcpy(reason, err->text, sizeof reason);
+    rc = link_rc(r, dx_bad_messages_move(r->o->url, r->o->bad_to, m, reason, err));
+    if (rc < 0)
+        return rc;
+    if (r->stats->bad++ < BAD_TOLD) {
+        (void)snprintf(text, sizeof text, "no segment, moved to '%s': %s", r->o->bad_to, reason);
+        say(r, text);
+    }
+    return taken(r, m, err);
 }
 
 static int keep(struct receive *r, struct dx_transfer *t, const struct dx_amqp_message *m,
@@ -298,8 +351,10 @@ static int known(struct receive *r, struct dx_transfer *t, const struct dx_amqp_
 {
     r->stats->again++;
     if (t->state == DX_TRANSFER_OPEN && dx_segment_join_whole(&t->join) &&
-        s->sequence + 1 == s->count)
+        s->sequence + 1 == s->count) {
+        r->plain_waits &= m->id.data != NULL;
         return finish(r, t, m->tag, err);
+    }
     return taken(r, m, err);
 }
 
@@ -328,9 +383,15 @@ static int begin(struct receive *r, struct dx_transfer *t, const char *key,
                  const struct dx_amqp_message *m, const struct dx_segment *s, struct dx_error *err)
 {
     struct dx_segment_journal_head head;
-    int rc = read_head(r, m, s, &head, err);
+    int rc;
 
-    return rc < 0 ? rc : dx_transfer_begin(t, r->o->spool, key, &head, err);
+    if (m->dataset.data == NULL && r->o->dataset == NULL && r->o->needs_dataset)
+        return dx_fail(err, DX_E_INVALID,
+                       "a message tells no dataset in its header `dataset`; give --dataset NAME");
+    if (read_head(r, m, s, &head, err) < 0)
+        return bad(r, m, err);
+    rc = dx_transfer_begin(t, r->o->spool, key, &head, err);
+    return rc < 0 ? rc : keep(r, t, m, s, err);
 }
 
 static int handle(struct receive *r, const struct dx_amqp_message *m, struct dx_error *err)
@@ -347,10 +408,7 @@ static int handle(struct receive *r, const struct dx_amqp_message *m, struct dx_
     if (rc == DX_OK)
         rc = dx_segment_read(&s, m->bytes, err);
     if (rc < 0)
-        return dx_fail_in(err,
-                          "%s holds what is no segment; it stays there until somebody takes "
-                          "it out",
-                          r->o->url->shown);
+        return bad(r, m, err);
     rc = key_of(r, m->id, key, err);
     if (rc == DX_OK)
         rc = find(r, key, &t, err);
@@ -365,12 +423,11 @@ static int handle(struct receive *r, const struct dx_amqp_message *m, struct dx_
         return rc;
     if (t->key[0] == '\0') { /* none yet */
         if (s.sequence != 0)
-            return hold(r, t, &s);
-        rc = begin(r, t, key, m, &s, err);
-        return rc < 0 ? rc : keep(r, t, m, &s, err);
+            return hold(r, key, t, &s);
+        return begin(r, t, key, m, &s, err);
     }
     if (m->id.data == NULL && t->state != DX_TRANSFER_OPEN)
-        return hold(r, t, &s); /* of the next one */
+        return hold(r, key, t, &s); /* of the next one */
     t->join.count = t->head.count;
     if (t->state == DX_TRANSFER_OPEN && dx_segment_join_judge(&t->join, &s) == DX_SEGMENT_NEXT &&
         !dx_segment_join_whole(&t->join))
@@ -378,7 +435,7 @@ static int handle(struct receive *r, const struct dx_amqp_message *m, struct dx_
     rc = dx_transfer_same(t, &s, err);
     if (rc < 0)
         return rc;
-    return rc > 0 ? known(r, t, m, &s, err) : hold(r, t, &s);
+    return rc > 0 ? known(r, t, m, &s, err) : hold(r, key, t, &s);
 }
 
 /* ---- the window ---- */
@@ -387,14 +444,20 @@ static int handle(struct receive *r, const struct dx_amqp_message *m, struct dx_
 static int put_back(struct receive *r, struct dx_error *err)
 {
     bool full = r->held >= r->prefetch;
+    uint64_t longest = dx_amqp_away_ms(r->amqp);
     int rc = commit(r, err);
 
-    if (rc < 0)
+    if (rc == DX_OK)
+        rc = store_plain(r, err);
+    if (rc < 0 || r->held == 0)
         return rc;
+    dx_gaps_words(&r->gaps, !full, r->why, sizeof r->why);
+    dx_gaps_clear(&r->gaps);
+    longest = longest < PAUSE_MAX_MS ? longest : PAUSE_MAX_MS;
     if (r->gained)
         r->pause_ms = PAUSE_MS;
     else
-        r->pause_ms = r->pause_ms * 2 < PAUSE_MAX_MS ? r->pause_ms * 2 : PAUSE_MAX_MS;
+        r->pause_ms = r->pause_ms * 2 < longest ? r->pause_ms * 2 : longest;
     sleep_ms(r, r->pause_ms);
     r->stats->requeued += r->held;
     r->held = 0;
@@ -415,23 +478,48 @@ static bool is_enough(const struct receive *r)
     return r->o->transfers > 0 && r->stats->transfers >= r->o->transfers;
 }
 
-static bool has_unfinished(const struct receive *r)
-{
-    for (size_t i = 0; i < OPEN_MAX; i++)
-        if (r->open[i].key[0] != '\0' && r->open[i].state == DX_TRANSFER_OPEN)
-            return true;
-    return r->held > 0;
-}
-
 static bool is_over(const struct receive *r)
 {
     return r->o->wait_ms > 0 && dx_clock_ms() - r->useful_ms > r->o->wait_ms;
 }
 
-static int give_up(const struct receive *r, struct dx_error *err)
+/* Words for one that wants segments; counts those that this run has worked on. */
+static int tell_unfinished(void *ctx, const char *key, struct dx_error *err)
 {
-    if (!has_unfinished(r) && r->o->transfers == 0)
-        return DX_OK;
+    struct receive *r = ctx;
+    struct dx_transfer t;
+    struct stat st;
+    char text[256 + DX_SEGMENT_DATASET_MAX];
+    int rc = dx_transfer_open(&t, r->o->spool, key, err);
+
+    if (rc <= 0)
+        return rc;
+    if (t.state == DX_TRANSFER_OPEN && !dx_segment_join_whole(&t.join)) {
+        (void)snprintf(text, sizeof text,
+                       "unfinished in the spool: transfer %s of dataset '%s', segment %u of %u is "
+                       "the next, %llu bytes have come",
+                       key, t.head.dataset, t.join.expected, t.head.count,
+                       (unsigned long long)t.join.size);
+        if (r->unfinished_told++ < UNFINISHED_TOLD)
+            say(r, text);
+        r->unfinished += stat(t.journal_path, &st) == 0 && st.st_mtime >= r->begun;
+    }
+    dx_transfer_close(&t);
+    return DX_OK;
+}
+
+static int give_up(struct receive *r, struct dx_error *err)
+{
+    bool held = r->held > 0;
+    int rc;
+
+    for (size_t i = 0; i < OPEN_MAX; i++)
+        dx_transfer_close(&r->open[i]); /* all is synced */
+    rc = dx_transfer_each(r->o->spool, tell_unfinished, r, err);
+    if (rc < 0 || (!held && r->unfinished == 0 && r->o->transfers == 0))
+        return rc;
+    if (held && r->why[0] == '\0')
+        dx_gaps_words(&r->gaps, false, r->why, sizeof r->why);
     return dx_fail(err, DX_E_TIMEOUT,
                    "%s: nothing useful for %llu s%s%s; what has come is kept in %s, and goes on "
                    "when the rest comes",
@@ -458,8 +546,10 @@ static int consume(struct receive *r, struct dx_error *err)
                 rc = r->tag_count > 0 ? commit(r, err) : DX_OK;
             if (rc == DX_OK && r->held >= r->prefetch)
                 rc = put_back(r, err);
-        } else if (rc == 0 && waiting) {
+        } else if (rc == 0) {
             rc = r->held > 0 ? put_back(r, err) : commit(r, err);
+            if (rc == DX_OK)
+                rc = store_plain(r, err);
         }
         if (rc < 0)
             return rc;
@@ -478,6 +568,7 @@ static void forget(struct receive *r)
         dx_transfer_close(&r->open[i]);
     r->tag_count = r->taken_bytes = 0;
     r->held = 0;
+    dx_gaps_clear(&r->gaps);
     r->gained = false;
 }
 
@@ -504,6 +595,8 @@ static int connect_and_consume(struct receive *r, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = link_rc(r, dx_amqp_consume(r->amqp, r->prefetch, err));
+    if (rc == DX_OK)
+        rc = expect_plain(r, err);
     if (rc == DX_OK) {
         r->stats->connections++;
         rc = consume(r, err);
@@ -513,7 +606,7 @@ static int connect_and_consume(struct receive *r, struct dx_error *err)
 
 static int run(struct receive *r, struct dx_error *err)
 {
-    int rc = look_through_spool(r, err);
+    int rc = dx_transfer_each(r->o->spool, look_into, r, err);
 
     r->useful_ms = dx_clock_ms();
     while (rc == DX_OK && !is_stopped(r) && !is_enough(r)) {
@@ -538,9 +631,11 @@ static int run(struct receive *r, struct dx_error *err)
 int dx_receive_run(const struct dx_receive_options *o, struct dx_receive_stats *stats,
                    struct dx_error *err)
 {
-    struct receive r = {
-        .o = o, .stats = stats, .prefetch = DX_RECEIVE_PREFETCH, .pause_ms = PAUSE_MS
-    };
+    struct receive r = { .o = o,
+                         .stats = stats,
+                         .prefetch = DX_RECEIVE_PREFETCH,
+                         .pause_ms = PAUSE_MS,
+                         .begun = time(NULL) };
     struct dx_root_lock lock = DX_ROOT_LOCK_INIT;
     int rc;
 

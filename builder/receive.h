@@ -17,6 +17,9 @@
  *
  * `store` is called with the path of the joined bytes and the name of their dataset (NULL: no
  * message told one and none is needed). DX_E_BUSY from it is tried again.
+ *
+ * A message that is no segment, or whose properties are none of ours, ends the run and stays, or is
+ * moved to the queue bad_to. One over DX_RECEIVE_MESSAGE_MAX always ends it: its bytes are not held.
  */
 #ifndef DX_BUILDER_RECEIVE_H
 #define DX_BUILDER_RECEIVE_H
@@ -37,6 +40,7 @@ struct dx_receive_options {
     const struct dx_amqp_url *url;
     const char *spool;         /* a folder on a local disk, made if missing */
     const char *dataset;       /* of messages that tell none; may be NULL */
+    const char *bad_to;        /* queue for messages that are no segments; NULL: they end the run */
     bool needs_dataset;        /* a transfer without one is refused */
     uint64_t transfers;        /* ends after so many; 0: goes on */
     uint64_t wait_ms;          /* ends when nothing useful has come for so long; 0: never */
@@ -52,6 +56,7 @@ struct dx_receive_stats {
     uint64_t bytes;    /* of these */
     uint64_t again;    /* came twice, dropped */
     uint64_t requeued; /* put back */
+    uint64_t bad;      /* moved to bad_to */
     uint64_t connections;
     uint64_t transfers; /* stored */
 };

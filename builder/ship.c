@@ -127,9 +127,9 @@ static int sum_again(struct ship *s, uint32_t sequence, bool is_last, struct dx_
 static int send_one(struct ship *s, const struct dx_segment_cut *cut, uint64_t at, uint64_t n,
                     struct dx_error *err)
 {
-    const struct dx_amqp_properties p = { .id = s->stats->id,
-                                          .dataset = s->o->dataset,
-                                          .sum = s->sum };
+    const struct dx_amqp_properties p = { .id = dx_span_str(s->stats->id),
+                                          .dataset = dx_span_str(s->o->dataset),
+                                          .sum = dx_span_str(s->sum) };
     uint32_t sequence = cut->sequence - 1;
     int rc = dx_file_pread(s->fd, s->o->path, at, (size_t)n, s->message + DX_SEGMENT_HEADER, err);
 
@@ -144,19 +144,40 @@ static int send_one(struct ship *s, const struct dx_segment_cut *cut, uint64_t a
     return rc;
 }
 
-/* Until at most `out` messages of this connection, which began at segment `first`, are out. Losing
- * the broker is DX_E_BUSY here and in send_all: DX_E_IO is the file's. */
+/* Nothing is to be had from the broker: whether it is time to give up. */
+static int patient(const struct ship *s, struct dx_error *err)
+{
+    const char *blocked = dx_amqp_blocked(s->amqp);
+
+    if (!is_stopped(s) && dx_clock_ms() - s->useful_ms <= s->o->wait_ms)
+        return DX_OK;
+    return dx_fail(err, is_stopped(s) ? DX_E_IO : DX_E_TIMEOUT,
+                   "%s%s%s%s after %u of %u segments; the same command again sends the rest",
+                   is_stopped(s) ? "interrupted" : "the broker confirms nothing",
+                   blocked != NULL ? " (" : "", blocked != NULL ? blocked : "",
+                   blocked != NULL ? ")" : "", s->confirmed, (uint32_t)s->stats->segments);
+}
+
+/* Losing the broker is DX_E_BUSY here and in settle and send_all: DX_E_IO is the file's. */
+static int wait_ready(struct ship *s, struct dx_error *err)
+{
+    int rc;
+
+    while ((rc = dx_amqp_ready(s->amqp, CONFIRM_MS, err)) == 0)
+        if ((rc = patient(s, err)) < 0)
+            return rc;
+    return rc == DX_E_IO ? DX_E_BUSY : rc < 0 ? rc : DX_OK;
+}
+
+/* Until at most `out` messages of this connection, which began at segment `first`, are out. */
 static int settle(struct ship *s, uint32_t first, uint32_t sent, uint32_t out, struct dx_error *err)
 {
     uint32_t want = sent - first > out ? sent - first - out : 0;
     int rc = 1;
 
     while (want > 0 && (rc = dx_amqp_confirmed(s->amqp, want, CONFIRM_MS, err)) == 0)
-        if (is_stopped(s) || dx_clock_ms() - s->useful_ms > s->o->wait_ms)
-            return dx_fail(err, is_stopped(s) ? DX_E_IO : DX_E_TIMEOUT,
-                           "%s after %u of %u segments; the same command again sends the rest",
-                           is_stopped(s) ? "interrupted" : "the broker confirms nothing",
-                           s->confirmed, (uint32_t)s->stats->segments);
+        if ((rc = patient(s, err)) < 0)
+            return rc;
     if (rc > 0 && want > 0 && first + want > s->confirmed) {
         s->confirmed = first + want;
         s->useful_ms = dx_clock_ms();
@@ -176,6 +197,8 @@ static int send_all(struct ship *s, struct dx_error *err)
     while (rc == DX_OK && dx_segment_cut_next(&cut, s->message, &n)) {
         if (cut.sequence > first) {
             rc = settle(s, first, cut.sequence - 1, DX_AMQP_WINDOW - 1, err);
+            if (rc == DX_OK)
+                rc = wait_ready(s, err);
             if (rc == DX_OK)
                 rc = send_one(s, &cut, at, n, err);
         }

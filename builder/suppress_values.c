@@ -130,17 +130,25 @@ static int canonical(struct dx_suppress_values *v, enum dx_suppress_kind kind, s
     return DX_OK;
 }
 
+int dx_suppress_values_canonical(struct dx_suppress_values *v, enum dx_suppress_kind kind,
+                                 struct dx_span given, struct dx_span *out, struct dx_error *err)
+{
+    struct dx_suppress_parts parts;
+    int rc = canonical(v, kind, given, out, err);
+
+    if (rc == DX_OK && !dx_suppress_parts_of(kind, *out, &parts))
+        rc = bad(err, kind, given, "its canonical form cannot be written in the log");
+    return rc;
+}
+
 int dx_suppress_values_add(struct dx_suppress_values *v, enum dx_suppress_kind kind,
                            struct dx_span given, struct dx_error *err)
 {
-    struct dx_suppress_parts parts;
     struct dx_span text;
-    int rc = canonical(v, kind, given, &text, err);
+    int rc = dx_suppress_values_canonical(v, kind, given, &text, err);
 
     if (rc < 0)
         return rc;
-    if (!dx_suppress_parts_of(kind, text, &parts))
-        return bad(err, kind, given, "its canonical form cannot be written in the log");
     if (v->count == v->capacity) {
         size_t more = v->capacity == 0 ? 16 : v->capacity * 2;
         struct dx_suppress_value *to = realloc(v->value, more * sizeof *to);

@@ -37,6 +37,9 @@ struct dx_suppress_values {
 int dx_suppress_values_open(struct dx_suppress_values *v, const char *root, struct dx_error *err);
 int dx_suppress_values_add(struct dx_suppress_values *v, enum dx_suppress_kind kind,
                            struct dx_span text, struct dx_error *err);
+/* The canonical form alone, valid until the next call of any kind; DX_E_INVALID as above. */
+int dx_suppress_values_canonical(struct dx_suppress_values *v, enum dx_suppress_kind kind,
+                                 struct dx_span text, struct dx_span *out, struct dx_error *err);
 int dx_suppress_values_read(struct dx_suppress_values *v, const char *path, struct dx_error *err);
 void dx_suppress_values_release(struct dx_suppress_values *v);
 

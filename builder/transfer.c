@@ -2,6 +2,7 @@
 #include "builder/transfer.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -388,4 +389,22 @@ int dx_transfer_remove(struct dx_transfer *t, struct dx_error *err)
         rc = dx_dir_sync(folder, err);
     dx_transfer_close(t);
     return rc < 0 ? rc : dx_dir_remove(folder, err);
+}
+
+int dx_transfer_each(const char *spool,
+                     int (*take)(void *ctx, const char *key, struct dx_error *err), void *ctx,
+                     struct dx_error *err)
+{
+    struct dirent *entry;
+    DIR *dir = opendir(spool);
+    int rc = DX_OK;
+
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot open directory", spool);
+    while (rc == DX_OK && (entry = readdir(dir)) != NULL)
+        if ((strncmp(entry->d_name, "id-", 3) == 0 || strncmp(entry->d_name, "plain-", 6) == 0) &&
+            strlen(entry->d_name) < DX_TRANSFER_KEY)
+            rc = take(ctx, entry->d_name, err);
+    (void)closedir(dir);
+    return rc;
 }

@@ -63,6 +63,11 @@ int dx_transfer_same(const struct dx_transfer *t, const struct dx_segment *s, st
 int dx_transfer_check(const struct dx_transfer *t, struct dx_error *err);
 int dx_transfer_mark(struct dx_transfer *t, enum dx_transfer_state state, struct dx_error *err);
 
+/* The keys of all in a spool; an error of take ends it. */
+int dx_transfer_each(const char *spool,
+                     int (*take)(void *ctx, const char *key, struct dx_error *err), void *ctx,
+                     struct dx_error *err);
+
 /* Closes it and takes its folder away. */
 int dx_transfer_remove(struct dx_transfer *t, struct dx_error *err);
 

@@ -11,6 +11,7 @@
  *   rc = dx_amqp_resume(a, prefetch, &err);             acks given in between have been taken too
  *
  *   rc = dx_amqp_begin_sending(a, &err);
+ *   rc = dx_amqp_ready(a, timeout_ms, &err);            1 it takes messages, 0 not yet
  *   rc = dx_amqp_send(a, &properties, body, &err);           the n-th one, n from 1
  *   rc = dx_amqp_confirmed(a, n, timeout_ms, &err);     1 the broker has the first n, 0 not yet
  *   dx_amqp_close(&a);                                  what was not acked goes back to the queue
@@ -19,7 +20,9 @@
  * DX_E_BUSY. DX_E_IO: the connection is gone or the broker has closed it, open another one;
  * DX_E_DENIED: user, vhost or rights; DX_E_LIMIT: the broker takes no message of that size.
  * Words of errors never hold user or password. A message lives until the next call. One over
- * size_max comes without its bytes (too_large). One thread at a time.
+ * size_max comes without its bytes (too_large). Who neither reads nor has paused must come back within
+ * dx_amqp_away_ms, for the heartbeats. A broker that is silent for two heartbeats (of 20 s, or
+ * fewer if it wants that) is gone. One thread at a time.
  */
 #ifndef DX_FETCH_AMQP_H
 #define DX_FETCH_AMQP_H
@@ -43,10 +46,11 @@ struct dx_amqp_message {
     struct dx_span sum;     /* header "sha256" */
 };
 
-struct dx_amqp_properties {
-    const char *id;
-    const char *dataset;
-    const char *sum;
+struct dx_amqp_properties { /* NULL data: left out */
+    struct dx_span id;
+    struct dx_span dataset;
+    struct dx_span sum;
+    struct dx_span reason; /* header "reason": why it lies in this queue */
 };
 
 int dx_amqp_open(struct dx_amqp **a, const struct dx_amqp_url *url, struct dx_error *err);
@@ -60,7 +64,11 @@ int dx_amqp_requeue(struct dx_amqp *a, struct dx_error *err);
 int dx_amqp_pause(struct dx_amqp *a, struct dx_error *err);
 int dx_amqp_resume(struct dx_amqp *a, unsigned prefetch, struct dx_error *err);
 
+uint64_t dx_amqp_away_ms(const struct dx_amqp *a);
+
 int dx_amqp_begin_sending(struct dx_amqp *a, struct dx_error *err);
+int dx_amqp_ready(struct dx_amqp *a, uint64_t timeout_ms, struct dx_error *err);
+const char *dx_amqp_blocked(const struct dx_amqp *a); /* why it takes none, or NULL */
 int dx_amqp_send(struct dx_amqp *a, const struct dx_amqp_properties *properties,
                  struct dx_span body, struct dx_error *err);
 int dx_amqp_confirmed(struct dx_amqp *a, uint64_t count, uint64_t timeout_ms, struct dx_error *err);

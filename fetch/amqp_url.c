@@ -118,6 +118,27 @@ static int environment(struct dx_amqp_url *u, struct dx_error *err)
     return DX_OK;
 }
 
+static void show(struct dx_amqp_url *u)
+{
+    (void)snprintf(u->shown, sizeof u->shown, "queue '%.200s' at %.200s:%d", u->queue, u->host,
+                   u->port);
+}
+
+int dx_amqp_url_set_queue(struct dx_amqp_url *u, const char *name, struct dx_error *err)
+{
+    size_t n = strlen(name);
+
+    if (n == 0 || n >= DX_AMQP_PART_MAX)
+        return dx_fail(err, DX_E_INVALID, "the name of a queue has 1..%d bytes",
+                       DX_AMQP_PART_MAX - 1);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return dx_fail(err, DX_E_INVALID, "the name of a queue has no control characters");
+    memcpy(u->queue, name, n + 1);
+    show(u);
+    return DX_OK;
+}
+
 int dx_amqp_url_parse(struct dx_amqp_url *u, const char *text, struct dx_error *err)
 {
     const char *at;
@@ -153,8 +174,7 @@ int dx_amqp_url_parse(struct dx_amqp_url *u, const char *text, struct dx_error *
     if (rc == DX_OK)
         rc = environment(u, err);
     if (rc == DX_OK)
-        (void)snprintf(u->shown, sizeof u->shown, "queue '%.200s' at %.200s:%d", u->queue, u->host,
-                       u->port);
+        show(u);
     return rc;
 }
 

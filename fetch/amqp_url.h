@@ -38,6 +38,8 @@ struct dx_amqp_url {
 
 bool dx_amqp_url_is(const char *text); /* begins with amqp:// or amqps:// */
 int dx_amqp_url_parse(struct dx_amqp_url *u, const char *text, struct dx_error *err);
+/* Another queue of the same vhost; name as it is, not percent-encoded. */
+int dx_amqp_url_set_queue(struct dx_amqp_url *u, const char *name, struct dx_error *err);
 void dx_amqp_url_release(struct dx_amqp_url *u);
 
 #endif

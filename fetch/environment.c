@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/environment.h"
 
-static const struct {
+struct row {
     const char *name;
     const char *meaning;
-} rows[] = {
+};
+
+static const struct row stores[] = {
     { "AWS_ENDPOINT_URL_S3",
       "where an s3:// store is, if it is not Amazon's; also AWS_ENDPOINT_URL" },
     { "AWS_REGION", "its region, else us-east-1; also AWS_DEFAULT_REGION" },
@@ -24,18 +26,38 @@ static const struct {
       "else $XDG_CACHE_HOME/domaindex, else ~/.cache/domaindex: local copies of the mapped files" },
 };
 
-void dx_environment_mdoc(struct dx_buf *out)
+static const struct row queues[] = {
+    { "DOMAINDEX_AMQP_USER", "the user, in place of the one in the address" },
+    { "DOMAINDEX_AMQP_PASSWORD", "the password, likewise" },
+    { "DOMAINDEX_AMQP_CA",
+      "certificates that amqps:// is checked with, else /etc/ssl/certs/ca-certificates.crt" },
+};
+
+#define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
+
+static void mdoc_list(struct dx_buf *out, const struct row *rows, size_t n)
 {
-    dx_buf_str(out, ".Sh ENVIRONMENT\nFor roots on http://, https:// and s3://:\n"
-                    ".Bl -tag -width Ds\n");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    dx_buf_str(out, ".Bl -tag -width Ds\n");
+    for (size_t i = 0; i < n; i++)
         dx_buf_fmt(out, ".It Ev %s\n%s\n", rows[i].name, rows[i].meaning);
     dx_buf_str(out, ".El\n");
+}
+
+void dx_environment_mdoc(struct dx_buf *out)
+{
+    dx_buf_str(out, ".Sh ENVIRONMENT\nFor roots on http://, https:// and s3://:\n");
+    mdoc_list(out, stores, COUNT(stores));
+}
+
+void dx_environment_queues_mdoc(struct dx_buf *out)
+{
+    dx_buf_str(out, "For queues on amqp:// and amqps://:\n");
+    mdoc_list(out, queues, COUNT(queues));
 }
 
 void dx_environment_help(struct dx_buf *out)
 {
     dx_buf_str(out, "\nEnvironment, for roots on http://, https:// and s3://:\n");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        dx_buf_fmt(out, "  %-35s %s\n", rows[i].name, rows[i].meaning);
+    for (size_t i = 0; i < COUNT(stores); i++)
+        dx_buf_fmt(out, "  %-35s %s\n", stores[i].name, stores[i].meaning);
 }
