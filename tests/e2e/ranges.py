@@ -322,7 +322,7 @@ def check_damage(root, tmp):
         equal(server.get("/v1/range?from=0").status, 500, "a range of a damaged registry")
         equal(server.get("/v1/keys?url=http://d1.com/").json["domain64_reason"], "registry_unreadable", "no number")
         equal(server.get("/v1/domain/d1.com").status, 200, "other answers")
-        equal(server.metrics()["domaindex_domain64_last_look_successful"], 0, "the metric")
+        equal(server.metrics()["domaindex_numbers_last_look_successful"], 0, "the metric")
         check("domain64" in server.words(), "the log says so")
         book.unlink()
         book.write_bytes(body)
