@@ -55,7 +55,9 @@ static const struct dx_option options_table[OPT_COUNT] = {
                     "with "
                     "--tag (1000)" },
     [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
-                     "of url_id, url, ts, raw_url, extras; with --dataset" },
+                     "of url_id, url, ts, raw_url, extras, title, content_type, tags; with "
+                     "--dataset, or --tag "
+                     "--of urls" },
     [OPT_NAMES] = { "names", "FILE", NULL,
                     "a list of names, '-' for standard input; plain, gzip or zstd" },
     [OPT_INPUT] = { "input", "FORMAT", "text", "of the list: text (a name a line), csv or ndjson" },
