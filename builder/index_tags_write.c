@@ -284,10 +284,8 @@ static void write_end(struct write *w)
         dx_spill_sort_get_stats(w->t->sort, &stats);
     w->t->spilled_bytes = stats.spilled_bytes;
     dx_spill_sort_free(&w->t->sort);
-    for (int i = 0; i < DX_TAGS_PARTS; i++) {
-        w->t->spilled_bytes += w->parts[i] == NULL ? 0 : dx_spill_file_size(w->parts[i]);
+    for (int i = 0; i < DX_TAGS_PARTS; i++)
         dx_spill_file_free(&w->parts[i]);
-    }
     dx_tags_encoder_release(&w->encoder);
     dx_buf_release(&w->name);
     if (w->rows != NULL)

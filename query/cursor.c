@@ -165,6 +165,14 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 
 /* ---- the two directions ---- */
 
+#define FLAG_DATASET 1u
+#define FLAG_ROWS 2u
+
+static bool is_of_tags(const struct dx_cursor *c)
+{
+    return c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG;
+}
+
 static void put_range(const struct dx_cursor *c, struct dx_buf *b)
 {
     dx_buf_append(b, c->numbers.bytes, BUILD_SIZE);
@@ -193,6 +201,14 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         dx_buf_u64(b, c->next_row);
         dx_buf_u64(b, c->end_row);
         dx_buf_append(b, c->filter, c->filter_size);
+    } else if (is_of_tags(c)) {
+        dx_buf_u64(b, c->tag_hash);
+        dx_buf_u32(b, c->dataset_id);
+        dx_buf_u8(b, (uint8_t)((c->one_dataset ? FLAG_DATASET : 0) | (c->rows ? FLAG_ROWS : 0)));
+        dx_buf_u8(b, (uint8_t)c->fields);
+        dx_buf_u64(b, c->next_row);
+        dx_buf_u64(b, c->end_row);
+        dx_buf_u32(b, c->next_file);
     } else if (c->kind == DX_CURSOR_RANGE) {
         put_range(c, b);
     } else {
@@ -241,6 +257,23 @@ static void take_build(struct dx_bytes *r, struct dx_build_id *build)
 
     if (s.size > 0)
         memcpy(build->bytes, s.data, s.size);
+}
+
+/* False: flags that nobody gives. */
+static bool take_tags(struct dx_bytes *r, struct dx_cursor *c)
+{
+    unsigned flags;
+
+    c->tag_hash = dx_bytes_u64(r);
+    c->dataset_id = dx_bytes_u32(r);
+    flags = dx_bytes_u8(r);
+    c->one_dataset = (flags & FLAG_DATASET) != 0;
+    c->rows = (flags & FLAG_ROWS) != 0;
+    c->fields = dx_bytes_u8(r);
+    c->next_row = dx_bytes_u64(r);
+    c->end_row = dx_bytes_u64(r);
+    c->next_file = dx_bytes_u32(r);
+    return (flags & ~(FLAG_DATASET | FLAG_ROWS)) == 0;
 }
 
 /* False: a byte that is neither yes nor no. */
@@ -296,6 +329,9 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
         take_build(&r, &c->since_build);
         c->next_before = dx_bytes_u64(&r);
         c->next_after = dx_bytes_u64(&r);
+    } else if (is_of_tags(c)) {
+        if (!take_tags(&r, c))
+            return false;
     } else if (c->kind != DX_CURSOR_RANGE || !take_range(&r, c)) {
         return false;
     }

@@ -34,6 +34,7 @@
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
  *   listing:  u64 domain_id  u32 dataset_id  u8 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
+ *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u8 fields  u64 next_row  u64 end_row  u32 next_file
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u8 fields
  *             u64 next_number  u32 next_dataset  u64 next_row
  *
@@ -57,7 +58,9 @@
 enum dx_cursor_kind {
     DX_CURSOR_LISTING = 1, /* of /v1/domain/{d}/datasets/{id}/urls */
     DX_CURSOR_CHANGES = 2, /* of /v1/changes */
-    DX_CURSOR_RANGE = 3    /* of /v1/range */
+    DX_CURSOR_RANGE = 3,   /* of /v1/range */
+    DX_CURSOR_TAGS = 4,    /* of /v1/tags: next_row and end_row are numbers of tags */
+    DX_CURSOR_TAG = 5      /* of /v1/tags/{tag}: next_row is an ordinal, or a row of next_file */
 };
 
 struct dx_cursor {
@@ -74,13 +77,18 @@ struct dx_cursor {
     uint16_t filter_size;       /* of query/row_filter.h, packed; 0: none */
     uint8_t filter[DX_ROW_FILTER_MAX];
 
+    bool one_dataset; /* of dataset_id alone; of kinds that may be of all */
+
+    uint64_t tag_hash; /* of its text; 0: of /v1/tags */
+    bool rows;         /* of the tag; else its domains */
+    uint32_t next_file;
+
     char since[DX_VERSION_NAME];
     struct dx_build_id since_build;
     uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
 
     struct dx_build_id numbers; /* the state of the registry: loader/numbers.h */
     uint64_t first, end;        /* what was asked for; end 0: beyond all */
-    bool one_dataset;           /* of dataset_id alone */
     uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
 };

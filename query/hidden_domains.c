@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/hidden_domains.h"
 
+#include <roaring/roaring.h>
 #include <stdlib.h>
 
 #include "canon/url.h"
@@ -94,7 +95,7 @@ static int read_whole(struct dx_hidden_domains *h, const struct dx_version *v,
     return 1;
 }
 
-static bool in_range(const struct dx_hidden_domains *h, uint64_t ordinal)
+bool dx_hidden_domains_whole(const struct dx_hidden_domains *h, uint64_t ordinal)
 {
     size_t low = 0;
     size_t high = h->whole_count;
@@ -110,7 +111,50 @@ static bool in_range(const struct dx_hidden_domains *h, uint64_t ordinal)
     return low < h->whole_count && h->whole[low].first <= ordinal;
 }
 
+static int by_part(const void *key, const void *element)
+{
+    uint64_t ordinal = *(const uint64_t *)key;
+    const struct dx_hidden_part *part = element;
+
+    return (ordinal > part->ordinal) - (ordinal < part->ordinal);
+}
+
+const struct dx_hidden_part *dx_hidden_domains_part(const struct dx_hidden_domains *h,
+                                                    uint64_t ordinal)
+{
+    return h->part_count == 0
+               ? NULL
+               : bsearch(&ordinal, h->parts, h->part_count, sizeof *h->parts, by_part);
+}
+
 /* ---- those of which a part is hidden ---- */
+
+/* The domains whose parts are wanted: of a list, or else of a set. */
+struct among {
+    const struct dx_domain_list *list;
+    const struct roaring_bitmap_s *ordinals;
+};
+
+static void among_begin(struct dx_domain_cursor *c, const struct dx_version *v,
+                        const struct among *among)
+{
+    if (among->list != NULL)
+        dx_domain_cursor_begin(c, &v->dataset_domains, among->list);
+}
+
+/* Asked in order. 1, 0 it is not among them, <0. *ended: nor is any behind it. */
+static int is_among(struct dx_domain_cursor *c, const struct among *among, uint64_t ordinal,
+                    bool *ended, struct dx_error *err)
+{
+    int rc;
+
+    *ended = false;
+    if (among->list == NULL)
+        return roaring_bitmap_contains(among->ordinals, (uint32_t)ordinal);
+    rc = dx_domain_cursor_seek(c, ordinal, err);
+    *ended = rc == 0;
+    return rc < 0 ? rc : rc == 1 && c->ordinal == ordinal;
+}
 
 /* The registered domain that a rule's rows are of in this version: 1, or 0 there is none. */
 static int find_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span host,
@@ -143,22 +187,21 @@ static int add_part(struct dx_hidden_domains *h, const struct dx_view *view,
 
 /* found: by ordinal. Those that are not known yet are all told to be wanted, not one a request. */
 static int add_parts(struct dx_hidden_domains *h, const struct dx_view *view,
-                     const struct dx_domain_list *list, const struct dx_found *found, size_t n,
+                     const struct among *among, const struct dx_found *found, size_t n,
                      struct dx_problem *problem)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_domain_cursor c;
+    bool ended = false;
     int rc = 1;
 
-    dx_domain_cursor_begin(&c, &view->version->dataset_domains, list);
-    for (size_t i = 0; i < n; i++) {
-        int is = dx_domain_cursor_seek(&c, found[i].ordinal, &err);
+    among_begin(&c, view->version, among);
+    for (size_t i = 0; i < n && !ended; i++) {
+        int is = is_among(&c, among, found[i].ordinal, &ended, &err);
 
         if (is < 0)
             return dx_problem_of_error(problem, &err);
-        if (is == 0)
-            break; /* the others lie behind its last domain, too */
-        if (c.ordinal != found[i].ordinal || (i > 0 && found[i].ordinal == found[i - 1].ordinal))
+        if (is == 0 || (i > 0 && found[i].ordinal == found[i - 1].ordinal))
             continue;
         is = add_part(h, view, &found[i], problem);
         rc = is < 0 ? is : rc;
@@ -177,7 +220,7 @@ static int by_ordinal(const void *a, const void *b)
 }
 
 static int read_parts(struct dx_hidden_domains *h, const struct dx_view *view,
-                      struct dx_canon *canon, const struct dx_domain_list *list,
+                      struct dx_canon *canon, const struct among *among,
                       const struct dx_rules *rules, struct dx_found *found,
                       struct dx_problem *problem)
 {
@@ -189,12 +232,12 @@ static int read_parts(struct dx_hidden_domains *h, const struct dx_view *view,
         rc = find_domain(view->version, canon, rules->rules[i].parts.host, &found[n], &err);
         if (rc < 0)
             return dx_problem_of_error(problem, &err);
-        if (rc == 1 && !in_range(h, found[n].ordinal))
+        if (rc == 1 && !dx_hidden_domains_whole(h, found[n].ordinal))
             n++;
     }
     if (n > 1)
         qsort(found, n, sizeof *found, by_ordinal);
-    rc = add_parts(h, view, list, found, n, problem);
+    rc = add_parts(h, view, among, found, n, problem);
     join_ranges(h);
     return rc;
 }
@@ -202,7 +245,7 @@ static int read_parts(struct dx_hidden_domains *h, const struct dx_view *view,
 /* ---- all of one state ---- */
 
 static int read_once(struct dx_hidden_domains *h, const struct dx_view *view,
-                     struct dx_canon *canon, const struct dx_domain_list *list,
+                     struct dx_canon *canon, const struct among *among,
                      const struct dx_rules *rules, struct dx_problem *problem)
 {
     struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
@@ -216,14 +259,13 @@ static int read_once(struct dx_hidden_domains *h, const struct dx_view *view,
     else
         rc = read_whole(h, view->version, rules, problem);
     if (rc == 1)
-        rc = read_parts(h, view, canon, list, rules, found, problem);
+        rc = read_parts(h, view, canon, among, rules, found, problem);
     free(found);
     return rc;
 }
 
-int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *view,
-                           struct dx_canon *canon, const struct dx_domain_list *list,
-                           struct dx_problem *problem)
+static int read_all(struct dx_hidden_domains *h, const struct dx_view *view, struct dx_canon *canon,
+                    const struct among *among, struct dx_problem *problem)
 {
     struct dx_version *v = view->version;
     struct dx_overlay *overlay = v->caches == NULL ? NULL : v->caches->overlay;
@@ -232,7 +274,7 @@ int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *vi
     *h = (struct dx_hidden_domains){ .whole = NULL };
     for (unsigned i = 0; i < TRIES; i++) {
         const struct dx_rules *rules = dx_overlay_pin(overlay);
-        int rc = rules == NULL ? 1 : read_once(h, view, canon, list, rules, problem);
+        int rc = rules == NULL ? 1 : read_once(h, view, canon, among, rules, problem);
         uint64_t then = turn;
 
         dx_overlay_unpin(overlay, rules);
@@ -245,4 +287,18 @@ int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *vi
                          "What is suppressed is not known yet",
                          "The suppressions were exchanged while they were looked at. Try again.");
     return DX_E_BUSY;
+}
+
+int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *view,
+                           struct dx_canon *canon, const struct dx_domain_list *list,
+                           struct dx_problem *problem)
+{
+    return read_all(h, view, canon, &(const struct among){ .list = list }, problem);
+}
+
+int dx_hidden_domains_among(struct dx_hidden_domains *h, const struct dx_view *view,
+                            struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                            struct dx_problem *problem)
+{
+    return read_all(h, view, canon, &(const struct among){ .ordinals = ordinals }, problem);
 }

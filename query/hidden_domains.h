@@ -6,6 +6,7 @@
  *     1   all of one state of the suppressions
  *    <0   problem: what is hidden of one of them is not known yet, or could not be read. It does not
  *         name the domain: nobody asked about it
+ *   rc = dx_hidden_domains_among(&h, &view, canon, ordinals, &problem);     the same of a set of domains
  *   ... h.whole[i].first <= ordinal < h.whole[i].end: nothing of the domain may be shown
  *   ... h.parts[i].ordinal, dx_withheld_pair(&h.parts[i].withheld, dataset_id)
  *   dx_hidden_domains_release(&h);                       also after an error
@@ -22,6 +23,7 @@
 #include "query/withheld.h"
 
 struct dx_domain_list;
+struct roaring_bitmap_s;
 
 struct dx_hidden_range {
     uint64_t first, end; /* ordinals; a rule for a public suffix hides many */
@@ -42,6 +44,14 @@ struct dx_hidden_domains {
 int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *view,
                            struct dx_canon *canon, const struct dx_domain_list *list,
                            struct dx_problem *problem);
+int dx_hidden_domains_among(struct dx_hidden_domains *h, const struct dx_view *view,
+                            struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                            struct dx_problem *problem);
+/* Whether nothing of the domain may be shown. */
+bool dx_hidden_domains_whole(const struct dx_hidden_domains *h, uint64_t ordinal);
+/* NULL: no part of it is hidden, or all is. */
+const struct dx_hidden_part *dx_hidden_domains_part(const struct dx_hidden_domains *h,
+                                                    uint64_t ordinal);
 void dx_hidden_domains_release(struct dx_hidden_domains *h);
 
 #endif

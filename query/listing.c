@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KIND_IDX DX_KIND('P', 'I', 'D', 'X')
-#define KIND_DAT DX_KIND('P', 'D', 'A', 'T')
 #define KIND_PAGE DX_KIND('P', 'A', 'G', 'E')
 
 /* What a brief listing may walk and write: posting lists, of some hundred runs at most, and text. */
@@ -29,17 +27,15 @@ void dx_listing_init(struct dx_listing *l, struct dx_version *v, uint64_t domain
                               .dataset_id = dataset_id,
                               .window = window,
                               .fields = fields,
-                              .deadline_ms = deadline_ms,
-                              .idx = { .cache = v->caches->idx },
-                              .dat = { .cache = v->caches->payload } };
+                              .deadline_ms = deadline_ms };
+    dx_posting_frames_init(&l->frames, v, domain_id, dataset_id);
 }
 
 void dx_listing_release(struct dx_listing *l)
 {
     for (size_t i = 0; i < l->page_count; i++)
         dx_wanted_release(&l->pages[i].want);
-    dx_wanted_release(&l->idx);
-    dx_wanted_release(&l->dat);
+    dx_posting_frames_release(&l->frames);
     for (size_t i = 0; i < l->object_count; i++)
         free(l->objects[i]);
     dx_zstd_decoder_free(&l->decoder);
@@ -81,75 +77,12 @@ static int waits(const struct dx_listing *l)
 
 /* ---- postings ---- */
 
-/* A frame of one of the two files of the page's shard. */
-static int want_frame(struct dx_listing *l, struct dx_wanted *w, enum dx_object_kind which,
-                      char name[DX_MANIFEST_FILE_PATH], struct dx_error *err)
-{
-    const struct dx_postings_page *page = &l->posting_page;
-    const char *base = which == DX_OBJECT_IDX ? "idx" : "dat";
-    const struct dx_manifest_file *listed;
-    char shard[DX_POSTINGS_SHARD_NAME];
-    char file[DX_MANIFEST_FILE_NAME];
-
-    dx_postings_shard_name(page->shard, shard);
-    (void)snprintf(file, sizeof file, "postings/%s/postings.%s.zst", shard, base);
-    listed = dx_manifest_file(&l->version->entry, file);
-    if (listed == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
-                       l->version->entry.version, file);
-    dx_manifest_file_path(&l->version->entry, listed, name);
-    memcpy(w->key.object, page->build.bytes, sizeof w->key.object);
-    w->key.part = (uint64_t)page->shard << 32 | page->number;
-    w->key.kind = which == DX_OBJECT_IDX ? KIND_IDX : KIND_DAT;
-    w->object = (struct dx_object){ which, page->shard };
-    w->name = name;
-    w->total = listed->size;
-    w->offset = which == DX_OBJECT_IDX ? page->idx_offset : page->dat_offset;
-    w->size = which == DX_OBJECT_IDX ? page->idx_size : page->dat_size;
-    return DX_OK;
-}
-
 static int find_page(struct dx_listing *l, struct dx_error *err)
 {
-    int rc = dx_postings_page_find(&l->version->postings, l->domain_id, l->dataset_id,
-                                   &l->posting_page, err);
+    int rc = dx_posting_frames_find(&l->frames, err);
 
-    if (rc <= 0) {
-        l->state = DONE;
-        return rc;
-    }
-    rc = want_frame(l, &l->idx, DX_OBJECT_IDX, l->idx_object, err);
-    if (rc == DX_OK)
-        rc = want_frame(l, &l->dat, DX_OBJECT_DAT, l->dat_object, err);
-    l->state = TAKE_POSTINGS;
-    return rc;
-}
-
-/* Raw frame -> checked plain bytes. */
-static int decode_frame(void *ctx, const struct dx_wanted *w, uint8_t **bytes, size_t *size,
-                        struct dx_error *err)
-{
-    struct dx_listing *l = ctx;
-    const struct dx_postings_page *page = &l->posting_page;
-    struct dx_span raw = dx_span_of(w->raw, w->size);
-    unsigned flags = l->version->open_flags;
-    bool idx = w == &l->idx;
-    int rc;
-
-    *size = idx ? page->idx_plain : page->dat_plain;
-    *bytes = malloc(*size > 0 ? *size : 1);
-    if (l->decoder == NULL)
-        l->decoder = dx_zstd_decoder_new();
-    if (*bytes == NULL || l->decoder == NULL)
-        rc = no_memory(err);
-    else
-        rc = idx ? dx_postings_idx_decode(page, l->decoder, flags, raw, *bytes, err)
-                 : dx_postings_dat_decode(page, l->decoder, flags, raw, *bytes, err);
-    if (rc == DX_OK)
-        return rc;
-    free(*bytes);
-    *bytes = NULL;
-    return rc == DX_E_NOMEM ? rc : dx_fail_in(err, "%s", w->name);
+    l->state = rc == 0 ? DONE : TAKE_POSTINGS;
+    return rc < 0 ? rc : DX_OK;
 }
 
 /* ---- the plan: which pages hold the window ---- */
@@ -380,13 +313,8 @@ int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_err
 
 static int advance_postings(struct dx_listing *l, struct dx_error *err)
 {
-    int rc;
-
     dx_reading_begin(&l->reading, l->version, l->version->shards, l->deadline_ms);
-    rc = dx_wanted_advance(&l->idx, &l->reading, decode_frame, l, err);
-    if (rc == DX_OK)
-        rc = dx_wanted_advance(&l->dat, &l->reading, decode_frame, l, err);
-    return rc;
+    return dx_posting_frames_advance(&l->frames, &l->reading, &l->decoder, err);
 }
 
 /* Whether a brief listing ends here; the next step goes on. */
@@ -400,25 +328,20 @@ static bool leave_to_others(struct dx_listing *l, bool is_long)
 
 static int take_postings(struct dx_listing *l, struct dx_error *err)
 {
-    const struct dx_postings_page *page = &l->posting_page;
-    struct dx_posting posting;
     struct dx_payload payload;
     struct dx_span bytes;
     int rc = advance_postings(l, err);
 
     if (rc < 0 || waits(l))
         return rc < 0 ? rc : DX_LISTING_WAITS;
-    rc = dx_postings_entry_find(page, l->idx.block->bytes, l->domain_id, l->dataset_id, &posting,
-                                err);
+    rc = dx_posting_frames_payload(&l->frames, &bytes, err);
     if (rc <= 0) {
         l->state = DONE;
         return rc;
     }
-    rc = dx_postings_payload(page, l->dat.block->bytes, &posting, &bytes, err);
-    if (rc >= 0 && leave_to_others(l, bytes.size > BRIEF_PAYLOAD_BYTES))
+    if (leave_to_others(l, bytes.size > BRIEF_PAYLOAD_BYTES))
         return DX_LISTING_WAITS;
-    if (rc >= 0)
-        rc = dx_payload_open(&payload, l->domain_id, l->dataset_id, bytes, l->dat_object, err);
+    rc = dx_payload_open(&payload, l->domain_id, l->dataset_id, bytes, l->frames.dat_object, err);
     if (rc < 0)
         return rc;
     l->found = true;

@@ -32,6 +32,7 @@
 #include "format/postings.h"
 #include "query/answer.h"
 #include "query/column_block.h"
+#include "query/posting_frames.h"
 #include "query/wanted.h"
 
 struct dx_listing_column;
@@ -76,10 +77,8 @@ struct dx_listing {
     /* private */
     unsigned state;
     uint64_t deadline_ms;
-    struct dx_postings_page posting_page;
-    struct dx_wanted idx, dat;
+    struct dx_posting_frames frames;
     struct dx_zstd_decoder *decoder;
-    char idx_object[DX_MANIFEST_FILE_PATH], dat_object[DX_MANIFEST_FILE_PATH];
     struct dx_listing_page *pages;
     size_t page_count, page_capacity;
     size_t run_capacity;
@@ -102,6 +101,13 @@ int dx_listing_step(struct dx_listing *l, struct dx_error *err);
 /* Rows that are known by their place: after an init with domain_id 0, any number of runs instead of a
  * posting, in the order in which they are wanted; the window is all of them. At least one. */
 int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_error *err);
+
+/* Whether the runs so far have so many pages of the lake, or bytes of them. */
+static inline bool dx_listing_planned_over(const struct dx_listing *l, unsigned pages,
+                                           uint64_t bytes)
+{
+    return l->reads >= pages || l->read_bytes >= bytes;
+}
 
 /* rc: of the wave that was performed; returned. After an error there is only release. */
 int dx_listing_fetched(struct dx_listing *l, int rc, struct dx_error *err);

@@ -12,7 +12,8 @@
  *   dx_task_free(&task);                              also before the end; NULL is fine
  *
  * Steps only compute: they decode, check and write out. What the view has must be held until free;
- * the canonicaliser and what `asked`, `filter` and `from` of the ask point to are needed for the first step
+ * the canonicaliser and what `asked`, `tag`, `prefix`, `filter` and `from` of the ask point to are needed for the
+ * first step
  * only, what `cursors` and `principal` point to until free. Steps of one task may be taken by several
  * threads, one after the other. With `brief` of the ask the first step ends within some hundred
  * microseconds, and what takes longer is left to the next one: then it waits for nothing
@@ -138,6 +139,44 @@ struct dx_range_ask {
 
 int dx_task_range(const struct dx_view *view, const struct dx_range_ask *ask, struct dx_task **task,
                   struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/tags: tags in byte order. A page may be short, and even empty, and go on all the same: what a request
+ * may look at is bounded. */
+#define DX_TAGS_LIMIT_DEFAULT 100
+#define DX_TAGS_LIMIT_MAX 1000
+
+struct dx_tags_ask {
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    struct dx_span prefix; /* size 0: all */
+    uint64_t limit;
+    const struct dx_cursor *from; /* NULL: the first page */
+    const struct dx_cursor_key *cursors;
+    const char *principal; /* whose cursors are: query/cursor.h */
+    int64_t began_s;       /* seconds since 1970: a cursor's life begins */
+    uint64_t deadline_ms;  /* as above */
+};
+
+int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struct dx_tags_ask *ask,
+                 struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/tags/{tag}: its domains, or its rows. Pages as those of dx_task_tags. */
+struct dx_tag_ask {
+    struct dx_span tag;
+    bool urls;        /* rows; else domains */
+    bool one_dataset; /* as above, and so on */
+    uint32_t dataset_id;
+    uint64_t limit;
+    unsigned fields; /* of rows: DX_FIELD_... */
+    const struct dx_cursor *from;
+    const struct dx_cursor_key *cursors;
+    const char *principal;
+    int64_t began_s;
+    uint64_t deadline_ms;
+};
+
+int dx_task_tag(const struct dx_view *view, struct dx_canon *canon, const struct dx_tag_ask *ask,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
 /* rc, err: of what the task waited for. */
 int dx_task_resume(struct dx_task *task, int rc, struct dx_error *err, struct dx_buf *body,

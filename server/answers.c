@@ -9,6 +9,9 @@
 /* More datasets than this in one page take a while to write out. */
 #define DATASETS_INLINE_MAX 1000
 
+/* Members of rows with a tag, unless others are asked for. */
+#define TAG_FIELDS (DX_FIELDS_DEFAULT | DX_FIELD_TITLE | DX_FIELD_TAGS)
+
 void dx_canon_slot_release(struct dx_canon_slot *slot, const struct dx_answers *answers)
 {
     if (slot->canon == NULL)
@@ -83,7 +86,8 @@ bool dx_ask_may_block(const struct dx_ask *ask)
            ask->route == DX_ROUTE_URL || ask->route == DX_ROUTE_URLID ||
            ask->route == DX_ROUTE_DIFF || ask->route == DX_ROUTE_HOSTS ||
            ask->route == DX_ROUTE_PATHS || ask->route == DX_ROUTE_CHANGES ||
-           ask->route == DX_ROUTE_OVERLAP || ask->route == DX_ROUTE_RANGE ||
+           ask->route == DX_ROUTE_OVERLAP || ask->route == DX_ROUTE_TAGS ||
+           ask->route == DX_ROUTE_TAG || ask->route == DX_ROUTE_RANGE ||
            ask->route ==
                DX_ROUTE_KEYS || /* a registry is mapped, and not in memory as an index is */
            is_scoped_domain(ask) ||
@@ -157,11 +161,31 @@ static void put_escaped(struct dx_span text, struct dx_buf *b)
     }
 }
 
-static void put_fields(unsigned bits, struct dx_buf *b)
+static void put_fields(unsigned bits, unsigned usual, struct dx_buf *b)
 {
-    for (unsigned f = 0, n = 0; bits != DX_FIELDS_DEFAULT && f < DX_FIELD_COUNT; f++)
+    for (unsigned f = 0, n = 0; bits != usual && f < DX_FIELD_COUNT; f++)
         if ((bits >> f & 1) != 0)
             dx_buf_fmt(b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+}
+
+static void offer_tags(const struct dx_ask *ask, uint64_t limit, struct dx_buf *b)
+{
+    dx_buf_str(b, "/v1/tags");
+    if (ask->route == DX_ROUTE_TAG) {
+        dx_buf_u8(b, '/');
+        put_escaped(ask->asked, b);
+    }
+    dx_buf_fmt(b, "?limit=%llu", (unsigned long long)limit);
+    if (ask->of_urls) {
+        dx_buf_str(b, "&of=urls");
+        put_fields(ask->field_bits, TAG_FIELDS, b);
+    }
+    if (ask->one_dataset)
+        dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
+    if (ask->prefix.size > 0) {
+        dx_buf_str(b, "&prefix=");
+        put_escaped(ask->prefix, b);
+    }
 }
 
 static void offer_range(const struct dx_ask *ask, uint64_t limit, struct dx_buf *b)
@@ -172,7 +196,7 @@ static void offer_range(const struct dx_ask *ask, uint64_t limit, struct dx_buf 
     if (ask->one_dataset)
         dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
     dx_buf_fmt(b, "&limit=%llu", (unsigned long long)limit);
-    put_fields(ask->field_bits, b);
+    put_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
 }
 
 /* The question again, from its beginning and of the version that is current then. Written as text
@@ -194,7 +218,7 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
                    (unsigned long long)limit);
         if (ask->plan > 0)
             dx_buf_fmt(&b, "&plan=%u", ask->plan);
-        put_fields(ask->field_bits, &b);
+        put_fields(ask->field_bits, DX_FIELDS_DEFAULT, &b);
         offer_text("tag", ask->filter.tag, &b);
         offer_text("mime", ask->filter.mime, &b);
         offer_text("prefix", ask->filter.prefix, &b);
@@ -234,6 +258,11 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
         offer_range(ask, limit, &b);
     } else if (ask->route == DX_ROUTE_CHANGES) {
         dx_buf_str(&b, "/v1/changes");
+    } else if (ask->route == DX_ROUTE_TAG ||
+               /* a cursor does not say of which prefix it is */
+               (ask->route == DX_ROUTE_TAGS &&
+                (ask->cursor.data == NULL || ask->prefix.data != NULL))) {
+        offer_tags(ask, limit, &b);
     } else if (ask->route == DX_ROUTE_NAMES) {
         dx_buf_str(&b, DX_HEAD_POST_PATH);
     }
@@ -275,6 +304,28 @@ static bool is_since(struct dx_span said, const char *since)
     return dx_span_equal(said, dx_span_str(since)) || (i == said.size && number == sequence);
 }
 
+static enum dx_cursor_kind cursor_kind(enum dx_route route)
+{
+    return route == DX_ROUTE_CHANGES ? DX_CURSOR_CHANGES
+           : route == DX_ROUTE_TAGS  ? DX_CURSOR_TAGS
+           : route == DX_ROUTE_TAG   ? DX_CURSOR_TAG
+           : route == DX_ROUTE_RANGE ? DX_CURSOR_RANGE
+                                     : DX_CURSOR_LISTING;
+}
+
+/* Of tags: what is not said is what the cursor says. */
+static int agrees_on_tags(struct dx_ask *ask, const struct dx_cursor *c, struct dx_problem *problem)
+{
+    if (ask->one_dataset && (!c->one_dataset || c->dataset_id != ask->dataset_id))
+        return mismatch(problem, "this cursor is of another dataset, or of all of them");
+    if (ask->of_given && c->rows != ask->of_urls)
+        return mismatch(problem, c->rows ? "this cursor is of urls" : "this cursor is of domains");
+    ask->one_dataset = c->one_dataset;
+    ask->dataset_id = c->dataset_id;
+    ask->of_urls = c->rows;
+    return 1;
+}
+
 static bool is_range_of(const struct dx_ask *ask, const struct dx_cursor *c)
 {
     return (ask->range_from.data == NULL || ask->range_first == c->first) &&
@@ -295,9 +346,7 @@ static bool agrees_filter(const struct dx_row_filter *said, const struct dx_curs
 static int agrees(const struct dx_ask *ask, unsigned field_bits, struct dx_problem *problem)
 {
     const struct dx_cursor *c = &ask->from;
-    enum dx_cursor_kind kind = ask->route == DX_ROUTE_CHANGES ? DX_CURSOR_CHANGES
-                               : ask->route == DX_ROUTE_RANGE ? DX_CURSOR_RANGE
-                                                              : DX_CURSOR_LISTING;
+    enum dx_cursor_kind kind = cursor_kind(ask->route);
 
     if (c->kind != kind)
         return mismatch(problem, "this cursor is of another resource");
@@ -337,7 +386,11 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
     rc = agrees(ask, ask->field_bits, problem);
     if (rc != 1)
         return rc;
-    if (c->kind == DX_CURSOR_LISTING || c->kind == DX_CURSOR_RANGE)
+    if (c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG)
+        rc = agrees_on_tags(ask, c, problem);
+    if (rc != 1)
+        return rc;
+    if (c->kind == DX_CURSOR_LISTING || c->kind == DX_CURSOR_RANGE || c->kind == DX_CURSOR_TAG)
         ask->field_bits = c->fields;
     if (c->kind == DX_CURSOR_LISTING)
         (void)dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &ask->filter);
@@ -358,6 +411,12 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
                               "of it at once",
                               answers->cursor_life_s);
     return 1;
+}
+
+static bool gives_rows(const struct dx_ask *ask)
+{
+    return ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_RANGE ||
+           ask->route == DX_ROUTE_TAG;
 }
 
 /* How many rows come before a place of a filtered listing is not known, so pages go by cursors alone. */
@@ -389,7 +448,9 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
         return bad_parameter(problem, "fields", bad,
                              "is no field; there are dataset_id, name, url_count, url_count_est, "
                              "row_count, first_ts, last_ts, share and rank, separated by commas");
-    if ((ask->route == DX_ROUTE_URLS || ask->route == DX_ROUTE_RANGE) && ask->fields.data != NULL &&
+    if (ask->route == DX_ROUTE_TAG)
+        ask->field_bits = TAG_FIELDS;
+    if (gives_rows(ask) && ask->fields.data != NULL &&
         !answers->fields_parse(ask->fields, &ask->field_bits, &bad))
         return bad_parameter(problem, "fields", bad,
                              "is no field; there are url_id, url, ts, raw_url, extras, title, "
@@ -406,6 +467,13 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     if (ask->route == DX_ROUTE_CHANGES && answers->cursor_life_s == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "this server gives no cursors, so it lists no changes");
+    if ((ask->route == DX_ROUTE_TAGS || ask->route == DX_ROUTE_TAG) && answers->cursor_life_s == 0)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "this server gives no cursors, so it lists no tags");
+    if (ask->route == DX_ROUTE_TAG && ask->fields.data != NULL && !ask->of_urls &&
+        ask->cursor.data == NULL)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+                              "fields are of rows: they go with of=urls");
     if (ask->route == DX_ROUTE_RANGE && answers->cursor_life_s == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                               "this server gives no cursors, so it lists no ranges");
@@ -529,6 +597,42 @@ static int answer_paths(const struct dx_answers *answers, struct dx_canon *canon
                                         .deadline_ms = deadline_ms };
 
     return answers->paths(view, canon, &paths, task, body, problem);
+}
+
+static int answer_tags(const struct dx_answers *answers, struct dx_canon *canon,
+                       const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
+                       struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_tags_ask tags = { .one_dataset = ask->one_dataset,
+                                      .dataset_id = ask->dataset_id,
+                                      .prefix = ask->prefix,
+                                      .limit = ask->page.limit,
+                                      .from = ask->cursor.data != NULL ? &ask->from : NULL,
+                                      .cursors = &answers->cursor_key,
+                                      .principal = ask->principal,
+                                      .began_s = dx_ask_began_s(answers, ask),
+                                      .deadline_ms = deadline_ms };
+
+    return with_restart(ask, answers->tags(view, canon, &tags, task, body, problem), problem);
+}
+
+static int answer_tag(const struct dx_answers *answers, struct dx_canon *canon,
+                      const struct dx_view *view, const struct dx_ask *ask, uint64_t deadline_ms,
+                      struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
+{
+    const struct dx_tag_ask tag = { .tag = ask->asked,
+                                    .urls = ask->of_urls,
+                                    .one_dataset = ask->one_dataset,
+                                    .dataset_id = ask->dataset_id,
+                                    .limit = ask->page.limit,
+                                    .fields = ask->field_bits,
+                                    .from = ask->cursor.data != NULL ? &ask->from : NULL,
+                                    .cursors = &answers->cursor_key,
+                                    .principal = ask->principal,
+                                    .began_s = dx_ask_began_s(answers, ask),
+                                    .deadline_ms = deadline_ms };
+
+    return with_restart(ask, answers->tag(view, canon, &tag, task, body, problem), problem);
 }
 
 static int answer_range(const struct dx_answers *answers, const struct dx_view *view,
@@ -656,6 +760,10 @@ int dx_ask_answer(const struct dx_answers *answers, struct dx_canon_slot *slot,
         rc = answer_paths(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else if (ask->route == DX_ROUTE_DIFF) {
         rc = answer_compared(answers, canon, &view, ask, body, problem);
+    } else if (ask->route == DX_ROUTE_TAGS) {
+        rc = answer_tags(answers, canon, &view, ask, deadline_ms, task, body, problem);
+    } else if (ask->route == DX_ROUTE_TAG) {
+        rc = answer_tag(answers, canon, &view, ask, deadline_ms, task, body, problem);
     } else {
         assert(ask->route == DX_ROUTE_URLS);
         rc = answer_urls(answers, canon, &view, ask, deadline_ms, task, body, problem);

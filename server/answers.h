@@ -109,6 +109,10 @@ struct dx_answers {
     int (*paths)(const struct dx_view *view, struct dx_canon *canon, const struct dx_paths_ask *ask,
                  struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
 
+    int (*tags)(const struct dx_view *view, struct dx_canon *canon, const struct dx_tags_ask *ask,
+                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
+    int (*tag)(const struct dx_view *view, struct dx_canon *canon, const struct dx_tag_ask *ask,
+               struct dx_task **task, struct dx_buf *body, struct dx_problem *problem);
     int (*keys)(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                 struct dx_numbers_now *numbers, struct dx_buf *body, struct dx_problem *problem);
     int (*range)(const struct dx_view *view, const struct dx_range_ask *ask, struct dx_task **task,

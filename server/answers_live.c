@@ -144,6 +144,8 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .paths = dx_task_paths,
         .url = dx_task_url,
         .urlid = dx_task_urlid,
+        .tags = dx_task_tags,
+        .tag = dx_task_tag,
         .datasets = dx_answer_datasets,
         .dataset = dx_answer_dataset,
         .top_domains = dx_answer_top_domains,

@@ -14,7 +14,8 @@ static const struct {
     [DX_ROUTE_HOSTS] = { 10, 100 }, [DX_ROUTE_PATHS] = { 20, 0 },
     [DX_ROUTE_DIFF] = { 10, 0 },    [DX_ROUTE_CHANGES] = { 500, 10 },
     [DX_ROUTE_NAMES] = { 5, 0 },    [DX_ROUTE_KEYS] = { 2, 0 },
-    [DX_ROUTE_RANGE] = { 20, 20 },
+    [DX_ROUTE_RANGE] = { 20, 20 },  [DX_ROUTE_TAGS] = { 10, 10 },
+    [DX_ROUTE_TAG] = { 20, 2 },
 };
 
 #define NAMES_A_UNIT 8.0

@@ -25,6 +25,8 @@ const char *dx_route_name(enum dx_route route)
         [DX_ROUTE_DIFF] = "diff",
         [DX_ROUTE_CHANGES] = "changes",
         [DX_ROUTE_VERSIONS] = "versions",
+        [DX_ROUTE_TAGS] = "tags",
+        [DX_ROUTE_TAG] = "tag",
         [DX_ROUTE_NAMES] = "names",
         [DX_ROUTE_KEYS] = "keys",
         [DX_ROUTE_RANGE] = "range",

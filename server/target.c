@@ -27,14 +27,15 @@ enum {
     PARAM_TAG,
     PARAM_MIME,
     PARAM_PREFIX,
+    PARAM_OF,
     PARAM_URL,
     PARAM_COUNT
 };
 
 static const char *const param_names[PARAM_COUNT] = {
-    "offset", "limit",   "fields", "cursor", "plan",  "version", "from",
-    "to",     "since",   "q",      "u",      "share", "format",  "datasets",
-    "order",  "dataset", "by",     "tag",    "mime",  "prefix",  "url"
+    "offset", "limit", "fields", "cursor", "plan",   "version",  "from",  "to",
+    "since",  "q",     "u",      "share",  "format", "datasets", "order", "dataset",
+    "by",     "tag",   "mime",   "prefix", "of",     "url"
 };
 
 #define BIT(param) (1u << (param))
@@ -114,6 +115,20 @@ static const struct route {
       DX_URL_LIMIT_DEFAULT,
       DX_URL_LIMIT_MAX },
     { DX_ROUTE_URLID, { "urlid", "*" }, BIT(PARAM_VERSION), 0, 0, 0 },
+    { DX_ROUTE_TAGS,
+      { "tags" },
+      BIT(PARAM_DATASET) | BIT(PARAM_PREFIX) | BIT(PARAM_LIMIT) | BIT(PARAM_CURSOR) |
+          BIT(PARAM_VERSION),
+      0,
+      DX_TAGS_LIMIT_DEFAULT,
+      DX_TAGS_LIMIT_MAX },
+    { DX_ROUTE_TAG,
+      { "tags", "*" },
+      BIT(PARAM_OF) | BIT(PARAM_DATASET) | BIT(PARAM_FIELDS) | BIT(PARAM_LIMIT) |
+          BIT(PARAM_CURSOR) | BIT(PARAM_VERSION),
+      0,
+      DX_TAGS_LIMIT_DEFAULT,
+      DX_TAGS_LIMIT_MAX },
     { DX_ROUTE_KEYS, { "keys" }, BIT(PARAM_URL) | BIT(PARAM_VERSION), BIT(PARAM_URL), 0, 0 },
     { DX_ROUTE_RANGE,
       { "range" },
@@ -133,7 +148,8 @@ static const char endpoints[] =
     "/v1/domain/{d}, /v1/domain/{d}/datasets/{id}/urls, /v1/domain/{d}/datasets/{id}/paths, "
     "/v1/domain/{d}/hosts, /v1/domain/{d}/diff, /v1/datasets, /v1/datasets/{id}, "
     "/v1/datasets/{id}/top-domains, /v1/datasets/{a}/overlap/{b}, /v1/url?u=, /v1/urlid/{id}, "
-    "/v1/keys?url=, /v1/range?from=&to=, /v1/normalize?q=, /v1/versions, /v1/changes?since=, POST "
+    "/v1/keys?url=, /v1/range?from=&to=, /v1/normalize?q=, /v1/tags, /v1/tags/{tag}, /v1/versions, "
+    "/v1/changes?since=, POST "
     "/v1/domains, /healthz, /readyz";
 
 static int hex(uint8_t c)
@@ -420,6 +436,10 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_DATASET:
         ask->one_dataset = true;
         return take_dataset_id(value, &ask->dataset_id, problem);
+    case PARAM_OF:
+        ask->of_given = true;
+        return set_word("of", value, (const char *const[]){ "domains", "urls" }, &ask->of_urls,
+                        problem);
     case PARAM_FIELDS:
         ask->fields = value;
         return 1;
@@ -438,8 +458,8 @@ static int set_param(const struct route *route, unsigned param, struct dx_span v
     case PARAM_MIME:
         ask->filter.mime = value;
         return 1;
-    case PARAM_PREFIX:
-        ask->filter.prefix = value;
+    case PARAM_PREFIX: /* of a tag, or of a path */
+        *(route->route == DX_ROUTE_TAGS ? &ask->prefix : &ask->filter.prefix) = value;
         return 1;
     case PARAM_TO:
         if (route->route == DX_ROUTE_RANGE)
@@ -571,6 +591,8 @@ static int take_captures(const struct route *route, const struct dx_span capture
         return route->route != DX_ROUTE_URLS && route->route != DX_ROUTE_PATHS
                    ? 1
                    : take_dataset_id(captures[1], &ask->dataset_id, problem);
+    case DX_ROUTE_TAG:
+        return decode(ask, captures[0], &ask->asked) ? 1 : bad_escape(problem);
     case DX_ROUTE_OVERLAP:
         if (take_dataset_id(captures[1], &ask->other_id, problem) == 0)
             return 0;
@@ -588,7 +610,7 @@ static void forget(struct dx_ask *ask)
     const struct dx_span none = { NULL, 0 };
 
     ask->asked = ask->fields = ask->version = ask->before = ask->cursor = ask->share = none;
-    ask->format = ask->datasets = ask->range_from = ask->range_to = none;
+    ask->format = ask->datasets = ask->prefix = ask->range_from = ask->range_to = none;
     ask->range_first = ask->range_end = 0;
     ask->filter = (struct dx_row_filter){ none, none, none };
     ask->dataset_id = 0;
@@ -596,6 +618,7 @@ static void forget(struct dx_ask *ask)
     ask->url_id = 0;
     ask->offset_given = ask->limit_given = false;
     ask->by_name = ask->one_dataset = ask->sections = false;
+    ask->of_given = ask->of_urls = false;
     ask->plan = 0;
     ask->csv = false;
     ask->principal = NULL;
@@ -626,9 +649,9 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
     if (count <= SEGMENTS_MAX)
         route = find_route(segments + first, count - first, captures);
     if (route == NULL)
-        return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
-                              "this server has %s; a '/' inside a domain or URL is written %%2F",
-                              endpoints);
+        return dx_problem_set(
+            problem, DX_PROBLEM_NOT_FOUND, "no-such-resource", "No such resource",
+            "this server has %s; a '/' inside a domain, URL or tag is written %%2F", endpoints);
     ask->route = route->route;
     ask->page = (struct dx_page_of){ 0, route->limit_default };
     if (take_captures(route, captures, ask, problem) == 0)

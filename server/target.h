@@ -33,6 +33,8 @@ enum dx_route {
     DX_ROUTE_DIFF,
     DX_ROUTE_CHANGES,
     DX_ROUTE_VERSIONS,
+    DX_ROUTE_TAGS,
+    DX_ROUTE_TAG,
     DX_ROUTE_NAMES,
     DX_ROUTE_KEYS,
     DX_ROUTE_RANGE,
@@ -45,7 +47,7 @@ enum dx_route {
 
 struct dx_ask {
     enum dx_route route;  /* after 0: DX_ROUTE_COUNT, or what the rest is no question to */
-    struct dx_span asked; /* the domain, or the value of q or u */
+    struct dx_span asked; /* the domain, the tag, or the value of q or u */
     /* Values of parameters; data NULL: not given. */
     struct dx_span fields;
     struct dx_span version; /* that shall answer: also the `to` of a diff */
@@ -55,6 +57,7 @@ struct dx_ask {
     struct dx_span format;       /* of the answer */
     struct dx_span datasets;     /* ids, of the columns of a matrix */
     struct dx_row_filter filter; /* of a listing */
+    struct dx_span prefix;       /* of tags */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;
@@ -65,6 +68,8 @@ struct dx_ask {
     bool by_name;     /* order of hosts */
     bool one_dataset; /* dataset_id is a parameter's */
     bool sections;    /* paths by section */
+    bool of_given;    /* what of a tag is listed */
+    bool of_urls;     /* its rows; else its domains */
     unsigned plan;    /* 0: not given */
     bool csv;         /* rather than JSON */
 

@@ -45,6 +45,7 @@ with_packages()
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import dxtest  # noqa: E402
 import oracle  # noqa: E402
+import posts  # noqa: E402
 import xxhash  # noqa: E402
 import zstandard  # noqa: E402
 
@@ -479,6 +480,75 @@ class Membership:
             need(len(ids) > 32, "Roaring for a small set")
         need(ids[-1] < 2**32 and not (len(ids) == 1 and ids[0] < 2**31), "a set that is none")
         return tuple(ids)
+
+
+def stored_set(cursor):
+    """Section 6: the next stored set, of any size."""
+    head = cursor.varint()
+    data = cursor.take(head >> 1)
+    need(data, "a set without bytes")
+    if head & 1:
+        ids = roaring(data)
+        need(len(ids) > 32, "Roaring for a small set")
+        return tuple(sorted(ids))
+    inner = Bytes(data)
+    ids = [inner.varint()]
+    while inner.left():
+        ids.append(ids[-1] + 1 + inner.varint())
+    need(ids[-1] < 2**32, "an id over 32 bits")
+    return tuple(ids)
+
+
+class Tags:
+    """Section 7.2: sets[tag, file_id] is (rows, ordinals); left[file_id] is (rows, tags)."""
+
+    def __init__(self, envelope, domains, files):
+        _, _, count, entries, rows, n, lines, left, zero = envelope.header("<4sIQQQQQQ8s")
+        need((n, lines) == (domains, files) and not any(zero), "tags: header")
+        table, names, of_file, sets, over = (envelope[t] for t in (b"TAGS", b"NAME", b"FILE", b"SETS", b"LEFT"))
+        need((len(table), len(of_file), len(over)) == (16 * count, 20 * entries, 24 * left), "tags: sizes")
+        self.sets, self.left = {}, {}
+        begins = [*struct.iter_unpack("<QQ", table), (len(names), entries)]
+        records = [*struct.iter_unpack("<QIII", of_file), (len(sets), 0, 0, 0)]
+        need(begins[0] == (0, 0) and records[0][0] == 0, "tags: something before the first")
+        last = b""
+        for (name, first), (name_end, end) in zip(begins, begins[1:]):
+            tag = names[name:name_end]
+            need(last < tag and is_tag(tag) and first < end <= entries, f"tags: {tag}")
+            last, file_before = tag, -1
+            for number in range(first, end):
+                at, file_id, row_count, domain_count = records[number]
+                cursor = Bytes(sets, at, records[number + 1][0])
+                pair = stored_set(cursor), stored_set(cursor)
+                cursor.done(f"tags: sets of {tag}")
+                need(file_before < file_id < files and tuple(map(len, pair)) == (row_count, domain_count), f"tags: {tag} in {file_id}")
+                need(pair[1][-1] < domains, f"tags: {tag}: a domain")
+                self.sets[tag, file_id], file_before = pair, file_id
+        need(rows == sum(len(r) for r, _ in self.sets.values()), "tags: rows in the header")
+        for file_id, zero, no_list, no_tag in struct.iter_unpack("<IIQQ", over):
+            need(not zero and (no_list or no_tag) and file_id < files and file_id > max(self.left, default=-1), "tags: LEFT")
+            self.left[file_id] = no_list, no_tag
+
+
+def is_tag(text):
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return 0 < len(text) <= 1024 and not any(c < 32 or c == 127 for c in text)
+
+
+def tags_of(value):
+    """The members of a value of the column, or None: no array of strings."""
+    if not value:
+        return []
+    try:
+        found = json.loads(value.decode())
+    except ValueError:
+        return None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        return None
+    return [one.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode() for one in found]
 
 
 Counts = collections.namedtuple("Counts", "urls rows first last")
@@ -1198,7 +1268,7 @@ def manifest_json(data):
         files = version["files"]
         need(list(files) == sorted(files), "manifest: files are not in byte order")
         shards = {f for f in files if f.startswith("postings/")}
-        need(set(files) - shards == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]} | set(later.values()),
+        need(set(files) - shards - {"tags.dxt"} == set(PLACES.values()) - {PLACES["postings_idx"], PLACES["postings_dat"]} | set(later.values()),
              f"manifest: files {sorted(set(files) - shards)}")
         for path in shards:
             match = re.match(r"^postings/([0-3][0-9a-f]{2})/postings\.(idx|dat)\.zst$", path)
@@ -1281,6 +1351,10 @@ class Version:
                                  self.manifest["files"], self.build_id, self.hashes)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
         self.lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET")).lists
+        self.tags = None
+        if "tags.dxt" in self.manifest["files"]:
+            self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
+                             len(self.domains), len(self.files))
         self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 1, *(tag for _, tag in Cold.FILES)), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
@@ -1636,6 +1710,7 @@ PREFIX = re.compile(r"^dataset_id=([1-9][0-9]*)/domain_prefix=([0-9a-f]{2})(?:-(
 def check_lake(version):
     """Section 12: every byte of every file; counts, postings, pages.dxp and distinct URLs made anew from the rows."""
     registry(version)
+    version.tagged = {}
     by_dataset = collections.defaultdict(list)
     for file_id, file in sorted(enumerate(version.files), key=lambda one: one[1].path if one[1] else ""):
         if file:
@@ -1658,10 +1733,33 @@ def check_lake(version):
             check_tallies(version, (ordinal, dataset_id), urls)
             need(version.postings.runs[domain_id, dataset_id] == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
     need(sorted(places) == version.cold.places, "url_ids: other places than the rows have")
+    check_tags(version)
     for ordinal, urls in everywhere.items():
         got, estimate = version.counts.distinct[ordinal]
         off = 0.1 * len(urls) if estimate else 0  # six standard errors
         need(abs(got - len(urls)) <= off, f"{version.domains[ordinal]}: {got} distinct URLs, the rows say {len(urls)}")
+
+
+def check_tags(version):
+    """Section 7.2, from what check_file kept of the column."""
+    need((version.tags is None) == (not version.tagged), "tags.dxt: there without the column, or missing")
+    ordinals = {domain: i for i, domain in enumerate(version.domains)}
+    want, left = collections.defaultdict(lambda: (set(), set())), {}
+    for file_id, rows in version.tagged.items():
+        no_list = no_tag = 0
+        for at, (domain, value) in enumerate(rows):
+            members = tags_of(value)
+            no_list += members is None
+            no_tag += sum(not is_tag(one) for one in members or ())
+            for one in filter(is_tag, members or ()):
+                want[one, file_id][0].add(at)
+                want[one, file_id][1].add(ordinals[domain])
+        if no_list or no_tag:
+            left[file_id] = no_list, no_tag
+    if version.tags:
+        need(version.tags.sets == {k: (tuple(sorted(r)), tuple(sorted(d))) for k, (r, d) in want.items()},
+             "tags.dxt: other rows or domains than the lake has")
+        need(version.tags.left == left, f"tags.dxt: LEFT is {version.tags.left}, the rows say {left}")
 
 
 def registry(version):
@@ -1708,6 +1806,8 @@ def check_file(version, file_id, found):
     groups_before = sum(map(len, version.pages.groups[:file_id]))
     places = {}  # of each URL: id, row group, row, first and last row in the file
     led, page, slots = [], None, {}  # the same of URLs that led to rows: up to 8 of a page at a time
+    if "tags" in lake_file.values:
+        version.tagged[file_id] = list(zip(lake_file.values["domain"], lake_file.values["tags"]))
     requested = lake_file.values.get("requested_url") or [None] * len(rows)
     for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
         url = scheme + b"://" + host + path_query
@@ -1813,26 +1913,28 @@ def ingest(root, rows, *more):
 def small_lake(root, scale=1):
     """What the real corpus does not have: parts, row groups, several extras, microseconds, Roaring runs."""
     rng = random.Random(1)
-    head = ("dataset", "ts", "url", "title", "lang")
-    extra = ("--extra-column", "title", "--extra-column", "lang")
+    head = ("dataset", "ts", "url", "title", "lang", "tags")
+    extra = ("--extra-column", "title", "--extra-column", "lang", "--extra-column", "tags")
+    tags = ("", "[]", '["news"]', '["news","a b","news"]', '["\\u00fc/?","\\ud83d"]', "news, sport", '["",1]', '["","x\\u0000"]')
     words = ["", "a", "news", "über", "x y", "%E4%BD%A0", "q?b=2&a=1", "index.html"]
     hosts = ["example.com", "www.example.com", "a.b.example.co.uk", "192.0.2.7", "[2001:db8::1]:8080", "bücher.example",
              "example.com:8443", "my_host.example.org.", *(f"h{i}.site{i % 211}.net" for i in range(900 * scale // 2 + 20))]
 
     def row(dataset, i, ts):
         return (dataset, ts, f"{rng.choice(('http', 'https', 'ftp'))}://{rng.choice(hosts)}/{rng.choice(words)}/{i % 97}",
-                rng.choice(("", "title", f"t{i % 5}")), rng.choice(("", "de", "en")))
+                rng.choice(("", "title", f"t{i % 5}")), rng.choice(("", "de", "en")),
+                rng.choice(tags) if i % 8 else f'["rare {i % 400}"]')
     sets = [f"set {i:02d}" for i in range(70)]
     ingest(root, [head, *(row(rng.choice(sets[:60]), i, str(1400000000 + i % 1000)) for i in range(4000 * scale))], *extra,
            "--dataset-meta", "licence=CC0", "--dataset-meta", "größe=\"1\\2\"")
     if scale > 1:  # what follows is merged with this: new datasets, and rows for known ones
         dxtest.domaindex("publish", "--root", root)
     # everywhere: sets that are worth a Roaring bitmap, of ids in one run and of others
-    ingest(root, [head, *((s, "", f"https://example.com/{s}", "", "") for s in sets),
-                  *((s, "", "https://every-second.example.net/", "", "") for s in sets[::2]),
-                  *((s, "", "https://few.example.net/", "", "") for s in sets[5:9])], *extra)
+    ingest(root, [head, *((s, "", f"https://example.com/{s}", "", "", '["everywhere"]') for s in sets),
+                  *((s, "", "https://every-second.example.net/", "", "", "") for s in sets[::2]),
+                  *((s, "", "https://few.example.net/", "", "", "") for s in sets[5:9])], *extra)
     # no bound of at most 64 bytes ends in an ASCII byte: this chunk has no column index
-    ingest(root, [head, ("no bounds", "", "https://example.net/", "\u00ff" * 100, "")], *extra)
+    ingest(root, [head, ("no bounds", "", "https://example.net/", "\u00ff" * 100, "", "")], *extra)
     if scale > 1:
         dxtest.domaindex("publish", "--root", root)
     # a second part of files that are there, in microseconds and before 1970; rows without a time
@@ -1843,16 +1945,17 @@ def small_lake(root, scale=1):
                f"https://{'hot.example' if i % 20 else f's{i % 4001}.example.net'}/page/{i * 7919 % 100003}") for i in range(160000))])
     dxtest.domaindex("publish", "--root", root)
     if scale > 1:  # a few rows more: most shards stay where they are
-        ingest(root, [head, *(("set 01", str(1600000000 + i), f"https://{rng.choice(hosts[:3])}/{i % 7}", "", "de") for i in range(20))], *extra)
-        ingest(root, [head, ("a late one", "", "https://example.com/late", "", "")], *extra)
+        ingest(root, [head, *(("set 01", str(1600000000 + i), f"https://{rng.choice(hosts[:3])}/{i % 7}", "", "de", '["late","news"]') for i in range(20))], *extra)
+        ingest(root, [head, ("a late one", "", "https://example.com/late", "", "", "")], *extra)
         dxtest.domaindex("publish", "--root", root)
 
 
 def tiny_lake(root):
     """A dozen domains in four datasets: quick to read some hundred times."""
-    rows = [(f"set {i % 3}", str(1400000000 + i) if i % 4 else "", f"https://h{i % 5}.site{i % 12}.com/p/{i}", f"t{i % 3}")
-            for i in range(150)]
-    ingest(root, [("dataset", "ts", "url", "title"), *rows], "--extra-column", "title", "--dataset-meta", "licence=CC0")
+    rows = [(f"set {i % 3}", str(1400000000 + i) if i % 4 else "", f"https://h{i % 5}.site{i % 12}.com/p/{i}", f"t{i % 3}",
+             ('["news"]', '["news","t%d"]' % (i % 9), "", "none")[i % 4]) for i in range(150)]
+    ingest(root, [("dataset", "ts", "url", "title", "tags"), *rows], "--extra-column", "title", "--extra-column", "tags",
+           "--dataset-meta", "licence=CC0")
     ingest(root, [("dataset", "ts", "url"), ("one more", "", "http://192.0.2.1/")])
     dxtest.domaindex("publish", "--root", root)
 
@@ -1967,7 +2070,7 @@ def compare(root, clock, pairs):
 
 
 def corpus(folder, clock):
-    path = dxtest.shared_data("lists/reddit-top-2.5-million/posts-A.tsv.zst")
+    path = posts.some(folder.parent, 4)
     if path is None:
         print("SKIPPED in part: the reddit corpus is not here (DX_SHARED_DATA)", flush=True)
         return

@@ -8,14 +8,16 @@ import dxtest
 from dxtest import check, equal
 
 ROWS = """\
-a\thttp://example.com/x\t2024-01-01\tk
-a\thttps://Example.com/x?b=1&a=2\t\t
-b\thttps://example.com/y\t2024-01-01T10:00:00.5Z\t
-b\thttps://other.example.net/\t\t
+dataset\turl\tts\tnote\ttags
+a\thttp://example.com/x\t2024-01-01\tk\t["news","a/b é"]
+a\thttps://Example.com/x?b=1&a=2\t\t\t
+b\thttps://example.com/y\t2024-01-01T10:00:00.5Z\t\t["news"]
+b\thttps://other.example.net/\t\t\t["news"]
 """
 MORE = """\
-a\thttp://example.com/new\t2024-01-02\t
-c\thttp://new.example.org/\t2024-01-02\t
+dataset\turl\tts\tnote\ttags
+a\thttp://example.com/new\t2024-01-02\t\t["more"]
+c\thttp://new.example.org/\t2024-01-02\t\t
 """
 
 
@@ -103,6 +105,9 @@ def answers(api, server):
         "/v1/url": ["/v1/url?u=http://example.com/x", "/v1/url?u=https://example.com/y&limit=1"],
         "/v1/urlid/{url_id}": [f"/v1/urlid/{URL_ID}"],
         "/v1/normalize": ["/v1/normalize?q=a.example.com/b", "/v1/normalize?q=co.uk", "/v1/normalize?q="],
+        "/v1/tags": ["/v1/tags", "/v1/tags?limit=1", "/v1/tags?dataset=1&prefix=n", "/v1/tags?prefix=x"],
+        "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
+                           f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
         "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
         "/v1/versions": ["/v1/versions"],
@@ -142,7 +147,7 @@ def parameters(api, server):
     for path, methods in api.doc["paths"].items():
         if "get" not in methods:
             continue
-        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID)
+        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
         taken = {p["name"]: p["schema"] for p in methods["get"]["parameters"] if p["in"] == "query"} \
             if "parameters" in methods["get"] else {}
         reply = server.get(concrete + "?nobody=1")
@@ -161,7 +166,7 @@ def parameters(api, server):
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
@@ -186,11 +191,11 @@ def main():
     with dxtest.tempdir() as tmp:
         (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
-                         "--ts-column", 3, "--extra-column", 4, tmp / "rows.tsv")
+                         "--ts-column", 3, "--extra-column", "note", "--extra-column", "tags", tmp / "rows.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
         (tmp / "more.tsv").write_text(MORE, encoding="utf-8")
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
-                         "--ts-column", 3, "--extra-column", 4, tmp / "more.tsv")
+                         "--ts-column", 3, "--extra-column", "note", "--extra-column", "tags", tmp / "more.tsv")
         dxtest.domaindex("publish", "--root", tmp / "root")
         for step in ("init", "fill"):
             dxtest.domaindex("domain64", step, "--root", tmp / "root")

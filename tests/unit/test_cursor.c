@@ -53,6 +53,30 @@ static struct dx_cursor changes(void)
     return c;
 }
 
+static struct dx_cursor rows_of_a_tag(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAG;
+    c.domain_id = 0;
+    c.tag_hash = 0x0123456789abcdef;
+    c.one_dataset = true;
+    c.rows = true;
+    c.fields = DX_FIELDS_ALL;
+    c.next_file = 0xfffffffd;
+    return c;
+}
+
+static struct dx_cursor tags(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAGS;
+    c.domain_id = 0;
+    c.dataset_id = 0;
+    return c;
+}
+
 static struct dx_cursor range(void)
 {
     struct dx_cursor c = { .kind = DX_CURSOR_RANGE,
@@ -85,7 +109,8 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
            a->next_before == b->next_before && a->next_after == b->next_after &&
            memcmp(&a->numbers, &b->numbers, sizeof a->numbers) == 0 && a->first == b->first &&
            a->end == b->end && a->one_dataset == b->one_dataset &&
-           a->next_number == b->next_number && a->next_dataset == b->next_dataset;
+           a->next_number == b->next_number && a->next_dataset == b->next_dataset &&
+           a->tag_hash == b->tag_hash && a->rows == b->rows && a->next_file == b->next_file;
 }
 
 /* Always with the same words. */
@@ -227,10 +252,10 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[13];
+    struct dx_cursor c[15];
 
-    for (size_t i = 0; i < 13; i++)
-        c[i] = i < 6 ? listing() : i < 8 ? changes() : range();
+    for (size_t i = 0; i < 15; i++)
+        c[i] = i < 6 ? listing() : i < 8 ? changes() : i < 13 ? range() : rows_of_a_tag();
     c[0].next_row = c[0].end_row + 1;
     c[1].filter_size = 3; /* half a filter */
     c[2].fields = 0;
@@ -238,13 +263,15 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[4].limit = DX_LIMIT_MAX + 1;
     c[5].version[6] = '_';
     c[6].since[0] = '/';
-    c[7].kind = (enum dx_cursor_kind)4;
+    c[7].kind = (enum dx_cursor_kind)6;
     c[8].next_number = c[8].end;
     c[9].next_row = (uint64_t)INT64_MAX + 1;
     c[10].one_dataset = false; /* and yet a dataset */
     c[11].fields = 0;
     c[12].limit = 0;
-    for (size_t i = 0; i < 13; i++) {
+    c[13].fields = 0;
+    c[14].next_row = c[14].end_row + 1;
+    for (size_t i = 0; i < 15; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -296,16 +323,18 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[4];
+    struct dx_cursor c[6];
 
     c[0] = listing();
     c[1] = changes();
     c[2] = filtered();
     c[3] = range();
+    c[4] = tags();
+    c[5] = rows_of_a_tag();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

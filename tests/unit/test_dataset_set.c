@@ -52,6 +52,45 @@ static void check_ranks(const struct dx_dataset_set *set, const uint32_t *ids, s
         roaring_bitmap_free(b);
 }
 
+/* Pages from any id on: from members, from between them, from behind the last. */
+static void check_from(const struct dx_dataset_set *set, const uint32_t *ids, size_t n,
+                       uint32_t *back, uint64_t *seed)
+{
+    EXPECT(dx_dataset_set_last(set) == ids[n - 1], "%zu ids: last %u", n, dx_dataset_set_last(set));
+    for (int i = 0; i < 40; i++) {
+        uint32_t from = ids[random_below(seed, n)] + (uint32_t)random_below(seed, 3) - 1;
+        size_t cap = (size_t)random_below(seed, 200);
+        size_t at = 0;
+        size_t want;
+
+        if (i == 0)
+            from = 0;
+        else if (i == 1)
+            from = UINT32_MAX;
+        while (at < n && ids[at] < from)
+            at++;
+        want = n - at < cap ? n - at : cap;
+        EXPECT(dx_dataset_set_ids_from(set, from, back, cap) == want &&
+                   memcmp(back, ids + at, 4 * want) == 0,
+               "%zu ids, %zu from %u on", n, cap, from);
+    }
+}
+
+/* A set that is given as a bitmap has the same bytes. */
+static void check_bitmap(const uint32_t *ids, size_t n, struct dx_span encoded)
+{
+    roaring_bitmap_t *r = roaring_bitmap_of_ptr(n, ids);
+    struct dx_buf b = DX_BUF_INIT(64 << 20);
+
+    EXPECT(dx_dataset_set_encode_bitmap(r, &b, NULL) == DX_OK &&
+               dx_span_equal(dx_span_of(b.data, b.size), encoded),
+           "%zu ids as a bitmap: other bytes", n);
+    roaring_bitmap_clear(r);
+    EXPECT(dx_dataset_set_encode_bitmap(r, &b, NULL) < 0, "an empty set");
+    roaring_bitmap_free(r);
+    dx_buf_release(&b);
+}
+
 static void check_round(const uint32_t *ids, size_t n, uint32_t *back, uint64_t *seed)
 {
     struct dx_buf b = DX_BUF_INIT(64 << 20);
@@ -69,7 +108,9 @@ static void check_round(const uint32_t *ids, size_t n, uint32_t *back, uint64_t 
            "%zu ids: others came back", n);
     EXPECT(dx_dataset_set_ids(&set, back, n / 2) == n / 2, "%zu ids: cap", n);
     check_ranks(&set, ids, n, seed);
+    check_from(&set, ids, n, back, seed);
     damaged_free(&d);
+    check_bitmap(ids, n, dx_span_of(b.data, b.size));
     dx_buf_release(&b);
 }
 

@@ -1232,7 +1232,8 @@ static void check_may_block(void)
         { DX_ROUTE_OVERLAP, true, true, false },   { DX_ROUTE_HOSTS, true, true, false },
         { DX_ROUTE_PATHS, true, true, false },     { DX_ROUTE_URL, true, true, false },
         { DX_ROUTE_URLID, true, true, false },     { DX_ROUTE_DATASETS, false, false, false },
-        { DX_ROUTE_DATASET, false, false, false },
+        { DX_ROUTE_DATASET, false, false, false }, { DX_ROUTE_TAGS, true, true, false },
+        { DX_ROUTE_TAG, true, true, false },
     };
     static const struct dx_answers answers = { .urls_brief = true };
     const struct dx_scope *held;

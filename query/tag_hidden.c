@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/tag_hidden.h"
+
+#include <roaring/roaring.h>
+
+#include "loader/version.h"
+#include "query/view.h"
+
+bool dx_tag_hidden_any(struct dx_version *v)
+{
+    return dx_withheld_number(v) != 0;
+}
+
+int dx_tag_hidden_begin(struct dx_tag_hidden *h, const struct dx_view *view, struct dx_canon *canon,
+                        const struct roaring_bitmap_s *ordinals, uint64_t deadline_ms,
+                        struct dx_problem *problem)
+{
+    *h = (struct dx_tag_hidden){ .domains = { .whole = NULL } };
+    dx_pair_runs_init(&h->runs, view->version, deadline_ms);
+    return dx_hidden_domains_among(&h->domains, view, canon, ordinals, problem);
+}
+
+void dx_tag_hidden_release(struct dx_tag_hidden *h)
+{
+    dx_pair_runs_release(&h->runs);
+    dx_hidden_domains_release(&h->domains);
+}
+
+/* ---- which pairs ---- */
+
+static int want(struct dx_tag_hidden *h, uint64_t ordinal, uint32_t dataset_id,
+                struct dx_error *err)
+{
+    int rc;
+
+    if (h->runs.pair_count >= 2 * DX_TAG_HIDDEN_PAIRS) {
+        dx_pair_runs_distinct(&h->runs);
+        if (h->runs.pair_count >= DX_TAG_HIDDEN_PAIRS)
+            return 0;
+    }
+    rc = dx_pair_runs_add(&h->runs, ordinal, dataset_id, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int want_whole(struct dx_tag_hidden *h, const struct dx_hidden_range *range,
+                      const roaring_bitmap_t *ordinals, uint32_t dataset_id, struct dx_error *err)
+{
+    roaring_uint32_iterator_t it;
+    int rc = 1;
+
+    roaring_init_iterator(ordinals, &it);
+    if (roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)range->first))
+        while (rc == 1 && it.has_value && it.current_value < range->end) {
+            rc = want(h, it.current_value, dataset_id, err);
+            (void)roaring_advance_uint32_iterator(&it);
+        }
+    return rc;
+}
+
+int dx_tag_hidden_want(struct dx_tag_hidden *h, const struct roaring_bitmap_s *ordinals,
+                       uint32_t dataset_id, struct dx_error *err)
+{
+    const struct dx_hidden_domains *d = &h->domains;
+    int rc = 1;
+
+    for (size_t i = 0; rc == 1 && i < d->whole_count; i++)
+        rc = want_whole(h, &d->whole[i], ordinals, dataset_id, err);
+    for (size_t i = 0; rc == 1 && i < d->part_count; i++)
+        if (dx_withheld_pair(&d->parts[i].withheld, dataset_id) != NULL &&
+            roaring_bitmap_contains(ordinals, (uint32_t)d->parts[i].ordinal))
+            rc = want(h, d->parts[i].ordinal, dataset_id, err);
+    return rc;
+}
+
+/* ---- their rows ---- */
+
+static void remove_part(const struct dx_withheld_pair *pair, const struct dx_pair_run *run,
+                        roaring_bitmap_t *rows)
+{
+    uint64_t end = run->position + run->rows;
+    size_t low = 0;
+    size_t high = pair->range_count;
+
+    /* The first range that ends behind where the run begins. */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (pair->ranges[middle].end <= run->position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < pair->range_count && pair->ranges[low].first < end; low++) {
+        const struct dx_withheld_range *r = &pair->ranges[low];
+        uint64_t from = r->first > run->position ? r->first : run->position;
+        uint64_t to = r->end < end ? r->end : end;
+
+        roaring_bitmap_remove_range(rows, run->row + (from - run->position),
+                                    run->row + (to - run->position));
+    }
+}
+
+void dx_tag_hidden_remove(const struct dx_tag_hidden *h, uint32_t file_id,
+                          struct roaring_bitmap_s *rows)
+{
+    size_t end;
+    size_t i = dx_pair_runs_of_file(&h->runs, file_id, &end);
+
+    for (; i < end; i++) {
+        const struct dx_pair_run *run = &h->runs.runs[i];
+        const struct dx_pair_runs_pair *of = &h->runs.pairs[run->pair];
+        const struct dx_hidden_part *part = dx_hidden_domains_part(&h->domains, of->ordinal);
+
+        if (part != NULL)
+            remove_part(dx_withheld_pair(&part->withheld, of->dataset_id), run, rows);
+        else
+            roaring_bitmap_remove_range(rows, run->row, run->row + run->rows);
+    }
+}
