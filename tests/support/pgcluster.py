@@ -3,6 +3,7 @@
 
     with pgcluster.Cluster() as pg:                        skips where there is none
         pg.sql("SELECT 1, 'a'")                           [["1", "a"]]; NULL is None
+        pg.many(["SELECT 1", "SELECT 2"])                 [[["1"]], [["2"]]]
         pg.dsn                                            for --postgres: no password is asked
         with pg.session() as s: s.send("BEGIN"); ...      one that stays open: locks
         pg.kill(); pg.start()                             its data stay
@@ -136,6 +137,18 @@ class Cluster:
             raise RuntimeError(f"{text[:300]}: {done.stderr.decode(errors='replace')[:1500]}")
         rows = csv.reader(io.StringIO(done.stdout.decode(), newline=""))
         return [[None if cell == NULL else cell for cell in row] for row in rows]
+
+    def many(self, statements):
+        """Rows of each, in one session."""
+        mark = "and the next one"
+        script = f"\n\\echo {mark}\n".join(statement + ";" for statement in statements)
+        rows = [[]]
+        for row in self.sql(script):
+            if row == [mark]:
+                rows.append([])
+            else:
+                rows[-1].append(row)
+        return rows
 
     def session(self):
         return Session(self.psql(), self.environment)
