@@ -291,7 +291,7 @@ def check_ends(root, pg):
         with pg.session() as session:
             session.send(f"BEGIN; LOCK TABLE {tld} IN SHARE MODE")  # who reads may, who writes waits
             run = start(root, pg, *more)
-            pg.wait_for(waits, f"{end}: an export that waits for a lock")
+            pg.wait_for(waits, f"{end}: an export that waits for a lock", run)
             if end == "server":
                 pg.kill()
             else:

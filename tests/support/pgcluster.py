@@ -153,12 +153,13 @@ class Cluster:
     def session(self):
         return Session(self.psql(), self.environment)
 
-    def wait_for(self, query, words, seconds=120):
-        """Until the query's only cell is 't'."""
+    def wait_for(self, query, words, process=None, seconds=120):
+        """Until the query's only cell is 't'. process: what should make it so, and lives until then."""
         end = time.monotonic() + seconds
         while self.sql(query) != [["t"]]:
-            if time.monotonic() > end:
-                raise AssertionError(f"not in {seconds} s: {words}: {self.sql('SELECT application_name, state, wait_event_type, query FROM pg_stat_activity')}")
+            if time.monotonic() > end or (process is not None and process.poll() is not None):
+                doing = self.sql("SELECT application_name, state, wait_event_type, query FROM pg_stat_activity")
+                raise AssertionError(f"did not come: {words}: {doing}")
             time.sleep(0.05)
 
     def kill(self):
