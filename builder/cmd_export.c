@@ -10,16 +10,23 @@
 #include "builder/file_store.h"
 #include "builder/interrupt.h"
 #include "builder/opened_version.h"
+#include "builder/postgres_export.h"
 #include "builder/visible_rows.h"
 #include "builder/work_folder.h"
 #include "canon/url.h"
+#include "fetch/postgres_dsn.h"
 #include "format/store_index.h"
 
 enum {
     OPT_ROOT,
     OPT_FILE_STORE,
+    OPT_POSTGRES,
     OPT_DATASET,
     OPT_VERSION,
+    OPT_TABLE,
+    OPT_PARTITION_ROWS,
+    OPT_EXTRA_COLUMN,
+    OPT_STRICT,
     OPT_WORK_DIR,
     OPT_MEMORY,
     OPT_CACHE_DIR,
@@ -29,11 +36,22 @@ enum {
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live" },
     [OPT_FILE_STORE] = { "file-store", "DIR", NULL, "write a file store; DIR is new or empty" },
+    [OPT_POSTGRES] = { "postgres", "DSN", NULL,
+                       "load a table of PostgreSQL: postgresql://user@host/database, 'host=... "
+                       "dbname=...', the name of a database, or '' for what the environment says" },
     [OPT_DATASET] = { "dataset", "D", NULL, "of this dataset, by name or number; else of all" },
     [OPT_VERSION] = { "version", "VERSION", NULL, "of this version, not the current one" },
+    [OPT_TABLE] = { "table", "NAME", "urls", "postgres: of the table, 1 to 46 bytes" },
+    [OPT_PARTITION_ROWS] = { "partition-rows", "N", "1000000",
+                             "postgres: a domain with so many rows gets a partition of its own; 0: "
+                             "none does" },
+    [OPT_EXTRA_COLUMN] = { "extra-column", "NAME", NULL,
+                           "postgres: also this column of the lake, as text; may be repeated" },
+    [OPT_STRICT] = { "strict", NULL, NULL, "postgres: a row whose URL has no number is an error" },
     [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
-                       "local directory for sorting; if not given TMPDIR, else /tmp" },
-    [OPT_MEMORY] = { "memory", "SIZE", "256M", "memory for sorting; K, M, G, T: powers of 1024" },
+                       "local directory for temporary files; if not given TMPDIR, else /tmp" },
+    [OPT_MEMORY] = { "memory", "SIZE", "256M",
+                     "file-store: memory for sorting; K, M, G, T: powers of 1024" },
     [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
                         "where copies of a remote root's index are kept; else CACHE_DIRECTORY, or "
                         "domaindex in XDG_CACHE_HOME or in ~/.cache" },
@@ -143,19 +161,117 @@ static int export_store(const struct dx_options *o, struct dx_opened_version *op
     return rc;
 }
 
+static bool taken(const char *name)
+{
+    static const char *const own[] = { "domain64", "dataset_id", "url", "ts" };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(own[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int read_columns(const struct dx_options *o, const char *column[DX_POSTGRES_COLUMNS_MAX],
+                        size_t *count, struct dx_error *err)
+{
+    const char *name;
+
+    for (*count = 0; (name = dx_options_nth(o, OPT_EXTRA_COLUMN, *count)) != NULL; ++*count) {
+        if (*count == DX_POSTGRES_COLUMNS_MAX)
+            return dx_fail(err, DX_E_INVALID, "--extra-column: at most %d",
+                           DX_POSTGRES_COLUMNS_MAX);
+        if (!dx_postgres_name_ok(name, DX_POSTGRES_COLUMN_MAX))
+            return dx_fail(err, DX_E_INVALID,
+                           "--extra-column: 1 to %d bytes of UTF-8 without control characters",
+                           DX_POSTGRES_COLUMN_MAX);
+        for (size_t i = 0; i < *count; i++)
+            if (strcmp(column[i], name) == 0)
+                return dx_fail(err, DX_E_INVALID, "--extra-column: '%s' twice", name);
+        if (taken(name))
+            return dx_fail(err, DX_E_INVALID, "--extra-column: the table has a '%s' already", name);
+        column[*count] = name;
+    }
+    return DX_OK;
+}
+
+static int export_postgres(const struct dx_options *o, struct dx_opened_version *opened,
+                           struct dx_postgres_export *e, struct dx_error *err)
+{
+    struct dx_work_folder work = DX_WORK_FOLDER_INIT;
+    int rc = DX_OK;
+
+    e->opened = opened;
+    if (dx_options_has(o, OPT_DATASET))
+        rc = dx_opened_version_dataset(opened, dx_options_text(o, OPT_DATASET), &e->dataset_id,
+                                       err);
+    if (rc == DX_OK)
+        rc = dx_work_folder_make(&work, dx_options_text(o, OPT_WORK_DIR), "export", err);
+    e->tmp = work.path;
+    if (rc == DX_OK)
+        rc = dx_postgres_export_run(e, err);
+    if (e->done.where[0] != '\0')
+        dx_postgres_export_summary(e, stderr);
+    dx_work_folder_remove(&work);
+    return rc;
+}
+
+/* What goes with the other way of exporting only is a mistake, not a thing to ignore. */
+static int check_kind(const struct dx_options *o, struct dx_error *err)
+{
+    static const size_t postgres_only[] = { OPT_TABLE, OPT_PARTITION_ROWS, OPT_EXTRA_COLUMN,
+                                            OPT_STRICT };
+    bool postgres = dx_options_text(o, OPT_POSTGRES) != NULL;
+
+    if (dx_options_text(o, OPT_ROOT) == NULL || o->operand_count != 0 ||
+        postgres == (dx_options_text(o, OPT_FILE_STORE) != NULL))
+        return dx_fail(err, DX_E_INVALID,
+                       "--root ROOT and one of --file-store DIR and --postgres DSN are needed");
+    for (size_t i = 0; !postgres && i < sizeof postgres_only / sizeof *postgres_only; i++)
+        if (dx_options_has(o, postgres_only[i]))
+            return dx_fail(err, DX_E_INVALID, "--%s goes with --postgres",
+                           table[postgres_only[i]].name);
+    if (postgres && dx_options_has(o, OPT_MEMORY))
+        return dx_fail(err, DX_E_INVALID, "--memory goes with --file-store: nothing is sorted");
+    return DX_OK;
+}
+
+static int read_postgres(const struct dx_options *o, struct dx_postgres_export *e,
+                         const char *column[DX_POSTGRES_COLUMNS_MAX], struct dx_error *err)
+{
+    int rc;
+
+    e->root = dx_options_text(o, OPT_ROOT);
+    e->dsn = dx_options_text(o, OPT_POSTGRES);
+    e->ddl.table = dx_options_text(o, OPT_TABLE);
+    e->ddl.column = column;
+    e->strict = dx_options_has(o, OPT_STRICT);
+    e->stopped = dx_interrupted;
+    if (e->dsn == NULL)
+        return DX_OK;
+    rc = dx_postgres_dsn_check(e->dsn, err);
+    if (rc == DX_OK && !dx_postgres_name_ok(e->ddl.table, DX_POSTGRES_TABLE_MAX))
+        rc = dx_fail(err, DX_E_INVALID,
+                     "--table: 1 to %d bytes of UTF-8 without control characters",
+                     DX_POSTGRES_TABLE_MAX);
+    if (rc == DX_OK)
+        rc = dx_options_number(o, OPT_PARTITION_ROWS, 0, INT64_MAX, &e->partition_rows, err);
+    return rc == DX_OK ? read_columns(o, column, &e->ddl.column_count, err) : rc;
+}
+
 static int run(const struct dx_options *o)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct dx_opened_version opened = { .version = NULL };
+    const char *column[DX_POSTGRES_COLUMNS_MAX];
+    struct dx_postgres_export postgres = { .root = NULL };
     struct dx_error err = DX_ERROR_INIT;
     uint64_t memory = 0;
-    int rc = DX_OK;
+    int rc = check_kind(o, &err);
 
-    if (dx_options_text(o, OPT_ROOT) == NULL || dx_options_text(o, OPT_FILE_STORE) == NULL ||
-        o->operand_count != 0)
-        rc = dx_fail(&err, DX_E_INVALID, "--root ROOT and --file-store DIR are needed");
     if (rc == DX_OK)
         rc = dx_options_size(o, OPT_MEMORY, MEMORY_MIN, UINT64_MAX / 2, &memory, &err);
+    if (rc == DX_OK)
+        rc = read_postgres(o, &postgres, column, &err);
     if (rc < 0) {
         (void)fprintf(stderr, "domaindex export: %s\n", err.text);
         return DX_EXIT_USAGE;
@@ -165,7 +281,8 @@ static int run(const struct dx_options *o)
     rc = dx_opened_version_open(&opened, dx_options_text(o, OPT_ROOT),
                                 dx_options_text(o, OPT_VERSION), &options, &err);
     if (rc == DX_OK)
-        rc = export_store(o, &opened, memory, &err);
+        rc = postgres.dsn != NULL ? export_postgres(o, &opened, &postgres, &err)
+                                  : export_store(o, &opened, memory, &err);
     if (rc < 0)
         (void)fprintf(stderr, "domaindex export: %s\n", err.text);
     dx_opened_version_close(&opened);
@@ -174,21 +291,49 @@ static int run(const struct dx_options *o)
 
 const struct dx_command dx_command_export = {
     .name = "export",
-    .synopsis = "--root ROOT --file-store DIR [--dataset D] [--version VERSION]",
+    .synopsis = "--root ROOT (--file-store DIR | --postgres DSN) [options]",
     .summary = "write what a version has as another system keeps it",
     .description =
-        "Writes a file store: the files index and tags, and a storage file a page below store. "
-        "The key of a page is its URL as it was ingested; type, title and tags are those of the "
-        "columns content_type, title and tags. Of several rows of a URL the latest is written, of "
-        "several datasets at one time that with the highest number. Rows that suppressions hide "
-        "are left out, and so are those whose URL holds ',!,', which no line of the index can "
-        "tell apart; line ends in titles become spaces. Storage files have an empty payload.\n\n"
-        "The same rows make the same bytes. The index comes last: a store without one is of a run "
-        "that did not end. DIR must be new or empty. Read it again with 'domaindex ingest --from "
-        "file-store'.\n\n"
+        "Of a version the rows that may be shown, as another system keeps them; rows that "
+        "suppressions "
+        "hide are left out.\n\n"
+        "--file-store: the files index and tags, and a storage file a page below store. The key of "
+        "a page is its URL as it was ingested; type, title and tags are those of the columns "
+        "content_type, title and tags. Of several rows of a URL the latest is written, of several "
+        "datasets at one time that with the highest number. Rows whose URL holds ',!,', which no "
+        "line of the index can tell apart, are left out; line ends in titles become spaces. "
+        "Storage "
+        "files have an empty payload. The same rows make the same bytes. The index comes last: a "
+        "store without one is of a run that did not end. DIR must be new or empty. Read it again "
+        "with 'domaindex ingest --from file-store'.\n\n"
+        "--postgres: a table NAME (domain64 bigint, dataset_id integer, url text, ts timestamptz, "
+        "and "
+        "a text for each --extra-column), indexed and partitioned by domain64: a partition for "
+        "each TLD, below it one for each domain with --partition-rows rows or more (the 1000 "
+        "largest), and one for the rest. The numbers are those of 'domaindex domain64 fill', which "
+        "comes first; rows whose URL has none are left out and counted by the part without a "
+        "number, "
+        "or with --strict end the export. A NAME of any characters is taken as it is, a dot "
+        "included; for a schema set its search_path: options=-csearch_path=SCHEMA in DSN.\n\n"
+        "A second table, NAME_datasets, has the number, name and count of rows of each dataset, "
+        "the "
+        "version it was last seen in, and of what it was made. Each dataset is one transaction: "
+        "its old "
+        "rows go, its new ones come. One whose files, suppressions and numbers are still the same "
+        "is not "
+        "loaded again. So a run that was killed can be run again, and has each row once; after "
+        "SIGINT the dataset at hand is rolled back, and the summary says what was committed. "
+        "Without "
+        "--dataset, datasets that the version has no more are removed. Partitions that are there "
+        "stay as "
+        "they are, new TLDs get theirs; for others drop both tables, or take another NAME.\n\n"
+        "libpq reads PGHOST, PGUSER, PGPASSWORD, PGPASSFILE and the like; a password is better "
+        "there "
+        "than in DSN, which others on the machine can see. It is never printed.\n\n"
         "ROOT is a directory, http://..., https://... or s3://bucket/prefix; domaindex(1) names "
         "the environment variables that remote ones are reached with.",
-    .example = "domaindex export --root ./quickstart-root --file-store ./store",
+    .example = "domaindex export --root ./quickstart-root --postgres "
+               "'postgresql://loader@db.example/crawls' --table urls",
     .options = table,
     .option_count = OPT_COUNT,
     .run = run,

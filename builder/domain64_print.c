@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/json_out.h"
+#include "builder/postgres_ddl.h"
 
+#define DDL_ROOM ((size_t)1 << 20)   /* statements of one name */
 #define NAME_ROOM ((size_t)64 << 10) /* a name with escapes */
 
 bool dx_number_format_parse(const char *text, enum dx_number_format *format)
@@ -145,69 +147,30 @@ int dx_domain64_print_tree(const struct dx_numbers *n, FILE *out, struct dx_erro
 
 /* ---- partitions ---- */
 
-/* Its fields in hex behind the name of the table: "urls_01_000001". */
-static void print_table(const struct dx_numbers *n, const char *name, uint64_t number, int part,
-                        FILE *out)
+static void put(struct dx_buf *text, FILE *out)
 {
-    struct dx_domain64 d;
-
-    (void)dx_domain64_unpack(number, n->layout, &d, NULL);
-    (void)fputs(name, out);
-    if (part >= DX_PART_TLD)
-        (void)fprintf(out, "_%02" PRIx32, d.tld);
-    if (part >= DX_PART_DOMAIN)
-        (void)fprintf(out, "_%06" PRIx32, d.domain);
-    if (part >= DX_PART_SUBDOMAIN)
-        (void)fprintf(out, "_%0*" PRIx32, n->layout == DX_DOMAIN64_SUB8 ? 2 : 6, d.subdomain);
-}
-
-static void print_partition(const struct dx_numbers_walk *w, const char *name,
-                            enum dx_domain64_part last, FILE *out)
-{
-    const struct dx_numbers *n = w->numbers;
-    struct dx_domain64_range r = range_of(n, w->number, w->part);
-
-    (void)fputs("CREATE TABLE ", out);
-    print_table(n, name, w->number, (int)w->part, out);
-    (void)fputs(" PARTITION OF ", out);
-    print_table(n, name, w->number, (int)w->part - 1, out);
-    (void)fputs(" FOR VALUES FROM (", out);
-    dx_number_print(r.from, DX_NUMBER_BIGINT, out);
-    (void)fputs(") TO (", out);
-    dx_number_print_to(r.to, DX_NUMBER_BIGINT, out);
-    (void)fputs(w->part < last ? ") PARTITION BY RANGE (domain64);\n" : ");\n", out);
-    (void)fputs("COMMENT ON TABLE ", out);
-    print_table(n, name, w->number, (int)w->part, out);
-    (void)fputs(" IS '", out);
-    for (size_t i = 0; i < w->name.size; i++) {
-        if (w->name.data[i] == '\'' || w->name.data[i] == '\\')
-            (void)putc(w->name.data[i], out);
-        (void)putc(w->name.data[i], out);
-    }
-    (void)fputs("';\n", out);
-    if (w->part == last)
-        return;
-    (void)fputs("CREATE TABLE ", out);
-    print_table(n, name, w->number, (int)w->part, out);
-    (void)fputs("_rest PARTITION OF ", out);
-    print_table(n, name, w->number, (int)w->part, out);
-    (void)fputs(" DEFAULT;\n", out);
+    (void)fwrite(text->data, 1, text->size, out);
+    dx_buf_clear(text);
 }
 
 int dx_domain64_print_ddl(const struct dx_numbers *n, const char *name, enum dx_domain64_part part,
                           FILE *out, struct dx_error *err)
 {
+    const struct dx_postgres_ddl d = { .table = name, .layout = n->layout };
+    struct dx_buf text = DX_BUF_INIT(DDL_ROOM);
     struct dx_numbers_walk w;
     int rc = dx_numbers_walk_open(&w, n, 0, err);
 
-    (void)fprintf(out,
-                  "CREATE TABLE %s (domain64 bigint NOT NULL, dataset_id bigint NOT NULL, "
-                  "url text NOT NULL, ts timestamptz) PARTITION BY RANGE (domain64);\n"
-                  "CREATE TABLE %s_rest PARTITION OF %s DEFAULT;\n",
-                  name, name, name);
-    while (rc >= 0 && !ferror(out) && (rc = next_above(&w, part, err)) == 1)
-        print_partition(&w, name, part, out);
+    dx_postgres_ddl_table(&d, &text);
+    dx_postgres_ddl_datasets(&d, &text);
+    put(&text, out);
+    while (rc >= 0 && !ferror(out) && (rc = next_above(&w, part, err)) == 1) {
+        rc = dx_postgres_ddl_partition(&d, n, w.number, w.part, w.part < part, &text, err);
+        if (rc == DX_OK)
+            put(&text, out);
+    }
     dx_numbers_walk_close(&w);
+    dx_buf_release(&text);
     return rc < 0 ? rc : DX_OK;
 }
 

@@ -34,7 +34,7 @@ dx_layer(parquet dx_base PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConf
          PkgConfig::libbrotlidec)
 dx_layer(cache dx_base)
 dx_layer(fetch dx_base PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::jansson PkgConfig::libevent
-         PkgConfig::librabbitmq)
+         PkgConfig::librabbitmq PkgConfig::libpq)
 dx_layer(config dx_base PkgConfig::inih)
 dx_layer(loader dx_format dx_canon dx_parquet dx_cache dx_fetch dx_config)
 dx_layer(query dx_loader)

@@ -58,6 +58,8 @@ def system_problem(folder, stem, header):
         return f"<{header}>: only fetch/ knows libcurl"
     if header.startswith("amqp") and folder not in ("fetch", *FREE):
         return f"<{header}>: only fetch/ knows librabbitmq"
+    if header.startswith(("libpq", "postgresql/", "postgres_ext")) and folder not in ("fetch", *FREE):
+        return f"<{header}>: only fetch/ knows libpq"
     libevent = header.startswith("event2/") or header in ("event.h", "evhttp.h")
     if libevent and folder not in ("server", *FREE) and (folder, stem) != ("fetch", "fetch_loop"):
         return f"<{header}>: only server/ and fetch/fetch_loop know libevent"
@@ -181,6 +183,7 @@ def self_test():
         ("base/b.c", include('"tests/x.h"'), "does not exist"),
         ("loader/b.c", include("<curl/curl.h>"), "only fetch/ knows libcurl"),
         ("builder/q.c", include("<amqp.h>"), "only fetch/ knows librabbitmq"),
+        ("builder/q.c", include("<libpq-fe.h>"), "only fetch/ knows libpq"),
         ("query/b.c", include("<event2/event.h>"), "know libevent"),
         ("fetch/b.c", include("<event2/event.h>"), "know libevent"),
         ("format/b.c", include("<stdio.h>") + "int x(void) { return puts(0); }\n", "does no I/O"),
