@@ -25,8 +25,8 @@ import dxtest
 import faultproxy
 import stores
 
-ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS", "6"))
-KILLS = int(os.environ.get("DX_PUBLISH_KILLS", "8"))
+ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS") or (6 if dxtest.WHOLE else 3))
+KILLS = int(os.environ.get("DX_PUBLISH_KILLS") or (8 if dxtest.WHOLE else 4))
 BUCKET, PREFIX = "lake", "a/root"
 EPOCH = 1704067200
 

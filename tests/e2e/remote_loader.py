@@ -212,8 +212,10 @@ def check_damage(store, tmp):
     picked = [served / "index" / said.get("in", version) / n for n, said in files.items()
               if (not n.startswith("postings/") or n.split("/")[1] in sorted(shards)[:2]) and n not in COLD]
     failed = 0
-    for path in picked + lake[:2] + [served / "index" / "manifest.json"]:
-        for words in damages(path):
+    for number, path in enumerate(picked + lake[:2] + [served / "index" / "manifest.json"]):
+        for way, words in enumerate(damages(path)):
+            if not dxtest.WHOLE and (way - number) % 5 > 1:
+                continue    # each file in two ways, each way of some files
             shutil.rmtree(cold, ignore_errors=True)
             all_of = ask_at_once(store.url + "/served", (cold, warm))
             for cache, answers in zip((cold, warm), all_of):
@@ -235,7 +237,7 @@ def check_damage(store, tmp):
                                           if (cache / "objects").exists() else ()):
                     dxtest.equal(object_path.stat().st_size, int(name.split("-")[1]), what)
     same(ask(store.url + "/served", cold), want, "all put right again")
-    print(f"damaged store: {len(picked) + len(lake[:2]) + 1} objects in 5 ways, {failed} errors, "
+    print(f"damaged store: {len(picked) + len(lake[:2]) + 1} objects in {5 if dxtest.WHOLE else 2} ways, {failed} errors, "
           f"no wrong answer")
     dxtest.check(failed > 0, "damage was seen")
 
