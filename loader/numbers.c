@@ -314,28 +314,22 @@ int dx_numbers_domain(const struct dx_numbers *n, uint64_t from, uint64_t *numbe
 int dx_numbers_full(const struct dx_numbers *n, enum dx_domain64_part part, uint64_t parent,
                     struct dx_error *err)
 {
-    struct dx_domain64_range range = { 0, 0 };
+    uint32_t most = dx_domain64_most(n->layout, part);
+    struct dx_domain64_range last;
     struct dx_domain64 d = { .tld = 0 };
-    uint64_t last = 0;
+    uint64_t found = 0;
     int rc;
 
-    if (part != DX_PART_TLD) {
-        d.tld = (uint32_t)(parent >> 56);
-        if (part != DX_PART_DOMAIN)
-            (void)dx_domain64_unpack(parent, n->layout, &d, NULL);
-        rc = dx_domain64_range(&d, (enum dx_domain64_part)(part - 1), n->layout, &range, err);
-        if (rc < 0)
-            return rc;
-    }
-    /* No name has the very last number of all: its low fields would be full too, and that is told by these. */
-    rc = dx_numbers_before(n, range.to == 0 ? UINT64_MAX : range.to, &last, err);
-    if (rc != 1 || last < range.from)
-        return rc < 0 ? rc : 0;
-    (void)dx_domain64_unpack(last, n->layout, &d, NULL);
-    return (part == DX_PART_TLD         ? d.tld
-            : part == DX_PART_DOMAIN    ? d.domain
-            : part == DX_PART_SUBDOMAIN ? d.subdomain
-                                        : d.path) == dx_domain64_most(n->layout, part);
+    if (part != DX_PART_TLD) /* a TLD's number has its fields, too, though it is no URL's */
+        (void)dx_domain64_unpack(parent, n->layout, &d, NULL);
+    *(part == DX_PART_TLD         ? &d.tld
+      : part == DX_PART_DOMAIN    ? &d.domain
+      : part == DX_PART_SUBDOMAIN ? &d.subdomain
+                                  : &d.path) = most;
+    rc = dx_domain64_range(&d, part, n->layout, &last, err);
+    if (rc == DX_OK)
+        rc = at_or_after(n, last.from, &found, err);
+    return rc == 1 ? found == last.from : rc;
 }
 
 /* ---- numbers to names ---- */

@@ -3,7 +3,7 @@
 # install_packages.sh [SECTION…] - installs the Debian packages that are missing.
 #
 # SECTION: build (default) or test, as in scripts/packages.txt. Does nothing when all are
-# there. Works as root or with sudo; else it says what to run.
+# there. What test installs starts no service. Works as root or with sudo; else it says what to run.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,19 @@ apt() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
 }
 
+# Packages of servers (a broker, proxies) would start them, on ports that may be taken; tests start
+# their own. Debian asks this file before it starts any service; one that is there is left alone.
+policy=/usr/sbin/policy-rc.d
+keep_services_down() {
+    [ ! -e "$policy" ] || return 0
+    trap '$as_root rm -f "$policy"' EXIT
+    trap 'exit 1' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+    $as_root chmod 755 "$policy"
+}
+
 echo "installing:$missing"
+case " $* " in *" test "*) keep_services_down ;; esac
 # Without lists no package is known; with old ones the files behind them may be gone.
 # shellcheck disable=SC2086
 if ! apt-get -s install --no-install-recommends $missing >/dev/null 2>&1; then

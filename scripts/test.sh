@@ -5,12 +5,12 @@
 # Without STAGE all of these run, in this order:
 #   packages   Debian packages (scripts/packages.txt), storage servers and the Python peers
 #   style      clang-format, include rule, shell syntax
-#   dev        debug build with -Werror, all unit tests
-#   clang      release build by clang with -Werror, without the tests
-#   release    release build by gcc without a warning, end-to-end and oracle tests
+#   clang      domaindex by clang, optimised: another compiler's for the release stage
+#   release    release build by gcc without a warning, end-to-end and oracle tests, and the unit tests of which
+#              the sanitizers run a part
 #   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, the server
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       libFuzzer, FUZZ_SECONDS (5) for each target, JOBS at a time
+#   fuzz       all of it by clang with -Werror; libFuzzer, FUZZ_SECONDS (3) for each target, JOBS at a time
 #
 # JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are taken from the
 # environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is
@@ -19,14 +19,14 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
-fuzz_seconds=${FUZZ_SECONDS:-5}
+fuzz_seconds=${FUZZ_SECONDS:-3}
 logs=$PWD/build/test-logs
-all_stages="packages style dev clang release asan tsan fuzz"
+all_stages="packages style clang release asan tsan fuzz"
 
-build() { # PRESET [CMAKE ARGUMENT…]
-    local preset=$1
-    shift
-    cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs" -- -k 0
+build() { # PRESET TARGET [CMAKE ARGUMENT…]
+    local preset=$1 target=$2
+    shift 2
+    cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs" --target "$target" -- -k 0
 }
 
 tests_of() { # PRESET [CTEST ARGUMENT…]
@@ -80,19 +80,15 @@ stage_style() {
     return $bad
 }
 
-stage_dev() {
-    # All other unit tests run with sanitizers, and their assertions are on there too.
-    # Of the damage, every sixth bit; `ctest --test-dir build/dev -L unit` takes them all.
-    build dev && DX_DAMAGE_STEP=6 tests_of dev -L sampled
-}
-
 stage_clang() {
-    build clang -DDX_WERROR=ON -DDX_TESTS=OFF
+    build clang domaindex -DDX_WERROR=ON -DDX_TESTS=OFF -DDX_BENCH=OFF
 }
 
+# Unit tests run with sanitizers, and are not built here, but for those that scripts drive and those that run wholly only
+# without sanitizers: of the damage every 23rd and 101st bit; `ctest --test-dir build/dev -L unit` takes more.
 stage_release() {
     servers_end || return 1
-    build release >"$logs/release-build.log" 2>&1
+    build release all -DDX_UNIT_TESTS=drivers >"$logs/release-build.log" 2>&1
     local status=$?
     cat "$logs/release-build.log"
     [ $status -eq 0 ] || return 1
@@ -101,17 +97,18 @@ stage_release() {
         return 1
     fi
     # Those with servers mostly wait.
-    tests_of release -L 'e2e|peers|oracle' -j $((jobs * 2))
+    DX_DAMAGE_STEP=${DX_DAMAGE_STEP:-23} DX_VERIFY_STEP=${DX_VERIFY_STEP:-101} \
+        tests_of release -L 'e2e|peers|oracle|sampled' -j $((jobs * 3))
 }
 
 stage_asan() {
     servers_end || return 1
-    build asan && tests_of asan -LE 'peers|slow|tree'
+    build asan all -DDX_BENCH=OFF && tests_of asan -LE 'peers|slow|tree' -j $((jobs + 1))
 }
 
 stage_tsan() {
     servers_end || return 1
-    build tsan && tests_of tsan -L threads -LE 'peers|slow'
+    build tsan all -DDX_BENCH=OFF -DDX_UNIT_TESTS=threads && tests_of tsan -L threads -LE 'peers|slow' -j $((jobs + 1))
 }
 
 fuzz_one() { # PROGRAM
@@ -134,7 +131,7 @@ fuzz_one() { # PROGRAM
 
 stage_fuzz() {
     local found
-    build fuzz || return 1
+    build fuzz all -DDX_WERROR=ON || return 1
     found=$(find build/fuzz/tests -maxdepth 1 -name 'fuzz_*' -type f -perm -u+x | sort)
     [ -n "$found" ] || { echo "no fuzz targets were built"; return 1; }
     export fuzz_seconds

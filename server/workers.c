@@ -84,6 +84,7 @@ struct dx_job *dx_job_new(const struct dx_ask *ask)
     job->ask.filter.tag = keep_text(&job->ask, ask->filter.tag);
     job->ask.filter.mime = keep_text(&job->ask, ask->filter.mime);
     job->ask.filter.prefix = keep_text(&job->ask, ask->filter.prefix);
+    job->ask.prefix = keep_text(&job->ask, ask->prefix);
     job->done = NULL;
     job->fetch = NULL;
     job->loop = NULL;

@@ -4,7 +4,7 @@
 """The oracles with programs whose ids have 16 bits: every third domain and most URLs share an id, all answers stay exact.
 
 The programs are in `collide` below those that DX_BIN_DIR names. A sample of each oracle; with
-DX_ORACLE_WHOLE=1 the whole of all three.
+DX_WHOLE=1 the whole of all three.
 """
 import json
 import os
@@ -16,7 +16,7 @@ import dxtest
 from oracle_reddit import CORPUS, with_peers
 
 HERE = pathlib.Path(__file__).parent
-WHOLE = bool(os.environ.get("DX_ORACLE_WHOLE"))
+WHOLE = dxtest.WHOLE
 
 
 def run(name, bin_dir):
@@ -24,7 +24,7 @@ def run(name, bin_dir):
     env = {**os.environ, "DX_BIN_DIR": str(bin_dir)}
     env.pop("DX_ORACLE_AGAIN", None)
     if not WHOLE:
-        env.setdefault("DX_ORACLE_ONE_OF", "80")
+        env.setdefault("DX_ORACLE_ONE_OF", "160")
     print(f"--- {name}", flush=True)
     done = subprocess.run([sys.executable, str(HERE / f"{name}.py")], env=env, check=False)
     dxtest.check(done.returncode == 0, f"{name}: exit {done.returncode}")

@@ -28,7 +28,7 @@ def flip(root, name):
     manifest.put(root)
 
 
-def comes(true, seconds=20):
+def comes(true, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if true():
@@ -121,12 +121,12 @@ def stay(root, names):
         equal(open_versions(server), set(names), "three")
         seen = metrics(server)
         equal((seen["domaindex_index_resident"], seen['domaindex_index_brought_total{result="ok"}']), (3, 1), "counted")
-        check(comes(lambda: open_versions(server) == {names[1]}, 10), f"gone after a while: {open_versions(server)}")
+        check(comes(lambda: open_versions(server) == {names[1]}), f"gone after a while: {open_versions(server)}")
         equal(metrics(server)["domaindex_index_open"], 1, "counted")
     flip(root, names[0])
     with dxtest.Server(root, "--cursor-life", "2", "--poll-ms", "0") as server:
         equal(server.get(f"/v1/domain/example.com?version={names[2]}").status, 200, "opened for a request")
-        check(comes(lambda: open_versions(server) == {names[0]}, 10), "it goes although nobody polls")
+        check(comes(lambda: open_versions(server) == {names[0]}), "it goes although nobody polls")
 
 
 def room(root, names):
@@ -155,17 +155,17 @@ def lease(root, names):
         equal(held(), {names[0], names[1]}, "both are open")
         check(0 < metrics(server)["domaindex_lease_expiry_timestamp_seconds"] - time.time() <= 7, "seconds left")
         first = json.loads(path.read_text(encoding="utf-8"))["serial"]
-        check(comes(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first, 5), "renewed")
+        check(comes(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first), "renewed")
         (root / "leases").rename(root / "leases-away")      # no lease can be written
         (root / "leases").write_text("")
-        check(comes(lambda: server.get("/v1/domain/example.com").status == 503, 10), "nothing is answered without")
+        check(comes(lambda: server.get("/v1/domain/example.com").status == 503), "nothing is answered without")
         reply = server.get("/v1/domain/example.com")
         equal((reply.json["type"], reply.headers.get("retry-after")), ("urn:domaindex:problem:lease-lost", "1"), "why")
         equal((server.get("/readyz").status, server.get("/healthz").status), (503, 200), "alive, not ready")
         equal(server.get(f"/v1/domain/example.com?version={names[0]}").status, 503, "no other either")
         (root / "leases").unlink()
         (root / "leases-away").rename(root / "leases")
-        check(comes(lambda: server.get("/v1/domain/example.com").status == 200, 10), "renewed again")
+        check(comes(lambda: server.get("/v1/domain/example.com").status == 200), "renewed again")
         check("renewed again" in server.words(), server.words())
     check(not path.exists() or not held(), "taken back at the end")
     if os.geteuid() != 0:

@@ -43,7 +43,7 @@ except ImportError:
 
 BUCKET = "lake"
 CHUNK = 4 << 20     # of inputs that are read by ranges
-KILLS = int(os.environ.get("DX_INGEST_KILLS") or 6)
+KILLS = int(os.environ.get("DX_INGEST_KILLS") or (6 if dxtest.WHOLE else 4))
 ROUNDS, SAME_ROUNDS, FAULT_ROUNDS = 10, 5, 4
 COLUMNS = ("--format", "tsv", "--dataset-column", "1", "--ts-column", "2", "--url-column", "3",
            "--extra-column", "4", "--no-header")

@@ -152,6 +152,8 @@ def of_domain(domain, rng, old):
     n = rng.choice(ids)
     yield Ask(f"{d}/datasets/{n}/urls?fields=url_id,raw_url,extras&offset={rng.randint(0, 3)}")
     yield Ask(f"{d}/datasets/{n}/urls?plan=2&version={old}")
+    yield Ask(f"{d}/datasets/{n}/urls?prefix=/{rng.choice(('', 'a', 'wiki/', 'zz'))}&fields=url,extras,title,tags&limit={rng.choice((1, 1000))}")
+    yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime='))}&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?limit=2&version={old}", "HEAD")
     yield Ask(f"{d}/datasets/{n}/paths?by=section&limit=2")
     yield Ask(f"/domain/{domain}/dataset/{n}/urls?limit=2")
@@ -166,6 +168,19 @@ def of_url(url, url_id, old):
     yield Ask(f"/v1/keys?url={quote(url)}")
     yield Ask(f"/v1/keys?url={quote(url)}&version={old}", "HEAD")
     yield Ask(f"/v1/domain/{quote(url)}")
+
+
+def of_tags(old, rng):
+    """Lists of tags, and what has each of them: hidden ones, and those that are nowhere."""
+    for v in ("", f"version={old}"):
+        for query in ("", "limit=3", "limit=7&prefix=few", "prefix=only", "prefix=zz", f"dataset={rng.randint(1, twins.DATASETS + 1)}", "limit=1000", "dataset=99"):
+            yield Ask(f"/v1/tags?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+        for tag in twins.tags():
+            yield Ask(f"/v1/tags/{quote(tag)}?{v}".rstrip("?"), rng.choice(("GET", "GET", "HEAD")))
+            yield Ask(f"/v1/tags/{quote(tag)}?of=urls&limit={rng.choice((1, 2, 5, 1000))}&{v}".rstrip("&"))
+            yield Ask(f"/v1/tags/{quote(tag)}?dataset={rng.randint(1, twins.DATASETS + 1)}&of={rng.choice(('urls', 'domains'))}&{v}".rstrip("&"))
+    for target in ("/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
+        yield Ask(target)
 
 
 def of_all(old, domains, rng, lasting):
@@ -276,7 +291,7 @@ def shown(ask, reply):
     status, fields, body = reply
     masked, count = CURSOR.subn(lambda m: m[1] + b"x" * len(m[2]) + b'"', body)
     masked = NUMBER.sub(b"", masked)
-    if count or (ask.method == "HEAD" and "/urls" in ask.target):
+    if count or (ask.method == "HEAD" and ("/urls" in ask.target or "/tags" in ask.target)):
         fields = [f for f in fields if not f.startswith(b"ETag: ")]
     return status, fields, masked
 
@@ -371,7 +386,8 @@ def judge_cursors(pair, table, rng, old):
     links, seen = pair.links(), 0
     listings = [("/v1/domain/large0.com/datasets/1/urls?limit=200", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
-                ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes")]
+                ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
+                ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:
         cursors = []
         for who in table.who:
@@ -509,6 +525,7 @@ def one_table(tmp, table, made, rows, domains, rng, arguments=()):
             every = list(of_domain(domain, rng, old))
             asks += every if WHOLE and rng.random() < 0.1 else [every[0]] + rng.sample(every[1:], 6 if WHOLE else 8)
         asks += [ask for url, url_id in urls if url_id for ask in of_url(url, url_id, old)] + list(of_all(old, domains, rng, not arguments))
+        asks += list(of_tags(old, rng))
         spread(pair, table.who, asks, rng)
         judge_tags(pair, table, rng.sample(domains, 8))
         cursors = 0 if arguments else judge_cursors(pair, table, rng, old)

@@ -16,7 +16,6 @@ A fifth of the questions is asked of each place, all of them with DX_ORACLE_WHOL
 import collections
 import hashlib
 import json
-import os
 import random
 import threading
 from urllib.parse import quote
@@ -25,22 +24,22 @@ import corpus
 import dxtest
 import oracle
 import pipeline
+import posts
 import roots
 import stores
 from suffixes import Suffixes
 
-CORPUS = "lists/reddit-top-2.5-million/posts-A.tsv.zst"
 THREADS = 4
-SHARE = 1 if os.environ.get("DX_ORACLE_WHOLE") else 5
+SHARE = 1 if dxtest.WHOLE else 5
 SMALL_CACHES = ("--cache-idx", "1M", "--cache-payload", "1M", "--cache-pages", "1M", *dxtest.SAME_BYTES)
 
 
 def make_root(tmp, clock):
     """The root and how many absent names are to be asked."""
-    root, path, more = tmp / "root", dxtest.shared_data(CORPUS), ()
-    absent = 1_000_000
+    root, path, more = tmp / "root", posts.of_datasets(tmp, 8), ()
+    absent = 1_000_000 if dxtest.WHOLE else 250_000
     if path is None:
-        print(f"{CORPUS} is not here (DX_SHARED_DATA): 50,000 made-up records instead")
+        print(f"{posts.NAME} is not here (DX_SHARED_DATA): 50,000 made-up records instead")
         path, more, absent = tmp / "rows.tsv", ("--no-header",), 200_000
         with open(path, "w", encoding="utf-8") as out:
             for raw, _ in corpus.rows(seed=1, count=50_000):

@@ -25,15 +25,16 @@ import dxtest
 import faultproxy
 import stores
 
-ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS", "6"))
-KILLS = int(os.environ.get("DX_PUBLISH_KILLS", "8"))
+ROUNDS = int(os.environ.get("DX_PUBLISH_ROUNDS") or (6 if dxtest.WHOLE else 3))
+KILLS = int(os.environ.get("DX_PUBLISH_KILLS") or (8 if dxtest.WHOLE else 4))
 BUCKET, PREFIX = "lake", "a/root"
 EPOCH = 1704067200
 
 
 def ingest(root, dataset, urls):
-    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-",
-                     input="".join(f"http://{u}\n" for u in urls).encode())
+    rows = "".join(f'http://{u}\t["t{i % 7}","{dataset}"]\n' for i, u in enumerate(urls))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "tsv", "--header", "--url-column", "url",
+                     "--extra-column", "tags", "-", input=("url\ttags\n" + rows).encode())
 
 
 def some_urls(seed, count=400):

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 
 import dxtest
@@ -40,11 +39,7 @@ def no_serve(root):
 
 def serve(root):
     """The server in the foreground: it answers, a second one is told why not, Ctrl-C ends it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    listen = f"127.0.0.1:{port}"
-    env = {**os.environ, **environment(DX_ROOT=str(root), DX_LISTEN=listen)}
+    env = {**os.environ, **environment(DX_ROOT=str(root), DX_LISTEN="127.0.0.1:0")}
     process = subprocess.Popen(["bash", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env=env, start_new_session=True)
     text = b""
@@ -53,15 +48,16 @@ def serve(root):
         if not line:
             break
         text += line
-    if not check(b"serving on" in text, "the foreground server starts"):
+    said = re.search(rb"serving on http://(127\.0\.0\.1:(\d+)) ", text)
+    if not check(said, "the foreground server starts"):
         print(text.decode())
         return
+    listen, port = said[1].decode(), int(said[2])
     with urllib.request.urlopen(f"http://{listen}/v1/domain/github.com") as reply:
         equal(json.load(reply)["domain"], "github.com", "the foreground server answers")
-    begin = time.monotonic()
     second = dxtest.run("bash", SCRIPT, expect=1, env=environment(DX_ROOT=str(root), DX_LISTEN=listen))
     check(b"is taken" in second.stderr and b"DX_LISTEN=" in second.stderr, "a taken port is said")
-    check(time.monotonic() - begin < 5, "and said before any work")
+    equal(second.stdout, b"", "and said before any work")
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.communicate(timeout=30)
@@ -82,7 +78,7 @@ def main():
         dxtest.skip("this machine has no package lists (apt-get update)")
     with dxtest.tempdir() as tmp:
         text = no_serve(tmp / "root")
-        again = no_serve(tmp / "root")
+        again = no_serve(tmp / "root") if dxtest.WHOLE else text    # serve() makes it anew too
         strip = re.compile(r"127\.0\.0\.1:\d+|\"version\":\"[^\"]*\"|\d{4}-\d\d-\d\dT[0-9:.Z]+|[0-9.,]+ ?(s|ms|MB/s|/s|rows/s)")
         equal(strip.sub("", again).count("\n"), strip.sub("", text).count("\n"), "a second run says as much")
         serve(tmp / "root")

@@ -12,6 +12,7 @@ import time
 import urllib.parse
 
 import dxtest
+import stores
 from dxtest import check, equal
 
 LAYOUTS = {"8-24-8-24": (56, 32, 24, 0), "8-24-24-8": (56, 32, 8, 8)}
@@ -193,7 +194,7 @@ def check_refused(server):
     equal(list(fields), ["ts", "raw_url", "domain64", "domain", "dataset_id"], "fields of an item")
 
 
-def wait(true, words, seconds=30):
+def wait(true, words, seconds=60):
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.05)
@@ -285,6 +286,26 @@ def check_access(root):
             equal(server.get("/v1/range?cursor=" + page["next_cursor"], headers=who).status, status, "his cursor")
 
 
+def check_gone(root):
+    """A server that never had the registry as it was says so, and how to begin again."""
+    query = "from=0&to=0x7f00000000000000&dataset=1&fields=url"
+    with dxtest.Server(root) as server:
+        cursor = server.get(f"/v1/range?{query}&limit=5").json["next_cursor"]
+    ingest(root, "set2", ["http://quite.new.com/"])
+    publish(root)
+    with dxtest.Server(root) as server:
+        equal(server.get(f"/v1/range?cursor={cursor}").status, 200, "a registry that is the same")
+        domain64("fill", "--root", root)
+        wait(lambda: server.get("/v1/keys?url=http://quite.new.com/").json["domain64"], "a filling is seen")
+        equal(server.get(f"/v1/range?cursor={cursor}").status, 200, "one that was superseded, and is kept")
+    with dxtest.Server(root) as server:
+        reply = server.get(f"/v1/range?cursor={cursor}")
+        equal((reply.status, b"numbers-gone" in reply.body), (410, True), f"the registry of before: {reply.body}")
+        equal(reply.json["restart"], "/v1/range?from=0x0000000000000000&to=0x7f00000000000000&dataset=1&limit=5&fields=url",
+              "the question to begin again with")
+        equal(server.get(reply.json["restart"]).status, 200, "it has an answer")
+
+
 def check_damage(root, tmp):
     """A registry that is damaged takes nothing away but itself."""
     copy = tmp / "damaged"
@@ -301,7 +322,7 @@ def check_damage(root, tmp):
         equal(server.get("/v1/range?from=0").status, 500, "a range of a damaged registry")
         equal(server.get("/v1/keys?url=http://d1.com/").json["domain64_reason"], "registry_unreadable", "no number")
         equal(server.get("/v1/domain/d1.com").status, 200, "other answers")
-        equal(server.metrics()["domaindex_domain64_last_look_successful"], 0, "the metric")
+        equal(server.metrics()["domaindex_numbers_last_look_successful"], 0, "the metric")
         check("domain64" in server.words(), "the log says so")
         book.unlink()
         book.write_bytes(body)
@@ -310,6 +331,18 @@ def check_damage(root, tmp):
         (folder / "new").rename(folder / "registry.tsv")
         wait(lambda: server.get("/readyz").json["state"] == "sound", "mended")
         equal(server.get("/v1/range?from=0").status, 200, "a range, when it is mended")
+        with book.open("r+b") as mapped:
+            mapped.seek(len(body) // 2)
+            mapped.write(bytes([body[len(body) // 2] ^ 1]))
+        wait(lambda: server.get("/readyz").json["state"] == "degraded", "a book that is changed while it is mapped")
+        equal(server.get("/v1/range?from=0").status, 500, "a range of what was changed")
+        equal(server.get("/v1/keys?url=http://d1.com/").json["domain64_reason"], "registry_unreadable", "a number of it")
+        equal(server.get("/v1/domain/d1.com").status, 200, "other answers of then")
+        book.unlink()
+        book.write_bytes(body)
+        (folder / "new").write_bytes(text)
+        (folder / "new").rename(folder / "registry.tsv")
+        wait(lambda: server.get("/v1/range?from=0").status == 200, "mended again")
         (folder / "new").write_bytes(text[:-9])
         (folder / "new").rename(folder / "registry.tsv")
         wait(lambda: server.get("/readyz").json["state"] == "degraded", "a list that was cut short")
@@ -319,11 +352,62 @@ def check_damage(root, tmp):
         equal(server.get("/readyz").json["state"], "sound", "none is no damage")
 
 
+def check_full(tmp):
+    """A name that would have found its field full is told from one that no filling met."""
+    root = tmp / "full"
+    ingest(root, "full", [f"http://s{i:03}.many.com/{i % 3}" for i in range(300)] + [f"http://a.t{i:03}/x" for i in range(300)])
+    publish(root)
+    domain64("init", "--root", root)
+    domain64("fill", "--root", root)
+    with dxtest.Server(root) as server:
+        for url, why in (("http://s299.many.com/2", "field_full"), ("http://nobody.many.com/", "field_full"), ("http://b.com/", "not_numbered"),
+                         ("http://a.t299/x", "field_full"), ("http://s001.many.com/9", "not_numbered"), ("http://s001.many.com/1", None)):
+            equal(server.get("/v1/keys?url=" + quote(url)).json.get("domain64_reason"), why, url)
+
+
+def check_remote(tmp):
+    """Roots behind HTTP and S3: the same rows and numbers as from the directory, from the first filling on."""
+    base = tmp / "base"
+    for n in (1, 2):
+        ingest(base, f"set{n}", list(made(n, 150)))
+    publish(base)
+    # Numbers depend on nothing but names, so those of the directory are those of the store.
+    local = tmp / "local"
+    shutil.copytree(base, local)
+    for step in ("init", "fill"):
+        domain64(step, "--root", local)
+    with dxtest.Server(local) as server:
+        want = walk(server, "from=0", 10000)[0]
+        keys_of_one = server.get("/v1/keys?url=http://d1.com/").body
+    check(len(want) > 300, f"{len(want)} rows")
+    for name, store in (("nginx", stores.Nginx(base)), ("versitygw", stores.Versitygw())):
+        if not stores.find(name):
+            print(f"{name} is not here: roots behind it were not asked", flush=True)
+            continue
+        with store:
+            if name == "versitygw":
+                store.bucket("bucket")
+                store.upload("bucket", "", base)
+            root = store.root("bucket") if name == "versitygw" else store.url
+            with stores.environment(getattr(store, "env", {})), \
+                    dxtest.Server(root, "--poll-ms", 100, "--lease", "no", "--cache-dir", tmp / f"cache-{name}") as server:
+                equal(server.get("/v1/range?from=0").status, 404, f"{name}: no registry")
+                for step in ("init", "fill"):
+                    domain64(step, "--root", base if name == "nginx" else root)
+                wait(lambda: server.get("/v1/keys?url=http://d1.com/").json["domain64"], f"{name}: a filling is seen")  # noqa: B023
+                equal(walk(server, "from=0", 123)[0], want, f"{name}: all rows")
+                equal(server.get("/v1/keys?url=http://d1.com/").body, keys_of_one, f"{name}: keys")
+                shutil.rmtree(base / "index" / "domain64", ignore_errors=True)
+
+
 dxtest.need_programs()
 rng = random.Random(5)
 with dxtest.tempdir() as tmp:
     for layout in LAYOUTS:
         last = check_layout(tmp, layout, rng)
+    check_gone(last[0])
     check_damage(last[0], tmp)
     check_access(last[0])
+    check_full(tmp)
+    check_remote(tmp)
 dxtest.finish()

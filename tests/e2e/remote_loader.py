@@ -20,15 +20,15 @@ import stores
 NAMES = 400
 # Of a version: what the loader copies; of the others the lookups below read some by range.
 COPIED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc",
-          "postings.dxp", "pages.dxp", "dataset_domains.dxt", "cold.dxp", "datasets.json", "psl.dat")
+          "postings.dxp", "pages.dxp", "dataset_domains.dxt", "cold.dxp", "tags.dxt", "datasets.json", "psl.dat")
 COLD = ("facts.dat.zst", "sketches.dat.zst", "url_ids.dat.zst")
 TELLS = " files brought ("
 
 
 def ingest(root, dataset, names, paths):
-    text = "".join(f"http://name{i}.com/{dataset}/{k}\n" for i in names for k in range(paths))
-    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-",
-                     input=text.encode())
+    text = "url\ttags\n" + "".join(f'http://name{i}.com/{dataset}/{k}\t["t{k}"]\n' for i in names for k in range(paths))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "tsv", "--header", "--url-column", "url",
+                     "--extra-column", "tags", "-", input=text.encode())
 
 
 def publish(root):
@@ -212,8 +212,10 @@ def check_damage(store, tmp):
     picked = [served / "index" / said.get("in", version) / n for n, said in files.items()
               if (not n.startswith("postings/") or n.split("/")[1] in sorted(shards)[:2]) and n not in COLD]
     failed = 0
-    for path in picked + lake[:2] + [served / "index" / "manifest.json"]:
-        for words in damages(path):
+    for number, path in enumerate(picked + lake[:2] + [served / "index" / "manifest.json"]):
+        for way, words in enumerate(damages(path)):
+            if not dxtest.WHOLE and (way - number) % 5 > 1:
+                continue    # each file in two ways, each way of some files
             shutil.rmtree(cold, ignore_errors=True)
             all_of = ask_at_once(store.url + "/served", (cold, warm))
             for cache, answers in zip((cold, warm), all_of):
@@ -235,7 +237,7 @@ def check_damage(store, tmp):
                                           if (cache / "objects").exists() else ()):
                     dxtest.equal(object_path.stat().st_size, int(name.split("-")[1]), what)
     same(ask(store.url + "/served", cold), want, "all put right again")
-    print(f"damaged store: {len(picked) + len(lake[:2]) + 1} objects in 5 ways, {failed} errors, "
+    print(f"damaged store: {len(picked) + len(lake[:2]) + 1} objects in {5 if dxtest.WHOLE else 2} ways, {failed} errors, "
           f"no wrong answer")
     dxtest.check(failed > 0, "damage was seen")
 

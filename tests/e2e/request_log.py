@@ -38,7 +38,7 @@ def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
 
 
-def wait_lines(path, count, seconds=10):
+def wait_lines(path, count, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end and (not path.exists() or path.read_bytes().count(b"\n") < count):
         time.sleep(0.02)
@@ -109,11 +109,9 @@ def rotated(root, work):
         before = len(wait_lines(path, 1))
         path.rename(moved)
         server.get("/healthz")
-        time.sleep(0.2)
+        wait_lines(moved, before + 1)
         server.process.send_signal(signal.SIGUSR1)
-        end = time.monotonic() + 10
-        while not path.exists() and time.monotonic() < end:
-            time.sleep(0.02)
+        dxtest.comes(path.exists)
         server.get("/v1/datasets")
         server.close()
         equal([line["route"] for line in wait_lines(path, 1)], ["datasets"], "the new file")
@@ -134,9 +132,11 @@ def unwilling(root, work):
                 count = b"".join(iter(lambda: s.recv(1 << 20), b"")).count(b"HTTP/1.1 200 OK")
             seconds = time.monotonic() - begin
             equal(count, 20000, f"answers with the log to {target}")
-            check(seconds < 20, f"{seconds:.1f} s")
-            dropped = server.metrics()['domaindex_log_dropped_total{log="requests"}']
-            check(dropped > 1000, f"{target}: {dropped} dropped")
+            check(seconds < 60, f"{seconds:.1f} s")
+
+            def dropped():
+                return server.metrics()['domaindex_log_dropped_total{log="requests"}']
+            check(dxtest.comes(lambda: dropped() > 1000), f"{target}: {dropped()} dropped")
             equal(server.get("/readyz").json["state"], "sound", "the server is well")
     os.close(reader)
     done = dxtest.run(dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0", "--log-requests", work / "no" / "where",

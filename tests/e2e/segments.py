@@ -4,7 +4,7 @@
 
 A RabbitMQ of this test's own takes messages of 64 KiB at most. Against what was sent stand the rows
 of the lake, read by pyarrow. The parts share the broker, each has its own queues and roots; three
-run at a time, and the one in which the broker is killed runs last. DX_SEED seeds what is random;
+run at a time, and those in which the broker blocks and is killed run last. DX_SEED seeds what is random;
 DX_SEGMENT_KILLS=300 kills consumers so often; DX_PARTS runs only the parts of these names.
 """
 import concurrent.futures
@@ -495,7 +495,7 @@ def killed_at_the_end(broker, folder):
         if up and method == ACK and number == segments:
             run.process.kill()
             run.process.wait(60)
-            found.append(lake(root))
+            found.append(lake(root) if (root / "urls/registry.json").exists() else "no lake")
         return None
 
     with amqp_proxy.Proxy(broker.port, tell) as proxy, \
@@ -617,6 +617,20 @@ def queue_taken_away(broker, folder):
     dxtest.equal(lake(root), want(gone=data), "rows")
 
 
+def broker_blocks(broker, folder):
+    """A broker that takes no more messages is waited for, and the words say so. Nobody else may send."""
+    data, root, url = rows("full", 2000), folder / "full", broker.url("full")
+    path = written(folder, "full.jsonl", lines(data))
+    broker.control("set_disk_free_limit", "100000GB")
+    said = ship(url, path, "full", mss=1000, wait_s=2, expect=1)
+    dxtest.check("it is blocked: low on disk" in said and "after 0 of" in said, said)
+    with Started(sender(url, path, "full", mss=1000)) as run:
+        broker.control("set_disk_free_limit", "1MB")
+        run.done("ship to a broker that was blocked")
+    receive(url, root)
+    dxtest.equal(lake(root), want(full=data), "rows")
+
+
 def broker_killed(broker, folder):
     """The broker dies while one sends and one receives; both go on when it is back."""
     data, root = rows("b", 3000), folder / "broker"
@@ -678,8 +692,9 @@ def main():
                 for part in BESIDE:
                     if not PARTS or part.__name__ in PARTS:
                         pool.submit(run, part, broker, folder)
-            if not PARTS or "broker_killed" in PARTS:
-                run(broker_killed, broker, folder)
+            for part in (broker_blocks, broker_killed):
+                if not PARTS or part.__name__ in PARTS:
+                    run(part, broker, folder)
     dxtest.finish("; ".join(skipped))
 
 

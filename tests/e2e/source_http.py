@@ -29,12 +29,13 @@ import time
 
 import dxtest
 import faultproxy
+import stores
 
 DRIVER = dxtest.BIN / "tests" / "test_source_http"
 KEY_ID, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "to/ken+=="
-WAVES = int(os.environ.get("DX_FAULT_WAVES") or (400 if not dxtest.SANITIZED else 60))
+WAVES = int(os.environ.get("DX_FAULT_WAVES") or (400 if dxtest.WHOLE else 160 if not dxtest.SANITIZED else 40))
 # Other tests run beside this one; on a quiet machine it is below 10.
-SLACK_MS = 300 if not dxtest.SANITIZED else 1000
+SLACK_MS = 1000 if not dxtest.SANITIZED else 2000
 WAYS = (("thread", ()), ("loop", ("loop=1",)))
 NAMES = ["plain.bin", "urls/dataset_id=7/domain_prefix=9b/part-00000.parquet", "a+b.bin",
          "tilde~_-.bin", "per%cent.bin", "k,e;y:(1)!*'@$&.bin", "index/000001-20261121T103000Z/x.zst"]
@@ -326,12 +327,6 @@ def check_clock(origin, objects, env, way, options):
 
 # 2, 3 --------------------------------------------------------------------------- real servers
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @contextlib.contextmanager
 def started(command, port, env=None, seconds=60):
     """A server of ours until the end of the block; None if it does not come up."""
@@ -371,9 +366,9 @@ def check_nginx(tmp):
     for name in NAMES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(objects[encoded(name)][0])
-    port = free_port()
+    port = stores.free_port()
     tls = private_ca(tmp)
-    tls_port = free_port()
+    tls_port = stores.free_port()
     tls_lines = "" if not tls else f"""
     server {{ listen 127.0.0.1:{tls_port} ssl http2; root {tmp}/nginx;
               ssl_certificate {tmp}/server.pem; ssl_certificate_key {tmp}/server.key; }}"""
@@ -495,7 +490,7 @@ def check_s3_servers(tmp):
     versitygw = os.environ.get("DX_VERSITYGW") or shutil.which("versitygw")
     moto = os.environ.get("DX_MOTO_PYTHON")
     if versitygw:
-        port = free_port()
+        port = stores.free_port()
         (tmp / "gateway").mkdir()
         with started([versitygw, "--port", f"127.0.0.1:{port}", "--access", KEY_ID, "--secret",
                       SECRET, "posix", tmp / "gateway"], port) as up:
@@ -506,7 +501,7 @@ def check_s3_servers(tmp):
         print("SKIPPED in part: no versitygw (go install github.com/versity/versitygw/cmd/"
               "versitygw@latest; then DX_VERSITYGW=its path)")
     if moto:
-        port = free_port()
+        port = stores.free_port()
         with started([moto, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port) as up:
             if up:
                 check_s3("moto", port, 20)

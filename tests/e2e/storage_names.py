@@ -26,7 +26,7 @@ import roots
 import stores
 
 DEADLINE_MS = 4000
-SLACK_MS = 500 if not dxtest.SANITIZED else 3000
+SLACK_MS = 1500 if not dxtest.SANITIZED else 3000
 INSIDE = "DX_STORAGE_NAMES_INSIDE"
 # Of another address nothing is known but that nobody answers there.
 HOST = "lake.example"

@@ -31,7 +31,7 @@ import faultproxy
 import stores
 
 DRIVER = dxtest.BIN / "tests" / "test_store"
-ROUNDS = int(os.environ.get("DX_STORE_ROUNDS") or 30)
+ROUNDS = int(os.environ.get("DX_STORE_ROUNDS") or (30 if dxtest.WHOLE else 12))
 PREFIX = "pre=fix"
 UNKNOWN = "unknown-outcome"
 # A put is tried for 12 times deadline_ms.
@@ -593,7 +593,7 @@ def check_away(tmp):
         with Small(port=port) as server:
             dxtest.equal(store.answer()[0], "ok", "a store that refuses connections")
             dxtest.equal(server.objects["p/x"][0], b"1", "a store that refuses connections")
-    with Store("s3://bucket/p", env, *BRIEF) as store, takes(0, 5, "a store that is gone"):
+    with Store("s3://bucket/p", env, *BRIEF) as store, takes(0, 30, "a store that is gone"):
         dxtest.equal(store.put("x", b"1", "absent")[0], "io", "a store that is gone")
     # More retries than a process has for reads: 35, and a success gives back a 14th.
     body = random.Random(6).randbytes(66 << 20)

@@ -22,7 +22,7 @@ import dxtest
 import stores
 
 ROUNDS = int(os.environ.get("DX_SUPPRESS_ROUNDS", "8"))
-WITHIN_S = 2.0
+WITHIN_S = 5.0
 Row = collections.namedtuple("Row", "dataset domain scheme host path ts")
 Rule = collections.namedtuple("Rule", "number kind policy value")
 
@@ -333,7 +333,7 @@ def some_value(rng, kind, rows):
 def seconds_until(true, words):
     begin = time.monotonic()
     while not true():
-        if not dxtest.check(time.monotonic() - begin < 10, f"{words}: not within 10 s"):
+        if not dxtest.check(time.monotonic() - begin < 60, f"{words}: not within a minute"):
             break
         time.sleep(0.005)
     return time.monotonic() - begin

@@ -31,6 +31,8 @@ BIN = pathlib.Path(os.environ.get("DX_BIN_DIR") or SOURCE / "build" / "release")
 DOMAINDEX = BIN / "domaindex"
 DOMAINDEXD = BIN / "domaindexd"
 SANITIZED = bool(os.environ.get("DX_SANITIZE"))
+# What CI has no time for: more of the same, from tests that say so.
+WHOLE = bool(os.environ.get("DX_WHOLE") or os.environ.get("DX_ORACLE_WHOLE"))
 
 # For servers whose replies are compared byte for byte: a cursor says when it was made.
 SAME_BYTES = ("--cursor-life", 0)
@@ -84,6 +86,14 @@ def check(true, words):
 
 def equal(got, want, words):
     return check(got == want, f"{words}: got {got!r:.400}, want {want!r:.400}")
+
+
+def comes(true, seconds=60):
+    """Whether it comes to be so; what it says then. For what other threads and processes do when they get to it."""
+    end = time.monotonic() + seconds
+    while not (result := true()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return result
 
 
 def fraction(part, whole):

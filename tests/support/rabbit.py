@@ -7,6 +7,7 @@
         queue.send_all([(body, message_id, headers), ...])             and when all of them are
         queue.depth()                                                  messages that wait there
         queue.take_all()                                               [(body, message_id, headers)]
+        broker.control("set_disk_free_limit", "1MB")                   rabbitmqctl
         broker.kill(); broker.start()                                  its data stay
 
 Everything listens on 127.0.0.1, on free ports: the broker, its distribution port and an epmd. No
@@ -304,6 +305,10 @@ class Broker:
 
     def url(self, queue, port=None):
         return f"amqp://127.0.0.1:{port or self.port}/?queue={queue}"
+
+    def control(self, *arguments):
+        """rabbitmqctl; takes a second or two."""
+        dxtest.run(self.home / "sbin" / "rabbitmqctl", *arguments, env=self.environment)
 
     def kill(self):
         with contextlib.suppress(ProcessLookupError):

@@ -20,6 +20,7 @@ standard library.
 """
 import concurrent.futures
 import contextlib
+import fcntl
 import http.client
 import os
 import pathlib
@@ -54,13 +55,22 @@ def need(*names):
         dxtest.skip(f"no {' and no '.join(missing)} here (scripts/storage_servers.sh gets them)")
 
 
+_ports = []     # locks of those that this process was given
+
+
 def free_port():
-    """Below the ports that the system gives away, so that no other program gets it meanwhile."""
+    """Below the ports that the system gives away, and given to no other test: a lock on its file, until this process ends."""
+    folder = pathlib.Path(f"/tmp/domaindex-ports-{os.getuid()}")      # the same one whatever TMPDIR says
+    folder.mkdir(exist_ok=True)
     for _ in range(200):
         port = random.SystemRandom().randrange(12000, 32000)
+        held = open(folder / str(port), "w", encoding="ascii")
         with contextlib.suppress(OSError), socket.socket() as link:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             link.bind(("127.0.0.1", port))
+            _ports.append(held)
             return port
+        held.close()
     raise OSError("no free port on 127.0.0.1")
 
 
