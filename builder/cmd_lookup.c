@@ -6,6 +6,7 @@
 #include "builder/opened_version.h"
 #include "builder/progress.h"
 #include "query/answer.h"
+#include "query/cursor.h"
 #include "query/task.h"
 #include "query/view.h"
 
@@ -24,6 +25,8 @@ enum {
     OPT_VERSION,
     OPT_DATASET,
     OPT_URL,
+    OPT_TAG,
+    OPT_OF,
     OPT_OFFSET,
     OPT_LIMIT,
     OPT_FIELDS,
@@ -42,11 +45,19 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_VERSION] = { "version", "VERSION", NULL, "answer from this version, not the current one" },
     [OPT_DATASET] = { "dataset", "ID", NULL, "list the URLs of the domain in this dataset" },
     [OPT_URL] = { "url", NULL, NULL, "what is given are URLs: where each stands, in all datasets" },
+    [OPT_TAG] = { "tag", NULL, NULL,
+                  "what is given are tags: the domains that have each, or with --of urls the rows; "
+                  "in all datasets, or in that of --dataset" },
+    [OPT_OF] = { "of", "WHAT", "domains", "with --tag: domains or urls" },
     [OPT_OFFSET] = { "offset", "N", "0", "rows to pass over, with --dataset" },
     [OPT_LIMIT] = { "limit", "N", "1000",
-                    "rows at most, with --dataset; of each dataset, with --url (100)" },
+                    "rows at most, with --dataset; of each dataset, with --url (100); in a line, "
+                    "with "
+                    "--tag (1000)" },
     [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
-                     "of url_id, url, ts, raw_url, extras; with --dataset" },
+                     "of url_id, url, ts, raw_url, extras, title, content_type, tags; with "
+                     "--dataset, or --tag "
+                     "--of urls" },
     [OPT_NAMES] = { "names", "FILE", NULL,
                     "a list of names, '-' for standard input; plain, gzip or zstd" },
     [OPT_INPUT] = { "input", "FORMAT", "text", "of the list: text (a name a line), csv or ndjson" },
@@ -67,6 +78,8 @@ struct lookup {
     struct dx_canon *canon;
     bool urls;
     bool single_urls;
+    bool tags;
+    bool tag_rows;
     uint32_t dataset_id;
     struct dx_page_of page;
     unsigned fields;
@@ -95,11 +108,53 @@ static void write_problem(struct lookup *l, struct dx_span asked, const struct d
     dx_json_end(&j);
 }
 
+/* A line of JSON; rc as query/answer.h. */
+static bool write_line(struct lookup *l, struct dx_span asked, int rc,
+                       const struct dx_problem *problem)
+{
+    if (rc != 1)
+        write_problem(l, asked, problem);
+    dx_buf_u8(&l->body, '\n');
+    return fwrite(l->body.data, 1, l->body.size, stdout) == l->body.size;
+}
+
+/* A line for each page. */
+static bool lookup_tag(struct lookup *l, struct dx_span tag)
+{
+    struct dx_cursor from = { .limit = 0 };
+    struct dx_cursor next = { .limit = 0 };
+    struct dx_tag_ask ask = { .tag = tag,
+                              .urls = l->tag_rows,
+                              .one_dataset = l->urls,
+                              .dataset_id = l->dataset_id,
+                              .limit = l->page.limit,
+                              .fields = l->fields,
+                              .next = &next };
+    struct dx_problem problem;
+    bool ok;
+    int rc;
+
+    do {
+        struct dx_task *task;
+
+        from = next;
+        ask.from = from.limit > 0 ? &from : NULL;
+        dx_buf_clear(&l->body);
+        rc = dx_task_tag(DX_VIEW_ALL(l->version), l->canon, &ask, &task, &l->body, &problem);
+        rc = dx_task_finish(&task, rc, &l->body, &problem);
+        ok = write_line(l, tag, rc, &problem);
+    } while (ok && rc == 1 && next.kind == DX_CURSOR_TAG);
+    *(rc == 1 ? &l->found : rc == 0 ? &l->absent : &l->failed) += 1;
+    return ok;
+}
+
 static bool lookup_one(struct lookup *l, struct dx_span asked)
 {
     struct dx_problem problem;
     int rc;
 
+    if (l->tags)
+        return lookup_tag(l, asked);
     dx_buf_clear(&l->body);
     rc = l->single_urls ? dx_answer_url(DX_VIEW_ALL(l->version), l->canon, asked, l->page.limit,
                                         &l->body, &problem)
@@ -107,11 +162,8 @@ static bool lookup_one(struct lookup *l, struct dx_span asked)
                                          l->page, l->fields, &l->body, &problem)
                         : dx_answer_domain(DX_VIEW_ALL(l->version), l->canon, asked,
                                            DX_DOMAIN_FIELDS_ALL, &l->body, &problem);
-    if (rc != 1)
-        write_problem(l, asked, &problem);
     *(rc == 1 ? &l->found : rc == 0 ? &l->absent : &l->failed) += 1;
-    dx_buf_u8(&l->body, '\n');
-    return fwrite(l->body.data, 1, l->body.size, stdout) == l->body.size;
+    return write_line(l, asked, rc, &problem);
 }
 
 /* A line without its end, cut to LINE_MAX_BYTES (no URL is that long, so a cut one is refused);
@@ -195,6 +247,8 @@ static int parse_lists(struct lookup *l, const struct dx_options *o, struct dx_e
     l->many = format != NULL || dx_options_has(o, OPT_NAMES);
     if (!l->many && (datasets != NULL || dx_options_has(o, OPT_INPUT)))
         return dx_fail(err, DX_E_INVALID, "--input and --datasets go with --names or --format");
+    if (l->many && l->tags)
+        return dx_fail(err, DX_E_INVALID, "--tag does not go with --names or --format");
     if (l->many && l->urls)
         return dx_fail(err, DX_E_INVALID,
                        "--dataset lists URLs, one name at a time; it does not go with "
@@ -226,6 +280,26 @@ static int parse_url(struct lookup *l, const struct dx_options *o, struct dx_err
     return DX_OK;
 }
 
+static int parse_tag(struct lookup *l, const struct dx_options *o, struct dx_error *err)
+{
+    const char *of = dx_options_text(o, OPT_OF);
+
+    l->tags = dx_options_has(o, OPT_TAG);
+    l->tag_rows = strcmp(of, "urls") == 0;
+    if (!l->tag_rows && strcmp(of, "domains") != 0)
+        return dx_fail(err, DX_E_INVALID, "--of: '%s' is neither domains nor urls", of);
+    if (!l->tags)
+        return dx_options_has(o, OPT_OF) ? dx_fail(err, DX_E_INVALID, "--of goes with --tag")
+                                         : DX_OK;
+    if (l->single_urls || dx_options_has(o, OPT_OFFSET))
+        return dx_fail(err, DX_E_INVALID, "--tag does not go with --url or --offset");
+    if (l->page.limit > DX_TAGS_LIMIT_MAX)
+        return dx_fail(err, DX_E_INVALID, "--limit: at most %d with --tag", DX_TAGS_LIMIT_MAX);
+    if (!dx_options_has(o, OPT_FIELDS))
+        l->fields = DX_FIELDS_DEFAULT | DX_FIELD_TITLE | DX_FIELD_TAGS;
+    return DX_OK;
+}
+
 static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
     const char *fields = dx_options_text(o, OPT_FIELDS);
@@ -244,6 +318,8 @@ static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *
     if (rc == DX_OK && !dx_fields_parse(dx_span_str(fields), &l->fields, &bad))
         rc = dx_fail(err, DX_E_INVALID, "--fields: '%.*s' is no field", (int)bad.size,
                      (const char *)bad.data);
+    if (rc == DX_OK)
+        rc = parse_tag(l, o, err);
     if (rc == DX_OK)
         rc = parse_lists(l, o, err);
     if (rc == DX_OK && dx_options_text(o, OPT_ROOT) == NULL)
@@ -329,14 +405,16 @@ const struct dx_command dx_command_lookup = {
     .name = "lookup",
     .synopsis =
         "--root ROOT [--version VERSION] ([--dataset ID [--offset N] [--limit N]] DOMAIN... | "
-        "--url [--limit N] URL... | --names FILE [--input FORMAT] [--format FORMAT])",
+        "--url [--limit N] URL... | --tag [--of urls] [--dataset ID] [--limit N] TAG... | --names "
+        "FILE [--input FORMAT] [--format FORMAT])",
     .summary = "the answers of the API without a server",
     .description =
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
         "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
         "host or a whole URL; '-' reads one a line from standard input. With --url each URL is "
         "looked up "
-        "itself, over all datasets, as by GET /v1/url. What is not in the index "
+        "itself, over all datasets, as by GET /v1/url. With --tag a line for each page of what GET "
+        "/v1/tags/TAG answers, until there is no more. What is not in the index "
         "gives a line with \"problem\". The exit code is 0 when all were found, else 1.\n\n"
         "With --names or --format the answer is that of POST /v1/domains: a line of JSON a name "
         "and a "

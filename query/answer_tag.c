@@ -240,7 +240,7 @@ static int write_rows(struct tag_task *t, struct dx_json *j, struct dx_error *er
     struct row_writer w = { .task = t };
     int rc;
 
-    dx_item_text_init(&w.text, j, t->ask.fields);
+    dx_item_text_init(&w.text, j, t->ask.fields, t->page.view.version);
     rc = dx_tag_rows_each(&t->page_rows, write_row, &w, err);
     dx_item_text_release(&w.text);
     return rc;
@@ -248,27 +248,44 @@ static int write_rows(struct tag_task *t, struct dx_json *j, struct dx_error *er
 
 /* ---- the answer ---- */
 
-static int write_cursor(const struct tag_task *t, struct dx_json *j, struct dx_error *err)
+/* Kind 0: there is no next page. */
+static void place_next(const struct tag_task *t, struct dx_cursor *c)
 {
-    struct dx_cursor c = { .kind = DX_CURSOR_TAG,
-                           .began_s = t->ask.began_s,
-                           .limit = (uint32_t)t->ask.limit,
-                           .tag_hash = dx_id64(t->ask.tag),
-                           .rows = t->ask.urls,
-                           .fields = t->ask.fields,
-                           .next_row = t->next,
-                           .end_row = INT64_MAX };
-
-    if (t->ask.urls) {
-        c.next_row = t->page_rows.next_row;
-        c.next_file = t->sets.files[t->page_rows.next_file].at.file_id;
+    *c = (struct dx_cursor){ .limit = (uint32_t)t->ask.limit,
+                             .began_s = t->ask.began_s,
+                             .tag_hash = dx_id64(t->ask.tag),
+                             .rows = t->ask.urls,
+                             .fields = t->ask.fields,
+                             .next_row = t->next,
+                             .end_row = INT64_MAX };
+    if (t->ask.urls ? t->page_rows.more : t->more)
+        c->kind = DX_CURSOR_TAG;
+    if (t->ask.urls && t->page_rows.more) {
+        c->next_row = t->page_rows.next_row;
+        c->next_file = t->sets.files[t->page_rows.next_file].at.file_id;
     }
-    return dx_tag_page_cursor(&t->page, &c, t->ask.cursors, t->ask.principal, j, err);
+    dx_tag_page_place(&t->page, c);
+}
+
+/* Into the answer, or to who asked in this process. */
+static int write_next(const struct tag_task *t, struct dx_json *j, struct dx_error *err)
+{
+    struct dx_cursor c;
+
+    place_next(t, &c);
+    if (t->ask.next != NULL)
+        *t->ask.next = c;
+    if (t->ask.cursors == NULL)
+        return DX_OK;
+    dx_json_key(j, "next_cursor");
+    if (c.kind == DX_CURSOR_TAG)
+        return dx_tag_page_cursor(&c, t->ask.cursors, t->ask.principal, j, err);
+    dx_json_null(j);
+    return DX_OK;
 }
 
 static int write_answer(struct tag_task *t, struct dx_buf *body, struct dx_error *err)
 {
-    bool more = t->ask.urls ? t->page_rows.more : t->more;
     struct dx_json j;
     int rc;
 
@@ -285,11 +302,8 @@ static int write_answer(struct tag_task *t, struct dx_buf *body, struct dx_error
     dx_json_array(&j);
     rc = t->ask.urls ? write_rows(t, &j, err) : write_domains(t, &j, err);
     dx_json_end(&j);
-    dx_json_key(&j, "next_cursor");
-    if (rc >= 0 && more)
-        rc = write_cursor(t, &j, err);
-    else
-        dx_json_null(&j);
+    if (rc >= 0)
+        rc = write_next(t, &j, err);
     dx_answer_end(&j, t->page.view.version);
     return rc >= 0 && body->failed ? dx_buf_fail(body, err, "answer") : rc;
 }

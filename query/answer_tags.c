@@ -234,7 +234,8 @@ static int write_cursor(const struct tags_task *t, uint64_t next, struct dx_json
                            .next_row = next,
                            .end_row = t->end };
 
-    return dx_tag_page_cursor(&t->page, &c, t->ask.cursors, t->ask.principal, j, err);
+    dx_tag_page_place(&t->page, &c);
+    return dx_tag_page_cursor(&c, t->ask.cursors, t->ask.principal, j, err);
 }
 
 static int write_answer(const struct tags_task *t, struct dx_buf *body, struct dx_error *err)

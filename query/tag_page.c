@@ -36,13 +36,9 @@ int dx_tag_page_begin(struct dx_tag_page *p, const struct dx_view *view,
     return one_dataset ? dx_lookup_dataset(view, dataset_id, &p->dataset, problem) : 1;
 }
 
-int dx_tag_page_cursor(const struct dx_tag_page *p, struct dx_cursor *cursor,
-                       const struct dx_cursor_key *cursors, const char *principal,
-                       struct dx_json *j, struct dx_error *err)
+void dx_tag_page_place(const struct dx_tag_page *p, struct dx_cursor *cursor)
 {
     const struct dx_version *v = p->view.version;
-    char text[DX_CURSOR_TEXT];
-    int rc;
 
     memcpy(cursor->version, v->entry.version, sizeof cursor->version);
     cursor->build = v->entry.build;
@@ -50,7 +46,14 @@ int dx_tag_page_cursor(const struct dx_tag_page *p, struct dx_cursor *cursor,
         cursor->began_s = p->from.began_s;
     cursor->one_dataset = p->dataset != NULL;
     cursor->dataset_id = p->dataset != NULL ? p->dataset->dataset_id : 0;
-    rc = dx_cursor_write(cursor, cursors, principal, text, err);
+}
+
+int dx_tag_page_cursor(const struct dx_cursor *cursor, const struct dx_cursor_key *cursors,
+                       const char *principal, struct dx_json *j, struct dx_error *err)
+{
+    char text[DX_CURSOR_TEXT];
+    int rc = dx_cursor_write(cursor, cursors, principal, text, err);
+
     if (rc == DX_OK)
         dx_json_str(j, text);
     return rc;

@@ -2,9 +2,10 @@
  * tag_page.h - what the two answers about tags have in common: their questions and their cursors.
  *
  *   rc = dx_tag_page_begin(&p, &view, from, one_dataset, dataset_id, &problem);      1, or as query/answer.h
- *   rc = dx_tag_page_cursor(&p, &cursor, cursors, principal, &j, &err);        a value, of what cursor says
+ *   dx_tag_page_place(&p, &cursor);                                            puts in what the two have in common
+ *   rc = dx_tag_page_cursor(&cursor, cursors, principal, &j, &err);            a value
  *
- * cursor: kind, tag_hash, rows, fields, limit, began_s, next_row, end_row and next_file; the rest is put in here.
+ * cursor: kind, tag_hash, rows, fields, limit, began_s, next_row, end_row and next_file; the rest is put in.
  */
 #ifndef DX_QUERY_TAG_PAGE_H
 #define DX_QUERY_TAG_PAGE_H
@@ -25,9 +26,9 @@ struct dx_tag_page {
 int dx_tag_page_begin(struct dx_tag_page *p, const struct dx_view *view,
                       const struct dx_cursor *from, bool one_dataset, uint32_t dataset_id,
                       struct dx_problem *problem);
-int dx_tag_page_cursor(const struct dx_tag_page *p, struct dx_cursor *cursor,
-                       const struct dx_cursor_key *cursors, const char *principal,
-                       struct dx_json *j, struct dx_error *err);
+void dx_tag_page_place(const struct dx_tag_page *p, struct dx_cursor *cursor);
+int dx_tag_page_cursor(const struct dx_cursor *cursor, const struct dx_cursor_key *cursors,
+                       const char *principal, struct dx_json *j, struct dx_error *err);
 
 /* "dataset_id" and "dataset", if it is of one. */
 void dx_tag_page_head(const struct dx_tag_page *p, struct dx_json *j);

@@ -169,7 +169,8 @@ struct dx_tag_ask {
     uint64_t limit;
     unsigned fields; /* of rows: DX_FIELD_... */
     const struct dx_cursor *from;
-    const struct dx_cursor_key *cursors;
+    struct dx_cursor *next; /* unless NULL: where the next page begins; kind 0: nowhere */
+    const struct dx_cursor_key *cursors; /* NULL: the answer has none */
     const char *principal;
     int64_t began_s;
     uint64_t deadline_ms;

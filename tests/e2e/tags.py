@@ -347,6 +347,7 @@ def main():
             compare(ask, want, ids, "all", rng, tags, True)
             refusals(ask, ids)
             compare(Asker(server, version=before), Want(rows_before, ids), {n: ids[n] for n in ("one", "two", "three")}, "the version before", rng, tags, False)
+        check_offline(root, want, ids)
         check_scopes_and_rules(root, ids, tags, rng)
         check_removal(root, ids, tags, rng)
     dxtest.finish()
@@ -377,6 +378,26 @@ def check_scopes_and_rules(root, ids, tags, rng):
         equal(Asker(server, "auditor").get(quoted("only of one")).status, 404, "a tag of hidden rows alone")
     root.command("access", "remove", "--yes")
     root.command("suppress", "lift", *[str(n + 1) for n in range(len(rules))])
+
+
+def check_offline(root, want, ids):
+    """`lookup --tag`: a line a page; with those that are not there."""
+    def lines(*words, expect=0):
+        return [json.loads(line) for line in dxtest.domaindex("lookup", "--root", root.path, "--tag", *words, expect=expect).stdout.splitlines()]
+
+    some = min(ids.values())
+    for tag in ("all", "a/b", "e\u0301", "only of one"):
+        pages = lines("--limit", 100, tag)
+        got = {i["domain"]: {d["dataset_id"]: d["row_count"] for d in i["datasets"]} for page in pages for i in page["items"]}
+        equal(got, want.domains(tag), f"lookup --tag {tag}")
+        check(all(len(page["items"]) == 100 for page in pages[:-1]) and "next_cursor" not in pages[0], f"lookup --tag {tag}: pages")
+        pages = lines("--of", "urls", "--dataset", some, "--limit", 37, tag) if want.of(tag, some) else []
+        equal(sorted(i["url"] for page in pages for i in page["items"]), sorted(r.url for _, r in want.of(tag, some)), f"rows of lookup --tag {tag}")
+    answers = lines("nobody's", "tenth", expect=1)
+    equal(("problem" in answers[0] and answers[0]["problem"], answers[1]["tag"]), ("tag-not-found", "tenth"), "a tag that is not there")
+    lines("--url", "x", expect=2)
+    lines("--of", "rows", "x", expect=2)
+    lines("--limit", 1001, "x", expect=2)
 
 
 def check_removal(root, ids, tags, rng):
