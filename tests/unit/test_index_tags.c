@@ -148,7 +148,9 @@ static void check_version(const struct dx_version *v)
     struct dx_error err = DX_ERROR_INIT;
 
     EXPECT(v->tags != NULL && v->tags->count == NAMES && v->tags->left_count == DATASETS, "header");
-    for (size_t i = 0; v->tags != NULL && i < NAMES; i++) {
+    if (v->tags == NULL)
+        return;
+    for (size_t i = 0; i < NAMES; i++) {
         struct dx_tag_cursor c;
         struct dx_tag_file f;
         uint64_t at = 0;
