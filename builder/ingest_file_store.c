@@ -82,7 +82,8 @@ int dx_ingest_file_store(struct dx_ingest_options *o, struct dx_file_store_optio
         o->input_count = 1;
         rc = dx_ingest_run(o, stats, err);
     }
-    if (rc == DX_OK && rules != NULL && stats->datasets_total > 0) /* else nothing was ever stored */
+    if (rc == DX_OK && rules != NULL &&
+        stats->datasets_total > 0) /* else nothing was ever stored */
         rc = apply(o, work.path, rules, err);
     dx_work_folder_remove(&work);
     return rc;

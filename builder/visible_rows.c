@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "canon/url.h"
 #include "fetch/download.h"
 #include "format/rules.h"
 #include "loader/objects.h"
@@ -34,6 +35,23 @@ static int path_of(const struct dx_visible_rows *r, const struct dx_pages_file *
     return dx_source_remote(v->root) ? dx_download_run(&d, path, err) : DX_OK;
 }
 
+/* Of a row that is stored under its canonical URL the raw one is that which was requested; a rule may hide it. */
+static int drop_hidden(struct dx_visible_rows *r, const struct dx_rules *rules,
+                       struct dx_lake_row *row, struct dx_error *err)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url;
+
+    if (rules == NULL || rules->count == 0 || row->raw_url.data == NULL)
+        return DX_OK;
+    if (r->canon == NULL && dx_version_canon_new(r->version, &r->canon, err) < 0)
+        return (int)err->code;
+    if (dx_canon_url(r->canon, row->raw_url, &url, &reject) == 1 &&
+        dx_rules_match(rules, url.domain, url.scheme, url.host, url.path_query) != 0)
+        row->raw_url = dx_span_of(NULL, 0);
+    return DX_OK;
+}
+
 static int each_row(struct dx_visible_rows *r, struct dx_lake_scan *scan,
                     const struct dx_rules *rules, struct dx_error *err)
 {
@@ -49,7 +67,9 @@ static int each_row(struct dx_visible_rows *r, struct dx_lake_scan *scan,
                 continue;
             }
             r->rows++;
-            rc = r->row(r->ctx, scan, &row, err);
+            rc = drop_hidden(r, rules, &row, err);
+            if (rc == DX_OK)
+                rc = r->row(r->ctx, scan, &row, err);
             if (rc < 0)
                 return rc;
         }
@@ -88,6 +108,7 @@ int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err)
         if (rc == 1 && (r->dataset_id == 0 || r->dataset_id == file.dataset_id))
             rc = each_of_file(r, &file, rules, err);
     }
+    dx_canon_free(&r->canon);
     dx_overlay_unpin(r->version->caches->overlay, rules);
     return rc < 0 ? rc : DX_OK;
 }

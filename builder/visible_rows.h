@@ -8,13 +8,14 @@
  * By file of the version, in it by domain, host, path, time. dataset_id 0: all datasets. The rows of a
  * file are borrowed for the call; scan->column tells the names of the extras (builder/lake_scan.h). Of a
  * remote root each file is brought to `tmp` and removed after it. The suppressions are those of the
- * moment of the call. One thread.
+ * moment of the call; a raw URL that they hide is null. One thread.
  */
 #ifndef DX_BUILDER_VISIBLE_ROWS_H
 #define DX_BUILDER_VISIBLE_ROWS_H
 
 #include "builder/lake_scan.h"
 
+struct dx_canon;
 struct dx_version;
 
 struct dx_visible_rows {
@@ -27,6 +28,8 @@ struct dx_visible_rows {
     bool (*stopped)(void); /* may be NULL */
     uint64_t rows;
     uint64_t hidden;
+
+    struct dx_canon *canon; /* private; NULL */
 };
 
 int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err);

@@ -129,8 +129,10 @@ int dx_numbers_now_poll(struct dx_numbers_now *n, bool asked, uint64_t now_ms, s
     n->again_ms = rc < 0 ? now_ms + DX_NUMBERS_AGAIN_MS : 0;
     (void)pthread_mutex_lock(&n->lock);
     n->failure = why;
-    /* A store that does not answer tells nothing of a root that had none. */
-    n->there = n->numbers != NULL || (rc < 0 && (seen || !n->known || n->there));
+    /* A store that does not answer tells nothing of a root that had none; and one that denies a list says the same of what
+     * is not there to who may not list names. */
+    n->there = n->numbers != NULL ||
+               (rc < 0 && (seen || n->there || (!n->known && rc != DX_E_DENIED)));
     n->known = n->known || seen;
     (void)pthread_mutex_unlock(&n->lock);
     if (rc < 0 && err != NULL)

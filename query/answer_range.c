@@ -218,7 +218,7 @@ static void begin(struct range_task *task)
     dx_buf_init(&task->items, ITEMS_MAX);
     dx_json_open(&task->json, &task->items);
     dx_json_array(&task->json);
-    dx_item_text_init(&task->text, &task->json, task->ask.fields);
+    dx_item_text_init(&task->text, &task->json, task->ask.fields, task->view.version);
     dx_range_rows_init(&task->rows, &task->view, task->numbers, &what, take_row, task,
                        task->ask.deadline_ms);
     if (task->ask.from != NULL)

@@ -240,7 +240,7 @@ static int write_rows(struct tag_task *t, struct dx_json *j, struct dx_error *er
     struct row_writer w = { .task = t };
     int rc;
 
-    dx_item_text_init(&w.text, j, t->ask.fields);
+    dx_item_text_init(&w.text, j, t->ask.fields, t->page.view.version);
     rc = dx_tag_rows_each(&t->page_rows, write_row, &w, err);
     dx_item_text_release(&w.text);
     return rc;

@@ -197,7 +197,7 @@ static int write_answer(struct url_task *task, uint64_t datasets, const struct d
     write_head(task, domain_id, datasets, sum, &j);
     dx_json_key(&j, "datasets");
     dx_json_array(&j);
-    dx_item_text_init(&w.text, &j, ROW_FIELDS);
+    dx_item_text_init(&w.text, &j, ROW_FIELDS, v);
     rc = dx_url_rows_each(&task->rows, write_row, &w, err);
     dx_item_text_release(&w.text);
     if (rc < 0)

@@ -170,7 +170,7 @@ static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct
 
     dx_json_key(j, "items");
     dx_json_array(j);
-    dx_item_text_init(&items, j, task->listing.fields);
+    dx_item_text_init(&items, j, task->listing.fields, task->listing.version);
     rc = dx_filtered_rows_each(f, write_filtered_item, &items, err);
     dx_item_text_release(&items);
     if (rc < 0)
@@ -198,7 +198,7 @@ static int write_page(struct urls_task *task, struct dx_json *j, struct dx_error
                                           : visible_before(task, l->window.offset));
     dx_json_key(j, "items");
     dx_json_array(j);
-    dx_item_text_init(&items.text, j, l->fields);
+    dx_item_text_init(&items.text, j, l->fields, l->version);
     rc = dx_listing_rows(l, &taker, err);
     dx_item_text_release(&items.text);
     if (rc < 0)

@@ -8,8 +8,11 @@
 #include "canon/ids.h"
 #include "canon/url.h"
 #include "format/tag_list.h"
+#include "format/url_ids.h"
+#include "loader/version.h"
 #include "parquet/page.h"
 #include "query/listing.h"
+#include "query/withheld.h"
 
 #define URL_MAX \
     (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
@@ -17,10 +20,13 @@
 #define TAG_MAX \
     (64u << 20) /* as large as a page of the lake may be; ours have some hundred bytes */
 
-void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields)
+void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields,
+                       struct dx_version *v)
 {
     t->json = json;
     t->fields = fields;
+    t->version = v;
+    t->canon = NULL;
     dx_buf_init(&t->url, URL_MAX);
     dx_buf_init(&t->tag, TAG_MAX);
 }
@@ -29,6 +35,7 @@ void dx_item_text_release(struct dx_item_text *t)
 {
     dx_buf_release(&t->url);
     dx_buf_release(&t->tag);
+    dx_canon_free(&t->canon);
 }
 
 /* ---- in one piece ---- */
@@ -202,17 +209,59 @@ static int write_escaped(struct dx_item_text *t, const struct dx_listing_row *ro
     return DX_OK;
 }
 
-static void write_extras(struct dx_json *j, const struct dx_listing_row *row)
+static void write_text_or_null(struct dx_json *j, struct dx_span text)
 {
+    text.data != NULL ? dx_json_text(j, text) : dx_json_null(j);
+}
+
+/* Whether the rules that hold now say nothing of a URL, or of what is none. <0: cannot be said. */
+static int may_tell(struct dx_item_text *t, struct dx_span text, struct dx_error *err)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url;
+
+    if (t->version == NULL || dx_withheld_number(t->version) == 0)
+        return 1;
+    if (t->canon == NULL && dx_version_canon_new(t->version, &t->canon, err) < 0)
+        return (int)err->code;
+    return dx_canon_url(t->canon, text, &url, &reject) != 1 ||
+           dx_withheld_url(t->version, url.domain, url.scheme, url.host, url.path_query) ==
+               DX_EFFECT_NONE;
+}
+
+/* Of a row that is stored under its canonical URL it is the one that was requested. */
+static int write_raw_url(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    int rc = row->raw_url.data == NULL ? 1 : may_tell(t, row->raw_url, err);
+
+    dx_json_key(t->json, "raw_url");
+    write_text_or_null(t->json, rc == 1 ? row->raw_url : dx_span_of(NULL, 0));
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int write_extras(struct dx_item_text *t, const struct dx_listing_row *row,
+                        struct dx_error *err)
+{
+    struct dx_json *j = t->json;
+    int rc = 1;
+
     dx_json_key(j, "extras");
     dx_json_object(j);
-    for (size_t i = 0; i < row->extra_count; i++) {
-        if (row->extra[i].value.data == NULL)
+    for (size_t i = 0; i < row->extra_count && rc >= 0; i++) {
+        struct dx_span name = row->extra[i].name;
+        struct dx_span value = row->extra[i].value;
+
+        if (value.data == NULL)
             continue;
-        dx_json_key_span(j, row->extra[i].name);
-        dx_json_text(j, row->extra[i].value);
+        rc = dx_span_equal(name, dx_span_str(DX_REQUESTED_URL)) ? may_tell(t, value, err) : 1;
+        if (rc != 1)
+            continue;
+        dx_json_key_span(j, name);
+        dx_json_text(j, value);
     }
     dx_json_end(j);
+    return rc < 0 ? rc : DX_OK;
 }
 
 static struct dx_span named(const struct dx_listing_row *row, const char *name)
@@ -221,11 +270,6 @@ static struct dx_span named(const struct dx_listing_row *row, const char *name)
         if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
             return row->extra[i].value;
     return dx_span_of(NULL, 0);
-}
-
-static void write_text_or_null(struct dx_json *j, struct dx_span text)
-{
-    text.data != NULL ? dx_json_text(j, text) : dx_json_null(j);
 }
 
 /* All or nothing of them, so the text is gone through first. */
@@ -278,12 +322,10 @@ int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *ro
         return dx_buf_fail(j->buf, err, "answer");
     if (out == NULL || !write_plain(t, row, out))
         rc = write_escaped(t, row, err);
-    if (t->fields & DX_FIELD_RAW_URL) {
-        dx_json_key(j, "raw_url");
-        write_text_or_null(j, row->raw_url);
-    }
-    if (t->fields & DX_FIELD_EXTRAS)
-        write_extras(j, row);
+    if (rc == DX_OK && (t->fields & DX_FIELD_RAW_URL) != 0)
+        rc = write_raw_url(t, row, err);
+    if (rc == DX_OK && (t->fields & DX_FIELD_EXTRAS) != 0)
+        rc = write_extras(t, row, err);
     if (t->fields & DX_FIELDS_NAMED)
         write_named(t, row);
     return rc;

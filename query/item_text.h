@@ -2,7 +2,7 @@
  * item_text.h - rows of a URL listing as JSON.
  *
  *   struct dx_item_text t;
- *   dx_item_text_init(&t, &json, fields);            json: inside the array of the items
+ *   dx_item_text_init(&t, &json, fields, v);         json: inside the array of the items
  *   rc = dx_item_text_write(&t, &row, &err);         for each row, or
  *   rc = dx_item_text_stretch(&t, &stretch, &err);   1 written; 0 not: write its rows one by one
  *   rc = dx_item_text_members(&t, &row, &err);       those of one row, into an object that was just begun
@@ -21,18 +21,26 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+struct dx_canon;
 struct dx_json;
 struct dx_listing_row;
 struct dx_listing_stretch;
+struct dx_version;
 
 struct dx_item_text {
     struct dx_json *json;
     unsigned fields;
     struct dx_buf url; /* scratch of rows that are written piece by piece */
     struct dx_buf tag; /* and of their tags */
+
+    struct dx_version *version;
+    struct dx_canon *canon; /* once it is needed */
 };
 
-void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields);
+/* v: whose suppressions hold, NULL: none do. Of a row that was requested by a URL which they hide, raw_url is
+ * null and requested_url is left out. */
+void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields,
+                       struct dx_version *v);
 void dx_item_text_release(struct dx_item_text *t);
 int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
                        struct dx_error *err);

@@ -14,11 +14,11 @@ void dx_metrics_numbers(struct dx_numbers_now *numbers, struct dx_buf *out)
     struct dx_numbers_health h;
 
     dx_numbers_now_health(numbers, &h);
-    gauge(out, "domaindex_domain64_present", "1: there is a registry of numbers", h.present);
-    gauge(out, "domaindex_domain64_last_look_successful",
+    gauge(out, "domaindex_numbers_present", "1: there is a registry of numbers", h.present);
+    gauge(out, "domaindex_numbers_last_look_successful",
           "0: the registry of numbers is damaged or cannot be read; the one before holds on",
           h.sound);
-    gauge(out, "domaindex_domain64_fillings", "Fillings of the registry that is in use",
+    gauge(out, "domaindex_numbers_fillings", "Fillings of the registry that is in use",
           h.fillings);
-    gauge(out, "domaindex_domain64_names", "Names that have a number", h.names);
+    gauge(out, "domaindex_numbers_names", "Names that have a number", h.names);
 }

@@ -213,6 +213,17 @@ def access(root):
     table.unlink()
 
 
+def numbers(root):
+    dxtest.domaindex("domain64", "init", "--root", root)
+    book = root / "index" / "domain64" / "registry.tsv"
+    good = book.read_bytes()
+    with dxtest.Server(root, "--poll-ms", 100, "--server-name", "numbers") as server:
+        before = read(server)
+        book.write_bytes(good[:-10])
+        moves(server, before, "domaindex_numbers_last_look_successful", "half a registry of numbers", becomes(0))
+    book.unlink()
+
+
 def logs(root, work):
     folder = work / "log"
     folder.mkdir()
@@ -299,6 +310,7 @@ def main():
         versions(root, work)
         load(root)
         access(root)
+        numbers(root)
         logs(root, work)
         store(root, work)
     names_are_there()

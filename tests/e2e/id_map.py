@@ -3,8 +3,10 @@
 """Canonical URLs beside requested ones: /v1/url against a recount, with chains, loops, merges and compaction."""
 import collections
 import csv
+import json
 import pathlib
 import random
+import re
 import urllib.parse
 
 import dxtest
@@ -119,6 +121,68 @@ def check_suppressed(root):
         dxtest.check(b"eight.example/8" not in reply.body, "a hidden canonical URL is told")
 
 
+LED = "https://led.example/asked?q=secret"
+TO = "https://to.example/page"
+
+
+def asked(server, url, who=None):
+    return server.get("/v1/url?u=" + urllib.parse.quote(url, safe=""), headers={"X-Principal": who} if who else None)
+
+
+def check_hidden_requested(tmp):
+    """A requested URL that rules hide is told nowhere: neither its own answer nor the row of the canonical one."""
+    root = tmp / "requested"
+    ingest(root, "led", [(LED, TO, "1600000000"), (TO, "", "1600000001")])
+    dxtest.domaindex("publish", "--root", root)
+    targets = ["/v1/url?u=" + urllib.parse.quote(TO, safe=""), "/v1/domain/to.example/datasets/1/urls?fields=url,extras,raw_url",
+               "/v1/domain/to.example/datasets/1/urls?fields=url,extras,raw_url&prefix=/page"]
+    with dxtest.Server(root) as server:
+        url_id = server.get("/v1/url?u=" + urllib.parse.quote(TO, safe="")).json["url_id"]
+        targets.append(f"/v1/urlid/{url_id}")
+        dxtest.equal(asked(server, LED).json["url"], TO, "it is led on")
+        for target in targets[:-1]:
+            dxtest.check(b"secret" in server.get(target).body, f"{target}: what was requested is not told")
+    for kind, value in (("--url", LED), ("--host", "led.example"), ("--domain", "led.example"), ("--prefix", "led.example/as")):
+        dxtest.domaindex("suppress", "add", "--root", root, kind, value, "--policy", "absent", "--reason", "asked")
+        number = len(json.loads(dxtest.domaindex("suppress", "list", "--root", root, "--json").stdout)["suppressions"])
+        with dxtest.Server(root) as server:
+            dxtest.equal(asked(server, LED).status, 404, f"{kind}: a hidden URL is led on")
+            for target in targets:
+                reply = server.get(target)
+                dxtest.equal(reply.status, 200, f"{kind}: {target}")
+                dxtest.check(b"secret" not in reply.body and b"led.example" not in reply.body, f"{kind}: {target}: {reply.body!r:.400}")
+        out = tmp / f"out{kind}"
+        dxtest.domaindex("export", "--root", root, "--file-store", out)
+        text = (out / "index").read_text()
+        dxtest.check("to.example/page" in text and "led.example" not in text, f"{kind}: exported: {text!r}")
+        dxtest.domaindex("suppress", "lift", "--root", root, str(number))
+
+
+def check_scopes(tmp):
+    """Who may not see a dataset is neither led by its rows nor told what they lead to: the answers are those of a root without it."""
+    both, less = tmp / "both", tmp / "less"
+    shown = [(f"https://a.example/{i}", f"https://a.example/{i + 1}", "1600000000") for i in range(0, 6, 2)]
+    hidden = [(f"https://a.example/{i}", f"https://a.example/{i + 1}", "1600000000") for i in range(1, 6, 2)]
+    hidden += [("https://a.example/0", "https://hidden.example/", "1500000000"), ("https://hidden.example/", "https://a.example/4", "1")]
+    for root, datasets in ((both, {"shown": shown, "hidden": hidden}), (less, {"shown": shown})):
+        for name, rows in datasets.items():
+            ingest(root, name, rows)
+        dxtest.domaindex("publish", "--root", root)
+    file = tmp / "access.json"
+    file.write_text(json.dumps({"format": 1, "generation": 1, "updated": "2026-11-22T04:00:00Z",
+                                "dataset_acl": [{"dataset_id": 1, "principals": ["some"]}], "principals": [], "history": []}))
+    urls = [f"https://a.example/{i}" for i in range(8)] + ["https://hidden.example/", "https://hidden.example/x"]
+    known = ("--access-file", file, "--access", "require", "--principal-header", "X-Principal", "--trusted-proxy", "127.0.0.1")
+    with dxtest.Server(both, *known) as server, dxtest.Server(both) as every, dxtest.Server(less) as other:
+        led = 0
+        for url in urls:
+            got, want = asked(server, url, "some"), asked(other, url)
+            strip = lambda body: re.sub(rb"\d{6}-\d{8}T\d{6}Z", b"V", body)  # noqa: E731
+            dxtest.equal((got.status, strip(got.body)), (want.status, strip(want.body)), f"{url}: what somebody else may see shows")
+            led += asked(every, url).body != want.body
+        dxtest.check(led > 5, "the hidden rows lead nobody")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -137,6 +201,8 @@ def main():
         dxtest.domaindex("compact", "--root", root)
         check_root(root, datasets, "compacted")
         check_suppressed(root)
+        check_hidden_requested(pathlib.Path(tmp))
+        check_scopes(pathlib.Path(tmp))
     dxtest.finish()
 
 

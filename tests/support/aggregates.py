@@ -156,7 +156,7 @@ class Compare:
         return sum(off <= USUAL for off in self.off) / len(self.off) if self.off else 1
 
     def fields(self, domains):
-        """Chosen members are those of the whole answer, in its order."""
+        """Chosen members are those of the whole answer, in its order; how many rows are withheld is said whatever is chosen."""
         for domain in domains:
             whole = self.get(f"/v1/domain/{quote(domain)}")
             names = self.rng.sample(ITEM, self.rng.randrange(1, len(ITEM) + 1))
@@ -165,8 +165,9 @@ class Compare:
                 continue
             self.asked["fields"] += 1
             names = [name for name in ITEM if name in names or name == "dataset_id"]
-            want = [[(name, item[name]) for name in names] for item in whole["datasets"]]
+            want = [[(name, item[name]) for name in (*names, "withheld_rows") if name in item] for item in whole["datasets"]]
             self.equal([list(item.items()) for item in answer["datasets"]], want, f"{domain}: fields {names}")
+            self.equal([name for item in whole["datasets"] for name in names if name not in item], [], f"{domain}: all members")
 
     # ---- one dataset over all domains ----
 

@@ -41,8 +41,8 @@ class Rows:
     def __init__(self):
         self.first, self.second, self.urls, self.absent = [], [], {}, []
 
-    def add(self, part, dataset, ts, url, extra):
-        part.append(f"d{dataset:02}\t{ts}\t{url}\t{extra}\t{tags_of(dataset, url)}\n")
+    def add(self, part, dataset, ts, url, extra, canonical=""):
+        part.append(f"d{dataset:02}\t{ts}\t{url}\t{extra}\t{tags_of(dataset, url)}\t{canonical}\n")
 
     def note(self, domain, url):
         """Up to three URLs of each domain, to ask for."""
@@ -56,16 +56,23 @@ def made(count, seed, datasets=DATASETS):
     rng, rows = random.Random(seed), Rows()
     hidden, shown = [datasets - 1, datasets], list(range(1, datasets - 1))
 
+    before = [None]
+
     def some(kind, domain, parts, most=6):
         for dataset in kind:
             for _ in range(rng.randint(1, most)):
                 number = rng.randint(1, 9)
                 url = f"https://{rng.choice(HOSTS)}{domain}/{rng.choice(PARTS)}?n={number}"
-                rows.add(rng.choice(parts), dataset, rng.choice(("", 1700000000 + rng.randint(0, 10**7))), url, f"e{number}")
+                # Some say that they are another page: of the domain, of another dataset's, or of the domain before.
+                known = [u for d in (domain, before[0]) for u in rows.urls.get(d, ())]
+                canonical = rng.choice(known) if known and rng.random() < 0.15 else ""
+                rows.add(rng.choice(parts), dataset, rng.choice(("", 1700000000 + rng.randint(0, 10**7))), url, f"e{number}",
+                         canonical)
                 rows.note(domain, url)
 
-    both = (rows.first, rows.second)
+    both, domain = (rows.first, rows.second), None
     for i in range(count):
+        before[0] = domain
         domain = f"{rng.choice(('site', 'my-blog', 'w'))}{i}.{rng.choice(('com', 'org', 'co.uk', 'de'))}"
         kind = i % 8
         if kind == 0:
@@ -122,7 +129,7 @@ class Root:
         self.all = set(range(1, datasets + 1))
         self.keep = self.all if keep is None else set(keep)
         # Ids are given in order of first appearance.
-        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\n" for n in sorted(self.all)]
+        begin = [f"d{n:02}\t\thttps://first{n}.com/\t\t\t\n" for n in sorted(self.all)]
         self.ingest(home, begin + rows.first)
         self.publish()
         gone = self.all - self.keep
@@ -149,6 +156,7 @@ class Root:
         self.command("publish", "--quiet", "--threads", 1, *arguments)
 
     def ingest(self, home, lines):
-        (home / "rows.tsv").write_text("".join(["dataset\tts\turl\textra\ttags\n", *lines]), encoding="utf-8")
+        (home / "rows.tsv").write_text("".join(["dataset\tts\turl\textra\ttags\tcanonical\n", *lines]), encoding="utf-8")
         self.command("ingest", "--format", "tsv", "--dataset-column", 1, "--ts-column", 2, "--url-column", 3,
-                     "--extra-column", "extra", "--extra-column", "tags", "--threads", 1, home / "rows.tsv")
+                     "--extra-column", "extra", "--extra-column", "tags", "--canonical-column", "canonical", "--threads", 1,
+                     home / "rows.tsv")

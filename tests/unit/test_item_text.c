@@ -211,7 +211,7 @@ static void check_stretch(const struct model *m, struct dx_column_block blocks[4
         dx_json_null(&j);
         dx_json_null(&w);
     }
-    dx_item_text_init(&t, &j, DX_FIELDS_DEFAULT);
+    dx_item_text_init(&t, &j, DX_FIELDS_DEFAULT, NULL);
     EXPECT(dx_item_text_stretch(&t, &s, &err) == 1, "%u rows from %u on", count, first);
     for (uint32_t i = 0; i < count; i++) {
         struct dx_listing_row row = row_of(m, first + i);
@@ -271,7 +271,7 @@ static void check_rows(uint64_t *seed, bool wild, unsigned fields)
     dx_json_open(&w, &want);
     dx_json_array(&j);
     dx_json_array(&w);
-    dx_item_text_init(&t, &j, fields);
+    dx_item_text_init(&t, &j, fields, NULL);
     for (unsigned i = 0; i < ROWS; i++) {
         struct dx_listing_row row = row_of(&m, i);
 
@@ -312,7 +312,7 @@ static void check_refusals(uint64_t *seed)
     }
     dx_json_open(&j, &large);
     dx_json_array(&j);
-    dx_item_text_init(&t, &j, DX_FIELDS_DEFAULT);
+    dx_item_text_init(&t, &j, DX_FIELDS_DEFAULT, NULL);
     EXPECT(dx_item_text_stretch(&t, &s, &err) == 0 && large.size == 1, "a time that does not fit");
     t.fields = DX_FIELD_URL;
     EXPECT(dx_item_text_stretch(&t, &s, &err) == 0 && large.size == 1, "other fields");

@@ -284,35 +284,35 @@ static const struct {
     uint64_t value;
     const char *says;
 } rules[] = {
-    { NULL, 8, 8, 1u << 20, "header" },                  /* more tags than files of tags */
-    { NULL, 16, 8, UINT64_C(1) << 60, "header" },        /* entries without rows */
-    { NULL, 24, 8, 1u << 30, "the files have" },         /* rows */
-    { NULL, 32, 8, 1, "domain that the version" },       /* domains */
-    { NULL, 40, 8, 1, "header" },                        /* files, fewer than left */
-    { NULL, 40, 8, 4, "no such file" },                  /* files */
-    { NULL, 48, 8, 2, "LEFT" },                          /* left */
-    { NULL, 56, 1, 1, "zero" },                          /* reserved */
-    { "TAGS", 0, 8, 1, "front" },                        /* the first name */
-    { "TAGS", 8, 8, 1, "front" },                        /* its first file */
-    { "TAGS", 16, 8, 0, "its name is empty" },           /* begins where the one before does */
-    { "TAGS", 24, 8, 0, "no files" },                    /* likewise */
-    { "TAGS", 16, 8, UINT64_MAX, "its name is empty" },  /* far outside */
-    { "TAGS", 24, 8, UINT64_MAX, "no files" },           /* far outside */
-    { "NAME", 0, 1, 0x1f, "no tag" },                    /* a control character */
-    { "NAME", 0, 1, 0xff, "no tag" },                    /* no UTF-8 */
-    { "NAME", 0, 1, 'z', "tags do not ascend" },         /* behind the next one */
-    { "FILE", 0, 8, 1, "its sets do not begin" },        /* the first set */
-    { "FILE", 20, 8, 0, "its sets are not in SETS" },    /* an empty place */
-    { "FILE", 20, 8, UINT64_MAX, "not in SETS" },        /* far outside */
-    { "FILE", 8, 4, FILES, "no such file" },             /* no such file */
-    { "FILE", 12, 4, 0, "fewer rows than domains" },     /* no rows */
-    { "FILE", 16, 4, 0, "fewer rows than domains" },     /* no domains */
-    { "FILE", 16, 4, UINT32_MAX, "fewer rows" },         /* more domains than rows */
-    { "SETS", 0, 1, 0, "set of 0 bytes" }, /* no size */
-    { "SETS", 0, 1, 0x7e, "a set" },                     /* too long */
-    { "LEFT", 0, 4, FILES, "no such file" },             /* no such file */
-    { "LEFT", 4, 4, 1, "no such file, or nothing" },     /* reserved */
-    { "LEFT", 24, 4, 0, "files do not ascend" },         /* behind file 1 */
+    { NULL, 8, 8, 1u << 20, "header" },                 /* more tags than files of tags */
+    { NULL, 16, 8, UINT64_C(1) << 60, "header" },       /* entries without rows */
+    { NULL, 24, 8, 1u << 30, "the files have" },        /* rows */
+    { NULL, 32, 8, 1, "domain that the version" },      /* domains */
+    { NULL, 40, 8, 1, "header" },                       /* files, fewer than left */
+    { NULL, 40, 8, 4, "no such file" },                 /* files */
+    { NULL, 48, 8, 2, "LEFT" },                         /* left */
+    { NULL, 56, 1, 1, "zero" },                         /* reserved */
+    { "TAGS", 0, 8, 1, "front" },                       /* the first name */
+    { "TAGS", 8, 8, 1, "front" },                       /* its first file */
+    { "TAGS", 16, 8, 0, "its name is empty" },          /* begins where the one before does */
+    { "TAGS", 24, 8, 0, "no files" },                   /* likewise */
+    { "TAGS", 16, 8, UINT64_MAX, "its name is empty" }, /* far outside */
+    { "TAGS", 24, 8, UINT64_MAX, "no files" },          /* far outside */
+    { "NAME", 0, 1, 0x1f, "no tag" },                   /* a control character */
+    { "NAME", 0, 1, 0xff, "no tag" },                   /* no UTF-8 */
+    { "NAME", 0, 1, 'z', "tags do not ascend" },        /* behind the next one */
+    { "FILE", 0, 8, 1, "its sets do not begin" },       /* the first set */
+    { "FILE", 20, 8, 0, "its sets are not in SETS" },   /* an empty place */
+    { "FILE", 20, 8, UINT64_MAX, "not in SETS" },       /* far outside */
+    { "FILE", 8, 4, FILES, "no such file" },            /* no such file */
+    { "FILE", 12, 4, 0, "fewer rows than domains" },    /* no rows */
+    { "FILE", 16, 4, 0, "fewer rows than domains" },    /* no domains */
+    { "FILE", 16, 4, UINT32_MAX, "fewer rows" },        /* more domains than rows */
+    { "SETS", 0, 1, 0, "set of 0 bytes" },              /* no size */
+    { "SETS", 0, 1, 0x7e, "a set" },                    /* too long */
+    { "LEFT", 0, 4, FILES, "no such file" },            /* no such file */
+    { "LEFT", 4, 4, 1, "no such file, or nothing" },    /* reserved */
+    { "LEFT", 24, 4, 0, "files do not ascend" },        /* behind file 1 */
 };
 
 static void check_rule(struct dx_span file, size_t i)
