@@ -5,7 +5,7 @@
         queue = broker.queue("name")
         queue.send(body, message_id="m", headers={"dataset": "d"})     returns when it is confirmed
         queue.send_all([(body, message_id, headers), ...])             and when all of them are
-        queue.depth()                                                  messages that wait there
+        queue.depth(), queue.consumers()                               messages that wait there
         queue.take_all()                                               [(body, message_id, headers)]
         broker.control("set_disk_free_limit", "1MB")                   rabbitmqctl
         broker.kill(); broker.start()                                  its data stay
@@ -121,10 +121,17 @@ class Queue:
             if got in ((10, 50), (20, 40)):
                 raise Closed(payload[7:].decode("utf-8", "replace"))
 
-    def depth(self):
+    def declare(self):
+        """(messages that wait, consumers)"""
         self.method(1, 50, 10, b"\0\0" + short(self.queue) + b"\x02" + table(self.arguments))
         reply = self.expect(50, 11)
-        return struct.unpack(">I", reply[1 + reply[0]:5 + reply[0]])[0]
+        return struct.unpack_from(">II", reply, 1 + reply[0])
+
+    def depth(self):
+        return self.declare()[0]
+
+    def consumers(self):
+        return self.declare()[1]
 
     def purge(self):
         self.method(1, 50, 30, b"\0\0" + short(self.queue) + b"\0")
