@@ -89,9 +89,10 @@ static int has_column(const struct dx_postgres *db, const char *table, const str
                       struct dx_error *err)
 {
     for (size_t i = 0; i < dx_postgres_rows(db); i++) {
+        const char *name = dx_postgres_cell(db, i, 0);
         const char *type = dx_postgres_cell(db, i, 1);
 
-        if (strcmp(dx_postgres_cell(db, i, 0), c->name) != 0)
+        if (name == NULL || type == NULL || strcmp(name, c->name) != 0)
             continue;
         if (strcmp(type, c->type) == 0)
             return DX_OK;

@@ -23,7 +23,8 @@ def build(binaries, tmp, name, source, threads, memory):
     program = pathlib.Path(binaries) / "domaindex"
     options = ["--memory", memory]
     dxtest.run(program, "ingest", "--root", root, "--format", "tsv", "--dataset-column", 1,
-               "--ts-column", 2, "--url-column", 3, "--extra-column", 4, *options, *threads, source)
+               "--ts-column", 2, "--url-column", 3, "--extra-column", 4, "--extra-column", "tags", "--header", *options, *threads,
+               source)
     dxtest.run(program, "publish", "--root", root, *options, *threads)
     hashes = {}
     for part in ("urls", "index"):
@@ -46,12 +47,16 @@ def compare(want, got, words):
 def main():
     dxtest.need_programs()
     other = os.environ.get("DX_OTHER_BIN_DIR") or dxtest.SOURCE / "build" / "clang"
-    lines = ["\t".join(raw) + "\n" for raw, _ in corpus.rows(seed=2, count=ROWS)]
+    rng = random.Random(5)
+    tags = ("", '["news"]', '["b","a","news"]', "none", '["\u00fc"]')
+    lines = ["\t".join((*raw, f'["{i % 300}"]' if i % 5 == 0 else rng.choice(tags))) + "\n"
+             for i, (raw, _) in enumerate(corpus.rows(seed=2, count=ROWS))]
+    head = "dataset\tts\turl\tnote\ttags\n"
     help_text = dxtest.domaindex("ingest", "--help").stdout
     one, two = ((), ()) if b"--threads" not in help_text else (("--threads", 1), ("--threads", 2))
     with dxtest.tempdir() as tmp:
         plain, shuffled = tmp / "plain.tsv", tmp / "shuffled.tsv"
-        plain.write_text("".join(lines), encoding="utf-8")
+        plain.write_text(head + "".join(lines), encoding="utf-8")
         # Ids go to datasets in the order of their first record: the first of each stays in front.
         seen, front, rest = set(), [], []
         for line in lines:
@@ -59,9 +64,10 @@ def main():
             (rest if name in seen else front).append(line)
             seen.add(name)
         random.Random(4).shuffle(rest)
-        shuffled.write_text("".join(front + rest), encoding="utf-8")
+        shuffled.write_text(head + "".join(front + rest), encoding="utf-8")
         want = build(dxtest.BIN, tmp, "first", plain, one, "256M")
         index = sum(path.startswith("index") for path in want)
+        dxtest.check("index/tags.dxt" in want, f"no tags.dxt: {sorted(want)[:40]}")
         dxtest.check(index > 10 and len(want) - index > 10, f"files: {index} of the index, {len(want)} in all")
         compare(want, build(dxtest.BIN, tmp, "again", plain, one, "256M"), "the same once more")
         compare(want, build(dxtest.BIN, tmp, "threads", plain, two, "256M"), "two threads")
@@ -72,7 +78,7 @@ def main():
         else:
             print(f"left out: no programs of another compiler in {other}")
         changed = tmp / "changed.tsv"
-        changed.write_text("".join(lines[:-1]), encoding="utf-8")
+        changed.write_text(head + "".join(lines[:-1]), encoding="utf-8")
         dxtest.check(build(dxtest.BIN, tmp, "changed", changed, one, "256M") != want,
                      "self-test: a record less must change the bytes")
     dxtest.finish()

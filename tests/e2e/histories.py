@@ -17,6 +17,7 @@ import re
 import shutil
 import sys
 import time
+import zlib
 from urllib.parse import parse_qs, quote, urlsplit
 
 import dxtest
@@ -48,6 +49,11 @@ def batch(rng):
         url = f"{rng.choice(('http', 'https'))}://{host}{path}"
         rows.add((url, rng.choice((None, 1_700_000_000 + rng.randrange(5)))))
     return rows
+
+
+def tags_of(url, ts):
+    """Always the same of a row: it is the same row when it comes again."""
+    return ("", '["news"]', '["news","a b"]', '["site"]', "no list", '["","rare %d"]' % (ts or 0))[zlib.crc32(f"{url} {ts}".encode()) % 6]
 
 
 class Rule:
@@ -129,13 +135,15 @@ class History:
     def rows_file(self, rows):
         path = self.tmp / "rows.tsv"
         with open(path, "w", encoding="utf-8") as out:
+            print("url", "ts", "tags", sep="\t", file=out)
             for url, ts in sorted(rows, key=str):
-                print(url, "" if ts is None else ts, sep="\t", file=out)
+                print(url, "" if ts is None else ts, tags_of(url, ts), sep="\t", file=out)
         return path
 
     def take(self, name, rows, *options):
+        tags = () if name == "gamma" else ("--extra-column", "tags")  # a dataset without the column
         self.run("ingest", "--dataset", name, "--format", "tsv", "--url-column", 1, "--ts-column", 2,
-                 "--no-header", *options, self.rows_file(rows))
+                 "--header", *tags, *options, self.rows_file(rows))
 
     # ---- steps: each tells whether what is served has changed ----
 
@@ -173,6 +181,7 @@ class History:
         self.run("publish")
         self.model.publish()
         self.model.remember(self.manifest()["current_version"])
+        self.run("verify", "--deep")  # tags.dxt among all: as it would be made of the rows
         return True
 
     def compact(self):

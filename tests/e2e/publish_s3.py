@@ -32,8 +32,9 @@ EPOCH = 1704067200
 
 
 def ingest(root, dataset, urls):
-    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-",
-                     input="".join(f"http://{u}\n" for u in urls).encode())
+    rows = "".join(f'http://{u}\t["t{i % 7}","{dataset}"]\n' for i, u in enumerate(urls))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "tsv", "--header", "--url-column", "url",
+                     "--extra-column", "tags", "-", input=("url\ttags\n" + rows).encode())
 
 
 def some_urls(seed, count=400):

@@ -20,15 +20,15 @@ import stores
 NAMES = 400
 # Of a version: what the loader copies; of the others the lookups below read some by range.
 COPIED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc",
-          "postings.dxp", "pages.dxp", "dataset_domains.dxt", "cold.dxp", "datasets.json", "psl.dat")
+          "postings.dxp", "pages.dxp", "dataset_domains.dxt", "cold.dxp", "tags.dxt", "datasets.json", "psl.dat")
 COLD = ("facts.dat.zst", "sketches.dat.zst", "url_ids.dat.zst")
 TELLS = " files brought ("
 
 
 def ingest(root, dataset, names, paths):
-    text = "".join(f"http://name{i}.com/{dataset}/{k}\n" for i in names for k in range(paths))
-    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "list", "-",
-                     input=text.encode())
+    text = "url\ttags\n" + "".join(f'http://name{i}.com/{dataset}/{k}\t["t{k}"]\n' for i in names for k in range(paths))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", dataset, "--format", "tsv", "--header", "--url-column", "url",
+                     "--extra-column", "tags", "-", input=text.encode())
 
 
 def publish(root):

@@ -3,7 +3,7 @@
 """Datasets that come over a real broker as segments: nothing is lost, nothing is there twice.
 
 A RabbitMQ of this test's own takes messages of 64 KiB at most. Against what was sent stand the rows
-of the lake, read by pyarrow. The parts share the broker, each has its own queues and roots; three
+of the lake, read by pyarrow. The parts share the broker, each has its own queues and roots; five
 run at a time, and those in which the broker blocks and is killed run last. DX_SEED seeds what is random;
 DX_SEGMENT_KILLS=300 kills consumers so often; DX_PARTS runs only the parts of these names.
 """
@@ -37,7 +37,7 @@ except ImportError:
 
 LIMIT = 65536
 MSS = 4000
-KILLS = int(os.environ.get("DX_SEGMENT_KILLS", "16"))
+KILLS = int(os.environ.get("DX_SEGMENT_KILLS", "12"))
 SEED = int(os.environ.get("DX_SEED", "8"))
 PARTS = os.environ.get("DX_PARTS", "").split()
 DEADLINE_S = 240
@@ -97,9 +97,15 @@ def receive(url, root, *more, expect=0, env=None):
     return dxtest.run(*consumer(url, root, *more), expect=expect, env=env, timeout=DEADLINE_S).stderr.decode()
 
 
-def drain(url, root):
-    """A run that goes on until there is nothing more."""
-    return receive(url, root, "--transfers", "0", "--wait", "1")
+def drain(broker, queue, root, *more, env=None):
+    """Runs that go on until there is nothing more; a busy machine may need several to see it all."""
+    for _ in range(20):
+        done = dxtest.run(*consumer(broker.url(queue), root, "--transfers", "0", "--wait", "2", *more),
+                          expect=None, env=env, timeout=DEADLINE_S)
+        if broker.queue(queue).depth() == 0:
+            break
+    dxtest.equal(done.returncode, 0, f"the last run: {done.stderr.decode()}")
+    dxtest.equal(broker.queue(queue).depth(), 0, "messages left")
 
 
 def sender(url, path, dataset, mss=MSS, wait_s=120):
@@ -182,9 +188,8 @@ def larger_than_a_message(broker, folder):
     receive(url, root)
     dxtest.equal(lake(root), want(big=data), "rows of a shipped file")
     ship(url, path, "big", mss=LIMIT - 8)
-    drain(url, root)
+    drain(broker, "big", root)
     dxtest.equal(lake(root), want(big=data), "rows after the same transfer came again")
-    dxtest.equal(broker.queue("big").depth(), 0, "messages left")
     dxtest.check(not any((root / "spool").glob("*/bytes")), "bytes are gone from the spool")
 
 
@@ -198,7 +203,7 @@ def empty_last_segment(broker, folder):
     messages = queue.take_all()
     dxtest.equal([len(body) for body, _, _ in messages], [8 + len(text) // 8] * 8 + [8], "sizes of messages")
     queue.send_all(messages[:-1])
-    words = receive(url, root, "--wait", "1", expect=1)
+    words = receive(url, root, "--wait", "4", expect=1)
     dxtest.check("segment 8 of 9 is the next" in words, words)
     queue.send_all(messages[-1:])
     receive(url, root)
@@ -242,7 +247,7 @@ def lost(broker, folder):
     messages = with_id(cut(lines(data)), "lost-1", "lost")
     queue, gone = broker.queue("lost"), (3, 6, 7)
     queue.send_all([message for at, message in enumerate(messages) if at not in gone])
-    words = receive(url, root, "--wait", "1", expect=1)
+    words = receive(url, root, "--wait", "4", expect=1)
     dxtest.check(f"of {len(messages)} segments are missing: 3, 6-7;" in words, words)
     dxtest.check(f"dataset 'lost', segment 3 of {len(messages)} is the next" in words, words)
     dxtest.check(not list(root.rglob("*.parquet")), "no rows of a part")
@@ -259,9 +264,8 @@ def two_transfers(broker, folder):
     random.Random(SEED).shuffle(mixed)
     broker.queue("two").send_all(mixed)
     receive(url, root, "--transfers", "2")
-    drain(url, root)
+    drain(broker, "two", root)
     dxtest.equal(lake(root), want(a=a, b=b), "rows of two transfers")
-    dxtest.equal(broker.queue("two").depth(), 0, "messages left")
 
 
 def two_consumers(broker, folder):
@@ -278,12 +282,9 @@ def two_consumers(broker, folder):
     found = [lake(root) for root in roots]
     dxtest.equal(sorted(found[0] + found[1]), want(**sent), "rows of both lakes together")
     with Started(consumer(url, roots[0])) as first:
-        held = []
-        def refused():
-            done = dxtest.run(*consumer(url, roots[0], "--wait", "1"), expect=None, timeout=DEADLINE_S)
-            held.append(done.stderr.decode())
-            return done.returncode == 1 and "spool" in held[-1] and "nothing useful" not in held[-1]
-        until(refused, f"a second one in the same spool is refused: {held[-1:]}")
+        until(lambda: queue.consumers() == 1, "the first one consumes")
+        said = receive(url, roots[0], "--wait", "60", expect=1)
+        dxtest.check("spool" in said and "nothing useful" not in said, f"a second one in the same spool: {said}")
         queue.send_all(with_id(cut(lines(sent["c0"]), 500), "more", "more"))
         first.done("the first one")
 
@@ -396,9 +397,8 @@ def object_store(broker, folder):
             with Started(consumer(url, root, "--spool", spool), env=store.env) as run:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     run.process.wait(dice.uniform(0.05, 0.5))
-        receive(url, root, "--spool", spool, "--transfers", "0", "--wait", "1", env=store.env)
+        drain(broker, "s3", root, "--spool", spool, env=store.env)
         dxtest.equal(lake(store.home / "objects" / "bucket" / "lake"), want(s3=data), "rows in the store")
-    dxtest.equal(broker.queue("s3").depth(), 0, "messages left")
 
 
 # ---- who dies, and which line breaks ----
@@ -412,7 +412,7 @@ def acknowledged_when_durable(broker, folder):
     ship(broker.url("sync"), written(folder, "sync.jsonl", lines(data)), "sync", mss=500)
     calls = "pwrite64,fdatasync,fsync,syncfs,rename,renameat,renameat2,link,linkat,sendto,unlink"
     dxtest.run("strace", "-f", "-y", "-x", "-s", "64", "-o", trace, "-e", f"trace={calls}",
-               *consumer(broker.url("sync"), root))
+               *consumer(broker.url("sync"), root), env={"ASAN_OPTIONS": "detect_leaks=0"})  # not under ptrace
     count = len(cut(lines(data), 500))
     ack = "".join(f"\\x{byte:02x}" for byte in b"\0\0\0\x0d\0\x3c\0\x50")
     pending = durable = acks = stored = settled = 0
@@ -479,9 +479,8 @@ def killed(broker, folder):
                 kills += code == -signal.SIGKILL
                 if code == 0:
                     break
-    drain(url, root)
+    drain(broker, "killed", root)
     dxtest.equal(lake(root), want(**sent), f"rows after {kills} kills")
-    dxtest.equal(broker.queue("killed").depth(), 0, "messages left")
     print(f"killed: {kills} times", flush=True)
 
 
@@ -502,9 +501,8 @@ def killed_at_the_end(broker, folder):
             Started(consumer(broker.url("end", proxy.port), root)) as run:
         until(lambda: found, "the last acknowledgement")
     dxtest.equal(found, [want(end=data)], "rows at the last acknowledgement")
-    drain(url, root)
+    drain(broker, "end", root)
     dxtest.equal(lake(root), want(end=data), "rows after another run")
-    dxtest.equal(broker.queue("end").depth(), 0, "messages left")
 
 
 def killed_without_ids(broker, folder):
@@ -557,9 +555,8 @@ def cut_lines(broker, folder):
             receiving.done("ingest over a line that is cut")
         links = there.links + here.links
     dxtest.check(links > 6, f"{links} connections")
-    drain(broker.url("cut"), root)
+    drain(broker, "cut", root)
     dxtest.equal(lake(root), want(cut=data), "rows")
-    dxtest.equal(broker.queue("cut").depth(), 0, "messages left")
 
 
 def silent_lines(broker, folder):
@@ -576,13 +573,13 @@ def silent_lines(broker, folder):
             receiving.done("ingest over a line that falls silent")
         dxtest.check(there.links > 1, f"{there.links} connections of ship")
         dxtest.check(here.links > 1, f"{here.links} connections of ingest")
-    drain(broker.url("mute"), root)
+    drain(broker, "mute", root)
     dxtest.equal(lake(root), want(mute=data), "rows")
 
 
 def stopped_consumer(broker, folder):
     """One that stands still until the broker gives its messages back, and goes on."""
-    data, root, url = rows("still", 300), folder / "still", broker.url("still")
+    data, root = rows("still", 300), folder / "still"
     messages = with_id(cut(lines(data), 500), "still", "still")
     queue = broker.queue("still")
     queue.send_all(messages[:-1])
@@ -597,8 +594,15 @@ def stopped_consumer(broker, folder):
         run.process.send_signal(signal.SIGCONT)
         run.done("ingest after it stood still")
     dxtest.equal(lake(root), want(still=data), "rows")
-    drain(url, root)
-    dxtest.equal(queue.depth(), 0, "messages left")
+    drain(broker, "still", root)
+
+
+def unconfirmed(broker, folder):
+    """ship has not done its work before the broker says so."""
+    path = written(folder, "unconfirmed.jsonl", lines(rows("u", 50)))
+    with amqp_proxy.Proxy(broker.port, lambda up, method, n: None if up or method != ACK else CUT) as proxy:
+        said = ship(broker.url("unconfirmed", proxy.port), path, "u", mss=1000, wait_s=2, expect=1)
+        dxtest.check(proxy.links > 0 and "shipped" not in said, f"{proxy.links} connections: {said}")
 
 
 def queue_taken_away(broker, folder):
@@ -611,7 +615,7 @@ def queue_taken_away(broker, folder):
             Started(consumer(broker.url("gone", here.port), root)) as run:
         until(lambda: here.seen[True, ACK] == 5, "acknowledgements")
         queue.delete()
-        until(lambda: here.links == 2, "another connection")
+        until(lambda: here.links >= 2, "another connection")
         broker.queue("gone").send_all(messages)
         run.done("ingest whose queue was deleted")
     dxtest.equal(lake(root), want(gone=data), "rows")
@@ -622,7 +626,7 @@ def broker_blocks(broker, folder):
     data, root, url = rows("full", 2000), folder / "full", broker.url("full")
     path = written(folder, "full.jsonl", lines(data))
     broker.control("set_disk_free_limit", "100000GB")
-    said = ship(url, path, "full", mss=1000, wait_s=2, expect=1)
+    said = ship(url, path, "full", mss=1000, wait_s=4, expect=1)
     dxtest.check("it is blocked: low on disk" in said and "after 0 of" in said, said)
     with Started(sender(url, path, "full", mss=1000)) as run:
         broker.control("set_disk_free_limit", "1MB")
@@ -650,15 +654,14 @@ def broker_killed(broker, folder):
         sending.done("ship")
         receiving.done("ingest")
     dxtest.equal(lake(root), want(b=data), "rows after the broker died")
-    drain(broker.url("broker"), root)
+    drain(broker, "broker", root)
     dxtest.equal(lake(root), want(b=data), "rows after what came twice")
-    dxtest.equal(broker.queue("broker").depth(), 0, "messages left")
 
 
 BESIDE = (silent_lines, stopped_consumer, killed, same_bytes, tls, object_store, two_consumers, cut_lines, lost,
           no_segment, larger_than_a_message, empty_last_segment, without_properties, far_out_of_order,
           two_transfers, wrong_sum, who_and_where, acknowledged_when_durable, killed_at_the_end,
-          killed_without_ids, queue_taken_away)
+          killed_without_ids, queue_taken_away, unconfirmed)
 
 
 def run(part, broker, folder):
@@ -688,7 +691,7 @@ def main():
         certificate(folder, "other")
         with rabbit.Broker(folder / "rabbit", LIMIT, users={USER: PASSWORD}, vhosts=[VHOST],
                            tls=certificate(folder, "broker")) as broker:
-            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            with concurrent.futures.ThreadPoolExecutor(5) as pool:
                 for part in BESIDE:
                     if not PARTS or part.__name__ in PARTS:
                         pool.submit(run, part, broker, folder)

@@ -3,6 +3,7 @@
 
     with pgcluster.Cluster() as pg:                        skips where there is none
         pg.sql("SELECT 1, 'a'")                           [["1", "a"]]; NULL is None
+        pg.many(["SELECT 1", "SELECT 2"])                 [[["1"]], [["2"]]]
         pg.dsn                                            for --postgres: no password is asked
         with pg.session() as s: s.send("BEGIN"); ...      one that stays open: locks
         pg.kill(); pg.start()                             its data stay
@@ -70,7 +71,8 @@ class Session:
 class Cluster:
     def __init__(self, settings=()):
         self.bin = programs()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-pg-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(
+            prefix="domaindex-pg-", dir="/tmp" if os.geteuid() == 0 else None))  # where that user gets to
         self.data, self.process, self.as_user = self.folder / "data", None, {}
         self.port = free_port()
         self.settings = settings
@@ -137,15 +139,28 @@ class Cluster:
         rows = csv.reader(io.StringIO(done.stdout.decode(), newline=""))
         return [[None if cell == NULL else cell for cell in row] for row in rows]
 
+    def many(self, statements):
+        """Rows of each, in one session."""
+        mark = "and the next one"
+        script = f"\n\\echo {mark}\n".join(statement + ";" for statement in statements)
+        rows = [[]]
+        for row in self.sql(script):
+            if row == [mark]:
+                rows.append([])
+            else:
+                rows[-1].append(row)
+        return rows
+
     def session(self):
         return Session(self.psql(), self.environment)
 
-    def wait_for(self, query, words, seconds=120):
-        """Until the query's only cell is 't'."""
+    def wait_for(self, query, words, process=None, seconds=120):
+        """Until the query's only cell is 't'. process: what should make it so, and lives until then."""
         end = time.monotonic() + seconds
         while self.sql(query) != [["t"]]:
-            if time.monotonic() > end:
-                raise AssertionError(f"not in {seconds} s: {words}: {self.sql('SELECT application_name, state, wait_event_type, query FROM pg_stat_activity')}")
+            if time.monotonic() > end or (process is not None and process.poll() is not None):
+                doing = self.sql("SELECT application_name, state, wait_event_type, query FROM pg_stat_activity")
+                raise AssertionError(f"did not come: {words}: {doing}")
             time.sleep(0.05)
 
     def kill(self):

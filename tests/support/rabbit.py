@@ -5,13 +5,13 @@
         queue = broker.queue("name")
         queue.send(body, message_id="m", headers={"dataset": "d"})     returns when it is confirmed
         queue.send_all([(body, message_id, headers), ...])             and when all of them are
-        queue.depth()                                                  messages that wait there
+        queue.depth(), queue.consumers()                               messages that wait there
         queue.take_all()                                               [(body, message_id, headers)]
         broker.control("set_disk_free_limit", "1MB")                   rabbitmqctl
         broker.kill(); broker.start()                                  its data stay
 
 Everything listens on 127.0.0.1, on free ports: the broker, its distribution port and an epmd. No
-service of the machine is touched; all of them end with the block. A broker that does not come up
+service of the machine is touched; all of them end with the block, or with this process. A broker that does not come up
 skips the test the first time, with the end of its log, and fails it when it did come up before.
 
 A start is mostly Erlang looking for modules in each of 60 plugins, so the broker runs from a folder of
@@ -35,6 +35,7 @@ import dxtest
 import stores
 
 UP_WITHIN_S = 180
+UNTIL_WE_END = ["setpriv", "--pdeathsig", "KILL", "--"]  # also if this process is killed
 
 
 def short(text):
@@ -121,10 +122,17 @@ class Queue:
             if got in ((10, 50), (20, 40)):
                 raise Closed(payload[7:].decode("utf-8", "replace"))
 
-    def depth(self):
+    def declare(self):
+        """(messages that wait, consumers)"""
         self.method(1, 50, 10, b"\0\0" + short(self.queue) + b"\x02" + table(self.arguments))
         reply = self.expect(50, 11)
-        return struct.unpack(">I", reply[1 + reply[0]:5 + reply[0]])[0]
+        return struct.unpack_from(">II", reply, 1 + reply[0])
+
+    def depth(self):
+        return self.declare()[0]
+
+    def consumers(self):
+        return self.declare()[1]
 
     def purge(self):
         self.method(1, 50, 30, b"\0\0" + short(self.queue) + b"\0")
@@ -236,6 +244,7 @@ class Broker:
             "RABBITMQ_MNESIA_BASE": str(self.folder / "data"),
             "RABBITMQ_LOG_BASE": str(self.folder / "log"),
             "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+            "RUNNING_UNDER_SYSTEMD": "true",  # then the script becomes the broker, in place of a shell that waits
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
                 "+S 1:1 -kernel inet_dist_use_interface {127,0,0,1}",
         }
@@ -261,7 +270,7 @@ class Broker:
                             for user in users for vhost in vhosts]}))
 
     def __enter__(self):
-        self.epmd = subprocess.Popen(["epmd", "-port", str(self.epmd_port), "-address", "127.0.0.1"],
+        self.epmd = subprocess.Popen([*UNTIL_WE_END, "epmd", "-port", str(self.epmd_port), "-address", "127.0.0.1"],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             self.start()
@@ -277,9 +286,9 @@ class Broker:
                 break
             time.sleep(0.1)
         with open(self.folder / "out", "ab") as out:
-            self.process = subprocess.Popen([self.home / "sbin" / "rabbitmq-server"], env=self.environment,
-                                            stdout=out, stderr=out, stdin=subprocess.DEVNULL,
-                                            start_new_session=True)
+            self.process = subprocess.Popen([*UNTIL_WE_END, self.home / "sbin" / "rabbitmq-server"],
+                                            env=self.environment, stdout=out, stderr=out,
+                                            stdin=subprocess.DEVNULL, start_new_session=True)
 
     def start(self):
         begun, launches = time.monotonic(), 1

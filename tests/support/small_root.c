@@ -79,7 +79,12 @@ static void usual_row(unsigned i, unsigned dataset, unsigned row, struct dx_test
     path_of_row(dataset, row, out->path);
 }
 
-static const struct dx_test_shape usual = { 0, usual_rows, usual_row };
+static const struct dx_test_shape usual = { .rows = usual_rows, .row = usual_row };
+
+void dx_test_root_usual(struct dx_test_shape *shape)
+{
+    *shape = usual;
+}
 
 /* ---- the lake ---- */
 
@@ -114,6 +119,10 @@ static void add_rows(const struct dx_test_shape *shape, struct dx_lake_file *w, 
                                  .has_ts = row % 4 != 3,
                                  .ts_us = (int64_t)(1300000000 + i * 1000 + row) * 1000000 };
 
+        const char *value = shape->tags == NULL ? NULL : shape->tags(i, dataset, row);
+        struct dx_span tags = value == NULL ? dx_span_of(NULL, 0) : dx_span_str(value);
+
+        r.extra = &tags;
         (void)snprintf(url, sizeof url, "https://%s%s", rows[row].host, rows[row].path);
         r.path_query = dx_span_str(rows[row].path);
         r.url_id = dx_url_id(dx_span_str(url));
@@ -126,7 +135,11 @@ static void add_rows(const struct dx_test_shape *shape, struct dx_lake_file *w, 
 static void write_lake_file(const struct dx_test_root *r, const struct dx_test_shape *shape,
                             unsigned dataset)
 {
-    struct dx_lake_schema schema = { .dataset_name = "test", .url_id = true };
+    static const char *const extras[] = { "tags" };
+    struct dx_lake_schema schema = { .dataset_name = "test",
+                                     .extra_names = extras,
+                                     .extra_count = shape->tags != NULL,
+                                     .url_id = true };
     struct dx_lake_file w = DX_LAKE_FILE_INIT;
     struct dx_lake_stats stats;
     struct dx_error err = DX_ERROR_INIT;

@@ -35,6 +35,8 @@ struct dx_test_shape {
     unsigned (*rows)(unsigned i, unsigned dataset); /* 0: it does not have the domain */
     /* In any order, no two the same. */
     void (*row)(unsigned i, unsigned dataset, unsigned row, struct dx_test_row *out);
+    /* Value of the column `tags` of a row, of those as they are sorted; NULL: no such column. */
+    const char *(*tags)(unsigned i, unsigned dataset, unsigned row);
 };
 
 void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datasets);
@@ -44,6 +46,8 @@ void dx_test_root_publish(struct dx_test_root *r);
 void dx_test_root_remove(struct dx_test_root *r);
 
 void dx_test_root_domain(unsigned i, char out[64]);
+/* What dx_test_root_make makes; for a shape that is like it but for something. */
+void dx_test_root_usual(struct dx_test_shape *shape);
 bool dx_test_root_member(unsigned i, unsigned dataset);
 unsigned dx_test_root_rows(unsigned i, unsigned dataset);
 void dx_test_root_url(unsigned i, unsigned dataset, unsigned row, char out[128]);

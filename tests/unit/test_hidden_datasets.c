@@ -460,8 +460,10 @@ static void dense_row(unsigned i, unsigned dataset, unsigned row, struct dx_test
 /* Of what rules leave, the distinct URLs of two datasets or three are the union of their sketches. */
 static void check_dense(unsigned seen)
 {
-    const struct dx_test_shape all = { 0, dense_rows, dense_row };
-    const struct dx_test_shape some = { ~(uint64_t)seen, dense_rows, dense_row };
+    const struct dx_test_shape all = { .rows = dense_rows, .row = dense_row };
+    const struct dx_test_shape some = { .without = ~(uint64_t)seen,
+                                        .rows = dense_rows,
+                                        .row = dense_row };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_scope *scope = NULL;
     struct twin_roots t = { .visible = seen };

@@ -23,7 +23,7 @@
 #define DATASETS 40
 #define STRANGERS 10
 #define ASKERS 3
-#define QUESTIONS_MAX (3 * DOMAINS + STRANGERS + 1)
+#define QUESTIONS_MAX (3 * DOMAINS + STRANGERS + 2)
 #define BODY_MAX (1u << 20)
 #define WRITE_MS 30
 #define FILES_MAX 32
@@ -58,6 +58,57 @@ struct asker {
     uint64_t believed, thrown_away;
 };
 
+static const char *tags_of(unsigned i, unsigned dataset, unsigned row)
+{
+    static const char *const tags[] = { NULL, "[\"news\"]", "[\"a b\",\"news\"]", "none",
+                                        "[\"x\",\"\"]" };
+
+    return tags[(i * 7 + dataset * 3 + row) % 5];
+}
+
+static void put_ids(const struct dx_dataset_set *set, struct dx_buf *body)
+{
+    uint32_t ids[100];
+    uint32_t from = 0;
+    size_t n;
+
+    while ((n = dx_dataset_set_ids_from(set, from, ids, 100)) > 0) {
+        for (size_t i = 0; i < n; i++)
+            dx_buf_u32(body, ids[i]);
+        if (ids[n - 1] < from || ids[n - 1] == UINT32_MAX)
+            return; /* the bytes change meanwhile */
+        from = ids[n - 1] + 1;
+    }
+}
+
+/* All that tags.dxt says. */
+static int ask_tags(const struct dx_tags *t, struct dx_buf *body)
+{
+    int rc = DX_OK;
+
+    for (uint64_t i = 0; rc == DX_OK && i < t->count; i++) {
+        struct dx_dataset_set rows;
+        struct dx_dataset_set domains;
+        struct dx_tag_cursor c;
+        struct dx_tag_file f;
+        struct dx_span name;
+
+        rc = dx_tags_name(t, i, &name, NULL);
+        if (rc == DX_OK) {
+            dx_buf_append(body, name.data, name.size);
+            rc = dx_tags_files(t, i, &c, NULL);
+        }
+        while (rc == DX_OK && (rc = dx_tag_cursor_next(&c, &f, NULL)) == 1) {
+            rc = dx_tag_file_sets(t, &f, &rows, &domains, NULL);
+            if (rc == DX_OK) {
+                put_ids(&rows, body);
+                put_ids(&domains, body);
+            }
+        }
+    }
+    return rc;
+}
+
 /* The i-th question; its number is truth_count when there is none. */
 static int ask(struct dx_version *v, struct dx_canon *canon, size_t i, struct dx_buf *body)
 {
@@ -74,6 +125,8 @@ static int ask(struct dx_version *v, struct dx_canon *canon, size_t i, struct dx
                               (unsigned)(i % 3 == 1 ? 1 : i % DATASETS),
                               (struct dx_page_of){ 0, 99 }, DX_FIELDS_DEFAULT, body, &problem);
     }
+    if (i == 3 * DOMAINS + STRANGERS + 1)
+        return ask_tags(v->tags, body);
     if (i == 3 * DOMAINS + STRANGERS)
         return dx_answer_datasets(DX_VIEW_ALL(v), (struct dx_page_of){ 0, 99 }, body, &problem);
     (void)snprintf(name, sizeof name, "stranger%zu.com", i);
@@ -136,8 +189,9 @@ static void take_file(const char *folder, const char *name)
 static void take_files(void)
 {
     static const char *const mapped[] = {
-        "domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc",
-        "postings.dxp", "pages.dxp",    "dataset_domains.dxt",     "cold.dxp"
+        "domains.dict",        "domains.mphf", "domain_to_datasets.roar",
+        "domain_counts.dxc",   "postings.dxp", "pages.dxp",
+        "dataset_domains.dxt", "cold.dxp",     "tags.dxt"
     };
     char folder[200];
 
@@ -248,8 +302,12 @@ int main(void)
     struct dx_error err = DX_ERROR_INIT;
     uint64_t random = 7;
 
+    struct dx_test_shape shape;
+
     options.verify = true; /* so that each block is believed from then on */
-    dx_test_root_make(&root, DOMAINS, DATASETS);
+    dx_test_root_usual(&shape);
+    shape.tags = tags_of;
+    dx_test_root_make_of(&root, DOMAINS, DATASETS, &shape);
     take_files();
     EXPECT(dx_guard_start(DX_GUARD_NO_LEASES, &err) == DX_OK, "%s", err.text);
     EXPECT(dx_caches_new(&caches, &options, &err) == DX_OK, "%s", err.text);

@@ -610,8 +610,8 @@ static void test_nothing(const struct dx_test_root *r)
 int main(void)
 {
     static const uint64_t scopes[] = { 1u << 2, 1u << 4 | 1u << 7, 0x0a, 0x1e, 0x154, 0x1fe };
-    const struct dx_test_shape shape = { 0, rows_of, row_of };
-    const struct dx_test_shape few = { 0, few_rows, few_row };
+    const struct dx_test_shape shape = { .rows = rows_of, .row = row_of };
+    const struct dx_test_shape few = { .rows = few_rows, .row = few_row };
     struct dx_test_root whole;
 
     dx_test_root_make_of(&whole, DOMAINS, DATASETS, &shape);
