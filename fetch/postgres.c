@@ -109,8 +109,9 @@ static int wait_for(struct dx_postgres *p, short events, uint64_t until_ms, stru
         if (n < 0 && errno != EINTR)
             return dx_fail_errno(err, errno, "PostgreSQL: poll");
         if (until_ms != 0 && dx_clock_ms() >= until_ms)
-            return dx_fail(err, DX_E_TIMEOUT, "PostgreSQL: no connection in %d s",
-                           CONNECT_MS / 1000);
+            return dx_fail(err, DX_E_TIMEOUT,
+                           "PostgreSQL: %.100s does not answer in time (connect_timeout)",
+                           PQhost(p->conn) == NULL ? "the server" : PQhost(p->conn));
     }
 }
 

@@ -15,10 +15,12 @@ static const struct {
     [DX_ROUTE_DIFF] = { 10, 0 },    [DX_ROUTE_CHANGES] = { 500, 10 },
     [DX_ROUTE_NAMES] = { 5, 0 },    [DX_ROUTE_KEYS] = { 2, 0 },
     [DX_ROUTE_RANGE] = { 20, 20 },  [DX_ROUTE_TAGS] = { 10, 10 },
-    [DX_ROUTE_TAG] = { 20, 2 },
+    [DX_ROUTE_TAG] = { 20, 1 },
 };
 
 #define NAMES_A_UNIT 8.0
+#define TAG_ROWS_A_UNIT \
+    20.0               /* of rows with a tag; of its domains each costs a posting list or more */
 #define PLAN_COST 20.0 /* a cursor each of 64 at most */
 #define FILTER_COST \
     25.0 /* a prefix is searched for in half a millisecond; what takes longer is paid afterwards */
@@ -33,6 +35,8 @@ double dx_cost_of_ask(const struct dx_ask *ask)
 
     if (ask->plan > 0)
         return cost + PLAN_COST;
+    if (ask->route == DX_ROUTE_TAG && ask->of_urls)
+        return cost + (double)ask->page.limit / TAG_ROWS_A_UNIT;
     if (rows[ask->route].rows_a_unit > 0)
         cost += (double)ask->page.limit / rows[ask->route].rows_a_unit;
     if (dx_row_filter_any(&ask->filter))

@@ -262,6 +262,37 @@ def check_damaged_storage(tmp):
     dxtest.equal([counts["storage files corrupt"], counts["storage files missing"]], [0, 12], "afterwards")
 
 
+def check_kept_invalid(tmp):
+    """What was set aside before is not overwritten."""
+    store, key = tmp / "kept", "https://kept.example/"
+    store.mkdir()
+    write_lists(store, {key: ("text/html", "t", [])})
+    path = put_storage(store, key, b"no gzip")
+    before = path.with_name(path.name + ".invalid")
+    before.write_bytes(b"of an earlier run")
+    counts, words = ingest(tmp / "root7", store, "--set-aside")
+    dxtest.equal([counts["storage files corrupt"], counts["set aside"]], [1, 0], "a file that was set aside before")
+    dxtest.check("cannot be renamed" in words and before.read_bytes() == b"of an earlier run" and path.exists(), words)
+
+
+def check_tags_and_titles(tmp):
+    """A tag that two lines give a page is one; what no line can hold is left out, or mended, and counted."""
+    store, key = tmp / "twice", "https://twice.example/"
+    store.mkdir()
+    write_lists(store, {key: ("text/html", "t", ["news"])}, tag_lines=[f'news!#!["{key}", "{key}"]\n', f'a!#!["{key}"]\n'])
+    ingest(tmp / "root8", store)
+    same_pages(rows(tmp / "root8"), {key: ("text/html", "t", ["a", "news"])}, "tags that are given twice")
+    lines = tmp / "odd.csv"
+    lines.write_text('url,title,tags\nhttps://odd.example/,"one\ntwo","[""x!#!y"",""good""]"\n')
+    dxtest.domaindex("ingest", "--root", tmp / "root9", "--dataset", "odd", "--extra-column", "title", "--extra-column", "tags", lines)
+    dxtest.domaindex("publish", "--root", tmp / "root9")
+    said = export(tmp / "root9", tmp / "odd")
+    found = read_as_the_text_has_it(tmp / "odd")
+    dxtest.equal(found, {"https://odd.example/": ("", "one two", ["good"])}, "a title of two lines, a tag with the separator")
+    for name in ("tags dropped", "titles mended"):
+        dxtest.check(re.search(rf"{name} +1\n", said), f"{name}: {said}")
+
+
 def refused(tmp, store, part, words):
     root = tmp / "root5"
     _, said = ingest(root, store, expect=1)
@@ -306,6 +337,8 @@ def main():
         check_suppressed(tmp, pages)
         check_damaged_lines(tmp)
         check_damaged_storage(tmp)
+        check_kept_invalid(tmp)
+        check_tags_and_titles(tmp)
         check_refused(tmp)
     dxtest.finish()
 

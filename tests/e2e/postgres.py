@@ -10,6 +10,7 @@ import json
 import random
 import re
 import signal
+import socket
 import subprocess
 
 import dxtest
@@ -401,6 +402,10 @@ def check_passwords(root, pg):
         done = domaindex("export", "--root", root, "--postgres", dsn, expect=exit_code)
         words = (done.stdout + done.stderr).decode()
         check(want in words and SECRET not in words and "right" not in words, f"{dsn}: {words}")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        done = domaindex("export", "--root", root, "--postgres",
+                         f"host=127.0.0.1 port={silent.getsockname()[1]} dbname=x connect_timeout=1", expect=1)
+        check(b"127.0.0.1 does not answer in time" in done.stderr, f"a silent server: {done.stderr}")
     done = domaindex("export", "--root", root, "--postgres", "", "--table", "by_password",
                      env={"PGHOST": "127.0.0.1", "PGPORT": str(pg.port), "PGUSER": "locked", "PGPASSWORD": "right",
                           "PGDATABASE": "dxtest"})

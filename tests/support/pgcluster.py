@@ -71,7 +71,8 @@ class Session:
 class Cluster:
     def __init__(self, settings=()):
         self.bin = programs()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="domaindex-pg-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(
+            prefix="domaindex-pg-", dir="/tmp" if os.geteuid() == 0 else None))  # where that user gets to
         self.data, self.process, self.as_user = self.folder / "data", None, {}
         self.port = free_port()
         self.settings = settings

@@ -11,7 +11,7 @@
         broker.kill(); broker.start()                                  its data stay
 
 Everything listens on 127.0.0.1, on free ports: the broker, its distribution port and an epmd. No
-service of the machine is touched; all of them end with the block. A broker that does not come up
+service of the machine is touched; all of them end with the block, or with this process. A broker that does not come up
 skips the test the first time, with the end of its log, and fails it when it did come up before.
 
 A start is mostly Erlang looking for modules in each of 60 plugins, so the broker runs from a folder of
@@ -35,6 +35,7 @@ import dxtest
 import stores
 
 UP_WITHIN_S = 180
+UNTIL_WE_END = ["setpriv", "--pdeathsig", "KILL", "--"]  # also if this process is killed
 
 
 def short(text):
@@ -243,6 +244,7 @@ class Broker:
             "RABBITMQ_MNESIA_BASE": str(self.folder / "data"),
             "RABBITMQ_LOG_BASE": str(self.folder / "log"),
             "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+            "RUNNING_UNDER_SYSTEMD": "true",  # then the script becomes the broker, in place of a shell that waits
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS":
                 "+S 1:1 -kernel inet_dist_use_interface {127,0,0,1}",
         }
@@ -268,7 +270,7 @@ class Broker:
                             for user in users for vhost in vhosts]}))
 
     def __enter__(self):
-        self.epmd = subprocess.Popen(["epmd", "-port", str(self.epmd_port), "-address", "127.0.0.1"],
+        self.epmd = subprocess.Popen([*UNTIL_WE_END, "epmd", "-port", str(self.epmd_port), "-address", "127.0.0.1"],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             self.start()
@@ -284,9 +286,9 @@ class Broker:
                 break
             time.sleep(0.1)
         with open(self.folder / "out", "ab") as out:
-            self.process = subprocess.Popen([self.home / "sbin" / "rabbitmq-server"], env=self.environment,
-                                            stdout=out, stderr=out, stdin=subprocess.DEVNULL,
-                                            start_new_session=True)
+            self.process = subprocess.Popen([*UNTIL_WE_END, self.home / "sbin" / "rabbitmq-server"],
+                                            env=self.environment, stdout=out, stderr=out,
+                                            stdin=subprocess.DEVNULL, start_new_session=True)
 
     def start(self):
         begun, launches = time.monotonic(), 1

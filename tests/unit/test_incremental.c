@@ -1028,6 +1028,33 @@ static void test_replaced(void)
     }
 }
 
+/* Of a version of before tags.dxt nobody knows the tags of files that stay: the whole lake is read. */
+static void test_untold(void)
+{
+    static struct world w;
+    struct making m = { .memory = 64 << 20, .threads = 1 };
+    struct dx_version *base;
+    struct dx_version *next;
+
+    memset(&w, 0, sizeof w);
+    w.seed = 5;
+    for (uint32_t d = 1; d <= 5; d++)
+        add_file(&w, d, 100); /* 101 has tags */
+    base = make_version(&w, &m);
+    must(m.rc, &m.err, "first version");
+    EXPECT(base->tags != NULL, "a version with tags");
+    add_file(&w, 1, 0);
+    m.base = base;
+    base->tags = NULL;
+    next = make_version(&w, &m);
+    must(m.rc, &m.err, "over one without tags.dxt");
+    EXPECT(!m.merged && strstr(m.why, "tags.dxt") != NULL && next->tags != NULL, "merged: %s",
+           m.why);
+    verify(m.name, "over one without tags.dxt");
+    dx_version_unpin(next);
+    dx_version_unpin(base);
+}
+
 /* Too little memory for the files of one domain is told; a little more is enough. */
 static void test_memory(void)
 {
@@ -1068,7 +1095,7 @@ int main(int argc, char **argv)
     unsigned worlds = argc > 1 ? (unsigned)atoi(argv[1]) : 3;
 
     must(dx_caches_new(&caches, &options, &err), &err, "caches");
-    for (unsigned i = 0; i < worlds + 5; i++) {
+    for (unsigned i = 0; i < worlds + 6; i++) {
         char path[80];
 
         strcpy(root, access("/dev/shm", W_OK) == 0 ? "/dev/shm/dx-test-merge-XXXXXX"
@@ -1087,6 +1114,8 @@ int main(int argc, char **argv)
             test_replaced();
         else if (i == worlds + 3)
             test_rules();
+        else if (i == worlds + 4)
+            test_untold();
         else
             test_memory();
         must(dx_dir_remove(root, &err), &err, "remove");
