@@ -286,12 +286,13 @@ static bool damage_all(struct bench *b, unsigned number, uint64_t every)
          * without harm, but not unseen where the loader compares sizes. */
         bool shard = by_range(v->files[i].name);
         bool whole = b->checked;
+        uint64_t step = every;
 
         if (shard)
             b->checked = false; /* seek tables behind the frames are not read by the server */
-        if (!whole)
-            every = strcmp(v->files[i].name, DX_FILE_POSTINGS_DIR) == 0 ? DIRECTORY_STEP : 1;
-        ok = damage_file(b, path, number * every, CHILDREN * every) && ok;
+        if (!whole && strcmp(v->files[i].name, DX_FILE_POSTINGS_DIR) == 0)
+            step *= DIRECTORY_STEP;
+        ok = damage_file(b, path, number * step, CHILDREN * step) && ok;
         b->checked = whole;
     }
     dx_manifest_release(&manifest);
