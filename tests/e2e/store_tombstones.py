@@ -94,6 +94,11 @@ def check_back(root, store, server, rest):
     dxtest.domaindex("suppress", "add", "--root", root, "--url", KEYS[1], "--policy", "absent", "--reason", "by hand")
     ingest(root, store, "--suppress-tombstones")
     wait_for(server, canonical(KEYS[2:]), "a rule made by hand stays")
+    dxtest.domaindex("suppress", "add", "--root", root, "--url", KEYS[41], "--policy", "absent", "--reason", "by hand")
+    write(store, KEYS[1:], [KEYS[41]])
+    got, _ = ingest(root, store, "--suppress-tombstones")
+    dxtest.equal(counts(got)[:4], [0, 0, 0, 1], "a rule made by hand for a page that is there under another key")
+    write(store, KEYS[1:], [])
 
 
 def check_export(root, tmp):
