@@ -150,12 +150,39 @@ static int note(struct run *r, const struct dataset *s, struct dx_error *err)
         values, 8, err);
 }
 
-static int load(struct run *r, const struct dataset *s, enum standing standing,
-                struct dx_error *err)
+static int skip(struct run *r, const struct dataset *s, struct dx_error *err)
 {
-    const char *id = s->id;
+    const char *values[] = { s->id, s->d->name, dx_version_name(r->version) };
+
+    r->e->done.as_before++;
+    r->bytes_total -= s->of.bytes;
+    dx_progress_total(&r->progress, r->bytes_total);
+    return dx_postgres_ask(r->db,
+                           named(r, "UPDATE # SET name = $2, version = $3 WHERE dataset_id = $1"),
+                           values, 3, err);
+}
+
+/* Two that load one table see what the other has committed, also where the lock of the table does not hold. */
+static int begin(struct run *r, const struct dataset *s, enum standing *standing,
+                 struct dx_error *err)
+{
     int rc = dx_postgres_run(r->db, "BEGIN", err);
 
+    if (rc == DX_OK)
+        rc = dx_postgres_run(r->db, named(r, "LOCK TABLE # IN SHARE ROW EXCLUSIVE MODE"), err);
+    return rc == DX_OK ? standing_of(r, s, standing, err) : rc;
+}
+
+static int load(struct run *r, const struct dataset *s, struct dx_error *err)
+{
+    enum standing standing = ABSENT;
+    const char *id = s->id;
+    int rc = begin(r, s, &standing, err);
+
+    if (rc == DX_OK && standing == AS_BEFORE) {
+        rc = skip(r, s, err);
+        return rc == DX_OK ? dx_postgres_run(r->db, "COMMIT", err) : rc;
+    }
     if (rc == DX_OK && standing == OTHER)
         rc = dx_postgres_ask(r->db, named(r, "DELETE FROM % WHERE dataset_id = $1"), &id, 1, err);
     r->bytes = s->of.bytes;
@@ -175,18 +202,6 @@ static int load(struct run *r, const struct dataset *s, enum standing standing,
     return DX_OK;
 }
 
-static int skip(struct run *r, const struct dataset *s, struct dx_error *err)
-{
-    const char *values[] = { s->id, s->d->name, dx_version_name(r->version) };
-
-    r->e->done.as_before++;
-    r->bytes_total -= s->of.bytes;
-    dx_progress_total(&r->progress, r->bytes_total);
-    return dx_postgres_ask(r->db,
-                           named(r, "UPDATE # SET name = $2, version = $3 WHERE dataset_id = $1"),
-                           values, 3, err);
-}
-
 static int one_dataset(struct run *r, const struct dx_dataset *d, struct dx_error *err)
 {
     struct dataset s = { .d = d };
@@ -199,7 +214,7 @@ static int one_dataset(struct run *r, const struct dx_dataset *d, struct dx_erro
     if (rc == DX_OK)
         rc = standing_of(r, &s, &standing, err);
     if (rc == DX_OK)
-        rc = standing == AS_BEFORE ? skip(r, &s, err) : load(r, &s, standing, err);
+        rc = standing == AS_BEFORE ? skip(r, &s, err) : load(r, &s, err);
     return rc < 0 ? dx_fail_in(err, "dataset %" PRIu32 " (%.60s)", d->dataset_id, d->name) : DX_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "loader/version.h"
 #include "query/tag_hidden.h"
 
@@ -29,15 +30,12 @@ void dx_tag_sets_release(struct dx_tag_sets *s)
 static int add_file(struct dx_tag_sets *s, const struct dx_tag_file *at,
                     const struct dx_pages_file *file, struct dx_error *err)
 {
-    if (s->file_count == s->file_capacity) {
-        size_t more = s->file_capacity == 0 ? 4 : 2 * s->file_capacity;
-        struct dx_tag_set_file *to = realloc(s->files, more * sizeof *to);
+    struct dx_tag_set_file *to = dx_array_room(s->files, s->file_count, &s->file_capacity,
+                                               sizeof *to);
 
-        if (to == NULL)
-            return no_memory(err);
-        s->files = to;
-        s->file_capacity = more;
-    }
+    if (to == NULL)
+        return no_memory(err);
+    s->files = to;
     s->files[s->file_count++] = (struct dx_tag_set_file){ .at = *at,
                                                           .dataset_id = file->dataset_id,
                                                           .path = file->path,

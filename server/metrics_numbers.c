@@ -18,7 +18,6 @@ void dx_metrics_numbers(struct dx_numbers_now *numbers, struct dx_buf *out)
     gauge(out, "domaindex_numbers_last_look_successful",
           "0: the registry of numbers is damaged or cannot be read; the one before holds on",
           h.sound);
-    gauge(out, "domaindex_numbers_fillings", "Fillings of the registry that is in use",
-          h.fillings);
+    gauge(out, "domaindex_numbers_fillings", "Fillings of the registry that is in use", h.fillings);
     gauge(out, "domaindex_numbers_names", "Names that have a number", h.names);
 }

@@ -323,6 +323,29 @@ def check_together(root, pg):
     check(any(code == 0 for _, code in ended), "two at once: one did it")
 
 
+def check_unlocked(root, pg):
+    """Two at once where the lock holds nobody back, as behind a pooler: both load, and each row is there once."""
+    pg.sql("CREATE SCHEMA first; CREATE FUNCTION first.pg_try_advisory_lock(int, int) RETURNS boolean LANGUAGE sql AS "
+           "'SELECT true'")
+    more = (f"{pg.dsn}?options=-csearch_path%3Dfirst,pg_catalog,public", "--table", "pooled")
+
+    def begin():
+        return subprocess.Popen([dxtest.DOMAINDEX, "export", "--root", root, "--postgres", *more],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    equal(begin().wait(120), 0, "the table is made")
+    pg.sql("DELETE FROM first.pooled; DELETE FROM first.pooled_datasets")
+    with pg.session() as session:
+        session.send("BEGIN; LOCK TABLE first.pooled_01 IN SHARE MODE")
+        runs = [begin() for _ in range(2)]
+        pg.wait_for("SELECT count(*) = 2 FROM pg_stat_activity WHERE application_name = 'domaindex' AND wait_event_type = "
+                    "'Lock'", "two exports that wait")
+    ended = [(r.communicate(timeout=300)[1].decode(), r.returncode) for r in runs]
+    equal([code for _, code in ended], [0, 0], f"both go on: {ended}")
+    equal(sorted(counts(words)["datasets loaded"] + counts(words)["datasets as before"] for words, _ in ended), [3, 3], "three each")
+    same_rows(root, pg, "two at once without a lock", table='first"."pooled', title=False)
+
+
 def check_tables(tmp, root, pg):
     pg.sql("CREATE TABLE plain (a int); CREATE TABLE other (domain64 int, dataset_id int, url text, ts timestamptz) "
            "PARTITION BY RANGE (domain64); CREATE TABLE few (domain64 bigint, dataset_id int) PARTITION BY RANGE (domain64); "
@@ -430,6 +453,7 @@ def main():
         same_rows(tmp / "ends", pg, "after all ends", table="ends", title=False)
         check_together(tmp / "ends", pg)
         same_rows(tmp / "ends", pg, "two at once", table="both", title=False)
+        check_unlocked(tmp / "ends", pg)
         check_ddl(tmp / "ends", pg)
         check_strict(tmp / "ends", pg)
         for layout in LAYOUTS:

@@ -3,7 +3,8 @@
  * lake files: all answers are the true ones or refusals. Then the same bits with
  * checksums believed, where answers may be wrong but nothing may crash (for sanitizers).
  *
- * DX_DAMAGE_STEP=n takes every n-th bit only of the first; the full run is the default.
+ * DX_DAMAGE_STEP=n takes every n-th bit only of the first, DX_BELIEVED_STEP=n of the second; the full run is the
+ * default.
  */
 #include "base/file.h"
 #include "base/map.h"
@@ -285,12 +286,13 @@ static bool damage_all(struct bench *b, unsigned number, uint64_t every)
          * without harm, but not unseen where the loader compares sizes. */
         bool shard = by_range(v->files[i].name);
         bool whole = b->checked;
+        uint64_t step = every;
 
         if (shard)
             b->checked = false; /* seek tables behind the frames are not read by the server */
-        if (!whole)
-            every = strcmp(v->files[i].name, DX_FILE_POSTINGS_DIR) == 0 ? DIRECTORY_STEP : 1;
-        ok = damage_file(b, path, number * every, CHILDREN * every) && ok;
+        if (!whole && strcmp(v->files[i].name, DX_FILE_POSTINGS_DIR) == 0)
+            step *= DIRECTORY_STEP;
+        ok = damage_file(b, path, number * step, CHILDREN * step) && ok;
         b->checked = whole;
     }
     dx_manifest_release(&manifest);
@@ -389,15 +391,21 @@ static bool run(uint64_t every, bool checked)
     return ok;
 }
 
+/* How many bits it goes on by. */
+static uint64_t step_of(const char *name)
+{
+    const char *text = getenv(name);
+    uint64_t step = text == NULL || atoi(text) < 1 ? 1 : (uint64_t)atoi(text);
+
+    if (step > 1)
+        printf("every %llu-th bit only: %s is set\n", (unsigned long long)step, name);
+    return step;
+}
+
 int main(void)
 {
-    const char *step = getenv("DX_DAMAGE_STEP");
-    uint64_t every = step == NULL || atoi(step) < 1 ? 1 : (uint64_t)atoi(step);
-    bool ok;
+    bool ok = run(step_of("DX_DAMAGE_STEP"), true);
 
-    if (every > 1)
-        printf("every %llu-th bit only: DX_DAMAGE_STEP is set\n", (unsigned long long)every);
-    ok = run(every, true);
-    ok = run(1, false) && ok;
+    ok = run(step_of("DX_BELIEVED_STEP"), false) && ok;
     return ok ? 0 : 1;
 }
