@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/receive.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -628,6 +630,23 @@ static int run(struct receive *r, struct dx_error *err)
     return rc;
 }
 
+/* The spool's name, which may be new, and those of the folders above it, as far as they are ours to
+ * open: what is acknowledged must be found again. */
+static int sync_place(const char *spool, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = DX_OK;
+
+    if (realpath(spool, path) == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot be found", spool);
+    while (rc == DX_OK && strcmp(path, "/") != 0) {
+        *(strrchr(path, '/') == path ? path + 1 : strrchr(path, '/')) = '\0';
+        if (access(path, R_OK) == 0)
+            rc = dx_dir_sync(path, err);
+    }
+    return rc;
+}
+
 int dx_receive_run(const struct dx_receive_options *o, struct dx_receive_stats *stats,
                    struct dx_error *err)
 {
@@ -643,6 +662,8 @@ int dx_receive_run(const struct dx_receive_options *o, struct dx_receive_stats *
     for (size_t i = 0; i < OPEN_MAX; i++)
         r.open[i] = (struct dx_transfer)DX_TRANSFER_INIT;
     rc = dx_root_lock_take(&lock, o->spool, err);
+    if (rc == DX_OK)
+        rc = sync_place(o->spool, err);
     if (rc == DX_OK)
         rc = run(&r, err);
     forget(&r);

@@ -106,14 +106,28 @@ static int replay_all(struct dx_transfer *t, struct dx_error *err)
     return DX_OK;
 }
 
+/* A record that is read may never have reached the disk: who wrote it died before the sync, or at a
+ * step of begin. What is known from here on is acknowledged without another sync. */
+static int make_durable(const struct dx_transfer *t, const char *spool, struct dx_error *err)
+{
+    int rc;
+
+    if (fdatasync(t->journal_fd) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot sync", t->journal_path);
+    rc = dx_dir_sync(t->folder, err);
+    return rc < 0 ? rc : dx_dir_sync(spool, err);
+}
+
 /* Behind the last good record lies what was not acknowledged. */
 static int recover(struct dx_transfer *t, struct dx_error *err)
 {
     struct stat st;
     int rc = DX_OK;
 
-    if (t->state != DX_TRANSFER_OPEN)
-        return DX_OK; /* they have gone */
+    if (t->state != DX_TRANSFER_OPEN) {
+        (void)unlink(t->bytes_path); /* who marked it may have died before this */
+        return DX_OK;
+    }
     rc = open_bytes(t, err);
     if (rc < 0)
         return rc;
@@ -162,6 +176,8 @@ int dx_transfer_open(struct dx_transfer *t, const char *spool, const char *key,
         rc = replay_all(t, err);
     if (rc == DX_OK)
         rc = recover(t, err);
+    if (rc == DX_OK)
+        rc = make_durable(t, spool, err);
     if (rc < 0)
         dx_transfer_close(t);
     return rc < 0 ? rc : 1;
@@ -245,6 +261,20 @@ int dx_transfer_add(struct dx_transfer *t, const struct dx_segment *s, struct dx
     return t->records.failed ? dx_buf_fail(&t->records, err, "journal of a transfer") : DX_OK;
 }
 
+/* Records that are durable, or gone: the kernel shows what a failed sync has not written to whoever
+ * reads it next, and says no second time that it failed. */
+static int write_records(struct dx_transfer *t, uint64_t at, struct dx_span records,
+                         struct dx_error *err)
+{
+    int rc = write_at(t->journal_fd, t->journal_path, at, records, err);
+
+    if (rc == DX_OK && fdatasync(t->journal_fd) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot sync", t->journal_path);
+    if (rc < 0 && ftruncate(t->journal_fd, (off_t)at) < 0)
+        (void)dx_fail_in(err, "%s: cannot be cut again", t->journal_path);
+    return rc;
+}
+
 /* The bytes first: a record in the journal says that they are there. */
 int dx_transfer_sync(struct dx_transfer *t, struct dx_error *err)
 {
@@ -254,10 +284,8 @@ int dx_transfer_sync(struct dx_transfer *t, struct dx_error *err)
         return DX_OK;
     if (fdatasync(t->bytes_fd) < 0)
         return dx_fail_errno(err, errno, "%s: cannot sync", t->bytes_path);
-    rc = write_at(t->journal_fd, t->journal_path, record_at(t, t->synced),
-                  dx_span_of(t->records.data, t->records.size), err);
-    if (rc == DX_OK && fdatasync(t->journal_fd) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot sync", t->journal_path);
+    rc = write_records(t, record_at(t, t->synced), dx_span_of(t->records.data, t->records.size),
+                       err);
     if (rc == DX_OK) {
         t->synced = t->join.expected;
         dx_buf_clear(&t->records);
@@ -364,10 +392,7 @@ int dx_transfer_mark(struct dx_transfer *t, enum dx_transfer_state state, struct
         return DX_OK;
     assert(dx_segment_join_whole(&t->join) && t->synced == t->join.expected);
     dx_segment_journal_record_write(&r, sequence, record);
-    rc = write_at(t->journal_fd, t->journal_path, record_at(t, sequence),
-                  dx_span_of(record, sizeof record), err);
-    if (rc == DX_OK && fdatasync(t->journal_fd) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot sync", t->journal_path);
+    rc = write_records(t, record_at(t, sequence), dx_span_of(record, sizeof record), err);
     if (rc < 0)
         return rc;
     t->state = state;

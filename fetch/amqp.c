@@ -51,6 +51,7 @@ int dx_amqp_open(struct dx_amqp **out, const struct dx_amqp_url *url, struct dx_
         return dx_fail(err, DX_E_NOMEM, "amqp: out of memory");
     memcpy(a->shown, url->shown, sizeof a->shown);
     memcpy(a->queue, url->queue, sizeof a->queue);
+    memcpy(a->user, url->user, sizeof a->user);
     dx_buf_init(&a->properties, DX_AMQP_FRAME_MAX);
     (void)pthread_mutex_init(&a->lock, NULL);
     dx_cond_init(&a->changed);

@@ -22,12 +22,29 @@ int dx_amqp_lost(struct dx_amqp *a, int status, const char *what, struct dx_erro
     return dx_fail(err, DX_E_IO, "%s: %s: %s", a->shown, what, amqp_error_string2(status));
 }
 
+/* What the broker says may name the user, in quotes; and it may be anything. */
+static void without_user(const struct dx_amqp *a, amqp_bytes_t said, char *out, size_t size)
+{
+    const char *text = said.bytes;
+    const size_t user = strlen(a->user);
+    size_t n = 0;
+
+    for (size_t i = 0; i < said.len && n + 1 < size; i++) {
+        out[n++] = (uint8_t)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
+        if (user > 0 && (text[i] == '\'' || text[i] == '"') && said.len - i > user + 1 &&
+            memcmp(text + i + 1, a->user, user) == 0 && text[i + 1 + user] == text[i])
+            i += user;
+    }
+    out[n] = '\0';
+}
+
 /* The broker closes the channel or the connection, and says why. */
 static int closed(struct dx_amqp *a, const amqp_method_t *m, const char *what, struct dx_error *err)
 {
     amqp_bytes_t text = amqp_cstring_bytes("");
     int code = 0;
     enum dx_code as = DX_E_IO;
+    char said[256];
 
     if (m->id == AMQP_CHANNEL_CLOSE_METHOD) {
         const amqp_channel_close_t *c = m->decoded;
@@ -40,16 +57,14 @@ static int closed(struct dx_amqp *a, const amqp_method_t *m, const char *what, s
         text = c->reply_text;
         code = c->reply_code;
     }
-    (void)dx_fail(err, DX_E_IO, "%.*s", (int)text.len, (const char *)text.bytes);
+    without_user(a, text, said, sizeof said);
     if (code == AMQP_ACCESS_REFUSED || code == AMQP_NOT_ALLOWED)
-        as = err != NULL && strstr(err->text, "exclusive use") != NULL ? DX_E_BUSY : DX_E_DENIED;
+        as = strstr(said, "exclusive use") != NULL ? DX_E_BUSY : DX_E_DENIED;
     else if (code == AMQP_NOT_FOUND)
         as = DX_E_NOT_FOUND;
-    else if (code == AMQP_PRECONDITION_FAILED && err != NULL &&
-             strstr(err->text, "message size") != NULL)
+    else if (code == AMQP_PRECONDITION_FAILED && strstr(said, "message size") != NULL)
         as = DX_E_LIMIT;
-    return dx_fail(err, as, "%s: %s: the broker says %d %.*s", a->shown, what, code, (int)text.len,
-                   (const char *)text.bytes);
+    return dx_fail(err, as, "%s: %s: the broker says %d %s", a->shown, what, code, said);
 }
 
 int dx_amqp_replied(struct dx_amqp *a, amqp_rpc_reply_t r, const char *what, struct dx_error *err)

@@ -30,10 +30,11 @@ struct dx_amqp {
     amqp_connection_state_t state;
     char shown[DX_AMQP_PART_MAX * 2];
     char queue[DX_AMQP_PART_MAX];
-    bool is_open;             /* logged in */
-    char blocked[64];         /* why the broker takes no messages now; "": it does */
-    struct dx_buf body;       /* of the last message */
-    struct dx_buf properties; /* what the message's spans point into */
+    char user[DX_AMQP_PART_MAX]; /* is not to be said */
+    bool is_open;                /* logged in */
+    char blocked[64];            /* why the broker takes no messages now; "": it does */
+    struct dx_buf body;          /* of the last message */
+    struct dx_buf properties;    /* what the message's spans point into */
 
     pthread_t beat; /* while paused */
     bool is_beating;

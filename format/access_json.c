@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "format/registry_json.h"
@@ -156,25 +157,10 @@ const struct dx_access_entry *dx_access_json_entry(const struct dx_access_json *
 
 /* ---- changing ---- */
 
-static bool room_for(void **list, size_t *room, size_t count, size_t size)
-{
-    size_t more = *room == 0 ? 16 : 2 * *room;
-    void *to;
-
-    if (count < *room)
-        return true;
-    to = reallocarray(*list, more, size);
-    if (to == NULL)
-        return false;
-    *list = to;
-    *room = more;
-    return true;
-}
-
 int dx_access_json_add(struct dx_access_json *j, struct dx_span name,
                        struct dx_access_principal **p, struct dx_error *err)
 {
-    void *list = j->principal;
+    struct dx_access_principal *list;
     char *copy;
     size_t at;
 
@@ -187,7 +173,8 @@ int dx_access_json_add(struct dx_access_json *j, struct dx_span name,
     if (j->principal_count >= DX_ACCESS_PRINCIPALS_MAX)
         return dx_fail(err, DX_E_LIMIT, "there are %d principals, which is the most",
                        DX_ACCESS_PRINCIPALS_MAX);
-    if (!room_for(&list, &j->principal_room, j->principal_count, sizeof *j->principal))
+    list = dx_array_room(j->principal, j->principal_count, &j->principal_room, sizeof *list);
+    if (list == NULL)
         return no_memory(err);
     j->principal = list;
     copy = copy_of(name);
@@ -202,12 +189,13 @@ int dx_access_json_add(struct dx_access_json *j, struct dx_span name,
 
 static int add_entry(struct dx_access_json *j, uint32_t dataset_id, size_t at, struct dx_error *err)
 {
-    void *list = j->entry;
+    struct dx_access_entry *list;
 
     if (j->entry_count >= DX_ACCESS_ENTRIES_MAX)
         return dx_fail(err, DX_E_LIMIT, "%u datasets are named, which is the most",
                        DX_ACCESS_ENTRIES_MAX);
-    if (!room_for(&list, &j->entry_room, j->entry_count, sizeof *j->entry))
+    list = dx_array_room(j->entry, j->entry_count, &j->entry_room, sizeof *list);
+    if (list == NULL)
         return no_memory(err);
     j->entry = list;
     memmove(&j->entry[at + 1], &j->entry[at], (j->entry_count - at) * sizeof *j->entry);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/manifest.h"
 
+#include "base/array.h"
 #include "base/civil_time.h"
 #include "base/json_out.h"
 #include "format/files_tsv.h"
@@ -216,6 +217,7 @@ bool dx_manifest_aggregates(const struct dx_manifest_version *v)
 int dx_manifest_file_refer(struct dx_manifest_version *v, const char *name, uint64_t size,
                            const struct dx_hash128 *hash, const char *in, struct dx_error *err)
 {
+    struct dx_manifest_file *files;
     uint32_t sequence = 0;
     size_t at;
 
@@ -227,15 +229,10 @@ int dx_manifest_file_refer(struct dx_manifest_version *v, const char *name, uint
         return dx_fail(err, DX_E_INVALID, "manifest: '%.60s' is no file of a version", name);
     if (find_file(v, name, &at))
         return dx_fail(err, DX_E_INVALID, "manifest: file '%s' is listed twice", name);
-    if (v->file_count == v->file_capacity) {
-        size_t capacity = v->file_capacity == 0 ? 64 : 2 * v->file_capacity;
-        struct dx_manifest_file *files = realloc(v->files, capacity * sizeof *files);
-
-        if (files == NULL)
-            return dx_fail(err, DX_E_NOMEM, "out of memory for a manifest");
-        v->files = files;
-        v->file_capacity = capacity;
-    }
+    files = dx_array_room(v->files, v->file_count, &v->file_capacity, sizeof *files);
+    if (files == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for a manifest");
+    v->files = files;
     memmove(v->files + at + 1, v->files + at, (v->file_count - at) * sizeof *v->files);
     v->files[at] = (struct dx_manifest_file){ .size = size, .hash = *hash };
     memcpy(v->files[at].name, name, strlen(name));
@@ -268,15 +265,10 @@ int dx_manifest_add(struct dx_manifest *m, const char *version, struct dx_manife
     if (m->version_count > 0 && m->versions[m->version_count - 1].sequence >= sequence)
         return dx_fail(err, DX_E_INVALID, "manifest: version %s does not come behind %s", version,
                        m->versions[m->version_count - 1].version);
-    if (m->version_count == m->version_capacity) {
-        size_t capacity = m->version_capacity == 0 ? 8 : 2 * m->version_capacity;
-
-        v = realloc(m->versions, capacity * sizeof *v);
-        if (v == NULL)
-            return dx_fail(err, DX_E_NOMEM, "out of memory for a manifest");
-        m->versions = v;
-        m->version_capacity = capacity;
-    }
+    v = dx_array_room(m->versions, m->version_count, &m->version_capacity, sizeof *v);
+    if (v == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for a manifest");
+    m->versions = v;
     v = &m->versions[m->version_count++];
     *v = (struct dx_manifest_version){ .sequence = sequence,
                                        .condemned_us = DX_MANIFEST_NEVER,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/registry_json.h"
 
+#include "base/array.h"
 #include "base/civil_time.h"
 #include "base/json_out.h"
 
@@ -313,15 +314,13 @@ bool dx_registry_removed(const struct dx_registry *r, uint32_t dataset_id)
 
 static int insert_removed(struct dx_registry *r, uint32_t id, size_t at, struct dx_error *err)
 {
-    if (r->removed_count == r->removed_capacity) {
-        size_t capacity = r->removed_capacity == 0 ? 16 : 2 * r->removed_capacity;
-        uint32_t *grown = realloc(r->removed, capacity * sizeof *grown);
+    uint32_t *grown = dx_array_room(r->removed, r->removed_count, &r->removed_capacity,
+                                    sizeof *grown);
 
-        if (grown == NULL)
-            return dx_fail(err, DX_E_NOMEM, "out of memory for %zu removed datasets", capacity);
-        r->removed = grown;
-        r->removed_capacity = capacity;
-    }
+    if (grown == NULL)
+        return dx_fail(err, DX_E_NOMEM, "out of memory for %zu removed datasets",
+                       r->removed_count + 1);
+    r->removed = grown;
     memmove(r->removed + at + 1, r->removed + at, (r->removed_count - at) * sizeof *r->removed);
     r->removed[at] = id;
     r->removed_count++;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/civil_time.h"
 #include "base/hash.h"
 #include "format/registry_json.h"
@@ -129,17 +130,12 @@ static int no_memory(struct dx_error *err)
 
 static bool room(struct dx_suppressions *log)
 {
-    size_t more = log->capacity == 0 ? 16 : log->capacity * 2;
-    struct dx_suppression *to;
+    struct dx_suppression *to = dx_array_room(log->lines, log->count, &log->capacity,
+                                              sizeof *log->lines);
 
-    if (log->count < log->capacity)
-        return true;
-    to = realloc(log->lines, more * sizeof *to);
-    if (to == NULL)
-        return false;
-    log->lines = to;
-    log->capacity = more;
-    return true;
+    if (to != NULL)
+        log->lines = to;
+    return to != NULL;
 }
 
 /* Spans of a line that was read, or that is to be written. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "format/zseek.h"
 #include "loader/version.h"
 #include "query/listing.h"
@@ -16,15 +17,11 @@ static int no_memory(const struct dx_domain_pages *p, struct dx_error *err)
 static int add_page(struct dx_domain_pages *p, const struct dx_cold_page_wanted *page,
                     struct dx_error *err)
 {
-    if (p->count == p->capacity) {
-        size_t more = p->capacity == 0 ? 4 : p->capacity * 2;
-        struct dx_cold_page_wanted *to = realloc(p->pages, more * sizeof *to);
+    struct dx_cold_page_wanted *to = dx_array_room(p->pages, p->count, &p->capacity, sizeof *to);
 
-        if (to == NULL)
-            return no_memory(p, err);
-        p->pages = to;
-        p->capacity = more;
-    }
+    if (to == NULL)
+        return no_memory(p, err);
+    p->pages = to;
     p->pages[p->count++] = *page;
     p->bytes += page->page.plain_size;
     return DX_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/filtered_rows.h"
 
+#include "base/array.h"
 #include "loader/version.h"
 #include "query/withheld.h"
 
@@ -185,15 +186,11 @@ static int begin_chunk(struct dx_filtered_rows *f, struct dx_error *err)
 
 static int take_row(struct dx_filtered_rows *f, struct dx_error *err)
 {
-    if (f->taken_count == f->taken_capacity) {
-        size_t more = f->taken_capacity == 0 ? 64 : 2 * f->taken_capacity;
-        uint64_t *to = realloc(f->taken, more * sizeof *to);
+    uint64_t *to = dx_array_room(f->taken, f->taken_count, &f->taken_capacity, sizeof *to);
 
-        if (to == NULL)
-            return no_memory(err);
-        f->taken = to;
-        f->taken_capacity = more;
-    }
+    if (to == NULL)
+        return no_memory(err);
+    f->taken = to;
     f->taken[f->taken_count++] = f->place;
     return DX_OK;
 }
@@ -320,21 +317,17 @@ static int try_place(struct dx_filtered_rows *f, struct dx_error *err)
 static int add_near(struct dx_filtered_rows *f, uint64_t place, struct dx_error *err)
 {
     struct dx_filtered_run *last = f->near_count > 0 ? &f->near[f->near_count - 1] : NULL;
+    struct dx_filtered_run *to;
 
     if (last != NULL && place - (last->place + last->rows) < NEAR_ROWS &&
         run_of(f, place) == run_of(f, last->place)) {
         last->rows = place + 1 - last->place;
         return DX_OK;
     }
-    if (f->near_count == f->near_capacity) {
-        size_t more = f->near_capacity == 0 ? 16 : 2 * f->near_capacity;
-        struct dx_filtered_run *to = realloc(f->near, more * sizeof *to);
-
-        if (to == NULL)
-            return no_memory(err);
-        f->near = to;
-        f->near_capacity = more;
-    }
+    to = dx_array_room(f->near, f->near_count, &f->near_capacity, sizeof *to);
+    if (to == NULL)
+        return no_memory(err);
+    f->near = to;
     f->near[f->near_count++] = (struct dx_filtered_run){ .place = place, .rows = 1 };
     return DX_OK;
 }

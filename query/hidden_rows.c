@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "canon/url.h"
 #include "format/facts.h"
@@ -109,21 +110,17 @@ static int add_url(struct scan *s, const struct dx_listing_row *row, struct dx_e
 static int hide(struct scan *s, struct dx_error *err)
 {
     struct dx_withheld_pair *p = &s->pair;
+    struct dx_withheld_range *to;
 
     if (p->range_count > 0 && p->ranges[p->range_count - 1].end == s->position) {
         p->ranges[p->range_count - 1].end++;
         s->hidden++;
         return DX_OK;
     }
-    if (p->range_count == s->range_capacity) {
-        size_t more = s->range_capacity == 0 ? 4 : s->range_capacity * 2;
-        struct dx_withheld_range *to = realloc(p->ranges, more * sizeof *to);
-
-        if (to == NULL)
-            return no_memory(err);
-        p->ranges = to;
-        s->range_capacity = more;
-    }
+    to = dx_array_room(p->ranges, p->range_count, &s->range_capacity, sizeof *to);
+    if (to == NULL)
+        return no_memory(err);
+    p->ranges = to;
     p->ranges[p->range_count++] = (struct dx_withheld_range){ s->position, s->position + 1,
                                                               s->hidden };
     s->hidden++;

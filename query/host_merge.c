@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/host_merge.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -102,16 +104,11 @@ static int cut(struct dx_host_merge *m, struct dx_error *err)
 
 static int make_room(struct dx_host_merge *m, struct dx_error *err)
 {
-    size_t more = m->capacity == 0 ? 64 : m->capacity * 2;
-    struct dx_host_total *to;
+    struct dx_host_total *to = dx_array_room(m->hosts, m->count, &m->capacity, sizeof *to);
 
-    if (m->count < m->capacity)
-        return DX_OK;
-    to = realloc(m->hosts, more * sizeof *to);
     if (to == NULL)
         return dx_fail(err, DX_E_NOMEM, "hosts: out of memory");
     m->hosts = to;
-    m->capacity = more;
     return DX_OK;
 }
 

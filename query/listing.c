@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/listing.h"
 
+#include "base/array.h"
 #include "format/zseek.h"
 #include "loader/version.h"
 #include "parquet/page.h"
@@ -46,22 +47,6 @@ void dx_listing_release(struct dx_listing *l)
     free(l->objects);
     free(l->runs);
     dx_listing_init(l, l->version, 0, 0, (struct dx_page_of){ 0, 0 }, 0, 0);
-}
-
-/* Room for one more element; false: out of memory. */
-static bool grow(void **array, size_t count, size_t *capacity, size_t element)
-{
-    size_t more = *capacity == 0 ? 16 : *capacity * 2;
-    void *to;
-
-    if (count < *capacity)
-        return true;
-    to = realloc(*array, more * element);
-    if (to == NULL)
-        return false;
-    *array = to;
-    *capacity = more;
-    return true;
 }
 
 static int no_memory(struct dx_error *err)
@@ -145,10 +130,12 @@ static int want_page(struct dx_listing *l, const struct dx_pages_file *file, con
                      const struct dx_page_location *dictionary,
                      const struct dx_page_location *place, struct dx_error *err)
 {
-    struct dx_listing_page *page;
+    struct dx_listing_page *page = dx_array_room(l->pages, l->page_count, &l->page_capacity,
+                                                 sizeof *page);
 
-    if (!grow((void **)&l->pages, l->page_count, &l->page_capacity, sizeof *l->pages))
+    if (page == NULL)
         return no_memory(err);
+    l->pages = page;
     page = &l->pages[l->page_count++];
     *page = (struct dx_listing_page){
         .want = { .cache = l->version->caches->pages,
@@ -173,12 +160,15 @@ static int want_column(struct dx_listing *l, const struct dx_pages_file *file, c
                        struct dx_listing_piece *piece, struct dx_page_column *column,
                        struct dx_error *err)
 {
+    struct dx_listing_column *columns = dx_array_room(l->columns, l->column_count,
+                                                      &l->column_capacity, sizeof *columns);
     struct dx_page_location place;
     size_t first_page = l->page_count;
     int rc = DX_OK;
 
-    if (!grow((void **)&l->columns, l->column_count, &l->column_capacity, sizeof *l->columns))
+    if (columns == NULL)
         return no_memory(err);
+    l->columns = columns;
     l->columns[l->column_count++] = (struct dx_listing_column){
         .name = column->name,
         .type_length = column->type_length,
@@ -214,6 +204,20 @@ static bool has_url_columns(const struct dx_listing *l, const struct dx_listing_
     return seen[DX_ROLE_SCHEME] == 1 && seen[DX_ROLE_HOST] == 1 && seen[DX_ROLE_PATH_QUERY] == 1;
 }
 
+static int room_for_piece(struct dx_listing *l, struct dx_error *err)
+{
+    struct dx_listing_piece *pieces = dx_array_room(l->pieces, l->piece_count, &l->piece_capacity,
+                                                    sizeof *pieces);
+    char **objects = dx_array_room(l->objects, l->object_count, &l->object_capacity,
+                                   sizeof *objects);
+
+    if (pieces != NULL)
+        l->pieces = pieces;
+    if (objects != NULL)
+        l->objects = objects;
+    return pieces == NULL || objects == NULL ? no_memory(err) : DX_OK;
+}
+
 static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t skip, uint64_t take,
                       struct dx_error *err)
 {
@@ -234,14 +238,12 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
                        "pages.dxp",
                        (unsigned)run->file_id, (unsigned)run->row_group,
                        (unsigned long long)run->first_row, (unsigned long long)run->row_count);
+    rc = room_for_piece(l, err);
+    if (rc < 0)
+        return rc;
     if (asprintf(&object, "%s%.*s", l->version->entry.parquet_root, (int)file.path.size,
                  (const char *)file.path.data) < 0)
         return no_memory(err);
-    if (!grow((void **)&l->objects, l->object_count, &l->object_capacity, sizeof *l->objects) ||
-        !grow((void **)&l->pieces, l->piece_count, &l->piece_capacity, sizeof *l->pieces)) {
-        free(object);
-        return no_memory(err);
-    }
     l->objects[l->object_count++] = object;
     piece = &l->pieces[l->piece_count++];
     piece->first_row = run->first_row + skip;
@@ -264,8 +266,11 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
 static int keep_run(struct dx_listing *l, const struct dx_run *run, uint64_t skip, uint64_t take,
                     struct dx_error *err)
 {
-    if (!grow((void **)&l->runs, l->run_count, &l->run_capacity, sizeof *l->runs))
+    struct dx_run *runs = dx_array_room(l->runs, l->run_count, &l->run_capacity, sizeof *runs);
+
+    if (runs == NULL)
         return no_memory(err);
+    l->runs = runs;
     l->runs[l->run_count] = *run;
     l->runs[l->run_count].first_row += skip;
     l->runs[l->run_count++].row_count = take;

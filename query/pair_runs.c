@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/pair_runs.h"
 
+#include "base/array.h"
 #include "format/zseek.h"
 #include "loader/version.h"
 
+#include <roaring/roaring.h>
 #include <stdlib.h>
 
 #define WAVE 256 /* pairs that are read at once: two frames of some kB each */
@@ -37,26 +39,15 @@ void dx_pair_runs_release(struct dx_pair_runs *p)
     dx_pair_runs_init(p, p->version, p->deadline_ms);
 }
 
-static bool grow(void **array, size_t count, size_t *capacity, size_t element)
-{
-    size_t more = *capacity == 0 ? 64 : *capacity * 2;
-    void *to;
-
-    if (count < *capacity)
-        return true;
-    to = realloc(*array, more * element);
-    if (to == NULL)
-        return false;
-    *array = to;
-    *capacity = more;
-    return true;
-}
-
 int dx_pair_runs_add(struct dx_pair_runs *p, uint64_t ordinal, uint32_t dataset_id,
                      struct dx_error *err)
 {
-    if (!grow((void **)&p->pairs, p->pair_count, &p->pair_capacity, sizeof *p->pairs))
+    struct dx_pair_runs_pair *pairs = dx_array_room(p->pairs, p->pair_count, &p->pair_capacity,
+                                                    sizeof *pairs);
+
+    if (pairs == NULL)
         return no_memory(err);
+    p->pairs = pairs;
     p->pairs[p->pair_count++] = (struct dx_pair_runs_pair){ ordinal, dataset_id, 0 };
     p->sorted = false;
     return DX_OK;
@@ -173,6 +164,7 @@ static int begin_wave(struct dx_pair_runs *p, struct dx_error *err)
 static int add_run(struct dx_pair_runs *p, size_t pair, const struct dx_run *run,
                    struct dx_error *err)
 {
+    struct dx_pair_run *to;
     int rc = enter_file(p, run->file_id, err);
 
     if (rc < 0)
@@ -186,8 +178,10 @@ static int add_run(struct dx_pair_runs *p, size_t pair, const struct dx_run *run
     if (p->run_count == DX_PAIR_RUNS_MAX)
         return dx_fail(err, DX_E_LIMIT, "rows of these domains lie in over %u places",
                        DX_PAIR_RUNS_MAX);
-    if (!grow((void **)&p->runs, p->run_count, &p->run_capacity, sizeof *p->runs))
+    to = dx_array_room(p->runs, p->run_count, &p->run_capacity, sizeof *to);
+    if (to == NULL)
         return no_memory(err);
+    p->runs = to;
     p->runs[p->run_count++] = (struct dx_pair_run){
         .file_id = run->file_id,
         .pair = (uint32_t)pair,
@@ -268,6 +262,22 @@ int dx_pair_runs_fetched(struct dx_pair_runs *p, int rc, struct dx_error *err)
     return rc;
 }
 
+size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t ordinal)
+{
+    size_t low = from;
+    size_t high = p->pair_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (p->pairs[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 size_t dx_pair_runs_of_file(const struct dx_pair_runs *p, uint32_t file_id, size_t *end)
 {
     size_t low = 0;
@@ -284,4 +294,33 @@ size_t dx_pair_runs_of_file(const struct dx_pair_runs *p, uint32_t file_id, size
     for (*end = low; *end < p->run_count && p->runs[*end].file_id == file_id;)
         ++*end;
     return low;
+}
+
+/* Of the runs [low, high) of one file, the first that ends behind the row. */
+static size_t run_behind(const struct dx_pair_runs *p, size_t low, size_t high, uint64_t row)
+{
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (p->runs[middle].row + p->runs[middle].rows <= row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t dx_pair_runs_with(const struct dx_pair_runs *p, size_t i, size_t end,
+                         const roaring_bitmap_t *rows)
+{
+    roaring_uint32_iterator_t it;
+
+    roaring_init_iterator(rows, &it);
+    while (i < end && p->runs[i].row <= UINT32_MAX &&
+           roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)p->runs[i].row)) {
+        i = run_behind(p, i, end, it.current_value);
+        if (i < end && p->runs[i].row <= it.current_value)
+            return i;
+    }
+    return end;
 }

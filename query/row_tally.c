@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "format/pair_tally.h"
 #include "query/listing.h"
 
@@ -35,16 +36,11 @@ void dx_row_tally_release(struct dx_row_tally *t)
 
 static int make_room(struct dx_row_tally *t, struct dx_error *err)
 {
-    size_t more = t->capacity == 0 ? 64 : t->capacity * 2;
-    struct dx_tallied_row *to;
+    struct dx_tallied_row *to = dx_array_room(t->rows, t->count, &t->capacity, sizeof *to);
 
-    if (t->count < t->capacity)
-        return DX_OK;
-    to = realloc(t->rows, more * sizeof *to);
     if (to == NULL)
         return dx_fail(err, DX_E_NOMEM, "rows of a domain: out of memory");
     t->rows = to;
-    t->capacity = more;
     return DX_OK;
 }
 

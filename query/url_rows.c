@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "format/zseek.h"
 #include "loader/version.h"
 
@@ -77,6 +78,7 @@ static int next_pages(struct dx_url_rows *u, struct dx_error *err)
 static int add_place(struct dx_url_rows *u, const struct dx_url_place *place, struct dx_error *err)
 {
     struct dx_url_rows_place at = { .place = *place };
+    struct dx_url_rows_place *to;
     int rc = dx_pages_of_group(&u->view.version->pages, place->group, &at.file, &at.row_group, err);
 
     if (rc == 0)
@@ -87,15 +89,10 @@ static int add_place(struct dx_url_rows *u, const struct dx_url_place *place, st
         return rc < 0 ? rc : DX_OK;
     if (u->place_count == DX_URL_PLACES_MAX)
         return too_many(u, err);
-    if (u->place_count == u->capacity) {
-        size_t more = u->capacity == 0 ? 8 : 2 * u->capacity;
-        struct dx_url_rows_place *to = realloc(u->places, more * sizeof *to);
-
-        if (to == NULL)
-            return dx_fail(err, DX_E_NOMEM, "places of a URL: out of memory");
-        u->places = to;
-        u->capacity = more;
-    }
+    to = dx_array_room(u->places, u->place_count, &u->capacity, sizeof *to);
+    if (to == NULL)
+        return dx_fail(err, DX_E_NOMEM, "places of a URL: out of memory");
+    u->places = to;
     u->places[u->place_count++] = at;
     return DX_OK;
 }

@@ -354,8 +354,11 @@ def who_and_where(broker, folder):
                           (consumer(bad.replace(str(broker.port), "1"), root, "--wait", "1"), 1)):
         done = dxtest.run(*command, expect=code, timeout=DEADLINE_S)
         said += (done.stderr + done.stdout).decode()
-    for word in ("Se-cret", "p@ss", "p%40ss", USER):
-        dxtest.check(word not in said, f"{word} was said: {said}")
+    # A broker that refuses a right names the user.
+    told = receive(f"amqp://stranger:word@127.0.0.1:{broker.port}/?queue=q", root, expect=1)
+    dxtest.check("403 ACCESS_REFUSED" in told and "refused for user ''" in told, f"a user without rights: {told}")
+    for word in ("Se-cret", "p@ss", "p%40ss", USER, "stranger"):
+        dxtest.check(word not in said + told, f"{word} was said: {said}")
     dxtest.check("403" in said, f"a wrong password: {said}")
     said = receive(f"amqp://127.0.0.1:{broker.port}/none?queue=q", root, expect=1)
     dxtest.check("530" in said or "not found" in said, f"a vhost that is none: {said}")
@@ -689,7 +692,7 @@ def main():
     with dxtest.tempdir() as folder:
         (folder / "rabbit").mkdir()
         certificate(folder, "other")
-        with rabbit.Broker(folder / "rabbit", LIMIT, users={USER: PASSWORD}, vhosts=[VHOST],
+        with rabbit.Broker(folder / "rabbit", LIMIT, users={USER: PASSWORD}, vhosts=[VHOST], strangers={"stranger": "word"},
                            tls=certificate(folder, "broker")) as broker:
             with concurrent.futures.ThreadPoolExecutor(5) as pool:
                 for part in BESIDE:

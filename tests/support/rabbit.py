@@ -221,16 +221,17 @@ def lean_copy(package, to):
 
 
 class Broker:
-    """users: {name: password} beside guest; vhosts beside "/", open to all users."""
+    """users: {name: password} beside guest; vhosts beside "/", open to all users; strangers: users who come in
+    at "/" and may do nothing."""
 
-    def __init__(self, folder, max_message_size, heartbeat_s=60, users=None, vhosts=(), tls=None):
+    def __init__(self, folder, max_message_size, heartbeat_s=60, users=None, vhosts=(), tls=None, strangers=None):
         self.folder = pathlib.Path(folder)
         self.home = lean_copy(home_of_package(), self.folder / "home")
         self.port, self.tls_port, self.epmd_port, dist_port = (stores.free_port() for _ in range(4))
         self.process = self.epmd = None
         self.was_up = False
         self.configure(max_message_size, heartbeat_s, tls)
-        self.define({"guest": "guest", **(users or {})}, ["/", *vhosts])
+        self.define({"guest": "guest", **(users or {})}, ["/", *vhosts], strangers or {})
         (self.folder / "plugins").write_text("[].\n")
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8",
@@ -261,13 +262,15 @@ class Broker:
                       f"ssl_options.keyfile = {key}", "ssl_options.verify = verify_none"]
         (self.folder / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
 
-    def define(self, users, vhosts):
+    def define(self, users, vhosts, strangers):
         (self.folder / "definitions.json").write_text(json.dumps({
             "users": [{"name": name, "password": password, "tags": "administrator"}
-                      for name, password in users.items()],
+                      for name, password in {**users, **strangers}.items()],
             "vhosts": [{"name": name} for name in vhosts],
             "permissions": [{"user": user, "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*"}
-                            for user in users for vhost in vhosts]}))
+                            for user in users for vhost in vhosts]
+                           + [{"user": user, "vhost": "/", "configure": "^$", "write": "^$", "read": "^$"}
+                              for user in strangers]}))
 
     def __enter__(self):
         self.epmd = subprocess.Popen([*UNTIL_WE_END, "epmd", "-port", str(self.epmd_port), "-address", "127.0.0.1"],
