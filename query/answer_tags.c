@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json_out.h"
+#include "canon/ids.h"
 #include "loader/version.h"
 #include "query/answer.h"
 #include "query/answer_end.h"
@@ -16,10 +17,13 @@
 #define LOOK_MAX 100000
 #define SETS_MAX (64u << 20)
 
+/* Each round asks all rules anew, so one that found hidden tags is followed by a larger one. */
+#define ROUND_MAX 16384
+
 #define ADVICE "Ask for one dataset, or for another prefix."
 
-/* Tags are taken in rounds: as many as the page lacks, then what is hidden of them is found out, and those of which
- * nothing is left go. One more than the page has is looked for, so that there is a cursor only if something follows. */
+/* Tags are taken in rounds: as many as the page lacks, and more where many before were hidden; then what is hidden of them
+ * is found out, and those of which nothing is left go. One more than the page has is looked for, so that there is a cursor only if something follows. */
 struct tags_task {
     struct dx_task task;
     struct dx_tag_page page;
@@ -27,11 +31,13 @@ struct tags_task {
     uint64_t next, end; /* tags that were not looked at yet */
     uint64_t looked;
     uint64_t set_bytes;
-    struct dx_tag_sets *sets; /* room for limit + 1 */
-    size_t count;             /* of them */
-    size_t done;              /* of which it is known what may be shown */
-    bool stopped;             /* the page may look at no more */
-    bool hides;               /* hidden is of the tags from done on */
+    struct dx_tag_sets *sets;
+    size_t capacity;
+    size_t count; /* of them */
+    size_t done;  /* of which it is known what may be shown */
+    size_t gone;  /* tags of which nothing was left */
+    bool stopped; /* the page may look at no more */
+    bool hides;   /* hidden is of the tags from done on */
     struct dx_tag_hidden hidden;
     struct dx_canon *canon; /* of the first round, or own */
     struct dx_canon *own;
@@ -39,11 +45,29 @@ struct tags_task {
 
 /* ---- a round ---- */
 
+/* So many that the next round finds the page's, if tags go on as they were. */
+static size_t round_size(const struct tags_task *t)
+{
+    size_t lacking = (size_t)t->ask.limit + 1 - t->done;
+    size_t more = t->gone < ROUND_MAX / 4 ? 4 * t->gone : ROUND_MAX;
+
+    return lacking + more < ROUND_MAX ? lacking + more : ROUND_MAX;
+}
+
 static int take_tags(struct tags_task *t, struct dx_error *err)
 {
     const uint32_t *dataset = t->page.dataset != NULL ? &t->page.dataset->dataset_id : NULL;
+    size_t end = t->done + round_size(t);
 
-    while (t->next < t->end && t->count <= t->ask.limit && !t->stopped) {
+    if (end > t->capacity) {
+        struct dx_tag_sets *to = realloc(t->sets, end * sizeof *to);
+
+        if (to == NULL)
+            return dx_fail(err, DX_E_NOMEM, "tags: out of memory");
+        t->sets = to;
+        t->capacity = end;
+    }
+    while (t->next < t->end && t->count < end && !t->stopped) {
         struct dx_tag_sets *s = &t->sets[t->count];
         int rc = dx_tag_sets_open(s, &t->page.view, t->next, dataset, err);
 
@@ -115,7 +139,8 @@ static int begin_hidden(struct tags_task *t, struct dx_problem *problem)
         return dx_task_no_memory(problem);
     for (size_t i = t->done; i < t->count; i++)
         roaring_bitmap_or_inplace(all, t->sets[i].domains);
-    if (t->canon == NULL && dx_version_canon_new(t->page.view.version, &t->own, &err) < 0)
+    if (t->canon == NULL && t->own == NULL &&
+        dx_version_canon_new(t->page.view.version, &t->own, &err) < 0)
         rc = dx_problem_of_error(problem, &err);
     if (rc == 1) {
         rc = dx_tag_hidden_begin(&t->hidden, &t->page.view, t->canon != NULL ? t->canon : t->own,
@@ -148,6 +173,7 @@ static void keep_shown(struct tags_task *t)
     for (size_t i = t->done; i < t->count; i++) {
         if (t->sets[i].row_count == 0) {
             dx_tag_sets_release(&t->sets[i]);
+            t->gone++;
             continue;
         }
         if (i > t->done) {
@@ -224,6 +250,11 @@ static int write_tag(const struct tags_task *t, const struct dx_tag_sets *s, str
     return rc;
 }
 
+static uint64_t prefix_hash(struct dx_span prefix)
+{
+    return prefix.size == 0 ? 0 : dx_id64(prefix);
+}
+
 static int write_cursor(const struct tags_task *t, uint64_t next, struct dx_json *j,
                         struct dx_error *err)
 {
@@ -231,6 +262,8 @@ static int write_cursor(const struct tags_task *t, uint64_t next, struct dx_json
                            .began_s = t->ask.began_s,
                            .limit = (uint32_t)t->ask.limit,
                            .fields = DX_FIELDS_DEFAULT,
+                           .tag_hash = t->page.goes_on ? t->page.from.tag_hash
+                                                       : prefix_hash(t->ask.prefix),
                            .next_row = next,
                            .end_row = t->end };
 
@@ -315,7 +348,7 @@ static void release(struct dx_task *of)
 
     if (t->hides)
         dx_tag_hidden_release(&t->hidden);
-    for (size_t i = 0; t->sets != NULL && i <= t->ask.limit; i++)
+    for (size_t i = 0; i < t->count; i++)
         dx_tag_sets_release(&t->sets[i]);
     free(t->sets);
     dx_canon_free(&t->own);
@@ -357,26 +390,22 @@ static int find_prefix(struct tags_task *t, uint64_t *first, uint64_t *end, stru
     return rc < 0 ? rc : behind_prefix(tags, prefix, end, err);
 }
 
-/* Which tags: of the prefix, from where the cursor goes on. A cursor says itself where its tags end. */
+/* Which tags: of the prefix, from where the cursor goes on. A cursor says itself where its tags end. Whether it is of
+ * this prefix is known by the prefix: where the tags of two begin and end would tell whether hidden ones lie between. */
 static int begin(struct tags_task *t, struct dx_problem *problem)
 {
     const struct dx_tags *tags = t->page.view.version->tags;
+    const struct dx_cursor *from = &t->page.from;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = find_prefix(t, &t->next, &t->end, &err);
 
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    if (t->page.goes_on) {
-        const struct dx_cursor *from = &t->page.from;
-
-        if (tags == NULL || from->end_row > tags->count ||
-            (t->ask.prefix.data != NULL && (t->end != from->end_row || from->next_row < t->next)))
-            return dx_tag_page_mismatch("another prefix", problem);
-        t->next = from->next_row;
-        t->end = from->end_row;
-    }
-    t->sets = calloc((size_t)t->ask.limit + 1, sizeof *t->sets);
-    return t->sets == NULL ? dx_task_no_memory(problem) : 1;
+    if (!t->page.goes_on)
+        return find_prefix(t, &t->next, &t->end, &err) < 0 ? dx_problem_of_error(problem, &err) : 1;
+    if (tags == NULL || from->end_row > tags->count ||
+        (t->ask.prefix.data != NULL && prefix_hash(t->ask.prefix) != from->tag_hash))
+        return dx_tag_page_mismatch("another prefix", problem);
+    t->next = from->next_row;
+    t->end = from->end_row;
+    return 1;
 }
 
 int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struct dx_tags_ask *ask,

@@ -79,7 +79,7 @@ struct dx_cursor {
 
     bool one_dataset; /* of dataset_id alone; of kinds that may be of all */
 
-    uint64_t tag_hash; /* of its text; 0: of /v1/tags */
+    uint64_t tag_hash; /* of its text; of /v1/tags of its prefix, 0: none */
     bool rows;         /* of the tag; else its domains */
     uint32_t next_file;
 

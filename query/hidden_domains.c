@@ -95,9 +95,10 @@ static int read_whole(struct dx_hidden_domains *h, const struct dx_version *v,
     return 1;
 }
 
-bool dx_hidden_domains_whole(const struct dx_hidden_domains *h, uint64_t ordinal)
+size_t dx_hidden_domains_range_from(const struct dx_hidden_domains *h, size_t from,
+                                    uint64_t ordinal)
 {
-    size_t low = 0;
+    size_t low = from;
     size_t high = h->whole_count;
 
     while (low < high) {
@@ -108,23 +109,38 @@ bool dx_hidden_domains_whole(const struct dx_hidden_domains *h, uint64_t ordinal
         else
             high = middle;
     }
-    return low < h->whole_count && h->whole[low].first <= ordinal;
+    return low;
 }
 
-static int by_part(const void *key, const void *element)
+bool dx_hidden_domains_whole(const struct dx_hidden_domains *h, uint64_t ordinal)
 {
-    uint64_t ordinal = *(const uint64_t *)key;
-    const struct dx_hidden_part *part = element;
+    size_t i = dx_hidden_domains_range_from(h, 0, ordinal);
 
-    return (ordinal > part->ordinal) - (ordinal < part->ordinal);
+    return i < h->whole_count && h->whole[i].first <= ordinal;
+}
+
+size_t dx_hidden_domains_part_from(const struct dx_hidden_domains *h, size_t from, uint64_t ordinal)
+{
+    size_t low = from;
+    size_t high = h->part_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (h->parts[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 const struct dx_hidden_part *dx_hidden_domains_part(const struct dx_hidden_domains *h,
                                                     uint64_t ordinal)
 {
-    return h->part_count == 0
-               ? NULL
-               : bsearch(&ordinal, h->parts, h->part_count, sizeof *h->parts, by_part);
+    size_t i = dx_hidden_domains_part_from(h, 0, ordinal);
+
+    return i < h->part_count && h->parts[i].ordinal == ordinal ? &h->parts[i] : NULL;
 }
 
 /* ---- those of which a part is hidden ---- */

@@ -47,6 +47,11 @@ int dx_hidden_domains_read(struct dx_hidden_domains *h, const struct dx_view *vi
 int dx_hidden_domains_among(struct dx_hidden_domains *h, const struct dx_view *view,
                             struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
                             struct dx_problem *problem);
+/* The first range from this one on that ends behind the ordinal, and the first part at or behind it. */
+size_t dx_hidden_domains_range_from(const struct dx_hidden_domains *h, size_t from,
+                                    uint64_t ordinal);
+size_t dx_hidden_domains_part_from(const struct dx_hidden_domains *h, size_t from,
+                                   uint64_t ordinal);
 /* Whether nothing of the domain may be shown. */
 bool dx_hidden_domains_whole(const struct dx_hidden_domains *h, uint64_t ordinal);
 /* NULL: no part of it is hidden, or all is. */

@@ -5,6 +5,7 @@
 #include "format/zseek.h"
 #include "loader/version.h"
 
+#include <roaring/roaring.h>
 #include <stdlib.h>
 
 #define WAVE 256 /* pairs that are read at once: two frames of some kB each */
@@ -261,6 +262,22 @@ int dx_pair_runs_fetched(struct dx_pair_runs *p, int rc, struct dx_error *err)
     return rc;
 }
 
+size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t ordinal)
+{
+    size_t low = from;
+    size_t high = p->pair_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (p->pairs[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 size_t dx_pair_runs_of_file(const struct dx_pair_runs *p, uint32_t file_id, size_t *end)
 {
     size_t low = 0;
@@ -277,4 +294,33 @@ size_t dx_pair_runs_of_file(const struct dx_pair_runs *p, uint32_t file_id, size
     for (*end = low; *end < p->run_count && p->runs[*end].file_id == file_id;)
         ++*end;
     return low;
+}
+
+/* Of the runs [low, high) of one file, the first that ends behind the row. */
+static size_t run_behind(const struct dx_pair_runs *p, size_t low, size_t high, uint64_t row)
+{
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (p->runs[middle].row + p->runs[middle].rows <= row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t dx_pair_runs_with(const struct dx_pair_runs *p, size_t i, size_t end,
+                         const roaring_bitmap_t *rows)
+{
+    roaring_uint32_iterator_t it;
+
+    roaring_init_iterator(rows, &it);
+    while (i < end && p->runs[i].row <= UINT32_MAX &&
+           roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)p->runs[i].row)) {
+        i = run_behind(p, i, end, it.current_value);
+        if (i < end && p->runs[i].row <= it.current_value)
+            return i;
+    }
+    return end;
 }

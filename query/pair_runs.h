@@ -24,6 +24,8 @@
 #include "query/listing.h"
 #include "query/posting_frames.h"
 
+struct roaring_bitmap_s;
+
 #define DX_PAIR_RUNS_MAX (1u << 20) /* 40 MB */
 
 struct dx_pair_runs_pair {
@@ -67,8 +69,14 @@ int dx_pair_runs_step(struct dx_pair_runs *p, struct dx_error *err);
 int dx_pair_runs_fetched(struct dx_pair_runs *p, int rc, struct dx_error *err);
 void dx_pair_runs_release(struct dx_pair_runs *p);
 
-/* Once it is DONE: the runs of a file are [first, end) of p->runs. */
+/* Once it is DONE: the first pair from this one on that is not of a domain before. */
+size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t ordinal);
+
+/* The runs of a file are [first, end) of p->runs. */
 size_t dx_pair_runs_of_file(const struct dx_pair_runs *p, uint32_t file_id, size_t *end);
+/* The first of the runs [i, end) of one file that has a row of the set; end: none has. */
+size_t dx_pair_runs_with(const struct dx_pair_runs *p, size_t i, size_t end,
+                         const struct roaring_bitmap_s *rows);
 
 /* Rows before each row group of the file, and behind the last one of all: row_groups + 1 numbers, of malloc. */
 int dx_file_group_rows(const struct dx_version *v, uint32_t file_id, uint64_t **bases,

@@ -42,34 +42,56 @@ static int want(struct dx_tag_hidden *h, uint64_t ordinal, uint32_t dataset_id,
     return rc < 0 ? rc : 1;
 }
 
-static int want_whole(struct dx_tag_hidden *h, const struct dx_hidden_range *range,
-                      const roaring_bitmap_t *ordinals, uint32_t dataset_id, struct dx_error *err)
+/* There may be many rules and few ordinals, or the other way round: what is between is leapt over on both sides. */
+static int want_whole(struct dx_tag_hidden *h, const roaring_bitmap_t *ordinals,
+                      uint32_t dataset_id, struct dx_error *err)
 {
+    const struct dx_hidden_domains *d = &h->domains;
     roaring_uint32_iterator_t it;
+    size_t i = 0;
     int rc = 1;
 
     roaring_init_iterator(ordinals, &it);
-    if (roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)range->first))
-        while (rc == 1 && it.has_value && it.current_value < range->end) {
+    while (rc == 1 && it.has_value &&
+           (i = dx_hidden_domains_range_from(d, i, it.current_value)) < d->whole_count) {
+        if (it.current_value >= d->whole[i].first) {
             rc = want(h, it.current_value, dataset_id, err);
             (void)roaring_advance_uint32_iterator(&it);
+        } else {
+            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)d->whole[i].first);
         }
+    }
+    return rc;
+}
+
+static int want_parts(struct dx_tag_hidden *h, const roaring_bitmap_t *ordinals,
+                      uint32_t dataset_id, struct dx_error *err)
+{
+    const struct dx_hidden_domains *d = &h->domains;
+    roaring_uint32_iterator_t it;
+    size_t i = 0;
+    int rc = 1;
+
+    roaring_init_iterator(ordinals, &it);
+    while (rc == 1 && it.has_value &&
+           (i = dx_hidden_domains_part_from(d, i, it.current_value)) < d->part_count) {
+        if (it.current_value < d->parts[i].ordinal) {
+            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)d->parts[i].ordinal);
+            continue;
+        }
+        if (dx_withheld_pair(&d->parts[i].withheld, dataset_id) != NULL)
+            rc = want(h, d->parts[i].ordinal, dataset_id, err);
+        (void)roaring_advance_uint32_iterator(&it);
+    }
     return rc;
 }
 
 int dx_tag_hidden_want(struct dx_tag_hidden *h, const struct roaring_bitmap_s *ordinals,
                        uint32_t dataset_id, struct dx_error *err)
 {
-    const struct dx_hidden_domains *d = &h->domains;
-    int rc = 1;
+    int rc = want_whole(h, ordinals, dataset_id, err);
 
-    for (size_t i = 0; rc == 1 && i < d->whole_count; i++)
-        rc = want_whole(h, &d->whole[i], ordinals, dataset_id, err);
-    for (size_t i = 0; rc == 1 && i < d->part_count; i++)
-        if (dx_withheld_pair(&d->parts[i].withheld, dataset_id) != NULL &&
-            roaring_bitmap_contains(ordinals, (uint32_t)d->parts[i].ordinal))
-            rc = want(h, d->parts[i].ordinal, dataset_id, err);
-    return rc;
+    return rc == 1 ? want_parts(h, ordinals, dataset_id, err) : rc;
 }
 
 /* ---- their rows ---- */
@@ -106,8 +128,8 @@ void dx_tag_hidden_remove(const struct dx_tag_hidden *h, uint32_t file_id,
     size_t end;
     size_t i = dx_pair_runs_of_file(&h->runs, file_id, &end);
 
-    for (; i < end; i++) {
-        const struct dx_pair_run *run = &h->runs.runs[i];
+    while ((i = dx_pair_runs_with(&h->runs, i, end, rows)) < end) {
+        const struct dx_pair_run *run = &h->runs.runs[i++];
         const struct dx_pair_runs_pair *of = &h->runs.pairs[run->pair];
         const struct dx_hidden_part *part = dx_hidden_domains_part(&h->domains, of->ordinal);
 

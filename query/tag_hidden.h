@@ -23,7 +23,7 @@ struct dx_canon;
 struct dx_view;
 struct roaring_bitmap_s;
 
-#define DX_TAG_HIDDEN_PAIRS 4096 /* two frames of postings each; at most twice as many */
+#define DX_TAG_HIDDEN_PAIRS 65536 /* two frames of postings each; at most twice as many */
 
 struct dx_tag_hidden {
     struct dx_hidden_domains domains;

@@ -240,19 +240,43 @@ static int hide_rows(struct dx_tag_sets *s, struct dx_tag_set_file *file,
     if (rc < 0)
         return rc;
     file->row_count = roaring_bitmap_get_cardinality(rows);
-    for (; i < end; i++)
+    for (; (i = dx_pair_runs_with(runs, i, end, rows)) < end; i++)
         left[runs->runs[i].pair] += roaring_bitmap_range_cardinality(
             rows, runs->runs[i].row, runs->runs[i].row + runs->runs[i].rows);
     roaring_bitmap_free(rows);
     return DX_OK;
 }
 
-static struct dx_tag_set_dataset *find_dataset(const struct dx_tag_sets *s, uint32_t dataset_id)
+static int by_dataset(const void *key, const void *element)
 {
-    for (size_t k = 0; k < s->dataset_count; k++)
-        if (s->datasets[k].dataset_id == dataset_id)
-            return &s->datasets[k];
-    return NULL;
+    uint32_t dataset_id = *(const uint32_t *)key;
+    const struct dx_tag_set_dataset *d = element;
+
+    return (dataset_id > d->dataset_id) - (dataset_id < d->dataset_id);
+}
+
+/* Pairs of which nothing is left. They may be those of many tags, of which this one has few domains. */
+static void drop_domains(struct dx_tag_sets *s, const struct dx_pair_runs *runs,
+                         const uint64_t *left)
+{
+    roaring_uint32_iterator_t it;
+    size_t i = 0;
+
+    roaring_init_iterator(s->domains, &it);
+    while (it.has_value && (i = dx_pair_runs_from(runs, i, it.current_value)) < runs->pair_count) {
+        const struct dx_pair_runs_pair *pair = &runs->pairs[i];
+        struct dx_tag_set_dataset *d;
+
+        if (pair->ordinal > it.current_value) {
+            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)pair->ordinal);
+            continue;
+        }
+        d = left[i++] > 0 ? NULL
+                          : bsearch(&pair->dataset_id, s->datasets, s->dataset_count,
+                                    sizeof *s->datasets, by_dataset);
+        if (d != NULL)
+            roaring_bitmap_remove(d->domains, (uint32_t)pair->ordinal);
+    }
 }
 
 int dx_tag_sets_hide(struct dx_tag_sets *s, const struct dx_tag_hidden *hidden,
@@ -270,13 +294,8 @@ int dx_tag_sets_hide(struct dx_tag_sets *s, const struct dx_tag_hidden *hidden,
         }
         s->row_count += s->datasets[k].row_count;
     }
-    for (size_t i = 0; rc == DX_OK && i < hidden->runs.pair_count; i++) {
-        const struct dx_pair_runs_pair *pair = &hidden->runs.pairs[i];
-        struct dx_tag_set_dataset *d = find_dataset(s, pair->dataset_id);
-
-        if (d != NULL && left[i] == 0)
-            roaring_bitmap_remove(d->domains, (uint32_t)pair->ordinal);
-    }
+    if (rc == DX_OK)
+        drop_domains(s, &hidden->runs, left);
     free(left);
     return rc == DX_OK ? join_datasets(s, err) : rc;
 }

@@ -251,6 +251,7 @@ def refusals(ask, ids):
 
     cursor = ask.get("/v1/tags", limit=1).json["next_cursor"]
     of_tag = ask.get(quoted("all"), limit=1).json["next_cursor"]
+    of_prefix = ask.get("/v1/tags", limit=1, prefix="news").json["next_cursor"]
     of_rows = ask.get(quoted("all"), limit=1, of="urls", dataset=1).json["next_cursor"]
     listing = "/v1/tags"
     for want, path, parameters in (
@@ -275,6 +276,9 @@ def refusals(ask, ids):
             ((400, "cursor-mismatch"), quoted("all"), {"cursor": of_tag, "dataset": 1}),
             ((400, "cursor-mismatch"), quoted("all"), {"cursor": of_rows, "dataset": 2}),
             ((400, "cursor-mismatch"), listing, {"cursor": cursor, "prefix": "a"}),
+            ((400, "cursor-mismatch"), listing, {"cursor": of_prefix, "prefix": "new"}),    # the same tags, but not all need be seen
+            ((400, "cursor-mismatch"), listing, {"cursor": of_prefix, "prefix": "news "}),
+            ((200, ""), listing, {"cursor": of_prefix, "prefix": "news"}),
             ((200, ""), quoted("all"), {"cursor": of_rows, "dataset": 1, "of": "urls"}),
             ((200, ""), "/v1/tags", {"prefix": "\u00ff"}),
             ((200, ""), "/tags", {})):
@@ -350,6 +354,7 @@ def main():
         check_offline(root, want, ids)
         check_scopes_and_rules(root, ids, tags, rng)
         check_removal(root, ids, tags, rng)
+        check_many_rules(tmp)
     dxtest.finish()
 
 
@@ -398,6 +403,24 @@ def check_offline(root, want, ids):
     lines("--url", "x", expect=2)
     lines("--of", "rows", "x", expect=2)
     lines("--limit", 1001, "x", expect=2)
+
+
+def check_many_rules(tmp):
+    """Rules that concern many domains of a tag, and many tags of which nothing is left, each by a round of its own if rounds were small."""
+    root = Root(tmp / "many")
+    rows = [Row("d", f"s{i:05}.com", f"s{i:05}.com", f"https://s{i:05}.com/", 1, "t", frozenset(["wide", f"hidden {i % 300:03}"])) for i in range(9000)]
+    rows += [Row("d", f"{n}.org", f"{n}.org", f"https://{n}.org/", 1, "t", frozenset(["wide", "zz"])) for n in "abc"]
+    root.list(tmp / "many.jsonl", rows, random.Random(1))
+    root.publish()
+    (tmp / "rules").write_text("".join(f"domain {r.domain}\n" for r in rows if r.domain.endswith(".com")))
+    root.command("suppress", "add", "--file", tmp / "rules")
+    want = Want(rows, {"d": 1}, lambda r: r.domain.endswith(".org"))
+    with dxtest.Server(root.path) as server:
+        ask = Asker(server)
+        for limit in (1, 2, 1000):
+            compare_tags(ask, want.tags(), "many rules", limit)
+        compare_tag(ask, want, "wide", "many rules", 2)
+        compare_tag(ask, want, "hidden 007", "many rules", 2)
 
 
 def check_removal(root, ids, tags, rng):
