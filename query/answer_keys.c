@@ -76,12 +76,26 @@ static int number_of(const struct dx_numbers *numbers, const struct dx_url *url,
     return rc < 0 ? rc : dx_numbers_intact(numbers, err);
 }
 
+/* Where a URL has the number of its host, any other one there has it too, and what hides the URL alone would be seen by
+ * its want: only what hides all pages of the host counts. The path is one that no URL has. */
+static enum dx_effect effect_on(struct dx_version *v, const struct dx_url *url,
+                                enum dx_domain64_layout layout)
+{
+    enum dx_effect effect = dx_withheld_url(v, url->domain, url->scheme, url->host,
+                                            url->path_query);
+    bool own = url->path_query.size > 1 && dx_domain64_most(layout, DX_PART_PATH) > 0;
+
+    return effect != DX_EFFECT_ABSENT || own
+               ? effect
+               : dx_withheld_url(v, url->domain, url->scheme, url->host, dx_span_str("/\001"));
+}
+
 /* Numbers are given in order of names, so those that somebody may see tell how many there are between them that
  * he may not: who does not see everything gets none (docs/notes/access.md). */
 static void find_number(const struct dx_view *view, const struct dx_url *url,
                         struct dx_numbers_now *now, struct number *n)
 {
-    enum dx_effect effect;
+    enum dx_effect effect = DX_EFFECT_NONE;
     struct dx_error err = DX_ERROR_INIT;
     struct dx_numbers *numbers = NULL;
     int rc;
@@ -91,10 +105,11 @@ static void find_number(const struct dx_view *view, const struct dx_url *url,
         n->why = "restricted";
         return;
     }
-    effect = dx_withheld_url(view->version, url->domain, url->scheme, url->host, url->path_query);
     rc = dx_numbers_now_pin(now, NULL, &numbers, &err);
-    if (rc == 1)
+    if (rc == 1) {
+        effect = effect_on(view->version, url, numbers->layout);
         rc = number_of(numbers, url, effect == DX_EFFECT_ABSENT, n, &err) < 0 ? (int)err.code : 1;
+    }
     dx_numbers_close(&numbers);
     if (rc < 0)
         dx_log(DX_LOG_ERROR, "domain64: %s", err.text);

@@ -252,6 +252,7 @@ def check_filling(server, root, lake, layout):
 
 
 def check_suppressed(server, root, lake, layout):
+    dxtest.domaindex("suppress", "add", "--root", root, "--url", "http://many.org/", "--policy", "absent", "--reason", "test")
     dxtest.domaindex("suppress", "add", "--root", root, "--domain", "d3.com", "--policy", "absent", "--reason", "test")
     dxtest.domaindex("suppress", "add", "--root", root, "--url", "http://many.org/0007", "--policy", "absent", "--reason", "test")
     lake.hidden = lambda url: ("d3.com/" in url or "d3.com:" in url) or url == "http://many.org/0007"
@@ -263,6 +264,11 @@ def check_suppressed(server, root, lake, layout):
     for url in ("http://d3.com/a", "http://www.d3.com/", "http://many.org/0007") if layout == "8-24-8-24" else ("http://d3.com/a",):
         got = server.get("/v1/keys?url=" + quote(url)).json
         equal((got["domain64"], got["domain64_reason"]), (None, "not_numbered"), f"{url}: is as if nobody had ever seen it")
+    # A number of a host is no page's: a page that a rule hides has it like one that never was, or the rule would be seen.
+    for hidden, other in (("http://many.org/", "https://many.org/"), ("http://many.org/0007", "http://many.org/nobody")):
+        got, want = (server.get("/v1/keys?url=" + quote(url)).json for url in (hidden, other))
+        equal([got.get(name) for name in ("domain64", "domain64_reason")],
+              [want.get(name) for name in ("domain64", "domain64_reason")], f"{layout}: {hidden} like {other}")
     dxtest.domaindex("suppress", "add", "--root", root, "--domain", "d4.com", "--policy", "withheld", "--reason", "test")
     wait(lambda: server.get("/v1/domain/d4.com").status == 451, "the second one is seen")
     equal(server.get("/v1/keys?url=http://d4.com/a").json["domain64_reason"], "withheld", "said to be withheld")
