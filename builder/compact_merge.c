@@ -10,6 +10,7 @@
 #include "builder/index_scan.h"
 #include "builder/ingest_row.h"
 #include "builder/lake_scan.h"
+#include "builder/led_by.h"
 #include "builder/parallel.h"
 #include "builder/spill_sort.h"
 #include "canon/ids.h"
@@ -172,6 +173,7 @@ struct lane {
     unsigned number;
     struct dx_buf key;
     struct dx_buf value;
+    struct dx_led_by led;
     int to[DX_LAKE_COLUMN_MAX]; /* where each extra of the file stands */
     struct dx_span extra[DX_LAKE_EXTRA_MAX];
     struct dx_buf last; /* domain of the row before */
@@ -210,6 +212,8 @@ static int take_row(struct lane *l, const struct dx_lake_row *row, size_t extra_
                                   .ts_us = row->ts_us,
                                   .extra = l->extra,
                                   .raw_url = row->raw_url };
+    struct dx_led_by_hits hits;
+    int rc;
 
     if (dx_rules_match(m->in->rules, row->domain, row->scheme, row->host, row->path_query) != 0) {
         atomic_fetch_add_explicit(&l->r->rows_left_out, 1, memory_order_relaxed);
@@ -219,6 +223,13 @@ static int take_row(struct lane *l, const struct dx_lake_row *row, size_t extra_
         l->extra[i] = (struct dx_span){ NULL, 0 };
     for (size_t k = 0; k < extra_count; k++)
         l->extra[l->to[k]] = row->extra[k];
+    rc = dx_led_by_row(&l->led, row, &hits, err);
+    if (rc < 0)
+        return rc;
+    if (hits.requested != 0)
+        l->extra[l->to[hits.extra]] = (struct dx_span){ NULL, 0 };
+    if (hits.raw != 0)
+        mine.raw_url = (struct dx_span){ NULL, 0 };
     dx_ingest_row_put(&l->key, &l->value, &mine, m->extra_count);
     if (l->key.failed || l->value.failed || l->last.failed)
         return dx_fail(err, DX_E_LIMIT, "a row of over %u bytes", 2 * DX_LAKE_ROW_BYTES_MAX);
@@ -257,8 +268,10 @@ static int read_file(struct lane *l, uint32_t file, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = dx_lake_scan_open(&scan, path, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK) {
         map_extras(l, &scan);
+        dx_led_by_file(&l->led, &scan);
+    }
     while (rc >= 0 && (rc = dx_lake_scan_group(&scan, err)) == 1)
         while (rc >= 0 && (rc = dx_lake_scan_row(&scan, &row, err)) == 1) {
             rc = check_row(l, &row, err);
@@ -287,6 +300,7 @@ static int read_lane(void *ctx, size_t number, struct dx_error *err)
         return dx_fail(err, DX_E_NOMEM, "compact: out of memory");
     l->r = r;
     l->number = (unsigned)number;
+    l->led = (struct dx_led_by){ .rules = r->m->in->rules, .psl_text = r->m->in->psl_text };
     dx_buf_init(&l->key, 2 * DX_LAKE_ROW_BYTES_MAX);
     dx_buf_init(&l->value, 2 * DX_LAKE_ROW_BYTES_MAX);
     dx_buf_init(&l->last, 1u << 16);
@@ -297,6 +311,7 @@ static int read_lane(void *ctx, size_t number, struct dx_error *err)
     dx_buf_release(&l->key);
     dx_buf_release(&l->value);
     dx_buf_release(&l->last);
+    dx_led_by_release(&l->led);
     free(l);
     return rc;
 }
@@ -421,23 +436,31 @@ static int find_hit(const struct dx_rewrite_in *in, const char *path, bool first
                     struct dx_error *err)
 {
     struct dx_lake_scan scan = DX_LAKE_SCAN_INIT;
+    struct dx_led_by led = { .rules = in->rules, .psl_text = in->psl_text };
     struct dx_lake_row row;
     uint64_t rows = 0;
     int rc = dx_lake_scan_open(&scan, path, err);
 
+    if (rc == DX_OK)
+        dx_led_by_file(&led, &scan);
     while (rc >= 0 && (rc = dx_lake_scan_group(&scan, err)) == 1)
         while (rc >= 0 && (rc = dx_lake_scan_row(&scan, &row, err)) == 1) {
             uint64_t hit = dx_rules_match(in->rules, row.domain, row.scheme, row.host,
                                           row.path_query);
+            struct dx_led_by_hits hits;
 
-            if (hit != 0 && (*number == 0 || hit < *number))
-                *number = hit;
+            rc = dx_led_by_row(&led, &row, &hits, err);
+            if (rc < 0)
+                goto out;
+            hit = dx_led_by_first(hit, dx_led_by_first(hits.requested, hits.raw));
+            *number = dx_led_by_first(*number, hit);
             if (hit != 0 && first)
                 goto out;
             if (++rows % COUNT_EVERY == 0)
                 count_rows(in, COUNT_EVERY);
         }
 out:
+    dx_led_by_release(&led);
     dx_lake_scan_close(&scan);
     return rc < 0 ? rc : DX_OK;
 }

@@ -8,7 +8,8 @@
  *   m.rows_read, .rows_left_out, .rows_equal
  *   dx_compact_merge_release(&m);
  *
- * All rows of the files, with all columns, but for those that in->rules hit. Columns beyond ours are
+ * All rows of the files, with all columns, but for those that in->rules hit, and without what led to a
+ * row where that is hit (led_by.h). Columns beyond ours are
  * those of all files together, in the order in which the files by path bring them, null where a file
  * has none; times are microseconds if any file has finer ones than milliseconds. Of rows that are
  * equal but for raw_url one is kept, as ingest does.
@@ -58,7 +59,7 @@ int dx_compact_merge_run(struct dx_compact_merge *m, dx_compact_made *made, void
                          struct dx_error *err);
 void dx_compact_merge_release(struct dx_compact_merge *m);
 
-/* The lowest number of a rule that hits a row of in->files[file]; 0: none. first: any will do. */
+/* The lowest number of a rule that hits a row of in->files[file], or what led to one; 0: none. first: any will do. */
 int dx_compact_hit(const struct dx_rewrite_in *in, uint32_t file, bool first, uint64_t *number,
                    struct dx_error *err);
 

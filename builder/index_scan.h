@@ -30,6 +30,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash.h"
 
@@ -73,10 +74,11 @@ struct dx_index_lake {
     uint64_t urls;
     uint64_t row_groups;
     uint64_t files_scanned;
-    uint64_t rows_scanned;     /* those of known files too that were read again */
-    uint64_t suppressed_first; /* lowest number of the rules that hit a row; 0: none does */
-    uint64_t skipped_columns;  /* not indexed: no plain strings */
-    char skipped[128];         /* the first of them, with its file */
+    uint64_t rows_scanned; /* those of known files too that were read again */
+    uint64_t
+        suppressed_first; /* lowest number of the rules that hit a row, or what led to one; 0: none does */
+    uint64_t skipped_columns; /* not indexed: no plain strings */
+    char skipped[128];        /* the first of them, with its file */
     struct dx_spill_sort *pairs;
     struct dx_spill_sort *groups;
     struct dx_aside *facts;           /* those of pairs that are too long for the sorter */
@@ -103,6 +105,7 @@ struct dx_index_scan_options {
     /* format/rules.h: asked for each row of the files that are scanned, for suppressed_first. For
      * rows that the base knows its entry's `cleansed` speaks. NULL: none. */
     const struct dx_rules *rules;
+    struct dx_span psl_text; /* with rules */
 };
 
 int dx_index_scan(struct dx_index_lake *lake, const struct dx_index_scan_options *options,

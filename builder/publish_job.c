@@ -210,7 +210,8 @@ static int scan(struct dx_publish_job *job, const struct dx_index_bring *bring,
                                              .threads = job->options->threads,
                                              .bring = bring,
                                              .rows_done = dx_publish_job_items(job),
-                                             .rules = rules };
+                                             .rules = rules,
+                                             .psl_text = dx_span_of(job->psl.data, job->psl.size) };
     int rc = dx_index_scan(&job->lake.lake, &options, err);
 
     return rc == DX_OK || rc == DX_E_LIMIT || job->base == NULL

@@ -56,7 +56,8 @@ static int run(struct dx_publish_job *job, const char *out_dir, const struct dx_
                                 .threads = o->threads,
                                 .rows_done = dx_publish_job_items(job),
                                 .rules = o->rules,
-                                .rules_last = o->rules_last };
+                                .rules_last = o->rules_last,
+                                .psl_text = dx_span_of(job->psl.data, job->psl.size) };
     int rc;
 
     out->goes = calloc(in.file_count + 1, sizeof *out->goes);

@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 struct dx_index_bring;
@@ -53,6 +54,7 @@ struct dx_rewrite_in {
     _Atomic uint64_t *rows_done;  /* for progress; may be NULL */
     const struct dx_rules *rules; /* suppressions whose rows are left out; may be NULL */
     uint64_t rules_last;          /* number of the last of them; 0: none */
+    struct dx_span psl_text;
 };
 
 /* Of files[i]: goes[i]. */

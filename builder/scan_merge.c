@@ -274,10 +274,19 @@ static int take_url(struct dx_scan_merge *m, const struct dx_scan_cursor *c,
                        : rc;
 }
 
-static void note_rule(uint64_t *first, uint64_t number)
+static int note_rules(struct dx_scan_merge *m, const struct dx_scan_cursor *c, struct dx_error *err)
 {
-    if (number != 0 && (*first == 0 || number < *first))
-        *first = number;
+    struct dx_led_by_hits hits;
+    uint64_t hit =
+        m->has_rules ? dx_rules_row(&m->rules, c->row.scheme, c->row.host, c->row.path_query).number
+                     : 0;
+    int rc;
+
+    m->led.requested = c->requested;
+    rc = dx_led_by_row(&m->led, &c->row, &hits, err);
+    hit = dx_led_by_first(hit, dx_led_by_first(hits.requested, hits.raw));
+    m->suppressed_first = dx_led_by_first(m->suppressed_first, hit);
+    return rc;
 }
 
 static struct dx_span requested_of(const struct dx_scan_cursor *c)
@@ -324,11 +333,10 @@ static int take_row(struct dx_scan_merge *m, struct dx_scan_cursor *c, struct dx
         rc = place_row(m, c, err);
     if (rc == DX_OK)
         rc = tag_row(m, c, err);
+    if (rc == DX_OK)
+        rc = note_rules(m, c, err);
     if (rc != DX_OK)
         return rc;
-    if (m->has_rules)
-        note_rule(&m->suppressed_first,
-                  dx_rules_row(&m->rules, c->row.scheme, c->row.host, c->row.path_query).number);
     m->pair.count.row_count++;
     if (c->row.has_ts) {
         take_time(&m->pair.count.has_ts, &m->pair.count.first_us, &m->pair.count.last_us,
@@ -365,6 +373,7 @@ static int merge_open(struct dx_scan_merge *m, struct dx_error *err)
     int rc;
 
     m->dataset_id = m->lake->files[m->file_ids[0]].dataset_id;
+    m->led = (struct dx_led_by){ .rules = m->options->rules, .psl_text = m->options->psl_text };
     dx_buf_init(&m->domain, DX_SURT_MAX);
     dx_buf_init(&m->runs, DX_SCAN_RUNS_MAX);
     dx_buf_init(&m->facts, DX_FACTS_BYTES_MAX);
@@ -391,6 +400,7 @@ static void merge_close(struct dx_scan_merge *m)
     for (size_t i = 0; m->cursors != NULL && i < m->count; i++)
         dx_scan_cursor_close(&m->cursors[i]);
     dx_known_free(&m->known);
+    dx_led_by_release(&m->led);
     free(m->cursors);
     free(m->heap);
     dx_buf_release(&m->place.text);

@@ -17,6 +17,7 @@
 
 #include "builder/index_pair.h"
 #include "builder/index_scan.h"
+#include "builder/led_by.h"
 #include "builder/scan_cursor.h"
 #include "format/registry_json.h"
 #include "format/rules.h"
@@ -70,6 +71,7 @@ struct dx_scan_merge {
     struct dx_buf value;
     bool has_rules; /* some rule may hit rows of the domain at hand */
     struct dx_rules_of rules;
+    struct dx_led_by led;
 };
 
 int dx_scan_merge(struct dx_scan_merge *m, struct dx_error *err);

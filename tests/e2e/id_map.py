@@ -158,6 +158,37 @@ def check_hidden_requested(tmp):
         dxtest.domaindex("suppress", "lift", "--root", root, str(number))
 
 
+def state_of(root, number):
+    rules = json.loads(dxtest.domaindex("suppress", "status", "--root", root, "--json").stdout)["rules"]
+    return next(rule["state"] for rule in rules if rule["number"] == number)
+
+
+def check_compacted_requested(tmp):
+    """A requested URL that rules hide leaves the lake's files with the next compaction, here and in what is ingested
+    later: when the rule is lifted nothing comes back. The rows stay."""
+    root = tmp / "compacted"
+    ingest(root, "led", [(LED, TO, "1600000000"), (TO, "", "1600000001"), ("https://other.example/asked", TO, "1600000002")])
+    dxtest.domaindex("publish", "--root", root)
+    for n in range(2):
+        dxtest.domaindex("suppress", "add", "--root", root, "--url", LED, "--policy", "absent", "--reason", "asked")
+        number = len(json.loads(dxtest.domaindex("suppress", "list", "--root", root, "--json").stdout)["suppressions"])
+        dxtest.equal(state_of(root, number), "hidden", f"{n}: before compact")
+        dxtest.domaindex("compact", "--root", root)
+        dxtest.equal(state_of(root, number), "gone", f"{n}: after compact")
+        ingest(root, "led", [(LED, TO, f"160000001{n}")])
+        dxtest.domaindex("publish", "--root", root)
+        dxtest.equal(state_of(root, number), "hidden", f"{n}: a later row has it again")
+        dxtest.domaindex("compact", "--root", root)
+        dxtest.domaindex("verify", "--root", root, "--deep")
+        dxtest.domaindex("suppress", "lift", "--root", root, str(number))
+        with dxtest.Server(root) as server:
+            dxtest.equal(asked(server, LED).status, 404, f"{n}: nothing leads from it")
+            reply = asked(server, TO)
+            dxtest.check(b"secret" not in reply.body and b"led.example" not in reply.body, f"{n}: it is back: {reply.body!r}")
+            dxtest.check(b"other.example/asked" in reply.body, f"{n}: what another one was led by stays")
+            dxtest.equal(reply.json["row_count"], 4 + n, f"{n}: the rows stay")
+
+
 def check_scopes(tmp):
     """Who may not see a dataset is neither led by its rows nor told what they lead to: the answers are those of a root without it."""
     both, less = tmp / "both", tmp / "less"
@@ -202,6 +233,7 @@ def main():
         check_root(root, datasets, "compacted")
         check_suppressed(root)
         check_hidden_requested(pathlib.Path(tmp))
+        check_compacted_requested(pathlib.Path(tmp))
         check_scopes(pathlib.Path(tmp))
     dxtest.finish()
 
