@@ -118,8 +118,9 @@ static int fit_table(struct dx_postgres *db, const struct dx_postgres_ddl *d, co
 {
     const char *by;
     int rc = dx_postgres_ask(
-        db, "SELECT pg_get_partkeydef(oid) FROM pg_class WHERE oid = to_regclass($1)", &quoted, 1,
-        err);
+        db,
+        "SELECT pg_get_partkeydef(oid), relispartition FROM pg_class WHERE oid = to_regclass($1)",
+        &quoted, 1, err);
 
     if (rc < 0 || dx_postgres_rows(db) == 0)
         return rc;
@@ -127,6 +128,10 @@ static int fit_table(struct dx_postgres *db, const struct dx_postgres_ddl *d, co
     if (by == NULL || strcmp(by, "RANGE (domain64)") != 0)
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "table \"%s\": it is there, but not partitioned by RANGE (domain64)",
+                       d->table);
+    by = dx_postgres_cell(db, 0, 1);
+    if (by == NULL || by[0] != 'f')
+        return dx_fail(err, DX_E_UNSUPPORTED, "table \"%s\": it is a partition of another table",
                        d->table);
     rc = list_columns(db, quoted, err);
     for (size_t i = 0; rc == DX_OK && i < COUNT(own); i++)

@@ -381,7 +381,8 @@ int dx_numbers_names(const struct dx_numbers *n, uint64_t key, struct dx_buf *ou
         (void)dx_domain64_range(&d, DX_PART_TLD, n->layout, &r, NULL);
         rc = dx_numbers_name(n, r.from, out, err);
     }
-    if (rc == 1 && tld > domain && out->data[tld] == '[') /* an address is its own name */
+    if (rc == 1 && tld > domain && out->size > tld &&
+        out->data[tld] == '[') /* an address is its own name */
         out->size = tld - 1;
     dx_buf_u8(out, '/');
     if (rc == 1 && d.path != 0)

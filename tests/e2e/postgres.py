@@ -351,7 +351,7 @@ def check_tables(tmp, root, pg):
            "PARTITION BY RANGE (domain64); CREATE TABLE few (domain64 bigint, dataset_id int) PARTITION BY RANGE (domain64); "
            "CREATE TABLE mine_datasets (id int); CREATE VIEW seen AS SELECT 1 AS x; CREATE TABLE inway_01 (x int)")
     for table, why in (("plain", "not partitioned by RANGE"), ("other", "domain64 is integer, not bigint"),
-                       ("few", 'no column "url"'), ("mine", 'no column "dataset_id"'), ("seen", "not partitioned"),
+                       ("few", 'no column "url"'), ("mine", 'no column "dataset_id"'), ("seen", "not partitioned"), ("urls_01", "a partition of another"),
                        ("inway", 'relation "inway_01" already exists')):
         words = export(root, pg, "--table", table, expect=1)
         check(why in words, f"table {table}: {words}")

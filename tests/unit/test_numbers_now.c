@@ -243,6 +243,40 @@ static void check_damage(struct dx_numbers_now *now)
     check_health(now, true, true, "mended");
 }
 
+/* A TLD without a name, which no filling makes: nothing is read behind what fits a text exactly. */
+static void check_no_name(void)
+{
+    static const struct dx_build_id build = { { 1 } };
+    static const struct dx_number_info info = { DX_DOMAIN64_SUB8, 1, 1 };
+    const uint64_t tld = UINT64_C(1) << 56;
+    struct dx_numbers numbers = { .layout = DX_DOMAIN64_SUB8, .count = 1 };
+    struct dx_buf file = DX_BUF_INIT(1 << 16);
+    struct dx_buf text = DX_BUF_INIT(1 << 16);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_number_writer w;
+    uint8_t domain[63];
+
+    memset(domain, 'x', sizeof domain);
+    must(dx_number_writer_begin(&w, &build, &info, 2, dx_envelope_sink_buf, &file, &err), &err,
+         "begin");
+    must(dx_number_writer_name(&w, tld, dx_span_of(NULL, 0), &err), &err, "TLD");
+    must(
+        dx_number_writer_name(&w, tld | UINT64_C(1) << 32, dx_span_of(domain, sizeof domain), &err),
+        &err, "domain");
+    must(dx_number_writer_hash(&w, 1, 0, &err), &err, "hash");
+    must(dx_number_writer_hash(&w, 2, 1, &err), &err, "hash");
+    must(dx_number_writer_end(&w, &err), &err, "end");
+    dx_number_writer_release(&w);
+    must(dx_number_book_open(&numbers.book[0], dx_span_of(file.data, file.size), 0, "book", &err),
+         &err, "open");
+    if (dx_numbers_names(&numbers, tld | UINT64_C(1) << 32, &text, &err) != 1 ||
+        text.size != sizeof domain + 2)
+        FAIL("a TLD without a name");
+    dx_number_book_close(&numbers.book[0]);
+    dx_buf_release(&file);
+    dx_buf_release(&text);
+}
+
 int main(void)
 {
     struct dx_numbers_where where = { .root = root.path,
@@ -260,6 +294,7 @@ int main(void)
         write_file(saved[i].book, &saved[i].book_text, saved[i].book_text.size);
     check_turns(now);
     check_damage(now);
+    check_no_name();
     dx_numbers_now_close(&now);
     for (unsigned i = 0; i < 2; i++) {
         dx_buf_release(&saved[i].list_text);
