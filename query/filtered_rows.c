@@ -14,8 +14,8 @@
 #define CHUNK_MAX 16384
 #define TRY_COUNTS 128 /* rows that a try of the search counts as, of DX_FILTERED_LOOK_MAX */
 #define NEAR_ROWS 256  /* so many rows between two that were taken are read with them */
-#define SCRATCH_MAX (64u << 10)
-#define HOST_MAX 4096 /* longer than any: a lake of others may say anything */
+#define SCRATCH_MAX (64u << 20) /* of a tag: as large as a page of the lake may be */
+#define HOST_MAX 4096           /* longer than any: a lake of others may say anything */
 
 enum { FIND_RUNS, BEGIN_CHUNK, LOOK, BEGIN_TRY, TRY, BEGIN_TAKE, TAKE, DONE };
 
@@ -164,15 +164,13 @@ static bool enough(const struct dx_filtered_rows *f)
 
 static int begin_chunk(struct dx_filtered_rows *f, struct dx_error *err)
 {
-    bool in_order = f->ask.filter.prefix.data != NULL;
-    uint64_t last;
+    uint64_t last = f->known_end;
     int rc;
 
     if (enough(f)) {
         f->state = BEGIN_TAKE;
         return DX_OK;
     }
-    last = in_order ? end_of_file(f, f->next) : f->known_end;
     do {
         f->chunk_end = last - f->next < f->chunk ? last : f->next + f->chunk;
         listing_of_runs(f, dx_row_filter_fields(&f->ask.filter));

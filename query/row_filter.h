@@ -44,7 +44,8 @@ int dx_row_filter_check(const struct dx_row_filter *f, struct dx_problem *proble
 /* DX_FIELD_..., that it looks at. */
 unsigned dx_row_filter_fields(const struct dx_row_filter *f);
 
-/* scratch: any dx_buf of at least 64 KiB; what is in it goes. */
+/* scratch: has room for the longest string of a row's tags, else the row is taken for one without an array of strings; what is in it
+ * goes. */
 bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
                          struct dx_buf *scratch);
 

@@ -355,6 +355,7 @@ def main():
         check_scopes_and_rules(root, ids, tags, rng)
         check_removal(root, ids, tags, rng)
         check_many_rules(tmp)
+        check_long_member(tmp)
     dxtest.finish()
 
 
@@ -421,6 +422,22 @@ def check_many_rules(tmp):
             compare_tags(ask, want.tags(), "many rules", limit)
         compare_tag(ask, want, "wide", "many rules", 2)
         compare_tag(ask, want, "hidden 007", "many rules", 2)
+
+
+def check_long_member(tmp):
+    """A lake of others may have a string in `tags` that is longer than a row of ours: the row's other tags are found all the same."""
+    root = Root(tmp / "long")
+    root.list(tmp / "long.jsonl", [Row("d", "a.com", "a.com", f"https://a.com/{i}", 1, "t", frozenset(["short"])) for i in range(3)], random.Random(1))
+    file, = (root.path / "urls").rglob("*.parquet")
+    duckdb.sql(f"""copy (select * replace ('["short", "' || repeat('y', 70000) || '"]' as tags)
+                   from read_parquet('{file}', hive_partitioning=false) order by host, path_query) to '{tmp}/long.parquet' (format parquet)""")
+    os.replace(tmp / "long.parquet", file)
+    root.publish()
+    with dxtest.Server(root.path) as server:
+        ask = Asker(server)
+        equal([t["tag"] for t in ask.get("/v1/tags").json["tags"]], ["short"], "a long member is no tag")
+        equal(len(ask.get(quoted("short"), of="urls").json["items"]), 3, "rows with a long member, by the index")
+        equal(len(ask.get("/v1/domain/a.com/datasets/1/urls", tag="short").json["items"]), 3, "rows with a long member, by tag=")
 
 
 def check_removal(root, ids, tags, rng):
