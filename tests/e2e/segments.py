@@ -9,6 +9,7 @@ DX_SEGMENT_KILLS=300 kills consumers so often; DX_PARTS runs only the parts of t
 """
 import concurrent.futures
 import contextlib
+import faulthandler
 import json
 import os
 import pathlib
@@ -89,8 +90,8 @@ def want(**datasets):
 
 
 def consumer(url, root, *more):
-    return list(map(str, [dxtest.DOMAINDEX, "ingest", "--root", root, "--from", url, "--ts-column", "ts",
-                          "--extra-column", "title", "--threads", "2", "--memory", "64M", *more]))
+    return list(map(str, [*rabbit.UNTIL_WE_END, dxtest.DOMAINDEX, "ingest", "--root", root, "--from", url,
+                          "--ts-column", "ts", "--extra-column", "title", "--threads", "2", "--memory", "64M", *more]))
 
 
 def receive(url, root, *more, expect=0, env=None):
@@ -109,7 +110,7 @@ def drain(broker, queue, root, *more, env=None):
 
 
 def sender(url, path, dataset, mss=MSS, wait_s=120):
-    return list(map(str, [dxtest.DOMAINDEX, "ship", "--to", url, "--mss", mss, "--dataset", dataset, "--wait",
+    return list(map(str, [*rabbit.UNTIL_WE_END, dxtest.DOMAINDEX, "ship", "--to", url, "--mss", mss, "--dataset", dataset, "--wait",
                           wait_s, path]))
 
 
@@ -707,6 +708,8 @@ def certificate(folder, name):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the broker ends, too
     print(f"DX_SEED={SEED}")
+    # Whatever hangs: where, and the end of this process, with which all that it has started ends.
+    faulthandler.dump_traceback_later(DEADLINE_S * 4 + 10 * KILLS, exit=True)
     with dxtest.tempdir() as folder:
         (folder / "rabbit").mkdir()
         certificate(folder, "other")
