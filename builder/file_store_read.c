@@ -276,7 +276,14 @@ static const char *check_headers(struct reading *r, struct dx_span hash, size_t 
     return NULL;
 }
 
-/* Reads it to its end: its checksum is there. r->head holds the beginning. */
+/* What the file itself is; others are the disk's, rights, or what this process may have open. */
+static bool is_its_own(int rc)
+{
+    return rc == DX_E_CORRUPT || rc == DX_E_LIMIT || rc == DX_E_UNSUPPORTED;
+}
+
+/* Reads it to its end: its checksum is there. r->head holds the beginning. DX_E_CORRUPT; or DX_E_IO: it
+ * cannot be read, which says nothing of it. */
 static int look_at_storage(struct reading *r, int folder, const char *hash, size_t *payload,
                            char why[256], struct dx_error *err)
 {
@@ -303,7 +310,7 @@ static int look_at_storage(struct reading *r, int folder, const char *hash, size
         (void)snprintf(why, 256, "%s: %s", hash, flaw);
     else if (rc < 0)
         (void)snprintf(why, 256, "%.250s", e.text);
-    return rc < 0 || flaw != NULL ? DX_E_CORRUPT : rc;
+    return flaw != NULL || is_its_own(rc) ? DX_E_CORRUPT : rc < 0 ? DX_E_IO : rc;
 }
 
 /* The offset of the payload in r->head, or 0: there is none that can be used. */
@@ -329,11 +336,11 @@ static int check_storage(struct reading *r, struct dx_span hash, size_t *payload
     }
     if (rc == 0)
         r->n->missing++;
-    if (rc == DX_E_CORRUPT) {
+    if (rc == DX_E_CORRUPT || rc == DX_E_IO) {
         r->n->corrupt++;
         (void)snprintf(text, sizeof text, "store: %s", why);
         tell(r, TOLD_STORAGE, text);
-        if (r->o->set_aside && folder >= 0)
+        if (rc == DX_E_CORRUPT && r->o->set_aside && folder >= 0)
             set_aside(r, folder, name);
         rc = 0;
     }

@@ -18,6 +18,8 @@ static int open_file(int dir_fd, const char *name, struct dx_error *err)
 
     if (fd < 0 && errno == ENOENT)
         return dx_fail(err, DX_E_NOT_FOUND, "%s: no such file", name);
+    if (fd < 0 && (errno == ELOOP || errno == ENXIO)) /* a link, a socket */
+        return dx_fail(err, DX_E_UNSUPPORTED, "%s: not a plain file", name);
     if (fd < 0)
         return dx_fail_errno(err, errno, "%s: cannot open", name);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -46,7 +48,13 @@ int dx_gzip_lines_open(struct dx_gzip_lines *l, int dir_fd, const char *name,
         return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
     }
     if (limits->packed && gzdirect(l->file) != 0) {
+        int e = errno;
+        int why = Z_OK;
+
+        (void)gzerror(l->file, &why);
         dx_gzip_lines_close(l);
+        if (why == Z_ERRNO)
+            return dx_fail_errno(err, e, "%s: read", name);
         return dx_fail(err, DX_E_CORRUPT, "%s: not gzip", name);
     }
     return 1;

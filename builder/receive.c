@@ -170,6 +170,13 @@ static int store(struct receive *r, struct dx_transfer *t, struct dx_error *err)
         told = true;
         sleep_ms(r, STORE_AGAIN_MS);
     }
+    if (rc < 0 && !is_stopped(r))
+        return dx_fail_in(
+            err,
+            "a whole transfer is not taken into the lake: put right what is wrong and "
+            "run again, or give it up: remove the folder %s and take its last "
+            "segment out of the queue",
+            t->folder);
     if (rc == DX_OK)
         rc = dx_transfer_mark(t, DX_TRANSFER_STORED, err);
     r->stats->transfers += rc == DX_OK;

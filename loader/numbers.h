@@ -68,7 +68,7 @@ void dx_numbers_close(struct dx_numbers **n); /* the last one of those who hold 
 struct dx_numbers *dx_numbers_hold(struct dx_numbers *n);
 int dx_numbers_intact(const struct dx_numbers *n, struct dx_error *err);
 
-/* What has been numbered so far, and by which registry: equal ones give equal answers. */
+/* What has been numbered so far, and by which registry: equal ones give equal answers. Another one after a merge, too. */
 struct dx_build_id dx_numbers_state(const struct dx_numbers *n);
 
 int dx_numbers_child(const struct dx_numbers *n, enum dx_domain64_part part, uint64_t parent,

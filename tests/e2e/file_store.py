@@ -11,6 +11,7 @@ import random
 import re
 
 import dxtest
+import inject
 
 try:
     import pyarrow.parquet
@@ -275,6 +276,24 @@ def check_kept_invalid(tmp):
     dxtest.check("cannot be renamed" in words and before.read_bytes() == b"of an earlier run" and path.exists(), words)
 
 
+def check_unreadable(tmp):
+    """A file that the disk does not give is not corrupt for that: it keeps its name."""
+    if not inject.can_trace():
+        print("no strace here, or no right to trace: no unreadable file", flush=True)
+        return
+    store = tmp / "unreadable"
+    pages = make(store)
+    write_lists(store, pages)
+    path = storage_path(store, sorted(pages)[5])
+    done = dxtest.run("strace", "-f", "-o", tmp / "trace", "-P", path, "-e", "trace=read", "-e", "inject=read:error=EIO",
+                      dxtest.DOMAINDEX, "ingest", "--root", tmp / "root-unread", "--dataset", "d", "--from", "file-store", "--set-aside",
+                      store, env={"ASAN_OPTIONS": "detect_leaks=0"})
+    words = done.stderr.decode()
+    dxtest.check("EIO" in (tmp / "trace").read_text(), "the disk failed")
+    dxtest.check(f"{path.name}: read: " in words, f"it is said: {words}")
+    dxtest.check(path.exists() and not list(store.rglob("*.invalid")), "a file that may be sound was renamed")
+
+
 def check_tags_and_titles(tmp):
     """A tag that two lines give a page is one; what no line can hold is left out, or mended, and counted."""
     store, key = tmp / "twice", "https://twice.example/"
@@ -313,7 +332,7 @@ def check_refused(tmp):
     (store / "index").rename(tmp / "elsewhere")
     refused(tmp, store, "has no file 'index'", "no index")
     (store / "index").symlink_to(tmp / "elsewhere")
-    refused(tmp, store, "index: cannot open", "an index that is a link")
+    refused(tmp, store, "index: not a plain file", "an index that is a link")
     (store / "index").unlink()
     os.mkfifo(store / "index")
     refused(tmp, store, "not a plain file", "an index that is a pipe")
@@ -338,6 +357,7 @@ def main():
         check_damaged_lines(tmp)
         check_damaged_storage(tmp)
         check_kept_invalid(tmp)
+        check_unreadable(tmp)
         check_tags_and_titles(tmp)
         check_refused(tmp)
     dxtest.finish()

@@ -312,6 +312,30 @@ def check_gone(root):
         equal(server.get(reply.json["restart"]).status, 200, "it has an answer")
 
 
+def check_restored(tmp):
+    """A registry that was put back from a copy gives the numbers since then to other names: no walk goes on with both."""
+    root, copy = tmp / "restored", tmp / "copy"
+    folder = root / "index" / "domain64"
+    ingest(root, "set1", ["http://d1.com/"])
+    publish(root)
+    domain64("init", "--root", root)
+    domain64("fill", "--root", root)
+    shutil.copytree(folder, copy)
+    ingest(root, "set1", [f"http://m{i}.org/" for i in range(6)])
+    publish(root)
+    domain64("fill", "--root", root)
+    with dxtest.Server(root) as server:
+        cursor = server.get("/v1/range?from=0&limit=3").json["next_cursor"]
+    shutil.rmtree(folder)
+    shutil.copytree(copy, folder)
+    ingest(root, "set1", ["http://a.org/"])
+    publish(root)
+    domain64("fill", "--root", root)
+    with dxtest.Server(root) as server:
+        reply = server.get(f"/v1/range?cursor={cursor}")
+        equal((reply.status, b"numbers-gone" in reply.body), (410, True), f"a cursor of what was lost: {reply.body}")
+
+
 def check_damage(root, tmp):
     """A registry that is damaged takes nothing away but itself."""
     copy = tmp / "damaged"
@@ -412,6 +436,7 @@ with dxtest.tempdir() as tmp:
     for layout in LAYOUTS:
         last = check_layout(tmp, layout, rng)
     check_gone(last[0])
+    check_restored(tmp)
     check_damage(last[0], tmp)
     check_access(last[0])
     check_full(tmp)

@@ -335,6 +335,24 @@ def wrong_sum(broker, folder):
     until(lambda: queue.depth() == 1, "the last segment was not acknowledged")
 
 
+def refused_rows(broker, folder):
+    """A whole transfer that ingest refuses: kept, with words on what to do, and what they say helps."""
+    root, url, queue, good = folder / "refused", broker.url("refused"), broker.queue("refused"), rows("after", 30)
+    queue.send_all(with_id([struct.pack("<II", 0, 1) + b'[{"url":"http://a.example/"},,'], "refused", "refused"))
+    queue.send_all(with_id(cut(lines(good), 400), "after", "after"))
+    for _ in range(2):
+        said = receive(url, root, expect=1)
+        dxtest.check("array is broken" in said and "not taken into the lake" in said, said)
+        folders = list((root / "spool").glob("id-*"))
+        dxtest.equal([str(f) in said for f in folders], [True], f"the folder is named: {said}")
+    for path in folders[0].iterdir():
+        path.unlink()
+    folders[0].rmdir()
+    broker.queue("refused.out").send_all(queue.take_all()[1:])
+    receive(broker.url("refused.out"), root)
+    dxtest.equal(lake(root), want(after=good), "what came behind it")
+
+
 def who_and_where(broker, folder):
     """Users, vhosts and queues with odd names; what is secret is never said."""
     data, root = rows("odd", 100), folder / "odd"
@@ -663,7 +681,7 @@ def broker_killed(broker, folder):
 
 BESIDE = (silent_lines, stopped_consumer, killed, same_bytes, tls, object_store, two_consumers, cut_lines, lost,
           no_segment, larger_than_a_message, empty_last_segment, without_properties, far_out_of_order,
-          two_transfers, wrong_sum, who_and_where, acknowledged_when_durable, killed_at_the_end,
+          two_transfers, wrong_sum, refused_rows, who_and_where, acknowledged_when_durable, killed_at_the_end,
           killed_without_ids, queue_taken_away, unconfirmed)
 
 

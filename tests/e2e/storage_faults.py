@@ -72,6 +72,7 @@ class Tally:
         self.want, self.good, self.statuses = want, 0, {}
         self.wrong, self.mute, self.worst_ms, self.worst = [], [], 0.0, ""
         self.reasons = collections.Counter()
+        self.shared = collections.Counter()     # failed replies by the read that failed: many may have waited on one
 
     def reply(self, target, status, body, late_s):
         self.statuses[status] = self.statuses.get(status, 0) + 1
@@ -85,6 +86,7 @@ class Tally:
             self.mute.append(f"{status} {body[:200]!r}")
         else:
             self.reasons[reason(body)] += 1
+            self.shared[json.loads(body)["detail"]] += 1
 
     @property
     def count(self):
@@ -150,9 +152,10 @@ class Trial:
                      f"to be at most {limit:.0f}")
         dxtest.check(tally.count > 0, f"{words}: no replies")
         if success is not None:
-            # Faults are drawn: three deviations beyond what may fail are no news.
+            # Faults are drawn, for a read and all who wait on it: three deviations beyond what may fail are no news.
             may_fail = (1 - success) * tally.count
-            dxtest.check(tally.count - tally.good <= may_fail + 3 * may_fail ** 0.5,
+            together = max(tally.shared.values(), default=1)
+            dxtest.check(tally.count - tally.good <= may_fail + 3 * (may_fail * together) ** 0.5,
                          f"{words}: only {tally.good} of {tally.count} were answered: "
                          f"{tally.reasons.most_common(6)}")
         if not quiet:

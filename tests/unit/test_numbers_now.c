@@ -55,6 +55,7 @@ static void make_registry(struct saved *s)
     struct dx_remote_root remote = DX_REMOTE_ROOT_INIT;
     struct dx_domain64_fill fill = { .root = root.path, .memory = 16 << 20, .merge_above = 8 };
     struct dx_number_list list = DX_NUMBER_LIST_INIT;
+    struct dx_numbers numbers = { .count = 0 }; /* but its list */
     struct dx_error err = DX_ERROR_INIT;
     char pattern[256];
     glob_t found;
@@ -76,7 +77,8 @@ static void make_registry(struct saved *s)
     must(
         dx_number_list_parse(&list, dx_span_of(s->list_text.data, s->list_text.size), "list", &err),
         &err, "list");
-    s->state = dx_number_build(&list, 0, dx_number_list_last(&list));
+    numbers.list = list;
+    s->state = dx_numbers_state(&numbers);
     (void)unlink(s->list);
     (void)unlink(s->book);
 }
