@@ -10,7 +10,7 @@
 #              the sanitizers run a part
 #   asan       AddressSanitizer and UBSan: unit tests, reruns of the fuzz corpora, the server
 #   tsan       ThreadSanitizer: what has threads
-#   fuzz       all of it by clang with -Werror; libFuzzer, FUZZ_SECONDS (3) for each target, JOBS at a time
+#   fuzz       all of it by clang with -Werror; libFuzzer, FUZZ_SECONDS (2) for each target, JOBS at a time
 #
 # JOBS (default: cores), FUZZ_SECONDS, DX_SHARED_DATA (see docs/TESTING.md) are taken from the
 # environment. Logs are in build/test-logs. Exit 1 if anything failed; what was skipped is
@@ -19,7 +19,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
-fuzz_seconds=${FUZZ_SECONDS:-3}
+fuzz_seconds=${FUZZ_SECONDS:-2}
 logs=$PWD/build/test-logs
 all_stages="packages style clang release asan tsan fuzz"
 
