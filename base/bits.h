@@ -11,7 +11,7 @@
  *   dx_bits_put(&w, v, width);  dx_bits_put_rice(&w, v, k);  dx_bits_put_gamma(&w, v);
  *   dx_bits_flush(&w);                              zeros up to a whole byte; buf.failed says it all
  *
- * Bits of dx_bits_at beyond the row are 0: who asks sees to it that they lie inside. A Rice code
+ * Bits of dx_bits_at beyond the row are 0: the caller checks that they lie inside. A Rice code
  * with k (0..63) is v >> k ones, a zero, and the low k bits of v; where there would be 32 ones or
  * more it is 32 ones and the 64 bits of v. So no code is over 96 bits, whatever the bytes are.
  * A gamma code is of v >= 1, which has n + 1 bits: n ones, a zero, and the low n bits of v; for
@@ -113,7 +113,7 @@ static inline bool dx_bits_done(const struct dx_bits *r)
 
 struct dx_bits_out {
     struct dx_buf *to;
-    uint64_t pending; /* bits that are no whole byte yet */
+    uint64_t pending; /* bits that do not fill a byte yet */
     unsigned count;   /* of them */
 };
 

@@ -25,7 +25,7 @@ void dx_buf_release(struct dx_buf *b)
 void dx_buf_clear(struct dx_buf *b)
 {
     b->size = 0;
-    b->failed = false;
+    b->failed = b->no_memory = false;
 }
 
 uint8_t *dx_buf_grow(struct dx_buf *b, size_t n)
@@ -46,7 +46,7 @@ uint8_t *dx_buf_grow(struct dx_buf *b, size_t n)
         capacity = b->max; /* so that what fits into it is never over the cap */
     data = realloc(b->data, capacity > 0 ? capacity : 1);
     if (data == NULL) {
-        b->failed = true;
+        b->failed = b->no_memory = true;
         return NULL;
     }
     b->data = data;
@@ -134,7 +134,7 @@ void dx_buf_align(struct dx_buf *b, size_t align)
 
 int dx_buf_fail(const struct dx_buf *b, struct dx_error *err, const char *what)
 {
-    if (b->size >= b->max / 2 && b->max < SIZE_MAX / 2)
+    if (!b->no_memory && b->size >= b->max / 2 && b->max < SIZE_MAX / 2)
         return dx_fail(err, DX_E_LIMIT, "%s: larger than its cap of %zu bytes", what, b->max);
-    return dx_fail(err, DX_E_NOMEM, "%s: out of memory at %zu bytes", what, b->size);
+    return dx_no_memory(err, "%s: %zu bytes", what, b->size);
 }

@@ -28,11 +28,12 @@ struct dx_buf {
     size_t capacity;
     size_t max;
     bool failed;
+    bool no_memory; /* why, if it failed: not the cap */
 };
 
-#define DX_BUF_INIT(max_bytes)         \
-    {                                  \
-        NULL, 0, 0, (max_bytes), false \
+#define DX_BUF_INIT(max_bytes)                \
+    {                                         \
+        NULL, 0, 0, (max_bytes), false, false \
     }
 
 void dx_buf_init(struct dx_buf *b, size_t max_bytes);

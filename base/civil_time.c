@@ -185,23 +185,26 @@ static bool fraction_us(struct dx_bytes *r, unsigned *us)
     return digits >= 1 && digits <= 9;
 }
 
-/* "Z", nothing (UTC) or "+hh:mm" / "-hhmm"; in *minutes east of UTC. */
+/* "Z", "UTC", nothing (UTC) or "+hh", "+hh:mm", "-hhmm"; in *minutes east of UTC. */
 static bool zone(struct dx_bytes *r, int *minutes)
 {
     unsigned hours;
-    unsigned mins;
+    unsigned mins = 0;
     bool east;
 
     *minutes = 0;
     if (dx_bytes_left(r) == 0 || literal(r, 'Z') || literal(r, 'z'))
         return true;
+    if (literal(r, 'U'))
+        return literal(r, 'T') && literal(r, 'C');
     east = literal(r, '+');
     if (!east && !literal(r, '-'))
         return false;
     if (!number(r, 2, &hours))
         return false;
-    (void)literal(r, ':');
-    if (!number(r, 2, &mins) || hours > 23 || mins > 59)
+    if ((literal(r, ':') || dx_bytes_left(r) > 0) && !number(r, 2, &mins))
+        return false;
+    if (hours > 23 || mins > 59)
         return false;
     *minutes = (int)(hours * 60 + mins) * (east ? 1 : -1);
     return true;
@@ -239,5 +242,5 @@ bool dx_civil_parse(struct dx_span s, int64_t *us)
            (int64_t)offset * 60) *
               US_PER_SECOND +
           fraction;
-    return true;
+    return dx_civil_is_stored(*us);
 }

@@ -4,10 +4,14 @@
  *   n = dx_civil_text_us(us, text);     "2024-06-14T08:15:30Z"; fraction .sss or
  *                                       .ssssss only when the time is not whole
  *   ok = dx_civil_parse(span, &us);     date, or date and time with optional fraction
- *                                       (1-9 digits) and Z or +hh:mm; 'T', 't' or space
+ *                                       (1-9 digits) and Z, UTC, +hh, +hhmm or +hh:mm;
+ *                                       'T', 't' or space
  *
- * Proleptic Gregorian, UTC, no leap seconds (":60" is refused), years -290000..294000
- * out and 0000..9999 in. Fraction digits beyond microseconds are dropped.
+ * Proleptic Gregorian, UTC, no leap seconds (":60" is refused), years -290000..294000 out and
+ * 0000..9999 in, also after the offset is applied. Fraction digits beyond microseconds are dropped.
+ *
+ *   ok = dx_civil_is_stored(us);        whether a row, a count and a listing can have this time: only
+ *                                       years 0000..9999 have a text that dx_civil_parse reads back
  */
 #ifndef DX_BASE_CIVIL_TIME_H
 #define DX_BASE_CIVIL_TIME_H
@@ -15,8 +19,15 @@
 #include "base/bytes.h"
 
 #define DX_CIVIL_TEXT 40
+#define DX_CIVIL_FIRST_US INT64_C(-62167219200000000) /* 0000-01-01T00:00:00Z */
+#define DX_CIVIL_LAST_US INT64_C(253402300799999999)  /* 9999-12-31T23:59:59.999999Z */
 
 size_t dx_civil_text_us(int64_t us, char out[DX_CIVIL_TEXT]);
+static inline bool dx_civil_is_stored(int64_t us)
+{
+    return us >= DX_CIVIL_FIRST_US && us <= DX_CIVIL_LAST_US;
+}
+
 bool dx_civil_parse(struct dx_span s, int64_t *us);
 
 #endif

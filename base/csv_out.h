@@ -3,8 +3,8 @@
  *
  *   dx_csv_text(&b, name);  dx_buf_u8(&b, ',');  dx_csv_u64(&b, n);  dx_csv_end(&b);
  *
- * A text is quoted when it holds a quote, a comma, CR or LF, else it stands as it is; lines end with
- * CRLF. Bytes are not looked at otherwise. Errors are those of the buffer.
+ * A text is quoted when it holds a quote, a comma, CR or LF, else it stands as it is; lines end
+ * with CRLF. Bytes are not looked at otherwise. Errors are those of the buffer.
  */
 #ifndef DX_BASE_CSV_OUT_H
 #define DX_BASE_CSV_OUT_H

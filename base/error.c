@@ -6,33 +6,64 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A message that does not fit is cut: some of it is better than none. */
+static void append(struct dx_error *err, size_t at, const char *end)
+{
+    size_t room = sizeof err->text - 1 - at;
+    size_t n = strnlen(end, room);
+
+    memcpy(err->text + at, end, n);
+    err->text[at + n] = '\0';
+}
+
+static void write_text(struct dx_error *err, enum dx_code code, const char *end, const char *fmt,
+                       va_list ap) __attribute__((format(printf, 4, 0)));
+
+/* end: behind ": ", or NULL. */
+static void write_text(struct dx_error *err, enum dx_code code, const char *end, const char *fmt,
+                       va_list ap)
+{
+    if (err == NULL)
+        return;
+    err->code = code;
+    (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
+    if (end == NULL)
+        return;
+    append(err, strlen(err->text), ": ");
+    append(err, strlen(err->text), end);
+}
+
 int dx_fail(struct dx_error *err, enum dx_code code, const char *fmt, ...)
 {
-    if (err != NULL) {
-        va_list ap;
+    va_list ap;
 
-        err->code = code;
-        va_start(ap, fmt);
-        (void)vsnprintf(err->text, sizeof err->text, fmt, ap);
-        va_end(ap);
-    }
+    va_start(ap, fmt);
+    write_text(err, code, NULL, fmt, ap);
+    va_end(ap);
     return (int)code;
+}
+
+int dx_no_memory(struct dx_error *err, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    write_text(err, DX_E_NOMEM, "out of memory", fmt, ap);
+    va_end(ap);
+    return DX_E_NOMEM;
 }
 
 int dx_fail_in(struct dx_error *err, const char *fmt, ...)
 {
-    char inner[sizeof err->text];
+    struct dx_error inner;
     va_list ap;
-    int n;
 
     if (err == NULL)
         return DX_E_INVALID;
-    memcpy(inner, err->text, sizeof inner);
+    inner = *err;
     va_start(ap, fmt);
-    n = vsnprintf(err->text, sizeof err->text, fmt, ap);
+    write_text(err, inner.code, inner.text, fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof err->text)
-        (void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", inner);
     return (int)err->code;
 }
 
@@ -41,19 +72,11 @@ int dx_fail_errno(struct dx_error *err, int errno_value, const char *fmt, ...)
     enum dx_code code = errno_value == ENOENT   ? DX_E_NOT_FOUND
                         : errno_value == ENOMEM ? DX_E_NOMEM
                                                 : DX_E_IO;
+    va_list ap;
 
-    if (err != NULL) {
-        va_list ap;
-        int n;
-
-        err->code = code;
-        va_start(ap, fmt);
-        n = vsnprintf(err->text, sizeof err->text, fmt, ap);
-        va_end(ap);
-        if (n >= 0 && (size_t)n < sizeof err->text)
-            (void)snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s",
-                           strerror(errno_value));
-    }
+    va_start(ap, fmt);
+    write_text(err, code, strerror(errno_value), fmt, ap);
+    va_end(ap);
     return (int)code;
 }
 

@@ -24,7 +24,7 @@ enum dx_code {
     DX_E_LIMIT = -6,       /* larger than a limit in limits.h */
     DX_E_INVALID = -7,     /* an argument or request that cannot be served */
     DX_E_NOT_FOUND = -8,   /* a file or object that must exist does not */
-    DX_E_BUSY = -9,        /* somebody else holds the lock or the budget */
+    DX_E_BUSY = -9,        /* another process holds the lock, or the budget is used up */
     DX_E_TIMEOUT = -10,
     DX_E_CONFLICT = -11, /* another publisher was first, or the object is another one now */
     DX_E_EXISTS = -12,   /* it was to be new and is there */
@@ -52,6 +52,9 @@ int dx_fail_in(struct dx_error *err, const char *fmt, ...) __attribute__((format
 /* As dx_fail, with ": " and the text of errno_value behind the message. */
 int dx_fail_errno(struct dx_error *err, int errno_value, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* DX_E_NOMEM with ": out of memory" behind what could not be had: dx_no_memory(err, "%s", path). */
+int dx_no_memory(struct dx_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* "truncated", "corrupt"...: a stable word for logs and metrics. */
 const char *dx_code_name(enum dx_code code);

@@ -7,9 +7,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#define WRITER_STEP_MS 20
 #define PENDING_CAP (256 * 1024) /* one write per 256 kB: past the knee of syscall cost */
 
 int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_t *to,
@@ -34,21 +35,97 @@ int dx_file_pread(int fd, const char *path, uint64_t offset, size_t size, uint8_
     return DX_OK;
 }
 
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "a directory"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+/* O_NONBLOCK: an open of a FIFO would wait for a writer. Reads of regular files do not heed it. */
+int dx_file_open(int directory, const char *path, int flags, struct stat *st, struct dx_error *err)
+{
+    int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags);
+    struct stat found;
+    int rc = DX_OK;
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open", path);
+    if (fstat(fd, &found) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot stat", path);
+    else if (!S_ISREG(found.st_mode))
+        rc = dx_fail(err, DX_E_INVALID, "%s: is %s, not a regular file", path,
+                     kind_of(found.st_mode));
+    if (rc == DX_OK && st != NULL)
+        *st = found;
+    if (rc == DX_OK)
+        return fd;
+    (void)close(fd);
+    return rc;
+}
+
+/* Whether some process has the FIFO open for writing, or has written to it: tee takes nothing out
+ * of it. */
+static bool has_writer(int fd, const int spare[2])
+{
+    return tee(fd, spare[1], 1, SPLICE_F_NONBLOCK) != 0;
+}
+
+static int wait_for_writer(int fd, const char *path, struct dx_error *err)
+{
+    const struct timespec step = { 0, WRITER_STEP_MS * 1000000L };
+    int spare[2];
+    int rc = DX_OK;
+
+    if (pipe2(spare, O_CLOEXEC) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot make a pipe", path);
+    for (int ms = 0; !has_writer(fd, spare) && rc == DX_OK; ms += WRITER_STEP_MS) {
+        if (ms >= DX_FILE_WRITER_MS)
+            rc = dx_fail(err, DX_E_INVALID,
+                         "%s: is a FIFO that no process has opened for writing within %d s", path,
+                         DX_FILE_WRITER_MS / 1000);
+        else
+            (void)nanosleep(&step, NULL);
+    }
+    (void)close(spare[0]);
+    (void)close(spare[1]);
+    return rc;
+}
+
+int dx_file_open_input(const char *path, struct stat *st, struct dx_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int flags;
+    int rc = DX_OK;
+
+    if (fd < 0)
+        return dx_fail_errno(err, errno, "%s: cannot open", path);
+    if (fstat(fd, st) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot stat", path);
+    else if (S_ISDIR(st->st_mode))
+        rc = dx_fail(err, DX_E_INVALID, "%s: is a directory; name the files in it", path);
+    else if (S_ISFIFO(st->st_mode))
+        rc = wait_for_writer(fd, path, err);
+    if (rc == DX_OK &&
+        ((flags = fcntl(fd, F_GETFL)) < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0))
+        rc = dx_fail_errno(err, errno, "%s: cannot make reads wait", path);
+    if (rc == DX_OK)
+        return fd;
+    (void)close(fd);
+    return rc;
+}
+
 int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_error *err)
 {
     struct stat st;
     uint8_t *to;
-    int fd;
+    int fd = dx_file_open(AT_FDCWD, path, 0, &st, err);
     int rc;
 
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return dx_fail_errno(err, errno, "%s: cannot open", path);
-    if (fstat(fd, &st) < 0) {
-        rc = dx_fail_errno(err, errno, "%s: cannot stat", path);
-    } else if (!S_ISREG(st.st_mode)) {
-        rc = dx_fail(err, DX_E_INVALID, "%s: not a regular file", path);
-    } else if ((uint64_t)st.st_size > cap) {
+        return fd;
+    if ((uint64_t)st.st_size > cap) {
         rc = dx_fail(err, DX_E_LIMIT, "%s: %lld bytes, at most %zu are read", path,
                      (long long)st.st_size, cap);
     } else if ((to = dx_buf_reserve(out, (size_t)st.st_size)) == NULL) {
@@ -113,7 +190,7 @@ int dx_file_replace(const char *path, struct dx_span bytes, struct dx_error *err
     /* A reader sees the old file until the rename and the new one after it; the
      * temporary name carries the pid, so two writers never share one. */
     if (asprintf(&tmp, "%s.tmp-%ld", path, (long)getpid()) < 0)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_no_memory(err, "%s", path);
     fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
         rc = dx_fail_errno(err, errno, "%s: cannot create", tmp);
@@ -160,7 +237,7 @@ int dx_dir_make(const char *path, struct dx_error *err)
 
 static int sync_path(const char *path, int flags, struct dx_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     int rc = DX_OK;
 
     if (fd < 0)
@@ -185,7 +262,7 @@ int dx_sync_all_open(struct dx_sync_all *all, const char *dir, struct dx_error *
 {
     all->dir = strdup(dir);
     if (all->dir == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", dir);
+        return dx_no_memory(err, "%s", dir);
     all->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return all->fd < 0 ? dx_fail_errno(err, errno, "%s: cannot open", dir) : DX_OK;
 }
@@ -228,7 +305,7 @@ int dx_file_out_open(struct dx_file_out *out, const char *path, struct dx_error 
     out->hashing = dx_hash_state_new();
     if (out->path == NULL || out->pending == NULL || out->hashing == NULL) {
         dx_file_out_abort(out);
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_no_memory(err, "%s", path);
     }
     out->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (out->fd < 0) {

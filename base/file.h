@@ -2,6 +2,7 @@
  * file.h - whole files: read with a cap, written so that a crash leaves old or new.
  *
  *   rc = dx_file_read(path, cap, &buf, &err);            small files only
+ *   fd = dx_file_open(AT_FDCWD, path, 0, &st, &err);     a regular file; never waits
  *   rc = dx_file_replace(path, bytes, &err);             tmp + fsync + rename + fsync dir
  *
  *   struct dx_file_out out;                              large files, in pieces
@@ -19,10 +20,9 @@
  *   rc = dx_sync_all_flush(&all, &err);                  the file system's bytes and names
  *   rc = dx_file_sync(path, &err);                       each file: quick by then
  *   dx_sync_all_close(&all);
- * Both, because each can miss an error alone: a flush tells of write errors since Linux 5.8
- * only and not through overlayfs; an fsync on a file opened again not if the kernel has
- * forgotten the file meanwhile.
- * One thread at a time for one dx_file_out.
+ * Both, because each can miss an error alone: a flush reports write errors since Linux 5.8 only and
+ * not through overlayfs; an fsync on a file opened again not if the kernel has forgotten the file
+ * meanwhile. One thread at a time for one dx_file_out.
  */
 #ifndef DX_BASE_FILE_H
 #define DX_BASE_FILE_H
@@ -32,7 +32,17 @@
 #include "base/error.h"
 #include "base/hash.h"
 
+#include <sys/stat.h>
 #include <sys/types.h>
+
+/* Opens for reading, and never waits: a FIFO in the place of a file is an error that says so. The
+ * descriptor, or <0; *st, which may be NULL, is of what was opened. flags: O_NOFOLLOW, or 0. */
+int dx_file_open(int directory, const char *path, int flags, struct stat *st, struct dx_error *err);
+
+/* The same for an input that may also be a pipe or a device. A FIFO gets DX_FILE_WRITER_MS to be
+ * opened by a writer. */
+#define DX_FILE_WRITER_MS 10000
+int dx_file_open_input(const char *path, struct stat *st, struct dx_error *err);
 
 int dx_file_read(const char *path, size_t cap, struct dx_buf *out, struct dx_error *err);
 int dx_file_size(const char *path, uint64_t *size, struct dx_error *err);
@@ -52,7 +62,7 @@ int dx_file_sync(const char *path, struct dx_error *err);
 enum dx_sync { DX_SYNC_NOW, DX_SYNC_LATER };
 
 struct dx_sync_all {
-    int fd; /* from before the writes: it is told of errors that come after it was opened */
+    int fd; /* from before the writes: it reports errors that come after it was opened */
     char *dir;
 };
 

@@ -6,8 +6,8 @@
  *   unsigned bits = dx_id_bits();                64, or what the build was made with
  *   const char *words = dx_id_warning();         for --version; "" where ids are whole
  *
- * With DX_HASH_BITS (cmake/options.cmake) the lower bits are zero, so that ids collide everywhere and
- * tests see whether answers stay exact. All of it is this file: programs that are linked with
+ * With DX_HASH_BITS (cmake/options.cmake) the lower bits are zero, so that ids collide everywhere
+ * and tests see whether answers stay exact. All of it is this file: programs that are linked with
  * another compilation of id_hash.c have other ids. Their versions are not for other programs.
  */
 #ifndef DX_BASE_ID_HASH_H

@@ -49,9 +49,9 @@ void dx_json_number(struct dx_json *j,
 /* Microseconds since 1970 as "2024-06-14T08:15:30Z", with .sss or .ssssss when not whole. */
 void dx_json_time_us(struct dx_json *j, int64_t us);
 
-/* The caller wrote that many bytes himself, into what dx_buf_reserve gave him of j's buffer: members or
- * values of the innermost object or array, with commas between them, and one before them if it is due
- * because there are others already. */
+/* The caller wrote that many bytes into what dx_buf_reserve returned of j's buffer: members or
+ * values of the innermost object or array, with commas between them, and one before them if it is
+ * due because there are others already. */
 void dx_json_wrote(struct dx_json *j, size_t bytes);
 bool dx_json_comma_due(const struct dx_json *j);
 

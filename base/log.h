@@ -9,7 +9,7 @@
  * everything below returns errors.
  *
  *   dx_log_never_wait();                  of a server, before its threads start: a line that standard
- *                                         error does not take at once (a pipe that nobody reads) is dropped
+ *                                         error does not take at once (a pipe without a reader) is dropped
  *   dx_log_dropped()                      how many were: those, and those of a disk that is full
  *   rc = dx_log_bytes(lines, size)        whole lines of others' making, DX_LOG_BYTES_MAX bytes at most, by
  *                                         the same rule and lock: 1 taken; 0 not now, -1 refused: not counted

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/options.h"
 
+#include <assert.h>
 #include <ctype.h>
-#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/near_name.h"
 
 /* The row that `text` (after the dashes, up to '=' or the end) names, or table_size. */
 static size_t find(const struct dx_option *table, size_t n, const char *text, size_t length)
@@ -16,6 +20,19 @@ static size_t find(const struct dx_option *table, size_t n, const char *text, si
     return i;
 }
 
+static int fail_unknown(const struct dx_options *o, const char *text, size_t length,
+                        struct dx_error *err)
+{
+    struct dx_near_name near = DX_NEAR_NAME_INIT(text, length);
+
+    for (size_t i = 0; i < o->table_size; i++)
+        dx_near_name_try(&near, o->table[i].name);
+    if (near.best == NULL)
+        return dx_fail(err, DX_E_INVALID, "unknown option '--%.*s'", (int)length, text);
+    return dx_fail(err, DX_E_INVALID, "unknown option '--%.*s'; did you mean '--%s'?", (int)length,
+                   text, near.best);
+}
+
 static int parse_one(struct dx_options *o, int argc, char **argv, int *at, struct dx_error *err)
 {
     const char *text = argv[*at] + 2;
@@ -25,7 +42,7 @@ static int parse_one(struct dx_options *o, int argc, char **argv, int *at, struc
     const char *value = equals == NULL ? NULL : equals + 1;
 
     if (index == o->table_size)
-        return dx_fail(err, DX_E_INVALID, "unknown option '--%.*s'", (int)length, text);
+        return fail_unknown(o, text, length, err);
     if (o->table[index].arg == NULL && value != NULL)
         return dx_fail(err, DX_E_INVALID, "option '--%s' takes no value", o->table[index].name);
     if (o->table[index].arg != NULL && value == NULL) {
@@ -51,7 +68,7 @@ int dx_options_parse(struct dx_options *o, const struct dx_option *table, size_t
     o->operand = calloc(room, sizeof *o->operand);
     if (o->given == NULL || o->operand == NULL) {
         dx_options_release(o);
-        return dx_fail(err, DX_E_NOMEM, "options: out of memory");
+        return dx_no_memory(err, "options");
     }
     for (int i = 1; i < argc; i++) {
         if (!only_operands && strcmp(argv[i], "--") == 0) {
@@ -133,35 +150,298 @@ bool dx_size_parse(const char *text, uint64_t *bytes)
     return !__builtin_mul_overflow(*bytes, (uint64_t)1 << (10 * (unit - units + 1)), bytes);
 }
 
-static int bounded(const struct dx_option *option, const char *text, bool parsed, uint64_t value,
-                   uint64_t min, uint64_t max, struct dx_error *err)
+/* ---- values ---- */
+
+bool dx_seconds_parse(const char *text, uint64_t *seconds)
 {
-    if (!parsed)
-        return dx_fail(err, DX_E_INVALID, "--%s: '%s' is no %s", option->name,
-                       text == NULL ? "" : text, option->arg);
-    if (value < min || value > max)
-        return dx_fail(err, DX_E_INVALID, "--%s: %s is outside %llu..%llu", option->name, text,
-                       (unsigned long long)min, (unsigned long long)max);
+    static const char units[] = "smhd";
+    static const uint64_t worth[] = { 1, 60, 3600, 86400 };
+    const char *unit;
+
+    if (!digits(text, &text, seconds))
+        return false;
+    if (*text == '\0')
+        return true;
+    unit = strchr(units, *text);
+    return unit != NULL && text[1] == '\0' &&
+           !__builtin_mul_overflow(*seconds, worth[unit - units], seconds);
+}
+
+static bool parse_share(const char *text, uint64_t *ppm)
+{
+    char *end = NULL;
+    double share = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
+
+    if (end != NULL && strcmp(end, "%") == 0)
+        share /= 100;
+    else if (end == NULL || *end != '\0')
+        return false;
+    if (!(share >= 0 && share <= 1))
+        return false;
+    *ppm = (uint64_t)(share * 1e6 + 0.5);
+    return true;
+}
+
+/* The word of "AUTO|YES|NO" at *at, which goes behind it; 0: no more. */
+static size_t next_word(const char **at, const char **word)
+{
+    size_t n = strcspn(*at, "|");
+
+    *word = *at;
+    *at += n + ((*at)[n] == '|');
+    return n;
+}
+
+static bool parse_choice(const char *words, const char *text, uint64_t *which)
+{
+    const char *word;
+    size_t n;
+
+    *which = 0;
+    while ((n = next_word(&words, &word)) > 0) {
+        size_t i = 0;
+
+        while (i < n && text[i] == tolower((unsigned char)word[i]))
+            i++;
+        if (i == n && text[n] == '\0')
+            return true;
+        ++*which;
+    }
+    return false;
+}
+
+static bool parse_whole(const char *text, uint64_t *value)
+{
+    return digits(text, &text, value) && *text == '\0';
+}
+
+static bool parse_value(const struct dx_option *option, const char *text, uint64_t *value)
+{
+    switch (option->kind) {
+    case DX_OPTION_NUMBER:
+        return parse_whole(text, value);
+    case DX_OPTION_SIZE:
+        return dx_size_parse(text, value);
+    case DX_OPTION_TIME:
+        return dx_seconds_parse(text, value);
+    case DX_OPTION_SHARE:
+        return parse_share(text, value);
+    case DX_OPTION_YES_NO:
+        *value = strcmp(text, "yes") == 0;
+        return *value == 1 || strcmp(text, "no") == 0;
+    case DX_OPTION_CHOICE:
+        return parse_choice(option->arg, text, value);
+    case DX_OPTION_FLAG:
+    case DX_OPTION_TEXT:
+        break;
+    }
+    assert(false && "a kind that has a value");
+    return false;
+}
+
+/* "auto, yes nor no" */
+static void put_choices(const char *words, struct dx_buf *out)
+{
+    const char *word;
+    size_t n;
+    bool first = true;
+
+    while ((n = next_word(&words, &word)) > 0) {
+        dx_buf_str(out, first ? "" : *words == '\0' ? " nor " : ", ");
+        for (size_t i = 0; i < n; i++)
+            dx_buf_u8(out, (uint8_t)tolower((unsigned char)word[i]));
+        first = false;
+    }
+}
+
+static int fail_form(const struct dx_option *option, const char *text, struct dx_error *err)
+{
+    static const char *const wanted[] = {
+        [DX_OPTION_NUMBER] = "a whole number",
+        [DX_OPTION_SIZE] = "a size; give bytes, or a number with K, M, G or T, as 256M",
+        [DX_OPTION_TIME] = "a time; give a number with s, m, h or d, as 24h",
+        [DX_OPTION_SHARE] = "a share; give a number from 0 to 1, or per cent as 10%",
+    };
+    struct dx_buf words = DX_BUF_INIT(1024);
+
+    if (option->kind == DX_OPTION_YES_NO || option->kind == DX_OPTION_CHOICE)
+        put_choices(option->kind == DX_OPTION_YES_NO ? "YES|NO" : option->arg, &words);
+    else
+        dx_buf_str(&words, wanted[option->kind]);
+    (void)dx_fail(err, DX_E_INVALID, "--%s: '%s' is %s %.*s", option->name, text,
+                  option->kind >= DX_OPTION_YES_NO ? "neither" : "not", (int)words.size,
+                  (const char *)words.data);
+    dx_buf_release(&words);
+    return DX_E_INVALID;
+}
+
+/* In the largest unit that divides it. */
+static void put_bound(const struct dx_option *option, uint64_t value, struct dx_buf *out)
+{
+    static const char units[] = "KMGT";
+    static const struct {
+        uint64_t worth;
+        char unit;
+    } times[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' } };
+    int unit = -1;
+
+    if (option->kind == DX_OPTION_TIME) {
+        for (size_t i = 0; i < sizeof times / sizeof times[0] && value > 0; i++)
+            if (value % times[i].worth == 0) {
+                dx_buf_fmt(out, "%" PRIu64 "%c", value / times[i].worth, times[i].unit);
+                return;
+            }
+        dx_buf_fmt(out, "%" PRIu64 "%s", value, value == 0 ? "" : "s");
+        return;
+    }
+    while (option->kind == DX_OPTION_SIZE && value > 0 && value % 1024 == 0 && unit < 3) {
+        value /= 1024;
+        unit++;
+    }
+    dx_buf_fmt(out, "%" PRIu64, value);
+    if (unit >= 0)
+        dx_buf_u8(out, (uint8_t)units[unit]);
+}
+
+void dx_option_bounds(const struct dx_option *option, struct dx_buf *out)
+{
+    bool has_max = option->max != DX_OPTION_OPEN;
+
+    if (option->kind != DX_OPTION_NUMBER && option->kind != DX_OPTION_SIZE &&
+        option->kind != DX_OPTION_TIME)
+        return;
+    if (!has_max && option->min == 0)
+        return;
+    if (option->or_zero)
+        dx_buf_str(out, "0, or ");
+    if (!has_max)
+        dx_buf_str(out, "at least ");
+    put_bound(option, option->min, out);
+    if (has_max) {
+        dx_buf_str(out, " to ");
+        put_bound(option, option->max, out);
+    }
+}
+
+static int fail_bounds(const struct dx_option *option, const char *text, uint64_t value,
+                       struct dx_error *err)
+{
+    struct dx_buf bounds = DX_BUF_INIT(128);
+
+    if (value < option->min || option->max != DX_OPTION_OPEN)
+        dx_option_bounds(option, &bounds);
+    (void)dx_fail(err, DX_E_INVALID, "--%s: %s is too %s%s%.*s", option->name, text,
+                  value < option->min ? "small" : "large", bounds.size > 0 ? "; give " : "",
+                  (int)bounds.size, (const char *)bounds.data);
+    dx_buf_release(&bounds);
+    return DX_E_INVALID;
+}
+
+int dx_option_value(const struct dx_option *option, const char *text, uint64_t *value,
+                    struct dx_error *err)
+{
+    bool bounded = option->kind == DX_OPTION_NUMBER || option->kind == DX_OPTION_SIZE ||
+                   option->kind == DX_OPTION_TIME;
+    uint64_t v = 0;
+
+    if (!parse_value(option, text, &v))
+        return fail_form(option, text, err);
+    if (bounded && (v < option->min || v > option->max) && !(v == 0 && option->or_zero))
+        return fail_bounds(option, text, v, err);
+    *value = option->scale == 0 ? v : v * option->scale;
     return DX_OK;
 }
 
-int dx_options_size(const struct dx_options *o, size_t index, uint64_t min, uint64_t max,
-                    uint64_t *bytes, struct dx_error *err)
+int dx_options_value(const struct dx_options *o, size_t index, uint64_t *value,
+                     struct dx_error *err)
 {
     const char *text = dx_options_text(o, index);
-    bool parsed = text != NULL && dx_size_parse(text, bytes);
 
-    return bounded(&o->table[index], text, parsed, parsed ? *bytes : 0, min, max, err);
+    return text == NULL ? DX_OK : dx_option_value(&o->table[index], text, value, err);
 }
 
-int dx_options_number(const struct dx_options *o, size_t index, uint64_t min, uint64_t max,
-                      uint64_t *value, struct dx_error *err)
+static void store_value(enum dx_option_type type, uint64_t value, void *at)
 {
-    const char *text = dx_options_text(o, index);
-    const char *end = "";
-    bool parsed = text != NULL && digits(text, &end, value) && *end == '\0';
+    switch (type) {
+    case DX_IN_BOOL:
+        *(bool *)at = value != 0;
+        return;
+    case DX_IN_UNSIGNED:
+        assert(value <= UINT_MAX); /* by the bounds of its row */
+        *(unsigned *)at = (unsigned)value;
+        return;
+    case DX_IN_U64:
+        *(uint64_t *)at = value;
+        return;
+    case DX_IN_I64:
+        assert(value <= INT64_MAX);
+        *(int64_t *)at = (int64_t)value;
+        return;
+    case DX_IN_DOUBLE:
+        *(double *)at = (double)value;
+        return;
+    case DX_IN_TEXT:
+    case DX_IN_NOTHING:
+        break;
+    }
+    assert(false && "a member that holds a number");
+}
 
-    return bounded(&o->table[index], text, parsed, parsed ? *value : 0, min, max, err);
+int dx_option_store(const struct dx_option *option, const char *text, void *to,
+                    struct dx_error *err)
+{
+    void *at = (char *)to + option->offset;
+    uint64_t value = 1; /* of a flag */
+    int rc = DX_OK;
+
+    if (option->read != NULL)
+        return option->read(option, text, at, err);
+    if (option->type == DX_IN_NOTHING)
+        return DX_OK;
+    if (option->kind == DX_OPTION_TEXT) {
+        *(const char **)at = text;
+        return DX_OK;
+    }
+    if (option->kind != DX_OPTION_FLAG)
+        rc = dx_option_value(option, text, &value, err);
+    if (rc == DX_OK)
+        store_value(option->type, value, at);
+    return rc;
+}
+
+int dx_options_store(const struct dx_options *o, void *to, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < o->table_size && rc == DX_OK; i++) {
+        const char *text = dx_options_text(o, i);
+
+        if (text != NULL)
+            rc = dx_option_store(&o->table[i], text, to, err);
+    }
+    return rc;
+}
+
+int dx_options_operands(const struct dx_options *o, size_t most, struct dx_error *err)
+{
+    if (o->operand_count <= most)
+        return DX_OK;
+    return dx_fail(err, DX_E_INVALID,
+                   "unexpected argument '%.80s'; values are given to options, as --name VALUE",
+                   o->operand[most]);
+}
+
+/* " (1 to 64; default: 8)" */
+static void put_facts(const struct dx_option *option, struct dx_buf *out)
+{
+    struct dx_buf facts = DX_BUF_INIT(1024);
+
+    dx_option_bounds(option, &facts);
+    if (option->fallback != NULL)
+        dx_buf_fmt(&facts, "%sdefault: %s", facts.size > 0 ? "; " : "", option->fallback);
+    if (facts.size > 0)
+        dx_buf_fmt(out, " (%.*s)", (int)facts.size, (const char *)facts.data);
+    dx_buf_release(&facts);
 }
 
 void dx_options_help(const struct dx_option *table, size_t table_size, struct dx_buf *out)
@@ -173,8 +453,7 @@ void dx_options_help(const struct dx_option *table, size_t table_size, struct dx
                    table[i].arg == NULL ? "" : table[i].arg);
         dx_buf_fmt(out, "%*s%s", out->size - before < 26 ? (int)(26 - (out->size - before)) : 1, "",
                    table[i].help);
-        if (table[i].fallback != NULL)
-            dx_buf_fmt(out, " (default: %s)", table[i].fallback);
+        put_facts(&table[i], out);
         dx_buf_u8(out, '\n');
     }
 }
@@ -186,9 +465,9 @@ void dx_options_mdoc(const struct dx_option *table, size_t table_size, struct dx
         dx_buf_fmt(out, ".It Fl Fl %s", table[i].name);
         if (table[i].arg != NULL)
             dx_buf_fmt(out, " Ar %s", table[i].arg);
-        dx_buf_fmt(out, "\n%s.\n", table[i].help);
-        if (table[i].fallback != NULL)
-            dx_buf_fmt(out, "Default: %s.\n", table[i].fallback);
+        dx_buf_fmt(out, "\n%s", table[i].help);
+        put_facts(&table[i], out);
+        dx_buf_str(out, ".\n");
     }
     dx_buf_str(out, ".El\n");
 }

@@ -45,8 +45,8 @@ static inline uint8_t *dx_put_u64(uint8_t *p, uint64_t v)
     return dx_put_long_u64(p, v);
 }
 
-/* Eight digits at once, the highest in the lowest byte: nibbles are spread to bytes, and those above
- * 9 moved up to the letters. No table, no loads. */
+/* Eight digits at once, the highest in the lowest byte: nibbles are spread to bytes, and those
+ * above 9 moved up to the letters. No table, no loads. */
 static inline uint64_t dx_put_hex_word(uint32_t v)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);

@@ -5,7 +5,7 @@
  *
  * TRACE: "zipf:ALPHA" over a million objects, or "weights" with a file of lines "NAME<tab>WEIGHT"
  * (plain text). SHARE: how many of the objects fit, as 0.01. SCANS: "none"; "mixed": one of ten
- * requests walks through objects that nobody else asks for; "once": in the middle all objects are
+ * requests walks through objects that no other request needs; "once": in the middle all objects are
  * read from the first to the last. An operation is get and put, after a miss also add; the time is
  * of the slowest thread, of two million operations each. Both policies see the same requests.
  */

@@ -3,13 +3,14 @@
  * domain and for a (domain, dataset) pair, and bytes of the lake for a URL. */
 #include <stdio.h>
 
-#include "builder/lake_layout.h"
-#include "builder/publish_report.h"
+#include "builder/cli/publish_report.h"
+#include "builder/lake/lake_layout.h"
 #include "loader/version.h"
 
 int main(int argc, char **argv)
 {
     struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_left_out left = DX_LEFT_OUT_INIT;
     struct dx_lake_list lake = { 0 };
     struct dx_buf text = DX_BUF_INIT(1 << 20);
     struct dx_error err = DX_ERROR_INIT;
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
             rc = dx_fail(&err, DX_E_NOT_FOUND, "%s: no such version", argv[1]);
     }
     if (rc == DX_OK)
-        rc = dx_lake_list(&lake, argv[1], &err);
+        rc = dx_lake_list(&lake, &left, argv[1], &err);
     for (size_t i = 0; i < lake.count; i++)
         lake_bytes += lake.file[i].size;
     if (rc == DX_OK) {

@@ -8,12 +8,12 @@
  * The files are mapped as the server maps them. "loop": lookups that the CPU may overlap;
  * "dependent": each begins when the one before is done; "batch": dx_mphf_find_batch. Questions are
  * in random order; strangers are names of the same kind that the index does not have. What is
- * touched for the first time (page faults, checksums of blocks) is in "first", which is no part of
+ * touched for the first time (page faults, checksums of blocks) is in "first", which is not part of
  * the passes. Times are CPU times of the process. Memory to build: 44 B a made-up name.
  */
 #include "base/map.h"
 #include "bench/names.h"
-#include "format/mphf.h"
+#include "format/core/mphf.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bench_pairs - which datasets contain a domain, and how often: ns a read, from an index that is there.
+ * bench_pairs - which datasets contain a domain, and how often: ns a read, from an index that is
+ * there.
  *
  *   bench_pairs FOLDER [rounds]       FOLDER: of a version, index/000001-…; rounds: 5 of them
  *
- * "small": domains in at most 4 datasets; "all": any; "large": the 64 in the most datasets. "set" is
- * ordinal -> ids; "set, counts" also reads counts and times of each. Ordinals come in random order,
- * and each read begins when the one before is done. CPU times, pages of the files warm. Below 20 s.
+ * "small": domains in at most 4 datasets; "all": any; "large": the 64 in the most datasets. "set"
+ * is ordinal -> ids; "set, counts" also reads counts and times of each. Ordinals come in random
+ * order, and each read begins when the one before is done. CPU times, pages of the files warm.
+ * Below 20 s.
  */
 #include "base/map.h"
-#include "format/counts.h"
-#include "format/membership.h"
+#include "format/core/counts.h"
+#include "format/core/membership.h"
 
 #include <limits.h>
 #include <stdio.h>

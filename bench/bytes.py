@@ -83,7 +83,7 @@ def current(root):
 def sections(path):
     """(tag, bytes) of a file with an envelope (docs/FORMAT.md, section 2), or nothing."""
     data = path.read_bytes()
-    if path.suffix == ".zst" or len(data) < TRAILER or data[-8:] != b"DXFOOT01":
+    if path.suffix == ".zst" or len(data) < TRAILER or data[-8:] != b"DXTAIL01":
         return []
     count = struct.unpack_from("<I", data, len(data) - TRAILER + 24)[0]
     table = len(data) - TRAILER - 24 * count
@@ -122,13 +122,12 @@ def time_bytes(path):
 
 
 def sizes(root):
-    """Bytes by file, all shards of the postings as one; and by section: "file TAG"."""
+    """Bytes by file, and by section: "file TAG"."""
     entry, folder = current(root)
     files, parts = {}, {}
     for name, about in entry["files"].items():
-        name = name.rsplit("/", 1)[-1]
-        files[name] = files.get(name, 0) + about["size"]
-        if "/" not in name and (folder / name).is_file():
+        files[name] = about["size"]
+        if (folder / name).is_file():
             parts.update({f"{name} {tag}": size for tag, size in sections(folder / name)})
     if (folder / "domain_counts.dxc").is_file():
         parts[TIMES] = time_bytes(folder / "domain_counts.dxc")

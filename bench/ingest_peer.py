@@ -15,7 +15,7 @@ import sys
 import time
 
 ORDER = ["dataset_id", "domain", "host", "path_query", "ts"]
-LEVEL, GROUP = 6, 131072     # builder/lake_file.h
+LEVEL, GROUP = 6, 131072     # builder/lake/lake_file.h
 
 
 def duckdb_session(threads):

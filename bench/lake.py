@@ -96,10 +96,11 @@ def rows_of(root):
     text = subprocess.run([where.program("python"), "-c", """
 import glob, json, sys, pyarrow.parquet as p
 for file in sorted(glob.glob(sys.argv[1] + "/urls/*/*/*.parquet")):
-    t = p.ParquetFile(file).read(columns=["dataset_id", "scheme", "host", "path_query", "ts"])
-    for row in zip(*(t[c].to_pylist() for c in t.column_names)):
-        stamp = row[4].strftime("%Y%m%d%H%M%S") if row[4] else "19700101000000"
-        print(row[0], stamp, row[1] + "://" + row[2] + row[3], sep="\\t")
+    t = p.ParquetFile(file).read(columns=["scheme", "host", "path_query", "ts"])
+    dataset = file.split("/dataset_id=")[1].split("/")[0]
+    for scheme, host, path, ts in zip(*(t[c].to_pylist() for c in t.column_names)):
+        stamp = ts.strftime("%Y%m%d%H%M%S") if ts else "19700101000000"
+        print(dataset, stamp, scheme + "://" + host + path, sep="\\t")
 """, root], stdout=subprocess.PIPE, check=True).stdout.decode()
     datasets = {}
     for line in text.splitlines():

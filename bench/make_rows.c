@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * make_rows - made-up crawls of any size: rows on standard output, or what must be answered of them.
+ * make_rows - made-up crawls of any size: rows on standard output, or what must be answered of
+ * them.
  *
  *   make_rows --domains N [options] | domaindex ingest --dataset-column 1 --ts-column 2 --url-column 3 -
  *   make_rows --domains N [options] --totals           domains, rows and sizes, as JSON
  *   make_rows --domains N [options] --expect K         what K drawn domains have, by a recount
  *   make_rows --domains N [options] --ask K [--zipf S] K names, drawn by Zipf's law over their ranks
  *
- * options: --datasets D (20), --seed S (1), --begin B: domains have the names from B on, so that another
- * run has others; --prefix P of the names of datasets (crawl).
+ * options: --datasets D (20), --seed S (1), --begin B: domains have the names from B on, so that
+ * another run has others; --prefix P of the names of datasets (crawl).
  *
  * A row is dataset, Unix time, URL, with tabs. Rows come as from a crawl: in no order. All follows
  * from the options: the same again gives the same bytes, in memory that does not grow.
  *
  * Domain i has rank i: the first have most rows. Three of four have one row, a fifth has two, one
- * in 20 has more; of those one in s^1.3 has s or more (Pareto), 1.7 rows a domain in the middle. The
- * datasets of a domain are drawn by Zipf's law over --datasets. One row in 64 is the URL of an earlier
- * row at another time, one in 64 is spelled with capitals: ingest must find that it is the same site.
+ * in 20 has more; of those one in s^1.3 has s or more (Pareto), 1.7 rows a domain in the middle.
+ * The datasets of a domain are drawn by Zipf's law over --datasets. One row in 64 is the URL of an
+ * earlier row at another time, one in 64 is spelled with capitals: ingest must find that it is the
+ * same site.
  *
  * --expect prints, for each drawn domain, its name and for each of its datasets, in order of names,
- * NAME:URLS:ROWS:FIRST:LAST, with tabs between. A quarter of the drawn domains is of the first ones by rank, half
- * of all; a quarter stands for domains that no row has: only the name.
+ * NAME:URLS:ROWS:FIRST:LAST, with tabs between. A quarter of the drawn domains is of the first ones
+ * by rank, half of all; a quarter stands for domains that no row has: only the name.
  */
 #include <getopt.h>
 #include <inttypes.h>

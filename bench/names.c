@@ -129,7 +129,7 @@ static const char *const words[] = {
     "forum",     "board",     "wiki",       "index",         "search",   "find",      "seek",
     "look",      "view",      "vision",     "optic",         "eye",      "lens",      "image",
     "pixel",     "cut",       "edge",       "point",         "line",     "curve",     "circle",
-    "ring",      "loop",      "spiral",     "wave",          "pulse",    "beat",      "rhythm",
+    "ring",      "loop",      "spiral",     "batch",         "pulse",    "beat",      "rhythm",
     "tone",      "sound",     "audio",      "bass",          "drum",     "guitar",    "piano",
     "violin",    "song",      "sing",       "choir",         "opera",    "jazz",      "rock",
     "punk",      "folk",      "disco",      "remix",         "vinyl",

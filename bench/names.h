@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * names.h - registered domains that nobody registered, for benchmarks of any size.
+ * names.h - made-up registered domains, for benchmarks of any size.
  *
  *   char name[NAME_ROOM];
  *   size_t size = make_name(i, name);         "kitchenlab24.com", NUL-terminated

@@ -47,13 +47,8 @@ def count_lines(source):
 
 
 def parts_of(version):
-    """Bytes of the index by file; those of all shards together."""
-    parts = {}
-    for file in [f for f in version.rglob("*") if f.is_file()]:
-        relative = file.relative_to(version)
-        part = f"postings/*/{relative.name}" if relative.parts[0] == "postings" else str(relative)
-        parts[part] = parts.get(part, 0) + file.stat().st_size
-    return parts
+    """Bytes of the index by file."""
+    return {f.name: f.stat().st_size for f in version.iterdir() if f.is_file()}
 
 
 def sizes(root, result):

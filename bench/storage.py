@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""storage.py - listings read from object storage that answers late: waves, GETs, bytes, time.
+"""storage.py - listings read from object storage that answers late: batches, GETs, bytes, time.
 
     bench/storage.py [--quick] [--write] [--json FILE] [--delay-ms 20] [--no-peers] [FILE]
 
@@ -171,12 +171,15 @@ def target(pair, offset=0):
     return f"{base}?offset={offset}" if offset else base
 
 
-def one_a_shard(pairs, count):
-    """No two of them share a page of the postings index: each is cold though another was read."""
-    chosen, shards = [], set()
+PLACE = 54    # bits of an id below those that say where its page is: a thousandth of all pairs
+
+
+def one_a_page(pairs, count):
+    """Far from each other by id, so that hardly two share a page of postings: each is cold though another was read."""
+    chosen, places = [], set()
     for pair in pairs:
-        if pair[4] >> 54 not in shards and len(chosen) < count:
-            shards.add(pair[4] >> 54)
+        if pair[4] >> PLACE not in places and len(chosen) < count:
+            places.add(pair[4] >> PLACE)
             chosen.append(pair)
     return chosen
 
@@ -190,14 +193,14 @@ class Question:
         self.targets = [target(p, o) for p, o in zip(pairs, self.offsets)]
 
     def rounds(self):
-        """The targets in groups, no two of one shard in a group."""
+        """The targets in groups, no two of one place in a group."""
         groups = []
         for pair, asked in zip(self.pairs, self.targets):
-            shard = pair[4] >> 54
-            group = next((g for g in groups if shard not in g), None)
+            place = pair[4] >> PLACE
+            group = next((g for g in groups if place not in g), None)
             if group is None:
                 groups.append(group := {})
-            group[shard] = asked
+            group[place] = asked
         return [list(group.values()) for group in groups]
 
 
@@ -205,9 +208,9 @@ def questions(pairs, count):
     rng = random.Random(3)
     some = [p for p in pairs if 80 <= p[0] <= 120]
     rng.shuffle(some)
-    small = one_a_shard([p for p in some if p[3] != EVERYTHING], count)
-    large = one_a_shard([p for p in some if p[3] == EVERYTHING], count)
-    hot = one_a_shard([p for p in pairs if p[3] == EVERYTHING][:4 * count], count // 2)
+    small = one_a_page([p for p in some if p[3] != EVERYTHING], count)
+    large = one_a_page([p for p in some if p[3] == EVERYTHING], count)
+    hot = one_a_page([p for p in pairs if p[3] == EVERYTHING][:4 * count], count // 2)
     long = [p for p in pairs if p[0] > 2000]
     deep = [rng.choice(long) for _ in range(count // 2)]
     def extent(group):
@@ -283,7 +286,7 @@ class Bench:
                 after, now = server.metrics(), self.proxy.counts()
                 delta = {name: after[f"domaindex_fetch_{name}_total"] -
                          before[f"domaindex_fetch_{name}_total"] for name in
-                         ("waves", "requests", "received_bytes", "reads", "retries")}
+                         ("batches", "requests", "received_bytes", "reads", "retries")}
                 requests.append({**delta, "proxy_gets": now[0] - there[0],
                                  "proxy_bytes": now[1] - there[1], "reply_bytes": len(body)})
         return requests, seconds
@@ -302,7 +305,7 @@ class Bench:
                 "cpu_ms": 1000 * cpu / len(seconds),
                 **{name: after[f"domaindex_fetch_{name}_total"] -
                    before[f"domaindex_fetch_{name}_total"]
-                   for name in ("waves", "requests", "hedges", "hedges_won")}}
+                   for name in ("batches", "requests", "hedges", "hedges_won")}}
 
     def warm(self, server, question, fill):
         """Fills the caches of postings; the page that came with them is driven out by the next."""
@@ -330,8 +333,8 @@ class Bench:
                 self.warm(server, question, fill)
                 row["crowd"] = self.crowd(server, question.targets * (4 if fill else 1), CROWD)
         self.rows.append(row)
-        print(f"{state:18} {question.name:52} {row['count']:4} {row['waves']:2.0f} waves "
-              f"(max {row['waves_max']:.0f}) {row['requests']:3.0f} GETs "
+        print(f"{state:18} {question.name:52} {row['count']:4} {row['batches']:2.0f} batches "
+              f"(max {row['batches_max']:.0f}) {row['requests']:3.0f} GETs "
               f"{row['received_bytes'] / 1000:7.1f} kB  p50 {row['p50']:5.1f} "
               f"p95 {row['p95']:5.1f} p99 {row['p99']:5.1f} ms" + (
                   f"  {CROWD} clients: {row['crowd']['rate']:6.0f}/s "
@@ -359,7 +362,7 @@ class Bench:
         return out
 
     def floor(self):
-        """One GET of 30 kB by this program: what no wave can be faster than, at this time."""
+        """One GET of 30 kB by this program: what no batch can be faster than, at this time."""
         begin = time.perf_counter()
         self.link.request("GET", self.floor_name, headers={"Range": "bytes=0-29999"})
         self.link.getresponse().read()
@@ -514,23 +517,23 @@ def bench_of(source, delay_ms, count):
 
 
 def our_table(rows):
-    yield ("| state of the server | question | n | waves, median (max) | GETs | "
+    yield ("| state of the server | question | n | batches, median (max) | GETs | "
            "kB from the store | p50 ms | p95 ms | p99 ms |")
     yield "| --- | --- | --: | --: | --: | --: | --: | --: | --: |"
     for r in rows:
-        yield (f"| {r['state']} | {r['question']} | {r['count']} | {r['waves']:.0f} "
-               f"({r['waves_max']:.0f}) | {r['requests']:.0f} | {r['received_bytes'] / 1000:.1f} | "
+        yield (f"| {r['state']} | {r['question']} | {r['count']} | {r['batches']:.0f} "
+               f"({r['batches_max']:.0f}) | {r['requests']:.0f} | {r['received_bytes'] / 1000:.1f} | "
                f"{r['p50']:.1f} | {r['p95']:.1f} | {r['p99']:.1f} |")
 
 
 def crowd_table(rows):
-    yield ("| state of the server | question | waves a request | requests/s | p50 ms | p95 ms | "
+    yield ("| state of the server | question | batches a request | requests/s | p50 ms | p95 ms | "
            "p99 ms | ms of CPU a request |")
     yield "| --- | --- | --: | --: | --: | --: | --: | --: |"
     for r in rows:
         c = r.get("crowd")
         if c:
-            yield (f"| {r['state']} | {r['question']} | {c['waves'] / c['count']:.2f} | "
+            yield (f"| {r['state']} | {r['question']} | {c['batches'] / c['count']:.2f} | "
                    f"{c['rate']:.0f} | {c['p50']:.1f} | "
                    f"{c['p95']:.1f} | {c['p99']:.1f} | {c['cpu_ms']:.2f} |")
 
@@ -557,8 +560,8 @@ def expectations(rows, result):
                 (not about_100 or r["question"].startswith("~100"))]
     largest = max(r["received_bytes_max"] for r in of(True, True)) / 1000
     cold = max(r["received_bytes"] for r in of(False, True)) / 1000
-    result.expect("waves with a warm index", "1", max(r["waves_max"] for r in of(True)))
-    result.expect("waves with nothing cached", "<= 3", max(r["waves_max"] for r in of(False)))
+    result.expect("batches with a warm index", "1", max(r["batches_max"] for r in of(True)))
+    result.expect("batches with nothing cached", "<= 3", max(r["batches_max"] for r in of(False)))
     result.expect("kB for ~100 URLs, largest of the medians", "<= 100",
                   max(r["received_bytes"] for r in of(True, True)) / 1000,
                   f"with nothing cached {cold:.0f}; the largest single one {largest:.0f}")
@@ -587,7 +590,7 @@ def figures(seen, result):
         name = f"domaindexd, {r['state']}"
         for unit in ("p50", "p95", "p99"):
             result.add(r["question"], name, f"{unit} ms", [r[unit]], more=False)
-        result.add(r["question"], name, "waves", [r["waves_mean"]], more=False)
+        result.add(r["question"], name, "batches", [r["batches_mean"]], more=False)
         result.add(r["question"], name, "kB from the store", [r["received_bytes"] / 1000], more=False)
         if "crowd" in r:
             result.add(f"{r['question']}, {CROWD} clients", name, "requests/s", [r["crowd"]["rate"]],
@@ -614,11 +617,11 @@ def report(result):
         "one event loop; proxy, nginx and client share the other. One GET of 30 kB through the "
         f"proxy takes this program's client {result['floor']['p50']:.1f} ms (p95 "
         f"{result['floor']['p95']:.1f}, p99 {result['floor']['p99']:.1f}; asked before each "
-        "request of one client): nothing that waits for a wave can be faster. "
+        "request of one client): nothing that waits for a batch can be faster. "
         f"{result['answers']:,} answers were compared with those of a server on the directory: "
         f"{result['wrong']} differ.", "",
         "One client, one request after the other, no (domain, dataset) pair twice, decoded pages "
-        "not cached. *nothing cached*: postings by range, no two pairs of one shard; "
+        "not cached. *nothing cached*: postings by range, no two pairs near each other; "
         "*warm index*: postings cached; *mirrored postings*: `--mirror-postings yes`.", "",
         *our_table(rows)]
     if any("crowd" in r for r in rows):

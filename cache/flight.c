@@ -3,12 +3,11 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cache/flight_table.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-
-#define CHAINS 1024 /* of keys under way: as many as requests in flight, a few hundred */
 
 enum state { FLYING, LANDED, FAILED, ABANDONED };
 
@@ -25,41 +24,9 @@ struct dx_flight {
     unsigned users; /* the leader while it leads, and each who waits */
 };
 
-struct dx_flights {
-    pthread_mutex_t lock; /* locks of a cache are taken under it, never the other way round */
-    pthread_cond_t ended;
-    struct dx_flights_counts counts;
-    struct dx_flight *chains[CHAINS];
-};
-
-int dx_flights_new(struct dx_flights **flights, struct dx_error *err)
-{
-    struct dx_flights *f = calloc(1, sizeof *f);
-
-    *flights = f;
-    if (f == NULL)
-        return dx_fail(err, DX_E_NOMEM, "flights: out of memory");
-    (void)pthread_mutex_init(&f->lock, NULL);
-    dx_cond_init(&f->ended);
-    return DX_OK;
-}
-
-void dx_flights_free(struct dx_flights **flights)
-{
-    struct dx_flights *f = *flights;
-
-    *flights = NULL;
-    if (f == NULL)
-        return;
-    assert(f->counts.now == 0);
-    (void)pthread_cond_destroy(&f->ended);
-    (void)pthread_mutex_destroy(&f->lock);
-    free(f);
-}
-
 static struct dx_flight **chain_of(struct dx_flights *f, const struct dx_cache_key *key)
 {
-    return &f->chains[dx_hash64(dx_span_of(key, sizeof *key)) % CHAINS];
+    return &f->chains[dx_hash64(dx_span_of(key, sizeof *key)) % DX_FLIGHT_CHAINS];
 }
 
 static struct dx_flight *find(struct dx_flights *f, const struct dx_cache_key *key)

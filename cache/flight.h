@@ -7,7 +7,7 @@
  *       dx_flight_land(&flight, block);                  or
  *       dx_flight_fail(&flight, &err);                   or, if it stops without a reason that
  *       dx_flight_abandon(&flight);                      would hold for others too
- *   case DX_CLAIM_WAIT:    somebody else does
+ *   case DX_CLAIM_WAIT:    another caller does
  *       if (dx_flight_watch(flight, &watch))  watch.call(watch.ctx) will be called, once
  *       dx_flight_wait(flight, deadline);     or block; false: the time is over
  *       rc = dx_flight_result(flight, who, &block, &err);
@@ -29,9 +29,9 @@
 #ifndef DX_CACHE_FLIGHT_H
 #define DX_CACHE_FLIGHT_H
 
+#include "cache/flight_table.h"
 #include "cache/page_cache.h"
 
-struct dx_flights;
 struct dx_flight;
 
 enum dx_claim { DX_CLAIM_HIT, DX_CLAIM_LEAD, DX_CLAIM_WAIT };
@@ -40,14 +40,6 @@ struct dx_flight_watch {
     void (*call)(void *ctx);
     void *ctx;
     struct dx_flight_watch *next; /* private; the watch stays where it is until it is called */
-};
-
-struct dx_flights_counts {
-    uint64_t led;
-    uint64_t joined;
-    uint64_t failed;    /* flights, not those who waited */
-    uint64_t abandoned; /* the same */
-    uint64_t now;       /* under way */
 };
 
 enum dx_claim dx_flight_claim(struct dx_page_cache *cache, const struct dx_cache_key *key,
@@ -67,9 +59,5 @@ int dx_flight_result(struct dx_flight *flight, const void *who, struct dx_cached
 void dx_flight_leave(struct dx_flight **flight);
 
 void dx_flights_counts(struct dx_page_cache *cache, struct dx_flights_counts *out);
-
-/* Each cache makes and frees its own. */
-int dx_flights_new(struct dx_flights **flights, struct dx_error *err);
-void dx_flights_free(struct dx_flights **flights);
 
 #endif

@@ -2,7 +2,7 @@
 #include "cache/page_cache.h"
 
 #include "base/hash.h"
-#include "cache/flight.h"
+#include "cache/flight_table.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -44,7 +44,7 @@ int dx_page_cache_new(struct dx_page_cache **cache, uint64_t budget_bytes, enum 
 
     *cache = NULL;
     if (c == NULL)
-        return dx_fail(err, DX_E_NOMEM, "page cache: out of memory");
+        return dx_no_memory(err, "page cache");
     c->segment_budget = budget_bytes / SEGMENTS;
     c->evict = evict;
     for (size_t i = 0; i < SEGMENTS; i++) {
@@ -55,7 +55,7 @@ int dx_page_cache_new(struct dx_page_cache **cache, uint64_t budget_bytes, enum 
         s->chains = calloc(s->chain_count, sizeof *s->chains);
         if (s->chains == NULL) {
             dx_page_cache_free(&c);
-            return dx_fail(err, DX_E_NOMEM, "page cache: out of memory");
+            return dx_no_memory(err, "page cache");
         }
     }
     if (dx_flights_new(&c->flights, err) < 0) {
@@ -211,7 +211,7 @@ struct dx_cached *dx_page_cache_get_again(struct dx_page_cache *c, const struct 
     return get(c, key, 0);
 }
 
-/* Longer chains only cost time, so failing to grow is no error. */
+/* Longer chains only cost time, so failing to grow is not an error. */
 static void grow(struct segment *s)
 {
     size_t count = s->chain_count * 2;

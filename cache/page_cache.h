@@ -64,11 +64,12 @@ struct dx_cached *dx_page_cache_add(struct dx_page_cache *cache, const struct dx
                                     uint8_t *bytes, size_t size);
 void dx_page_cache_put(struct dx_page_cache *cache, struct dx_cached **page);
 
-/* One more pin on a block that the caller, or somebody he relies on, has pinned. */
+/* One more pin on a block that the caller, or one that the caller relies on, has pinned. */
 struct dx_cached *dx_page_cache_again(struct dx_page_cache *cache, struct dx_cached *page);
 
 /* Forgets the blocks of an object with parts in [first, last]; those in use live until their last
- * put. Looks at every block: for what goes wrong, not for every day. Returns how many there were. */
+ * put. Looks at every block: for what goes wrong, not for every day. Returns how many there
+ * were. */
 size_t dx_page_cache_drop(struct dx_page_cache *cache, const uint8_t object[16], uint64_t first,
                           uint64_t last);
 

@@ -15,16 +15,6 @@ const char *dx_domain64_layout_name(enum dx_domain64_layout layout)
     return layouts[layout].name;
 }
 
-bool dx_domain64_layout_parse(struct dx_span text, enum dx_domain64_layout *layout)
-{
-    for (unsigned i = 0; i < DX_DOMAIN64_LAYOUTS; i++)
-        if (dx_span_equal(text, dx_span_str(layouts[i].name))) {
-            *layout = (enum dx_domain64_layout)i;
-            return true;
-        }
-    return false;
-}
-
 const char *dx_domain64_part_name(enum dx_domain64_part part)
 {
     static const char *const names[DX_DOMAIN64_PARTS] = { "TLD", "domain", "subdomain", "path" };
@@ -59,7 +49,7 @@ static int pack(const struct dx_domain64 *d, enum dx_domain64_part last,
                            layouts[layout].name, dx_domain64_part_name(part), (unsigned)value,
                            (unsigned)dx_domain64_most(layout, part));
         if (value == 0 && part <= DX_PART_DOMAIN)
-            return dx_fail(err, DX_E_INVALID, "domain64: %s 0 is none",
+            return dx_fail(err, DX_E_INVALID, "domain64: %s 0 is reserved",
                            dx_domain64_part_name(part));
         *key |= (uint64_t)value << layouts[layout].shift[i];
     }
@@ -91,7 +81,7 @@ int dx_domain64_unpack(uint64_t key, enum dx_domain64_layout layout, struct dx_d
         return dx_fail(err, DX_E_INVALID, "domain64 0x%016llx: the low byte is reserved in %s",
                        (unsigned long long)key, layouts[layout].name);
     if (d->tld == 0 || d->domain == 0)
-        return dx_fail(err, DX_E_INVALID, "domain64 0x%016llx: %s 0 is none",
+        return dx_fail(err, DX_E_INVALID, "domain64 0x%016llx: %s 0 is reserved",
                        (unsigned long long)key, d->tld == 0 ? "TLD" : "domain");
     return DX_OK;
 }

@@ -14,9 +14,9 @@
  * The second one has no room for paths: all URLs of a host share its number, and a path that is not
  * 0 is an error. 0 is "none" in subdomain and path, and is given to no TLD and no domain.
  *
- * Ranges are half-open, [from, to), because SQL's partitions are. `to` of the last TLD is 2^64, written 0.
- * In a bigint numbers from 2^63 on are negative and in order among themselves: TLDs
- * 0x80 to 0xff sort before 0x01 there, and a range that ends at 2^63 has no upper bound as a bigint
+ * Ranges are half-open, [from, to), because SQL's partitions are. `to` of the last TLD is 2^64,
+ * written 0. In a bigint numbers from 2^63 on are negative and in order among themselves: TLDs 0x80
+ * to 0xff sort before 0x01 there, and a range that ends at 2^63 has no upper bound as a bigint
  * (MAXVALUE). No state; any thread.
  */
 #ifndef DX_CANON_DOMAIN64_H
@@ -49,7 +49,6 @@ struct dx_domain64_range {
 
 /* "8-24-8-24", "8-24-24-8". */
 const char *dx_domain64_layout_name(enum dx_domain64_layout layout);
-bool dx_domain64_layout_parse(struct dx_span text, enum dx_domain64_layout *layout);
 
 /* "TLD", "domain", "subdomain", "path". */
 const char *dx_domain64_part_name(enum dx_domain64_part part);
@@ -72,10 +71,11 @@ struct dx_domain64_names {
     struct dx_span part[DX_DOMAIN64_PARTS];
 };
 
-/* Of a row, or of struct dx_url: TLD is what follows the first dot of the domain, its public suffix;
- * subdomain what stands before the domain in the host, path what follows the first '/'; both may be
- * "", and paths of 8-24-24-8 are. Port and a dot behind the host are left out. An address has the
- * TLD "[ip]", which no suffix can be. false: a domain of one label. Borrowed from the arguments. */
+/* Of a row, or of struct dx_url: TLD is what follows the first dot of the domain, its public
+ * suffix; subdomain what stands before the domain in the host, path what follows the first '/';
+ * both may be "", and paths of 8-24-24-8 are. Port and a dot behind the host are left out. An
+ * address has the TLD "[ip]", which no suffix can be. false: a domain of one label. Borrowed from
+ * the arguments. */
 bool dx_domain64_names(struct dx_span domain, struct dx_span host, struct dx_span path_query,
                        enum dx_domain64_layout layout, struct dx_domain64_names *names);
 

@@ -241,7 +241,7 @@ static uint32_t threshold(uint32_t k, uint32_t bias)
     return k <= bias ? 1 : k >= bias + 26 ? 26 : k - bias;
 }
 
-/* RFC 3492; false on bytes that are no Punycode of code points, or on too many of them. */
+/* RFC 3492; false on bytes that are not the Punycode of code points, or on too many of them. */
 static bool punycode_decode(const uint32_t *from, size_t size, struct text *to)
 {
     uint32_t n = 128;

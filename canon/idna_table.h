@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 AND Unicode-3.0
- * idna_table.h - UTS #46 and Unicode properties for canon/idna.c.
+/* SPDX-License-Identifier: Apache-2.0
+ * AND Unicode-3.0 idna_table.h - UTS #46 and Unicode properties for canon/idna.c.
  *
  * Written by canon/make_idna_table.py from Unicode 17.0.0; do not edit.
  */

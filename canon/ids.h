@@ -2,14 +2,12 @@
  * ids.h - ids that stay the same over versions.
  *
  * domain_id and url_id are XXH3-64 of the canonical text. Text decides, ids lead to
- * it: two domains with one hash are told apart by the version's collision list.
+ * it: the version's collision list distinguishes two domains with one hash.
  */
 #ifndef DX_CANON_IDS_H
 #define DX_CANON_IDS_H
 
 #include "base/id_hash.h"
-
-#define DX_POSTINGS_SHARDS 1024 /* by the top 10 bits of domain_id: four a prefix */
 
 static inline uint64_t dx_domain_id(struct dx_span domain)
 {
@@ -25,11 +23,6 @@ static inline uint64_t dx_url_id(struct dx_span canonical_url)
 static inline unsigned dx_domain_prefix(uint64_t domain_id)
 {
     return (unsigned)(domain_id >> 56);
-}
-
-static inline unsigned dx_postings_shard(uint64_t domain_id)
-{
-    return (unsigned)(domain_id >> 54);
 }
 
 #endif

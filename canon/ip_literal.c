@@ -178,7 +178,6 @@ bool dx_ipv6_parse(struct dx_span s, uint16_t address[8])
                                   address + count))
                 return false;
             count += 2;
-            at = s.size;
             break;
         }
         address[count++] = (uint16_t)value;

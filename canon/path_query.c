@@ -114,6 +114,30 @@ static uint8_t *collapse(uint8_t *begin, uint8_t *end)
     return out;
 }
 
+bool dx_path_query_is_plain(struct dx_span text)
+{
+    enum { NOT_IN_PATH = PATH_STOP | PATH_ENCODE | PERCENT };
+    enum { NOT_IN_QUERY = QUERY_STOP | QUERY_ENCODE | PERCENT };
+    size_t i = 1;
+    size_t query;
+
+    if (text.size == 0 || text.data[0] != '/')
+        return false;
+    for (uint8_t before = '/'; i < text.size && text.data[i] != '?'; before = text.data[i++]) {
+        uint8_t c = text.data[i];
+
+        if (before == '/' && (c == '/' || c == '.'))
+            return false;
+        if ((classes[c] & NOT_IN_PATH) != 0 && c != '/')
+            return false;
+    }
+    query = i + 1;
+    for (i = query; i < text.size; i++)
+        if ((classes[text.data[i]] & NOT_IN_QUERY) != 0 || text.data[i] == '&')
+            return false;
+    return query != text.size; /* a lone '?' asks nothing */
+}
+
 uint8_t *dx_path_write(uint8_t *out, struct dx_span *rest)
 {
     const uint8_t *p = rest->data;

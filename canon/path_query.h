@@ -26,6 +26,10 @@ struct dx_query_work {
     uint8_t text[3 * DX_QUERY_MAX];
 };
 
+/* True: both write these bytes as they are. False says nothing. No escapes, no "&", no segment that
+ * begins with a dot or is empty. */
+bool dx_path_query_is_plain(struct dx_span text);
+
 uint8_t *dx_path_write(uint8_t *out, struct dx_span *rest);
 uint8_t *dx_query_write(struct dx_query_work *w, uint8_t *out, struct dx_span *rest);
 

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "canon/suffix_rules.h"
+
 /* A registered domain and its dot are at the end, so a longer host is looked at from its
  * tail only; twice DX_DOMAIN_MAX leaves room to see that a domain is over it. */
 enum { TAIL_MAX = 2 * DX_DOMAIN_MAX };
 
 struct dx_psl {
     psl_ctx_t *rules;
+    struct dx_suffix_rules *quick; /* NULL: libpsl is asked about all names */
 };
 
 int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
@@ -28,7 +31,7 @@ int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
                        text.size, DX_PSL_TEXT_MAX);
     made = calloc(1, sizeof *made);
     if (made == NULL) {
-        rc = dx_fail(err, DX_E_NOMEM, "public suffix list: out of memory");
+        rc = dx_no_memory(err, "public suffix list");
         goto out;
     }
     /* Mode "r" never writes through the pointer. */
@@ -46,6 +49,9 @@ int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
         rc = dx_fail(err, DX_E_CORRUPT, "public suffix list: no rule in %zu bytes", text.size);
         goto out;
     }
+    rc = dx_suffix_rules_new(&made->quick, text, err);
+    if (rc < 0)
+        goto out;
     *psl = made;
     made = NULL;
 out:
@@ -60,6 +66,7 @@ void dx_psl_free(struct dx_psl **psl)
     if (*psl == NULL)
         return;
     psl_free((*psl)->rules);
+    dx_suffix_rules_free(&(*psl)->quick);
     free(*psl);
     *psl = NULL;
 }
@@ -80,12 +87,27 @@ static struct dx_span tail_of(struct dx_span name)
     return (struct dx_span){ name.data + skip, name.size - skip };
 }
 
-int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
+static bool ask_libpsl(const struct dx_psl *psl, struct dx_span name, struct dx_span *domain)
 {
     char text[TAIL_MAX + 1];
-    struct dx_span name = hostname;
     const char *found;
-    size_t size;
+
+    memcpy(text, name.data, name.size);
+    text[name.size] = '\0';
+    found = psl_registrable_domain(psl->rules, text);
+    /* libpsl takes "a...com" for a name with the domain "..com". An empty label names nothing. */
+    if (found == NULL || found[0] == '.')
+        return false;
+    domain->data = name.data + (found - text);
+    domain->size = name.size - (size_t)(found - text);
+    return true;
+}
+
+int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
+{
+    struct dx_span name = hostname;
+    struct dx_span found = { NULL, 0 };
+    int rc = DX_SUFFIX_UNKNOWN;
 
     *domain = (struct dx_span){ NULL, 0 };
     if (name.size > 0 && name.data[name.size - 1] == '.')
@@ -94,15 +116,12 @@ int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_s
     if (name.size == 0 || name.data[0] == '.' || name.data[name.size - 1] == '.' ||
         memchr(name.data, '\0', name.size) != NULL)
         return 0;
-    memcpy(text, name.data, name.size);
-    text[name.size] = '\0';
-    found = psl_registrable_domain(psl->rules, text);
-    /* libpsl takes "a...com" for a name with the domain "..com". An empty label names nothing. */
-    if (found == NULL || found[0] == '.')
+    if (psl->quick != NULL)
+        rc = dx_suffix_rules_find(psl->quick, name, &found);
+    if (rc == DX_SUFFIX_UNKNOWN)
+        rc = ask_libpsl(psl, name, &found);
+    if (rc == 0 || found.size > DX_DOMAIN_MAX)
         return 0;
-    size = name.size - (size_t)(found - text);
-    if (size > DX_DOMAIN_MAX)
-        return 0;
-    *domain = (struct dx_span){ name.data + (found - text), size };
+    *domain = found;
     return 1;
 }

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 
-/* Debian's package `publicsuffix`: what to use where nobody names a list. */
+/* Debian's package `publicsuffix`: the default list. */
 #define DX_PSL_DEFAULT_PATH "/usr/share/publicsuffix/public_suffix_list.dat"
 #define DX_PSL_TEXT_MAX ((size_t)16 << 20) /* the list of 2026 has 330 kB */
 

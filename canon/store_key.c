@@ -55,8 +55,9 @@ static int hex_of(uint8_t c)
                                   : -1;
 }
 
-/* The byte that an escape at s[i] stands for; -1: it is none, or must not stand in this part: a host has
- * escapes for bytes outside of ASCII and for '%', a zone also for what it may hold anyway and the space. */
+/* The byte that an escape at s[i] stands for; -1: not an escape, or one that this part must not
+ * have: a host has escapes for bytes outside of ASCII and for '%', a zone also for what it may hold
+ * anyway and the space. */
 static int escaped_at(struct dx_span s, size_t i, enum part part)
 {
     int high = i + 2 < s.size ? hex_of(s.data[i + 1]) : -1;
@@ -117,7 +118,8 @@ static struct dx_span span_of(const struct dx_buf *b)
     return dx_span_of(b->data, b->size);
 }
 
-/* A path or fragment: as it is if each of its bytes may stand there, else decoded and encoded anew. */
+/* A path or fragment: as it is if each of its bytes may stand there, else decoded and encoded
+ * again. */
 static bool put_part(struct dx_store_key *k, struct dx_span s, enum part part)
 {
     bool valid = true;
@@ -327,7 +329,7 @@ static void take_pair(struct dx_store_key *k, struct dx_span s)
         dx_buf_append(&k->pairs, &p, sizeof p);
 }
 
-/* Sorted and encoded anew, behind a '?' if there is any, or if `mark` is a lone one. */
+/* Sorted and encoded again, behind a '?' if there is any, or if `mark` is a lone one. */
 static void put_clean_query(struct dx_store_key *k, struct dx_span query, bool lone_mark)
 {
     struct pair *p;
@@ -464,8 +466,7 @@ int dx_store_key_of(struct dx_store_key *k, struct dx_span given, bool clean, st
     dx_buf_clear(&k->pairs);
     k->why = read_url(k, given, clean);
     if (k->text.failed || k->host.failed || k->plain.failed || k->pairs.failed)
-        return dx_fail(err, DX_E_NOMEM, "store key: out of memory for a URL of %zu bytes",
-                       given.size);
+        return dx_no_memory(err, "store key: URL of %zu bytes", given.size);
     if (k->why != NULL)
         return 0;
     strip_host(k);

@@ -12,15 +12,16 @@
  *   bits 56..62  sum of the bytes of the host, modulo 128
  *   bits 0..55   FNV-1a 64 of the text, its upper 8 bits folded onto the lower ones by XOR
  *
- * Bit for bit that of the program that the key comes from, which reads a URL and hashes it as
- * it writes it again: the scheme in lower case; nothing else is changed, but a path (or fragment, user,
- * password) with bytes that must not stand there is decoded and encoded anew, an empty fragment is
- * left off, and a host's bytes outside of ASCII are percent-encoded. The host of the sum is decoded,
- * without user, port and brackets, in the case it was given; a URL without one has sum 0.
+ * Bit for bit that of the program that the key comes from, which reads a URL and hashes it as it
+ * writes it again: the scheme in lower case; nothing else is changed, but a path (or fragment,
+ * user, password) with bytes that must not stand there is decoded and encoded again, an empty
+ * fragment is left off, and a host's bytes outside of ASCII are percent-encoded. The host of the
+ * sum is decoded, without user, port and brackets, in the case it was given; a URL without one has
+ * sum 0.
  *
  * clean: first without fragment, without utm_source, utm_medium, utm_campaign, utm_term,
- * utm_content and utm_brand, and with the query sorted by key (stable), decoded and encoded
- * anew: letters, digits and -_.~ stay, a space is '+', "a" is "a=". Pairs with a ';' or a broken escape
+ * utm_content and utm_brand, and with the query sorted by key (stable), decoded and encoded again:
+ * letters, digits and -_.~ stay, a space is '+', "a" is "a=". Pairs with a ';' or a broken escape
  * are dropped.
  *
  * Refused, with a word: empty, too_long (DX_URL_MAX bytes), control, scheme, user, host_invalid,

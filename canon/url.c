@@ -49,7 +49,7 @@ int dx_canon_new(struct dx_canon **c, const struct dx_psl *psl, struct dx_error 
 {
     *c = calloc(1, sizeof **c);
     if (*c == NULL)
-        return dx_fail(err, DX_E_NOMEM, "canonicaliser: out of memory");
+        return dx_no_memory(err, "canonicaliser");
     (*c)->psl = psl;
     return DX_OK;
 }

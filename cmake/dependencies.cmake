@@ -5,7 +5,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 foreach(module libzstd libxxhash libpsl jansson libcurl libcrypto libevent libevent_pthreads
-               libbrotlidec liblz4 inih libseccomp librabbitmq libpq)
+               libbrotlidec liblz4 libseccomp librabbitmq libpq expat)
     string(MAKE_C_IDENTIFIER ${module} name)
     pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${module})
 endforeach()

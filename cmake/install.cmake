@@ -20,7 +20,7 @@ endfunction()
 if(TARGET domaindex)
     install(TARGETS domaindex RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     dx_manual(domaindex 1 domaindex help --man)
-    file(GLOB commands CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/builder/cmd_*.c)
+    file(GLOB commands CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/builder/cli/cmd_*.c)
     foreach(command ${commands})
         get_filename_component(command ${command} NAME_WE)
         string(REPLACE "cmd_" "" command ${command})
@@ -37,16 +37,40 @@ if(pages AND NOT DX_FUZZ)
     add_custom_target(man ALL DEPENDS ${pages})
 endif()
 
-install(FILES README.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
-        FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN notes EXCLUDE PATTERN man EXCLUDE)
+# The tree of links in the documents, as it is here: what they link to stands beside them.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs packaging DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN systemd EXCLUDE)
+install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json" PATTERN load EXCLUDE PATTERN peers EXCLUDE PATTERN support EXCLUDE)
 install(FILES config/domaindexd.conf.example DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Units, users and folders of systemd; where it looks for those of packages, and of /usr/local.
-foreach(unit domaindexd.service domaindex-gc.service)
-    configure_file(packaging/systemd/${unit}.in ${CMAKE_BINARY_DIR}/systemd/${unit} @ONLY)
-    install(FILES ${CMAKE_BINARY_DIR}/systemd/${unit} DESTINATION lib/systemd/system)
-endforeach()
+# Units, users and folders of systemd; where it looks for those of packages, and of /usr/local. Texts that name a path
+# of the installation get the one of the prefix that `cmake --install` was given: it is known only then.
+set(unit_templates ${CMAKE_SOURCE_DIR}/packaging/systemd/domaindexd.service.in
+                   ${CMAKE_SOURCE_DIR}/packaging/systemd/domaindex-gc.service.in)
+install(CODE "
+    set(CMAKE_INSTALL_FULL_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
+    set(docs \"${CMAKE_INSTALL_DOCDIR}\")
+    set(unit_templates \"${unit_templates}\")")
+install(CODE [[
+    foreach(folder CMAKE_INSTALL_FULL_BINDIR docs)
+        if(NOT IS_ABSOLUTE "${${folder}}")
+            set(${folder} "${CMAKE_INSTALL_PREFIX}/${${folder}}")
+        endif()
+    endforeach()
+    foreach(template IN LISTS unit_templates)
+        get_filename_component(unit ${template} NAME_WLE)
+        configure_file(${template} "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/systemd/system/${unit}" @ONLY)
+    endforeach()
+    file(GLOB_RECURSE texts "$ENV{DESTDIR}${docs}/*.md")
+    foreach(text IN LISTS texts)
+        file(READ "${text}" words)
+        string(REPLACE "/usr/share/doc/domaindex" "${docs}" changed "${words}")
+        if(NOT changed STREQUAL words)
+            file(WRITE "${text}" "${changed}")
+        endif()
+    endforeach()
+]])
 install(FILES packaging/systemd/domaindexd.socket packaging/systemd/domaindexd-admin.socket
               packaging/systemd/domaindex-gc.timer DESTINATION lib/systemd/system)
 install(FILES packaging/systemd/domaindex.sysusers DESTINATION lib/sysusers.d RENAME domaindex.conf)

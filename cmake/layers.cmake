@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-# One library per folder. What a folder may link is what it may include; tests/check_includes
-# holds the same rule for #include lines.
+# One library per room, and the only list of who may use whom: a room links what its line names, and
+# tests/check_includes.py reads the same lines for the #include rule. Lines stand in order: a room names
+# only rooms above its line, so arrows go down only.
 #
-#   4   server                                builder          never meet
-#   3   query                                    |
-#   2   loader                                   |
-#   1   format  canon  parquet  cache  fetch  config           none includes another
+#   4   server/*                              builder/*        never meet
+#   3   query/*                                  |
+#   2   loader                                   |             used by query, server, builder
+#   1   format/*  canon  parquet  cache  fetch  config         none includes another
 #   0   base
+#
+# dx_room(FOLDER [ROOM...] [LIBRARIES LIBRARY...])
 
-function(dx_layer folder)
+function(dx_room folder)
+    cmake_parse_arguments(room "" "" "LIBRARIES" ${ARGN})
+    string(REPLACE "/" "_" name ${folder})
+    list(TRANSFORM room_UNPARSED_ARGUMENTS PREPEND dx_)
+    list(TRANSFORM room_UNPARSED_ARGUMENTS REPLACE "/" "_")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/(domaindex|domaindexd)\\.c$")
-    if(NOT sources)
-        add_library(dx_${folder} INTERFACE)
-        target_link_libraries(dx_${folder} INTERFACE dx_flags ${ARGN})
-        return()
-    endif()
-    add_library(dx_${folder} STATIC ${sources})
-    target_link_libraries(dx_${folder} PUBLIC dx_flags ${ARGN})
+    list(FILTER sources EXCLUDE REGEX "/(domaindex|domaindexd)\\.c$") # they have main()
+    add_library(dx_${name} STATIC ${sources})
+    target_link_libraries(dx_${name} PUBLIC ${room_UNPARSED_ARGUMENTS} dx_flags ${room_LIBRARIES})
 endfunction()
 
 # The one file that knows. Its object may be put in front of the libraries instead (tests/).
@@ -27,25 +29,80 @@ if(DX_HASH_BITS)
         COMPILE_DEFINITIONS DX_HASH_BITS=${DX_HASH_BITS})
 endif()
 
-dx_layer(base PkgConfig::libxxhash Threads::Threads)
-dx_layer(canon dx_base PkgConfig::libpsl)
-dx_layer(format dx_base PkgConfig::libzstd PkgConfig::jansson ${ROARING_LIBRARY} m)
-dx_layer(parquet dx_base PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4
-         PkgConfig::libbrotlidec)
-dx_layer(cache dx_base)
-dx_layer(fetch dx_base PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::jansson PkgConfig::libevent
-         PkgConfig::librabbitmq PkgConfig::libpq)
-dx_layer(config dx_base PkgConfig::inih)
-dx_layer(loader dx_format dx_canon dx_parquet dx_cache dx_fetch dx_config)
-dx_layer(query dx_loader)
-dx_layer(server dx_query PkgConfig::libevent PkgConfig::libevent_pthreads PkgConfig::libseccomp)
-dx_layer(builder dx_query)
+# What --version prints. The reflog grows with each commit, and a build then configures again.
+find_program(GIT_PROGRAM git)
+if(GIT_PROGRAM)
+    execute_process(COMMAND ${GIT_PROGRAM} -C ${CMAKE_SOURCE_DIR} describe --always --dirty --abbrev=12
+        OUTPUT_VARIABLE DX_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    execute_process(COMMAND ${GIT_PROGRAM} -C ${CMAKE_SOURCE_DIR} rev-parse --path-format=absolute --git-path logs/HEAD
+        OUTPUT_VARIABLE git_log OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(EXISTS "${git_log}")
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${git_log})
+    endif()
+endif()
+if(DX_COMMIT)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/loader/build_info.c PROPERTIES
+        COMPILE_DEFINITIONS DX_COMMIT="${DX_COMMIT}")
+endif()
 
-if(EXISTS ${CMAKE_SOURCE_DIR}/builder/domaindex.c)
-    add_executable(domaindex builder/domaindex.c)
-    target_link_libraries(domaindex PRIVATE dx_builder)
-endif()
-if(EXISTS ${CMAKE_SOURCE_DIR}/server/domaindexd.c)
-    add_executable(domaindexd server/domaindexd.c)
-    target_link_libraries(domaindexd PRIVATE dx_server)
-endif()
+dx_room(base LIBRARIES PkgConfig::libxxhash PkgConfig::libcrypto PkgConfig::jansson Threads::Threads)
+
+dx_room(canon base LIBRARIES PkgConfig::libpsl)
+dx_room(parquet base LIBRARIES PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4 PkgConfig::libbrotlidec)
+dx_room(cache base)
+dx_room(fetch base LIBRARIES PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::libevent PkgConfig::expat)
+dx_room(config base)
+dx_room(format/core base LIBRARIES PkgConfig::libzstd ${ROARING_LIBRARY} m)
+dx_room(format/text base)
+dx_room(format/version format/core)
+dx_room(format/root format/version)
+dx_room(format/exchange base LIBRARIES PkgConfig::libzstd)
+
+dx_room(loader format/root format/text canon parquet cache fetch config)
+
+dx_room(query/view loader)
+dx_room(query/rows query/view)
+dx_room(query/suppression query/rows)
+dx_room(query/answers query/suppression)
+
+dx_room(server/http query/view LIBRARIES PkgConfig::libzstd ZLIB::ZLIB)
+dx_room(server/policy server/http)
+dx_room(server/follow query/suppression)
+dx_room(server/routes server/http query/answers)
+# openapi_base.json is part of the program, with the version of the project in it.
+set(openapi_base ${CMAKE_SOURCE_DIR}/server/routes/openapi_base.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${openapi_base})
+file(READ ${openapi_base} openapi_text)
+string(CONFIGURE "${openapi_text}" openapi_text @ONLY)
+string(HEX "${openapi_text}" openapi_text)
+string(REGEX REPLACE "(..)" "0x\\1," openapi_text "${openapi_text}")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/openapi_base.c
+     CONTENT "extern const char dx_openapi_base[];\nconst char dx_openapi_base[] = { ${openapi_text}0 };\n")
+target_sources(dx_server_routes PRIVATE ${CMAKE_BINARY_DIR}/openapi_base.c)
+dx_room(server/observe server/policy server/routes)
+dx_room(server/cache server/routes)
+dx_room(server/engine server/cache server/observe LIBRARIES PkgConfig::libevent PkgConfig::libevent_pthreads)
+dx_room(server/process server/engine server/follow LIBRARIES PkgConfig::libseccomp)
+
+dx_room(builder/root loader)
+dx_room(builder/sort builder/root)
+dx_room(builder/input builder/root)
+dx_room(builder/lake builder/root)
+dx_room(builder/policy builder/lake)
+dx_room(builder/scan builder/lake builder/sort)
+dx_room(builder/index builder/scan)
+dx_room(builder/publish builder/index builder/policy query/answers)
+dx_room(builder/ingest builder/input builder/lake builder/sort)
+dx_room(builder/maintain builder/publish)
+dx_room(builder/check builder/scan)
+dx_room(builder/exchange/numbers builder/lake builder/sort)
+dx_room(builder/exchange/filestore builder/ingest builder/policy)
+dx_room(builder/exchange/postgres builder/exchange/numbers format/exchange LIBRARIES PkgConfig::libpq)
+dx_room(builder/exchange/queue builder/lake format/exchange LIBRARIES PkgConfig::librabbitmq)
+dx_room(builder/cli builder/check builder/maintain builder/exchange/filestore builder/exchange/postgres
+        builder/exchange/queue)
+
+add_executable(domaindex builder/cli/domaindex.c)
+target_link_libraries(domaindex PRIVATE dx_builder_cli)
+add_executable(domaindexd server/process/domaindexd.c)
+target_link_libraries(domaindexd PRIVATE dx_server_process)

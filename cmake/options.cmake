@@ -12,6 +12,18 @@ set(DX_SANITIZE "" CACHE STRING "value of -fsanitize=, for example address,undef
 
 include(CheckCCompilerFlag)
 include(CheckLinkerFlag)
+
+# A compiler cache and a fast linker, used where they are installed. Neither changes what is built.
+option(DX_CCACHE "compile through ccache if it is installed" ON)
+option(DX_MOLD "link with mold if it is installed" ON)
+find_program(CCACHE_PROGRAM ccache)
+if(DX_CCACHE AND CCACHE_PROGRAM AND NOT CMAKE_C_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+if(DX_MOLD AND MOLD_PROGRAM)
+    check_linker_flag(C -fuse-ld=mold DX_HAS_MOLD)
+endif()
 add_library(dx_flags INTERFACE)
 target_compile_definitions(dx_flags INTERFACE _GNU_SOURCE DX_VERSION="${PROJECT_VERSION}")
 target_include_directories(dx_flags INTERFACE ${CMAKE_SOURCE_DIR})
@@ -20,6 +32,9 @@ target_compile_options(dx_flags INTERFACE
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
     -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types
     -Werror=int-conversion)
+if(DX_MOLD AND DX_HAS_MOLD)
+    target_link_options(dx_flags INTERFACE -fuse-ld=mold)
+endif()
 if(DX_WERROR)
     target_compile_options(dx_flags INTERFACE -Werror)
 endif()
@@ -31,12 +46,6 @@ function(dx_flag_if_known flag)
         target_compile_options(dx_flags INTERFACE ${flag})
     endif()
 endfunction()
-
-# Messages are cut on purpose: struct dx_error has a fixed size. Clang does not know the warning.
-check_c_compiler_flag(-Wformat-truncation DX_HAS_Wformat_truncation)
-if(DX_HAS_Wformat_truncation)
-    target_compile_options(dx_flags INTERFACE -Wno-format-truncation)
-endif()
 
 if(DX_SANITIZE)
     target_compile_options(dx_flags INTERFACE -fsanitize=${DX_SANITIZE} -fno-omit-frame-pointer

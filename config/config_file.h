@@ -7,15 +7,17 @@
  *       ... f.entries[i].index, .text, .line ...       in the order of the file
  *   dx_config_file_release(&f);
  *
- * "key = value" lines, '#' or ';' begin a comment line, no sections, no continued lines:
+ * "key = value" lines; no sections, no continued lines. A line that begins with '#' or ';' is a
+ * comment, and so is the rest of a line behind white space and one of them. A value in " or ' is
+ * taken as it stands between them (there are no escapes):
  *
  *   # domaindexd.conf
- *   root = /srv/domaindex
- *   listen = 127.0.0.1:8080
+ *   root = /srv/domaindex         # on the big disk
+ *   access-file = "/srv/a #1.json"
  *
- * Refused, with path and line: a key that is no option with a value, a key given twice, a
- * section, an empty value, a line over DX_CONFIG_LINE_MAX bytes, control bytes, a file over
- * DX_CONFIG_FILE_MAX bytes. What values mean is for the caller.
+ * Refused, with path and line: a key that is not an option with a value, a key given twice, a
+ * section, an empty value, a quote that is not closed, a line over DX_CONFIG_LINE_MAX bytes,
+ * control bytes, a file over DX_CONFIG_FILE_MAX bytes. What values mean is for the caller.
  */
 #ifndef DX_CONFIG_CONFIG_FILE_H
 #define DX_CONFIG_CONFIG_FILE_H
@@ -24,7 +26,8 @@
 #include "base/options.h"
 
 #define DX_CONFIG_FILE_MAX 65536 /* bytes: settings are few */
-#define DX_CONFIG_LINE_MAX 180   /* inih splits lines at 200 bytes without a word */
+#define DX_CONFIG_LINE_MAX 4200  /* a path, its key and a comment */
+#define DX_CONFIG_SHOWN 60       /* bytes of a line in a message */
 
 struct dx_config_entry {
     size_t index; /* into the option table */
@@ -43,6 +46,9 @@ int dx_config_file_read(struct dx_config_file *f, const char *path, const struct
 /* The same from memory; name stands for the path in messages. */
 int dx_config_file_parse(struct dx_config_file *f, const char *name, struct dx_span text,
                          const struct dx_option *table, size_t table_size, struct dx_error *err);
+
+/* NULL: the file does not have it. */
+const struct dx_config_entry *dx_config_file_find(const struct dx_config_file *f, size_t index);
 void dx_config_file_release(struct dx_config_file *f);
 
 #endif

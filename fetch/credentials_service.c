@@ -3,11 +3,11 @@
 
 #include "base/civil_time.h"
 #include "base/file.h"
+#include "base/json_in.h"
 #include "fetch/http_call.h"
 #include "fetch/object_url.h"
 #include "fetch/source.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -22,41 +22,37 @@
 #define INSTANCE_HOST "http://169.254.169.254"
 #define ROLES "/latest/meta-data/iam/security-credentials/"
 
-static struct dx_span member(const json_t *object, const char *name)
+/* "" where there is none. */
+static struct dx_span member(struct dx_json_in *in, const struct json_t *o, const char *name)
 {
-    const json_t *value = json_object_get(object, name);
+    bool there = dx_json_in_has(o, name) && !dx_json_in_null(o, name);
 
-    return json_is_string(value) ? dx_span_of(json_string_value(value), json_string_length(value))
-                                 : dx_span_of(NULL, 0);
+    return dx_span_str(there ? dx_json_in_str(in, o, name, SIZE_MAX) : "");
 }
 
 int dx_credentials_parse_json(struct dx_credentials *c, struct dx_span text, struct dx_error *err)
 {
-    json_error_t why;
-    json_t *object = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &why);
-    struct dx_span code = member(object, "Code");
-    struct dx_span expires = member(object, "Expiration");
+    struct dx_json_in in;
+    const struct json_t *o = dx_json_in_open(&in, text, SIZE_MAX, "the service's reply");
+    struct dx_span code = member(&in, o, "Code");
+    struct dx_span expires = member(&in, o, "Expiration");
     int64_t us = 0;
-    int rc = DX_OK;
 
     memset(c, 0, sizeof *c);
-    if (!json_is_object(object))
-        rc = dx_fail(err, DX_E_CORRUPT, "the reply is no JSON object");
-    else if (code.size > 0 && !dx_span_equal(code, dx_span_str("Success")))
-        rc = dx_fail(err, DX_E_IO, "the service has no credentials: its code is not Success");
-    else if (!dx_credentials_keep(c->key_id, member(object, "AccessKeyId")) ||
-             !dx_credentials_keep(c->secret, member(object, "SecretAccessKey")) ||
-             !dx_credentials_keep(c->token, member(object, "Token")))
-        rc = dx_fail(err, DX_E_CORRUPT, "a credential of odd bytes or length");
-    else if (c->key_id[0] == '\0' || c->secret[0] == '\0')
-        rc = dx_fail(err, DX_E_CORRUPT, "the reply has no AccessKeyId and SecretAccessKey");
-    else if (expires.size > 0 && !dx_civil_parse(expires, &us))
-        rc = dx_fail(err, DX_E_CORRUPT, "Expiration is not a time");
+    if (code.size > 0 && !dx_span_equal(code, dx_span_str("Success")))
+        dx_json_in_fail(&in, DX_E_IO, "it has no credentials: its code is not Success");
+    if (!dx_credentials_keep(c->key_id, member(&in, o, "AccessKeyId")) ||
+        !dx_credentials_keep(c->secret, member(&in, o, "SecretAccessKey")) ||
+        !dx_credentials_keep(c->token, member(&in, o, "Token")))
+        dx_json_in_fail(&in, DX_E_CORRUPT, "a credential of odd bytes or length");
+    if (c->key_id[0] == '\0' || c->secret[0] == '\0')
+        dx_json_in_fail(&in, DX_E_CORRUPT, "no AccessKeyId and SecretAccessKey");
+    if (expires.size > 0 && !dx_civil_parse(expires, &us))
+        dx_json_in_fail(&in, DX_E_CORRUPT, "'Expiration' is not a time");
     c->expires_s = us / 1000000;
-    if (rc < 0)
+    if (in.rc < 0)
         dx_credentials_forget(c);
-    json_decref(object);
-    return rc;
+    return dx_json_in_close(&in, err);
 }
 
 /* The host of a URL, without port, in lower case; "" if it is too long for one that matters. */
@@ -78,7 +74,7 @@ static void host_of(const char *url, char host[64])
     host[n] = '\0';
 }
 
-/* 127.x.x.x in digits: "127.example.org" is somebody else's. */
+/* 127.x.x.x in digits: "127.example.org" is another host. */
 static bool loopback_v4(const char *host)
 {
     return strncmp(host, "127.", 4) == 0 && host[strspn(host, "0123456789.")] == '\0';
@@ -174,7 +170,7 @@ static int ask_credentials(const struct service *s, const char *url, struct dx_c
     return rc;
 }
 
-/* The token of the container's agent, read anew each time: it is rotated. Line ends are cut. */
+/* The token of the container's agent, read again each time: it is rotated. Line ends are cut. */
 static int container_token(struct dx_buf *token, struct dx_error *err)
 {
     const char *file = dx_environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -213,7 +209,7 @@ static int container_url(char **url, struct dx_error *err)
     if ((relative != NULL ? asprintf(url, CONTAINER_HOST "%s", relative)
                           : asprintf(url, "%s", full)) < 0) {
         *url = NULL;
-        return dx_fail(err, DX_E_NOMEM, "S3 credentials: out of memory");
+        return dx_no_memory(err, "S3 credentials");
     }
     return 1;
 }
@@ -295,9 +291,8 @@ static int ask_instance(struct service *service, const char *host, struct dx_cre
 {
     struct dx_buf token = DX_BUF_INIT(TOKEN_FILE_MAX);
     char *url = NULL;
-    int rc = asprintf(&url, "%s/latest/api/token", host) < 0
-                 ? dx_fail(err, DX_E_NOMEM, "S3 credentials: out of memory")
-                 : DX_OK;
+    int rc = asprintf(&url, "%s/latest/api/token", host) < 0 ? dx_no_memory(err, "S3 credentials")
+                                                             : DX_OK;
 
     service->header = "X-aws-ec2-metadata-token-ttl-seconds";
     service->value = TOKEN_TTL_S;

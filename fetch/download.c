@@ -18,7 +18,7 @@
 #define WINDOW_BYTES_A_MS 64
 
 /* A source tries each range a few times itself. Of the thousands of ranges of a large file some
- * fail all the same, and one of them is no reason to give up what has come. */
+ * fail all the same, and one of them does not discard what has come. */
 #define TRIES_MAX 4
 #define PAUSE_MS 200
 
@@ -48,7 +48,8 @@ static int find_end(const struct dx_download *d, int fd, const char *path, uint6
     return DX_OK;
 }
 
-/* The size stays: it says what has come. A file system that cannot do it says so when it is full. */
+/* The size stays: it says what has come. A file system that cannot do it says so when it is
+ * full. */
 static int reserve(const struct dx_download *d, int fd, const char *path, uint64_t at,
                    struct dx_error *err)
 {
@@ -106,8 +107,8 @@ static int read_window(const struct dx_download *d, struct window *w, size_t cou
     int rc = DX_OK;
 
     for (unsigned try = 0;; try++) {
-        struct dx_wave_report report = { .seen = w->seen };
-        struct dx_wave wave = {
+        struct dx_source_batch_report report = { .seen = w->seen };
+        struct dx_source_batch batch = {
             .reads = w->reads,
             .pins = w->pins,
             .count = count,
@@ -119,11 +120,11 @@ static int read_window(const struct dx_download *d, struct window *w, size_t cou
         if (try > 0)
             pause_ms(PAUSE_MS << try);
         memset(w->seen, 0, sizeof w->seen);
-        rc = dx_source_read_wave(d->source, &wave, err);
+        rc = dx_source_read_batch(d->source, &batch, err);
         if (rc == DX_OK || try + 1 >= tries_of(rc))
             break;
     }
-    /* Within a wave the source has seen to it that they are one. */
+    /* Within a batch the source has seen to it that they are one. */
     if (rc == DX_OK && w->etag[0] == '\0')
         memcpy(w->etag, w->seen[0].etag, sizeof w->etag);
     return rc;
@@ -165,7 +166,7 @@ int dx_download_run(struct dx_download *d, const char *path, struct dx_error *er
     if (w != NULL)
         w->bytes = malloc(d->size < DX_DOWNLOAD_WINDOW ? (size_t)d->size + 1 : DX_DOWNLOAD_WINDOW);
     if (w == NULL || w->bytes == NULL) {
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", d->object);
+        rc = dx_no_memory(err, "%s", d->object);
         goto out;
     }
     if (d->pin.etag != NULL && strlen(d->pin.etag) < sizeof w->etag)
@@ -180,7 +181,7 @@ int dx_download_run(struct dx_download *d, const char *path, struct dx_error *er
         rc = dx_fail_errno(err, errno, "%s: cannot create", path);
     else
         rc = run(d, fd, path, w, err);
-    /* NFS tells of a full disk only now. */
+    /* NFS reports a full disk only now. */
     if (fd >= 0 && close(fd) < 0 && rc == DX_OK)
         rc = dx_fail_errno(err, errno, "%s: cannot close", path);
 out:

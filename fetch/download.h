@@ -5,11 +5,11 @@
  *   rc = dx_download_run(&d, "/tmp/x.part", &err);
  *
  * The file grows from its beginning, so what is there after a crash is what came: a run that finds
- * a shorter file goes on at its end (in whole chunks), one that finds a longer one begins anew.
- * If the ETag is not known, the first reply's is demanded of the others. The caller checks the
- * hash of the whole. A window that failed for what may pass (BUSY, TIMEOUT, IO, which is
- * also a body that was cut; CORRUPT once) is asked for again. Room is asked of the file system before the first byte. Memory:
- * DX_DOWNLOAD_WINDOW. Several may run at once; one run a file.
+ * a shorter file goes on at its end (in whole chunks), one that finds a longer one starts again. If
+ * the ETag is not known, the first reply's is demanded of the others. The caller checks the hash of
+ * the whole. A window that failed for what may pass (BUSY, TIMEOUT, IO, which is also a body that
+ * was cut; CORRUPT once) is asked for again. Room is asked of the file system before the first
+ * byte. Memory: DX_DOWNLOAD_WINDOW. Several may run at once; one run a file.
  */
 #ifndef DX_FETCH_DOWNLOAD_H
 #define DX_FETCH_DOWNLOAD_H

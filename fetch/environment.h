@@ -6,7 +6,8 @@
  *   dx_environment_queues_mdoc(&buf); goes on with it, in a program that knows queues
  *   dx_environment_help(&buf);        lines for --help
  *
- * Who reads them: source_env.c, s3.c, credentials.c, amqp_url.c and amqp_link.c. One list, so that no page forgets one.
+ * Who reads them: source_env.c, s3.c, credentials.c, amqp_url.c and amqp_link.c. One list, so that
+ * no page forgets one.
  */
 #ifndef DX_FETCH_ENVIRONMENT_H
 #define DX_FETCH_ENVIRONMENT_H

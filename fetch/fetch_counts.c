@@ -28,7 +28,7 @@ void dx_fetch_counts_read(struct dx_fetch_counts *counts)
     struct dx_fetch_limits *limits = dx_fetch_limits_shared();
 
     *counts = (struct dx_fetch_counts){
-        .waves = number(DX_COUNT_WAVES),
+        .batches = number(DX_COUNT_BATCHES),
         .reads = number(DX_COUNT_READS),
         .joined_reads = number(DX_COUNT_JOINED_READS),
         .joined_bytes = number(DX_COUNT_JOINED_BYTES),

@@ -20,7 +20,7 @@
 #include "fetch/range_reply.h"
 
 enum dx_fetch_count {
-    DX_COUNT_WAVES,
+    DX_COUNT_BATCHES,
     DX_COUNT_READS,
     DX_COUNT_JOINED_READS,
     DX_COUNT_JOINED_BYTES,
@@ -41,7 +41,7 @@ enum dx_fetch_count {
 };
 
 struct dx_fetch_counts {
-    uint64_t waves;             /* of reads, and gets of whole objects */
+    uint64_t batches;           /* of reads, and gets of whole objects */
     uint64_t reads;             /* ranges that were asked for, before joining */
     uint64_t joined_reads;      /* of them: requests saved, since they came with another's GET */
     uint64_t joined_bytes;      /* fetched for nothing, in the gaps between joined reads */
@@ -54,9 +54,9 @@ struct dx_fetch_counts {
     uint64_t signed_again;      /* one more attempt with other credentials or another clock */
     uint64_t broken;            /* attempts that ended without a reply: DNS, connect, TLS, reset */
     uint64_t too_slow;          /* attempts given up by first_byte_ms, stall_ms, bytes_per_s_min */
-    uint64_t deadlines_missed;  /* waves */
-    uint64_t conflicts;         /* waves: the object is another one (412, ETag, size) */
-    uint64_t ranges_impossible; /* waves: the object ends before the range (416) */
+    uint64_t deadlines_missed;  /* batches */
+    uint64_t conflicts;         /* batches: the object is another one (412, ETag, size) */
+    uint64_t ranges_impossible; /* batches: the object ends before the range (416) */
     uint64_t retries_denied;    /* by the retry budget */
     uint64_t refused[DX_REFUSAL_COUNT]; /* replies, by reason */
     /* now, of the limits that dx_fetch_limits_shared gives */

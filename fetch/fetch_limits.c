@@ -46,7 +46,7 @@ static bool take_place(struct dx_fetch_limits *limits, const struct dx_fetch_wai
     return true;
 }
 
-/* Tells the last one of those for whom a place is free: the others have been told before. */
+/* Wakes the last one of those for whom a place is free: the others have been woken before. */
 static void wake_one(struct dx_fetch_limits *limits)
 {
     static const uint64_t one = 1;

@@ -11,7 +11,7 @@
  *   dx_fetch_limits_unqueue(&limits, &w);     it wants no place any more
  *   dx_fetch_limits_release(&limits);
  *
- * Nobody who has a place waits for another one, so the gate cannot deadlock. Places go round the
+ * A holder of a place never waits for another one, so the gate cannot deadlock. Places go round the
  * waiters: who finds the gate full stands in a queue, and a free place is kept for each who stands
  * before - so a loop with much in flight cannot take each place that it frees itself, and one that
  * is slow to come for its place holds up no more than that one place. Who comes without a waiter

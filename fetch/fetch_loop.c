@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/fetch_loop.h"
 
-#include "fetch/http_lane.h"
+#include "fetch/http_multi.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
 
-#define IDLE_CONNECTIONS 256 /* of all sources of a loop: as many as a busy wave or two opens */
+#define IDLE_CONNECTIONS 256 /* of all sources of a loop: as many as a busy batch or two opens */
 
 struct dx_fetch_loop {
     struct event_base *base;
-    struct dx_http_lane *lane;
+    struct dx_http_multi *lane;
     struct event *gate;  /* a place in a gate may be free */
     struct event *steps; /* the next instant of the lane's own timers */
     struct event *curl;  /* of libcurl's timers */
@@ -37,7 +37,7 @@ static void step_at(struct dx_fetch_loop *loop, uint64_t at_ms)
 
 static void step(struct dx_fetch_loop *loop)
 {
-    step_at(loop, dx_http_lane_step(loop->lane));
+    step_at(loop, dx_http_multi_step(loop->lane));
 }
 
 static void on_step(evutil_socket_t fd, short what, void *arg)
@@ -61,7 +61,7 @@ static void work(struct dx_fetch_loop *loop, curl_socket_t fd, int what)
 {
     int running;
 
-    (void)curl_multi_socket_action(dx_http_lane_multi(loop->lane), fd, what, &running);
+    (void)curl_multi_socket_action(dx_http_multi_multi(loop->lane), fd, what, &running);
     step(loop);
 }
 
@@ -95,7 +95,7 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void 
                                      : event_new(loop->base, fd, (short)events, on_socket, loop);
     if (event != NULL)
         (void)event_add(event, NULL);
-    (void)curl_multi_assign(dx_http_lane_multi(loop->lane), fd, event);
+    (void)curl_multi_assign(dx_http_multi_multi(loop->lane), fd, event);
     return 0;
 }
 
@@ -119,23 +119,23 @@ int dx_fetch_loop_new(struct dx_fetch_loop **out, struct event_base *base, struc
 
     *out = NULL;
     if (loop == NULL)
-        return dx_fail(err, DX_E_NOMEM, "fetch: out of memory");
+        return dx_no_memory(err, "fetch");
     loop->base = base;
     loop->armed_ms = UINT64_MAX;
-    rc = dx_http_lane_new(&loop->lane, err);
+    rc = dx_http_multi_new(&loop->lane, err);
     if (rc < 0) {
         free(loop);
         return rc;
     }
-    loop->gate = event_new(base, dx_http_lane_fd(loop->lane), EV_READ | EV_PERSIST, on_gate, loop);
+    loop->gate = event_new(base, dx_http_multi_fd(loop->lane), EV_READ | EV_PERSIST, on_gate, loop);
     loop->steps = evtimer_new(base, on_step, loop);
     loop->curl = evtimer_new(base, on_curl_timer, loop);
     if (loop->gate == NULL || loop->steps == NULL || loop->curl == NULL ||
         event_add(loop->gate, NULL) < 0) {
         dx_fetch_loop_free(&loop);
-        return dx_fail(err, DX_E_NOMEM, "fetch: out of memory");
+        return dx_no_memory(err, "fetch");
     }
-    multi = dx_http_lane_multi(loop->lane);
+    multi = dx_http_multi_multi(loop->lane);
     (void)curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch_socket);
     (void)curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop);
     (void)curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, watch_timer);
@@ -158,27 +158,28 @@ void dx_fetch_loop_free(struct dx_fetch_loop **out)
     *out = NULL;
     if (loop == NULL)
         return;
-    /* Closing connections still tells of sockets and timers. */
-    dx_http_lane_free(&loop->lane);
+    /* Closing connections still reports sockets and timers. */
+    dx_http_multi_free(&loop->lane);
     free_event(loop->gate);
     free_event(loop->steps);
     free_event(loop->curl);
     free(loop);
 }
 
-struct dx_http_lane *dx_fetch_loop_lane(struct dx_fetch_loop *loop)
+struct dx_http_multi *dx_fetch_loop_lane(struct dx_fetch_loop *loop)
 {
     return loop->lane;
 }
 
-int dx_fetch_begin(struct dx_fetch_loop *loop, struct dx_source *src, const struct dx_wave *wave,
-                   dx_fetch_done *done, void *ctx, struct dx_fetch **fetch, struct dx_error *err)
+int dx_fetch_begin(struct dx_fetch_loop *loop, struct dx_source *src,
+                   const struct dx_source_batch *batch, dx_fetch_done *done, void *ctx,
+                   struct dx_fetch **fetch, struct dx_error *err)
 {
-    int rc = dx_wave_check(wave, err);
+    int rc = dx_source_batch_check(batch, err);
 
     *fetch = NULL;
     if (rc == DX_OK)
-        rc = src->ops->begin(src, loop, wave, done, ctx, fetch, err);
+        rc = src->ops->begin(src, loop, batch, done, ctx, fetch, err);
     if (rc == DX_OK)
         step_at(loop, 0);
     return rc;

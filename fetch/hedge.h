@@ -8,11 +8,11 @@
  *   dx_hedge_note(&h, ms);                  a reply began after ms; or did not, and ms are over
  *
  * Late is the 95th percentile of the recent replies, at least DX_HEDGE_FLOOR_MS and at most
- * DX_HEDGE_CAP_MS. Each request brings two hundredths of a hedge, and at most DX_HEDGE_BURST of
+ * DX_HEDGE_CAP_MS. Each request fetches two hundredths of a hedge, and at most DX_HEDGE_BURST of
  * them are saved up: so a store of which all is late gets 2 % more, not 100 %. None is sent while
  * more than half of the retry budget is spent: a store that fails needs less, not more.
  *
- * What it buys is the tail: of waves with n ranges, 1 - 0.95^n meet a late one. It costs requests,
+ * What it buys is the tail: of batches with n ranges, 1 - 0.95^n meet a late one. It costs requests,
  * and new connections; against a store whose lateness is its load it makes things worse. Hence it
  * is an option, off unless it is asked for.
  *

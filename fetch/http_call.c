@@ -50,7 +50,7 @@ int dx_http_client_new(struct dx_http_client **out, const struct dx_http_client_
     if (client == NULL ||
         (settings->ca_file != NULL && (client->ca_file = strdup(settings->ca_file)) == NULL)) {
         free(client);
-        return dx_fail(err, DX_E_NOMEM, "HTTP client: out of memory");
+        return dx_no_memory(err, "HTTP client");
     }
     (void)pthread_once(&curl_once, curl_begin);
     client->settings = *settings;
@@ -147,7 +147,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
                 sizeof run->call->modified);
     keep_header("x-amz-meta-dx-nonce:", dx_span_of(line, n), run->call->nonce,
                 sizeof run->call->nonce);
-    return n;
+    return dx_reply_lines_full(&run->call->head) ? 0 : n;
 }
 
 static size_t on_body(char *data, size_t one, size_t n, void *arg)
@@ -276,6 +276,10 @@ static int fail(const struct run *run, CURLcode curl, struct dx_error *err)
         return dx_fail_errno(err, run->read_errno, "%s %.*s: the file cannot be read at %llu",
                              call->method, shown, call->url,
                              (unsigned long long)(call->offset + run->given));
+    if (dx_reply_lines_full(&call->head))
+        return dx_fail(err, DX_E_LIMIT,
+                       "%s %.*s: the reply has more than %d header and trailer lines", call->method,
+                       shown, call->url, DX_REPLY_LINES_MAX);
     return dx_fail(err,
                    call->body.failed                                          ? DX_E_LIMIT
                    : run->expired != NULL || curl == CURLE_OPERATION_TIMEDOUT ? DX_E_TIMEOUT
@@ -329,4 +333,9 @@ void dx_http_call_release(struct dx_http_call *call)
     dx_buf_release(&call->body);
     curl_slist_free_all(call->headers);
     call->headers = NULL;
+}
+
+const char *dx_http_library(void)
+{
+    return curl_version();
 }

@@ -10,10 +10,10 @@
  *   dx_http_call_release(&call);
  *   dx_http_client_free(&client);
  *
- * A request is made once: libcurl is kept from repeating one on another connection by itself,
- * since who sends conditions has to know of each attempt. Redirections are not followed.
- * Connections stay open for the next call. The call owns its headers; the caller keeps bytes and fd,
- * which is read by position. Errors name method and URL without its query.
+ * A request is made once: libcurl is kept from repeating one on another connection by itself, since
+ * who sends conditions has to know of each attempt. Redirections are not followed. Connections stay
+ * open for the next call. The call owns its headers; the caller keeps bytes and fd, which is read
+ * by position. Errors name method and URL without its query.
  *
  * Any thread; a call is of one thread.
  */
@@ -26,7 +26,7 @@
 
 #include <curl/curl.h>
 
-#define DX_HTTP_CALL_CAP 65536 /* of a reply unless told otherwise */
+#define DX_HTTP_CALL_CAP 65536 /* of a reply unless set otherwise */
 #define DX_HTTP_DATE_MAX 40
 #define DX_HTTP_NONCE_MAX 64
 
@@ -77,5 +77,8 @@ void dx_http_call_release(struct dx_http_call *call);
 
 /* Puts "name: value" at the end of a list; false: out of memory, or control bytes in it. */
 bool dx_http_header_add(struct curl_slist **list, const char *name, const char *value);
+
+/* "libcurl/7.88.1 OpenSSL/3.0.11 ...", for --version. */
+const char *dx_http_library(void);
 
 #endif

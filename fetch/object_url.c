@@ -11,10 +11,10 @@ static bool unreserved(unsigned char c)
            c == '.' || c == '_' || c == '~';
 }
 
-static void encode(struct dx_buf *out, const char *text, bool slash_stays)
+void dx_url_encode_span(struct dx_buf *out, struct dx_span text, bool slash_stays)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
 
         if (unreserved(c) || (c == '/' && slash_stays))
             dx_buf_u8(out, c);
@@ -25,12 +25,12 @@ static void encode(struct dx_buf *out, const char *text, bool slash_stays)
 
 void dx_url_encode(struct dx_buf *out, const char *text)
 {
-    encode(out, text, true);
+    dx_url_encode_span(out, dx_span_str(text), true);
 }
 
 void dx_url_encode_value(struct dx_buf *out, const char *text)
 {
-    encode(out, text, false);
+    dx_url_encode_span(out, dx_span_str(text), false);
 }
 
 void dx_object_url(struct dx_buf *out, const char *root, const char *object)
@@ -73,7 +73,7 @@ int dx_root_url(const char *root, char **url, struct dx_error *err)
 
     *url = NULL;
     if (u == NULL)
-        return dx_fail(err, DX_E_NOMEM, "root URL: out of memory");
+        return dx_no_memory(err, "root URL");
     if (strlen(root) > DX_URL_MAX / 2) {
         rc = dx_fail(err, DX_E_INVALID, "the root's URL has more than %d bytes", DX_URL_MAX / 2);
         goto out;
@@ -96,7 +96,7 @@ int dx_root_url(const char *root, char **url, struct dx_error *err)
     }
     if (curl_url_get(u, CURLUPART_URL, &text, CURLU_NO_DEFAULT_PORT) != CURLUE_OK ||
         (*url = strdup(text)) == NULL) {
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        rc = dx_no_memory(err, "%s", root);
         goto out;
     }
     for (n = strlen(*url); n > 0 && (*url)[n - 1] == '/'; n--)

@@ -13,6 +13,7 @@
 #define DX_FETCH_OBJECT_URL_H
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/error.h"
 
 #define DX_URL_MAX 8192
@@ -24,6 +25,9 @@ void dx_object_url(struct dx_buf *out, const char *root, const char *object);
 
 /* Percent-encodes; slashes stay. */
 void dx_url_encode(struct dx_buf *out, const char *text);
+
+/* The same of any bytes. */
+void dx_url_encode_span(struct dx_buf *out, struct dx_span text, bool slash_stays);
 
 /* The same for a value in a query, where a slash is encoded too. */
 void dx_url_encode_value(struct dx_buf *out, const char *text);

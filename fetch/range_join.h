@@ -13,7 +13,7 @@
  * joined range is at most DX_JOIN_MAX, or no larger than it was. So reads that touch, overlap or
  * are equal are joined too. Reads of no byte are in no join.
  *
- * The reason: all GETs of a wave run at the same time, so joining saves requests (money, a
+ * The reason: all GETs of a batch run at the same time, so joining saves requests (money, a
  * signature, some 0.1 ms of the store's processor, perhaps a connection), not round trips. What it
  * costs are the bytes of the gap, and that they come one behind the other over one connection. One
  * stream of a store gives 50 to 100 MB/s: a gap of 16 KiB takes 0.2 to 0.3 ms, about what the

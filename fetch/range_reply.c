@@ -157,6 +157,11 @@ static void field(struct dx_reply *r, struct dx_span name, struct dx_span value)
         r->multipart = true;
 }
 
+bool dx_reply_lines_full(const struct dx_reply *r)
+{
+    return r->lines > DX_REPLY_LINES_MAX;
+}
+
 void dx_reply_header(struct dx_reply *r, struct dx_span line)
 {
     const uint8_t *colon;
@@ -278,7 +283,7 @@ enum dx_refusal dx_range_reply_head(const struct dx_reply *r, const struct dx_ra
         return DX_REPLY_OTHER_RANGE;
     if (r->status != 206) {
         refusal = of_status(r->status);
-        /* Nobody asked for it. */
+        /* The request had no condition. */
         return refusal == DX_REPLY_NOT_MODIFIED ? DX_REPLY_STATUS : refusal;
     }
     refusal = check_fields(r, want);

@@ -108,6 +108,9 @@ struct dx_range_want {
 
 void dx_reply_begin(struct dx_reply *r);
 void dx_reply_header(struct dx_reply *r, struct dx_span line); /* with or without CR LF */
+/* More lines than a reply may have, interim replies and trailers too: do not read on, libcurl keeps
+ * each of them. */
+bool dx_reply_lines_full(const struct dx_reply *r);
 void dx_reply_body(struct dx_reply *r, size_t n);
 
 enum dx_refusal dx_range_reply_head(const struct dx_reply *r, const struct dx_range_want *want);

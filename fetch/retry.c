@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/retry.h"
 
+#include <curl/curl.h>
+
 #define DAY_MS (86400u * UINT64_C(1000))
 
 enum dx_retry_class dx_retry_class_of(enum dx_refusal refusal)
@@ -43,52 +45,19 @@ uint64_t dx_retry_backoff_ms(const struct dx_retry_policy *policy, unsigned made
     return below(most < UINT32_MAX ? most : UINT32_MAX, random);
 }
 
-static bool two_digits(const char *p, int *value)
-{
-    if (p[0] < '0' || p[0] > '9' || p[1] < '0' || p[1] > '9')
-        return false;
-    *value = (p[0] - '0') * 10 + (p[1] - '0');
-    return true;
-}
-
-/* Days from 1970-01-01 to the first of a month; year >= 1970. */
-static int64_t days_before(int year, int month, bool *leap)
-{
-    static const int before[12] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
-    int64_t y = year - 1;
-
-    *leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return 365 * (int64_t)(year - 1970) + (y / 4 - 1969 / 4) - (y / 100 - 1969 / 100) +
-           (y / 400 - 1969 / 400) + before[month] + (*leap && month > 1);
-}
-
 bool dx_retry_date(const char *text, int64_t *unix_s)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    static const int month_days[12] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    int day, century, years, hour, minute, second;
-    int month = 0;
-    bool leap;
+    time_t at = curl_getdate(text, NULL);
+    struct tm tm;
+    char same[32];
 
-    /* 0    5  8   12   17 20 23 26
-     * Sun, 06 Nov 1994 08:49:37 GMT; the name of the day adds nothing and is not looked at. */
-    if (strlen(text) != 29 || memcmp(text + 3, ", ", 2) != 0 || text[7] != ' ' || text[11] != ' ' ||
-        text[16] != ' ' || text[19] != ':' || text[22] != ':' || strcmp(text + 25, " GMT") != 0)
-        return false;
-    if (!two_digits(text + 5, &day) || !two_digits(text + 12, &century) ||
-        !two_digits(text + 14, &years) || !two_digits(text + 17, &hour) ||
-        !two_digits(text + 20, &minute) || !two_digits(text + 23, &second))
-        return false;
-    while (month < 12 && memcmp(months + 3 * (size_t)month, text + 8, 3) != 0)
-        month++;
-    years += 100 * century;
-    if (month == 12 || years < 1970 || hour > 23 || minute > 59 || second > 60 || day < 1)
-        return false;
-    *unix_s = days_before(years, month, &leap);
-    if (day > month_days[month] + (leap && month == 1))
-        return false;
-    *unix_s = (*unix_s + day - 1) * 86400 + hour * 3600 + minute * 60 + second;
-    return true;
+    /* libcurl reads many forms, and the 30th of February. HTTP allows one to be sent:
+     * "Sun, 06 Nov 1994 08:49:37 GMT". The name of the day adds nothing. */
+    *unix_s = at;
+    return at >= 0 && strlen(text) == 29 && memcmp(text + 3, ", ", 2) == 0 &&
+           gmtime_r(&at, &tm) != NULL &&
+           strftime(same, sizeof same, "%d %b %Y %H:%M:%S GMT", &tm) == 24 &&
+           strcmp(same, text + 5) == 0;
 }
 
 uint64_t dx_retry_after_ms(const char *text, int64_t unix_s)
@@ -139,7 +108,7 @@ enum dx_retry_verdict dx_retry_decide(const struct dx_retry_policy *policy,
         return DX_RETRY_NOT_THIS;
     if (attempt->made >= policy->attempts_max)
         return DX_RETRY_ATTEMPTS;
-    /* Jitter on top: else all who were told the same second come back in it. */
+    /* Jitter on top: else all clients that got the same second return in it. */
     if (__builtin_add_overflow(wait, attempt->retry_after_ms, &wait))
         wait = UINT64_MAX;
     if (attempt->now_ms >= attempt->deadline_ms || wait >= attempt->deadline_ms - attempt->now_ms)

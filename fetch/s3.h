@@ -28,8 +28,8 @@ struct dx_s3_address {
 struct dx_s3_place {
     const char *endpoint; /* NULL: Amazon's */
     const char *region;
-    bool
-        virtual_host; /* of an endpoint of one's own; Amazon's is one unless the bucket has a dot */
+    /* of an endpoint of one's own; Amazon's is one unless the bucket has a dot */
+    bool virtual_host;
 };
 
 struct dx_s3_root {

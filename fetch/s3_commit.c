@@ -54,8 +54,9 @@ static bool take_etag(struct dx_s3_request *r, char etag[DX_SOURCE_ETAG], struct
         (void)snprintf(etag, DX_SOURCE_ETAG, "%s", head->etag);
         return true;
     }
-    (void)dx_fail(err, DX_E_CORRUPT, "%s of '%s': HTTP %u without an ETag is no reply of a store",
-                  r->method, r->key, r->call.status);
+    (void)dx_fail(err, DX_E_CORRUPT,
+                  "%s of '%s': HTTP %u without an ETag is not a reply of a store", r->method,
+                  r->key, r->call.status);
     return false;
 }
 
@@ -87,7 +88,7 @@ static int give_up(const struct dx_s3_commit *c, const struct dx_s3_request *r,
     return (int)err->code;
 }
 
-/* 0: go on; 1: an attempt whose outcome nobody told has been applied meanwhile; negative: no. */
+/* 0: go on; 1: an attempt with unknown outcome has been applied meanwhile; negative: no. */
 static int may(struct dx_s3_session *session, const struct dx_s3_commit *c,
                char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {

@@ -6,7 +6,7 @@
  *   rc = dx_s3_commit_send(&session, &c, &r, etag, &err);   the PUT, or CompleteMultipartUpload
  *
  * The nonce is in the object's metadata, written by the store in one step with the bytes, which it
- * has compared with the signed SHA-256. So whoever finds the nonce has found the whole write. What
+ * has compared with the signed SHA-256. So finding the nonce means finding the whole write. What
  * each outcome leads to:
  *
  *   2xx                     done
@@ -23,7 +23,7 @@
 #ifndef DX_FETCH_S3_COMMIT_H
 #define DX_FETCH_S3_COMMIT_H
 
-#include "fetch/nonce.h"
+#include "base/nonce.h"
 #include "fetch/s3_request.h"
 #include "fetch/store.h"
 
@@ -35,7 +35,7 @@ struct dx_s3_commit {
     uint64_t size;
     uint64_t deadline_ms;
     char nonce[DX_NONCE];
-    bool unsure; /* an attempt was made whose outcome nobody told */
+    bool unsure; /* an attempt was made whose outcome is unknown */
 };
 
 void dx_s3_commit_begin(struct dx_s3_commit *c, const struct dx_put *put, const char *key,
@@ -45,7 +45,7 @@ void dx_s3_commit_begin(struct dx_s3_commit *c, const struct dx_put *put, const 
 int dx_s3_commit_send(struct dx_s3_session *session, struct dx_s3_commit *c,
                       struct dx_s3_request *r, char etag[DX_SOURCE_ETAG], struct dx_error *err);
 
-/* Whether the object is there as this commit wrote it: 1 yes, 0 no, negative: cannot be told. */
+/* Whether the object is there as this commit wrote it: 1 yes, 0 no, negative: unknown. */
 int dx_s3_commit_seen(struct dx_s3_session *session, const struct dx_s3_commit *c,
                       char etag[DX_SOURCE_ETAG], struct dx_error *err);
 

@@ -137,7 +137,7 @@ static int prepare(struct dx_s3_session *session, struct dx_s3_request *r, const
     /* No "Expect: 100-continue", which some stores never answer. */
     return dx_http_header_add(&call->headers, "Expect", "")
                ? DX_OK
-               : dx_fail(err, DX_E_NOMEM, "%s %s: out of memory", r->method, url);
+               : dx_no_memory(err, "%s %s", r->method, url);
 }
 
 static enum dx_s3_outcome outcome_of(const struct dx_s3_request *r)
@@ -150,9 +150,11 @@ static enum dx_s3_outcome outcome_of(const struct dx_s3_request *r)
     case 404:
         return DX_S3_ABSENT;
     case 409:
-        /* Other 409s are about buckets, and stay as they are. */
+        /* Other 409s are about buckets, and stay as they are. The third is versitygw's, for a name
+         * in a folder that goes at this moment, since another removes its last object. */
         return strcmp(r->error.code, "ConditionalRequestConflict") == 0 ||
-                       strcmp(r->error.code, "OperationAborted") == 0
+                       strcmp(r->error.code, "OperationAborted") == 0 ||
+                       strcmp(r->error.code, "ExistingObjectIsDirectory") == 0
                    ? DX_S3_RACE
                    : DX_S3_REFUSED;
     case 412:

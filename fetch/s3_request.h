@@ -15,8 +15,8 @@
  * 5xx but SlowDown and every lost reply may have been applied, and so may a 200 whose body is an
  * <Error>.
  *
- * Who writes has hours of work behind it and nobody who waits: a store that is away for a minute is
- * waited for. The deadline of a request ends its attempts, not their number (attempts_max of the
+ * A writer has hours of work behind it and no waiting client: it waits for a store that is away for
+ * a minute. The deadline of a request ends its attempts, not their number (attempts_max of the
  * options is for reads), waits grow to 15 s, Retry-After is kept to, and the retries come from a
  * budget of the session, which only a store that fails again and again, between successes too, can
  * spend.
@@ -45,10 +45,10 @@ struct dx_s3_session {
 };
 
 enum dx_s3_outcome {
-    DX_S3_DONE,      /* 2xx, with a body that is no <Error> */
+    DX_S3_DONE,      /* 2xx, with a body that is not an <Error> */
     DX_S3_ABSENT,    /* 404: no such key, upload or bucket */
     DX_S3_CONDITION, /* 412 */
-    DX_S3_RACE,      /* 409: two writers at once; whoever asks again is told */
+    DX_S3_RACE,      /* 409: two writers at once; a second try learns which one succeeded */
     DX_S3_UNSURE,    /* it may have been done */
     DX_S3_NOT_NOW,   /* not done, and worth another attempt */
     DX_S3_REFUSED    /* not done, and asking again gives the same */

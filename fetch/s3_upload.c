@@ -2,8 +2,8 @@
 #include "fetch/s3_upload.h"
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "fetch/object_url.h"
-#include "fetch/sha256.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,7 +57,7 @@ int dx_s3_hash_file(int fd, const char *name, uint64_t offset, uint64_t size,
     if (state != NULL)
         ok = dx_sha256_end(&state, sum) && ok;
     free(piece);
-    return !ok ? dx_fail(err, DX_E_NOMEM, "%s: out of memory", name) : rc;
+    return !ok ? dx_no_memory(err, "%s", name) : rc;
 }
 
 /* A file of gigabytes may take a day, but none of its requests: a store that is gone for good is
@@ -208,7 +208,7 @@ static int complete(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error
     if (body.failed)
         rc = dx_buf_fail(&body, err, "the list of parts");
     else if (!dx_sha256(r.bytes, sum))
-        rc = dx_fail(err, DX_E_NOMEM, "the list of parts: out of memory");
+        rc = dx_no_memory(err, "the list of parts");
     else {
         dx_sha256_hex(sum, hex);
         u->commit->deadline_ms = deadline_of(u, 0) + r.reply_ms;
@@ -219,8 +219,8 @@ static int complete(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error
     return rc;
 }
 
-/* A store that cannot be asked any more keeps the parts; there is nobody to tell but the error
- * that led here. */
+/* A store that cannot be asked any more keeps the parts; only the error that led here is
+ * reported. */
 static void take_back(struct upload *u)
 {
     char query[sizeof u->id + 16];
@@ -249,7 +249,7 @@ int dx_s3_upload(struct dx_s3_session *session, struct dx_s3_commit *commit, int
     }
     if (u == NULL || u->etags == NULL) {
         free(u);
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", commit->key);
+        return dx_no_memory(err, "%s", commit->key);
     }
     (void)pthread_mutex_init(&u->lock, NULL);
     rc = begin(u, err);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/s3_xml.h"
 
+#include "base/hex.h"
 #include "fetch/range_reply.h"
 
+#include <expat.h>
+
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,268 +14,148 @@
 #define NAME_MAX_SIZE 64
 #define TEXT_MAX 8192 /* a key of 2048 bytes in %XX and more */
 
+struct reader;
+
+/* What each kind of reply does with a closed element; negative ends the walk. */
+typedef int on_close(void *ctx, const struct reader *r, struct dx_error *err);
+
 /* Where the reader stands: the names of the open elements, and the text since the last tag. */
 struct reader {
-    struct dx_span left;
+    XML_Parser parser;
+    const char *root;
+    on_close *closed;
+    void *ctx;
+    struct dx_error *err;
+    int rc; /* of a handler; what expat itself refuses stands in the parser */
     size_t depth;
     char names[DEPTH_MAX][NAME_MAX_SIZE];
     bool leaf; /* no element has closed since the innermost one was opened */
-    bool ended;
     size_t text_size;
     char text[TEXT_MAX + 1]; /* with a NUL */
 };
 
-enum event { OPENED, CLOSED, ENDED, BROKEN };
-
-static bool name_byte(uint8_t c)
+static void stop(struct reader *r, int rc)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ':';
+    r->rc = rc;
+    (void)XML_StopParser(r->parser, XML_FALSE);
 }
 
-static bool blank(uint8_t c)
+static int refused(const struct reader *r, const char *why, struct dx_error *err)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    return dx_fail(err, DX_E_CORRUPT, "the reply is not XML as S3 writes it, at byte %ld: %s",
+                   (long)XML_GetCurrentByteIndex(r->parser), why);
 }
 
-static void skip(struct reader *r, size_t n)
+static void refuse(struct reader *r, const char *why)
 {
-    r->left = dx_span_of(r->left.data + n, r->left.size - n);
+    stop(r, refused(r, why, r->err));
 }
 
-static bool begins(const struct reader *r, const char *with)
+static void XMLCALL on_open(void *ctx, const XML_Char *name, const XML_Char **attributes)
 {
-    size_t n = strlen(with);
+    struct reader *r = ctx;
+    const char *colon = strrchr(name, ':');
+    const char *local = colon == NULL ? name : colon + 1;
 
-    return r->left.size >= n && memcmp(r->left.data, with, n) == 0;
-}
-
-/* Past the first occurrence of `end`. */
-static bool skip_past(struct reader *r, const char *end)
-{
-    const uint8_t *at = r->left.size > 0 ? memmem(r->left.data, r->left.size, end, strlen(end))
-                                         : NULL;
-
-    if (at == NULL)
-        return false;
-    skip(r, (size_t)(at - r->left.data) + strlen(end));
-    return true;
-}
-
-static bool add_byte(struct reader *r, uint32_t c)
-{
-    if (r->text_size == TEXT_MAX)
-        return false;
-    r->text[r->text_size++] = (char)c;
-    return true;
-}
-
-static bool add_code_point(struct reader *r, uint32_t c)
-{
-    if (c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return false;
-    if (c < 0x80)
-        return add_byte(r, c);
-    if (c < 0x800)
-        return add_byte(r, 0xc0 | c >> 6) && add_byte(r, 0x80 | (c & 0x3f));
-    if (c < 0x10000)
-        return add_byte(r, 0xe0 | c >> 12) && add_byte(r, 0x80 | (c >> 6 & 0x3f)) &&
-               add_byte(r, 0x80 | (c & 0x3f));
-    return add_byte(r, 0xf0 | c >> 18) && add_byte(r, 0x80 | (c >> 12 & 0x3f)) &&
-           add_byte(r, 0x80 | (c >> 6 & 0x3f)) && add_byte(r, 0x80 | (c & 0x3f));
-}
-
-/* Between & and ;, at most 10 bytes. */
-static bool add_entity(struct reader *r)
-{
-    static const struct {
-        const char *name;
-        char c;
-    } named[] = { { "amp", '&' }, { "lt", '<' }, { "gt", '>' }, { "quot", '"' }, { "apos", '\'' } };
-    char name[12] = "";
-    size_t n = 0;
-    char *end;
-    unsigned long code;
-
-    skip(r, 1);
-    while (n < sizeof name - 1 && n < r->left.size && r->left.data[n] != ';') {
-        name[n] = (char)r->left.data[n];
-        n++;
+    (void)attributes;
+    if (r->rc < 0)
+        return;
+    if (r->depth == DEPTH_MAX || strlen(local) >= NAME_MAX_SIZE) {
+        refuse(r, r->depth == DEPTH_MAX ? "elements are nested too deeply" : "a name is too long");
+        return;
     }
-    if (n == 0 || n == r->left.size || r->left.data[n] != ';')
-        return false;
-    skip(r, n + 1);
-    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
-        if (strcmp(name, named[i].name) == 0)
-            return add_byte(r, (uint8_t)named[i].c);
-    if (name[0] != '#' || strspn(name + 1, "x0123456789abcdefABCDEF") != n - 1 || n < 2)
-        return false;
-    code = name[1] == 'x' ? strtoul(name + 2, &end, 16) : strtoul(name + 1, &end, 10);
-    return *end == '\0' && end > name + 1 + (name[1] == 'x') && code <= 0x10ffff &&
-           add_code_point(r, (uint32_t)code);
-}
-
-/* Up to the next tag. */
-static bool take_text(struct reader *r)
-{
-    while (r->left.size > 0 && r->left.data[0] != '<') {
-        if (r->depth == 0 && !blank(r->left.data[0]))
-            return false;
-        if (r->left.data[0] == '&') {
-            if (!add_entity(r))
-                return false;
-            continue;
-        }
-        if (r->left.data[0] == 0 || (r->depth > 0 && !add_byte(r, r->left.data[0])))
-            return false;
-        skip(r, 1);
+    if (r->depth == 0 && strcmp(local, r->root) != 0) {
+        stop(r,
+             dx_fail(r->err, DX_E_CORRUPT, "the reply is a <%s> and not a <%s>", local, r->root));
+        return;
     }
-    return true;
-}
-
-/* The name at the cursor, without what stands before its colon. */
-static bool take_name(struct reader *r, char name[NAME_MAX_SIZE])
-{
-    size_t n = 0;
-    size_t from = 0;
-
-    while (n < r->left.size && name_byte(r->left.data[n])) {
-        if (r->left.data[n] == ':')
-            from = n + 1;
-        n++;
-    }
-    if (n == from || n - from >= NAME_MAX_SIZE)
-        return false;
-    memcpy(name, r->left.data + from, n - from);
-    name[n - from] = '\0';
-    skip(r, n);
-    return true;
-}
-
-/* Attributes, whose values may hold a '>'. *closed: the tag ends in "/>". */
-static bool skip_attributes(struct reader *r, bool *closed)
-{
-    uint8_t quote = 0;
-
-    while (r->left.size > 0) {
-        uint8_t c = r->left.data[0];
-
-        skip(r, 1);
-        if (quote != 0) {
-            quote = c == quote ? 0 : quote;
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-        } else if (c == '<') {
-            return false;
-        } else if (c == '>') {
-            return true;
-        }
-        *closed = quote == 0 && c == '/';
-    }
-    return false;
-}
-
-static enum event closing_tag(struct reader *r)
-{
-    char name[NAME_MAX_SIZE];
-
-    skip(r, 2);
-    if (!take_name(r, name) || r->depth == 0 || strcmp(name, r->names[r->depth - 1]) != 0)
-        return BROKEN;
-    while (r->left.size > 0 && blank(r->left.data[0]))
-        skip(r, 1);
-    if (!begins(r, ">"))
-        return BROKEN;
-    skip(r, 1);
-    r->text[r->text_size] = '\0';
-    return CLOSED;
-}
-
-static enum event opening_tag(struct reader *r)
-{
-    bool closed = false;
-
-    skip(r, 1);
-    if (r->depth == DEPTH_MAX || r->ended || !take_name(r, r->names[r->depth]) ||
-        !skip_attributes(r, &closed))
-        return BROKEN;
-    r->depth++;
+    memcpy(r->names[r->depth++], local, strlen(local) + 1);
     r->leaf = true;
     r->text_size = 0;
-    r->text[0] = '\0';
-    return closed ? CLOSED : OPENED;
 }
 
-/* After CLOSED the element is still on the stack, with its text if it is a leaf; `step` goes on. */
-static enum event step(struct reader *r, bool was_closed)
+static void XMLCALL on_text(void *ctx, const XML_Char *text, int size)
 {
-    if (was_closed) {
-        r->depth--;
-        r->leaf = false;
-        r->text_size = 0;
-        r->ended = r->depth == 0;
+    struct reader *r = ctx;
+
+    if (r->rc < 0)
+        return;
+    if ((size_t)size > TEXT_MAX - r->text_size) {
+        refuse(r, "a text is too long");
+        return;
     }
-    for (;;) {
-        if (!take_text(r))
-            return BROKEN;
-        if (r->left.size == 0)
-            return r->ended ? ENDED : BROKEN;
-        if (begins(r, "<?")) {
-            if (!skip_past(r, "?>"))
-                return BROKEN;
-        } else if (begins(r, "<!--")) {
-            if (!skip_past(r, "-->"))
-                return BROKEN;
-        } else {
-            return begins(r, "</") ? closing_tag(r) : opening_tag(r);
-        }
-    }
+    memcpy(r->text + r->text_size, text, (size_t)size);
+    r->text_size += (size_t)size;
 }
 
-static void reader_begin(struct reader *r, struct dx_span text)
+static void XMLCALL on_end(void *ctx, const XML_Char *name)
 {
-    memset(r, 0, sizeof *r);
-    r->left = text;
-    if (begins(r, "\xef\xbb\xbf"))
-        skip(r, 3);
+    struct reader *r = ctx;
+    int rc;
+
+    (void)name;
+    if (r->rc < 0)
+        return;
+    r->text[r->text_size] = '\0';
+    rc = r->closed(r->ctx, r, r->err);
+    if (rc < 0)
+        stop(r, rc);
+    r->depth--;
+    r->leaf = false;
+    r->text_size = 0;
 }
 
-/* What each kind of reply does with a closed element; negative ends the walk. */
-typedef int on_close(void *ctx, const struct reader *r, struct dx_error *err);
+/* Without a document type there are no entities but the five named and the numeric ones. */
+static void XMLCALL on_document_type(void *ctx, const XML_Char *name, const XML_Char *system,
+                                     const XML_Char *public, int internal)
+{
+    (void)name;
+    (void)system;
+    (void)public;
+    (void)internal;
+    refuse(ctx, "it has a document type");
+}
 
 static bool leaf_is(const struct reader *r, size_t depth, const char *name)
 {
     return r->leaf && r->depth == depth && strcmp(r->names[depth - 1], name) == 0;
 }
 
-static int broken(const struct reader *r, struct dx_span text, struct dx_error *err)
+static int parse(struct reader *r, struct dx_span text)
 {
-    return dx_fail(err, DX_E_CORRUPT, "the reply is not XML as S3 writes it, at byte %zu of %zu",
-                   text.size - r->left.size, text.size);
+    enum XML_Error why;
+
+    XML_SetUserData(r->parser, r);
+    XML_SetElementHandler(r->parser, on_open, on_end);
+    XML_SetCharacterDataHandler(r->parser, on_text);
+    XML_SetStartDoctypeDeclHandler(r->parser, on_document_type);
+    if (text.size > INT_MAX)
+        return dx_fail(r->err, DX_E_LIMIT, "the reply has %zu bytes", text.size);
+    if (XML_Parse(r->parser, (const char *)text.data, (int)text.size, XML_TRUE) == XML_STATUS_OK)
+        return DX_OK;
+    if (r->rc < 0)
+        return r->rc;
+    why = XML_GetErrorCode(r->parser);
+    return why == XML_ERROR_NO_MEMORY ? dx_no_memory(r->err, "S3 reply")
+                                      : refused(r, XML_ErrorString(why), r->err);
 }
 
+/* UTF-8, whatever the reply says of itself. */
 static int walk(struct dx_span text, const char *root, on_close *closed, void *ctx,
                 struct dx_error *err)
 {
-    struct reader *r = malloc(sizeof *r);
-    enum event event = OPENED;
-    int rc = DX_OK;
+    struct reader *r = calloc(1, sizeof *r);
+    int rc;
 
     if (r == NULL)
-        return dx_fail(err, DX_E_NOMEM, "S3 reply: out of memory");
-    reader_begin(r, text);
-    while (rc == DX_OK) {
-        event = step(r, event == CLOSED);
-        if (event == ENDED)
-            break;
-        if (event == BROKEN)
-            rc = broken(r, text, err);
-        else if (strcmp(r->names[0], root) != 0)
-            rc = dx_fail(err, DX_E_CORRUPT, "the reply is a <%s> and not a <%s>", r->names[0],
-                         root);
-        else if (event == CLOSED)
-            rc = closed(ctx, r, err);
-    }
+        return dx_no_memory(err, "S3 reply");
+    r->parser = XML_ParserCreate("UTF-8");
+    r->root = root;
+    r->closed = closed;
+    r->ctx = ctx;
+    r->err = err;
+    rc = r->parser == NULL ? dx_no_memory(err, "S3 reply") : parse(r, text);
+    XML_ParserFree(r->parser);
     free(r);
     return rc;
 }
@@ -297,14 +181,6 @@ static bool keep_number(const char *text, uint64_t *number)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* As encoding-type=url writes it: %XX, and + for a blank. */
 static bool decode_key(char *key)
 {
@@ -312,8 +188,8 @@ static bool decode_key(char *key)
 
     for (const char *p = key; *p != '\0'; p++) {
         if (*p == '%') {
-            int high = hex_digit(p[1]);
-            int low = high < 0 ? -1 : hex_digit(p[2]);
+            int high = dx_hex_digit((uint8_t)p[1]);
+            int low = high < 0 ? -1 : dx_hex_digit((uint8_t)p[2]);
 
             if (low < 0 || (high == 0 && low == 0))
                 return false;
@@ -414,14 +290,14 @@ int dx_s3_xml_list(struct dx_span text, struct dx_s3_page *page, dx_s3_each *eac
 
     memset(page, 0, sizeof *page);
     if (w == NULL)
-        return dx_fail(err, DX_E_NOMEM, "S3 listing: out of memory");
+        return dx_no_memory(err, "S3 listing");
     w->page = page;
     w->each = each;
     w->ctx = ctx;
     /* Stores differ on whether they say it before or after the keys; this also refuses a broken
      * reply before anything of it is handed on. */
     rc = walk(text, "ListBucketResult", page_closed, w, err);
-    /* Whoever takes half a listing for the whole believes that objects are gone. */
+    /* A reader that takes half a listing for the whole would treat objects as removed. */
     if (rc == DX_OK && w->ends != 1)
         rc = dx_fail(err, DX_E_CORRUPT,
                      "the listing has %u times IsTruncated, which has to be there once", w->ends);
@@ -454,6 +330,12 @@ int dx_s3_xml_upload_id(struct dx_span text, char id[DX_S3_UPLOAD_ID_MAX + 1], s
     return rc;
 }
 
+static bool code_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == ':';
+}
+
 static int complete_closed(void *ctx, const struct reader *r, struct dx_error *err)
 {
     (void)err;
@@ -481,7 +363,7 @@ static int error_closed(void *ctx, const struct reader *r, struct dx_error *err)
     (void)err;
     if (leaf_is(r, 2, "Code")) {
         for (const char *p = r->text; *p != '\0' && n < DX_S3_CODE_MAX - 1; p++)
-            if (name_byte((uint8_t)*p))
+            if (code_byte(*p))
                 e->code[n++] = *p;
         e->code[n] = '\0';
     } else if (leaf_is(r, 2, "Message")) {

@@ -6,11 +6,10 @@
  *   rc = dx_s3_xml_complete(text, etag, &err);               CompleteMultipartUpload
  *   if (dx_s3_xml_error(text, &e))  ... e.code ...           an <Error>, also of a reply 200
  *
- * A reader of elements, text, the five named entities and numeric ones; attributes, comments and
- * the declaration are skipped; a document type, CDATA and what is not nested rightly is refused,
- * and so is text after the root element, a reply that ends early, or a listing that does not say
- * once whether there is more of it. Depth, names and texts have
- * maxima; nothing is allocated but buffers under them. Pure.
+ * Over expat, as UTF-8. A document type is refused, so there are no entities but the five named and
+ * the numeric ones; so is a reply that ends early, text after the root element, or a listing that
+ * does not say once whether there is more of it. Depth, names and texts have maxima. Attributes and
+ * comments are skipped, and names are read without their prefix. No I/O; any thread.
  */
 #ifndef DX_FETCH_S3_XML_H
 #define DX_FETCH_S3_XML_H

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "fetch/credentials.h"
+#include "fetch/credentials_find.h"
 #include "fetch/retry.h"
 #include "fetch/sigv4.h"
 #include "fetch/source.h"
@@ -61,7 +62,7 @@ int dx_signing_open(struct dx_signing **out, const char *region, const char *pro
 
     *out = NULL;
     if (s == NULL || (profile != NULL && (s->profile = strdup(profile)) == NULL))
-        rc = dx_fail(err, DX_E_NOMEM, "S3: out of memory");
+        rc = dx_no_memory(err, "S3");
     else if (strlen(region) >= REGION_MAX)
         rc = dx_fail(err, DX_E_INVALID, "'%.64s...' is not the name of an S3 region", region);
     else
@@ -95,7 +96,7 @@ static void renew(struct dx_signing *s)
     int rc;
 
     (void)pthread_mutex_unlock(&s->lock);
-    rc = fresh == NULL ? dx_fail(&err, DX_E_NOMEM, "S3 credentials: out of memory")
+    rc = fresh == NULL ? dx_no_memory(&err, "S3 credentials")
                        : dx_credentials_renew(fresh, s->from, s->profile, &err);
     (void)pthread_mutex_lock(&s->lock);
     if (rc == DX_OK && s->refused && same_credentials(fresh, &s->credentials))
@@ -212,7 +213,7 @@ static int have_credentials(struct dx_signing *s, bool at_once, struct dx_error 
         *err = s->error;
         if (err->code == DX_OK)
             return dx_fail(err, DX_E_IO, "S3: the store refuses the credentials as expired");
-        err->code = DX_E_IO; /* whatever was not found: it is no object of the store */
+        err->code = DX_E_IO; /* what was not found is not an object of the store */
         return dx_fail_in(err, "S3: the store refuses the credentials as expired, and new ones "
                                "cannot be had: see to the service, or set AWS_ACCESS_KEY_ID, "
                                "AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN");

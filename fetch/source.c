@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/source.h"
 
-#include "fetch/s3.h"
-#include "fetch/source_http.h"
-
 #include <strings.h>
 #include <time.h>
 
@@ -14,19 +11,19 @@ static int check_name(const char *name, struct dx_error *err)
     return dx_fail(err, DX_E_INVALID, "object name '%s' is not a plain relative path", name);
 }
 
-int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
+int dx_source_batch_check(const struct dx_source_batch *batch, struct dx_error *err)
 {
-    struct dx_wave_report *report = wave->report;
+    struct dx_source_batch_report *report = batch->report;
 
     if (report != NULL) {
-        report->failed = wave->count;
+        report->failed = batch->count;
         report->requests = report->retries = 0;
         report->bytes = 0;
-        for (size_t i = 0; i < wave->count && report->seen != NULL; i++)
+        for (size_t i = 0; i < batch->count && report->seen != NULL; i++)
             report->seen[i].etag[0] = '\0';
     }
-    for (size_t i = 0; i < wave->count; i++) {
-        int rc = check_name(wave->reads[i].object, err);
+    for (size_t i = 0; i < batch->count; i++) {
+        int rc = check_name(batch->reads[i].object, err);
 
         if (rc < 0 && report != NULL)
             report->failed = i;
@@ -36,28 +33,29 @@ int dx_wave_check(const struct dx_wave *wave, struct dx_error *err)
     return DX_OK;
 }
 
-void dx_wave_report_read(const struct dx_wave *wave, size_t read, int rc)
+void dx_source_batch_report_read(const struct dx_source_batch *batch, size_t read, int rc)
 {
-    wave->report->requests++;
+    batch->report->requests++;
     if (rc < 0)
-        wave->report->failed = read;
+        batch->report->failed = read;
     else
-        wave->report->bytes += wave->reads[read].size;
+        batch->report->bytes += batch->reads[read].size;
 }
 
-int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+int dx_source_read_batch(struct dx_source *src, const struct dx_source_batch *batch,
+                         struct dx_error *err)
 {
-    int rc = dx_wave_check(wave, err);
+    int rc = dx_source_batch_check(batch, err);
 
-    return rc < 0 || wave->count == 0 ? rc : src->ops->read(src, wave, err);
+    return rc < 0 || batch->count == 0 ? rc : src->ops->read(src, batch, err);
 }
 
 int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t count,
                    struct dx_error *err)
 {
-    const struct dx_wave wave = { .reads = reads, .count = count };
+    const struct dx_source_batch batch = { .reads = reads, .count = count };
 
-    return dx_source_read_wave(src, &wave, err);
+    return dx_source_read_batch(src, &batch, err);
 }
 
 int dx_source_get(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
@@ -108,19 +106,4 @@ static bool has_scheme(const char *root, const char *scheme)
 bool dx_source_remote(const char *root)
 {
     return has_scheme(root, "http://") || has_scheme(root, "https://") || has_scheme(root, "s3://");
-}
-
-int dx_source_open(struct dx_source **src, const char *root,
-                   const struct dx_source_options *options, struct dx_error *err)
-{
-    *src = NULL;
-    if (has_scheme(root, "s3://"))
-        return dx_source_open_s3(src, root, options, err);
-    if (dx_source_remote(root))
-        return dx_source_open_http(src, root, NULL, options, err);
-    /* A scheme with a slip in it is not the name of a directory. */
-    if (strstr(root, "://") != NULL)
-        return dx_fail(err, DX_E_INVALID,
-                       "%s: not a directory, http://, https:// or s3://bucket/prefix", root);
-    return dx_source_open_local(src, root, err);
 }

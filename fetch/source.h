@@ -3,23 +3,23 @@
  *
  *   rc = dx_source_open_local(&src, "/data/root", &err);
  *   struct dx_read reads[2] = { { "index/v/postings/000/postings.idx.zst", 0, 812, to }, ... };
- *   rc = dx_source_read(src, reads, 2, &err);        one wave: all of them, or an error
+ *   rc = dx_source_read(src, reads, 2, &err);        one batch: all of them, or an error
  *   dx_source_close(&src);
  *
  *   struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
- *   rc = dx_source_open(&src, "s3://bucket/prefix", &options, &err);   a directory, http(s)://, s3://
- *   struct dx_wave wave = { .reads = reads, .pins = pins, .count = 2, .deadline_ms = d };
- *   rc = dx_source_read_wave(src, &wave, &err);      what is known of the objects is demanded
+ *   rc = dx_source_open(&src, "s3://bucket/prefix", &options, &err);   fetch/source_open.h
+ *   struct dx_source_batch batch = { .reads = reads, .pins = pins, .count = 2, .deadline_ms = d };
+ *   rc = dx_source_read_batch(src, &batch, &err);      what is known of the objects is demanded
  *   rc = dx_source_get(src, &get, &buf, etag, &err); a small object whole: 1, or 0 not modified
  *
  * An object name is a relative path with plain components: no "..", no empty component,
- * not absolute. A wave is complete or failed: nothing short is ever success. The caller
+ * not absolute. A batch is complete or failed: nothing short is ever success. The caller
  * owns `to` and checks checksums; a source promises only that the bytes are those the
  * store returned for that range. May block; safe from several threads at once.
  *
  * What `to` and `buf` hold after an error is not defined. Codes that callers act on:
  *   DX_E_NOT_FOUND   there is no such object
- *   DX_E_CONFLICT    the object is not the pinned one any more, or changed within the wave:
+ *   DX_E_CONFLICT    the object is not the pinned one any more, or changed within the batch:
  *                    drop what is cached of it
  *   DX_E_TRUNCATED   it ends before the range does
  *   DX_E_BUSY        the store asks for fewer requests, also after retries
@@ -53,13 +53,13 @@ struct dx_pin {
     const char *etag; /* as the store writes it, strong, with quotes; NULL: not known */
 };
 
-/* What a wave found out. `seen` is filled for each read that was accepted. */
+/* What a batch found out. `seen` is filled for each read that was accepted. */
 struct dx_seen {
     char etag[DX_SOURCE_ETAG]; /* strong, with quotes; "" if the store gives none */
-    uint64_t total;            /* bytes of the object; 0: not told (a directory) */
+    uint64_t total;            /* bytes of the object; 0: unknown (a directory) */
 };
 
-struct dx_wave_report {
+struct dx_source_batch_report {
     struct dx_seen *seen; /* one a read, from the caller; NULL: not wanted */
     size_t failed;        /* after an error: the read it is of; count: of none */
     unsigned requests;    /* that it took: GETs with their retries, or reads of a file */
@@ -67,13 +67,13 @@ struct dx_wave_report {
     uint64_t bytes;       /* of what was accepted */
 };
 
-struct dx_wave {
+struct dx_source_batch {
     const struct dx_read *reads;
     const struct dx_pin *pins; /* one a read; NULL: nothing is known */
     size_t count;
-    uint64_t deadline_ms;          /* on the clock of dx_clock_ms; 0: the source's own */
-    bool fresh;                    /* new connections: the last bytes were wrong ones */
-    struct dx_wave_report *report; /* NULL: not wanted */
+    uint64_t deadline_ms;                  /* on the clock of dx_clock_ms; 0: the source's own */
+    bool fresh;                            /* new connections: the last bytes were wrong ones */
+    struct dx_source_batch_report *report; /* NULL: not wanted */
 };
 
 struct dx_get {
@@ -89,10 +89,11 @@ struct dx_fetch_loop;
 typedef void dx_fetch_done(void *ctx, int rc, const struct dx_error *err);
 
 struct dx_source_ops {
-    int (*read)(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err);
+    int (*read)(struct dx_source *src, const struct dx_source_batch *batch, struct dx_error *err);
     /* fetch/fetch_loop.h; NULL: reads block, as those of a disk do */
-    int (*begin)(struct dx_source *src, struct dx_fetch_loop *loop, const struct dx_wave *wave,
-                 dx_fetch_done *done, void *ctx, struct dx_fetch **fetch, struct dx_error *err);
+    int (*begin)(struct dx_source *src, struct dx_fetch_loop *loop,
+                 const struct dx_source_batch *batch, dx_fetch_done *done, void *ctx,
+                 struct dx_fetch **fetch, struct dx_error *err);
     int (*get)(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
                char etag[DX_SOURCE_ETAG], struct dx_error *err);
     void (*close)(struct dx_source *src);
@@ -115,7 +116,7 @@ struct dx_source_options {
     unsigned first_byte_ms;         /* from there to the status line */
     unsigned stall_ms;              /* without a byte */
     unsigned bytes_per_s_min;       /* an attempt may last as long as its bytes take at this rate */
-    unsigned deadline_ms;           /* of a wave that brings none of its own */
+    unsigned deadline_ms;           /* of a batch that fetches none of its own */
     unsigned attempts_max;          /* of a range, with the first */
     struct dx_fetch_limits *limits; /* shared by sources; must outlive them; the process's */
     bool hedge;                     /* ranges that are late are asked for twice (fetch/hedge.h) */
@@ -126,18 +127,17 @@ struct dx_source_options {
         NULL, NULL, NULL, NULL, false, false, 1000, 2000, 2000, 65536, 10000, 3, NULL, false \
     }
 
-int dx_source_open(struct dx_source **src, const char *root,
-                   const struct dx_source_options *options, struct dx_error *err);
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err);
 int dx_source_read(struct dx_source *src, const struct dx_read *reads, size_t count,
                    struct dx_error *err);
-int dx_source_read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err);
+int dx_source_read_batch(struct dx_source *src, const struct dx_source_batch *batch,
+                         struct dx_error *err);
 
-/* What holds for waves of all kinds: names, and the report begins empty. */
-int dx_wave_check(const struct dx_wave *wave, struct dx_error *err);
+/* What holds for batches of all kinds: names, and the report begins empty. */
+int dx_source_batch_check(const struct dx_source_batch *batch, struct dx_error *err);
 
 /* Of a source that does one read after the other: this one is over. */
-void dx_wave_report_read(const struct dx_wave *wave, size_t read, int rc);
+void dx_source_batch_report_read(const struct dx_source_batch *batch, size_t read, int rc);
 
 /* Appends the object to out: 1. If it still has the etag if_none_match: 0, out as it was.
  * etag: what to ask with next time, "" if the store gives none. A local file has one that

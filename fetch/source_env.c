@@ -49,7 +49,7 @@ const char *dx_source_options_env(struct dx_source_options *o)
     if (!flag("DOMAINDEX_S3_VIRTUAL_HOST", &o->s3_virtual_host))
         return "DOMAINDEX_S3_VIRTUAL_HOST is neither 0 nor 1";
     if (!number("DOMAINDEX_DEADLINE_MS", DEADLINE_MAX_MS, &o->deadline_ms))
-        return "DOMAINDEX_DEADLINE_MS is no number of milliseconds from 1 to 3600000";
+        return "DOMAINDEX_DEADLINE_MS is not a number of milliseconds from 1 to 3600000";
     return NULL;
 }
 

@@ -22,11 +22,11 @@ struct source_http {
     atomic_bool http2;
     _Atomic uint64_t suspect_until_ms;
     pthread_mutex_t lock; /* a leaf: of the list alone */
-    struct dx_http_lane *idle[LANES_IDLE_MAX];
+    struct dx_http_multi *idle[LANES_IDLE_MAX];
     size_t idle_count;
 };
 
-static int take_lane(struct source_http *http, struct dx_http_lane **lane, struct dx_error *err)
+static int take_lane(struct source_http *http, struct dx_http_multi **lane, struct dx_error *err)
 {
     *lane = NULL;
     (void)pthread_mutex_lock(&http->lock);
@@ -34,10 +34,10 @@ static int take_lane(struct source_http *http, struct dx_http_lane **lane, struc
     if (http->idle_count > 0)
         *lane = http->idle[--http->idle_count];
     (void)pthread_mutex_unlock(&http->lock);
-    return *lane != NULL ? DX_OK : dx_http_lane_new(lane, err);
+    return *lane != NULL ? DX_OK : dx_http_multi_new(lane, err);
 }
 
-static void put_lane(struct source_http *http, struct dx_http_lane *lane)
+static void put_lane(struct source_http *http, struct dx_http_multi *lane)
 {
     (void)pthread_mutex_lock(&http->lock);
     if (http->idle_count < LANES_IDLE_MAX) {
@@ -45,17 +45,17 @@ static void put_lane(struct source_http *http, struct dx_http_lane *lane)
         lane = NULL;
     }
     (void)pthread_mutex_unlock(&http->lock);
-    dx_http_lane_free(&lane);
+    dx_http_multi_free(&lane);
 }
 
 static int run(struct source_http *http, struct dx_http_ask *ask, struct dx_error *err)
 {
-    struct dx_http_lane *lane;
+    struct dx_http_multi *lane;
     int rc = take_lane(http, &lane, err);
 
     if (rc < 0)
         return rc;
-    rc = dx_http_lane_run(lane, ask, err);
+    rc = dx_http_multi_run(lane, ask, err);
     put_lane(http, lane);
     return rc;
 }
@@ -87,25 +87,25 @@ static int check_range(const struct dx_read *read, const struct dx_pin *pin, str
     return check_pin(read->object, pin, err);
 }
 
-/* A wave under way, read in either way. */
+/* A batch under way, read in either way. */
 struct http_fetch {
     struct dx_fetch fetch; /* the first member */
     struct source_http *http;
-    const struct dx_wave *wave;
+    const struct dx_source_batch *batch;
     struct dx_http_get *gets; /* one a join */
     struct dx_join *joins;
     size_t *order;
     size_t *url_at;
     size_t count;
     struct dx_buf urls;
-    struct dx_http_wave *running; /* on a loop */
+    struct dx_http_batch *running; /* on a loop */
     dx_fetch_done *done;
     void *ctx;
 };
 
 static const struct dx_read *first_read(const struct http_fetch *f, size_t join)
 {
-    return &f->wave->reads[f->order[f->joins[join].first]];
+    return &f->batch->reads[f->order[f->joins[join].first]];
 }
 
 /* URLs of all objects, one behind the other; GETs of one object share one. */
@@ -121,7 +121,7 @@ static int write_urls(struct http_fetch *f, struct dx_error *err)
         f->url_at[i] = f->urls.size;
         dx_object_url(&f->urls, f->http->root, object);
     }
-    return f->urls.failed ? dx_buf_fail(&f->urls, err, "URLs of a wave") : DX_OK;
+    return f->urls.failed ? dx_buf_fail(&f->urls, err, "URLs of a batch") : DX_OK;
 }
 
 /* What is read alone goes to where it is wanted, without a copy. */
@@ -134,15 +134,15 @@ static int ask_for(struct http_fetch *f, size_t i, struct dx_error *err)
 
     get->url = (const char *)f->urls.data + f->url_at[i];
     get->want = (struct dx_range_want){ .offset = join->offset, .size = join->size };
-    if (f->wave->pins != NULL) {
-        get->want.total = f->wave->pins[read].total;
-        get->want.etag = f->wave->pins[read].etag;
+    if (f->batch->pins != NULL) {
+        get->want.total = f->batch->pins[read].total;
+        get->want.etag = f->batch->pins[read].etag;
     }
-    get->to = join->count == 1 ? f->wave->reads[read].to : malloc(join->size);
+    get->to = join->count == 1 ? f->batch->reads[read].to : malloc(join->size);
     if (get->to == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", get->url);
+        return dx_no_memory(err, "%s", get->url);
     for (size_t k = 0; k < join->count; k++)
-        wanted += f->wave->reads[f->order[join->first + k]].size;
+        wanted += f->batch->reads[f->order[join->first + k]].size;
     dx_fetch_count(DX_COUNT_READS, join->count);
     dx_fetch_count(DX_COUNT_JOINED_READS, join->count - 1);
     dx_fetch_count(DX_COUNT_JOINED_BYTES, join->size > wanted ? join->size - wanted : 0);
@@ -162,34 +162,34 @@ static void free_fetch(struct http_fetch *f)
     free(f);
 }
 
-static int check_reads(const struct dx_wave *wave, struct dx_error *err)
+static int check_reads(const struct dx_source_batch *batch, struct dx_error *err)
 {
-    for (size_t i = 0; i < wave->count; i++) {
-        int rc = check_range(&wave->reads[i], wave->pins == NULL ? NULL : &wave->pins[i], err);
+    for (size_t i = 0; i < batch->count; i++) {
+        int rc = check_range(&batch->reads[i], batch->pins == NULL ? NULL : &batch->pins[i], err);
 
-        if (rc < 0 && wave->report != NULL)
-            wave->report->failed = i;
+        if (rc < 0 && batch->report != NULL)
+            batch->report->failed = i;
         if (rc < 0)
             return rc;
     }
     return DX_OK;
 }
 
-static int new_fetch(struct source_http *http, const struct dx_wave *wave, struct http_fetch **out,
-                     struct dx_error *err)
+static int new_fetch(struct source_http *http, const struct dx_source_batch *batch,
+                     struct http_fetch **out, struct dx_error *err)
 {
-    size_t room = wave->count > 0 ? wave->count : 1;
+    size_t room = batch->count > 0 ? batch->count : 1;
     struct http_fetch *f;
-    int rc = check_reads(wave, err);
+    int rc = check_reads(batch, err);
 
     *out = NULL;
     if (rc < 0)
         return rc;
     f = calloc(1, sizeof *f);
     if (f == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", http->root);
+        return dx_no_memory(err, "%s", http->root);
     f->http = http;
-    f->wave = wave;
+    f->batch = batch;
     dx_buf_init(&f->urls, SIZE_MAX);
     f->gets = calloc(room, sizeof *f->gets);
     f->joins = calloc(room, sizeof *f->joins);
@@ -197,9 +197,9 @@ static int new_fetch(struct source_http *http, const struct dx_wave *wave, struc
     f->url_at = calloc(room, sizeof *f->url_at);
     if (f->gets == NULL || f->joins == NULL || f->order == NULL || f->url_at == NULL) {
         free_fetch(f);
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", http->root);
+        return dx_no_memory(err, "%s", http->root);
     }
-    f->count = dx_range_join(wave->reads, wave->pins, wave->count, f->joins, f->order);
+    f->count = dx_range_join(batch->reads, batch->pins, batch->count, f->joins, f->order);
     rc = write_urls(f, err);
     for (size_t i = 0; i < f->count && rc == DX_OK; i++)
         rc = ask_for(f, i, err);
@@ -217,12 +217,13 @@ static struct dx_http_ask ask_of(const struct http_fetch *f)
         .settings = &f->http->settings,
         .gets = f->gets,
         .count = f->count,
-        .deadline_ms = deadline_of(f->http, f->wave->deadline_ms),
-        .fresh = f->wave->fresh,
+        .deadline_ms = deadline_of(f->http, f->batch->deadline_ms),
+        .fresh = f->batch->fresh,
     };
 }
 
-/* Nobody told which object it is to be: then it is to be one, for all ranges of the wave. */
+/* If the caller did not name the object, it must be the same one for all ranges of the read
+ * batch. */
 static int check_same(struct http_fetch *f, struct dx_error *err)
 {
     for (size_t i = 1; i < f->count; i++) {
@@ -233,7 +234,7 @@ static int check_same(struct http_fetch *f, struct dx_error *err)
             (a->reply.total != b->reply.total || strcmp(a->reply.etag, b->reply.etag) != 0)) {
             b->failed = true;
             dx_fetch_count(DX_COUNT_CONFLICTS, 1);
-            return dx_fail(err, DX_E_CONFLICT, "%s: replaced between two ranges of one wave",
+            return dx_fail(err, DX_E_CONFLICT, "%s: replaced between two ranges of one batch",
                            b->url);
         }
     }
@@ -244,7 +245,7 @@ static int check_same(struct http_fetch *f, struct dx_error *err)
  * last. */
 static size_t failed_read(const struct http_fetch *f, size_t join, int rc)
 {
-    const struct dx_read *reads = f->wave->reads;
+    const struct dx_read *reads = f->batch->reads;
     const size_t *order = f->order + f->joins[join].first;
     size_t read = order[0];
 
@@ -258,7 +259,7 @@ static size_t failed_read(const struct http_fetch *f, size_t join, int rc)
 
 static void fill_report(const struct http_fetch *f, int rc)
 {
-    struct dx_wave_report *report = f->wave->report;
+    struct dx_source_batch_report *report = f->batch->report;
 
     for (size_t i = 0; i < f->count && report != NULL; i++) {
         const struct dx_http_get *get = &f->gets[i];
@@ -277,25 +278,26 @@ static void fill_report(const struct http_fetch *f, int rc)
     }
 }
 
-/* The GETs are over: what they brought is handed out. */
+/* The GETs are over: what they fetched is handed out. */
 static int end_fetch(struct http_fetch *f, int rc, struct dx_error *err)
 {
     if (rc == DX_OK)
         rc = check_same(f, err);
     for (size_t i = 0; i < f->count && rc == DX_OK; i++)
         if (f->joins[i].count > 1)
-            dx_range_join_hand_out(f->wave->reads, f->order, &f->joins[i], f->gets[i].to);
+            dx_range_join_hand_out(f->batch->reads, f->order, &f->joins[i], f->gets[i].to);
     fill_report(f, rc);
     free_fetch(f);
     return rc;
 }
 
-static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+static int read_batch(struct dx_source *src, const struct dx_source_batch *batch,
+                      struct dx_error *err)
 {
     struct source_http *http = (struct source_http *)src;
     struct dx_http_ask ask;
     struct http_fetch *f;
-    int rc = new_fetch(http, wave, &f, err);
+    int rc = new_fetch(http, batch, &f, err);
 
     if (rc < 0)
         return rc;
@@ -320,16 +322,17 @@ static void cancel_fetch(struct dx_fetch *fetch)
 {
     struct http_fetch *f = (struct http_fetch *)fetch;
 
-    dx_http_wave_cancel(&f->running);
+    dx_http_batch_cancel(&f->running);
     free_fetch(f);
 }
 
-static int begin_wave(struct dx_source *src, struct dx_fetch_loop *loop, const struct dx_wave *wave,
-                      dx_fetch_done *done, void *ctx, struct dx_fetch **fetch, struct dx_error *err)
+static int begin_batch(struct dx_source *src, struct dx_fetch_loop *loop,
+                       const struct dx_source_batch *batch, dx_fetch_done *done, void *ctx,
+                       struct dx_fetch **fetch, struct dx_error *err)
 {
     struct dx_http_ask ask;
     struct http_fetch *f;
-    int rc = new_fetch((struct source_http *)src, wave, &f, err);
+    int rc = new_fetch((struct source_http *)src, batch, &f, err);
 
     if (rc < 0)
         return rc;
@@ -337,7 +340,7 @@ static int begin_wave(struct dx_source *src, struct dx_fetch_loop *loop, const s
     f->done = done;
     f->ctx = ctx;
     ask = ask_of(f);
-    rc = dx_http_lane_begin(dx_fetch_loop_lane(loop), &ask, on_done, f, &f->running, err);
+    rc = dx_http_multi_begin(dx_fetch_loop_lane(loop), &ask, on_done, f, &f->running, err);
     if (rc < 0) {
         free_fetch(f);
         return rc;
@@ -385,7 +388,7 @@ static void close_http(struct dx_source *src)
     struct source_http *http = (struct source_http *)src;
 
     while (http->idle_count > 0)
-        dx_http_lane_free(&http->idle[--http->idle_count]);
+        dx_http_multi_free(&http->idle[--http->idle_count]);
     (void)pthread_mutex_destroy(&http->lock);
     dx_signing_close(&http->settings.signing);
     free(http->ca_file);
@@ -403,8 +406,8 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
                         const struct dx_source_options *options, struct dx_error *err)
 {
     static const struct dx_source_ops ops = {
-        .read = read_wave,
-        .begin = begin_wave,
+        .read = read_batch,
+        .begin = begin_batch,
         .get = get_object,
         .close = close_http,
     };
@@ -414,7 +417,7 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
     *src = NULL;
     if (http == NULL) {
         dx_signing_close(&signing);
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        return dx_no_memory(err, "%s", root);
     }
     http->settings.signing = signing;
     atomic_init(&http->http2, false);
@@ -423,7 +426,7 @@ int dx_source_open_http(struct dx_source **src, const char *root, struct dx_sign
     http->deadline_ms = options->deadline_ms;
     rc = dx_root_url(root, &http->root, err);
     if (rc == DX_OK && !copy_text(&http->ca_file, options->ca_file))
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        rc = dx_no_memory(err, "%s", root);
     if (rc < 0) {
         close_http(&http->source);
         return rc;

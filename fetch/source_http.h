@@ -3,7 +3,7 @@
  *
  *   rc = dx_source_open_http(&src, "https://host/root", NULL, &options, &err);   then source.h
  *
- * A wave is one parallel round of GETs with Range, with If-Match where an ETag is known, and never
+ * A batch is one parallel round of GETs with Range, with If-Match where an ETag is known, and never
  * a HEAD. Each calling thread works on a lane of its own, a libcurl multi with its connections,
  * taken from a list and put back: no lock is held while the network is waited for, and threads
  * that come and go leave nothing behind (what thread-local handles would). The limits are shared.
@@ -11,7 +11,7 @@
 #ifndef DX_FETCH_SOURCE_HTTP_H
 #define DX_FETCH_SOURCE_HTTP_H
 
-#include "fetch/http_lane.h"
+#include "fetch/http_multi.h"
 #include "fetch/source.h"
 
 /* signing is taken over, also after an error; NULL: requests are not signed. */

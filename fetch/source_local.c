@@ -16,45 +16,40 @@ struct source_local {
     int root_fd;
 };
 
-static int open_object(const struct dx_source *src, const char *object, struct dx_error *err)
-{
-    const struct source_local *local = (const struct source_local *)src;
-    /* O_NONBLOCK: a pipe under the name of a file is an error, not a wait for ever. */
-    int fd = openat(local->root_fd, object,
-                    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-
-    return fd < 0 ? dx_fail_errno(err, errno, "%s: cannot open", object) : fd;
-}
-
-static int stat_object(int fd, const char *object, uint64_t total, struct stat *st,
+static int open_object(const struct dx_source *src, const char *object, struct stat *st,
                        struct dx_error *err)
 {
-    if (fstat(fd, st) < 0)
-        return dx_fail_errno(err, errno, "%s: cannot stat", object);
-    if (!S_ISREG(st->st_mode))
-        return dx_fail(err, DX_E_INVALID, "%s: not a regular file", object);
-    if (total != 0 && (uint64_t)st->st_size != total)
-        return dx_fail(err, DX_E_CONFLICT, "%s: %lld bytes, %llu expected", object,
-                       (long long)st->st_size, (unsigned long long)total);
-    return DX_OK;
+    const struct source_local *local = (const struct source_local *)src;
+
+    return dx_file_open(local->root_fd, object, O_NOFOLLOW, st, err);
+}
+
+static int check_size(const struct stat *st, const char *object, uint64_t total,
+                      struct dx_error *err)
+{
+    return total == 0 || (uint64_t)st->st_size == total
+               ? DX_OK
+               : dx_fail(err, DX_E_CONFLICT, "%s: %lld bytes, %llu expected", object,
+                         (long long)st->st_size, (unsigned long long)total);
 }
 
 /* *fd: of the object of the read before; -1: none. */
-static int read_one(const struct dx_source *src, const struct dx_wave *wave, size_t i, int *fd,
-                    struct dx_error *err)
+static int read_one(const struct dx_source *src, const struct dx_source_batch *batch, size_t i,
+                    int *fd, struct dx_error *err)
 {
-    const struct dx_read *read = &wave->reads[i];
+    const struct dx_read *read = &batch->reads[i];
     struct stat st;
 
-    if (*fd < 0 || strcmp(read->object, wave->reads[i - 1].object) != 0) {
+    if (*fd < 0 || strcmp(read->object, batch->reads[i - 1].object) != 0) {
         if (*fd >= 0)
             (void)close(*fd);
-        *fd = open_object(src, read->object, err);
+        *fd = open_object(src, read->object, NULL, err);
         if (*fd < 0)
             return *fd;
     }
-    if (wave->pins != NULL && wave->pins[i].total != 0) {
-        int rc = stat_object(*fd, read->object, wave->pins[i].total, &st, err);
+    if (batch->pins != NULL && batch->pins[i].total != 0) {
+        int rc = fstat(*fd, &st) < 0 ? dx_fail_errno(err, errno, "%s: cannot stat", read->object)
+                                     : check_size(&st, read->object, batch->pins[i].total, err);
 
         if (rc < 0)
             return rc;
@@ -62,15 +57,16 @@ static int read_one(const struct dx_source *src, const struct dx_wave *wave, siz
     return dx_file_pread(*fd, read->object, read->offset, read->size, read->to, err);
 }
 
-static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+static int read_batch(struct dx_source *src, const struct dx_source_batch *batch,
+                      struct dx_error *err)
 {
     int fd = -1;
     int rc = DX_OK;
 
-    for (size_t i = 0; i < wave->count && rc == DX_OK; i++) {
-        rc = read_one(src, wave, i, &fd, err);
-        if (wave->report != NULL)
-            dx_wave_report_read(wave, i, rc);
+    for (size_t i = 0; i < batch->count && rc == DX_OK; i++) {
+        rc = read_one(src, batch, i, &fd, err);
+        if (batch->report != NULL)
+            dx_source_batch_report_read(batch, i, rc);
     }
     if (fd >= 0)
         (void)close(fd);
@@ -82,12 +78,12 @@ static int get_object(struct dx_source *src, const struct dx_get *get, struct dx
 {
     struct stat st;
     uint8_t *to;
-    int fd = open_object(src, get->object, err);
+    int fd = open_object(src, get->object, &st, err);
     int rc;
 
     if (fd < 0)
         return fd;
-    rc = stat_object(fd, get->object, get->pin.total, &st, err);
+    rc = check_size(&st, get->object, get->pin.total, err);
     if (rc < 0)
         goto out;
     dx_local_etag(&st, etag);
@@ -123,14 +119,14 @@ static void close_local(struct dx_source *src)
 
 int dx_source_open_local(struct dx_source **src, const char *root, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { .read = read_wave,
+    static const struct dx_source_ops ops = { .read = read_batch,
                                               .get = get_object,
                                               .close = close_local };
     struct source_local *local = malloc(sizeof *local);
 
     *src = NULL;
     if (local == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        return dx_no_memory(err, "%s", root);
     local->source.ops = &ops;
     local->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (local->root_fd < 0) {

@@ -33,12 +33,12 @@ static int find(const struct dx_source *src, const char *name, const struct dx_p
     return dx_fail(err, DX_E_NOT_FOUND, "%s: no such object in memory", name);
 }
 
-static int read_one(const struct dx_source *src, const struct dx_wave *wave, size_t i,
+static int read_one(const struct dx_source *src, const struct dx_source_batch *batch, size_t i,
                     struct dx_error *err)
 {
-    const struct dx_read *read = &wave->reads[i];
+    const struct dx_read *read = &batch->reads[i];
     const struct dx_memory_object *o = NULL;
-    int rc = find(src, read->object, wave->pins == NULL ? NULL : &wave->pins[i], &o, err);
+    int rc = find(src, read->object, batch->pins == NULL ? NULL : &batch->pins[i], &o, err);
 
     if (rc < 0)
         return rc;
@@ -47,21 +47,22 @@ static int read_one(const struct dx_source *src, const struct dx_wave *wave, siz
                        (unsigned long long)read->offset, read->size, o->bytes.size);
     if (read->size > 0)
         memcpy(read->to, o->bytes.data + read->offset, read->size);
-    if (wave->report != NULL && wave->report->seen != NULL) {
-        (void)snprintf(wave->report->seen[i].etag, DX_SOURCE_ETAG, "%s",
+    if (batch->report != NULL && batch->report->seen != NULL) {
+        (void)snprintf(batch->report->seen[i].etag, DX_SOURCE_ETAG, "%s",
                        o->etag == NULL ? "" : o->etag);
-        wave->report->seen[i].total = o->bytes.size;
+        batch->report->seen[i].total = o->bytes.size;
     }
     return DX_OK;
 }
 
-static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+static int read_batch(struct dx_source *src, const struct dx_source_batch *batch,
+                      struct dx_error *err)
 {
-    for (size_t i = 0; i < wave->count; i++) {
-        int rc = read_one(src, wave, i, err);
+    for (size_t i = 0; i < batch->count; i++) {
+        int rc = read_one(src, batch, i, err);
 
-        if (wave->report != NULL)
-            dx_wave_report_read(wave, i, rc);
+        if (batch->report != NULL)
+            dx_source_batch_report_read(batch, i, rc);
         if (rc < 0)
             return rc;
     }
@@ -94,14 +95,14 @@ static void close_memory(struct dx_source *src)
 int dx_source_open_memory(struct dx_source **src, const struct dx_memory_object *objects,
                           size_t count, struct dx_error *err)
 {
-    static const struct dx_source_ops ops = { .read = read_wave,
+    static const struct dx_source_ops ops = { .read = read_batch,
                                               .get = get_object,
                                               .close = close_memory };
     struct source_memory *memory = malloc(sizeof *memory);
 
     *src = NULL;
     if (memory == NULL)
-        return dx_fail(err, DX_E_NOMEM, "objects in memory: out of memory");
+        return dx_no_memory(err, "objects in memory");
     *memory = (struct source_memory){ { &ops }, objects, count };
     *src = &memory->source;
     return DX_OK;

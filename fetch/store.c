@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/store.h"
 
-#include "fetch/nonce.h"
+#include "base/nonce.h"
 #include "fetch/range_reply.h"
 
 #include <stdio.h>
@@ -140,7 +140,7 @@ static int probe_step(struct probe *p, const struct step *step, struct dx_error 
         memcpy(p->etag, etag, sizeof etag);
     if (rc == (int)step->want)
         return DX_OK;
-    /* An answer, but not the one that the condition demands; all else is no answer. */
+    /* An answer, but not the one that the condition demands; anything else is not an answer. */
     if (rc == DX_OK || rc == DX_E_EXISTS || rc == DX_E_CONFLICT)
         return dx_fail(
             err, DX_E_UNSUPPORTED,

@@ -16,11 +16,11 @@
  * A condition is checked by the store in the same step as the write:
  *   if_absent   there must be no such object          DX_E_EXISTS if there is
  *   if_match    it must be the one with that ETag     DX_E_CONFLICT if it is not, or is gone
- * A put whose reply was lost is asked for again: if the object is the one that was put (its
- * checksum and a nonce in its metadata tell), the put has succeeded; if nobody can tell, the error
- * is DX_E_UNKNOWN, which says so. A store that does not answer, or asks to come later, is asked
- * again for two minutes (12 x options.deadline_ms) beyond what the bytes take: a request that
- * fails for good takes as long. Timeouts and limits are those of the source's options.
+ * After a put whose reply was lost, the object is looked up: if it is the one that was put (by its
+ * checksum and a nonce in its metadata), the put has succeeded; if the outcome stays unknown, the
+ * error is DX_E_UNKNOWN. A store that does not answer, or asks to come later, is asked again for
+ * two minutes (12 x options.deadline_ms) beyond what the bytes take: a request that fails for good
+ * takes as long. Timeouts and limits are those of the source's options.
  *
  * Who may lose the right to write while a put waits says so by `may`: it is asked before each
  * attempt of the request that makes the object appear (of an upload in parts, its completion; of a
@@ -32,7 +32,7 @@
  * if_match compares with what dx_source_get gave and is for one writer at a time (root_lock). A
  * list leaves out temporary names (.tmp-..., and ....tmp- and a number) and does not follow
  * symbolic links: they are an error. In a bucket, keys that end in a slash are marks for folders
- * and left out; a key that is no object name (source.h) is an error that names it, and so is a
+ * and left out; a key that is not an object name (source.h) is an error that names it, and so is a
  * store that lists out of order.
  *
  * Uploads in parts that fail are taken back. If the reply to their beginning was lost, or this
@@ -91,7 +91,7 @@ struct dx_store {
     const struct dx_store_ops *ops;
 };
 
-/* http:// and https:// roots are for reading: DX_E_UNSUPPORTED with words. A directory is made. */
+/* http:// and https:// roots are for reading: DX_E_UNSUPPORTED. A directory is created. */
 int dx_store_open(struct dx_store **store, const char *root,
                   const struct dx_source_options *options, struct dx_error *err);
 void dx_store_close(struct dx_store **store);
@@ -112,8 +112,8 @@ int dx_store_read(struct dx_store *store, const char *object, uint64_t deadline_
                   struct dx_buf *out, struct dx_store_stamp *stamp, struct dx_error *err);
 
 /* Tries the four conditions on a small object of its own, probe/<nonce>, and `if_absent` once more
- * on an upload in parts, and removes it. A store that ignores or inverts one is
- * DX_E_UNSUPPORTED, with words on which. */
+ * on an upload in parts, and removes it. A store that ignores or inverts one is DX_E_UNSUPPORTED,
+ * and the message names it. */
 int dx_store_probe(struct dx_store *store, struct dx_error *err);
 
 int dx_store_open_local(struct dx_store **store, const char *root, struct dx_error *err);

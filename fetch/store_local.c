@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
+#include "base/nonce.h"
+#include "base/path.h"
 #include "fetch/local_etag.h"
-#include "fetch/nonce.h"
 #include "fetch/store.h"
 
 #include <dirent.h>
@@ -26,10 +27,7 @@ struct store_local {
 static int path_of(const struct store_local *local, const char *object, char path[PATH_MAX],
                    struct dx_error *err)
 {
-    int n = snprintf(path, PATH_MAX, "%s/%s", local->root, object);
-
-    return n > 0 && n < PATH_MAX ? DX_OK
-                                 : dx_fail(err, DX_E_INVALID, "%s: the path is too long", object);
+    return dx_path_format(path, PATH_MAX, err, "%s/%s", local->root, object);
 }
 
 /* Makes the folders above path, each synced into the one above it before anything goes into it:
@@ -68,17 +66,13 @@ static int make_folders(const struct store_local *local, const char *path, char 
 static int copy_file(struct dx_file_out *out, const char *from, struct dx_error *err)
 {
     uint8_t *piece = malloc(COPY_SIZE);
-    int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat st = { .st_size = 0 };
+    int fd = dx_file_open(AT_FDCWD, from, 0, &st, err);
     uint64_t at = 0;
-    int rc = DX_OK;
+    int rc = fd < 0 ? fd : DX_OK;
 
-    if (piece == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", from);
-    else if (fd < 0 || fstat(fd, &st) < 0)
-        rc = dx_fail_errno(err, errno, "%s: cannot open", from);
-    else if (!S_ISREG(st.st_mode))
-        rc = dx_fail(err, DX_E_INVALID, "%s: not a regular file", from);
+    if (rc == DX_OK && piece == NULL)
+        rc = dx_no_memory(err, "%s", from);
     while (rc == DX_OK && at < (uint64_t)st.st_size) {
         uint64_t left = (uint64_t)st.st_size - at;
         size_t n = left < COPY_SIZE ? (size_t)left : COPY_SIZE;
@@ -153,7 +147,7 @@ static int put_local(struct dx_store *store, const struct dx_put *put, char etag
         return rc;
     dx_nonce(nonce);
     if (asprintf(&tmp, "%s/" TMP_PREFIX "%s", folder, nonce) < 0)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_no_memory(err, "%s", path);
     rc = write_tmp(put, tmp, err);
     if (rc == DX_OK && put->may != NULL) {
         rc = put->may(put->may_ctx, err);
@@ -226,13 +220,13 @@ static int add_entry(struct folder *f, const char *path, const char *name, const
         struct entry *more = reallocarray(f->entries, room, sizeof *more);
 
         if (more == NULL)
-            return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+            return dx_no_memory(err, "%s", path);
         f->entries = more;
         f->room = room;
     }
     e = &f->entries[f->count];
     if (asprintf(&e->name, "%s%s", name, S_ISDIR(st->st_mode) ? "/" : "") < 0)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_no_memory(err, "%s", path);
     e->size = (uint64_t)st->st_size;
     dx_local_etag(st, e->etag);
     f->count++;
@@ -349,7 +343,7 @@ static int remove_local(struct dx_store *store, const char *object, struct dx_er
         return errno == ENOENT || errno == ENOTDIR
                    ? DX_OK
                    : dx_fail_errno(err, errno, "%s: cannot remove", path);
-    /* The folder may be gone too by now, if somebody else removes what is empty: then the one above
+    /* The folder may be gone too by now, if another process removes empty ones: then the one above
      * it says so. The root stays. */
     do {
         *strrchr(path, '/') = '\0';
@@ -377,7 +371,8 @@ static int clock_of(const struct store_local *local, int64_t *now_us, struct dx_
     path[0] = '\0';
     if (fd < 0) { /* a file system without nameless files */
         dx_nonce(nonce);
-        if (snprintf(path, sizeof path, "%s/" TMP_PREFIX "%s", local->root, nonce) < PATH_MAX)
+        if (dx_path_format(path, sizeof path, NULL, "%s/" TMP_PREFIX "%s", local->root, nonce) ==
+            DX_OK)
             fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     }
     if (fd >= 0) {
@@ -397,29 +392,24 @@ static int clock_of(const struct store_local *local, int64_t *now_us, struct dx_
     return rc;
 }
 
-static int read_file(int fd, const char *path, struct dx_buf *out, struct dx_store_stamp *stamp,
-                     struct dx_error *err)
+static int read_file(int fd, const char *path, const struct stat *st, struct dx_buf *out,
+                     struct dx_store_stamp *stamp, struct dx_error *err)
 {
-    struct stat st;
     uint8_t *to;
     int rc;
 
-    if (fstat(fd, &st) < 0)
-        return dx_fail_errno(err, errno, "%s: cannot stat", path);
-    if (!S_ISREG(st.st_mode))
-        return dx_fail(err, DX_E_INVALID, "%s: not a regular file", path);
-    if ((uint64_t)st.st_size > out->max - out->size)
+    if ((uint64_t)st->st_size > out->max - out->size)
         return dx_fail(err, DX_E_LIMIT, "%s: %lld bytes, at most %zu are allowed", path,
-                       (long long)st.st_size, out->max - out->size);
-    to = dx_buf_reserve(out, (size_t)st.st_size);
+                       (long long)st->st_size, out->max - out->size);
+    to = dx_buf_reserve(out, (size_t)st->st_size);
     if (to == NULL)
         return dx_buf_fail(out, err, path);
-    rc = dx_file_pread(fd, path, 0, (size_t)st.st_size, to, err);
+    rc = dx_file_pread(fd, path, 0, (size_t)st->st_size, to, err);
     if (rc < 0)
         return rc;
-    out->size += (size_t)st.st_size;
-    dx_local_etag(&st, stamp->etag);
-    stamp->modified_us = us_of(&st.st_mtim);
+    out->size += (size_t)st->st_size;
+    dx_local_etag(st, stamp->etag);
+    stamp->modified_us = us_of(&st->st_mtim);
     return 1;
 }
 
@@ -429,7 +419,8 @@ static int read_local(struct dx_store *store, const char *object, uint64_t deadl
 {
     const struct store_local *local = (const struct store_local *)store;
     char path[PATH_MAX];
-    int fd = -1;
+    struct stat st;
+    int fd;
     int rc = path_of(local, object, path, err);
 
     (void)deadline_ms;
@@ -437,10 +428,10 @@ static int read_local(struct dx_store *store, const char *object, uint64_t deadl
         rc = clock_of(local, &stamp->now_us, err);
     if (rc < 0)
         return rc;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    fd = dx_file_open(AT_FDCWD, path, O_NOFOLLOW, &st, err);
     if (fd < 0)
-        return errno == ENOENT ? 0 : dx_fail_errno(err, errno, "%s: cannot open", path);
-    rc = read_file(fd, path, out, stamp, err);
+        return fd == DX_E_NOT_FOUND ? 0 : fd;
+    rc = read_file(fd, path, &st, out, stamp, err);
     (void)close(fd);
     return rc;
 }
@@ -463,7 +454,7 @@ int dx_store_open_local(struct dx_store **store, const char *root, struct dx_err
 
     *store = NULL;
     if (local == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        return dx_no_memory(err, "%s", root);
     local->store.ops = &ops;
     rc = n == 0 || n >= PATH_MAX / 2
              ? dx_fail(err, DX_E_INVALID, "%s: the path is empty or too long", root)

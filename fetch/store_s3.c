@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
+#include "base/sha256.h"
 #include "fetch/object_url.h"
 #include "fetch/retry.h"
 #include "fetch/s3_upload.h"
-#include "fetch/sha256.h"
 #include "fetch/store.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static int put_whole(struct store_s3 *s3, struct dx_s3_commit *c, int fd, char e
     } else {
         r.bytes = c->put->bytes;
         if (!dx_sha256(r.bytes, sum))
-            rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", c->key);
+            rc = dx_no_memory(err, "%s", c->key);
     }
     if (rc < 0)
         return rc;
@@ -69,15 +69,10 @@ static int put_whole(struct store_s3 *s3, struct dx_s3_commit *c, int fd, char e
 static int open_file(const char *path, uint64_t *size, struct dx_error *err)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = dx_file_open(AT_FDCWD, path, 0, &st, err);
 
-    if (fd < 0)
-        return dx_fail_errno(err, errno, "%s: cannot open", path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        (void)close(fd);
-        return dx_fail(err, DX_E_INVALID, "%s: not a regular file", path);
-    }
-    *size = (uint64_t)st.st_size;
+    if (fd >= 0)
+        *size = (uint64_t)st.st_size;
     return fd;
 }
 
@@ -128,12 +123,18 @@ static int put_s3(struct dx_store *store, const struct dx_put *put, char etag[DX
     return rc;
 }
 
+/* Those who list keep the names. With 60 bytes a name and an ETag this is three million files of a
+ * lake; a listing without end is refused before it has the memory of the machine. */
+#define LISTING_MAX ((size_t)512 << 20)
+#define LISTED_COST 64 /* of an object beside its name and ETag */
+
 struct s3_listing {
     struct store_s3 *s3;
     dx_store_each *each;
     void *ctx;
     const char *below; /* what every key begins with */
     char last[DX_S3_KEY_MAX + 1];
+    size_t bytes; /* of what was listed, as those who list keep it */
 };
 
 static int list_key(void *ctx, const struct dx_s3_listed *key, struct dx_error *err)
@@ -153,6 +154,12 @@ static int list_key(void *ctx, const struct dx_s3_listed *key, struct dx_error *
                        "%s: the store lists '%.150s' after '%.150s': not in the order of bytes",
                        root->bucket_url, key->key, l->last);
     memcpy(l->last, key->key, n + 1);
+    l->bytes += n + strlen(key->etag) + LISTED_COST;
+    if (l->bytes > LISTING_MAX)
+        return dx_fail(err, DX_E_LIMIT,
+                       "%s: the listing of '%s' goes on behind %zu MiB of names; a root has far "
+                       "fewer objects: does the store list without end, or do others write below?",
+                       root->bucket_url, l->below, LISTING_MAX >> 20);
     if (key->key[n - 1] == '/') /* a mark for a folder, as consoles make it */
         return DX_OK;
     if (!dx_object_name_valid(object))
@@ -205,7 +212,7 @@ static int list_s3(struct dx_store *store, const char *prefix, dx_store_each *ea
     (void)snprintf(below, sizeof below, "%s%s", l.s3->session.root.prefix, prefix);
     l.below = below;
     if (page == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", below);
+        rc = dx_no_memory(err, "%s", below);
     /* Keys only grow, so a listing that goes round ends in an error. */
     do {
         if (rc == DX_OK)
@@ -236,8 +243,9 @@ static int remove_s3(struct dx_store *store, const char *object, struct dx_error
     if (rc < 0 && r.outcome == DX_S3_ABSENT && strcmp(r.error.code, "NoSuchBucket") != 0)
         rc = DX_OK;
     if (rc == DX_OK && r.outcome == DX_S3_DONE && r.call.status != 204 && r.call.body.size > 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "removing '%s': HTTP %u with a body is no reply of a store",
-                     key, r.call.status);
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "removing '%s': HTTP %u with a body is not a reply of a store", key,
+                     r.call.status);
     dx_s3_request_release(&r);
     return rc;
 }
@@ -250,7 +258,7 @@ static int take_time(const char *text, const char *name, const char *key, int64_
     if (!dx_retry_date(text, &s))
         return dx_fail(err, DX_E_UNSUPPORTED,
                        "'%s': the store's reply has no %s (or not one as HTTP writes it, '%.40s'): "
-                       "without its clock nobody can tell how old an object is",
+                       "without its clock the age of an object is unknown",
                        key, name, text);
     *us = s * 1000000;
     return DX_OK;
@@ -264,7 +272,7 @@ static int take_stamp(const struct dx_http_call *call, bool absent, const char *
     if (rc < 0 || absent)
         return rc;
     if (call->head.etags != 1 || call->head.etag[0] == '\0')
-        return dx_fail(err, DX_E_CORRUPT, "'%s': a reply without an ETag is no reply of a store",
+        return dx_fail(err, DX_E_CORRUPT, "'%s': a reply without an ETag is not a reply of a store",
                        key);
     (void)snprintf(stamp->etag, sizeof stamp->etag, "%s", call->head.etag);
     return take_time(call->modified, "Last-Modified", key, &stamp->modified_us, err);
@@ -287,7 +295,8 @@ static int read_s3(struct dx_store *store, const char *object, uint64_t deadline
     rc = dx_s3_run(&s3->session, &r, deadline_ms, err);
     absent = rc < 0 && r.outcome == DX_S3_ABSENT && strcmp(r.error.code, "NoSuchBucket") != 0;
     if (rc == DX_OK && r.call.status != 200)
-        rc = dx_fail(err, DX_E_CORRUPT, "'%s': HTTP %u is no reply to a GET", key, r.call.status);
+        rc = dx_fail(err, DX_E_CORRUPT, "'%s': HTTP %u is not a reply to a GET", key,
+                     r.call.status);
     if (rc == DX_OK || absent)
         rc = take_stamp(&r.call, absent, key, stamp, err);
     if (rc == DX_OK && !absent) {
@@ -317,7 +326,7 @@ int dx_store_open_s3(struct dx_store **store, const char *root,
 
     *store = NULL;
     if (s3 == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        return dx_no_memory(err, "%s", root);
     s3->store.ops = &ops;
     rc = dx_s3_session_open(&s3->session, root, options, err);
     if (rc < 0) {

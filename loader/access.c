@@ -9,16 +9,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "format/access_table.h"
+#include "format/root/access_table.h"
 #include "loader/followed.h"
 
 struct dx_access {
-    const char *name;            /* of the table, in words */
+    const char *name;            /* of the table, for messages */
     struct dx_followed followed; /* of the poller alone */
     bool required;
     _Atomic uint64_t turn;               /* odd: the table is being exchanged */
     _Atomic uint64_t good_ms;            /* the last look that was well */
-    _Atomic uint64_t began_ms;           /* the look that is under way; 0: none */
     _Atomic bool failed;                 /* the last one */
     _Atomic bool there;                  /* there was one once, good or not */
     pthread_mutex_t lock;                /* of what follows */
@@ -29,7 +28,8 @@ struct dx_access {
 
 /* ---- reading ---- */
 
-/* Whether the table may follow the one that holds; only who polls changes that, so it is read as it is. */
+/* Whether the table may follow the one that holds; only who polls changes that, so it is read as it
+ * is. */
 static int check(const struct dx_access *a, const struct dx_access_table *t, struct dx_error *err)
 {
     uint64_t generation = dx_access_table_generation(t);
@@ -47,8 +47,8 @@ static int check(const struct dx_access *a, const struct dx_access_table *t, str
                        a->name, generation);
     if (a->required && dx_access_table_open(t))
         return dx_fail(err, DX_E_INVALID,
-                       "%s: is out of force, and this server was told to require a table: "
-                       "'domaindex access init' puts it in force",
+                       "%s: is not in force, and this server requires a table: 'domaindex access "
+                       "init' puts it in force",
                        a->name);
     return DX_OK;
 }
@@ -61,10 +61,10 @@ static int none(const struct dx_access *a, struct dx_error *err)
                        "'domaindex access init'",
                        a->name, dx_access_table_generation(a->table));
     if (a->required)
-        return dx_fail(err, DX_E_NOT_FOUND,
-                       "%s: there is none, and this server was told to require one: 'domaindex "
-                       "access init' makes it",
-                       a->name);
+        return dx_fail(
+            err, DX_E_NOT_FOUND,
+            "%s: not found, and this server requires one: 'domaindex access init' creates it",
+            a->name);
     return 0;
 }
 
@@ -109,7 +109,8 @@ static void exchange(struct dx_access *a, const struct dx_access_table *t)
     const struct dx_access_table *old;
 
     (void)pthread_mutex_lock(&a->lock);
-    /* Before the turn: whoever pins at the new one must not take it for an open server. */
+    /* Before the turn: a caller that pins at the new turn must not take it for a server without a
+     * table. */
     (void)atomic_fetch_add(&a->turn, 1);
     old = a->table;
     a->table = t;
@@ -127,7 +128,6 @@ int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err)
 
     if (a == NULL)
         return 0;
-    atomic_store(&a->began_ms, now_ms);
     rc = read_table(a, etag, &t, &why);
     if (rc == 1 && a->table != NULL && dx_access_table_same(t, a->table)) {
         dx_access_table_drop(&t); /* the same bytes in another file */
@@ -140,7 +140,6 @@ int dx_access_poll(struct dx_access *a, uint64_t now_ms, struct dx_error *err)
         atomic_store(&a->good_ms, now_ms);
     }
     atomic_store(&a->failed, rc < 0);
-    atomic_store(&a->began_ms, 0);
     (void)pthread_mutex_lock(&a->lock);
     a->failure = why;
     if (rc >= 0)
@@ -192,20 +191,27 @@ bool dx_access_known(const struct dx_access *a, uint64_t now_ms)
         return true;
     /* A look that does not end tells no more than one that fails. */
     if (!atomic_load_explicit(&a->failed, memory_order_relaxed) &&
-        (atomic_load_explicit(&a->began_ms, memory_order_relaxed) == 0 ||
-         !is_stale(&a->began_ms, now_ms)))
+        (atomic_load_explicit(&a->followed.began_ms, memory_order_relaxed) == 0 ||
+         !is_stale(&a->followed.began_ms, now_ms)))
         return true;
     return !is_stale(&a->good_ms, now_ms);
 }
 
 void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_health *health)
 {
+    struct dx_error why = DX_ERROR_INIT;
+    bool hangs;
+
     *health = (struct dx_access_health){ .sound = true, .known = true, .text = "sound" };
     if (a == NULL)
         return;
     health->known = dx_access_known(a, now_ms);
+    health->look_age_ms = dx_followed_age_ms(&a->followed);
+    hangs = dx_followed_hangs(&a->followed, &why) < 0;
     (void)pthread_mutex_lock(&a->lock);
-    health->sound = a->failure.code == DX_OK;
+    if (!hangs)
+        why = a->failure;
+    health->sound = why.code == DX_OK;
     health->read_us = a->read_us;
     if (a->table != NULL) {
         health->present = !dx_access_table_open(a->table);
@@ -213,7 +219,7 @@ void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_hea
         health->principals = dx_access_table_principals(a->table);
     }
     if (!health->sound)
-        (void)snprintf(health->text, sizeof health->text, "%s", a->failure.text);
+        (void)snprintf(health->text, sizeof health->text, "%s", why.text);
     (void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -228,7 +234,7 @@ int dx_access_open(struct dx_access **out, const struct dx_access_where *where, 
 
     *out = NULL;
     if (a == NULL)
-        return dx_fail(err, DX_E_NOMEM, "access table: out of memory");
+        return dx_no_memory(err, "access table");
     (void)pthread_mutex_init(&a->lock, NULL);
     a->followed = (struct dx_followed){ .object = DX_ACCESS_FILE, .cap = DX_ACCESS_MAX };
     rc = dx_followed_open(&a->followed, where->root, where->file, where->source, &why);

@@ -5,23 +5,24 @@
  *   rc = dx_access_poll(a, dx_clock_ms(), &err);             1 another table, 0 the same, <0 kept the old one
  *
  *   const struct dx_access_table *t = dx_access_pin(a);      NULL: there is none, all may see all
- *   ... format/access_table.h ...
+ *   ... format/root/access_table.h ...
  *   dx_access_unpin(t);
  *   dx_access_turn(a)                                        another number: pin again. A look at an atomic
- *   dx_access_known(a, dx_clock_ms())                        no: nobody may see anything now
+ *   dx_access_known(a, dx_clock_ms())                        no: refuse all requests now
  *   dx_access_close(&a);                                     tables that are pinned stay
  *
- * A look costs a stat, or a conditional GET. Generations only grow: a table that is older, another one of
- * the same generation, damaged, gone, or that cannot be read is refused, and the last one holds for
- * DX_ACCESS_STALE_MS from the last look that was well; then dx_access_known says no until there is a
- * good one. A table that says that it is out of force is no table (`domaindex access remove`).
+ * A look costs an open, or a conditional GET. Generations only grow: a table that is older, another
+ * one of the same generation, damaged, gone, or that cannot be read is refused, and the last one
+ * holds for DX_ACCESS_STALE_MS from the last look that was well; then dx_access_known says no until
+ * there is a good one. A table that is not in force counts as absent (`domaindex access remove`).
  *
- * Where there never was a table, a look that fails changes nothing: an outage of the store does not make an
- * open server a closed one. One that is damaged is there. With where.required there has to be one in force: open fails without, and one
- * that goes out of force is refused like a damaged one.
+ * Where there never was a table, a look that fails changes nothing: an outage of the store does not
+ * make an open server a closed one. One that is damaged is there. With where.required there has to
+ * be one in force: open fails without, and one that goes out of force is refused like a damaged
+ * one.
  *
- * A process that begins with a table that cannot be read does not begin: open fails. Poll is for one
- * thread at a time; all else for any. a NULL is no table.
+ * A process that begins with a table that cannot be read does not begin: open fails. Poll is for
+ * one thread at a time; all else for any. a NULL: there is no table.
  */
 #ifndef DX_LOADER_ACCESS_H
 #define DX_LOADER_ACCESS_H
@@ -58,13 +59,14 @@ bool dx_access_known(const struct dx_access *a, uint64_t now_ms);
 
 struct dx_access_health {
     bool present; /* a table is in force */
-    bool sound;   /* the last look was well */
+    bool sound;   /* the last look was well, and none hangs */
     bool known;   /* requests are answered */
-    uint64_t
-        generation; /* of the last good table, also of one that is out of force; 0: none was seen */
+    /* of the last good table, also of one that is out of force; 0: none was seen */
+    uint64_t generation;
     uint64_t principals;
-    int64_t read_us; /* when the last look was well, since 1970 */
-    char text[520];  /* "sound", or why the last look was refused */
+    int64_t read_us;      /* when the last look was well, since 1970 */
+    uint64_t look_age_ms; /* since the last look ended */
+    char text[520];       /* "sound", or why the last look was refused */
 };
 
 void dx_access_health(struct dx_access *a, uint64_t now_ms, struct dx_access_health *health);

@@ -66,8 +66,8 @@ static void pass_on(int number, const siginfo_t *info)
         (void)raise(number); /* was sent: it would not come again by itself */
 }
 
-/* The system call itself: what a library wraps around it is not for a handler, and ThreadSanitizer would
- * take the pages that come for a write under those who read. */
+/* The system call itself: what a library wraps around it is not for a handler, and ThreadSanitizer
+ * would take the pages that come for a write under those who read. */
 static bool map_zeros(uintptr_t begin, size_t size)
 {
     return syscall(SYS_mmap, begin, size, PROT_READ,

@@ -13,9 +13,9 @@
  * result is believed. A SIGBUS anywhere else, one that was sent by kill, and one for which no
  * zeros can be had, gets the action that was there before.
  *
- * The handler takes no lock and allocates nothing: the table is one of fixed size, read by
- * sequence numbers. Threads may add and remove at any time; a range stays as long as somebody may
- * touch it. System calls that are given a lost page fail with EFAULT, without a signal.
+ * The handler takes no lock and allocates nothing: the table is one of fixed size, read by sequence
+ * numbers. Threads may add and remove at any time; a range stays as long as a thread may touch it.
+ * System calls that are given a lost page fail with EFAULT, without a signal.
  */
 #ifndef DX_LOADER_BUS_FAULT_H
 #define DX_LOADER_BUS_FAULT_H

@@ -11,18 +11,17 @@
 int dx_cold_walk_begin(struct dx_cold_walk *w, struct dx_version *v, enum dx_cold_file file,
                        struct dx_error *err)
 {
-    const struct dx_manifest_file *listed = dx_manifest_file(&v->entry, dx_cold_file_name(file));
+    const struct dx_manifest_file *listed = dx_manifest_file(&v->part->entry,
+                                                             dx_cold_file_name(file));
 
     *w = (struct dx_cold_walk){ .version = v, .file = file };
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", dx_version_name(v),
                        dx_cold_file_name(file));
-    dx_manifest_file_path(&v->entry, listed, w->name);
+    dx_manifest_file_path(&v->part->entry, listed, w->name);
     w->size = listed->size;
     w->decoder = dx_zstd_decoder_new();
-    return w->decoder != NULL
-               ? DX_OK
-               : dx_fail(err, DX_E_NOMEM, "%s: out of memory", dx_cold_file_name(file));
+    return w->decoder != NULL ? DX_OK : dx_no_memory(err, "%s", dx_cold_file_name(file));
 }
 
 void dx_cold_walk_close(struct dx_cold_walk *w)
@@ -41,8 +40,7 @@ static int reserve(const struct dx_cold_walk *w, uint8_t **bytes, size_t *capaci
     free(*bytes);
     *bytes = malloc(size);
     *capacity = *bytes == NULL ? 0 : size;
-    return *bytes == NULL ? dx_fail(err, DX_E_NOMEM, "%s: out of memory for %zu bytes",
-                                    dx_cold_file_name(w->file), size)
+    return *bytes == NULL ? dx_no_memory(err, "%s: %zu bytes", dx_cold_file_name(w->file), size)
                           : DX_OK;
 }
 
@@ -56,7 +54,7 @@ static int plan(const struct dx_cold_walk *w, size_t *size, uint32_t *end, struc
     while (rc == 1) {
         struct dx_cold_page page;
 
-        rc = dx_cold_page(&w->version->cold, w->file, *end, &page, err);
+        rc = dx_cold_page(&w->version->part->cold, w->file, *end, &page, err);
         if (rc != 1 || page.offset != to || to + page.stored_size - w->page.offset > AHEAD_BYTES)
             break;
         to += page.stored_size;
@@ -69,9 +67,9 @@ static int plan(const struct dx_cold_walk *w, size_t *size, uint32_t *end, struc
 static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
 {
     const struct dx_object object = { DX_OBJECT_COLD, w->file };
-    const struct dx_pin pin = dx_objects_pin(w->version->objects, object, w->size);
+    const struct dx_pin pin = dx_objects_pin(w->version->part->objects, object, w->size);
     struct dx_read read = { w->name, w->page.offset, 0, NULL };
-    const struct dx_wave wave = { .reads = &read, .pins = &pin, .count = 1 };
+    const struct dx_source_batch batch = { .reads = &read, .pins = &pin, .count = 1 };
     uint32_t end;
     int rc = plan(w, &read.size, &end, err);
 
@@ -80,7 +78,7 @@ static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
         rc = reserve(w, &w->raw, &w->raw_capacity, read.size, err);
     read.to = w->raw;
     if (rc == DX_OK)
-        rc = dx_source_read_wave(dx_version_cold_source(w->version, w->file), &wave, err);
+        rc = dx_source_read_batch(dx_part_cold_source(w->version->part, w->file), &batch, err);
     if (rc != DX_OK)
         return rc;
     w->raw_at = read.offset;
@@ -90,7 +88,7 @@ static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
 
 int dx_cold_walk_next(struct dx_cold_walk *w, struct dx_error *err)
 {
-    int rc = dx_cold_page(&w->version->cold, w->file, w->next, &w->page, err);
+    int rc = dx_cold_page(&w->version->part->cold, w->file, w->next, &w->page, err);
 
     w->plain = dx_span_of(NULL, 0);
     if (rc <= 0)
@@ -102,9 +100,9 @@ int dx_cold_walk_next(struct dx_cold_walk *w, struct dx_error *err)
     }
     rc = reserve(w, &w->room, &w->room_capacity, w->page.plain_size, err);
     if (rc == DX_OK)
-        rc = dx_cold_decode(&w->version->cold, &w->page, w->decoder, w->version->open_flags,
-                            dx_span_of(w->raw + (w->page.offset - w->raw_at), w->page.stored_size),
-                            w->room, err);
+        rc = dx_cold_decode(
+            &w->version->part->cold, &w->page, w->decoder, w->version->part->open_flags,
+            dx_span_of(w->raw + (w->page.offset - w->raw_at), w->page.stored_size), w->room, err);
     if (rc < 0)
         return dx_fail_in(err, "version %s", dx_version_name(w->version));
     w->plain = dx_span_of(w->room, w->page.plain_size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cold_walk.h - the pages of a cold file of an open version, one after the other, for who reads all.
+ * cold_walk.h - the pages of a cold file of an open version, one after the other, for who reads
+ * all.
  *
  *   struct dx_cold_walk w;
  *   rc = dx_cold_walk_begin(&w, v, DX_COLD_FACTS, &err);
@@ -9,14 +10,14 @@
  *
  * Read through the version's source, which may be remote, a few neighbours at a time; each page is
  * checked against its sum. One thread; several may each have one of the same version. Memory: a
- * quarter of a MiB and what one page holds. For answers to requests: query/cold_page.h.
+ * quarter of a MiB and what one page holds. For answers to requests: query/rows/cold_page.h.
  */
 #ifndef DX_LOADER_COLD_WALK_H
 #define DX_LOADER_COLD_WALK_H
 
 #include "fetch/source.h"
-#include "format/cold.h"
-#include "format/manifest.h"
+#include "format/version/cold.h"
+#include "format/version/manifest.h"
 
 struct dx_version;
 

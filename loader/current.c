@@ -2,11 +2,10 @@
 #include "loader/current.h"
 
 #include "base/clock.h"
-#include "fetch/local_etag.h"
 #include "loader/current_parts.h"
 #include "loader/lease.h"
 #include "loader/objects.h"
-#include "loader/overlay.h"
+#include "loader/suppressions_live.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +46,7 @@ static int copy_options(struct dx_current *cur, const struct dx_version_options 
     ok = copy_text(&o->s3_region) && ok;
     ok = copy_text(&o->s3_profile) && ok;
     cur->options.source = o;
-    return ok ? DX_OK : dx_fail(err, DX_E_NOMEM, "%s: out of memory", cur->root);
+    return ok ? DX_OK : dx_no_memory(err, "%s", cur->root);
 }
 
 static void free_options(struct dx_current *cur)
@@ -59,37 +58,21 @@ static void free_options(struct dx_current *cur)
     free((void *)cur->source_options.s3_profile);
 }
 
-/* Of a directory, by its path each time: it may be another directory by now. Taken before the file
- * is read: if it is replaced in between, the next look finds it new. */
-static bool stat_manifest(const char *root, char etag[DX_SOURCE_ETAG])
-{
-    char *path = NULL;
-    struct stat st;
-    bool found;
-
-    if (asprintf(&path, "%s/index/manifest.json", root) < 0)
-        return false;
-    found = stat(path, &st) == 0;
-    if (found)
-        dx_local_etag(&st, etag);
-    free(path);
-    return found;
-}
-
 /* The manifest if it is not the one that was taken last: 1, else 0. */
 static int read_manifest(struct dx_current *cur, char etag[DX_SOURCE_ETAG], struct dx_manifest *m,
                          struct dx_error *err)
 {
-    int rc;
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
+    int rc = dx_followed_read(&cur->followed, &text, etag, err);
 
-    etag[0] = '\0';
-    if (cur->source != NULL)
-        return dx_version_manifest_get(cur->source, cur->root,
-                                       cur->etag[0] == '\0' ? NULL : cur->etag, etag, m, err);
-    if (stat_manifest(cur->root, etag) && strcmp(etag, cur->etag) == 0)
-        return 0;
-    rc = dx_version_manifest(cur->root, m, err);
-    return rc < 0 ? rc : 1;
+    if (rc == DX_E_NOT_FOUND)
+        rc = dx_version_no_index(cur->root, err);
+    if (rc == 1) {
+        rc = dx_version_manifest_parse(dx_span_of(text.data, text.size), cur->root, m, err);
+        rc = rc < 0 ? rc : 1;
+    }
+    dx_buf_release(&text);
+    return rc;
 }
 
 /* Whether v is what the entry says, to the byte. */
@@ -144,12 +127,12 @@ bool dx_current_is(struct dx_current *cur, const struct dx_version *held)
 
 struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *name)
 {
-    struct dx_resident *item = dx_residents_find(&cur->residents, name);
+    struct dx_resident *item = dx_open_versions_find(&cur->residents, name);
 
     if (item == NULL || !dx_current_may_use(cur, item->version) ||
         (item != cur->residents.items && dx_version_poisoned(item->version)))
         return NULL;
-    if (item->brought)
+    if (item->fetched)
         item->since_ms = dx_clock_ms();
     dx_version_pin(item->version);
     return item->version;
@@ -171,13 +154,13 @@ enum dx_pin_result dx_current_pin_named(struct dx_current *cur, const char *name
 
     *v = NULL;
     if (!dx_version_name_ok(dx_span_str(name), &sequence))
-        return DX_PIN_UNKNOWN;
+        return dx_version_name_formed(dx_span_str(name)) ? DX_PIN_GONE : DX_PIN_UNKNOWN;
     (void)pthread_mutex_lock(&cur->lock);
     *v = dx_current_pin_resident(cur, name);
     if (*v != NULL)
         result = DX_PIN_HELD;
     else if (dx_current_kept(cur->listed, name) != NULL)
-        result = DX_PIN_COLD;
+        result = DX_PIN_NOT_OPEN;
     else if (sequence > cur->listed->manifest.sequence)
         result = DX_PIN_NEWER;
     else
@@ -310,7 +293,7 @@ void dx_current_trim(struct dx_current *cur)
 {
     struct dx_version *gone;
 
-    while ((gone = dx_residents_excess(&cur->residents)) != NULL) {
+    while ((gone = dx_open_versions_excess(&cur->residents)) != NULL) {
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
@@ -326,7 +309,7 @@ static void swap(struct dx_current *cur, struct dx_version *v)
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)pthread_mutex_lock(&cur->lock);
-    spare = dx_residents_promote(&cur->residents, v, dx_clock_ms());
+    spare = dx_open_versions_promote(&cur->residents, v, dx_clock_ms());
     atomic_store_explicit(&cur->version, v, memory_order_release);
     dx_current_set_fence(cur);
     dx_version_list(v, cur->listed);
@@ -346,10 +329,10 @@ static struct dx_version *pin_same(struct dx_current *cur, const struct dx_manif
     (void)pthread_mutex_lock(&cur->lock);
     v = dx_current_pin_resident(cur, entry->version);
     if (v != NULL && (!is_entry(v, entry) || dx_version_poisoned(v))) {
-        struct dx_resident *item = dx_residents_find(&cur->residents, entry->version);
+        struct dx_resident *item = dx_open_versions_find(&cur->residents, entry->version);
 
         if (item->version != atomic_load(&cur->version))
-            gone = dx_residents_remove(&cur->residents, item);
+            gone = dx_open_versions_remove(&cur->residents, item);
         dx_current_leaves(cur, gone);
         dx_version_unpin(v);
         v = NULL;
@@ -370,7 +353,7 @@ void dx_current_drop_poisoned(struct dx_current *cur)
             struct dx_resident *item = &cur->residents.items[i];
 
             if (dx_version_poisoned(item->version))
-                gone = dx_residents_remove(&cur->residents, item);
+                gone = dx_open_versions_remove(&cur->residents, item);
         }
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
@@ -432,7 +415,7 @@ static int reload(struct dx_current *cur, enum dx_reload_step *step, bool *again
     if (rc == 1) {
         rc = dx_current_take(cur, &manifest, since, err);
         if (rc == DX_OK)
-            memcpy(cur->etag, etag, sizeof cur->etag);
+            dx_followed_take(&cur->followed, etag);
     }
     dx_manifest_release(&manifest);
     if (rc < 0)
@@ -493,9 +476,9 @@ uint64_t dx_current_tend(struct dx_current *cur)
 
     do {
         (void)pthread_mutex_lock(&cur->lock);
-        gone = dx_residents_over(&cur->residents, life_ms, now);
+        gone = dx_open_versions_over(&cur->residents, life_ms, now);
         dx_current_leaves(cur, gone);
-        next = dx_residents_next_ms(&cur->residents, life_ms);
+        next = dx_open_versions_next_ms(&cur->residents, life_ms);
         (void)pthread_mutex_unlock(&cur->lock);
         dx_version_unpin(gone);
     } while (gone != NULL);
@@ -514,10 +497,10 @@ static int open_first(struct dx_current *cur, struct dx_error *err)
     struct dx_version *first = NULL;
     enum dx_reload_step step;
     char etag[DX_SOURCE_ETAG];
-    int rc = DX_OK;
+    int rc;
 
-    if (dx_source_remote(cur->root))
-        rc = dx_source_open(&cur->source, cur->root, &cur->source_options, err);
+    cur->followed = (struct dx_followed){ .object = DX_MANIFEST_FILE, .cap = DX_MANIFEST_MAX };
+    rc = dx_followed_open(&cur->followed, cur->root, NULL, &cur->source_options, err);
     if (rc == DX_OK)
         rc = read_manifest(cur, etag, &manifest, err);
     if (rc >= 0)
@@ -525,7 +508,7 @@ static int open_first(struct dx_current *cur, struct dx_error *err)
     dx_manifest_release(&manifest);
     if (rc < 0)
         return rc;
-    memcpy(cur->etag, etag, sizeof cur->etag);
+    dx_followed_take(&cur->followed, etag);
     rc = hold_current(cur, &listed, &entry, err);
     if (rc == DX_OK)
         rc = dx_current_load(cur, listed, entry, true, &first, &step, err);
@@ -543,7 +526,7 @@ int dx_current_open(struct dx_current **out, const char *root,
 
     *out = NULL;
     if (cur == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        return dx_no_memory(err, "%s", root);
     (void)pthread_mutex_init(&cur->lock, NULL);
     (void)pthread_mutex_init(&cur->lease_lock, NULL);
     atomic_store(&cur->fence_ms, UINT64_MAX);
@@ -556,14 +539,14 @@ int dx_current_open(struct dx_current **out, const char *root,
         rc = dx_fail(err, DX_E_INVALID, "%u resident versions: %d to %d can be",
                      options->resident_versions, DX_RESIDENT_MIN, DX_RESIDENT_MAX);
     else if (cur->root == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        rc = dx_no_memory(err, "%s", root);
     if (rc == DX_OK)
         rc = copy_options(cur, options->version, err);
     if (rc == DX_OK)
         rc = dx_caches_new(&cur->caches, options->version, err);
     if (rc == DX_OK)
-        rc = dx_overlay_open(&cur->caches->overlay, cur->root, &cur->source_options,
-                             DX_OVERLAY_SERVE, err);
+        rc = dx_suppressions_live_open(&cur->caches->suppressions, cur->root, &cur->source_options,
+                                       DX_SUPPRESSIONS_LIVE_SERVE, err);
     if (rc == DX_OK)
         rc = open_first(cur, err);
     if (rc == DX_OK)
@@ -583,7 +566,7 @@ void dx_current_close(struct dx_current **cur)
         dx_shared_manifest_put(&c->listed);
         dx_shared_manifest_put(&c->refused);
         dx_caches_free(&c->caches);
-        dx_source_close(&c->source);
+        dx_followed_close(&c->followed);
         (void)pthread_cond_destroy(&c->landed);
         (void)pthread_mutex_destroy(&c->lock);
         (void)pthread_mutex_destroy(&c->lease_lock);
@@ -614,13 +597,14 @@ static void add_words(struct dx_current_health *h, const char *what, const char 
 void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
 {
     struct dx_error damage = DX_ERROR_INIT;
-    struct dx_overlay_health overlay;
+    struct dx_error hang = DX_ERROR_INIT;
+    struct dx_suppressions_live_health suppressions;
     char broken[32];
 
     (void)pthread_mutex_lock(&cur->lock);
     health->sound = true;
     (void)snprintf(health->text, sizeof health->text, "sound");
-    health->objects_broken = dx_objects_broken(cur->version->objects);
+    health->objects_broken = dx_objects_broken(cur->version->part->objects);
     (void)snprintf(broken, sizeof broken, "%llu", (unsigned long long)health->objects_broken);
     if (health->objects_broken > 0)
         add_words(health, broken, " reads found an object replaced, cut or gone");
@@ -631,9 +615,11 @@ void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
     if (cur->lease_failure.code != DX_OK)
         add_words(health, "the lease was not renewed: ", cur->lease_failure.text);
     (void)pthread_mutex_unlock(&cur->lock);
-    dx_overlay_health(cur->caches->overlay, &overlay);
-    if (!overlay.sound)
-        add_words(health, "suppressions: ", overlay.text);
+    if (dx_followed_hangs(&cur->followed, &hang) < 0)
+        add_words(health, "", hang.text);
+    dx_suppressions_live_health(cur->caches->suppressions, &suppressions);
+    if (!suppressions.sound)
+        add_words(health, "suppressions: ", suppressions.text);
 }
 
 const char *dx_reload_step_name(enum dx_reload_step step)
@@ -654,6 +640,9 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
     *stats = cur->stats;
     stats->sequence = cur->listed->manifest.sequence;
     stats->published_us = cur->version->entry.published_us;
+    stats->look_age_ms = dx_followed_age_ms(&cur->followed);
+    stats->missing_files = cur->version->entry.missing_files;
+    stats->rows_left_out = cur->version->entry.rows_left_out;
     stats->leased = cur->how.lease != NULL;
     if (stats->leased) {
         uint64_t until = dx_lease_until(cur->how.lease, dx_version_name(cur->version));
@@ -661,7 +650,7 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
 
         stats->lease_ms = until > now ? until - now : 0;
     }
-    stats->objects_broken = dx_objects_broken(cur->version->objects);
+    stats->objects_broken = dx_objects_broken(cur->version->part->objects);
     stats->prepare_count = cur->how.prepare_count;
     for (size_t i = 0; i < stats->prepare_count; i++)
         stats->prepare_name[i] = cur->how.prepare[i].name;

@@ -2,11 +2,12 @@
 #include "loader/current_parts.h"
 
 #include "base/clock.h"
+#include "loader/current.h"
 #include "loader/lease.h"
 
 #include <stdio.h>
 
-/* Residents, what is being brought, what leaves, a candidate, and a name more. */
+/* Open versions, those being fetched, those that leave, a candidate, and one more. */
 #define NAMES_MAX (DX_RESIDENT_MAX + 1 + DX_BRINGING_MAX + DX_LEAVING_MAX + 2)
 
 struct names {
@@ -56,7 +57,7 @@ static void collect(struct dx_current *cur, const char *name, struct names *n)
     n->count = 0;
     for (size_t i = 0; i < cur->residents.count; i++)
         add_name(n, dx_version_name(cur->residents.items[i].version));
-    for (const struct dx_bringing *b = cur->bringing; b != NULL; b = b->next)
+    for (const struct dx_fetching *b = cur->fetching; b != NULL; b = b->next)
         add_name(n, b->name);
     forget_left(cur, dx_clock_ms());
     for (size_t i = 0; i < cur->leaving_count; i++)
@@ -85,14 +86,15 @@ void dx_current_set_fence(struct dx_current *cur)
     atomic_store(&cur->fence_ms, until);
 }
 
-/* A resident whose lease ran out before this one, and that is not listed any more; with the lock. */
+/* A resident whose lease ran out before this one, and that is not listed any more; with the
+ * lock. */
 static struct dx_version *take_lost(struct dx_current *cur)
 {
     for (size_t i = 1; i < cur->residents.count; i++) {
         struct dx_resident *item = &cur->residents.items[i];
 
         if (dx_lease_until(cur->how.lease, dx_version_name(item->version)) == 0)
-            return dx_residents_remove(&cur->residents, item);
+            return dx_open_versions_remove(&cur->residents, item);
     }
     return NULL;
 }

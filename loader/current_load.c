@@ -2,6 +2,7 @@
 #include "loader/current_parts.h"
 
 #include "base/clock.h"
+#include "loader/current.h"
 #include "loader/warm.h"
 
 #include <stdio.h>
@@ -42,9 +43,9 @@ static uint64_t memory_available(void)
     return kb == 0 ? UINT64_MAX : (uint64_t)kb * 1024;
 }
 
-/* Bytes that stay mapped whatever goes: of the current version, and if only brought ones go, of those
- * that it superseded. */
-static uint64_t staying_bytes(struct dx_current *cur, bool brought_only)
+/* Bytes that stay mapped whatever goes: of the current version, and if only fetched ones go, of
+ * those that it superseded. */
+static uint64_t staying_bytes(struct dx_current *cur, bool fetched_only)
 {
     uint64_t sum = 0;
 
@@ -52,20 +53,20 @@ static uint64_t staying_bytes(struct dx_current *cur, bool brought_only)
     for (size_t i = 0; i < cur->residents.count; i++) {
         const struct dx_resident *item = &cur->residents.items[i];
 
-        if (i == 0 || (brought_only && !item->brought))
-            sum += dx_version_mapped_bytes(&item->version->entry);
+        if (i == 0 || (fetched_only && !item->fetched))
+            sum += dx_part_mapped_bytes(&item->version->entry);
     }
     (void)pthread_mutex_unlock(&cur->lock);
     return sum;
 }
 
-/* Makes room for so many bytes more: lets residents go until there is. None goes if that were not
- * enough. */
-static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool brought_only,
+/* Makes room for so many bytes more: closes open versions until there is. None is closed if that
+ * were not enough. */
+static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool fetched_only,
                  struct dx_error *err)
 {
     const uint64_t cap = cur->how.resident_bytes;
-    const bool vain = cap > 0 && (bytes > cap || staying_bytes(cur, brought_only) > cap - bytes);
+    const bool vain = cap > 0 && (bytes > cap || staying_bytes(cur, fetched_only) > cap - bytes);
     uint64_t mapped = atomic_load(&cur->caches->mapped_bytes);
     uint64_t available;
 
@@ -74,7 +75,7 @@ static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool 
 
         (void)pthread_mutex_lock(&cur->lock);
         if (!vain)
-            gone = dx_residents_evict(&cur->residents, brought_only);
+            gone = dx_open_versions_evict(&cur->residents, fetched_only);
         dx_current_leaves(cur, gone);
         (void)pthread_mutex_unlock(&cur->lock);
         if (gone == NULL)
@@ -96,7 +97,22 @@ static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool 
     return DX_OK;
 }
 
-/* Opened and listed; nobody has seen it. */
+/* The first version has nothing that could give way to it. */
+static int fits_alone(const struct dx_current *cur, const char *name, uint64_t bytes,
+                      struct dx_error *err)
+{
+    const uint64_t cap = cur->how.resident_bytes;
+
+    if (cap == 0 || bytes <= cap)
+        return DX_OK;
+    return dx_fail(
+        err, DX_E_LIMIT,
+        "version %s has %llu bytes of mapped files, and resident-max is %llu: it needs at "
+        "least those, and room for the next version beside them",
+        name, (unsigned long long)bytes, (unsigned long long)cap);
+}
+
+/* Opened and listed; not visible yet. */
 static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
                 const struct dx_manifest_version *entry, bool verify, struct dx_version **v,
                 struct dx_error *err)
@@ -111,8 +127,9 @@ static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
     return rc;
 }
 
-/* Its files are known to have been touched: what was not put right is found by a reload now, and copies
- * of a remote root are brought again, instead of failing block by block. Of the owner's thread. */
+/* Its files are known to have been touched: what was not put right is found by a reload now, and
+ * copies of a remote root are fetched again, instead of failing block by block. Of the owner's
+ * thread. */
 static bool was_touched(struct dx_current *cur, const struct dx_manifest_version *entry)
 {
     const struct dx_version *v = atomic_load(&cur->version);
@@ -124,14 +141,15 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
                     const struct dx_manifest_version *entry, bool first, struct dx_version **v,
                     enum dx_reload_step *step, struct dx_error *err)
 {
-    uint64_t bytes = dx_version_mapped_bytes(entry);
+    uint64_t bytes = dx_part_mapped_bytes(entry);
     bool warm = cur->how.warm && (!first || bytes <= memory_available());
     double begin;
     int rc;
 
     *v = NULL;
     *step = DX_RELOAD_MEMORY;
-    rc = first ? DX_OK : admit(cur, entry->version, bytes, false, err);
+    rc = first ? fits_alone(cur, entry->version, bytes, err)
+               : admit(cur, entry->version, bytes, false, err);
     begin = dx_clock_s();
     if (rc == DX_OK) {
         *step = DX_RELOAD_LOAD;
@@ -163,7 +181,7 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
                          const struct dx_manifest_version *entry, struct dx_version **v,
                          struct dx_error *err)
 {
-    int rc = admit(cur, entry->version, dx_version_mapped_bytes(entry), true, err);
+    int rc = admit(cur, entry->version, dx_part_mapped_bytes(entry), true, err);
 
     *v = NULL;
     if (rc == DX_OK)

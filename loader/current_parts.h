@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * current_parts.h - what struct dx_current consists of; for current.c (open, pin, reload),
- * current_load.c (one version until it may serve), current_bring.c (versions by name) and
+ * current_load.c (one version until it may serve), current_fetch.c (versions by name) and
  * current_lease.c (what a lease holds, and until when).
  *
  * Locks, in this order: lease_lock, which is held over the network; lock, which is short; those of
@@ -9,8 +9,10 @@
 #ifndef DX_LOADER_CURRENT_PARTS_H
 #define DX_LOADER_CURRENT_PARTS_H
 
-#include "loader/current.h"
-#include "loader/residents.h"
+#include "loader/current_options.h"
+#include "loader/current_stats.h"
+#include "loader/followed.h"
+#include "loader/open_versions.h"
 #include "loader/version.h"
 
 #include <pthread.h>
@@ -18,8 +20,8 @@
 struct dx_lease;
 
 /* One open for all who want the same version. On the list, and with those who wait for it. */
-struct dx_bringing {
-    struct dx_bringing *next;
+struct dx_fetching {
+    struct dx_fetching *next;
     char name[DX_VERSION_NAME];
     unsigned holders;
     bool done;
@@ -46,8 +48,7 @@ struct dx_current {
     _Atomic uint64_t fence_ms; /* no request begins on `version` from then on; UINT64_MAX: never */
 
     /* Of the owner's thread. */
-    struct dx_source *source;           /* of the manifest; NULL: the root is a directory */
-    char etag[DX_SOURCE_ETAG];          /* of the manifest that was taken last; "": none */
+    struct dx_followed followed;        /* the manifest */
     struct dx_shared_manifest *refused; /* whose candidate has failed; NULL: none */
     struct dx_error refusal;            /* then: why */
     uint64_t retry_ms;                  /* and not again before */
@@ -56,9 +57,9 @@ struct dx_current {
 
     pthread_mutex_t lock; /* of all below, and of the step from finding a version to pinning it */
     pthread_cond_t landed;
-    struct dx_bringing *bringing;
-    unsigned bringing_count;
-    struct dx_residents residents;
+    struct dx_fetching *fetching;
+    unsigned fetching_count;
+    struct dx_open_versions residents;
     struct dx_leaving leaving[DX_LEAVING_MAX];
     size_t leaving_count;
     char candidate[DX_VERSION_NAME];   /* that a reload is about to load; "": none */
@@ -71,7 +72,7 @@ struct dx_current {
 /* ---- current.c ---- */
 
 /* Takes m, or says why it is not to be believed. since: dx_current_seen before m was read, so that
- * an m that a newer one overtook on its way is none that went back. Without the lock. */
+ * an m that a newer one overtook on its way does not count as a step back. Without the lock. */
 uint64_t dx_current_seen(struct dx_current *cur);
 int dx_current_take(struct dx_current *cur, struct dx_manifest *m, uint64_t since,
                     struct dx_error *err);
@@ -83,11 +84,11 @@ const struct dx_manifest_version *dx_current_kept(const struct dx_shared_manifes
 /* With the lock: a resident that requests may use, pinned, or NULL. */
 struct dx_version *dx_current_pin_resident(struct dx_current *cur, const char *name);
 
-/* Those whose files were changed serve nobody; who asks for one by name has it opened anew. */
+/* Those whose files were changed serve no requests; a request for one by name reopens it. */
 void dx_current_drop_poisoned(struct dx_current *cur);
 
-/* One more has become resident, and what is too many goes: before the lock is given up for the first
- * time, as there is room for one more only. With the lock, which it gives up to unpin. */
+/* One more has become resident, and what is too many goes: before the lock is given up for the
+ * first time, as there is room for one more only. With the lock, which it gives up to unpin. */
 void dx_current_trim(struct dx_current *cur);
 
 /* What evict, excess, over or remove handed back; with the lock. Unpin it without. */

@@ -28,7 +28,7 @@ int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *r
     h->text = (struct dx_buf)DX_BUF_INIT(TEXT_MAX);
     h->at = malloc((n + 1) * sizeof *h->at);
     if (h->at == NULL)
-        return dx_fail(err, DX_E_NOMEM, "datasets: out of memory");
+        return dx_no_memory(err, "datasets");
     for (size_t i = 0; i < n; i++) {
         h->at[i] = (uint32_t)h->text.size;
         write_head(&h->text, &registry->datasets[i]);
@@ -37,7 +37,7 @@ int dx_dataset_heads_new(struct dx_dataset_heads *h, const struct dx_registry *r
     if (!h->text.failed)
         return DX_OK;
     dx_dataset_heads_release(h);
-    return dx_fail(err, DX_E_NOMEM, "datasets: out of memory for their names");
+    return dx_no_memory(err, "datasets: their names");
 }
 
 void dx_dataset_heads_release(struct dx_dataset_heads *h)

@@ -5,16 +5,16 @@
  *   d = dx_dataset_heads_get(&h, dataset_id, &text);     {"dataset_id":7,"name":"…",   NULL: no such dataset
  *   dx_dataset_heads_release(&h);
  *
- * Names are escaped once, when a version is loaded, not in each answer; a popular domain is in
- * a thousand datasets. Memory: 30 bytes a dataset and its name. The registry must stay as it is, until
- * release. Read-only after new; any thread.
+ * Names are escaped once, when a version is loaded, not in each answer; a popular domain is in a
+ * thousand datasets. Memory: 30 bytes a dataset and its name. The registry must stay as it is,
+ * until release. Read-only after new; any thread.
  */
 #ifndef DX_LOADER_DATASET_HEADS_H
 #define DX_LOADER_DATASET_HEADS_H
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "format/registry_json.h"
+#include "format/root/registry_json.h"
 
 struct dx_dataset_heads {
     const struct dx_registry *registry;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/domain_pairs.h"
 
-#include "loader/version.h"
+#include "loader/part.h"
 
 #include <stdlib.h>
 
-static int reserve(struct dx_domain_pairs *p, const struct dx_version *v, size_t count,
+static int reserve(struct dx_domain_pairs *p, const struct dx_part *part, size_t count,
                    struct dx_error *err)
 {
     uint32_t *ids;
@@ -20,30 +20,30 @@ static int reserve(struct dx_domain_pairs *p, const struct dx_version *v, size_t
     if (counts != NULL)
         p->counts = counts;
     if (ids == NULL || counts == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", v->directory);
+        return dx_no_memory(err, "%s", part->directory);
     p->capacity = count;
     return DX_OK;
 }
 
-int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_version *v, uint64_t ordinal,
-                         struct dx_error *err)
+int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, size_t datasets,
+                         uint64_t ordinal, struct dx_error *err)
 {
     struct dx_dataset_set set;
     size_t count;
-    int rc = dx_membership_get(&v->membership, ordinal, &set, err);
+    int rc = dx_membership_get(&part->membership, ordinal, &set, err);
 
     p->count = 0;
     if (rc < 0)
         return rc;
     count = dx_dataset_set_count(&set);
-    if (count > v->registry.count)
-        return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %zu datasets of %zu", v->directory,
-                       (unsigned long long)ordinal, count, v->registry.count);
-    rc = reserve(p, v, count, err);
+    if (count > datasets)
+        return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %zu datasets of %zu",
+                       part->directory, (unsigned long long)ordinal, count, datasets);
+    rc = reserve(p, part, count, err);
     if (rc < 0)
         return rc;
     (void)dx_dataset_set_ids(&set, p->ids, count);
-    rc = dx_counts_get(&v->counts, ordinal, (uint32_t)count, p->counts, err);
+    rc = dx_counts_get(&part->counts, ordinal, (uint32_t)count, p->counts, err);
     if (rc < 0)
         return rc;
     p->count = count;

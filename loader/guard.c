@@ -2,7 +2,7 @@
 #include "loader/guard.h"
 
 #include "loader/bus_fault.h"
-#include "loader/guard_watch.h"
+#include "loader/guard_parts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,11 +25,11 @@ int dx_guard_new(struct dx_guard **out, const char *name, struct dx_error *err)
         return DX_OK;
     g = calloc(1, sizeof *g);
     if (g == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
+        return dx_no_memory(err, "%s", name);
     g->name = strdup(name);
     if (g->name == NULL) {
         free(g);
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", name);
+        return dx_no_memory(err, "%s", name);
     }
     dx_guard_watch_add(g);
     *out = g;
@@ -53,10 +53,11 @@ static int take_lease(int fd, const char *path, struct dx_error *err)
             return rc == 0;
         sleep_ms(BUSY_WAIT_MS);
     }
-    return dx_fail(err, DX_E_BUSY,
-                   "%s: somebody has it open for writing. Published files are never written again: "
-                   "find out who does (fuser -v), then try again",
-                   path);
+    return dx_fail(
+        err, DX_E_BUSY,
+        "%s: another process has it open for writing. Published files are never written again: "
+        "find out who does (fuser -v), then try again",
+        path);
 }
 
 /* A second write within one step of the file system's clock would leave the times as they are, so
@@ -103,7 +104,7 @@ static int watch_map(struct dx_guard *g, const struct dx_map *map, const char *p
     int rc = DX_OK;
 
     if (copy == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_no_memory(err, "%s", path);
     leased = take_lease(fd, path, err);
     if (leased < 0)
         rc = leased;
@@ -193,9 +194,9 @@ int dx_guard_why(const struct dx_guard *g, struct dx_error *err)
 {
     static const char *const causes[] = {
         [DX_GUARD_BUS] = "a page of it could not be read: it was cut short, or the disk fails",
-        [DX_GUARD_WRITER] = "somebody opened it for writing or truncated it",
+        [DX_GUARD_WRITER] = "a process opened it for writing or truncated it",
         [DX_GUARD_TIMES] = "its size or times changed",
-        [DX_GUARD_EVENT] = "somebody wrote to it",
+        [DX_GUARD_EVENT] = "a process wrote to it",
     };
     unsigned word = g == NULL ? 0 : atomic_load(&g->word);
     const char *path;

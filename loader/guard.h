@@ -17,31 +17,30 @@
  * Published files are never written again. If one is all the same, the guard is poisoned, for good:
  * blocks that were checked once are not checked again, so nothing that was computed since can be
  * believed. Removing or renaming a file, or adding names to it, changes no byte and does no harm.
- * Whose guard is poisoned is opened anew, under a new guard.
+ * Files of a poisoned guard are reopened under a new guard.
  *
  * How it is noticed, for each file the first of these that the system gives:
  *
  *   lease    A read lease (fcntl F_SETLEASE), where the file belongs to the user of this process (or
- *            it has CAP_LEASE) and the file system has leases. The kernel holds back whoever opens
- *            the file for writing or truncates it until the guard has poisoned and let go, some
- *            milliseconds. No changed byte can be read before the guard is poisoned. Nobody may have
- *            the file open for writing when it is mapped: dx_guard_map refuses with DX_E_BUSY.
+ *            it has CAP_LEASE) and the file system has leases. The kernel holds back a process that opens the file for writing or truncates it until the guard has poisoned and let go, some
+ *            milliseconds. No changed byte can be read before the guard is poisoned. The file must not be open for writing when it is mapped: dx_guard_map refuses with DX_E_BUSY.
  *   times    Without one, dx_guard_intact asks for size and times of the files. A write sets them
  *            before bytes change, and so does the first store into a shared mapping (not on tmpfs);
- *            inotify tells a writer who sets them back from somebody who renames. An answer costs
+ *            inotify distinguishes a writer that sets them back from a rename. An answer costs
  *            5 µs more (six fstat, in a virtual machine); with leases 20 ns.
  *
- * What is left without a lease: who had the file mapped for writing, and had written to it, before we
- * mapped it; who writes through a mapping and sets the times back before closing the file, or on
+ * What is left without a lease: who had the file mapped for writing, and had written to it, before
+ * we mapped it; who writes through a mapping and sets the times back before closing the file, or on
  * tmpfs until closing it; network file systems, where another machine's writes show after a while
- * (NFS: up to a minute). With
- * and without: writes past the file system (to the device, below an overlay). Blocks that had not
- * been touched are safe even then: their checksums are checked at the first touch. So: let the files
- * belong to the user who serves them, or run the server with CAP_LEASE.
+ * (NFS: up to a minute). With and without: writes past the file system (to the device, below an
+ * overlay). Blocks that had not been touched are safe even then: their checksums are checked at the
+ * first touch. So: let the files belong to the user who serves them, or run the server with
+ * CAP_LEASE.
  *
  * Beside both: a page that cannot be read (truncated before it was held back, a bad disk) is zeros,
- * poisons, and kills nobody (loader/bus_fault.h). A process that was stopped for longer than the
- * kernel waits for a lease (/proc/sys/fs/lease-break-time, 45 s) looks at its leases before it answers.
+ * poisons, and does not kill the process (loader/bus_fault.h). A process that was stopped for
+ * longer than the kernel waits for a lease (/proc/sys/fs/lease-break-time, 45 s) looks at its
+ * leases before it answers.
  *
  * map, unmap and free are for the version's opener and closer; intact, poisoned and why for any
  * thread meanwhile. `call` runs in the guard's thread, which goes on when it returns, and must not
@@ -59,7 +58,7 @@
 struct dx_guard;
 
 int dx_guard_start(unsigned flags, struct dx_error *err);
-/* call NULL: nobody any more; no call is under way after the return. */
+/* call NULL: none any more; no call is under way after the return. */
 void dx_guard_tell(void (*call)(void *ctx, const struct dx_error *why), void *ctx);
 void dx_guard_stop(void);
 

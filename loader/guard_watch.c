@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/guard_watch.h"
+#include "loader/guard_parts.h"
 
 #include "loader/bus_fault.h"
+#include "loader/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 
 #define LOOK_MS 1000
 #define LEASE_MARGIN_MS 100 /* of the coarse clock, and of the thread that reads it */
-#define LEASE_BREAK_S 45    /* what the kernel has unless it was told otherwise */
+#define LEASE_BREAK_S 45    /* the kernel's default */
 
 static struct {
     pthread_mutex_t lock; /* of the list, of what is not atomic in it, and of inotify's queue */
@@ -92,7 +93,8 @@ static void take_event(const struct inotify_event *e)
             if (f->watch < 0 || (f->watch != e->wd && (e->mask & IN_Q_OVERFLOW) == 0))
                 continue;
             if ((e->mask & (IN_Q_OVERFLOW | IN_IGNORED)) != 0)
-                f->watch = -1; /* nothing can be told of it any more: by its times alone */
+                f->watch =
+                    -1; /* inotify reports nothing of it any more: only its times show changes */
             else
                 poison(g, f, DX_GUARD_EVENT);
         }
@@ -113,8 +115,8 @@ static void read_events(void)
         }
 }
 
-/* With the lock. Names, rights or the time of the last write were set. A write before that has told
- * inotify, since it was over before its time could be set back. */
+/* With the lock. Names, rights or the time of the last write were set. inotify has reported a write
+ * before that, since it was over before its time could be set back. */
 static void explain_change(struct dx_guard *g, struct dx_guard_file *f, const struct stat *st)
 {
     read_events();

@@ -7,7 +7,7 @@
 
 #define WORDS (DX_HOT_KEY_MAX / sizeof(uint64_t))
 
-/* turn is odd while somebody writes, and another one after each writer. */
+/* turn is odd while a thread writes, and another one after each writer. */
 struct slot {
     _Atomic uint32_t turn;
     _Atomic uint32_t size; /* 0: empty */
@@ -22,7 +22,7 @@ struct dx_hot_keys {
 int dx_hot_keys_new(struct dx_hot_keys **h, struct dx_error *err)
 {
     *h = calloc(1, sizeof **h);
-    return *h != NULL ? DX_OK : dx_fail(err, DX_E_NOMEM, "hot keys: out of memory");
+    return *h != NULL ? DX_OK : dx_no_memory(err, "hot keys");
 }
 
 void dx_hot_keys_free(struct dx_hot_keys **h)

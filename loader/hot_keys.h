@@ -19,7 +19,7 @@
 
 #define DX_HOT_KEYS 4096    /* a megabyte; more lookups than a swap should wait for */
 #define DX_HOT_KEYS_EACH 16 /* so that a hot domain does not fill it in a moment */
-#define DX_HOT_KEY_MAX 256  /* a longer one is no domain */
+#define DX_HOT_KEY_MAX 256  /* a longer one is not a domain */
 
 struct dx_hot_keys;
 

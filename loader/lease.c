@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/lease.h"
 
-#include "fetch/nonce.h"
+#include "base/nonce.h"
+#include "base/path.h"
 #include "fetch/store.h"
 
 #include <errno.h>
@@ -13,16 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MANIFEST "index/manifest.json"
-#define ROUNDS_MAX 5 /* of one hold: each is told what is there by then */
+#define ROUNDS_MAX 5 /* of one hold: each reads what is there by then */
 #define REQUEST_MIN_MS 500
 #define OBJECT_MAX (sizeof DX_LEASE_FOLDER + DX_LEASE_SERVER + sizeof ".json")
 
 struct dx_lease {
     struct dx_store *store;
     char *root;
-    char *
-        folder; /* of a directory: locked while it is read and put; NULL: a store's conditions do */
+    /* of a directory: locked while it is read and put; NULL: a store's conditions do */
+    char *folder;
     uint32_t ttl_s, cursor_life_s, request_s;
     char server[DX_LEASE_SERVER];
     char instance[DX_LEASE_INSTANCE];
@@ -141,7 +141,8 @@ static int inherit(struct dx_lease *l, const struct dx_lease_text *other, struct
     return rc;
 }
 
-/* Somebody took our name while we live: he keeps what we held (inherit), and we go by another. */
+/* Another process took our name while we live: it keeps what we held (inherit), and we take another
+ * name. */
 static int give_way(struct dx_lease *l)
 {
     char old[DX_LEASE_SERVER];
@@ -172,7 +173,7 @@ static int look(struct dx_lease *l, struct dx_error *err)
     if (rc == 1) {
         rc = dx_lease_text_parse(&other, dx_span_of(text.data, text.size), object, err);
         if (rc < 0)
-            rc = dx_fail_in(err, "%s: this is no lease of a server; look at it, and remove it",
+            rc = dx_fail_in(err, "%s: this is not a lease of a server; look at it, and remove it",
                             l->root);
         else if (strcmp(other.instance, l->instance) == 0)
             rc = 0;
@@ -281,12 +282,12 @@ static int read_manifest(struct dx_lease *l, struct dx_manifest *m, struct dx_er
 {
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
     struct dx_store_stamp stamp;
-    int rc = dx_store_read(l->store, MANIFEST, request_deadline(l), &text, &stamp, err);
+    int rc = dx_store_read(l->store, DX_MANIFEST_FILE, request_deadline(l), &text, &stamp, err);
 
     if (rc == 0)
-        rc = dx_fail(err, DX_E_NOT_FOUND, "%s/" MANIFEST ": it is gone", l->root);
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s/" DX_MANIFEST_FILE ": it is gone", l->root);
     if (rc == 1)
-        rc = dx_manifest_parse(dx_span_of(text.data, text.size), MANIFEST, m, err);
+        rc = dx_manifest_parse(dx_span_of(text.data, text.size), DX_MANIFEST_FILE, m, err);
     dx_buf_release(&text);
     return rc < 0 ? rc : DX_OK;
 }
@@ -338,17 +339,16 @@ static int name_server(struct dx_lease *l, const char *server, struct dx_error *
                        "the server's name for leases, '%.80s', is not 1 to 64 letters, digits, "
                        "'.', '_' and '-', or begins with '.' or '-'",
                        server);
-    (void)snprintf(l->server, sizeof l->server, "%s", server);
-    return DX_OK;
+    return dx_path_format(l->server, sizeof l->server, err, "%s", server);
 }
 
 static int open_folder(struct dx_lease *l, struct dx_error *err)
 {
     bool there_is;
 
-    if (asprintf(&l->folder, "%s/leases", l->root) < 0) {
+    if (asprintf(&l->folder, "%s/" DX_LEASE_DIR, l->root) < 0) {
         l->folder = NULL;
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", l->root);
+        return dx_no_memory(err, "%s", l->root);
     }
     there_is = mkdir(l->folder, 0755) == 0 || errno == EEXIST;
     if (there_is && access(l->folder, W_OK | X_OK) == 0)
@@ -382,15 +382,14 @@ int dx_lease_open(struct dx_lease **lease, const char *root, const struct dx_lea
 
     *lease = l;
     if (l == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", root);
+        return dx_no_memory(err, "%s", root);
     (void)pthread_mutex_init(&l->lock, NULL);
     l->ttl_s = options->ttl_s;
     l->cursor_life_s = options->cursor_life_s;
     l->request_s = options->request_s;
     dx_nonce(l->instance);
     l->root = strdup(root);
-    rc = l->root == NULL ? dx_fail(err, DX_E_NOMEM, "%s: out of memory", root)
-                         : name_server(l, options->server, err);
+    rc = l->root == NULL ? dx_no_memory(err, "%s", root) : name_server(l, options->server, err);
     if (rc == DX_OK)
         rc = open_store(l, options->source, err);
     if (rc == DX_OK)

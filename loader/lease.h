@@ -17,14 +17,15 @@
  * who may decide by it what is current: that belief too holds no longer than the lease.
  *
  * It holds for ttl_s from before the request was sent, on the clock of dx_clock_ms. After that all
- * names are held no more, that of the "current" version too: what this process takes for current may
- * long be something else. So hold again each ttl_s / 3, begin no request that may not end in time
- * (request_s before), and cut what runs over. An error changes nothing but that names left out are
- * held no more: the old lease runs on.
+ * names are held no more, that of the "current" version too: what this process takes for current
+ * may long be something else. So hold again each ttl_s / 3, begin no request that may not end in
+ * time (request_s before), and cut what runs over. An error changes nothing but that names left out
+ * are held no more: the old lease runs on.
  *
  * A lease that a process of the same name left behind (it was killed) is taken over, and what it
  * held is kept in ours for as long as it could have gone on: should that process live after all,
- * it is told at its next hold, and goes on under a name of its own: dx_lease_rival has words, once.
+ * its next hold notices, and it continues under a name of its own: dx_lease_rival returns a
+ * message, once.
  *
  * The root is s3:// or a directory that we may write to. Hold, rival and close from one thread;
  * until from any.
@@ -33,10 +34,9 @@
 #define DX_LOADER_LEASE_H
 
 #include "fetch/source.h"
-#include "format/lease_json.h"
-#include "format/manifest.h"
+#include "format/root/lease_json.h"
+#include "format/version/manifest.h"
 
-#define DX_LEASE_FOLDER "leases/"
 #define DX_LEASE_TTL_S 600
 #define DX_LEASE_CURSOR_LIFE_S 900
 #define DX_LEASE_REQUEST_S 60

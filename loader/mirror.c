@@ -2,6 +2,7 @@
 #include "loader/mirror.h"
 
 #include "base/file.h"
+#include "base/path.h"
 #include "fetch/download.h"
 
 #include <dirent.h>
@@ -73,9 +74,9 @@ int dx_mirror_make_dir(const char *path, struct dx_error *err)
 static int make_dir(const struct dx_mirror *m, const char *name, struct dx_error *err)
 {
     char path[DX_MIRROR_PATH];
+    int rc = dx_path_format(path, sizeof path, err, "%s/%s", m->dir, name);
 
-    (void)snprintf(path, sizeof path, "%s/%s", m->dir, name);
-    return dx_mirror_make_dir(path, err);
+    return rc == DX_OK ? dx_mirror_make_dir(path, err) : rc;
 }
 
 int dx_mirror_open(struct dx_mirror **out, const char *dir, struct dx_error *err)
@@ -86,10 +87,10 @@ int dx_mirror_open(struct dx_mirror **out, const char *dir, struct dx_error *err
 
     *out = NULL;
     if (m == NULL)
-        return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+        return dx_no_memory(err, "mirror");
     rc = dx_mirror_place(dir, place, err);
     if (rc == DX_OK && (m->dir = strdup(place)) == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+        rc = dx_no_memory(err, "mirror");
     if (rc == DX_OK)
         rc = make_dir(m, "objects", err);
     if (rc == DX_OK)
@@ -129,21 +130,25 @@ static void name_of(const struct dx_mirror_want *want, char name[NAME_MAX_BYTES]
     (void)snprintf(name, NAME_MAX_BYTES, "%s-%llu", hex, (unsigned long long)want->size);
 }
 
-static void paths_of(const struct dx_mirror *m, const struct dx_mirror_want *want,
-                     char whole[DX_MIRROR_PATH], char partial[DX_MIRROR_PATH])
+static int paths_of(const struct dx_mirror *m, const struct dx_mirror_want *want,
+                    char whole[DX_MIRROR_PATH], char partial[DX_MIRROR_PATH], struct dx_error *err)
 {
     char name[NAME_MAX_BYTES];
+    int rc;
 
     name_of(want, name);
-    (void)snprintf(whole, DX_MIRROR_PATH, "%s/objects/%.2s/%s", m->dir, name, name);
-    (void)snprintf(partial, DX_MIRROR_PATH, "%s/partial/%s", m->dir, name);
+    rc = dx_path_format(whole, DX_MIRROR_PATH, err, "%s/objects/%.2s/%s", m->dir, name, name);
+    if (rc == DX_OK)
+        rc = dx_path_format(partial, DX_MIRROR_PATH, err, "%s/partial/%s", m->dir, name);
+    return rc;
 }
 
 /* ---- one object ---- */
 
-/* Whether it is there; its time of access is then that of its last use, and its time of change stays:
- * other processes may have it mapped, and would take another one for damage (loader/guard.h). One of
- * another size is damage from outside, and is replaced like an absent one. */
+/* Whether it is there; its time of access is then that of its last use, and its time of change
+ * stays: other processes may have it mapped, and would take another one for damage
+ * (loader/guard.h). One of another size is damage from outside, and is replaced like an absent
+ * one. */
 static bool find_whole(const char *path, uint64_t size)
 {
     static const struct timespec used[2] = { { 0, UTIME_NOW }, { 0, UTIME_OMIT } };
@@ -205,7 +210,7 @@ static int hash_file(int fd, const char *path, const struct dx_mirror_want *want
     int rc = DX_OK;
 
     if (state == NULL || piece == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        rc = dx_no_memory(err, "%s", path);
     else if (fstat(fd, &st) < 0)
         rc = dx_fail_errno(err, errno, "%s: cannot stat", path);
     else if ((uint64_t)st.st_size != want->size)
@@ -260,10 +265,9 @@ static int fill_partial(struct dx_mirror *m, struct dx_source *source,
     return rc < 0 ? rc : DX_OK;
 }
 
-/* After an fsync that failed nobody knows what is on the disk, though the page cache may still
- * give the right bytes to whoever hashes them, and the next fsync may say that all is well: so
- * nothing of the file is gone on with. Cut first: it may have been opened by somebody who waits
- * for its lock. */
+/* After an fsync that failed the content of the disk is unknown, though the page cache may still
+ * give the right bytes when they are hashed, and the next fsync may succeed: so the file is
+ * discarded. Cut first: another process that waits for its lock may have opened it. */
 static void forget_partial(int fd, const char *partial)
 {
     (void)!ftruncate(fd, 0);
@@ -275,10 +279,11 @@ static void forget_partial(int fd, const char *partial)
 static int give_name(int fd, const char *partial, const char *whole, struct dx_error *err)
 {
     char dir[DX_MIRROR_PATH];
-    int rc;
+    int rc = dx_path_format(dir, sizeof dir, err, "%.*s", (int)(strrchr(whole, '/') - whole),
+                            whole);
 
-    (void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(whole, '/') - whole), whole);
-    rc = dx_mirror_make_dir(dir, err);
+    if (rc == DX_OK)
+        rc = dx_mirror_make_dir(dir, err);
     if (rc < 0)
         return rc;
     if (fsync(fd) < 0) {
@@ -308,9 +313,10 @@ int dx_mirror_obtain(struct dx_mirror *m, struct dx_source *source,
 {
     char partial[DX_MIRROR_PATH];
     int fd;
-    int rc;
+    int rc = paths_of(m, want, path, partial, err);
 
-    paths_of(m, want, path, partial);
+    if (rc < 0)
+        return rc;
     if (find_whole(path, want->size)) {
         atomic_fetch_add(&m->counts.reused, 1);
         return DX_OK;
@@ -319,14 +325,14 @@ int dx_mirror_obtain(struct dx_mirror *m, struct dx_source *source,
     if (rc < 0)
         return rc;
     if (find_whole(path, want->size)) {
-        atomic_fetch_add(&m->counts.reused, 1); /* another brought it while we waited */
+        atomic_fetch_add(&m->counts.reused, 1); /* another fetched it while we waited */
         drop_empty(fd, partial);
     } else {
         rc = fill_partial(m, source, want, fd, partial, err);
         if (rc == DX_OK)
             rc = give_name(fd, partial, path, err);
         if (rc == DX_OK)
-            atomic_fetch_add(&m->counts.brought, 1);
+            atomic_fetch_add(&m->counts.fetched, 1);
         else
             drop_empty(fd, partial);
         if (rc == DX_OK)
@@ -336,7 +342,7 @@ int dx_mirror_obtain(struct dx_mirror *m, struct dx_source *source,
     return rc;
 }
 
-int dx_mirror_bring(struct dx_mirror *m, struct dx_source *source,
+int dx_mirror_fetch(struct dx_mirror *m, struct dx_source *source,
                     const struct dx_mirror_want *want, char path[DX_MIRROR_PATH],
                     struct dx_error *err)
 {
@@ -350,10 +356,11 @@ int dx_mirror_recheck(struct dx_mirror *m, const struct dx_mirror_want *want, st
     char partial[DX_MIRROR_PATH];
     char path[DX_MIRROR_PATH];
     int fd;
-    int rc;
+    int rc = paths_of(m, want, path, partial, err);
 
-    paths_of(m, want, path, partial);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    if (rc < 0)
+        return rc;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
@@ -431,8 +438,9 @@ static int sweep_objects(const struct dx_mirror *m, time_t before, struct dx_err
         char front[3];
 
         (void)snprintf(front, sizeof front, "%02x", i & 0xff);
-        (void)snprintf(path, sizeof path, "%s/objects/%s", m->dir, front);
-        rc = sweep_files(path, front, before, false, err);
+        rc = dx_path_format(path, sizeof path, err, "%s/objects/%s", m->dir, front);
+        if (rc == DX_OK)
+            rc = sweep_files(path, front, before, false, err);
     }
     return rc;
 }
@@ -442,9 +450,10 @@ static int sweep_trees(const struct dx_mirror *m, time_t before, struct dx_error
     char path[DX_MIRROR_PATH + 256];
     const struct dirent *e;
     DIR *d;
-    int rc = DX_OK;
+    int rc = dx_path_format(path, sizeof path, err, "%s/trees", m->dir);
 
-    (void)snprintf(path, sizeof path, "%s/trees", m->dir);
+    if (rc < 0)
+        return rc;
     d = opendir(path);
     if (d == NULL)
         return errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "%s: cannot read", path);
@@ -459,8 +468,9 @@ static int sweep_trees(const struct dx_mirror *m, time_t before, struct dx_error
             continue;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
             st.st_mtim.tv_sec < before) {
-            (void)snprintf(path, sizeof path, "%s/trees/%s", m->dir, e->d_name);
-            rc = dx_dir_remove(path, err);
+            rc = dx_path_format(path, sizeof path, err, "%s/trees/%s", m->dir, e->d_name);
+            if (rc == DX_OK)
+                rc = dx_dir_remove(path, err);
         }
         (void)close(fd);
     }
@@ -478,9 +488,9 @@ int dx_mirror_sweep(struct dx_mirror *m, uint64_t max_age_s, struct dx_error *er
     (void)clock_gettime(CLOCK_REALTIME, &now);
     before = max_age_s > (uint64_t)now.tv_sec ? 0 : now.tv_sec - (time_t)max_age_s;
     rc = sweep_objects(m, before, err);
-    if (rc == DX_OK) {
-        (void)snprintf(path, sizeof path, "%s/partial", m->dir);
+    if (rc == DX_OK)
+        rc = dx_path_format(path, sizeof path, err, "%s/partial", m->dir);
+    if (rc == DX_OK)
         rc = sweep_files(path, "", before, true, err);
-    }
     return rc == DX_OK ? sweep_trees(m, before, err) : rc;
 }

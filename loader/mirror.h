@@ -3,17 +3,17 @@
  *
  *   rc = dx_mirror_open(&m, dir, &err);                     NULL: the default, see below
  *   struct dx_mirror_want want = { "index/v/domains.mphf", size, hash, etag };
- *   rc = dx_mirror_bring(m, source, &want, path, &err);     path: a file with those bytes
+ *   rc = dx_mirror_fetch(m, source, &want, path, &err);     path: a file with those bytes
  *   rc = dx_mirror_obtain(m, source, &want, path, &err);    the same: 1 they came, 0 were there
- *   rc = dx_mirror_bring_all(m, source, &batch, &err);      many, some at a time
+ *   rc = dx_mirror_fetch_all(m, source, &batch, &err);      many, some at a time
  *   rc = dx_mirror_recheck(m, &want, &err);                 1 sound, 0 it was not and is removed
- *   rc = dx_mirror_sweep(m, max_age_s, &err);               removes what nobody used for so long
+ *   rc = dx_mirror_sweep(m, max_age_s, &err);               removes what was not used for so long
  *   dx_mirror_close(&m);
  *
  * DIR/objects/HH/<hash>-<size> is a whole, verified object; DIR/partial/ holds what is on its way,
- * one lock a file, so that several processes may share DIR: what one is bringing, others wait for.
+ * one lock a file, so that several processes may share DIR: what one is fetching, others wait for.
  * A broken-off download goes on where it ended. A file is given its final name only after its size
- * and XXH3-128 were found right; with wrong ones it is brought once more from the beginning, then
+ * and XXH3-128 were found right; with wrong ones it is fetched once more from the beginning, then
  * it is an error. The same bytes under another version's name are there already.
  *
  *   rc = dx_mirror_tree_open(m, &key, &tree, &err);         a folder: objects under names
@@ -25,12 +25,12 @@
  *
  * Default directory: $CACHE_DIRECTORY (systemd), else $XDG_CACHE_HOME/domaindex, else
  * ~/.cache/domaindex. It must be on a file system with locks and hard links, and only those may
- * write to it whom its readers trust: what is there already is not hashed again. So what is made
- * is for its owner alone (directories 0700, files 0400); whoever shares it between users makes the
- * directories. Objects may be removed at any time, also while they are mapped. A sweep removes
- * files and trees with names of the form above, and nothing else that lies there.
+ * write to it whom its readers trust: what is there already is not hashed again. So what it creates
+ * is for its owner alone (directories 0700, files 0400); to share it between users, create the
+ * directories beforehand. Objects may be removed at any time, also while they are mapped. A sweep
+ * removes files and trees with names of the form above, and nothing else that lies there.
  *
- * bring, recheck and sweep are safe from several threads and processes at once; a tree belongs to
+ * fetch, recheck and sweep are safe from several threads and processes at once; a tree belongs to
  * its opener, who may link from several threads.
  */
 #ifndef DX_LOADER_MIRROR_H
@@ -55,7 +55,7 @@ struct dx_mirror_want {
 
 struct dx_mirror_counts {
     _Atomic uint64_t reused; /* objects that were there */
-    _Atomic uint64_t brought;
+    _Atomic uint64_t fetched;
     _Atomic uint64_t bytes; /* that came over the network */
 };
 
@@ -63,7 +63,7 @@ int dx_mirror_open(struct dx_mirror **m, const char *dir, struct dx_error *err);
 
 /* The directory that open takes; nothing is made. */
 int dx_mirror_place(const char *dir, char path[DX_MIRROR_PATH], struct dx_error *err);
-int dx_mirror_bring(struct dx_mirror *m, struct dx_source *source,
+int dx_mirror_fetch(struct dx_mirror *m, struct dx_source *source,
                     const struct dx_mirror_want *want, char path[DX_MIRROR_PATH],
                     struct dx_error *err);
 int dx_mirror_obtain(struct dx_mirror *m, struct dx_source *source,
@@ -75,7 +75,7 @@ const struct dx_mirror_counts *dx_mirror_counts_of(const struct dx_mirror *m);
 void dx_mirror_close(struct dx_mirror **m);
 const char *dx_mirror_dir_of(const struct dx_mirror *m);
 
-/* How far a batch is. Told each two seconds, and at the end with `object` NULL; in between for
+/* How far a batch is. Called every two seconds, and at the end with `object` NULL; in between for
  * each object that came, but not for those that were there. */
 struct dx_mirror_progress {
     const char *object; /* that has come, in so many ms; NULL: of the batch as a whole */
@@ -83,15 +83,15 @@ struct dx_mirror_progress {
     uint64_t ms;
     uint64_t bytes; /* that came in this batch so far */
     uint64_t objects_reused;
-    uint64_t objects_brought;
+    uint64_t objects_fetched;
     uint64_t objects; /* of the batch */
 };
 
-/* From the thread that called bring_all and from its helpers, one at a time. */
+/* From the thread that called fetch_all and from its helpers, one at a time. */
 typedef void dx_mirror_tell(void *ctx, const struct dx_mirror_progress *progress);
 
 #define DX_MIRROR_LINE 256
-/* "brought index/v/domains.mphf: 12.3 MB in 0.4 s, 30.8 MB/s", or of the batch. */
+/* "fetched index/v/domains.mphf: 12.3 MB in 0.4 s, 30.8 MB/s", or of the batch. */
 void dx_mirror_progress_text(const struct dx_mirror_progress *progress, char text[DX_MIRROR_LINE]);
 
 /* At once, in threads of their own: enough to fill a line with 20 ms to each reply. Each holds at
@@ -106,11 +106,11 @@ struct dx_mirror_batch {
     bool (*have)(void *ctx, size_t i);
     int (*got)(void *ctx, size_t i, const char *path, struct dx_error *err);
     void *ctx;
-    dx_mirror_tell *tell; /* NULL: nobody wants to know */
+    dx_mirror_tell *tell; /* NULL: none */
     void *tell_ctx;
 };
 
-int dx_mirror_bring_all(struct dx_mirror *m, struct dx_source *source,
+int dx_mirror_fetch_all(struct dx_mirror *m, struct dx_source *source,
                         const struct dx_mirror_batch *batch, struct dx_error *err);
 
 /* Makes a directory and those above it, for the owner alone; what is there stays as it is. */

@@ -13,7 +13,8 @@ struct batch {
     const struct dx_mirror_batch *plan;
     _Atomic size_t next;
     _Atomic bool stop;
-    pthread_mutex_t lock; /* guards what is below, and is held while the caller is told */
+    /* guards what is below, and is held during the caller's progress function */
+    pthread_mutex_t lock;
     pthread_cond_t ended;
     unsigned running;
     int rc;
@@ -32,7 +33,7 @@ static void tell(struct batch *b, const char *object, uint64_t size, uint64_t ms
         b->plan->tell(b->plan->tell_ctx, &b->progress);
 }
 
-static int bring_one(struct batch *b, size_t i, struct dx_error *err)
+static int fetch_one(struct batch *b, size_t i, struct dx_error *err)
 {
     const struct dx_mirror_want *want = &b->plan->wants[i];
     uint64_t begin = dx_clock_ms();
@@ -50,7 +51,7 @@ static int bring_one(struct batch *b, size_t i, struct dx_error *err)
     if (rc == DX_OK && reused) {
         b->progress.objects_reused++;
     } else if (rc == DX_OK) {
-        b->progress.objects_brought++;
+        b->progress.objects_fetched++;
         tell(b, want->object, want->size, dx_clock_ms() - begin);
     }
     (void)pthread_mutex_unlock(&b->lock);
@@ -65,7 +66,7 @@ static void work(struct batch *b)
 
     while (rc == DX_OK && !atomic_load(&b->stop) &&
            (i = atomic_fetch_add(&b->next, 1)) < b->plan->count)
-        rc = bring_one(b, i, &err);
+        rc = fetch_one(b, i, &err);
     (void)pthread_mutex_lock(&b->lock);
     if (rc < 0 && b->rc == DX_OK) {
         b->rc = rc;
@@ -83,7 +84,7 @@ static void *helper(void *arg)
     return NULL;
 }
 
-/* Until all helpers are through; the caller is told now and then. */
+/* Until all helpers are through; the caller's progress function is called now and then. */
 static void wait_for_all(struct batch *b)
 {
     (void)pthread_mutex_lock(&b->lock);
@@ -98,7 +99,7 @@ static void wait_for_all(struct batch *b)
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-int dx_mirror_bring_all(struct dx_mirror *m, struct dx_source *source,
+int dx_mirror_fetch_all(struct dx_mirror *m, struct dx_source *source,
                         const struct dx_mirror_batch *plan, struct dx_error *err)
 {
     struct batch b = {
@@ -154,11 +155,11 @@ void dx_mirror_progress_text(const struct dx_mirror_progress *p, char text[DX_MI
 
     if (p->object != NULL) {
         rate_text(p->size, p->ms, rate);
-        (void)snprintf(text, DX_MIRROR_LINE, "brought %.120s: %s", p->object, rate);
+        (void)snprintf(text, DX_MIRROR_LINE, "fetched %.120s: %s", p->object, rate);
         return;
     }
     rate_text(p->bytes, p->ms, rate);
-    (void)snprintf(text, DX_MIRROR_LINE, "%llu of %llu files brought (%s), %llu were there",
-                   (unsigned long long)p->objects_brought, (unsigned long long)p->objects, rate,
+    (void)snprintf(text, DX_MIRROR_LINE, "%llu of %llu files fetched (%s), %llu were there",
+                   (unsigned long long)p->objects_fetched, (unsigned long long)p->objects, rate,
                    (unsigned long long)p->objects_reused);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/mirror.h"
 
-#include "fetch/nonce.h"
+#include "base/nonce.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,11 +52,12 @@ int dx_mirror_tree_open(struct dx_mirror *m, const struct dx_hash128 *key,
 
     *tree = NULL;
     if (t == NULL)
-        return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+        return dx_no_memory(err, "mirror");
     dx_hash128_text(key, hex);
-    (void)snprintf(t->path, sizeof t->path, "%s/trees/%s", dx_mirror_dir_of(m), hex);
     t->fd = -1;
-    rc = open_locked(t, err);
+    rc = dx_path_format(t->path, sizeof t->path, err, "%s/trees/%s", dx_mirror_dir_of(m), hex);
+    if (rc == DX_OK)
+        rc = open_locked(t, err);
     if (rc < 0) {
         dx_mirror_tree_close(&t);
         return rc;
@@ -98,8 +100,10 @@ int dx_mirror_tree_link(struct dx_mirror_tree *tree, const char *name, const cha
     int rc = DX_OK;
 
     if (slash != NULL) {
-        (void)snprintf(folder, sizeof folder, "%s/%.*s", tree->path, (int)(slash - name), name);
-        rc = dx_mirror_make_dir(folder, err);
+        rc = dx_path_format(folder, sizeof folder, err, "%s/%.*s", tree->path, (int)(slash - name),
+                            name);
+        if (rc == DX_OK)
+            rc = dx_mirror_make_dir(folder, err);
         if (rc < 0)
             return rc;
     }

@@ -2,15 +2,14 @@
 #include "loader/objects.h"
 
 #include "fetch/range_reply.h"
-#include "format/cold.h"
+#include "format/version/cold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARDS 1024
-#define OWN (2 * SHARDS + DX_COLD_FILES) /* those of the index */
+#define OWN (2 + DX_COLD_FILES) /* those of the index */
 
-/* An ETag that a reply told and that proved wrong; kept, for a pin may have the pointer. */
+/* An ETag of a reply that proved wrong; kept, for a pin may have the pointer. */
 struct former {
     struct former *next;
     char *etag;
@@ -29,7 +28,7 @@ struct dx_objects {
     struct former *_Atomic formers;
     _Atomic uint32_t former_count;
     uint64_t lake_files;
-    struct slot slots[]; /* idx of all shards, dat of all shards, cold files, lake files */
+    struct slot slots[]; /* idx, dat, cold files, lake files */
 };
 
 int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_error *err)
@@ -39,8 +38,7 @@ int dx_objects_new(struct dx_objects **objects, uint64_t lake_files, struct dx_e
         *objects = calloc(1, sizeof **objects +
                                  (OWN + (size_t)lake_files) * sizeof(*objects)->slots[0]);
     if (*objects == NULL)
-        return dx_fail(err, DX_E_NOMEM, "ETags of %llu lake files: out of memory",
-                       (unsigned long long)lake_files);
+        return dx_no_memory(err, "ETags of %llu lake files", (unsigned long long)lake_files);
     (*objects)->lake_files = lake_files;
     return DX_OK;
 }
@@ -69,12 +67,12 @@ static bool place_of(const struct dx_objects *objects, struct dx_object o, uint6
     *at = o.number;
     switch (o.kind) {
     case DX_OBJECT_IDX:
-        return o.number < SHARDS;
+        return o.number == 0;
     case DX_OBJECT_DAT:
-        *at += SHARDS;
-        return o.number < SHARDS;
+        *at += 1;
+        return o.number == 0;
     case DX_OBJECT_COLD:
-        *at += 2 * SHARDS;
+        *at += 2;
         return o.number < DX_COLD_FILES;
     case DX_OBJECT_LAKE:
         *at += OWN;
@@ -94,7 +92,7 @@ int dx_objects_set(struct dx_objects *objects, struct dx_object o, const char *e
                        etag);
     copy = strdup(etag);
     if (copy == NULL)
-        return dx_fail(err, DX_E_NOMEM, "an ETag: out of memory");
+        return dx_no_memory(err, "an ETag");
     free(atomic_exchange(&objects->slots[at].etag, copy));
     objects->slots[at].given = true;
     return DX_OK;
@@ -128,8 +126,9 @@ void dx_objects_seen(struct dx_objects *objects, struct dx_object o, const char 
         free(copy);
 }
 
-/* What one reply told, another may refute: a cache on the way that makes up an ETag would else be
- * believed until the version ends. The next reply tells again, and checksums decide what it is. */
+/* One reply's ETag may be refuted by another: otherwise an ETag that a cache on the way made up
+ * would be trusted until the version ends. The next reply sets it again, and checksums decide what
+ * the object is. */
 static void forget(struct dx_objects *objects, struct slot *slot)
 {
     struct former *f;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * objects.h - what a version knows of the objects it is read from, beside their names.
+ * objects.h - what a part knows of the objects it is read from, beside their names.
  *
  *   struct dx_object o = { DX_OBJECT_LAKE, file_id };
- *   struct dx_pin pin = dx_objects_pin(v->objects, o, size);      for a wave
- *   dx_objects_seen(v->objects, o, etag);                         what an accepted reply said
- *   dx_objects_broke(v->objects, o);                              DX_E_CONFLICT or DX_E_TRUNCATED
+ *   struct dx_pin pin = dx_objects_pin(part->objects, o, size);      for a batch
+ *   dx_objects_seen(part->objects, o, etag);                         what an accepted reply said
+ *   dx_objects_broke(part->objects, o);                              DX_E_CONFLICT or DX_E_TRUNCATED
  *
- * The ETag of an object is what etags.tsv.zst of the version says, if that was written for the
- * root that it is read from; else what the first accepted reply said, so that a root that was
- * copied to another store can be read and a later change is still seen. An ETag that a reply told
- * is forgotten when a read is refused for it: what the object is then is for checksums to say.
+ * The ETag of an object is what etags.tsv.zst of the version says, if that was written for the root
+ * that it is read from; else what the first accepted reply said, so that a root that was copied to
+ * another store can be read and a later change is still seen. An ETag of a reply is forgotten when
+ * a read is refused for it: what the object is then is for checksums to say.
  *
  * seen, broke and pin are safe from every thread. A pin's etag lives as long as the objects.
  */
@@ -24,7 +24,7 @@ enum dx_object_kind { DX_OBJECT_IDX, DX_OBJECT_DAT, DX_OBJECT_COLD, DX_OBJECT_LA
 
 struct dx_object {
     enum dx_object_kind kind;
-    uint32_t number; /* shard, enum dx_cold_file, or file_id */
+    uint32_t number; /* of postings 0; enum dx_cold_file; or file_id */
 };
 
 struct dx_objects;

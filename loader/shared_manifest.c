@@ -9,7 +9,7 @@ int dx_shared_manifest_new(struct dx_shared_manifest **l, struct dx_manifest *ma
 {
     *l = calloc(1, sizeof **l);
     if (*l == NULL)
-        return dx_fail(err, DX_E_NOMEM, "manifest: out of memory");
+        return dx_no_memory(err, "manifest");
     (*l)->manifest = *manifest;
     *manifest = (struct dx_manifest)DX_MANIFEST_INIT;
     atomic_init(&(*l)->holders, 1);

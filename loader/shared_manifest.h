@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * shared_manifest.h - one manifest that several hold: the versions that came with it, and those who read it.
+ * shared_manifest.h - one manifest that several hold: the versions that came with it, and those who
+ * read it.
  *
  *   rc = dx_shared_manifest_new(&l, &manifest, &err);     takes what manifest has; the caller is a holder
  *   dx_shared_manifest_hold(l);                           one more; needs a holder that is there
@@ -11,7 +12,7 @@
 #ifndef DX_LOADER_SHARED_MANIFEST_H
 #define DX_LOADER_SHARED_MANIFEST_H
 
-#include "format/manifest.h"
+#include "format/version/manifest.h"
 
 #include <stdatomic.h>
 

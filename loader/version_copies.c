@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/version_copies.h"
 
-#include "format/manifest.h"
-#include "loader/version.h"
+#include "format/version/manifest.h"
+#include "loader/version_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_ETAGS] = DX_FILE_ETAGS,
 };
 
-/* What a version needs of the mirror: first the files with a place in `path`, then those of the tree. */
+/* What a version needs of the mirror: first the files with a place in `path`, then those of the
+ * tree. */
 struct wants {
     struct dx_mirror_want *want;
     char (*object)[DX_MANIFEST_FILE_PATH];
@@ -52,8 +53,8 @@ static void wants_release(struct wants *w)
 /* Of what answers read by range. */
 static bool in_tree(const char *name)
 {
-    return strncmp(name, "postings/", 9) == 0 || strcmp(name, DX_FILE_FACTS) == 0 ||
-           strcmp(name, DX_FILE_URL_IDS) == 0;
+    return strcmp(name, DX_FILE_POSTINGS_IDX) == 0 || strcmp(name, DX_FILE_POSTINGS_DAT) == 0 ||
+           strcmp(name, DX_FILE_FACTS) == 0 || strcmp(name, DX_FILE_URL_IDS) == 0;
 }
 
 static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool postings,
@@ -63,7 +64,7 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
                          .object = calloc(entry->file_count + 1, sizeof *w->object),
                          .copy = calloc(DX_COPY_COUNT, sizeof *w->copy) };
     if (w->want == NULL || w->object == NULL || w->copy == NULL)
-        return dx_fail(err, DX_E_NOMEM, "version %s: out of memory", entry->version);
+        return dx_no_memory(err, "version %s", entry->version);
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
@@ -98,7 +99,7 @@ static int got(void *ctx, size_t i, const char *path, struct dx_error *err)
         return dx_mirror_tree_link(w->c->tree, w->object[i], path, err);
     copy = strdup(path);
     if (copy == NULL)
-        return dx_fail(err, DX_E_NOMEM, "%s: out of memory", path);
+        return dx_no_memory(err, "%s", path);
     w->c->path[w->copy[i]] = copy;
     return DX_OK;
 }
@@ -110,7 +111,7 @@ static int open_tree(struct dx_mirror *m, const struct wants *w, struct dx_error
     struct dx_hash128 key;
 
     if (state == NULL)
-        return dx_fail(err, DX_E_NOMEM, "mirror: out of memory");
+        return dx_no_memory(err, "mirror");
     for (size_t i = w->copies; i < w->count; i++) {
         uint8_t size[8];
 
@@ -136,7 +137,7 @@ static int recheck(struct dx_mirror *m, const struct wants *w, size_t from, size
     return rc < 0 ? rc : DX_OK;
 }
 
-int dx_version_copies_bring(struct dx_version_copies *c, struct dx_source *source,
+int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *source,
                             const struct dx_manifest_version *entry,
                             const struct dx_version_options *options, struct dx_error *err)
 {
@@ -165,10 +166,10 @@ int dx_version_copies_bring(struct dx_version_copies *c, struct dx_source *sourc
             .tell_ctx = options->tell_ctx,
         };
 
-        rc = dx_mirror_bring_all(m, source, &batch, err);
+        rc = dx_mirror_fetch_all(m, source, &batch, err);
     }
     /* What cannot be removed takes room and is wrong in no other way. */
-    if (rc == DX_OK && options->mirror_keep_s != 0 && dx_mirror_counts_of(m)->brought > 0)
+    if (rc == DX_OK && options->mirror_keep_s != 0 && dx_mirror_counts_of(m)->fetched > 0)
         (void)dx_mirror_sweep(m, options->mirror_keep_s, NULL);
     dx_mirror_close(&m);
     wants_release(&w);

@@ -2,16 +2,17 @@
  * version_copies.h - the local files that a version of a remote root is opened from.
  *
  *   struct dx_version_copies c;
- *   rc = dx_version_copies_bring(&c, source, &entry, options, &err);   through the mirror
+ *   rc = dx_version_copies_fetch(&c, source, &entry, options, &err);   through the mirror
  *   ... c.path[DX_COPY_PAGES] ...                           NULL: the version has no such file
- *   tree = c.tree;  c.tree = NULL;                          whoever reads the postings has it
+ *   tree = c.tree;  c.tree = NULL;                          owned by the reader of the postings
  *   dx_version_copies_release(&c);                          safe on a half-made one
  *
  *   rc = dx_version_copies_heal(&entry, options, &err);     1: some were damaged and are gone
  *
- * With options.mirror_postings `tree` holds the postings shards, facts and url_ids under the names
- * that they have below the root; else it is NULL. Sketches stay in the store: no answer needs them. What was brought was verified; what was there
- * already is believed, but with options.verify the shards are hashed again.
+ * With options.mirror_postings `tree` holds postings, facts and url_ids under the names that
+ * they have below the root; else it is NULL. Sketches stay in the store: no answer needs them.
+ * What was fetched was verified; what was there already is believed, but with options.verify the
+ * files of the tree are hashed again.
  */
 #ifndef DX_LOADER_VERSION_COPIES_H
 #define DX_LOADER_VERSION_COPIES_H
@@ -42,7 +43,7 @@ struct dx_version_copies {
     struct dx_mirror_tree *tree;
 };
 
-int dx_version_copies_bring(struct dx_version_copies *c, struct dx_source *source,
+int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *source,
                             const struct dx_manifest_version *entry,
                             const struct dx_version_options *options, struct dx_error *err);
 int dx_version_copies_heal(const struct dx_manifest_version *entry,

@@ -5,8 +5,8 @@
 
 void dx_version_walk_begin(struct dx_version_walk *w, struct dx_version *v, uint64_t ordinal)
 {
-    *w = (struct dx_version_walk){ .version = v };
-    dx_dictionary_seek(&w->keys, &v->dictionary,
+    *w = (struct dx_version_walk){ .version = v, .part = v->part };
+    dx_dictionary_seek(&w->keys, &v->part->dictionary,
                        ordinal < v->entry.domains ? ordinal : v->entry.domains);
 }
 
@@ -19,7 +19,7 @@ int dx_version_walk_next(struct dx_version_walk *w, struct dx_error *err)
 
 int dx_version_walk_pairs(struct dx_version_walk *w, struct dx_error *err)
 {
-    return dx_domain_pairs_read(&w->pairs, w->version, w->ordinal, err);
+    return dx_domain_pairs_read(&w->pairs, w->part, w->version->registry.count, w->ordinal, err);
 }
 
 void dx_version_walk_end(struct dx_version_walk *w)

@@ -17,15 +17,16 @@
 #ifndef DX_LOADER_VERSION_WALK_H
 #define DX_LOADER_VERSION_WALK_H
 
-#include "format/dictionary.h"
+#include "format/core/dictionary.h"
 #include "loader/domain_pairs.h"
 
 struct dx_version;
 
 struct dx_version_walk {
     struct dx_version *version;
-    struct dx_span key; /* as format/surt.h */
-    uint64_t ordinal;   /* of the domain at hand */
+    const struct dx_part *part; /* of the domain at hand */
+    struct dx_span key;         /* as format/core/surt.h */
+    uint64_t ordinal;           /* of the domain at hand */
 
     struct dx_domain_pairs pairs;
 

@@ -62,23 +62,24 @@ static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx
 
 int dx_warm_maps(struct dx_version *v, struct dx_error *err)
 {
-    return dx_version_maps(v, warm_map, NULL, err);
+    return dx_part_maps(v->part, warm_map, NULL, err);
 }
 
-/* A domain that the version does not have is none to warm. */
+/* A domain that the version does not have is skipped. */
 static int warm_key(struct dx_version *v, struct dx_span domain, struct dx_error *err)
 {
     struct dx_pair_count first;
     struct dx_dataset_set set;
+    const struct dx_part *part;
     uint64_t ordinal;
     uint64_t domain_id;
-    int rc = dx_mphf_find(&v->mphf, &v->dictionary, domain, &ordinal, &domain_id, err);
+    int rc = dx_version_find(v, domain, &part, &ordinal, &domain_id, err);
 
     if (rc <= 0)
         return rc;
-    rc = dx_membership_get(&v->membership, ordinal, &set, err);
+    rc = dx_membership_get(&part->membership, ordinal, &set, err);
     if (rc > 0)
-        rc = dx_counts_one(&v->counts, ordinal, 0, &first, err);
+        rc = dx_counts_one(&part->counts, ordinal, 0, &first, err);
     return rc;
 }
 

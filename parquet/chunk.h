@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * chunk.h - the pages of one column in one row group of a whole file in memory.
+ * chunk.h - the pages of one column in one row group.
  *
  *   dx_pq_walk_open(&w, file, &footer, group, leaf, &err);      page headers only
  *   while ((rc = dx_pq_walk_next(&w, &page, &err)) == 1)
@@ -15,7 +15,14 @@
  * err there. It gives dictionary and data pages; index pages are passed over. At the end
  * the rows of the data pages must add up to the rows of the row group. The reader keeps
  * the dictionary (one page) and no more. Values follow the rules of parquet/page.h.
- * file and footer are borrowed. One thread at a time for one walk or reader.
+ *
+ *   struct dx_pq_fetch fetch = { read, ctx, 1 << 20 };
+ *   dx_pq_reader_open_fetch(&r, &fetch, &footer, group, leaf, &limits, &err);
+ *
+ * reads a file that is not in memory, a window at a time, nested and repeated columns included
+ * (with levels, see parquet/page.h; "rows" are then slots, one for each pair of levels).
+ *
+ * file, fetch and footer are borrowed. One thread at a time for one walk or reader.
  */
 #ifndef DX_PARQUET_CHUNK_H
 #define DX_PARQUET_CHUNK_H
@@ -32,8 +39,18 @@ struct dx_pq_page_place {
     struct dx_pq_page_header header;
 };
 
+/* Where the bytes come from: all of [offset, offset + size), or an error. */
+struct dx_pq_fetch {
+    int (*read)(void *ctx, uint64_t offset, size_t size, uint8_t *to, struct dx_error *err);
+    void *ctx;
+    uint32_t window; /* bytes to read at once, where a page is not larger */
+};
+
 struct dx_pq_walk {
-    struct dx_span file;
+    struct dx_span file; /* or, with fetch, its bytes from file_at on */
+    uint64_t file_at;
+    const struct dx_pq_fetch *fetch; /* NULL: file is the whole file */
+    struct dx_buf window;            /* that file points into */
     struct dx_pq_column column;
     uint64_t at, end;        /* end: no page may reach behind it */
     uint64_t chunk_end;      /* where the footer says that the chunk ends */
@@ -62,6 +79,9 @@ struct dx_pq_reader {
 int dx_pq_reader_open(struct dx_pq_reader *r, struct dx_span file,
                       const struct dx_pq_footer *footer, uint32_t group, uint32_t leaf,
                       const struct dx_pq_limits *limits, struct dx_error *err);
+int dx_pq_reader_open_fetch(struct dx_pq_reader *r, const struct dx_pq_fetch *fetch,
+                            const struct dx_pq_footer *footer, uint32_t group, uint32_t leaf,
+                            const struct dx_pq_limits *limits, struct dx_error *err);
 int dx_pq_reader_next(struct dx_pq_reader *r, struct dx_pq_values *values, struct dx_error *err);
 void dx_pq_reader_release(struct dx_pq_reader *r);
 

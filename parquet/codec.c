@@ -29,7 +29,7 @@ static int get_state(struct dx_pq_codec_state **st, struct dx_error *err)
 {
     if (*st == NULL)
         *st = calloc(1, sizeof(**st));
-    return *st != NULL ? DX_OK : dx_fail(err, DX_E_NOMEM, "no memory for a codec");
+    return *st != NULL ? DX_OK : dx_no_memory(err, "codec");
 }
 
 void dx_pq_codec_state_free(struct dx_pq_codec_state **st)
@@ -59,7 +59,7 @@ static int unzstd(struct dx_pq_codec_state **st, struct dx_span from, uint8_t *t
     if ((*st)->decompressor == NULL)
         (*st)->decompressor = ZSTD_createDCtx();
     if ((*st)->decompressor == NULL)
-        return dx_fail(err, DX_E_NOMEM, "no memory for zstd");
+        return dx_no_memory(err, "zstd");
     n = ZSTD_decompressDCtx((*st)->decompressor, to, size, from.data, from.size);
     if (ZSTD_isError(n))
         return dx_fail(err, DX_E_CORRUPT, "zstd: %s", ZSTD_getErrorName(n));
@@ -194,7 +194,7 @@ static int get_compressor(struct dx_pq_codec_state **st, struct dx_error *err)
         return rc;
     if ((*st)->compressor == NULL)
         (*st)->compressor = ZSTD_createCCtx();
-    return (*st)->compressor != NULL ? DX_OK : dx_fail(err, DX_E_NOMEM, "no memory for zstd");
+    return (*st)->compressor != NULL ? DX_OK : dx_no_memory(err, "zstd");
 }
 
 int dx_pq_compress_zstd(struct dx_pq_codec_state **st, int level, struct dx_span from,

@@ -43,8 +43,7 @@ static int allocate(const struct parse *p, uint64_t count, uint64_t bytes_min, s
                        dx_bytes_left(&p->t.bytes));
     *out = calloc(count == 0 ? 1 : (size_t)count, element_size);
     if (*out == NULL)
-        return dx_fail(p->err, DX_E_NOMEM, "parquet footer: no memory for %" PRIu64 " %s", count,
-                       what);
+        return dx_no_memory(p->err, "parquet footer: %" PRIu64 " %s", count, what);
     return DX_OK;
 }
 
@@ -251,7 +250,7 @@ static int link_schema(struct parse *p)
         return fail_at(p, "empty schema");
     f->leaf = calloc(f->node_count, sizeof(*f->leaf));
     if (f->leaf == NULL)
-        return dx_fail(p->err, DX_E_NOMEM, "parquet footer: no memory for the schema");
+        return dx_no_memory(p->err, "parquet footer: schema");
     for (uint32_t i = 0; i < f->node_count; i++) {
         struct dx_pq_node *n = &f->node[i];
 
@@ -338,7 +337,7 @@ static void read_statistics(struct dx_thrift *t, struct dx_pq_statistics *s)
         case 8:
             dx_thrift_bool(t, &f, &s->min_is_exact);
             break;
-        default: /* 1 and 2, max and min, are in an order nobody can rely on */
+        default: /* 1 and 2, max and min, are in an undefined order */
             dx_thrift_skip(t, f.type);
         }
     }
@@ -816,6 +815,21 @@ static int refuse(struct dx_error *err, const char *path, const char *why)
 int dx_pq_footer_column(const struct dx_pq_footer *f, uint32_t group, uint32_t leaf,
                         struct dx_pq_column *column, struct dx_error *err)
 {
+    const struct dx_pq_node *n = &f->node[f->leaf[leaf]];
+    char path[160];
+    int rc;
+
+    if (n->max_rep > 0 || n->max_def > 1)
+        return refuse(err, dx_pq_footer_path(f, leaf, path, sizeof(path)),
+                      n->max_rep > 0 ? "repeated" : "nested");
+    rc = dx_pq_footer_nested_column(f, group, leaf, column, err);
+    column->with_levels = false;
+    return rc;
+}
+
+int dx_pq_footer_nested_column(const struct dx_pq_footer *f, uint32_t group, uint32_t leaf,
+                               struct dx_pq_column *column, struct dx_error *err)
+{
     const struct dx_pq_chunk *c;
     const struct dx_pq_node *n;
     uint64_t start;
@@ -833,14 +847,13 @@ int dx_pq_footer_column(const struct dx_pq_footer *f, uint32_t group, uint32_t l
         .time_unit = n->logical == DX_PQ_LOGICAL_TIMESTAMP ? n->time_unit : DX_PQ_TIME_NONE,
         .is_unsigned = n->logical == DX_PQ_LOGICAL_INTEGER && n->is_unsigned,
         .type_length = n->type_length,
+        .with_levels = true,
     };
-    if (n->max_rep > 0 || n->max_def > 1)
-        return refuse(err, path, n->max_rep > 0 ? "repeated" : "nested");
     if (c->is_encrypted)
         return refuse(err, path, "encrypted");
     if (c->is_external)
         return refuse(err, path, "in another file");
-    if (c->value_count != f->group[group].row_count)
+    if (n->max_rep == 0 && c->value_count != f->group[group].row_count)
         return dx_fail(err, DX_E_CORRUPT,
                        "column %s: %" PRIu64 " values in row group %u of %" PRIu64 " rows", path,
                        c->value_count, group, f->group[group].row_count);

@@ -124,7 +124,10 @@ int64_t dx_pq_footer_leaf(const struct dx_pq_footer *f, struct dx_span name);
 /* "a.b.c" of a leaf, for messages: cut to the size. */
 const char *dx_pq_footer_path(const struct dx_pq_footer *f, uint32_t leaf, char *text, size_t size);
 
-/* What decoding needs; refuses by name what cannot be decoded. */
+/* What decoding needs; refuses by name what cannot be decoded. The nested one takes nested and
+ * repeated columns too, to be decoded with levels. */
+int dx_pq_footer_nested_column(const struct dx_pq_footer *f, uint32_t group, uint32_t leaf,
+                               struct dx_pq_column *column, struct dx_error *err);
 int dx_pq_footer_column(const struct dx_pq_footer *f, uint32_t group, uint32_t leaf,
                         struct dx_pq_column *column, struct dx_error *err);
 

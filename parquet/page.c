@@ -16,7 +16,7 @@
 
 struct raw_header {
     int32_t type, uncompressed, compressed, crc;
-    int32_t values, nulls, rows, encoding, def_encoding, def_size, rep_size;
+    int32_t values, nulls, rows, encoding, def_encoding, rep_encoding, def_size, rep_size;
     bool has_crc, is_compressed;
     bool has_data, has_dictionary, has_v2;
 };
@@ -32,6 +32,8 @@ static void read_data_head(struct dx_thrift *t, struct raw_header *h)
             dx_thrift_i32(t, &f, &h->encoding);
         else if (f.id == 3)
             dx_thrift_i32(t, &f, &h->def_encoding);
+        else if (f.id == 4)
+            dx_thrift_i32(t, &f, &h->rep_encoding);
         else
             dx_thrift_skip(t, f.type);
     }
@@ -151,6 +153,7 @@ int dx_pq_page_header_parse(struct dx_span bytes, struct dx_pq_page_header *out,
                             .values = -1,
                             .encoding = -1,
                             .def_encoding = DX_PQ_RLE,
+                            .rep_encoding = DX_PQ_RLE,
                             .is_compressed = true };
     struct dx_thrift t;
     int rc;
@@ -169,6 +172,7 @@ int dx_pq_page_header_parse(struct dx_span bytes, struct dx_pq_page_header *out,
         .type = (uint8_t)h.type,
         .encoding = (uint8_t)h.encoding,
         .def_encoding = (uint8_t)h.def_encoding,
+        .rep_encoding = (uint8_t)h.rep_encoding,
         .is_v2 = h.type == DX_PQ_PAGE_DATA_V2,
         .is_compressed = h.is_compressed,
         .has_crc = h.has_crc,
@@ -188,7 +192,7 @@ int dx_pq_page_header_parse(struct dx_span bytes, struct dx_pq_page_header *out,
 
 static int no_memory(struct dx_error *err, uint32_t rows)
 {
-    return dx_fail(err, DX_E_NOMEM, "page: no memory for %u values", rows);
+    return dx_no_memory(err, "page: %u values", rows);
 }
 
 /* Room for n elements; what was there is lost. */
@@ -233,13 +237,15 @@ static uint8_t *need_bytes(struct dx_buf *b, size_t n, struct dx_error *err)
     b->max = n + 64;
     to = dx_buf_reserve(b, n == 0 ? 1 : n);
     if (to == NULL)
-        (void)dx_fail(err, DX_E_NOMEM, "page: no memory for %zu bytes", n);
+        (void)dx_no_memory(err, "page: %zu bytes", n);
     return to;
 }
 
 void dx_pq_values_release(struct dx_pq_values *v)
 {
     free(v->valid_store);
+    free(v->def_store);
+    free(v->rep_store);
     free(v->ints);
     free(v->spans);
     dx_buf_release(&v->body);
@@ -542,47 +548,93 @@ static int read_values(struct decode *d, struct dx_span values)
     }
 }
 
-/* Most significant bit first, one bit a level: the oldest form. */
-static bool read_packed_levels(struct dx_span levels, uint8_t *valid, uint32_t rows)
+/* Most significant bit first: the oldest form. */
+static bool read_packed_levels(struct dx_span levels, unsigned width, uint8_t *out, uint32_t n)
 {
-    if (levels.size < ((size_t)rows + 7) / 8)
+    if (levels.size < ((uint64_t)n * width + 7) / 8)
         return false;
-    for (uint32_t i = 0; i < rows; i++)
-        valid[i] = levels.data[i / 8] >> (7 - i % 8) & 1;
+    for (uint32_t i = 0; i < n; i++) {
+        unsigned level = 0;
+
+        for (uint64_t bit = (uint64_t)i * width; bit < (uint64_t)(i + 1) * width; bit++)
+            level = level << 1 | (levels.data[bit / 8] >> (7 - bit % 8) & 1);
+        out[i] = (uint8_t)level;
+    }
     return true;
 }
 
-static int read_levels(struct decode *d, struct dx_span levels)
+static unsigned level_width(uint8_t max)
+{
+    return max == 0 ? 0 : 32 - (unsigned)__builtin_clz(max);
+}
+
+/* One level a slot, each at most max. */
+static int read_levels(struct decode *d, struct dx_span levels, uint8_t max, unsigned encoding,
+                       uint8_t *out)
+{
+    struct dx_pq_hybrid h = dx_pq_hybrid_of(levels, level_width(max));
+    uint32_t n = d->head.value_count;
+    bool packed = !d->head.is_v2 && encoding == DX_PQ_BIT_PACKED;
+    uint32_t batch[BATCH];
+
+    if (packed && !read_packed_levels(levels, level_width(max), out, n))
+        return corrupt(d, "levels end early");
+    for (uint32_t done = 0; !packed && done < n;) {
+        uint32_t k = n - done < BATCH ? n - done : BATCH;
+
+        if (!dx_pq_hybrid_read(&h, batch, k))
+            return corrupt(d, "levels end early");
+        for (uint32_t i = 0; i < k; i++)
+            out[done++] = batch[i] > max ? UINT8_MAX : (uint8_t)batch[i];
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i] > max)
+            return corrupt(d, "a level over the maximum");
+    return DX_OK;
+}
+
+static bool need_levels(uint8_t **store, uint32_t *capacity, uint32_t n)
+{
+    void *array = *store;
+    bool ok = grow(&array, capacity, n, 1);
+
+    *store = array;
+    return ok;
+}
+
+static int read_rep_levels(struct decode *d, struct dx_span levels)
 {
     struct dx_pq_values *out = d->out;
-    struct dx_pq_hybrid h = dx_pq_hybrid_of(levels, 1);
+
+    if (!need_levels(&out->rep_store, &out->rep_capacity, d->head.value_count))
+        return no_memory(d->err, d->head.value_count);
+    out->rep = out->rep_store;
+    return read_levels(d, levels, d->column->max_rep, d->head.rep_encoding, out->rep);
+}
+
+/* And from them which slots have a value. */
+static int read_def_levels(struct decode *d, struct dx_span levels)
+{
+    struct dx_pq_values *out = d->out;
     uint32_t rows = d->head.value_count, nulls = 0;
-    uint32_t batch[BATCH];
-    void *array = out->valid_store;
-    bool ok = grow(&array, &out->valid_capacity, rows, 1);
+    uint8_t max = d->column->max_def;
+    uint8_t *def;
+    int rc;
 
-    out->valid_store = array;
-    if (!ok)
+    if (!need_levels(&out->valid_store, &out->valid_capacity, rows) ||
+        (max > 1 && !need_levels(&out->def_store, &out->def_capacity, rows)))
         return no_memory(d->err, rows);
-    if (!d->head.is_v2 && d->head.def_encoding == DX_PQ_BIT_PACKED) {
-        if (!read_packed_levels(levels, out->valid_store, rows))
-            return corrupt(d, "definition levels end early");
-        for (uint32_t i = 0; i < rows; i++)
-            nulls += out->valid_store[i] == 0;
-    } else {
-        for (uint32_t done = 0; done < rows;) {
-            uint32_t n = rows - done < BATCH ? rows - done : BATCH;
+    def = max > 1 ? out->def_store : out->valid_store;
+    rc = read_levels(d, levels, max, d->head.def_encoding, def);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < rows; i++) {
+        uint8_t there = def[i] == max;
 
-            if (!dx_pq_hybrid_read(&h, batch, n))
-                return corrupt(d, "definition levels end early");
-            for (uint32_t i = 0; i < n; i++, done++) {
-                if (batch[i] > 1)
-                    return corrupt(d, "definition level over the maximum");
-                out->valid_store[done] = (uint8_t)batch[i];
-                nulls += batch[i] == 0;
-            }
-        }
+        out->valid_store[i] = there;
+        nulls += there == 0;
     }
+    out->def = max > 1 ? def : NULL;
     out->null_count = nulls;
     out->valid = nulls > 0 ? out->valid_store : NULL;
     d->count = rows - nulls;
@@ -649,51 +701,62 @@ static int unpack(struct decode *d, struct dx_span body, bool is_compressed, str
     return DX_OK;
 }
 
+/* The levels at the front of a v1 page. */
+static int take_levels(const struct decode *d, struct dx_bytes *r, uint8_t max, unsigned encoding,
+                       struct dx_span *levels)
+{
+    if (encoding == DX_PQ_BIT_PACKED)
+        *levels = dx_bytes_take(r, ((uint64_t)d->head.value_count * level_width(max) + 7) / 8);
+    else if (encoding == DX_PQ_RLE)
+        *levels = dx_bytes_take(r, dx_bytes_u32(r));
+    else
+        return dx_fail(d->err, DX_E_UNSUPPORTED, "levels in encoding %s (%u)",
+                       dx_pq_encoding_name(encoding), encoding);
+    return r->failed ? corrupt(d, "levels reach over the end") : DX_OK;
+}
+
 static int decode_v1(struct decode *d, struct dx_span body)
 {
-    struct dx_span plain;
+    const struct dx_pq_column *c = d->column;
+    struct dx_span plain, levels;
     struct dx_bytes r;
     int rc = unpack(d, body, true, &plain);
 
     if (rc < 0)
         return rc;
     r = dx_bytes_of(plain);
-    if (d->column->max_def > 0) {
-        struct dx_span levels;
-
-        if (d->head.def_encoding == DX_PQ_BIT_PACKED)
-            levels = dx_bytes_take(&r, ((uint64_t)d->head.value_count + 7) / 8);
-        else if (d->head.def_encoding == DX_PQ_RLE)
-            levels = dx_bytes_take(&r, dx_bytes_u32(&r));
-        else
-            return dx_fail(d->err, DX_E_UNSUPPORTED, "definition levels in encoding %s (%u)",
-                           dx_pq_encoding_name(d->head.def_encoding), d->head.def_encoding);
-        if (r.failed)
-            return corrupt(d, "definition levels reach over the end");
-        rc = read_levels(d, levels);
-        if (rc < 0)
-            return rc;
+    if (c->max_rep > 0) {
+        rc = take_levels(d, &r, c->max_rep, d->head.rep_encoding, &levels);
+        if (rc == DX_OK)
+            rc = read_rep_levels(d, levels);
     }
-    rc = allocate(d);
+    if (rc == DX_OK && c->max_def > 0) {
+        rc = take_levels(d, &r, c->max_def, d->head.def_encoding, &levels);
+        if (rc == DX_OK)
+            rc = read_def_levels(d, levels);
+    }
+    if (rc == DX_OK)
+        rc = allocate(d);
     return rc < 0 ? rc : read_values(d, dx_span_of(r.at, dx_bytes_left(&r)));
 }
 
 static int decode_v2(struct decode *d, struct dx_span body)
 {
+    const struct dx_pq_column *c = d->column;
     struct dx_bytes r = dx_bytes_of(body);
-    struct dx_span levels, plain;
-    int rc;
+    struct dx_span rep = dx_bytes_take(&r, d->head.rep_size);
+    struct dx_span def = dx_bytes_take(&r, d->head.def_size);
+    struct dx_span plain;
+    int rc = r.failed ? corrupt(d, "levels reach over the end") : DX_OK;
 
-    (void)dx_bytes_take(&r, d->head.rep_size);
-    levels = dx_bytes_take(&r, d->head.def_size);
-    if (r.failed)
-        return corrupt(d, "levels reach over the end");
-    if (d->column->max_def > 0) {
-        rc = read_levels(d, levels);
-        if (rc < 0)
-            return rc;
-    }
-    if (d->head.null_count != d->out->null_count)
+    if (rc == DX_OK && c->max_rep > 0)
+        rc = read_rep_levels(d, rep);
+    if (rc == DX_OK && c->max_def > 0)
+        rc = read_def_levels(d, def);
+    if (rc < 0)
+        return rc;
+    /* Of nested columns writers count as null either each slot without a value or only some. */
+    if (c->max_def <= 1 && c->max_rep == 0 && d->head.null_count != d->out->null_count)
         return corrupt(d, "another number of nulls than the header says");
     rc = unpack(d, dx_span_of(r.at, dx_bytes_left(&r)), d->head.is_compressed, &plain);
     if (rc == DX_OK)
@@ -703,9 +766,9 @@ static int decode_v2(struct decode *d, struct dx_span body)
 
 int dx_pq_column_check(const struct dx_pq_column *c, struct dx_error *err)
 {
-    if (c->max_rep > 0)
+    if (c->max_rep > 0 && !c->with_levels)
         return dx_fail(err, DX_E_UNSUPPORTED, "the column is repeated");
-    if (c->max_def > 1)
+    if (c->max_def > 1 && !c->with_levels)
         return dx_fail(err, DX_E_UNSUPPORTED, "the column is nested");
     if (!dx_pq_codec_is_known(c->codec))
         return dx_fail(err, DX_E_UNSUPPORTED, "codec %s (%u) is not supported",
@@ -723,7 +786,7 @@ static int begin(struct decode *d, struct dx_span page, struct dx_span *body)
 
     d->out->row_count = 0;
     d->out->null_count = 0;
-    d->out->valid = NULL;
+    d->out->valid = d->out->def = d->out->rep = NULL;
     rc = dx_pq_column_check(d->column, d->err);
     if (rc == DX_OK)
         rc = dx_pq_page_header_parse(page, &d->head, d->err);

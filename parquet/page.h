@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * page.h - one page of a flat column: bytes to values and back.
+ * page.h - one page of a column: bytes to values and back.
  *
  *   struct dx_pq_values v = DX_PQ_VALUES_INIT;
  *   struct dx_pq_dictionary d = DX_PQ_DICTIONARY_INIT;
@@ -18,14 +18,18 @@
  *   BYTE_ARRAY, FIXED       spans
  *   INT96                   spans of 12 bytes
  *
+ * A column read with_levels may be nested or repeated: then there is one slot for each pair of
+ * levels (row_count of them, v.def[i] and v.rep[i]), null where def is below the column's max_def;
+ * a row begins where rep is 0. def and rep are NULL for a column without such levels.
+ *
  * Spans point into `v` or into the dictionary, never into `page`: they stay valid until
  * the next decode into v, its release, or the release of the dictionary. A struct that is
  * used again keeps its storage. After an error row_count is 0. Nothing is shared: threads
  * may decode at once, each into its own struct; a dictionary is read-only after decoding
  * and may be shared.
  *
- * The page's CRC is checked when it has one. Nested and repeated columns, codecs and
- * encodings that are not known are DX_E_UNSUPPORTED by name; sizes and counts over the
+ * The page's CRC is checked when it has one. Nested and repeated columns (without with_levels),
+ * codecs and encodings that are not known are DX_E_UNSUPPORTED by name; sizes and counts over the
  * limits DX_E_LIMIT; everything else that does not fit DX_E_CORRUPT or DX_E_TRUNCATED.
  */
 #ifndef DX_PARQUET_PAGE_H
@@ -55,7 +59,7 @@ struct dx_pq_limits {
 struct dx_pq_page_header {
     uint8_t type;     /* enum dx_pq_page_type */
     uint8_t encoding; /* of the values */
-    uint8_t def_encoding;
+    uint8_t def_encoding, rep_encoding;
     bool is_v2;
     bool is_compressed; /* v2 only; true for the others */
     bool has_crc;
@@ -77,18 +81,19 @@ struct dx_pq_values {
     uint32_t row_count;
     uint32_t null_count;
     uint8_t *valid; /* one byte a row, 0: null; NULL when no row is null */
+    uint8_t *def, *rep;
     int64_t *ints;
     struct dx_span *spans;
     /* storage, private */
-    uint8_t *valid_store;
-    uint32_t valid_capacity, int_capacity, span_capacity;
+    uint8_t *valid_store, *def_store, *rep_store;
+    uint32_t valid_capacity, def_capacity, rep_capacity, int_capacity, span_capacity;
     struct dx_buf body, text;
     struct dx_pq_codec_state *codec;
 };
 
-#define DX_PQ_VALUES_INIT                                                           \
-    {                                                                               \
-        0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, DX_BUF_INIT(0), DX_BUF_INIT(0), NULL \
+#define DX_PQ_VALUES_INIT                              \
+    {                                                  \
+        .body = DX_BUF_INIT(0), .text = DX_BUF_INIT(0) \
     }
 
 struct dx_pq_dictionary {

@@ -221,7 +221,7 @@ static int put_values(struct dx_pq_page_writer *w, const struct dx_pq_column *c,
     bool is_string = c->type == DX_PQ_BYTE_ARRAY;
 
     if (!need_numbers(w, (size_t)v->row_count * 2 + 1))
-        return dx_fail(err, DX_E_NOMEM, "page: no memory for %u values", v->row_count);
+        return dx_no_memory(err, "page: %u values", v->row_count);
     if (encoding == DX_PQ_PLAIN && c->type != DX_PQ_BOOLEAN)
         put_plain(&w->body, c, v);
     else if (encoding == DX_PQ_DELTA_BINARY_PACKED && is_int)

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/civil_time.h"
+
 #define NAME_OF(table, number)                                                                \
     ((number) < sizeof(table) / sizeof(*(table)) && (table)[number] != NULL ? (table)[number] \
                                                                             : "unknown")
@@ -68,16 +70,21 @@ const char *dx_pq_logical_name(unsigned logical)
     return NAME_OF(names, logical);
 }
 
+static int64_t nanos_us(int64_t value)
+{
+    return value / 1000 - (value % 1000 < 0);
+}
+
 bool dx_pq_time_us(unsigned time_unit, int64_t value, int64_t *us)
 {
     switch (time_unit) {
     case DX_PQ_TIME_MILLIS:
-        return !__builtin_mul_overflow(value, 1000, us);
+        return !__builtin_mul_overflow(value, 1000, us) && dx_civil_is_stored(*us);
     case DX_PQ_TIME_MICROS:
         *us = value;
-        return true;
-    case DX_PQ_TIME_NANOS:
-        *us = value / 1000 - (value % 1000 < 0);
+        return dx_civil_is_stored(*us);
+    case DX_PQ_TIME_NANOS: /* 64 bits of them are years 1677..2262 */
+        *us = nanos_us(value);
         return true;
     default:
         return false;
@@ -89,11 +96,11 @@ bool dx_pq_time_us(unsigned time_unit, int64_t value, int64_t *us)
 bool dx_pq_int96_us(const uint8_t value[12], int64_t *us)
 {
     const int64_t epoch = 2440588; /* Julian day of 1970-01-01 */
-    int64_t day_us, of_day;
+    int64_t of_day = nanos_us((int64_t)dx_load_u64(value));
+    int64_t day_us;
 
-    (void)dx_pq_time_us(DX_PQ_TIME_NANOS, (int64_t)dx_load_u64(value), &of_day);
     if (__builtin_mul_overflow((int64_t)(int32_t)dx_load_u32(value + 8) - epoch,
                                INT64_C(86400000000), &day_us))
         return false;
-    return !__builtin_add_overflow(day_us, of_day, us);
+    return !__builtin_add_overflow(day_us, of_day, us) && dx_civil_is_stored(*us);
 }

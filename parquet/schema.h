@@ -88,12 +88,14 @@ enum dx_pq_time_unit {
 
 /* All that decoding a page of a column needs besides its bytes: small enough for an index. */
 struct dx_pq_column {
-    uint8_t type;         /* enum dx_pq_type */
-    uint8_t codec;        /* enum dx_pq_codec */
-    uint8_t max_def;      /* 0 required, 1 optional; more is nested and refused */
-    uint8_t max_rep;      /* 0; more is repeated and refused */
-    uint8_t time_unit;    /* enum dx_pq_time_unit */
-    bool is_unsigned;     /* INT32 and INT64: values are unsigned */
+    uint8_t type;      /* enum dx_pq_type */
+    uint8_t codec;     /* enum dx_pq_codec */
+    uint8_t max_def;   /* 0 required, 1 optional; more is nested */
+    uint8_t max_rep;   /* 0; more is repeated */
+    uint8_t time_unit; /* enum dx_pq_time_unit */
+    bool is_unsigned;  /* INT32 and INT64: values are unsigned */
+    /* decoding gives levels; without it nested and repeated columns are refused */
+    bool with_levels;
     uint32_t type_length; /* bytes of a DX_PQ_FIXED value, else 0 */
 };
 
@@ -103,8 +105,9 @@ const char *dx_pq_codec_name(unsigned codec);
 const char *dx_pq_encoding_name(unsigned encoding);
 const char *dx_pq_logical_name(unsigned logical);
 
-/* A value of a timestamp column as microseconds since 1970. INT96 values come as 12-byte
- * spans, the others as integers. False if it does not fit. Nanoseconds are floored. */
+/* A value of a timestamp column as microseconds since 1970. INT96 values come as 12-byte spans, the
+ * others as integers. False: it is outside of years 0000..9999, and the row counts and is shown as
+ * one without a time. Nanoseconds are floored. */
 bool dx_pq_time_us(unsigned time_unit, int64_t value, int64_t *us);
 bool dx_pq_int96_us(const uint8_t value[12], int64_t *us);
 

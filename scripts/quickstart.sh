@@ -5,7 +5,7 @@
 # Installs the packages that are missing, builds, takes the home pages of all packages that
 # this machine's package lists know (one dataset for each section of the archive), makes a lake
 # and an index of them in ./quickstart-root, shows three requests with their answers, and
-# serves on 127.0.0.1:8080 until Ctrl-C. It can be run again: the root is made anew.
+# serves on 127.0.0.1:8080 until Ctrl-C. It can be run again: the root is rebuilt.
 #
 #   --no-serve   stop the server after the three requests
 #   DX_LISTEN    another address, for example DX_LISTEN=127.0.0.1:9000 (port 0: any free one)

@@ -6,8 +6,9 @@
 #   DX_NGINX=PATH
 #   DX_VERSITYGW=PATH
 #   DX_MINIO=PATH
-# A program that one of these variables names, or an nginx that is installed, is taken as it is.
-# The nginx of Debian is unpacked, not installed: nothing is started and nothing is changed outside
+#   DX_PROMTOOL=PATH      not a server: it tries the alert rules
+# A program that one of these variables names, or an nginx or promtool that is installed, is taken as it is.
+# Those of Debian are unpacked, not installed: nothing is started and nothing is changed outside
 # build/. The other two are built from source at pinned versions from the Go module proxy (GOPROXY),
 # by the machine's Go if it is new enough, else by one from the same proxy. Every byte hangs on the
 # sums below: they cover the go.sum of each program, and that covers what it is built from.
@@ -57,19 +58,29 @@ cleanup() {
     rm -rf "$work"
 }
 
-# --- nginx
+# --- of Debian: nginx, promtool
 
-# Prints the path of an nginx that runs, if there is one.
-find_nginx() {
-    for program in "${DX_NGINX:-}" "$(command -v nginx || true)" /usr/sbin/nginx "$home/bin/nginx"; do
-        if [ -n "$program" ] && [ -x "$program" ] && "$program" -v >/dev/null 2>&1; then
+# Prints the first of the programs that runs.
+find_program() { # OPTION PROGRAM...
+    option=$1
+    shift
+    for program; do
+        if [ -n "$program" ] && [ -x "$program" ] && "$program" "$option" >/dev/null 2>&1; then
             echo "$program"
             return
         fi
     done
 }
 
-unpack_nginx() {
+find_nginx() {
+    find_program -v "${DX_NGINX:-}" "$(command -v nginx || true)" /usr/sbin/nginx "$home/bin/nginx"
+}
+
+find_promtool() {
+    find_program --version "${DX_PROMTOOL:-}" "$(command -v promtool || true)" "$home/bin/promtool"
+}
+
+unpack() { # PACKAGE PROGRAM OPTION
     command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
     mkdir -p "$work/deb"
     # Twice: without lists apt knows none, with old ones its file may be gone.
@@ -78,14 +89,14 @@ unpack_nginx() {
             if [ "$(id -u)" -eq 0 ]; then as_root=; else as_root="sudo -n"; fi
             $as_root apt-get -q update >&2 || return 1
         fi
-        if (cd "$work/deb" && apt-get -q -o APT::Sandbox::User=root download nginx >&2); then
+        if (cd "$work/deb" && apt-get -q -o APT::Sandbox::User=root download "$1" >&2); then
             break
         fi
     done
-    dpkg-deb --extract "$work"/deb/nginx_*.deb "$work/deb" || return 1
-    cp "$work/deb/usr/sbin/nginx" "$home/bin/nginx.new"
-    "$home/bin/nginx.new" -v || return 1 # a library is missing
-    mv "$home/bin/nginx.new" "$home/bin/nginx"
+    dpkg-deb --extract "$work/deb/$1"_*.deb "$work/deb" || return 1
+    cp "$work/deb/$2" "$home/bin/unpacked.new"
+    "$home/bin/unpacked.new" "$3" >&2 || return 1 # a library is missing
+    mv "$home/bin/unpacked.new" "$home/bin/${2##*/}"
 }
 
 # --- Go
@@ -182,10 +193,17 @@ cleanup
 nginx=$(find_nginx)
 if [ -z "$nginx" ]; then
     mkdir -p "$work"
-    unpack_nginx || true
+    unpack nginx usr/sbin/nginx -v || true
     nginx=$(find_nginx)
 fi
 if [ -n "$nginx" ]; then echo "DX_NGINX=$nginx"; else cannot "no nginx, and no Debian package of it"; fi
+promtool=$(find_promtool)
+if [ -z "$promtool" ]; then
+    mkdir -p "$work"
+    unpack prometheus usr/bin/promtool --version || true
+    promtool=$(find_promtool)
+fi
+if [ -n "$promtool" ]; then echo "DX_PROMTOOL=$promtool"; else cannot "no promtool, and no Debian package of it"; fi
 provide DX_VERSITYGW versitygw "$versitygw_module" "$versitygw_version" "$versitygw_sum" ./cmd/versitygw
 provide DX_MINIO minio "$minio_module" "$minio_version" "$minio_sum" .
 [ -z "$missing" ] || exit 77

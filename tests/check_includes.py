@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_includes.py [TREE] - who may include whom, and what every file must carry.
 
-    4   server                                builder          never meet
-    3   query
-    2   loader
-    1   format  canon  parquet  cache  fetch  config           none includes another
-    0   base
+The rooms and their arrows are the dx_room() lines of cmake/layers.cmake, which the linker follows too: a room may
+include what its line names, and what those name in turn. A line names only rooms above it, so arrows go down only.
+Inside a room the includes form no circle, where a .c file and its header count as one; KNOT lists the circles that
+are still there, and a new one is an error. A room has at most ROOM_MAX files.
 
 check_includes.py --self-test breaks each rule once in a small tree and expects to see it named.
 Exit: 0 all rules hold, 1 some do not (each printed as file:line: words).
@@ -16,14 +15,17 @@ import re
 import sys
 import tempfile
 
-LEVEL = {
-    "base": 0,
-    "format": 1, "canon": 1, "parquet": 1, "cache": 1, "fetch": 1, "config": 1,
-    "loader": 2,
-    "query": 3,
-    "server": 4, "builder": 4,
-}
-FREE = ("tests", "bench")  # may include any layer
+FREE = ("tests", "bench")  # may include any room
+ROOM_MAX = 64
+# (room, files that are tied together): circles that still have to be opened.
+KNOT = (
+    ("builder/index", "index_cold index_state index_build"),
+    ("builder/scan", "scan_merge index_scan"),
+)
+# Besides documents, which go through base/json_in: any JSON of a record, and text of ours.
+JANSSON = ("base/json_in", "builder/check/inspect", "builder/input/input_columns", "builder/input/input_detect", "format/text/name_list",
+           "loader/build_info")
+ROOM = re.compile(r"^dx_room\(([^)]*)\)", re.M)
 NO_IO = ("format", "parquet")  # spans in, spans out
 IO_HEADERS = re.compile(
     r"^(unistd\.h|fcntl\.h|dirent\.h|poll\.h|netdb\.h|sys/(stat|mman|socket|file|uio|"
@@ -39,27 +41,55 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 
 
-def layer_problem(folder, target):
-    """Why `folder` may not include `target`, or None."""
-    other = target.split("/", 1)[0]
-    if folder in FREE or other == folder:
+class Rooms:
+    """The dx_room() lines: for each room the rooms that it may include."""
+
+    def __init__(self, tree):
+        self.may = {}
+        self.problems = []
+        path = tree / "cmake" / "layers.cmake"
+        for match in ROOM.finditer(path.read_text(encoding="utf-8")):
+            words = match.group(1).split()
+            room, below = words[0], words[1:]
+            below = below[:below.index("LIBRARIES")] if "LIBRARIES" in below else below
+            self.may[room] = {room}
+            for other in below:
+                if other in self.may:
+                    self.may[room] |= self.may[other]
+                else:
+                    self.problems.append((path, 1, f"{room} names {other}, which is not above its line"))
+
+    def of(self, path):
+        return path.rsplit("/", 1)[0] if "/" in path else ""
+
+    def problem(self, room, target):
+        """Why `room` may not include `target`, or None."""
+        other = self.of(target)
+        if room in FREE or other == room:
+            return None
+        if other not in self.may:
+            return f'"{target}" is in no room'
+        if other not in self.may[room]:
+            return f'"{target}": no arrow from {room}/ to {other}/ in cmake/layers.cmake'
         return None
-    if other not in LEVEL:
-        return f'"{target}" is in no layer'
-    if LEVEL[other] > LEVEL[folder]:
-        return f'"{target}" is above {folder}/: includes go down only'
-    if LEVEL[other] == LEVEL[folder]:
-        return f'"{target}": {folder}/ and {other}/ are on one level and must not meet'
-    return None
 
 
-def system_problem(folder, stem, header):
+def top(room):
+    return room.split("/", 1)[0]
+
+
+def system_problem(room, stem, header):
+    folder = top(room)
     if header.startswith("curl/") and folder not in ("fetch", *FREE):
         return f"<{header}>: only fetch/ knows libcurl"
-    if header.startswith("amqp") and folder not in ("fetch", *FREE):
-        return f"<{header}>: only fetch/ knows librabbitmq"
-    if header.startswith(("libpq", "postgresql/", "postgres_ext")) and folder not in ("fetch", *FREE):
-        return f"<{header}>: only fetch/ knows libpq"
+    if header.startswith("amqp") and room not in ("builder/exchange/queue", *FREE):
+        return f"<{header}>: only builder/exchange/queue/ knows librabbitmq"
+    if header.startswith(("libpq", "postgresql/", "postgres_ext")) and room not in ("builder/exchange/postgres", *FREE):
+        return f"<{header}>: only builder/exchange/postgres/ knows libpq"
+    if header == "jansson.h" and folder not in FREE and f"{room}/{stem}" not in JANSSON:
+        return f"<{header}>: documents are read with base/json_in.h"
+    if header == "expat.h" and (folder, stem) != ("fetch", "s3_xml"):
+        return f"<{header}>: only fetch/s3_xml knows expat"
     libevent = header.startswith("event2/") or header in ("event.h", "evhttp.h")
     if libevent and folder not in ("server", *FREE) and (folder, stem) != ("fetch", "fetch_loop"):
         return f"<{header}>: only server/ and fetch/fetch_loop know libevent"
@@ -68,7 +98,7 @@ def system_problem(folder, stem, header):
     return None
 
 
-def check_lines(tree, path, folder):
+def check_lines(tree, rooms, path, room):
     stem = path.stem
     own = f"{path.relative_to(tree).parent.as_posix()}/{stem}.h"
     first_seen = False
@@ -78,15 +108,15 @@ def check_lines(tree, path, folder):
             continue
         ours, system = match.groups()
         if system is not None:
-            problem = system_problem(folder, stem, system)
+            problem = system_problem(room, stem, system)
         elif "/" not in ours or ours.startswith((".", "/")):
             problem = f'"{ours}": write the path from the root of the tree'
         elif not (tree / ours).is_file():
             problem = f'"{ours}" does not exist'
-        elif folder in NO_IO and ours in IO_OURS:
-            problem = f'"{ours}": {folder}/ does no I/O'
+        elif top(room) in NO_IO and ours in IO_OURS:
+            problem = f'"{ours}": {top(room)}/ does no I/O'
         else:
-            problem = layer_problem(folder, ours)
+            problem = rooms.problem(room, ours)
         if problem:
             yield number, problem
         if not first_seen and path.suffix == ".c" and (tree / own).is_file() and ours != own:
@@ -94,7 +124,8 @@ def check_lines(tree, path, folder):
         first_seen = True
 
 
-def check_words(path, folder):
+def check_words(path, room):
+    folder = top(room)
     if folder not in NO_IO:
         return
     text = COMMENT.sub(lambda m: "\n" * m.group().count("\n"), path.read_text(encoding="utf-8"))
@@ -122,49 +153,138 @@ def check_form(tree, path):
         yield 1, f"the include guard must be {guard}"
 
 
-def sources(tree):
-    for folder in (*LEVEL, *FREE):
+def sources(tree, rooms):
+    """(room, path) of each C file; tests and bench are one room each."""
+    folders = sorted({top(room) for room in rooms.may}) + list(FREE)
+    for folder in folders:
         for suffix in ("*.c", "*.h"):
-            yield from ((folder, p) for p in sorted((tree / folder).rglob(suffix)))
+            for path in sorted((tree / folder).rglob(suffix)):
+                room = path.parent.relative_to(tree).as_posix()
+                yield folder if folder in FREE else room, path
 
 
-def check_names(tree):
-    """A file is one noun; its name is unique among the layers."""
-    seen = {}
-    for folder, path in sources(tree):
-        if folder in FREE:
+def check_names(tree, rooms):
+    """A file is one noun; its name is unique among the rooms, and it stands in one."""
+    seen, count = {}, {}
+    for room, path in sources(tree, rooms):
+        if room in FREE:
             continue
         if path.stem in ("util", "utils", "helpers", "misc", "common"):
             yield path, 1, f"{path.name} is no noun: a helper has a name or stays with its user"
-        if path.parent != tree / folder:
-            yield path, 1, "layers have no folders of their own"
+        if room not in rooms.may:
+            yield path, 1, f"{room}/ is not a room of cmake/layers.cmake"
         other = seen.setdefault(path.name, path)
         if other is not path:
             yield path, 1, f"the name is taken by {other.relative_to(tree)}"
+        count[room] = count.get(room, 0) + 1
+        if count[room] == ROOM_MAX + 1:
+            yield path, 1, f"{room}/ has more than {ROOM_MAX} files: it needs rooms inside"
+
+
+def check_unit_tests(tree, rooms):
+    """tests/unit/ mirrors the tree: test_x.c stands in the room of x, or else of what it tests."""
+    room_of = {path.stem: room for room, path in sources(tree, rooms) if room not in FREE}
+    for path in sorted((tree / "tests" / "unit").rglob("test_*.c")):
+        room = path.parent.relative_to(tree / "tests" / "unit").as_posix()
+        of_source = room_of.get(path.stem.removeprefix("test_"), room)
+        if room not in rooms.may and not (room.startswith("bench/") and (tree / room).is_dir()):
+            yield path, 1, f"tests stand in a room: move it to tests/unit/{of_source if of_source != '.' else 'ROOM'}/"
+        elif room != of_source:
+            yield path, 1, f"its source is in {of_source}/: move it to tests/unit/{of_source}/"
+
+
+def knots(graph):
+    """Strongly connected components of more than one node (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph.get(node, ()):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            part = set(stack[stack.index(node):])
+            del stack[stack.index(node):]
+            if len(part) > 1:
+                found.append(part)
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def check_circles(tree, rooms):
+    graph, where = {}, {}
+    for room, path in sources(tree, rooms):
+        if room in FREE:
+            continue
+        node = f"{room}/{path.stem}"
+        where[node] = path  # the header, where there is one
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match = INCLUDE.match(line)
+            if match and match.group(1) and rooms.of(match.group(1)) == room:
+                other = match.group(1).rsplit(".", 1)[0]
+                if other != node:
+                    graph.setdefault(node, set()).add(other)
+    known = [{f"{room}/{name}" for name in names.split()} for room, names in KNOT]
+    for part in knots(graph):
+        if not any(part <= k for k in known):
+            yield where.get(min(part), tree), 1, f"includes form a circle: {' '.join(sorted(part))}"
+    for k in known if (tree / "cmake" / "install.cmake").exists() else ():
+        if not any(part <= k for part in knots(graph)):
+            yield tree / "tests/check_includes.py", 1, f"KNOT: {min(k)} is untied; take its line out"
 
 
 def check(tree):
-    problems, count = [], 0
-    for folder, path in sources(tree):
+    rooms = Rooms(tree)
+    problems, count = list(rooms.problems), 0
+    for room, path in sources(tree, rooms):
         count += 1
-        for number, words in (*check_form(tree, path), *check_lines(tree, path, folder),
-                              *check_words(path, folder)):
-            problems.append((path, number, words))
-    problems.extend(check_names(tree))
+        found = list(check_form(tree, path))
+        if room in rooms.may or room in FREE:
+            found += check_lines(tree, rooms, path, room)
+            found += check_words(path, room)
+        problems.extend((path, number, words) for number, words in found)
+    problems.extend(check_names(tree, rooms))
+    problems.extend(check_unit_tests(tree, rooms))
+    problems.extend(check_circles(tree, rooms))
     return [f"{p.relative_to(tree)}:{n}: {words}" for p, n, words in problems], count
 
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 
 
+LAYERS = """
+dx_room(base LIBRARIES m)
+dx_room(canon base)
+dx_room(parquet base)
+dx_room(cache base)
+dx_room(fetch base)
+dx_room(format/core base)
+dx_room(format/version format/core)
+dx_room(loader format/version canon parquet cache fetch)
+dx_room(query/rows loader)
+dx_room(server/engine query/rows)
+dx_room(builder/lake query/rows)
+"""
+
+
 def good_tree(tree):
-    for folder in LEVEL:
-        (tree / folder).mkdir()
-        guard = f"DX_{folder}_A_{folder}_H".upper()
-        (tree / folder / f"a_{folder}.h").write_text(
+    (tree / "cmake").mkdir()
+    (tree / "cmake" / "layers.cmake").write_text(LAYERS)
+    for room in Rooms(tree).may:
+        name = "a_" + room.replace("/", "_")
+        (tree / room).mkdir(parents=True)
+        guard = f"DX_{room}_{name}_H".replace("/", "_").upper()
+        (tree / room / f"{name}.h").write_text(
             f"{SPDX}#ifndef {guard}\n#define {guard}\n#endif\n")
-        (tree / folder / f"a_{folder}.c").write_text(
-            f'{SPDX}#include "{folder}/a_{folder}.h"\n#include <string.h>\n')
+        (tree / room / f"{name}.c").write_text(
+            f'{SPDX}#include "{room}/{name}.h"\n#include <string.h>\n')
     (tree / "fetch" / "fetch_loop.c").write_text(
         f"{SPDX}#include <curl/curl.h>\n#include <event2/event.h>\n")
 
@@ -174,20 +294,23 @@ def self_test():
         return f"{SPDX}#include {name}\n"
 
     rows = [  # file, its text, words that must be said
-        ("format/b.c", include('"loader/a_loader.h"'), "above format/"),
-        ("canon/b.c", include('"format/a_format.h"'), "on one level"),
-        ("server/b.c", include('"builder/a_builder.h"'), "on one level"),
-        ("builder/b.c", include('"server/a_server.h"'), "on one level"),
-        ("query/b.c", include('"server/a_server.h"'), "above query/"),
-        ("base/b.c", include('"cache/a_cache.h"'), "above base/"),
+        ("format/core/b.c", include('"loader/a_loader.h"'), "no arrow"),
+        ("format/core/b.c", include('"format/version/a_format_version.h"'), "no arrow"),
+        ("canon/b.c", include('"format/core/a_format_core.h"'), "no arrow"),
+        ("server/engine/b.c", include('"builder/lake/a_builder_lake.h"'), "no arrow"),
+        ("builder/lake/b.c", include('"server/engine/a_server_engine.h"'), "no arrow"),
+        ("query/rows/b.c", include('"server/engine/a_server_engine.h"'), "no arrow"),
+        ("base/b.c", include('"cache/a_cache.h"'), "no arrow"),
         ("base/b.c", include('"tests/x.h"'), "does not exist"),
         ("loader/b.c", include("<curl/curl.h>"), "only fetch/ knows libcurl"),
-        ("builder/q.c", include("<amqp.h>"), "only fetch/ knows librabbitmq"),
-        ("builder/q.c", include("<libpq-fe.h>"), "only fetch/ knows libpq"),
-        ("query/b.c", include("<event2/event.h>"), "know libevent"),
+        ("format/core/b.c", include("<jansson.h>"), "documents are read with base/json_in.h"),
+        ("fetch/other.c", include("<expat.h>"), "only fetch/s3_xml knows expat"),
+        ("builder/lake/q.c", include("<amqp.h>"), "only builder/exchange/queue/ knows librabbitmq"),
+        ("builder/lake/q.c", include("<libpq-fe.h>"), "only builder/exchange/postgres/ knows libpq"),
+        ("query/rows/b.c", include("<event2/event.h>"), "know libevent"),
         ("fetch/b.c", include("<event2/event.h>"), "know libevent"),
-        ("format/b.c", include("<stdio.h>") + "int x(void) { return puts(0); }\n", "does no I/O"),
-        ("format/b.c", f"{SPDX}void f(void)\n{{\n    (void)fprintf(stderr, 0);\n}}\n", "does no I/O"),
+        ("format/core/b.c", include("<stdio.h>") + "int x(void) { return puts(0); }\n", "does no I/O"),
+        ("format/core/b.c", f"{SPDX}void f(void)\n{{\n    (void)fprintf(stderr, 0);\n}}\n", "does no I/O"),
         ("parquet/b.c", f"{SPDX}int f(void) {{ return open(0, 0); }}\n", "does no I/O"),
         ("parquet/b.c", include("<fcntl.h>"), "does no I/O"),
         ("parquet/b.c", include("<sys/mman.h>"), "does no I/O"),
@@ -198,6 +321,14 @@ def self_test():
         ("cache/b.h", f"{SPDX}#pragma once\n", "must be DX_CACHE_B_H"),
         ("cache/a_base.c", SPDX, "name is taken"),
         ("cache/util.c", SPDX, "no noun"),
+        ("server/b.c", SPDX, "not a room"),
+        ("server/attic/b.c", SPDX, "not a room"),
+        ("cache/a_cache.h", f'{SPDX}#ifndef DX_CACHE_A_CACHE_H\n#define DX_CACHE_A_CACHE_H\n'
+         '#include "cache/circle.h"\n#endif\n', "circle"),
+        ("cmake/layers.cmake", LAYERS + "dx_room(attic roof)\n", "not above its line"),
+        ("tests/unit/test_a_cache.c", SPDX, "move it to tests/unit/cache/"),
+        ("tests/unit/test_all.c", SPDX, "move it to tests/unit/ROOM/"),
+        ("tests/unit/base/test_a_cache.c", SPDX, "move it to tests/unit/cache/"),
     ]
     failed = 0
     for name, text, words in [("", "", ""), *rows]:
@@ -205,7 +336,12 @@ def self_test():
             tree = pathlib.Path(folder)
             good_tree(tree)
             if name:
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 (tree / name).write_text(text)
+            if "circle" in words:
+                (tree / "cache" / "circle.h").write_text(
+                    f'{SPDX}#ifndef DX_CACHE_CIRCLE_H\n#define DX_CACHE_CIRCLE_H\n'
+                    '#include "cache/a_cache.h"\n#endif\n')
             problems, _ = check(tree)
             fine = any(words in p and p.startswith(name) for p in problems) if name else not problems
             if not fine:

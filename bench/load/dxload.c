@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dxload.c - a load of HTTP requests from one core: who asks what, how often, how long it took.
+ * dxload.c - a load of HTTP requests from one core: what is requested, how often, how long it took.
  */
 #include "base/file.h"
 #include "base/options.h"
@@ -32,26 +32,39 @@ enum {
     OPT_COUNT
 };
 
+#define AT(member) DX_OPT_PLACE(struct dx_load_plan, member)
+
 static const struct dx_option table[OPT_COUNT] = {
-    [OPT_CONNECTIONS] = { "connections", "N", "64", "connections, kept alive; 1 to 10000" },
-    [OPT_SECONDS] = { "seconds", "S", "5", "how long replies count; up to 600" },
-    [OPT_WARM] = { "warm", "S", "0.3", "seconds before that, which do not count" },
-    [OPT_RATE] = { "rate", "R", "0", "open loop of so many requests a second; 0: closed loop" },
+    [OPT_CONNECTIONS] = { "connections", "N", "64", "connections, kept alive",
+                          DX_OPT_NUMBER(1, DX_LOAD_CONNECTIONS_MAX), AT(connections) },
+    [OPT_SECONDS] = { "seconds", "S", "5", "how long replies count; up to 600", DX_OPT_TEXT },
+    [OPT_WARM] = { "warm", "S", "0.3", "seconds before that, which do not count", DX_OPT_TEXT },
+    [OPT_RATE] = { "rate", "R", "0", "open loop of so many requests a second; 0: closed loop",
+                   DX_OPT_TEXT },
     [OPT_POISSON] = { "poisson", NULL, NULL,
-                      "arrivals of an open loop as of many independent clients, else even" },
+                      "arrivals of an open loop as of many independent clients, else even",
+                      DX_OPT_FLAG },
     [OPT_LAW] = { "law", "LAW", "uniform",
-                  "how targets are picked: zipf=S, pareto=A, weights, uniform, order" },
-    [OPT_SEED] = { "seed", "N", "1", "the same seed asks the same requests in the same order" },
+                  "how targets are picked: zipf=S, pareto=A, weights, uniform, order",
+                  DX_OPT_TEXT },
+    [OPT_SEED] = { "seed", "N", "1", "the same seed asks the same requests in the same order",
+                   DX_OPT_NUMBER(0, DX_OPTION_OPEN), AT(seed) },
     [OPT_VERIFY] = { "verify-every", "N", "16",
-                     "compare each n-th body with the hash in its target file; 0: none" },
-    [OPT_TIMEOUT] = { "timeout-ms", "MS", "5000", "a reply that takes longer is a failure" },
+                     "compare each n-th body with the hash in its target file; 0: none",
+                     DX_OPT_NUMBER(0, 1000000000), AT(verify_every) },
+    [OPT_TIMEOUT] = { "timeout-ms", "MS", "5000", "a reply that takes longer is a failure",
+                      DX_OPT_NUMBER(1, 600000), AT(timeout_ms) },
     [OPT_SPIN] = { "spin-us", "US", "1000",
-                   "poll without sleeping so long before a request of an open loop is due" },
-    [OPT_REQUESTS] = { "requests", "N", "0", "end after so many requests; 0: by time only" },
+                   "poll without sleeping so long before a request of an open loop is due",
+                   DX_OPT_NUMBER(0, 1000000), AT(spin_us) },
+    [OPT_REQUESTS] = { "requests", "N", "0", "end after so many requests; 0: by time only",
+                       DX_OPT_NUMBER(0, DX_OPTION_OPEN), AT(requests_max) },
     [OPT_RECORD] = { "record", "FILE", NULL,
-                     "ask each target of one file once, and write FILE with what was answered" },
-    [OPT_JSON] = { "json", "FILE", NULL, "write the figures there; - is standard output" },
-    [OPT_HELP] = { "help", NULL, NULL, "this text" },
+                     "ask each target of one file once, and write FILE with what was answered",
+                     DX_OPT_TEXT },
+    [OPT_JSON] = { "json", "FILE", NULL, "write the figures there; - is standard output",
+                   DX_OPT_TEXT },
+    [OPT_HELP] = { "help", NULL, NULL, "this text", DX_OPT_FLAG },
 };
 
 static const char usage[] =
@@ -81,19 +94,9 @@ static int parse_real(const struct dx_options *o, size_t index, double least, do
     return DX_OK;
 }
 
-static int parse_whole(const struct dx_options *o, size_t index, uint64_t least, uint32_t most,
-                       uint32_t *out, struct dx_error *err)
-{
-    uint64_t value = 0;
-    int rc = dx_options_number(o, index, least, most, &value, err);
-
-    *out = (uint32_t)value;
-    return rc;
-}
-
 static int parse_plan(const struct dx_options *o, struct dx_load_plan *plan, struct dx_error *err)
 {
-    int rc = parse_whole(o, OPT_CONNECTIONS, 1, DX_LOAD_CONNECTIONS_MAX, &plan->connections, err);
+    int rc = dx_options_store(o, plan, err);
 
     if (rc == DX_OK)
         rc = parse_real(o, OPT_SECONDS, 0.01, 600, &plan->seconds, err);
@@ -102,22 +105,12 @@ static int parse_plan(const struct dx_options *o, struct dx_load_plan *plan, str
     if (rc == DX_OK)
         rc = parse_real(o, OPT_RATE, 0, 1e7, &plan->rate, err);
     if (rc == DX_OK)
-        rc = dx_options_number(o, OPT_SEED, 0, UINT64_MAX, &plan->seed, err);
-    if (rc == DX_OK)
-        rc = parse_whole(o, OPT_VERIFY, 0, 1000000000, &plan->verify_every, err);
-    if (rc == DX_OK)
-        rc = parse_whole(o, OPT_TIMEOUT, 1, 600000, &plan->timeout_ms, err);
-    if (rc == DX_OK)
-        rc = parse_whole(o, OPT_SPIN, 0, 1000000, &plan->spin_us, err);
-    if (rc == DX_OK)
-        rc = dx_options_number(o, OPT_REQUESTS, 0, UINT64_MAX, &plan->requests_max, err);
-    if (rc == DX_OK)
         rc = dx_address_parse(o->operand[0], &plan->address, err);
     plan->arrivals = dx_options_has(o, OPT_POISSON) ? DX_ARRIVALS_POISSON : DX_ARRIVALS_CONSTANT;
     return rc;
 }
 
-static int open_parts(const struct dx_options *o, struct dx_part *parts, struct dx_error *err)
+static int open_parts(const struct dx_options *o, struct dx_mix_part *parts, struct dx_error *err)
 {
     struct dx_law law;
     int rc = dx_law_parse(dx_options_text(o, OPT_LAW), &law, err);
@@ -125,12 +118,12 @@ static int open_parts(const struct dx_options *o, struct dx_part *parts, struct 
     if (dx_options_has(o, OPT_RECORD))
         law = (struct dx_law){ DX_LAW_ORDER, 0 };
     for (size_t i = 1; rc == DX_OK && i < o->operand_count; i++)
-        rc = dx_part_open(&parts[i - 1], o->operand[i], &law, o->operand[0], err);
+        rc = dx_mix_part_open(&parts[i - 1], o->operand[i], &law, o->operand[0], err);
     return rc;
 }
 
 static int write_json(const char *path, const struct dx_load_plan *plan,
-                      const struct dx_load_result *result, const struct dx_part *parts,
+                      const struct dx_load_result *result, const struct dx_mix_part *parts,
                       size_t count, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(64 << 20);
@@ -149,7 +142,7 @@ static int write_json(const char *path, const struct dx_load_plan *plan,
 
 /* Figures on standard output are for a program: then the words go beside them. */
 static void print_text(FILE *to, const struct dx_load_plan *plan,
-                       const struct dx_load_result *result, const struct dx_part *parts,
+                       const struct dx_load_result *result, const struct dx_mix_part *parts,
                        size_t count)
 {
     struct dx_buf text = DX_BUF_INIT(1 << 20);
@@ -170,7 +163,7 @@ static void raise_descriptor_limit(void)
 }
 
 /* <0: err; else 0 or EXIT_WRONG. */
-static int run(const struct dx_options *o, struct dx_load_plan *plan, struct dx_part *parts,
+static int run(const struct dx_options *o, struct dx_load_plan *plan, struct dx_mix_part *parts,
                struct dx_error *err)
 {
     const char *record = dx_options_text(o, OPT_RECORD), *json = dx_options_text(o, OPT_JSON);
@@ -227,7 +220,7 @@ static int check_operands(const struct dx_options *o, struct dx_error *err)
 
 int main(int argc, char **argv)
 {
-    static struct dx_part parts[PARTS_MAX];
+    static struct dx_mix_part parts[PARTS_MAX];
     struct dx_load_plan plan = { .connections = 0 };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_options o;
@@ -253,7 +246,7 @@ int main(int argc, char **argv)
     if (rc < 0)
         fprintf(stderr, "dxload: %s\n", err.text);
     for (size_t i = 0; i < PARTS_MAX; i++)
-        dx_part_release(&parts[i]);
+        dx_mix_part_release(&parts[i]);
     dx_options_release(&o);
     return rc < 0 ? EXIT_WRONG : rc;
 }

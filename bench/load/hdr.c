@@ -11,7 +11,7 @@ int dx_hdr_init(struct dx_hdr *h, struct dx_error *err)
     *h = (struct dx_hdr){ .min = UINT64_MAX };
     h->buckets = calloc(DX_HDR_BUCKETS, sizeof(*h->buckets));
     if (h->buckets == NULL)
-        return dx_fail(err, DX_E_NOMEM, "histogram: %d buckets", DX_HDR_BUCKETS);
+        return dx_no_memory(err, "histogram: %d buckets", DX_HDR_BUCKETS);
     return DX_OK;
 }
 

@@ -7,10 +7,10 @@
  *   uint64_t ns = dx_hdr_percentile(&h, 99.99);
  *   dx_hdr_release(&h);
  *
- * Below 512 each value has a bucket of its own; above, each power of two is cut into 256 buckets.
- * A percentile p is that of the sorted values by the nearest rank, ceil(p / 100 * count): what is
- * told is never below the exact value and at most 1/256 (0.4 %) above it. Values above
- * DX_HDR_VALUE_MAX (18 minutes) count as that; min and max are exact. One thread at a time.
+ * Below 512 each value has a bucket of its own; above, each power of two is cut into 256 buckets. A
+ * percentile p is that of the sorted values by the nearest rank, ceil(p / 100 * count): the result
+ * is never below the exact value and at most 1/256 (0.4 %) above it. Values above DX_HDR_VALUE_MAX
+ * (18 minutes) count as that; min and max are exact. One thread at a time.
  */
 #ifndef DX_BENCH_LOAD_HDR_H
 #define DX_BENCH_LOAD_HDR_H

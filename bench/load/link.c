@@ -100,7 +100,7 @@ int dx_link_write(struct dx_link *l, struct dx_error *err)
 int dx_link_ask(struct dx_link *l, struct dx_span request, bool hash_body, struct dx_error *err)
 {
     if (hash_body && (l->hashing = dx_hash_state_new()) == NULL)
-        return dx_fail(err, DX_E_NOMEM, "a hash state");
+        return dx_no_memory(err, "hash state");
     l->unsent = request;
     l->hash_body = hash_body;
     l->asked = true;
@@ -114,7 +114,7 @@ static int hold(struct dx_link *l, struct dx_span bytes, struct dx_error *err)
     if (bytes.size > DX_REPLY_HEAD_MAX)
         return dx_fail(err, DX_E_LIMIT, "reply: no end of the head in %zu bytes", bytes.size);
     if (l->held == NULL && (l->held = malloc(DX_REPLY_HEAD_MAX)) == NULL)
-        return dx_fail(err, DX_E_NOMEM, "the begin of a head");
+        return dx_no_memory(err, "head");
     memcpy(l->held, bytes.data, bytes.size);
     l->held_size = bytes.size;
     return 0;
@@ -144,7 +144,7 @@ static int take(struct dx_link *l, struct dx_span bytes, size_t looked_at, struc
     int rc;
 
     if (!l->asked)
-        return dx_fail(err, DX_E_CORRUPT, "%zu bytes that nobody asked for", bytes.size);
+        return dx_fail(err, DX_E_CORRUPT, "%zu bytes without a request", bytes.size);
     if (l->in_body)
         return take_body(l, bytes, err);
     size = dx_reply_head_size(bytes, looked_at);

@@ -9,10 +9,10 @@
  *   l.head, l.hash                                       of the last reply
  *   dx_link_close(&l);
  *
- * Non-blocking. Functions return 1 done, 0 wait for `events`, <0 the connection is of no use any more.
- * A reply is only looked at, not kept: `scratch` is shared by all links of a thread and
- * must have DX_LINK_SCRATCH bytes; a link keeps of its own only the begin of a head that came in parts.
- * Bytes that nobody asked for are an error. One thread at a time.
+ * Non-blocking. Functions return 1 done, 0 wait for `events`, <0 the connection is of no use any
+ * more. A reply is only looked at, not kept: `scratch` is shared by all links of a thread and must
+ * have DX_LINK_SCRATCH bytes; a link keeps of its own only the begin of a head that came in parts.
+ * Bytes without a request are an error. One thread at a time.
  */
 #ifndef DX_BENCH_LOAD_LINK_H
 #define DX_BENCH_LOAD_LINK_H

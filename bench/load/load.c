@@ -24,7 +24,7 @@ struct slot {
 
 struct loop {
     const struct dx_load_plan *plan;
-    struct dx_part *parts;
+    struct dx_mix_part *parts;
     struct dx_picker which; /* of the parts */
     struct dx_load_result *result;
     int epoll;
@@ -103,7 +103,7 @@ static void count_latency(struct loop *l, const struct slot *s, uint64_t now)
     dx_hdr_add(&l->result->latency, now - s->due_ns);
 }
 
-/* The request, if there is one, is lost; the connection is made anew. */
+/* The request, if there is one, is lost; the connection is opened again. */
 static void lose(struct loop *l, struct slot *s, uint64_t *counter, const struct dx_error *why)
 {
     struct dx_error err = DX_ERROR_INIT;
@@ -123,14 +123,14 @@ static void lose(struct loop *l, struct slot *s, uint64_t *counter, const struct
 static void ask(struct loop *l, struct slot *s, uint64_t due, uint64_t now)
 {
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_part *part;
+    struct dx_mix_part *part;
     uint32_t every = l->plan->verify_every;
 
     s->part = dx_picker_next(&l->which, &l->random);
     part = &l->parts[s->part];
-    s->target = dx_part_next(part, &l->random);
+    s->target = dx_mix_part_next(part, &l->random);
     s->hash = l->plan->learn ||
-              (every > 0 && l->asked % every == 0 && dx_part_knows_body(part, s->target));
+              (every > 0 && l->asked % every == 0 && dx_mix_part_knows_body(part, s->target));
     s->due_ns = due;
     s->sent_ns = now;
     s->busy = true;
@@ -154,7 +154,7 @@ static void ready(struct loop *l, struct slot *s, uint64_t now)
 
 static void answered(struct loop *l, struct slot *s)
 {
-    struct dx_part *part = &l->parts[s->part];
+    struct dx_mix_part *part = &l->parts[s->part];
     struct dx_error err = DX_ERROR_INIT;
     uint64_t now = now_ns();
 
@@ -163,9 +163,9 @@ static void answered(struct loop *l, struct slot *s)
     s->busy = false;
     count_latency(l, s, now);
     if (l->plan->learn) {
-        dx_part_learn(part, s->target, &s->link.head, &s->link.hash);
-    } else if (!dx_part_judge(part, s->target, &s->link.head, s->hash ? &s->link.hash : NULL,
-                              &err)) {
+        dx_mix_part_learn(part, s->target, &s->link.head, &s->link.hash);
+    } else if (!dx_mix_part_judge(part, s->target, &s->link.head, s->hash ? &s->link.hash : NULL,
+                                  &err)) {
         if (l->result->wrong++ == 0)
             l->result->first_wrong = err;
     }
@@ -176,7 +176,7 @@ static void answered(struct loop *l, struct slot *s)
 }
 
 /* It stays in the ring; ask_due opens it again. That a server closes it is its right, that it sends
- * what nobody asked for is not. */
+ * bytes without a request is not. */
 static void close_idle(struct loop *l, struct slot *s, const struct dx_error *why)
 {
     if (why->code == DX_E_CORRUPT) {
@@ -394,7 +394,7 @@ static int loop_init(struct loop *l, size_t part_count, struct dx_error *err)
     l->idle = calloc(n, sizeof(*l->idle));
     l->scratch = malloc(DX_LINK_SCRATCH);
     if (shares == NULL || l->slots == NULL || l->idle == NULL || l->scratch == NULL)
-        rc = dx_fail(err, DX_E_NOMEM, "%u connections", n);
+        rc = dx_no_memory(err, "%u connections", n);
     for (uint32_t i = 0; l->slots != NULL && i < n; i++)
         l->slots[i].link = (struct dx_link)DX_LINK_INIT;
     for (size_t i = 0; rc == DX_OK && i < part_count; i++)
@@ -419,7 +419,7 @@ static void loop_release(struct loop *l)
     free(l->scratch);
 }
 
-int dx_load_run(const struct dx_load_plan *plan, struct dx_part *parts, size_t part_count,
+int dx_load_run(const struct dx_load_plan *plan, struct dx_mix_part *parts, size_t part_count,
                 struct dx_load_result *out, struct dx_error *err)
 {
     struct loop l = {

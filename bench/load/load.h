@@ -7,24 +7,25 @@
  *   … parts[i].latency, result …
  *   dx_load_result_release(&result);
  *
- * Closed loop (rate 0): each connection asks again as soon as it has its answer: how much a server gives.
- * A latency is from the write of the request to the end of its reply.
+ * Closed loop (rate 0): each connection asks again as soon as it has its answer: how much a server
+ * gives. A latency is from the write of the request to the end of its reply.
  *
  * Open loop: requests come at `rate` a second whatever the server does, over any connection that is
- * idle. A latency counts from the time the request should have been sent, so that a server that stalls is told
- * of all requests it kept waiting, not of one a connection. What waits longer than timeout_ms is a timeout
- * and counts with that time. Near its time the thread polls without sleeping (spin_us), because a
- * late sender looks like a slow server: give it a core of its own. result.late is how late it was.
+ * idle. A latency counts from the time the request should have been sent, so that a stall counts
+ * for all requests it kept waiting, not for one a connection. What waits longer than timeout_ms is
+ * a timeout and counts with that time. Near its time the thread polls without sleeping (spin_us),
+ * because a late sender looks like a slow server: give it a core of its own. result.late is how
+ * late it was.
  *
- * Only what falls between warm_s and warm_s + seconds counts: replies in the closed loop, due times in the
- * open one. All replies are judged. The load ends early after DX_LOAD_ERRORS_MAX failures.
+ * Only what falls between warm_s and warm_s + seconds counts: replies in the closed loop, due times
+ * in the open one. All replies are judged. The load ends early after DX_LOAD_ERRORS_MAX failures.
  */
 #ifndef DX_BENCH_LOAD_LOAD_H
 #define DX_BENCH_LOAD_LOAD_H
 
 #include "bench/load/hdr.h"
 #include "bench/load/link.h"
-#include "bench/load/part.h"
+#include "bench/load/mix_part.h"
 #include "bench/load/schedule.h"
 
 #define DX_LOAD_CONNECTIONS_MAX 10000
@@ -52,14 +53,14 @@ struct dx_load_result {
     uint64_t connect_errors, broken, timeouts;
     uint64_t unsent; /* open loop: due, and no connection was idle, or one too late for a reply */
     uint64_t wrong;  /* replies that are not what was expected */
-    double
-        cpu_share; /* of a core that this thread took, from the first request to the last reply */
+    /* of a core that this thread took, from the first request to the last reply */
+    double cpu_share;
     struct dx_hdr latency; /* of all parts, ns */
     struct dx_hdr late; /* open loop: sent behind the due time though a connection was idle, ns */
     struct dx_error first_error, first_wrong;
 };
 
-int dx_load_run(const struct dx_load_plan *plan, struct dx_part *parts, size_t part_count,
+int dx_load_run(const struct dx_load_plan *plan, struct dx_mix_part *parts, size_t part_count,
                 struct dx_load_result *out, struct dx_error *err);
 void dx_load_result_release(struct dx_load_result *r);
 

@@ -66,7 +66,7 @@ static int fill_shares(const struct dx_picker *p, const double *weights, double 
     for (uint32_t i = 0; i < p->count; i++) {
         share[i] = dx_law_weight(&p->law, weights, i);
         if (!(share[i] >= 0) || !isfinite(share[i]))
-            return dx_fail(err, DX_E_INVALID, "weight %u is no number from 0 on", i + 1);
+            return dx_fail(err, DX_E_INVALID, "weight %u is not a number from 0 on", i + 1);
         sum += share[i];
     }
     if (!(sum > 0) || !isfinite(sum))
@@ -120,7 +120,7 @@ int dx_picker_init(struct dx_picker *p, const struct dx_law *law, size_t count,
     share = malloc(count * sizeof(*share));
     stack = malloc(count * sizeof(*stack));
     if (p->alias == NULL || share == NULL || stack == NULL) {
-        rc = dx_fail(err, DX_E_NOMEM, "a table of %zu things to pick from", count);
+        rc = dx_no_memory(err, "table of %zu targets", count);
         goto out;
     }
     rc = fill_shares(p, weights, share, err);

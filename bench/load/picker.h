@@ -7,13 +7,13 @@
  *   size_t i = dx_picker_next(&p, &random_state);     O(1)
  *   dx_picker_release(&p);
  *
- * zipf=S: rank k (from 1) with a probability in proportion to k^-S. pareto=A: rank k to
- * (k-1/2)^-A - (k+1/2)^-A, what a Pareto law of exponent A and least value 1/2 gives to whole numbers,
- * cut at n: the heavy tail of how much is asked. weights: in proportion to weights[i], numbers that
- * are finite, not negative and not all 0. order: 0, 1, 2 … and again from 0; it takes no chance.
+ * zipf=S: rank k (from 1) with a probability in proportion to k^-S. pareto=A: rank k to (k-1/2)^-A
+ * - (k+1/2)^-A, what a Pareto law of exponent A and least value 1/2 gives to whole numbers, cut at
+ * n: the heavy tail of how much is asked. weights: in proportion to weights[i], numbers that are
+ * finite, not negative and not all 0. order: 0, 1, 2 … and again from 0; it takes no chance.
  *
- * The laws are exact up to 2^-32 a thing: an alias table of 8 bytes each. weights is read at init only.
- * One thread at a time.
+ * The laws are exact up to 2^-32 a thing: an alias table of 8 bytes each. weights is read at init
+ * only. One thread at a time.
  */
 #ifndef DX_BENCH_LOAD_PICKER_H
 #define DX_BENCH_LOAD_PICKER_H

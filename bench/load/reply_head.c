@@ -3,7 +3,8 @@
 
 #define BODY_MAX (UINT64_C(1) << 53)
 
-/* 1: token characters of a name (RFC 9110, 5.6.2); 2: what a value may have, tab and 0x20 on but DEL. */
+/* 1: token characters of a name (RFC 9110, 5.6.2); 2: what a value may have, tab and 0x20 on but
+ * DEL. */
 static const uint8_t kinds[256] = {
     ['\t'] = 2,        [' '] = 2,         ['!'] = 3,         ['"'] = 2,         ['#' ... '\''] = 3,
     ['(' ... ')'] = 2, ['*' ... '+'] = 3, [','] = 2,         ['-' ... '.'] = 3, ['/'] = 2,
@@ -68,7 +69,7 @@ static int parse_field(struct dx_span line, bool *known, struct dx_reply_head *o
     while (n < line.size && (kinds[line.data[n]] & 1) != 0)
         n++;
     if (n == 0 || n == line.size || line.data[n] != ':')
-        return dx_fail(err, DX_E_CORRUPT, "reply: a line that is no field: %.*s",
+        return dx_fail(err, DX_E_CORRUPT, "reply: a line that is not a field: %.*s",
                        (int)(line.size < 40 ? line.size : 40), (const char *)line.data);
     name.size = n;
     value = dx_span_trimmed((struct dx_span){ line.data + n + 1, line.size - n - 1 });

@@ -4,12 +4,12 @@
  *   size_t size = dx_reply_head_size(bytes, from);       0: its end is not there yet
  *   rc = dx_reply_head_parse(bytes up to size, &head, &err);
  *
- * What a server under load sends is bytes from outside. Accepted: "HTTP/1.1" or "HTTP/1.0", a status
- * of three digits from 200 on, lines that end with CRLF, names of token characters with a colon right
- * behind them, values without control characters but tab. Refused with words: all else, a head of more
- * than DX_REPLY_HEAD_MAX bytes, two Content-Length, one that is no number below 2^53,
- * Transfer-Encoding (no server that is measured here needs it), and a reply that says no length.
- * 204 and 304 have no body. Pure functions; any thread.
+ * What a server under load sends is bytes from outside. Accepted: "HTTP/1.1" or "HTTP/1.0", a
+ * status of three digits from 200 on, lines that end with CRLF, names of token characters with a
+ * colon right behind them, values without control characters but tab. Refused with a message: all
+ * else, a head of more than DX_REPLY_HEAD_MAX bytes, two Content-Length, one that is not a number
+ * below 2^53, Transfer-Encoding (no server that is measured here needs it), and a reply that says
+ * no length. 204 and 304 have no body. Pure functions; any thread.
  */
 #ifndef DX_BENCH_LOAD_REPLY_HEAD_H
 #define DX_BENCH_LOAD_REPLY_HEAD_H

@@ -41,7 +41,7 @@ static void text_latency(struct dx_buf *out, const char *name, uint64_t count, d
 }
 
 void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
-                    const struct dx_load_result *r, const struct dx_part *parts, size_t count)
+                    const struct dx_load_result *r, const struct dx_mix_part *parts, size_t count)
 {
     uint64_t verified = 0;
 
@@ -102,7 +102,7 @@ static void point(struct dx_json *j, const struct dx_hdr *h, double percentile)
 
 static void curve(struct dx_json *j, const struct dx_hdr *h)
 {
-    double left = 100; /* of percent, above the decade that is told */
+    double left = 100; /* of percent, above the decade that is printed */
 
     dx_json_key(j, "curve");
     dx_json_array(j);
@@ -128,7 +128,7 @@ static void json_latency(struct dx_json *j, const char *key, const struct dx_hdr
     dx_json_end(j);
 }
 
-static void json_part(struct dx_json *j, const struct dx_part *p, double seconds)
+static void json_part(struct dx_json *j, const struct dx_mix_part *p, double seconds)
 {
     dx_json_object(j);
     dx_json_key(j, "name");
@@ -176,7 +176,7 @@ static void json_failures(struct dx_json *j, const struct dx_load_result *r)
 }
 
 void dx_report_json(struct dx_buf *out, const struct dx_load_plan *plan,
-                    const struct dx_load_result *r, const struct dx_part *parts, size_t count)
+                    const struct dx_load_result *r, const struct dx_mix_part *parts, size_t count)
 {
     struct dx_json j;
 

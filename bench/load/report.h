@@ -4,9 +4,9 @@
  *   dx_report_text(&out, &plan, &result, parts, part_count);
  *   dx_report_json(&out, &plan, &result, parts, part_count);
  *
- * Times are microseconds. A curve is [[percentile, us] …]: finer towards 100, as far as the count of
- * replies says anything, and 100 itself. cpu_share near 1 in a closed loop: the load itself was what
- * could not go faster; an open loop polls. Errors are those of the buffer.
+ * Times are microseconds. A curve is [[percentile, us] …]: finer towards 100, as far as the count
+ * of replies says anything, and 100 itself. cpu_share near 1 in a closed loop: the load itself was
+ * what could not go faster; an open loop polls. Errors are those of the buffer.
  */
 #ifndef DX_BENCH_LOAD_REPORT_H
 #define DX_BENCH_LOAD_REPORT_H
@@ -15,9 +15,9 @@
 #include "bench/load/load.h"
 
 void dx_report_text(struct dx_buf *out, const struct dx_load_plan *plan,
-                    const struct dx_load_result *r, const struct dx_part *parts, size_t count);
+                    const struct dx_load_result *r, const struct dx_mix_part *parts, size_t count);
 void dx_report_json(struct dx_buf *out, const struct dx_load_plan *plan,
-                    const struct dx_load_result *r, const struct dx_part *parts, size_t count);
+                    const struct dx_load_result *r, const struct dx_mix_part *parts, size_t count);
 
 /* True: no failure, nothing wrong, all sent. */
 bool dx_report_is_good(const struct dx_load_result *r);

@@ -4,8 +4,9 @@
  *   struct dx_schedule s = dx_schedule_of(20000, DX_ARRIVALS_POISSON, seed);
  *   uint64_t due_ns = dx_schedule_next(&s);      from the begin of the load; never decreasing
  *
- * Constant: the k-th (from 0) at k / rate. Poisson: gaps of an exponential law of mean 1 / rate, as of
- * many clients that do not know each other. rate: requests a second, above 0. One thread at a time.
+ * Constant: the k-th (from 0) at k / rate. Poisson: gaps of an exponential law of mean 1 / rate, as
+ * of many clients that do not know each other. rate: requests a second, above 0. One thread at a
+ * time.
  */
 #ifndef DX_BENCH_LOAD_SCHEDULE_H
 #define DX_BENCH_LOAD_SCHEDULE_H

@@ -22,7 +22,7 @@ static int make_room(struct dx_targets *t, struct dx_error *err)
         t->target = more;
     if (more != NULL && (more = realloc(t->weight, room * sizeof(*t->weight))) != NULL)
         t->weight = more;
-    return more != NULL ? DX_OK : dx_fail(err, DX_E_NOMEM, "%zu targets", room);
+    return more != NULL ? DX_OK : dx_no_memory(err, "%zu targets", room);
 }
 
 /* The text up to the next tab; false: there is none, or it is "-". */
@@ -49,7 +49,7 @@ static int parse_known(struct dx_span columns, struct dx_target *out, double *we
     if (next_column(&columns, text, sizeof(text))) {
         *weight = strtod(text, &end);
         if (*end != '\0' || !(*weight >= 0))
-            return dx_fail(err, DX_E_INVALID, "weight %s is no number from 0 on", text);
+            return dx_fail(err, DX_E_INVALID, "weight %s is not a number from 0 on", text);
     }
     if (next_column(&columns, text, sizeof(text))) {
         unsigned long status = strtoul(text, &end, 10);
@@ -61,12 +61,12 @@ static int parse_known(struct dx_span columns, struct dx_target *out, double *we
     if (next_column(&columns, text, sizeof(text))) {
         out->body_size = strtoull(text, &end, 10);
         if (*end != '\0' || out->body_size >> 53 != 0)
-            return dx_fail(err, DX_E_INVALID, "%s is no count of bytes", text);
+            return dx_fail(err, DX_E_INVALID, "%s is not a count of bytes", text);
     }
     if (next_column(&columns, text, sizeof(text))) {
         out->hash_known = dx_hash128_parse(dx_span_str(text), &out->hash);
         if (!out->hash_known)
-            return dx_fail(err, DX_E_INVALID, "%s is no hash of 32 hex digits", text);
+            return dx_fail(err, DX_E_INVALID, "%s is not a hash of 32 hex digits", text);
     }
     return columns.size == 0 ? DX_OK : dx_fail(err, DX_E_INVALID, "more than five columns");
 }

@@ -7,8 +7,8 @@
  *   dx_targets_release(&t);
  *
  * A line is a request target, which begins with a slash, and up to four more columns behind tabs:
- * weight, status, bytes of the body, XXH3-128 of the body in hex. A column that is missing, or "-", is
- * not known: a weight of 1; a status, length or hash that is not compared. At most
+ * weight, status, bytes of the body, XXH3-128 of the body in hex. A column that is missing, or "-",
+ * is not known: a weight of 1; a status, length or hash that is not compared. At most
  * DX_TARGETS_FILE_MAX bytes, 2^28 lines, 8000 bytes a target. One thread at a time.
  */
 #ifndef DX_BENCH_LOAD_TARGETS_H

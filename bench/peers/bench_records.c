@@ -22,7 +22,7 @@
 
 #define QUESTIONS (1u << 19)
 #define DATASETS 1000
-#define STRANGERS (UINT64_C(1) << 27) /* names from here on are nobody's */
+#define STRANGERS (UINT64_C(1) << 27) /* no dataset has names from here on */
 #define SECONDS_BASE INT64_C(1420070400)
 #define SECONDS_SPAN 315000000u
 
@@ -107,7 +107,8 @@ static int walk(struct dx_version *v, struct records_head *head, struct dx_buf *
     struct dx_version_walk w;
     int rc;
 
-    *head = (struct records_head){ 0, 0, v->counts.totals.ts_base, v->counts.totals.ts_unit };
+    *head = (struct records_head){ 0, 0, v->part->counts.totals.ts_base,
+                                   v->part->counts.totals.ts_unit };
     dx_version_walk_begin(&w, v, 0);
     while ((rc = dx_version_walk_next(&w, err)) == 1) {
         uint8_t domain[DX_SURT_MAX];

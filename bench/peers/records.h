@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "format/counts.h"
+#include "format/core/counts.h"
 
 #define PAIRS_MAX 4096 /* datasets of one name */
 #define RECORDS_HEAD_SIZE 40

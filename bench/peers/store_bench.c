@@ -6,11 +6,11 @@
  *
  * Prints JSON. build: CPU seconds without the sorting of the records, which each store that wants
  * an order is given done. ask: CPU ns a question, each of which ends with the datasets, counts and
- * times in an array; a pass before the one that counts brings in what the first one touches. sum:
+ * times in an array; a pass before the one that counts fetches in what the first one touches. sum:
  * over all that was read, the same for all stores.
  */
 #include "bench/peers/store.h"
-#include "format/surt.h"
+#include "format/core/surt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

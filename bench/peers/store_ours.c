@@ -4,9 +4,9 @@
  * as the loader reads them. */
 #include "bench/peers/store.h"
 
-#include "format/dictionary.h"
-#include "format/membership.h"
-#include "format/mphf.h"
+#include "format/core/dictionary.h"
+#include "format/core/membership.h"
+#include "format/core/mphf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone
+# labels: slow alone timed
 """Clients that mean no good, one kind after the other, beside one whose latencies are measured.
 
 Rounds are interleaved: quiet, under abuse, quiet, ... of one server; what counts is the median over the
-rounds of p99 under abuse, beside that of the quiet rounds. Asked for is twice; a machine that does other things is given
-DX_ABUSE_SLACK_MS (20) on top, and TRIES: what the machine does beside goes away, what an abuser can do does not.
+rounds of p99 under abuse, beside that of the quiet rounds. It is judged with DX_TIMED alone: asked for is twice; a machine that
+does other things is given DX_ABUSE_SLACK_MS (20) on top, and TRIES: what the machine does beside goes away, what an abuser can
+do does not.
 DX_ABUSE_ROUNDS (1), DX_ABUSE_SECONDS (0.6) of each round, DX_ABUSE_ONLY=kind,....
+
+In detail: clients that mean no good beside one whose p99 is measured, in turns with quiet rounds: 10,500 idle
+connections, 1,500 heads byte by byte, 300 bodies that trickle, 300 that read 1 MB slowly, heads without end,
+400,000 pipelined requests, connections that come and go, floods of long listings without and with buckets;
+then lists that trickle or cannot pay in all places there are, beside a good one; a cap of connections, no
+descriptors, heads and bodies that stop. p99 at most twice that of quiet and 20 ms (`DX_ABUSE_SLACK_MS`), at
+one of four tries; memory; each limit seen in metrics. `DX_ABUSE_ROUNDS=9` for figures.
 """
 import contextlib
 import http.client
 import json
 import os
 import resource
+import select
 import socket
 import statistics
 import subprocess
@@ -30,7 +39,9 @@ DXLOAD = dxtest.BIN / "bench" / "dxload"
 CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, CLIENT_CORE = (CORES[0], CORES[1]) if len(CORES) > 1 else (None, None)
 RATE, BIG_ROWS = 1000, 30000
-TRIES = 4
+TIMED = bool(os.environ.get("DX_TIMED"))
+TRIES = 4 if TIMED else 1
+DEBTORS_BYTES = 10000  # in a second: the budget of a second answers eight names
 MEMORY_MAX = 384 << 20  # beyond what the server has before: caches, and --reply-memory
 
 
@@ -73,6 +84,8 @@ def be_first(core, pids=(0,)):
 class Server(dxtest.Server):
     """On a core of its own, if there are two."""
 
+    patience = {}
+
     def __init__(self, root, *arguments, **more):
         super().__init__(root, "--threads", 1, "--workers", 2, *arguments, **more)
 
@@ -103,7 +116,7 @@ class Load:
 
     def round(self):
         command = [DXLOAD, "--rate", RATE, "--connections", 16, "--seconds", SECONDS, "--warm", 0.1, "--spin-us", 0,
-                   "--timeout-ms", 5000, "--json", "-", f"127.0.0.1:{self.port}", f"{self.lookups}:0.9",
+                   "--timeout-ms", 5000 if TIMED else 60000, "--json", "-", f"127.0.0.1:{self.port}", f"{self.lookups}:0.9",
                    f"{self.listings}:0.1"]
         done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                               preexec_fn=lambda: be_first(CLIENT_CORE))
@@ -136,19 +149,10 @@ def middle(rounds, what):
     return statistics.median(told[what] for told in rounds)
 
 
-def post_a_list(server):
-    """The lines that a short list of names gets; 0: it was refused, also when asked again as the reply says."""
-    for _ in range(3):
-        lines = post_once(server)
-        if lines:
-            return lines
-        time.sleep(1)
-    return 0
-
-
 def post_once(server):
+    """The lines that a short list of names gets; 0: it was refused."""
     with contextlib.suppress(OSError, http.client.HTTPException):
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("POST", "/v1/domains", "site1.example\nsite2.example\n", {"Content-Type": "text/plain"})
         reply = connection.getresponse()
         lines = reply.read().count(b"\n") if reply.status == 200 else 0
@@ -195,7 +199,7 @@ def beside(server, load, kind, settings):
         quiet, abused, did = some_rounds(server, load, kind, settings)
         if is_soon(quiet, abused):
             break
-    check(is_soon(quiet, abused),
+    check(is_soon(quiet, abused) or not TIMED,
           f"{kind}: p99 of the good one goes from {middle(quiet, 'p99'):.0f} to {middle(abused, 'p99'):.0f} us, {TRIES} times")
     return did
 
@@ -227,22 +231,36 @@ def check_paid(tmp, root):
         check(told['domaindex_http_rejected_total{reason="address_cost"}'] > 0, "refusals are counted")
 
 
+def talk_until_still(lists, text):
+    """Sends the text on each, takes the answers, until hardly anything comes in a second: they wait for their budget."""
+    left = {s: text for s in lists}
+    taken = moved = DEBTORS_BYTES
+    while moved >= DEBTORS_BYTES:
+        moved, end = 0, time.monotonic() + 1
+        while (rest := end - time.monotonic()) > 0:
+            ready, writable, _ = select.select(lists, [s for s in lists if left[s]], [], rest)
+            for s in writable:
+                left[s] = left[s][s.send(left[s][:65536]):]
+            moved += sum(len(s.recv(1 << 20)) for s in ready)
+        taken += moved
+    return taken
+
+
 def check_debtors(root):
-    """Lists of who has spent all wait for what he gets back; they do not keep others from theirs meanwhile."""
-    text = "".join(f"site{n % 400}.example\n" for n in range(4000)).encode()
+    """Lists whose client has spent its budget wait for it; they do not keep others from theirs meanwhile, however
+    fast they were before."""
+    text = "".join(f"site{n % 400}.example\n" for n in range(20000)).encode()
     head = f"POST /v1/domains HTTP/1.1\r\nHost: h\r\nContent-Length: {len(text)}\r\n\r\n".encode()
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(Server(root, "--reply-memory", "4M", "--address-cost-per-s", 1, "--address-burst", 20))
+        server = stack.enter_context(Server(root, "--reply-memory", "4M", "--address-cost-per-s", 1, "--address-burst", 4000))
         lists = [stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 10, ("127.0.0.2", 0)))
                  for _ in range(3)]  # all places that there are
         for s in lists:
             s.sendall(head)
-        time.sleep(0.3)
-        for s in lists:
             s.setblocking(False)
-            s.send(text)
-        time.sleep(1.5)
-        check(post_a_list(server) == 3, "debtors: a list of two names is answered beside them")
+        taken = talk_until_still(lists, text)
+        check(taken > 3 << 20, f"debtors: {taken} bytes came before their budget ended")
+        check(dxtest.wait_until(lambda: post_once(server) == 3), "debtors: a list of two names is answered beside them")
 
 
 def check_slow_lists(root):
@@ -270,12 +288,11 @@ def check_connections(root):
     with Server(root, "--address-connections", 50) as server:
         with abusers.Abuser("idle", server.port, CLIENT_CORE, count=200, source="127.0.0.2") as abuser:
             abuser.ready()
-            time.sleep(0.5)
-            open_now = server.metrics()["domaindex_connections"]
+            open_now = dxtest.wait_until(lambda: (n := server.metrics()["domaindex_connections"]) >= 50 and n)
             check(50 <= open_now <= 55, f"{open_now:.0f} connections are open")
             check(server.get("/v1/domain/site1.example").status == 200, "another address is served")
-        told = server.metrics()
-        check(told['domaindex_http_rejected_total{reason="address_connections"}'] > 100, "refused ones are counted")
+        check(dxtest.wait_until(lambda: server.metrics()['domaindex_http_rejected_total{reason="address_connections"}'] > 100),
+              "refused ones are counted")
 
 
 def check_descriptors(root):
@@ -292,7 +309,7 @@ def check_descriptors(root):
                 check(server.get("/v1/domain/site1.example").status == 200, "who is in is served")
                 time.sleep(0.2)
             share = (server.cpu_s() - cpu) / (time.monotonic() - began)
-            check(share < 0.05, f"out of descriptors the server takes {share:.3f} of a core")
+            check(share < (0.05 if TIMED else 0.3), f"out of descriptors the server takes {share:.3f} of a core")
         time.sleep(0.5)
         told = server.metrics()
         check(told["domaindex_accept_pauses_total"] > 0, "pauses are counted")
@@ -303,12 +320,12 @@ def check_silent(root):
     """Heads and bodies that stop: the limits of time hold, and are counted."""
     with Server(root, "--head-timeout-ms", 300, "--write-timeout-ms", 300) as server:
         for text in (b"GET /v1/do", b"POST /v1/domains HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\na"):
-            with socket.create_connection(("127.0.0.1", server.port), 10) as s:
+            with socket.create_connection(("127.0.0.1", server.port), 60) as s:
                 s.sendall(text)
                 began = time.monotonic()
                 data = b"".join(iter(lambda: s.recv(65536), b""))
                 check(b" 408 " in data or b"request-timeout" in data, f"{text[:9]}: {data[:80]}")
-                check(time.monotonic() - began < 5, f"{text[:9]}: closed after {time.monotonic() - began:.1f} s")
+                dxtest.in_time(time.monotonic() - began, 5, f"{text[:9]}: closed")
         told = server.metrics()
         check(told['domaindex_http_rejected_total{reason="timeout"}'] >= 2, "limits of time are counted")
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """`access` killed at a system call or a request, or refused one, leaves the old table or the new one,
 whole; the next one succeeds, and nothing else is left in the folder.
 
 DX_KILL_POINTS points of each sweep (8; 0: all there are); tests/support/inject.py.
+
+In detail: `access init`, `grant` and `token revoke` killed or refused at every kind of system call, and at
+requests to versitygw: the old table or the new one, and the next one succeeds (`DX_KILL_POINTS`).
 """
 import json
 import os

@@ -4,6 +4,9 @@
 """bench/http_load.py in small, on made-up rows: it measures what it says, and no answer is wrong.
 
 Rates and times are not judged.
+
+In detail: `bench/http_load.py --quick`: the HTTP benchmark in small, on made-up rows, with nginx beside: all
+figures are there, no answer is wrong. Rates are not judged.
 """
 import json
 import math
@@ -31,7 +34,9 @@ def main():
         for row in figures["rows"]:
             words = f"{row['group']}, {row['name']}: {row['unit']}"
             dxtest.equal(len(row["values"]), 1, f"{words}: rounds")
-            dxtest.check(all(math.isfinite(v) and v > 0 for v in row["values"]), f"{words}: {row}")
+            # The kernel counts CPU time in ticks of 10 ms: a program may use less than one in so small a run.
+            least = 0 if row["unit"] == "CPU us/request" else sys.float_info.min
+            dxtest.check(all(math.isfinite(v) and v >= least for v in row["values"]), f"{words}: {row}")
         groups = {row["group"] for row in figures["rows"]}
         dxtest.check(len(groups) >= 9, f"groups: {groups}")
         dxtest.check(len(figures["expected"]) >= 7, f"{len(figures['expected'])} expectations")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """bench/big.py with few domains: made-up rows through the builder with little memory, answers of 10,000
 domains (a quarter of them not there) against a recount of the rows, memory held to the budget, a
 newer version taken under load without a failed request."""

@@ -5,6 +5,11 @@ bodies and malformed heads, as tokens, keys and credentials of the server; answe
 files, by a store behind faults, too late, overloaded, suppressed, while tables and rules cannot be read, and at a
 server's violent death. None of them is in standard error, the log of requests, metrics, healthz, readyz, version, or a
 reply to somebody else. With --log-targets those in targets are found, so the search does find.
+
+In detail: 1,400 secrets and names in targets, fields, bodies, malformed heads, tokens, keys, credentials and
+damaged tables, through answers, refusals, damaged files, suppressions, a store behind faults, overload,
+timeouts and violent deaths: none of them is in standard error, the log of requests, metrics, health routes or
+replies to others; with `--log-targets` they are found.
 """
 import concurrent.futures
 import contextlib
@@ -186,7 +191,7 @@ def served(root, work, present):
                  "--trusted-proxy", "127.0.0.1") as server:
         statuses = all_of_it(server, present)
         print(f"served: {dict(sorted(statuses.items()))}", flush=True)
-        check({200, 400, 404, 405, 431, 501} <= set(statuses), f"kinds of replies: {statuses}")
+        check({200, 400, 404, 405, 431} <= set(statuses), f"kinds of replies: {statuses}")
     check(server.lines > 900, f"{server.lines} lines of requests")
 
 
@@ -245,7 +250,7 @@ def damaged(root, work, present):
 
 def damage_what_is_read(copy):
     chance_ = random.Random(3)
-    for path in [*copy.glob("urls/**/*.parquet"), *copy.glob("index/*/postings.dat"), *copy.glob("index/*/facts*"),
+    for path in [*copy.glob("urls/**/*.parquet"), *copy.glob("index/*/postings.dat.zst"), *copy.glob("index/*/facts*"),
                  *copy.glob("index/*/url_ids*"), *copy.glob("index/*/sketches*")]:
         data = bytearray(path.read_bytes())
         for _ in range(max(4, len(data) // 40)):
@@ -282,9 +287,7 @@ def suppressed_unread(root, work, present):
                 f.seek(4)
                 f.write(bytes(size * 3 // 4))
         dxtest.domaindex("suppress", "add", "--root", copy, "--url", f"https://www.{name}.com/never", "--reason", canary())
-        end = time.monotonic() + 5
-        while ask(server, [name], f"/v1/domain/{name}.com") != 503 and time.monotonic() < end:
-            time.sleep(0.05)
+        dxtest.wait_until(lambda: ask(server, [name], f"/v1/domain/{name}.com") == 503)
         equal(ask(server, [name], f"/v1/domain/{name}.com"), 503, "what is suppressed is not known")
         ask(server, [name], f"/v1/domain/{name}.com/hosts")
         ask(server, [name], "/v1/domains", "POST", {"Content-Type": "text/plain"}, f"{name}.com\n".encode())
@@ -337,7 +340,7 @@ def killed(root, work, present):
         process = subprocess.Popen([str(dxtest.DOMAINDEXD), "--root", str(root), "--listen", "127.0.0.1:0", "--log-requests",
                                     str(work / "killed.requests")], stdout=words, stderr=words, cwd=work,
                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (most, most)))
-        port, end = None, time.monotonic() + 30
+        port, end = None, time.monotonic() + 60
         while port is None and time.monotonic() < end:
             match = re.search(rb"http://127.0.0.1:(\d+)", (work / "killed").read_bytes())
             port = int(match[1]) if match else time.sleep(0.05)
@@ -345,7 +348,7 @@ def killed(root, work, present):
         for name in present[:5]:
             raw(server, f"GET /v1/domain/{name}.com HTTP/1.1\r\nHost: x\r\nCookie: {canary()}\r\n\r\n".encode())
         process.send_signal(how)
-        process.wait(20)
+        process.wait(60)
         words.close()
         equal(found((work / "killed").read_bytes() + (work / "killed.requests").read_bytes()), [], f"{how.name}")
         equal([p.name for p in work.glob("core*")], [], "no core")
@@ -358,9 +361,7 @@ def finds(root, work, present):
         for name in own:
             server.get(f"/v1/domain/{name}.com")
         server.close()
-        end = time.monotonic() + 5
-        while len(found((work / "told").read_bytes())) < 3 and time.monotonic() < end:
-            time.sleep(0.02)
+        dxtest.wait_until(lambda: len(found((work / "told").read_bytes())) >= 3)
         equal(found((work / "told").read_bytes()), sorted(own), "with --log-targets they are found")
     equal(found(f"2026 error {own[0].upper()}: x".encode()), [own[0]], "a planted one")
 

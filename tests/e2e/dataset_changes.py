@@ -12,6 +12,9 @@ In a directory, and on object storage where a server program is there (stores.py
 
 And `ingest --replace` is killed, or refused something, at DX_KILL_POINTS points (24): afterwards a
 publish has the old rows or the new ones and never both, and the same run again has the new ones.
+
+In detail: replace, remove, rollback and ingest again, in a directory and on versitygw: what counts after each
+step; `ingest --replace` killed or refused (`DX_KILL_POINTS`): the old rows or the new ones, never both.
 """
 import json
 import sys
@@ -115,7 +118,7 @@ class Killed:
                 "--threads", "1", "--memory", "64M", "--replace", self.source]
 
     def check(self, root, words, done):
-        registry = json.loads((root / "urls" / "registry.json").read_text())
+        registry = json.loads((root / "registry.json").read_text())
         unfinished = "replacing" in registry["datasets"][0]
         if unfinished:
             refused(ingest(root, MORE, expect=1), "--replace", words)

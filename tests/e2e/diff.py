@@ -186,9 +186,7 @@ def suppressed(server, root, versions, states):
     want = diff_of(states[0], states[-1])
     name = sorted(want)[len(want) // 2]
     dxtest.domaindex("suppress", "add", "--root", root, "--policy", "absent", "--domain", name)
-    for _ in range(200):
-        if server.get(f"/v1/domain/{name}/diff?from={versions[0]}").status == 404:
-            break
+    check(dxtest.wait_until(lambda: server.get(f"/v1/domain/{name}/diff?from={versions[0]}").status == 404), "the rule is followed")
     del want[name]
     items, _ = changes_since(server, 1, 10000)
     same("changes without a suppressed domain", items, want)

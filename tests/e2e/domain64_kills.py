@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """`domain64 init` and `fill` (which merges, too) killed at a system call or a request, or refused one, leave the registry
 as it was or filled, sound; the next one fills it. Several that fill at once all succeed, and no number is given twice.
 
 DX_KILL_POINTS points of each sweep (15; 0: all there are); tests/support/inject.py.
+
+In detail: `domain64 init` and `fill` killed and refused at calls and requests (`DX_KILL_POINTS`), in a
+directory and on versitygw; four at once; one overtaken by a newer version.
 """
 import os
 import subprocess

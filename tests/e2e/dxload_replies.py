@@ -5,6 +5,10 @@
 
 Servers that lie, each in its own way: every lie is counted, named, and makes dxload exit 1. One that
 stops for 300 ms while requests at a fixed rate go on being due: their latencies have the wait in them.
+
+In detail: the load generator against servers that lie in thirteen ways (status, length, body, framing,
+closing, silence): each is counted and named; a server that stops for 300 ms shows in the latencies of the
+open loop.
 """
 import contextlib
 import json

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: peers
-"""File stores: a made-up one with damages of each kind, read against a reader of its own, written and read again."""
+"""File stores: a made-up one with damages of each kind, read against a reader of its own, written and read again.
+
+In detail: a file store of 1,000 pages: into the lake and out again, the same bytes twice, a reader of its own
+beside; damaged lines of each kind, storage files cut, broken, exchanged, huge, links and pipes, set aside or
+not; links out of the store.
+"""
 import gzip
 import hashlib
 import json

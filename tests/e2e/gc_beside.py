@@ -3,7 +3,7 @@
 """Two collectors at once, beside publishes, rollbacks and readers with leases, in a directory and on
 versitygw, DX_BESIDE_S seconds each (6), with waits of seconds.
 
-Readers are tests/unit/test_lease.c's driver: they follow the current version, keep older ones at
+Readers are tests/unit/loader/test_lease.c's driver: they follow the current version, keep older ones at
 random, at times sleep longer than their lease, and one begins anew under its old name. As long as the
 lease says, every object and lake file of what they hold must be there. Every version that may be
 read must be whole at any time. Afterwards, when all have ended, gc leaves exactly what the versions
@@ -11,7 +11,11 @@ with an entry have, and verify finds them sound.
 
 Then what gc refuses: a wrong root, more than half, servers with longer times, a lease that is none, a
 list that is missing; and a lease holds a dropped version until it runs out.
+
+In detail: two collectors beside publishes, rollbacks and readers with leases, in a directory and on versitygw
+(`DX_BESIDE_S` seconds each): what is held or may be read is whole at any time; then what gc refuses.
 """
+import contextlib
 import json
 import os
 import random
@@ -28,6 +32,7 @@ from leases import Driver
 SECONDS = float(os.environ.get("DX_BESIDE_S", "6"))
 WAITS = ["--lease-ttl", "1s", "--cursor-life", "0s", "--longest-request", "0s", "--skew", "1s"]
 NO_WAIT = ["--lease-ttl", "0s", "--cursor-life", "0s"]
+TTL_S = 5  # of a lease that is renewed beside commands, however slow the machine is
 PUBLISH = ["--memory", "64M", "--threads", "1"]
 
 
@@ -175,8 +180,9 @@ def together(there, env, scratch, words):
         thread.join()
     settle(world, words)
     print(f"{words}: {dict(sorted(world.counts.items()))}", flush=True)
-    for name in ("gc", "publish", "rollback", "holds", "held, looked at", "whole"):
-        dxtest.check(world.counts.get(name, 0) > 0, f"{words}: {name} happened: {world.counts}")
+    # By chance every rollback may name a version that was collected just then: the command says so, and that counts.
+    for names in (("gc",), ("publish",), ("rollback", "rollback told"), ("holds",), ("held, looked at",), ("whole",)):
+        dxtest.check(sum(world.counts.get(name, 0) for name in names) > 0, f"{words}: {names[0]} happened: {world.counts}")
 
 
 # ---- what is refused, what is waited for
@@ -196,7 +202,7 @@ def versions_of(there):
 
 def refusals(tmp):
     there = remains.Folder(tmp / "refusals")
-    gc(tmp / "nowhere", "--delete", expect=1, says="no root that anything may be removed from")
+    gc(tmp / "nowhere", "--delete", expect=1, says="not a domaindex root")
     dxtest.check(not (tmp / "nowhere").exists(), "a wrong root is not made")
     gc("http://127.0.0.1:9/x", "--delete", expect=1, says="can only be read")
     for number in range(4):
@@ -224,25 +230,42 @@ def refusals(tmp):
     leased(there, oldest)
 
 
+@contextlib.contextmanager
+def held_on(driver, version):
+    """Asks for it again and again meanwhile, as a server does."""
+    over = threading.Event()
+
+    def hold():
+        while not over.wait(0.2):
+            dxtest.check(version in (driver.hold([version]) or {}), "held")
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        yield
+    finally:
+        over.set()
+        holder.join()
+
+
 def leased(there, oldest):
     """Held over the drop; then it runs out."""
-    driver = Driver(there.root, "server=web", "ttl=2", "life=0", "request=0")
+    driver = Driver(there.root, "server=web", f"ttl={TTL_S}", "life=0", "request=0")
     dxtest.check(oldest in (driver.hold([oldest]) or {}), "held")
-    gc(there.root, "--keep", "3", "--delete", *NO_WAIT, expect=1, says="server web reckons with")
-    waits = ["--lease-ttl", "2s", "--cursor-life", "0s", "--longest-request", "0s", "--skew", "0s"]
-    gc(there.root, "--keep", "3", "--delete", *waits, says="condemned 1, dropped 0")
-    gc(there.root, "--keep", "3", "--delete", *waits, says="waiting 1")
-    for _ in range(7):
-        time.sleep(0.5)
-        dxtest.check(oldest in (driver.hold([oldest]) or {}), "held")
-    objects = {n for n in there.names() if n.startswith(f"index/{oldest}/")}
-    gc(there.root, "--keep", "3", "--delete", *waits, says="server web reads it")
-    dxtest.equal(versions_of(there)[oldest], "dropped", "dropped while it is held")
-    dxtest.check(objects <= there.names().keys(), "held: nothing is gone")
+    with held_on(driver, oldest):
+        gc(there.root, "--keep", "3", "--delete", *NO_WAIT, expect=1, says="server web reckons with")
+        waits = ["--lease-ttl", f"{TTL_S}s", "--cursor-life", "0s", "--longest-request", "0s", "--skew", "0s"]
+        gc(there.root, "--keep", "3", "--delete", *waits, says="condemned 1, dropped 0")
+        gc(there.root, "--keep", "3", "--delete", *waits, says="waiting 1")
+        time.sleep(TTL_S + 1.2)
+        objects = {n for n in there.names() if n.startswith(f"index/{oldest}/")}
+        gc(there.root, "--keep", "3", "--delete", *waits, says="server web reads it")
+        dxtest.equal(versions_of(there)[oldest], "dropped", "dropped while it is held")
+        dxtest.check(objects <= there.names().keys(), "held: nothing is gone")
     dxtest.check(oldest in (driver.hold([oldest]) or {}), "held on, though it is dropped")
     driver.end(kill=True)
     gc(there.root, "--keep", "3", "--delete", *waits, says="waiting 1")
-    time.sleep(2.2)
+    time.sleep(TTL_S + 0.2)
     gc(there.root, "--keep", "3", "--delete", *waits, says="removed 1")
     dxtest.check(oldest not in versions_of(there), "gone")
     dxtest.check(not any(n.startswith(f"index/{oldest}/") for n in there.names()), "all of it")

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
-"""Help, manual and installation: every option of every command is told wherever it should be."""
+# labels: slow short
+"""Help, manual and installation: every option of every command is told wherever it should be.
+
+In detail: every option of every command is in its `--help` and in its manual page; pages pass `mandoc
+-Tlint`; `cmake --install` puts everything in place; the example of settings is taken.
+"""
 import os
 import re
 import shutil
@@ -10,7 +14,7 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-COMMANDS = ("ingest", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "key", "domain64", "export",
+COMMANDS = ("ingest", "profiles", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "backup", "files", "fetch-record", "key", "domain64", "export",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
             "access")
 
@@ -59,13 +63,16 @@ def domaindexd_help(page):
     options = options_of(text)
     check(len(options) > 5, "domaindexd has options")
     example = (dxtest.SOURCE / "config" / "domaindexd.conf.example").read_text()
-    told = dict(re.findall(r"(?m)^(?:# )?([a-z0-9-]+) = (.*)$", example))
+    told = dict(re.findall(r"(?m)^(?:# )?([a-z0-9-]+) = (.*?)(?: +# .*)?$", example))
+    bounds = dict(re.findall(r"(?m)^(?:# )?([a-z0-9-]+) = .*? +# (.*)$", example))
     for option in options:
         check(f"--{option}" in page, f"--{option} of domaindexd is in the manual page")
-        if option in ("help", "version", "man", "config", "selftest-sandbox"):
+        if option in ("help", "version", "man", "config", "selftest-sandbox", "check", "print-config"):
             continue
         fallback = re.search(rf"(?ms)^  --{option} .*?(?=^  --|\Z)", text).group()
-        fallback = re.search(r"\(default: (.*?)\)", fallback)
+        of = re.search(r" \(([^()]*?)(?:; )?(?:default: [^()]*)?\)\n", fallback)
+        equal(bounds.get(option, ""), of.group(1) if of else "", f"bounds of {option} in the example")
+        fallback = re.search(r"default: (.*?)\)", fallback)
         check(option in told, f"{option} is in config/domaindexd.conf.example")
         if fallback:
             equal(told.get(option), fallback.group(1), f"default of {option} in the example")

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: threads
-"""How domaindexd comes to another version: noticed, asked for, refused, kept for a while, held by a lease."""
+# labels: threads short
+"""How domaindexd comes to another version: noticed, asked for, refused, kept for a while, held by a lease.
+
+In detail: how a server comes to another version: noticed, by SIGHUP, refused and said so, kept for cursors,
+brought by name, no room, a lease that is lost and found.
+"""
 import json
 import os
 import pathlib
@@ -28,17 +32,8 @@ def flip(root, name):
     manifest.put(root)
 
 
-def comes(true, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def serves(server, name, seconds=20):
-    return comes(lambda: server.get("/readyz").json.get("version") == name, seconds)
+def serves(server, name, seconds=60):
+    return dxtest.wait_until(lambda: server.get("/readyz").json.get("version") == name, seconds)
 
 
 def metrics(server):
@@ -56,14 +51,14 @@ def notice(root, names):
     with dxtest.Server(root, "--poll-ms", "3600000") as server:
         for name in (*names, names[0]):
             flip(root, name)
-            check(serves(server, name, 5), f"noticed without polling: {name}")
+            check(serves(server, name), f"noticed without polling: {name}")
         (root / "index").rename(root / "elsewhere")     # the directory that was watched is another one now
         (root / "index").mkdir()
         for path in (root / "elsewhere").iterdir():
             path.rename(root / "index" / path.name)
         (root / "elsewhere").rmdir()
         flip(root, names[1])
-        check(serves(server, names[1], 5), "and in a directory that took its place")
+        check(serves(server, names[1]), "and in a directory that took its place")
     with dxtest.Server(root, "--poll-ms", "0") as server:
         flip(root, names[0])
         check(not serves(server, names[0], 0.5), "not unless asked")
@@ -81,7 +76,7 @@ def refuse(root, names):
         victim.unlink()
         victim.write_bytes(good[:-1])
         flip(root, names[1])
-        check(comes(lambda: server.get("/readyz").json["state"] == "degraded"), "degraded")
+        check(dxtest.wait_until(lambda: server.get("/readyz").json["state"] == "degraded"), "degraded")
         ready = server.get("/readyz")
         equal((ready.status, ready.json["version"]), (200, names[0]), "ready with the old one")
         check("the last reload failed" in ready.json["detail"] and "domains.mphf" in ready.json["detail"],
@@ -94,7 +89,7 @@ def refuse(root, names):
         victim.write_bytes(good)
         server.process.send_signal(signal.SIGHUP)
         check(serves(server, names[1]), "SIGHUP tries again")
-        equal(server.get("/readyz").json["state"], "sound", "all is well")
+        check(dxtest.wait_until(lambda: server.get("/readyz").json["state"] == "sound"), "all is well")
         seen = metrics(server)
         equal(seen[f'domaindex_index_info{{version="{names[1]}"}}'], 1, "info")
         equal(seen["domaindex_index_seq"], manifests.Manifest(root).json["sequence"], "sequence")
@@ -104,14 +99,14 @@ def refuse(root, names):
         check(serves(server, names[0]), "rolled back")
         manifest.with_suffix(".old").write_bytes(newest)
         manifest.with_suffix(".old").rename(manifest)
-        check(comes(lambda: "went back" in server.get("/readyz").json.get("detail", "")), "an older manifest")
+        check(dxtest.wait_until(lambda: "went back" in server.get("/readyz").json.get("detail", "")), "an older manifest")
         equal(server.get("/v1/domain/example.com").json["version"], names[0], "is not believed")
     flip(root, names[0])
 
 
 def stay(root, names):
     """A superseded version stays for a cursor's life; what a request names is opened; then all go."""
-    with dxtest.Server(root, "--cursor-life", "3") as server:
+    with dxtest.Server(root, "--cursor-life", "8") as server:
         equal(open_versions(server), {names[0]}, "one")
         flip(root, names[1])
         check(serves(server, names[1]), "flipped")
@@ -120,13 +115,13 @@ def stay(root, names):
         equal((reply.status, reply.json.get("version")), (200, names[2]), "one that was not open")
         equal(open_versions(server), set(names), "three")
         seen = metrics(server)
-        equal((seen["domaindex_index_resident"], seen['domaindex_index_brought_total{result="ok"}']), (3, 1), "counted")
-        check(comes(lambda: open_versions(server) == {names[1]}), f"gone after a while: {open_versions(server)}")
+        equal((seen["domaindex_index_resident"], seen['domaindex_index_fetched_total{result="ok"}']), (3, 1), "counted")
+        check(dxtest.wait_until(lambda: open_versions(server) == {names[1]}), f"gone after a while: {open_versions(server)}")
         equal(metrics(server)["domaindex_index_open"], 1, "counted")
     flip(root, names[0])
     with dxtest.Server(root, "--cursor-life", "2", "--poll-ms", "0") as server:
         equal(server.get(f"/v1/domain/example.com?version={names[2]}").status, 200, "opened for a request")
-        check(comes(lambda: open_versions(server) == {names[0]}), "it goes although nobody polls")
+        check(dxtest.wait_until(lambda: open_versions(server) == {names[0]}), "it goes although nobody polls")
 
 
 def room(root, names):
@@ -135,7 +130,7 @@ def room(root, names):
         "dataset_domains.dxt", "cold.dxp"))
     with dxtest.Server(root, "--resident-max", size + size // 2) as server:
         flip(root, names[1])
-        check(comes(lambda: "resident-max" in server.get("/readyz").json.get("detail", "")), "no room for two")
+        check(dxtest.wait_until(lambda: "resident-max" in server.get("/readyz").json.get("detail", "")), "no room for two")
         equal(server.get("/v1/domain/example.com").json["version"], names[0], "the old one answers")
         equal(metrics(server)['domaindex_index_flips_total{result="memory"}'], 1, "counted")
     flip(root, names[0])
@@ -155,18 +150,18 @@ def lease(root, names):
         equal(held(), {names[0], names[1]}, "both are open")
         check(0 < metrics(server)["domaindex_lease_expiry_timestamp_seconds"] - time.time() <= 7, "seconds left")
         first = json.loads(path.read_text(encoding="utf-8"))["serial"]
-        check(comes(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first), "renewed")
+        check(dxtest.wait_until(lambda: json.loads(path.read_text(encoding="utf-8"))["serial"] > first), "renewed")
         (root / "leases").rename(root / "leases-away")      # no lease can be written
         (root / "leases").write_text("")
-        check(comes(lambda: server.get("/v1/domain/example.com").status == 503), "nothing is answered without")
+        check(dxtest.wait_until(lambda: server.get("/v1/domain/example.com").status == 503), "nothing is answered without")
         reply = server.get("/v1/domain/example.com")
         equal((reply.json["type"], reply.headers.get("retry-after")), ("urn:domaindex:problem:lease-lost", "1"), "why")
         equal((server.get("/readyz").status, server.get("/healthz").status), (503, 200), "alive, not ready")
         equal(server.get(f"/v1/domain/example.com?version={names[0]}").status, 503, "no other either")
         (root / "leases").unlink()
         (root / "leases-away").rename(root / "leases")
-        check(comes(lambda: server.get("/v1/domain/example.com").status == 200), "renewed again")
-        check("renewed again" in server.words(), server.words())
+        check(dxtest.wait_until(lambda: server.get("/v1/domain/example.com").status == 200), "renewed again")
+        check(dxtest.wait_until(lambda: "renewed again" in server.words()), server.words())
     check(not path.exists() or not held(), "taken back at the end")
     if os.geteuid() != 0:
         (root / "leases").chmod(0o555)

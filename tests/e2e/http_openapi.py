@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/openapi.json and docs/API.md against a server: members, parameters, problem slugs."""
+# labels: short
+"""docs/openapi.json and docs/API.md against a server: endpoints, members, parameters, problem slugs, methods.
+
+docs/openapi.json is what the server says at /openapi.json, indented; with --write this script makes it so.
+"""
+import base64
+import hashlib
 import json
 import re
+import sys
 
 import dxtest
 from dxtest import check, equal
@@ -57,7 +64,7 @@ class Api:
         if kind(value) not in kinds and not (kind(value) == "integer" and "number" in kinds):
             return [f"{where} is {kind(value)}, not {kinds}"]
         found = []
-        if "pattern" in schema and not re.search(schema["pattern"], value):
+        if "pattern" in schema and value is not None and not re.search(schema["pattern"], value):
             found.append(f"{where}: {value!r} is not {schema['pattern']}")
         if kind(value) == "integer" and value < schema.get("minimum", value):
             found.append(f"{where}: {value} is too small")
@@ -73,6 +80,8 @@ class Api:
             for name, member in value.items():
                 if name in known:
                     found += self.faults(known[name], member, f"{where}.{name}")
+                elif schema.get("additionalProperties") is True:
+                    continue
                 elif "additionalProperties" in schema:
                     found += self.faults(schema["additionalProperties"], member, f"{where}.{name}")
                 else:
@@ -83,9 +92,12 @@ class Api:
         content = self.doc["paths"][path]["get"]["responses"][status]["content"]
         return next(iter(content.values()))["schema"]
 
+    def parameters(self, operation):
+        return [self.resolve(parameter) for parameter in operation.get("parameters", ())]
+
 
 def answers(api, server):
-    fields = "url_id,url,ts,raw_url,extras,title,content_type,tags"
+    fields = "url_id,url,ts,raw_url,extras,title,content_type,tags,locator"
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
@@ -108,6 +120,7 @@ def answers(api, server):
         "/v1/tags": ["/v1/tags", "/v1/tags?limit=1", "/v1/tags?dataset=1&prefix=n", "/v1/tags?prefix=x"],
         "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
                            f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
+        "/v1/tlds": ["/v1/tlds", "/v1/tlds?limit=1", "/v1/tlds?dataset=1"],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
         "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
         "/v1/versions": ["/v1/versions"],
@@ -115,9 +128,10 @@ def answers(api, server):
         "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
         "/healthz": ["/healthz"],
         "/readyz": ["/readyz"],
+        "/openapi.json": ["/openapi.json"],
     }
-    # That has no GET: its body is tried by `posts`.
-    equal(set(asks) | {"/v1/domains"}, set(api.doc["paths"]), "paths of openapi.json")
+    # /v1/domains has no GET: its body is tried by `posts`; /docs is no JSON: `page_for_people`.
+    equal(set(asks) | {"/v1/domains", "/docs"}, set(api.doc["paths"]), "paths of openapi.json")
     for path, targets in asks.items():
         for target in targets:
             reply = server.get(target)
@@ -128,8 +142,8 @@ def answers(api, server):
 
 
 def posts(api, server):
-    content = api.doc["paths"]["/v1/domains"]["post"]["responses"]["200"]["content"]
-    schema = content["application/x-ndjson"]["schema"]
+    content = api.resolve(api.doc["paths"]["/v1/domains"]["post"]["responses"]["200"])["content"]
+    schema = content["application/x-ndjson"]["x-item-schema"]
     body = b"www.example.com\nnobody.example\nco.uk\n"
     lines = server.get("/v1/domains", method="POST", body=body).body.splitlines()
     equal(len(lines), 4, "three names and the summary")
@@ -145,11 +159,10 @@ def posts(api, server):
 
 def parameters(api, server):
     for path, methods in api.doc["paths"].items():
-        if "get" not in methods:
+        if "get" not in methods or not path.startswith("/v1/"):
             continue
         concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
-        taken = {p["name"]: p["schema"] for p in methods["get"]["parameters"] if p["in"] == "query"} \
-            if "parameters" in methods["get"] else {}
+        taken = {p["name"]: p["schema"] for p in api.parameters(methods["get"]) if p["in"] == "query"}
         reply = server.get(concrete + "?nobody=1")
         equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), concrete)
         for name in taken:
@@ -163,10 +176,39 @@ def parameters(api, server):
                 equal(server.get(target).status, status, target)
 
 
+def methods(api, server):
+    """Each method that a resource does not have is 405, and Allow names those that it has."""
+    for path, operations in api.doc["paths"].items():
+        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
+        allowed = {"GET", "HEAD"} if "get" in operations else {"POST"}
+        for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
+            for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):
+                if method in allowed:
+                    continue
+                reply = server.get(where, method=method, headers={"Content-Length": "0"} if method == "POST" else {})
+                equal((reply.status, set(reply.headers.get("allow", "").split(", "))), (405, allowed), f"{method} {where}")
+
+
+def page_for_people(server):
+    """It loads nothing, runs nothing, and its policy names the hash of its one style."""
+    reply = server.get("/docs")
+    text = reply.body.decode("utf-8")
+    style = re.search(r"(?s)<style>(.*?)</style>", text)[1]
+    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    equal(reply.headers["content-security-policy"],
+          f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", "policy of /docs")
+    equal((reply.status, reply.headers["content-type"]), (200, "text/html; charset=utf-8"), "/docs")
+    equal(re.findall(r"<(script|img|link|iframe|object)|\bsrc=|https?://(?!example\.com/|teaching)", text), [], "/docs loads nothing")
+    equal(set(re.findall(r'href="([^#"]*)', text)) - {""}, {"openapi.json"}, "links of /docs")
+    for path, operations in json.loads(server.get("/openapi.json").body)["paths"].items():
+        check(f"<code>{path}</code>" in text or f" {path}</code>" in text, f"/docs has {path}")
+    equal(server.get("/docs", headers={"If-None-Match": reply.headers["etag"]}).status, 304, "/docs again")
+
+
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "PlanAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer",
+    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
@@ -174,7 +216,7 @@ def page(api):
         equal(api.faults({"$ref": f"#/components/schemas/{name}"}, example, name), [], "example of API.md")
     slugs = set()
     for folder in ("server", "query"):
-        for path in (dxtest.SOURCE / folder).glob("*.c"):
+        for path in (dxtest.SOURCE / folder).rglob("*.c"):
             source = path.read_text(encoding="utf-8")
             slugs |= set(re.findall(r'DX_PROBLEM_[A-Z_]+,\s*"([a-z-]+)"', source))
             slugs |= set(re.findall(r'(?m)^ *\{ [45]\d\d, "[^"]*", "([a-z-]+)"', source))
@@ -184,10 +226,39 @@ def page(api):
         check(f"`{slug}`" in text, f"API.md tells of {slug}")
 
 
+def endpoints(api):
+    """The endpoints of openapi.json, of the first table of API.md and of the server's routes are the same."""
+    described = {f"{method.upper()} {path}" for path, methods in api.doc["paths"].items() for method in methods}
+    shape = {re.sub(r"\{[^}]*\}", "{}", name) for name in described}
+    text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
+    table, text = re.search(r"(?s)\n\| endpoint \|(.*?)\n\n(.*)", text).groups()
+    listed = set(re.findall(r"(?m)^\| \[`([A-Z]+ [^`]*)`\]\(#", table))
+    alias = re.search(r"`(/v1/[^`]*)` is an alias", text)[1]
+    equal(listed | {f"GET {alias}"}, described, "table of API.md and paths of openapi.json")
+    routed = set()
+    for path in (dxtest.SOURCE / "server" / "routes").glob("route_*.c"):
+        for route in re.findall(r"(?s)const struct dx_route dx_route_\w+ = \{(.*?)\};", path.read_text(encoding="utf-8")):
+            method = "POST" if ".post = true" in route else "GET"
+            for pattern in re.findall(r'\.(?:pattern|alias) = "([^"]*)"', route) if ".admin = true" not in route else ():
+                routed.add(f"{method} {'/' if '.own = true' in route else '/v1/'}{re.sub(r'{[^}]*}', '{}', pattern)}")
+    equal(routed, shape, "routes of server/routes and paths of openapi.json")
+
+
 def main():
     dxtest.need_programs()
+    committed = dxtest.SOURCE / "docs" / "openapi.json"
+    with dxtest.tempdir() as tmp:
+        (tmp / "list").write_text("https://example.com/\n", encoding="utf-8")
+        dxtest.domaindex("ingest", "--root", tmp / "root", "--dataset", "d", tmp / "list")
+        dxtest.domaindex("publish", "--root", tmp / "root")
+        with dxtest.Server(tmp / "root") as server:
+            text = json.dumps(server.get("/openapi.json").json, indent=1, ensure_ascii=False) + "\n"
+    if "--write" in sys.argv[1:]:
+        committed.write_text(text, encoding="utf-8")
+    check(committed.read_text(encoding="utf-8") == text, "docs/openapi.json is not what the server says; run tests/e2e/http_openapi.py --write")
     api = Api(json.loads((dxtest.SOURCE / "docs" / "openapi.json").read_text(encoding="utf-8")))
     page(api)
+    endpoints(api)
     with dxtest.tempdir() as tmp:
         (tmp / "rows.tsv").write_text(ROWS, encoding="utf-8")
         dxtest.domaindex("ingest", "--root", tmp / "root", "--format", "tsv", "--dataset-column", 1, "--url-column", 2,
@@ -205,6 +276,8 @@ def main():
             answers(api, server)
             parameters(api, server)
             posts(api, server)
+            methods(api, server)
+            page_for_people(server)
     dxtest.finish()
 
 

@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Canonical URLs beside requested ones: /v1/url against a recount, with chains, loops, merges and compaction."""
+"""Canonical URLs beside requested ones: /v1/url against a recount, with chains, loops, merges and compaction.
+
+In detail: canonical URLs beside requested ones: `/v1/url` for each against a recount, chains of 8 and 9
+steps, loops, several datasets, merged and compacted, hidden ones (told by no answer and no export), scopes;
+`verify --deep`.
+"""
 import collections
 import csv
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`domaindex inspect`: each file of a new version and its lake, and all of the Parquet corpus.
+"""`domaindex inspect`: each file of a new version and its lake, and every fourth of the Parquet corpus (DX_WHOLE=1: all).
 
 No file may crash it, hold it for 10 s or take 512 MiB; what the corpus' MANIFEST.tsv says must be
 refused is refused with the file's name and a reason; what must be read has as many rows as pyarrow
@@ -124,7 +124,7 @@ def check_version(tmp):
                      f"{name}: names")
     dxtest.equal([j["kind"] for _, j in kinds["psl.dat"]], ["Public Suffix List"] * 2, "psl.dat")
     dxtest.equal(sum(j["rows"] for _, j in kinds["part"]), 500, "rows of the lake's files")
-    dxtest.equal(sum(j["entries"] for _, j in kinds["postings.idx.zst"]), 120, "entries of all shards")
+    dxtest.equal([j["entries"] for _, j in kinds["postings.idx.zst"]], [120], "entries of the postings")
 
     for name, content in (("empty", b""), ("words", b"hello\n"), ("zeros", bytes(100)),
                           ("open.json", b"{"), ("other.json", b'{"a": 1}'), ("PAR1", b"PAR1PAR1")):
@@ -155,7 +155,7 @@ def check_corpus(folder):
     rows = {}
     outcomes = {}
     with open(folder / "MANIFEST.tsv", encoding="utf-8", newline="") as text:
-        files = list(csv.DictReader(text, delimiter="\t"))
+        files = list(csv.DictReader(text, delimiter="\t"))[::1 if dxtest.WHOLE else 4]
     for entry in files:
         path, expect = folder / entry["file"], entry["expect"]
         code, out, words = inspect("--json", "--deep", path)

@@ -90,7 +90,7 @@ def check_stream():
             p.stdin.flush()
             dxtest.equal(p.stdout.readline().split(b"\t")[0].decode(), str(store_key("example.com", url)), url)
         p.stdin.close()
-        dxtest.equal(p.wait(10), 0, "exit")
+        dxtest.equal(p.wait(60), 0, "exit")
 
 
 def check_usage():

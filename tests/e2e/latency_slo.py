@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone
+# labels: slow timed long
 """The latencies that the specification promises, under load that is drawn as people ask: a Zipf law over domains, arrivals at
 random at a fixed rate (an open loop: what waits counts).
 
@@ -31,7 +31,7 @@ def load(tmp, port, name, targets, *arguments):
     """Figures of dxload, which must all be right answers."""
     file, out = tmp / "targets.txt", tmp / "figures.json"
     file.write_text("".join(f"{t}\n" for t in targets))
-    done = subprocess.run([DXLOAD, "--json", out, "--timeout-ms", "5000", *map(str, arguments), f"127.0.0.1:{port}", file],
+    done = subprocess.run([DXLOAD, "--json", out, "--timeout-ms", "60000", *map(str, arguments), f"127.0.0.1:{port}", file],
                           check=False, capture_output=True, text=True, timeout=120)
     if not equal(done.returncode, 0, f"{name}: dxload {done.stdout[-300:]}{done.stderr[-300:]}"):
         return None
@@ -41,7 +41,7 @@ def load(tmp, port, name, targets, *arguments):
 def judge(name, once, limit_ms):
     """The best of five tries: others may have had the processor."""
     told = None
-    for _ in range(5):
+    for _ in range(5 if os.environ.get("DX_TIMED") else 1):
         if (figures := once()) is None:
             break
         told = {p: figures["latency_us"][p] / 1000 for p in ("p50", "p95", "p99")}
@@ -49,7 +49,7 @@ def judge(name, once, limit_ms):
             break
     if not check(told is not None, f"{name}: figures"):
         return
-    check(told["p95"] < limit_ms, f"{name}: p95 is {told['p95']:.1f} ms, promised are {limit_ms}")
+    dxtest.in_time(told["p95"] / 1000, limit_ms / 1000, f"{name}: p95")
     print(f"{name}: {figures['requests']} requests, p50 {told['p50']:.2f} ms, p95 {told['p95']:.2f}, p99 {told['p99']:.2f} "
           f"(p95 below {limit_ms} is promised)", flush=True)
 

@@ -6,6 +6,9 @@ DX_LEASE_HOLDS holds (40) of changing sets of versions through faults: after eac
 not, all that the process still holds stands in its object in the store, and no hold ends later than
 its lease. When the faults end the next hold works. Then: a process of the same name takes over and the
 first one gives way; wrong credentials are DX_E_DENIED, a name of somebody else's object is told.
+
+In detail: leases on versitygw through lost replies, late writes and refusals: what a process holds is in its
+lease at every moment, and it goes on when the store does.
 """
 import json
 import os
@@ -64,7 +67,7 @@ def through_faults(there, store, versions):
             took = time.monotonic() - begin
             worked += reply[0] == "ok"
             words = f"hold {number}: {reply[:4]}"
-            dxtest.check(took < 2 * TTL + 10, f"{words}: took {took:.1f} s")
+            dxtest.check(took < 2 * TTL + 60, f"{words}: took {took:.1f} s")
             held += held_is_leased(there, driver, versions, words)
         injected = sum(proxy.injected.values())
         proxy.set()

@@ -2,11 +2,14 @@
 """Mapped files that are cut, overwritten, replaced and removed while the server answers from them.
 
 Under load each file of the version is damaged in turn, in every way; each reply must be the true one, byte for byte, or
-a refusal with words. Damage is noticed within seconds, harmless changes cost no refusal, and when the file was put
-right (or a store's copy was brought again) all answers are right again, in the same process. Once as the files' owner
+a problem document. Damage is noticed within seconds, harmless changes cost no refusal, and when the file was put
+right (or a store's copy was fetched again) all answers are right again, in the same process. Once as the files' owner
 (leases), once as a stranger to them (times; needs root), once on copies of a remote root.
 
-DX_MAPPED_ROUNDS=n: damages of each server (24).
+Kinds of damage: cut, extended again, overwritten (random bytes, zeros, another version's, through a mapping, with the
+times set back), replaced, removed.
+
+DX_MAPPED_ROUNDS=n: damages of each server: 3, 24 with DX_WHOLE=1 (8 under sanitizers).
 """
 import collections
 import json
@@ -26,7 +29,7 @@ import roots
 import stores
 from dxtest import check, equal
 
-ROUNDS = int(os.environ.get("DX_MAPPED_ROUNDS", "8" if dxtest.SANITIZED else "24"))
+ROUNDS = int(os.environ.get("DX_MAPPED_ROUNDS", "24" if dxtest.WHOLE and not dxtest.SANITIZED else "8" if dxtest.WHOLE else "3"))
 MAPPED = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "postings.dxp", "pages.dxp",
           "dataset_domains.dxt", "cold.dxp")
 ASKERS, BATCH = 3, 16
@@ -225,13 +228,6 @@ def put_back(path, kept):
 
 # ---- rounds ----
 
-def until(true, seconds):
-    end = time.monotonic() + seconds
-    while not (result := true()) and time.monotonic() < end:
-        time.sleep(0.005)
-    return result
-
-
 def is_sound(server):
     if server.process.poll() is not None:
         dxtest.check(False, f"the server died: {server.process.returncode}: {server.words()[-600:]}")
@@ -248,7 +244,7 @@ def harm(server, load, act, path, rng, other):
     begin = time.monotonic()
     act(path, rng, other)
     check(time.monotonic() - begin < 30, f"{act.__name__} of {path.name}: the writer was held back for long")
-    check(until(lambda: changed(server, load, path) or not is_sound(server), 60),
+    check(dxtest.wait_until(lambda: changed(server, load, path) or not is_sound(server), 60),
           f"{act.__name__} of {path.name}: unnoticed: {server.words()[load.said:]}")
 
 
@@ -275,7 +271,7 @@ def one_round(server, load, act, path, rng, other, heals):
             put_right(path, good)
         if rng.random() < 0.5:
             server.process.send_signal(signal.SIGHUP)
-    check(until(lambda: is_sound(server), 60), f"{act.__name__} of {path.name}: not well again: {server.words()[-600:]}")
+    check(dxtest.wait_until(lambda: is_sound(server), 60), f"{act.__name__} of {path.name}: not well again: {server.words()[-600:]}")
 
 
 def rounds(server, truth, paths, others, seed, heals=False):
@@ -333,7 +329,7 @@ def on_directory(tmp, root, truth, others, leased):
               [len(MAPPED), 0] if leased else [0, len(MAPPED)], "files by how they are watched")
         before = descriptors(server)
         counts = rounds(server, truth, lambda name: root / "index" / version / name, others, seed=1 + leased)
-        check(until(lambda: descriptors(server) <= before + ASKERS, 60), f"descriptors: {before}, {descriptors(server)} later")
+        check(dxtest.wait_until(lambda: descriptors(server) <= before + ASKERS, 60), f"descriptors: {before}, {descriptors(server)} later")
         if not leased and ROUNDS >= 100:  # of a few none may be cut while it is read
             check(metric(server, "domaindex_sigbus_total") > 0, "pages were lost")
         report("leases" if leased else "times", server, counts, time.monotonic() - begin)
@@ -347,12 +343,12 @@ def without_polls(root):
     with dxtest.Server(root, "--poll-ms", 0) as server:
         os.chmod(path, 0o644)
         os.truncate(path, 10)
-        check(until(lambda: server.get("/readyz").status == 503, 10), "a cut file is unnoticed")
+        check(dxtest.wait_until(lambda: server.get("/readyz").status == 503, 60), "a cut file is unnoticed")
         time.sleep(0.5)
         whole = path.with_name("whole")
         whole.write_bytes(data)
         whole.replace(path)
-        check(until(lambda: is_sound(server), 60), f"not opened anew: {server.words()}")
+        check(dxtest.wait_until(lambda: is_sound(server), 60), f"not opened anew: {server.words()}")
 
 
 def on_copies(tmp, root, truth, others):

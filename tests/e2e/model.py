@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow tree
+# labels: slow tree long
 """The model of publish, rollback, lease and collection: nothing found in it, and each mutation found out.
 
 docs/model/run.sh does the work; this looks at what it printed, so that a run that checked nothing
 does not pass. The model changes with its own files only: CI runs some of it, DX_WHOLE=1 all.
+
+In detail: docs/model: publish, rollback, leases and collection in every order of their steps, by spin; 20
+broken rules are each found. CI runs some of both (`DX_WHOLE=1`: all).
 """
 import re
 import shutil

@@ -4,6 +4,10 @@
 base and a removal, under suppressions of each kind, from the server and from the command; strict
 parameters, ETag and problems. Lists are of several steps, of one domain, and much shorter than the other.
 Then many at once on a server with one worker, so that they give way to each other.
+
+In detail: what each pair of 6 datasets of 600 domains shares (6,000 with DX_WHOLE=1), as sets of URLs in memory
+have it: in a first version, in one merged with it after a removal, while rules of each kind come, and after
+`compact`; by the server and by `domaindex overlap`.
 """
 import concurrent.futures
 import http.client
@@ -16,7 +20,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import dxtest
 from dxtest import check, equal
 
-WITHIN_S = 5.0
+WITHIN_S = 60
 
 
 def make_rows(seed, domains):
@@ -134,11 +138,9 @@ def suppressions(root, rows, server):
         equal((reply.status, told(reply.json)), (200, want), f"suppressed: {a} and {b}")
     offline = json.loads(dxtest.domaindex("overlap", "--root", root, "a", ids["one"]).stdout)
     equal(told(offline), expected(seen, "a", "one"), "suppressed, by the command")
-    dxtest.domaindex("compact", "--root", root)
-    end = time.monotonic() + WITHIN_S
     before = server.get("/v1/datasets").json["version"]
-    while server.get("/v1/datasets").json["version"] == before and time.monotonic() < end:
-        time.sleep(0.05)
+    dxtest.domaindex("compact", "--root", root)
+    dxtest.wait_until(lambda: server.get("/v1/datasets").json["version"] != before)
     check(server.get("/v1/datasets").json["version"] != before, "the compacted version is served")
     for a, b in itertools.product(seen, seen):
         reply = server.get(f"/v1/datasets/{ids[a]}/overlap/{ids[b]}")
@@ -170,7 +172,7 @@ def one_worker(root, rows):
 
         def ask(i):
             a, b = names[i % len(names)], names[i // len(names) % len(names)]
-            connection = http.client.HTTPConnection(server.host, server.port, timeout=30)
+            connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
             connection.request("GET", f"/v1/datasets/{ids[a]}/overlap/{ids[b]}")
             reply = connection.getresponse()
             answer = json.loads(reply.read())
@@ -183,7 +185,7 @@ def one_worker(root, rows):
 
 def main():
     dxtest.need_programs()
-    rows = make_rows(1, 1500 if dxtest.SANITIZED else 6000)
+    rows = make_rows(1, 6000 if dxtest.WHOLE and not dxtest.SANITIZED else 600)
     later = {"b": {f"new{i}.org": {f"https://new{i}.org/p/{n}" for n in range(i)} for i in range(1, 40)},
              "c": {"site00003.net": {f"https://site00003.net/more/{n}" for n in range(9)}},
              "new": {f"new{i}.org": {f"https://new{i}.org/p/0"} for i in range(5, 9)}}

@@ -75,7 +75,7 @@ def fits(here):
     names = [lines_of((here / s).read_text(), "FileDescriptorName")[0] for s in lines_of(unit, "Sockets")[0].split()]
     equal(names, ["http", "admin"], "names of sockets")
     example = (dxtest.SOURCE / "config" / "domaindexd.conf.example").read_text()
-    settings = configparser.ConfigParser()
+    settings = configparser.ConfigParser(inline_comment_prefixes="#")
     settings.read_string("[all]\n" + re.sub(r"(?m)^# ([a-z0-9-]+ = )", r"\1", example))
     wait = (int(settings["all"]["grace-ms"]) + int(settings["all"]["drain-delay-ms"])) / 1000
     check(wait < int(lines_of(unit, "TimeoutStopSec")[0]), "an end by the example's settings is waited for")

@@ -4,6 +4,12 @@
 """Export to a PostgreSQL of the test's own: its rows against the lake as pyarrow reads it, both layouts, TLDs beyond 0x80,
 ranges and their plans, partitions at their bounds, runs that are killed, interrupted, cut off and repeated, tables and
 connection strings that do not fit.
+
+In detail: `export --postgres` to a PostgreSQL of the test's own: its rows against the lake as pyarrow reads
+it, both layouts, 255 TLDs and more; each TLD, domain and subdomain by its range, plans that read their
+partitions alone, partitions at their bounds; runs killed, interrupted, whose server was killed, two at once,
+each row once after all; suppressions, datasets that come and go, tables made by `ddl`, tables that do not
+fit, names to be quoted, passwords that no word repeats.
 """
 import collections
 import json
@@ -15,6 +21,7 @@ import subprocess
 
 import dxtest
 import pgcluster
+import roots
 from dxtest import check, domaindex, equal
 
 try:
@@ -86,7 +93,7 @@ def lake(root):
         ts = table.column("ts").cast(pyarrow.timestamp("us", "UTC")).cast(pyarrow.int64()).to_pylist() \
             if "ts" in table.column_names else [None] * table.num_rows
         for row, us in zip(table.to_pylist(), ts):
-            rows.append((row["dataset_id"], f"{row['scheme']}://{row['host']}{row['path_query']}", us,
+            rows.append((roots.dataset_of(path), f"{row['scheme']}://{row['host']}{row['path_query']}", us,
                          row["title"].replace("\0", "\ufffd") if row.get("title") is not None else None))
     return rows
 
@@ -281,7 +288,7 @@ def start(root, pg, *more):
 
 
 def check_ends(root, pg):
-    """Ended while the second dataset is loaded: what the first one brought is there, what the second one brought is not."""
+    """Ended while the second dataset is loaded: what the first one fetched is there, what the second one fetched is not."""
     waits = ("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'domaindex' AND wait_event_type = 'Lock' "
              "AND query LIKE 'COPY%')")
     more = ("--table", "ends")

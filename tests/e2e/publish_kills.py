@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """publish and rollback are all or nothing: killed at a system call or a request, or refused one,
 they leave the old version or the new one, whole and current, and the same command then succeeds.
 
@@ -8,6 +8,10 @@ version before, and a rollback; on versitygw a merged publish and a rollback. Ea
 DX_KILL_POINTS points (default 40; 0: all there are; tests/support/inject.py). In a directory a version is
 compared byte for byte with one that was published undisturbed, which is possible since the same
 lake gives the same bytes; on a store it is verified. The lake must be as it was.
+
+In detail: first, full and merged publish, and rollback, killed at each kind of system call (strace) or
+refused one, and at requests to versitygw (`tests/support/inject.py`): the old version or the new one, whole,
+and the same command then succeeds.
 """
 import hashlib
 import json
@@ -69,7 +73,7 @@ class Case:
             name = version["version"]
             index = root / "index"
             dxtest.equal(files_of(index / name), self.reference[name], f"{words}: files of {name}")
-            dxtest.equal({n: (index / f.get("in", name) / n).stat().st_size
+            dxtest.equal({n: (index / name / n).stat().st_size
                           for n, f in version["files"].items()},
                          {n: f["size"] for n, f in version["files"].items()},
                          f"{words}: sizes of {name} in the manifest")

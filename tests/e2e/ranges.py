@@ -4,11 +4,16 @@
 scopes, while the registry is filled, damaged, mended and taken away.
 
 What is expected comes from the rows that were ingested, the numbers of `domaindex key`, and the order of listings.
+
+DX_WHOLE=1: both layouts, else the second.
+
+In detail: `/v1/range` and `/v1/keys` against a recount of the rows: TLDs, domains, subdomains, paths, bounds
+in the middle of fields and in each form, both layouts, walked by cursors of each size; rows without numbers,
+a filling under a walk, suppressions, scopes; a damaged, mended, cut and removed registry.
 """
 import collections
 import random
 import shutil
-import time
 import urllib.parse
 
 import dxtest
@@ -195,10 +200,7 @@ def check_refused(server):
 
 
 def wait(true, words, seconds=60):
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.05)
-    check(true(), words)
+    check(dxtest.wait_until(true, seconds), words)
 
 
 def check_layout(tmp, layout, rng):
@@ -433,7 +435,7 @@ def check_remote(tmp):
 dxtest.need_programs()
 rng = random.Random(5)
 with dxtest.tempdir() as tmp:
-    for layout in LAYOUTS:
+    for layout in LAYOUTS if dxtest.WHOLE else list(LAYOUTS)[1:]:
         last = check_layout(tmp, layout, rng)
     check_gone(last[0])
     check_restored(tmp)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow
-"""README and docs: their commands exist and run, their requests are answered, their links lead somewhere.
+"""README, GUIDE and docs: their commands exist and run, their requests are answered, their links lead somewhere.
 
-In README a console block (```console) is a session: lines with `$ ` are run in order in a new folder,
+In README and docs/GUIDE.md a console block (```console) is a session: lines with `$ ` are run in order in a new folder,
 with the programs in PATH and quickstart's server where 127.0.0.1:8080 stands; what stands below a
 command must be its output, where `…` stands for anything. Blocks marked ```sh are checked only
 for the existence of what they call.
@@ -16,6 +16,7 @@ import dxtest
 from dxtest import check
 
 README = dxtest.SOURCE / "README.md"
+GUIDE = dxtest.SOURCE / "docs/GUIDE.md"
 
 
 def blocks(text, kind):
@@ -66,7 +67,7 @@ def calls(text):
 
 def main():
     dxtest.need_programs()
-    text = README.read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8") + GUIDE.read_text(encoding="utf-8")
     for path in [README, *sorted((dxtest.SOURCE / "docs").glob("*.md")), dxtest.SOURCE / "bench/README.md"]:
         links(path)
     calls(text)

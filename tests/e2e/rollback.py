@@ -142,7 +142,8 @@ class Meanwhile:
 def beaten(root, proxy, env):
     """A collector is no competitor; another flip is."""
     through = {**env, "AWS_ENDPOINT_URL_S3": proxy.url}
-    for name, act in (("rollback", lambda to, **o: rollback(root, to, env=through, **o)),
+    for name, act in (("rollback", lambda to, **o: dxtest.domaindex(
+                          "rollback", "--root", root, "--force", to, env=through, **o)),
                       ("publish", lambda to, **o: dxtest.domaindex(
                           "publish", "--root", root, "--memory", "64M", env=through, **o))):
         for number in range(3):

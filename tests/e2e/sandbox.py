@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: slow
-"""The server's sandbox: what it refuses, what still works in it, and as what it may be found from outside."""
+"""The server's sandbox: what it refuses, what still works in it, and as what it may be found from outside.
+
+In detail: `--selftest-sandbox`: some 90 things that work without the sandbox are refused in it, and it fails
+if one is not; a life in the sandbox with flips and a lease; no new privileges and a filter in all threads; an
+index by links; as a user without rights. The other tests of the server run in it too.
+"""
 import os
 import pathlib
 import re
@@ -9,7 +14,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 
 import dxtest
 from dxtest import check, equal
@@ -36,13 +40,18 @@ def trials(root, tmp):
         dxtest.skip(words.splitlines()[-1])
     equal(done.returncode, 0, words)
     refused = re.findall(r"(?m)^refused: (.*) \(", words)
-    check(len(refused) >= 55 and len(set(refused)) == len(refused), f"{len(refused)} kinds refused")
+    # Each is refused inside and works outside; the rest of a hundred fails outside too, for want of rights or of a kernel that has it.
+    check(len(refused) >= 70 and len(set(refused)) == len(refused), f"{len(refused)} kinds refused")
+    for deed in ("connect by sending (MSG_FASTOPEN)", "the same with sendmsg", "send a datagram", "listen without a port", "touch it",
+                 "connect to a unix socket", "send to a unix socket", "connect an accepted connection elsewhere", "listen",
+                 "send to it from the supervisor's socket", "connect the supervisor's socket elsewhere"):
+        check(deed in refused, f"{deed}: refused, and works without the sandbox")
     check("NOT" not in words and words.count("\nallowed: ") == 3, words)
     equal(tree(root), before, "the root after the trial")
     done = dxtest.run(dxtest.DOMAINDEXD, "--selftest-sandbox", "--root", "http://127.0.0.1:1/", "--cache-dir", tmp / "cache",
                       env={"TMPDIR": str(tmp)})
     words = done.stdout.decode()
-    check(len(re.findall(r"(?m)^refused: ", words)) >= 50 and "NOT" not in words, words)
+    check(len(re.findall(r"(?m)^refused: ", words)) >= 60 and "NOT" not in words, words)
     left = [p.name for p in tmp.iterdir() if "trial" in p.name]
     equal(left, [], "nothing of the trial is left")
     # It can fail: a file within what may be read, and no sandbox at all.
@@ -72,9 +81,7 @@ def serves(root, tmp):
         equal(server.get("/v1/domain/example.com/datasets/1/urls").status, 200, "a listing")
         check((root / "leases" / "boxed.json").exists(), "the lease")
         version = publish(root, tmp, 3)
-        end = time.monotonic() + 20
-        while server.get("/readyz").json["version"] != version and time.monotonic() < end:
-            time.sleep(0.05)
+        dxtest.wait_until(lambda: server.get("/readyz").json["version"] == version)
         equal(server.get("/readyz").json["version"], version, "a flip")
         equal(server.get("/v1/domain/example.com/datasets/3/urls").status, 200, "the new version")
     surroundings(root, tmp)
@@ -85,7 +92,7 @@ def serves(root, tmp):
 
 def admin_get(path, target):
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(10)
+        connection.settimeout(60)
         connection.connect(str(path))
         connection.sendall(f"GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
         reply = b""
@@ -107,15 +114,11 @@ def surroundings(root, tmp):
         equal(admin_get(folder / "admin", "/metrics"), 200, "the admin listener")
         (folder / "new").write_text(text % (2, 2))
         (folder / "new").rename(table)
-        end = time.monotonic() + 20
-        while "table of generation 2" not in server.words() and time.monotonic() < end:
-            time.sleep(0.05)
+        dxtest.wait_until(lambda: "table of generation 2" in server.words())
         check("table of generation 2" in server.words(), f"the table that replaced it: {server.words()}")
         log.rename(folder / "moved.log")
         server.process.send_signal(signal.SIGUSR1)
-        while not log.exists() and time.monotonic() < end:
-            time.sleep(0.05)
-        check(log.exists(), f"the log anew: {server.words()}")
+        check(dxtest.wait_until(log.exists), f"the log anew: {server.words()}")
     check(not (folder / "admin").exists(), "the admin socket is removed at the end")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow alone
+# labels: slow alone timed
 """3,000 requests (DX_WHOLE=1: 10,000) at once for one listing that is in no cache: each range is read once.
 
 A proxy that answers late and writes down what it is asked stands between domaindexd and nginx.
@@ -10,6 +10,9 @@ A proxy that answers late and writes down what it is asked stands between domain
 3. All that asked go but one: it is answered.
 4. The store fails, says nothing, or sends wrong bytes: all are told so, by their deadline, after
    no more requests for a range than 5 % of theirs; then, with the store back, all get the right answer.
+
+In detail: 3,000 requests (`DX_WHOLE=1`: 10,000) at once for one cold listing: each range read once; the first
+client killed, all but one killed, the store failing: every other one is answered.
 """
 import asyncio
 import collections
@@ -36,13 +39,13 @@ LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.I)
 
 
 def truth(root):
-    """Listings that share neither a lake file nor a shard of postings, with their bodies."""
+    """Listings that share neither a lake file nor a page of postings, with their bodies."""
     names = roots.domains(root)
     chosen, prefixes, datasets = [], set(), set()
     with dxtest.Server(root, *dxtest.SAME_BYTES) as server, pipeline.Client(server) as client:
         for _, _, body in client.ask([f"/v1/domain/{quote(d)}" for d in names]):
             answer = json.loads(body)
-            prefix = answer["domain_id"][:4]
+            prefix = int(answer["domain_id"], 16) >> 60    # far apart: a page is a hundredth of all
             free = [d["dataset_id"] for d in answer["datasets"]
                     if d["dataset_id"] not in datasets and d["row_count"] > 2]
             if prefix in prefixes or not free:
@@ -112,7 +115,7 @@ class Crowd:
             for i in killed:
                 links[i].kill()
         waiting = [link for i, link in enumerate(links) if i not in killed]
-        await asyncio.wait([link.reply for link in waiting], timeout=DEADLINE_MS / 1000 + 30)
+        await asyncio.wait([link.reply for link in waiting], timeout=DEADLINE_MS / 1000 + 120)
         out = [(*link.reply.result()[:2], link.reply.result()[2] - link.begin)
                if link.reply.done() else (0, b"no reply", 1e9) for link in waiting]
         for link in waiting:
@@ -147,7 +150,7 @@ def check_errors(crowd, fault, target, want, words):
     statuses = collections.Counter(status for status, _, _ in replies)
     dxtest.check(set(statuses) <= {500, 502, 503, 504}, f"{words}: statuses {statuses}")
     worst = max(seconds for _, _, seconds in replies)
-    dxtest.check(worst < DEADLINE_MS / 1000 + SLACK_S, f"{words}: a reply after {worst:.1f} s")
+    dxtest.in_time(worst, DEADLINE_MS / 1000 + SLACK_S, f"{words}: the last reply")
     asked = ranges_of(crowd.proxy)
     check_asked(crowd.proxy, crowd.count // 20, words)
     print(f"{words}: {len(replies)} told so ({dict(statuses)}) within {worst:.1f} s, "
@@ -202,7 +205,7 @@ def main():
 
             def fds():
                 return len(os.listdir(f"/proc/{server.process.pid}/fd"))
-            dxtest.check(dxtest.comes(lambda: fds() < 300), f"{fds()} descriptors are open when all have gone")
+            dxtest.check(dxtest.wait_until(lambda: fds() < 300), f"{fds()} descriptors are open when all have gone")
     dxtest.finish()
 
 

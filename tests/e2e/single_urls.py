@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: short
 """/v1/url and /v1/urlid against a model that goes over raw rows: one URL in several datasets, at several
 times, beside its twin of another scheme; ids that collide, if the programs were built so; after an
 incremental publish, after a compaction, under suppressions, and on a root behind HTTP, where an absent
@@ -44,7 +45,7 @@ def ingest(root, rows, datasets):
 
 
 def get(server, target):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while True:
         reply = server.get(target)
         if reply.status != 503 or time.monotonic() > end:

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
-"""domaindexd on object storage behind which things go wrong: right bytes, or an error with words.
+# labels: slow timed
+"""domaindexd on object storage behind which things go wrong: right bytes, or a problem document.
 
 A root of made-up records lies behind nginx or versitygw; between it and the server stands
 tests/support/faultproxy.py; the caches are so small that nearly every listing is read from the
 store. The truth is what a server on the directory says, asked before. Shown:
 
-1. every kind of fault alone, 0.1 to 100 % of replies, pairs, bursts, broken connections, TLS: a 200
-   is the right bytes, anything else is 5xx with words, and no reply comes later than its deadline;
+1. kinds of faults alone (every third; source_http has each; with DX_WHOLE=1 all of them), 0.1 to 100 % of replies, pairs, bursts, broken connections, TLS: a 200
+   is the right bytes, anything else is a 5xx problem, and no reply comes later than its deadline;
 2. 5 % of transient faults: 99.9 % of the answers are right ones; 100 % 503: at most 1.1 requests
    for each that would have been sent anyway;
 3. with the faults gone every answer is right, without a restart: what the caches kept is good;
 4. memory and descriptors stay as they are; a server that starts under faults starts or says why.
 
-DX_FAULT_REQUESTS: how many requests the store gets while things go wrong (40,000).
+DX_FAULT_REQUESTS: how many requests the store gets while things go wrong (6,000; 40,000 with DX_WHOLE=1).
 """
 import collections
 import json
@@ -34,7 +34,7 @@ import pipeline
 import roots
 import stores
 
-REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if dxtest.WHOLE else 16_000 if not dxtest.SANITIZED else 10_000))
+REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if dxtest.WHOLE else 6_000))
 SCALE = REQUESTS / 100_000
 DEADLINE_MS = 4000
 PATIENT_MS = 15_000     # for more than one stalled read, or one that drips, and another after it
@@ -148,8 +148,7 @@ class Trial:
         limit = self.deadline_ms + SLACK_MS + swarm.lag_s * 1000
         dxtest.equal(tally.wrong[:3], [], f"{words}: {len(tally.wrong)} WRONG ANSWERS")
         dxtest.equal(tally.mute[:3], [], f"{words}: {len(tally.mute)} replies without words")
-        dxtest.check(tally.worst_ms <= limit, f"{words}: {tally.worst}: {tally.worst_ms:.0f} ms, "
-                     f"to be at most {limit:.0f}")
+        dxtest.in_time(tally.worst_ms / 1000, limit / 1000, f"{words}: {tally.worst}")
         dxtest.check(tally.count > 0, f"{words}: no replies")
         if success is not None:
             # Faults are drawn, for a read and all who wait on it: three deviations beyond what may fail are no news.
@@ -266,8 +265,7 @@ def under_faults(want, proxy):
             end = time.monotonic() + 60
             port = None
             while process.poll() is None and time.monotonic() < end and not port:
-                log.seek(0)
-                text = log.read().decode("utf-8", "replace")
+                text = dxtest.written(log)
                 port = re.search(r"serving version .*127\.0\.0\.1:(\d+)", text)
                 time.sleep(0.02)
             proxy.set()
@@ -280,12 +278,11 @@ def under_faults(want, proxy):
                                      f"started under faults: {target}: {head[:80]!r} {body[:200]!r}")
             process.terminate()
             try:
-                code = process.wait(30)
+                code = process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
                 code = process.wait()
-            log.seek(0)
-            text = log.read().decode("utf-8", "replace")
+            text = dxtest.written(log)
             dxtest.check(code == (0 if port else 1) and len(text) > 20,
                          f"a start under faults: exit {code}: {text[-500:]}")
             log.close()
@@ -366,7 +363,7 @@ def main():
     stores.need("nginx", "versitygw")
     clock = oracle.Clock()
     with dxtest.tempdir() as tmp:
-        root = roots.make(tmp, seed=3, count=300_000 if dxtest.WHOLE else 120_000)
+        root = roots.make(tmp, seed=3, count=300_000 if dxtest.WHOLE else 60_000)
         want = truth(root)
         clock(f"{len(want)} listings are known")
         prove_it_can_fail(want)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: peers threads
+# labels: peers threads timed
 """Suppressions on servers that run: each kind and policy has its effect within two seconds under
 load, counts and listings are those of a model that goes over raw rows, no listing ever shows a hidden
 row again, absent has the bytes of never having been, a lift brings everything back, and a
@@ -7,6 +7,11 @@ compaction takes the rows out of the lake's files. In a directory and on an S3 s
 several write at once and nothing is lost.
 
 DX_SUPPRESS_ROUNDS (8): random sets of rules that are compared.
+
+In detail: rules of each kind and policy on servers under load, in a directory and on versitygw: in effect
+within 2 s (the time is printed), no hidden row shown afterwards, counts and listings by offset, cursor and
+plan as a model over raw rows has them; absent is byte for byte never was; refused logs; many writers at once;
+after `compact` pyarrow finds none of the rows. `DX_SUPPRESS_ROUNDS`: random sets of rules.
 """
 import collections
 import concurrent.futures
@@ -130,7 +135,7 @@ def make_root(tmp, rows):
 
 def get(server, target):
     """The reply, when it is known what is hidden of the domain."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while True:
         reply = server.get(target)
         if reply.status != 503 or time.monotonic() > end:
@@ -358,7 +363,7 @@ def effects(server, world, load):
                     d["row_count"] for d in want[0].values()))
             seconds = seconds_until(right, words)
             load.hide([row for row in rows if effect(world.rules.values(), row)])
-            dxtest.check(seconds < WITHIN_S, f"{words}: {seconds:.2f} s")
+            dxtest.in_time(seconds, WITHIN_S, words)
             world.check_domain(server, domain, words)
             for dataset in world.model.of[domain]:
                 world.check_listing(server, domain, dataset, 50 if domain == "big.com" else 9, words)
@@ -447,7 +452,10 @@ def refused_logs(server, world):
     for words, bad in (("gone", None), ("cut", text[:-40]), ("another", b"")):
         path.unlink()
         if words == "another":
-            dxtest.domaindex("suppress", "add", "--root", world.root, "--host", "site0.com")
+            other = ("suppress", "add", "--root", world.root, "--host", "site0.com")
+            dxtest.check(b"the log was lost" in dxtest.domaindex(*other, expect=1).stderr, "a log is not begun again")
+            dxtest.domaindex("suppress", "accept", "--root", world.root)
+            dxtest.domaindex(*other)
         elif bad is not None:
             path.write_bytes(bad)
         seconds_until(lambda: b"suppressions:" in server.get("/readyz").body, f"a log that is {words}")
@@ -455,6 +463,7 @@ def refused_logs(server, world):
         (world.root / "index" / "aside").write_bytes(text)
         (world.root / "index" / "aside").rename(path)
         seconds_until(lambda: b"suppressions:" not in server.get("/readyz").body, "the log is back")
+    dxtest.domaindex("suppress", "accept", "--root", world.root)
 
 
 # ---- many writers, an S3 server, compaction ----
@@ -484,7 +493,8 @@ def on_s3(tmp, rows, root):
         return
     with store, stores.environment(store.env):
         store.bucket("bucket")
-        (root / "index" / "suppressions.log").unlink(missing_ok=True)
+        for name in ("suppressions.log", "suppressions.floor"):
+            (root / "index" / name).unlink(missing_ok=True)
         store.upload("bucket", "r", root)
         world = World(store.root("bucket", "r"), rows)
         os.environ["XDG_CACHE_HOME"] = str(tmp / "cache")
@@ -547,9 +557,9 @@ def lake_rows(root, version):
         if fields[3] == "-":
             continue
         table = pyarrow.parquet.ParquetFile(root / "urls" / fields[3]).read(
-            columns=["dataset_id", "scheme", "host", "path_query"])
-        columns = [table.column(i).to_pylist() for i in range(4)]
-        found += [(d, f"{s}://{h}{p}") for d, s, h, p in zip(*columns)]
+            columns=["scheme", "host", "path_query"])
+        columns = [table.column(i).to_pylist() for i in range(3)]
+        found += [(int(fields[1]), f"{s}://{h}{p}") for s, h, p in zip(*columns)]
     return found
 
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# labels: slow
+# labels: slow long
 """`suppress add` and `suppress lift` killed at a system call or a request, or refused one, leave the
 old log or the new one, whole; the next one succeeds, nothing is in the log twice, and nothing else
 is left in the folder.
 
 DX_KILL_POINTS points of each sweep (20; 0: all there are); tests/support/inject.py.
+
+In detail: `suppress add` and `lift` killed or refused at every kind of system call, and at requests to
+versitygw: the old log or the new one, and the next one succeeds.
 """
 import json
 import os
@@ -65,7 +68,7 @@ def local(case, template, work):
     def check(root, words, done):
         seen = check_log(root, case, words, done)
         names = sorted(p.name for p in (root / "index").iterdir() if p.name != ".lock")
-        want = sorted({*before, "suppressions.log"} - {".lock"})
+        want = sorted({*before, "suppressions.log", "suppressions.floor"} - {".lock"})
         dxtest.equal(names, want, f"{words}: left over")
         return seen
     seen = inject.sweep(case, template, work,
@@ -94,7 +97,8 @@ def main():
         template, bare = base / "template", base / "bare"
         make(template)
         shutil.copytree(template, bare)
-        (bare / "index" / "suppressions.log").unlink()
+        for name in ("suppressions.log", "suppressions.floor"):
+            (bare / "index" / name).unlink()
         for case in CASES:
             local(case, bare if case == "first add" else template, base)
         if stores.find("versitygw"):

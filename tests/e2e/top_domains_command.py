@@ -123,7 +123,7 @@ def suppressed(server, root, ids, rows):
         dxtest.domaindex("suppress", "add", "--root", root, "--policy", policy, "--file", "-", input="\n".join(lines).encode())
     left = {name: [u for u in urls if u not in gone and domain_of(u) not in small | {second}] for name, urls in rows.items()}
     want = len(ranking(left["crawl"]))
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while server.get(f"/v1/datasets/{ids['crawl']}/top-domains?limit=1").json.get("domain_count") != want:
         if not check(time.monotonic() < end, "the rules hold"):
             return

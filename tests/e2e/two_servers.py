@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
+# labels: short
 """Two servers behind each of the balancers of packaging/: what one client asks for, and a server that stops, is nothing to others.
 
 A question about a version that is still to come is 503 from both; a balancer that took that for a broken server would
 have none left for anybody.
+
+In detail: two servers behind HAProxy and behind nginx, as `packaging/` sets them up: one client asks on and
+on for a version that is still to come (503), and one of the servers stops; nobody else notices either.
 """
 import collections
 import contextlib
@@ -58,7 +62,7 @@ def ask(name, kind, tmp, root):
         other.join()
         check(got == {200: ROUNDS}, f"{name}: beside who asks for a version to come: {got}")
         second.process.send_signal(signal.SIGTERM)
-        second.process.wait(30)
+        second.process.wait(60)
         got = many(proxy, "/readyz", ROUNDS)
         check(got == {200: ROUNDS}, f"{name}: when one of two has stopped: {got}")
 

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tag=, mime= and prefix= of URL listings against a recount of the source: every page by its cursor, parts of a plan,
-suppressions, versions; values that are none; a large listing in which nothing matches."""
+suppressions, versions; values that are none; a large listing in which nothing matches.
+
+In detail: `tag=`, `mime=`, `prefix=` of listings, alone and together, page by page against a recount: many
+hosts, many files, without the columns, suppressed, older versions, parts of a plan; values that are none;
+150,000 rows in which nothing is found.
+"""
 import csv
 import json
 import os

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# labels: slow long
 # url_vs_node.sh DOMAINDEX - `normalize` against node's URL parser, over real lists of URLs.
 #
 # Lists: $DX_SHARED_DATA/lists, else ../shared/data/lists beside the source folder.

@@ -2,8 +2,8 @@
  * index/access.json: what is accepted is written and read again as the same text, and can be asked
  * and changed; the whole input is also taken as a name and as a token.
  */
-#include "format/access_table.h"
-#include "format/access_token.h"
+#include "format/root/access_table.h"
+#include "format/root/access_token.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The address of a queue: whatever the bytes, each part stays within its bounds and without control
- * characters, words never hold the user or the password, and what is taken can be told again.
+ * characters, messages never hold the user or the password, and a valid address can be written
+ * again.
  */
-#include "fetch/amqp_url.h"
+#include "builder/exchange/queue/amqp_url.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bodies of requests: no cut into reads changes what comes out or where it ends; and what comes out, read as
- * a list of names in each of its formats, does not depend on the cuts either.
- * Input: a byte of options, the body. */
-#include "format/name_list.h"
-#include "server/body.h"
-#include "server/request_head.h"
+ * Bodies of requests: no cut into reads changes what comes out or where it ends; and what comes
+ * out, read as a list of names in each of its formats, does not depend on the cuts either. Input: a
+ * byte of options, the body.
+ */
+#include "format/text/name_list.h"
+#include "server/http/body.h"
+#include "server/http/request_head.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cold.dxp with all sums believed: a header and records of pages, around which a sound envelope is put;
- * and (first byte 'p') a plain page of pairs of so many entries.
+ * cold.dxp with all sums believed: a header and records of pages, around which a sound envelope is
+ * put; and (first byte 'p') a plain page of pairs of so many entries.
  */
-#include "format/cold.h"
-#include "format/pair_pages.h"
+#include "format/version/cold.h"
+#include "format/version/pair_pages.h"
 
 #include <stdlib.h>
 

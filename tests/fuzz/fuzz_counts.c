@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * domain_counts.dxc with all sums believed.
  */
-#include "format/counts.h"
+#include "format/core/counts.h"
 
 #include <stdlib.h>
 

@@ -2,11 +2,11 @@
  * Cursors and query strings: what is taken is well-formed, and a cursor that is taken is written
  * back as the same text. The bytes are a cursor, what is in a cursor that opens, and a target.
  */
-#include "fetch/seal.h"
-#include "query/answer.h"
-#include "query/cursor.h"
-#include "server/answers.h"
-#include "server/target.h"
+#include "base/seal.h"
+#include "query/answers/answer.h"
+#include "query/rows/cursor.h"
+#include "server/routes/answers.h"
+#include "server/routes/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,16 +69,9 @@ static void check_sealed(struct dx_span bytes)
     check_cursor(dx_span_of(text, n));
 }
 
-static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
-{
-    return dx_fields_parse(text, fields, bad);
-}
-
 static void check_target(struct dx_span target)
 {
-    static const struct dx_answers answers = { .fields_parse = fields_parse,
-                                               .domain_fields_parse = dx_domain_fields_parse,
-                                               .cursor_key = { DX_CURSOR_KEY_SHARED, { 7 } },
+    static const struct dx_answers answers = { .cursor_key = { DX_CURSOR_KEY_SHARED, { 7 } },
                                                .cursor_life_s = 900 };
     static struct dx_ask ask;
     struct dx_problem problem;

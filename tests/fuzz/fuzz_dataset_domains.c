@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dataset_domains.dxt with all sums believed: what check finds sound, the other readers must agree with.
+ * dataset_domains.dxt with all sums believed: what check finds sound, the other readers must agree
+ * with.
  */
-#include "format/dataset_domains.h"
+#include "format/version/dataset_domains.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Answers may be wrong, but must lie in the dictionary; what verify accepts (with the
  * checksums believed) must answer rightly.
  */
-#include "format/dictionary.h"
+#include "format/core/dictionary.h"
 
 #include <stdlib.h>
 #include <string.h>

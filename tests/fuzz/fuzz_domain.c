@@ -2,11 +2,14 @@
  * fuzz_domain.c - any bytes as a domain, as a public suffix list and as a host name.
  *
  * The domain of a domain is that domain. Input up to the first '\n' is the name; what
- * follows, if anything, is a list to use instead of the built-in one.
+ * follows, if anything, is a list to use instead of the built-in one. The table of rules
+ * (suffix_rules.h) says what libpsl says.
  */
 #include "canon/host.h"
+#include "canon/suffix_rules.h"
 #include "canon/url.h"
 
+#include <libpsl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -62,6 +65,32 @@ static void check_host(struct dx_span raw)
                 "host of a host");
 }
 
+static void check_rules(struct dx_span text, struct dx_span name)
+{
+    struct dx_suffix_rules *rules = NULL;
+    FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
+    psl_ctx_t *psl = stream == NULL ? NULL : psl_load_fp(stream);
+    struct dx_span domain = { NULL, 0 };
+    char host[256];
+    const char *want;
+    int rc;
+
+    require(dx_suffix_rules_new(&rules, text, NULL) == 0, "rules");
+    if (psl != NULL && rules != NULL && name.size > 0 && name.size < sizeof host &&
+        name.data[0] != '.' && memchr(name.data, '\0', name.size) == NULL) {
+        memcpy(host, name.data, name.size);
+        host[name.size] = '\0';
+        rc = dx_suffix_rules_find(rules, name, &domain);
+        want = rc == DX_SUFFIX_UNKNOWN ? NULL : psl_registrable_domain(psl, host);
+        require(rc == DX_SUFFIX_UNKNOWN || rc == (want != NULL), "a domain");
+        require(want == NULL || dx_span_equal(domain, dx_span_str(want)), "libpsl's domain");
+    }
+    dx_suffix_rules_free(&rules);
+    psl_free(psl);
+    if (stream != NULL)
+        (void)fclose(stream);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct dx_psl *built_in;
@@ -72,8 +101,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (built_in == NULL)
         require(dx_psl_new(&built_in, dx_span_str(list), NULL) == 0, "start");
-    if (newline != NULL)
-        (void)dx_psl_new(&given, (struct dx_span){ newline + 1, size - name.size - 1 }, NULL);
+    if (newline != NULL) {
+        struct dx_span text = { newline + 1, size - name.size - 1 };
+
+        (void)dx_psl_new(&given, text, NULL);
+        if (text.size > 0)
+            check_rules(text, name);
+    }
     require(dx_canon_new(&c, given != NULL ? given : built_in, NULL) == 0, "start");
     check_name(c, name);
     if (name.size <= DX_URL_MAX)

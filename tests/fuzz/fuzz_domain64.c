@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_domain64.c - any 8 bytes as a number: what unpacks packs to itself and lies in its ranges only.
+ * fuzz_domain64.c - any 8 bytes as a number: what unpacks packs to itself and lies in its ranges
+ * only.
  */
 #include "canon/domain64.h"
 

@@ -2,7 +2,7 @@
  * etags.tsv.zst: the input as the file, and as the plain text of one frame. What is accepted whole
  * is written again byte for byte (of the plain text).
  */
-#include "format/etags_tsv.h"
+#include "format/version/etags_tsv.h"
 
 #include <stdlib.h>
 

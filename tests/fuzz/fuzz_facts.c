@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch: what is taken is in
- * order, within the counts, and a sketch that is taken is written in the same bytes.
+ * Facts of a pair (counts, then its bytes) and, with the first byte 's', a sketch: what is taken is
+ * in order, within the counts, and a sketch that is taken is written in the same bytes.
  */
-#include "format/facts.h"
-#include "format/url_sketch.h"
+#include "format/version/facts.h"
+#include "format/version/url_sketch.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * files.tsv: what is accepted is written again byte for byte.
  */
-#include "format/files_tsv.h"
+#include "format/version/files_tsv.h"
 
 #include <stdlib.h>
 

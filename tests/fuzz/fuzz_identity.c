@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who asks: fields of a request, of a proxy's and of anybody's address. Nobody becomes a principal by a
- * header unless a proxy says so, and no input by a token; the whole input is also a network.
+ * The caller: fields of a request, from a proxy's and from any address. A header makes a principal
+ * only if a proxy sent it, and no input has a valid token; the whole input is also a network.
  */
-#include "server/identity.h"
+#include "server/policy/identity.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * urls/_writers: what is accepted is written as the same bytes.
+ * writers: what is accepted is written as the same bytes.
  */
-#include "builder/ingest_writers.h"
+#include "builder/lake/ingest_writers.h"
 
 #include <stdlib.h>
 #include <string.h>

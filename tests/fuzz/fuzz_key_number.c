@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_key_number.c - any bytes as a key: what is taken is taken again as it is written, in each form.
+ * fuzz_key_number.c - any bytes as a key: what is taken is taken again as it is written, in each
+ * form.
  */
 #include "canon/domain64.h"
 #include "canon/key_number.h"

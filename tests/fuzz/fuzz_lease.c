@@ -2,7 +2,7 @@
  * leases/{server}.json: what is accepted is written and read back as the same lease.
  */
 #include "base/hash.h"
-#include "format/lease_json.h"
+#include "format/root/lease_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * manifest.json: as it comes, and with a true checksum behind it; what is accepted is written,
  * and that is accepted and written the same again.
  */
-#include "format/manifest.h"
+#include "format/version/manifest.h"
 
 #include <stdlib.h>
 

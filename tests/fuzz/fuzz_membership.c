@@ -2,7 +2,7 @@
  * domain_to_datasets.roar with all sums believed: bounds and structure must hold alone. What a
  * set says of itself must agree with what CRoaring makes of it.
  */
-#include "format/membership.h"
+#include "format/core/membership.h"
 
 #include <roaring/roaring.h>
 

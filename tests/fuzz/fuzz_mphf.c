@@ -3,7 +3,7 @@
  * (the rest), with checksums not compared, so that the bounds are reached. Answers may be
  * wrong, but must lie in the dictionary; one at a time and in batches they are the same.
  */
-#include "format/mphf.h"
+#include "format/core/mphf.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pages.dxp with all sums believed, and a record of a row group alone.
  */
-#include "format/pages.h"
+#include "format/version/pages.h"
 
 #include <stdlib.h>
 

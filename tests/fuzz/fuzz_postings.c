@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Postings with all sums believed. The first byte chooses what the rest is: a posting list, an
- * idx page as it is in the file, an idx page before it is compressed, a dat page, or header,
- * two shard records and page records of a directory (around which a sound envelope is put).
+ * idx page as it is in the file, an idx page before it is compressed, a dat page, or header and
+ * page records of a directory (around which a sound envelope is put).
  */
-#include "format/postings.h"
+#include "format/version/postings.h"
 
 #include <zstd.h>
 
@@ -68,9 +68,9 @@ static void fuzz_plain_idx(struct dx_bytes r)
     if (r.failed || plain.size < DX_POSTINGS_PAGE_HEADER)
         return;
     page.entries = dx_load_u16(plain.data);
-    page.shard_entries = page.entries;
+    page.pairs = page.entries;
     dx_buf_u32(&whole, DX_KIND('P', 'D', 'X', '1'));
-    dx_buf_u32(&whole, 3);
+    dx_buf_u32(&whole, 2);
     dx_buf_u64(&whole, page.entries);
     dx_buf_append(&whole, plain.data, plain.size);
     if (page.entries <= DX_POSTINGS_PAGE_ENTRIES && !whole.failed &&
@@ -81,7 +81,6 @@ static void fuzz_plain_idx(struct dx_bytes r)
         page.idx_plain = page.entries * DX_POSTINGS_ENTRY;
         page.first_domain_id = first.domain_id;
         page.first_dataset_id = first.dataset_id;
-        page.shard = dx_postings_shard_of(page.first_domain_id);
         c = ZSTD_createCCtx();
         if (c == NULL)
             abort();
@@ -116,22 +115,17 @@ static void use_directory(struct dx_span file)
 {
     struct dx_postings p;
     struct dx_postings_page page;
-    struct dx_postings_shard s;
 
     if (dx_postings_open(&p, file, DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
         return;
-    for (uint32_t shard = 0; shard < 2; shard++) {
-        if (dx_postings_shard_get(&p, shard, &s, NULL) != 1)
-            continue;
-        for (uint32_t i = 0; i < s.pages && i < 64; i++)
-            if (dx_postings_page_at(&p, shard, i, &page, NULL) == 1) {
-                if (page.idx_offset + page.idx_size > s.idx_size ||
-                    page.dat_offset + page.dat_size > s.dat_size)
-                    abort();
-                (void)dx_postings_page_find(&p, page.first_domain_id + i, page.first_dataset_id,
-                                            &page, NULL);
-            }
-    }
+    for (uint64_t i = 0; i < p.totals.pages && i < 64; i++)
+        if (dx_postings_page_at(&p, i, &page, NULL) == 1) {
+            if (page.idx_offset + page.idx_size > p.totals.idx_size ||
+                page.dat_offset + page.dat_size > p.totals.dat_size)
+                abort();
+            (void)dx_postings_page_find(&p, page.first_domain_id + i, page.first_dataset_id, &page,
+                                        NULL);
+        }
     dx_postings_close(&p);
 }
 
@@ -140,27 +134,17 @@ static void fuzz_directory(struct dx_bytes r)
     struct dx_build_id build = { { 0 } };
     struct dx_buf file = DX_BUF_INIT(8 << 20);
     struct dx_span front = dx_bytes_take(&r, 64);
-    uint8_t header[64];
-    struct dx_span shards = dx_bytes_take(&r, 2 * DX_POSTINGS_SHARD_RECORD);
-    static uint8_t rest[(DX_POSTINGS_SHARDS - 2) * DX_POSTINGS_SHARD_RECORD];
-    uint64_t first = shards.data == NULL
-                         ? 0
-                         : dx_load_u64(shards.data + 96) + dx_load_u64(shards.data + 104);
     struct dx_envelope_writer w;
+    uint8_t header[64];
 
     if (r.failed)
         return;
     memcpy(header, front.data, sizeof header);
     dx_store_u32(header, DX_POSTINGS_MAGIC); /* the writer of the envelope insists on these two */
     dx_store_u32(header + 4, DX_POSTINGS_VERSION);
-    for (size_t i = 0; i < sizeof rest; i += DX_POSTINGS_SHARD_RECORD)
-        dx_store_u64(rest + i, first); /* empty shards begin where the one before ends */
     dx_envelope_writer_init(&w, DX_POSTINGS_MAGIC, DX_POSTINGS_VERSION, &build,
                             dx_envelope_sink_buf, &file);
     if (dx_envelope_writer_header(&w, dx_span_of(header, sizeof header), NULL) >= 0 &&
-        dx_envelope_writer_section(&w, DX_KIND('S', 'H', 'R', 'D'), NULL) >= 0 &&
-        dx_envelope_writer_append(&w, shards, NULL) >= 0 &&
-        dx_envelope_writer_append(&w, dx_span_of(rest, sizeof rest), NULL) >= 0 &&
         dx_envelope_writer_section(&w, DX_KIND('P', 'A', 'G', 'E'), NULL) >= 0 &&
         dx_envelope_writer_append(&w, dx_bytes_take(&r, dx_bytes_left(&r)), NULL) >= 0 &&
         dx_envelope_writer_finish(&w, NULL) >= 0)

@@ -2,7 +2,8 @@
  * fuzz_records.c - what reads raw records: the CSV/TSV/JSONL cutters, fields, JSON, times.
  *
  * First byte: format and batch size. The same bytes must be cut the same way whatever the
- * batch size, and the JSON walk must take exactly the objects that jansson takes.
+ * batch size, and the JSON walk must take exactly the objects that jansson takes. The look at the
+ * first lines must come to a format or to words, and read no byte behind them.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -11,10 +12,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "builder/input.h"
-#include "builder/input_columns.h"
-#include "builder/input_records.h"
-#include "builder/input_time.h"
+#include "base/civil_time.h"
+#include "builder/input/input.h"
+#include "builder/input/input_columns.h"
+#include "builder/input/input_format.h"
+#include "builder/input/input_records.h"
+#include "builder/input/input_time.h"
 
 #define LINE_MAX_HERE 200
 
@@ -46,13 +49,19 @@ static void check_json(const uint8_t *data, size_t size)
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json_value value[DX_JSON_PATHS_MAX];
     struct dx_buf scratch = DX_BUF_INIT(1 << 24);
+    struct dx_span sample;
     json_t *other;
     bool ok;
 
     want.extra[0] = "a.\"b.c\".d";
     want.extra[1] = "a";
     want.extra_count = 2;
-    if (dx_columns_resolve(&cols, &want, DX_RECORD_JSONL, dx_span_of(data, size), "in", &err) < 0)
+    /* A sample that is JSON without a URL is refused, with a list of its keys. */
+    sample = dx_span_of(data, size);
+    if (dx_columns_resolve(&cols, &want, DX_RECORD_JSONL,
+                           &(struct dx_columns_sample){ .record = &sample, .count = 1 }, "in",
+                           &err) < 0 &&
+        strstr(err.text, "--url-column") == NULL)
         die(err.text);
     ok = dx_json_pick(dx_span_of(data, size), cols.path, cols.path_count, value, &scratch);
     other = json_loadb((const char *)data, size, JSON_ALLOW_NUL, NULL);
@@ -61,7 +70,7 @@ static void check_json(const uint8_t *data, size_t size)
     if (ok && other != NULL) {
         json_t *url = json_object_get(other, "url");
 
-        if (json_is_string(url) != (value[0].kind == DX_JSON_STRING))
+        if (url != NULL && json_is_string(url) != (value[0].kind == DX_JSON_STRING))
             die("url: other kind");
         if (json_is_string(url) &&
             !dx_span_equal(value[0].text,
@@ -82,13 +91,16 @@ static void cut(const char *path, enum dx_record_format format, size_t batch_siz
     struct dx_input *in = NULL;
     struct dx_records *r = NULL;
     struct dx_batch batch = { 0 };
+    const struct dx_span first = dx_span_str(format == DX_RECORD_TSV ? "x\ty" : "x,y");
     struct dx_fields fields;
     int rc = dx_input_open(&in, path, 1 << 20, &err);
 
     if (dx_fields_init(&fields, &err) < 0)
         die(err.text);
     if (format == DX_RECORD_TSV || format == DX_RECORD_CSV)
-        (void)dx_columns_resolve(&cols, &want, format, dx_span_str("x"), "in", &err);
+        (void)dx_columns_resolve(&cols, &want, format,
+                                 &(struct dx_columns_sample){ .record = &first, .count = 1 }, "in",
+                                 &err);
     if (rc == 0)
         rc = dx_records_new(&r, in, LINE_MAX_HERE, &err);
     if (rc == 0) {
@@ -112,7 +124,8 @@ static void cut(const char *path, enum dx_record_format format, size_t batch_siz
                 dx_buf_fmt(out, "%d ", why);
                 if (why == 0) {
                     dx_buf_append(out, fields.url.data, fields.url.size);
-                    (void)dx_input_time(fields.ts, DX_TS_AUTO, &us);
+                    if (dx_input_time(fields.ts, DX_TS_AUTO, &us) && !dx_civil_is_stored(us))
+                        abort(); /* no answer could write it */
                 }
             }
         }
@@ -122,6 +135,28 @@ static void cut(const char *path, enum dx_record_format format, size_t batch_siz
     dx_batch_release(&batch);
     dx_records_free(&r);
     dx_input_close(&in);
+}
+
+/* The bytes stand at the end of a block of their own, so that ASan sees a read behind them. */
+static void check_format(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = { "-", "a.csv", "a.tsv.gz", "a.txt" };
+    uint8_t *exact = malloc(size + (size == 0));
+
+    if (exact == NULL)
+        die("out of memory");
+    if (size > 0)
+        memcpy(exact, data, size);
+    for (size_t i = 0; i < 4 * sizeof names / sizeof names[0]; i++) {
+        struct dx_input_head head = { names[i / 4], dx_span_of(exact, size), i % 2 == 0 };
+        struct dx_error err = DX_ERROR_INIT;
+        enum dx_record_format format = DX_RECORD_AUTO;
+        int rc = dx_input_format_find(&head, DX_RECORD_AUTO, i % 4 < 2, &format, &err);
+
+        if (rc < 0 ? err.text[0] == '\0' : format == DX_RECORD_AUTO)
+            die("neither a format nor words");
+    }
+    free(exact);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -136,13 +171,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (path[0] == '\0')
         (void)snprintf(path, sizeof path, "/dev/shm/dx-fuzz-records-%ld", (long)getpid());
-    format = (enum dx_record_format)(1 + data[0] % 4);
+    format = (enum dx_record_format)(1 + data[0] % 6); /* of text */
+    check_format(data + 1, size - 1);
     if (format == DX_RECORD_JSONL)
         check_json(data + 1, size - 1);
     f = fopen(path, "w");
     if (f == NULL || fwrite(data + 1, 1, size - 1, f) != size - 1 || fclose(f) != 0)
         die("cannot write the input");
-    cut(path, format, 1 + data[0] / 4, &a);
+    cut(path, format, 1 + data[0] / 6, &a);
     cut(path, format, 100000, &b);
     if (a.size != b.size || memcmp(a.data, b.data, a.size) != 0)
         die("other records with another batch size");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The request head: no cut of the input into reads changes the verdict or where it falls,
  * and what is accepted is within the stated bounds; its target goes on into the router. */
-#include "server/request_head.h"
-#include "server/target.h"
+#include "server/http/request_head.h"
+#include "server/routes/target.h"
 
 #include <stdlib.h>
 #include <string.h>

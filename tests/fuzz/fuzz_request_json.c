@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A line of the log of requests: whatever the target's bytes are, it is one line of valid JSON within its
- * bound; and a traceparent gives 32 hex digits or nothing.
+ * A line of the log of requests: whatever the target's bytes are, it is one line of valid JSON
+ * within its bound; and a traceparent gives 32 hex digits or nothing.
  */
-#include "server/request_json.h"
+#include "server/observe/request_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct dx_request_record r = { .number = size, .status = 200, .has_domain_id = true };
+    struct dx_request_record r = { .number = size, .status = 200, .summary.has_domain_id = true };
     struct dx_buf b = DX_BUF_INIT(DX_REQUEST_LINE_MAX);
     json_t *doc;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Segments, the journal of a transfer and arrays as lines: nothing is read beyond its bytes, what is
- * accepted is written the same, and lines do not depend on how the bytes came.
+ * Segments, the journal of a transfer and arrays as lines: nothing is read beyond its bytes, what
+ * is accepted is written the same, and lines do not depend on how the bytes came.
  */
-#include "format/json_lines.h"
-#include "format/segment.h"
-#include "format/segment_journal.h"
+#include "format/exchange/segment.h"
+#include "format/exchange/segment_journal.h"
+#include "format/text/json_lines.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The journal of a transfer: any bytes as one, and any damage to a true one. What is read is bounded
- * by what is there, its ends never fall, and a damaged record ends it.
+ * The journal of a transfer: any bytes as one, and any damage to a true one. What is read is
+ * bounded by what is there, its ends never fall, and a damaged record ends it.
  */
-#include "format/segment_journal.h"
+#include "format/exchange/segment_journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_store_index.c - any bytes as each kind of line of a file store: what is read can be written and
- * reads the same again.
+ * fuzz_store_index.c - any bytes as each kind of line of a file store: what is read can be written
+ * and reads the same again.
  */
-#include "format/store_index.h"
+#include "format/version/store_index.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fuzz_store_key.c - any bytes as a URL: a key or a reason, bit 63 is 0, and it is the key of what is said.
+ * fuzz_store_key.c - any bytes as a URL: a key or a reason, bit 63 is 0, and it is the key of what
+ * is said.
  *
- * What was hashed need not read as itself: of "http:/%2fa|" it is "http://a%7C", as the original has it.
+ * What was hashed need not read as itself: of "http:/%2fa|" it is "http://a%7C", as the original
+ * has it.
  */
 #include "canon/store_key.h"
 

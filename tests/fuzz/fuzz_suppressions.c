@@ -2,7 +2,7 @@
  * index/suppressions.log: the input as the file, and as its lines with a right checksum. What is
  * accepted is written again byte for byte, and its rules can be asked anything.
  */
-#include "format/rules.h"
+#include "format/root/rules.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags.dxt with all sums believed: no read outside and an end to every walk, and what verify finds sound the
- * other readers must agree with. The same bytes as the value of the column `tags`.
+ * tags.dxt with all sums believed: no read outside and an end to every walk, and what verify finds
+ * sound the other readers must agree with. The same bytes as the value of the column `tags`.
  */
-#include "format/tags.h"
+#include "format/version/tags.h"
 
 #include <stdlib.h>
 
-#include "format/tag_list.h"
+#include "format/version/tag_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

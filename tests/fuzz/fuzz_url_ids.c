@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A page of url_ids.dat.zst. The first 8 bytes are the key that cold.dxp says, the next 4 its number of
- * entries; what is read in order is written again as the same places.
+ * A page of url_ids.dat.zst. The first 8 bytes are the key that cold.dxp says, the next 4 its
+ * number of entries; what is read in order is written again as the same places.
  */
-#include "format/url_ids.h"
+#include "format/version/url_ids.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * Any bytes as a file in the seekable format, and as a single frame. What opens and decodes
  * has the sizes that its table says.
  */
-#include "format/zseek.h"
+#include "format/core/zseek.h"
 
 #include <stdlib.h>
 

@@ -41,7 +41,7 @@ class Abuser:
         self.process.stdin.close()
         try:
             last = self.process.stdout.read().strip()
-            self.process.wait(20)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

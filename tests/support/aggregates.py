@@ -58,7 +58,7 @@ class Compare:
 
     def get(self, target, status=200):
         """The answer, or None and a difference."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while True:
             reply = self.server.get(target)
             if reply.status != 503 or time.monotonic() > end:

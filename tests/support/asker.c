@@ -36,13 +36,13 @@ void open_asker(struct asker *a, const char *root)
     open_version(a, root, &options);
 }
 
-void open_asker_with_rules(struct asker *a, const char *root, enum dx_overlay_use use)
+void open_asker_with_rules(struct asker *a, const char *root, enum dx_suppressions_live_use use)
 {
     const struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct dx_error err = DX_ERROR_INIT;
 
     open_caches(a, &options);
-    must(dx_overlay_open(&a->caches->overlay, root, NULL, use, &err), &err);
+    must(dx_suppressions_live_open(&a->caches->suppressions, root, NULL, use, &err), &err);
     open_version(a, root, &options);
 }
 

@@ -3,15 +3,15 @@
  *
  *   struct asker a;
  *   open_asker(&a, root.path);                            no rules are looked at
- *   open_asker_with_rules(&a, root.path, DX_OVERLAY_WAIT);
+ *   open_asker_with_rules(&a, root.path, DX_SUPPRESSIONS_LIVE_WAIT);
  *   close_asker(&a);
  *
- * Trouble ends the program with words.
+ * An error ends the program with a message.
  */
 #ifndef DX_TESTS_SUPPORT_ASKER_H
 #define DX_TESTS_SUPPORT_ASKER_H
 
-#include "loader/overlay.h"
+#include "loader/suppressions_live.h"
 #include "loader/version.h"
 
 struct asker {
@@ -21,7 +21,7 @@ struct asker {
 };
 
 void open_asker(struct asker *a, const char *root);
-void open_asker_with_rules(struct asker *a, const char *root, enum dx_overlay_use use);
+void open_asker_with_rules(struct asker *a, const char *root, enum dx_suppressions_live_use use);
 void close_asker(struct asker *a);
 
 #endif

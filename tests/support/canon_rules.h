@@ -7,7 +7,7 @@
  *   dx_test_query_rules(search, &out);      rules 7 to 9 upon WHATWG's search
  *
  * The rules are stated here a second time, slowly and on their own: text in, text out, one
- * small pass a rule. `out` is replaced. Helpers end the program with words on any trouble.
+ * small pass a rule. `out` is replaced. Helpers end the program with a message on any error.
  */
 #ifndef DX_TESTS_CANON_RULES_H
 #define DX_TESTS_CANON_RULES_H

@@ -2,7 +2,7 @@
  * damage.h - what tests of readers do to bytes.
  *
  *   struct damaged d = damaged_copy(span);      writable, ends at a page that cannot be read
- *   damaged_flips(&d, 1, try, ctx)              each bit in turn: calls try, counts verdicts
+ *   damaged_flips(&d, 0, d.size, 1, try, ctx)   each bit in turn: calls try, counts verdicts; every DX_FLIP_STEP-th if that is set
  *   damaged_cuts(&d, try, ctx)                  each shorter length, from the end as well
  *   envelope_resum(d.bytes, d.size);            makes all sums of an enveloped file true again
  *   damaged_free(&d);
@@ -24,6 +24,7 @@ enum verdict { REFUSED, SAME_ANSWERS, WRONG_ANSWER };
 
 struct verdicts {
     size_t count[3];
+    size_t all;
 };
 
 struct damaged {
@@ -69,13 +70,21 @@ static inline void damaged_free(struct damaged *d)
     *d = (struct damaged){ NULL, 0, NULL, 0 };
 }
 
+static inline size_t damaged_step(void)
+{
+    const char *text = getenv("DX_FLIP_STEP");
+
+    return text == NULL || atoi(text) < 1 ? 1 : (size_t)atoi(text);
+}
+
 static inline struct verdicts damaged_flips(struct damaged *d, size_t from_byte, size_t to_byte,
                                             size_t step,
                                             enum verdict (*attempt)(void *ctx, struct dx_span s),
                                             void *ctx)
 {
-    struct verdicts v = { { 0, 0, 0 } };
+    struct verdicts v = { { 0, 0, 0 }, 0 };
 
+    step *= damaged_step();
     for (size_t bit = from_byte * 8; bit < to_byte * 8 && bit < d->size * 8; bit += step) {
         enum verdict got;
 
@@ -85,6 +94,7 @@ static inline struct verdicts damaged_flips(struct damaged *d, size_t from_byte,
         if (got == WRONG_ANSWER)
             fprintf(stderr, "wrong answer: bit %zu of byte %zu flipped\n", bit & 7, bit / 8);
         v.count[got]++;
+        v.all++;
     }
     return v;
 }
@@ -93,7 +103,7 @@ static inline struct verdicts damaged_cuts(struct damaged *d,
                                            enum verdict (*attempt)(void *ctx, struct dx_span s),
                                            void *ctx)
 {
-    struct verdicts v = { { 0, 0, 0 } };
+    struct verdicts v = { { 0, 0, 0 }, 0 };
 
     for (size_t n = 0; n < d->size; n++) {
         struct damaged shorter = damaged_copy(dx_span_of(d->bytes, n));
@@ -102,6 +112,7 @@ static inline struct verdicts damaged_cuts(struct damaged *d,
         if (got != REFUSED)
             fprintf(stderr, "cut to %zu of %zu bytes: not refused\n", n, d->size);
         v.count[got]++;
+        v.all++;
         damaged_free(&shorter);
     }
     return v;

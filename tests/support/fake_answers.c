@@ -2,7 +2,7 @@
 #include "tests/support/fake_answers.h"
 
 #include "base/json_out.h"
-#include "query/view.h"
+#include "query/view/view.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,13 +26,13 @@ struct dx_fake {
     _Atomic long pins;
     _Atomic long canons;
     _Atomic long listings;
-    _Atomic long brought;
+    _Atomic long fetched;
 };
 
 struct dx_version {
     struct dx_fake *fake;
     _Atomic long pins; /* the current one, and a kept one, has one more */
-    bool warm;         /* it was brought */
+    bool warm;         /* it was fetched */
     char name[32];
 };
 
@@ -100,7 +100,7 @@ static void unpin(struct dx_version *v)
     drop(v);
 }
 
-static int named(struct dx_fake *fake, const char *name, bool bring, struct dx_version **v,
+static int named(struct dx_fake *fake, const char *name, bool fetch, struct dx_version **v,
                  struct dx_problem *problem)
 {
     unsigned n = 0;
@@ -113,8 +113,8 @@ static int named(struct dx_fake *fake, const char *name, bool bring, struct dx_v
     for (unsigned i = 0; i < fake->kept_count; i++) {
         if (strcmp(fake->kept[i]->name, name) != 0)
             continue;
-        if (!bring && !fake->kept[i]->warm)
-            return DX_ASK_COLD;
+        if (!fetch && !fake->kept[i]->warm)
+            return DX_ASK_NOT_OPEN;
         fake->kept[i]->warm = true;
         *v = fake->kept[i];
     }
@@ -139,13 +139,13 @@ static int pin_named(void *from, const char *name, struct dx_version **v,
     return rc;
 }
 
-static int bring(void *from, const char *name, struct dx_version **v, struct dx_problem *problem)
+static int fetch(void *from, const char *name, struct dx_version **v, struct dx_problem *problem)
 {
     struct dx_fake *fake = from;
     int rc;
 
     (void)pthread_mutex_lock(&fake->lock);
-    atomic_fetch_add(&fake->brought, 1);
+    atomic_fetch_add(&fake->fetched, 1);
     while (fake->gate_closed)
         (void)pthread_cond_wait(&fake->gate_changed, &fake->lock);
     rc = named(fake, name, true, v, problem);
@@ -162,7 +162,7 @@ static int canon_new(const struct dx_version *v, struct dx_canon **canon, struct
 {
     *canon = malloc(sizeof **canon);
     if (*canon == NULL)
-        return dx_fail(err, DX_E_NOMEM, "canon: out of memory");
+        return dx_no_memory(err, "canon");
     (*canon)->of = v;
     atomic_fetch_add(&v->fake->canons, 1);
     return DX_OK;
@@ -246,27 +246,13 @@ static int echo(const struct dx_version *v, const char *what, struct dx_span ask
     return body->failed ? DX_E_NOMEM : 1;
 }
 
-static int domain(const struct dx_view *view, struct dx_canon *canon,
-                  const struct dx_domain_ask *ask, struct dx_task **task, struct dx_buf *body,
-                  struct dx_problem *problem)
+static int listing(const struct dx_answering *a)
 {
-    struct dx_version *v = view->version;
-    int rc = preset(v, canon, ask->asked, problem);
-
-    *task = NULL;
-    return rc != 1 ? rc
-                   : echo(v, "domain", ask->asked, (struct dx_page_of){ 0, 0 }, ask->fields, body);
-}
-
-static int urls(const struct dx_view *view, struct dx_canon *canon, const struct dx_urls_ask *ask,
-                struct dx_task **task, struct dx_buf *body, struct dx_problem *problem)
-{
-    struct dx_version *v = view->version;
+    struct dx_version *v = a->view->version;
     struct dx_fake *fake = v->fake;
-    struct dx_span asked = ask->asked;
-    int rc = preset(v, canon, asked, problem);
+    struct dx_span asked = a->ask->asked;
+    int rc = preset(v, a->canon, asked, a->problem);
 
-    *task = NULL; /* it never waits */
     atomic_fetch_add(&fake->listings, 1);
     if (is(asked, "slow.example"))
         (void)usleep(200000);
@@ -277,41 +263,43 @@ static int urls(const struct dx_view *view, struct dx_canon *canon, const struct
         (void)pthread_mutex_unlock(&fake->lock);
     }
     return rc != 1 ? rc
-                   : echo(v, "urls", asked, ask->page, ask->dataset_id * 100 + ask->fields, body);
+                   : echo(v, "urls", asked, a->ask->page,
+                          a->ask->dataset_id * 100 + a->ask->field_bits, a->body);
 }
 
-static int datasets(const struct dx_view *view, struct dx_page_of page, struct dx_buf *body,
-                    struct dx_problem *problem)
+/* In place of the answers of all routes. None ever waits. */
+static int answer(const struct dx_answering *a)
 {
-    struct dx_version *v = view->version;
-    (void)problem;
-    return echo(v, "datasets", dx_span_str(""), page, 0, body);
-}
+    const struct dx_page_of none = { 0, 0 };
+    struct dx_version *v = a->view->version;
+    const struct dx_ask *ask = a->ask;
+    int rc;
 
-static int dataset(const struct dx_view *view, uint32_t dataset_id, struct dx_buf *body,
-                   struct dx_problem *problem)
-{
-    struct dx_version *v = view->version;
-    (void)problem;
-    return echo(v, "dataset", dx_span_str(""), (struct dx_page_of){ 0, 0 }, dataset_id, body);
-}
-
-static int normalize(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
-                     struct dx_buf *body, struct dx_problem *problem)
-{
-    struct dx_version *v = view->version;
-    int rc = preset(v, canon, asked, problem);
-
-    return rc != 1 ? rc : echo(v, "normalize", asked, (struct dx_page_of){ 0, 0 }, 0, body);
-}
-
-static int versions(void *from, const struct dx_view *view, struct dx_buf *body,
-                    struct dx_problem *problem)
-{
-    struct dx_version *v = view->version;
-    (void)from;
-    (void)problem;
-    return echo(v, "versions", dx_span_str(""), (struct dx_page_of){ 0, 0 }, 0, body);
+    if (ask->route == DX_ROUTE_DOMAIN || ask->route == DX_ROUTE_URLS)
+        dx_answer_summarize(a->summary, DX_FAKE_SUMMARY);
+    if (ask->route == DX_ROUTE_URLS)
+        return listing(a);
+    rc = preset(v, a->canon, ask->route == DX_ROUTE_TOP_DOMAINS ? ask->share : ask->asked,
+                a->problem);
+    if (rc != 1)
+        return rc;
+    switch (ask->route) {
+    case DX_ROUTE_DOMAIN:
+        return echo(v, "domain", ask->asked, none, ask->field_bits, a->body);
+    case DX_ROUTE_DATASETS:
+        return echo(v, "datasets", dx_span_str(""), ask->page, 0, a->body);
+    case DX_ROUTE_DATASET:
+        return echo(v, "dataset", dx_span_str(""), none, ask->dataset_id, a->body);
+    case DX_ROUTE_DIFF:
+        return echo(v, a->before->version->name, ask->asked, none, 0, a->body);
+    case DX_ROUTE_CHANGES:
+        return echo(v, a->before->version->name, dx_span_str(""),
+                    (struct dx_page_of){ 0, ask->page.limit }, 0, a->body);
+    case DX_ROUTE_TOP_DOMAINS:
+        return echo(v, ask->csv ? "csv" : "top", ask->share, ask->page, ask->dataset_id, a->body);
+    default:
+        return echo(v, dx_route_name(ask->route), ask->asked, none, 0, a->body);
+    }
 }
 
 /* The one before the current one is meant by nothing. */
@@ -329,52 +317,6 @@ static int version_meant(struct dx_version *v, struct dx_span text, char name[DX
     return 1;
 }
 
-static int diff(const struct dx_view *before, const struct dx_view *view, struct dx_canon *canon,
-                struct dx_span asked, struct dx_buf *body, struct dx_problem *problem)
-{
-    struct dx_version *after = view->version;
-    int rc = preset(after, canon, asked, problem);
-
-    return rc != 1
-               ? rc
-               : echo(after, before->version->name, asked, (struct dx_page_of){ 0, 0 }, 0, body);
-}
-
-static int changes(const struct dx_view *before, const struct dx_view *after,
-                   const struct dx_changes_ask *ask, struct dx_buf *body,
-                   struct dx_problem *problem)
-{
-    (void)problem;
-    return echo(after->version, before->version->name, dx_span_str(""),
-                (struct dx_page_of){ 0, ask->limit }, 0, body);
-}
-
-static int top_domains(const struct dx_view *view, struct dx_canon *canon,
-                       const struct dx_top_ask *ask, struct dx_buf *body,
-                       struct dx_problem *problem)
-{
-    struct dx_version *v = view->version;
-    int rc = preset(v, canon, ask->share, problem);
-
-    return rc != 1
-               ? rc
-               : echo(v, ask->csv ? "csv" : "top", ask->share, ask->page, ask->dataset_id, body);
-}
-
-static bool fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
-{
-    *bad = text;
-    *fields = DX_FIELD_URL;
-    return is(text, "url");
-}
-
-static bool domain_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
-{
-    *bad = text;
-    *fields = DX_DOMAIN_FIELD_SHARE;
-    return is(text, "share");
-}
-
 struct dx_answers dx_fake_answers(struct dx_fake *fake)
 {
     return (struct dx_answers){ .from = fake,
@@ -384,23 +326,13 @@ struct dx_answers dx_fake_answers(struct dx_fake *fake)
                                 .state = state,
                                 .unpin = unpin,
                                 .pin_named = pin_named,
-                                .bring = bring,
+                                .fetch = fetch,
                                 .cursor_life_s = 900,
                                 .version_name = version_name,
                                 .canon_new = canon_new,
                                 .canon_free = canon_free,
-                                .domain = domain,
-                                .urls = urls,
-                                .datasets = datasets,
-                                .dataset = dataset,
-                                .top_domains = top_domains,
-                                .normalize = normalize,
-                                .versions = versions,
-                                .version_meant = version_meant,
-                                .diff = diff,
-                                .changes = changes,
-                                .fields_parse = fields_parse,
-                                .domain_fields_parse = domain_fields_parse };
+                                .answer = answer,
+                                .version_meant = version_meant };
 }
 
 void dx_fake_flip(struct dx_fake *fake)
@@ -481,9 +413,9 @@ long dx_fake_listings(const struct dx_fake *fake)
     return atomic_load(&fake->listings);
 }
 
-long dx_fake_brought(const struct dx_fake *fake)
+long dx_fake_fetched(const struct dx_fake *fake)
 {
-    return atomic_load(&fake->brought);
+    return atomic_load(&fake->fetched);
 }
 
 bool dx_fake_free(struct dx_fake **out)

@@ -5,9 +5,9 @@
  *   struct dx_answers answers = dx_fake_answers(fake);
  *   dx_fake_flip(fake);                "fake-2" becomes current
  *   dx_fake_keep(fake);                those that flips supersede can be asked for by name, and
- *                                      must be brought the first time
+ *                                      must be fetched the first time
  *   dx_fake_forget(fake);              they are gone
- *   dx_fake_gate(fake, false);         listings of "gate.example", and who brings a
+ *   dx_fake_gate(fake, false);         listings of "gate.example", and who fetches a
  *                                      version, wait until it opens
  *   clean = dx_fake_free(&fake);       whether no pin and no canonicaliser was left
  *
@@ -19,9 +19,11 @@
 #ifndef DX_TESTS_SUPPORT_FAKE_ANSWERS_H
 #define DX_TESTS_SUPPORT_FAKE_ANSWERS_H
 
-#include "server/answers.h"
+#include "server/routes/answers.h"
 
 #define DX_FAKE_BIG_BYTES (8u << 20)
+/* Of a domain and of a listing. */
+#define DX_FAKE_SUMMARY ((struct dx_answer_summary){ 0xfa4e, true, 2, 30 })
 
 struct dx_fake;
 
@@ -34,7 +36,7 @@ void dx_fake_gate(struct dx_fake *fake, bool open);
 long dx_fake_versions(const struct dx_fake *fake); /* not yet freed, the current one included */
 long dx_fake_pins(const struct dx_fake *fake);     /* held by users */
 long dx_fake_listings(const struct dx_fake *fake); /* begun so far */
-long dx_fake_brought(const struct dx_fake *fake);  /* versions, so far */
+long dx_fake_fetched(const struct dx_fake *fake);  /* versions, so far */
 bool dx_fake_free(struct dx_fake **fake);
 
 #endif

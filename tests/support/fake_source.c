@@ -6,18 +6,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int give(struct dx_fake_source *f, const struct dx_wave *wave, size_t i, unsigned number,
-                struct dx_error *err)
+static int give(struct dx_fake_source *f, const struct dx_source_batch *batch, size_t i,
+                unsigned number, struct dx_error *err)
 {
-    const struct dx_read *r = &wave->reads[i];
+    const struct dx_read *r = &batch->reads[i];
     bool changed = f->change_from != 0 && number >= f->change_from;
     bool wrong = number >= f->wrong_from && number - f->wrong_from < f->wrong_count;
     const char *etag = changed ? "\"another\"" : f->etag;
 
-    if (wave->pins != NULL && wave->pins[i].total != 0 && wave->pins[i].total != f->size)
+    if (batch->pins != NULL && batch->pins[i].total != 0 && batch->pins[i].total != f->size)
         return dx_fail(err, DX_E_CONFLICT, "%s: another size", r->object);
-    if (wave->pins != NULL && wave->pins[i].etag != NULL && f->etag[0] != '\0' &&
-        strcmp(wave->pins[i].etag, etag) != 0)
+    if (batch->pins != NULL && batch->pins[i].etag != NULL && f->etag[0] != '\0' &&
+        strcmp(batch->pins[i].etag, etag) != 0)
         return dx_fail(err, DX_E_CONFLICT, "%s: another ETag", r->object);
     if (r->offset > f->size || r->size > f->size - r->offset)
         return dx_fail(err, DX_E_TRUNCATED, "%s: ends before", r->object);
@@ -25,24 +25,25 @@ static int give(struct dx_fake_source *f, const struct dx_wave *wave, size_t i, 
     if ((changed || wrong) && r->size > 0)
         r->to[r->size / 2] ^= 1;
     atomic_fetch_add(&f->bytes_read, r->size);
-    if (wave->report != NULL && wave->report->seen != NULL)
-        (void)snprintf(wave->report->seen[i].etag, DX_SOURCE_ETAG, "%s", etag);
+    if (batch->report != NULL && batch->report->seen != NULL)
+        (void)snprintf(batch->report->seen[i].etag, DX_SOURCE_ETAG, "%s", etag);
     return DX_OK;
 }
 
-static int read_wave(struct dx_source *src, const struct dx_wave *wave, struct dx_error *err)
+static int read_batch(struct dx_source *src, const struct dx_source_batch *batch,
+                      struct dx_error *err)
 {
     struct dx_fake_source *f = (struct dx_fake_source *)src;
-    unsigned number = atomic_fetch_add(&f->waves, 1) + 1;
+    unsigned number = atomic_fetch_add(&f->batches, 1) + 1;
     int rc = DX_OK;
 
     if (f->hang_from != 0 && number >= f->hang_from)
         for (;;)
             (void)pause();
     if (f->fail_from != 0 && number >= f->fail_from && number - f->fail_from < f->fail_count)
-        return dx_fail(err, f->fail_code, "the store fails in wave %u", number);
-    for (size_t i = 0; i < wave->count && rc == DX_OK; i++)
-        rc = give(f, wave, i, number, err);
+        return dx_fail(err, f->fail_code, "the store fails in batch %u", number);
+    for (size_t i = 0; i < batch->count && rc == DX_OK; i++)
+        rc = give(f, batch, i, number, err);
     return rc;
 }
 
@@ -62,7 +63,9 @@ static void no_close(struct dx_source *src)
 
 struct dx_fake_source *dx_fake_source_new(uint64_t size)
 {
-    static const struct dx_source_ops ops = { .read = read_wave, .get = no_get, .close = no_close };
+    static const struct dx_source_ops ops = { .read = read_batch,
+                                              .get = no_get,
+                                              .close = no_close };
     size_t mapped = sizeof(struct dx_fake_source) + (size_t)size;
     struct dx_fake_source *f = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);

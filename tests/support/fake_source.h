@@ -2,8 +2,8 @@
  * fake_source.h - a store of one object in memory, which can fail, change and hang.
  *
  *   struct dx_fake_source *f = dx_fake_source_new(size);   bytes that depend on their place
- *   f->fail_from = 2; f->fail_count = 3; f->fail_code = DX_E_BUSY;    waves 2, 3 and 4
- *   rc = dx_mirror_bring(m, &f->source, &want, path, &err);
+ *   f->fail_from = 2; f->fail_count = 3; f->fail_code = DX_E_BUSY;    batches 2, 3 and 4
+ *   rc = dx_mirror_fetch(m, &f->source, &want, path, &err);
  *   dx_fake_source_free(&f);
  *
  * It lies in memory that is shared with children of a fork, so that what they read is counted.
@@ -21,15 +21,15 @@ struct dx_fake_source {
     size_t mapped;
     uint64_t size;
     char etag[DX_SOURCE_ETAG];   /* "": the store gives none */
-    _Atomic unsigned waves;      /* that were asked for */
+    _Atomic unsigned batches;    /* that were asked for */
     _Atomic uint64_t bytes_read; /* that were given */
-    unsigned fail_from;          /* number of a wave, from 1; 0: none fails */
+    unsigned fail_from;          /* number of a batch, from 1; 0: none fails */
     unsigned fail_count;
     int fail_code;
-    unsigned change_from; /* from this wave on another object with another ETag */
-    unsigned wrong_from;  /* in these waves wrong bytes under the right ETag */
+    unsigned change_from; /* from this batch on another object with another ETag */
+    unsigned wrong_from;  /* in these batches wrong bytes under the right ETag */
     unsigned wrong_count;
-    unsigned hang_from; /* this wave never ends */
+    unsigned hang_from; /* this batch never ends */
     uint8_t bytes[];
 };
 

@@ -12,7 +12,8 @@ prints "listening on 127.0.0.1:PORT", then serves until SIGTERM or Ctrl-C and pr
         proxy.set(["status_503"], 5)            other faults from the next request on
 
 A request is sent on unchanged, with all its headers (Host too: signatures stay true), and its
-reply damaged with the chance given by one fault of the list, or by two with pairs=True. With
+reply damaged with the chance given by one fault of the list, or by two with pairs=True. `proxy.hide = re.compile(...)` leaves out keys that match from listings: empty or short ones, as
+stores give them that are eventually consistent. With
 bursts only the first 50 of each 1000 requests take that chance. One thread; deterministic for its
 seed and the order of requests. Three kinds of faults:
 
@@ -142,6 +143,16 @@ def range_twice(reply, context):
     if reply.status == 206:
         first, last, total = content_range(reply)
         reply.headers.append(("Content-Range", f"bytes {first + 1}-{last + 1}/{total + 1}"))
+
+
+def shortened(listing, hide):
+    """A listing without the keys that match; its count is that of what is left."""
+    def kept(match):
+        key = urllib.parse.unquote(re.search(rb"<Key>([^<]*)</Key>", match[0])[1].decode())
+        return b"" if hide.search(key) else match[0]
+    listing = re.sub(rb"<Contents>.*?</Contents>", kept, listing, flags=re.S)
+    left = listing.count(b"<Contents>")
+    return re.sub(rb"<KeyCount>\d+</KeyCount>", b"<KeyCount>%d</KeyCount>" % left, listing)
 
 
 def header_gone(name):
@@ -521,7 +532,7 @@ class Origin(asyncio.Protocol):
         self.waiting = asyncio.get_running_loop().create_future()
         self.incoming.bodiless = request.method == "HEAD"
         self.transport.write(request.encode())
-        line, fields, body = await asyncio.wait_for(self.waiting, 30)
+        line, fields, body = await asyncio.wait_for(self.waiting, 120)
         self.waiting = None
         if any(k.lower() == "connection" and v.lower() == "close" for k, v in fields):
             self.idle_ok = False
@@ -827,7 +838,7 @@ class Proxy:
         self.tls = server_context(*tls) if tls else None
         self.strangers = None
         self.credentials, self.record, self.seen, self.line_free = credentials, record, [], 0.0
-        self.watching = None
+        self.watching = self.hide = None
         self.set(faults, percent, pairs)
         self.socket = self.listening(listen)
         self.address = self.socket.getsockname()[:2]
@@ -864,7 +875,7 @@ class Proxy:
     def connections(self):
         return len(self.clients)
 
-    def settle(self, seconds=10):
+    def settle(self, seconds=60):
         """Waits until no client is connected, so that late requests of one that has gone do not
         meet the next faults."""
         end = time.monotonic() + seconds
@@ -971,6 +982,8 @@ class Proxy:
         else:
             reply = Reply(*await self.upstream.fetch(request))
         self.told(number, "after")
+        if self.hide and request.method == "GET" and "list-type=2" in request.target:
+            reply.set_body(shortened(reply.body, self.hide))
         whole = b""
         if any(name in NEEDS_WHOLE for name in names):
             # A signed store may refuse this; then the reply is what it is.

@@ -6,8 +6,8 @@
  *   o->down = true;                                            connections are dropped
  *   dx_file_origin_free(&o);
  *
- * GET with Range, If-Match and If-None-Match, kept connections; nothing else. An ETag changes when a
- * file is replaced. dx_file_origin_etag gives that of a file as a reply would.
+ * GET with Range, If-Match and If-None-Match, kept connections; nothing else. An ETag changes when
+ * a file is replaced. dx_file_origin_etag gives that of a file as a reply would.
  */
 #ifndef DX_TESTS_SUPPORT_FILE_ORIGIN_H
 #define DX_TESTS_SUPPORT_FILE_ORIGIN_H

@@ -48,7 +48,7 @@ class Front:
         self.output = open(self.home / "output", "wb")
         self.process = subprocess.Popen([find(self.program), *map(str, self.arguments())], stdout=self.output,
                                         stderr=subprocess.STDOUT)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 with self.connect() as link:
@@ -64,11 +64,11 @@ class Front:
 
     def __exit__(self, *trace):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(60)
         self.output.close()
 
     def connect(self):
-        link = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        link = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return self.tls.wrap_socket(link, server_hostname="127.0.0.1")
 

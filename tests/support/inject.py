@@ -164,7 +164,7 @@ def run_through(proxy, command, environment, number, side):
     def tell(n, at):
         if (n, at) != (number, side):
             return False
-        begun.wait(10)
+        begun.wait(60)
         process.kill()
         return True
     proxy.watch(tell)

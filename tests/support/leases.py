@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""leases - a process that holds versions as a server does: tests/unit/test_lease.c as a driver.
+"""leases - a process that holds versions as a server does: tests/unit/loader/test_lease.c as a driver.
 
     driver = leases.Driver(root, "server=web", "ttl=1", env=store.env)     driver.opened: its words
     driver.hold([version, ...])         {version: until, on time.monotonic}; None if it failed

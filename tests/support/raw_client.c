@@ -107,6 +107,7 @@ static bool check_head(struct dx_raw *c, struct dx_raw_reply *r)
                                          "Content-Disposition",
                                          "Cache-Control",
                                          "ETag",
+                                         "Vary",
                                          "X-Content-Type-Options",
                                          "Content-Security-Policy",
                                          "X-Domaindex-Version",

@@ -3,6 +3,7 @@
 
     root = roots.make(tmp, seed=3, count=20_000)      tmp/root, ingested and published
     names = roots.domains(root)                       of its newest version, in order
+    roots.dataset_of(path)                            dataset_id of a lake file
 """
 import json
 import subprocess
@@ -21,6 +22,10 @@ def make(tmp, seed, count):
                      tmp / "rows.tsv")
     dxtest.domaindex("publish", "--root", root)
     return root
+
+
+def dataset_of(path):
+    return int(str(path).split("dataset_id=")[1].split("/")[0])
 
 
 def domains(root):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/small_index.h"
 
-#include "format/dictionary.h"
-#include "format/mphf.h"
-#include "format/zseek.h"
+#include "format/core/dictionary.h"
+#include "format/core/mphf.h"
+#include "format/core/zseek.h"
 
 #include <stdio.h>
 #include <stdlib.h>

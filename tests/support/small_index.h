@@ -10,7 +10,7 @@
  *   ok = dx_test_reseal(copy, size);            makes all checksums of an envelope fit again
  *   dx_test_unguard(copy, size);
  *
- * Trouble ends the program with words.
+ * An error ends the program with a message.
  */
 #ifndef DX_TESTS_SUPPORT_SMALL_INDEX_H
 #define DX_TESTS_SUPPORT_SMALL_INDEX_H

@@ -2,9 +2,9 @@
 #include "tests/support/small_root.h"
 
 #include "base/file.h"
-#include "builder/lake_file.h"
-#include "builder/publish.h"
-#include "builder/registry.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/lake/lake_file.h"
+#include "builder/publish/publish.h"
 #include "canon/ids.h"
 
 #include <stdio.h>
@@ -165,38 +165,51 @@ static void write_lake_file(const struct dx_test_root *r, const struct dx_test_s
     free(order);
 }
 
-static void write_roster(const struct dx_test_root *r, uint64_t without)
+static void write_dataset_registry(const struct dx_test_root *r, uint64_t without)
 {
-    struct dx_roster *roster = NULL;
+    struct dx_dataset_registry *dataset_registry = NULL;
     struct dx_error err = DX_ERROR_INIT;
     char name[32];
     uint32_t id;
-    int rc = dx_roster_open(&roster, r->path, &err);
+    int rc = dx_dataset_registry_open(&dataset_registry, r->path, &err);
 
     for (unsigned d = 1; rc >= 0 && d <= r->datasets; d++) {
         (void)snprintf(name, sizeof name, "dataset \"%u\"", d);
-        rc = dx_roster_add(roster, dx_span_str(name), &id, &err);
+        rc = dx_dataset_registry_add(dataset_registry, dx_span_str(name), &id, &err);
     }
     for (unsigned d = 1; rc >= 0 && d <= r->datasets; d++)
         if ((without >> d & 1) != 0)
-            rc = dx_roster_remove(roster, d, &err);
+            rc = dx_dataset_registry_remove(dataset_registry, d, &err);
     if (rc >= 0)
-        rc = dx_roster_save(roster, r->path, &err);
+        rc = dx_dataset_registry_save(dataset_registry, r->path, &err);
     if (rc < 0)
         die("registry", &err);
-    dx_roster_free(&roster);
+    dx_dataset_registry_free(&dataset_registry);
 }
 
+/* Tests take lake files away on purpose: each dataset of the registry may lack its own. */
 void dx_test_root_publish(struct dx_test_root *r)
 {
     struct dx_publish_options options = {
         .root = r->path, .memory = DX_PUBLISH_MEMORY_MIN, .threads = 1, .now_us = 1763719200000000
     };
+    struct dx_dataset_registry *registry = NULL;
     struct dx_publish_result result;
     struct dx_error err = DX_ERROR_INIT;
+    const char **names;
+    size_t count;
 
+    if (dx_dataset_registry_open(&registry, r->path, &err) < 0)
+        die("registry", &err);
+    count = dx_dataset_registry_count(registry);
+    names = calloc(count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < count; i++)
+        names[i] = dx_dataset_registry_at(registry, i)->name;
+    options.allow = (struct dx_publish_allow){ names, names != NULL ? count : 0, NULL, NULL };
     if (dx_publish(&options, &result, &err) < 0)
         die("publish", &err);
+    free(names);
+    dx_dataset_registry_free(&registry);
     (void)snprintf(r->version, sizeof r->version, "%s", result.version);
     dx_publish_result_release(&result);
 }
@@ -222,8 +235,8 @@ void dx_test_root_make_of(struct dx_test_root *r, unsigned domains, unsigned dat
     (void)snprintf(path, sizeof path, "%s/urls", r->path);
     if (dx_dir_make(path, &err) < 0)
         die("mkdir", &err);
-    write_roster(r, shape->without);
-    (void)snprintf(path, sizeof path, "%s/urls/psl.dat", r->path);
+    write_dataset_registry(r, shape->without);
+    (void)snprintf(path, sizeof path, "%s/psl.dat", r->path);
     if (dx_file_replace(path, dx_span_str(suffix_list), &err) < 0)
         die("psl", &err);
     for (unsigned d = 1; d <= datasets; d++)

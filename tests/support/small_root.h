@@ -10,7 +10,7 @@
  *
  * Domain i is in dataset d (from 1) when (i + d) % 3 != 0, or d is 1; there it has
  * dx_test_root_rows(i, d) rows, whose URLs dx_test_root_url gives in the order of the listing.
- * Trouble ends the program with words.
+ * An error ends the program with a message.
  */
 #ifndef DX_TESTS_SUPPORT_SMALL_ROOT_H
 #define DX_TESTS_SUPPORT_SMALL_ROOT_H

@@ -2,9 +2,9 @@
 #include "tests/support/twin_roots.h"
 
 #include "base/file.h"
-#include "builder/lake_file.h"
-#include "builder/registry.h"
-#include "builder/suppress.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/lake/lake_file.h"
+#include "builder/policy/suppress.h"
 #include "canon/ids.h"
 
 #include <stdio.h>
@@ -178,12 +178,12 @@ static void write_part(const struct dx_test_root *r, unsigned dataset, unsigned 
 }
 
 /* Adds the datasets that it never had to the registry, and removes those of `gone`. */
-static void change_roster(const struct dx_test_root *r, unsigned datasets, unsigned gone)
+static void change_dataset_registry(const struct dx_test_root *r, unsigned datasets, unsigned gone)
 {
-    struct dx_roster *roster = NULL;
+    struct dx_dataset_registry *dataset_registry = NULL;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_roster_open(&roster, r->path, &err);
-    unsigned had = rc < 0 || dx_roster_count(roster) == 0 ? 0 : r->datasets;
+    int rc = dx_dataset_registry_open(&dataset_registry, r->path, &err);
+    unsigned had = rc < 0 || dx_dataset_registry_count(dataset_registry) == 0 ? 0 : r->datasets;
 
     for (unsigned d = 1; rc >= 0 && d <= datasets; d++) {
         char name[32];
@@ -191,14 +191,15 @@ static void change_roster(const struct dx_test_root *r, unsigned datasets, unsig
 
         (void)snprintf(name, sizeof name, "dataset \"%u\"", d);
         if (d > had)
-            rc = dx_roster_add(roster, dx_span_str(name), &id, &err);
-        if (rc >= 0 && d < 32 && (gone >> d & 1) != 0 && dx_roster_get(roster, d) != NULL)
-            rc = dx_roster_remove(roster, d, &err);
+            rc = dx_dataset_registry_add(dataset_registry, dx_span_str(name), &id, &err);
+        if (rc >= 0 && d < 32 && (gone >> d & 1) != 0 &&
+            dx_dataset_registry_get(dataset_registry, d) != NULL)
+            rc = dx_dataset_registry_remove(dataset_registry, d, &err);
     }
     if (rc >= 0)
-        rc = dx_roster_save(roster, r->path, &err);
+        rc = dx_dataset_registry_save(dataset_registry, r->path, &err);
     must(rc >= 0, "registry", &err);
-    dx_roster_free(&roster);
+    dx_dataset_registry_free(&dataset_registry);
 }
 
 static void begin_root(struct dx_test_root *r, unsigned domains, unsigned datasets, unsigned has)
@@ -212,9 +213,9 @@ static void begin_root(struct dx_test_root *r, unsigned domains, unsigned datase
     must(mkdtemp(r->path) != NULL, r->path, &err);
     (void)snprintf(path, sizeof path, "%s/urls", r->path);
     must(dx_dir_make(path, &err) >= 0, path, &err);
-    (void)snprintf(path, sizeof path, "%s/urls/psl.dat", r->path);
+    (void)snprintf(path, sizeof path, "%s/psl.dat", r->path);
     must(dx_file_replace(path, dx_span_str(suffix_list), &err) >= 0, path, &err);
-    change_roster(r, datasets, ~has);
+    change_dataset_registry(r, datasets, ~has);
 }
 
 static void begin(struct twin_roots *t, unsigned domains, unsigned datasets, unsigned visible)
@@ -260,7 +261,7 @@ void twin_roots_make_places(struct twin_roots *t, unsigned hidden)
     const struct row row = { 0, 0, 0 };
 
     begin(t, 1, 2, 1u << 1 | 1u << 2);
-    change_roster(&t->whole, hidden + 2, 0);
+    change_dataset_registry(&t->whole, hidden + 2, 0);
     for (unsigned d = 1; d <= hidden + 2; d++)
         write_rows(&t->whole, d, 0, &row, 1);
     for (unsigned d = 1; d <= 2; d++)
@@ -270,7 +271,7 @@ void twin_roots_make_places(struct twin_roots *t, unsigned hidden)
 
 static void more(struct dx_test_root *r, unsigned has, unsigned gone)
 {
-    change_roster(r, r->datasets, gone);
+    change_dataset_registry(r, r->datasets, gone);
     for (unsigned d = 1; d <= r->datasets; d++)
         if ((has & ~gone) >> d & 1)
             write_part(r, d, 1);

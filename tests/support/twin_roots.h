@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * twin_roots.h - the same lake twice: whole, and without the datasets that somebody may not see.
+ * twin_roots.h - the same lake twice: whole, and without the datasets that a principal may not see.
  *
  *   struct twin_roots t;
- *   twin_roots_make(&t, 60, 6, 1u << 2 | 1u << 5);      60 domains, datasets 1 to 6; he sees 2 and 5
+ *   twin_roots_make(&t, 60, 6, 1u << 2 | 1u << 5);      60 domains, datasets 1 to 6; 2 and 5 are visible
  *   ... t.whole.path, t.shown.path, t.first ...         both published, under the same name
  *   twin_roots_more(&t, 1u << 5);                       rows more everywhere, dataset 5 gone; published again
  *   ... t.whole.version, t.shown.version ...            the same name again
  *   twin_roots_suppress(&t, kind, policy, value);       the same rule in both
- *   ... t.scope ...                                     what he sees
+ *   ... t.scope ...                                     what the principal sees
  *   twin_roots_remove(&t);
  *
  *   twin_roots_make_places(&t, 4100);                   instead of make: one domain with one URL, number 0, in
- *                                                       datasets 1 and 2, which he sees, and 4100 others
+ *                                                       datasets 1 and 2, which are visible, and 4100 others
  *
- * Datasets have the same ids and names in both. Rows are made by a fixed rule: URLs come in several datasets,
- * with both schemes, in two hosts of each domain, up to three times; some domains are in hidden datasets only.
- * twin_roots_url(i, n, url): URL n of TWIN_URLS that domain i may have somewhere. Trouble ends the program with words.
+ * Datasets have the same ids and names in both. Rows are made by a fixed rule: URLs come in several
+ * datasets, with both schemes, in two hosts of each domain, up to three times; some domains are in
+ * hidden datasets only. twin_roots_url(i, n, url): URL n of TWIN_URLS that domain i may have
+ * somewhere. An error ends the program with a message.
  */
 #ifndef DX_TESTS_SUPPORT_TWIN_ROOTS_H
 #define DX_TESTS_SUPPORT_TWIN_ROOTS_H
 
-#include "format/scope.h"
-#include "format/suppressions.h"
+#include "format/root/scope.h"
+#include "format/root/suppressions.h"
 #include "tests/support/small_root.h"
 
 #define TWIN_PATHS 6

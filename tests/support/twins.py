@@ -157,6 +157,6 @@ class Root:
 
     def ingest(self, home, lines):
         (home / "rows.tsv").write_text("".join(["dataset\tts\turl\textra\ttags\tcanonical\n", *lines]), encoding="utf-8")
-        self.command("ingest", "--format", "tsv", "--dataset-column", 1, "--ts-column", 2, "--url-column", 3,
+        self.command("ingest", "--max-rejects", "100%", "--format", "tsv", "--dataset-column", 1, "--ts-column", 2, "--url-column", 3,
                      "--extra-column", "extra", "--extra-column", "tags", "--canonical-column", "canonical", "--threads", 1,
                      home / "rows.tsv")

@@ -3,12 +3,12 @@
 
 #include "base/file.h"
 #include "canon/url.h"
-#include "format/cold.h"
-#include "format/files_tsv.h"
-#include "format/membership.h"
-#include "format/pages.h"
-#include "format/pair_pages.h"
-#include "format/postings.h"
+#include "format/core/membership.h"
+#include "format/version/cold.h"
+#include "format/version/files_tsv.h"
+#include "format/version/pages.h"
+#include "format/version/pair_pages.h"
+#include "format/version/postings.h"
 #include "loader/cold_walk.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
@@ -37,7 +37,7 @@ static void read_names(struct dx_test_version *m, const struct dx_version *v)
         uint8_t domain[DX_SURT_MAX];
         size_t size;
 
-        must(dx_dictionary_get(&v->dictionary, i, domain, &size, &err), "name");
+        must(dx_dictionary_get(&v->part->dictionary, i, domain, &size, &err), "name");
         memcpy(m->text.name[i], domain, size);
         m->text.name[i][size] = '\0';
     }
@@ -51,11 +51,12 @@ static void read_pairs(struct dx_test_version *m, const struct dx_version *v)
     for (unsigned i = 0; i < m->ordinals; i++) {
         struct dx_dataset_set set;
 
-        must(dx_membership_get(&v->membership, i, &set, &err), "set");
+        must(dx_membership_get(&v->part->membership, i, &set, &err), "set");
         m->set_size[i] = dx_dataset_set_count(&set);
         (void)dx_dataset_set_ids(&set, m->sets[i], MODEL_DATASETS);
-        must(dx_counts_get(&v->counts, i, m->set_size[i], m->counts[i], &err), "counts");
-        must(dx_counts_distinct(&v->counts, i, &m->distinct[i].less, &m->distinct[i].dense, &err),
+        must(dx_counts_get(&v->part->counts, i, m->set_size[i], m->counts[i], &err), "counts");
+        must(dx_counts_distinct(&v->part->counts, i, &m->distinct[i].less, &m->distinct[i].dense,
+                                &err),
              "distinct");
     }
 }
@@ -66,9 +67,9 @@ static void read_lists(struct dx_test_version *m, const struct dx_version *v)
         struct dx_domain_cursor c;
         struct dx_domain_list list;
 
-        if (dx_dataset_domains_of(&v->dataset_domains, d + 1, &list, &err) != 1)
+        if (dx_dataset_domains_of(&v->part->dataset_domains, d + 1, &list, &err) != 1)
             continue;
-        dx_domain_cursor_begin(&c, &v->dataset_domains, &list);
+        dx_domain_cursor_begin(&c, &v->part->dataset_domains, &list);
         while (dx_domain_cursor_next(&c, &err) == 1)
             m->lists[d][m->list_size[d]++] = (struct dx_domain_count){ c.ordinal, c.url_count };
     }
@@ -117,7 +118,7 @@ static void read_file_of(const struct dx_version *v, const char *name, struct dx
 {
     char path[512];
 
-    (void)snprintf(path, sizeof path, "%s/%s/%s", v->root, v->directory, name);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", v->root, v->part->directory, name);
     dx_buf_clear(out);
     must(dx_file_read(path, FILE_MAX, out, &err), path);
 }
@@ -164,23 +165,13 @@ static void read_postings(struct dx_test_version *m, const struct dx_version *v)
     struct dx_buf idx = DX_BUF_INIT(FILE_MAX);
     struct dx_buf dat = DX_BUF_INIT(FILE_MAX);
 
-    for (uint32_t s = 0; s < DX_POSTINGS_SHARDS; s++) {
-        struct dx_postings_shard shard;
+    read_file_of(v, DX_FILE_POSTINGS_IDX, &idx);
+    read_file_of(v, DX_FILE_POSTINGS_DAT, &dat);
+    for (uint64_t i = 0; i < v->part->postings.totals.pages; i++) {
         struct dx_postings_page page;
-        char name[64];
-        char folder[DX_POSTINGS_SHARD_NAME];
 
-        if (dx_postings_shard_get(&v->postings, s, &shard, &err) != 1)
-            continue;
-        dx_postings_shard_name(s, folder);
-        (void)snprintf(name, sizeof name, "postings/%s/postings.idx.zst", folder);
-        read_file_of(v, name, &idx);
-        (void)snprintf(name, sizeof name, "postings/%s/postings.dat.zst", folder);
-        read_file_of(v, name, &dat);
-        for (uint32_t i = 0; i < shard.pages; i++) {
-            must(dx_postings_page_at(&v->postings, s, i, &page, &err), "page");
-            read_page(m, &page, dx_span_of(idx.data, idx.size), dx_span_of(dat.data, dat.size));
-        }
+        must(dx_postings_page_at(&v->part->postings, i, &page, &err), "page");
+        read_page(m, &page, dx_span_of(idx.data, idx.size), dx_span_of(dat.data, dat.size));
     }
     dx_buf_release(&idx);
     dx_buf_release(&dat);
@@ -188,13 +179,13 @@ static void read_postings(struct dx_test_version *m, const struct dx_version *v)
 
 static void read_lake_files(struct dx_test_version *m, const struct dx_version *v)
 {
-    for (uint64_t i = 0; i < v->pages.files; i++) {
+    for (uint64_t i = 0; i < v->part->pages.files; i++) {
         struct dx_test_lake_file *to = &m->pages[m->pages_count++];
         struct dx_pages_file file;
         uint64_t begin;
         uint64_t end;
 
-        must(dx_pages_file(&v->pages, i, &file, &err), "file");
+        must(dx_pages_file(&v->part->pages, i, &file, &err), "file");
         if (file.row_groups != 1)
             abort(); /* small files have one */
         to->dataset_id = file.dataset_id;
@@ -205,10 +196,10 @@ static void read_lake_files(struct dx_test_version *m, const struct dx_version *
         to->rows = file.rows;
         to->hash = file.hash;
         dx_hash128_text(&file.hash, to->etag);
-        begin = dx_load_u64(v->pages.group_index.data + 8 * file.first_group);
-        end = dx_load_u64(v->pages.group_index.data + 8 * file.first_group + 8);
+        begin = dx_load_u64(v->part->pages.group_index.data + 8 * file.first_group);
+        end = dx_load_u64(v->part->pages.group_index.data + 8 * file.first_group + 8);
         to->record_size = (size_t)(end - begin);
-        memcpy(to->record, v->pages.group_records.data + begin, to->record_size);
+        memcpy(to->record, v->part->pages.group_records.data + begin, to->record_size);
     }
     memcpy(m->tsv, m->pages, sizeof m->tsv);
     m->tsv_count = m->pages_count;
@@ -421,7 +412,7 @@ static void make_build_id(struct writing *w)
     char hex[DX_HASH128_TEXT];
 
     dx_hash128_text(&psl, hex);
-    dx_buf_fmt(&all, "domaindex-build-3\n%d\n%s\n", DX_CANON_VERSION, hex);
+    dx_buf_fmt(&all, "domaindex-build-2\n%d\n%s\n", DX_CANON_VERSION, hex);
     dx_buf_append(&all, w->datasets.data, w->datasets.size);
     dx_buf_u8(&all, '\n');
     dx_buf_append(&all, w->tsv.data, w->tsv.size);
@@ -636,11 +627,11 @@ static void write_cold(struct writing *w)
 }
 
 /* Another number of entries in the first frame; what postings.dxp says of it follows. */
-static void change_idx_front(const struct writing *w, uint32_t s, struct dx_buf *idx,
-                             struct dx_buf *pages, struct dx_postings_shard *record)
+static void change_idx_front(const struct writing *w, struct dx_buf *idx,
+                             struct dx_postings_files *files)
 {
     struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
-    struct dx_identity id = { w->build, DX_KIND('P', 'I', 'D', 'X'), (uint64_t)s << 32 };
+    struct dx_identity id = { w->build, DX_KIND('P', 'I', 'D', 'X'), 0 };
     struct dx_buf plain = DX_BUF_INIT(FILE_MAX);
     struct dx_buf zst = DX_BUF_INIT(FILE_MAX);
     struct dx_zseek_frame frame;
@@ -655,101 +646,81 @@ static void change_idx_front(const struct writing *w, uint32_t s, struct dx_buf 
     must(dx_zseek_writer_frame(&z, dx_span_of(plain.data, plain.size), &frame, &err), "idx");
     must(dx_zseek_writer_finish(&z, &err), "idx");
     dx_zseek_writer_release(&z);
-    record->idx_size = zst.size;
-    record->idx_hash = dx_hash128_of(dx_span_of(zst.data, zst.size));
-    dx_store_u32(pages->data + 32, frame.size);
-    dx_store_u64(pages->data + 48, dx_checksum(&id, dx_span_of(zst.data, frame.size)));
+    files->totals.idx_size = zst.size;
+    dx_store_u32(files->records.data + 32, frame.size);
+    dx_store_u64(files->records.data + 48, dx_checksum(&id, dx_span_of(zst.data, frame.size)));
     dx_buf_release(&plain);
     dx_buf_release(idx);
     *idx = zst;
     dx_zstd_decoder_free(&decoder);
 }
 
-static unsigned write_shard(struct writing *w, unsigned first, struct dx_postings_shard *record,
-                            struct dx_buf *pages)
+static void write_page(struct writing *w, struct dx_postings_draft *draft,
+                       struct dx_zstd_encoder *encoder, struct dx_postings_files *files)
+{
+    must(dx_postings_draft_encode(draft, files->totals.pages, w->m->posting_count, &w->build,
+                                  encoder, &err),
+         "page");
+    must(dx_postings_files_page(files, draft, &err), "page");
+    dx_postings_draft_clear(draft);
+}
+
+static void write_paged(struct writing *w, struct dx_postings_files *files)
 {
     const struct dx_test_version *m = w->m;
-    uint32_t s = dx_postings_shard_of(m->postings[first].domain_id);
-    struct dx_buf idx = DX_BUF_INIT(FILE_MAX);
-    struct dx_buf dat = DX_BUF_INIT(FILE_MAX);
     struct dx_buf payload = DX_BUF_INIT(FILE_MAX);
-    struct dx_shard_writer shard;
-    char folder[DX_POSTINGS_SHARD_NAME];
-    char path[600];
-    char name[64];
-    unsigned end = first;
+    struct dx_zstd_encoder *encoder;
+    struct dx_postings_draft draft;
 
-    while (end < m->posting_count && dx_postings_shard_of(m->postings[end].domain_id) == s)
-        end++;
-    must(dx_shard_writer_init(&shard, s, end - first, &w->build, 0, dx_envelope_sink_buf, &idx,
-                              dx_envelope_sink_buf, &dat, pages, &err),
-         "shard");
-    for (unsigned i = first; i < end; i++) {
+    must(dx_zstd_encoder_new(&encoder, 0, &err), "encoder");
+    dx_postings_draft_init(&draft);
+    for (unsigned i = 0; i < m->posting_count; i++) {
         const struct dx_test_posting *p = &m->postings[i];
 
         dx_buf_clear(&payload);
         must(dx_payload_encode(p->runs, p->run_count, &payload, &err), "payload");
-        must(dx_shard_writer_add(&shard, p->domain_id, p->dataset_id,
-                                 dx_span_of(payload.data, payload.size), &err),
-             "shard");
+        if (dx_postings_draft_full(&draft, payload.size))
+            write_page(w, &draft, encoder, files);
+        must(dx_postings_draft_add(&draft, p->domain_id, p->dataset_id,
+                                   dx_span_of(payload.data, payload.size), &err),
+             "pair");
     }
-    must(dx_shard_writer_finish(&shard, record, &err), "shard");
-    dx_shard_writer_release(&shard);
-    if (m->idx_entries_wrong && first == 0)
-        change_idx_front(w, s, &idx, pages, record);
+    if (draft.page.entries > 0)
+        write_page(w, &draft, encoder, files);
+    must(dx_postings_files_end(files, &err), "postings");
+    dx_postings_draft_release(&draft);
+    dx_zstd_encoder_free(&encoder);
     dx_buf_release(&payload);
-    dx_postings_shard_name(s, folder);
-    (void)snprintf(path, sizeof path, "%s/postings/%s", w->folder, folder);
-    must(dx_dir_make(path, &err), path);
-    (void)snprintf(name, sizeof name, "postings/%s/postings.idx.zst", folder);
-    put_buf(w, name, &idx);
-    (void)snprintf(name, sizeof name, "postings/%s/postings.dat.zst", folder);
-    put_buf(w, name, &dat);
-    return end;
-}
-
-static void list_idle_shard(struct writing *w, const struct dx_postings_shard *records)
-{
-    char folder[DX_POSTINGS_SHARD_NAME];
-    char path[600];
-    char name[64];
-    uint32_t s = 0;
-
-    while (records[s].entries > 0)
-        s++;
-    dx_postings_shard_name(s, folder);
-    (void)snprintf(path, sizeof path, "%s/postings/%s", w->folder, folder);
-    must(dx_dir_make(path, &err), path);
-    (void)snprintf(name, sizeof name, "postings/%s/postings.idx.zst", folder);
-    put(w, name, dx_span_str("x"));
-    (void)snprintf(name, sizeof name, "postings/%s/postings.dat.zst", folder);
-    put(w, name, dx_span_str("y"));
 }
 
 static void write_postings(struct writing *w)
 {
     const struct dx_test_version *m = w->m;
-    struct dx_postings_shard *records = calloc(DX_POSTINGS_SHARDS, sizeof *records);
-    struct dx_buf pages = DX_BUF_INIT(FILE_MAX);
+    struct dx_buf idx = DX_BUF_INIT(FILE_MAX);
+    struct dx_buf dat = DX_BUF_INIT(FILE_MAX);
     struct dx_buf file = DX_BUF_INIT(FILE_MAX);
     struct dx_postings_writer directory;
+    struct dx_postings_files files;
 
-    for (unsigned i = 0; i < m->posting_count;)
-        i = write_shard(w, i, &records[dx_postings_shard_of(m->postings[i].domain_id)], &pages);
-    if (m->shard_hash_wrong)
-        records[dx_postings_shard_of(m->postings[0].domain_id)].idx_hash.bytes[0] ^= 1;
-    if (m->shard_too_many)
-        list_idle_shard(w, records);
-    must(
-        dx_postings_writer_begin(&directory, records, &w->build, dx_envelope_sink_buf, &file, &err),
-        "postings.dxp");
-    must(dx_postings_writer_pages(&directory, dx_span_of(pages.data, pages.size), &err),
+    must(dx_postings_files_begin(&files, m->posting_count, dx_envelope_sink_buf, &idx,
+                                 dx_envelope_sink_buf, &dat, &err),
+         "postings");
+    write_paged(w, &files);
+    if (m->idx_entries_wrong)
+        change_idx_front(w, &idx, &files);
+    files.totals.idx_size += m->idx_size_wrong;
+    must(dx_postings_writer_begin(&directory, &files.totals, &w->build, dx_envelope_sink_buf, &file,
+                                  &err),
+         "postings.dxp");
+    must(dx_postings_writer_pages(&directory, dx_span_of(files.records.data, files.records.size),
+                                  &err),
          "postings.dxp");
     must(dx_postings_writer_end(&directory, &err), "postings.dxp");
     dx_postings_writer_release(&directory);
+    dx_postings_files_release(&files);
+    put_buf(w, DX_FILE_POSTINGS_IDX, &idx);
+    put_buf(w, DX_FILE_POSTINGS_DAT, &dat);
     put_buf(w, DX_FILE_POSTINGS_DIR, &file);
-    dx_buf_release(&pages);
-    free(records);
 }
 
 static void write_pages(struct writing *w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * version_model.h - a small published version as plain values, to change one and write it again with
- * every checksum, hash and size right.
+ * version_model.h - a small published version as plain values, to change one and write it again
+ * with every checksum, hash and size right.
  *
  *   struct dx_test_version *m = malloc(sizeof *m);
  *   dx_test_version_read(m, root_path);          the current version
@@ -8,17 +8,18 @@
  *   dx_test_version_write(m, root_path);         any two of them can be made to disagree
  *
  * The struct holds no pointers: assign it to keep a sound copy. dx_test_version_retotal makes the
- * totals of datasets and manifest those of sets and counts. Trouble ends the program with words.
+ * totals of datasets and manifest those of sets and counts. An error ends the program with a
+ * message.
  */
 #ifndef DX_TESTS_SUPPORT_VERSION_MODEL_H
 #define DX_TESTS_SUPPORT_VERSION_MODEL_H
 
 #include "base/hash.h"
-#include "format/counts.h"
-#include "format/dataset_domains.h"
-#include "format/mphf.h"
-#include "format/payload.h"
-#include "format/url_ids.h"
+#include "format/core/counts.h"
+#include "format/core/mphf.h"
+#include "format/version/dataset_domains.h"
+#include "format/version/payload.h"
+#include "format/version/url_ids.h"
 
 #define MODEL_DOMAINS 16
 #define MODEL_DATASETS 8
@@ -100,15 +101,14 @@ struct dx_test_version {
     uint64_t domains, dataset_number, pairs, rows, urls, lake_files; /* of the manifest */
     uint8_t build_flip; /* into the build id, everywhere */
     uint8_t psl_hash_flip;
-    bool shard_hash_wrong;  /* in postings.dxp, of the first shard */
-    bool idx_entries_wrong; /* in the front of the first shard's postings.idx */
+    bool idx_size_wrong;    /* in postings.dxp */
+    bool idx_entries_wrong; /* in the front of postings.idx */
     bool sets_header_wrong; /* one stored set fewer than there are */
-    bool
-        counts_header_wrong; /* one URL less than its pairs have; the manifest's number is `urls` */
-    bool list_hash_wrong;    /* of domains.txt, in the dictionary and the hash function */
-    bool shard_too_many;     /* listed in the manifest, without pairs */
-    bool cold_size_wrong;    /* of the first file, in cold.dxp */
-    bool cold_table_wrong;   /* a frame in the seek table of the first file; cold.dxp is right */
+    /* one URL less than its pairs have; the manifest's number is `urls` */
+    bool counts_header_wrong;
+    bool list_hash_wrong;  /* of domains.txt, in the dictionary and the hash function */
+    bool cold_size_wrong;  /* of the first file, in cold.dxp */
+    bool cold_table_wrong; /* a frame in the seek table of the first file; cold.dxp is right */
 };
 
 void dx_test_version_read(struct dx_test_version *m, const char *root);

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/check/verify.h"
+
+#include "base/map.h"
+#include "base/path.h"
+#include "builder/root/parallel.h"
+#include "builder/root/root.h"
+#include "loader/suppressions_live.h"
+#include "loader/version.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One wrong suffix list can make every domain of a version a damage: who reads a thousand lines
+ * will not read a million. */
+#define TOLD_MAX 1000
+#define THREADS 8 /* that fetch objects */
+
+void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
+{
+    char text[800];
+    va_list ap;
+
+    if (++w->result->damages > TOLD_MAX + 1)
+        return;
+    if (w->result->damages > TOLD_MAX) {
+        w->options->found(w->options->ctx, "more: all are counted, but no more are listed");
+        return;
+    }
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    w->options->found(w->options->ctx, text);
+}
+
+bool dx_verify_is_damage(const struct dx_verify *w, int code)
+{
+    bool network = code == DX_E_IO || code == DX_E_TIMEOUT || code == DX_E_BUSY ||
+                   code == DX_E_UNSUPPORTED;
+
+    return code != DX_E_NOMEM && (w->root.in_place || !network);
+}
+
+int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err)
+{
+    if (!dx_verify_is_damage(w, (int)why->code)) {
+        if (err != NULL)
+            *err = *why;
+        return (int)why->code;
+    }
+    dx_verify_found(w, "%s", why->text);
+    return DX_OK;
+}
+
+int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
+                  struct dx_error *why)
+{
+    const struct dx_manifest_file *file;
+    char object[DX_MANIFEST_FILE_PATH];
+    char copy[4096];
+    char *path = NULL;
+    int rc;
+
+    if (!w->root.in_place) {
+        rc = dx_version_files_path(&w->copies, name, copy, why);
+        return rc == DX_OK ? dx_map_open(map, copy, DX_MAP_SEQUENTIAL, why) : rc;
+    }
+    file = dx_manifest_file(&w->version->entry, name);
+    if (file == NULL)
+        return dx_fail(why, DX_E_CORRUPT, "manifest: version %s lists no %s",
+                       w->version->entry.version, name);
+    dx_manifest_file_path(&w->version->entry, file, object);
+    if (asprintf(&path, "%s/%s", w->version->root, object) < 0)
+        return dx_no_memory(why, "%s", name);
+    rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
+    free(path);
+    return rc;
+}
+
+uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload)
+{
+    return dx_hash64_seeded(payload, domain_id ^ (uint64_t)dataset_id << 32);
+}
+
+void dx_verify_phase(const struct dx_verify *w, const char *name)
+{
+    dx_verify_phase_of(w, name, 0);
+}
+
+void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t bytes)
+{
+    struct dx_verify_progress *p = w->options->progress;
+
+    if (p != NULL) {
+        atomic_store(&p->bytes, 0);
+        atomic_store(&p->items, 0);
+        atomic_store(&p->bytes_total, bytes);
+    }
+    if (w->options->phase != NULL)
+        w->options->phase(w->options->ctx, name);
+}
+
+static uint64_t size_of(const struct dx_manifest_version *entry)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < entry->file_count; i++)
+        bytes += entry->files[i].size;
+    return bytes;
+}
+
+/* Size and hash of one listed file. */
+static int check_file(struct dx_verify *w, const struct dx_manifest_version *entry,
+                      const struct dx_manifest_file *f, struct dx_error *err)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_hash128 hash;
+    char object[DX_MANIFEST_FILE_PATH];
+    char *path = NULL;
+
+    dx_manifest_file_path(entry, f, object);
+    if (asprintf(&path, "%s/%s", w->options->root, object) < 0)
+        return dx_no_memory(err, "%s", f->name);
+    w->result->files++;
+    if (dx_map_open(&map, path, DX_MAP_SEQUENTIAL, &why) < 0) {
+        dx_verify_found(w, "%s", why.text);
+        goto out;
+    }
+    w->result->bytes += map.bytes.size;
+    if (w->options->progress != NULL) {
+        atomic_fetch_add(&w->options->progress->bytes, map.bytes.size);
+        atomic_fetch_add(&w->options->progress->items, 1);
+    }
+    hash = dx_hash128_of(map.bytes);
+    if (map.bytes.size != f->size)
+        dx_verify_found(w, "%s: %zu bytes, the manifest says %llu", path, map.bytes.size,
+                        (unsigned long long)f->size);
+    else if (!dx_hash128_equal(&hash, &f->hash))
+        dx_verify_found(w, "%s: its hash is not the one in the manifest", path);
+out:
+    dx_map_close(&map);
+    free(path);
+    return DX_OK;
+}
+
+/* What the cache had already was not read: that the object is there, with this size. */
+static int ask_for(void *ctx, size_t i, struct dx_error *err)
+{
+    const struct dx_verify *w = ctx;
+    const struct dx_manifest_file *f = &w->copies.entry->files[i];
+    struct dx_pin pin = { f->size, NULL };
+    char object[DX_MANIFEST_FILE_PATH];
+    uint8_t byte;
+    struct dx_read read = { object, 0, 1, &byte };
+    struct dx_source_batch batch = { .reads = &read, .pins = &pin, .count = 1 };
+
+    dx_manifest_file_path(w->copies.entry, f, object);
+    return f->size == 0 ? DX_OK : dx_source_read_batch(w->root.source, &batch, err);
+}
+
+static int fetch_files(struct dx_verify *w, const struct dx_manifest_version *entry,
+                       struct dx_error *err)
+{
+    struct dx_error *found = calloc(entry->file_count + 1, sizeof *found);
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    if (found == NULL)
+        return dx_no_memory(err, "verify");
+    dx_verify_phase_of(w, "fetching and hashing the files of the version", size_of(entry));
+    w->copies.entry = entry;
+    if (w->options->progress != NULL) {
+        w->copies.bytes = &w->options->progress->bytes;
+        w->copies.items = &w->options->progress->items;
+    }
+    rc = dx_version_files_fetch(&w->copies, found, err);
+    w->copies.bytes = w->copies.items = NULL; /* later they come from the mirror */
+    if (rc == DX_OK && w->options->cache_dir != NULL &&
+        dx_parallel(w->copies.threads, entry->file_count, ask_for, w, &why) < 0)
+        rc = dx_verify_damage(w, &why, err);
+    for (size_t i = 0; rc == DX_OK && i < entry->file_count; i++) {
+        w->result->files++;
+        w->result->bytes += entry->files[i].size;
+        if (found[i].code != DX_OK)
+            rc = dx_verify_damage(w, &found[i], err);
+    }
+    free(found);
+    return rc;
+}
+
+static int check_files(struct dx_verify *w, const struct dx_manifest_version *entry,
+                       struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (!w->root.in_place)
+        return fetch_files(w, entry, err);
+    dx_verify_phase_of(w, "hashing the files of the version", size_of(entry));
+    for (size_t i = 0; i < entry->file_count && rc == DX_OK; i++)
+        rc = check_file(w, entry, &entry->files[i], err);
+    return rc;
+}
+
+/* What cannot be opened cannot be compared: one damage, and the rest is left out. */
+static int check_content(struct dx_verify *w, const struct dx_manifest_version *entry,
+                         struct dx_error *err)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_caches *caches = NULL;
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    options.verify = true;
+    if (!w->root.in_place) {
+        options.source = &w->source_options;
+        options.mirror_dir = w->mirror;
+        options.mirror_postings = true;
+    }
+    rc = dx_caches_new(&caches, &options, err);
+    if (rc < 0)
+        return rc;
+    dx_verify_phase(w, "opening the version");
+    rc = dx_version_open(&w->version, w->options->root, entry, caches, &options, &why);
+    if (rc == DX_E_UNSUPPORTED && w->result->damages == 0) {
+        /* Each byte is as it was published, by another version of the program: no damage. */
+        if (err != NULL)
+            *err = why;
+    } else if (rc < 0) {
+        rc = dx_verify_damage(w, &why, err);
+    } else {
+        rc = dx_verify_files(w, err);
+        if (rc == DX_OK)
+            rc = dx_verify_index(w, err);
+        if (rc == DX_OK && w->result->damages == 0)
+            rc = dx_verify_facts(w, err);
+        if (rc == DX_OK)
+            rc = dx_verify_lake(w, err);
+    }
+    dx_version_unpin(w->version);
+    w->version = NULL;
+    dx_caches_free(&caches);
+    return rc;
+}
+
+static int open_remote(struct dx_verify *w, struct dx_error *err)
+{
+    const char *cache = w->options->cache_dir;
+    int rc = dx_root_options(&w->source_options, err);
+
+    if (rc == DX_OK)
+        rc = dx_work_folder_make(&w->folder, w->options->tmp_dir, "verify", err);
+    if (rc == DX_OK)
+        rc = cache != NULL
+                 ? dx_path_format(w->mirror, sizeof w->mirror, err, "%s", cache)
+                 : dx_path_format(w->mirror, sizeof w->mirror, err, "%s/mirror", w->folder.path);
+    if (rc != DX_OK)
+        return rc;
+    rc = dx_mirror_open(&w->copies.mirror, w->mirror, err);
+    w->copies.source = w->root.source;
+    w->copies.threads = THREADS;
+    return rc;
+}
+
+/* As a server reads it when it begins: whole, and not behind its floor. */
+static int check_suppressions(struct dx_verify *w, struct dx_error *err)
+{
+    struct dx_source_options source;
+    struct dx_suppressions_live *suppressions = NULL;
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = w->root.in_place ? DX_OK : dx_root_options(&source, &why);
+
+    if (rc == DX_OK)
+        rc = dx_suppressions_live_open(&suppressions, w->options->root,
+                                       w->root.in_place ? NULL : &source, DX_SUPPRESSIONS_LIVE_WAIT,
+                                       &why);
+    dx_suppressions_live_close(&suppressions);
+    return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
+}
+
+static int check(struct dx_verify *w, struct dx_error *err)
+{
+    const struct dx_verify_options *o = w->options;
+    struct dx_manifest manifest = DX_MANIFEST_INIT;
+    const struct dx_manifest_version *entry;
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = dx_root_manifest(o->root, &manifest, &why);
+
+    if (rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED) {
+        dx_verify_found(w, "%s", why.text);
+        return DX_OK;
+    }
+    if (rc < 0) {
+        if (err != NULL)
+            *err = why;
+        return rc;
+    }
+    entry = o->version == NULL ? dx_manifest_current(&manifest)
+                               : dx_manifest_find(&manifest, o->version);
+    if (entry == NULL) {
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: the manifest has no version %s", o->root,
+                     o->version == NULL ? "that is current" : o->version);
+    } else {
+        (void)snprintf(w->result->version, sizeof w->result->version, "%s", entry->version);
+        rc = check_suppressions(w, err);
+        if (rc == DX_OK)
+            rc = check_files(w, entry, err);
+        if (rc == DX_OK)
+            rc = check_content(w, entry, err);
+        if (rc == DX_OK && entry == dx_manifest_current(&manifest))
+            dx_verify_lake_notes(w, entry);
+    }
+    dx_manifest_release(&manifest);
+    return rc;
+}
+
+int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
+              struct dx_error *err)
+{
+    struct dx_verify *w = calloc(1, sizeof *w); /* too large for a small stack */
+    int rc = DX_OK;
+
+    *result = (struct dx_verify_result){ 0 };
+    if (w == NULL)
+        return dx_no_memory(err, "verify");
+    w->options = options;
+    w->result = result;
+    w->root = (struct dx_root)DX_ROOT_INIT;
+    w->folder = (struct dx_work_folder)DX_WORK_FOLDER_INIT;
+    rc = dx_root_open(&w->root, options->root, DX_ROOT_LIST, err);
+    if (rc == DX_OK && !w->root.in_place)
+        rc = open_remote(w, err);
+    if (rc == DX_OK)
+        rc = check(w, err);
+    dx_mirror_close(&w->copies.mirror);
+    dx_root_close(&w->root);
+    dx_work_folder_remove(&w->folder);
+    free(w);
+    return rc;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * verify.h - reads every byte of a published version and says what contradicts what.
+ *
+ *   struct dx_verify_options o = { .root = root, .found = print_line, .ctx = NULL, ... };
+ *   rc = dx_verify(&o, &result, &err);
+ *     DX_OK   the check was made; result.damages says how much is wrong; `found` is called for each
+ *     <0      the check could not be made (no memory, no such version...)
+ *
+ * Checked: size and hash of every file in the manifest; every block, frame and structure; that
+ * domains.txt, dictionary and hash function name the same domains; that sets, counts and
+ * postings tell the same of each (domain, dataset); that the list of each dataset's domains, the
+ * hosts and paths of each pair, its sketch and the numbers of distinct URLs agree with the counts;
+ * that the places of URLs ascend, are there and are as many as there are URLs; that tags name rows
+ * and domains which are there; that the postings
+ * cover each row of the lake once; that files.tsv, pages.dxp, datasets.json, the manifest and the
+ * build id agree; that the lake's files are there with their sizes. With `deep` also every byte of
+ * the lake: hashes, order, domains and ids of all rows, and all counts, facts, sketches, places of
+ * URLs, tags and postings rebuilt and compared, and that no row stands twice (a hash of each row
+ * more). What only the lake knows needs deep: whose row a row is,
+ * and what stands on a page.
+ *
+ * A root on object storage is checked from a copy of the index, of which each byte is fetched, held
+ * against the manifest and kept in a work folder below tmp_dir, or in cache_dir: what is there
+ * already is not fetched, only asked for by size. The lake's files are asked for by listing (s3://)
+ * or by a range of one byte each, with the ETags that publish saw; with `deep` they are fetched as
+ * publish does it (builder/scan/index_scan.h) and dropped. What could not be fetched is an error,
+ * not damage, unless it is missing.
+ *
+ * Of the current version it is also said which files of the lake no version has (the next publish
+ * takes them), which the version lacks by permission, and that a listing lacks files which are
+ * there.
+ *
+ * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group, pages and the
+ * sketches of one domain, and the text of files.tsv; with deep also `memory`.
+ */
+#ifndef DX_BUILDER_CHECK_VERIFY_H
+#define DX_BUILDER_CHECK_VERIFY_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "builder/root/root.h"
+#include "builder/root/version_files.h"
+#include "builder/root/work_folder.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dx_index_lake;
+struct dx_manifest_version;
+struct dx_url_place;
+
+struct dx_verify_progress { /* of the phase; written while dx_verify runs, for another thread */
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t bytes_total; /* 0: the phase does not count */
+    _Atomic uint64_t items;       /* files, or rows */
+};
+
+struct dx_verify_options {
+    const char *root;
+    const char *version; /* NULL: the current one */
+    bool deep;
+    const char *tmp_dir;   /* for deep, and for what is fetched */
+    const char *cache_dir; /* of remote roots: see above; NULL: nothing is kept */
+    size_t memory;
+    unsigned threads;
+    void (*found)(void *ctx, const char *text); /* once a damage */
+    void (*note)(void *ctx, const char *text);  /* findings that are not damage; may be NULL */
+    void (*phase)(void *ctx, const char *name); /* what is being read now; may be NULL */
+    void *ctx;
+    struct dx_verify_progress *progress; /* may be NULL */
+};
+
+struct dx_verify_result {
+    uint64_t damages;
+    uint64_t rows_twice; /* found by deep: one of the damages, however many */
+    uint64_t files, bytes;
+    uint64_t domains, pairs, rows, lake_files;
+    char version[32];
+};
+
+int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
+              struct dx_error *err);
+
+/* Internal to the check: its state, and its parts (verify_files.c, verify_index.c,
+ * verify_facts.c, verify_urls.c, verify_tags.c, verify_lake.c). */
+struct dx_verify {
+    const struct dx_verify_options *options;
+    struct dx_verify_result *result;
+    struct dx_version *version;
+    struct dx_source_options source_options;
+    struct dx_root root;
+    /* Of roots on object storage only, all below. */
+    struct dx_version_files copies;
+    struct dx_work_folder folder;
+    char mirror[4096];
+    uint64_t postings_sum; /* of all payloads, by dx_verify_payload_sum */
+    uint64_t url_places;   /* of url_ids.dat.zst */
+    uint64_t url_sum;      /* of all of them, by dx_verify_place_sum */
+};
+
+void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A lower layer's error as damage; our own lack of memory stays an error, and so does what the
+ * network did. */
+int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err);
+int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
+                  struct dx_error *why);
+void dx_verify_phase(const struct dx_verify *w, const char *name);
+/* One that counts. */
+void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t bytes);
+/* payload: as stored; it has been opened or was just encoded. */
+uint64_t dx_verify_payload_sum(uint64_t domain_id, uint32_t dataset_id, struct dx_span payload);
+bool dx_verify_is_damage(const struct dx_verify *w, int code);
+uint64_t dx_verify_place_sum(const struct dx_url_place *place);
+int dx_verify_files(struct dx_verify *w, struct dx_error *err);
+int dx_verify_index(struct dx_verify *w, struct dx_error *err);
+int dx_verify_facts(struct dx_verify *w, struct dx_error *err);
+int dx_verify_urls(struct dx_verify *w, struct dx_error *err);
+/* What a scan of the lake found against what dx_verify_urls read. */
+int dx_verify_url_places(struct dx_verify *w, const struct dx_index_lake *lake,
+                         struct dx_error *why);
+int dx_verify_tags(struct dx_verify *w, struct dx_error *err);
+/* The file rebuilt from a scan of the lake against the one that is there. */
+int dx_verify_tags_lake(struct dx_verify *w, const struct dx_index_lake *lake,
+                        struct dx_error *why);
+int dx_verify_lake(struct dx_verify *w, struct dx_error *err);
+/* Notes on the lake beside the current version; what cannot be looked at is one. */
+void dx_verify_lake_notes(const struct dx_verify *w, const struct dx_manifest_version *current);
+
+#endif

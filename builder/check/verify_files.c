@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the version says of its files and of those of the lake: files.tsv, pages.dxp, datasets.json,
+ * the manifest and the build id must tell the same.
+ */
+#include "builder/check/verify.h"
+
+#include "builder/lake/lake_layout.h"
+#include "format/core/zseek.h"
+#include "format/version/files_tsv.h"
+#include "loader/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TSV_MAX ((size_t)1 << 32) /* plain bytes of files.tsv */
+
+struct files_check {
+    struct dx_verify *w;
+    struct dx_version *v;
+    struct dx_buf tsv;   /* plain files.tsv */
+    struct dx_buf paths; /* struct dx_span of each file that is there, borrowed from tsv */
+    uint64_t file_ids;
+    uint64_t *dataset_files; /* parallel to the registry */
+};
+
+static int read_tsv(struct files_check *c, struct dx_error *why)
+{
+    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
+    struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_zseek z = { 0 };
+    int rc = decoder == NULL ? dx_no_memory(why, "verify")
+                             : dx_verify_map(c->w, DX_FILE_FILES_TSV, &map, why);
+
+    if (rc == DX_OK)
+        rc = dx_zseek_open(&z, map.bytes, DX_FILE_FILES_TSV, why);
+    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
+        rc = dx_zseek_decode(&z, decoder, i, &frame, why);
+        if (rc == DX_OK)
+            dx_buf_append(&c->tsv, frame.data, frame.size);
+    }
+    if (rc == DX_OK && c->tsv.failed)
+        rc = dx_buf_fail(&c->tsv, why, DX_FILE_FILES_TSV);
+    dx_zseek_close(&z);
+    dx_map_close(&map);
+    dx_buf_release(&frame);
+    dx_zstd_decoder_free(&decoder);
+    return rc;
+}
+
+/* The dataset and the range that a path of our own layout says. */
+static bool path_agrees(const struct dx_files_row *row)
+{
+    char text[DX_LAKE_PATH_MAX];
+    char range[8];
+    struct dx_lake_path path;
+    int n = snprintf(text, sizeof text, DX_LAKE_DIR "/%.*s", (int)row->path.size,
+                     (const char *)row->path.data);
+
+    if (n < 0 || (size_t)n >= sizeof text || !dx_lake_path_parse(dx_span_str(text), &path))
+        return true; /* laid out by another program */
+    (void)snprintf(range, sizeof range, path.first == path.last ? "%02x" : "%02x-%02x", path.first,
+                   path.last);
+    return row->dataset_id == path.dataset_id &&
+           dx_span_equal(row->domain_prefix, dx_span_str(range));
+}
+
+/* Only a version that was merged from an older one has lost files. */
+static int check_hole(const struct files_check *c, const struct dx_files_row *row, bool there,
+                      struct dx_error *why)
+{
+    if (there || c->v->entry.base[0] == '\0')
+        return dx_fail(why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": line %u has no file, %s",
+                       (unsigned)row->file_id + 1,
+                       there ? "and " DX_FILE_PAGES " has one"
+                             : "in a version that was made from the whole lake");
+    return DX_OK;
+}
+
+static int check_row(struct files_check *c, const struct dx_files_row *row, struct dx_error *why)
+{
+    const struct dx_dataset *dataset = dx_registry_by_id(&c->v->registry, row->dataset_id);
+    struct dx_pages_file file;
+    char etag[DX_HASH128_TEXT];
+    int rc = dx_pages_file(&c->v->part->pages, row->file_id, &file, why);
+
+    if (rc < 0)
+        return rc;
+    if (dx_files_hole(row))
+        return check_hole(c, row, rc == 1, why);
+    c->w->result->lake_files++;
+    dx_buf_append(&c->paths, &row->path, sizeof row->path);
+    if (c->paths.failed)
+        return dx_buf_fail(&c->paths, why, DX_FILE_FILES_TSV);
+    if (rc == 1)
+        dx_hash128_text(&file.hash, etag);
+    if (rc == 0 || !dx_span_equal(file.path, row->path) || file.size != row->size ||
+        file.rows != row->rows || file.dataset_id != row->dataset_id ||
+        !dx_span_equal(row->etag, dx_span_str(etag)))
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_FILES_TSV ": line %u is not what " DX_FILE_PAGES
+                                         " says of that file",
+                       (unsigned)row->file_id + 1);
+    if (!path_agrees(row))
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_FILES_TSV ": line %u: dataset or range of prefixes is not that of "
+                                         "its path",
+                       (unsigned)row->file_id + 1);
+    if (dataset == NULL)
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_FILES_TSV ": line %u: dataset %u is not in " DX_FILE_DATASETS,
+                       (unsigned)row->file_id + 1, (unsigned)row->dataset_id);
+    c->dataset_files[dataset - c->v->registry.datasets]++;
+    return DX_OK;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return dx_span_compare(*(const struct dx_span *)a, *(const struct dx_span *)b);
+}
+
+/* No path twice; and in a version that was made from the whole lake they ascend. */
+static int check_paths(struct files_check *c, struct dx_error *why)
+{
+    struct dx_span *paths = (struct dx_span *)(void *)c->paths.data;
+    size_t count = c->paths.size / sizeof *paths;
+
+    if (c->v->entry.base[0] != '\0' && count > 0)
+        qsort(paths, count, sizeof *paths, compare_paths);
+    for (size_t i = 1; i < count; i++)
+        if (dx_span_compare(paths[i - 1], paths[i]) >= 0)
+            return dx_fail(why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %.*s stands twice%s",
+                           (int)paths[i].size, (const char *)paths[i].data,
+                           c->v->entry.base[0] == '\0' ? ", or paths do not ascend" : "");
+    return DX_OK;
+}
+
+static int check_tsv(struct files_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_files_tsv tsv;
+    struct dx_files_row row;
+    int rc = read_tsv(c, &why);
+
+    dx_files_tsv_begin(&tsv, dx_span_of(c->tsv.data, c->tsv.size), DX_FILE_FILES_TSV);
+    while (rc == DX_OK && (rc = dx_files_tsv_next(&tsv, &row, &why)) == 1) {
+        c->file_ids++;
+        rc = check_row(c, &row, &why);
+    }
+    if (rc == DX_OK && c->file_ids != c->v->part->pages.files)
+        rc = dx_fail(&why, DX_E_CORRUPT,
+                     DX_FILE_FILES_TSV ": %llu lines, " DX_FILE_PAGES " has %llu",
+                     (unsigned long long)c->file_ids, (unsigned long long)c->v->part->pages.files);
+    if (rc == DX_OK && c->w->result->lake_files != c->v->entry.lake_files)
+        rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %llu files, the manifest says %llu",
+                     (unsigned long long)c->w->result->lake_files,
+                     (unsigned long long)c->v->entry.lake_files);
+    if (rc == DX_OK)
+        rc = check_paths(c, &why);
+    for (size_t i = 0; rc == DX_OK && i < c->v->registry.count; i++) {
+        const struct dx_dataset *d = &c->v->registry.datasets[i];
+
+        if (d->files != c->dataset_files[i])
+            dx_verify_found(c->w,
+                            DX_FILE_DATASETS ": dataset %u has %llu files, " DX_FILE_FILES_TSV
+                                             " lists %llu of it",
+                            (unsigned)d->dataset_id, (unsigned long long)d->files,
+                            (unsigned long long)c->dataset_files[i]);
+    }
+    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+}
+
+/* docs/FORMAT.md section 1: what a version is made from, hashed again. */
+static int check_build_id(struct files_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_map datasets = DX_MAP_INIT;
+    struct dx_hash_state *st = dx_hash_state_new();
+    char psl[DX_HASH128_TEXT];
+    char head[128];
+    struct dx_hash128 hash;
+    int rc = st == NULL ? dx_no_memory(&why, "verify")
+                        : dx_verify_map(c->w, DX_FILE_DATASETS, &datasets, &why);
+
+    if (rc == DX_OK) {
+        dx_hash128_text(&c->v->entry.psl_hash, psl);
+        (void)snprintf(head, sizeof head, "domaindex-build-2\n%u\n%s\n",
+                       (unsigned)c->v->entry.canon_version, psl);
+        dx_hash_state_update(st, dx_span_str(head));
+        dx_hash_state_update(st, datasets.bytes);
+        dx_hash_state_update(st, dx_span_str("\n"));
+        dx_hash_state_update(st, dx_span_of(c->tsv.data, c->tsv.size));
+        hash = dx_hash_state_digest(st);
+        if (memcmp(hash.bytes, c->v->entry.build.bytes, sizeof hash.bytes) != 0)
+            dx_verify_found(c->w, "the build id is not the hash of suffix list, " DX_FILE_DATASETS
+                                  " and " DX_FILE_FILES_TSV " that it must be");
+    }
+    dx_hash_state_free(&st);
+    dx_map_close(&datasets);
+    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+}
+
+/* A URL is made of three columns; a time and a raw URL are one column each, if there are any. */
+static bool roles_fit(struct dx_page_group *group)
+{
+    struct dx_page_column column;
+    unsigned seen[DX_ROLE_EXTRA + 1] = { 0 };
+
+    while (dx_page_group_next(group, &column) == 1)
+        if (column.role <= DX_ROLE_EXTRA)
+            seen[column.role]++;
+    return seen[DX_ROLE_SCHEME] == 1 && seen[DX_ROLE_HOST] == 1 && seen[DX_ROLE_PATH_QUERY] == 1 &&
+           seen[DX_ROLE_TS] <= 1 && seen[DX_ROLE_RAW_URL] <= 1;
+}
+
+/* Each record of a row group, and that they add up to what the files say. */
+static int check_groups(struct files_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_pages_file file;
+    struct dx_page_group group;
+    int rc = DX_OK;
+
+    for (uint64_t f = 0; rc >= 0 && f < c->v->part->pages.files; f++) {
+        uint64_t rows = 0;
+
+        rc = dx_pages_file(&c->v->part->pages, f, &file, &why);
+        for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
+            rc = dx_pages_group(&c->v->part->pages, &file, g, &group, &why);
+            if (rc != 1)
+                break;
+            rows += group.rows;
+            if (!roles_fit(&group))
+                dx_verify_found(c->w,
+                                DX_FILE_PAGES
+                                ": %.*s: row group %u has not one scheme, host and path_query "
+                                "each, or too many times or raw URLs",
+                                (int)file.path.size, (const char *)file.path.data, (unsigned)g);
+        }
+        if (rc == 1 && rows != file.rows)
+            dx_verify_found(c->w, DX_FILE_PAGES ": %.*s: %llu rows, its row groups have %llu",
+                            (int)file.path.size, (const char *)file.path.data,
+                            (unsigned long long)file.rows, (unsigned long long)rows);
+    }
+    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+}
+
+int dx_verify_files(struct dx_verify *w, struct dx_error *err)
+{
+    struct files_check c = { .w = w, .v = w->version, .tsv = DX_BUF_INIT(TSV_MAX) };
+    int rc = DX_OK;
+
+    dx_buf_init(&c.paths, SIZE_MAX / 2);
+    dx_verify_phase(w, "comparing what is said of the files");
+    c.dataset_files = calloc(c.v->registry.count + 1, sizeof *c.dataset_files);
+    if (c.dataset_files == NULL)
+        rc = dx_no_memory(err, "verify");
+    if (rc == DX_OK)
+        rc = check_tsv(&c, err);
+    if (rc == DX_OK)
+        rc = check_build_id(&c, err);
+    if (rc == DX_OK)
+        rc = check_groups(&c, err);
+    free(c.dataset_files);
+    dx_buf_release(&c.tsv);
+    dx_buf_release(&c.paths);
+    return rc;
+}

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Each domain is read once in order of ordinals (names, sets, counts), each posting once in
+ * order of domain_ids, and both must tell the same pairs.
+ */
+#include "builder/check/verify.h"
+
+#include "base/id_hash.h"
+#include "canon/url.h"
+#include "format/core/zseek.h"
+#include "loader/domain_pairs.h"
+#include "loader/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct id_of {
+    uint64_t domain_id;
+    uint64_t ordinal;
+};
+
+/* The runs of a row group must lie one behind the other from its first row to its last. So each
+ * end but the last is a beginning, and these sums show it without keeping the runs: the hashes of
+ * all ends less those of all beginnings leave hash(rows) - hash(0), and for no other runs they do,
+ * as from each beginning exactly one way leads on. */
+struct group_cover {
+    uint64_t there; /* rows of the group by pages.dxp, whose record is long: read once, not a run */
+    uint64_t rows;
+    uint64_t borders;
+};
+
+struct dataset_totals {
+    uint64_t domains;
+    struct dx_pair_count sum;
+};
+
+struct index_check {
+    struct dx_verify *w;
+    struct dx_version *v;
+    struct dx_canon *canon;
+    struct id_of *ids;               /* a domain, sorted by domain_id after the names are read */
+    struct dataset_totals *datasets; /* parallel to the registry */
+    struct group_cover *groups;      /* what postings name of each row group */
+    struct dx_buf collided;          /* uint64_t: ordinals whose domain_id is not their XXH3 */
+    struct dx_domain_pairs pairs;    /* of the domain at hand */
+    struct dx_zstd_decoder *decoder;
+    struct dx_buf text; /* plain domains.txt, one frame at a time */
+};
+
+/* domains.txt against the dictionary, line by line. */
+static int check_text(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_zseek z = { 0 };
+    struct dx_dictionary_cursor cursor;
+    uint8_t domain[DX_SURT_MAX];
+    struct dx_hash128 hash;
+    struct dx_span key;
+    uint64_t lines = 0;
+    int rc;
+
+    dx_verify_phase(c->w, "comparing " DX_FILE_DOMAINS_TXT " with the dictionary");
+    rc = dx_verify_map(c->w, DX_FILE_DOMAINS_TXT, &map, &why);
+    if (rc == DX_OK)
+        rc = dx_zseek_open(&z, map.bytes, DX_FILE_DOMAINS_TXT, &why);
+    dx_dictionary_seek(&cursor, &c->v->part->dictionary, 0);
+    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
+        struct dx_bytes at;
+
+        rc = dx_zseek_decode(&z, c->decoder, i, &c->text, &why);
+        at = dx_bytes_of(dx_span_of(c->text.data, c->text.size));
+        while (rc == DX_OK && dx_bytes_left(&at) > 0) {
+            const uint8_t *end = memchr(at.at, '\n', dx_bytes_left(&at));
+            size_t n = end == NULL ? dx_bytes_left(&at) : (size_t)(end - at.at);
+            struct dx_span line = dx_bytes_take(&at, n);
+            size_t size;
+
+            if (dx_dictionary_next(&cursor, &key, &why) != 1)
+                key = dx_span_of(NULL, 0);
+            size = dx_surt_domain(key, domain);
+            if (end == NULL || !dx_span_equal(line, dx_span_of(domain, size)))
+                rc = dx_fail(&why, DX_E_CORRUPT,
+                             DX_FILE_DOMAINS_TXT ": line %llu is not the dictionary's domain %llu",
+                             (unsigned long long)lines + 1, (unsigned long long)lines);
+            (void)dx_bytes_u8(&at);
+            lines++;
+        }
+    }
+    if (rc == DX_OK && lines != c->v->entry.domains)
+        rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_DOMAINS_TXT ": %llu lines, %llu domains",
+                     (unsigned long long)lines, (unsigned long long)c->v->entry.domains);
+    if (rc == DX_OK)
+        rc = dx_zseek_verify(&z, &hash, &why);
+    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->v->part->dictionary.info.text_hash))
+        rc = dx_fail(&why, DX_E_CORRUPT,
+                     DX_FILE_DOMAINS_TXT ": not the list that " DX_FILE_DOMAINS_DICT
+                                         " was made of");
+    dx_zseek_close(&z);
+    dx_map_close(&map);
+    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+}
+
+static int check_names(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    dx_verify_phase(c->w, "checking the dictionary");
+    rc = dx_dictionary_verify(&c->v->part->dictionary, &why);
+    if (rc == DX_OK) {
+        dx_verify_phase(c->w, "finding each domain by its hash");
+        rc = dx_mphf_verify(&c->v->part->mphf, &c->v->part->dictionary, &why);
+    }
+    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct id_of *x = a;
+    const struct id_of *y = b;
+
+    return (x->domain_id > y->domain_id) - (x->domain_id < y->domain_id);
+}
+
+static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error *why)
+{
+    uint8_t domain[DX_SURT_MAX];
+    struct dx_span found = { NULL, 0 };
+    struct dx_span name;
+    enum dx_reject reject = DX_REJECT_NONE;
+    size_t size;
+    int rc = dx_dictionary_get(&c->v->part->dictionary, ordinal, domain, &size, why);
+
+    if (rc < 0)
+        return rc;
+    name = dx_span_of(domain, size);
+    if (dx_canon_domain(c->canon, name, &found, &reject) != 1 || !dx_span_equal(found, name))
+        dx_verify_found(
+            c->w,
+            DX_FILE_DOMAINS_DICT
+            ": domain %llu, '%.*s', is not a registered domain by the version's suffix list",
+            (unsigned long long)ordinal, (int)size, (const char *)domain);
+    c->ids[ordinal].ordinal = ordinal;
+    rc = dx_mphf_domain_id(&c->v->part->mphf, ordinal, name, &c->ids[ordinal].domain_id, why);
+    if (rc >= 0 && c->ids[ordinal].domain_id != dx_id64(name)) {
+        dx_buf_append(&c->collided, &ordinal, sizeof ordinal);
+        if (c->collided.failed)
+            rc = dx_buf_fail(&c->collided, why, "verify");
+    }
+    if (rc >= 0)
+        rc = dx_domain_pairs_read(&c->pairs, c->v->part, c->v->registry.count, ordinal, why);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        const struct dx_dataset *d = dx_registry_by_id(&c->v->registry, c->pairs.ids[i]);
+
+        c->w->result->pairs++;
+        c->w->result->rows += c->pairs.counts[i].row_count;
+        if (d == NULL) {
+            dx_verify_found(c->w,
+                            DX_FILE_MEMBERSHIP
+                            ": %.*s is in dataset %u, which is not in " DX_FILE_DATASETS,
+                            (int)size, (const char *)domain, (unsigned)c->pairs.ids[i]);
+        } else {
+            struct dataset_totals *t = &c->datasets[d - c->v->registry.datasets];
+
+            t->domains++;
+            dx_pair_count_add(&t->sum, &c->pairs.counts[i]);
+        }
+    }
+    c->w->result->domains++;
+    return DX_OK;
+}
+
+static const struct id_of *find_id(const struct index_check *c, uint64_t domain_id)
+{
+    const struct id_of key = { domain_id, 0 };
+
+    return bsearch(&key, c->ids, c->v->entry.domains, sizeof *c->ids, compare_ids);
+}
+
+/* A domain has another domain_id than its XXH3 only where one before it has that, and then the
+ * first of its seeded hashes that is free: docs/FORMAT.md section 1. */
+static int check_collision(struct index_check *c, uint64_t ordinal, struct dx_error *why)
+{
+    uint8_t domain[DX_SURT_MAX];
+    uint8_t other[DX_SURT_MAX];
+    const struct id_of *holder;
+    struct dx_span name;
+    size_t size;
+    size_t other_size;
+    uint64_t id;
+    uint64_t seed = 1;
+    int rc = dx_dictionary_get(&c->v->part->dictionary, ordinal, domain, &size, why);
+
+    if (rc < 0)
+        return rc;
+    name = dx_span_of(domain, size);
+    rc = dx_mphf_domain_id(&c->v->part->mphf, ordinal, name, &id, why);
+    if (rc < 0)
+        return rc;
+    holder = find_id(c, dx_id64(name));
+    if (holder != NULL) {
+        rc = dx_dictionary_get(&c->v->part->dictionary, holder->ordinal, other, &other_size, why);
+        if (rc < 0)
+            return rc;
+        if (dx_span_compare(dx_span_of(other, other_size), name) > 0)
+            holder = NULL;
+    }
+    while (holder != NULL && dx_id64_seeded(name, seed) != id &&
+           find_id(c, dx_id64_seeded(name, seed)) != NULL)
+        seed++;
+    if (holder == NULL || dx_id64_seeded(name, seed) != id)
+        dx_verify_found(c->w,
+                        DX_FILE_DOMAINS_MPHF ": %.*s is among the collisions with domain_id "
+                                             "0x%016llx, which is not the one it must have",
+                        (int)size, (const char *)domain, (unsigned long long)id);
+    return DX_OK;
+}
+
+static int check_collisions(struct index_check *c, struct dx_error *why)
+{
+    for (size_t at = 0; at < c->collided.size; at += sizeof(uint64_t)) {
+        uint64_t ordinal;
+        int rc;
+
+        memcpy(&ordinal, c->collided.data + at, sizeof ordinal);
+        rc = check_collision(c, ordinal, why);
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+/* Headers and manifest agree, or the version would not have opened: now the pairs themselves. */
+static void check_sums(struct index_check *c)
+{
+    const struct dx_verify_result *r = c->w->result;
+    uint64_t urls = 0;
+
+    for (size_t i = 0; i < c->v->registry.count; i++)
+        urls += c->datasets[i].sum.url_count;
+    if (r->pairs != c->v->entry.pairs)
+        dx_verify_found(c->w, DX_FILE_MEMBERSHIP ": %llu pairs, its header says %llu",
+                        (unsigned long long)r->pairs, (unsigned long long)c->v->entry.pairs);
+    if (r->rows != c->v->entry.rows || urls != c->v->entry.urls)
+        dx_verify_found(c->w,
+                        DX_FILE_COUNTS ": its pairs have %llu rows and %llu URLs, its header says "
+                                       "%llu and %llu",
+                        (unsigned long long)r->rows, (unsigned long long)urls,
+                        (unsigned long long)c->v->entry.rows, (unsigned long long)c->v->entry.urls);
+}
+
+static int check_domains(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    uint64_t n = c->v->entry.domains;
+
+    dx_verify_phase(c->w, "reading the sets and counts of each domain");
+    for (uint64_t i = 0; i < n; i++)
+        if (check_domain(c, i, &why) < 0)
+            return dx_verify_damage(c->w, &why, err);
+    qsort(c->ids, n, sizeof *c->ids, compare_ids);
+    for (uint64_t i = 1; i < n; i++)
+        if (c->ids[i].domain_id == c->ids[i - 1].domain_id)
+            dx_verify_found(c->w, DX_FILE_DOMAINS_MPHF ": domains %llu and %llu share a domain_id",
+                            (unsigned long long)c->ids[i - 1].ordinal,
+                            (unsigned long long)c->ids[i].ordinal);
+    if (check_collisions(c, &why) < 0)
+        return dx_verify_damage(c->w, &why, err);
+    check_sums(c);
+    for (size_t i = 0; i < c->v->registry.count; i++) {
+        const struct dx_dataset *d = &c->v->registry.datasets[i];
+        const struct dataset_totals *t = &c->datasets[i];
+
+        if (d->domains != t->domains || d->rows != t->sum.row_count ||
+            d->urls != t->sum.url_count || d->has_ts != t->sum.has_ts ||
+            (d->has_ts && (d->first_us != t->sum.first_us || d->last_us != t->sum.last_us)))
+            dx_verify_found(c->w,
+                            DX_FILE_DATASETS ": totals of dataset %u (%s) are not the sums of "
+                                             "its pairs",
+                            (unsigned)d->dataset_id, d->name);
+    }
+    return DX_OK;
+}
+
+/* The stored sets lie one behind the other, as many as the header says. */
+static int check_stored_sets(struct index_check *c, struct dx_error *err)
+{
+    const struct dx_membership *m = &c->v->part->membership;
+    struct dx_error why = DX_ERROR_INIT;
+    uint64_t sets = 0;
+    uint64_t at = 0;
+    int rc = dx_envelope_check(&m->envelope, m->set_bytes.data, m->set_bytes.size, &why);
+
+    if (rc < 0)
+        return dx_verify_damage(c->w, &why, err);
+    while (at < m->set_bytes.size) {
+        uint64_t size = dx_dataset_set_size(
+            dx_span_of(m->set_bytes.data + at, m->set_bytes.size - (size_t)at));
+
+        if (size == 0)
+            break;
+        at += size;
+        sets++;
+    }
+    if (at < m->set_bytes.size || sets != m->sets)
+        dx_verify_found(c->w,
+                        DX_FILE_MEMBERSHIP ": %llu stored sets in %llu of %zu bytes, its header "
+                                           "says %llu",
+                        (unsigned long long)sets, (unsigned long long)at, m->set_bytes.size,
+                        (unsigned long long)m->sets);
+    return DX_OK;
+}
+
+/* Where the walk over all postings stands among the pairs that the sets tell. */
+struct pair_walk {
+    uint64_t domain; /* in c->ids */
+    size_t index;    /* in its pairs */
+    bool loaded;
+};
+
+static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domain_id,
+                     uint32_t *dataset_id, uint64_t *rows, struct dx_error *why)
+{
+    while (p->domain < c->v->entry.domains) {
+        if (!p->loaded) {
+            int rc = dx_domain_pairs_read(&c->pairs, c->v->part, c->v->registry.count,
+                                          c->ids[p->domain].ordinal, why);
+
+            if (rc < 0)
+                return rc;
+            p->loaded = true;
+            p->index = 0;
+        }
+        if (p->index < c->pairs.count) {
+            *domain_id = c->ids[p->domain].domain_id;
+            *dataset_id = c->pairs.ids[p->index];
+            *rows = c->pairs.counts[p->index++].row_count;
+            return 1;
+        }
+        p->domain++;
+        p->loaded = false;
+    }
+    return 0;
+}
+
+static uint64_t border(uint64_t row)
+{
+    return dx_hash64_seeded(dx_span_of(&row, sizeof row), 1);
+}
+
+/* path: of the run before, or empty; it becomes this run's. */
+static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx_run *run,
+                     struct dx_span *path, struct dx_error *why)
+{
+    struct group_cover *cover = NULL;
+    struct dx_pages_file file;
+    int rc = dx_pages_file(&c->v->part->pages, run->file_id, &file, why);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 1 && path->size > 0 && dx_span_compare(*path, file.path) > 0)
+        return dx_fail(why, DX_E_CORRUPT,
+                       "a posting of dataset %u names rows of %.*s behind those of %.*s: runs "
+                       "stand in order of paths",
+                       (unsigned)dataset_id, (int)file.path.size, (const char *)file.path.data,
+                       (int)path->size, (const char *)path->data);
+    if (rc == 1)
+        *path = file.path;
+    if (rc == 1 && run->row_group < file.row_groups)
+        cover = &c->groups[file.first_group + run->row_group];
+    if (cover == NULL || file.dataset_id != dataset_id || run->row_count > cover->there ||
+        run->first_row > cover->there - run->row_count)
+        return dx_fail(why, DX_E_CORRUPT,
+                       "a posting of dataset %u names rows %llu+%llu of row "
+                       "group %u of file %u, which are not there or not its own",
+                       (unsigned)dataset_id, (unsigned long long)run->first_row,
+                       (unsigned long long)run->row_count, (unsigned)run->row_group,
+                       (unsigned)run->file_id);
+    cover->rows += run->row_count;
+    cover->borders += border(run->first_row + run->row_count) - border(run->first_row);
+    return DX_OK;
+}
+
+static int check_posting(struct index_check *c, struct pair_walk *walk,
+                         const struct dx_postings_page *page, const struct dx_posting *posting,
+                         struct dx_span dat, struct dx_error *why)
+{
+    struct dx_payload payload;
+    struct dx_span path = { NULL, 0 };
+    struct dx_span bytes;
+    struct dx_run run;
+    uint64_t domain_id;
+    uint64_t rows;
+    uint32_t dataset_id;
+    int rc = next_pair(c, walk, &domain_id, &dataset_id, &rows, why);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0 || domain_id != posting->domain_id || dataset_id != posting->dataset_id)
+        return dx_fail(why, DX_E_CORRUPT,
+                       "postings page %u: posting (0x%016llx, %u) where the sets have "
+                       "(0x%016llx, %u)",
+                       (unsigned)page->number, (unsigned long long)posting->domain_id,
+                       (unsigned)posting->dataset_id,
+                       rc == 0 ? 0ull : (unsigned long long)domain_id,
+                       rc == 0 ? 0u : (unsigned)dataset_id);
+    rc = dx_postings_payload(page, dat, posting, &bytes, why);
+    if (rc >= 0)
+        rc = dx_payload_open(&payload, domain_id, dataset_id, bytes, "payload", why);
+    if (rc >= 0 && payload.rows != rows)
+        rc = dx_fail(why, DX_E_CORRUPT,
+                     "posting (0x%016llx, %u) has %llu rows, the counts say %llu",
+                     (unsigned long long)domain_id, (unsigned)dataset_id,
+                     (unsigned long long)payload.rows, (unsigned long long)rows);
+    while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
+        rc = check_run(c, dataset_id, &run, &path, why);
+    if (rc < 0)
+        return rc;
+    c->w->postings_sum += dx_verify_payload_sum(domain_id, dataset_id, bytes);
+    return DX_OK;
+}
+
+static int check_page(struct index_check *c, struct pair_walk *walk, struct dx_span idx_file,
+                      struct dx_span dat_file, const struct dx_postings_page *page,
+                      struct dx_error *why)
+{
+    struct dx_span idx;
+    struct dx_span dat;
+    struct dx_posting posting;
+    uint8_t *plain;
+    int rc;
+
+    if (!dx_span_slice(idx_file, page->idx_offset, page->idx_size, &idx) ||
+        !dx_span_slice(dat_file, page->dat_offset, page->dat_size, &dat))
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_POSTINGS_DIR ": page %u lies outside of its files",
+                       (unsigned)page->number);
+    plain = malloc((size_t)page->idx_plain + page->dat_plain + 1);
+    if (plain == NULL)
+        return dx_no_memory(why, "verify");
+    rc = dx_postings_idx_decode(page, c->decoder, 0, idx, plain, why);
+    if (rc >= 0)
+        rc = dx_postings_dat_decode(page, c->decoder, 0, dat, plain + page->idx_plain, why);
+    for (uint32_t i = 0; rc >= 0 && i < page->entries; i++) {
+        rc = dx_postings_entry_at(page, dx_span_of(plain, page->idx_plain), i, &posting, why);
+        if (rc == 1)
+            rc = check_posting(c, walk, page, &posting,
+                               dx_span_of(plain + page->idx_plain, page->dat_plain), why);
+    }
+    free(plain);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* One of the two files, as anybody's zstd reads it. */
+static int map_paged(struct index_check *c, const char *name, struct dx_map *map,
+                     struct dx_error *why)
+{
+    struct dx_hash128 hash;
+    struct dx_zseek z = { 0 };
+    int rc = dx_verify_map(c->w, name, map, why);
+
+    if (rc == DX_OK)
+        rc = dx_zseek_open(&z, map->bytes, name, why);
+    if (rc == DX_OK)
+        rc = dx_zseek_verify(&z, &hash, why);
+    dx_zseek_close(&z);
+    return rc;
+}
+
+static int check_pages(struct index_check *c, struct pair_walk *walk, struct dx_error *why)
+{
+    const struct dx_postings *p = &c->v->part->postings;
+    struct dx_map idx = DX_MAP_INIT;
+    struct dx_map dat = DX_MAP_INIT;
+    struct dx_postings_page page;
+    uint64_t entries = 0;
+    int rc = map_paged(c, DX_FILE_POSTINGS_IDX, &idx, why);
+
+    if (rc == DX_OK)
+        rc = map_paged(c, DX_FILE_POSTINGS_DAT, &dat, why);
+    for (uint64_t i = 0; rc >= 0 && i < p->totals.pages; i++) {
+        rc = dx_postings_page_at(p, i, &page, why);
+        if (rc == 1) {
+            entries += page.entries;
+            rc = check_page(c, walk, idx.bytes, dat.bytes, &page, why);
+        }
+    }
+    if (rc >= 0 && entries != p->totals.pairs)
+        rc = dx_fail(why, DX_E_CORRUPT, DX_FILE_POSTINGS_DIR ": %llu pairs, its pages have %llu",
+                     (unsigned long long)p->totals.pairs, (unsigned long long)entries);
+    dx_map_close(&idx);
+    dx_map_close(&dat);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int read_groups(struct index_check *c, struct dx_error *why)
+{
+    struct dx_pages_file file;
+    struct dx_page_group group;
+
+    for (uint64_t f = 0; f < c->v->part->pages.files; f++) {
+        int rc = dx_pages_file(&c->v->part->pages, f, &file, why);
+
+        for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
+            rc = dx_pages_group(&c->v->part->pages, &file, g, &group, why);
+            if (rc == 1)
+                c->groups[file.first_group + g].there = group.rows;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+/* Each row of the lake is named once, but for those that the version leaves out. */
+static int check_coverage(struct index_check *c, struct dx_error *why)
+{
+    uint64_t rows_left_out = c->v->entry.rows_left_out;
+    uint64_t uncovered = 0;
+    struct dx_pages_file file;
+
+    for (uint64_t f = 0; f < c->v->part->pages.files; f++) {
+        int rc = dx_pages_file(&c->v->part->pages, f, &file, why);
+
+        if (rc < 0)
+            return rc;
+        for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
+            const struct group_cover *cover = &c->groups[file.first_group + g];
+
+            if (rows_left_out > 0 && cover->rows < cover->there)
+                uncovered += cover->there - cover->rows; /* which rows, is for --deep */
+            else if (cover->rows != cover->there)
+                dx_verify_found(c->w, "%.*s: row group %u has %llu rows, postings name %llu",
+                                (int)file.path.size, (const char *)file.path.data, (unsigned)g,
+                                (unsigned long long)cover->there, (unsigned long long)cover->rows);
+            else if (cover->borders != border(cover->there) - border(0))
+                dx_verify_found(c->w,
+                                "%.*s: row group %u: postings name some rows twice and others "
+                                "not at all",
+                                (int)file.path.size, (const char *)file.path.data, (unsigned)g);
+        }
+    }
+    if (uncovered != rows_left_out)
+        dx_verify_found(c->w,
+                        "postings leave out %llu rows of the lake, the manifest says "
+                        "%llu (rows_left_out)",
+                        (unsigned long long)uncovered, (unsigned long long)rows_left_out);
+    return DX_OK;
+}
+
+static int check_postings(struct index_check *c, struct dx_error *err)
+{
+    struct pair_walk walk = { 0 };
+    struct dx_error why = DX_ERROR_INIT;
+    uint64_t domain_id;
+    uint64_t rows;
+    uint32_t dataset_id;
+    int rc;
+
+    dx_verify_phase(c->w, "comparing the postings with sets and counts");
+    rc = read_groups(c, &why);
+    if (rc == DX_OK)
+        rc = check_pages(c, &walk, &why);
+    if (rc == DX_OK && next_pair(c, &walk, &domain_id, &dataset_id, &rows, &why) == 1)
+        rc = dx_fail(&why, DX_E_CORRUPT, "(0x%016llx, %u) has no posting",
+                     (unsigned long long)domain_id, (unsigned)dataset_id);
+    if (rc == DX_OK)
+        rc = check_coverage(c, &why);
+    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+}
+
+static int allocate(struct index_check *c, struct dx_error *err)
+{
+    c->ids = calloc(c->v->entry.domains + 1, sizeof *c->ids);
+    c->datasets = calloc(c->v->registry.count + 1, sizeof *c->datasets);
+    c->groups = calloc(c->v->part->pages.groups + 1, sizeof *c->groups);
+    c->decoder = dx_zstd_decoder_new();
+    dx_buf_init(&c->text, DX_ZSEEK_PLAIN_MAX);
+    dx_buf_init(&c->collided, SIZE_MAX / 2);
+    if (c->ids == NULL || c->datasets == NULL || c->groups == NULL || c->decoder == NULL)
+        return dx_no_memory(err, "verify: %llu domains", (unsigned long long)c->v->entry.domains);
+    return dx_version_canon_new(c->v, &c->canon, err);
+}
+
+int dx_verify_index(struct dx_verify *w, struct dx_error *err)
+{
+    struct index_check c = { .w = w, .v = w->version };
+    uint64_t before = w->result->damages;
+    int rc = allocate(&c, err);
+
+    if (rc == DX_OK)
+        rc = check_text(&c, err);
+    if (rc == DX_OK)
+        rc = check_names(&c, err);
+    if (rc == DX_OK)
+        rc = check_stored_sets(&c, err);
+    if (rc == DX_OK)
+        rc = check_domains(&c, err);
+    /* Postings are compared pair by pair: with names or sets damaged that says nothing new. */
+    if (rc == DX_OK && w->result->damages == before)
+        rc = check_postings(&c, err);
+    dx_canon_free(&c.canon);
+    dx_zstd_decoder_free(&c.decoder);
+    dx_buf_release(&c.text);
+    free(c.ids);
+    free(c.datasets);
+    free(c.groups);
+    dx_buf_release(&c.collided);
+    dx_domain_pairs_release(&c.pairs);
+    return rc;
+}

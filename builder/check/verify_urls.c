@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * url_ids.dat.zst: that its places ascend and lie within the lake's files, and that each dataset
+ * has as many as it has URLs. Whose URL stands at a place, a new scan says (dx_verify_url_places).
+ */
+#include "builder/check/verify.h"
+
+#include "builder/check/verify_pairs.h"
+#include "builder/lake/lake_files.h"
+#include "builder/scan/index_urls.h"
+#include "builder/scan/urls_record.h"
+#include "builder/sort/stream_spill.h"
+#include "loader/version.h"
+
+#include <stdlib.h>
+
+/* A row group of the version. */
+struct group {
+    uint64_t begin; /* rows of all groups before */
+    uint64_t end;   /* the same of the last group of its file: where the file's rows end */
+    uint32_t file_id;
+};
+
+struct urls_check {
+    struct dx_verify *w;
+    struct group *groups;
+    uint64_t group_count;
+    uint64_t *places; /* of each file */
+    uint64_t row_count;
+};
+
+uint64_t dx_verify_place_sum(const struct dx_url_place *place)
+{
+    const uint64_t words[] = { place->id, place->group, place->row, place->rows };
+
+    return dx_hash64_seeded(dx_span_of(words, sizeof words), 1);
+}
+
+static int read_file(struct urls_check *c, uint64_t id, const struct dx_pages_file *file,
+                     struct dx_error *why)
+{
+    const struct dx_pages *pages = &c->w->version->part->pages;
+    struct dx_page_group group;
+    int rc = 1;
+
+    for (uint32_t g = 0; rc == 1 && g < file->row_groups; g++) {
+        rc = dx_pages_group(pages, file, g, &group, why);
+        if (rc == 1 && c->group_count == pages->groups)
+            return dx_fail(why, DX_E_CORRUPT, DX_FILE_PAGES ": more row groups than it has");
+        if (rc != 1)
+            break;
+        c->groups[c->group_count++] = (struct group){ .begin = c->row_count,
+                                                      .file_id = (uint32_t)id };
+        c->row_count += group.rows;
+    }
+    for (uint64_t g = c->group_count; g > 0 && c->groups[g - 1].file_id == id; g--)
+        c->groups[g - 1].end = c->row_count;
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int read_files(struct urls_check *c, struct dx_error *why)
+{
+    const struct dx_pages *pages = &c->w->version->part->pages;
+    int rc = DX_OK;
+
+    for (uint64_t i = 0; rc >= 0 && i < pages->files; i++) {
+        struct dx_pages_file file;
+
+        rc = dx_pages_file(pages, i, &file, why);
+        if (rc == 1)
+            rc = read_file(c, i, &file, why);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int check_place(struct urls_check *c, const struct dx_url_place *place, struct dx_error *why)
+{
+    const struct group *g = place->group < c->group_count ? &c->groups[place->group] : NULL;
+    uint64_t next = place->group + 1 < c->group_count ? g[1].begin : c->row_count;
+
+    if (g == NULL || place->row >= next - g->begin || place->rows > g->end - g->begin - place->row)
+        return dx_fail(why, DX_E_CORRUPT,
+                       DX_FILE_URL_IDS ": url_id 0x%016llx: rows %llu+%llu of row group %llu are "
+                                       "not there",
+                       (unsigned long long)place->id, (unsigned long long)place->row,
+                       (unsigned long long)place->rows, (unsigned long long)place->group);
+    c->places[g->file_id]++;
+    c->w->url_places++;
+    c->w->url_sum += dx_verify_place_sum(place);
+    return DX_OK;
+}
+
+/* Within a page the reader sees to it that places ascend; here, from page to page. */
+static int check_pages(struct urls_check *c, struct dx_verify_pairs *file, struct dx_error *why)
+{
+    struct dx_url_place last = { 0 };
+    struct dx_cold_page page;
+    struct dx_span plain;
+    int rc;
+
+    while ((rc = dx_verify_pairs_page(file, &page, &plain, why)) == 1) {
+        struct dx_url_page u;
+        struct dx_url_place place;
+        bool first = true;
+
+        rc = dx_url_page_open(&u, &page, plain, DX_FILE_URL_IDS, why);
+        while (rc >= 0 && (rc = dx_url_page_next(&u, &place, why)) == 1) {
+            if (first && page.number > 0 && dx_url_place_compare(&last, &place) >= 0)
+                rc = dx_fail(why, DX_E_CORRUPT,
+                             DX_FILE_URL_IDS ": page %u does not go on where the one before ends",
+                             (unsigned)page.number);
+            if (rc >= 0)
+                rc = check_place(c, &place, why);
+            if (rc < 0)
+                return rc;
+            first = false;
+            last = place;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+/* A URL has a place in each file that has it: of a dataset with one file that is as many as URLs,
+ * if none was led to by others. */
+static int check_datasets(struct urls_check *c, struct dx_error *why)
+{
+    const struct dx_version *v = c->w->version;
+    uint64_t *sums = calloc(v->registry.count + 1, sizeof *sums);
+    bool *more = calloc(v->registry.count + 1, sizeof *more);
+    int rc = sums == NULL || more == NULL ? dx_no_memory(why, "verify") : DX_OK;
+
+    for (uint64_t i = 0; rc >= 0 && i < v->part->pages.files; i++) {
+        struct dx_pages_file file;
+        const struct dx_dataset *d;
+
+        rc = dx_pages_file(&v->part->pages, i, &file, why);
+        d = rc == 1 ? dx_registry_by_id(&v->registry, file.dataset_id) : NULL;
+        if (d != NULL)
+            sums[d - v->registry.datasets] += c->places[i];
+        if (d != NULL &&
+            (rc = dx_pages_has_column(&v->part->pages, &file, DX_REQUESTED_URL, why)) == 1)
+            more[d - v->registry.datasets] = true;
+    }
+    for (size_t i = 0; rc >= 0 && i < v->registry.count; i++) {
+        const struct dx_dataset *d = &v->registry.datasets[i];
+
+        if (d->files == 1 && !more[i] ? sums[i] != d->urls : sums[i] < d->urls)
+            dx_verify_found(c->w,
+                            DX_FILE_URL_IDS ": %llu places in the %llu files of dataset %u, "
+                                            "which has %llu URLs",
+                            (unsigned long long)sums[i], (unsigned long long)d->files,
+                            (unsigned)d->dataset_id, (unsigned long long)d->urls);
+    }
+    free(sums);
+    free(more);
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_verify_urls(struct dx_verify *w, struct dx_error *err)
+{
+    const struct dx_pages *pages = &w->version->part->pages;
+    struct urls_check c = { .w = w };
+    struct dx_verify_pairs file = { .map = DX_MAP_INIT };
+    struct dx_error why = DX_ERROR_INIT;
+    int rc;
+
+    dx_verify_phase(w, "reading the places of all URLs");
+    c.groups = calloc(pages->groups + 1, sizeof *c.groups);
+    c.places = calloc(pages->files + 1, sizeof *c.places);
+    if (c.groups == NULL || c.places == NULL)
+        rc = dx_no_memory(&why, "verify");
+    else
+        rc = read_files(&c, &why);
+    if (rc == DX_OK)
+        rc = dx_verify_pairs_open(&file, w, DX_COLD_URL_IDS, &why);
+    if (rc == DX_OK)
+        rc = check_pages(&c, &file, &why);
+    if (rc == DX_OK)
+        rc = check_datasets(&c, &why);
+    dx_verify_pairs_close(&file);
+    free(c.groups);
+    free(c.places);
+    return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
+}
+
+/* ---- against a new scan ---- */
+
+struct places {
+    const struct dx_index_lake *lake;
+    uint64_t *first; /* number of each file's first row group among all */
+    uint8_t carry[DX_URLS_RECORD];
+    size_t carried;
+    uint64_t count;
+    uint64_t sum;
+};
+
+static int add_record(struct places *p, const uint8_t *bytes, struct dx_error *why)
+{
+    struct dx_urls_record r;
+    struct dx_url_place place;
+
+    dx_urls_record_read(bytes, &r);
+    if (r.file_id >= p->lake->file_count)
+        return dx_fail(why, DX_E_CORRUPT, "verify: a place in a file that was not read");
+    place = (struct dx_url_place){
+        .id = r.id, .group = p->first[r.file_id] + r.row_group, .row = r.row, .rows = r.rows
+    };
+    p->count++;
+    p->sum += dx_verify_place_sum(&place);
+    return DX_OK;
+}
+
+/* Records come in pieces. */
+static int take_piece(void *ctx, struct dx_span piece, struct dx_error *why)
+{
+    struct places *p = ctx;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && piece.size > 0) {
+        size_t n = DX_URLS_RECORD - p->carried;
+
+        n = n < piece.size ? n : piece.size;
+        memcpy(p->carry + p->carried, piece.data, n);
+        p->carried += n;
+        piece = dx_span_of(piece.data + n, piece.size - n);
+        if (p->carried < DX_URLS_RECORD)
+            break;
+        p->carried = 0;
+        rc = add_record(p, p->carry, why);
+    }
+    return rc;
+}
+
+/* No sort: the same places in any order have the same sum. */
+int dx_verify_url_places(struct dx_verify *w, const struct dx_index_lake *lake,
+                         struct dx_error *why)
+{
+    struct places p = { .lake = lake, .first = calloc(lake->file_count + 1, sizeof *p.first) };
+    uint64_t groups = 0;
+    int rc = p.first == NULL ? dx_no_memory(why, "verify") : DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < lake->file_count; i++) {
+        p.first[i] = groups;
+        groups += lake->files[i].path == NULL ? 0 : lake->files[i].row_groups;
+    }
+    if (rc == DX_OK)
+        rc = dx_stream_spill_finish(lake->url_places->spool, why);
+    for (size_t s = 0; rc == DX_OK && s < DX_URLS_STREAMS; s++)
+        rc = dx_stream_spill_replay(lake->url_places->spool, s, take_piece, &p, why);
+    if (rc == DX_OK && (p.count != w->url_places || p.sum != w->url_sum))
+        dx_verify_found(w, DX_FILE_URL_IDS ": its %llu places are not the %llu of the lake's URLs",
+                        (unsigned long long)w->url_places, (unsigned long long)p.count);
+    free(p.first);
+    return rc;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "builder/cli/command.h"
+#include "builder/cli/publish_command.h"
+#include "builder/cli/publish_report.h"
+#include "builder/maintain/compact.h"
+#include "builder/root/interrupt.h"
+#include "builder/root/progress.h"
+
+#define GROUPS_SHOWN 50
+
+enum {
+    OPT_ROOT,
+    OPT_MEMORY,
+    OPT_THREADS,
+    OPT_WORK_DIR,
+    OPT_DRY_RUN,
+    OPT_WAIT,
+    OPT_QUIET,
+    OPT_COUNT
+};
+
+#define AT(member) DX_OPT_PLACE(struct dx_compact_options, member)
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = DX_PUBLISH_OPTION_ROOT(AT(publish.root)),
+    [OPT_MEMORY] = DX_PUBLISH_OPTION_MEMORY(AT(publish.memory)),
+    [OPT_THREADS] = DX_PUBLISH_OPTION_THREADS(AT(publish.threads)),
+    [OPT_WORK_DIR] = DX_PUBLISH_OPTION_WORK_DIR(AT(publish.work_dir)),
+    [OPT_DRY_RUN] = { "dry-run", NULL, NULL, "say what would be merged, and change nothing",
+                      DX_OPT_FLAG, AT(dry_run) },
+    [OPT_WAIT] = DX_OPTION_WAIT(AT(publish.lock_wait_ms)),
+    [OPT_QUIET] = { "quiet", NULL, NULL, "no summary", DX_OPT_FLAG },
+};
+
+static void print_groups(const struct dx_compact_plan *plan, const char *what)
+{
+    for (size_t i = 0; i < plan->count && i < GROUPS_SHOWN; i++) {
+        const struct dx_compact_group *g = &plan->group[i];
+        char rows[32];
+
+        (void)fprintf(stderr, "  dataset_id %u: %zu files, %s rows, %s by %u %s of prefixes\n",
+                      g->dataset_id, g->files, dx_progress_count(g->rows, rows), what, g->ranges,
+                      g->ranges == 1 ? "range" : "ranges");
+    }
+    if (plan->count > GROUPS_SHOWN)
+        (void)fprintf(stderr, "  and %zu more\n", plan->count - GROUPS_SHOWN);
+}
+
+static void dry_summary(const struct dx_compact_result *r)
+{
+    char size[32];
+
+    (void)fprintf(stderr, "compact: would merge %llu files of %s\n",
+                  (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, size));
+    print_groups(&r->plan, "to be written");
+    if (r->files_new > 0)
+        (void)fprintf(stderr,
+                      "%llu files that no version has yet would be published first, and be looked "
+                      "at then\n",
+                      (unsigned long long)r->files_new);
+    if (r->rules_last > 0)
+        (void)fprintf(stderr,
+                      "files with rows that suppressions hit are found when it runs; the log's "
+                      "last number is %llu\n",
+                      (unsigned long long)r->rules_last);
+}
+
+static void summary(const struct dx_compact_result *r)
+{
+    char a[32];
+    char b[32];
+
+    if (r->published[0] != '\0')
+        (void)fprintf(stderr, "compact: version %s has the files that no version had yet\n",
+                      r->published);
+    (void)fprintf(stderr, "compact: %llu files of %s became %llu of %s\n",
+                  (unsigned long long)r->files_taken, dx_progress_size(r->bytes_taken, a),
+                  (unsigned long long)r->files_made, dx_progress_size(r->bytes_made, b));
+    print_groups(&r->plan, "written");
+    if (r->rows_left_out > 0)
+        (void)fprintf(stderr, "%s rows left out that suppressions hit\n",
+                      dx_progress_count(r->rows_left_out, a));
+    if (r->rows_equal > 0)
+        (void)fprintf(stderr, "%s rows left out that stood there twice\n",
+                      dx_progress_count(r->rows_equal, a));
+    if (r->left.groups > 0)
+        (void)fprintf(stderr, "%zu groups of files stay as they are, the first because of %s\n",
+                      r->left.groups, r->left.why);
+    if (r->publish.unchanged)
+        (void)fprintf(stderr, "compact: nothing to do; version %s stays\n", r->publish.version);
+}
+
+static int parse(const struct dx_options *options, struct dx_compact_options *o,
+                 struct dx_error *err)
+{
+    int rc = dx_options_store(options, o, err);
+
+    o->stopped = dx_interrupted;
+    return rc == DX_OK ? dx_publish_command_take(options, &o->publish, err) : rc;
+}
+
+static int run(const struct dx_options *options)
+{
+    /* Merging is a part of the second phase: both count rows. */
+    struct dx_publish_screen screen = { .scanning = "merging, scanning" };
+    struct dx_compact_options o = { .publish = { .progress = &screen.counters } };
+    struct dx_compact_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = parse(options, &o, &err);
+    bool complete;
+    int status;
+
+    if (rc != DX_OK)
+        return dx_command_fail("compact", DX_EXIT_USAGE, &err);
+    dx_interrupt_catch();
+    dx_publish_screen_open(&screen);
+    rc = dx_compact(&o, &result, &err);
+    dx_publish_screen_close(&screen);
+    if (rc != DX_OK)
+        return dx_command_fail("compact", DX_EXIT_REFUSED, &err);
+    dx_publish_report_left_out("compact", &result.left_out);
+    dx_publish_report_rows_twice("compact", &result.publish);
+    if (o.dry_run)
+        dry_summary(&result);
+    else if (!dx_options_has(options, OPT_QUIET))
+        summary(&result);
+    complete = result.left_out.count == 0 && result.publish.rows_twice == 0;
+    if (o.dry_run)
+        status = complete ? DX_EXIT_DONE : DX_EXIT_REFUSED;
+    else
+        status = dx_publish_command_end("compact", result.publish.version, complete);
+    dx_compact_result_release(&result);
+    return status;
+}
+
+const struct dx_command dx_command_compact = {
+    .name = "compact",
+    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--work-dir DIR] [--dry-run]",
+    .summary = "merge small lake files and take suppressed rows out, as a new version",
+    .description =
+        "Many small ingests leave many small files, and a domain's rows in several of them. This "
+        "merges the files of a dataset that share ranges of prefixes into full-sized sorted ones, "
+        "where there are more of them than full-sized ones would be, and publishes the result as "
+        "a full version: the index is what a publish of a new lake with just these files gives. "
+        "Answers are the same; the order of rows within a listing may be another one. Prints the "
+        "name of the current version, alone on a line.\n\n"
+        "Rows that suppressions hit (domaindex suppress) are left out, in the files of other "
+        "writers too, whose rows then stand in files of ours. Of rows that are equal but for the "
+        "URL as it was given one stays.\n\n"
+        "Files that no version has yet are published first. The old files stay for the older "
+        "versions, and go with them (domaindex gc): until then the lake takes the room of both. "
+        "The merged rows are sorted on disk meanwhile. A compaction that dies leaves files that "
+        "no publish takes and gc removes; run it again. It does not wait for ingests, on s3:// "
+        "either; if another publisher is faster, it ends with a conflict.\n\n"
+        "If there is nothing to merge and the current version is a full one, nothing is written.",
+    .example = "domaindex compact --root /srv/domaindex --memory 4G",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

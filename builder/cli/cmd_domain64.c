@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_domain64.c - `domaindex domain64`: the registry that numbers TLDs, domains, subdomains and
+ * paths.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "builder/cli/command.h"
+#include "builder/exchange/numbers/domain64_commit.h"
+#include "builder/exchange/numbers/domain64_fill.h"
+#include "builder/exchange/numbers/domain64_print.h"
+#include "builder/exchange/postgres/postgres_ddl.h"
+#include "builder/root/interrupt.h"
+#include "builder/root/root.h"
+
+enum {
+    OPT_ROOT,
+    OPT_LAYOUT,
+    OPT_MEMORY,
+    OPT_WORK_DIR,
+    OPT_MERGE_ABOVE,
+    OPT_FORMAT,
+    OPT_TABLE,
+    OPT_PARTITIONS,
+    OPT_COUNT
+};
+
+#define AT(member) DX_OPT_PLACE(struct dx_domain64_fill, member)
+
+static const struct dx_option table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
+    [OPT_LAYOUT] = { "layout", "8-24-8-24|8-24-24-8", "8-24-8-24",
+                     "init: bits of the parts of a number", DX_OPT_CHOICE },
+    [OPT_MEMORY] = { "memory", "SIZE", "256M", "fill: memory for sorting",
+                     DX_OPT_SIZE(1u << 20, DX_OPTION_OPEN), AT(memory) },
+    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL, "fill: for temporary files; else TMPDIR, or /tmp",
+                       DX_OPT_TEXT, AT(work_dir) },
+    [OPT_MERGE_ABOVE] = { "merge-above", "N", "8", "fill: more files than this are made one",
+                          DX_OPT_NUMBER(1, DX_DOMAIN64_SEGMENTS_MAX - 1), AT(merge_above) },
+    [OPT_FORMAT] = { "format", "DEC|HEX|BIGINT", "hex",
+                     "ranges: dec, hex, or bigint (signed, as in SQL)", DX_OPT_CHOICE },
+    [OPT_TABLE] = { "table", "NAME", "urls", "ddl: of the table", DX_OPT_TEXT },
+    [OPT_PARTITIONS] = { "partitions", "TLD|DOMAIN|SUBDOMAIN", "domain",
+                         "ddl: down to each of these", DX_OPT_CHOICE },
+};
+
+typedef int action(const struct dx_options *o, const char *root, struct dx_error *err);
+
+static const char *layout_name(uint32_t layout)
+{
+    return dx_domain64_layout_name((enum dx_domain64_layout)layout);
+}
+
+/* A mistyped root is not made into one. */
+static int open_root(struct dx_root *remote, const char *root, enum dx_root_use use,
+                     struct dx_error *err)
+{
+    if (dx_root_in_place(root) && access(root, F_OK) < 0)
+        return dx_fail(err, DX_E_NOT_FOUND, "%s: no such folder; check --root", root);
+    return dx_root_open(remote, root, use, err);
+}
+
+static int run_init(const struct dx_options *o, const char *root, struct dx_error *err)
+{
+    struct dx_root remote = DX_ROOT_INIT;
+    struct dx_domain64_manifest list;
+    uint64_t layout = 0;
+    int rc = dx_options_value(o, OPT_LAYOUT, &layout, err);
+
+    if (rc == DX_OK)
+        rc = open_root(&remote, root, DX_ROOT_WRITE, err);
+    if (rc == DX_OK)
+        rc = dx_domain64_init(root, &remote, (enum dx_domain64_layout)layout, &list, err);
+    if (rc >= 0 && list.layout != (uint32_t)layout)
+        rc = dx_fail(err, DX_E_EXISTS,
+                     "%s: it has a registry of layout %s already; its layout cannot change", root,
+                     layout_name(list.layout));
+    if (rc >= 0)
+        printf("%s: registry of layout %s %s\n", root, layout_name(list.layout),
+               rc == 1 ? "made" : "was there already");
+    dx_root_close(&remote);
+    return rc;
+}
+
+static void print_parts(FILE *out, const char *what, const uint64_t n[DX_NUMBER_PARTS])
+{
+    (void)fprintf(out,
+                  "%s: TLDs %" PRIu64 ", domains %" PRIu64 ", subdomains %" PRIu64
+                  ", paths %" PRIu64 "\n",
+                  what, n[0], n[1], n[2], n[3]);
+}
+
+static int run_fill(const struct dx_options *o, const char *root, struct dx_error *err)
+{
+    struct dx_domain64_fill f = { .root = root, .stopped = dx_interrupted };
+    int rc = dx_options_store(o, &f, err);
+
+    if (rc == DX_OK && dx_root_in_place(root) && access(root, F_OK) < 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: no such folder; check --root", root);
+    dx_interrupt_catch();
+    if (rc == DX_OK)
+        rc = dx_domain64_fill_run(&f, err);
+    if (rc < 0)
+        return rc;
+    printf("version %s: rows %" PRIu64 ", URLs without scheme and port %" PRIu64
+           ", of these without a number %" PRIu64 "\n",
+           f.version, f.rows, f.urls, f.urls_out);
+    print_parts(stdout, "added", f.added);
+    if (f.urls_out > 0)
+        print_parts(stdout, "names that got no number, as their field is full", f.full);
+    if (f.merged > 0)
+        printf("files merged into one: %zu\n", f.merged);
+    return DX_OK;
+}
+
+/* ---- reading ---- */
+
+typedef int reading(const struct dx_options *o, const struct dx_domain64_registry *n,
+                    struct dx_error *err);
+
+static int print_status(const struct dx_options *o, const struct dx_domain64_registry *n,
+                        struct dx_error *err)
+{
+    const struct dx_domain64_manifest *l = &n->list;
+    uint64_t bytes = 0;
+    int rc = DX_OK;
+
+    (void)o;
+    for (size_t i = 0; rc == DX_OK && i < n->count; i++) {
+        rc = dx_domain64_segment_verify(&n->book[i], err);
+        bytes += l->file[i].size;
+    }
+    if (rc < 0)
+        return rc;
+    printf("layout: %s\nid: %s\nfilled from: %s\nfillings: %" PRIu32 "\nfiles: %zu, bytes %" PRIu64
+           ", all sound\n",
+           layout_name(l->layout), l->id, l->filled[0] == '\0' ? "no version yet" : l->filled,
+           dx_domain64_manifest_last(l), l->count, bytes);
+    print_parts(stdout, "names", l->names);
+    printf("most names: TLDs %" PRIu32 ", domains of each %" PRIu32 ", subdomains of each %" PRIu32
+           ", paths of each %" PRIu32 "\n",
+           dx_domain64_most(n->layout, DX_PART_TLD), dx_domain64_most(n->layout, DX_PART_DOMAIN),
+           dx_domain64_most(n->layout, DX_PART_SUBDOMAIN),
+           dx_domain64_most(n->layout, DX_PART_PATH));
+    print_parts(stdout, "names that got no number at the last filling", l->full);
+    printf("URLs that have no number for that: %" PRIu64 "\n", l->urls_out);
+    return DX_OK;
+}
+
+static int print_tree(const struct dx_options *o, const struct dx_domain64_registry *n,
+                      struct dx_error *err)
+{
+    (void)o;
+    return dx_domain64_print_tree(n, stdout, err);
+}
+
+static int print_ddl(const struct dx_options *o, const struct dx_domain64_registry *n,
+                     struct dx_error *err)
+{
+    const char *name = dx_options_text(o, OPT_TABLE);
+    uint64_t part = 0;
+    int rc = dx_options_value(o, OPT_PARTITIONS, &part, err);
+
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789") != strlen(name) ||
+        strlen(name) > 40 || name[0] == '\0' || (name[0] >= '0' && name[0] <= '9'))
+        return dx_fail(err, DX_E_INVALID,
+                       "--table %.60s: use 1 to 40 of a-z, 0-9 and '_', and begin with none of 0-9",
+                       name);
+    return rc < 0 ? rc : dx_postgres_ddl_print(n, name, (enum dx_domain64_part)part, stdout, err);
+}
+
+static int print_ranges(const struct dx_options *o, const struct dx_domain64_registry *n,
+                        struct dx_error *err)
+{
+    uint64_t value = 0;
+    int answer = dx_options_value(o, OPT_FORMAT, &value, err);
+    enum dx_number_format format = (enum dx_number_format)value;
+
+    if (answer < 0)
+        return answer;
+    for (size_t i = 1; i < o->operand_count; i++) {
+        struct dx_domain64_range r;
+        int rc = dx_domain64_find(n, o->operand[i], &r, err);
+
+        if (rc < 0)
+            return rc;
+        printf("%s\t", o->operand[i]);
+        if (rc == 0) {
+            printf("!unknown\n");
+            answer = dx_fail(err, DX_E_NOT_FOUND,
+                             "names marked !unknown have no number; 'domaindex domain64 fill "
+                             "--root ROOT' numbers those of the current version");
+            continue;
+        }
+        dx_number_print(r.from, format, stdout);
+        (void)putc('\t', stdout);
+        dx_number_print_to(r.to, format, stdout);
+        (void)putc('\n', stdout);
+    }
+    return answer;
+}
+
+static int read_numbers(const struct dx_options *o, const char *root, reading *print,
+                        struct dx_error *err)
+{
+    struct dx_root remote = DX_ROOT_INIT;
+    struct dx_domain64_registry *n = NULL;
+    int rc = open_root(&remote, root, DX_ROOT_READ, err);
+
+    if (rc == DX_OK)
+        rc = dx_domain64_registry_open(&n, root, remote.source, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND,
+                     "%s: no domain64 registry; run 'domaindex domain64 init --root %s' first",
+                     root, root);
+    if (rc == 1)
+        rc = print(o, n, err);
+    dx_domain64_registry_close(&n);
+    dx_root_close(&remote);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    action *act;
+    reading *print;
+    bool names;
+} actions[] = {
+    { "init", run_init, NULL, false },       { "fill", run_fill, NULL, false },
+    { "status", NULL, print_status, false }, { "tree", NULL, print_tree, false },
+    { "ddl", NULL, print_ddl, false },       { "ranges", NULL, print_ranges, true },
+};
+
+#define ACTIONS (sizeof actions / sizeof *actions)
+
+static int run(const struct dx_options *o)
+{
+    const char *root = dx_options_text(o, OPT_ROOT);
+    const char *name = o->operand_count == 0 ? "" : o->operand[0];
+    struct dx_error err = DX_ERROR_INIT;
+    size_t i = 0;
+    int rc;
+
+    while (i < ACTIONS && strcmp(actions[i].name, name) != 0)
+        i++;
+    if (i == ACTIONS || root == NULL || (o->operand_count > 1) != actions[i].names) {
+        fprintf(stderr, "domaindex domain64: %s\n",
+                root == NULL ? "give --root ROOT"
+                             : "give one of init, fill, status, tree, ddl, or ranges and names");
+        return DX_EXIT_USAGE;
+    }
+    rc = actions[i].act != NULL ? actions[i].act(o, root, &err)
+                                : read_numbers(o, root, actions[i].print, &err);
+    if (rc >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = dx_fail(&err, DX_E_IO, "cannot write to standard output");
+    if (rc < 0)
+        fprintf(stderr, "domaindex domain64: %s\n", err.text);
+    return rc == DX_E_INVALID ? DX_EXIT_USAGE : rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_domain64 = {
+    .name = "domain64",
+    .synopsis =
+        "(init [--layout LAYOUT] | fill | status | tree | ddl | ranges NAME...) --root ROOT",
+    .summary = "number TLDs, domains, subdomains and paths, for keys that sort by them",
+    .description =
+        "A registry in ROOT gives numbers to the names of its lake, which make one 64-bit key of a "
+        "URL "
+        "(domaindex key --scheme domain64). A number is never given twice and never changes, "
+        "whatever "
+        "versions come and go.\n\n"
+        "init makes an empty registry. fill numbers what the current version has and the registry "
+        "has not; "
+        "names whose field is full are counted, and their URLs stay without a number. status "
+        "checks every "
+        "byte and says how full it is. tree prints TLDs, domains and subdomains as nested JSON, "
+        "keys in hex. ddl prints a partitioned table for PostgreSQL. ranges prints the half-open "
+        "range of "
+        "keys of each NAME, labels from the TLD on: com, com.jadud, com.jadud.teaching/olin.\n\n"
+        "Two that fill at once both succeed, one after the other. One that is killed leaves the "
+        "registry "
+        "as it was, or filled.",
+    .example = "domaindex domain64 init --root ./quickstart-root",
+    .options = table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

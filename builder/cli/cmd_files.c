@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_files.c - domaindex files: the lake files that a version has, for programs that read Parquet.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_out.h"
+#include "builder/cli/command.h"
+#include "builder/lake/listed_files.h"
+#include "builder/root/root.h"
+#include "format/root/registry_json.h"
+#include "loader/version.h"
+
+#define JSON_MAX ((size_t)1 << 30)
+
+enum { OPT_ROOT, OPT_VERSION, OPT_DATASET, OPT_JSON, OPT_COUNT };
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL, "a directory, http(s)://... or s3://bucket/prefix",
+                   DX_OPT_TEXT },
+    [OPT_VERSION] = { "version", "VERSION", NULL, "of this version instead of the current one",
+                      DX_OPT_TEXT },
+    [OPT_DATASET] = { "dataset", "NAME", NULL,
+                      "of this dataset alone, by its name or its id; may be given again",
+                      DX_OPT_TEXT },
+    [OPT_JSON] = { "json", NULL, NULL, "JSON, with datasets, rows, bytes and hashes", DX_OPT_FLAG },
+};
+
+struct files {
+    const struct dx_options *options;
+    char *prefix; /* of each path: the root as the readers of the list need it, and a slash */
+    struct dx_root root;
+    const struct dx_manifest_version *entry;
+    struct dx_registry datasets;
+    struct dx_json json;
+    struct dx_buf out;
+};
+
+/* ---- which ---- */
+
+static int open_root(struct files *f, struct dx_manifest *m, struct dx_error *err)
+{
+    const char *root = dx_options_text(f->options, OPT_ROOT);
+    const char *version = dx_options_text(f->options, OPT_VERSION);
+    bool local = dx_root_in_place(root);
+    char *whole = local ? realpath(root, NULL) : strdup(root);
+    char etag[DX_SOURCE_ETAG];
+    int rc = whole == NULL ? dx_fail_errno(err, errno, "%s: cannot open directory", root) : DX_OK;
+
+    while (rc == DX_OK && strlen(whole) > 1 && whole[strlen(whole) - 1] == '/')
+        whole[strlen(whole) - 1] = '\0';
+    if (rc == DX_OK && asprintf(&f->prefix, "%s/", strcmp(whole, "/") == 0 ? "" : whole) < 0)
+        rc = dx_no_memory(err, "%s", root);
+    free(whole);
+    if (rc == DX_OK)
+        rc = dx_root_open(&f->root, root, DX_ROOT_READ, err);
+    if (rc == DX_OK)
+        rc = dx_version_manifest_get(f->root.source, root, NULL, etag, m, err);
+    if (rc < 0)
+        return rc;
+    f->entry = version == NULL ? dx_manifest_current(m) : dx_manifest_find(m, version);
+    if (f->entry == NULL || f->entry->state == DX_VERSION_DROPPED)
+        return dx_fail(err, DX_E_NOT_FOUND,
+                       "%s: version %s is not listed, or being removed; 'domaindex versions' "
+                       "lists them",
+                       root, version);
+    return DX_OK;
+}
+
+static int read_datasets(struct files *f, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
+    char name[DX_MANIFEST_FILE_PATH];
+    char etag[DX_SOURCE_ETAG];
+    int rc;
+
+    dx_name_of_version(name, f->entry->version, DX_FILE_DATASETS);
+    rc = dx_root_get(&f->root, name, DX_REGISTRY_MAX, &text, etag, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: is not there", name);
+    if (rc == 1)
+        rc = dx_registry_parse(&f->datasets, dx_span_of(text.data, text.size), name, err);
+    dx_buf_release(&text);
+    return rc;
+}
+
+static bool is_called(const struct dx_dataset *d, const char *text)
+{
+    char id[16];
+
+    (void)snprintf(id, sizeof id, "%u", d->dataset_id);
+    return strcmp(text, id) == 0 || strcmp(text, d->name) == 0;
+}
+
+static int check_datasets(const struct files *f, struct dx_error *err)
+{
+    const char *text;
+
+    for (size_t n = 0; (text = dx_options_nth(f->options, OPT_DATASET, n)) != NULL; n++) {
+        size_t i = 0;
+
+        while (i < f->datasets.count && !is_called(&f->datasets.datasets[i], text))
+            i++;
+        if (i == f->datasets.count)
+            return dx_fail(err, DX_E_NOT_FOUND, "version %s has no dataset %s", f->entry->version,
+                           text);
+    }
+    return DX_OK;
+}
+
+static const struct dx_dataset *find_dataset(const struct files *f, uint32_t id)
+{
+    size_t low = 0;
+    size_t high = f->datasets.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (f->datasets.datasets[middle].dataset_id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < f->datasets.count && f->datasets.datasets[low].dataset_id == id
+               ? &f->datasets.datasets[low]
+               : NULL;
+}
+
+static bool is_wanted(const struct files *f, const struct dx_dataset *d)
+{
+    const char *text = dx_options_nth(f->options, OPT_DATASET, 0);
+
+    for (size_t n = 0; text != NULL; text = dx_options_nth(f->options, OPT_DATASET, ++n))
+        if (d != NULL && is_called(d, text))
+            return true;
+    return dx_options_nth(f->options, OPT_DATASET, 0) == NULL;
+}
+
+/* ---- the list ---- */
+
+static void write_json(struct files *f, const char *path, const struct dx_files_row *row,
+                       const struct dx_dataset *d)
+{
+    dx_json_object(&f->json);
+    dx_json_key(&f->json, "path");
+    dx_json_str(&f->json, path);
+    dx_json_key_u64(&f->json, "dataset_id", row->dataset_id);
+    dx_json_key(&f->json, "dataset");
+    dx_json_str(&f->json, d == NULL ? "" : d->name);
+    dx_json_key_u64(&f->json, "rows", row->rows);
+    dx_json_key_u64(&f->json, "bytes", row->size);
+    dx_json_key(&f->json, "xxh3_128");
+    dx_json_text(&f->json, row->etag);
+    dx_json_end(&f->json);
+}
+
+static int see_file(void *ctx, const struct dx_files_row *row, struct dx_error *err)
+{
+    struct files *f = ctx;
+    const struct dx_dataset *d = find_dataset(f, row->dataset_id);
+    bool printed = true;
+    char *path = NULL;
+
+    if (!is_wanted(f, d))
+        return DX_OK;
+    if (asprintf(&path, "%s%s%.*s", f->prefix, f->entry->parquet_root, (int)row->path.size,
+                 (const char *)row->path.data) < 0)
+        return dx_no_memory(err, "files");
+    if (dx_options_has(f->options, OPT_JSON))
+        write_json(f, path, row, d);
+    else
+        printed = puts(path) >= 0;
+    free(path);
+    if (!printed)
+        return dx_fail(err, DX_E_IO, "standard output failed");
+    return f->out.failed ? dx_buf_fail(&f->out, err, "files") : DX_OK;
+}
+
+static int list_files(struct files *f, struct dx_error *err)
+{
+    bool json = dx_options_has(f->options, OPT_JSON);
+    int rc;
+
+    dx_json_open(&f->json, &f->out);
+    if (json) {
+        dx_json_object(&f->json);
+        dx_json_key(&f->json, "version");
+        dx_json_str(&f->json, f->entry->version);
+        dx_json_key(&f->json, "files");
+        dx_json_array(&f->json);
+    }
+    rc = dx_listed_files(f->root.source, f->entry, see_file, f, err);
+    if (rc == DX_OK && json) {
+        dx_json_end(&f->json);
+        dx_json_end(&f->json);
+        dx_buf_u8(&f->out, '\n');
+        rc = f->out.failed ? dx_buf_fail(&f->out, err, "files") : DX_OK;
+    }
+    if (rc == DX_OK &&
+        (fwrite(f->out.data, 1, f->out.size, stdout) != f->out.size || fflush(stdout) != 0))
+        rc = dx_fail(err, DX_E_IO, "standard output failed");
+    return rc;
+}
+
+static int run(const struct dx_options *options)
+{
+    struct files f = { .options = options,
+                       .root = DX_ROOT_INIT,
+                       .datasets = DX_REGISTRY_INIT,
+                       .out = DX_BUF_INIT(JSON_MAX) };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc;
+
+    if (dx_options_text(options, OPT_ROOT) == NULL || options->operand_count > 0) {
+        (void)fprintf(stderr, "domaindex files: --root ROOT is needed, and no operand\n");
+        return DX_EXIT_USAGE;
+    }
+    rc = open_root(&f, &m, &err);
+    if (rc == DX_OK)
+        rc = read_datasets(&f, &err);
+    if (rc == DX_OK)
+        rc = check_datasets(&f, &err);
+    if (rc == DX_OK)
+        rc = list_files(&f, &err);
+    if (rc < 0)
+        (void)fprintf(stderr, "domaindex files: %s\n", err.text);
+    dx_registry_release(&f.datasets);
+    dx_buf_release(&f.out);
+    dx_root_close(&f.root);
+    dx_manifest_release(&m);
+    free(f.prefix);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_files = {
+    .name = "files",
+    .synopsis = "--root ROOT [--version VERSION] [--dataset NAME]... [--json]",
+    .summary = "list the lake files that a version has",
+    .description =
+        "Prints the paths of the Parquet files that the current version (or VERSION) has, one a "
+        "line: absolute paths of a directory, URLs of a store, as read_parquet() of DuckDB and "
+        "others take them. ROOT/urls/ has more than that: files of other versions, of removed and "
+        "replaced datasets until 'gc' removes them, and files that were ingested and not yet "
+        "published. Programs that read the folder read those rows too.\n"
+        "Rows that 'suppress' hides are in these files until 'compact' has taken them out: "
+        "'suppress list --json' has the rules, and readers of the files must apply them.",
+    .example = "domaindex files --root /srv/domaindex --dataset crawl-2026",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

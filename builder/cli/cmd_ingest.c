@@ -1,0 +1,956 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_ingest.c - domaindex ingest: options, signals, summary.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "builder/cli/command.h"
+#include "builder/cli/detect_report.h"
+#include "builder/cli/ingest_json.h"
+#include "builder/exchange/filestore/ingest_file_store.h"
+#include "builder/exchange/queue/amqp_url.h"
+#include "builder/exchange/queue/receive.h"
+#include "builder/ingest/ingest.h"
+#include "builder/input/input_list.h"
+#include "builder/input/profile.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/root/interrupt.h"
+#include "builder/root/progress.h"
+#include "builder/root/root.h"
+
+enum {
+    OPT_ROOT,
+    OPT_DATASET,
+    OPT_DATASET_COLUMN,
+    OPT_DATASET_FROM,
+    OPT_PROFILE,
+    OPT_INCLUDE,
+    OPT_EXCLUDE,
+    OPT_FROM,
+    OPT_SET_ASIDE,
+    OPT_SUPPRESS_TOMBSTONES,
+    OPT_FORMAT,
+    OPT_URL_COLUMN,
+    OPT_TS_COLUMN,
+    OPT_NO_TS,
+    OPT_TS_UNIT,
+    OPT_EXTRA_COLUMN,
+    OPT_CANONICAL_COLUMN,
+    OPT_LOCATORS,
+    OPT_HEADER,
+    OPT_NO_HEADER,
+    OPT_MAX_REJECTS,
+    OPT_REQUIRE_TS,
+    OPT_DRY_RUN,
+    OPT_DETECT,
+    OPT_REJECTS,
+    OPT_REJECTS_SIZE,
+    OPT_WORK_DIR,
+    OPT_REPLACE,
+    OPT_SPOOL,
+    OPT_TRANSFERS,
+    OPT_WAIT,
+    OPT_BAD_TO,
+    OPT_DATASET_META,
+    OPT_PSL,
+    OPT_MEMORY,
+    OPT_THREADS,
+    OPT_JSON,
+    OPT_COUNT
+};
+
+#define AT(member) DX_OPT_PLACE(struct dx_ingest_options, member)
+
+static const struct dx_option table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL,
+                   "the lake and the index: a directory, made if missing, or s3://bucket/prefix",
+                   DX_OPT_TEXT, AT(root) },
+    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset that all records belong to", DX_OPT_TEXT,
+                      AT(dataset) },
+    [OPT_DATASET_COLUMN] = { "dataset-column", "C", NULL, "column that names each record's dataset",
+                             DX_OPT_TEXT, AT(want.dataset) },
+    [OPT_DATASET_FROM] = { "dataset-from", "TEMPLATE", NULL,
+                           "name of the dataset, made of text, {file}, {folder} and {crawl} of "
+                           "each "
+                           "INPUT's path, and {C} at its end, a column of the record: "
+                           "fineweb-{dump}",
+                           DX_OPT_TEXT },
+    [OPT_PROFILE] = { "profile", "NAME", NULL,
+                      "read INPUT as the files of this public corpus: columns, dataset, extras; "
+                      "'domaindex profiles' lists them; other options win over it",
+                      DX_OPT_TEXT },
+    [OPT_INCLUDE] = { "include", "PATTERN", NULL,
+                      "of a folder take only files whose path ends like this: '*.gz'; may be given "
+                      "several times",
+                      DX_OPT_TEXT },
+    [OPT_EXCLUDE] = { "exclude", "PATTERN", NULL,
+                      "of a folder leave out files whose path ends like this: 'test/*'; may be "
+                      "given several times",
+                      DX_OPT_TEXT },
+    [OPT_FROM] = { "from", "SOURCE", NULL,
+                   "file-store: INPUT is the directory of a file store; or, in place of INPUT, a "
+                   "queue: amqp://host:port/vhost?queue=NAME, amqps:// with TLS",
+                   DX_OPT_TEXT },
+    [OPT_SET_ASIDE] = { "set-aside", NULL, NULL,
+                        "rename storage files of a file store that are corrupt to .invalid",
+                        DX_OPT_FLAG },
+    [OPT_SUPPRESS_TOMBSTONES] = { "suppress-tombstones", NULL, NULL,
+                                  "hide what a file store has deleted, by rules as of 'domaindex "
+                                  "suppress': in all datasets and versions, within seconds",
+                                  DX_OPT_FLAG },
+    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|PARQUET|WARC", "auto",
+                     "tsv, csv, jsonl, list (a URL a line), cdx, cdxj, parquet, warc, or auto: by "
+                     "name, "
+                     "then by the first lines; what is not certain is refused",
+                     DX_OPT_CHOICE, AT(format) },
+    [OPT_URL_COLUMN] = { "url-column", "C", NULL,
+                         "column of the URL; if not given it is looked for by its usual names",
+                         DX_OPT_TEXT, AT(want.url) },
+    [OPT_TS_COLUMN] = { "ts-column", "C", NULL,
+                        "column of the time; if not given it is looked for by its usual names",
+                        DX_OPT_TEXT, AT(want.ts) },
+    [OPT_NO_TS] = { "no-ts", NULL, NULL, "store no time, whatever the columns are called",
+                    DX_OPT_FLAG, AT(want.no_ts) },
+    [OPT_TS_UNIT] = { "ts-unit", "AUTO|S|MS|US", "auto",
+                      "unit of times that are numbers: s, ms, us, or auto: by their size",
+                      DX_OPT_CHOICE, AT(ts_unit) },
+    [OPT_EXTRA_COLUMN] = { "extra-column", "C", NULL,
+                           "keep this column too, or NAME=C: keep it as NAME; may be given several "
+                           "times",
+                           DX_OPT_TEXT },
+    [OPT_CANONICAL_COLUMN] = { "canonical-column", "C", NULL,
+                               "column of the URL that the record's content says it is: the row is "
+                               "of that one, what was requested is kept as requested_url",
+                               DX_OPT_TEXT },
+    [OPT_LOCATORS] = { "locators", NULL, NULL,
+                       "keep where each row came from in the column locator: the input and the "
+                       "place in it",
+                       DX_OPT_FLAG, AT(want.locators) },
+    [OPT_HEADER] = { "header", NULL, NULL, "the first line of each TSV or CSV input is a header",
+                     DX_OPT_FLAG },
+    [OPT_NO_HEADER] = { "no-header", NULL, NULL, "it is not", DX_OPT_FLAG },
+    [OPT_MAX_REJECTS] = { "max-rejects", "SHARE", "10%",
+                          "end with exit code 1, and add nothing, if more of the records are "
+                          "rejected; 0.1 or 10%; with --from amqp:// it holds only if given, for "
+                          "each transfer",
+                          DX_OPT_SHARE },
+    [OPT_REQUIRE_TS] = { "require-ts", NULL, NULL,
+                         "reject records without a valid time; if not given they are stored "
+                         "without one",
+                         DX_OPT_FLAG, AT(require_ts) },
+    [OPT_DRY_RUN] = { "dry-run", NULL, NULL,
+                      "read all input and print columns, first rows and rejects; write nothing",
+                      DX_OPT_FLAG, AT(dry_run) },
+    [OPT_DETECT] = { "detect", NULL, NULL,
+                     "look at the first records of INPUT and print format, columns, profile, first "
+                     "rows and the command to use; write nothing",
+                     DX_OPT_FLAG },
+    [OPT_REJECTS] = { "rejects", "FILE", NULL,
+                      "where rejected records go; if not given ROOT/rejects/NNNNN.tsv, and for an "
+                      "s3:// root domaindex-rejects-UID/NNNNN.tsv in the work directory",
+                      DX_OPT_TEXT, AT(rejects_path) },
+    [OPT_REJECTS_SIZE] = { "rejects-size", "SIZE", "64M",
+                           "list the first rejected records, up to so many bytes of the rejects "
+                           "file; the counts by reason are of all",
+                           DX_OPT_SIZE(4096, DX_OPTION_OPEN), AT(rejects_bytes) },
+    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL,
+                       "local directory for sorting and finished files of an s3:// root; if not "
+                       "given TMPDIR, else /tmp",
+                       DX_OPT_TEXT, AT(work_dir) },
+    [OPT_REPLACE] = { "replace", NULL, NULL,
+                      "the rows of this run take the place of all that its datasets had; the old "
+                      "files stay in ROOT/urls/ until 'domaindex gc' deletes them, and programs "
+                      "that read that folder read both ('domaindex files' lists those of a "
+                      "version)",
+                      DX_OPT_FLAG, AT(replace) },
+    [OPT_SPOOL] = { "spool", "DIR", NULL,
+                    "local directory for segments until their rows are in the lake; if not given "
+                    "ROOT/spool",
+                    DX_OPT_TEXT },
+    [OPT_TRANSFERS] = { "transfers", "N", "1",
+                        "with --from amqp://, end after so many; 0: go on until a signal",
+                        DX_OPT_NUMBER(0, DX_OPTION_OPEN) },
+    [OPT_WAIT] = { "wait", "SECONDS", "0",
+                   "in a directory: wait so long for another command that writes there to end; "
+                   "with "
+                   "--from amqp://: end when nothing useful has come for so long, 0: never",
+                   DX_OPTION_WAIT_KIND },
+    [OPT_BAD_TO] = { "bad-to", "QUEUE", NULL,
+                     "with --from amqp://, move messages that are not segments to this queue of "
+                     "the "
+                     "same vhost; if not given they stay and end the run",
+                     DX_OPT_TEXT },
+    [OPT_DATASET_META] = { "dataset-meta", "KEY=VALUE", NULL,
+                           "metadata of the datasets of this run; empty VALUE removes the key",
+                           DX_OPT_TEXT },
+    [OPT_PSL] = { "psl", "FILE", NULL,
+                  "public suffix list for a new lake; a lake keeps the list it began with",
+                  DX_OPT_TEXT, AT(psl_path) },
+    [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget; K, M, G, T: powers of 1024",
+                     DX_OPT_SIZE(DX_INGEST_MEMORY_MIN, DX_OPTION_OPEN), AT(memory_bytes) },
+    [OPT_THREADS] = { "threads", "N", NULL, "threads that parse and sort; if not given one a CPU",
+                      DX_OPT_NUMBER(1, DX_INGEST_THREADS_MAX), AT(threads) },
+    [OPT_JSON] = { "json", NULL, NULL,
+                   "print the summary as one line of JSON on standard output; with --from amqp:// "
+                   "a line for each transfer",
+                   DX_OPT_FLAG },
+};
+
+static struct dx_progress progress;
+
+static void say(const char *text)
+{
+    dx_progress_end(&progress);
+    fprintf(stderr, "domaindex ingest: %s\n", text);
+}
+
+/* How an input is read. */
+static void print_columns(const char *input, const char *text)
+{
+    dx_progress_end(&progress);
+    fprintf(stderr, "%s: %s\n", input, text);
+}
+
+static int usage(const struct dx_error *err)
+{
+    fprintf(stderr, "domaindex ingest: %s\nTry 'domaindex help ingest'.\n", err->text);
+    return DX_EXIT_USAGE;
+}
+
+/* *profile: NULL if none is asked for. */
+static int find_profile(const struct dx_options *options, const struct dx_profile **profile,
+                        struct dx_error *err)
+{
+    const char *name = dx_options_text(options, OPT_PROFILE);
+
+    *profile = NULL;
+    return name == NULL ? DX_OK : dx_profile_get(profile, name, err);
+}
+
+static int read_columns(const struct dx_options *options, const struct dx_profile *profile,
+                        struct dx_columns_want *want, struct dx_error *err)
+{
+    const char *extra;
+
+    want->header = dx_options_has(options, OPT_HEADER)      ? DX_HEADER_YES
+                   : dx_options_has(options, OPT_NO_HEADER) ? DX_HEADER_NO
+                                                            : DX_HEADER_AUTO;
+    if (dx_options_has(options, OPT_HEADER) && dx_options_has(options, OPT_NO_HEADER))
+        return dx_fail(err, DX_E_INVALID, "--header and --no-header exclude each other");
+    if (want->no_ts && want->ts != NULL)
+        return dx_fail(err, DX_E_INVALID, "--no-ts and --ts-column exclude each other");
+    while ((extra = dx_options_nth(options, OPT_EXTRA_COLUMN, want->extra_count)) != NULL) {
+        if (want->extra_count == DX_EXTRA_COLUMNS_MAX)
+            return dx_fail(err, DX_E_INVALID, "at most %d extra columns", DX_EXTRA_COLUMNS_MAX);
+        dx_columns_want_extra(want, extra);
+    }
+    if (profile != NULL)
+        dx_profile_apply(profile, want);
+    if (want->locators && dx_options_has(options, OPT_FROM))
+        return dx_fail(err, DX_E_INVALID,
+                       "--locators and --from exclude each other: a queue keeps no file that "
+                       "`fetch-record` could read again");
+    if (dx_options_has(options, OPT_CANONICAL_COLUMN)) {
+        if (want->extra_count == DX_EXTRA_COLUMNS_MAX)
+            return dx_fail(err, DX_E_INVALID, "at most %d columns beside URL, time and dataset",
+                           DX_EXTRA_COLUMNS_MAX);
+        want->extra[want->extra_count++] = dx_options_text(options, OPT_CANONICAL_COLUMN);
+        want->canonical = want->extra_count;
+    }
+    return dx_columns_want_check(want, err);
+}
+
+static bool has_queue(const struct dx_options *options)
+{
+    const char *from = dx_options_text(options, OPT_FROM);
+
+    return from != NULL && dx_amqp_url_is(from);
+}
+
+/* Of --dataset-from, or of the profile where no option names the dataset. */
+static struct dx_dataset_template dataset_template;
+
+static int read_template(const struct dx_options *options, const struct dx_profile *profile,
+                         struct dx_ingest_options *o, struct dx_error *err)
+{
+    const char *text = dx_options_text(options, OPT_DATASET_FROM);
+    int rc;
+
+    if (text != NULL && (o->dataset != NULL || o->want.dataset != NULL))
+        return dx_fail(err, DX_E_INVALID,
+                       "--dataset-from, --dataset and --dataset-column exclude each other");
+    if (text == NULL && profile != NULL && o->dataset == NULL && o->want.dataset == NULL)
+        text = profile->dataset;
+    if (text == NULL)
+        return DX_OK;
+    rc = dx_dataset_template_parse(&dataset_template, text, err);
+    if (rc < 0)
+        return dx_fail_in(err, "--dataset-from");
+    for (size_t i = 0; i < options->operand_count; i++)
+        if (strcmp(options->operand[i], "-") == 0 && strchr(dataset_template.prefix, '{') != NULL)
+            return dx_fail(err, DX_E_INVALID,
+                           "standard input has no path to name the dataset by (%s); give --dataset "
+                           "NAME",
+                           text);
+    o->want.dataset_prefix = dataset_template.prefix;
+    if (dataset_template.column[0] != '\0')
+        o->want.dataset = dataset_template.column;
+    return DX_OK;
+}
+
+static int read_dataset(const struct dx_options *options, struct dx_ingest_options *o,
+                        struct dx_error *err)
+{
+    /* Messages of a broker may tell it. */
+    if (o->dataset == NULL
+            ? o->want.dataset == NULL && o->want.dataset_prefix == NULL && !has_queue(options)
+            : o->want.dataset != NULL)
+        return dx_fail(err, DX_E_INVALID,
+                       "give --dataset NAME, --dataset-column C, --dataset-from TEMPLATE or "
+                       "--profile NAME");
+    if (o->dataset != NULL && !dx_dataset_registry_name_valid(dx_span_str(o->dataset)))
+        return dx_fail(err, DX_E_INVALID,
+                       "--dataset: a name is 1..%d bytes of UTF-8 without control characters",
+                       DX_DATASET_REGISTRY_NAME_MAX);
+    while (dx_options_nth(options, OPT_DATASET_META, o->meta_count) != NULL)
+        o->meta_count++;
+    for (size_t i = 0; i < o->meta_count; i++)
+        if (strchr(dx_options_nth(options, OPT_DATASET_META, i), '=') == NULL)
+            return dx_fail(err, DX_E_INVALID, "--dataset-meta '%s': KEY=VALUE is expected",
+                           dx_options_nth(options, OPT_DATASET_META, i));
+    return DX_OK;
+}
+
+static bool has_store(const struct dx_options *options)
+{
+    return dx_options_has(options, OPT_FROM) && !has_queue(options);
+}
+
+/* What --from says of the operands. */
+static int read_store(const struct dx_options *options, struct dx_file_store_options *store,
+                      struct dx_error *err)
+{
+    const char *from = dx_options_text(options, OPT_FROM);
+
+    store->set_aside = dx_options_has(options, OPT_SET_ASIDE);
+    if (!has_store(options) && store->set_aside)
+        return dx_fail(err, DX_E_INVALID, "--set-aside goes with --from file-store");
+    if (!has_store(options) && dx_options_has(options, OPT_SUPPRESS_TOMBSTONES))
+        return dx_fail(err, DX_E_INVALID, "--suppress-tombstones goes with --from file-store");
+    if (dx_options_has(options, OPT_DRY_RUN) &&
+        (store->set_aside || dx_options_has(options, OPT_SUPPRESS_TOMBSTONES)))
+        return dx_fail(err, DX_E_INVALID,
+                       "--dry-run writes nothing, so it excludes --set-aside and "
+                       "--suppress-tombstones");
+    if (dx_options_has(options, OPT_SUPPRESS_TOMBSTONES) && !dx_options_has(options, OPT_DATASET))
+        return dx_fail(err, DX_E_INVALID,
+                       "--suppress-tombstones needs --dataset: its rules say which one they are "
+                       "from");
+    if (!has_store(options))
+        return DX_OK;
+    /* What it is may hold a password, so it is not repeated. */
+    if (strcmp(from, "file-store") != 0)
+        return dx_fail(err, DX_E_INVALID, "--from is file-store, amqp://… or amqps://…");
+    if (options->operand_count != 1)
+        return dx_fail(err, DX_E_INVALID, "--from file-store takes one directory");
+    if (dx_options_has(options, OPT_URL_COLUMN) || dx_options_has(options, OPT_HEADER) ||
+        dx_options_has(options, OPT_NO_HEADER))
+        return dx_fail(err, DX_E_INVALID,
+                       "a file store has its own columns: no --url-column, --header, --no-header");
+    store->dir = options->operand[0];
+    return DX_OK;
+}
+
+/* What a record must have, and how many of them. A queue holds what other programs sent: one bad
+ * transfer must not keep those behind it from being stored. */
+static int read_limits(const struct dx_options *options, struct dx_ingest_options *o,
+                       struct dx_error *err)
+{
+    uint64_t most = 0;
+    int rc = dx_options_value(options, OPT_MAX_REJECTS, &most, err);
+
+    o->accept_min_ppm = has_queue(options) && !dx_options_has(options, OPT_MAX_REJECTS)
+                            ? 0
+                            : 1000000 - (uint32_t)most;
+    if (rc == DX_OK && !has_queue(options))
+        rc = dx_options_value(options, OPT_WAIT, &o->lock_wait_ms, err);
+    if (rc == DX_OK && o->require_ts && o->want.no_ts)
+        rc = dx_fail(err, DX_E_INVALID, "--require-ts and --no-ts exclude each other");
+    if (rc == DX_OK && o->dry_run && has_queue(options))
+        rc = dx_fail(err, DX_E_INVALID, "--dry-run cannot read a queue: what is read is taken");
+    return rc;
+}
+
+static int read_options(const struct dx_options *options, struct dx_ingest_options *o,
+                        struct dx_error *err)
+{
+    const struct dx_profile *profile = NULL;
+    int rc;
+
+    o->threads = dx_command_cores(DX_INGEST_THREADS_MAX);
+    rc = dx_options_store(options, o, err);
+    if (rc == DX_OK)
+        rc = find_profile(options, &profile, err);
+    if (rc < 0)
+        return rc;
+    if (dx_options_has(options, OPT_FROM) &&
+        (profile != NULL || dx_options_has(options, OPT_DATASET_FROM)))
+        return dx_fail(err, DX_E_INVALID,
+                       "--profile and --dataset-from are of files, not of --from");
+    if (profile != NULL && !dx_options_has(options, OPT_FORMAT))
+        o->format = profile->format;
+    if (o->root == NULL || o->root[0] == '\0')
+        return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
+    if (o->work_dir != NULL && dx_root_in_place(o->root) && !has_store(options))
+        return dx_fail(err, DX_E_INVALID,
+                       "--work-dir is for roots on object storage; a run into a directory works in "
+                       "that directory, so that its files can be renamed into place");
+    rc = read_template(options, profile, o, err);
+    if (rc == DX_OK)
+        rc = read_columns(options, profile, &o->want, err);
+    if (rc == DX_OK)
+        rc = read_dataset(options, o, err);
+    /* A share of the sort must hold a fair number of rows. */
+    if (rc == DX_OK && o->memory_bytes / o->threads < (uint64_t)8 << 20)
+        rc = dx_fail(err, DX_E_INVALID, "--threads %u needs --memory of at least %uM", o->threads,
+                     o->threads * 8);
+    if (rc == DX_OK)
+        rc = read_limits(options, o, err);
+    o->input = options->operand;
+    o->input_count = options->operand_count;
+    /* A name of a file that cannot be opened is repeated; this one may hold a password. */
+    for (size_t i = 0; rc == DX_OK && i < o->input_count; i++)
+        if (dx_amqp_url_is(o->input[i]))
+            rc = dx_fail(err, DX_E_INVALID, "an AMQP URL cannot be an INPUT; use --from URL");
+    if (rc == DX_OK && o->input_count == 0 && !has_queue(options))
+        rc = dx_fail(err, DX_E_INVALID, "INPUT is missing; give a file, or - for standard input");
+    return rc;
+}
+
+static void print_count(const char *label, uint64_t n)
+{
+    char text[32];
+
+    fprintf(stderr, "  %-22s %14s\n", label, dx_progress_count(n, text));
+}
+
+static void store_summary(const char *dir, const struct dx_file_store_counts *n)
+{
+    fprintf(stderr, "file store: %s\n", dir);
+    print_count("lines of the index", n->lines);
+    print_count("pages", n->pages);
+    print_count("in the tombstone", n->tombstoned);
+    print_count("duplicate lines", n->duplicates);
+    print_count("malformed lines", n->malformed);
+    print_count("hashes not the key's", n->hash_mismatches);
+    print_count("lines of tags", n->tag_lines);
+    print_count("  malformed", n->tag_lines_malformed);
+    print_count("  keys not in the index", n->tags_of_nothing);
+    print_count("pages with tags dropped", n->tags_dropped);
+    print_count("storage files missing", n->missing);
+    print_count("storage files corrupt", n->corrupt);
+    print_count("  set aside", n->set_aside);
+}
+
+static void rules_summary(const struct dx_tombstone_rules *t)
+{
+    fprintf(stderr, "suppressions: of the tombstone\n");
+    print_count("rules added", t->added);
+    print_count("there already", t->kept);
+    print_count("lifted", t->lifted);
+    print_count("pages there again", t->live_too);
+    print_count("no URLs", t->unusable);
+}
+
+static void print_samples(const struct dx_ingest_stats *s, int why)
+{
+    for (size_t i = 0; i < s->samples.reject_count[why]; i++) {
+        const struct dx_reject_sample *r = &s->samples.reject[why][i];
+
+        fprintf(stderr, "      %s:%llu: %s\n", strcmp(r->input, "-") == 0 ? "stdin" : r->input,
+                (unsigned long long)r->line, r->text);
+    }
+}
+
+/* What was left out, and the first records of each reason. */
+static void print_rejects(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    char size[32];
+
+    print_count("rejected", s->rejected_total);
+    for (int why = 1; why < DX_ROW_REJECT_COUNT; why++)
+        if (s->rejected[why] > 0) {
+            char label[64];
+
+            (void)snprintf(label, sizeof label, "  %s", dx_row_reject_name(why));
+            print_count(label, s->rejected[why]);
+            print_samples(s, why);
+        }
+    if (s->rejects_path != NULL)
+        fprintf(stderr, "  %-22s %s\n", "rejects are in", s->rejects_path);
+    if (s->rejects_unlisted > 0)
+        fprintf(stderr,
+                "  WARNING: that file is full and lists the first %llu of %llu rejected records "
+                "(--rejects-size %s)\n",
+                (unsigned long long)(s->rejected_total - s->rejects_unlisted),
+                (unsigned long long)s->rejected_total, dx_progress_size(o->rejects_bytes, size));
+    if (s->ts_dropped > 0) {
+        print_count("invalid times dropped", s->ts_dropped);
+        print_samples(s, DX_ROW_TS_INVALID);
+    }
+    if ((s->ts_dropped > 0 || s->rejected[DX_ROW_TS_INVALID] > 0) && o->want.ts == NULL)
+        fprintf(stderr, "  the time column was found by its name; --ts-column names another, "
+                        "--no-ts leaves it out\n");
+}
+
+static void dry_summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    if (s->samples.row_count > 0)
+        fprintf(stderr, "first rows:\n");
+    for (size_t i = 0; i < s->samples.row_count; i++)
+        fprintf(stderr, "  %s\n", s->samples.row[i]);
+    fprintf(stderr, "dry run: %s: nothing was written\n", o->root);
+    print_count("records read", s->records);
+    print_count("records accepted", s->accepted);
+    print_rejects(o, s);
+}
+
+static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
+{
+    struct rusage usage;
+    char a[32];
+    char b[32];
+    double seconds = s->total_seconds > 0 ? s->total_seconds : 0.001;
+
+    fprintf(stderr, "ingest: %s\n", o->root);
+    print_count("records read", s->records);
+    print_count("rows stored", s->stored);
+    print_count("duplicates", s->accepted - s->stored);
+    print_rejects(o, s);
+    if (s->unlocated > 0)
+        print_count("records not located", s->unlocated);
+    if (s->repaired > 0)
+        print_count("texts not UTF-8, mended", s->repaired);
+    if (s->canonical_refused > 0)
+        print_count("canonical URLs refused", s->canonical_refused);
+    print_count(o->replace ? "datasets replaced" : "datasets in this run", s->datasets);
+    print_count("  new", s->datasets_new);
+    print_count("datasets in the lake", s->datasets_total);
+    print_count("files added", s->files);
+    fprintf(stderr, "  %-22s %14s  (%.1f B/row)\n", "bytes added",
+            dx_progress_size(s->file_bytes, a),
+            s->stored > 0 ? (double)s->file_bytes / (double)s->stored : 0.0);
+    if (s->spilled_bytes > 0)
+        fprintf(stderr, "  %-22s %14s  (%llu runs)\n", "sorted on disk",
+                dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs);
+    fprintf(stderr, "  %-22s %13.1fs  (%s records/s)\n", "time", s->total_seconds,
+            dx_progress_count((uint64_t)((double)s->records / seconds), b));
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        fprintf(stderr, "  %-22s %14s\n", "peak memory",
+                dx_progress_size((uint64_t)usage.ru_maxrss * 1024, a));
+}
+
+/* One run with these options; prints its result. store: NULL, or where its input is. */
+static int ingest(const struct dx_options *options, struct dx_ingest_options *o,
+                  struct dx_file_store_options *store, struct dx_error *err)
+{
+    bool with_rules = dx_options_has(options, OPT_SUPPRESS_TOMBSTONES);
+    struct dx_tombstone_rules rules = { .root = NULL };
+    struct dx_file_store_counts counts;
+    struct dx_ingest_stats *stats = calloc(1, sizeof *stats); /* samples are large for a stack */
+    const char **meta = calloc(o->meta_count + 1, sizeof *meta);
+    int rc;
+
+    if (meta == NULL || stats == NULL) {
+        free(meta);
+        free(stats);
+        return dx_no_memory(err, "ingest");
+    }
+    for (size_t i = 0; i < o->meta_count; i++)
+        meta[i] = dx_options_nth(options, OPT_DATASET_META, i);
+    o->meta = meta;
+    dx_progress_init(&progress, STDERR_FILENO);
+    o->progress = &progress;
+    o->stopped = dx_interrupted;
+    o->say = say;
+    o->columns = print_columns;
+    rc = store != NULL
+             ? dx_ingest_file_store(o, store, &counts, stats, with_rules ? &rules : NULL, err)
+             : dx_ingest_run(o, stats, err);
+    dx_progress_end(&progress);
+    if (rc == DX_OK && store != NULL)
+        store_summary(store->dir, &counts);
+    if (dx_options_has(options, OPT_JSON)) {
+        const struct dx_error none = DX_ERROR_INIT;
+        int printed = dx_ingest_json_print(stdout, o, stats, rc < 0 ? err : &none,
+                                           rc < 0 ? NULL : err);
+
+        rc = rc < 0 ? rc : printed;
+    } else if (o->dry_run && stats->records > 0)
+        dry_summary(o, stats);
+    else if (rc == DX_OK)
+        summary(o, stats);
+    else if (stats->rejected_total > 0)
+        print_rejects(o, stats);
+    if (rc == DX_OK && with_rules)
+        rules_summary(&rules);
+    free(stats->rejects_path);
+    free(stats);
+    free(meta);
+    return rc;
+}
+
+/* What has come over a broker: joined in one file. */
+static int store_received(void *ctx, const char *path, const char *dataset, struct dx_error *err)
+{
+    const struct dx_options *options = ctx;
+    struct dx_ingest_options o = { .root = NULL };
+    int rc = read_options(options, &o, err);
+
+    if (rc < 0)
+        return rc;
+    if (o.want.dataset == NULL)
+        o.dataset = dataset;
+    o.input = &path;
+    o.input_count = 1;
+    return ingest(options, &o, NULL, err);
+}
+
+static int read_receive(const struct dx_options *options, const struct dx_ingest_options *o,
+                        struct dx_receive_options *r, struct dx_amqp_url *url, char spool[PATH_MAX],
+                        struct dx_error *err)
+{
+    int rc = dx_amqp_url_parse(url, dx_options_text(options, OPT_FROM), err);
+
+    if (rc == DX_OK)
+        rc = dx_options_value(options, OPT_TRANSFERS, &r->transfers, err);
+    if (rc == DX_OK)
+        rc = dx_options_value(options, OPT_WAIT, &r->wait_ms, err);
+    if (rc == DX_OK && o->input_count > 0)
+        rc = dx_fail(err, DX_E_INVALID, "--from and INPUT exclude each other");
+    r->bad_to = dx_options_text(options, OPT_BAD_TO);
+    if (rc == DX_OK && r->bad_to != NULL) {
+        struct dx_amqp_url bad = *url;
+
+        rc = dx_amqp_url_set_queue(&bad, r->bad_to, err);
+        dx_amqp_url_release(&bad);
+        if (rc == DX_OK && strcmp(r->bad_to, url->queue) == 0)
+            rc = dx_fail(err, DX_E_INVALID, "--bad-to is the queue that is read");
+    }
+    if (rc < 0)
+        return rc;
+    r->spool = dx_options_text(options, OPT_SPOOL);
+    if (r->spool == NULL && !dx_root_in_place(o->root))
+        return dx_fail(err, DX_E_INVALID,
+                       "--spool DIR is missing: segments are kept on a local disk until their rows "
+                       "are in the lake");
+    if (r->spool == NULL) {
+        rc = dx_path_format(spool, PATH_MAX, err, "%s/spool", o->root);
+        if (rc < 0)
+            return rc;
+        r->spool = spool;
+    }
+    r->url = url;
+    r->dataset = o->dataset;
+    r->needs_dataset = o->want.dataset == NULL;
+    return DX_OK;
+}
+
+static int receive(const struct dx_options *options, const struct dx_ingest_options *o,
+                   struct dx_error *err)
+{
+    union {
+        const struct dx_options *from;
+        void *ctx;
+    } plain = { .from = options };
+    struct dx_receive_options r = {
+        .stopped = dx_interrupted, .say = say, .store = store_received, .ctx = plain.ctx
+    };
+    struct dx_amqp_url url = DX_AMQP_URL_INIT;
+    struct dx_receive_stats stats = { 0 };
+    char spool[PATH_MAX];
+    char size[32];
+    int rc = read_receive(options, o, &r, &url, spool, err);
+
+    if (rc < 0) {
+        dx_amqp_url_release(&url);
+        return usage(err);
+    }
+    dx_interrupt_catch();
+    rc = dx_receive_run(&r, &stats, err);
+    dx_amqp_url_release(&url);
+    fprintf(stderr,
+            "received: %llu transfers, %llu segments of %s; %llu messages over %llu connections, "
+            "%llu came twice, %llu were put back, %llu were not segments\n",
+            (unsigned long long)stats.transfers, (unsigned long long)stats.segments,
+            dx_progress_size(stats.bytes, size), (unsigned long long)stats.messages,
+            (unsigned long long)stats.connections, (unsigned long long)stats.again,
+            (unsigned long long)stats.requeued, (unsigned long long)stats.bad);
+    if (rc < 0)
+        fprintf(stderr, "domaindex ingest: %s\n", err->text);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+/* Those of an option, NULL at the end; NULL: out of memory. */
+static const char **patterns_of(const struct dx_options *options, size_t option)
+{
+    const char **pattern;
+    size_t n = 0;
+
+    while (dx_options_nth(options, option, n) != NULL)
+        n++;
+    pattern = calloc(n + 1, sizeof *pattern);
+    for (size_t i = 0; pattern != NULL && i < n; i++)
+        pattern[i] = dx_options_nth(options, option, i);
+    return pattern;
+}
+
+static int list_inputs(const struct dx_options *options, const struct dx_ingest_options *o,
+                       struct dx_input_list *list, struct dx_error *err)
+{
+    const char **include = patterns_of(options, OPT_INCLUDE);
+    const char **exclude = patterns_of(options, OPT_EXCLUDE);
+    struct dx_input_filter filter = { .include = include, .exclude = exclude };
+    const struct dx_profile *profile = NULL;
+    int rc = include == NULL || exclude == NULL ? dx_no_memory(err, "ingest")
+                                                : find_profile(options, &profile, err);
+
+    if (profile != NULL && !dx_options_has(options, OPT_INCLUDE))
+        filter.include = profile->include;
+    if (profile != NULL && !dx_options_has(options, OPT_EXCLUDE))
+        filter.exclude = profile->exclude;
+    if (rc == DX_OK)
+        rc = dx_input_list_make(list, o->input, o->input_count, &filter, err);
+    free(include);
+    free(exclude);
+    return rc;
+}
+
+/* Folders, patterns and lists become the files that they stand for. */
+static int expand_inputs(const struct dx_options *options, struct dx_ingest_options *o,
+                         struct dx_input_list *list, struct dx_error *err)
+{
+    int rc = list_inputs(options, o, list, err);
+
+    if (rc < 0)
+        return rc;
+    if (list->taken + list->left_out > 0)
+        fprintf(stderr, "of folders: %zu files taken, %zu files and folders left out\n",
+                list->taken, list->left_out);
+    o->input = list->path;
+    o->input_count = list->count;
+    return DX_OK;
+}
+
+/* Folders and patterns are looked at by their first file. */
+static int detect(const struct dx_options *options)
+{
+    struct dx_ingest_options o = { .root = NULL };
+    struct dx_input_list list = { .path = NULL };
+    struct dx_buf out = DX_BUF_INIT(1u << 20);
+    const struct dx_profile *profile = NULL;
+    struct dx_detected *found = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_options_store(options, &o, &err);
+
+    if (rc == DX_OK)
+        rc = find_profile(options, &profile, &err);
+    if (rc == DX_OK && (options->operand_count == 0 || dx_options_has(options, OPT_FROM)))
+        rc = dx_fail(&err, DX_E_INVALID, "--detect needs an INPUT that is a file, and no --from");
+    if (rc < 0)
+        return usage(&err);
+    o.input = options->operand;
+    o.input_count = options->operand_count;
+    rc = list_inputs(options, &o, &list, &err);
+    if (rc == DX_OK && list.count == 0)
+        rc = dx_fail(&err, DX_E_INVALID, "the lists name no file");
+    if (rc == DX_OK)
+        rc = dx_input_detect(&found, list.path[0], o.format, profile, &err);
+    if (found != NULL) {
+        dx_detect_report(&out, found, list.path[0], rc < 0 ? err.text : NULL);
+        if (rc == DX_OK) {
+            dx_buf_str(&out, "\n");
+            dx_detect_command(&out, found, list.path[0], o.root, options->operand,
+                              options->operand_count);
+        }
+    } else {
+        fprintf(stderr, "domaindex ingest: %s\n", err.text);
+    }
+    if (out.failed || fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0)
+        rc = DX_E_IO;
+    dx_buf_release(&out);
+    dx_input_detect_free(&found);
+    dx_input_list_release(&list);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+static int run(const struct dx_options *options)
+{
+    struct dx_ingest_options o = { .root = NULL };
+    struct dx_file_store_options store = { .dir = NULL };
+    struct dx_input_list list = { .path = NULL };
+    struct dx_error err = DX_ERROR_INIT;
+    int rc;
+
+    if (dx_options_has(options, OPT_DETECT))
+        return detect(options);
+    rc = read_options(options, &o, &err);
+    if (rc == DX_OK)
+        rc = read_store(options, &store, &err);
+    if (rc < 0)
+        return usage(&err);
+    if (has_queue(options)) {
+        rc = receive(options, &o, &err);
+        dx_columns_want_release(&o.want);
+        return rc;
+    }
+    dx_interrupt_catch();
+    rc = expand_inputs(options, &o, &list, &err);
+    if (rc == DX_OK)
+        rc = ingest(options, &o, store.dir != NULL ? &store : NULL, &err);
+    if (rc < 0)
+        fprintf(stderr, "domaindex ingest: %s\n", err.text);
+    dx_input_list_release(&list);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_ingest = {
+    .name = "ingest",
+    .synopsis =
+        "--root ROOT (--profile NAME | --dataset NAME | --dataset-column C) [options] INPUT... "
+        "| --from SOURCE",
+    .summary = "add raw records to the lake",
+    .description =
+        "Reads URLs with optional time, dataset and further columns, fetches each URL into its "
+        "canonical form and stores every distinct (URL, time, extras) of a dataset once, as "
+        "sorted Parquet files below ROOT/urls. Run 'domaindex publish' afterwards to make them "
+        "answerable.\n\n"
+        "INPUT is a file, - for standard input, or an object as https://host/path/file.parquet or "
+        "s3://bucket/path/file.tsv.gz, which is read by ranges and must not change meanwhile; a "
+        "folder or s3://bucket/prefix/ (all files below: the Parquet files if there are some), a "
+        "quoted pattern ('part-*.parquet'), or @LIST, a text file with an INPUT on each line. "
+        "Parquet, WARC, plain text, gzip and zstd are recognised by content; an object is read as "
+        "Parquet if its name ends in .parquet or --format says so. "
+        "C is a number from 1 or a name: of the header line in TSV and CSV, a dotted path in "
+        "JSONL and Parquet, with quotes around parts that hold dots "
+        "(metadata.\"WARC-Target-URI\"). Of Parquet only the pages of these columns are read; "
+        "groups that only make lists and maps need no name (images.url), each element of a list of "
+        "URLs is a record, below a column of strings the path goes on in their JSON, and folders "
+        "of "
+        "the path are columns too (crawl=2024-10/). Of CDX C is the name or letter of a field "
+        "(original, "
+        "timestamp, statuscode, m), with or without a header line; CDXJ is read as its JSON with "
+        "the time in front. Of WARC, WAT and WET each response, resource, revisit and conversion "
+        "of "
+        "an http, https or ftp URL is a record, at WARC-Target-URI and WARC-Date; C is status, "
+        "mime, "
+        "digest, type, redirect, ip, filename, offset, length, a WARC-... field, http.NAME of the "
+        "reply, "
+        "or a path into the JSON of a WAT; a damaged record is rejected, and reading goes on at "
+        "the "
+        "next sound one. TSV has no "
+        "quoting; CSV is RFC 4180; a JSONL or text line may be 16 MiB long.\n\n"
+        "--detect FILE prints what is recognised in its first records and the command to use; "
+        "--dry-run reads all of INPUT, prints the first rows as they would be stored and three "
+        "examples of each kind of reject, and writes nothing.\n\n"
+        "Which columns are used is printed for each input that differs from the one before. "
+        "Without --url-column and --ts-column the usual names are found, in any case: url, uri, "
+        "link, page_url, original, meta.url, \"warc-target-uri\" and so on; date, timestamp, when, "
+        "meta.timestamp, \"warc-date\" and so on. Files of other formats (Feather, "
+        "SQLite, "
+        "XML, UTF-16, archives) are recognised and refused with a command that converts "
+        "them.\n\n"
+        "With --profile NAME the files of a public corpus are read as they are published "
+        "(cc-index, "
+        "cdxj, c4, fineweb, redpajama, oscar, dolma, laion and more, see 'domaindex profiles'): it "
+        "sets columns, further columns to keep, the names of datasets, and which files of a folder "
+        "are left out. What another option says holds instead.\n\n"
+        "Times are Unix seconds, milliseconds or microseconds, ISO 8601, yyyymmdd or "
+        "yyyymmddhhmmss; an empty one means no time. A record with an invalid time is stored "
+        "without "
+        "one and counted, unless --require-ts is given. Rejected records are counted by reason, "
+        "the first three of each are printed, and all are written to a TSV file: input, line "
+        "number, reason, raw record. If more than --max-rejects of the records are rejected, or no "
+        "input has a record, the exit code is 1 and nothing is added. Damaged or cut input of "
+        "other formats than WARC ends "
+        "the run in the same way.\n\n"
+        "Ingesting what the lake has already adds nothing, so an interrupted or repeated run is "
+        "simply run again. The stored bytes do not depend on the order of records, on --threads "
+        "or on --memory.\n\n"
+        "With --replace each dataset that has rows in this run gets these and loses those it had, "
+        "with the next publish; until then, and if the run dies, the old rows stay, and the same "
+        "run starts again. A plain run into a dataset whose replacement is unfinished is "
+        "refused, and so is replacing one that has files which were not published yet.\n\n"
+        "With --from amqp://host:port/vhost?queue=NAME the records come over a broker (AMQP 0-9-1, "
+        "RabbitMQ) as segments, as 'domaindex ship' sends them: u32 number, u32 how many there "
+        "are, little-endian, and a part of what --format reads; a JSON array of objects too. A "
+        "segment is synced to the spool before it is acknowledged, the last one of a transfer "
+        "when its rows are in the lake: whichever side is killed or cut off, nothing is lost and "
+        "nothing is stored twice. One that is not the expected one is put back, with a pause that "
+        "grows. A "
+        "message tells its transfer (message-id), its dataset and the sum of all bytes (headers "
+        "`dataset`, `sha256`); for those that do not, --dataset NAME names it, and the queue is "
+        "one transfer after the other, so that nothing can tell a late copy from a segment of the "
+        "next one. A message that is not a segment ends the run and stays in the queue, or is "
+        "moved "
+        "to "
+        "--bad-to; a transfer whose bytes are not what the sender has summed ends it, too. One run "
+        "consumes a queue. "
+        "User and password: DOMAINDEX_AMQP_USER and DOMAINDEX_AMQP_PASSWORD, or in the address, "
+        "where others on the machine can see them; DOMAINDEX_AMQP_CA: certificates to trust with "
+        "amqps://.\n\n"
+        "With an s3:// root everything is sorted and written in the work directory, which needs "
+        "room for that and for the largest file the lake has of the datasets of the run; finished "
+        "files are then put into the store, and nothing there is ever replaced but "
+        "registry.json and writers, each on the condition that no other process has changed it. A "
+        "run that dies leaves whole files, new names in the registry at most, and its "
+        "entry in writers; the same run again adds what is missing. The first run into a "
+        "root tries whether the store keeps such conditions, refuses one that does not, and notes "
+        "it "
+        "in index/store.json. "
+        "Address, region and credentials come from AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE, "
+        "AWS_ACCESS_KEY_ID and so on. http:// and https:// roots can only be read.\n\n"
+        "Several runs may add to one s3:// root at once, from any machines. Those with datasets "
+        "in common take turns, from looking at what is stored to the last file: a run enters its "
+        "datasets into writers and waits while another one is there. Who is entered says "
+        "every 15 seconds that it lives; after 60 seconds of silence, or at once if it ran "
+        "on this machine and has ended, it is passed over. One that is cut off from the store for "
+        "40 seconds sends nothing more and ends with an error. So no row is stored twice, unless a "
+        "file that such a run had sent before comes to life in the store after the others have "
+        "looked; the run asks at its end whether it was passed over, and says so with an error. "
+        "publish would count the URLs of such a file once and its rows twice. A publish meanwhile "
+        "takes the files that are there, each of them whole. Into a directory one run writes at a "
+        "time, others are refused.\n\n"
+        "With --canonical-column a record may say which URL its content is (rel=canonical). The "
+        "row "
+        "is then stored under that one, and the URL that was requested, in canonical form, in the "
+        "column requested_url; /v1/url leads from it to the row. One that is empty or no URL is "
+        "left aside, the latter counted.\n\n"
+        "With --locators a row keeps where it came from, in the column locator, and 'domaindex "
+        "fetch-record' and fields=locator lead back to it: FILE#row=GROUP:ROW of Parquet; "
+        "FILE#warc=OFFSET+LENGTH of WARC, and of CDX and CDXJ, whose lines name the WARC file; "
+        "FILE#text=OFFSET+LENGTH of other text, FILE#line=NUMBER if it is compressed. FILE is the "
+        "INPUT as it was given, or an absolute path where that has a '..'. Records of standard "
+        "input and the elements of a JSON array have none. Rows that differ only in it are equal; "
+        "the least locator in byte order is kept, but a row that the lake has stays as it is.\n\n"
+        "With --from file-store INPUT is a directory with the files index, index.tomb, tags and "
+        "the folder store. Each page of it becomes a row with the extras content_type, title and "
+        "tags (a JSON array). What is in a storage file can be named as payload.NAME for "
+        "--extra-column and --ts-column. Malformed lines, hashes that are not their key's, "
+        "keys of the tombstone, and storage files that are missing or corrupt are counted; links "
+        "in the store are not followed. Of equal keys the last line holds. The lines go through "
+        "the work directory, also for a root that is a directory. With --suppress-tombstones each "
+        "key of the tombstone becomes a rule for its URL (policy absent, see 'domaindex "
+        "suppress'), which hides what earlier runs have stored of it. Such a rule holds in all "
+        "datasets; it is lifted by a later run with this option that finds the page in the store "
+        "again.",
+    .example = "domaindex ingest --root /srv/dx --dataset-column 1 --ts-column 2 --url-column 3 "
+               "--extra-column 4 posts.tsv.zst",
+    .options = table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

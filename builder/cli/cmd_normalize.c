@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cmd_normalize.c - `domaindex normalize`: a URL a line in, its canonical form a line out.
+ */
+#include "builder/cli/command.h"
+
+#include "builder/input/stdin_lines.h"
+#include "builder/lake/suffix_list.h"
+#include "canon/url.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_FIELD, OPT_PSL, OPT_COUNT };
+
+static const struct dx_option table[OPT_COUNT] = {
+    [OPT_FIELD] = { "field", "FIELD", "url", "what to print: url, domain, host or scheme",
+                    DX_OPT_TEXT },
+    [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH, "public suffix list to use", DX_OPT_TEXT },
+};
+
+enum field { FIELD_URL, FIELD_DOMAIN, FIELD_HOST, FIELD_SCHEME, FIELD_COUNT };
+static const char *const field_names[FIELD_COUNT] = { "url", "domain", "host", "scheme" };
+
+static int normalize_line(struct dx_canon *canon, enum field field, struct dx_span line,
+                          struct dx_span *out, enum dx_reject *why)
+{
+    struct dx_url url;
+    int rc;
+
+    if (field == FIELD_DOMAIN)
+        return dx_canon_domain(canon, line, out, why);
+    rc = dx_canon_url(canon, line, &url, why);
+    *out = field == FIELD_URL ? url.url : field == FIELD_HOST ? url.host : url.scheme;
+    return rc;
+}
+
+static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
+{
+    struct dx_buf text = DX_SUFFIX_LIST_INIT;
+    int rc;
+
+    rc = dx_suffix_list_read(path, &text, err);
+    if (rc == DX_OK)
+        rc = dx_psl_new(psl, (struct dx_span){ text.data, text.size }, err);
+    if (rc < 0)
+        (void)dx_fail_in(err, "%s", path);
+    dx_buf_release(&text);
+    return rc;
+}
+
+static int normalize_stream(struct dx_canon *canon, enum field field, struct dx_stdin_lines *in,
+                            FILE *out, struct dx_error *err)
+{
+    struct dx_span line;
+    struct dx_span text;
+    enum dx_reject why;
+
+    while (dx_stdin_lines_next(in, &line)) {
+        if (normalize_line(canon, field, line, &text, &why) == 1)
+            (void)fwrite(text.data, 1, text.size, out);
+        else
+            (void)fprintf(out, "!%s", dx_reject_name(why));
+        (void)putc('\n', out);
+        if (ferror(out))
+            break;
+    }
+    if (in->error != 0)
+        return dx_fail_errno(err, in->error, "standard input");
+    if (fflush(out) != 0 || ferror(out))
+        return dx_fail_errno(err, errno, "standard output");
+    return DX_OK;
+}
+
+static int run(const struct dx_options *options)
+{
+    static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
+    const char *name = dx_options_text(options, OPT_FIELD);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_psl *psl = NULL;
+    struct dx_canon *canon = NULL;
+    int field = 0;
+    int rc;
+
+    while (field < FIELD_COUNT && strcmp(name, field_names[field]) != 0)
+        field++;
+    if (field == FIELD_COUNT || options->operand_count > 0) {
+        if (field == FIELD_COUNT)
+            fprintf(stderr, "normalize: --field is url, domain, host or scheme, not '%s'\n", name);
+        else
+            fprintf(stderr, "normalize: URLs are read from standard input, one a line\n");
+        return DX_EXIT_USAGE;
+    }
+    dx_stdin_lines_init(&in, STDIN_FILENO, stdout);
+    rc = load_psl(&psl, dx_options_text(options, OPT_PSL), &err);
+    if (rc == DX_OK)
+        rc = dx_canon_new(&canon, psl, &err);
+    if (rc == DX_OK)
+        rc = normalize_stream(canon, (enum field)field, &in, stdout, &err);
+    if (rc < 0)
+        fprintf(stderr, "normalize: %s\n", err.text);
+    dx_canon_free(&canon);
+    dx_psl_free(&psl);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_normalize = {
+    .name = "normalize",
+    .synopsis = "[--field FIELD] [--psl FILE] < URLS",
+    .summary = "print the canonical form of each URL read",
+    .description =
+        "Reads URLs, one a line, and prints one line for each: its canonical form, or one field\n"
+        "of it. With --field domain a line may also be a domain, a host or host:port. A line that\n"
+        "is not taken comes out as '!' and the reason: empty, too_long, scheme, host_missing,\n"
+        "host_invalid, port_invalid, utf8_invalid or public_suffix. The rules are in\n"
+        "docs/CANON.md.",
+    .example = "echo 'HTTP://WWW.Example.COM:80/a/../b?z=1&a=2#top' | domaindex normalize",
+    .options = table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

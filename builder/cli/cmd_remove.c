@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "builder/cli/command.h"
+#include "builder/maintain/dataset_remove.h"
+#include "builder/root/interrupt.h"
+#include "builder/root/progress.h"
+
+enum { OPT_ROOT, OPT_DATASET, OPT_DRY_RUN, OPT_WAIT, OPT_COUNT };
+
+#define AT(member) DX_OPT_PLACE(struct dx_dataset_remove, member)
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL,
+                   "where the lake and the index live: a directory or s3://bucket/prefix",
+                   DX_OPT_TEXT, AT(root) },
+    [OPT_DATASET] = { "dataset", "NAME", NULL, "dataset to remove; may be given several times",
+                      DX_OPT_TEXT },
+    [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run), "say what would be removed, and change nothing"),
+    [OPT_WAIT] = DX_OPTION_WAIT(AT(lock_wait_ms)),
+};
+
+static void say(const char *text)
+{
+    fprintf(stderr, "domaindex remove: %s\n", text);
+}
+
+static int read_options(const struct dx_options *options, struct dx_dataset_remove *r,
+                        struct dx_error *err)
+{
+    int rc = dx_options_store(options, r, err);
+
+    if (rc == DX_OK)
+        rc = dx_options_operands(options, 0, err);
+    if (rc < 0)
+        return rc;
+    if (r->root == NULL || r->root[0] == '\0')
+        return dx_fail(err, DX_E_INVALID, "--root ROOT is missing");
+    while (dx_options_nth(options, OPT_DATASET, r->count) != NULL)
+        r->count++;
+    return r->count > 0 ? DX_OK : dx_fail(err, DX_E_INVALID, "--dataset NAME is missing");
+}
+
+static void summary(const struct dx_dataset_remove *r)
+{
+    char size[32];
+
+    for (size_t i = 0; i < r->count; i++)
+        fprintf(stderr, "%s: %s (dataset_id %u), files %llu, %s\n",
+                r->dry_run ? "would be removed" : "removed", r->names[i], r->result[i].dataset_id,
+                (unsigned long long)r->result[i].files, dx_progress_size(r->result[i].bytes, size));
+    if (r->dry_run)
+        return;
+    fprintf(stderr,
+            "Versions that have it go on answering. It is gone with the next "
+            "'domaindex publish'; its files go when gc takes the last of those versions.\n");
+}
+
+static int run(const struct dx_options *options)
+{
+    struct dx_dataset_remove r = { .stopped = dx_interrupted, .say = say };
+    struct dx_error err = DX_ERROR_INIT;
+    const char **names;
+    int rc = read_options(options, &r, &err);
+
+    if (rc < 0) {
+        fprintf(stderr, "domaindex remove: %s\nTry 'domaindex help remove'.\n", err.text);
+        return DX_EXIT_USAGE;
+    }
+    assert(r.count > 0); /* read_options */
+    names = calloc(r.count, sizeof *names);
+    if (names == NULL) {
+        fprintf(stderr, "domaindex remove: out of memory\n");
+        return DX_EXIT_REFUSED;
+    }
+    for (size_t i = 0; i < r.count; i++)
+        names[i] = dx_options_nth(options, OPT_DATASET, i);
+    r.names = names;
+    dx_interrupt_catch();
+    rc = dx_dataset_remove_run(&r, &err);
+    if (rc < 0)
+        fprintf(stderr, "domaindex remove: %s\n", err.text);
+    else
+        summary(&r);
+    free(r.result);
+    free(names);
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+}
+
+const struct dx_command dx_command_remove = {
+    .name = "remove",
+    .synopsis = "--root ROOT --dataset NAME... [--dry-run] [--wait SECONDS]",
+    .summary = "take datasets out of the lake",
+    .description =
+        "Marks datasets as removed, all of them or none. Nothing is deleted: the versions that "
+        "are there go on answering with them, the next 'domaindex publish' leaves them out, and "
+        "their files go with the last version that names them (domaindex gc). The id is never "
+        "given again; ingesting under the same name later begins a new dataset.\n\n"
+        "A dataset with files that were not published yet is refused: no version would ever name "
+        "them, so they would never be deleted. Publish first. What is left of a replacement that "
+        "died "
+        "does not count, and is deleted.\n\n"
+        "Programs that read the Parquet files of ROOT/urls/ still see its rows until gc has "
+        "deleted "
+        "the files; 'domaindex files' lists those of a version.\n\n"
+        "After a rollback to a version that has the dataset it is served again, until the next "
+        "publish leaves it out again. To take single domains, hosts or URLs out of answers at "
+        "once, see domaindex suppress.",
+    .example = "domaindex remove --root /srv/domaindex --dataset old-crawl",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

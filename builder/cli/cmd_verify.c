@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/periodic.h"
+#include "builder/check/verify.h"
+#include "builder/cli/command.h"
+#include "builder/root/progress.h"
+#include "builder/root/work_folder.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define MEMORY_MIN (64u << 20)
+#define TICK_MS 100
+
+enum {
+    OPT_ROOT,
+    OPT_VERSION,
+    OPT_DEEP,
+    OPT_MEMORY,
+    OPT_THREADS,
+    OPT_WORK_DIR,
+    OPT_CACHE_DIR,
+    OPT_COUNT
+};
+
+#define AT(member) DX_OPT_PLACE(struct dx_verify_options, member)
+
+static const struct dx_option options_table[OPT_COUNT] = {
+    [OPT_ROOT] = { "root", "ROOT", NULL,
+                   "where the lake and the index live: a directory, s3://bucket/prefix or a URL",
+                   DX_OPT_TEXT, AT(root) },
+    [OPT_VERSION] = { "version", "VERSION", NULL, "check this version, not the current one",
+                      DX_OPT_TEXT, AT(version) },
+    [OPT_DEEP] = { "deep", NULL, NULL,
+                   "read the lake too, rebuild all answers and compare them with the index",
+                   DX_OPT_FLAG, AT(deep) },
+    [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget of --deep",
+                     DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN), AT(memory) },
+    [OPT_THREADS] = { "threads", "N", "2", "threads that read the lake", DX_OPT_NUMBER(1, 256),
+                      AT(threads) },
+    [OPT_WORK_DIR] = { "work-dir", "DIR", NULL, "where temporary files go; else TMPDIR, else /tmp",
+                       DX_OPT_TEXT, AT(tmp_dir) },
+    [OPT_CACHE_DIR] = { "cache-dir", "DIR", NULL,
+                        "of a remote root: keep the files of the index here, and do not fetch "
+                        "again what is here",
+                        DX_OPT_TEXT, AT(cache_dir) },
+};
+
+/* What is drawn on standard error; damages are printed between. */
+struct screen {
+    struct dx_verify_progress counters;
+    pthread_mutex_t lock; /* of progress */
+    struct dx_progress progress;
+    struct dx_periodic *ticker;
+};
+
+static uint64_t show(void *ctx, bool asked)
+{
+    struct screen *s = ctx;
+
+    (void)asked;
+    (void)pthread_mutex_lock(&s->lock);
+    if (atomic_load(&s->counters.bytes_total) > 0 || atomic_load(&s->counters.items) > 0)
+        dx_progress_at(&s->progress, atomic_load(&s->counters.bytes),
+                       atomic_load(&s->counters.items));
+    (void)pthread_mutex_unlock(&s->lock);
+    return TICK_MS;
+}
+
+static void screen_open(struct screen *s)
+{
+    (void)pthread_mutex_init(&s->lock, NULL);
+    dx_progress_init(&s->progress, STDERR_FILENO);
+    (void)dx_periodic_start(&s->ticker, "progress", TICK_MS, show, s, NULL); /* a courtesy */
+}
+
+static void screen_close(struct screen *s)
+{
+    dx_periodic_stop(&s->ticker);
+    dx_progress_end(&s->progress);
+    (void)pthread_mutex_destroy(&s->lock);
+}
+
+static void print_found(void *ctx, const char *text)
+{
+    struct screen *s = ctx;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->progress.terminal && s->progress.drawn)
+        (void)fputc('\n', stderr); /* the line stays, and is drawn again below */
+    s->progress.drawn = false;
+    printf("damage: %s\n", text);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void print_note(void *ctx, const char *text)
+{
+    struct screen *s = ctx;
+
+    (void)pthread_mutex_lock(&s->lock);
+    dx_progress_end(&s->progress);
+    printf("note: %s\n", text);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void print_phase(void *ctx, const char *name)
+{
+    struct screen *s = ctx;
+
+    (void)pthread_mutex_lock(&s->lock);
+    dx_progress_end(&s->progress);
+    if (s->progress.terminal)
+        fprintf(stderr, "%s\n", name);
+    dx_progress_phase(&s->progress, name, "done", atomic_load(&s->counters.bytes_total));
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static int parse(const struct dx_options *o, struct dx_verify_options *v, struct dx_error *err)
+{
+    int rc = dx_options_store(o, v, err);
+
+    if (rc == DX_OK && v->root == NULL)
+        rc = dx_fail(err, DX_E_INVALID, "--root is missing");
+    if (rc == DX_OK && o->operand_count > 0)
+        rc = dx_options_operands(o, 0, err);
+    v->tmp_dir = dx_work_folder_dir(v->tmp_dir);
+    return rc;
+}
+
+static int report(const struct dx_verify_options *o, const struct dx_verify_result *r)
+{
+    if (r->damages > 0) {
+        printf("%s%s: damaged; findings: %llu\n", r->version[0] == '\0' ? "manifest" : "version ",
+               r->version, (unsigned long long)r->damages);
+        return DX_EXIT_DAMAGED;
+    }
+    printf("version %s: sound. %llu files, %llu bytes; %llu domains, %llu pairs, %llu rows in %llu "
+           "lake files%s\n",
+           r->version, (unsigned long long)r->files, (unsigned long long)r->bytes,
+           (unsigned long long)r->domains, (unsigned long long)r->pairs,
+           (unsigned long long)r->rows, (unsigned long long)r->lake_files,
+           o->deep ? ", each row read and counted again" : "");
+    return DX_EXIT_DONE;
+}
+
+static int run(const struct dx_options *options)
+{
+    struct screen screen = { .ticker = NULL };
+    struct dx_verify_options o = { .found = print_found,
+                                   .note = print_note,
+                                   .phase = print_phase,
+                                   .ctx = &screen,
+                                   .progress = &screen.counters };
+    struct dx_verify_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = parse(options, &o, &err);
+
+    if (rc < 0)
+        return dx_command_fail("verify", DX_EXIT_USAGE, &err);
+    screen_open(&screen);
+    rc = dx_verify(&o, &result, &err);
+    screen_close(&screen);
+    if (rc < 0)
+        return dx_command_fail("verify", DX_EXIT_REFUSED, &err);
+    return report(&o, &result);
+}
+
+const struct dx_command dx_command_verify = {
+    .name = "verify",
+    .synopsis = "--root ROOT [--version VERSION] [--deep]",
+    .summary = "reads every byte of a version and says what contradicts what",
+    .description =
+        "Checks sizes, hashes and block checksums of all files of the version, their structure, "
+        "and "
+        "every fact that two files both hold: names, sets, counts, postings, page places, totals. "
+        "With --deep it also reads all rows of the lake, rebuilds every count and posting and "
+        "compares. Each damage is one line; the exit code is 0 when all is sound, 3 when damage "
+        "was "
+        "found, 1 when the check could not be made.\n"
+        "A root on object storage is fetched: every file of the index, each byte of which is "
+        "checked, and with --deep the files of the lake one after another. Without --deep the "
+        "lake's files are asked for by size and by the ETag that publish saw. A store that cannot "
+        "be reached is not damage: exit code 1.\n"
+        "Of the current version, a line `note:` says how many files of the lake no version has, "
+        "and how "
+        "many the version lacks by permission (publish --allow-missing).",
+    .example = "domaindex verify --root ./quickstart-root --deep",
+    .options = options_table,
+    .option_count = OPT_COUNT,
+    .run = run,
+};

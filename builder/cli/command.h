@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * command.h - what a subcommand of `domaindex` is.
+ *
+ * Each builder/cmd_<name>.c defines one `const struct dx_command dx_command_<name>`;
+ * builder/cli/domaindex.c lists them. `run` gets parsed options and returns the exit
+ * code: 0 done, 1 refused or bad data (said on stderr), 3 verify found damage.
+ * Usage errors are found before `run` where the table can tell, else `run`
+ * returns DX_EXIT_USAGE with a message on stderr.
+ */
+#ifndef DX_BUILDER_CLI_COMMAND_H
+#define DX_BUILDER_CLI_COMMAND_H
+
+#include "base/options.h"
+
+/* Rows of a table that several commands have; place: of the member. Waiting is in milliseconds
+ * there. */
+#define DX_OPTION_DRY_RUN(place, help_)                    \
+    {                                                      \
+        "dry-run", NULL, NULL, (help_), DX_OPT_FLAG, place \
+    }
+#define DX_OPTION_WAIT_KIND DX_OPT_NUMBER(0, 1000000000), .scale = 1000
+#define DX_OPTION_WAIT(place)                                                            \
+    {                                                                                    \
+        "wait", "SECONDS", "0",                                                          \
+            "in a directory: wait so long for another command that writes there to end", \
+            DX_OPTION_WAIT_KIND, place                                                   \
+    }
+
+#define DX_OPTION_CACHE_DIR                                                             \
+    {                                                                                   \
+        "cache-dir", "DIR", NULL,                                                       \
+            "where copies of a remote root's index are kept; else CACHE_DIRECTORY, or " \
+            "domaindex in XDG_CACHE_HOME or in ~/.cache",                               \
+            DX_OPT_TEXT                                                                 \
+    }
+
+/* "domaindex NAME: ERROR" on standard error; returns code. */
+int dx_command_fail(const char *name, int code, const struct dx_error *err);
+
+/* Of this machine, for --threads: 1..most. */
+unsigned dx_command_cores(unsigned most);
+
+enum { DX_EXIT_DONE = 0, DX_EXIT_REFUSED = 1, DX_EXIT_USAGE = 2, DX_EXIT_DAMAGED = 3 };
+
+struct dx_command {
+    const char *name;
+    const char *synopsis;    /* after the name: "--root ROOT INPUT..." */
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs for --help and the manual */
+    const char *example;     /* a command line that works */
+    const struct dx_option *options;
+    size_t option_count;
+    int (*run)(const struct dx_options *options);
+};
+
+extern const struct dx_command dx_command_ingest;
+extern const struct dx_command dx_command_profiles;
+extern const struct dx_command dx_command_publish;
+extern const struct dx_command dx_command_verify;
+extern const struct dx_command dx_command_inspect;
+extern const struct dx_command dx_command_normalize;
+extern const struct dx_command dx_command_lookup;
+extern const struct dx_command dx_command_top_domains;
+extern const struct dx_command dx_command_versions;
+extern const struct dx_command dx_command_diff;
+extern const struct dx_command dx_command_suppress;
+extern const struct dx_command dx_command_access;
+extern const struct dx_command dx_command_rollback;
+extern const struct dx_command dx_command_gc;
+extern const struct dx_command dx_command_remove;
+extern const struct dx_command dx_command_compact;
+extern const struct dx_command dx_command_overlap;
+extern const struct dx_command dx_command_ship;
+extern const struct dx_command dx_command_key;
+extern const struct dx_command dx_command_export;
+extern const struct dx_command dx_command_domain64;
+extern const struct dx_command dx_command_backup;
+extern const struct dx_command dx_command_files;
+extern const struct dx_command dx_command_fetch_record;
+
+#endif

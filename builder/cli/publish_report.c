@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/cli/publish_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "builder/publish/publish.h"
+#include "builder/root/progress.h"
+
+struct row {
+    const char *name; /* also the end of the names that count */
+    uint64_t bytes;
+};
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text);
+    size_t m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static double per(uint64_t bytes, uint64_t n)
+{
+    return n == 0 ? 0 : (double)bytes / (double)n;
+}
+
+static void report_row(const struct dx_manifest_version *e, const char *name, uint64_t bytes,
+                       struct dx_buf *out)
+{
+    dx_buf_fmt(out, "  %-24s %14llu %10.3f %10.3f\n", name, (unsigned long long)bytes,
+               per(bytes, e->domains), per(bytes, e->pairs));
+}
+
+void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes, struct dx_buf *out)
+{
+    struct row rows[] = {
+        { DX_FILE_DOMAINS_TXT, 0 }, { DX_FILE_DOMAINS_DICT, 0 }, { DX_FILE_DOMAINS_MPHF, 0 },
+        { DX_FILE_MEMBERSHIP, 0 },  { DX_FILE_COUNTS, 0 },       { DX_FILE_DATASET_DOMAINS, 0 },
+        { "postings.idx.zst", 0 },  { "postings.dat.zst", 0 },   { DX_FILE_POSTINGS_DIR, 0 },
+        { DX_FILE_FACTS, 0 },       { DX_FILE_SKETCHES, 0 },     { DX_FILE_URL_IDS, 0 },
+        { DX_FILE_COLD, 0 },        { DX_FILE_FILES_TSV, 0 },    { DX_FILE_PAGES, 0 },
+        { DX_FILE_DATASETS, 0 },    { DX_FILE_PSL, 0 },          { DX_FILE_TAGS, 0 },
+    };
+    uint64_t total = 0;
+    char count[32];
+
+    for (size_t i = 0; i < e->file_count; i++) {
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+            if (ends_in(e->files[i].name, rows[k].name))
+                rows[k].bytes += e->files[i].size;
+        total += e->files[i].size;
+    }
+    dx_buf_fmt(out, "domains %s", dx_progress_count(e->domains, count));
+    dx_buf_fmt(out, ", datasets %s", dx_progress_count(e->datasets, count));
+    dx_buf_fmt(out, ", pairs %s", dx_progress_count(e->pairs, count));
+    dx_buf_fmt(out, ", rows %s", dx_progress_count(e->rows, count));
+    dx_buf_fmt(out, ", URLs %s", dx_progress_count(e->urls, count));
+    dx_buf_fmt(out, ", lake files %s\n", dx_progress_count(e->lake_files, count));
+    dx_buf_fmt(out, "  %-24s %14s %10s %10s\n", "file", "bytes", "B/domain", "B/pair");
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].bytes > 0) /* tags.dxt may be missing */
+            report_row(e, rows[k].name, rows[k].bytes, out);
+    report_row(e, "index", total, out);
+    dx_buf_fmt(out, "  %-24s %14llu %10.3f B/URL %.3f B/row\n", "lake",
+               (unsigned long long)lake_bytes, per(lake_bytes, e->urls), per(lake_bytes, e->rows));
+}
+
+void dx_publish_report_held(const struct dx_manifest_version *e, const struct dx_index_stats *s,
+                            struct dx_buf *out)
+{
+    char count[32];
+
+    dx_buf_fmt(out, "held: facts %.3f B/pair and sketches %.3f before compression",
+               per(s->facts_bytes, e->pairs), per(s->sketches_bytes, e->pairs));
+    dx_buf_fmt(out, "; distinct URLs of %s domains in several datasets, %.3f B each",
+               dx_progress_count(s->distinct_domains, count),
+               per(s->distinct_bytes, s->distinct_domains));
+    dx_buf_fmt(out, ", %s by estimate", dx_progress_count(s->distinct_estimates, count));
+    dx_buf_fmt(out, "; places of URLs %s", dx_progress_count(s->url_places, count));
+    if (s->tags.tags > 0) {
+        dx_buf_fmt(out, "; tags %s", dx_progress_count(s->tags.tags, count));
+        dx_buf_fmt(out, " of %s rows", dx_progress_count(s->tags.rows, count));
+    }
+    dx_buf_str(out, "\n");
+}
+
+void dx_publish_report_left_out(const char *command, const struct dx_left_out *left)
+{
+    const char *at = (const char *)left->text.data;
+    const char *end = left->text.size == 0 ? at : at + left->text.size;
+
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+        (void)fprintf(stderr, "%s: left out: %.*s\n", command, (int)(stop - at), at);
+        at = stop + 1;
+    }
+    if (left->count > 0)
+        (void)fprintf(stderr,
+                      "%s: %llu files of the lake cannot be taken and are left out of the version, "
+                      "which has all others; correct them or remove them, then publish again\n",
+                      command, (unsigned long long)left->count);
+}
+
+void dx_publish_report_rows_twice(const char *command, const struct dx_publish_result *r)
+{
+    if (r->rows_twice > 0)
+        (void)fprintf(stderr,
+                      "%s: %llu rows stand twice, the first of %s: files came together that ingest "
+                      "could not compare (missing files that are back, or a rollback during an "
+                      "ingest); 'domaindex compact' leaves the second one out\n",
+                      command, (unsigned long long)r->rows_twice, r->twice);
+}
+
+void dx_publish_report_rows_left_out(const char *command, const struct dx_publish_result *r)
+{
+    if (r->rows_left_out == 0)
+        return;
+    (void)fprintf(
+        stderr, "%s: rows of foreign lake files left out: %llu, of which read now: %llu\n", command,
+        (unsigned long long)r->rows_left_out, (unsigned long long)r->rows_left_out_now);
+    if (r->rows_left_out_now > 0)
+        (void)fprintf(stderr, "%s: first row left out: %s\n", command, r->first_left_out);
+}

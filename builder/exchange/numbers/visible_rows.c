@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/exchange/numbers/visible_rows.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "builder/root/root.h"
+#include "canon/row_form.h"
+#include "canon/url.h"
+#include "fetch/download.h"
+#include "format/root/rules.h"
+#include "loader/objects.h"
+#include "loader/suppressions_live.h"
+#include "loader/version.h"
+
+#define LOOK_EVERY 4096
+
+static int fetch_file(const struct dx_visible_rows *r, const struct dx_pages_file *file,
+                      char path[PATH_MAX], struct dx_error *err)
+{
+    const struct dx_version *v = r->version;
+    const struct dx_object o = { DX_OBJECT_LAKE, file->file_id };
+    struct dx_pin pin = dx_objects_pin(v->part->objects, o, file->size);
+    char object[PATH_MAX];
+    struct dx_download d = { .source = v->source, .object = object, .size = file->size };
+    bool far = !dx_root_in_place(v->root);
+    int rc = dx_path_format(object, sizeof object, err, "%s%.*s", v->entry.parquet_root,
+                            (int)file->path.size, (const char *)file->path.data);
+
+    d.pin = pin;
+    if (rc == DX_OK)
+        rc = far ? dx_path_format(path, PATH_MAX, err, "%s/lake.parquet", r->tmp)
+                 : dx_path_format(path, PATH_MAX, err, "%s/%s", v->root, object);
+    return rc == DX_OK && far ? dx_download_run(&d, path, err) : rc;
+}
+
+/* Of a row that is stored under its canonical URL the raw one is that which was requested; a rule
+ * may hide it. */
+static int drop_hidden(struct dx_visible_rows *r, const struct dx_rules *rules,
+                       struct dx_lake_row *row, struct dx_error *err)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url;
+
+    if (rules == NULL || rules->count == 0 || row->raw_url.data == NULL)
+        return DX_OK;
+    if (r->canon == NULL && dx_version_canon_new(r->version, &r->canon, err) < 0)
+        return (int)err->code;
+    if (dx_canon_url(r->canon, row->raw_url, &url, &reject) == 1 &&
+        dx_rules_match(rules, url.domain, url.scheme, url.host, url.path_query) != 0)
+        row->raw_url = dx_span_of(NULL, 0);
+    return DX_OK;
+}
+
+static int each_row(struct dx_visible_rows *r, struct dx_lake_scan *scan, uint32_t dataset_id,
+                    const struct dx_rules *rules, struct dx_error *err)
+{
+    struct dx_lake_row row;
+    int rc;
+
+    while ((rc = dx_lake_scan_group(scan, err)) == 1) {
+        while ((rc = dx_lake_scan_row(scan, &row, err)) == 1) {
+            if ((r->rows + r->hidden) % LOOK_EVERY == 0 && r->stopped != NULL && r->stopped())
+                return dx_fail(err, DX_E_IO, "interrupted");
+            if (dx_rules_match(rules, row.domain, row.scheme, row.host, row.path_query) != 0) {
+                r->hidden++;
+                continue;
+            }
+            r->rows++;
+            row.dataset_id = dataset_id;
+            rc = drop_hidden(r, rules, &row, err);
+            if (rc == DX_OK)
+                rc = r->row(r->ctx, scan, &row, err);
+            if (rc < 0)
+                return rc;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int each_of_file(struct dx_visible_rows *r, const struct dx_pages_file *file,
+                        const struct dx_rules *rules, struct dx_error *err)
+{
+    struct dx_lake_scan scan = DX_LAKE_SCAN_INIT;
+    char path[PATH_MAX] = "";
+    int rc = fetch_file(r, file, path, err);
+
+    if (rc == DX_OK)
+        rc = dx_lake_scan_open(&scan, path, err);
+    scan.skip_by = r->form;
+    if (rc == DX_OK)
+        rc = each_row(r, &scan, file->dataset_id, rules, err);
+    dx_lake_scan_close(&scan);
+    if (!dx_root_in_place(r->version->root) && path[0] != '\0')
+        (void)unlink(path);
+    return rc;
+}
+
+int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err)
+{
+    const struct dx_rules *rules = dx_suppressions_live_pin(r->version->caches->suppressions);
+    struct dx_pages_file file;
+    int rc = DX_OK;
+
+    r->rows = r->hidden = 0;
+    if (r->version->entry.rows_left_out > 0)
+        rc = dx_row_form_new(&r->form, r->version->psl, err);
+    for (uint64_t i = 0; rc >= 0 && i < r->version->part->pages.files; i++) {
+        rc = dx_pages_file(&r->version->part->pages, i, &file, err);
+        if (rc == 1 && (r->dataset_id == 0 || r->dataset_id == file.dataset_id))
+            rc = each_of_file(r, &file, rules, err);
+    }
+    dx_canon_free(&r->canon);
+    dx_row_form_free(&r->form);
+    dx_suppressions_live_unpin(r->version->caches->suppressions, rules);
+    return rc < 0 ? rc : DX_OK;
+}

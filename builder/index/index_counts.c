@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/index/index_state.h"
+
+#include "builder/index/index_domains.h"
+#include "builder/index/index_facts.h"
+#include "builder/index/index_identity.h"
+#include "builder/index/index_out.h"
+#include "builder/index/index_pass.h"
+#include "builder/index/index_postings.h"
+#include "builder/lake/lake_files.h"
+#include "builder/scan/index_tags.h"
+#include "builder/sort/spill_sort.h"
+#include "format/version/manifest.h"
+
+#define POSTING_LANES 2   /* halves of the domain_ids, sorted by a thread each */
+#define DOMAINS_MEMORY 16 /* the part of the memory that pairs by dataset have */
+
+/* All that is made of the pairs in the second pass. */
+struct second {
+    struct dx_index_out dictionary_out;
+    struct dx_index_out counts_out;
+    struct dx_dictionary_writer dictionary;
+    struct dx_counts_writer counts;
+    struct dx_index_facts *facts;
+    struct dx_index_domains *domains;
+};
+
+static int second_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
+{
+    struct second *s = p->ctx;
+    size_t count;
+    const struct dx_pair_count *counts = dx_index_pass_counts(p->b, &count);
+    const uint32_t *ids = dx_index_pass_ids(p->b, &count);
+    uint64_t less = 0;
+    bool dense = false;
+    int rc = dx_dictionary_writer_add(&s->dictionary, dx_index_pass_key(p->b), err);
+
+    if (rc == DX_OK)
+        rc = dx_index_facts_distinct(s->facts, counts, count, &less, &dense, err);
+    dx_counts_writer_distinct(&s->counts, less, dense);
+    if (rc == DX_OK)
+        rc = dx_counts_writer_add(&s->counts, counts, count, err);
+    return rc == DX_OK ? dx_index_domains_add(s->domains, ordinal, ids, counts, count, err) : rc;
+}
+
+static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pair,
+                        enum dx_index_origin origin, struct dx_error *err)
+{
+    struct dx_index_state *b = p->b;
+    uint8_t key[DX_INDEX_POSTINGS_KEY];
+    uint64_t id;
+
+    if (origin == DX_INDEX_DROPPED)
+        return DX_OK;
+    id = dx_index_ids_next(&b->domain_ids, dx_index_pair_domain(pair), p->ordinal);
+    if (origin == DX_INDEX_KEPT)
+        return DX_OK;
+    dx_index_postings_key(id, pair->dataset_id, key);
+    return dx_spill_sort_add(b->postings, (unsigned)key[0] * POSTING_LANES >> 8,
+                             dx_span_of(key, sizeof key), pair->runs, err);
+}
+
+/* A domain that the base has and the new version too, whichever of them has this pair. */
+static void note_ordinal(const struct dx_index_pass *p, enum dx_index_origin origin)
+{
+    const struct dx_index_merge *m = &p->b->merge;
+
+    if (m->given_known && origin != DX_INDEX_DROPPED)
+        dx_index_tags_domain(p->b->lake->tags, m->base.ordinal, p->ordinal);
+}
+
+static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
+                       enum dx_index_origin origin, struct dx_error *err)
+{
+    struct second *s = p->ctx;
+    int rc = take_posting(p, pair, origin, err);
+
+    note_ordinal(p, origin);
+    return rc == DX_OK && origin != DX_INDEX_DROPPED
+               ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err)
+               : rc;
+}
+
+static int begin(struct second *s, struct dx_index_state *b, struct dx_error *err)
+{
+    const struct dx_index_options *o = b->options;
+    const struct dx_build_id *build = &b->id->build;
+    int rc = dx_index_out_open(&s->dictionary_out, o->dir, DX_FILE_DOMAINS_DICT, o->sync, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_out_open(&s->counts_out, o->dir, DX_FILE_COUNTS, o->sync, err);
+    if (rc == DX_OK)
+        rc = dx_dictionary_writer_init(&s->dictionary, &b->info, build, dx_index_out_sink,
+                                       &s->dictionary_out, err);
+    if (rc == DX_OK)
+        rc = dx_counts_writer_begin(&s->counts, &b->totals, build, dx_index_out_sink,
+                                    &s->counts_out, err);
+    if (rc == DX_OK)
+        rc = dx_index_facts_new(&s->facts, b, err);
+    return rc == DX_OK ? dx_index_domains_new(&s->domains, b->lake, o->tmp_dir,
+                                              o->memory / DOMAINS_MEMORY, err)
+                       : rc;
+}
+
+static int write_domains(struct dx_index_state *b, struct dx_index_domains *domains,
+                         struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DATASET_DOMAINS, b->options->sync,
+                               err);
+
+    if (rc == DX_OK)
+        rc = dx_index_domains_write(domains, b->n, &b->id->build, dx_index_out_sink, &out, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, b->entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}
+
+static int end(struct second *s, struct dx_index_state *b, struct dx_error *err)
+{
+    int rc = dx_index_facts_end(s->facts, err);
+
+    if (rc == DX_OK)
+        rc = dx_dictionary_writer_finish(&s->dictionary, err);
+    if (rc == DX_OK)
+        rc = dx_counts_writer_end(&s->counts, err);
+    b->stats->distinct_bytes = s->counts.distinct_bytes;
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&s->dictionary_out, b->entry, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&s->counts_out, b->entry, err);
+    return rc == DX_OK ? write_domains(b, s->domains, err) : rc;
+}
+
+static int write_counts(struct dx_index_state *b, struct dx_error *err)
+{
+    struct second s = { .dictionary_out = DX_INDEX_OUT_INIT, .counts_out = DX_INDEX_OUT_INIT };
+    struct dx_index_pass p = { .b = b, .pair = second_pair, .domain = second_domain, .ctx = &s };
+    int rc = begin(&s, b, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_pass_run(&p, err);
+    if (rc == DX_OK)
+        rc = end(&s, b, err);
+    dx_dictionary_writer_release(&s.dictionary);
+    dx_counts_writer_release(&s.counts);
+    dx_index_facts_free(&s.facts);
+    dx_index_domains_free(&s.domains);
+    dx_index_out_abort(&s.dictionary_out);
+    dx_index_out_abort(&s.counts_out);
+    return rc;
+}
+
+int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err)
+{
+    struct dx_spill_sort_options sort = { .dir = b->options->tmp_dir,
+                                          .memory_bytes = b->options->memory / 8 * 3,
+                                          .lanes = POSTING_LANES,
+                                          .unique = true };
+    int rc = dx_spill_sort_new(&b->postings, &sort, err);
+
+    if (rc == DX_OK && b->lake->base != NULL)
+        rc = dx_index_tags_base(b->lake->tags, b->lake->base, err);
+    if (rc == DX_OK)
+        rc = write_counts(b, err);
+    dx_index_state_count_spilled(b, b->lake->pairs);
+    dx_index_merge_release(&b->merge); /* its thread reads them */
+    dx_spill_sort_free(&b->lake->pairs);
+    return rc;
+}

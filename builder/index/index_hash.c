@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/index/index_state.h"
+
+#include "builder/index/index_identity.h"
+#include "builder/index/index_out.h"
+#include "builder/index/index_pass.h"
+#include "builder/lake/lake_files.h"
+#include "format/core/mphf.h"
+#include "format/version/manifest.h"
+
+#define MPHF_SEEDS 16
+#define MPHF_MEMORY_MIN (16u << 20)
+
+static int collect_name(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
+{
+    return dx_index_ids_name(&p->b->domain_ids, dx_index_pass_domain(p->b), ordinal, err);
+}
+
+static int find_ids(struct dx_index_state *b, struct dx_error *err)
+{
+    struct dx_index_pass p = { .b = b, .domain = collect_name };
+    int rc = dx_index_ids_find(&b->domain_ids, b->hashes, b->n, b->options->hash_bits, err);
+
+    /* Who has which id depends on all who share the hash: pairs that did not change might. */
+    if (rc == DX_OK && b->domain_ids.needs_names && b->lake->base != NULL)
+        return DX_INDEX_FULL;
+    if (rc == DX_OK && b->domain_ids.needs_names) {
+        rc = dx_index_pass_run(&p, err);
+        if (rc == DX_OK)
+            rc = dx_index_ids_resolve(&b->domain_ids, b->hashes, err);
+    }
+    b->stats->collisions = b->domain_ids.collisions.size / sizeof(struct dx_collision);
+    return rc;
+}
+
+static int hash_domain(struct dx_index_pass *p, uint64_t ordinal, struct dx_error *err)
+{
+    const uint64_t *seed = p->ctx;
+
+    (void)err;
+    p->b->hashes[ordinal] = dx_mphf_hash(dx_index_pass_domain(p->b), *seed);
+    return DX_OK;
+}
+
+static int try_seeds(struct dx_index_state *b, struct dx_mphf_built *built, size_t memory,
+                     uint64_t seed, struct dx_error *err)
+{
+    struct dx_index_pass p = { .b = b, .domain = hash_domain, .ctx = &seed };
+    int rc = DX_MPHF_RESEED;
+
+    for (; rc == DX_MPHF_RESEED && seed < MPHF_SEEDS; seed++) {
+        rc = seed == 0 ? DX_OK : dx_index_pass_run(&p, err);
+        if (rc == DX_OK)
+            rc = dx_mphf_build(built, b->hashes, b->n, seed, memory, b->options->threads, err);
+    }
+    return rc == DX_MPHF_RESEED
+               ? dx_fail(err, DX_E_LIMIT, "no perfect hash found with %d seeds", MPHF_SEEDS)
+               : rc;
+}
+
+/* Equal hashes have no perfect hash, so where there is one for seed 0, no two domains have one id,
+ * and no search for them is needed. */
+static int find_mphf(struct dx_index_state *b, struct dx_mphf_built *built, struct dx_error *err)
+{
+    size_t half = b->options->memory / 2;
+    size_t used = (size_t)b->n * 8;
+    size_t memory = half > used + MPHF_MEMORY_MIN ? half - used : MPHF_MEMORY_MIN;
+    uint64_t seed = 0;
+    int rc;
+
+    dx_index_ids_distinct(&b->domain_ids, b->n);
+    if (b->options->hash_bits == 0) {
+        rc = dx_mphf_build(built, b->hashes, b->n, seed++, memory, b->options->threads, err);
+        if (rc != DX_MPHF_RESEED)
+            return rc;
+    }
+    rc = find_ids(b, err);
+    return rc == DX_OK ? try_seeds(b, built, memory, seed, err) : rc;
+}
+
+static int write_mphf(struct dx_index_state *b, struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    struct dx_mphf_built built = { 0 };
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DOMAINS_MPHF, b->options->sync, err);
+
+    if (rc != DX_OK)
+        return rc;
+    rc = find_mphf(b, &built, err);
+    if (rc == DX_OK)
+        rc = dx_mphf_write(&built, b->hashes, &b->info.text_hash,
+                           (const struct dx_collision *)(const void *)b->domain_ids.collisions.data,
+                           b->domain_ids.collisions.size / sizeof(struct dx_collision),
+                           &b->id->build, dx_index_out_sink, &out, err);
+    dx_mphf_built_release(&built);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, b->entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}
+
+int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err)
+{
+    uint64_t need = b->n * 8 + b->n / 2;
+    int rc;
+
+    if (need > b->options->memory / 2)
+        return dx_fail(err, DX_E_LIMIT,
+                       "%llu domains: the perfect hash needs %llu MiB, which is "
+                       "over half of --memory: give at least --memory %lluM",
+                       (unsigned long long)b->n, (unsigned long long)(need >> 20),
+                       (unsigned long long)((need * 2 >> 20) + 1));
+    rc = write_mphf(b, err);
+    dx_index_state_drop_hashes(b);
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * index_merge.h - the pairs of a version in the making, in order: those that a scan found, and
+ * those that stay of the base.
+ *
+ *   struct dx_index_merge m = DX_INDEX_MERGE_INIT;
+ *   rc = dx_index_merge_begin(&m, &lake, &err);          after the scan; again and again
+ *   while ((rc = dx_index_merge_next(&m, &pair, &origin, &err)) == 1)
+ *       ...                                              valid until the next call
+ *   dx_index_merge_release(&m);
+ *
+ * By key of the domain, then dataset_id. A pair that the scan found takes the place of the base's
+ * same pair. Those that stay have no runs. Of the base, dictionary, sets and counts are streamed
+ * from its mapped files, checksum by checksum; memory: what the largest set needs. Without a base:
+ * the scan's alone. One thread; from begin to release another one reads the sorter of the lake's
+ * pairs.
+ */
+#ifndef DX_BUILDER_INDEX_INDEX_MERGE_H
+#define DX_BUILDER_INDEX_INDEX_MERGE_H
+
+#include "base/buf.h"
+#include "builder/scan/index_pair.h"
+#include "loader/version_walk.h"
+
+struct dx_index_lake;
+struct dx_spill_ahead;
+
+enum dx_index_origin {
+    DX_INDEX_SCANNED,
+    DX_INDEX_KEPT,   /* as the base has it */
+    DX_INDEX_DROPPED /* the base has it, the new version does not */
+};
+
+struct dx_index_merge {
+    struct dx_index_lake *lake;
+    bool begun;
+    bool given_scanned, given_known; /* by the last next, from which stream; both: the same pair */
+    /* of the scan: the next one, if there is one */
+    struct dx_spill_ahead *ahead;
+    bool has_scanned;
+    struct dx_index_pair scanned;
+    /* of the base: */
+    struct dx_version_walk base;
+    size_t at;                  /* in the pairs of the domain at hand */
+    struct dx_index_pair known; /* the one that was given last */
+};
+
+#define DX_INDEX_MERGE_INIT \
+    {                       \
+        .lake = NULL        \
+    }
+
+int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake,
+                         struct dx_error *err);
+int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **pair,
+                        enum dx_index_origin *origin, struct dx_error *err);
+void dx_index_merge_release(struct dx_index_merge *m);
+
+#endif

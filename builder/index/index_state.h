@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * index_state.h - what the phases of a build share: index_build.c's own.
+ *
+ * A phase is a function of the state that returns DX_OK or an error; the next finds what it left:
+ *
+ *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_urls_phase,
+ *   dx_index_tags_phase, dx_index_lake_phase
+ *
+ * The pairs come by domain, then dataset (index_pass.h). They are gone over twice: what stands in
+ * front of a file (numbers of domains, smallest time) is known only after the last pair. One
+ * thread.
+ */
+#ifndef DX_BUILDER_INDEX_INDEX_STATE_H
+#define DX_BUILDER_INDEX_INDEX_STATE_H
+
+#include "builder/index/index_build.h"
+#include "builder/index/index_cold.h"
+#include "builder/index/index_ids.h"
+#include "builder/index/index_merge.h"
+#include "format/core/dictionary.h"
+#include "format/core/membership.h"
+
+struct dx_spill_file;
+struct dx_spill_sort;
+
+struct dx_index_state {
+    struct dx_index_lake *lake;
+    const struct dx_index_identity *id;
+    const struct dx_index_options *options;
+    struct dx_manifest_version *entry;
+    struct dx_index_stats *stats;
+    struct dx_index_merge merge;
+
+    /* the domain at hand */
+    uint8_t surt_text[DX_SURT_MAX];
+    size_t surt_size;
+    uint8_t domain_text[DX_SURT_MAX];
+    size_t domain_size;
+    struct dx_buf ids;    /* u32 dataset_ids */
+    struct dx_buf counts; /* struct dx_pair_count */
+
+    /* what the first pass finds */
+    uint64_t *hashes;
+    size_t hashes_size; /* bytes of the mapping */
+    uint64_t n;
+    struct dx_dictionary_info info;
+    struct dx_counts_totals totals;
+    struct dx_set_store sets;
+    bool sets_live;
+    struct dx_spill_file *set_entries;
+    struct dx_index_ids domain_ids;
+
+    struct dx_index_cold cold;
+
+    /* for the second sort */
+    struct dx_spill_sort *postings;
+};
+
+int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_urls_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_tags_phase(struct dx_index_state *b, struct dx_error *err);
+int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err);
+
+/* When no perfect hash is made any more. */
+void dx_index_state_drop_hashes(struct dx_index_state *b);
+
+/* For the statistics, before the sort is freed. */
+void dx_index_state_count_spilled(struct dx_index_state *b, const struct dx_spill_sort *sort);
+
+#endif

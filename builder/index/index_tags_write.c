@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The second half of builder/scan/index_tags.h: from the sorted records of the scan, and the base,
+ * to tags.dxt.
+ */
+#include "builder/scan/index_tags.h"
+
+#include <limits.h>
+#include <roaring/roaring.h>
+#include <stdio.h>
+
+#include "base/map.h"
+#include "base/path.h"
+#include "builder/index/index_identity.h"
+#include "builder/index/index_out.h"
+#include "builder/index/index_state.h"
+#include "builder/lake/lake_files.h"
+#include "builder/scan/index_base.h"
+#include "builder/scan/index_tags_record.h"
+#include "builder/sort/spill_file.h"
+#include "builder/sort/spill_sort.h"
+#include "format/core/dictionary.h"
+#include "loader/version.h"
+
+#define IDS 1024 /* of a set at a time */
+
+struct write {
+    struct dx_index_tags *t;
+    const struct dx_index_lake *lake;
+    const struct dx_dictionary *dictionary;
+    struct dx_tags_encoder encoder;
+    struct dx_spill_file *parts[DX_TAGS_PARTS];
+    struct dx_buf name; /* of the tag at hand */
+    roaring_bitmap_t *rows, *domains;
+
+    /* the scan: the record at hand */
+    bool has_scanned;
+    struct dx_span tag, value;
+    uint32_t file_id, row;
+
+    /* the base: the tag at hand, and its next file that stays */
+    const struct dx_tags *base;
+    uint64_t next; /* tag behind that one */
+    struct dx_span base_tag;
+    struct dx_tag_cursor files;
+    struct dx_tag_file known;
+    bool has_known;
+};
+
+static int put_part(void *ctx, enum dx_tags_part part, struct dx_span bytes, struct dx_error *err)
+{
+    struct write *w = ctx;
+
+    return dx_spill_file_append(w->parts[part], bytes, err);
+}
+
+/* ---- the two streams ---- */
+
+static int next_scanned(struct write *w, struct dx_error *err)
+{
+    struct dx_span key;
+    int rc = w->t->sort == NULL ? 0 : dx_spill_sort_next(w->t->sort, &key, &w->value, err);
+
+    w->has_scanned = rc == 1;
+    if (rc == 1 && !dx_tags_key_parse(key, &w->tag, &w->file_id, &w->row))
+        return dx_fail(err, DX_E_CORRUPT, "tags: a record without a tag");
+    return rc < 0 ? rc : DX_OK;
+}
+
+static bool stays(const struct write *w, uint32_t file_id)
+{
+    return file_id < w->lake->file_count && w->lake->files[file_id].path != NULL &&
+           dx_index_stays(w->lake, file_id);
+}
+
+/* The next (tag, file) of the base whose file stays. */
+static int next_known(struct write *w, struct dx_error *err)
+{
+    int rc = 0;
+
+    w->has_known = false;
+    while (w->base != NULL) {
+        rc = w->next == 0 ? 0 : dx_tag_cursor_next(&w->files, &w->known, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 1 && !stays(w, w->known.file_id))
+            continue;
+        w->has_known = rc == 1;
+        if (rc == 1 || w->next == w->base->count)
+            break;
+        rc = dx_tags_name(w->base, w->next, &w->base_tag, err);
+        if (rc == DX_OK)
+            rc = dx_tags_files(w->base, w->next++, &w->files, err);
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+/* ---- a file of a tag ---- */
+
+static int add_set(const struct write *w, const struct dx_dataset_set *set, bool domains,
+                   roaring_bitmap_t *to, struct dx_error *err)
+{
+    uint32_t ids[IDS];
+    uint64_t from = 0;
+    size_t n;
+
+    while (from <= UINT32_MAX && (n = dx_dataset_set_ids_from(set, (uint32_t)from, ids, IDS)) > 0) {
+        from = (uint64_t)ids[n - 1] + 1;
+        for (size_t i = 0; domains && i < n; i++) {
+            uint32_t now = w->t->ordinals == NULL ? 0 : w->t->ordinals[ids[i]];
+
+            if (now == 0)
+                return dx_fail(err, DX_E_CORRUPT,
+                               "version %s: " DX_FILE_TAGS ": domain %lu has a row in a file that "
+                               "stays, and no pair",
+                               dx_version_name(w->lake->base), (unsigned long)ids[i]);
+            ids[i] = now - 1;
+        }
+        roaring_bitmap_add_many(to, n, ids);
+    }
+    return DX_OK;
+}
+
+static int take_known(struct write *w, struct dx_error *err)
+{
+    struct dx_dataset_set rows;
+    struct dx_dataset_set domains;
+    int rc = dx_tag_file_sets(w->base, &w->known, &rows, &domains, err);
+
+    if (rc == DX_OK)
+        rc = add_set(w, &rows, false, w->rows, err);
+    return rc == DX_OK ? add_set(w, &domains, true, w->domains, err) : rc;
+}
+
+/* The record at hand: rows of one domain. */
+static int take_record(struct write *w, struct dx_error *err)
+{
+    struct dx_bytes r = dx_bytes_of(w->value);
+    struct dx_span domain = dx_bytes_take(&r, dx_bytes_varint(&r));
+    uint64_t row = w->row;
+    uint8_t key[DX_SURT_MAX];
+    uint64_t ordinal = 0;
+    size_t size = r.failed ? 0 : dx_surt_key(domain, key);
+    int rc = size == 0 ? 0
+                       : dx_dictionary_find(w->dictionary, dx_span_of(key, size), &ordinal, err);
+
+    if (rc < 0)
+        return rc;
+    roaring_bitmap_add(w->rows, w->row);
+    while (rc == 1 && dx_bytes_left(&r) > 0) {
+        row += dx_bytes_varint(&r) + 1;
+        if (r.failed || row >= UINT32_MAX)
+            rc = 0;
+        else
+            roaring_bitmap_add(w->rows, (uint32_t)row);
+    }
+    if (rc == 0)
+        return dx_fail(err, DX_E_CORRUPT, "tags: a record of no domain of the version");
+    roaring_bitmap_add(w->domains, (uint32_t)ordinal);
+    return DX_OK;
+}
+
+static int take_scanned(struct write *w, uint32_t file_id, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && w->has_scanned && w->file_id == file_id &&
+           dx_span_equal(w->tag, dx_span_of(w->name.data, w->name.size))) {
+        rc = take_record(w, err);
+        if (rc == DX_OK)
+            rc = next_scanned(w, err);
+    }
+    return rc;
+}
+
+/* Below 0: the base's comes first; above: the scan's. A file is in one of them only. */
+static int compare(const struct write *w)
+{
+    int c;
+
+    if (!w->has_known || !w->has_scanned)
+        return w->has_known ? -1 : 1;
+    c = dx_span_compare(w->base_tag, w->tag);
+    return c != 0 ? c : w->known.file_id < w->file_id ? -1 : 1;
+}
+
+static int encode_one(struct write *w, struct dx_error *err)
+{
+    bool known = compare(w) < 0;
+    struct dx_span tag = known ? w->base_tag : w->tag;
+    uint32_t file_id = known ? w->known.file_id : w->file_id;
+    int rc = DX_OK;
+
+    if (!dx_span_equal(tag, dx_span_of(w->name.data, w->name.size))) {
+        dx_buf_clear(&w->name);
+        dx_buf_append(&w->name, tag.data, tag.size);
+        rc = w->name.failed ? dx_buf_fail(&w->name, err, "tag")
+                            : dx_tags_encode_tag(&w->encoder, tag, err);
+    }
+    roaring_bitmap_clear(w->rows);
+    roaring_bitmap_clear(w->domains);
+    if (rc == DX_OK)
+        rc = known ? take_known(w, err) : take_scanned(w, file_id, err);
+    if (rc == DX_OK)
+        rc = dx_tags_encode_file(&w->encoder, file_id, w->rows, w->domains, err);
+    return rc == DX_OK && known ? next_known(w, err) : rc;
+}
+
+/* ---- what is not indexed ---- */
+
+static int encode_left(struct write *w, struct dx_error *err)
+{
+    struct dx_tags_left base = { .file_id = 0 };
+    uint64_t next = 0;
+    bool has = w->base != NULL;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < w->lake->file_count; i++) {
+        const struct dx_index_file *file = &w->lake->files[i];
+        struct dx_tags_left left = { (uint32_t)i, file->tags_unread, file->tags_unfit };
+
+        while (has && rc == DX_OK && (next == 0 || base.file_id < i)) {
+            rc = dx_tags_left_at(w->base, next++, &base, err);
+            has = rc == 1;
+            rc = rc < 0 ? rc : DX_OK;
+        }
+        if (has && base.file_id == i && stays(w, (uint32_t)i))
+            left = base;
+        if (rc != DX_OK || (left.rows | left.tags) == 0)
+            continue;
+        w->t->counts.rows_unread += left.rows;
+        w->t->counts.tags_unfit += left.tags;
+        rc = dx_tags_encode_left(&w->encoder, &left, err);
+    }
+    return rc;
+}
+
+/* ---- the file ---- */
+
+static int append(void *ctx, struct dx_span bytes, struct dx_error *err)
+{
+    return dx_tags_writer_append(ctx, bytes, err);
+}
+
+static int write_parts(struct write *w, const struct dx_build_id *build,
+                       int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                       void *ctx, struct dx_error *err)
+{
+    struct dx_tags_writer writer;
+    int rc = dx_tags_writer_begin(&writer, &w->encoder, build, sink, ctx, err);
+
+    for (int i = 0; rc == DX_OK && i < DX_TAGS_PARTS; i++) {
+        rc = dx_tags_writer_part(&writer, (enum dx_tags_part)i, err);
+        if (rc == DX_OK)
+            rc = dx_spill_file_replay(w->parts[i], append, &writer, err);
+    }
+    if (rc == DX_OK)
+        rc = dx_tags_writer_end(&writer, err);
+    dx_tags_writer_release(&writer);
+    return rc;
+}
+
+static int write_begin(struct write *w, struct dx_error *err)
+{
+    int rc = w->t->sort == NULL ? DX_OK : dx_spill_sort_finish(w->t->sort, err);
+
+    dx_buf_init(&w->name, DX_TAG_MAX);
+    dx_tags_encoder_init(&w->encoder, w->dictionary->info.n, w->lake->file_count, put_part, w);
+    w->rows = roaring_bitmap_create();
+    w->domains = roaring_bitmap_create();
+    if (rc == DX_OK && (w->rows == NULL || w->domains == NULL))
+        rc = dx_no_memory(err, "tags");
+    for (int i = 0; rc == DX_OK && i < DX_TAGS_PARTS; i++)
+        rc = dx_spill_file_new(&w->parts[i], w->t->tmp_dir, err);
+    if (rc == DX_OK)
+        rc = next_scanned(w, err);
+    return rc == DX_OK ? next_known(w, err) : rc;
+}
+
+static void write_end(struct write *w)
+{
+    struct dx_spill_sort_stats stats = { .runs = 0 };
+
+    if (w->t->sort != NULL)
+        dx_spill_sort_get_stats(w->t->sort, &stats);
+    w->t->spilled_bytes = stats.spilled_bytes;
+    dx_spill_sort_free(&w->t->sort);
+    for (int i = 0; i < DX_TAGS_PARTS; i++)
+        dx_spill_file_free(&w->parts[i]);
+    dx_tags_encoder_release(&w->encoder);
+    dx_buf_release(&w->name);
+    if (w->rows != NULL)
+        roaring_bitmap_free(w->rows);
+    if (w->domains != NULL)
+        roaring_bitmap_free(w->domains);
+}
+
+int dx_index_tags_write(struct dx_index_tags *t, const struct dx_index_lake *lake,
+                        const struct dx_dictionary *dictionary, const struct dx_build_id *build,
+                        int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                        void *ctx, struct dx_error *err)
+{
+    struct write w = { .t = t,
+                       .lake = lake,
+                       .dictionary = dictionary,
+                       .base = lake->base == NULL ? NULL : lake->base->part->tags };
+    int rc = write_begin(&w, err);
+
+    t->counts = (struct dx_tags_counts){ 0 };
+    while (rc == DX_OK && (w.has_known || w.has_scanned))
+        rc = encode_one(&w, err);
+    if (rc == DX_OK)
+        rc = encode_left(&w, err);
+    if (rc == DX_OK)
+        rc = write_parts(&w, build, sink, ctx, err);
+    t->counts.tags = w.encoder.count;
+    t->counts.entries = w.encoder.entries;
+    t->counts.rows = w.encoder.rows;
+    write_end(&w);
+    return rc;
+}
+
+/* ---- the phase ---- */
+
+static int write_file(struct dx_index_state *b, const struct dx_dictionary *dictionary,
+                      struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_TAGS, b->options->sync, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_tags_write(b->lake->tags, b->lake, dictionary, &b->id->build,
+                                 dx_index_out_sink, &out, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, b->entry, err);
+    dx_index_out_abort(&out);
+    b->stats->tags = b->lake->tags->counts;
+    b->stats->spilled_bytes += b->lake->tags->spilled_bytes;
+    return rc;
+}
+
+/* The dictionary is that of the version in the making, as it stands on the disk. */
+int dx_index_tags_phase(struct dx_index_state *b, struct dx_error *err)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_dictionary dictionary;
+    char path[PATH_MAX];
+    int rc;
+
+    if (!dx_index_tagged(b->lake))
+        return DX_OK;
+    rc = dx_path_format(path, sizeof path, err, "%s/" DX_FILE_DOMAINS_DICT, b->options->dir);
+    if (rc == DX_OK)
+        rc = dx_map_open(&map, path, DX_MAP_RANDOM, err);
+    if (rc == DX_OK)
+        rc = dx_dictionary_open(&dictionary, map.bytes, 0, path, err);
+    if (rc == DX_OK) {
+        rc = write_file(b, &dictionary, err);
+        dx_dictionary_close(&dictionary);
+    }
+    dx_map_close(&map);
+    return rc;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The second half of builder/scan/index_urls.h: from the streams of the scan, and the base, to
+ * pages.
+ */
+#include "builder/scan/index_urls.h"
+
+#include <stdlib.h>
+
+#include "builder/lake/lake_files.h"
+#include "builder/scan/index_base.h"
+#include "builder/scan/urls_record.h"
+#include "builder/sort/spill_sort.h"
+#include "builder/sort/stream_spill.h"
+#include "loader/cold_walk.h"
+#include "loader/version.h"
+
+#define BUCKET_QSORT 24 /* above this an insertion sort loses */
+#define SORT_KEY 24
+
+/* Numbers of row groups, by file_id. */
+struct groups {
+    uint64_t *first; /* of each file, and behind the last one */
+    size_t files;
+};
+
+struct write {
+    struct dx_index_urls *urls;
+    const struct dx_index_lake *lake;
+    struct dx_cold_writer *writer;
+    size_t memory_bytes;
+    struct groups now, then; /* of the new version, of the base */
+
+    /* the stream at hand, sorted: in memory, or on the disk */
+    struct dx_url_place *places, *scratch;
+    size_t place_count, place_capacity;
+    size_t next;
+    struct dx_spill_sort *spilled;
+    uint8_t carry[DX_URLS_RECORD]; /* of a record that came in two pieces */
+    size_t carried;
+
+    /* the base: the next place of a file that stays */
+    struct dx_cold_walk walk;
+    struct dx_url_page page;
+    bool walks, in_page, has_known;
+    struct dx_url_place known;
+
+    /* the page in the making */
+    struct dx_url_place out[DX_URL_PAGE_PLACES];
+    size_t out_count;
+    struct dx_buf plain;
+    uint64_t page_id; /* that the page before begins with */
+    uint32_t page_sub;
+};
+
+/* ---- row groups ---- */
+
+static int groups_room(struct groups *g, size_t files, struct dx_error *err)
+{
+    g->files = files;
+    g->first = malloc((files + 1) * sizeof *g->first);
+    return g->first == NULL ? dx_no_memory(err, "places of URLs") : DX_OK;
+}
+
+static int groups_now(struct write *w, struct dx_error *err)
+{
+    uint64_t n = 0;
+    int rc = groups_room(&w->now, w->lake->file_count, err);
+
+    for (size_t i = 0; rc == DX_OK && i < w->lake->file_count; i++) {
+        w->now.first[i] = n;
+        n += w->lake->files[i].path == NULL ? 0 : w->lake->files[i].row_groups;
+    }
+    if (rc == DX_OK)
+        w->now.first[w->lake->file_count] = n;
+    return rc;
+}
+
+static int groups_then(struct write *w, struct dx_error *err)
+{
+    const struct dx_pages *pages = &w->lake->base->part->pages;
+    uint64_t n = 0;
+    int rc = groups_room(&w->then, (size_t)pages->files, err);
+
+    for (size_t i = 0; rc >= 0 && i < w->then.files; i++) {
+        struct dx_pages_file file;
+
+        w->then.first[i] = n;
+        rc = dx_pages_file(pages, i, &file, err);
+        n += rc == 1 ? file.row_groups : 0;
+    }
+    if (rc >= 0)
+        w->then.first[w->then.files] = n;
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* The file that has this row group; g->files if none does. Of files without any, which begin where
+ * the next one does, none is given. */
+static size_t file_of(const struct groups *g, uint64_t group)
+{
+    size_t low = 0;
+    size_t high = g->files;
+
+    if (group >= g->first[g->files])
+        return g->files;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (g->first[middle] <= group)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- a stream of the scan ---- */
+
+static int compare_places(const void *a, const void *b)
+{
+    return dx_url_place_compare(a, b);
+}
+
+static void insertion_sort(struct dx_url_place *p, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct dx_url_place moved = p[i];
+        size_t at = i;
+
+        for (; at > 0 && dx_url_place_compare(&p[at - 1], &moved) > 0; at--)
+            p[at] = p[at - 1];
+        p[at] = moved;
+    }
+}
+
+/* ids are hashes: spread evenly, so a bucket a place has one or two, which are put in order at
+ * once. Those that are not, because many are equal, are left to qsort. */
+static int sort_places(struct write *w, struct dx_error *err)
+{
+    size_t n = w->place_count;
+    uint32_t *ends = calloc(n + 1, sizeof *ends);
+    struct dx_url_place *from = w->places;
+    uint32_t sum = 0;
+    size_t begin = 0;
+
+    if (ends == NULL)
+        return dx_no_memory(err, "places of URLs");
+#define BUCKET(place) (size_t)(((unsigned __int128)((place).id << DX_URLS_STREAM_BITS) * n) >> 64)
+    for (size_t i = 0; i < n; i++)
+        ends[BUCKET(from[i])]++;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t count = ends[i];
+
+        ends[i] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        w->scratch[ends[BUCKET(from[i])]++] = from[i];
+#undef BUCKET
+    for (size_t i = 0; i < n; begin = ends[i++]) {
+        size_t count = ends[i] - begin;
+
+        if (count > BUCKET_QSORT)
+            qsort(w->scratch + begin, count, sizeof *w->scratch, compare_places);
+        else
+            insertion_sort(w->scratch + begin, count);
+    }
+    w->places = w->scratch;
+    w->scratch = from;
+    free(ends);
+    return DX_OK;
+}
+
+static void store_be(uint8_t *to, uint64_t v)
+{
+    for (int i = 7; i >= 0; i--, v >>= 8)
+        to[i] = (uint8_t)v;
+}
+
+static uint64_t load_be(const uint8_t *from)
+{
+    uint64_t v = 0;
+
+    for (int i = 0; i < 8; i++)
+        v = v << 8 | from[i];
+    return v;
+}
+
+static int spill_place(struct write *w, const struct dx_url_place *place, struct dx_error *err)
+{
+    uint8_t key[SORT_KEY];
+    uint8_t rows[8];
+
+    store_be(key, place->id);
+    store_be(key + 8, place->group);
+    store_be(key + 16, place->row);
+    store_be(rows, place->rows);
+    return dx_spill_sort_add(w->spilled, 0, dx_span_of(key, sizeof key),
+                             dx_span_of(rows, sizeof rows), err);
+}
+
+static int take_record(struct write *w, const uint8_t *bytes, struct dx_error *err)
+{
+    struct dx_urls_record r;
+    struct dx_url_place place;
+
+    dx_urls_record_read(bytes, &r);
+    place = (struct dx_url_place){ .id = r.id, .row = r.row, .rows = r.rows };
+    if (r.file_id >= w->now.files ||
+        r.row_group >= w->now.first[r.file_id + 1] - w->now.first[r.file_id])
+        return dx_fail(err, DX_E_CORRUPT, "places of URLs: file %lu has no row group %lu",
+                       (unsigned long)r.file_id, (unsigned long)r.row_group);
+    place.group = w->now.first[r.file_id] + r.row_group;
+    if (w->spilled != NULL)
+        return spill_place(w, &place, err);
+    w->places[w->place_count++] = place;
+    return DX_OK;
+}
+
+static int take_piece(void *ctx, struct dx_span piece, struct dx_error *err)
+{
+    struct write *w = ctx;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && piece.size > 0) {
+        size_t n = DX_URLS_RECORD - w->carried < piece.size ? DX_URLS_RECORD - w->carried
+                                                            : piece.size;
+        const uint8_t *record = piece.data;
+
+        if (n < DX_URLS_RECORD) {
+            memcpy(w->carry + w->carried, piece.data, n);
+            record = w->carry;
+        }
+        w->carried += n;
+        piece = dx_span_of(piece.data + n, piece.size - n);
+        if (w->carried < DX_URLS_RECORD)
+            break;
+        w->carried = 0;
+        rc = take_record(w, record, err);
+    }
+    return rc;
+}
+
+/* Places, those that are sorted, and the ends of buckets. */
+static bool fits(const struct write *w, uint64_t count)
+{
+    return count < UINT32_MAX &&
+           count <= w->memory_bytes / (2 * sizeof(struct dx_url_place) + sizeof(uint32_t));
+}
+
+static int room_for(struct write *w, size_t count, struct dx_error *err)
+{
+    size_t more = count + count / 8;
+
+    if (count <= w->place_capacity)
+        return DX_OK;
+    free(w->places);
+    free(w->scratch);
+    w->place_capacity = 0;
+    w->places = malloc(more * sizeof *w->places);
+    w->scratch = malloc(more * sizeof *w->scratch);
+    if (w->places == NULL || w->scratch == NULL)
+        return dx_no_memory(err, "places of URLs");
+    w->place_capacity = more;
+    return DX_OK;
+}
+
+static int load_stream(struct write *w, size_t stream, struct dx_error *err)
+{
+    uint64_t count = dx_stream_spill_size(w->urls->spool, stream) / DX_URLS_RECORD;
+    const struct dx_spill_sort_options options = { .dir = w->urls->tmp_dir,
+                                                   .memory_bytes = w->memory_bytes,
+                                                   .lanes = 1 };
+    int rc;
+
+    w->place_count = w->next = w->carried = 0;
+    rc = fits(w, count) ? room_for(w, (size_t)count, err)
+                        : dx_spill_sort_new(&w->spilled, &options, err);
+    if (rc == DX_OK)
+        rc = dx_stream_spill_replay(w->urls->spool, stream, take_piece, w, err);
+    if (rc != DX_OK)
+        return rc;
+    return w->spilled == NULL ? sort_places(w, err) : dx_spill_sort_finish(w->spilled, err);
+}
+
+/* 1, or 0 behind the last of the stream. */
+static int next_scanned(struct write *w, struct dx_url_place *place, struct dx_error *err)
+{
+    struct dx_spill_sort_stats stats;
+    struct dx_span key;
+    struct dx_span value;
+    int rc;
+
+    if (w->spilled == NULL) {
+        if (w->next == w->place_count)
+            return 0;
+        *place = w->places[w->next++];
+        return 1;
+    }
+    rc = dx_spill_sort_next(w->spilled, &key, &value, err);
+    if (rc == 1) {
+        *place = (struct dx_url_place){ load_be(key.data), load_be(key.data + 8),
+                                        load_be(key.data + 16), load_be(value.data) };
+    } else if (rc == 0) {
+        dx_spill_sort_get_stats(w->spilled, &stats);
+        w->urls->spilled_bytes += stats.spilled_bytes;
+        dx_spill_sort_free(&w->spilled);
+    }
+    return rc;
+}
+
+/* ---- the base ---- */
+
+/* 1 the file stays: the place has the row group's new number. 0: it does not. */
+static int renumber(struct write *w, struct dx_url_place *place, struct dx_error *err)
+{
+    size_t file = file_of(&w->then, place->group);
+
+    if (file == w->then.files)
+        return dx_fail(err, DX_E_CORRUPT, "version %s: %s names row group %llu of %llu",
+                       dx_version_name(w->lake->base), dx_cold_file_name(DX_COLD_URL_IDS),
+                       (unsigned long long)place->group,
+                       (unsigned long long)w->then.first[w->then.files]);
+    if (file >= w->lake->file_count || w->lake->files[file].path == NULL ||
+        !dx_index_stays(w->lake, file))
+        return 0;
+    place->group = w->now.first[file] + (place->group - w->then.first[file]);
+    return 1;
+}
+
+/* The next place of the base that stays, in w->known. File_ids stay too, so their order does. */
+static int next_known(struct write *w, struct dx_error *err)
+{
+    int rc = 0;
+
+    w->has_known = false;
+    while (w->walks && rc == 0) {
+        if (w->in_page) {
+            rc = dx_url_page_next(&w->page, &w->known, err);
+            w->in_page = rc == 1;
+            if (rc == 1)
+                rc = renumber(w, &w->known, err);
+            continue;
+        }
+        rc = dx_cold_walk_next(&w->walk, err);
+        w->walks = w->in_page = rc == 1;
+        if (rc == 1)
+            rc = dx_url_page_open(&w->page, &w->walk.page, w->walk.plain,
+                                  dx_cold_file_name(DX_COLD_URL_IDS), err);
+    }
+    w->has_known = rc == 1;
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* ---- pages ---- */
+
+static int end_page(struct write *w, struct dx_error *err)
+{
+    bool again;
+    int rc;
+
+    if (w->out_count == 0)
+        return DX_OK;
+    /* A number distinguishes pages that begin with one id. */
+    again = w->urls->places > 0 && w->out[0].id == w->page_id;
+    w->page_sub = again ? w->page_sub + 1 : 0;
+    w->page_id = w->out[0].id;
+    rc = dx_url_page_encode(&w->plain, w->out, w->out_count, err);
+    if (rc == DX_OK)
+        rc = dx_cold_writer_page(w->writer, w->page_id, w->page_sub, (uint32_t)w->out_count,
+                                 dx_span_of(w->plain.data, w->plain.size), err);
+    w->urls->places += w->out_count;
+    w->out_count = 0;
+    return rc;
+}
+
+static int put(struct write *w, const struct dx_url_place *place, struct dx_error *err)
+{
+    w->out[w->out_count++] = *place;
+    return w->out_count == DX_URL_PAGE_PLACES ? end_page(w, err) : DX_OK;
+}
+
+/* The stream, and among it those of the base that come before its last one. */
+static int merge_stream(struct write *w, struct dx_error *err)
+{
+    struct dx_url_place place;
+    int rc;
+
+    while ((rc = next_scanned(w, &place, err)) == 1) {
+        rc = DX_OK;
+        while (rc == DX_OK && w->has_known && dx_url_place_compare(&w->known, &place) < 0) {
+            rc = put(w, &w->known, err);
+            if (rc == DX_OK)
+                rc = next_known(w, err);
+        }
+        if (rc == DX_OK)
+            rc = put(w, &place, err);
+        if (rc != DX_OK)
+            return rc;
+    }
+    return rc;
+}
+
+static int write_all(struct write *w, struct dx_error *err)
+{
+    int rc = dx_stream_spill_finish(w->urls->spool, err);
+
+    if (rc == DX_OK)
+        rc = groups_now(w, err);
+    if (rc == DX_OK && w->lake->base != NULL) {
+        rc = groups_then(w, err);
+        if (rc == DX_OK)
+            rc = dx_cold_walk_begin(&w->walk, w->lake->base, DX_COLD_URL_IDS, err);
+        w->walks = rc == DX_OK;
+        if (rc == DX_OK)
+            rc = next_known(w, err);
+    }
+    for (size_t i = 0; rc == DX_OK && i < DX_URLS_STREAMS; i++) {
+        if (dx_stream_spill_size(w->urls->spool, i) == 0)
+            continue;
+        rc = load_stream(w, i, err);
+        if (rc == DX_OK)
+            rc = merge_stream(w, err);
+    }
+    while (rc == DX_OK && w->has_known) {
+        rc = put(w, &w->known, err);
+        if (rc == DX_OK)
+            rc = next_known(w, err);
+    }
+    return rc == DX_OK ? end_page(w, err) : rc;
+}
+
+int dx_index_urls_write(struct dx_index_urls *u, const struct dx_index_lake *lake,
+                        struct dx_cold_writer *writer, size_t memory_bytes, struct dx_error *err)
+{
+    struct write *w = calloc(1, sizeof *w);
+    int rc;
+
+    if (w == NULL)
+        return dx_no_memory(err, "places of URLs");
+    w->urls = u;
+    w->lake = lake;
+    w->writer = writer;
+    w->memory_bytes = memory_bytes;
+    dx_buf_init(&w->plain, DX_COLD_PAGE_PLAIN_MAX);
+    u->places = 0;
+    rc = write_all(w, err);
+    u->spilled_bytes += dx_stream_spill_written(u->spool);
+    if (lake->base != NULL)
+        dx_cold_walk_close(&w->walk);
+    dx_spill_sort_free(&w->spilled);
+    dx_buf_release(&w->plain);
+    free(w->now.first);
+    free(w->then.first);
+    free(w->places);
+    free(w->scratch);
+    free(w);
+    return rc;
+}

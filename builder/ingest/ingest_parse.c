@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest/ingest_parse.h"
+
+#include <stdlib.h>
+
+#include "base/civil_time.h"
+#include "base/utf8.h"
+#include "builder/input/row_record.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/lake/ingest_row.h"
+#include "builder/sort/spill_sort.h"
+#include "canon/url.h"
+
+int dx_ingest_worker_init(struct dx_ingest_worker *w, const struct dx_ingest_shared *shared,
+                          unsigned lane, struct dx_error *err)
+{
+    int rc;
+
+    *w = (struct dx_ingest_worker){ .shared = shared, .lane = lane };
+    dx_buf_init(&w->key, 1u << 20);
+    dx_buf_init(&w->value, 1u << 20);
+    dx_buf_init(&w->repair, 1u << 20);
+    dx_buf_init(&w->requested, 1u << 20);
+    dx_buf_init(&w->shown, 2u * DX_LINE_MAX);
+    rc = dx_fields_init(&w->fields, err);
+    if (rc == DX_OK)
+        rc = dx_canon_new(&w->canon, shared->psl, err);
+    if (rc == DX_OK && (w->cache = calloc(1, sizeof *w->cache)) == NULL)
+        rc = dx_no_memory(err, "ingest");
+    if (rc < 0)
+        dx_ingest_worker_release(w);
+    return rc;
+}
+
+void dx_ingest_worker_release(struct dx_ingest_worker *w)
+{
+    dx_canon_free(&w->canon);
+    dx_fields_release(&w->fields);
+    dx_buf_release(&w->key);
+    dx_buf_release(&w->value);
+    dx_buf_release(&w->repair);
+    dx_buf_release(&w->requested);
+    dx_buf_release(&w->shown);
+    free(w->cache);
+    w->cache = NULL;
+}
+
+/* Parquet strings are UTF-8, raw bytes need not be: U+FFFD for each byte that fits no
+ * character, counted so that the summary can say it. w->repair has room for all texts of
+ * a row, so that spans into it stay. */
+static struct dx_span repaired(struct dx_ingest_worker *w, struct dx_span s)
+{
+    size_t mark = w->repair.size;
+
+    if (s.data == NULL || dx_utf8_is_valid(s))
+        return s;
+    for (size_t i = 0; i < s.size;) {
+        size_t n = dx_utf8_size(s.data + i, s.size - i);
+
+        if (n > 0)
+            dx_buf_append(&w->repair, s.data + i, n);
+        else
+            dx_buf_str(&w->repair, "\xEF\xBF\xBD");
+        i += n > 0 ? n : 1;
+    }
+    w->repaired++;
+    return dx_span_of(w->repair.data + mark, w->repair.size - mark);
+}
+
+/* The name a row's dataset has; 0 or the reason against it. */
+static int dataset_name(const struct dx_ingest_worker *w, struct dx_span *name)
+{
+    if (w->shared->dataset != NULL)
+        return 0;
+    *name = w->fields.dataset;
+    if (name->size == 0)
+        return DX_ROW_DATASET_MISSING;
+    return dx_dataset_registry_name_valid(*name) ? 0 : DX_ROW_DATASET_INVALID;
+}
+
+static int extras(struct dx_ingest_worker *w, size_t count, struct dx_ingest_row *row)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (w->fields.extra[i].size == 0)
+            w->fields.extra[i].data = NULL;
+        bytes += w->fields.extra[i].size;
+    }
+    if (bytes > DX_EXTRAS_BYTES_MAX)
+        return DX_ROW_EXTRA_TOO_LONG;
+    row->extra = w->fields.extra;
+    return 0;
+}
+
+/* Where the record says which URL it is: that one in *url, and what was requested as the extra. 0
+ * or DX_E_NOMEM. */
+static int lead_to_canonical(struct dx_ingest_worker *w, const struct dx_columns *cols,
+                             struct dx_url *url)
+{
+    struct dx_span *extra = &w->fields.extra[cols->canonical - 1];
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_span said = *extra;
+
+    *extra = (struct dx_span){ NULL, 0 };
+    if (said.data == NULL)
+        return 0;
+    dx_buf_clear(&w->requested); /* the canonicaliser's text lasts until its next use only */
+    dx_buf_append(&w->requested, url->url.data, url->url.size);
+    if (w->requested.failed)
+        return DX_E_NOMEM;
+    if (dx_canon_url(w->canon, said, url, &reject) != 1) {
+        w->canonical_refused++;
+        (void)dx_canon_url(w->canon, w->fields.url, url, &reject);
+        return 0;
+    }
+    if (!dx_span_equal(url->url, dx_span_of(w->requested.data, w->requested.size)))
+        *extra = dx_span_of(w->requested.data, w->requested.size);
+    return 0;
+}
+
+/* Everything about the record but its dataset; 0, the reason against it, or DX_E_NOMEM. */
+static int parse(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span record,
+                 struct dx_ingest_row *row)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url;
+    int why = dx_columns_pick(cols, record, &w->fields);
+
+    if (why == 0)
+        why = extras(w, cols->extra_count, row);
+    if (why != 0)
+        return why;
+    if (dx_canon_url(w->canon, w->fields.url, &url, &reject) != 1)
+        return (int)reject;
+    why = cols->canonical > 0 ? lead_to_canonical(w, cols, &url) : 0;
+    if (why != 0)
+        return why;
+    row->has_ts = w->fields.ts.size > 0 &&
+                  dx_input_time(w->fields.ts, w->shared->ts_unit, &row->ts_us);
+    if (!row->has_ts && w->shared->require_ts)
+        return w->fields.ts.size > 0 ? DX_ROW_TS_INVALID : DX_ROW_TS_MISSING;
+    row->domain = url.domain;
+    row->host = url.host;
+    row->path_query = url.path_query;
+    row->scheme = url.scheme;
+    row->raw_url = dx_span_equal(w->fields.url, url.url) ? (struct dx_span){ NULL, 0 }
+                                                         : w->fields.url;
+    return 0;
+}
+
+static int repair_row(struct dx_ingest_worker *w, size_t extra_count, struct dx_ingest_row *row,
+                      struct dx_error *err)
+{
+    dx_buf_clear(&w->repair);
+    if (dx_buf_reserve(&w->repair, 3 * ((size_t)DX_EXTRAS_BYTES_MAX + DX_URL_MAX)) == NULL)
+        return dx_buf_fail(&w->repair, err, "ingest");
+    row->raw_url = repaired(w, row->raw_url);
+    for (size_t i = 0; i < extra_count; i++)
+        w->fields.extra[i] = repaired(w, w->fields.extra[i]);
+    return DX_OK;
+}
+
+static void settle_count(struct dx_ingest_worker *w)
+{
+    if (w->counted > 0)
+        atomic_fetch_add_explicit(&w->counting->rows, w->counted, memory_order_relaxed);
+    w->counted = 0;
+}
+
+/* Records of a dataset come together mostly: the count that all threads share is written once a
+ * run of them. */
+static void count_row(struct dx_ingest_worker *w, struct dx_ingest_dataset *set)
+{
+    if (w->counting != set) {
+        settle_count(w);
+        w->counting = set;
+    }
+    w->counted++;
+}
+
+/* A number of CDX. */
+static bool read_place(struct dx_span text, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9' || *number > INT64_MAX / 10 - 1)
+            return false;
+        *number = *number * 10 + (text.data[i] - '0');
+    }
+    return text.size > 0;
+}
+
+/* Of the WARC record that a line of CDX is about; false: the line does not say it. */
+static bool locate_warc(const struct dx_fields *f, struct dx_locator *l)
+{
+    const struct dx_span *place = f->place;
+
+    if (place[DX_PLACE_FILE].size == 0 || !read_place(place[DX_PLACE_OFFSET], &l->place[0]))
+        return false;
+    if (!read_place(place[DX_PLACE_LENGTH], &l->place[1]))
+        l->place[1] = 0;
+    l->kind = DX_LOCATOR_WARC;
+    l->name = place[DX_PLACE_FILE];
+    return dx_locator_name_valid(l->name);
+}
+
+/* Where the record came from, as text in w->locator; data == NULL: nothing can say it. */
+static struct dx_span locate(struct dx_ingest_worker *w, const struct dx_ingest_origin *from,
+                             const struct dx_record *record)
+{
+    struct dx_locator l = { .kind = DX_LOCATOR_NONE };
+    size_t n;
+
+    if (!from->cols->places || !locate_warc(&w->fields, &l)) {
+        l.kind = from->located;
+        l.name = from->name;
+        l.place[0] = l.kind == DX_LOCATOR_LINE ? record->line : (uint64_t)record->place;
+        l.place[1] = l.kind == DX_LOCATOR_LINE ? 0 : (uint64_t)record->place_size;
+    }
+    n = dx_locator_put(&l, w->locator);
+    w->unlocated += n == 0;
+    return n == 0 ? (struct dx_span){ NULL, 0 } : dx_span_of(w->locator, n);
+}
+
+static int keep(struct dx_ingest_worker *w, const struct dx_columns *cols, struct dx_span name,
+                struct dx_ingest_row *row, struct dx_error *err)
+{
+    struct dx_ingest_dataset *set = w->shared->dataset;
+    int rc = repair_row(w, cols->extra_count, row, err);
+
+    if (rc == DX_OK && set == NULL)
+        rc = dx_ingest_datasets_get(w->shared->datasets, w->cache, name, &set, err);
+    if (rc < 0)
+        return rc;
+    row->dataset = set->number;
+    count_row(w, set);
+    if (row->has_ts && row->ts_us % 1000 != 0)
+        atomic_store_explicit(&set->ts_micros, true, memory_order_relaxed);
+    if (w->shared->sort == NULL) {
+        w->accepted++;
+        return DX_OK;
+    }
+    dx_ingest_row_put(&w->key, &w->value, row, cols->extra_count);
+    if (w->key.failed || w->value.failed)
+        return dx_buf_fail(&w->key, err, "ingest: a row");
+    w->accepted++;
+    return dx_spill_sort_add(w->shared->sort, w->lane, dx_span_of(w->key.data, w->key.size),
+                             dx_span_of(w->value.data, w->value.size), err);
+}
+
+/* A row as a dry run shows it: time, the dataset where a record tells it, URL, extras. */
+static void show_row(const struct dx_ingest_worker *w, struct dx_ingest_samples *samples,
+                     const struct dx_ingest_row *row, struct dx_span dataset, size_t extra_count)
+{
+    struct dx_buf text = DX_BUF_INIT(2 * (DX_URL_MAX + DX_EXTRAS_BYTES_MAX));
+    char ts[DX_CIVIL_TEXT] = "no time";
+
+    if (samples->row_count == DX_SAMPLE_ROWS)
+        return;
+    if (row->has_ts)
+        (void)dx_civil_text_us(row->ts_us, ts);
+    dx_buf_fmt(&text, "%s  ", ts);
+    if (dataset.size > 0) {
+        dx_buf_append(&text, dataset.data, dataset.size);
+        dx_buf_str(&text, "  ");
+    }
+    dx_buf_append(&text, row->scheme.data, row->scheme.size);
+    dx_buf_str(&text, "://");
+    dx_buf_append(&text, row->host.data, row->host.size);
+    dx_buf_append(&text, row->path_query.data, row->path_query.size);
+    for (size_t i = 0; i < extra_count; i++)
+        if (row->extra[i].size > 0) {
+            dx_buf_fmt(&text, "  %s=", w->shared->extra_name[i]);
+            dx_buf_append(&text, row->extra[i].data, row->extra[i].size);
+        }
+    dx_ingest_samples_row(samples, dx_span_of(text.data, text.size));
+    dx_buf_release(&text);
+}
+
+/* A record as people read it. */
+static struct dx_span shown(struct dx_ingest_worker *w, const struct dx_columns *cols,
+                            struct dx_span record)
+{
+    if (!dx_record_format_has_rows(cols->format))
+        return record;
+    dx_buf_clear(&w->shown);
+    dx_row_record_text(record, &w->shown);
+    return dx_span_of(w->shown.data, w->shown.size);
+}
+
+int dx_ingest_worker_batch(struct dx_ingest_worker *w, const struct dx_batch *batch, size_t first,
+                           const struct dx_ingest_origin *from, struct dx_buf *rejects,
+                           struct dx_ingest_samples *samples, struct dx_error *err)
+{
+    const struct dx_columns *cols = from->cols;
+    static const int flaws[] = { [DX_FLAW_NONE] = 0,
+                                 [DX_FLAW_TOO_LONG] = DX_ROW_LINE_TOO_LONG,
+                                 [DX_FLAW_MALFORMED] = DX_ROW_RECORD_MALFORMED };
+    int rc = DX_OK;
+
+    for (size_t i = first; rc == DX_OK && i < batch->count; i++) {
+        struct dx_span record = dx_batch_record(batch, i);
+        struct dx_ingest_row row = { 0 };
+        struct dx_span name = { NULL, 0 };
+        int why = flaws[batch->records[i].flaw];
+
+        w->records++;
+        if (why == 0)
+            why = parse(w, cols, record, &row);
+        if (why == 0)
+            why = dataset_name(w, &name);
+        if (why == 0) {
+            if (!row.has_ts && w->fields.ts.size > 0) {
+                w->ts_dropped++;
+                dx_ingest_samples_reject(samples, DX_ROW_TS_INVALID, from->input,
+                                         batch->records[i].line, shown(w, cols, record));
+            }
+            if (w->shared->sort == NULL)
+                show_row(w, samples, &row,
+                         w->shared->dataset == NULL ? name : (struct dx_span){ NULL, 0 },
+                         cols->extra_count);
+            if (w->shared->locators)
+                row.locator = locate(w, from, &batch->records[i]);
+            rc = keep(w, cols, name, &row, err);
+            continue;
+        }
+        if (why < 0) {
+            rc = dx_no_memory(err, "ingest: a record of %zu bytes", record.size);
+            continue;
+        }
+        w->rejected[why]++;
+        record = shown(w, cols, record);
+        dx_ingest_samples_reject(samples, why, from->input, batch->records[i].line, record);
+        dx_rejects_line(rejects, from->input, batch->records[i].line, why, record);
+        if (rejects->failed)
+            rc = dx_buf_fail(rejects, err, "ingest: rejects");
+    }
+    settle_count(w);
+    return rc;
+}

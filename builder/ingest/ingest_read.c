@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest/ingest_read.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "builder/input/input.h"
+#include "builder/input/input_format.h"
+#include "builder/input/locator_name.h"
+#include "builder/input/parquet_rows.h"
+#include "builder/input/warc_rows.h"
+#include "builder/root/progress.h"
+#include "builder/sort/spill_sort.h"
+
+#define REJECTS_MAX ((size_t)1 << 30)
+#define SAMPLE_MAX 100 /* records that tell the columns */
+#define TEXT_MAX 4096
+
+enum slot_state { SLOT_FREE, SLOT_DONE };
+
+/* One batch on its way. Slots [tail, next_take) are with workers or done, [next_take,
+ * next_fill) wait for one; the reader owns slot next_fill. */
+struct slot {
+    enum slot_state state;
+    struct dx_batch batch;
+    size_t first; /* record: 1 behind a header */
+    const struct dx_ingest_origin *from;
+    struct dx_buf rejects;
+    struct dx_ingest_samples samples;
+};
+
+struct resolved {
+    struct dx_columns cols;
+    struct dx_ingest_origin from;
+    char name[DX_LOCATOR_NAME_MAX + 1];
+    struct dx_buf text; /* describes them */
+    struct resolved *next;
+};
+
+struct ring {
+    struct dx_ingest_read *read;
+    pthread_mutex_t lock; /* everything below */
+    pthread_cond_t changed;
+    struct slot *slot;
+    size_t slot_count;
+    uint64_t tail;
+    uint64_t next_take;
+    uint64_t next_fill;
+    bool ended;          /* no more batches will come */
+    struct dx_error err; /* the first that any thread had */
+    uint64_t accepted;   /* for progress */
+    uint64_t rejected;
+};
+
+struct thread {
+    pthread_t id;
+    bool started;
+    struct ring *ring;
+    struct dx_ingest_worker worker;
+};
+
+static void fail(struct ring *r, const struct dx_error *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (r->err.code == DX_OK)
+        r->err = *err;
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+/* The next batch, or NULL when there are no more or a thread failed. */
+static struct slot *take(struct ring *r)
+{
+    struct slot *s = NULL;
+
+    (void)pthread_mutex_lock(&r->lock);
+    while (r->err.code == DX_OK && r->next_take == r->next_fill && !r->ended)
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    if (r->err.code == DX_OK && r->next_take < r->next_fill)
+        s = &r->slot[r->next_take++ % r->slot_count];
+    (void)pthread_mutex_unlock(&r->lock);
+    return s;
+}
+
+/* Marks s done, and retires what is done at the tail: rejects leave in input order. */
+static int retire(struct ring *r, struct slot *s, uint64_t accepted, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    (void)pthread_mutex_lock(&r->lock);
+    s->state = SLOT_DONE;
+    r->accepted += accepted;
+    r->rejected += s->batch.count - s->first - accepted;
+    while (rc == DX_OK && r->tail < r->next_take &&
+           r->slot[r->tail % r->slot_count].state == SLOT_DONE) {
+        struct slot *t = &r->slot[r->tail % r->slot_count];
+
+        if (r->read->rejects != NULL)
+            rc = dx_rejects_write(r->read->rejects, dx_span_of(t->rejects.data, t->rejects.size),
+                                  err);
+        dx_buf_release(&t->rejects);
+        dx_ingest_samples_add(&r->read->stats->samples, &t->samples);
+        if (t->batch.capacity > 2 * DX_BATCH_SIZE)
+            dx_batch_release(&t->batch);
+        t->state = SLOT_FREE;
+        r->tail++;
+    }
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+static void *work(void *arg)
+{
+    struct thread *t = arg;
+    struct dx_error err = DX_ERROR_INIT;
+    struct slot *s;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && (s = take(t->ring)) != NULL) {
+        uint64_t before = t->worker.accepted;
+
+        rc = dx_ingest_worker_batch(&t->worker, &s->batch, s->first, s->from, &s->rejects,
+                                    &s->samples, &err);
+        if (rc == DX_OK)
+            rc = retire(t->ring, s, t->worker.accepted - before, &err);
+    }
+    if (rc == DX_OK && t->ring->read->shared->sort != NULL)
+        rc = dx_spill_sort_end(t->ring->read->shared->sort, t->worker.lane, &err);
+    if (rc < 0)
+        fail(t->ring, &err);
+    return NULL;
+}
+
+/* Waits until at most `busy` batches are in flight. */
+static int wait_for_room(struct ring *r, uint64_t busy)
+{
+    int rc;
+
+    (void)pthread_mutex_lock(&r->lock);
+    while (r->err.code == DX_OK && r->next_fill - r->tail > busy)
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    rc = (int)r->err.code;
+    (void)pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+static void submit(struct ring *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    r->next_fill++;
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+static void show(struct ring *r, uint64_t bytes)
+{
+    uint64_t accepted;
+
+    if (r->read->options->progress == NULL)
+        return;
+    (void)pthread_mutex_lock(&r->lock);
+    accepted = r->accepted;
+    r->read->options->progress->rejected = r->rejected;
+    (void)pthread_mutex_unlock(&r->lock);
+    dx_progress_at(r->read->options->progress, bytes, accepted);
+}
+
+/* What an input is read by: text is cut into records; Parquet files and WARCs give rows. */
+struct feed {
+    struct dx_parquet_rows *rows; /* or */
+    struct dx_input *in;          /* with */
+    struct dx_warc_rows *warc;    /* or */
+    struct dx_records *records;
+    enum dx_record_format format;
+    bool is_array;    /* of JSON: its elements have no lines */
+    const char *said; /* its name in messages */
+};
+
+static int feed_fill(const struct feed *f, struct dx_batch *batch, struct dx_error *err)
+{
+    return f->rows != NULL   ? dx_parquet_rows_fill(f->rows, batch, err)
+           : f->warc != NULL ? dx_warc_rows_fill(f->warc, batch, err)
+                             : dx_records_fill(f->records, batch, err);
+}
+
+static uint64_t feed_consumed(const struct feed *f)
+{
+    return f->rows != NULL ? dx_parquet_rows_consumed(f->rows) : dx_input_consumed(f->in);
+}
+
+static uint64_t feed_size(const struct feed *f)
+{
+    return f->rows != NULL ? dx_parquet_rows_size(f->rows)
+           : f->in != NULL ? dx_input_file_size(f->in)
+                           : 0;
+}
+
+/* Says which columns are read, if they are others than before. */
+static void announce(const struct ring *r, const char *name, struct resolved *fresh)
+{
+    const struct dx_ingest_options *o = r->read->options;
+    const struct resolved *before = fresh->next;
+
+    dx_buf_init(&fresh->text, TEXT_MAX);
+    dx_columns_describe(&fresh->cols, &fresh->text);
+    dx_buf_u8(&fresh->text, 0);
+    if (o->columns != NULL && !fresh->text.failed &&
+        (before == NULL || fresh->text.size != before->text.size ||
+         memcmp(fresh->text.data, before->text.data, before->text.size) != 0))
+        o->columns(name, (const char *)fresh->text.data);
+}
+
+static enum dx_locator_kind located(const struct feed *f)
+{
+    if (f->rows != NULL)
+        return DX_LOCATOR_ROW;
+    if (f->warc != NULL)
+        return DX_LOCATOR_WARC;
+    if (f->is_array)
+        return DX_LOCATOR_NONE;
+    return dx_input_is_plain(f->in) ? DX_LOCATOR_TEXT : DX_LOCATOR_LINE;
+}
+
+/* What its records say of where they came from. */
+static void name_origin(const struct feed *f, const char *input, struct resolved *fresh)
+{
+    fresh->from = (struct dx_ingest_origin){ .input = input,
+                                             .cols = &fresh->cols,
+                                             .located = located(f) };
+    fresh->from.name = dx_span_of(fresh->name, dx_locator_name(input, fresh->name));
+}
+
+/* Columns of an input, of text from its first records. */
+static int resolve(struct ring *r, const struct feed *f, const struct slot *s, const char *input,
+                   struct resolved **list, struct dx_error *err)
+{
+    struct resolved *fresh = calloc(1, sizeof *fresh);
+    struct dx_span record[SAMPLE_MAX];
+    struct dx_columns_sample sample = { .record = record };
+    int rc = DX_OK;
+
+    if (fresh == NULL)
+        return dx_no_memory(err, "%s", f->said);
+    fresh->next = *list;
+    *list = fresh;
+    while (f->records != NULL && sample.count < SAMPLE_MAX && sample.count < s->batch.count) {
+        record[sample.count] = dx_batch_record(&s->batch, sample.count);
+        sample.count++;
+    }
+    if (f->records != NULL)
+        sample.header = dx_records_header(f->records);
+    if (f->rows != NULL)
+        fresh->cols = *dx_parquet_rows_columns(f->rows);
+    else if (f->warc != NULL)
+        fresh->cols = *dx_warc_rows_columns(f->warc);
+    else
+        rc = dx_columns_resolve(&fresh->cols, &r->read->options->want, f->format, &sample, f->said,
+                                err);
+    if (rc == DX_OK)
+        announce(r, f->said, fresh);
+    name_origin(f, input, fresh);
+    return rc;
+}
+
+static bool wants_columns(const struct dx_columns_want *want)
+{
+    return want->url != NULL || want->ts != NULL || want->dataset != NULL || want->extra_count > 0;
+}
+
+static int set_format(struct ring *r, struct feed *f, struct dx_error *err)
+{
+    struct dx_input_head head = { .name = f->said }; /* as messages say it */
+    int rc = dx_records_head(f->records, &head.bytes, &head.whole, err);
+
+    if (rc == DX_OK)
+        rc = dx_input_format_find(&head, r->read->options->format,
+                                  wants_columns(&r->read->options->want), &f->format, err);
+    f->is_array = rc == DX_OK && f->format == DX_RECORD_JSONL && dx_record_is_array(head.bytes);
+    if (f->is_array)
+        rc = dx_records_unwrap(f->records, err);
+    dx_records_set_format(f->records, f->format);
+    return rc;
+}
+
+static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_before,
+                        const char *name, struct resolved **list, struct dx_error *err)
+{
+    struct resolved *mine = NULL;
+    int rc = DX_OK;
+
+    while (rc >= 0) {
+        struct slot *s;
+
+        if (r->read->options->stopped != NULL && r->read->options->stopped())
+            return dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
+        if (wait_for_room(r, r->slot_count - 1) < 0)
+            return DX_OK; /* a worker failed and has said why */
+        s = &r->slot[r->next_fill % r->slot_count];
+        rc = feed_fill(f, &s->batch, err);
+        /* A long record: only one batch at a time may be larger than normal. */
+        while (rc == DX_RECORDS_GROW) {
+            if (wait_for_room(r, 0) < 0)
+                return DX_OK;
+            rc = feed_fill(f, &s->batch, err);
+        }
+        if (rc <= 0)
+            break;
+        s->first = 0;
+        if (mine == NULL) {
+            rc = resolve(r, f, s, name, list, err);
+            mine = *list;
+            s->first = rc == DX_OK && mine->cols.header ? 1 : 0;
+        }
+        if (rc < 0)
+            break;
+        s->from = &mine->from;
+        dx_buf_init(&s->rejects, REJECTS_MAX);
+        dx_ingest_samples_clear(&s->samples);
+        submit(r);
+        show(r, bytes_before + feed_consumed(f));
+    }
+    return rc;
+}
+
+/* Adds the bytes of the inputs from the first on; false if one is a pipe or an object. */
+static bool total_size(const struct dx_ingest_options *o, size_t first, uint64_t *total)
+{
+    for (size_t i = first; i < o->input_count; i++) {
+        struct stat st;
+
+        if (stat(o->input[i], &st) < 0 || !S_ISREG(st.st_mode))
+            return false;
+        *total += (uint64_t)st.st_size;
+    }
+    return true;
+}
+
+/* Is the size of every input from the first on a number, once it is open? */
+static bool have_sizes(const struct dx_ingest_options *o, size_t first)
+{
+    for (size_t i = first; i < o->input_count; i++)
+        if (strcmp(o->input[i], "-") == 0)
+            return false;
+    return true;
+}
+
+/* How long an object is, is known once it is open: until the last of them is, those behind are taken
+ * to be like those before. */
+static void learn_total(const struct ring *r, const struct feed *f, size_t i, uint64_t before)
+{
+    struct dx_progress *progress = r->read->options->progress;
+    uint64_t total = before + feed_size(f);
+    uint64_t known = total;
+
+    if (progress == NULL || feed_size(f) == 0 ||
+        (progress->total_bytes > 0 && !progress->is_estimate))
+        return;
+    if (total_size(r->read->options, i + 1, &total))
+        dx_progress_total(progress, total, false);
+    else if (have_sizes(r->read->options, i + 1))
+        dx_progress_total(
+            progress,
+            (uint64_t)((double)known / (double)(i + 1) * (double)r->read->options->input_count),
+            true);
+}
+
+static int open_feed(struct ring *r, const char *path, struct feed *f, struct dx_error *err)
+{
+    struct dx_ingest_options *o = r->read->options;
+    bool parquet = o->format == DX_RECORD_PARQUET;
+    int rc = DX_OK;
+
+    *f = (struct feed){ .format = DX_RECORD_PARQUET, .said = path };
+    if (o->format == DX_RECORD_AUTO) {
+        rc = dx_parquet_rows_is(path, err);
+        parquet = rc > 0;
+    }
+    if (rc < 0)
+        return rc;
+    if (parquet)
+        return dx_parquet_rows_open(&f->rows, path, &o->want, o->memory_bytes, err);
+    rc = dx_input_open(&f->in, path, r->read->window_max, err);
+    if (rc == DX_OK)
+        f->said = dx_input_name(f->in);
+    if (rc == DX_OK && (o->format == DX_RECORD_AUTO || o->format == DX_RECORD_WARC))
+        rc = dx_warc_rows_is(f->in, err);
+    if (rc > 0)
+        return dx_warc_rows_open(&f->warc, f->in, &o->want, err);
+    if (rc == DX_OK && o->format == DX_RECORD_WARC)
+        return dx_fail(err, DX_E_INVALID, "%s: no WARC record begins it; leave out --format",
+                       f->said);
+    if (rc == DX_OK)
+        rc = dx_records_new(&f->records, f->in, DX_LINE_MAX, err);
+    if (rc < 0)
+        return rc;
+    f->format = DX_RECORD_LIST;
+    return set_format(r, f, err);
+}
+
+static void close_feed(struct feed *f)
+{
+    dx_parquet_rows_close(&f->rows);
+    dx_warc_rows_close(&f->warc);
+    dx_records_free(&f->records);
+    dx_input_close(&f->in);
+}
+
+static int read_inputs(struct ring *r, struct resolved **list, struct dx_error *err)
+{
+    struct dx_ingest_options *o = r->read->options;
+    uint64_t bytes = 0;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < o->input_count; i++) {
+        struct feed f;
+
+        rc = open_feed(r, o->input[i], &f, err);
+        if (rc == DX_OK) {
+            learn_total(r, &f, i, bytes);
+            rc = read_records(r, &f, bytes, o->input[i], list, err);
+        }
+        bytes += feed_size(&f);
+        close_feed(&f);
+    }
+    return rc;
+}
+
+static int start(struct ring *r, struct thread *threads, unsigned count, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (unsigned i = 0; rc == DX_OK && i < count; i++) {
+        threads[i].ring = r;
+        rc = dx_ingest_worker_init(&threads[i].worker, r->read->shared, i, err);
+        if (rc == DX_OK) {
+            int e = pthread_create(&threads[i].id, NULL, work, &threads[i]);
+
+            threads[i].started = e == 0;
+            if (e != 0)
+                rc = dx_fail_errno(err, e, "cannot start thread %u", i);
+        }
+    }
+    return rc;
+}
+
+static void join(struct ring *r, struct thread *threads, unsigned count)
+{
+    struct dx_ingest_stats *stats = r->read->stats;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (threads[i].started)
+            (void)pthread_join(threads[i].id, NULL);
+        if (threads[i].worker.shared == NULL)
+            continue;
+        stats->records += threads[i].worker.records;
+        stats->accepted += threads[i].worker.accepted;
+        stats->repaired += threads[i].worker.repaired;
+        stats->ts_dropped += threads[i].worker.ts_dropped;
+        stats->unlocated += threads[i].worker.unlocated;
+        stats->canonical_refused += threads[i].worker.canonical_refused;
+        for (int why = 0; why < DX_ROW_REJECT_COUNT; why++) {
+            stats->rejected[why] += threads[i].worker.rejected[why];
+            stats->rejected_total += threads[i].worker.rejected[why];
+        }
+        dx_ingest_worker_release(&threads[i].worker);
+    }
+}
+
+int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
+{
+    unsigned count = read->options->threads;
+    struct ring r = { .read = read, .slot_count = (size_t)count * 2 + 2, .err = DX_ERROR_INIT };
+    struct thread *threads = calloc(count, sizeof *threads);
+    struct resolved *list = NULL;
+    uint64_t total = 0;
+    int rc;
+
+    r.slot = calloc(r.slot_count, sizeof *r.slot);
+    if (r.slot == NULL || threads == NULL) {
+        free(r.slot);
+        free(threads);
+        return dx_no_memory(err, "ingest");
+    }
+    (void)pthread_mutex_init(&r.lock, NULL);
+    (void)pthread_cond_init(&r.changed, NULL);
+    if (read->options->progress != NULL)
+        dx_progress_phase(read->options->progress, "reading", "rows",
+                          total_size(read->options, 0, &total) ? total : 0);
+    rc = start(&r, threads, count, err);
+    if (rc == DX_OK)
+        rc = read_inputs(&r, &list, err);
+    if (rc < 0)
+        fail(&r, err);
+    (void)pthread_mutex_lock(&r.lock);
+    r.ended = true;
+    (void)pthread_cond_broadcast(&r.changed);
+    (void)pthread_mutex_unlock(&r.lock);
+    join(&r, threads, count);
+    if (r.err.code != DX_OK) {
+        if (err != NULL)
+            *err = r.err;
+        rc = (int)r.err.code;
+    }
+    for (size_t i = 0; i < r.slot_count; i++) {
+        dx_batch_release(&r.slot[i].batch);
+        dx_buf_release(&r.slot[i].rejects);
+    }
+    while (list != NULL) {
+        struct resolved *next = list->next;
+
+        dx_buf_release(&list->text);
+        free(list);
+        list = next;
+    }
+    (void)pthread_cond_destroy(&r.changed);
+    (void)pthread_mutex_destroy(&r.lock);
+    free(r.slot);
+    free(threads);
+    if (read->options->progress != NULL)
+        dx_progress_end(read->options->progress);
+    return rc;
+}

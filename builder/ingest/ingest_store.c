@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/ingest/ingest_store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "builder/ingest/ingest_datasets.h"
+#include "builder/ingest/ingest_upload.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/lake/ingest_row.h"
+#include "builder/lake/lake_layout.h"
+#include "builder/lake/lake_parts.h"
+#include "builder/lake/lake_pool.h"
+#include "builder/root/progress.h"
+#include "builder/sort/spill_file.h"
+#include "builder/sort/spill_merge.h"
+#include "builder/sort/spill_run.h"
+#include "builder/sort/spill_sort.h"
+#include "canon/ids.h"
+
+#define RANGES_MAX 256
+
+/* Half the time of level 6, for files that are 2 to 3 % larger and as quick to read; compaction, whose
+ * files stay, takes level 6 (docs/notes/ingest-speed.md). */
+#define ZSTD_LEVEL 3
+
+/* More new files than this: one flush of the file system for all, which takes what one
+ * fsync takes and what others have written besides. For fewer that may be a bad bargain. */
+#define SYNC_EACH_MAX 8
+
+/* A dataset being scattered: one run, a file each, for each range that has rows. */
+struct scatter {
+    struct dx_ingest_dataset *set; /* NULL: none */
+    unsigned ranges;
+    uint64_t rows;
+    struct dx_spill_run_writer *writer[RANGES_MAX];
+    struct dx_spill_run run[RANGES_MAX]; /* fd -1: no rows */
+    uint64_t next_id;
+};
+
+struct dx_ingest_store {
+    struct dx_ingest_store_options o;
+    struct dx_spill_codec *codec;
+    struct dx_sync_all sync;
+    struct dx_ingest_made *made;
+    size_t made_count;
+    size_t made_capacity;
+    size_t closed_count; /* of those made: files are closed in their order */
+    uint64_t next_number;
+    struct dx_lake_pool *pool;
+    struct dx_lake_parts parts;
+    struct dx_lake_schema schema; /* of what is being written, */
+    struct dx_lake_path path;     /* but for the part */
+    struct dx_ingest_dataset *set;
+    struct scatter scatter;
+};
+
+static int remember(struct dx_ingest_store *s, const struct dx_lake_path *path,
+                    struct dx_error *err)
+{
+    if (s->made_count == s->made_capacity) {
+        size_t capacity = s->made_capacity == 0 ? 64 : s->made_capacity * 2;
+        struct dx_ingest_made *grown = realloc(s->made, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return dx_no_memory(err, "ingest: %zu files", capacity);
+        s->made = grown;
+        s->made_capacity = capacity;
+    }
+    s->made[s->made_count++] = (struct dx_ingest_made){ .number = s->next_number++,
+                                                        .path = *path,
+                                                        .set = s->set };
+    return DX_OK;
+}
+
+static int open_part(void *ctx, char path[PATH_MAX], struct dx_error *err)
+{
+    struct dx_ingest_store *s = ctx;
+    int rc = remember(s, &s->path, err);
+
+    return rc == DX_OK ? dx_ingest_made_name(s->o.dir, s->next_number - 1, path, err) : rc;
+}
+
+static int part_closed(void *ctx, const struct dx_lake_stats *stats, struct dx_error *err)
+{
+    struct dx_ingest_store *s = ctx;
+
+    (void)err;
+    s->o.stats->files++;
+    s->o.stats->file_bytes += stats->size;
+    s->made[s->closed_count++].size = stats->size;
+    return DX_OK;
+}
+
+int dx_ingest_store_new(struct dx_ingest_store **out, const struct dx_ingest_store_options *options,
+                        struct dx_error *err)
+{
+    struct dx_ingest_store *s = calloc(1, sizeof *s);
+    struct dx_lake_parts_options parts = {
+        .ctx = s, .zstd_level = ZSTD_LEVEL, .open = open_part, .closed = part_closed
+    };
+    int rc;
+
+    *out = s;
+    if (s == NULL)
+        return dx_no_memory(err, "ingest");
+    s->o = *options;
+    rc = dx_lake_pool_new(&s->pool, s->o.ingest->threads, err);
+    parts.pool = s->pool;
+    parts.rows_a_file = DX_LAKE_ROWS_A_FILE / s->o.ingest->test_scale;
+    dx_lake_parts_init(&s->parts, &parts);
+    s->sync = (struct dx_sync_all)DX_SYNC_ALL_INIT;
+    for (unsigned i = 0; i < RANGES_MAX; i++)
+        s->scatter.run[i].fd = -1;
+    if (rc == DX_OK)
+        rc = dx_spill_codec_new(&s->codec, s->o.dir, err);
+    if (rc == DX_OK)
+        rc = dx_sync_all_open(&s->sync, s->o.dir, err);
+    if (rc < 0)
+        dx_ingest_store_free(out);
+    return rc;
+}
+
+static void forget_range(struct scatter *c, unsigned range)
+{
+    dx_spill_run_abort(&c->writer[range]);
+    if (c->run[range].fd >= 0)
+        (void)close(c->run[range].fd);
+    c->run[range].fd = -1;
+}
+
+void dx_ingest_store_free(struct dx_ingest_store **handle)
+{
+    struct dx_ingest_store *s = *handle;
+    char path[PATH_MAX];
+
+    if (s == NULL)
+        return;
+    dx_lake_parts_release(&s->parts);
+    dx_lake_pool_free(&s->pool);
+    for (unsigned i = 0; i < RANGES_MAX; i++)
+        forget_range(&s->scatter, i);
+    for (size_t i = 0; i < s->made_count; i++) {
+        if (dx_ingest_made_name(s->o.dir, s->made[i].number, path, NULL) == DX_OK)
+            (void)unlink(path);
+    }
+    dx_spill_codec_free(&s->codec);
+    dx_sync_all_close(&s->sync);
+    free(s->made);
+    free(s);
+    *handle = NULL;
+}
+
+static int write_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
+                     struct dx_error *err)
+{
+    s->set->stored++;
+    s->o.stats->stored++;
+    return dx_lake_parts_add(&s->parts, key, value, err);
+}
+
+static int scatter_row(struct dx_ingest_store *s, struct dx_span key, struct dx_span value,
+                       struct dx_error *err)
+{
+    struct scatter *c = &s->scatter;
+    struct dx_span domain = { key.data + 4, strlen((const char *)key.data + 4) };
+    unsigned range = dx_domain_prefix(dx_domain_id(domain)) / (256 / c->ranges);
+
+    if (c->run[range].fd < 0) {
+        int rc = dx_spill_open(s->o.dir, err);
+
+        if (rc < 0)
+            return rc;
+        c->run[range] = (struct dx_spill_run){ .fd = rc, .id = c->next_id++ };
+        rc = dx_spill_run_create(&c->writer[range], s->codec, &c->run[range], err);
+        if (rc < 0)
+            return rc;
+    }
+    c->rows++;
+    return dx_spill_run_write(c->writer[range], key, value, err);
+}
+
+/* Writes the rows of scattered runs [from, to) as the files of one range. */
+static int gather(struct dx_ingest_store *s, unsigned from, unsigned to, struct dx_error *err)
+{
+    struct dx_spill_merge *m = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    int rc = dx_spill_merge_new(&m, s->codec, to - from, false, err);
+
+    for (unsigned i = from; rc == DX_OK && i < to; i++)
+        if (s->scatter.run[i].fd >= 0)
+            rc = dx_spill_merge_add_run(m, &s->scatter.run[i], err);
+    while (rc >= 0 && (rc = dx_spill_merge_next(m, &key, &value, err)) == 1)
+        rc = write_row(s, key, value, err);
+    if (rc == 0)
+        rc = dx_lake_parts_end(&s->parts, err);
+    dx_spill_merge_free(&m);
+    for (unsigned i = from; i < to; i++)
+        forget_range(&s->scatter, i);
+    return rc;
+}
+
+static int end_scatter(struct dx_ingest_store *s, struct dx_error *err)
+{
+    struct scatter *c = &s->scatter;
+    unsigned ranges = dx_lake_range_count(c->rows * s->o.ingest->test_scale);
+    int rc = DX_OK;
+
+    for (unsigned i = 0; rc == DX_OK && i < c->ranges; i++)
+        if (c->writer[i] != NULL)
+            rc = dx_spill_run_finish(&c->writer[i], &c->run[i], err);
+    for (unsigned i = 0; rc == DX_OK && i < ranges; i++) {
+        unsigned width = c->ranges / ranges;
+
+        s->path.first = (uint8_t)(256 / ranges * i);
+        s->path.last = (uint8_t)(256 / ranges * (i + 1) - 1);
+        rc = gather(s, i * width, (i + 1) * width, err);
+    }
+    c->set = NULL;
+    return rc;
+}
+
+static int end_dataset(struct dx_ingest_store *s, struct dx_error *err)
+{
+    if (s->scatter.set != NULL)
+        return end_scatter(s, err);
+    return dx_lake_parts_end(&s->parts, err);
+}
+
+static void begin_dataset(struct dx_ingest_store *s, struct dx_ingest_dataset *set)
+{
+    unsigned ranges = dx_lake_range_count(set->rows * s->o.ingest->test_scale);
+    const struct dx_columns_want *want = &s->o.ingest->want;
+
+    s->set = set;
+    s->path = (struct dx_lake_path){ .dataset_id = set->id, .first = 0, .last = 255 };
+    s->schema = (struct dx_lake_schema){ .extra_names = (const char *const *)want->extra_name,
+                                         .extra_count = want->extra_count + want->locators,
+                                         .dataset_name = set->name,
+                                         .ts_micros = set->ts_micros,
+                                         .url_id = true };
+    dx_lake_parts_begin(&s->parts, &s->schema, set->id);
+    s->scatter.set = ranges > 1 ? set : NULL;
+    s->scatter.ranges = ranges;
+    s->scatter.rows = 0;
+}
+
+int dx_ingest_store_rows(struct dx_ingest_store *s, struct dx_spill_sort *sort,
+                         struct dx_error *err)
+{
+    const struct dx_ingest_options *o = s->o.ingest;
+    struct dx_ingest_dataset *set = NULL;
+    struct dx_span key;
+    struct dx_span value;
+    uint64_t seen = 0;
+    int rc = DX_OK;
+
+    if (o->progress != NULL)
+        dx_progress_phase(o->progress, "writing", "rows", 0);
+    while (rc >= 0 && (rc = dx_spill_sort_next(sort, &key, &value, err)) == 1) {
+        struct dx_ingest_dataset *now = dx_ingest_datasets_at(s->o.datasets,
+                                                              dx_ingest_row_dataset(key));
+
+        if ((++seen & 0xfff) == 0) {
+            if (o->progress != NULL)
+                dx_progress_at(o->progress, s->o.stats->file_bytes, seen);
+            if (o->stopped != NULL && o->stopped())
+                return dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
+        }
+        if (dx_ingest_row_is_existing(value)) {
+            s->o.stats->known++;
+            continue;
+        }
+        if (now != set) {
+            rc = end_dataset(s, err);
+            if (rc < 0)
+                break;
+            set = now;
+            begin_dataset(s, set);
+        }
+        rc = s->scatter.set != NULL ? scatter_row(s, key, value, err)
+                                    : write_row(s, key, value, err);
+    }
+    if (rc == 0)
+        rc = end_dataset(s, err);
+    if (rc == DX_OK)
+        rc = dx_lake_parts_finish(&s->parts, err);
+    if (o->progress != NULL)
+        dx_progress_end(o->progress);
+    return rc;
+}
+
+int dx_ingest_store_sync(struct dx_ingest_store *s, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = DX_OK;
+
+    if (s->made_count > SYNC_EACH_MAX)
+        rc = dx_sync_all_flush(&s->sync, err);
+    for (size_t i = 0; rc == DX_OK && i < s->made_count; i++) {
+        rc = dx_ingest_made_name(s->o.dir, s->made[i].number, path, err);
+        if (rc == DX_OK)
+            rc = dx_file_sync(path, err);
+    }
+    return rc;
+}
+
+/* One more than the largest part number in the folder, and no lower than the registry allows. */
+static int next_part(struct dx_lake_path *path, const struct dx_dataset_registry *registry,
+                     const char *folder, struct dx_error *err)
+{
+    struct dirent *entry;
+    uint32_t part = 0;
+    DIR *dir = opendir(folder);
+
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot open directory", folder);
+    for (;;) {
+        char text[DX_LAKE_PATH_MAX];
+        char below[DX_LAKE_PATH_MAX];
+        struct dx_lake_path there;
+
+        errno = 0;
+        entry = readdir(dir);
+        if (entry == NULL)
+            break;
+        (void)dx_lake_dir_format(path, below);
+        if (dx_path_format(text, sizeof text, NULL, "%s/%s", below, entry->d_name) == DX_OK &&
+            dx_lake_path_parse(dx_span_str(text), &there) && there.part >= part)
+            part = there.part + 1;
+    }
+    (void)closedir(dir);
+    path->part = dx_dataset_registry_next_part(registry, path->dataset_id, part);
+    if (path->part > DX_LAKE_PART_MAX)
+        return dx_fail(err, DX_E_LIMIT, "%s: part numbers are used up", folder);
+    return DX_OK;
+}
+
+static int publish_one(struct dx_ingest_store *s, struct dx_ingest_made *made,
+                       const struct dx_dataset_registry *registry, struct dx_error *err)
+{
+    const char *root = s->o.ingest->root;
+    char below[DX_LAKE_PATH_MAX];
+    char folder[PATH_MAX];
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    int rc;
+
+    (void)dx_lake_dir_format(&made->path, below);
+    rc = dx_path_format(folder, sizeof folder, err, "%s/%s", root, below);
+    if (rc == DX_OK)
+        rc = dx_dir_make(folder, err);
+    if (rc == DX_OK)
+        rc = next_part(&made->path, registry, folder, err);
+    if (rc < 0)
+        return rc;
+    (void)dx_lake_path_format(&made->path, below);
+    rc = dx_path_format(to, sizeof to, err, "%s/%s", root, below);
+    if (rc == DX_OK)
+        rc = dx_ingest_made_name(s->o.dir, made->number, from, err);
+    if (rc == DX_OK && rename(from, to) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot rename to %s", from, to);
+    return rc;
+}
+
+/* Makes the names in folder durable, and folder's own name in its parent. */
+static int sync_folder(const char *folder, struct dx_error *err)
+{
+    const char *slash = strrchr(folder, '/');
+    char parent[PATH_MAX];
+    int rc = dx_dir_sync(folder, err);
+
+    if (rc == DX_OK && slash != NULL)
+        rc = dx_path_format(parent, sizeof parent, err, "%.*s", (int)(slash - folder), folder);
+    return rc == DX_OK && slash != NULL ? dx_dir_sync(parent, err) : rc;
+}
+
+static int sync_published(struct dx_ingest_store *s, struct dx_error *err)
+{
+    char folder[PATH_MAX];
+    char below[DX_LAKE_PATH_MAX];
+    int rc = DX_OK;
+
+    if (s->made_count > SYNC_EACH_MAX)
+        return dx_sync_all_flush(&s->sync, err);
+    rc = dx_path_format(folder, sizeof folder, err, "%s/" DX_LAKE_DIR, s->o.ingest->root);
+    if (rc == DX_OK && s->made_count > 0)
+        rc = dx_dir_sync(folder, err);
+    for (size_t i = 0; rc == DX_OK && i < s->made_count; i++) {
+        (void)dx_lake_dir_format(&s->made[i].path, below);
+        rc = dx_path_format(folder, sizeof folder, err, "%s/%s", s->o.ingest->root, below);
+        if (rc == DX_OK)
+            rc = sync_folder(folder, err);
+    }
+    return rc;
+}
+
+/* All have their names. */
+static void end_parts(const struct dx_ingest_store *s)
+{
+    for (size_t i = 0; i < s->made_count; i++) {
+        struct dx_ingest_dataset *set = s->made[i].set;
+
+        if (s->made[i].path.part >= set->end_part)
+            set->end_part = s->made[i].path.part + 1;
+    }
+}
+
+int dx_ingest_store_publish(struct dx_ingest_store *s, const struct dx_dataset_registry *registry,
+                            struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    /* A reader of the lake sees each file whole or not at all; publish takes the lock, so
+     * no version is made from half a run. */
+    for (size_t i = 0; rc == DX_OK && i < s->made_count; i++)
+        rc = publish_one(s, &s->made[i], registry, err);
+    if (rc == DX_OK)
+        rc = sync_published(s, err);
+    if (rc == DX_OK) {
+        end_parts(s);
+        s->made_count = 0; /* theirs no more */
+    }
+    return rc;
+}
+
+int dx_ingest_store_upload(struct dx_ingest_store *s, const struct dx_ingest_upload *to,
+                           struct dx_error *err)
+{
+    struct dx_ingest_upload u = *to;
+    int rc;
+
+    u.dir = s->o.dir;
+    u.made = s->made;
+    u.made_count = s->made_count;
+    u.progress = s->o.ingest->progress;
+    u.stopped = s->o.ingest->stopped;
+    rc = dx_ingest_upload_run(&u, err);
+    if (rc == DX_OK) {
+        end_parts(s);
+        s->made_count = 0; /* theirs no more */
+    }
+    return rc;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/lake/listed_files.h"
+
+#include <stdio.h>
+
+#include "format/core/zseek.h"
+
+#define FILE_MAX ((size_t)1 << 31)  /* compressed */
+#define PLAIN_MAX ((size_t)2 << 30) /* as the builder writes at most: some ten million files */
+
+static int read_file(struct dx_source *source, const struct dx_manifest_file *file,
+                     const char *object, struct dx_buf *out, struct dx_error *err)
+{
+    struct dx_get get = { .object = object, .cap = FILE_MAX };
+    char etag[DX_SOURCE_ETAG];
+    struct dx_hash128 hash;
+    int rc = file == NULL || file->size > FILE_MAX
+                 ? dx_fail(err, DX_E_CORRUPT, "the manifest has no usable line of it")
+                 : dx_source_get(source, &get, out, etag, err);
+
+    if (rc < 0)
+        return rc;
+    hash = dx_hash128_of(dx_span_of(out->data, out->size));
+    if (out->size != file->size || !dx_hash128_equal(&hash, &file->hash))
+        return dx_fail(err, DX_E_CORRUPT, "%zu bytes, which are not the %llu that were published",
+                       out->size, (unsigned long long)file->size);
+    return DX_OK;
+}
+
+static int decode(struct dx_span file, const char *name, struct dx_buf *plain, struct dx_error *err)
+{
+    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
+    struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
+    struct dx_zseek z = { 0 };
+    int rc = decoder == NULL ? dx_no_memory(err, "%s", name) : dx_zseek_open(&z, file, name, err);
+
+    for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
+        rc = dx_zseek_decode(&z, decoder, i, &frame, err);
+        if (rc == DX_OK)
+            dx_buf_append(plain, frame.data, frame.size);
+    }
+    if (rc == DX_OK && plain->failed)
+        rc = dx_buf_fail(plain, err, name);
+    dx_zseek_close(&z);
+    dx_buf_release(&frame);
+    dx_zstd_decoder_free(&decoder);
+    return rc;
+}
+
+static int read_rows(struct dx_span plain, const char *name, dx_listed_file *each, void *ctx,
+                     struct dx_error *err)
+{
+    struct dx_files_tsv tsv;
+    struct dx_files_row row;
+    int rc;
+
+    dx_files_tsv_begin(&tsv, plain, name);
+    while ((rc = dx_files_tsv_next(&tsv, &row, err)) == 1) {
+        rc = row.dataset_id == 0 ? DX_OK : each(ctx, &row, err);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int read_list(struct dx_source *source, const struct dx_manifest_version *entry,
+                     const char *list, dx_listed_file *each, void *ctx, struct dx_error *err)
+{
+    struct dx_buf file = DX_BUF_INIT(FILE_MAX);
+    struct dx_buf plain = DX_BUF_INIT(PLAIN_MAX);
+    char name[DX_MANIFEST_FILE_PATH];
+    int rc;
+
+    dx_name_of_version(name, entry->version, list);
+    rc = read_file(source, dx_manifest_file(entry, list), name, &file, err);
+    if (rc < 0)
+        (void)dx_fail_in(err, "%s", name);
+    if (rc == DX_OK)
+        rc = decode(dx_span_of(file.data, file.size), name, &plain, err);
+    dx_buf_release(&file);
+    if (rc == DX_OK)
+        rc = read_rows(dx_span_of(plain.data, plain.size), name, each, ctx, err);
+    dx_buf_release(&plain);
+    return rc;
+}
+
+int dx_listed_files(struct dx_source *source, const struct dx_manifest_version *entry,
+                    dx_listed_file *each, void *ctx, struct dx_error *err)
+{
+    return read_list(source, entry, DX_FILE_FILES_TSV, each, ctx, err);
+}
+
+int dx_listed_missing(struct dx_source *source, const struct dx_manifest_version *entry,
+                      dx_listed_file *each, void *ctx, struct dx_error *err)
+{
+    return entry->missing_files == 0 ? DX_OK
+                                     : read_list(source, entry, DX_FILE_MISSING, each, ctx, err);
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/maintain/compact.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/lake/lake_files.h"
+#include "builder/lake/lake_snapshot.h"
+#include "builder/maintain/compact_merge.h"
+#include "builder/maintain/compact_survey.h"
+#include "builder/root/root.h"
+#include "format/root/rules.h"
+
+#define INGEST_ROOM 4096 /* files of one run in one folder: as many as 16 billion rows need */
+
+/* A new file that waits in tmp_dir for its number. */
+struct made {
+    struct dx_lake_path where;
+    size_t number;
+};
+
+struct compaction {
+    const struct dx_compact_options *o;
+    struct dx_compact_result *result;
+    struct dx_root root;
+    uint64_t scale;
+    struct dx_rules *rules;
+
+    /* while rewriting */
+    const struct dx_rewrite_in *in;
+    struct dx_compact_survey survey;
+    struct dx_compact_file *file; /* of in->files */
+    uint64_t cleansed;
+    struct made *made;
+    size_t made_count;
+    size_t made_capacity;
+};
+
+/* ---- what the log says ---- */
+
+static int read_rules(struct compaction *c, struct dx_error *err)
+{
+    struct dx_suppressions log = DX_SUPPRESSIONS_INIT;
+    struct dx_buf text = DX_BUF_INIT(DX_SUPPRESSIONS_MAX);
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_root_get(&c->root, DX_SUPPRESSIONS_FILE, DX_SUPPRESSIONS_MAX, &text, etag, err);
+
+    if (rc == 1)
+        rc = dx_suppressions_parse(dx_span_of(text.data, text.size), DX_SUPPRESSIONS_FILE, &log,
+                                   err);
+    if (rc >= 0)
+        rc = dx_rules_new(&c->rules, &log, err);
+    if (rc >= 0)
+        c->result->rules_last = log.count;
+    dx_suppressions_release(&log);
+    dx_buf_release(&text);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static bool has_rules(const struct compaction *c)
+{
+    return c->rules != NULL && c->rules->count > 0;
+}
+
+/* ---- which files ---- */
+
+/* A version that was cleansed by more rules than there are: the log is another one. */
+static bool is_clean(const struct compaction *c)
+{
+    return c->survey.cleansed == c->in->rules_last;
+}
+
+/* Files that are merged anyway are skipped; for one that may not go all rules that hit it count. */
+static int find_hits(struct compaction *c, struct dx_error *err)
+{
+    uint64_t lowest = 0;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < c->in->file_count; i++) {
+        struct dx_compact_file *f = &c->file[i];
+        uint64_t number = 0;
+
+        if (f->group != 0 || (!f->fixed && is_clean(c)))
+            continue;
+        if (c->o->stopped != NULL && c->o->stopped())
+            return dx_fail(err, DX_E_IO, "interrupted; nothing was changed");
+        rc = dx_compact_hit(c->in, (uint32_t)i, !f->fixed, &number, err);
+        f->hit = number != 0 && !f->fixed;
+        if (f->fixed && number != 0 && (lowest == 0 || number < lowest))
+            lowest = number;
+    }
+    if (lowest != 0)
+        c->cleansed = lowest - 1;
+    return rc;
+}
+
+static int plan(struct compaction *c, struct dx_error *err)
+{
+    int rc = dx_compact_plan(&c->result->plan, c->file, c->in->file_count, c->scale, err);
+
+    c->cleansed = c->in->rules_last;
+    if (rc < 0 || !has_rules(c))
+        return rc;
+    rc = find_hits(c, err);
+    dx_compact_plan_release(&c->result->plan);
+    return rc < 0 ? rc
+                  : dx_compact_plan(&c->result->plan, c->file, c->in->file_count, c->scale, err);
+}
+
+/* ---- merging ---- */
+
+static int stage_path(const struct compaction *c, size_t number, char path[PATH_MAX],
+                      struct dx_error *err)
+{
+    return dx_path_format(path, PATH_MAX, err, "%s/compacted-%08zu", c->in->tmp_dir, number);
+}
+
+static int keep_made(void *ctx, const char *path, const struct dx_lake_path *where,
+                     struct dx_error *err)
+{
+    struct compaction *c = ctx;
+    char to[PATH_MAX];
+    int rc = stage_path(c, c->made_count, to, err);
+
+    if (rc < 0)
+        return rc;
+    if (c->made_count == c->made_capacity) {
+        size_t capacity = c->made_capacity == 0 ? 64 : c->made_capacity * 2;
+        struct made *grown = realloc(c->made, capacity * sizeof *grown);
+
+        if (grown == NULL)
+            return dx_no_memory(err, "compact: %zu files", capacity);
+        c->made = grown;
+        c->made_capacity = capacity;
+    }
+    if (rename(path, to) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot rename to %s", path, to);
+    c->made[c->made_count] = (struct made){ *where, c->made_count };
+    c->made_count++;
+    return DX_OK;
+}
+
+/* Files that cannot be merged as they are: left, unless they must change. */
+static int leave(struct compaction *c, const struct dx_compact_merge *m, struct dx_error *err)
+{
+    for (size_t i = 0; has_rules(c) && i < m->file_count; i++) {
+        uint64_t number = 0;
+        int rc = dx_compact_hit(c->in, m->file[i], true, &number, err);
+
+        if (rc < 0)
+            return rc;
+        if (number != 0)
+            return dx_fail(err, DX_E_UNSUPPORTED,
+                           "suppression %llu hits rows of %s, which cannot be rewritten with all "
+                           "its columns (%s); take the rows out of that file by other means, under "
+                           "another name, and publish",
+                           (unsigned long long)number, c->in->files[m->file[i]].path, m->why);
+    }
+    if (c->result->left.groups++ == 0)
+        (void)snprintf(c->result->left.why, sizeof c->result->left.why, "%s", m->why);
+    return DX_OK;
+}
+
+static void count_merge(struct compaction *c, const struct dx_compact_merge *m,
+                        struct dx_rewrite_out *out)
+{
+    struct dx_compact_result *r = c->result;
+
+    for (size_t i = 0; i < m->file_count; i++) {
+        out->goes[m->file[i]] = true;
+        r->files_taken++;
+        r->bytes_taken += c->in->files[m->file[i]].size;
+    }
+    r->rows_left_out += m->rows_left_out;
+    r->rows_equal += m->rows_equal;
+}
+
+static int merge_group(struct compaction *c, uint32_t number, uint32_t *indexes,
+                       struct dx_rewrite_out *out, struct dx_error *err)
+{
+    const struct dx_compact_group *g = &c->result->plan.group[number - 1];
+    const struct dx_dataset *d = dx_registry_by_id(c->in->registry, g->dataset_id);
+    uint64_t rows_a_file = DX_LAKE_ROWS_A_FILE / c->scale;
+    struct dx_compact_merge m = { .in = c->in,
+                                  .file = indexes,
+                                  .dataset_id = g->dataset_id,
+                                  .dataset_name = d == NULL ? "" : d->name,
+                                  .ranges = g->ranges,
+                                  .rows_a_file = rows_a_file,
+                                  .stopped = c->o->stopped };
+    int rc;
+
+    for (size_t i = 0; i < c->in->file_count; i++)
+        if (c->file[i].group == number)
+            indexes[m.file_count++] = (uint32_t)i;
+    rc = dx_compact_merge_columns(&m, err);
+    if (rc == 0) {
+        rc = leave(c, &m, err);
+    } else if (rc == 1) {
+        rc = dx_compact_merge_run(&m, keep_made, c, err);
+        if (rc == DX_OK)
+            count_merge(c, &m, out);
+    }
+    dx_compact_merge_release(&m);
+    return rc;
+}
+
+static int merge_all(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
+{
+    uint32_t *indexes = calloc(c->in->file_count + 1, sizeof *indexes);
+    int rc = indexes == NULL ? dx_no_memory(err, "compact") : DX_OK;
+
+    for (uint32_t g = 1; rc == DX_OK && g <= c->result->plan.count; g++)
+        rc = merge_group(c, g, indexes, out, err);
+    free(indexes);
+    return rc;
+}
+
+/* ---- names ---- */
+
+static int by_folder(const void *a, const void *b)
+{
+    const struct made *x = a;
+    const struct made *y = b;
+
+    if (x->where.dataset_id != y->where.dataset_id)
+        return x->where.dataset_id < y->where.dataset_id ? -1 : 1;
+    if (x->where.first != y->where.first)
+        return x->where.first < y->where.first ? -1 : 1;
+    if (x->where.last != y->where.last)
+        return x->where.last < y->where.last ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+/* Each above all that is in its folder, whether a version has it or not, and no lower than the
+ * registry allows. On a store nothing is locked: a run that listed the lake before us may still add
+ * files, so there is room for its numbers below ours. */
+static int number_all(struct compaction *c, const struct dx_lake_list *list,
+                      const struct dx_dataset_registry *dataset_registry, struct dx_error *err)
+{
+    for (size_t i = 0; i < c->made_count; i++) {
+        struct dx_lake_path *where = &c->made[i].where;
+
+        where->part = i > 0 && dx_lake_same_folder(where, &c->made[i - 1].where)
+                          ? c->made[i - 1].where.part + 1
+                          : dx_dataset_registry_next_part(dataset_registry, where->dataset_id,
+                                                          dx_lake_list_next_part(list, where)) +
+                                (c->root.in_place ? 0 : INGEST_ROOM);
+        if (where->part > DX_LAKE_PART_MAX)
+            return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up",
+                           where->dataset_id);
+    }
+    return DX_OK;
+}
+
+struct reservation {
+    struct compaction *c;
+    const struct dx_lake_list *list;
+};
+
+/* Numbers the files and raises the registry above them, in one edit of it. Before any list or file
+ * has these names: a compaction that dies leaves a list, and new data under one of its names would
+ * be neither published nor kept. */
+static int reserve(void *ctx, struct dx_dataset_registry *dataset_registry, struct dx_error *err)
+{
+    const struct reservation *r = ctx;
+    struct compaction *c = r->c;
+    int rc = number_all(c, r->list, dataset_registry, err);
+
+    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++) {
+        char text[DX_LAKE_PATH_MAX];
+        const char *path = text;
+
+        (void)dx_lake_path_format(&c->made[i].where, text);
+        dx_dataset_registry_raise(dataset_registry, &path, 1);
+    }
+    return rc;
+}
+
+/* Waits for no other run. One that adds to the datasets now and has read the registry before our
+ * edit numbers its files from what it has listed: within the room that is left below ours. One that
+ * reads the registry later begins above our numbers. */
+static int reserve_all(struct reservation *r, struct dx_error *err)
+{
+    const struct dx_dataset_registry_change change = {
+        .edit = reserve, .ctx = r, .must_exist = true, .stopped = r->c->o->stopped
+    };
+    struct dx_dataset_registry *dataset_registry = NULL;
+    int rc = dx_dataset_registry_change(&r->c->root, &change, &dataset_registry, err);
+
+    dx_dataset_registry_free(&dataset_registry);
+    return rc;
+}
+
+/* The registry is read after the list, as commands that delete files raise it before. */
+static int number(struct compaction *c, struct dx_error *err)
+{
+    struct dx_left_out left = DX_LEFT_OUT_INIT; /* said by the publish */
+    struct dx_lake_list list = { NULL, 0, 0 };
+    struct reservation r = { c, &list };
+    int rc = dx_lake_list_root(&list, &left, &c->root, err);
+
+    if (rc >= 0)
+        rc = reserve_all(&r, err);
+    dx_left_out_release(&left);
+    dx_lake_list_release(&list);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int place(struct compaction *c, const struct made *made, struct dx_rewrite_out *out,
+                 struct dx_error *err)
+{
+    char below[DX_LAKE_PATH_MAX];
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    uint64_t size = 0;
+    int rc;
+
+    rc = stage_path(c, made->number, from, err);
+    (void)dx_lake_dir_format(&made->where, below);
+    if (rc == DX_OK)
+        rc = dx_path_format(to, sizeof to, err, "%s/%s", c->in->out_dir,
+                            below + strlen(DX_LAKE_DIR "/"));
+    if (rc == DX_OK)
+        rc = dx_dir_make(to, err);
+    (void)dx_lake_path_format(&made->where, below);
+    if (rc == DX_OK)
+        rc = dx_path_format(to, sizeof to, err, "%s/%s", c->in->out_dir,
+                            below + strlen(DX_LAKE_DIR "/"));
+    if (rc == DX_OK && rename(from, to) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot rename to %s", from, to);
+    if (rc == DX_OK)
+        rc = dx_file_size(to, &size, err);
+    if (rc == DX_OK)
+        rc = dx_rewrite_out_add(out, below + strlen(DX_LAKE_DIR "/"), err);
+    c->result->files_made++;
+    c->result->bytes_made += size;
+    return rc;
+}
+
+static int place_all(struct compaction *c, struct dx_rewrite_out *out, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (c->made_count == 0)
+        return DX_OK;
+    qsort(c->made, c->made_count, sizeof *c->made, by_folder);
+    rc = number(c, err);
+    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
+        rc = place(c, &c->made[i], out, err);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static int rewrite(void *ctx, const struct dx_rewrite_in *in, struct dx_rewrite_out *out,
+                   struct dx_error *err)
+{
+    struct compaction *c = ctx;
+    int rc;
+
+    c->in = in;
+    c->file = calloc(in->file_count + 1, sizeof *c->file);
+    if (c->file == NULL)
+        return dx_no_memory(err, "compact");
+    rc = dx_compact_survey_open(&c->survey, &c->root, err);
+    for (size_t i = 0; rc == DX_OK && i < in->file_count; i++)
+        dx_compact_survey_file(&c->survey, in->files[i].path, in->files[i].dataset_id, &c->file[i]);
+    if (rc == DX_OK)
+        rc = plan(c, err);
+    if (rc == DX_OK)
+        rc = merge_all(c, out, err);
+    if (rc == DX_OK)
+        rc = place_all(c, out, err);
+    out->cleansed = c->cleansed;
+    return rc;
+}
+
+/* From the names that they have to new ones. */
+static int move(struct compaction *c, const struct made *made, uint32_t part,
+                struct dx_rewrite_out *out, struct dx_error *err)
+{
+    struct dx_lake_path before = made->where;
+    char name[DX_LAKE_PATH_MAX];
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    int rc;
+
+    before.part = part;
+    (void)dx_lake_path_format(&before, name);
+    rc = dx_path_format(from, sizeof from, err, "%s/%s", c->in->out_dir,
+                        name + strlen(DX_LAKE_DIR "/"));
+    (void)dx_lake_path_format(&made->where, name);
+    if (rc == DX_OK)
+        rc = dx_path_format(to, sizeof to, err, "%s/%s", c->in->out_dir,
+                            name + strlen(DX_LAKE_DIR "/"));
+    if (rc == DX_OK && rename(from, to) < 0)
+        rc = dx_fail_errno(err, errno, "%s: cannot rename to %s", from, to);
+    return rc == DX_OK ? dx_rewrite_out_add(out, name + strlen(DX_LAKE_DIR "/"), err) : rc;
+}
+
+static int rename_all(void *ctx, const struct dx_rewrite_in *in, struct dx_rewrite_out *out,
+                      struct dx_error *err)
+{
+    struct compaction *c = ctx;
+    uint32_t *part = calloc(c->made_count + 1, sizeof *part);
+    int rc = DX_OK;
+
+    c->in = in;
+    if (part == NULL)
+        return dx_no_memory(err, "compact");
+    for (size_t i = 0; i < c->made_count; i++)
+        part[i] = c->made[i].where.part;
+    if (c->made_count > 0)
+        rc = number(c, err);
+    for (size_t i = 0; rc == DX_OK && i < c->made_count; i++)
+        rc = move(c, &c->made[i], part[i], out, err);
+    free(part);
+    return rc;
+}
+
+/* new: how many files no version names yet. file: NULL, or of each file that the next version
+ * has. */
+static int look(struct compaction *c, struct dx_error *err)
+{
+    struct dx_compact_result *r = c->result;
+    struct dx_lake_snapshot now = DX_LAKE_SNAPSHOT_INIT;
+    int rc = dx_lake_snapshot_open(&now, &c->root, err);
+
+    if (rc < 0)
+        return rc;
+    r->files_new = now.named.new_count;
+    dx_lake_membership_keep(&now.named);
+    if (c->o->dry_run && now.named.current_count > 0) {
+        const struct dx_lake_list *list = &now.named.list;
+
+        c->file = calloc(list->count + 1, sizeof *c->file);
+        rc = c->file == NULL ? dx_no_memory(err, "compact")
+                             : dx_compact_survey_open(&c->survey, &c->root, err);
+        for (size_t i = 0; rc == DX_OK && i < list->count; i++)
+            dx_compact_survey_file(&c->survey, list->file[i].path + strlen(DX_LAKE_DIR "/"),
+                                   list->file[i].dataset_id, &c->file[i]);
+        if (rc == DX_OK)
+            rc = dx_compact_plan(&r->plan, c->file, list->count, c->scale, err);
+        for (size_t i = 0; rc == DX_OK && i < list->count; i++)
+            if (c->file[i].group != 0) {
+                r->files_taken++;
+                r->bytes_taken += list->file[i].size;
+            }
+    }
+    dx_lake_snapshot_close(&now);
+    return rc;
+}
+
+/* What no version names yet: taken out it would be named by none, and come back as new rows. */
+static int publish_new(struct compaction *c, struct dx_error *err)
+{
+    struct dx_publish_result first;
+    int rc = dx_publish(&c->o->publish, &first, err);
+
+    if (rc < 0)
+        return rc;
+    if (!first.unchanged)
+        memcpy(c->result->published, first.version, sizeof c->result->published);
+    dx_left_out_take(&c->result->left_out, &first.left_out);
+    dx_publish_result_release(&first);
+    return DX_OK;
+}
+
+static int run(struct compaction *c, struct dx_error *err)
+{
+    const struct dx_publish_rewrite hook = { c, rewrite, rename_all };
+    struct dx_publish_options p = c->o->publish;
+    int rc = read_rules(c, err);
+
+    if (rc == DX_OK)
+        rc = look(c, err);
+    if (rc < 0 || c->o->dry_run)
+        return rc;
+    if (c->result->files_new > 0)
+        rc = publish_new(c, err);
+    p.rewrite = &hook;
+    p.rules = c->rules;
+    p.rules_last = c->result->rules_last;
+    return rc == DX_OK ? dx_publish(&p, &c->result->publish, err) : rc;
+}
+
+int dx_compact(const struct dx_compact_options *options, struct dx_compact_result *result,
+               struct dx_error *err)
+{
+    struct compaction c = { .o = options,
+                            .result = result,
+                            .root = DX_ROOT_INIT,
+                            .scale = options->test_scale == 0 ? 1 : options->test_scale };
+    int rc;
+
+    *result = (struct dx_compact_result){ .publish = { .manifest = DX_MANIFEST_INIT },
+                                          .left_out = DX_LEFT_OUT_INIT };
+    rc = dx_root_open(
+        &c.root, options->publish.root,
+        options->dry_run && !options->publish.through_store ? DX_ROOT_LIST : DX_ROOT_WRITE, err);
+    c.root.in_place = c.root.in_place && !options->publish.through_store;
+    if (rc == DX_OK)
+        rc = run(&c, err);
+    dx_compact_survey_close(&c.survey);
+    free(c.file);
+    free(c.made);
+    dx_rules_free(&c.rules);
+    dx_root_close(&c.root);
+    if (rc < 0)
+        dx_compact_result_release(result);
+    return rc;
+}
+
+void dx_compact_result_release(struct dx_compact_result *result)
+{
+    dx_publish_result_release(&result->publish);
+    dx_left_out_release(&result->left_out);
+    dx_compact_plan_release(&result->plan);
+}

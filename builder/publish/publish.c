@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/publish/publish.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/path.h"
+#include "builder/lake/lake_layout.h"
+#include "builder/publish/publish_job.h"
+#include "builder/publish/publish_remote.h"
+#include "loader/version.h"
+#include "query/answers/self_test.h"
+
+#define WORK_PREFIX ".tmp-"
+#define MANIFEST_TMP DX_MANIFEST_FILE_BASE ".tmp-"
+#define LAKE_DEPTH 2          /* urls/dataset_id=1/domain_prefix=00-ff */
+#define MAKES_PREFIX "makes-" /* in a work folder: the version that will be put in place */
+
+struct publish {
+    struct dx_publish_job *job; /* work: ROOT/index/.tmp-PID */
+    const char *root;
+    char index[PATH_MAX];  /* ROOT/index */
+    char target[PATH_MAX]; /* ROOT/index/VERSION */
+};
+
+/* ---- what was there before ---- */
+
+/* A version that a dead publish had put in place before the manifest could name it: its work
+ * folder says which. Versions that no work folder explains are left alone: perhaps the manifest was
+ * lost, and not the publish. */
+static int remove_unnamed(const struct publish *p, const char *work, struct dx_error *err)
+{
+    DIR *dir = opendir(work);
+    struct dirent *e;
+    int rc = DX_OK;
+
+    if (dir == NULL && errno == ENOTDIR) /* a manifest that a dead rollback did not finish */
+        return unlink(work) < 0 && errno != ENOENT
+                   ? dx_fail_errno(err, errno, "%s: cannot remove", work)
+                   : DX_OK;
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot read", work);
+    while (rc == DX_OK && (e = readdir(dir)) != NULL) {
+        const char *name = e->d_name + strlen(MAKES_PREFIX);
+        char path[PATH_MAX];
+
+        if (strncmp(e->d_name, MAKES_PREFIX, strlen(MAKES_PREFIX)) != 0 ||
+            !dx_version_name_ok(dx_span_str(name), NULL) ||
+            dx_manifest_find(&p->job->result->manifest, name) != NULL)
+            continue;
+        rc = dx_path_format(path, PATH_MAX, err, "%s/%s", p->index, name);
+        if (rc == DX_OK)
+            rc = dx_dir_remove(path, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+/* One name in ROOT/index. We hold the lock, so no other process works on an incomplete one. */
+static int remove_leftover(const struct publish *p, const char *name, struct dx_error *err)
+{
+    char path[PATH_MAX];
+    int rc = dx_path_format(path, PATH_MAX, err, "%s/%s", p->index, name);
+
+    if (rc == DX_OK && strncmp(name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0)
+        rc = remove_unnamed(p, path, err);
+    return rc == DX_OK ? dx_dir_remove(path, err) : rc;
+}
+
+static int remove_leftovers(const struct publish *p, struct dx_error *err)
+{
+    DIR *dir = opendir(p->index);
+    struct dirent *e;
+    int rc = DX_OK;
+
+    if (dir == NULL)
+        return dx_fail_errno(err, errno, "%s: cannot read", p->index);
+    while (rc == DX_OK && (e = readdir(dir)) != NULL)
+        if (strncmp(e->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0 ||
+            strncmp(e->d_name, MANIFEST_TMP, strlen(MANIFEST_TMP)) == 0)
+            rc = remove_leftover(p, e->d_name, err);
+    (void)closedir(dir);
+    return rc;
+}
+
+/* Files that a compaction was copying when it died, in `name` and below it: only their list and
+ * what it names is a collector's. Folders deeper than the lake's are not ours. */
+static int sweep(int parent, const char *name, unsigned depth, struct dx_error *err)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *e;
+    int rc = DX_OK;
+
+    if (dir == NULL) {
+        rc = errno == ENOENT || errno == ENOTDIR
+                 ? DX_OK
+                 : dx_fail_errno(err, errno, "%s: cannot read", name);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    while (rc == DX_OK && (e = readdir(dir)) != NULL) {
+        if (strncmp(e->d_name, WORK_PREFIX, strlen(WORK_PREFIX)) == 0)
+            (void)unlinkat(fd, e->d_name, 0); /* what cannot go stays hidden by its name */
+        else if (e->d_name[0] != '.' && depth > 0 &&
+                 (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
+            rc = sweep(fd, e->d_name, depth - 1, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+static int sweep_all(const struct publish *p, struct dx_error *err)
+{
+    char claims[PATH_MAX];
+    char lake[PATH_MAX];
+    int rc = dx_path_format(claims, PATH_MAX, err, "%s/%s", p->root, DX_LAKE_CLAIMS);
+
+    if (rc == DX_OK)
+        rc = dx_path_format(lake, PATH_MAX, err, "%s/%s", p->root, DX_LAKE_DIR);
+    if (rc == DX_OK)
+        rc = sweep(AT_FDCWD, claims, 0, err);
+    return rc == DX_OK ? sweep(AT_FDCWD, lake, LAKE_DEPTH, err) : rc;
+}
+
+/* The highest number of what is in the folder: versions, or lists of compactions. */
+static int highest_in(const char *path, uint64_t *last, struct dx_error *err)
+{
+    DIR *dir = opendir(path);
+    struct dirent *e;
+
+    if (dir == NULL)
+        return errno == ENOENT ? DX_OK : dx_fail_errno(err, errno, "%s: cannot read", path);
+    while ((e = readdir(dir)) != NULL) {
+        size_t size = strnlen(e->d_name, DX_VERSION_NAME - 1);
+        uint32_t sequence = 0;
+
+        if (dx_version_name_ok(dx_span_of(e->d_name, size), &sequence) && sequence > *last)
+            *last = sequence;
+    }
+    (void)closedir(dir);
+    return DX_OK;
+}
+
+/* No number of a version that is there is given again, whether the manifest has it or not; nor that
+ * of a compaction that died, whose list must not become one of another's version. */
+static int last_sequence(const struct publish *p, uint64_t *last, struct dx_error *err)
+{
+    const struct dx_manifest *m = &p->job->result->manifest;
+    char claims[PATH_MAX];
+    int rc = dx_path_format(claims, PATH_MAX, err, "%s/%s", p->root, DX_LAKE_CLAIMS);
+
+    *last = m->sequence;
+    for (size_t i = 0; i < m->version_count; i++)
+        if (m->versions[i].sequence > *last)
+            *last = m->versions[i].sequence;
+    if (rc == DX_OK)
+        rc = highest_in(p->index, last, err);
+    return rc == DX_OK ? highest_in(claims, last, err) : rc;
+}
+
+/* ---- the new version ---- */
+
+static int build(struct publish *p, struct dx_error *err)
+{
+    int rc = dx_publish_job_build(p->job, NULL, DX_SYNC_NOW, err);
+
+    return rc == DX_OK ? dx_dir_sync(p->job->making, err) : rc;
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+    if (counter != NULL)
+        atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* The bytes that are on disk are those that were written. */
+static int check_hashes(const struct publish *p, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < p->job->entry->file_count; i++) {
+        const struct dx_manifest_file *f = &p->job->entry->files[i];
+        struct dx_map map = DX_MAP_INIT;
+        struct dx_hash128 hash;
+        char path[PATH_MAX];
+
+        rc = dx_path_format(path, PATH_MAX, err, "%s/%s", p->target, f->name);
+        if (rc == DX_OK)
+            rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
+        if (rc != DX_OK)
+            return rc;
+        hash = dx_hash128_of(map.bytes);
+        count(dx_publish_job_bytes(p->job), map.bytes.size);
+        count(dx_publish_job_items(p->job), 1);
+        if (map.bytes.size != f->size || !dx_hash128_equal(&hash, &f->hash))
+            rc = dx_fail(err, DX_E_CORRUPT,
+                         "%s: reads otherwise than it was written: check disk "
+                         "and memory",
+                         path);
+        dx_map_close(&map);
+    }
+    return rc;
+}
+
+static int check_version(const struct publish *p, struct dx_error *err)
+{
+    const struct dx_self_test_options self_test = DX_SELF_TEST_OPTIONS_INIT;
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_self_test_rows rows; /* what fails of some datasets only, servers say */
+    struct dx_caches *caches = NULL;
+    struct dx_version *v = NULL;
+    int rc = check_hashes(p, err);
+
+    options.verify = !p->job->result->incremental; /* that would read what is shared, too */
+    options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
+    if (rc == DX_OK)
+        rc = dx_caches_new(&caches, &options, err);
+    if (rc == DX_OK)
+        rc = dx_version_open(&v, p->root, p->job->entry, caches, &options, err);
+    if (rc == DX_OK)
+        rc = dx_mphf_verify(&v->part->mphf, &v->part->dictionary, err);
+    if (rc == DX_OK)
+        rc = dx_self_test(v, &self_test, &rows, err);
+    dx_version_unpin(v);
+    dx_caches_free(&caches);
+    return rc == DX_OK ? rc : dx_fail_in(err, "the new version does not open and is not published");
+}
+
+/* Readers see the old version until the flip replaces the manifest, and the new one after. */
+static int put_in_place(struct publish *p, struct dx_error *err)
+{
+    char makes[PATH_MAX];
+    int rc = dx_path_format(makes, sizeof makes, err, "%s/" MAKES_PREFIX "%s", p->job->work,
+                            p->job->result->version);
+
+    if (rc == DX_OK)
+        rc = dx_dir_make(makes, err);
+    /* Should we die between here and the flip, the next publish knows whose the version is. */
+    if (rc == DX_OK)
+        rc = dx_dir_sync(p->job->work, err);
+    if (rc != DX_OK)
+        return rc;
+    if (rename(p->job->making, p->target) < 0)
+        return dx_fail_errno(err, errno, "%s: cannot rename to %s", p->job->making, p->target);
+    rc = dx_dir_sync(p->index, err);
+    if (rc == DX_OK)
+        rc = check_version(p, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_flip(p->job, err);
+    if (rc != DX_OK && !p->job->edit.may_be_there)
+        (void)dx_dir_remove(p->target, NULL);
+    return rc;
+}
+
+static int prepare(struct publish *p, uint64_t *highest, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    char name[64];
+    int rc = dx_path_format(p->index, PATH_MAX, err, "%s/" DX_INDEX_DIR, p->root);
+
+    if (rc == DX_OK)
+        rc = dx_publish_job_manifest(job, err);
+    if (rc == DX_OK)
+        rc = dx_publish_lake_open(&job->lake, &job->root, &job->result->manifest,
+                                  &job->options->allow, NULL, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_psl(job, err);
+    if (rc == DX_OK)
+        rc = dx_dir_make(p->index, err);
+    if (rc == DX_OK)
+        rc = dx_dir_sync(p->root, err);
+    if (rc == DX_OK)
+        rc = remove_leftovers(p, err);
+    if (rc == DX_OK)
+        rc = sweep_all(p, err);
+    if (rc == DX_OK)
+        rc = last_sequence(p, highest, err);
+    (void)snprintf(name, sizeof name, WORK_PREFIX "%ld", (long)getpid());
+    if (rc == DX_OK)
+        rc = dx_path_format(job->work, PATH_MAX, err, "%s/%s", p->index, name);
+    if (rc == DX_OK)
+        rc = dx_path_format(job->making, PATH_MAX, err, "%s/%s", job->work, "version");
+    return rc == DX_OK ? dx_dir_make(job->work, err) : rc;
+}
+
+/* What the version is made from: the current one, files that are rewritten, or the lake as it
+ * is. */
+static int choose(struct publish *p, uint64_t sequence, struct dx_error *err)
+{
+    struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
+    struct dx_publish_job *job = p->job;
+    uint64_t room = 0;
+    int rc;
+
+    options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
+    rc = dx_publish_job_base(job, &options, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_space(p->index, dx_publish_job_guess(job), &room, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_name(job, sequence, err);
+    return rc == DX_OK && job->options->rewrite != NULL ? dx_publish_job_rewrite(job, NULL, err)
+                                                        : rc;
+}
+
+static int run(struct publish *p, struct dx_error *err)
+{
+    struct dx_publish_job *job = p->job;
+    uint64_t highest = 0;
+    int rc = prepare(p, &highest, err);
+
+    dx_publish_job_enter(job, DX_PUBLISH_SCAN, 0);
+    if (rc == DX_OK)
+        rc = choose(p, highest + 1, err);
+    if (rc == DX_OK)
+        rc = dx_publish_job_scan(job, NULL, err);
+    if (rc != DX_OK || dx_publish_job_unchanged(job))
+        return rc;
+    dx_publish_job_enter(job, DX_PUBLISH_BUILD, 0);
+    rc = dx_path_format(p->target, PATH_MAX, err, "%s/%s", p->index, job->result->version);
+    if (rc == DX_OK)
+        rc = build(p, err);
+    if (rc != DX_OK)
+        return rc;
+    dx_publish_job_enter(job, DX_PUBLISH_CHECK, dx_publish_job_index_bytes(job));
+    rc = dx_publish_missing_raise(&job->lake.named, &job->root, err);
+    if (rc != DX_OK)
+        return rc;
+    return put_in_place(p, err);
+}
+
+static int publish_directory(struct dx_publish_job *job, struct dx_error *err)
+{
+    struct publish *p = calloc(1, sizeof *p); /* too large for a small stack */
+    int rc;
+
+    if (p == NULL)
+        return dx_no_memory(err, "publish");
+    p->job = job;
+    p->root = job->options->root;
+    rc = run(p, err);
+    if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)
+        dx_publish_placed_undo(&job->placed);
+    if (job->work[0] != '\0')
+        (void)dx_dir_remove(job->work, NULL); /* what stays, the next publish removes */
+    free(p);
+    return rc;
+}
+
+int dx_publish(const struct dx_publish_options *options, struct dx_publish_result *result,
+               struct dx_error *err)
+{
+    struct dx_publish_job *job = malloc(sizeof *job); /* too large for a small stack */
+    int rc;
+
+    *result = (struct dx_publish_result){ .manifest = DX_MANIFEST_INIT,
+                                          .left_out = DX_LEFT_OUT_INIT };
+    if (job == NULL)
+        return dx_no_memory(err, "publish");
+    dx_publish_job_init(job, options, result);
+    rc = dx_publish_job_open(job, err);
+    if (rc == DX_OK)
+        rc = job->root.in_place ? publish_directory(job, err) : dx_publish_remote(job, err);
+    dx_publish_job_release(job);
+    free(job);
+    if (rc != DX_OK)
+        dx_publish_result_release(result);
+    return rc;
+}
+
+void dx_publish_result_release(struct dx_publish_result *result)
+{
+    dx_manifest_release(&result->manifest);
+    dx_left_out_release(&result->left_out);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/publish/publish_lake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "builder/lake/dataset_registry.h"
+#include "builder/lake/lake_layout.h"
+#include "builder/scan/index_lake.h"
+
+#define LOOKS_MAX \
+    10 /* a replacement ends in a moment, and another one takes far longer than a look */
+#include "format/version/manifest.h"
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct dx_lake_entry *)a)->path, ((const struct dx_lake_entry *)b)->path);
+}
+
+static int take_file(struct dx_index_file *to, const struct dx_lake_entry *from,
+                     struct dx_error *err)
+{
+    struct dx_lake_path path;
+    bool ours = dx_lake_path_parse(dx_span_str(from->path), &path);
+    char prefix[8] = "00-ff";
+
+    if (strncmp(from->path, DX_LAKE_DIR "/", strlen(DX_LAKE_DIR "/")) != 0)
+        return dx_fail(err, DX_E_CORRUPT, "%s: outside of " DX_LAKE_DIR "/", from->path);
+    if (ours && path.first == path.last)
+        (void)snprintf(prefix, sizeof prefix, "%02x", path.first);
+    else if (ours)
+        (void)snprintf(prefix, sizeof prefix, "%02x-%02x", path.first, path.last);
+    *to = (struct dx_index_file){ .path = strdup(from->path + strlen(DX_LAKE_DIR "/")),
+                                  .prefix = strdup(prefix),
+                                  .etag = strdup(from->etag),
+                                  .size = from->size,
+                                  .dataset_id = from->dataset_id,
+                                  .fresh = from->fresh,
+                                  .prefix_first = ours ? path.first : 0,
+                                  .prefix_last = ours ? path.last : 255 };
+    return to->path == NULL || to->prefix == NULL || to->etag == NULL
+               ? dx_no_memory(err, "%s", from->path)
+               : DX_OK;
+}
+
+static void release_files(struct dx_publish_lake *l)
+{
+    dx_index_lake_release(&l->lake);
+    for (size_t i = 0; i < l->lake.file_count; i++) {
+        free(l->lake.files[i].path);
+        free(l->lake.files[i].prefix);
+        free(l->lake.files[i].etag);
+    }
+    free(l->lake.files);
+    l->lake = (struct dx_index_lake){ .root = l->root, .registry = &l->registry };
+}
+
+/* The totals of a version are the scan's. */
+static void clear_totals(struct dx_registry *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct dx_dataset *d = &r->datasets[i];
+
+        d->files = d->rows = d->urls = d->domains = 0;
+        d->has_ts = false;
+        d->first_us = d->last_us = 0;
+    }
+}
+
+static bool is_frozen(const struct dx_publish_lake *l, uint32_t dataset_id)
+{
+    for (size_t i = 0; i < l->frozen_count; i++)
+        if (l->frozen[i] == dataset_id)
+            return true;
+    return false;
+}
+
+int dx_publish_lake_freeze(struct dx_publish_lake *l, uint32_t dataset_id, struct dx_error *err)
+{
+    uint32_t *to;
+
+    if (is_frozen(l, dataset_id))
+        return DX_OK;
+    to = dx_array_room(l->frozen, l->frozen_count, &l->frozen_capacity, sizeof *to);
+    if (to == NULL)
+        return dx_no_memory(err, "lake");
+    l->frozen = to;
+    l->frozen[l->frozen_count++] = dataset_id;
+    return DX_OK;
+}
+
+int dx_publish_lake_again(struct dx_publish_lake *l, struct dx_error *err)
+{
+    const struct dx_lake_list *list = &l->named.list;
+    int rc = DX_OK;
+
+    release_files(l);
+    clear_totals(&l->registry);
+    l->bytes = 0;
+    if (list->count > UINT32_MAX)
+        return dx_fail(err, DX_E_LIMIT, "over 2^32 lake files");
+    l->lake.files = calloc(list->count + 1, sizeof *l->lake.files);
+    if (l->lake.files == NULL)
+        return dx_no_memory(err, "lake");
+    for (size_t i = 0; rc == DX_OK && i < list->count; i++) {
+        rc = take_file(&l->lake.files[i], &list->file[i], err);
+        l->lake.files[i].frozen = is_frozen(l, list->file[i].dataset_id);
+        l->lake.file_count = i + 1;
+        l->bytes += list->file[i].size;
+    }
+    return rc;
+}
+
+static int read_registry(struct dx_registry *registry, const struct dx_root *root, bool must_exist,
+                         struct dx_error *err)
+{
+    struct dx_dataset_registry *dataset_registry = NULL;
+    int rc = dx_dataset_registry_read(&dataset_registry, root, err);
+
+    if (rc == 0 && must_exist)
+        rc = dx_fail(
+            err, DX_E_NOT_FOUND,
+            "%s/" DX_DATASET_REGISTRY_FILE
+            ": missing, so the names of the datasets are unknown; was the lake copied without it?",
+            root->name);
+    if (rc >= 0)
+        dx_dataset_registry_take(&dataset_registry, registry);
+    dx_dataset_registry_free(&dataset_registry);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* Bytes of it; 0: none. */
+static int first_line(const struct dx_buf *text)
+{
+    const uint8_t *end = text->size == 0 ? NULL : memchr(text->data, '\n', text->size);
+
+    return end == NULL ? 0 : (int)(end - text->data);
+}
+
+static int take_list(struct dx_publish_lake *l, const struct dx_root *root, const char *current,
+                     const struct dx_publish_allow *allow, struct dx_error *err)
+{
+    struct dx_lake_membership *n = &l->named;
+    int rc = dx_lake_membership_apply(n, &l->registry, err);
+
+    if (rc == DX_OK)
+        rc = dx_publish_missing_check(n, &l->registry, allow, root->name, current, err);
+    if (rc != DX_OK)
+        return rc;
+    dx_lake_membership_keep(n);
+    if (n->list.count == 0 && n->unknown_count > 0 && current[0] == '\0')
+        return dx_fail(err, DX_E_INVALID,
+                       "nothing to publish: none of the %zu files of the lake can be taken: %.*s",
+                       n->unknown_count, first_line(&n->left_out.text),
+                       (const char *)n->left_out.text.data);
+    for (size_t i = 0; i < n->list.count; i++) {
+        n->list.file[i].fresh = n->naming[i] == DX_LAKE_NEW;
+        if (n->list.file[i].fresh)
+            l->bytes_new += n->list.file[i].size;
+    }
+    if (n->list.count > 1)
+        qsort(n->list.file, n->list.count, sizeof *n->list.file, by_path);
+    return dx_publish_lake_again(l, err);
+}
+
+/* The names are read behind the files: a dataset has its name before it has files. */
+static int look(struct dx_publish_lake *l, const struct dx_root *root,
+                const struct dx_manifest *manifest, struct dx_error *err)
+{
+    int rc = dx_lake_membership_open(&l->named, root, manifest, err);
+
+    if (rc == DX_OK && l->named.list.count == 0 && manifest->version_count == 0)
+        rc = dx_fail(err, DX_E_NOT_FOUND,
+                     "nothing to publish: %s/urls holds no Parquet file; run "
+                     "`domaindex ingest --root %s ...` first",
+                     root->name, root->name);
+    return rc == DX_OK ? read_registry(&l->registry, root, true, err) : rc;
+}
+
+/* Until the registry, read before and after, says the same of all files. A replacement that ends in
+ * between would else be seen with neither the old files nor the new. Under a lock none does. */
+static int look_until_same(struct dx_publish_lake *l, const struct dx_root *root,
+                           const struct dx_manifest *manifest, struct dx_error *err)
+{
+    for (int i = 0; i < LOOKS_MAX; i++) {
+        struct dx_registry before = DX_REGISTRY_INIT;
+        bool is_same = false;
+        int rc = read_registry(&before, root, false, err);
+
+        if (rc == DX_OK)
+            rc = look(l, root, manifest, err);
+        if (rc == DX_OK)
+            is_same = dx_registry_same_standing(&before, &l->registry);
+        dx_registry_release(&before);
+        if (rc != DX_OK || is_same)
+            return rc;
+        dx_lake_membership_close(&l->named);
+        dx_registry_release(&l->registry);
+    }
+    return dx_fail(err, DX_E_BUSY,
+                   "%s: each of %d times that the lake was listed, datasets were replaced or "
+                   "removed meanwhile; publish again",
+                   root->name, LOOKS_MAX);
+}
+
+int dx_publish_lake_open(struct dx_publish_lake *l, const struct dx_root *root,
+                         const struct dx_manifest *manifest, const struct dx_publish_allow *allow,
+                         const char *dir, struct dx_error *err)
+{
+    int rc;
+
+    *l = (struct dx_publish_lake){ .registry = DX_REGISTRY_INIT, .named = DX_LAKE_MEMBERSHIP_INIT };
+    if (!root->in_place)
+        l->root = strdup(dir);
+    else if (asprintf(&l->root, "%s/" DX_LAKE_DIR, root->name) < 0)
+        l->root = NULL;
+    if (l->root == NULL)
+        return dx_no_memory(err, "lake");
+    rc = root->in_place ? look(l, root, manifest, err) : look_until_same(l, root, manifest, err);
+    if (rc == DX_OK)
+        rc = take_list(l, root, manifest->current, allow, err);
+    if (rc != DX_OK)
+        dx_publish_lake_close(l);
+    return rc;
+}
+
+static void remove_files(struct dx_lake_list *list, const bool *goes)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (goes[i]) {
+            free(list->file[i].path);
+            free(list->file[i].etag);
+        } else {
+            list->file[kept++] = list->file[i];
+        }
+    }
+    list->count = kept;
+}
+
+int dx_publish_lake_change(struct dx_publish_lake *l, const bool *goes,
+                           const struct dx_lake_entry *added, size_t count, struct dx_error *err)
+{
+    struct dx_lake_list *list = &l->named.list;
+    int rc = 1;
+
+    if (goes != NULL)
+        remove_files(list, goes);
+    for (size_t i = 0; rc == 1 && i < count; i++) {
+        rc = dx_lake_list_add(list, &l->named.left_out, added[i].path, added[i].size, added[i].etag,
+                              err);
+        if (rc == 0)
+            rc = dx_fail(err, DX_E_INVALID, "%s: is not the name of a lake file", added[i].path);
+    }
+    if (rc < 0)
+        return rc;
+    if (list->count > 1)
+        qsort(list->file, list->count, sizeof *list->file, by_path);
+    return dx_publish_lake_again(l, err);
+}
+
+void dx_publish_lake_close(struct dx_publish_lake *l)
+{
+    release_files(l);
+    dx_lake_membership_close(&l->named);
+    dx_registry_release(&l->registry);
+    free(l->frozen);
+    free(l->root);
+    l->frozen = NULL;
+    l->root = NULL;
+    l->lake.root = NULL;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/scan/index_base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "builder/lake/lake_files.h"
+#include "builder/scan/index_lake.h"
+#include "canon/url.h"
+#include "format/version/tag_list.h"
+#include "loader/objects.h"
+#include "loader/version.h"
+
+static int compare_paths(const void *a, const void *b)
+{
+    const struct dx_index_file *x = a;
+    const struct dx_index_file *y = b;
+
+    if (x->path == NULL || y->path == NULL) /* holes last */
+        return (x->path == NULL) - (y->path == NULL);
+    return strcmp(x->path, y->path);
+}
+
+struct path_key {
+    struct dx_span path;
+};
+
+static int compare_key(const void *key, const void *element)
+{
+    const struct path_key *k = key;
+
+    return dx_span_compare(k->path, dx_span_str(((const struct dx_index_file *)element)->path));
+}
+
+/* ---- what became of each dataset ---- */
+
+static int compare_ids(const void *key, const void *element)
+{
+    uint32_t id = *(const uint32_t *)key;
+    uint32_t other = ((const struct dx_index_dataset *)element)->dataset_id;
+
+    return id < other ? -1 : id > other;
+}
+
+static int compare_datasets(const void *a, const void *b)
+{
+    return compare_ids(&((const struct dx_index_dataset *)a)->dataset_id, b);
+}
+
+static const struct dx_index_dataset *find_dataset(const struct dx_index_lake *lake,
+                                                   uint32_t dataset_id)
+{
+    return lake->change_count == 0 ? NULL
+                                   : bsearch(&dataset_id, lake->changes, lake->change_count,
+                                             sizeof *lake->changes, compare_ids);
+}
+
+enum dx_index_change dx_index_change_of(const struct dx_index_lake *lake, uint32_t dataset_id)
+{
+    const struct dx_index_dataset *d = find_dataset(lake, dataset_id);
+
+    return d == NULL ? DX_INDEX_NEW : d->change;
+}
+
+bool dx_index_stays(const struct dx_index_lake *lake, size_t i)
+{
+    enum dx_index_change change;
+
+    if (!lake->files[i].known)
+        return false;
+    change = dx_index_change_of(lake, lake->files[i].dataset_id);
+    return change == DX_INDEX_SAME || change == DX_INDEX_GROWN;
+}
+
+/* One record a file, then those of a dataset put together. */
+static void sum_up(struct dx_index_lake *lake)
+{
+    struct dx_index_dataset *to = lake->changes;
+    size_t count = 0;
+
+    qsort(to, lake->change_count, sizeof *to, compare_datasets);
+    for (size_t i = 0; i < lake->change_count; i++) {
+        if (count == 0 || to[count - 1].dataset_id != to[i].dataset_id) {
+            to[count++] = to[i];
+            continue;
+        }
+        to[count - 1].known += to[i].known;
+        to[count - 1].fresh += to[i].fresh;
+        to[count - 1].lost += to[i].lost;
+    }
+    lake->change_count = count;
+    for (size_t i = 0; i < count; i++) {
+        if (to[i].known + to[i].lost == 0)
+            to[i].change = DX_INDEX_NEW;
+        else if (to[i].known + to[i].fresh == 0)
+            to[i].change = DX_INDEX_GONE;
+        else if (to[i].lost > 0 || (to[i].fresh > 0 && lake->rescan_grown))
+            to[i].change = DX_INDEX_REDONE;
+        else
+            to[i].change = to[i].fresh > 0 ? DX_INDEX_GROWN : DX_INDEX_SAME;
+    }
+}
+
+/* ---- numbers ---- */
+
+struct rebase {
+    struct dx_index_lake *lake;
+    struct dx_version *base;
+    bool *taken;                 /* parallel to lake->files */
+    struct dx_index_file *files; /* by file_id, in the making */
+    size_t file_count;
+    struct dx_index_dataset *changes; /* one a file at first */
+    size_t change_count;
+};
+
+static int check_same(const struct rebase *r, const struct dx_index_file *now,
+                      const struct dx_pages_file *then, struct dx_error *err)
+{
+    const struct dx_object object = { DX_OBJECT_LAKE, then->file_id };
+    const char *etag = dx_objects_pin(r->base->part->objects, object, then->size).etag;
+    bool other_etag = etag != NULL && now->etag != NULL && now->etag[0] != '\0' &&
+                      strcmp(etag, now->etag) != 0;
+
+    if (now->frozen)
+        return DX_OK;
+    if (now->dataset_id == then->dataset_id && now->size == then->size && !other_etag)
+        return DX_OK;
+    if (other_etag)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: replaced in place, or restored: it has other ETags than in version %s",
+                       now->path, dx_version_name(r->base));
+    return dx_fail(err, DX_E_CORRUPT, "%s: replaced in place: %llu bytes, and %llu in version %s",
+                   now->path, (unsigned long long)now->size, (unsigned long long)then->size,
+                   dx_version_name(r->base));
+}
+
+static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)
+{
+    struct dx_index_dataset *change = &r->changes[r->change_count];
+    struct dx_index_file *to = &r->files[file_id];
+    struct dx_index_file *from;
+    struct dx_pages_file file;
+    struct path_key key;
+    int rc = dx_pages_file(&r->base->part->pages, file_id, &file, err);
+
+    if (rc <= 0)
+        return rc; /* a hole stays one */
+    *change = (struct dx_index_dataset){ .dataset_id = file.dataset_id };
+    r->change_count++;
+    key.path = file.path;
+    from = r->lake->file_count == 0
+               ? NULL
+               : bsearch(&key, r->lake->files, r->lake->file_count, sizeof *from, compare_key);
+    if (from == NULL) {
+        change->lost = 1;
+        return DX_OK;
+    }
+    change->known = 1;
+    r->taken[from - r->lake->files] = true;
+    *to = *from;
+    to->known = true;
+    if (from->frozen)
+        to->size = file.size;
+    to->hash = file.hash;
+    to->rows = file.rows;
+    to->row_groups = file.row_groups;
+    rc = dx_pages_has_column(&r->base->part->pages, &file, DX_TAGS_COLUMN, err);
+    to->tagged = rc == 1;
+    return rc < 0 ? rc : check_same(r, from, &file, err);
+}
+
+static void take_fresh(struct rebase *r)
+{
+    for (size_t i = 0; i < r->lake->file_count; i++) {
+        const struct dx_index_file *from = &r->lake->files[i];
+
+        if (r->taken[i])
+            continue;
+        r->files[r->file_count++] = *from;
+        r->changes[r->change_count++] = (struct dx_index_dataset){ .dataset_id = from->dataset_id,
+                                                                   .fresh = 1 };
+    }
+}
+
+static int renumber(struct rebase *r, struct dx_error *err)
+{
+    size_t most = (size_t)r->base->part->pages.files + r->lake->file_count;
+    int rc = DX_OK;
+
+    r->taken = calloc(r->lake->file_count + 1, sizeof *r->taken);
+    r->files = calloc(most + 1, sizeof *r->files);
+    r->changes = calloc(most + 1, sizeof *r->changes);
+    if (r->taken == NULL || r->files == NULL || r->changes == NULL)
+        return dx_no_memory(err, "lake: %zu files", most);
+    for (uint64_t i = 0; rc >= 0 && i < r->base->part->pages.files; i++)
+        rc = take_known(r, (uint32_t)i, err);
+    r->file_count = (size_t)r->base->part->pages.files;
+    if (rc >= 0)
+        take_fresh(r);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static bool cannot(const struct dx_index_lake *lake, const struct dx_version *base,
+                   char why[DX_INDEX_WHY])
+{
+    why[0] = '\0';
+    if (base->entry.canon_version != DX_CANON_VERSION)
+        (void)snprintf(why, DX_INDEX_WHY, "version %s has canonical form %u, and now it is %d",
+                       dx_version_name(base), (unsigned)base->entry.canon_version,
+                       DX_CANON_VERSION);
+    else if (base->part->mphf.collision_count > 0)
+        (void)snprintf(why, DX_INDEX_WHY, "version %s has %zu domains that share a hash",
+                       dx_version_name(base), base->part->mphf.collision_count);
+    else if (base->part->pages.files + lake->file_count > UINT32_MAX)
+        (void)snprintf(why, DX_INDEX_WHY, "the numbers of files of version %s are used up",
+                       dx_version_name(base));
+    return why[0] != '\0';
+}
+
+int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char why[DX_INDEX_WHY],
+                    struct dx_error *err)
+{
+    struct rebase r = { .lake = lake, .base = base };
+    int rc;
+
+    if (cannot(lake, base, why))
+        return 0;
+    rc = renumber(&r, err);
+    if (rc == DX_OK) {
+        free(lake->files);
+        lake->files = r.files;
+        lake->file_count = r.file_count;
+        lake->changes = r.changes;
+        lake->change_count = r.change_count;
+        lake->base = base;
+        sum_up(lake);
+    } else {
+        free(r.files);
+        free(r.changes);
+    }
+    free(r.taken);
+    return rc == DX_OK ? 1 : rc;
+}
+
+void dx_index_unbase(struct dx_index_lake *lake)
+{
+    dx_index_lake_release(lake);
+    lake->base = NULL;
+    if (lake->file_count > 0)
+        qsort(lake->files, lake->file_count, sizeof *lake->files, compare_paths);
+    while (lake->file_count > 0 && lake->files[lake->file_count - 1].path == NULL)
+        lake->file_count--;
+    for (size_t i = 0; i < lake->file_count; i++)
+        lake->files[i].known = false;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/scan/known_pair.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "builder/scan/base_postings.h"
+#include "builder/scan/known_file.h"
+#include "cache/page_cache.h"
+#include "loader/version.h"
+
+#define RUNS_BYTES_MAX (512u << 20)
+#define FILES_MIN 8
+#define KIND_BOTH DX_KIND('P', 'B', 'O', 'T') /* idx and dat of a page, one behind the other */
+
+struct dx_known_slot {
+    struct dx_known_file file;
+    uint32_t file_id;
+    bool open;
+    uint64_t find; /* that used it last */
+};
+
+int dx_known_new(struct dx_known **out, struct dx_version *base, struct dx_page_cache *cache,
+                 size_t memory_bytes, struct dx_error *err)
+{
+    struct dx_known *k = calloc(1, sizeof *k);
+    int rc;
+
+    *out = NULL;
+    if (k == NULL)
+        return dx_no_memory(err, "known pairs");
+    dx_buf_init(&k->runs, RUNS_BYTES_MAX);
+    k->base = base;
+    k->cache = cache;
+    k->slot_max = memory_bytes / DX_KNOWN_FILE_BYTES;
+    if (k->slot_max < FILES_MIN)
+        k->slot_max = FILES_MIN;
+    rc = dx_base_postings_open(&k->postings, base, err);
+    if (rc == DX_OK)
+        *out = k;
+    else
+        dx_known_free(&k);
+    return rc;
+}
+
+void dx_known_free(struct dx_known **known)
+{
+    struct dx_known *k = *known;
+
+    if (k == NULL)
+        return;
+    for (size_t i = 0; i < k->slot_count; i++)
+        dx_known_file_close(&k->slots[i].file);
+    free(k->slots);
+    free(k->cursors);
+    dx_buf_release(&k->runs);
+    dx_base_postings_close(&k->postings);
+    free(k);
+    *known = NULL;
+}
+
+/* ---- the pair ---- */
+
+/* Both frames of the page, plain, as one block. */
+static int load_page(struct dx_known *k, const struct dx_postings_page *page,
+                     const struct dx_cache_key *key, struct dx_cached **block, struct dx_error *err)
+{
+    size_t size = (size_t)page->idx_plain + page->dat_plain;
+    uint8_t *bytes;
+    int rc = dx_base_postings_load(&k->postings, page->number, err);
+
+    if (rc != DX_OK)
+        return rc;
+    bytes = malloc(size);
+    if (bytes == NULL)
+        return dx_no_memory(err, "known pairs");
+    memcpy(bytes, k->postings.plain[DX_BASE_IDX], page->idx_plain);
+    memcpy(bytes + page->idx_plain, k->postings.plain[DX_BASE_DAT], page->dat_plain);
+    *block = dx_page_cache_add(k->cache, key, bytes, size);
+    return *block == NULL ? dx_no_memory(err, "known pairs") : DX_OK;
+}
+
+static int take_runs(struct dx_known *k, const struct dx_postings_page *page, struct dx_span block,
+                     uint64_t domain_id, uint32_t dataset_id, struct dx_error *err)
+{
+    struct dx_span idx = dx_span_of(block.data, page->idx_plain);
+    struct dx_span dat = dx_span_of(block.data + page->idx_plain, page->dat_plain);
+    struct dx_posting posting;
+    struct dx_payload payload;
+    struct dx_span bytes;
+    struct dx_run run;
+    int rc = dx_postings_entry_find(page, idx, domain_id, dataset_id, &posting, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = dx_postings_payload(page, dat, &posting, &bytes, err);
+    if (rc == DX_OK)
+        rc = dx_payload_open(&payload, domain_id, dataset_id, bytes, dx_version_name(k->base), err);
+    if (rc == DX_OK && payload.rows != k->count.row_count)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "version %s: a posting of %llu rows, the counts say %llu: `domaindex verify` "
+                     "tells more",
+                     dx_version_name(k->base), (unsigned long long)payload.rows,
+                     (unsigned long long)k->count.row_count);
+    while (rc == DX_OK && dx_payload_next(&payload, &run) == 1)
+        dx_buf_append(&k->runs, &run, sizeof run);
+    if (rc == DX_OK && k->runs.failed)
+        rc = dx_buf_fail(&k->runs, err, "runs of a pair");
+    return rc == DX_OK ? 1 : rc;
+}
+
+static int find_runs(struct dx_known *k, uint64_t domain_id, uint32_t dataset_id,
+                     struct dx_error *err)
+{
+    struct dx_cache_key key = { .kind = KIND_BOTH };
+    struct dx_postings_page page;
+    struct dx_cached *block;
+    int rc = dx_postings_page_find(&k->base->part->postings, domain_id, dataset_id, &page, err);
+
+    if (rc <= 0)
+        return rc;
+    memcpy(key.object, page.build.bytes, sizeof key.object);
+    key.part = page.number;
+    block = dx_page_cache_get(k->cache, &key);
+    rc = block != NULL ? DX_OK : load_page(k, &page, &key, &block, err);
+    if (rc < 0)
+        return rc;
+    rc = take_runs(k, &page, block->bytes, domain_id, dataset_id, err);
+    dx_page_cache_put(k->cache, &block);
+    return rc;
+}
+
+/* 1 and k->count, 0. */
+static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_id,
+                      struct dx_error *err)
+{
+    struct dx_dataset_set set;
+    uint64_t ordinal;
+    uint32_t rank;
+    int rc = dx_mphf_find(&k->base->part->mphf, &k->base->part->dictionary, k->domain, &ordinal,
+                          domain_id, err);
+
+    if (rc == 1)
+        rc = dx_membership_get(&k->base->part->membership, ordinal, &set, err);
+    if (rc == 1)
+        rc = dx_dataset_set_rank(&set, dataset_id, &rank);
+    if (rc == 1) {
+        rc = dx_counts_one(&k->base->part->counts, ordinal, rank, &k->count, err);
+        rc = rc < 0 ? rc : 1;
+    }
+    return rc;
+}
+
+/* ---- files ---- */
+
+/* A slot that is free, or whose file this pair does not need. */
+static int free_slot(struct dx_known *k, size_t *at, struct dx_error *err)
+{
+    size_t oldest = 0;
+
+    if (k->slot_count < k->slot_max) {
+        struct dx_known_slot *more = realloc(k->slots, (k->slot_count + 1) * sizeof *more);
+
+        if (more == NULL)
+            return dx_no_memory(err, "known pairs");
+        k->slots = more;
+        *at = k->slot_count++;
+        k->slots[*at] = (struct dx_known_slot){ .file = DX_KNOWN_FILE_INIT };
+        return DX_OK;
+    }
+    for (size_t i = 1; i < k->slot_count; i++)
+        if (k->slots[i].find < k->slots[oldest].find)
+            oldest = i;
+    if (k->slots[oldest].find == k->find)
+        return dx_fail(err, DX_E_LIMIT,
+                       "%.*s: its rows in over %zu files that are known must be compared with new "
+                       "ones: raise --memory, or compact the lake",
+                       (int)k->domain.size, (const char *)k->domain.data, k->slot_max);
+    dx_known_file_close(&k->slots[oldest].file);
+    k->slots[oldest].open = false;
+    *at = oldest;
+    return DX_OK;
+}
+
+static int open_file(struct dx_known *k, uint32_t file_id, size_t *at, struct dx_error *err)
+{
+    struct dx_known_slot *slot;
+    int rc;
+
+    for (size_t i = 0; i < k->slot_count; i++)
+        if (k->slots[i].open && k->slots[i].file_id == file_id) {
+            k->slots[i].find = k->find;
+            *at = i;
+            return DX_OK;
+        }
+    rc = free_slot(k, at, err);
+    if (rc != DX_OK)
+        return rc;
+    slot = &k->slots[*at];
+    slot->file_id = file_id;
+    slot->find = k->find;
+    rc = dx_known_file_open(&slot->file, k->base, file_id, err);
+    slot->open = rc == DX_OK;
+    if (rc != DX_OK)
+        dx_known_file_close(&slot->file);
+    return rc;
+}
+
+static int add_cursor(struct dx_known *k, size_t first, size_t end, uint32_t file_id,
+                      struct dx_error *err)
+{
+    struct dx_known_cursor *c;
+    int rc;
+
+    assert(first < end);
+    if (k->cursor_count == k->cursor_capacity) {
+        size_t capacity = k->cursor_capacity == 0 ? 16 : 2 * k->cursor_capacity;
+
+        c = realloc(k->cursors, capacity * sizeof *c);
+        if (c == NULL)
+            return dx_no_memory(err, "known pairs");
+        k->cursors = c;
+        k->cursor_capacity = capacity;
+    }
+    c = &k->cursors[k->cursor_count++];
+    *c = (struct dx_known_cursor){ .run = first, .end = end };
+    rc = open_file(k, file_id, &c->slot, err);
+    c->row.domain = k->domain;
+    return rc;
+}
+
+static const struct dx_run *runs_of(const struct dx_known *k, size_t *count)
+{
+    *count = k->runs.size / sizeof(struct dx_run);
+    return (const struct dx_run *)(const void *)k->runs.data;
+}
+
+static int open_files(struct dx_known *k, struct dx_error *err)
+{
+    size_t count;
+    const struct dx_run *runs = runs_of(k, &count);
+    int rc = DX_OK;
+
+    for (size_t first = 0, end; rc == DX_OK && first < count; first = end) {
+        for (end = first + 1; end < count && runs[end].file_id == runs[first].file_id;)
+            end++;
+        rc = add_cursor(k, first, end, runs[first].file_id, err);
+    }
+    return rc;
+}
+
+int dx_known_find(struct dx_known *k, struct dx_span domain, uint32_t dataset_id,
+                  struct dx_error *err)
+{
+    uint64_t domain_id;
+    int rc;
+
+    k->find++;
+    k->domain = domain;
+    k->cursor_count = 0;
+    dx_buf_clear(&k->runs);
+    rc = find_count(k, dataset_id, &domain_id, err);
+    if (rc <= 0)
+        return rc;
+    rc = find_runs(k, domain_id, dataset_id, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "version %s: %.*s is in dataset %u, but has no posting there: `domaindex "
+                     "verify` tells more",
+                     dx_version_name(k->base), (int)domain.size, (const char *)domain.data,
+                     (unsigned)dataset_id);
+    if (rc == 1)
+        rc = open_files(k, err);
+    return rc < 0 ? rc : 1;
+}
+
+int dx_known_next(struct dx_known *k, size_t cursor, struct dx_error *err)
+{
+    struct dx_known_cursor *c = &k->cursors[cursor];
+    const struct dx_run *run;
+    size_t count;
+    int rc;
+
+    if (c->run == c->end)
+        return 0;
+    run = &runs_of(k, &count)[c->run];
+    rc = dx_known_file_row(&k->slots[c->slot].file, run->row_group, run->first_row + c->row_in_run,
+                           &c->row, err);
+    if (rc != DX_OK)
+        return rc;
+    if (++c->row_in_run == run->row_count) {
+        c->row_in_run = 0;
+        c->run++;
+    }
+    return 1;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/scan/scan_faults.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "builder/lake/lake_files.h"
+#include "builder/scan/scan_cursor.h"
+#include "builder/scan/scan_pages.h"
+
+int dx_scan_faults_add(struct dx_scan_faults *f, uint32_t file_id, const struct dx_error *fault,
+                       struct dx_error *err)
+{
+    struct dx_scan_fault *to = dx_array_room(f->list, f->count, &f->capacity, sizeof *to);
+
+    if (to == NULL)
+        return dx_no_memory(err, "scan");
+    f->list = to;
+    f->list[f->count++] = (struct dx_scan_fault){ file_id, *fault };
+    return DX_OK;
+}
+
+void dx_scan_faults_release(struct dx_scan_faults *f)
+{
+    free(f->list);
+    *f = (struct dx_scan_faults)DX_SCAN_FAULTS_INIT;
+}
+
+static int check_pages(const char *path, const struct dx_index_file *file, struct dx_error *err)
+{
+    struct dx_lake_scan s = DX_LAKE_SCAN_INIT;
+    struct dx_buf record = DX_BUF_INIT(DX_SCAN_GROUP_MAX);
+    int rc = dx_lake_scan_open(&s, path, err);
+
+    while (rc == DX_OK && (rc = dx_lake_scan_group(&s, err)) == 1) {
+        dx_buf_clear(&record);
+        rc = dx_scan_pages(&s, file, &record, err);
+    }
+    dx_lake_scan_close(&s);
+    dx_buf_release(&record);
+    return rc;
+}
+
+int dx_scan_check_file(const char *path, const struct dx_index_file *file, struct dx_row_form *form,
+                       bool skip_rows, struct dx_error *err)
+{
+    struct dx_scan_cursor c;
+    int rc = check_pages(path, file, err);
+
+    if (rc < 0)
+        return rc;
+    dx_scan_cursor_init(&c, file, 0);
+    c.form = form;
+    c.skips = skip_rows;
+    rc = dx_scan_cursor_open(&c, path, err);
+    while (rc >= 0 && (rc = dx_scan_cursor_next(&c, err)) == 1)
+        ;
+    dx_scan_cursor_close(&c);
+    return rc;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/sort/spill_ahead.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/quiet_thread.h"
+#include "builder/sort/spill_sort.h"
+
+#define BATCHES 4
+#define BATCH_BYTES ((size_t)256 << 10)
+
+/* Records as u32 size of the key, u32 size of the value, key, value. */
+struct batch {
+    struct dx_buf records;
+    int rc; /* after the records: 1 more batches, 0 the end, <0 err */
+    struct dx_error err;
+};
+
+struct dx_spill_ahead {
+    struct dx_spill_sort *sort;
+    struct batch batch[BATCHES];
+    bool has_thread;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t change;
+    size_t filled; /* batches so far */
+    size_t taken;  /* of them, done with */
+    bool stop;
+
+    /* of the reader */
+    bool reading; /* in batch `taken` */
+    struct dx_bytes rest;
+};
+
+static int fill(struct dx_spill_ahead *a, struct batch *b)
+{
+    struct dx_span key;
+    struct dx_span value;
+    int rc = 1;
+
+    dx_buf_clear(&b->records);
+    while (rc == 1 && b->records.size < BATCH_BYTES) {
+        rc = dx_spill_sort_next(a->sort, &key, &value, &b->err);
+        if (rc != 1)
+            break;
+        dx_buf_u32(&b->records, (uint32_t)key.size);
+        dx_buf_u32(&b->records, (uint32_t)value.size);
+        dx_buf_append(&b->records, key.data, key.size);
+        dx_buf_append(&b->records, value.data, value.size);
+        if (b->records.failed)
+            rc = dx_buf_fail(&b->records, &b->err, "sorted records");
+    }
+    return rc;
+}
+
+static void *reader(void *ctx)
+{
+    struct dx_spill_ahead *a = ctx;
+    int rc = 1;
+
+    (void)pthread_mutex_lock(&a->lock);
+    while (rc == 1 && !a->stop) {
+        struct batch *b = &a->batch[a->filled % BATCHES];
+
+        if (a->filled - a->taken == BATCHES) {
+            (void)pthread_cond_wait(&a->change, &a->lock);
+            continue;
+        }
+        (void)pthread_mutex_unlock(&a->lock);
+        rc = b->rc = fill(a, b);
+        (void)pthread_mutex_lock(&a->lock);
+        a->filled++;
+        (void)pthread_cond_broadcast(&a->change);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+int dx_spill_ahead_new(struct dx_spill_ahead **out, struct dx_spill_sort *sort,
+                       struct dx_error *err)
+{
+    struct dx_spill_ahead *a = calloc(1, sizeof *a);
+
+    *out = a;
+    if (a == NULL)
+        return dx_no_memory(err, "sort");
+    a->sort = sort;
+    (void)pthread_mutex_init(&a->lock, NULL);
+    (void)pthread_cond_init(&a->change, NULL);
+    for (size_t i = 0; i < BATCHES; i++) {
+        dx_buf_init(&a->batch[i].records, SIZE_MAX / 2);
+        a->batch[i].err = (struct dx_error)DX_ERROR_INIT;
+    }
+    a->has_thread = dx_quiet_thread(&a->thread, reader, a) == 0;
+    return DX_OK;
+}
+
+/* The batch at hand has been read; waits for the next one. */
+static void next_batch(struct dx_spill_ahead *a)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    if (a->reading) {
+        a->taken++;
+        (void)pthread_cond_broadcast(&a->change);
+    }
+    while (a->taken == a->filled)
+        (void)pthread_cond_wait(&a->change, &a->lock);
+    a->reading = true;
+    (void)pthread_mutex_unlock(&a->lock);
+    a->rest = dx_bytes_of(dx_span_of(a->batch[a->taken % BATCHES].records.data,
+                                     a->batch[a->taken % BATCHES].records.size));
+}
+
+int dx_spill_ahead_next(struct dx_spill_ahead *a, struct dx_span *key, struct dx_span *value,
+                        struct dx_error *err)
+{
+    uint32_t key_size;
+    uint32_t value_size;
+
+    if (!a->has_thread)
+        return dx_spill_sort_next(a->sort, key, value, err);
+    while (dx_bytes_left(&a->rest) == 0) {
+        const struct batch *b = &a->batch[a->taken % BATCHES];
+
+        if (a->reading && b->rc != 1) {
+            if (b->rc < 0 && err != NULL)
+                *err = b->err;
+            return b->rc;
+        }
+        next_batch(a);
+    }
+    key_size = dx_bytes_u32(&a->rest);
+    value_size = dx_bytes_u32(&a->rest);
+    *key = dx_bytes_take(&a->rest, key_size);
+    *value = dx_bytes_take(&a->rest, value_size);
+    return 1;
+}
+
+void dx_spill_ahead_free(struct dx_spill_ahead **handle)
+{
+    struct dx_spill_ahead *a = *handle;
+
+    if (a == NULL)
+        return;
+    (void)pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    (void)pthread_cond_broadcast(&a->change);
+    (void)pthread_mutex_unlock(&a->lock);
+    if (a->has_thread)
+        (void)pthread_join(a->thread, NULL);
+    for (size_t i = 0; i < BATCHES; i++)
+        dx_buf_release(&a->batch[i].records);
+    (void)pthread_cond_destroy(&a->change);
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a);
+    *handle = NULL;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "canon/suffix_rules.h"
+
+#include "canon/idna.h"
+
+#include <stdlib.h>
+
+/* libpsl reads lines of 255 bytes and keeps rules below 128; the list of 2026 has 155 and 60. */
+enum { LINE_MAX_BYTES = 250, RULE_MAX = 120, LABELS_MAX = 8 };
+enum { PLAIN = 1, WILDCARD = 2, EXCEPTION = 4 };
+
+/* Open addressing; size 0: the slot is empty. */
+struct rule {
+    uint32_t hash;
+    uint32_t at; /* in text */
+    uint8_t size;
+    uint8_t flags;
+};
+
+enum { FILTER_BITS = 1 << 16 };
+
+struct dx_suffix_rules {
+    uint64_t filter[FILTER_BITS / 64]; /* by hash: most names end here, in the nearest cache */
+    uint8_t *text;
+    struct rule *slot;
+    uint32_t mask;
+    unsigned labels_max;
+};
+
+/* Of the bytes of a name from its last one to its first: a suffix has the hash on the way. */
+static uint32_t hash_step(uint32_t hash, uint8_t c)
+{
+    return (hash ^ c) * 0x01000193u;
+}
+
+static uint32_t slot_of(uint32_t hash)
+{
+    return hash ^ hash >> 15;
+}
+
+static bool is_space(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The rule that a line holds, '!' and '*' included; empty: none. */
+static struct dx_span rule_of(struct dx_span line)
+{
+    size_t n = 0;
+
+    while (line.size > 0 && is_space(line.data[0])) {
+        line.data++;
+        line.size--;
+    }
+    if (line.size > 1 && line.data[0] == '/' && line.data[1] == '/')
+        return (struct dx_span){ NULL, 0 };
+    while (n < line.size && !is_space(line.data[n]))
+        n++;
+    line.size = n;
+    return line;
+}
+
+static bool next_line(struct dx_span *text, struct dx_span *line)
+{
+    const uint8_t *end;
+
+    if (text->size == 0)
+        return false;
+    end = memchr(text->data, '\n', text->size);
+    line->data = text->data;
+    line->size = end == NULL ? text->size : (size_t)(end - text->data) + 1;
+    text->data += line->size;
+    text->size -= line->size;
+    return true;
+}
+
+/* Takes '!' or "*." off. 0: libpsl has no use for it. */
+static unsigned flags_of(struct dx_span *rule)
+{
+    unsigned flags = PLAIN;
+
+    if (rule->data[0] == '!') {
+        flags = EXCEPTION;
+    } else if (rule->data[0] == '*') {
+        if (rule->size < 2 || rule->data[1] != '.')
+            return 0;
+        flags = PLAIN | WILDCARD;
+    } else {
+        return memchr(rule->data, '.', rule->size) == NULL ? 0 : PLAIN;
+    }
+    rule->data += flags == EXCEPTION ? 1 : 2;
+    rule->size -= flags == EXCEPTION ? 1 : 2;
+    return flags;
+}
+
+/* How many labels; 0: not lower-case letters, digits and '-' with single dots between. */
+static unsigned count_labels(struct dx_span rule)
+{
+    unsigned labels = 1;
+
+    if (rule.size == 0 || rule.size > RULE_MAX || rule.data[rule.size - 1] == '.')
+        return 0;
+    for (size_t i = 0; i < rule.size; i++) {
+        uint8_t c = rule.data[i];
+        bool is_dot = c == '.';
+
+        if (is_dot ? i == 0 || rule.data[i - 1] == '.'
+                   : !((uint8_t)(c - 'a') < 26 || (uint8_t)(c - '0') < 10 || c == '-' || c == '_'))
+            return 0;
+        labels += is_dot;
+    }
+    return labels;
+}
+
+static bool has_a_label(struct dx_span s)
+{
+    for (size_t i = 0; i + 4 <= s.size; i++)
+        if (memcmp(s.data + i, "xn--", 4) == 0 && (i == 0 || s.data[i - 1] == '.'))
+            return true;
+    return false;
+}
+
+/* A rule in UTF-8 of which libpsl makes A-labels: no name that is looked up here can meet it. */
+static bool needs_idna(struct dx_span rule)
+{
+    /* What IDNA2003 and IDNA2008 write differently: U+00DF, U+03C2, U+200C, U+200D. */
+    static const char *const deviations[] = { "\xC3\x9F", "\xCF\x82", "\xE2\x80\x8C",
+                                              "\xE2\x80\x8D" };
+    uint8_t ascii[1024];
+    enum dx_reject why;
+    size_t size;
+    bool high = false;
+
+    if (rule.size > RULE_MAX)
+        return false;
+    for (size_t i = 0; i < rule.size; i++)
+        high |= rule.data[i] >= 0x80;
+    for (size_t k = 0; high && k < sizeof deviations / sizeof *deviations; k++)
+        if (memmem(rule.data, rule.size, deviations[k], strlen(deviations[k])) != NULL)
+            return false;
+    return high && dx_idna_to_ascii(rule, ascii, sizeof ascii, &size, &why) &&
+           has_a_label((struct dx_span){ ascii, size });
+}
+
+static bool may_hold(const struct dx_suffix_rules *r, uint32_t hash)
+{
+    return (r->filter[slot_of(hash) % FILTER_BITS / 64] >> slot_of(hash) % 64 & 1) != 0;
+}
+
+static struct rule *find_slot(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name)
+{
+    for (uint32_t i = slot_of(hash) & r->mask;; i = (i + 1) & r->mask) {
+        struct rule *slot = &r->slot[i];
+
+        if (slot->size == 0 || (slot->hash == hash && slot->size == name.size &&
+                                memcmp(r->text + slot->at, name.data, name.size) == 0))
+            return slot;
+    }
+}
+
+/* false: the rule is there with other flags. Which of the two libpsl finds is chance. */
+static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
+{
+    uint32_t hash = 0;
+    struct rule *slot;
+
+    for (size_t i = rule.size; i-- > 0;)
+        hash = hash_step(hash, rule.data[i]);
+    slot = find_slot(r, hash, rule);
+    if (slot->size > 0)
+        return slot->flags == flags;
+    r->filter[slot_of(hash) % FILTER_BITS / 64] |= (uint64_t)1 << slot_of(hash) % 64;
+    slot->hash = hash;
+    slot->at = (uint32_t)(rule.data - r->text);
+    slot->size = (uint8_t)rule.size;
+    slot->flags = (uint8_t)flags;
+    return true;
+}
+
+/* false: a line that libpsl may read otherwise. */
+static bool add_lines(struct dx_suffix_rules *r, struct dx_span text)
+{
+    struct dx_span line;
+
+    while (next_line(&text, &line)) {
+        struct dx_span rule = rule_of(line);
+        unsigned flags = rule.size == 0 ? 0 : flags_of(&rule);
+        unsigned labels;
+
+        if (line.size > LINE_MAX_BYTES)
+            return false;
+        if (flags == 0)
+            continue;
+        labels = count_labels(rule);
+        if (labels == 0 && needs_idna(rule))
+            continue;
+        if (labels == 0 || labels > LABELS_MAX)
+            return false;
+        if (!add_rule(r, rule, flags))
+            return false;
+        if (labels > r->labels_max)
+            r->labels_max = labels;
+    }
+    return true;
+}
+
+int dx_suffix_rules_new(struct dx_suffix_rules **out, struct dx_span text, struct dx_error *err)
+{
+    struct dx_suffix_rules *r;
+    size_t lines = 1;
+    size_t slots = 64;
+
+    *out = NULL;
+    if (text.size > UINT32_MAX || memchr(text.data, '\0', text.size) != NULL)
+        return DX_OK;
+    for (size_t i = 0; i < text.size; i++)
+        lines += text.data[i] == '\n';
+    while (slots < 2 * lines)
+        slots *= 2;
+    r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return dx_no_memory(err, "public suffix list");
+    r->mask = (uint32_t)slots - 1;
+    r->slot = calloc(slots, sizeof *r->slot);
+    r->text = malloc(text.size + 1);
+    if (r->slot == NULL || r->text == NULL) {
+        dx_suffix_rules_free(&r);
+        return dx_no_memory(err, "public suffix list");
+    }
+    memcpy(r->text, text.data, text.size);
+    if (!add_lines(r, (struct dx_span){ r->text, text.size }))
+        dx_suffix_rules_free(&r);
+    *out = r;
+    return DX_OK;
+}
+
+void dx_suffix_rules_free(struct dx_suffix_rules **rules)
+{
+    if (*rules == NULL)
+        return;
+    free((*rules)->text);
+    free((*rules)->slot);
+    free(*rules);
+    *rules = NULL;
+}
+
+static bool is_a_label(struct dx_span s)
+{
+    return s.size >= 4 && memcmp(s.data, "xn--", 4) == 0;
+}
+
+int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
+                         struct dx_span *domain)
+{
+    size_t begin[LABELS_MAX + 3]; /* of the suffix with so many labels */
+    unsigned labels = 0;
+    unsigned suffix = 1; /* labels of the longest public suffix: any last label is one, by "*" */
+    unsigned flags = 0;
+    uint32_t hash = 0;
+    uint8_t high = 0;
+
+    for (size_t i = 0; i < name.size; i++)
+        high |= name.data[i];
+    if (high >= 0x80)
+        return DX_SUFFIX_UNKNOWN;
+    /* A name of one label more than the longest rule may meet a wildcard; the one behind it is the
+     * domain. */
+    for (size_t i = name.size; labels < r->labels_max + 2; i--) {
+        struct dx_span tail = { name.data + i, name.size - i };
+        unsigned before = flags;
+
+        if (i > 0 && name.data[i - 1] != '.') {
+            hash = hash_step(hash, name.data[i - 1]);
+            continue;
+        }
+        if (tail.size == 0 || tail.data[0] == '.' || is_a_label(tail))
+            return DX_SUFFIX_UNKNOWN;
+        begin[++labels] = i;
+        flags = may_hold(r, hash) ? find_slot(r, hash, tail)->flags : 0;
+        if (labels > 1 && (flags != 0 ? (flags & EXCEPTION) == 0 : (before & WILDCARD) != 0))
+            suffix = labels;
+        if (i == 0)
+            break;
+        hash = hash_step(hash, '.');
+    }
+    if (suffix >= labels)
+        return 0;
+    *domain = (struct dx_span){ name.data + begin[suffix + 1], name.size - begin[suffix + 1] };
+    return 1;
+}

@@ -1,0 +1,759 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/core/dictionary.h"
+
+#include "format/core/zseek.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MAGIC DX_KIND('D', 'X', 'D', 'D')
+#define VERSION 1
+#define HEADER_SIZE 64
+#define TAG_ANCHORS DX_KIND('A', 'N', 'C', 'H')
+#define TAG_OFFSETS DX_KIND('O', 'F', 'F', 'S')
+#define TAG_DATA DX_KIND('D', 'A', 'T', 'A')
+#define BUCKET DX_DICTIONARY_BUCKET
+#define BUCKETS_AN_ANCHOR 16 /* 16 buckets of 16 entries of at most 256 bytes fit a u16 */
+#define LONG 15              /* in a half byte: another byte follows */
+#define ENTRY_MAX (3 + DX_DOMAIN_MAX)
+
+static uint64_t buckets_of(uint64_t n)
+{
+    return (n + BUCKET - 1) / BUCKET;
+}
+
+static uint64_t anchors_of(uint64_t n)
+{
+    return (buckets_of(n) + BUCKETS_AN_ANCHOR - 1) / BUCKETS_AN_ANCHOR + 1;
+}
+
+static int parse_header(struct dx_dictionary *d, struct dx_span header, struct dx_error *err)
+{
+    struct dx_bytes r = dx_bytes_of(header);
+    const char *name = d->envelope.name;
+    uint32_t bucket;
+
+    (void)dx_bytes_u64(&r); /* magic and version: checked by the envelope */
+    d->info.n = dx_bytes_u64(&r);
+    bucket = dx_bytes_u32(&r);
+    d->info.longest_key = dx_bytes_u32(&r);
+    memcpy(d->info.text_hash.bytes, dx_bytes_take(&r, 16).data, 16);
+    if (d->info.n > DX_DICTIONARY_N_MAX)
+        return dx_fail(err, DX_E_CORRUPT, "%s: header: %llu domains, at most %u", name,
+                       (unsigned long long)d->info.n, DX_DICTIONARY_N_MAX);
+    if (bucket != BUCKET)
+        return dx_fail(err, DX_E_UNSUPPORTED, "%s: header: buckets of %u, this program reads %d",
+                       name, bucket, BUCKET);
+    if (d->info.longest_key > DX_DOMAIN_MAX || (d->info.longest_key == 0) != (d->info.n == 0))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: header: longest key of %llu has %u bytes, at most %d", name,
+                       (unsigned long long)d->info.n, d->info.longest_key, DX_DOMAIN_MAX);
+    for (size_t i = dx_bytes_at(&r); i < header.size; i++) {
+        if (header.data[i] != 0)
+            return dx_fail(err, DX_E_CORRUPT, "%s: header: reserved byte %zu is not zero", name, i);
+    }
+    return DX_OK;
+}
+
+static int open_sections(struct dx_dictionary *d, struct dx_error *err)
+{
+    uint64_t n = d->info.n;
+    uint64_t anchors = anchors_of(n);
+    const uint8_t *last;
+    int rc;
+
+    rc = dx_envelope_array(&d->envelope, TAG_ANCHORS, 8, anchors, &d->anchors, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_array(&d->envelope, TAG_OFFSETS, 2, d->bucket_count, &d->offsets, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_section(&d->envelope, TAG_DATA, &d->data, err);
+    if (rc < 0)
+        return rc;
+    last = d->anchors.data + 8 * (anchors - 1);
+    rc = dx_envelope_check(&d->envelope, last, 8, err);
+    if (rc == DX_OK && dx_load_u64(last) != d->data.size)
+        rc = dx_envelope_corrupt(&d->envelope, TAG_ANCHORS, last, err,
+                                 "the last one is %llu, DATA has %zu bytes",
+                                 (unsigned long long)dx_load_u64(last), d->data.size);
+    return rc;
+}
+
+int dx_dictionary_open(struct dx_dictionary *d, struct dx_span file, unsigned flags,
+                       const char *name, struct dx_error *err)
+{
+    struct dx_span header;
+    int rc;
+
+    memset(d, 0, sizeof *d);
+    rc = dx_envelope_open(&d->envelope, file, MAGIC, VERSION, flags, name, err);
+    if (rc < 0)
+        return rc;
+    rc = dx_envelope_header(&d->envelope, HEADER_SIZE, &header, err);
+    if (rc == DX_OK)
+        rc = parse_header(d, header, err);
+    if (rc == DX_OK) {
+        d->bucket_count = buckets_of(d->info.n);
+        rc = open_sections(d, err);
+    }
+    if (rc < 0)
+        dx_dictionary_close(d);
+    return rc;
+}
+
+void dx_dictionary_close(struct dx_dictionary *d)
+{
+    if (d == NULL)
+        return;
+    dx_envelope_close(&d->envelope);
+    memset(d, 0, sizeof *d);
+}
+
+int dx_dictionary_bucket_bounds(const struct dx_dictionary *d, uint64_t bucket,
+                                struct dx_span *entries, struct dx_error *err)
+{
+    const uint8_t *anchor;
+    const uint8_t *offset;
+    bool last = (bucket + 1) % BUCKETS_AN_ANCHOR == 0 || bucket + 1 == d->bucket_count;
+    uint64_t begin;
+    uint64_t end;
+    int rc;
+
+    if (bucket >= d->bucket_count)
+        return dx_fail(err, DX_E_CORRUPT, "%s: bucket %llu of %llu", d->envelope.name,
+                       (unsigned long long)bucket, (unsigned long long)d->bucket_count);
+    anchor = d->anchors.data + 8 * (bucket / BUCKETS_AN_ANCHOR);
+    offset = d->offsets.data + 2 * bucket;
+    rc = dx_envelope_check(&d->envelope, anchor, last ? 16 : 8, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_check(&d->envelope, offset, last ? 2 : 4, err);
+    if (rc < 0)
+        return rc;
+    begin = dx_load_u64(anchor);
+    if (begin > d->data.size)
+        return dx_envelope_corrupt(&d->envelope, TAG_ANCHORS, anchor, err,
+                                   "%llu, DATA has %zu bytes", (unsigned long long)begin,
+                                   d->data.size);
+    end = last ? dx_load_u64(anchor + 8) : begin + dx_load_u16(offset + 2);
+    begin += dx_load_u16(offset);
+    if (begin >= end || end > d->data.size || end - begin > (uint64_t)BUCKET * ENTRY_MAX)
+        return dx_envelope_corrupt(&d->envelope, TAG_OFFSETS, offset, err,
+                                   "bucket %llu from %llu to %llu, DATA has %zu bytes",
+                                   (unsigned long long)bucket, (unsigned long long)begin,
+                                   (unsigned long long)end, d->data.size);
+    *entries = dx_span_of(d->data.data + begin, (size_t)(end - begin));
+    return DX_OK;
+}
+
+/* The same, and its bytes are hashed. */
+static int checked_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span *entries,
+                          struct dx_error *err)
+{
+    int rc = dx_dictionary_bucket_bounds(d, bucket, entries, err);
+
+    return rc < 0 ? rc : dx_envelope_check(&d->envelope, entries->data, entries->size, err);
+}
+
+void dx_dictionary_prefetch(const struct dx_dictionary *d, uint64_t bucket)
+{
+    if (bucket < d->bucket_count) {
+        __builtin_prefetch(d->anchors.data + 8 * (bucket / BUCKETS_AN_ANCHOR));
+        __builtin_prefetch(d->offsets.data + 2 * bucket);
+    }
+}
+
+struct entry {
+    size_t shared;
+    struct dx_span own;
+};
+
+static int corrupt_entry(const struct dx_dictionary *d, const struct dx_bytes *r,
+                         struct dx_error *err, const char *what)
+{
+    return dx_envelope_corrupt(&d->envelope, TAG_DATA, r->at, err, "entry: %s", what);
+}
+
+/* One entry; key_size is that of the key before (0 at the head of a bucket). */
+static inline int read_entry(const struct dx_dictionary *d, struct dx_bytes *r, size_t key_size,
+                             struct entry *e, struct dx_error *err)
+{
+    uint8_t lengths = dx_bytes_u8(r);
+    size_t own = lengths & 15;
+
+    e->shared = lengths >> 4;
+    if (e->shared == LONG)
+        e->shared += dx_bytes_u8(r);
+    if (own == LONG)
+        own += dx_bytes_u8(r);
+    e->own = dx_bytes_take(r, own);
+    if (r->failed)
+        return corrupt_entry(d, r, err, "runs out of its bucket");
+    if (e->shared > key_size)
+        return corrupt_entry(d, r, err, "shares more than the key before has");
+    if (own == 0)
+        return corrupt_entry(d, r, err, "has no bytes of its own");
+    if (e->shared + own > d->info.longest_key)
+        return corrupt_entry(d, r, err, "is longer than the longest key");
+    return DX_OK;
+}
+
+static unsigned bucket_entries(const struct dx_dictionary *d, uint64_t bucket)
+{
+    uint64_t left = d->info.n - bucket * BUCKET;
+
+    return left < BUCKET ? (unsigned)left : BUCKET;
+}
+
+static size_t common(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && a[i] == b[i])
+        i++;
+    return i;
+}
+
+/*
+ * Place of the first key that is not below `key`, BUCKET-relative (the number of entries when
+ * all are below); *equal tells whether it is that key. Nothing is copied: `matched` is how
+ * much of `key` the entry before shares with it, and that one was below. An entry that shares
+ * more with the one before differs from `key` where that did; one that shares less is above.
+ */
+static int search_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
+                         unsigned *place, bool *equal, struct dx_error *err)
+{
+    unsigned count = bucket_entries(d, bucket);
+    struct dx_span entries;
+    struct dx_bytes r;
+    size_t matched = 0;
+    size_t size = 0;
+    int rc = checked_bucket(d, bucket, &entries, err);
+
+    *equal = false;
+    if (rc < 0)
+        return rc;
+    r = dx_bytes_of(entries);
+    for (*place = 0; *place < count; ++*place) {
+        struct entry e;
+        size_t left;
+        size_t more;
+
+        rc = read_entry(d, &r, size, &e, err);
+        if (rc < 0)
+            return rc;
+        size = e.shared + e.own.size;
+        if (e.shared > matched)
+            continue;
+        if (e.shared < matched)
+            return DX_OK;
+        left = key.size - matched;
+        more = common(e.own.data, key.data + matched, e.own.size < left ? e.own.size : left);
+        matched += more;
+        if (more == left) { /* the key ended: this entry is the key, or longer and so above */
+            *equal = more == e.own.size;
+            return DX_OK;
+        }
+        if (more < e.own.size && e.own.data[more] > key.data[matched])
+            return DX_OK;
+    }
+    return DX_OK;
+}
+
+int dx_dictionary_find_in_bucket(const struct dx_dictionary *d, uint64_t bucket, struct dx_span key,
+                                 uint64_t *ordinal, struct dx_error *err)
+{
+    unsigned place;
+    bool equal;
+    int rc = search_bucket(d, bucket, key, &place, &equal, err);
+
+    if (rc < 0 || !equal)
+        return rc;
+    *ordinal = bucket * BUCKET + place;
+    return 1;
+}
+
+/* The first key of a bucket, which is stored whole. */
+static int bucket_head(const struct dx_dictionary *d, uint64_t bucket, struct dx_span *key,
+                       struct dx_error *err)
+{
+    struct dx_span entries;
+    struct dx_bytes r;
+    struct entry e;
+    int rc = checked_bucket(d, bucket, &entries, err);
+
+    if (rc < 0)
+        return rc;
+    r = dx_bytes_of(entries);
+    rc = read_entry(d, &r, 0, &e, err);
+    *key = e.own;
+    return rc;
+}
+
+static int lower_bound(const struct dx_dictionary *d, struct dx_span key, uint64_t *ordinal,
+                       bool *equal, struct dx_error *err)
+{
+    uint64_t low = 0; /* heads before it are not above key */
+    uint64_t high = d->bucket_count;
+    unsigned place;
+    int rc;
+
+    *equal = false;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        struct dx_span head;
+
+        rc = bucket_head(d, middle, &head, err);
+        if (rc < 0)
+            return rc;
+        if (dx_span_compare(head, key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *ordinal = 0;
+    if (low == 0)
+        return DX_OK;
+    rc = search_bucket(d, low - 1, key, &place, equal, err);
+    *ordinal = (low - 1) * BUCKET + place;
+    return rc;
+}
+
+int dx_dictionary_lower_bound(const struct dx_dictionary *d, struct dx_span key, uint64_t *ordinal,
+                              struct dx_error *err)
+{
+    bool equal;
+
+    return lower_bound(d, key, ordinal, &equal, err);
+}
+
+int dx_dictionary_find(const struct dx_dictionary *d, struct dx_span key, uint64_t *ordinal,
+                       struct dx_error *err)
+{
+    bool equal;
+    int rc = lower_bound(d, key, ordinal, &equal, err);
+
+    return rc < 0 ? rc : equal;
+}
+
+void dx_dictionary_seek(struct dx_dictionary_cursor *c, const struct dx_dictionary *d,
+                        uint64_t ordinal)
+{
+    c->dictionary = d;
+    c->ordinal = ordinal;
+    c->entries = dx_bytes_of(dx_span_of(NULL, 0));
+    c->key_size = 0;
+}
+
+/* The entries of the bucket that c->ordinal is in, and the keys in it that come before. */
+static int enter_bucket(struct dx_dictionary_cursor *c, struct dx_error *err)
+{
+    unsigned skip = (unsigned)(c->ordinal % BUCKET);
+    struct dx_span entries;
+    struct dx_span key;
+    int rc = checked_bucket(c->dictionary, c->ordinal / BUCKET, &entries, err);
+
+    if (rc < 0)
+        return rc;
+    c->entries = dx_bytes_of(entries);
+    c->key_size = 0;
+    c->ordinal -= skip;
+    while (skip-- > 0) {
+        rc = dx_dictionary_next(c, &key, err);
+        if (rc < 0)
+            return rc;
+    }
+    return DX_OK;
+}
+
+static int end_bucket(const struct dx_dictionary_cursor *c, struct dx_error *err)
+{
+    if (dx_bytes_left(&c->entries) != 0)
+        return corrupt_entry(c->dictionary, &c->entries, err,
+                             "bytes behind the last of its bucket");
+    return DX_OK;
+}
+
+int dx_dictionary_next(struct dx_dictionary_cursor *c, struct dx_span *key, struct dx_error *err)
+{
+    const struct dx_dictionary *d = c->dictionary;
+    struct entry e;
+    int rc;
+
+    if (c->ordinal >= d->info.n)
+        return 0;
+    if (c->ordinal % BUCKET == 0 ? c->entries.at == c->entries.end : c->entries.begin == NULL) {
+        rc = enter_bucket(c, err);
+        if (rc < 0)
+            return rc;
+    }
+    rc = read_entry(d, &c->entries, c->key_size, &e, err);
+    if (rc < 0)
+        return rc;
+    memcpy(c->key + e.shared, e.own.data, e.own.size);
+    c->key_size = e.shared + e.own.size;
+    c->ordinal++;
+    *key = dx_span_of(c->key, c->key_size);
+    if (c->ordinal % BUCKET == 0 || c->ordinal == d->info.n) {
+        rc = end_bucket(c, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 1;
+}
+
+int dx_dictionary_get(const struct dx_dictionary *d, uint64_t ordinal, uint8_t domain[DX_SURT_MAX],
+                      size_t *size, struct dx_error *err)
+{
+    struct dx_dictionary_cursor c;
+    struct dx_span key;
+    int rc;
+
+    dx_dictionary_seek(&c, d, ordinal);
+    rc = dx_dictionary_next(&c, &key, err);
+    if (rc <= 0)
+        return rc;
+    *size = dx_surt_domain(key, domain);
+    if (*size == 0)
+        return corrupt_entry(d, &c.entries, err, "no key of any domain");
+    return 1;
+}
+
+/* Hashes lines in pieces: a call of the hash for each would cost more than the hash. */
+static void hash_line(struct dx_hash_state *hashing, struct dx_buf *text, struct dx_span line)
+{
+    if (text->size + line.size + 1 > text->max) {
+        dx_hash_state_update(hashing, dx_span_of(text->data, text->size));
+        dx_buf_clear(text);
+    }
+    dx_buf_append(text, line.data, line.size);
+    dx_buf_u8(text, '\n');
+}
+
+static struct dx_hash128 hash_end(struct dx_hash_state *hashing, struct dx_buf *text)
+{
+    dx_hash_state_update(hashing, dx_span_of(text->data, text->size));
+    dx_buf_clear(text);
+    return dx_hash_state_digest(hashing);
+}
+
+#define TEXT_PIECE 65536
+
+/* Keys ascend over the whole file and share all that they can; lines go into the hash. */
+static int verify_keys(const struct dx_dictionary *d, struct dx_hash_state *hashing,
+                       struct dx_buf *text, struct dx_error *err)
+{
+    struct dx_dictionary_cursor c;
+    uint8_t last[DX_SURT_MAX] = { 0 };
+    struct dx_span before = dx_span_of(last, 0);
+    struct dx_span key;
+    uint32_t longest = 0;
+    int rc;
+
+    dx_dictionary_seek(&c, d, 0);
+    while ((rc = dx_dictionary_next(&c, &key, err)) == 1) {
+        uint8_t domain[DX_SURT_MAX];
+        size_t size = dx_surt_domain(key, domain);
+
+        if (size == 0)
+            return corrupt_entry(d, &c.entries, err, "no key of any domain");
+        if (dx_span_compare(before, key) >= 0)
+            return corrupt_entry(d, &c.entries, err, "not above the key before");
+        hash_line(hashing, text, dx_span_of(domain, size));
+        if (text->failed)
+            return dx_buf_fail(text, err, "text of the dictionary");
+        memcpy(last, key.data, key.size);
+        before.size = key.size;
+        if (key.size > longest)
+            longest = (uint32_t)key.size;
+    }
+    if (rc == 0 && longest != d->info.longest_key)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: header: longest key has %u bytes, found %u",
+                     d->envelope.name, d->info.longest_key, longest);
+    return rc;
+}
+
+/* An entry that shares less than it could would make search_bucket miss the keys behind it. */
+static int verify_sharing(const struct dx_dictionary *d, struct dx_error *err)
+{
+    for (uint64_t bucket = 0; bucket < d->bucket_count; bucket++) {
+        uint8_t key[DX_SURT_MAX];
+        struct dx_span entries;
+        struct dx_bytes r;
+        size_t size = 0;
+        int rc = checked_bucket(d, bucket, &entries, err);
+
+        if (rc < 0)
+            return rc;
+        r = dx_bytes_of(entries);
+        for (unsigned i = 0; i < bucket_entries(d, bucket); i++) {
+            struct entry e;
+
+            rc = read_entry(d, &r, size, &e, err);
+            if (rc < 0)
+                return rc;
+            if (e.shared < size && key[e.shared] == e.own.data[0])
+                return corrupt_entry(d, &r, err, "shares less than it could");
+            memcpy(key + e.shared, e.own.data, e.own.size);
+            size = e.shared + e.own.size;
+        }
+    }
+    return DX_OK;
+}
+
+int dx_dictionary_verify(const struct dx_dictionary *d, struct dx_error *err)
+{
+    struct dx_hash_state *hashing = NULL;
+    struct dx_buf text = DX_BUF_INIT(TEXT_PIECE);
+    struct dx_hash128 found;
+    int rc = dx_envelope_verify(&d->envelope, err);
+
+    if (rc < 0)
+        goto out;
+    hashing = dx_hash_state_new();
+    if (hashing == NULL) {
+        rc = dx_no_memory(err, "%s", d->envelope.name);
+        goto out;
+    }
+    rc = verify_sharing(d, err);
+    if (rc == DX_OK)
+        rc = verify_keys(d, hashing, &text, err);
+    if (rc < 0)
+        goto out;
+    found = hash_end(hashing, &text);
+    if (!dx_hash128_equal(&found, &d->info.text_hash))
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: header: hash of domains.txt is not that of the keys",
+                     d->envelope.name);
+out:
+    dx_hash_state_free(&hashing);
+    dx_buf_release(&text);
+    return rc;
+}
+
+static int write_header(struct dx_dictionary_writer *w, struct dx_error *err)
+{
+    uint8_t h[HEADER_SIZE] = { 0 };
+    int rc;
+
+    dx_store_u32(h, MAGIC);
+    dx_store_u32(h + 4, VERSION);
+    dx_store_u64(h + 8, w->info.n);
+    dx_store_u32(h + 16, BUCKET);
+    dx_store_u32(h + 20, w->info.longest_key);
+    memcpy(h + 24, w->info.text_hash.bytes, 16);
+    rc = dx_envelope_writer_header(&w->envelope, dx_span_of(h, sizeof h), err);
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_section(&w->envelope, TAG_DATA, err);
+    return rc;
+}
+
+int dx_dictionary_writer_init(struct dx_dictionary_writer *w, const struct dx_dictionary_info *info,
+                              const struct dx_build_id *build,
+                              int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                              void *sink_ctx, struct dx_error *err)
+{
+    memset(w, 0, sizeof *w);
+    dx_envelope_writer_init(&w->envelope, MAGIC, VERSION, build, sink, sink_ctx);
+    dx_buf_init(&w->anchors, SIZE_MAX / 2);
+    dx_buf_init(&w->offsets, SIZE_MAX / 2);
+    dx_buf_init(&w->text, TEXT_PIECE);
+    w->info = *info;
+    if (info->n > DX_DICTIONARY_N_MAX)
+        return dx_fail(err, DX_E_LIMIT, "dictionary: %llu domains, at most %u",
+                       (unsigned long long)info->n, DX_DICTIONARY_N_MAX);
+    w->hashing = dx_hash_state_new();
+    if (w->hashing == NULL)
+        return dx_no_memory(err, "dictionary: its hash");
+    return write_header(w, err);
+}
+
+/* Bookkeeping of the bucket that begins with the next entry. */
+static void begin_bucket(struct dx_dictionary_writer *w)
+{
+    if (w->n % (BUCKET * BUCKETS_AN_ANCHOR) == 0) {
+        w->anchor = w->data_size;
+        dx_buf_u64(&w->anchors, w->anchor);
+    }
+    assert(w->data_size - w->anchor <= UINT16_MAX);
+    dx_buf_u16(&w->offsets, (uint16_t)(w->data_size - w->anchor));
+}
+
+static int append_entry(struct dx_dictionary_writer *w, size_t shared, struct dx_span own,
+                        struct dx_error *err)
+{
+    uint8_t entry[ENTRY_MAX];
+    size_t n = 1;
+
+    entry[0] = (uint8_t)((shared < LONG ? shared : LONG) << 4 |
+                         (own.size < LONG ? own.size : LONG));
+    if (shared >= LONG)
+        entry[n++] = (uint8_t)(shared - LONG);
+    if (own.size >= LONG)
+        entry[n++] = (uint8_t)(own.size - LONG);
+    memcpy(entry + n, own.data, own.size);
+    n += own.size;
+    w->data_size += n;
+    return dx_envelope_writer_append(&w->envelope, dx_span_of(entry, n), err);
+}
+
+int dx_dictionary_writer_add(struct dx_dictionary_writer *w, struct dx_span key,
+                             struct dx_error *err)
+{
+    uint8_t domain[DX_SURT_MAX];
+    size_t size = dx_surt_domain(key, domain);
+    size_t shared;
+
+    if (size == 0)
+        return dx_fail(err, DX_E_INVALID, "dictionary: key %llu (%zu bytes) is of no domain",
+                       (unsigned long long)w->n, key.size);
+    shared = common(w->last, key.data, w->last_size < size ? w->last_size : size);
+    if (shared == size || (shared < w->last_size && w->last[shared] > key.data[shared]))
+        return dx_fail(err, DX_E_INVALID, "dictionary: key %llu (%.*s) is not above the one before",
+                       (unsigned long long)w->n, (int)size, (const char *)domain);
+    if (w->n == w->info.n)
+        return dx_fail(err, DX_E_INVALID, "dictionary: more than the %llu keys promised",
+                       (unsigned long long)w->info.n);
+    if (w->n % BUCKET == 0) {
+        begin_bucket(w);
+        shared = 0;
+    }
+    hash_line(w->hashing, &w->text, dx_span_of(domain, size));
+    if (w->text.failed || w->anchors.failed || w->offsets.failed)
+        return dx_no_memory(err, "dictionary: key %llu", (unsigned long long)w->n);
+    memcpy(w->last + shared, key.data + shared, size - shared);
+    w->last_size = size;
+    if (size > w->longest_key)
+        w->longest_key = (uint32_t)size;
+    w->n++;
+    return append_entry(w, shared, dx_span_of(key.data + shared, size - shared), err);
+}
+
+int dx_dictionary_writer_finish(struct dx_dictionary_writer *w, struct dx_error *err)
+{
+    struct dx_hash128 found = hash_end(w->hashing, &w->text);
+    int rc;
+
+    if (w->n != w->info.n || w->longest_key != w->info.longest_key)
+        return dx_fail(err, DX_E_INVALID,
+                       "dictionary: %llu keys of at most %u bytes, promised %llu of %u",
+                       (unsigned long long)w->n, w->longest_key, (unsigned long long)w->info.n,
+                       w->info.longest_key);
+    if (!dx_hash128_equal(&found, &w->info.text_hash))
+        return dx_fail(err, DX_E_INVALID, "dictionary: the keys are not those of domains.txt");
+    dx_buf_u64(&w->anchors, w->data_size);
+    if (w->anchors.failed)
+        return dx_buf_fail(&w->anchors, err, "dictionary");
+    rc = dx_envelope_writer_section(&w->envelope, TAG_ANCHORS, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_append(&w->envelope, dx_span_of(w->anchors.data, w->anchors.size),
+                                       err);
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_section(&w->envelope, TAG_OFFSETS, err);
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_append(&w->envelope, dx_span_of(w->offsets.data, w->offsets.size),
+                                       err);
+    if (rc == DX_OK)
+        rc = dx_envelope_writer_finish(&w->envelope, err);
+    return rc;
+}
+
+void dx_dictionary_writer_release(struct dx_dictionary_writer *w)
+{
+    if (w == NULL)
+        return;
+    dx_envelope_writer_release(&w->envelope);
+    dx_buf_release(&w->anchors);
+    dx_buf_release(&w->offsets);
+    dx_buf_release(&w->text);
+    dx_hash_state_free(&w->hashing);
+}
+
+/* Each line of the plain text to take(ctx, line); frames end at line ends. */
+static int each_line(const struct dx_zseek *text, struct dx_error *err,
+                     int (*take)(void *ctx, struct dx_span line, struct dx_error *err), void *ctx)
+{
+    struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
+    struct dx_buf plain = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
+    int rc = DX_OK;
+
+    if (decoder == NULL)
+        rc = dx_no_memory(err, "%s", text->name);
+    for (uint32_t i = 0; i < text->frame_count && rc == DX_OK; i++) {
+        struct dx_span left;
+
+        rc = dx_zseek_decode(text, decoder, i, &plain, err);
+        left = dx_span_of(plain.data, plain.size);
+        while (rc == DX_OK && left.size > 0) {
+            const uint8_t *end = memchr(left.data, '\n', left.size);
+            size_t size = end == NULL ? left.size : (size_t)(end - left.data);
+
+            if (end == NULL) {
+                rc = dx_fail(err, DX_E_CORRUPT, "%s: frame %u does not end at a line end",
+                             text->name, i);
+                break;
+            }
+            rc = take(ctx, dx_span_of(left.data, size), err);
+            left = dx_span_of(end + 1, left.size - size - 1);
+        }
+    }
+    dx_buf_release(&plain);
+    dx_zstd_decoder_free(&decoder);
+    return rc;
+}
+
+struct census {
+    struct dx_dictionary_info info;
+    struct dx_hash_state *hashing;
+    struct dx_buf text;
+};
+
+static int count_line(void *ctx, struct dx_span line, struct dx_error *err)
+{
+    struct census *c = ctx;
+
+    if (line.size > DX_DOMAIN_MAX)
+        return dx_fail(err, DX_E_CORRUPT, "domains.txt: line %llu has %zu bytes",
+                       (unsigned long long)c->info.n + 1, line.size);
+    hash_line(c->hashing, &c->text, line);
+    if (c->text.failed)
+        return dx_buf_fail(&c->text, err, "domains.txt");
+    c->info.n++;
+    if (line.size > c->info.longest_key) /* a key is as long as its domain */
+        c->info.longest_key = (uint32_t)line.size;
+    return DX_OK;
+}
+
+static int add_line(void *ctx, struct dx_span line, struct dx_error *err)
+{
+    struct dx_dictionary_writer *w = ctx;
+    uint8_t key[DX_SURT_MAX];
+    size_t size = dx_surt_key(line, key);
+
+    return dx_dictionary_writer_add(w, dx_span_of(key, size), err);
+}
+
+int dx_dictionary_from_text(const struct dx_zseek *text, const struct dx_build_id *build,
+                            int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
+                            void *sink_ctx, struct dx_error *err)
+{
+    struct census c = { .hashing = dx_hash_state_new(), .text = DX_BUF_INIT(TEXT_PIECE) };
+    struct dx_dictionary_writer w;
+    int rc;
+
+    memset(&w, 0, sizeof w);
+    if (c.hashing == NULL)
+        rc = dx_no_memory(err, "%s", text->name);
+    else
+        rc = each_line(text, err, count_line, &c);
+    if (rc < 0)
+        goto out;
+    c.info.text_hash = hash_end(c.hashing, &c.text);
+    rc = dx_dictionary_writer_init(&w, &c.info, build, sink, sink_ctx, err);
+    if (rc == DX_OK)
+        rc = each_line(text, err, add_line, &w);
+    if (rc == DX_OK)
+        rc = dx_dictionary_writer_finish(&w, err);
+out:
+    dx_dictionary_writer_release(&w);
+    dx_hash_state_free(&c.hashing);
+    dx_buf_release(&c.text);
+    return rc;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * manifest.h - manifest.json: which versions there are and which one is current.
+ *
+ *   struct dx_manifest m = DX_MANIFEST_INIT;
+ *   rc = dx_manifest_parse(text, name, &m, &err);
+ *   v = dx_manifest_find(&m, "000001-20261121T103000Z");   NULL: not listed
+ *   v = dx_manifest_current(&m);
+ *   f = dx_manifest_file(v, "domains.dict");               size and hash; NULL: not listed
+ *
+ *   rc = dx_manifest_add(&m, version_name, &v, &err);      zeroed but for name and sequence
+ *   rc = dx_manifest_file_add(v, "domains.dict", size, &hash, &err);
+ *   strcpy(m.current, v->version);  m.sequence++;
+ *   rc = dx_manifest_write(&m, &buf, &err);                the same checks as parse, then text
+ *   dx_manifest_release(&m);
+ *
+ * A file of a version is at "index/" version "/" name, below the root: the names are fixed, so no
+ * path in a manifest can lead elsewhere. dx_manifest_file_path says where a file is. The text ends in
+ * the XXH3-128 of what is before its last member; a manifest that was damaged or cut is refused whole. Pointers
+ * into m are valid until the next add or release. One thread at a time; read-only use may be
+ * shared.
+ */
+#ifndef DX_FORMAT_VERSION_MANIFEST_H
+#define DX_FORMAT_VERSION_MANIFEST_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "format/version/names.h"
+
+#define DX_MANIFEST_MAX (64u << 20)
+#define DX_MANIFEST_FORMAT_VERSION 1
+#define DX_VERSION_SEQUENCE_MAX 999999
+#define DX_PARQUET_ROOT_MAX 512
+
+struct dx_manifest_file {
+    char name[DX_MANIFEST_FILE_NAME];
+    uint64_t size;
+    struct dx_hash128 hash;
+};
+
+/* A version goes from listed to condemned to dropped to gone; only a flip to it leads back, from
+ * condemned. docs/model/README.md has the reasons. */
+enum dx_version_state {
+    DX_VERSION_LISTED,
+    DX_VERSION_CONDEMNED, /* listed, but to go; condemned_us says since when */
+    DX_VERSION_DROPPED    /* must not be opened; its files are being removed */
+};
+
+#define DX_MANIFEST_NEVER INT64_MIN
+
+struct dx_manifest_version {
+    char version[DX_VERSION_NAME];
+    uint32_t sequence;
+    int64_t published_us; /* whole seconds, as all times here */
+    enum dx_version_state state;
+    int64_t condemned_us;       /* by the store's clock; DX_MANIFEST_NEVER if it is listed */
+    int64_t superseded_us;      /* when it was current last; DX_MANIFEST_NEVER: is, or never was */
+    char base[DX_VERSION_NAME]; /* that it was made from; "": from the whole lake */
+    uint64_t cleansed;          /* its lake holds no row that suppressions up to this number hit */
+    struct dx_build_id build;
+    uint32_t canon_version;
+    uint64_t domains;
+    uint64_t datasets;
+    uint64_t pairs;
+    uint64_t rows;
+    uint64_t urls;
+    uint64_t rows_left_out; /* of its lake files: faulty ones (docs/FORMAT.md, 12.4) */
+    uint64_t lake_files;
+    uint64_t missing_files; /* lines of missing.tsv.zst; 0: it is not listed */
+    /* numbers given to lake files, those of files that went too: lines of files.tsv */
+    uint64_t file_ids;
+    struct dx_hash128 psl_hash;
+    char parquet_root[DX_PARQUET_ROOT_MAX + 1]; /* "urls/": relative to the root */
+    struct dx_manifest_file *files;             /* by name in byte order */
+    size_t file_count;
+    size_t file_capacity;
+};
+
+struct dx_manifest {
+    uint64_t sequence; /* one more with each flip, also with a rollback; never below a version's */
+    char current[DX_VERSION_NAME];
+    struct dx_manifest_version *versions; /* by sequence */
+    size_t version_count;
+    size_t version_capacity;
+};
+
+#define DX_MANIFEST_INIT  \
+    {                     \
+        0, "", NULL, 0, 0 \
+    }
+
+int dx_manifest_parse(struct dx_span text, const char *name, struct dx_manifest *m,
+                      struct dx_error *err);
+int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx_error *err);
+void dx_manifest_release(struct dx_manifest *m);
+
+const struct dx_manifest_version *dx_manifest_find(const struct dx_manifest *m,
+                                                   const char *version);
+const struct dx_manifest_version *dx_manifest_current(const struct dx_manifest *m);
+const struct dx_manifest_file *dx_manifest_file(const struct dx_manifest_version *v,
+                                                const char *name);
+
+int dx_manifest_add(struct dx_manifest *m, const char *version, struct dx_manifest_version **out,
+                    struct dx_error *err);
+int dx_manifest_remove(struct dx_manifest *m, const char *version, struct dx_error *err);
+int dx_manifest_file_add(struct dx_manifest_version *v, const char *name, uint64_t size,
+                         const struct dx_hash128 *hash, struct dx_error *err);
+
+/* Where the file is, relative to the root. */
+void dx_manifest_file_path(const struct dx_manifest_version *v, const struct dx_manifest_file *f,
+                           char out[DX_MANIFEST_FILE_PATH]);
+
+/* A deep copy; out is written over. */
+int dx_manifest_version_copy(const struct dx_manifest_version *from,
+                             struct dx_manifest_version *out, struct dx_error *err);
+
+/* The flip: `version` (listed or condemned) becomes current at now_us, its mark is cleared, and
+ * sequence rises to `sequence`. DX_E_NOT_FOUND: not in m, or dropped. */
+int dx_manifest_flip(struct dx_manifest *m, const char *version, uint64_t sequence, int64_t now_us,
+                     struct dx_error *err);
+
+/* "listed"... */
+const char *dx_version_state_name(enum dx_version_state state);
+
+/* sequence and UTC time -> name; false if they do not fit the form. */
+bool dx_version_name_make(uint64_t sequence, int64_t published_us, char out[DX_VERSION_NAME]);
+/* `^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$` with a time that exists; sequence may be NULL. */
+bool dx_version_name_ok(struct dx_span name, uint32_t *sequence);
+/* That form alone: no version may ever have such a number or time. */
+bool dx_version_name_formed(struct dx_span name);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pair_pages.h - pages of facts.dat.zst and sketches.dat.zst: bytes for each (ordinal, dataset_id).
+ *
+ *   dx_pair_pages_begin(&w, &cold_writer);                          a writer that has begun (cold.h)
+ *   rc = dx_pair_pages_add(&w, ordinal, dataset_id, bytes, &err);   ascending
+ *   rc = dx_pair_pages_end(&w, &err);                               the last page; then dx_cold_writer_end
+ *   dx_pair_pages_release(&w);
+ *
+ *   struct dx_pair_page p = dx_pair_page_of(&page, plain);
+ *   while ((rc = dx_pair_page_next(&p, &ordinal, &dataset_id, &bytes, &err)) == 1) ...
+ *   rc = dx_pair_page_find(&page, plain, ordinal, dataset_id, &bytes, &err);     1, 0, <0
+ *
+ * The pairs of one domain may lie in several pages, one behind the other: from
+ * dx_cold_find(c, file, ordinal, 0) on, while page.key is not above the ordinal; where that finds
+ * none, from page 0 on.
+ *
+ * bytes are not empty. Those that are read are borrowed from plain. One thread at a time.
+ */
+#ifndef DX_FORMAT_VERSION_PAIR_PAGES_H
+#define DX_FORMAT_VERSION_PAIR_PAGES_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "format/version/cold.h"
+
+#define DX_PAIR_PAGE_COLUMNS 4 /* ordinals, dataset_ids, sizes, bytes */
+
+struct dx_pair_pages {
+    struct dx_cold_writer *out;
+    struct dx_buf columns[DX_PAIR_PAGE_COLUMNS]; /* of the open page */
+    struct dx_buf plain;
+    uint32_t entries; /* of the open page */
+    uint64_t first_ordinal;
+    uint32_t first_dataset_id;
+    uint64_t last_ordinal;
+    uint32_t last_dataset_id;
+    bool any;
+};
+
+void dx_pair_pages_begin(struct dx_pair_pages *w, struct dx_cold_writer *out);
+int dx_pair_pages_add(struct dx_pair_pages *w, uint64_t ordinal, uint32_t dataset_id,
+                      struct dx_span bytes, struct dx_error *err);
+int dx_pair_pages_end(struct dx_pair_pages *w, struct dx_error *err);
+void dx_pair_pages_release(struct dx_pair_pages *w);
+
+struct dx_pair_page {
+    enum dx_cold_file file;
+    uint32_t number;
+    uint32_t left; /* entries */
+    bool first;
+    uint64_t ordinal; /* of the last entry; at first of the page's key */
+    uint32_t dataset_id;
+    struct dx_bytes columns[DX_PAIR_PAGE_COLUMNS];
+};
+
+struct dx_pair_page dx_pair_page_of(const struct dx_cold_page *page, struct dx_span plain);
+int dx_pair_page_next(struct dx_pair_page *p, uint64_t *ordinal, uint32_t *dataset_id,
+                      struct dx_span *bytes, struct dx_error *err);
+int dx_pair_page_find(const struct dx_cold_page *page, struct dx_span plain, uint64_t ordinal,
+                      uint32_t dataset_id, struct dx_span *bytes, struct dx_error *err);
+
+#endif

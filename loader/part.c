@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/part.h"
+
+#include "base/file.h"
+#include "fetch/source_open.h"
+#include "format/version/etags_tsv.h"
+#include "loader/guard.h"
+#include "loader/objects.h"
+#include "loader/version_copies.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *dx_part_path(const struct dx_part *p, const char *name)
+{
+    char *path = NULL;
+
+    return asprintf(&path, "%s/%s/%s", p->root, p->directory, name) < 0 ? NULL : path;
+}
+
+int dx_part_check_listed(const struct dx_part *p, const char *name, const char *path,
+                         struct dx_span bytes, bool hash, struct dx_error *err)
+{
+    const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
+    struct dx_hash128 found;
+
+    if (f == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", p->entry.version,
+                       name);
+    if (bytes.size != f->size)
+        return dx_fail(err, bytes.size < f->size ? DX_E_TRUNCATED : DX_E_CORRUPT,
+                       "%s: %zu bytes, the manifest says %llu", path, bytes.size,
+                       (unsigned long long)f->size);
+    if (!hash || (p->open_flags & DX_OPEN_UNCHECKED))
+        return DX_OK;
+    found = dx_hash128_of(bytes);
+    if (!dx_hash128_equal(&found, &f->hash))
+        return dx_fail(err, DX_E_CORRUPT, "%s: its hash is not the one in the manifest", path);
+    return DX_OK;
+}
+
+#define MAPPED_COUNT (DX_COPY_TAGS + 1)
+
+static int open_reader(struct dx_part *p, enum dx_copy which, struct dx_span file, unsigned flags,
+                       const char *name, struct dx_error *err)
+{
+    switch (which) {
+    case DX_COPY_DICTIONARY:
+        return dx_dictionary_open(&p->dictionary, file, flags, name, err);
+    case DX_COPY_MPHF:
+        return dx_mphf_open(&p->mphf, file, flags, name, err);
+    case DX_COPY_MEMBERSHIP:
+        return dx_membership_open(&p->membership, file, flags, name, err);
+    case DX_COPY_COUNTS:
+        return dx_counts_open(&p->counts, file, flags, name, err);
+    case DX_COPY_POSTINGS:
+        return dx_postings_open(&p->postings, file, flags, name, err);
+    case DX_COPY_PAGES:
+        return dx_pages_open(&p->pages, file, flags, name, err);
+    case DX_COPY_DATASET_DOMAINS:
+        return dx_dataset_domains_open(&p->dataset_domains, file, flags, name, err);
+    case DX_COPY_COLD:
+        return dx_cold_open(&p->cold, file, flags, name, err);
+    case DX_COPY_TAGS:
+        p->tags = &p->tags_file;
+        return dx_tags_open(&p->tags_file, file, flags, name, err);
+    default:
+        break;
+    }
+    return dx_fail(err, DX_E_INVALID, "%s: no such file of a version", name);
+}
+
+/* copy: where its bytes are, if not under its name below the root. */
+static int open_mapped(struct dx_part *p, enum dx_copy which, const char *name, const char *copy,
+                       struct dx_map *map, bool verify, struct dx_error *err)
+{
+    char *path = dx_part_path(p, name);
+    int rc;
+
+    if (path == NULL)
+        return dx_no_memory(err, "%s", name);
+    rc = dx_guard_map(p->guard, map, copy != NULL ? copy : path, DX_MAP_RANDOM, err);
+    if (rc == DX_OK)
+        rc = dx_part_check_listed(p, name, path, map->bytes, verify, err);
+    if (rc == DX_OK)
+        rc = open_reader(p, which, map->bytes, p->open_flags | (verify ? DX_OPEN_VERIFY_ALL : 0),
+                         path, err);
+    free(path);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    size_t map; /* offset in struct dx_part */
+} mapped[MAPPED_COUNT] = {
+    [DX_COPY_DICTIONARY] = { DX_FILE_DOMAINS_DICT, offsetof(struct dx_part, map_dictionary) },
+    [DX_COPY_MPHF] = { DX_FILE_DOMAINS_MPHF, offsetof(struct dx_part, map_mphf) },
+    [DX_COPY_MEMBERSHIP] = { DX_FILE_MEMBERSHIP, offsetof(struct dx_part, map_membership) },
+    [DX_COPY_COUNTS] = { DX_FILE_COUNTS, offsetof(struct dx_part, map_counts) },
+    [DX_COPY_POSTINGS] = { DX_FILE_POSTINGS_DIR, offsetof(struct dx_part, map_postings) },
+    [DX_COPY_PAGES] = { DX_FILE_PAGES, offsetof(struct dx_part, map_pages) },
+    [DX_COPY_DATASET_DOMAINS] = { DX_FILE_DATASET_DOMAINS,
+                                  offsetof(struct dx_part, map_dataset_domains) },
+    [DX_COPY_COLD] = { DX_FILE_COLD, offsetof(struct dx_part, map_cold) },
+    [DX_COPY_TAGS] = { DX_FILE_TAGS, offsetof(struct dx_part, map_tags) },
+};
+
+static struct dx_map *map_of(const struct dx_part *p, int which)
+{
+    return (struct dx_map *)((uintptr_t)p + mapped[which].map);
+}
+
+static int open_maps(struct dx_part *p, const struct dx_version_copies *copies, bool verify,
+                     struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
+        if (i != DX_COPY_TAGS || dx_manifest_file(&p->entry, DX_FILE_TAGS) != NULL)
+            rc = open_mapped(p, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(p, i),
+                             verify, err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_part_maps(const struct dx_part *p,
+                 int (*each)(void *ctx, const char *name, struct dx_span bytes,
+                             struct dx_error *err),
+                 void *ctx, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++) {
+        struct dx_span bytes = map_of(p, i)->bytes;
+
+        if (bytes.size > 0)
+            rc = each(ctx, mapped[i].name, bytes, err);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+uint64_t dx_part_mapped_bytes(const struct dx_manifest_version *entry)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < MAPPED_COUNT; i++) {
+        const struct dx_manifest_file *f = dx_manifest_file(entry, mapped[i].name);
+
+        if (f != NULL && __builtin_add_overflow(sum, f->size, &sum))
+            return UINT64_MAX;
+    }
+    return sum;
+}
+
+static int check_build(const struct dx_part *p, const char *name,
+                       const struct dx_envelope *envelope, struct dx_error *err)
+{
+    return memcmp(&envelope->build, &p->entry.build, sizeof p->entry.build) == 0
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT, "%s/%s: of another build than the manifest says",
+                         p->directory, name);
+}
+
+static int check_number(const char *what, uint64_t found, uint64_t want, struct dx_error *err)
+{
+    return found == want ? DX_OK
+                         : dx_fail(err, DX_E_CORRUPT, "%s: %llu, the manifest says %llu", what,
+                                   (unsigned long long)found, (unsigned long long)want);
+}
+
+static int check_dataset_domains(const struct dx_part *p, struct dx_error *err)
+{
+    const struct dx_dataset_domains *d = &p->dataset_domains;
+    int rc = check_build(p, DX_FILE_DATASET_DOMAINS, &d->envelope, err);
+
+    if (rc == DX_OK)
+        rc = check_number("domains in " DX_FILE_DATASET_DOMAINS, d->domains, p->entry.domains, err);
+    if (rc == DX_OK)
+        rc = check_number("pairs in " DX_FILE_DATASET_DOMAINS, d->pairs, p->entry.pairs, err);
+    return rc;
+}
+
+/* The cold files are read later, by page: here what their directory says of them. */
+static int check_cold(const struct dx_part *p, struct dx_error *err)
+{
+    int rc = check_build(p, DX_FILE_COLD, &p->cold.envelope, err);
+
+    if (rc == DX_OK)
+        rc = check_number("pairs of " DX_FILE_FACTS " in " DX_FILE_COLD,
+                          p->cold.entries[DX_COLD_FACTS], p->entry.pairs, err);
+    if (rc == DX_OK)
+        rc = check_number("pairs of " DX_FILE_SKETCHES " in " DX_FILE_COLD,
+                          p->cold.entries[DX_COLD_SKETCHES], p->entry.pairs, err);
+    for (unsigned i = 0; i < DX_COLD_FILES && rc == DX_OK; i++) {
+        const char *name = dx_cold_file_name((enum dx_cold_file)i);
+        const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
+        char what[96];
+
+        (void)snprintf(what, sizeof what, "bytes of %s in " DX_FILE_COLD, name);
+        rc = check_number(what, p->cold.size[i], f->size, err);
+    }
+    return rc;
+}
+
+/* Their files are read by page too. */
+static int check_postings(const struct dx_part *p, struct dx_error *err)
+{
+    const struct dx_postings_totals *t = &p->postings.totals;
+    int rc = check_number("bytes of " DX_FILE_POSTINGS_IDX " in " DX_FILE_POSTINGS_DIR, t->idx_size,
+                          dx_manifest_file(&p->entry, DX_FILE_POSTINGS_IDX)->size, err);
+
+    return rc == DX_OK ? check_number("bytes of " DX_FILE_POSTINGS_DAT " in " DX_FILE_POSTINGS_DIR,
+                                      t->dat_size,
+                                      dx_manifest_file(&p->entry, DX_FILE_POSTINGS_DAT)->size, err)
+                       : rc;
+}
+
+static int check_tags(const struct dx_part *p, struct dx_error *err)
+{
+    const struct dx_tags *t = p->tags;
+    int rc = t == NULL ? DX_OK : check_build(p, DX_FILE_TAGS, &t->envelope, err);
+
+    if (rc == DX_OK && t != NULL)
+        rc = check_number("domains in " DX_FILE_TAGS, t->domains, p->entry.domains, err);
+    if (rc == DX_OK && t != NULL)
+        rc = check_number("numbers of files in " DX_FILE_TAGS, t->files, p->entry.file_ids, err);
+    return rc;
+}
+
+/* What each file says of the others, and the manifest of all: one build, the same numbers. */
+static int check_together(const struct dx_part *p, struct dx_error *err)
+{
+    const struct {
+        const char *name;
+        const struct dx_envelope *envelope;
+    } files[] = {
+        { DX_FILE_DOMAINS_DICT, &p->dictionary.envelope },
+        { DX_FILE_DOMAINS_MPHF, &p->mphf.envelope },
+        { DX_FILE_MEMBERSHIP, &p->membership.envelope },
+        { DX_FILE_COUNTS, &p->counts.envelope },
+        { DX_FILE_POSTINGS_DIR, &p->postings.envelope },
+        { DX_FILE_PAGES, &p->pages.envelope },
+    };
+    const struct {
+        const char *what;
+        uint64_t found, want;
+    } numbers[] = {
+        { "domains in " DX_FILE_DOMAINS_DICT, p->dictionary.info.n, p->entry.domains },
+        { "domains in " DX_FILE_DOMAINS_MPHF, p->mphf.n, p->entry.domains },
+        { "domains in " DX_FILE_MEMBERSHIP, p->membership.domains, p->entry.domains },
+        { "domains in " DX_FILE_COUNTS, p->counts.totals.domains, p->entry.domains },
+        { "pairs in " DX_FILE_MEMBERSHIP, p->membership.pairs, p->entry.pairs },
+        { "pairs in " DX_FILE_COUNTS, p->counts.totals.pairs, p->entry.pairs },
+        { "pairs in " DX_FILE_POSTINGS_DIR, p->postings.totals.pairs, p->entry.pairs },
+        { "rows in " DX_FILE_COUNTS, p->counts.totals.row_count, p->entry.rows },
+        { "urls in " DX_FILE_COUNTS, p->counts.totals.url_count, p->entry.urls },
+        { "rows in " DX_FILE_PAGES, p->pages.rows, p->entry.rows + p->entry.rows_left_out },
+        { "numbers of files in " DX_FILE_PAGES, p->pages.files, p->entry.file_ids },
+    };
+
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == DX_OK; i++)
+        rc = check_build(p, files[i].name, files[i].envelope, err);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && rc == DX_OK; i++)
+        rc = check_number(numbers[i].what, numbers[i].found, numbers[i].want, err);
+    if (rc == DX_OK)
+        rc = check_dataset_domains(p, err);
+    if (rc == DX_OK)
+        rc = check_postings(p, err);
+    if (rc == DX_OK)
+        rc = check_cold(p, err);
+    if (rc == DX_OK)
+        rc = check_tags(p, err);
+    return rc == DX_OK ? dx_mphf_match(&p->mphf, &p->dictionary, err) : rc;
+}
+
+/* ---- ETags ---- */
+
+static int take_etags(struct dx_part *p, struct dx_etags *r, struct dx_error *err)
+{
+    static const enum dx_object_kind kinds[] = { [DX_ETAG_IDX] = DX_OBJECT_IDX,
+                                                 [DX_ETAG_DAT] = DX_OBJECT_DAT,
+                                                 [DX_ETAG_COLD] = DX_OBJECT_COLD,
+                                                 [DX_ETAG_LAKE] = DX_OBJECT_LAKE };
+    struct dx_etags_row row;
+    int rc;
+
+    while ((rc = dx_etags_next(r, &row, err)) == 1) {
+        const struct dx_object o = { kinds[row.kind], row.number };
+
+        if (row.kind == DX_ETAG_LAKE && row.number >= p->entry.file_ids)
+            return dx_fail(err, DX_E_CORRUPT, DX_FILE_ETAGS ": lake file %u of %llu",
+                           (unsigned)row.number, (unsigned long long)p->entry.file_ids);
+        rc = dx_objects_set(p->objects, o, row.etag, err);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+int dx_part_take_etags(struct dx_part *p, const char *copy, const char *root_url, bool verify,
+                       struct dx_error *err)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_etags r = { .line = 0 };
+    int rc = dx_guard_map(p->guard, &map, copy, DX_MAP_SEQUENTIAL, err);
+
+    if (rc == DX_OK)
+        rc = dx_part_check_listed(p, DX_FILE_ETAGS, copy, map.bytes, verify, err);
+    if (rc == DX_OK)
+        rc = dx_etags_open(&r, map.bytes, DX_FILE_ETAGS, err);
+    if (rc == DX_OK && strcmp(r.root, root_url) == 0)
+        rc = take_etags(p, &r, err);
+    dx_etags_close(&r);
+    dx_guard_unmap(p->guard, &map);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static int open_shards(struct dx_part *p, struct dx_version_copies *copies, struct dx_error *err)
+{
+    p->shards = p->source;
+    if (copies->tree == NULL)
+        return DX_OK;
+    p->tree = copies->tree;
+    copies->tree = NULL;
+    p->shards = NULL;
+    return dx_source_open_local(&p->shards, dx_mirror_tree_path(p->tree), err);
+}
+
+struct dx_source *dx_part_cold_source(const struct dx_part *p, enum dx_cold_file file)
+{
+    return file == DX_COLD_SKETCHES ? p->source : p->shards;
+}
+
+static bool mapped_file(const char *name)
+{
+    for (int i = 0; i < MAPPED_COUNT; i++)
+        if (strcmp(mapped[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int dx_part_check_others(const struct dx_part *p, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < p->entry.file_count; i++) {
+        const struct dx_manifest_file *f = &p->entry.files[i];
+        char object[DX_MANIFEST_FILE_PATH];
+        struct dx_map map = DX_MAP_INIT;
+        char *path = NULL;
+
+        if (mapped_file(f->name) || strcmp(f->name, DX_FILE_DATASETS) == 0 ||
+            strcmp(f->name, DX_FILE_PSL) == 0)
+            continue;
+        dx_manifest_file_path(&p->entry, f, object);
+        if (asprintf(&path, "%s/%s", p->root, object) < 0)
+            return dx_no_memory(err, "%s", object);
+        rc = dx_map_open(&map, path, DX_MAP_SEQUENTIAL, err);
+        if (rc == DX_OK)
+            rc = dx_part_check_listed(p, f->name, path, map.bytes, true, err);
+        dx_map_close(&map);
+        free(path);
+    }
+    return rc;
+}
+
+int dx_part_new(struct dx_part **out, const char *root, const struct dx_manifest_version *entry,
+                unsigned open_flags, struct dx_error *err)
+{
+    struct dx_part *p = calloc(1, sizeof *p);
+    int rc;
+
+    *out = p;
+    if (p == NULL)
+        return dx_no_memory(err, "%s", root);
+    p->open_flags = open_flags;
+    p->root = strdup(root);
+    if (p->root == NULL || asprintf(&p->directory, DX_INDEX_DIR "/%s", entry->version) < 0) {
+        p->directory = NULL;
+        return dx_no_memory(err, "%s", root);
+    }
+    rc = dx_manifest_version_copy(entry, &p->entry, err);
+    return rc == DX_OK ? dx_guard_new(&p->guard, entry->version, err) : rc;
+}
+
+int dx_part_open(struct dx_part *p, struct dx_version_copies *copies, struct dx_source *source,
+                 bool verify, struct dx_error *err)
+{
+    int rc;
+
+    p->source = source;
+    rc = open_maps(p, copies, verify, err);
+    if (rc == DX_OK)
+        rc = check_together(p, err);
+    /* Behind the checks: pages.dxp has a record for each of so many files. */
+    if (rc == DX_OK)
+        rc = dx_objects_new(&p->objects, p->entry.file_ids, err);
+    return rc == DX_OK ? open_shards(p, copies, err) : rc;
+}
+
+void dx_part_free(struct dx_part **part)
+{
+    struct dx_part *p = *part;
+
+    *part = NULL;
+    if (p == NULL)
+        return;
+    dx_tags_close(&p->tags_file);
+    dx_cold_close(&p->cold);
+    dx_dataset_domains_close(&p->dataset_domains);
+    dx_pages_close(&p->pages);
+    dx_postings_close(&p->postings);
+    dx_counts_close(&p->counts);
+    dx_membership_close(&p->membership);
+    dx_mphf_close(&p->mphf);
+    dx_dictionary_close(&p->dictionary);
+    dx_guard_free(&p->guard);
+    for (int i = 0; i < MAPPED_COUNT; i++)
+        dx_map_close(map_of(p, i));
+    if (p->shards != p->source)
+        dx_source_close(&p->shards);
+    dx_mirror_tree_close(&p->tree);
+    dx_objects_free(&p->objects);
+    free(p->entry.files);
+    free(p->directory);
+    free(p->root);
+    free(p);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * part.h - the index files over a range of domains, opened and cross-checked.
+ *
+ *   rc = dx_part_new(&part, root, &entry, open_flags, &err);
+ *   rc = dx_part_open(part, &copies, source, verify, &err);   maps, checks; copies.tree is taken
+ *   ... part->mphf, part->membership, part->counts ...       read-only
+ *   dx_part_free(&part);
+ *
+ * A part says which domains there are, in which datasets, how often, and where their rows lie: the
+ * files of sections 3 to 10 of docs/FORMAT.md. What a version has beside its part (registry,
+ * suffix list, the manifest's totals) is loader/version.h's. Numbers of domains (ordinals), pages
+ * and row groups are of a part.
+ *
+ * Errors: DX_E_CORRUPT and DX_E_TRUNCATED name the file and what contradicts what; DX_E_NOT_FOUND a
+ * file that the manifest lists and that is not there. After an error the part can only be freed.
+ * After open everything is read-only but `objects`, which has its own lock: threads may share it.
+ */
+#ifndef DX_LOADER_PART_H
+#define DX_LOADER_PART_H
+
+#include "base/map.h"
+#include "fetch/source.h"
+#include "format/core/counts.h"
+#include "format/core/dictionary.h"
+#include "format/core/membership.h"
+#include "format/core/mphf.h"
+#include "format/version/cold.h"
+#include "format/version/dataset_domains.h"
+#include "format/version/manifest.h"
+#include "format/version/pages.h"
+#include "format/version/postings.h"
+#include "format/version/tags.h"
+#include "loader/mirror.h"
+
+struct dx_guard;
+struct dx_objects;
+struct dx_version_copies;
+
+struct dx_part {
+    struct dx_manifest_version entry; /* own copy: names, sizes, hashes and totals of its files */
+    char *root;
+    char *directory; /* index/{version}, relative to the root */
+    struct dx_source
+        *source; /* of the lake, and of the postings unless they are mirrored; borrowed */
+    struct dx_source *shards; /* of the postings, under the same names: source, or a local one */
+    struct dx_objects *objects;
+    struct dx_mirror_tree *tree; /* that `shards` reads; NULL if it is `source` */
+    unsigned open_flags;
+    struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard.h) */
+    struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
+    struct dx_map map_dataset_domains, map_cold, map_tags;
+    struct dx_mphf mphf;
+    struct dx_dictionary dictionary;
+    struct dx_membership membership;
+    struct dx_counts counts;
+    struct dx_postings postings;
+    struct dx_pages pages;
+    struct dx_dataset_domains dataset_domains;
+    struct dx_cold cold;
+    struct dx_tags tags_file;
+    const struct dx_tags *tags; /* NULL: no lake file has the column `tags` */
+};
+
+/* What is needed to open the files: names. The entry is copied. */
+int dx_part_new(struct dx_part **part, const char *root, const struct dx_manifest_version *entry,
+                unsigned open_flags, struct dx_error *err);
+
+/* copies: of a remote root's files, zeroed for a directory. verify: every byte is checked. */
+int dx_part_open(struct dx_part *part, struct dx_version_copies *copies, struct dx_source *source,
+                 bool verify, struct dx_error *err);
+void dx_part_free(struct dx_part **part);
+
+/* The ETags of its objects, from a copy of etags.tsv.zst; those of another store than root_url say
+ * nothing. */
+int dx_part_take_etags(struct dx_part *part, const char *copy, const char *root_url, bool verify,
+                       struct dx_error *err);
+
+/* "root/index/version/name", of malloc; NULL: out of memory. */
+char *dx_part_path(const struct dx_part *part, const char *name);
+
+/* Whether bytes are what the manifest lists: always the size, the hash when asked for. path is for
+ * messages. */
+int dx_part_check_listed(const struct dx_part *part, const char *name, const char *path,
+                         struct dx_span bytes, bool hash, struct dx_error *err);
+
+/* Postings, facts, sketches and the lists: what open has not read. Of a directory. */
+int dx_part_check_others(const struct dx_part *part, struct dx_error *err);
+
+/* Calls each for every mapped span that is not empty, until one is negative. */
+int dx_part_maps(const struct dx_part *part,
+                 int (*each)(void *ctx, const char *name, struct dx_span bytes,
+                             struct dx_error *err),
+                 void *ctx, struct dx_error *err);
+
+/* Where a cold file (format/version/cold.h) is read from, under its name below the root: `shards`
+ * has copies of those that answers need, if it has copies. */
+struct dx_source *dx_part_cold_source(const struct dx_part *part, enum dx_cold_file file);
+
+/* Whether the part has a domain, and under which numbers: 1, 0, or an error. */
+static inline int dx_part_find(const struct dx_part *part, struct dx_span domain, uint64_t *ordinal,
+                               uint64_t *domain_id, struct dx_error *err)
+{
+    return dx_mphf_find(&part->mphf, &part->dictionary, domain, ordinal, domain_id, err);
+}
+
+/* Bytes of the files of an entry that are mapped while it is open. */
+uint64_t dx_part_mapped_bytes(const struct dx_manifest_version *entry);
+
+#endif

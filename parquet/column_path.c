@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parquet/column_path.h"
+
+#include <ctype.h>
+
+static bool same(struct dx_span a, struct dx_span b, bool any_case)
+{
+    if (!any_case || a.size != b.size)
+        return dx_span_equal(a, b);
+    for (size_t i = 0; i < a.size; i++)
+        if (tolower(a.data[i]) != tolower(b.data[i]))
+            return false;
+    return true;
+}
+
+#define STEPS_MAX 1000000 /* a file can make many ways to walk down the same names */
+
+/* The node behind the subtree of `node`: nodes stand depth first. */
+static uint32_t behind(const struct dx_pq_footer *f, uint32_t node)
+{
+    uint32_t at = node + 1;
+
+    while (at < f->node_count && f->node[at].parent >= node)
+        at++;
+    return at;
+}
+
+/* A group that people do not name: it only makes a list or a map. */
+static bool is_wrapper(const struct dx_pq_footer *f, uint32_t node)
+{
+    const struct dx_pq_node *n = &f->node[node];
+    const struct dx_pq_node *up = &f->node[n->parent];
+
+    if (n->parent == 0)
+        return false;
+    if (up->logical == DX_PQ_LOGICAL_LIST || up->logical == DX_PQ_LOGICAL_MAP)
+        return n->repetition == DX_PQ_REPEATED;
+    up = &f->node[f->node[n->parent].parent]; /* the element below the repeated group of a list */
+    return up->logical == DX_PQ_LOGICAL_LIST && f->node[n->parent].repetition == DX_PQ_REPEATED &&
+           f->node[n->parent].child_count == 1;
+}
+
+struct search {
+    const struct dx_pq_footer *f;
+    const struct dx_span *part;
+    size_t count;
+    bool any_case;
+    unsigned steps;
+    uint32_t node; /* the leaf that was found */
+    size_t used;
+};
+
+/* How many parts from `used` on the name is: names may hold dots. 0: none. */
+static size_t named(const struct search *s, struct dx_span name, size_t used)
+{
+    const struct dx_span first = s->part[used];
+
+    for (size_t i = used; i < s->count && s->part[i].data >= first.data; i++) {
+        size_t size = (size_t)(s->part[i].data - first.data) + s->part[i].size;
+
+        if (same(name, dx_span_of(first.data, size), s->any_case))
+            return i - used + 1;
+    }
+    return 0;
+}
+
+static bool match(struct search *s, uint32_t node, size_t used)
+{
+    const struct dx_pq_node *n = &s->f->node[node];
+    uint32_t end;
+
+    if (n->type >= 0 && node > 0) {
+        s->node = node;
+        s->used = used;
+        return true;
+    }
+    end = behind(s->f, node);
+    if (s->steps > STEPS_MAX - (end - node))
+        return false;
+    s->steps += end - node;
+    for (uint32_t c = node + 1; used < s->count && c < end; c = behind(s->f, c)) {
+        size_t parts = named(s, s->f->node[c].name, used);
+
+        if (parts > 0 && match(s, c, used + parts))
+            return true;
+    }
+    for (uint32_t c = node + 1; c < end; c = behind(s->f, c))
+        if ((is_wrapper(s->f, c) || (used == s->count && n->child_count == 1)) && match(s, c, used))
+            return true;
+    return false;
+}
+
+bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                       bool any_case, struct dx_pq_column_found *found)
+{
+    struct search s = { f, part, count, any_case, 0, 0, 0 };
+
+    *found = (struct dx_pq_column_found){ 0, 0, 0, 0 };
+    if (count == 0 || !match(&s, 0, 0) || s.used == 0)
+        return false;
+    found->used = s.used;
+    while (f->leaf[found->leaf] != s.node)
+        found->leaf++;
+    for (uint32_t n = s.node; n != 0; n = f->node[n].parent)
+        if (f->node[n].repetition == DX_PQ_REPEATED) {
+            found->repeated_at = n;
+            found->element_def = f->node[n].max_def;
+            break;
+        }
+    return true;
+}

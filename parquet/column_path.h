@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * column_path.h - the leaf that a dotted path means.
+ *
+ *   struct dx_span part[] = { "meta", "url" };
+ *   if (dx_pq_column_path(&footer, part, 2, false, &found))
+ *       ... found.leaf, found.used (parts up to the leaf), found.repeated_at ...
+ *
+ * The groups that only make lists and maps (list.element, bag.array, key_value ...) need not be
+ * named: "images.url" is the leaf images.list.element.url. A path may end above a leaf where
+ * exactly one leaf lies below (a list of strings), and may go on below one (found.used < count):
+ * the rest is for what the values hold, such as JSON. The parts are of one text, so that a name
+ * with dots is several of them. Among columns of equal names the first counts. No I/O; any thread.
+ */
+#ifndef DX_PARQUET_COLUMN_PATH_H
+#define DX_PARQUET_COLUMN_PATH_H
+
+#include "parquet/footer.h"
+
+struct dx_pq_column_found {
+    uint32_t leaf;
+    size_t used;
+    uint32_t repeated_at; /* node of the innermost repeated group or leaf; 0: not repeated */
+    uint8_t element_def;  /* definition level from which on an element of it exists */
+};
+
+bool dx_pq_column_path(const struct dx_pq_footer *f, const struct dx_span *part, size_t count,
+                       bool any_case, struct dx_pq_column_found *found);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * diff_json.h - how one domain of two versions is written: the item of /v1/changes, of the diff of
+ * a domain, and of `domaindex diff --json`.
+ *
+ *   rc = dx_diff_item_write(&item, before, after, &json, &err);   members, into an object that is open
+ *   rc = dx_diff_domain(&item, v, key, ordinal, &err);            domain and domain_id of a key
+ *   rc = dx_diff_show(&item, &view, &walk, &side, &problem);          without what suppressions hide
+ *
+ * Both versions are pinned by the caller. No I/O; any thread.
+ */
+#ifndef DX_QUERY_ANSWERS_DIFF_JSON_H
+#define DX_QUERY_ANSWERS_DIFF_JSON_H
+
+#include "base/json_out.h"
+#include "format/core/surt.h"
+#include "query/answers/version_diff.h"
+#include "query/view/problem.h"
+
+struct dx_view;
+
+struct dx_diff_item {
+    size_t domain_size;
+    uint8_t domain[DX_SURT_MAX];
+    uint64_t domain_id;
+    enum dx_change change;
+    struct dx_diff_side before, after;
+    bool withheld; /* all that a side has is, by a policy that says so */
+};
+
+/* v: one that has the domain, with this ordinal. */
+int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct dx_span key,
+                   uint64_t ordinal, struct dx_error *err);
+/* The walk is at the item's domain in v and has its pairs, which are changed to those that may be
+ * shown; side gets them, perhaps none. 1, or <0 with a problem: not known yet. */
+int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
+                 struct dx_diff_side *side, struct dx_problem *problem);
+int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version *before,
+                       const struct dx_version *after, struct dx_json *j, struct dx_error *err);
+
+#endif

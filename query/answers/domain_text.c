@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/answers/domain_text.h"
+
+#include "base/civil_time.h"
+#include "base/fraction.h"
+#include "base/json_out.h"
+#include "base/put.h"
+#include "format/version/url_sketch.h"
+#include "loader/dataset_heads.h"
+#include "query/answers/answer.h"
+#include "query/suppression/suppression_view.h"
+
+#include <assert.h>
+
+#define AS_TEXT(macro) AS_TEXT_(macro)
+#define AS_TEXT_(value) #value
+
+#define FIRST_NAME "\"first_ts\":"
+#define LAST_NAME "\"last_ts\":"
+#define TIMES_MAX (DX_PUT_SIZE(FIRST_NAME LAST_NAME "\"\",\"\",") + 2 * DX_CIVIL_TEXT)
+#define WITHHELD_NAME "\"withheld_rows\":"
+#define WITHHELD_MAX (DX_PUT_SIZE(WITHHELD_NAME ",") + DX_PUT_U64_MAX)
+#define SUMS_NAMES "\"url_count\":,\"row_count\":,"
+#define DISTINCT_NAME "\"distinct_url_count\":"
+#define DISTINCT_ERROR ",\"distinct_error\":"
+#define RANKING_NAMES "\"share\":,\"rank\":,"
+
+/* An object with what closes it, but for the name; of the whole answer, the members behind the
+ * domain, without the version. */
+#define DATASET_MAX                                                                                \
+    (DX_PUT_SIZE("{\"dataset_id\":," SUMS_NAMES "\"url_count_est\":," RANKING_NAMES) + TIMES_MAX + \
+     5 * DX_PUT_U64_MAX + DX_FRACTION_MAX + WITHHELD_MAX + DX_PUT_SIZE("},"))
+#define ID_NAMES "\",\"domain_id\":\"0x\",\"dataset_count\":,"
+#define SUMS_MAX                                                                            \
+    (DX_PUT_SIZE(ID_NAMES) + DX_PUT_HEX64_SIZE + DX_PUT_U64_MAX + DX_PUT_SIZE(SUMS_NAMES) + \
+     2 * DX_PUT_U64_MAX + DX_PUT_SIZE(DISTINCT_NAME DISTINCT_ERROR) + DX_PUT_U64_MAX +      \
+     DX_PUT_SIZE(AS_TEXT(DX_SKETCH_ERROR) ",") + TIMES_MAX + WITHHELD_MAX +                 \
+     DX_PUT_SIZE("\"datasets\":["))
+
+#define BEGIN "{\"domain\":\""
+
+static uint8_t *put_time(uint8_t *p, bool has_ts, int64_t us)
+{
+    if (!has_ts)
+        return DX_PUT(p, "null,");
+    *p++ = '"';
+    p += dx_civil_text_us(us, (char *)p);
+    return DX_PUT(p, "\",");
+}
+
+static uint8_t *put_times(uint8_t *p, const struct dx_pair_count *pair)
+{
+    p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
+    return put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
+}
+
+static uint8_t *put_number(uint8_t *p, uint64_t v)
+{
+    p = dx_put_u64(p, v);
+    *p = ',';
+    return p + 1;
+}
+
+static uint8_t *put_withheld(uint8_t *p, uint64_t rows)
+{
+    return rows == 0 ? p : put_number(DX_PUT(p, WITHHELD_NAME), rows);
+}
+
+/* What an item shows beside its pair. */
+struct item {
+    struct dx_span head;
+    uint32_t dataset_id;
+    uint64_t dataset_urls;
+    uint64_t rank;
+    uint64_t withheld_rows;
+};
+
+/* As most clients want them: url_count_est repeats the digits of url_count. */
+static uint8_t *put_all_counts(uint8_t *p, const struct dx_pair_count *pair)
+{
+    const uint8_t *urls;
+    size_t digits;
+
+    p = DX_PUT(p, "\"url_count\":");
+    urls = p;
+    p = dx_put_u64(p, pair->url_count);
+    digits = (size_t)(p - urls);
+    p = DX_PUT(p, ",\"url_count_est\":");
+    p = dx_put(p, urls, digits);
+    return put_number(DX_PUT(p, ",\"row_count\":"), pair->row_count);
+}
+
+static uint8_t *put_some_counts(uint8_t *p, const struct dx_pair_count *pair, unsigned fields)
+{
+    if ((fields & DX_DOMAIN_FIELD_URLS) != 0)
+        p = put_number(DX_PUT(p, "\"url_count\":"), pair->url_count);
+    if ((fields & DX_DOMAIN_FIELD_URLS_EST) != 0)
+        p = put_number(DX_PUT(p, "\"url_count_est\":"), pair->url_count);
+    if ((fields & DX_DOMAIN_FIELD_ROWS) != 0)
+        p = put_number(DX_PUT(p, "\"row_count\":"), pair->row_count);
+    return p;
+}
+
+/* Each member ends in a comma, and the last of them becomes the brace. */
+static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx_pair_count *pair,
+                            unsigned fields)
+{
+    const unsigned counts = DX_DOMAIN_FIELD_URLS | DX_DOMAIN_FIELD_URLS_EST | DX_DOMAIN_FIELD_ROWS;
+
+    if ((fields & DX_DOMAIN_FIELD_NAME) != 0)
+        p = dx_put_span(p, item->head);
+    else
+        p = put_number(DX_PUT(p, "{\"dataset_id\":"), item->dataset_id);
+    p = (fields & counts) == counts ? put_all_counts(p, pair) : put_some_counts(p, pair, fields);
+    if ((fields & DX_DOMAIN_FIELD_FIRST_TS) != 0)
+        p = put_time(DX_PUT(p, FIRST_NAME), pair->has_ts, pair->first_us);
+    if ((fields & DX_DOMAIN_FIELD_LAST_TS) != 0)
+        p = put_time(DX_PUT(p, LAST_NAME), pair->has_ts, pair->last_us);
+    if ((fields & DX_DOMAIN_FIELD_SHARE) != 0) {
+        p = dx_put_fraction(DX_PUT(p, "\"share\":"), pair->url_count, item->dataset_urls);
+        *p++ = ',';
+    }
+    if ((fields & DX_DOMAIN_FIELD_RANK) != 0)
+        p = put_number(DX_PUT(p, "\"rank\":"), item->rank);
+    p = put_withheld(p, item->withheld_rows);
+    p[-1] = '}';
+    *p = ',';
+    return p + 1;
+}
+
+static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
+{
+    struct dx_pair_count sum = { 0 };
+    uint8_t *begin;
+    uint8_t *p;
+
+    for (size_t i = 0; i < t->count; i++)
+        dx_pair_count_add(&sum, &t->pairs[i]);
+    dx_answer_summarize(t->summary,
+                        (struct dx_answer_summary){ t->domain_id, true, t->count, sum.row_count });
+    dx_buf_str(body, BEGIN);
+    dx_json_escape(body, t->domain);
+    begin = dx_buf_reserve(body, SUMS_MAX);
+    if (begin == NULL)
+        return;
+    p = dx_put_hex64(DX_PUT(begin, "\",\"domain_id\":\"0x"), t->domain_id);
+    p = put_number(DX_PUT(p, "\",\"dataset_count\":"), t->count);
+    p = put_number(DX_PUT(p, "\"url_count\":"), sum.url_count);
+    p = put_number(DX_PUT(p, "\"row_count\":"), sum.row_count);
+    p = dx_put_u64(DX_PUT(p, DISTINCT_NAME), t->distinct_url_count);
+    p = DX_PUT(p, DISTINCT_ERROR);
+    p = t->distinct_dense ? DX_PUT(p, AS_TEXT(DX_SKETCH_ERROR) ",") : DX_PUT(p, "0,");
+    p = put_withheld(put_times(p, &sum), t->withheld_rows);
+    p = DX_PUT(p, "\"datasets\":[");
+    body->size += (size_t)(p - begin);
+}
+
+static int read_item(const struct dx_domain_text *t, size_t i, const struct dx_dataset_heads *heads,
+                     struct item *item, struct dx_error *err)
+{
+    const struct dx_suppression_pair *hidden = dx_suppression_view_pair(t->withheld, t->ids[i]);
+    const struct dx_dataset *dataset = dx_dataset_heads_get(heads, t->ids[i], &item->head);
+
+    assert(i < t->count);
+    if (dataset == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "dataset %u of a domain is not in datasets.json",
+                       (unsigned)t->ids[i]);
+    if (t->pairs[i].url_count > dataset->urls)
+        return dx_fail(err, DX_E_CORRUPT, "dataset %u has %llu URLs, a domain in it %llu",
+                       (unsigned)t->ids[i], (unsigned long long)dataset->urls,
+                       (unsigned long long)t->pairs[i].url_count);
+    item->dataset_id = t->ids[i];
+    item->dataset_urls = dataset->urls;
+    item->withheld_rows = hidden == NULL ? 0 : hidden->withheld_rows;
+    if ((t->fields & DX_DOMAIN_FIELD_RANK) == 0)
+        return DX_OK;
+    return t->rank(t->rank_ctx, i, &item->rank, err);
+}
+
+static int write_dataset(const struct dx_domain_text *t, size_t i,
+                         const struct dx_dataset_heads *heads, struct dx_buf *body,
+                         struct dx_error *err)
+{
+    struct item item;
+    uint8_t *begin;
+    int rc = read_item(t, i, heads, &item, err);
+
+    if (rc < 0)
+        return rc;
+    begin = dx_buf_reserve(body, item.head.size + DATASET_MAX);
+    if (begin == NULL)
+        return dx_buf_fail(body, err, "answer");
+    body->size += (size_t)(put_dataset(begin, &item, &t->pairs[i], t->fields) - begin);
+    return DX_OK;
+}
+
+int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
+                         struct dx_buf *body, struct dx_error *err)
+{
+    write_sums(t, body);
+    if (body->failed)
+        return dx_buf_fail(body, err, "answer");
+    for (size_t i = 0; i < t->count; i++) {
+        int rc = write_dataset(t, i, heads, body, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (t->count > 0)
+        body->size--; /* the last comma */
+    dx_buf_str(body, "],\"version\":\"");
+    dx_json_escape(body, t->version);
+    dx_buf_str(body, "\",\"complete\":true}");
+    return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
+}
+
+struct dx_span dx_domain_text_subject(struct dx_span text)
+{
+    struct dx_span s = { text.data + DX_PUT_SIZE(BEGIN), 0 };
+
+    if (text.size < DX_PUT_SIZE(BEGIN) || memcmp(text.data, BEGIN, DX_PUT_SIZE(BEGIN)) != 0)
+        return (struct dx_span){ NULL, 0 };
+    while (DX_PUT_SIZE(BEGIN) + s.size < text.size && s.data[s.size] != '"' &&
+           s.data[s.size] != '\\')
+        s.size++;
+    if (DX_PUT_SIZE(BEGIN) + s.size >= text.size || s.data[s.size] != '"')
+        s.size = 0;
+    return s;
+}

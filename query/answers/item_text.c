@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/answers/item_text.h"
+
+#include "base/civil_time.h"
+#include "base/json_out.h"
+#include "base/plain_text.h"
+#include "base/put.h"
+#include "canon/ids.h"
+#include "canon/url.h"
+#include "format/text/locator.h"
+#include "format/version/tag_list.h"
+#include "format/version/url_ids.h"
+#include "loader/version.h"
+#include "parquet/page.h"
+#include "query/rows/listing.h"
+#include "query/suppression/suppression_view.h"
+#include "query/view/suppressed.h"
+
+#define URL_MAX \
+    (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
+
+#define TAG_MAX \
+    (64u << 20) /* as large as a page of the lake may be; ours have some hundred bytes */
+
+void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields,
+                       struct dx_version *v)
+{
+    t->json = json;
+    t->fields = fields;
+    t->version = v;
+    t->canon = NULL;
+    dx_buf_init(&t->url, URL_MAX);
+    dx_buf_init(&t->tag, TAG_MAX);
+}
+
+void dx_item_text_release(struct dx_item_text *t)
+{
+    dx_buf_release(&t->url);
+    dx_buf_release(&t->tag);
+    dx_canon_free(&t->canon);
+}
+
+/* ---- in one piece ---- */
+
+#define ID_NAME "\"url_id\":\"0x"
+#define URL_NAME "\"url\":\""
+#define TS_NAME "\"ts\":"
+/* All of the three members but the bytes of the URL. */
+#define AROUND_URL \
+    (DX_PUT_SIZE(ID_NAME "\"," URL_NAME "\"," TS_NAME) + DX_PUT_HEX64_SIZE + DX_CIVIL_TEXT + 2)
+
+static uint8_t *put_url(uint8_t *at, const struct dx_listing_row *row)
+{
+    at = dx_put_span(at, row->scheme);
+    at = DX_PUT(at, "://");
+    at = dx_put_span(at, row->host);
+    return dx_put_span(at, row->path_query);
+}
+
+static inline uint8_t *put_ts(uint8_t *at, bool has_ts, int64_t us)
+{
+    at = DX_PUT(at, TS_NAME);
+    if (!has_ts)
+        return DX_PUT(at, "null");
+    *at++ = '"';
+    at += dx_civil_text_us(us, (char *)at);
+    *at++ = '"';
+    return at;
+}
+
+/* id, URL and time, as far as they are wanted. The URL is put to its place first, or where it would
+ * be, and hashed there. False: it is not plain, and nothing is written. */
+static bool write_plain(const struct dx_item_text *t, const struct dx_listing_row *row,
+                        uint8_t *out)
+{
+    bool with_id = (t->fields & DX_FIELD_URL_ID) != 0;
+    bool with_url = (t->fields & DX_FIELD_URL) != 0;
+    uint8_t *url = out + (with_id ? DX_PUT_SIZE(ID_NAME "\",") + DX_PUT_HEX64_SIZE : 0) +
+                   DX_PUT_SIZE(URL_NAME);
+    uint8_t *end = put_url(url, row);
+    size_t size = (size_t)(end - url);
+    uint8_t *at = out;
+
+    if (dx_plain_prefix(url, size) != size)
+        return false;
+    if (with_id) {
+        at = DX_PUT(at, ID_NAME);
+        at = dx_put_hex64(at, dx_url_id(dx_span_of(url, size)));
+        *at++ = '"';
+    }
+    if (with_url) {
+        if (with_id)
+            *at++ = ',';
+        (void)DX_PUT(at, URL_NAME);
+        at = end;
+        *at++ = '"';
+    }
+    if ((t->fields & DX_FIELD_TS) != 0) {
+        if (at > out)
+            *at++ = ',';
+        at = put_ts(at, row->has_ts, row->ts_us);
+    }
+    if (at > out)
+        dx_json_wrote(t->json, (size_t)(at - out));
+    return true;
+}
+
+/* ---- a stretch of rows ---- */
+
+#define AROUND_ROW (sizeof(",{},,://") + AROUND_URL)
+
+/* In whole vectors: as many bytes more may be read there and written here. */
+static inline uint8_t *put_padded(uint8_t *at, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i += DX_COLUMN_BLOCK_PAD)
+        memcpy(at + i, bytes + i, DX_COLUMN_BLOCK_PAD);
+    return at + size;
+}
+
+static inline uint8_t *put_row_of(uint8_t *at, const struct dx_column_block *b, uint32_t row)
+{
+    return put_padded(at, b->text + b->offsets[row], b->offsets[row + 1] - b->offsets[row]);
+}
+
+static size_t text_of(const struct dx_column_block *b, uint32_t first, uint32_t rows)
+{
+    return b->offsets[first + rows] - b->offsets[first];
+}
+
+/* The usual members of a row without its time; its URL is plain. */
+static inline uint8_t *put_id_and_url(uint8_t *at, const struct dx_listing_stretch *s, uint32_t i)
+{
+    static const char head[] = "{" ID_NAME;
+    static const char middle[] = "\"," URL_NAME;
+    uint8_t *id = at + DX_PUT_SIZE(head);
+    uint8_t *url = id + DX_PUT_HEX64_SIZE + DX_PUT_SIZE(middle);
+
+    memcpy(at, head, DX_PUT_SIZE(head));
+    memcpy(id + DX_PUT_HEX64_SIZE, middle, DX_PUT_SIZE(middle));
+    at = put_row_of(url, &s->scheme, s->first_scheme + i);
+    memcpy(at, "://", 3);
+    at = put_row_of(at + 3, &s->host, s->first_host + i);
+    at = put_row_of(at, &s->path_query, s->first_path_query + i);
+    (void)dx_put_hex64(id, dx_url_id(dx_span_of(url, (size_t)(at - url))));
+    *at++ = '"';
+    *at++ = ',';
+    return at;
+}
+
+int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch *s,
+                         struct dx_error *err)
+{
+    struct dx_buf *buf = t->json->buf;
+    size_t room = text_of(&s->scheme, s->first_scheme, s->row_count) +
+                  text_of(&s->host, s->first_host, s->row_count) +
+                  text_of(&s->path_query, s->first_path_query, s->row_count) +
+                  s->row_count * AROUND_ROW + DX_COLUMN_BLOCK_PAD;
+    uint8_t *begin;
+    uint8_t *at;
+
+    if (t->fields != DX_FIELDS_DEFAULT || buf->failed || room > buf->max - buf->size)
+        return 0;
+    begin = at = dx_buf_reserve(buf, room);
+    if (begin == NULL)
+        return dx_buf_fail(buf, err, "answer");
+    for (uint32_t i = 0; i < s->row_count; i++) {
+        int64_t value = 0;
+        int64_t us = 0;
+        bool has_ts = dx_column_block_int(&s->ts, s->first_ts + i, &value);
+
+        has_ts = has_ts && dx_pq_time_us(s->time_unit, value, &us);
+        if (i > 0 || dx_json_comma_due(t->json))
+            *at++ = ',';
+        at = put_id_and_url(at, s, i);
+        at = put_ts(at, has_ts, us);
+        *at++ = '}';
+    }
+    dx_json_wrote(t->json, (size_t)(at - begin));
+    return 1;
+}
+
+/* ---- piece by piece ---- */
+
+static int write_escaped(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    struct dx_json *j = t->json;
+    struct dx_span url;
+
+    dx_buf_clear(&t->url);
+    dx_buf_append(&t->url, row->scheme.data, row->scheme.size);
+    dx_buf_append(&t->url, "://", 3);
+    dx_buf_append(&t->url, row->host.data, row->host.size);
+    dx_buf_append(&t->url, row->path_query.data, row->path_query.size);
+    if (t->url.failed)
+        return dx_buf_fail(&t->url, err, "URL of a row");
+    url = dx_span_of(t->url.data, t->url.size);
+    if (t->fields & DX_FIELD_URL_ID) {
+        dx_json_key(j, "url_id");
+        dx_json_hex64(j, dx_url_id(url));
+    }
+    if (t->fields & DX_FIELD_URL) {
+        dx_json_key(j, "url");
+        dx_json_text(j, url);
+    }
+    if (t->fields & DX_FIELD_TS) {
+        dx_json_key(j, "ts");
+        row->has_ts ? dx_json_time_us(j, row->ts_us) : dx_json_null(j);
+    }
+    return DX_OK;
+}
+
+static void write_text_or_null(struct dx_json *j, struct dx_span text)
+{
+    text.data != NULL ? dx_json_text(j, text) : dx_json_null(j);
+}
+
+/* Whether no rule hides this URL, or text that is not a URL. <0: unknown. */
+static int may_tell(struct dx_item_text *t, struct dx_span text, struct dx_error *err)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url url;
+
+    if (t->version == NULL || dx_suppressed_line(t->version) == 0)
+        return 1;
+    if (t->canon == NULL && dx_version_canon_new(t->version, &t->canon, err) < 0)
+        return (int)err->code;
+    return dx_canon_url(t->canon, text, &url, &reject) != 1 ||
+           dx_suppressed_url(t->version, url.domain, url.scheme, url.host, url.path_query) ==
+               DX_EFFECT_NONE;
+}
+
+/* Of a row that is stored under its canonical URL it is the one that was requested. */
+static int write_raw_url(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    int rc = row->raw_url.data == NULL ? 1 : may_tell(t, row->raw_url, err);
+
+    dx_json_key(t->json, "raw_url");
+    write_text_or_null(t->json, rc == 1 ? row->raw_url : dx_span_of(NULL, 0));
+    return rc < 0 ? rc : DX_OK;
+}
+
+static struct dx_span named(const struct dx_listing_row *row, const char *name)
+{
+    for (size_t i = 0; i < row->extra_count; i++)
+        if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
+            return row->extra[i].value;
+    return dx_span_of(NULL, 0);
+}
+
+/* Whether no rule hides the URL that was requested; the locator would lead to its record. The
+ * request is among the columns that were read if extras are wanted or there is a locator. */
+static int may_locate(struct dx_item_text *t, const struct dx_listing_row *row,
+                      struct dx_error *err)
+{
+    struct dx_span requested = named(row, DX_REQUESTED_URL);
+    int rc = requested.data == NULL ? 1 : may_tell(t, requested, err);
+
+    return rc != 1 || row->raw_url.data == NULL ? rc : may_tell(t, row->raw_url, err);
+}
+
+static int write_extras(struct dx_item_text *t, const struct dx_listing_row *row,
+                        struct dx_error *err)
+{
+    struct dx_json *j = t->json;
+    int rc = 1;
+
+    dx_json_key(j, "extras");
+    dx_json_object(j);
+    for (size_t i = 0; i < row->extra_count && rc >= 0; i++) {
+        struct dx_span name = row->extra[i].name;
+        struct dx_span value = row->extra[i].value;
+
+        if (value.data == NULL)
+            continue;
+        rc = dx_span_equal(name, dx_span_str(DX_REQUESTED_URL))    ? may_tell(t, value, err)
+             : dx_span_equal(name, dx_span_str(DX_LOCATOR_COLUMN)) ? may_locate(t, row, err)
+                                                                   : 1;
+        if (rc != 1)
+            continue;
+        dx_json_key_span(j, name);
+        dx_json_text(j, value);
+    }
+    dx_json_end(j);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* All or nothing of them, so the text is gone through first. */
+static void write_tags(struct dx_item_text *t, struct dx_span text)
+{
+    struct dx_tag_list all;
+    int rc = text.data != NULL ? 1 : -1;
+
+    dx_tag_list_begin(&all, text);
+    while (rc == 1)
+        rc = dx_tag_list_next(&all, &t->tag);
+    if (rc < 0) {
+        dx_json_null(t->json);
+        return;
+    }
+    dx_tag_list_begin(&all, text);
+    dx_json_array(t->json);
+    while (dx_tag_list_next(&all, &t->tag) == 1)
+        dx_json_text(t->json, dx_span_of(t->tag.data, t->tag.size));
+    dx_json_end(t->json);
+}
+
+static void write_named(struct dx_item_text *t, const struct dx_listing_row *row)
+{
+    if (t->fields & DX_FIELD_TITLE) {
+        dx_json_key(t->json, "title");
+        write_text_or_null(t->json, named(row, "title"));
+    }
+    if (t->fields & DX_FIELD_CONTENT_TYPE) {
+        dx_json_key(t->json, "content_type");
+        write_text_or_null(t->json, named(row, "content_type"));
+    }
+    if (t->fields & DX_FIELD_TAGS) {
+        dx_json_key(t->json, "tags");
+        write_tags(t, named(row, DX_TAGS_COLUMN));
+    }
+}
+
+static int write_locator(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    struct dx_span locator = named(row, DX_LOCATOR_COLUMN);
+    int rc = locator.data == NULL ? 1 : may_locate(t, row, err);
+
+    dx_json_key(t->json, DX_LOCATOR_COLUMN);
+    write_text_or_null(t->json, rc == 1 ? locator : dx_span_of(NULL, 0));
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,
+                         struct dx_error *err)
+{
+    size_t url_size = row->scheme.size + DX_PUT_SIZE("://") + row->host.size + row->path_query.size;
+    struct dx_json *j = t->json;
+    uint8_t *out = NULL;
+    int rc = DX_OK;
+
+    if (url_size <= URL_MAX)
+        out = dx_buf_reserve(j->buf, AROUND_URL + url_size);
+    if (j->buf->failed)
+        return dx_buf_fail(j->buf, err, "answer");
+    if (out == NULL || !write_plain(t, row, out))
+        rc = write_escaped(t, row, err);
+    if (rc == DX_OK && (t->fields & DX_FIELD_RAW_URL) != 0)
+        rc = write_raw_url(t, row, err);
+    if (rc == DX_OK && (t->fields & DX_FIELD_EXTRAS) != 0)
+        rc = write_extras(t, row, err);
+    if (t->fields & DX_FIELDS_NAMED)
+        write_named(t, row);
+    if (rc == DX_OK && (t->fields & DX_FIELD_LOCATOR) != 0)
+        rc = write_locator(t, row, err);
+    return rc;
+}
+
+int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
+                       struct dx_error *err)
+{
+    int rc;
+
+    dx_json_object(t->json);
+    rc = dx_item_text_members(t, row, err);
+    dx_json_end(t->json);
+    return rc == DX_OK && t->json->buf->failed ? dx_buf_fail(t->json->buf, err, "answer") : rc;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/answers/top_domains.h"
+
+#include <stdlib.h>
+
+#include "loader/version.h"
+#include "query/suppression/suppression_domains.h"
+#include "query/view/lookup.h"
+#include "query/view/view.h"
+
+__extension__ typedef unsigned __int128 wide;
+
+/* ---- share ---- */
+
+#define MILLION 1000000u
+
+/* Digits at the front of *text, at most `most` of them, as a number of so many decimals; false:
+ * none, or one more. */
+static bool take_digits(struct dx_span *text, unsigned most, unsigned decimals, uint32_t *value)
+{
+    unsigned n = 0;
+    uint32_t v = 0;
+
+    for (; n < text->size && text->data[n] >= '0' && text->data[n] <= '9'; n++) {
+        if (n == most)
+            return false;
+        v = v * 10 + (uint32_t)(text->data[n] - '0');
+    }
+    *text = dx_span_of(text->data + n, text->size - n);
+    for (unsigned i = n; i < decimals; i++)
+        v *= 10;
+    *value = v;
+    return n > 0;
+}
+
+bool dx_share_parse(struct dx_span text, struct dx_share *share)
+{
+    bool percent = text.size > 0 && text.data[text.size - 1] == '%';
+    unsigned decimals = percent ? 4 : 6;
+    uint32_t unit = percent ? MILLION / 100 : MILLION;
+    uint32_t whole;
+    uint32_t part = 0;
+
+    if (percent)
+        text.size--;
+    if (text.size > 1 && text.data[0] == '0' && text.data[1] != '.')
+        return false;
+    if (!take_digits(&text, 3, 0, &whole))
+        return false;
+    if (text.size > 0) {
+        if (text.data[0] != '.')
+            return false;
+        text = dx_span_of(text.data + 1, text.size - 1);
+        if (!take_digits(&text, decimals, decimals, &part) || text.size > 0)
+            return false;
+    }
+    share->millionths = whole * unit + part;
+    return share->millionths > 0 && share->millionths <= MILLION;
+}
+
+uint64_t dx_share_select(struct dx_share share, uint64_t count)
+{
+    return (uint64_t)(((wide)count * share.millionths + (MILLION - 1)) / MILLION);
+}
+
+/* ---- what is hidden of the dataset ---- */
+
+static bool before(const struct dx_domain_count *a, const struct dx_domain_count *b)
+{
+    return a->url_count != b->url_count ? a->url_count > b->url_count : a->ordinal < b->ordinal;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return before(b, a) - before(a, b);
+}
+
+struct gather {
+    struct dx_top_domains *t;
+    size_t capacity;
+};
+
+/* urls_left: 0: the domain is not to be shown. */
+static int gather(struct gather *g, uint64_t ordinal, uint64_t urls, uint64_t urls_left,
+                  struct dx_error *err)
+{
+    struct dx_top_domains *t = g->t;
+
+    if (t->stored_count == g->capacity) {
+        size_t more = g->capacity == 0 ? 64 : g->capacity * 2;
+        struct dx_domain_count *stored = realloc(t->stored, more * sizeof *stored);
+        struct dx_domain_count *shown;
+
+        if (stored != NULL)
+            t->stored = stored;
+        shown = realloc(t->shown, more * sizeof *shown);
+        if (shown != NULL)
+            t->shown = shown;
+        if (stored == NULL || shown == NULL)
+            return dx_no_memory(err, "suppressed domains");
+        g->capacity = more;
+    }
+    if (urls_left > urls || urls > t->url_count)
+        return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has more URLs than dataset %u",
+                       t->version->part->directory, (unsigned long long)ordinal,
+                       (unsigned)t->list.dataset_id);
+    t->stored[t->stored_count++] = (struct dx_domain_count){ ordinal, urls };
+    t->url_count -= urls - urls_left;
+    if (urls_left > 0)
+        t->shown[t->shown_count++] = (struct dx_domain_count){ ordinal, urls_left };
+    else
+        t->domain_count--;
+    return DX_OK;
+}
+
+static int gather_whole(struct gather *g, const struct dx_hidden_range *range,
+                        struct dx_problem *problem, struct dx_error *err)
+{
+    struct dx_domain_cursor c;
+    int rc;
+
+    dx_domain_cursor_begin(&c, &g->t->version->part->dataset_domains, &g->t->list);
+    rc = dx_domain_cursor_seek(&c, range->first, err);
+    while (rc == 1 && c.ordinal < range->end) {
+        if (g->t->stored_count >= DX_TOP_HIDDEN_MAX)
+            return dx_problem_set(problem, DX_PROBLEM_TOO_MUCH, "too-much", "Too much to answer",
+                                  "suppressions hide over %u domains of this dataset",
+                                  DX_TOP_HIDDEN_MAX);
+        rc = gather(g, c.ordinal, c.url_count, 0, err);
+        if (rc == DX_OK)
+            rc = dx_domain_cursor_next(&c, err);
+    }
+    return rc < 0 ? rc : 1;
+}
+
+static int gather_part(struct gather *g, const struct dx_hidden_part *part, struct dx_error *err)
+{
+    const struct dx_suppression_pair *pair = dx_suppression_view_pair(&part->withheld,
+                                                                      g->t->list.dataset_id);
+    struct dx_domain_cursor c;
+    int rc;
+
+    if (pair == NULL)
+        return DX_OK;
+    dx_domain_cursor_begin(&c, &g->t->version->part->dataset_domains, &g->t->list);
+    rc = dx_domain_cursor_seek(&c, part->ordinal, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0 || c.ordinal != part->ordinal || c.url_count != pair->url_count)
+        return dx_fail(err, DX_E_CORRUPT, "%s: %s and %s differ on domain %llu in dataset %u",
+                       g->t->version->part->directory, DX_FILE_DATASET_DOMAINS, DX_FILE_COUNTS,
+                       (unsigned long long)part->ordinal, (unsigned)pair->dataset_id);
+    return gather(g, part->ordinal, pair->url_count, pair->visible.url_count, err);
+}
+
+static int gather_all(struct dx_top_domains *t, const struct dx_suppression_domains *h,
+                      struct dx_problem *problem)
+{
+    struct gather g = { t, 0 };
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = 1;
+
+    for (size_t i = 0; i < h->whole_count && rc == 1; i++)
+        rc = gather_whole(&g, &h->whole[i], problem, &err);
+    for (size_t i = 0; i < h->part_count && rc > 0; i++)
+        rc = gather_part(&g, &h->parts[i], &err) < 0 ? (int)err.code : 1;
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (t->stored_count > 1)
+        qsort(t->stored, t->stored_count, sizeof *t->stored, by_place);
+    if (t->shown_count > 1)
+        qsort(t->shown, t->shown_count, sizeof *t->shown, by_place);
+    return rc;
+}
+
+int dx_top_domains_open(struct dx_top_domains *t, const struct dx_view *view,
+                        struct dx_canon *canon, uint32_t dataset_id, struct dx_problem *problem)
+{
+    struct dx_suppression_domains hidden;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc;
+
+    *t = (struct dx_top_domains){ .version = view->version, .list = { .dataset_id = dataset_id } };
+    rc = dx_lookup_dataset(view, dataset_id, &t->dataset, problem);
+    if (rc <= 0)
+        return rc;
+    rc = dx_dataset_domains_of(&view->version->part->dataset_domains, dataset_id, &t->list, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    t->domain_count = t->list.domains; /* 0 where rc is 0 */
+    t->url_count = t->list.urls;
+    if (t->domain_count != t->dataset->domains || t->url_count != t->dataset->urls) {
+        (void)dx_fail(&err, DX_E_CORRUPT, "%s: %s has other totals of dataset %u than %s",
+                      view->version->part->directory, DX_FILE_DATASET_DOMAINS, (unsigned)dataset_id,
+                      DX_FILE_DATASETS);
+        return dx_problem_of_error(problem, &err);
+    }
+    if (rc == 0)
+        return 1;
+    rc = dx_suppression_domains_read(&hidden, view, canon, &t->list, problem);
+    if (rc == 1)
+        rc = gather_all(t, &hidden, problem);
+    dx_suppression_domains_release(&hidden);
+    return rc;
+}
+
+void dx_top_domains_release(struct dx_top_domains *t)
+{
+    free(t->stored);
+    free(t->shown);
+    free(t->window);
+    t->stored = t->shown = t->window = NULL;
+    t->stored_count = t->shown_count = t->window_size = 0;
+}
+
+/* ---- a window of the ranking ---- */
+
+/* How many of them stand before this place. */
+static size_t count_before(const struct dx_domain_count *sorted, size_t count,
+                           const struct dx_domain_count *place)
+{
+    size_t low = 0;
+    size_t high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (before(&sorted[middle], place))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first place of those with this number: 1 + domains of the list with more. */
+static int rank_of(const struct dx_top_domains *t, uint64_t url_count, uint64_t *rank,
+                   struct dx_error *err)
+{
+    const struct dx_domain_count first = { 0, url_count };
+    int rc = dx_dataset_domains_rank(&t->version->part->dataset_domains, &t->list, url_count, rank,
+                                     err);
+
+    *rank -= count_before(t->stored, t->stored_count, &first);
+    *rank += count_before(t->shown, t->shown_count, &first);
+    return rc;
+}
+
+/* The ranking of the index from `first` on, into the scratch: n, or what is left. */
+static int read_window(struct dx_top_domains *t, uint64_t first, size_t n, size_t *got,
+                       struct dx_error *err)
+{
+    uint64_t left = t->list.domains - first;
+
+    *got = n < left ? n : (size_t)left;
+    if (*got > t->window_size) {
+        struct dx_domain_count *window = realloc(t->window, *got * sizeof *window);
+
+        if (window == NULL)
+            return dx_no_memory(err, "top domains");
+        t->window = window;
+        t->window_size = *got;
+    }
+    return dx_dataset_domains_top(&t->version->part->dataset_domains, &t->list, first, *got,
+                                  t->window, err);
+}
+
+static bool is_stored(const struct dx_top_domains *t, const struct dx_domain_count *d)
+{
+    size_t at = count_before(t->stored, t->stored_count, d);
+
+    return at < t->stored_count && t->stored[at].ordinal == d->ordinal &&
+           t->stored[at].url_count == d->url_count;
+}
+
+static int put_row(const struct dx_top_domains *t, const struct dx_domain_count *d,
+                   const struct dx_top_domain *last, struct dx_top_domain *row,
+                   struct dx_error *err)
+{
+    row->ordinal = d->ordinal;
+    row->url_count = d->url_count;
+    if (last != NULL && last->url_count == d->url_count) {
+        row->rank = last->rank;
+        return DX_OK;
+    }
+    return rank_of(t, d->url_count, &row->rank, err);
+}
+
+/* A merge of the index's ranking, without those of which something is hidden, and of what is left
+ * of them. Each of these comes later than it was, if at all, so a domain that has the place `first`
+ * now is not before it in the index's ranking, and at most as far behind it as there are of
+ * them. */
+int dx_top_domains_read(struct dx_top_domains *t, uint64_t first, size_t n,
+                        struct dx_top_domain *rows, struct dx_error *err)
+{
+    size_t done = 0;
+    size_t shown = 0;
+    size_t got = 0;
+    uint64_t place = 0;
+    int rc;
+
+    if (n == 0)
+        return DX_OK;
+    rc = read_window(t, first, n + t->stored_count, &got, err);
+    if (rc < 0)
+        return rc;
+    if (first > 0 && got > 0) {
+        shown = count_before(t->shown, t->shown_count, &t->window[0]);
+        place = first - count_before(t->stored, t->stored_count, &t->window[0]) + shown;
+    }
+    for (size_t i = 0; done < n && (i < got || shown < t->shown_count);) {
+        const struct dx_domain_count *d = i < got ? &t->window[i] : NULL;
+
+        if (d != NULL && is_stored(t, d)) {
+            i++;
+            continue;
+        }
+        if (d == NULL || (shown < t->shown_count && before(&t->shown[shown], d)))
+            d = &t->shown[shown++];
+        else
+            i++;
+        if (place++ < first)
+            continue;
+        rc = put_row(t, d, done > 0 ? &rows[done - 1] : NULL, &rows[done], err);
+        if (rc < 0)
+            return rc;
+        done++;
+    }
+    if (done < n)
+        return dx_fail(err, DX_E_CORRUPT, "%s: the ranking of dataset %u ends at %llu of %llu",
+                       t->version->part->directory, (unsigned)t->list.dataset_id,
+                       (unsigned long long)(first + done), (unsigned long long)t->domain_count);
+    return DX_OK;
+}
+
+int dx_top_domains_name(const struct dx_top_domains *t, const struct dx_top_domain *row,
+                        uint8_t domain[DX_SURT_MAX], size_t *size, struct dx_error *err)
+{
+    int rc = dx_dictionary_get(&t->version->part->dictionary, row->ordinal, domain, size, err);
+
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: dataset %u has a domain %llu, the version has none",
+                     t->version->part->directory, (unsigned)t->list.dataset_id,
+                     (unsigned long long)row->ordinal);
+    return rc;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cursor.h - where a listing goes on: version, question, place and time, sealed.
+ *
+ *   struct dx_cursor_key key = DX_CURSOR_KEY_INIT;
+ *   rc = dx_cursor_key_read(&key, path, &err);                of a file that servers share; or
+ *   rc = dx_cursor_key_random(&key, &err);                    of this process
+ *   rc = dx_cursor_write(&cursor, &key, principal, text, &err);      opaque text, base64url
+ *   rc = dx_cursor_read(span, &key, principal, &cursor, &problem);   1; 0 "bad-cursor"; <0 failed
+ *   dx_cursor_expired(&cursor, now_s, life_s);
+ *
+ * What is read back is what was written, bit for bit, or refused: nothing in a cursor is believed
+ * before it was opened (base/seal.h). It says which version the listing is of, and no other version
+ * can answer it: build is compared with that of the version when it is pinned.
+ *
+ * A cursor holds places of an index, which depend on datasets that its owner may not see. So
+ * clients cannot read it, and it belongs to a principal: the name ("" or NULL where there is no
+ * access table) is not in it, but it opens only with the same. That of another one is a bad
+ * cursor like any other. The same cursor of the same principal is the same text; of others it is
+ * another one, and so is every answer that has one in it: who keeps answers keeps those for each
+ * principal.
+ *
+ * Whose key it is sealed with:
+ *
+ *   of a file            all cursors; servers with the same file take each other's
+ *   else, a principal    a random one of the process: no other server accepts it, nor this one after a restart. Without dx_cursor_key_random it is DX_E_INVALID
+ *   else                 one made of the build id, which then stands in front. There is nothing secret
+ *                        in that: it finds damage, mix-ups and other roots, but who knows how can read
+ *                        and write one. Nothing is hidden from anybody then, and a cursor grants
+ *                        nothing (it repeats a question that its owner could ask)
+ *
+ * Layout, little-endian, before base64url without padding:
+ *
+ *   u8 format (4)  [16 build, where the key is made of it]  16 synthetic IV
+ *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
+ *   listing:  u64 domain_id  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
+ *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
+ *   tags:     u64 tag_hash  u32 dataset_id  u8 flags  u16 fields  u64 next_row  u64 end_row  u32 next_file
+ *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
+ *             u64 next_number  u32 next_dataset  u64 next_row
+ *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
+ *
+ * No I/O but in key_read; any thread.
+ */
+#ifndef DX_QUERY_ROWS_CURSOR_H
+#define DX_QUERY_ROWS_CURSOR_H
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "format/version/manifest.h"
+#include "query/rows/row_filter.h"
+#include "query/view/problem.h"
+
+#define DX_CURSOR_FORMAT 4
+#define DX_CURSOR_TEXT 856 /* characters of the longest, and NUL */
+#define DX_CURSOR_LIFE_S 900
+#define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
+#define DX_CURSOR_KEY_MAX 4096
+
+enum dx_cursor_kind {
+    DX_CURSOR_LISTING = 1, /* of /v1/domain/{d}/datasets/{id}/urls */
+    DX_CURSOR_CHANGES = 2, /* of /v1/changes */
+    DX_CURSOR_RANGE = 3,   /* of /v1/range */
+    DX_CURSOR_TAGS = 4,    /* of /v1/tags: next_row and end_row are numbers of tags */
+    DX_CURSOR_TAG = 5,     /* of /v1/tags/{tag}: next_row is an ordinal, or a row of next_file */
+    DX_CURSOR_TLDS = 6     /* of /v1/tlds: next_row is an ordinal */
+};
+
+struct dx_cursor {
+    enum dx_cursor_kind kind;
+    char version[DX_VERSION_NAME]; /* that answers */
+    struct dx_build_id build;
+    int64_t began_s; /* the first page, seconds since 1970 */
+    uint32_t limit;  /* of the page before */
+
+    uint64_t domain_id;
+    uint32_t dataset_id;
+    unsigned fields;
+    uint64_t next_row, end_row; /* places in the payload: hidden rows have one too */
+    uint16_t filter_size;       /* of query/rows/row_filter.h, packed; 0: none */
+    uint8_t filter[DX_ROW_FILTER_MAX];
+
+    bool one_dataset; /* of dataset_id alone; of kinds that may be of all */
+
+    uint64_t tag_hash; /* of its text; of /v1/tags of its prefix, 0: none */
+    bool rows;         /* of the tag; else its domains */
+    uint32_t next_file;
+
+    char since[DX_VERSION_NAME];
+    struct dx_build_id since_build;
+    uint64_t next_before, next_after; /* ordinals of the two versions, of which both are named */
+
+    struct dx_build_id numbers; /* the state of the registry: loader/domain64_registry.h */
+    uint64_t first, end;        /* what was asked for; end 0: beyond all */
+    uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
+    uint32_t next_dataset;
+
+    uint64_t line;    /* of the log of suppressions, that sums are by */
+    uint64_t sums[3]; /* of the TLD at next_row, before it: domains, URLs, rows */
+};
+
+enum dx_cursor_key_kind { DX_CURSOR_KEY_NONE, DX_CURSOR_KEY_RANDOM, DX_CURSOR_KEY_SHARED };
+
+struct dx_cursor_key {
+    enum dx_cursor_key_kind kind;
+    uint8_t bytes[64];
+};
+
+#define DX_CURSOR_KEY_INIT  \
+    {                       \
+        DX_CURSOR_KEY_NONE, \
+        {                   \
+            0               \
+        }                   \
+    }
+
+/* How an answer goes on: where it begins, and what its next cursor is made of. */
+struct dx_paging {
+    const struct dx_cursor *from;        /* of the version that is asked; NULL: a first page */
+    const struct dx_cursor_key *cursors; /* NULL: none are given */
+    const char *principal;               /* whose they are; valid as long as cursors */
+    int64_t began_s;                     /* seconds since 1970: a cursor's life begins */
+};
+
+/* A file of 32 to 4096 bytes of key material. */
+int dx_cursor_key_read(struct dx_cursor_key *key, const char *path, struct dx_error *err);
+int dx_cursor_key_random(struct dx_cursor_key *key, struct dx_error *err);
+
+/* principal: of DX_ACCESS_NAME_MAX bytes at most (format/root/access_table.h). */
+int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
+                    const char *principal, char text[DX_CURSOR_TEXT], struct dx_error *err);
+int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
+                   struct dx_cursor *c, struct dx_problem *problem);
+
+/* Life counts from the first page. The clocks of servers differ by less than the minute that the
+ * collector of old versions waits longer. */
+bool dx_cursor_expired(const struct dx_cursor *c, int64_t now_s, unsigned life_s);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * row_filter.h - which rows of a URL listing are asked for: by tag, media type and path.
+ *
+ *   struct dx_row_filter f = { .tag = dx_span_str("news"), .mime = dx_span_str("text/" "*") };
+ *   rc = dx_row_filter_check(&f, &problem);                1; 0: a value that can be none
+ *   dx_row_filter_takes(&f, &row, &scratch)                of a row with dx_row_filter_fields(&f)
+ *   dx_row_filter_side(&f, path_query)                     where a path stands to the prefix
+ *
+ *   tag     one of the strings of the row's `tags`, a JSON array; equal byte by byte
+ *   mime    the row's `content_type` without parameters; ASCII case does not count; "text/" and a star
+ *           takes all of that type
+ *   prefix  what the row's canonical path and query begin with, byte by byte
+ *
+ * All that are given must hold. A row without the column, or with a null in it, does not match; nor
+ * does one whose tags are not an array of strings. Spans are borrowed.
+ *
+ *   n = dx_row_filter_pack(&f, bytes);                     0: no filter. One text for each filter
+ *   ok = dx_row_filter_unpack(span, &f);                   f borrows from it; false: not packed by us
+ *
+ * Pure; any thread.
+ */
+#ifndef DX_QUERY_ROWS_ROW_FILTER_H
+#define DX_QUERY_ROWS_ROW_FILTER_H
+
+#include "base/bytes.h"
+
+#define DX_ROW_FILTER_MAX 512  /* bytes, packed: a cursor holds them */
+#define DX_ROW_FILTER_TEXT 500 /* bytes of all its values, as docs/API.md says */
+
+struct dx_buf;
+struct dx_listing_row;
+struct dx_problem;
+
+struct dx_row_filter {
+    struct dx_span tag, mime, prefix; /* data NULL: not asked */
+};
+
+static inline bool dx_row_filter_any(const struct dx_row_filter *f)
+{
+    return f->tag.data != NULL || f->mime.data != NULL || f->prefix.data != NULL;
+}
+
+int dx_row_filter_check(const struct dx_row_filter *f, struct dx_problem *problem);
+
+/* DX_FIELD_..., that it looks at. */
+unsigned dx_row_filter_fields(const struct dx_row_filter *f);
+
+/* scratch: has room for the longest string of a row's tags, else the row is taken for one without
+ * an array of strings; what is in it goes. */
+bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
+                         struct dx_buf *scratch);
+
+/* Paths of a host in byte order: some before the prefix, then those with it, then some behind.
+ * Without a prefix all are within. */
+enum dx_row_side { DX_ROW_BEFORE = -1, DX_ROW_WITHIN = 0, DX_ROW_BEHIND = 1 };
+
+enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_span path_query);
+
+size_t dx_row_filter_pack(const struct dx_row_filter *f, uint8_t out[DX_ROW_FILTER_MAX]);
+bool dx_row_filter_unpack(struct dx_span packed, struct dx_row_filter *f);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/rows/url_rows.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "format/core/zseek.h"
+#include "loader/version.h"
+
+enum { FIND_PAGES, TAKE_PAGES, TAKE_ROWS, DONE };
+
+void dx_url_rows_init(struct dx_url_rows *u, const struct dx_view *view, uint64_t url_id,
+                      unsigned fields, uint64_t deadline_ms)
+{
+    *u = (struct dx_url_rows){ .view = *view, .url_id = url_id, .deadline_ms = deadline_ms };
+    dx_listing_init(&u->listing, view->version, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, fields,
+                    deadline_ms);
+}
+
+static void release_pages(struct dx_url_rows *u)
+{
+    for (size_t i = 0; i < u->page_count; i++)
+        dx_cold_page_release(&u->pages[i]);
+    u->page_count = 0;
+}
+
+void dx_url_rows_release(struct dx_url_rows *u)
+{
+    release_pages(u);
+    dx_zstd_decoder_free(&u->decoder);
+    dx_read_batch_release(&u->ids);
+    dx_listing_release(&u->listing);
+    free(u->places);
+    *u = (struct dx_url_rows){ .view = u->view, .state = DONE };
+}
+
+static int too_many(const struct dx_url_rows *u, struct dx_error *err)
+{
+    return dx_fail(err, DX_E_LIMIT,
+                   "url_id 0x%016llx stands in over %d places of the lake; list the URLs of its "
+                   "domain in one dataset instead",
+                   (unsigned long long)u->url_id, DX_URL_PLACES_MAX);
+}
+
+/* ---- the ids ---- */
+
+static int find_pages(struct dx_url_rows *u, struct dx_error *err)
+{
+    uint32_t first;
+    uint32_t count;
+    int rc = dx_url_ids_pages(&u->view.version->part->cold, u->url_id, &first, &count, err);
+
+    u->state = rc == 1 ? TAKE_PAGES : DONE;
+    if (rc < 1)
+        return rc < 0 ? rc : DX_LISTING_DONE;
+    if (count > DX_URL_ROWS_PAGES && !dx_view_restricted(&u->view))
+        return too_many(u, err);
+    u->next_page = first;
+    u->end_page = first + count;
+    return DX_LISTING_DONE;
+}
+
+/* As many pages as are there at once. */
+static int next_pages(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = 1;
+
+    for (; rc == 1 && u->next_page < u->end_page && u->page_count < DX_URL_ROWS_PAGES;
+         u->next_page++) {
+        rc = dx_cold_page_at(&u->pages[u->page_count], u->view.version->part,
+                             u->view.version->caches, DX_COLD_URL_IDS, u->next_page, err);
+        u->page_count += rc == 1;
+    }
+    return rc < 0 ? rc : DX_LISTING_DONE;
+}
+
+static int add_place(struct dx_url_rows *u, const struct dx_url_place *place, struct dx_error *err)
+{
+    struct dx_url_rows_place at = { .place = *place };
+    struct dx_url_rows_place *to;
+    int rc = dx_pages_of_group(&u->view.version->part->pages, place->group, &at.file, &at.row_group,
+                               err);
+
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: version %s has no row group %llu",
+                     dx_cold_file_name(DX_COLD_URL_IDS), dx_version_name(u->view.version),
+                     (unsigned long long)place->group);
+    if (rc < 0 || !dx_view_shows(&u->view, at.file.dataset_id))
+        return rc < 0 ? rc : DX_OK;
+    if (u->place_count == DX_URL_PLACES_MAX)
+        return too_many(u, err);
+    to = dx_array_room(u->places, u->place_count, &u->capacity, sizeof *to);
+    if (to == NULL)
+        return dx_no_memory(err, "places of a URL");
+    u->places = to;
+    u->places[u->place_count++] = at;
+    return DX_OK;
+}
+
+static int take_page(struct dx_url_rows *u, const struct dx_cold_page_wanted *p,
+                     struct dx_error *err)
+{
+    uint64_t id = dx_url_id_kept(u->url_id);
+    struct dx_url_page page;
+    struct dx_url_place place;
+    int rc = dx_url_page_open(&page, &p->page, dx_cold_page_bytes(p),
+                              dx_cold_file_name(DX_COLD_URL_IDS), err);
+
+    while (rc >= 0 && (rc = dx_url_page_next(&page, &place, err)) == 1 && place.id <= id)
+        if (place.id == id)
+            rc = add_place(u, &place, err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* ---- the rows ---- */
+
+static int by_listing(const void *a, const void *b)
+{
+    const struct dx_url_rows_place *x = a;
+    const struct dx_url_rows_place *y = b;
+    int c;
+
+    if (x->file.dataset_id != y->file.dataset_id)
+        return x->file.dataset_id < y->file.dataset_id ? -1 : 1;
+    c = dx_span_compare(x->file.path, y->file.path);
+    return c != 0 ? c : dx_url_place_compare(&x->place, &y->place);
+}
+
+/* Rows from where place a begins to where b does, which is not before it in the same file: exact,
+ * if they are fewer than a has. */
+static int rows_between(const struct dx_url_rows *u, const struct dx_url_rows_place *a,
+                        const struct dx_url_rows_place *b, uint64_t *rows, struct dx_error *err)
+{
+    uint64_t first = a->place.row;
+    uint32_t g = a->row_group;
+
+    for (*rows = 0; g < b->row_group && *rows < a->place.rows; g++, first = 0) {
+        struct dx_page_group group;
+        int rc = dx_pages_group(&u->view.version->part->pages, &a->file, g, &group, err);
+
+        if (rc == 0 || (rc == 1 && first > group.rows))
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
+                         dx_cold_file_name(DX_COLD_URL_IDS), (int)a->file.path.size,
+                         (const char *)a->file.path.data, (unsigned long long)first,
+                         (unsigned long)g);
+        if (rc < 0)
+            return rc;
+        *rows += group.rows - first;
+    }
+    if (g == b->row_group)
+        *rows += b->place.row - first;
+    return DX_OK;
+}
+
+/* Twins of two schemes that share the id stand among each other, and each place reaches over rows
+ * of the other: one place then, so that no row comes twice. They are in order of files and rows. */
+static int join_places(struct dx_url_rows *u, struct dx_error *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 1; i < u->place_count; i++) {
+        struct dx_url_rows_place *last = &u->places[kept];
+        const struct dx_url_rows_place *p = &u->places[i];
+        uint64_t apart = last->place.rows;
+        int rc = DX_OK;
+
+        if (p->file.file_id == last->file.file_id)
+            rc = rows_between(u, last, p, &apart, err);
+        if (rc != DX_OK)
+            return rc;
+        if (apart >= last->place.rows)
+            u->places[++kept] = *p;
+        else if (p->place.rows > last->place.rows - apart)
+            last->place.rows = apart + p->place.rows;
+    }
+    if (u->place_count > 0)
+        u->place_count = kept + 1;
+    return DX_OK;
+}
+
+/* The rows of a place may go on in the next row groups. */
+static int plan_place(struct dx_url_rows *u, const struct dx_url_rows_place *p,
+                      struct dx_error *err)
+{
+    struct dx_run run = { .file_id = p->file.file_id,
+                          .row_group = p->row_group,
+                          .first_row = p->place.row };
+    uint64_t left = p->place.rows;
+    int rc = DX_OK;
+
+    for (; rc == DX_OK && left > 0; run.row_group++, run.first_row = 0) {
+        struct dx_page_group group;
+
+        rc = dx_pages_group(&u->view.version->part->pages, &p->file, run.row_group, &group, err);
+        if (rc == 0 || (rc == 1 && run.first_row >= group.rows && group.rows > 0))
+            return dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
+                           dx_cold_file_name(DX_COLD_URL_IDS), (int)p->file.path.size,
+                           (const char *)p->file.path.data, (unsigned long long)run.first_row,
+                           (unsigned long)run.row_group);
+        if (rc < 0)
+            return rc;
+        rc = DX_OK;
+        run.row_count = group.rows - run.first_row < left ? group.rows - run.first_row : left;
+        left -= run.row_count;
+        if (run.row_count > 0)
+            rc = dx_listing_run(&u->listing, &run, err);
+    }
+    return rc;
+}
+
+/* The places of the next pages. */
+static int take_some_pages(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = u->page_count == 0 ? next_pages(u, err) : DX_OK;
+
+    if (rc < 0)
+        return rc;
+    if (u->decoder == NULL && (u->decoder = dx_zstd_decoder_new()) == NULL)
+        return dx_no_memory(err, "places of a URL");
+    dx_read_batch_begin(&u->ids, u->view.version,
+                        dx_part_cold_source(u->view.version->part, DX_COLD_URL_IDS),
+                        u->deadline_ms);
+    for (size_t i = 0; rc == DX_OK && i < u->page_count; i++)
+        rc = dx_cold_page_advance(&u->pages[i], &u->ids, u->decoder, err);
+    if (rc < 0)
+        return rc;
+    if (dx_read_batch_state(&u->ids) != DX_READ_BATCH_DONE)
+        return DX_LISTING_WAITS;
+    for (size_t i = 0; rc == DX_OK && i < u->page_count; i++)
+        rc = take_page(u, &u->pages[i], err);
+    release_pages(u);
+    return rc;
+}
+
+static int take_pages(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = DX_LISTING_DONE;
+
+    while (rc == DX_LISTING_DONE && (u->page_count > 0 || u->next_page < u->end_page))
+        rc = take_some_pages(u, err);
+    if (rc != DX_LISTING_DONE)
+        return rc;
+    if (u->place_count > 0)
+        qsort(u->places, u->place_count, sizeof *u->places, by_listing);
+    rc = join_places(u, err);
+    for (size_t i = 0; rc == DX_OK && i < u->place_count; i++)
+        rc = plan_place(u, &u->places[i], err);
+    u->state = u->place_count > 0 ? TAKE_ROWS : DONE;
+    return rc;
+}
+
+static int take_rows(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = dx_listing_step(&u->listing, err);
+
+    if (rc == DX_LISTING_DONE)
+        u->state = DONE;
+    return rc;
+}
+
+int dx_url_rows_step(struct dx_url_rows *u, struct dx_error *err)
+{
+    int rc = DX_LISTING_DONE;
+
+    while (rc == DX_LISTING_DONE && u->state != DONE)
+        rc = u->state == FIND_PAGES   ? find_pages(u, err)
+             : u->state == TAKE_PAGES ? take_pages(u, err)
+                                      : take_rows(u, err);
+    return rc;
+}
+
+struct dx_read_batch *dx_url_rows_reading(struct dx_url_rows *u)
+{
+    return u->state == TAKE_ROWS ? &u->listing.reading : &u->ids;
+}
+
+int dx_url_rows_fetched(struct dx_url_rows *u, int rc, struct dx_error *err)
+{
+    if (u->state == TAKE_ROWS)
+        return dx_listing_fetched(&u->listing, rc, err);
+    rc = dx_read_batch_fetched(&u->ids, rc, err);
+    if (rc < 0)
+        dx_block_request_failed(&u->ids, err);
+    return rc;
+}
+
+struct giver {
+    struct dx_url_rows *rows;
+    dx_url_rows_take *take;
+    void *ctx;
+    size_t place;
+    uint64_t left; /* rows of it */
+};
+
+static int give(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct giver *g = ctx;
+
+    if (g->left == 0)
+        g->left = g->rows->places[++g->place].place.rows;
+    g->left--;
+    return g->take(g->ctx, g->place, row, err);
+}
+
+int dx_url_rows_each(struct dx_url_rows *u, dx_url_rows_take *take, void *ctx, struct dx_error *err)
+{
+    struct giver g = { .rows = u, .take = take, .ctx = ctx };
+
+    if (u->place_count == 0)
+        return DX_OK;
+    g.left = u->places[0].place.rows;
+    return dx_listing_rows(&u->listing, &(struct dx_listing_taker){ &g, give, NULL }, err);
+}

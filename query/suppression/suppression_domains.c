@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/suppression/suppression_domains.h"
+
+#include <roaring/roaring.h>
+#include <stdlib.h>
+
+#include "canon/url.h"
+#include "format/root/rules.h"
+#include "format/version/dataset_domains.h"
+#include "loader/suppressions_live.h"
+#include "loader/version.h"
+#include "query/view/suppressed.h"
+#include "query/view/view.h"
+
+#define TRIES 4 /* the rules may be exchanged while they are looked at */
+
+static int no_memory(struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    (void)dx_no_memory(&err, "suppressed domains");
+    return dx_problem_of_error(problem, &err);
+}
+
+void dx_suppression_domains_release(struct dx_suppression_domains *h)
+{
+    for (size_t i = 0; i < h->part_count; i++)
+        dx_suppression_view_release(&h->parts[i].withheld);
+    free(h->parts);
+    free(h->whole);
+    *h = (struct dx_suppression_domains){ .whole = NULL };
+}
+
+/* ---- whole ones ---- */
+
+/* That name and all below it: keys that begin with its own, up to a label's end. Of an IP address
+ * it is the address alone, since no key goes on behind it with a space. */
+static int range_of(const struct dx_version *v, struct dx_span host, struct dx_hidden_range *range,
+                    struct dx_error *err)
+{
+    uint8_t key[DX_SURT_MAX + 1];
+    size_t n = dx_surt_key(host, key);
+    int rc;
+
+    *range = (struct dx_hidden_range){ 0, 0 };
+    if (n == 0)
+        return DX_OK;
+    rc = dx_dictionary_lower_bound(&v->part->dictionary, dx_span_of(key, n), &range->first, err);
+    if (rc < 0)
+        return rc;
+    key[n] = ' ' + 1; /* labels have no byte between them and the space */
+    return dx_dictionary_lower_bound(&v->part->dictionary, dx_span_of(key, n + 1), &range->end,
+                                     err);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct dx_hidden_range *x = a;
+    const struct dx_hidden_range *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static void join_ranges(struct dx_suppression_domains *h)
+{
+    size_t n = 0;
+
+    if (h->whole_count > 1)
+        qsort(h->whole, h->whole_count, sizeof *h->whole, by_first);
+    for (size_t i = 0; i < h->whole_count; i++) {
+        if (n > 0 && h->whole[i].first <= h->whole[n - 1].end) {
+            if (h->whole[i].end > h->whole[n - 1].end)
+                h->whole[n - 1].end = h->whole[i].end;
+        } else {
+            h->whole[n++] = h->whole[i];
+        }
+    }
+    h->whole_count = n;
+}
+
+static int read_whole(struct dx_suppression_domains *h, const struct dx_version *v,
+                      const struct dx_rules *rules, struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        struct dx_hidden_range range;
+
+        if (rules->rules[i].kind != DX_SUPPRESS_DOMAIN)
+            continue;
+        if (range_of(v, rules->rules[i].parts.host, &range, &err) < 0)
+            return dx_problem_of_error(problem, &err);
+        if (range.first < range.end)
+            h->whole[h->whole_count++] = range;
+    }
+    join_ranges(h);
+    return 1;
+}
+
+size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h, size_t from,
+                                         uint64_t ordinal)
+{
+    size_t low = from;
+    size_t high = h->whole_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (h->whole[middle].end <= ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t ordinal)
+{
+    size_t i = dx_suppression_domains_range_from(h, 0, ordinal);
+
+    return i < h->whole_count && h->whole[i].first <= ordinal;
+}
+
+size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, size_t from,
+                                        uint64_t ordinal)
+{
+    size_t low = from;
+    size_t high = h->part_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (h->parts[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct dx_hidden_part *dx_suppression_domains_part(const struct dx_suppression_domains *h,
+                                                         uint64_t ordinal)
+{
+    size_t i = dx_suppression_domains_part_from(h, 0, ordinal);
+
+    return i < h->part_count && h->parts[i].ordinal == ordinal ? &h->parts[i] : NULL;
+}
+
+/* ---- those of which a part is hidden ---- */
+
+/* The domains whose parts are wanted: of a list, or else of a set. */
+struct among {
+    const struct dx_domain_list *list;
+    const struct roaring_bitmap_s *ordinals;
+};
+
+static void among_begin(struct dx_domain_cursor *c, const struct dx_version *v,
+                        const struct among *among)
+{
+    if (among->list != NULL)
+        dx_domain_cursor_begin(c, &v->part->dataset_domains, among->list);
+}
+
+/* Asked in order. 1, 0 it is not among them, <0. *ended: nor is any behind it. */
+static int is_among(struct dx_domain_cursor *c, const struct among *among, uint64_t ordinal,
+                    bool *ended, struct dx_error *err)
+{
+    int rc;
+
+    *ended = false;
+    if (among->list == NULL)
+        return roaring_bitmap_contains(among->ordinals, (uint32_t)ordinal);
+    rc = dx_domain_cursor_seek(c, ordinal, err);
+    *ended = rc == 0;
+    return rc < 0 ? rc : rc == 1 && c->ordinal == ordinal;
+}
+
+/* The registered domain that a rule's rows are of in this version: 1, or 0 there is none. */
+static int find_domain(struct dx_version *v, struct dx_canon *canon, struct dx_span host,
+                       struct dx_found *found, struct dx_error *err)
+{
+    enum dx_reject why;
+    struct dx_span domain;
+
+    if (dx_canon_domain(canon, host, &domain, &why) == 0 || domain.size > sizeof found->domain)
+        return 0;
+    found->domain_size = domain.size;
+    memcpy(found->domain, domain.data, domain.size);
+    return dx_version_find(v, domain, &found->part, &found->ordinal, &found->domain_id, err);
+}
+
+static int add_part(struct dx_suppression_domains *h, const struct dx_view *view,
+                    const struct dx_found *found, struct dx_problem *problem)
+{
+    struct dx_suppression_view withheld;
+    int rc = dx_suppression_view_of(view, found, &withheld, problem);
+
+    if (rc < 0)
+        return dx_suppression_view_unknown(rc, problem);
+    if (rc == 0)
+        h->whole[h->whole_count++] = (struct dx_hidden_range){ found->ordinal, found->ordinal + 1 };
+    else if (withheld.entry != NULL)
+        h->parts[h->part_count++] = (struct dx_hidden_part){ found->ordinal, withheld };
+    return 1;
+}
+
+/* found: by ordinal. Those that are not known yet are all requested at once, not one a request. */
+static int add_parts(struct dx_suppression_domains *h, const struct dx_view *view,
+                     const struct among *among, const struct dx_found *found, size_t n,
+                     struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_domain_cursor c;
+    bool ended = false;
+    int rc = 1;
+
+    among_begin(&c, view->version, among);
+    for (size_t i = 0; i < n && !ended; i++) {
+        /* Of this domain: the problem of one that is not known yet must outlast those of absent ones. */
+        struct dx_problem its;
+        int is = is_among(&c, among, found[i].ordinal, &ended, &err);
+
+        if (is < 0)
+            return dx_problem_of_error(problem, &err);
+        if (is == 0 || (i > 0 && found[i].ordinal == found[i - 1].ordinal))
+            continue;
+        is = add_part(h, view, &found[i], &its);
+        if (is < 0) {
+            rc = is;
+            *problem = its;
+        }
+        if (is < 0 && is != DX_E_BUSY)
+            break;
+    }
+    return rc;
+}
+
+static int by_ordinal(const void *a, const void *b)
+{
+    const struct dx_found *x = a;
+    const struct dx_found *y = b;
+
+    return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+}
+
+static int read_parts(struct dx_suppression_domains *h, const struct dx_view *view,
+                      struct dx_canon *canon, const struct among *among,
+                      const struct dx_rules *rules, struct dx_found *found,
+                      struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    size_t n = 0;
+    int rc = 1;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        rc = find_domain(view->version, canon, rules->rules[i].parts.host, &found[n], &err);
+        if (rc < 0)
+            return dx_problem_of_error(problem, &err);
+        if (rc == 1 && !dx_suppression_domains_whole(h, found[n].ordinal))
+            n++;
+    }
+    if (n > 1)
+        qsort(found, n, sizeof *found, by_ordinal);
+    rc = add_parts(h, view, among, found, n, problem);
+    join_ranges(h);
+    return rc;
+}
+
+/* ---- all of one state ---- */
+
+static int read_once(struct dx_suppression_domains *h, const struct dx_view *view,
+                     struct dx_canon *canon, const struct among *among,
+                     const struct dx_rules *rules, struct dx_problem *problem)
+{
+    struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
+    int rc;
+
+    /* A rule for a whole domain is a range, and so is a part that is all of its domain. */
+    h->whole = malloc((2 * rules->count + 1) * sizeof *h->whole);
+    h->parts = malloc((rules->count + 1) * sizeof *h->parts);
+    if (found == NULL || h->whole == NULL || h->parts == NULL)
+        rc = no_memory(problem);
+    else
+        rc = read_whole(h, view->version, rules, problem);
+    if (rc == 1)
+        rc = read_parts(h, view, canon, among, rules, found, problem);
+    free(found);
+    return rc;
+}
+
+static int read_all(struct dx_suppression_domains *h, const struct dx_view *view,
+                    struct dx_canon *canon, const struct among *among, struct dx_problem *problem)
+{
+    struct dx_version *v = view->version;
+    struct dx_suppressions_live *suppressions = v->caches == NULL ? NULL : v->caches->suppressions;
+    uint64_t turn = dx_suppressed_turn(v);
+
+    *h = (struct dx_suppression_domains){ .whole = NULL };
+    for (unsigned i = 0; i < TRIES; i++) {
+        const struct dx_rules *rules = dx_suppressions_live_pin(suppressions);
+        int rc = rules == NULL ? 1 : read_once(h, view, canon, among, rules, problem);
+        uint64_t then = turn;
+
+        dx_suppressions_live_unpin(suppressions, rules);
+        turn = dx_suppressed_turn(v);
+        if (rc < 0 || (then == turn && turn % 2 == 0))
+            return rc;
+        dx_suppression_domains_release(h);
+    }
+    (void)dx_problem_set(problem, DX_PROBLEM_UNAVAILABLE, "suppressions-not-applied",
+                         "What is suppressed is not known yet",
+                         "The suppressions were exchanged while they were looked at. Try again.");
+    return DX_E_BUSY;
+}
+
+int dx_suppression_domains_read(struct dx_suppression_domains *h, const struct dx_view *view,
+                                struct dx_canon *canon, const struct dx_domain_list *list,
+                                struct dx_problem *problem)
+{
+    return read_all(h, view, canon, &(const struct among){ .list = list }, problem);
+}
+
+int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct dx_view *view,
+                                 struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                                 struct dx_problem *problem)
+{
+    return read_all(h, view, canon, &(const struct among){ .ordinals = ordinals }, problem);
+}

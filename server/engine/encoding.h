@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * encoding.h - the body of a 200 in the content coding that its client wants.
+ *
+ *   dx_encoding_make(&e, ask->coding, &body);      body: as it is sent; e: its tag, and what it was about
+ *
+ * Where an answer is made: on its loop, or by a worker before the loop has it. Any thread.
+ */
+#ifndef DX_SERVER_ENGINE_ENCODING_H
+#define DX_SERVER_ENGINE_ENCODING_H
+
+#include "server/http/coding.h"
+#include "server/http/reply.h"
+
+#define DX_SUBJECT_MAX 256 /* no domain is longer */
+
+struct dx_encoding {
+    bool made;
+    enum dx_coding coding; /* of the body now */
+    char etag[DX_ETAG_TEXT];
+    size_t subject_size;
+    uint8_t subject[DX_SUBJECT_MAX];
+};
+
+void dx_encoding_make(struct dx_encoding *e, enum dx_coding wanted, struct dx_buf *body);
+
+static inline struct dx_span dx_encoding_subject(const struct dx_encoding *e)
+{
+    return dx_span_of(e->subject, e->subject_size);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * coding.h - content codings of answers: which one a client wants, and the bytes in it.
+ *
+ *   coding = dx_coding_choose(value);          of Accept-Encoding; its bytes come from outside
+ *   if (dx_coding_encode(coding, body, &out))  out is smaller than body
+ *   dx_coding_tag(coding, etag);               "0123…" becomes "0123…-gzip": another representation
+ *
+ * The coding with the highest weight wins, zstd before gzip where they weigh the same. None is chosen
+ * where the client prefers identity, or names neither. A client that refuses identity too gets it all
+ * the same (RFC 9110 12.5.3). Any thread.
+ */
+#ifndef DX_SERVER_HTTP_CODING_H
+#define DX_SERVER_HTTP_CODING_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+
+enum dx_coding { DX_CODING_NONE, DX_CODING_GZIP, DX_CODING_ZSTD, DX_CODING_COUNT };
+
+/* A smaller answer fits into one packet or two anyway, and its head is as large. */
+#define DX_CODING_LEAST 1024
+
+enum dx_coding dx_coding_choose(struct dx_span field);
+const char *dx_coding_name(enum dx_coding coding); /* NULL: none */
+
+/* False: it would not be smaller, or there is no memory; out is then empty. Beside out, which never
+ * takes more than raw, this needs at most 1 MiB while it runs. */
+bool dx_coding_encode(enum dx_coding coding, struct dx_span raw, struct dx_buf *out);
+
+/* etag: as dx_reply_etag writes it, with room for DX_ETAG_TEXT bytes. */
+void dx_coding_tag(enum dx_coding coding, char *etag);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ask.h - a question: the parameters of all routes, as server/routes/target.h reads them from a
+ * request target.
+ *
+ * A plain value of some 20 KiB. Its spans lie in its text, or in the target.
+ */
+#ifndef DX_SERVER_ROUTES_ASK_H
+#define DX_SERVER_ROUTES_ASK_H
+
+#include "query/answers/task.h"
+#include "query/rows/cursor.h"
+#include "server/http/coding.h"
+#include "server/http/request_head.h"
+#include "server/routes/routes.h"
+
+struct dx_scope;
+
+struct dx_ask {
+    enum dx_route_id route; /* after 0: DX_ROUTE_COUNT, or what the rest does not apply to */
+    struct dx_span asked;   /* the domain, the tag, or the value of q or u */
+    /* Values of parameters; data NULL: not given. */
+    struct dx_span fields;
+    struct dx_span version; /* that shall answer: also the `to` of a diff */
+    struct dx_span before;  /* that it is compared with: `from` of a diff, `since` of changes */
+    struct dx_span cursor;
+    struct dx_span share;
+    struct dx_span format;       /* of the answer */
+    struct dx_span datasets;     /* ids, of the columns of a matrix */
+    struct dx_row_filter filter; /* of a listing */
+    struct dx_span prefix;       /* of tags */
+    uint32_t dataset_id;
+    uint32_t other_id; /* of an overlap: that it is compared with */
+    uint64_t url_id;
+    struct dx_span range_from, range_to; /* as they were written; data NULL: not given */
+    uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */
+    struct dx_page_of page;
+    bool offset_given, limit_given;
+    bool by_name;     /* order of hosts */
+    bool one_dataset; /* dataset_id is a parameter's */
+    bool sections;    /* paths by section */
+    bool of_given;    /* what of a tag is listed */
+    bool of_urls;     /* its rows; else its domains */
+    unsigned plan;    /* 0: not given */
+    bool csv;         /* rather than JSON */
+
+    /* The caller, set between parsing and dx_ask_resolve: cursors are this principal's. NULL: there
+     * is no access table. Borrowed, until the answer is there. */
+    const char *principal;
+    enum dx_coding coding; /* that the client wants, set as principal is */
+
+    /* What server/routes/answers.h makes of them. */
+    unsigned field_bits;
+    char wanted[DX_VERSION_NAME];   /* the version that shall answer; "": the current one */
+    char compared[DX_VERSION_NAME]; /* with which; "": not said */
+    struct dx_cursor from;          /* kind 0: none */
+    int64_t now_s;                  /* seconds since 1970 */
+    bool brief;                     /* it is asked on a loop */
+    const struct dx_scope *scope;   /* what the caller may see; NULL: everything. Held by it */
+
+    uint8_t text[DX_TARGET_MAX + DX_ROW_FILTER_MAX]; /* of a target, and what its cursor fetches */
+    size_t text_size;
+};
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/routes/route.h"
+
+#include "base/buf.h"
+#include "base/hex.h"
+#include "fetch/object_url.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROW(number, name) [DX_ROUTE_##number] = &dx_route_##name,
+const struct dx_route *const dx_routes[DX_ROUTE_COUNT] = { DX_ROUTES(ROW) };
+
+const char *dx_route_name(enum dx_route_id route)
+{
+    return (size_t)route < DX_ROUTE_COUNT ? dx_routes[route]->name : "none";
+}
+
+int dx_route_refuse(struct dx_problem *problem, const char *fmt, ...)
+{
+    char text[sizeof problem->detail];
+    va_list arguments;
+
+    va_start(arguments, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, arguments);
+    va_end(arguments);
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter", "%s",
+                          text);
+}
+
+int dx_route_mismatch(struct dx_problem *problem, const char *what)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "cursor-mismatch",
+                          "The cursor is of another question",
+                          "%s; a cursor goes with the path that it came from, and needs no "
+                          "parameter but limit",
+                          what);
+}
+
+bool dx_route_always(const struct dx_ask *ask)
+{
+    (void)ask;
+    return true;
+}
+
+/* ---- text ---- */
+
+static bool decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out)
+{
+    uint8_t *to = ask->text + ask->text_size;
+    size_t n = 0;
+
+    *out = raw;
+    if (raw.size == 0 || memchr(raw.data, '%', raw.size) == NULL)
+        return true;
+    if (raw.size > sizeof ask->text - ask->text_size)
+        return false; /* cannot happen for targets the head parser let pass */
+    for (size_t i = 0; i < raw.size; i++) {
+        uint8_t c = raw.data[i];
+
+        if (c == '%') {
+            int high = i + 2 < raw.size ? dx_hex_digit(raw.data[i + 1]) : -1;
+            int low = i + 2 < raw.size ? dx_hex_digit(raw.data[i + 2]) : -1;
+
+            if (high < 0 || low < 0)
+                return false;
+            c = (uint8_t)(high << 4 | low);
+            i += 2;
+        }
+        to[n++] = c;
+    }
+    ask->text_size += n;
+    *out = (struct dx_span){ to, n };
+    return true;
+}
+
+int dx_ask_decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out,
+                  struct dx_problem *problem)
+{
+    if (decode(ask, raw, out))
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-percent-encoding",
+                          "Malformed percent-encoding",
+                          "a '%%' in the request is not followed by two hexadecimal digits; "
+                          "write a literal percent sign as %%25");
+}
+
+bool dx_param_number(struct dx_span s, uint64_t max, uint64_t *value)
+{
+    uint64_t v = 0;
+
+    if (s.size == 0)
+        return false;
+    for (size_t i = 0; i < s.size; i++) {
+        if (s.data[i] < '0' || s.data[i] > '9')
+            return false;
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(s.data[i] - '0'), &v))
+            return false;
+    }
+    *value = v;
+    return v <= max;
+}
+
+/* "{dataset_id}", "{a}" and "{b}" of a pattern. */
+static bool is_dataset(const char *name)
+{
+    return strncmp(name, "{dataset_id}", 12) == 0 || strncmp(name, "{a}", 3) == 0 ||
+           strncmp(name, "{b}", 3) == 0;
+}
+
+int dx_param_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!dx_param_number(text, UINT32_MAX, &v))
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
+                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
+                              "/v1/datasets lists ids and names",
+                              dx_shown(text), (const char *)text.data);
+    *id = (uint32_t)v;
+    return 1;
+}
+
+int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *ask,
+                     struct dx_problem *problem)
+{
+    const struct dx_route *route = dx_routes[ask->route];
+
+    if (route->capture != NULL)
+        return route->capture(captured, ask, problem);
+    if (is_dataset(name))
+        return dx_param_dataset_id(captured, name[1] == 'b' ? &ask->other_id : &ask->dataset_id,
+                                   problem);
+    return dx_ask_decode(ask, captured, &ask->asked, problem);
+}
+
+/* ---- cursors ---- */
+
+int dx_take_dataset(struct dx_ask *ask, struct dx_problem *problem)
+{
+    const struct dx_cursor *c = &ask->from;
+
+    if (ask->one_dataset && (!c->one_dataset || c->dataset_id != ask->dataset_id))
+        return dx_route_mismatch(problem, "this cursor is of another dataset, or of all of them");
+    ask->one_dataset = c->one_dataset;
+    ask->dataset_id = c->dataset_id;
+    return 1;
+}
+
+/* ---- parameters of several routes ---- */
+
+static int limit_too_large(const struct dx_route *route, uint64_t limit, struct dx_problem *problem)
+{
+    if (route->limit_why != NULL)
+        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                              "limit %" PRIu64 " is over the cap of %" PRIu64 ": %s", limit,
+                              route->limit.max, route->limit_why);
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
+                          "limit %" PRIu64 " is over the cap of %" PRIu64
+                          "; ask for pages of at most %" PRIu64 " and go on with %s",
+                          limit, route->limit.max, route->limit.max,
+                          route->cursor != 0 ? "next_cursor" : "next_offset");
+}
+
+static int set_limit(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    const struct dx_route *route = dx_routes[ask->route];
+    uint64_t v;
+
+    if (!dx_param_number(value, UINT64_MAX, &v) || v == 0)
+        return dx_route_refuse(problem, "limit '%.*s' is not a whole number from 1 to %" PRIu64,
+                               dx_shown(value), (const char *)value.data, route->limit.max);
+    if (v > route->limit.max)
+        return limit_too_large(route, v, problem);
+    ask->page.limit = v;
+    ask->limit_given = true;
+    return 1;
+}
+
+static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    /* Clients in other languages hold it in an int64. */
+    bool ok = dx_param_number(value, INT64_MAX, &ask->page.offset);
+
+    /* 0 says what holds without it, and generated clients send it with everything. */
+    ask->offset_given = ok && ask->page.offset > 0;
+    if (ok)
+        return 1;
+    return dx_route_refuse(problem,
+                           "offset '%.*s' is not a whole number from 0 to 9223372036854775807",
+                           dx_shown(value), (const char *)value.data);
+}
+
+static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->one_dataset = true;
+    return dx_param_dataset_id(value, &ask->dataset_id, problem);
+}
+
+const struct dx_param dx_param_offset = {
+    .name = "offset",
+    .set = set_offset,
+    .schema = "\"type\":\"integer\",\"minimum\":0,\"maximum\":9223372036854775807,\"default\":0",
+    .text = "Items to skip."
+};
+const struct dx_param dx_param_limit = { .name = "limit", .set = set_limit };
+const struct dx_param dx_param_fields = { .name = "fields",
+                                          .member = offsetof(struct dx_ask, fields) };
+const struct dx_param dx_param_cursor = {
+    .name = "cursor",
+    .member = offsetof(struct dx_ask, cursor),
+    .schema = "\"type\":\"string\",\"minLength\":1",
+    .text = "`next_cursor` of the page before: continues that listing, in its version."
+};
+const struct dx_param dx_param_version = {
+    .name = "version",
+    .member = offsetof(struct dx_ask, version),
+    .schema = DX_VERSION_SCHEMA,
+    .text = "Answer from this kept version instead of the current one."
+};
+const struct dx_param dx_param_dataset = { .name = "dataset",
+                                           .set = set_dataset,
+                                           .schema = "\"$ref\":\"#/components/schemas/DatasetId\"",
+                                           .text = "Only this dataset." };
+
+const struct dx_route_fields dx_row_fields = { dx_fields_parse, DX_ROW_FIELDS_WORDS,
+                                               DX_FIELDS_DEFAULT, dx_field_names, DX_FIELD_COUNT };
+
+/* ---- questions to begin with again ---- */
+
+void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b)
+{
+    const char *at = dx_routes[ask->route]->pattern;
+
+    dx_buf_str(b, "/v1/");
+    for (; *at != '\0'; at++) {
+        if (*at != '{') {
+            dx_buf_u8(b, (uint8_t)*at);
+            continue;
+        }
+        if (is_dataset(at))
+            dx_buf_fmt(b, "%u", (unsigned)(at[1] == 'b' ? ask->other_id : ask->dataset_id));
+        else
+            dx_url_encode_span(b, ask->asked, false);
+        at = strchr(at, '}');
+    }
+}
+
+uint64_t dx_restart_limit(const struct dx_ask *ask)
+{
+    return ask->limit_given || ask->from.limit == 0 ? ask->page.limit : ask->from.limit;
+}
+
+void dx_restart_param(const char *name, struct dx_span value, struct dx_buf *b)
+{
+    if (value.data == NULL)
+        return;
+    dx_buf_fmt(b, "&%s=", name);
+    dx_url_encode_span(b, value, true);
+}
+
+void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b)
+{
+    for (unsigned f = 0, n = 0; bits != usual && f < DX_FIELD_COUNT; f++)
+        if ((bits >> f & 1) != 0)
+            dx_buf_fmt(b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_field_names[f]);
+}
+
+void dx_restart_dataset(const struct dx_ask *ask, struct dx_buf *b)
+{
+    if (ask->one_dataset)
+        dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
+}

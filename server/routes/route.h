@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * route.h - a resource of the API as one constant: its path, parameters, price, and how it is
+ * answered.
+ *
+ *   const struct dx_route dx_route_tlds = { .name = "tlds", .pattern = "tlds", .params = params, ... };
+ *
+ * A new resource is a file route_NAME.c with such a constant and a line in DX_ROUTES
+ * (server/routes/routes.h). A function that a route leaves out does nothing. Parameters of several
+ * routes are here, those of one route in its file. Constants and pure functions; any thread.
+ */
+#ifndef DX_SERVER_ROUTES_ROUTE_H
+#define DX_SERVER_ROUTES_ROUTE_H
+
+#include "server/routes/ask.h"
+
+#include <stddef.h>
+
+struct dx_answering;
+struct dx_ask_content;
+struct dx_route;
+
+/* Where the value goes: to `set`, to a bool that says which of two words it is, or, as it is, to a
+ * span. */
+struct dx_param {
+    const char *name;
+    int (*set)(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem);
+    const char *words[2]; /* NULL: none */
+    size_t member;        /* of struct dx_ask: the bool, or the span */
+    bool percent;         /* a '%' at its end is one, not the beginning of an escape */
+    /* For server/routes/openapi.h. */
+    const char *text;    /* what it means */
+    const char *schema;  /* members of its JSON Schema; NULL: those of its words, limit or fields */
+    const char *example; /* or NULL */
+};
+
+#define DX_VERSION_SCHEMA "\"type\":\"string\",\"pattern\":\"^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$\""
+#define DX_PARAMS(...) ((const struct dx_param *const[]){ __VA_ARGS__, NULL })
+
+extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, dx_param_cursor,
+    dx_param_version, dx_param_dataset;
+
+/* What `fields` may name. */
+struct dx_route_fields {
+    bool (*parse)(struct dx_span text, unsigned *fields, struct dx_span *bad);
+    const char *words; /* why a name is refused */
+    unsigned usual;    /* bits of those given without it */
+    const char *const *names;
+    size_t count;
+};
+
+extern const struct dx_route_fields dx_row_fields;
+#define DX_ROW_FIELDS_WORDS                                                                      \
+    "is not a field; there are url_id, url, ts, raw_url, extras, title, content_type, tags and " \
+    "locator, separated by commas"
+
+/* What docs/openapi.json says of a route beside what follows from it: server/routes/openapi.h. */
+struct dx_route_words {
+    const char *operation; /* its operationId */
+    const char *group;     /* one of the tags in server/routes/openapi_base.json */
+    const char *summary;
+    const char *text;
+    const char *answer;   /* name of the schema of a 200 in openapi_base.json; of POST a response */
+    const char *media;    /* of it; NULL: application/json */
+    bool csv;             /* or CSV */
+    const char *refused;  /* slugs of a 400 that no parameter implies; NULL: none */
+    bool forbidden;       /* 403 */
+    const char *absent;   /* slugs of a 404; NULL: none */
+    const char *too_much; /* what to do about a 422; NULL: none */
+    bool withheld;        /* 451 */
+    bool charged;         /* of own: it costs something, and has an ETag */
+};
+
+struct dx_route {
+    const char *name;                   /* in logs and metrics: lower-case letters and '_' */
+    const struct dx_route_words *words; /* NULL: of admin */
+    /* of the path behind /v1/; a segment "{...}" is a capture: any but an empty one */
+    const char *pattern;
+    const char *alias; /* another one, or NULL */
+    bool own;          /* of the server itself: not below /v1, for everybody */
+    bool admin;        /* the same, but on the admin listener alone */
+    bool post; /* takes POST, and nothing else; answered as its body comes (server/engine/bulk.h) */
+
+    const struct dx_param *const
+        *params;       /* DX_PARAMS(...), in the order in which messages list them; NULL: none */
+    const char *needs; /* the name of one that must be there, or NULL */
+    const char *version_param; /* that names the version; NULL: "version" */
+    struct {
+        uint64_t usual, max;
+    } limit;
+    uint64_t json_limit;                  /* the most of JSON, if CSV may have more; 0: the same */
+    const char *limit_why;                /* instead of "; ask for pages ...", or NULL */
+    const struct dx_route_fields *fields; /* NULL: it has no such parameter */
+    /* NULL: "{dataset_id}" and "{a}" are dataset_id, "{b}" is other_id, all others are `asked`. */
+    int (*capture)(struct dx_span captured, struct dx_ask *ask, struct dx_problem *problem);
+    int (*check)(struct dx_ask *ask, struct dx_problem *problem); /* all parameters are there */
+
+    /* Of server/routes/cost.h; measured, with pages in the caches: docs/notes/limits.md. */
+    struct {
+        double base;
+        double rows_a_unit;     /* of the page that is asked for; 0: rows cost nothing */
+        double url_rows_a_unit; /* the same with of=urls */
+    } cost;
+
+    /* "changes": it is listed by cursors alone, so that without them it is not */
+    const char *pages;
+    enum dx_cursor_kind cursor;                                     /* 0: it takes none */
+    int (*resolve)(struct dx_ask *ask, struct dx_problem *problem); /* before the cursor is read */
+    /* ask->from is of this kind and key: whether it agrees with what is said beside it; takes over
+     * what is not. */
+    int (*take_cursor)(struct dx_ask *ask, struct dx_problem *problem);
+    /* Path and query of the same question from its beginning. NULL: none is offered. */
+    void (*restart)(const struct dx_ask *ask, struct dx_buf *b);
+
+    /* Whether a loop answers it, at once and from memory; NULL: a worker does. */
+    bool (*on_loop)(const struct dx_ask *ask);
+    bool (*may_be_brief)(const struct dx_ask *ask);
+    bool listing;       /* brief only where answers heed that: urls_brief of struct dx_answers */
+    bool canon;         /* its answer needs a canonicaliser */
+    bool compares;      /* with another version, which may have to be fetched */
+    bool keeps_bodies;  /* server/cache/body_cache.h */
+    bool keeps_replies; /* server/cache/reply_cache.h: follow from target, version and view alone */
+    void (*content)(const struct dx_ask *ask, struct dx_ask_content *content); /* NULL: JSON */
+    int (*answer)(const struct dx_answering *a); /* as dx_ask_answer; NULL: of own and post */
+};
+
+/* For on_loop. */
+bool dx_route_always(const struct dx_ask *ask);
+
+/* Raw itself when it holds no escape; else its decoded bytes in ask->text. 0 with the problem if it
+ * cannot be. */
+int dx_ask_decode(struct dx_ask *ask, struct dx_span raw, struct dx_span *out,
+                  struct dx_problem *problem);
+
+/* name: of the capture, with what stands behind it in the pattern. */
+int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *ask,
+                     struct dx_problem *problem);
+
+/* Digits alone; false on anything else and above max. */
+bool dx_param_number(struct dx_span text, uint64_t max, uint64_t *value);
+int dx_param_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem);
+/* 400 with these words; and of what a cursor contradicts. */
+int dx_route_refuse(struct dx_problem *problem, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+int dx_route_mismatch(struct dx_problem *problem, const char *what);
+
+/* For take_cursor: of one dataset or of all of them, as the cursor says. */
+int dx_take_dataset(struct dx_ask *ask, struct dx_problem *problem);
+
+/* Shown in details: enough to recognise, never the whole of a long value. */
+static inline int dx_shown(struct dx_span s)
+{
+    return s.size > 60 ? 60 : (int)s.size;
+}
+
+/* For restart: the path, and the parts of a query. */
+void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b);
+/* These only if they were given, or are not the usual ones. */
+void dx_restart_param(const char *name, struct dx_span value, struct dx_buf *b);
+void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b);
+void dx_restart_dataset(const struct dx_ask *ask, struct dx_buf *b);
+uint64_t dx_restart_limit(const struct dx_ask *ask);
+
+#endif

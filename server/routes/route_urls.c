@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+#include "server/routes/answers.h"
+#include "server/routes/route.h"
+
+static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!dx_param_number(value, DX_PLAN_MAX, &v) || v == 0)
+        return dx_route_refuse(problem, "plan '%.*s' is not a whole number from 1 to %d",
+                               dx_shown(value), (const char *)value.data, DX_PLAN_MAX);
+    ask->plan = (unsigned)v;
+    return 1;
+}
+
+static bool may_be_brief(const struct dx_ask *ask)
+{
+    return ask->page.limit <= DX_LIMIT_DEFAULT && !dx_row_filter_any(&ask->filter);
+}
+
+static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
+{
+    return ask->dataset_id == ask->from.dataset_id
+               ? 1
+               : dx_route_mismatch(problem,
+                                   "this cursor goes on with a listing of another dataset");
+}
+
+static void restart(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_restart_path(ask, b);
+    dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
+    if (ask->plan > 0)
+        dx_buf_fmt(b, "&plan=%u", ask->plan);
+    dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
+    dx_restart_param("tag", ask->filter.tag, b);
+    dx_restart_param("mime", ask->filter.mime, b);
+    dx_restart_param("prefix", ask->filter.prefix, b);
+}
+
+static int answer(const struct dx_answering *a)
+{
+    const struct dx_urls_ask urls = {
+        .asked = a->ask->asked,
+        .dataset_id = a->ask->dataset_id,
+        .page = a->ask->page,
+        .fields = a->ask->field_bits,
+        .filter = a->ask->filter,
+        .plan = a->ask->plan,
+        .paging = dx_answering_paging(a),
+        .brief = a->ask->brief,
+        .deadline_ms = a->deadline_ms,
+    };
+
+    return dx_task_urls(a->view, a->canon, &urls, a->task, a->summary, a->body, a->problem);
+}
+
+static const struct dx_route_words urls_words = {
+    .operation = "getUrls",
+    .group = "domains",
+    .summary = "URLs of a domain in one dataset",
+    .text = "Pages by cursor (next_cursor) stay on one version; pages by "
+            "offset do not. offset=0 always means no offset. Next to a "
+            "cursor only limit is useful; other parameters must be those "
+            "of its first page.",
+    .answer = "UrlsAnswer",
+    .refused = "not-a-domain",
+    .absent = "domain-not-found, dataset-not-found, domain-not-in-dataset",
+    .too_much = "use a smaller limit",
+    .withheld = true,
+};
+
+static const struct dx_param urls_plan = {
+    .name = "plan",
+    .set = set_plan,
+    .schema = "\"type\":\"integer\",\"minimum\":1,\"maximum\":64",
+    .text = "Return this many cursors of disjoint parts instead of rows; "
+            "together they are the whole listing.",
+};
+
+static const struct dx_param urls_tag = {
+    .name = "tag",
+    .member = offsetof(struct dx_ask, filter.tag),
+    .schema = "\"type\":\"string\",\"minLength\":1,\"maxLength\":500,\"pattern\":\"^[^\\"
+              "\\u0000-\\\\u001f\\\\u007f]+$\"",
+    .text = "Only rows with this tag: one of the strings of their `tags`,"
+            " byte by byte.",
+};
+
+static const struct dx_param urls_mime = {
+    .name = "mime",
+    .member = offsetof(struct dx_ask, filter.mime),
+    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^[A-Za-z0-9!#$&^_.+-"
+              "]+/(\\\\*|[A-Za-z0-9!#$&^_.+-]+)$\"",
+    .text = "Only rows of this media type, ignoring case and parameters; "
+            "`text/*` matches all of that kind.",
+};
+
+static const struct dx_param urls_prefix = {
+    .name = "prefix",
+    .member = offsetof(struct dx_ask, filter.prefix),
+    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^/\"",
+    .text = "Only rows whose canonical path and query begin with this text,"
+            " byte by byte.",
+};
+
+const struct dx_route dx_route_urls = {
+    .name = "urls",
+    .pattern = "domain/{domain}/datasets/{dataset_id}/urls",
+    .words = &urls_words,
+    .alias = "domain/{domain}/dataset/{dataset_id}/urls",
+    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
+                        &urls_plan, &dx_param_version, &urls_tag, &urls_mime, &urls_prefix),
+    .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
+    .fields = &dx_row_fields,
+    .cost = { .base = 5, .rows_a_unit = 50 },
+    .cursor = DX_CURSOR_LISTING,
+    .take_cursor = take_cursor,
+    .may_be_brief = may_be_brief,
+    .listing = true,
+    .canon = true,
+    .keeps_bodies = true,
+    .restart = restart,
+    .answer = answer,
+};

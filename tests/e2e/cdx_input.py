@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: peers
+"""CDX and CDXJ as input of ingest: the indexes of a real archive, ZipNum shards, and lines of each layout.
+
+The rows of each sample of pywb (conformance/cdx-pywb) are those that a few lines of Python read. Made files: 9, 10, 11
+and 14 fields with and without a header, letters as columns, "-" as null, @alias and !meta lines, a header that changes,
+damaged lines. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+"""
+import gzip
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import dxtest  # noqa: E402
+
+try:
+    import lake
+except ImportError:
+    print(f"SKIPPED: no pyarrow in {sys.executable}; set DX_PEERS_PYTHON")
+    sys.exit(77)
+
+SAMPLES = pathlib.Path(os.environ.get("DX_SHARED_DATA", dxtest.SOURCE.parent / "shared" / "data")) / "conformance/cdx-pywb/sample_archive"
+NAMES = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "redirect", "robotflags", "length", "offset", "filename"]
+
+
+def time_of(digits):
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}T{digits[8:10]}:{digits[10:12]}:{digits[12:14]}Z"
+
+
+def expected(text):
+    """(number of records, times of those that have a URL with a registered domain) by lines of Python."""
+    records = []
+    for line in text.splitlines():
+        if line[:1] in (" ", "!", "@") or not line:
+            continue
+        key, stamp, rest = line.split(" ", 2)
+        url = json.loads(rest)["url"] if rest.startswith("{") else rest.split(" ")[0]
+        if "httpbin.org" not in url:     # a public suffix, by its own rule
+            records.append((url, time_of(stamp)))
+    return records
+
+
+def ingest(root, *arguments, expect=0, **options):
+    return dxtest.domaindex("ingest", "--root", root, *arguments, expect=expect, **options)
+
+
+def samples(tmp):
+    paths = sorted(p for p in SAMPLES.rglob("*.cdx*")) if SAMPLES.exists() else []
+    if not paths:
+        print("SKIPPED in part: no CDX samples in DX_SHARED_DATA")
+        return
+    compared = 0
+    for path in paths:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        want = expected(text)
+        root = tmp / "samples" / path.parent.name / path.name
+        done = ingest(root, "--dataset", "d", "--max-rejects", "100%", path)
+        if not want:
+            continue
+        rows = lake.stored(root, "d")
+        said = int(done.stderr.decode().split("records read")[1].split()[0].replace(",", ""))
+        dxtest.equal(said, sum(1 for line in text.splitlines() if line and line[0] not in " !@"), f"{path.name}: records")
+        dxtest.equal(sorted({t for _, t in rows}), sorted({t for _, t in want}), f"{path.name}: times")
+        dxtest.check(len(rows) <= len(want), f"{path.name}: {len(rows)} rows of {len(want)} records")
+        hosts = {u.split("/")[2].rpartition("@")[2].lower().split("?")[0] for u, _ in want}
+        dxtest.equal({u.split("/")[2] for u, _ in rows}, hosts, f"{path.name}: hosts")
+        compared += len(rows)
+    dxtest.check(compared > 500, f"only {compared} rows were compared")
+
+
+def line(i, fields):
+    values = {"urlkey": f"com,site{i})/p", "timestamp": f"202401{i % 28 + 1:02}030405", "original": f"http://www.site{i}.com/p", "mimetype": "text/html",
+              "statuscode": "200" if i % 2 else "-", "digest": f"SHA{i}", "redirect": "-", "robotflags": "-", "length": str(100 + i), "offset": str(i * 7),
+              "filename": "a.warc.gz"}
+    return " ".join(values.get(f, "-") for f in fields) + "\n"
+
+
+def layouts(tmp):
+    nine = [n for n in NAMES if n not in ("robotflags", "length")]
+    ten = [n for n in NAMES if n != "length"]
+    fourteen = [*NAMES, "orig_length", "orig_offset", "orig_filename"]
+    letters = dict(zip(NAMES, "NbamskrMSVg"))
+    want = [(f"http://www.site{i}.com/p", time_of(f"202401{i % 28 + 1:02}030405"), "200" if i % 2 else None) for i in range(100)]
+    for fields in (nine, ten, NAMES, fourteen):
+        body = "".join(line(i, fields) for i in range(100))
+        header = " CDX " + " ".join(letters.get(f, "?") for f in fields) + "\n"
+        for words, text, column in (("bare", body, "statuscode"), ("header", header + body, "statuscode"), ("letter", header + body, "s"),
+                                    ("alias", "!meta 0 {}\n@alias x y\n" + header.lstrip() + body[:500] + body[500:], "statuscode"),
+                                    ("again", header + body + header + body, "statuscode")):
+            root = tmp / f"{len(fields)}-{words}"
+            (tmp / "in.cdx.gz").write_bytes(b"".join(gzip.compress(part.encode()) for part in (text[:3000], text[3000:])))
+            ingest(root, "--dataset", "d", "--extra-column", column, tmp / "in.cdx.gz")
+            dxtest.equal(sorted(lake.stored(root, "d"), key=str), sorted(want, key=str), f"{len(fields)} fields, {words}")
+    other = " CDX N b a\n" + line(1, NAMES[:3]) + " CDX a b N\n" + line(2, NAMES[:3])
+    done = ingest(tmp / "none", "--dataset", "d", "-", input=other.encode(), expect=1)
+    dxtest.check(b"line 3 is a CDX header that differs from the first one" in done.stderr, f"another header: {done.stderr}")
+    done = ingest(tmp / "none", "--dataset", "d", "--extra-column", "nothing", "-", input=(" CDX N b a\n" + line(1, NAMES[:3])).encode(), expect=1)
+    dxtest.check(b"no field 'nothing'; they have 3: urlkey, timestamp, original" in done.stderr, f"a field that is not there: {done.stderr}")
+    done = ingest(tmp / "none", "--dataset", "d", "-", input=line(1, NAMES[:7]).encode(), expect=1)
+    dxtest.check(b"9, 10, 11, 14" in done.stderr, f"seven fields: {done.stderr}")
+
+
+def damaged(tmp):
+    good = [f'com,site{i})/ 20240101000000 {{"url": "http://site{i}.com/", "status": "200"}}\n' for i in range(20)]
+    bad = ["com,a)/ 20240101000000 {broken\n", "com,a)/ yesterday {\"url\": \"http://a.com/\"}\n", "one-word\n",
+           'com,a)/ 20240101000000 {"status": "200"}\n']
+    done = ingest(tmp / "bad", "--dataset", "d", "--extra-column", "status", "--max-rejects", "50%", "-", input="".join(good[:10] + bad + good[10:]).encode())
+    dxtest.equal(sorted(lake.stored(tmp / "bad", "d")), sorted((f"http://site{i}.com/", "2024-01-01T00:00:00Z", "200") for i in range(20)), "rows beside damage")
+    dxtest.check(b"rejected                            4" in done.stderr, f"damaged lines are counted: {done.stderr}")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        samples(tmp)
+        layouts(tmp)
+        damaged(tmp)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""A FIFO in the place of a file never makes a command or a server wait, and a look that hangs is seen.
+
+Each file of a root is replaced by a FIFO in turn, and each command runs on it; so are the files that options name. A server
+whose followed files become FIFOs keeps what it knew, says degraded, and follows again when they are back. A look that the
+kernel does not finish (strace delays the open) makes it degraded too, and the age of the last look grows.
+
+In detail: a FIFO in the place of each file of a root under each command, of files that options name and of
+those a running server follows; an open that hangs (strace); inputs whose writer comes late.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import dxtest
+import inject
+from dxtest import check, wait_until, equal
+
+HANG_S = 120
+
+
+def make(tmp):
+    root = tmp / "root"
+    rows = "".join(f"d{n % 3 + 1}\thttps://{'ab'[n % 2]}.example{n % 5}.com/{n}\n" for n in range(60))
+    (tmp / "rows.tsv").write_text(rows)
+    ingest = ["ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--url-column", 2]
+    dxtest.domaindex(*ingest, tmp / "rows.tsv")
+    dxtest.domaindex("publish", "--root", root)
+    (tmp / "more.tsv").write_text("d1\thttps://b.example1.com/more\n")
+    dxtest.domaindex(*ingest, tmp / "more.tsv")
+    dxtest.domaindex("publish", "--root", root)
+    dxtest.domaindex("suppress", "add", "--root", root, "--host", "a.example1.com")
+    dxtest.domaindex("access", "init", "--public", "--root", root)
+    dxtest.domaindex("domain64", "assign", "--root", root, expect=None)
+    return root
+
+
+def ends(what, *command, env=None, within_s=120):
+    """Runs it; whether it came to an end by itself, and did not crash."""
+    try:
+        done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=within_s, env={**os.environ, **(env or {})}, check=False)
+    except subprocess.TimeoutExpired:
+        check(False, f"{what}: {command[1]} hangs")
+        return None
+    check(done.returncode in (0, 1, 2, 3), f"{what}: {command[1]}: exit {done.returncode}")
+    return done
+
+
+def readers(root):
+    at = ("--root", root)
+    return [("verify", "--deep", *at), ("versions", *at), ("lookup", *at, "a.example1.com"), ("suppress", "status", *at),
+            ("access", "list", *at), ("gc", *at, "--dry-run"), ("domain64", "status", *at)]
+
+
+def writers(root):
+    at = ("--root", root)
+    return [("publish", *at), ("publish", "--full", *at), ("suppress", "add", *at, "--host", "b.example2.com"),
+            ("compact", *at), ("rollback", *at, "1")]
+
+
+def each_file(template, work):
+    """Each file of the root, one at a time, under each command."""
+    files = sorted(p.relative_to(template) for p in template.rglob("*") if p.is_file())
+    said = 0
+    for file in files:
+        for group in [readers(work), *([command] for command in writers(work))]:
+            shutil.rmtree(work, ignore_errors=True)
+            shutil.copytree(template, work)
+            (work / file).unlink()
+            os.mkfifo(work / file)
+            for command in group:
+                done = ends(f"{file}", dxtest.DOMAINDEX, *command)
+                said += done is not None and b"FIFO" in done.stderr + done.stdout
+    check(said > len(files), f"{said} runs over {len(files)} files say that it is a FIFO")
+    print(f"{len(files)} files, {said} runs say FIFO")
+
+
+def options(root, tmp):
+    """Files that options and the environment name; inputs get a writer's time, and are read when one comes."""
+    fifo = tmp / "fifo"
+    os.mkfifo(fifo)
+    server = [dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0"]
+    for option in ("--config", "--cursor-key-file", "--access-file"):
+        done = ends(option, *server, option, fifo)
+        check(done and done.returncode != 0 and b"FIFO" in done.stderr, f"{option}: {done and done.stderr}")
+    for command in (["ingest", "--root", root, "--dataset", "d9", fifo], ["suppress", "add", "--root", root, "--file", fifo]):
+        done = ends("an input without a writer", dxtest.DOMAINDEX, *command)
+        check(done and done.returncode != 0 and b"no process has opened for writing" in done.stderr, f"{done and done.stderr}")
+    done = ends("a suffix list", dxtest.DOMAINDEX, "ingest", "--root", tmp / "new", "--psl", fifo, "--dataset", "d", tmp / "rows.tsv")
+    check(done and done.returncode != 0 and b"FIFO" in done.stderr, f"{done and done.stderr}")
+    done = ends("credentials", dxtest.DOMAINDEX, "versions", "--root", "s3://bucket/x",
+                env={"AWS_SHARED_CREDENTIALS_FILE": str(fifo), "AWS_ACCESS_KEY_ID": "", "AWS_EC2_METADATA_DISABLED": "true"})
+    check(done and done.returncode != 0, "credentials")
+    writer = threading.Thread(target=lambda: (time.sleep(0.5), fifo.write_text("host late.example.com\n")))
+    writer.start()
+    done = ends("an input with a writer", dxtest.DOMAINDEX, "suppress", "add", "--root", root, "--file", fifo)
+    writer.join()
+    check(done and done.returncode == 0 and b"late.example.com" in done.stdout, f"a writer that came late: {done}")
+    slow = threading.Thread(target=write_slowly, args=(fifo,))
+    slow.start()
+    done = ends("an input with a slow writer", dxtest.DOMAINDEX, "suppress", "add", "--root", root, "--file", fifo)
+    slow.join()
+    check(done and done.returncode == 0 and b"slow.example.com" in done.stdout, f"a slow writer: {done}")
+
+
+def write_slowly(fifo):
+    with open(fifo, "w", encoding="ascii") as out:
+        time.sleep(11)  # longer than a writer is waited for: it is there
+        out.write("host slow.example.com\n")
+
+
+def state(server):
+    return server.admin("/readyz").json
+
+
+def followed(root):
+    """What a server follows, when it becomes a FIFO and comes back."""
+    with dxtest.Server(root, "--poll-ms", 50) as server:
+        equal(state(server)["state"], "sound", "before")
+        for file, word in (("suppressions.log", "suppressions"), ("manifest.json", "manifest.json"), ("access.json", "access")):
+            path = root / "index" / file
+            aside = path.with_name("aside")
+            path.rename(aside)
+            os.mkfifo(path)
+            check(wait_until(lambda: state(server)["state"] == "degraded"), f"{file} is a FIFO: {state(server)}")
+            check(wait_until(lambda: word in state(server).get("detail", "") or word == "access"), f"{file}: {state(server)}")
+            aside.rename(path)
+            check(wait_until(lambda: state(server)["state"] == "sound"), f"{file} is back: {state(server)}")
+        equal(server.get("/v1/domain/example3.com").status, 200, "before a rule")
+        dxtest.domaindex("suppress", "add", "--root", root, "--domain", "example3.com")
+        check(wait_until(lambda: server.get("/v1/domain/example3.com").status == 451), "a rule that came after the FIFO")
+
+
+def hangs(root, tmp):
+    """An open of the log that does not end: the rest of the server goes on, and says so."""
+    if not inject.can_trace():
+        return "a look that hangs (strace)"
+    log = root / "index" / "suppressions.log"
+    wrapped = tmp / "traced"
+    wrapped.write_text(f'#!/bin/sh\nexec strace -f -qq -o /dev/null -e trace=openat -P "{log}" '
+                       f'-e inject=openat:delay_enter={HANG_S}s:when=10+ "{dxtest.DOMAINDEXD}" "$@"\n')
+    wrapped.chmod(0o755)
+    with dxtest.Server(root, "--poll-ms", 50, "--sandbox", "no", program=wrapped) as server:
+        check(wait_until(lambda: "has not ended" in state(server).get("detail", "")), f"a look that hangs: {state(server)}")
+        equal(server.get("/v1/domain/example2.com").status, 200, "answers go on")
+        metrics = server.metrics()
+        ages = {name: time.time() - metrics[f"domaindex_{name}_last_look_timestamp_seconds"] for name in ("suppressions", "manifest")}
+        check(ages["suppressions"] >= 10 and metrics["domaindex_suppressions_last_look_successful"] == 0
+              and ages["manifest"] < ages["suppressions"] and metrics["domaindex_sound"] == 0, f"the metrics: {ages}")
+        # The delay holds the thread even at the end of the process: strace goes first, which sets it free.
+        children = [int(pid) for pid in (f"/proc/{server.process.pid}/task/{server.process.pid}/children",)
+                    for pid in open(pid, encoding="ascii").read().split()]
+        server.process.kill()
+        server.process.wait(60)
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        server.process = ended()
+    return None
+
+
+def ended():
+    done = subprocess.Popen(["true"])
+    done.wait(10)
+    return done
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = make(tmp)
+        skipped = hangs(root, tmp)
+        followed(root)
+        each_file(root, tmp / "work")
+        options(root, tmp)
+    dxtest.finish(skipped)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""What ingest makes of inputs that people bring: it stores the right rows, or says in words what to do.
+
+Each input is given as a file, on standard input and compressed. What is stored is read from the lake by the
+server-less lookup of the published version. And the other commands' first minutes: mistyped words, dry runs,
+waiting for another run, a root of an older layout.
+
+In detail: inputs that people bring, as file, on stdin and compressed: the right rows, or a refusal that names
+the format, and the pipe it names leads to the same rows; rejects and times, columns, dry runs, mistyped
+words, `--wait`.
+"""
+import fcntl
+import gzip
+import io
+import pathlib
+import sqlite3
+import subprocess
+import tarfile
+import threading
+import zipfile
+
+import dxtest
+from dxtest import check, equal
+
+COUNT = 60
+PAGES = [f"http://site{i % 7}.example.com/{i:03}.html" for i in range(COUNT)]
+TIME = "2024-01-02T03:04:05Z"
+
+
+def table(header, line, pages=PAGES):
+    return (header + "".join(line.format(u=u, t=TIME) + "\n" for u in pages)).encode()
+
+
+def ingest(root, *arguments, expect=0, **more):
+    done = dxtest.domaindex("ingest", "--root", root, "--memory", "64M", *arguments, expect=expect, **more)
+    return done.stderr.decode()
+
+
+def rows(root, dataset=1):
+    """[(url, time)] of the domain that all pages are of."""
+    dxtest.domaindex("publish", "--root", root, "--memory", "64M", "--quiet")
+    done = dxtest.domaindex("lookup", "--root", root, "--dataset", dataset, "--limit", 1000, "example.com")
+    return sorted((item["url"], item["ts"]) for item in dxtest.json.loads(done.stdout)["items"])
+
+
+GOOD = {
+    # name of the file, bytes, columns that ingest prints, with time
+    "header.csv": (table("url,date\n", "{u},{t}"), "url column: url; time column: date", True),
+    "any-case.csv": (table("Title,Url,WHEN\n", '"a, b",{u},{t}'), "url column: Url; time column: WHEN", True),
+    "link.tsv": (table("link\tn\n", "{u}\t7"), "url column: link; time column: none", False),
+    "crlf.csv": (table("original,timestamp\n", "{u},{t}").replace(b"\n", b"\r\n"), "url column: original", True),
+    "bom.csv": (b"\xef\xbb\xbf" + table("page_url,ts\n", "{u},{t}"), "url column: page_url", True),
+    "list.txt": (table("", "{u}"), "each line is a URL", False),
+    "names.list": (table("", "{u}").replace(b"http://", b""), "each line is a URL", False),
+    "rpj.jsonl": (table("", '{{"text": "x", "meta": {{"url": "{u}", "timestamp": "{t}"}}}}'),
+                  "url column: meta.url; time column: meta.timestamp", True),
+    "oscar.jsonl": (table("", '{{"headers": {{"warc-target-uri": "{u}", "warc-date": "{t}"}}}}'),
+                    'time column: headers."warc-date"', True),
+    "glotcc.jsonl": (table("", '{{"warc-target-uri": "{u}", "warc-date": "{t}"}}'), 'time column: "warc-date"', True),
+    "offsets.csv": (table("url,when\n", "{u},2024-01-02 03:04:05+00"), "time column: when", True),
+    "one-column.csv": (table("url\n", "{u}"), "url column: url; time column: none", False),
+}
+
+
+def good(tmp):
+    want = {True: sorted((u, TIME) for u in PAGES), False: sorted((u, None) for u in PAGES)}
+    for name, (data, words, timed) in GOOD.items():
+        path = tmp / name
+        path.write_bytes(data)
+        packed = tmp / (name + ".gz")
+        packed.write_bytes(gzip.compress(data))
+        for way, arguments, stdin in (("file", [path], None), ("stdin", ["-"], data),
+                                      ("gzip on stdin", ["-"], gzip.compress(data)), ("gzip", [packed], None)):
+            root = tmp / f"{name}-{way}"
+            said = ingest(root, "--dataset", "d", *arguments, input=stdin)
+            check(words in said, f"{name}, {way}: {words!r} in {said}")
+            equal(rows(root), want[timed], f"{name}, {way}: rows")
+
+
+def binaries(tmp):
+    """name: bytes, of formats that ingest recognises."""
+    made = {}
+    base = sqlite3.connect(tmp / "made.db")
+    base.execute("create table t (url text)")
+    base.executemany("insert into t values (?)", [(u,) for u in PAGES])
+    base.commit()
+    base.close()
+    made["an SQLite database"] = (tmp / "made.db").read_bytes()
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        info = tarfile.TarInfo("urls.txt")
+        info.size = 10
+        tar.addfile(info, io.BytesIO(b"http://a/x"))
+    made["a tar archive"] = out.getvalue()
+    for kind, member in (("a zip archive", "urls.txt"), ("an Excel workbook", "[Content_Types].xml")):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr(member, "x")
+        made[kind] = out.getvalue()
+    made["UTF-16 text"] = table("url,date\n", "{u},{t}").decode().encode("utf-16")
+    made["a Parquet file"] = b"PAR1\x15\x04\x15\x10" * 8 + b"PAR1"
+    made["a Feather (Arrow IPC) file"] = b"ARROW1\0\0\xff\xff\xff\xff" + bytes(64) + b"ARROW1"
+    made["a PDF document"] = b"%PDF-1.7\n%\xe2\xe3\n" + bytes(40)
+    made["xz"] = b"\xfd7zXZ\0" + bytes(40)
+    made["bzip2"] = b"BZh91AY&SY" + bytes(40)
+    return made
+
+
+def refused(tmp):
+    """Nothing is stored, exit code 1, and the words say what it is and what to do."""
+    texts = {
+        "semicolons": table("Address;Status;Seen\n", "{u};200;{t}"),
+        "commas": table("", "{u},{t}"),
+        "spaces": table("", "{u} {t}"),
+        "bars": table("", "{u}|x"),
+        "CR alone": table("url,date\n", "{u},{t}").replace(b"\n", b"\r"),
+        "a WARC file": b"WARC/2.0\r\nWARC-Type: warcinfo\r\n\r\n",
+        "the cluster index of a ZipNum CDX": b"com,example)/ 20240102030405\tcdx-00000\t0\t275\t1\n",
+        "XML": table('<?xml version="1.0"?>\n<urlset>\n', "<url><loc>{u}</loc></url>"),
+        "array of arrays": b'[["urlkey", "timestamp", "original"],\n["com,example)/", "20240102030405", "http://example.com/"]]\n',
+        "first record has: web, meta.b": table("", '{{"web": "{u}", "meta": {{"b": 1}}}}'),
+        "no input has a record": b"\n\n",
+    }
+    inputs = {**texts, **binaries(tmp)}
+    for words, data in inputs.items():
+        root = tmp / "refused"
+        path = tmp / "in"
+        path.write_bytes(data)
+        packed = tmp / "in.gz"
+        packed.write_bytes(gzip.compress(data))
+        for way, arguments, stdin in (("file", [path], None), ("stdin", ["-"], data), ("gzip", [packed], None)):
+            said = ingest(root, "--dataset", "d", *arguments, input=stdin, expect=1)
+            wanted = "in: parquet" if (words, way) == ("a Parquet file", "file") else words     # which is read, but damaged
+            check(wanted in said, f"{words}, {way}: {said}")
+            check(not (root / "urls").exists(), f"{words}, {way}: something is in the lake")
+    # Under the name of a table the delimiter is looked at all the same; a list is the user's word.
+    path = tmp / "crawl.csv"
+    path.write_bytes(texts["semicolons"])
+    for more in ([], ["--format", "csv"]):
+        check("semicolons" in ingest(tmp / "refused", "--dataset", "d", *more, path, expect=1), f"crawl.csv {more}")
+    said = ingest(tmp / "asked", "--dataset", "d", "--format", "list", "-", input=texts["commas"])
+    check("each line is a URL" in said, "--format list is believed")
+
+
+def pipes(tmp):
+    """The way out that a message names leads to the same rows."""
+    want = sorted((u, TIME) for u in PAGES)
+    for name, data, pipe, more in (("utf16", table("url,ts\n", "{u},{t}").decode().encode("utf-16"),
+                                    "iconv -f UTF-16 -t UTF-8 FILE", []),
+                                   ("mac", table("url,ts\n", "{u},{t}").replace(b"\n", b"\r"),
+                                    r"tr '\r' '\n' < FILE", [])):
+        (tmp / name).write_bytes(data)
+        said = ingest(tmp / "pipes", "--dataset", "d", tmp / name, expect=1)
+        check(pipe in said, f"{name}: the message has the pipe: {said}")
+        made = subprocess.run(["sh", "-c", pipe.replace("FILE", str(tmp / name))], capture_output=True, check=True)
+        ingest(tmp / f"pipe-{name}", "--dataset", "d", *more, "-", input=made.stdout)
+        equal(rows(tmp / f"pipe-{name}"), want, f"{name}: rows behind the pipe")
+
+
+def rejects(tmp):
+    mixed = ("".join(u + "\n" for u in PAGES) + "".join(f"mailto:a{i}@b\n" for i in range(10))).encode()
+    root = tmp / "rejects"
+    said = ingest(root, "--dataset", "d", "-", input=mixed, expect=1)
+    check("10 of 70 records (14.3 %)" in said and "nothing was added" in said, f"too many rejects: {said}")
+    for i in range(3):
+        check(f"stdin:{COUNT + 1 + i}: mailto:a{i}@b" in said, f"reject {i} is shown: {said}")
+    check("mailto:a3@b" not in said, "three of each reason")
+    check(not (root / "urls").exists(), "too many rejects: something is in the lake")
+    for share in ("20%", "0.2"):
+        ingest(tmp / share, "--dataset", "d", "--max-rejects", share, "-", input=mixed)
+        equal(len(rows(tmp / share)), COUNT, f"--max-rejects {share}")
+    ingest(tmp / "none", "--dataset", "d", "--max-rejects", "100%", "-", input=b"")
+    for wrong in ("11", "x", "-1", "101%"):
+        ingest(root, "--dataset", "d", "--max-rejects", wrong, "-", input=mixed, expect=2)
+    # What the lake has already is no reject.
+    ingest(tmp / "20%", "--dataset", "d", "--max-rejects", "20%", "-", input=mixed)
+    ingest(tmp / "20%", "--dataset", "d", "-", input="".join(u + "\n" for u in PAGES).encode())
+
+
+def times(tmp):
+    """A bad time costs the time, not the record."""
+    bad = ["02/01/2024", "20241302030405", "99991231235959", "yesterday"]
+    data = "url,ts\n" + "".join(f"{u},{bad[i % 4] if i % 2 else TIME}\n" for i, u in enumerate(PAGES))
+    said = ingest(tmp / "times", "--dataset", "d", "-", input=data.encode())
+    check("invalid times dropped" in said and "stdin:3: " in said, f"invalid times: {said}")
+    equal(rows(tmp / "times"), sorted((u, None if i % 2 else TIME) for i, u in enumerate(PAGES)), "rows with bad times")
+    said = ingest(tmp / "strict", "--dataset", "d", "--require-ts", "-", input=data.encode(), expect=1)
+    check("ts_invalid" in said and "30 of 60" in said, f"--require-ts: {said}")
+    said = ingest(tmp / "strict", "--dataset", "d", "--require-ts", "-", input=table("url\n", "{u}"), expect=1)
+    check("ts_missing" in said, f"--require-ts without times: {said}")
+
+
+def columns(tmp):
+    data = table("link2,title,seen\n", "{u},x,{t}")
+    said = ingest(tmp / "columns", "--dataset", "d", "--format", "csv", "-", input=data, expect=1)
+    check("the first line has: link2, title, seen" in said, f"unknown names: {said}")
+    said = ingest(tmp / "columns", "--dataset", "d", "--url-column", "9", "--format", "csv", "-", input=data, expect=1)
+    check("there is no column 9; the first line has 3: link2, title, seen" in said, f"column 9: {said}")
+    said = ingest(tmp / "columns", "--dataset", "d", "--url-column", "link", "--format", "csv", "-", input=data, expect=1)
+    check("has no column 'link'; it has: link2, title, seen" in said, f"column link: {said}")
+    # The header is no record, whatever it is called.
+    said = ingest(tmp / "columns", "--dataset", "d", "--url-column", "1", "--ts-column", "3", "--max-rejects", "0",
+                  "--format", "csv", "-", input=data)
+    check("url column: link2; time column: seen" in said, f"by number: {said}")
+    equal(rows(tmp / "columns"), sorted((u, TIME) for u in PAGES), "by number: rows")
+
+
+def snapshot(root):
+    return {str(p.relative_to(root)): p.read_bytes() for p in sorted(pathlib.Path(root).rglob("*"))
+            if p.is_file() and p.name != ".lock"}
+
+
+def same_files(root, before, words):
+    now = snapshot(root)
+    equal(sorted(n for n in {*now, *before} if now.get(n) != before.get(n)), [], words)
+
+
+def dry_runs(tmp):
+    root = tmp / "dry"
+    data = table("url,ts\n", "{u},{t}") + b"mailto:x,\n"
+    said = ingest(root, "--dataset", "d", "--dry-run", "-", input=data)
+    check("nothing was written" in said and f"{TIME}  {PAGES[0]}" in said and "mailto:x" in said, f"ingest: {said}")
+    check(not root.exists(), "a dry run made the root")
+    ingest(root, "--dataset", "d", "--dry-run", "-", input=b"mailto:x\n", expect=1)
+    for i in range(2):
+        ingest(root, "--dataset", f"d{i}", "-", input=table("url,ts\n", "{u},{t}", PAGES[:30 * (i + 1)]))
+        if i == 0:
+            dxtest.domaindex("publish", "--root", root, "--memory", "64M")
+    before = snapshot(root)
+    current = dxtest.domaindex("rollback", "--root", root, "--dry-run", "1")
+    check(b"is current already" in current.stderr, "rollback to the current version")
+    done = dxtest.domaindex("publish", "--root", root, "--dry-run")
+    check(b"new: 1," in done.stderr and done.stdout == b"", f"publish: {done.stderr}")
+    done = dxtest.domaindex("remove", "--root", root, "--dataset", "d0", "--dry-run")
+    check(b"would be removed: d0" in done.stderr, f"remove: {done.stderr}")
+    dxtest.domaindex("remove", "--root", root, "--dataset", "none", "--dry-run", expect=1)
+    done = dxtest.domaindex("suppress", "add", "--root", root, "--domain", "example.com", "--dry-run")
+    check(b"domain withheld example.com" in done.stdout and b"nothing is written" in done.stderr, f"suppress: {done}")
+    same_files(root, before, "dry runs changed the root")
+    dxtest.domaindex("publish", "--root", root, "--memory", "64M")
+    before = snapshot(root)
+    done = dxtest.domaindex("rollback", "--root", root, "--dry-run", "1")
+    check(b"would become current" in done.stderr, f"rollback: {done.stderr}")
+    same_files(root, before, "a dry rollback changed the root")
+
+
+def words(tmp):
+    for arguments, want in ((["ingst"], "did you mean 'ingest'?"), (["--root", "x", "ingest"], "options follow the command"),
+                            (["help", "publsh"], "did you mean 'publish'?"),
+                            (["ingest", "--url_column", "x"], "did you mean '--url-column'?"),
+                            (["ingest", "--colum", "x"], "did you mean '--"),
+                            (["publish", "--root", tmp, "--memory", "10"], "10 is too small; give 64M to 64T"),
+                            (["publish", "--root", tmp, "--threads", "x"], "'x' is not a whole number"),
+                            (["publish", "--root", tmp, "example.org"], "unexpected argument 'example.org'"),
+                            (["suppress", "--root", tmp, "add", "example.org"], "--domain")):
+        said = dxtest.domaindex(*arguments, expect=2).stderr.decode()
+        check(want in said, f"{arguments}: {want!r} in {said}")
+    for program in (dxtest.DOMAINDEX, dxtest.DOMAINDEXD):
+        said = dxtest.run(program, "--version").stdout.decode().splitlines()
+        check(said[0].startswith(f"{program.name} ") and "manifest" in said[1] and "zstd" in said[2], f"--version: {said}")
+
+
+def waiting(tmp):
+    """A command with --wait ends when the other writer has; without it, it is refused at once."""
+    root = tmp / "waiting"
+    ingest(root, "--dataset", "d", "-", input=table("", "{u}"))
+    with open(root / ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = dxtest.domaindex("publish", "--root", root, "--memory", "64M", expect=1).stderr
+        check(b"--wait SECONDS" in said, f"a locked root: {said}")
+        free = threading.Timer(1, lambda: fcntl.flock(lock, fcntl.LOCK_UN))
+        free.start()
+        dxtest.domaindex("publish", "--root", root, "--memory", "64M", "--wait", "300")
+        free.join()
+
+
+def json_summary(tmp):
+    """--json: one line, the same counts as the text, and where nothing is stored the reason."""
+    mixed = ("".join(u + "\n" for u in PAGES) + "".join(f"mailto:a{i}@b\n" for i in range(10))).encode()
+    for share, stored in (("20%", COUNT), ("1%", 0)):
+        done = dxtest.domaindex("ingest", "--root", tmp / "root", "--memory", "64M", "--dataset", share, "--json",
+                                "--max-rejects", share, "-", input=mixed, expect=0 if stored else 1)
+        said = dxtest.json.loads(done.stdout)
+        equal(done.stdout.count(b"\n"), 1, "one line")
+        equal((said["records"], said["accepted"], said["rows_stored"]), (COUNT + 10, COUNT, stored), "counts")
+        reason, = said["rejected"]["reasons"]
+        equal((reason["count"], said["rejected"]["total"]), (10, 10), "rejects")
+        equal([(e["input"], e["line"], e["text"]) for e in reason["examples"]],
+              [("-", COUNT + 1 + i, f"mailto:a{i}@b") for i in range(3)], "the first three")
+        equal("nothing was added" in said.get("error", ""), stored == 0, "the error")
+    done = dxtest.domaindex("ingest", "--root", tmp / "root", "--memory", "64M", "--dataset", "d", "--json",
+                            "--dry-run", "-", input=mixed[:1000])
+    equal((dxtest.json.loads(done.stdout)["dry_run"], dxtest.json.loads(done.stdout)["rows_stored"]), (True, 0), "dry run")
+
+
+def main():
+    dxtest.need_programs()
+    for part in (good, refused, pipes, rejects, json_summary, times, columns, dry_runs, words, waiting):
+        with dxtest.tempdir() as tmp:
+            part(tmp)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: peers
+"""Parquet files as input of ingest, against pyarrow: columns of all kinds, nested, remote, damaged.
+
+The public corpus: each column that pyarrow can read, nested and repeated ones too, gives the rows and texts
+that follow from pyarrow's values (test_parquet_rows --dump). Then files in the schemas that people have: what a
+listing shows is what was written. Folders, patterns, lists, Hive folders, http and S3, and what is refused.
+$DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+"""
+import datetime
+import decimal
+import json
+import math
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import dxtest  # noqa: E402
+import lake  # noqa: E402
+import stores  # noqa: E402
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError:
+    print(f"SKIPPED: no pyarrow in {sys.executable}; set DX_PEERS_PYTHON")
+    sys.exit(77)
+
+CORPUS = pathlib.Path(os.environ.get("DX_SHARED_DATA", dxtest.SOURCE.parent / "shared" / "data")) / "parquet"
+DRIVER = dxtest.BIN / "tests" / "test_parquet_rows"
+VALUES_MOST = 20_000     # of a column: the reader of each value is Python
+EPOCH = datetime.datetime(1970, 1, 1)
+
+
+# ------------------------------------------------------------------------------------- the corpus
+
+def driver(*arguments):
+    done = subprocess.run([DRIVER, *map(str, arguments)], stdout=subprocess.PIPE, check=True, timeout=120)
+    return done.stdout.decode(errors="surrogateescape").split("\n")
+
+
+def dump(path, column):
+    """[(row, text or None)] and the refusal."""
+    rows, refusal = [], None
+    for line in driver("--dump", path, column):
+        fields = line.split("\t")
+        if fields[0] == "E":
+            refusal = fields[2] if fields[1] != "0" else None
+        elif line:
+            rows.append((int(fields[0]), None if fields[1] == "N" else bytes.fromhex(fields[1][1:])))
+    return rows, refusal
+
+
+def children(kind):
+    """The types below one: their leaves stand in this order in the file."""
+    if pa.types.is_struct(kind):
+        return [kind.field(i).type for i in range(kind.num_fields)]
+    if pa.types.is_map(kind):
+        return [kind.key_type, kind.item_type]
+    return [kind.value_type]
+
+
+def leaf_count(kind):
+    return sum(map(leaf_count, children(kind))) if pa.types.is_nested(kind) else 1
+
+
+def below(kind, leaf):
+    """Which child has the n-th leaf, and which of its own it is."""
+    for i, child in enumerate(children(kind)):
+        if leaf < leaf_count(child):
+            return i, child, leaf
+        leaf -= leaf_count(child)
+    raise IndexError(leaf)
+
+
+def flatten(value, kind, leaf):
+    """The values of the n-th leaf of a value, an element each; a missing struct is one None, an empty list none."""
+    if not pa.types.is_nested(kind):
+        yield value
+        return
+    i, child, leaf = below(kind, leaf)
+    if pa.types.is_struct(kind):
+        yield from flatten(None if value is None else value[kind.field(i).name], child, leaf)
+    else:
+        for element in value or []:
+            yield from flatten(element[i] if pa.types.is_map(kind) else element, child, leaf)
+
+
+def leaf_type(kind, leaf):
+    while pa.types.is_nested(kind):
+        _, kind, leaf = below(kind, leaf)
+    return kind
+
+
+def same(value, text, kind):
+    if value is None or text is None:
+        return value is None and text is None
+    text = text.decode(errors="surrogateescape") if not isinstance(value, bytes) else text
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, float):
+        exact = struct.unpack("f", struct.pack("f", float(text)))[0] if pa.types.is_float32(kind) else float(text)
+        return math.isnan(value) and text == "nan" or exact == value
+    if isinstance(value, int) and not pa.types.is_timestamp(kind) and not pa.types.is_duration(kind):
+        return text == str(value)
+    if isinstance(value, decimal.Decimal):
+        return decimal.Decimal(text) == value
+    if isinstance(value, datetime.datetime):
+        got = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).replace(tzinfo=None)
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        if pa.types.is_timestamp(kind) and kind.unit == "ns":    # pandas' class; ours are microseconds
+            value = value.floor("us").to_pydatetime() if hasattr(value, "floor") else value
+        return got == value
+    if isinstance(value, datetime.date):
+        return text == value.isoformat()
+    if isinstance(value, datetime.time):
+        return datetime.time.fromisoformat(text) == value.replace(tzinfo=None)
+    if isinstance(value, bytes) and pa.types.is_fixed_size_binary(kind):
+        return text.replace(b"-", b"") == value.hex().encode()
+    if isinstance(value, bytes):
+        return text == value
+    return text == (value if isinstance(value, str) else str(value))
+
+
+def compare_column(file, name, path, leaf, counts):
+    """Words on a difference, or None. leaf: which one of its top column."""
+    written = ".".join(path)
+    try:
+        column = file.read([path[0]]).column(path[0])
+        kind = leaf_type(column.type, leaf)
+        if pa.types.is_null(kind) or isinstance(kind, pa.BaseExtensionType) or pa.types.is_dictionary(kind):
+            return None
+        want = []
+        for row, value in enumerate(column[:VALUES_MOST].to_pylist(), 1):
+            want += [(row, v) for v in flatten(value, column.type, leaf)]
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, IndexError, TypeError) as why:
+        counts["not by pyarrow"] += 1
+        print(f"     {name}: {written}: pyarrow: {str(why)[:90]}")
+        return None
+    got, refusal = dump(CORPUS / name, written)
+    if refusal is not None:
+        counts["refused"] += 1
+        print(f"     {name}: {written}: {refusal.split(': ', 1)[-1][:150]}")
+        return None
+    got = [r for r in got if r[0] <= VALUES_MOST]
+    counts["columns"] += 1
+    counts["nested"] += len(path) > 1
+    counts["values"] += len(got)
+    if len(got) != len(want):
+        return f"{len(got)} values, pyarrow {len(want)}"
+    for ours, theirs in zip(got, want):
+        if ours[0] != theirs[0] or not same(theirs[1], ours[1], kind):
+            return f"row {theirs[0]}: {ours} pyarrow {theirs[1]!r} ({kind})"
+    return None
+
+
+def corpus():
+    if not CORPUS.exists():
+        print("SKIPPED in part: no Parquet corpus in DX_SHARED_DATA")
+        return
+    counts = {"files": 0, "columns": 0, "nested": 0, "values": 0, "refused": 0, "not by pyarrow": 0}
+    lines = (CORPUS / "MANIFEST.tsv").read_text().splitlines()[1:]
+    for line in lines:
+        name, expect = line.split("\t")[:2]
+        if expect not in ("READ", "NESTED"):
+            continue
+        try:
+            file = pq.ParquetFile(CORPUS / name)
+            paths = [c.path.split(".") for c in map(file.schema.column, range(len(file.schema)))]
+            tops = set(file.schema_arrow.names)
+        except (pa.ArrowException, OSError, ValueError) as why:
+            print(f"     {name}: pyarrow: {str(why)[:100]}")
+            continue
+        counts["files"] += 1
+        if len(set(map(tuple, paths))) < len(paths):
+            continue   # two columns of one name
+        for i, path in enumerate(paths):
+            leaf = sum(1 for before in paths[:i] if before[0] == path[0])
+            if path[0] in tops and (dxtest.WHOLE or i < 12):
+                words = compare_column(file, name, path, leaf, counts)
+                dxtest.check(words is None, f"{name}: {'.'.join(path)}: {words}")
+    print(counts, flush=True)
+    dxtest.check(counts["columns"] > 500 and counts["nested"] > 100, f"too little was compared: {counts}")
+
+
+# ------------------------------------------------------------------------- what people have
+
+def urls(count, words="p"):
+    return [f"https://www.site{i % 37}.com/{words}/{i}?q={i * 7}" for i in range(count)]
+
+
+def times(count):
+    return [datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=61 * i) for i in range(count)]
+
+
+def files(folder, count=1500):
+    """name: (arguments of ingest, rows as {(url, time, extras…)})."""
+    u, t = urls(count), times(count)
+    made = {}
+
+    def put(name, table, arguments, rows, **options):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(table), path, **options)
+        made[name] = (arguments, rows)
+
+    put("fineweb.parquet", {"text": ["x" * (i % 400) for i in range(count)], "url": u, "date": list(map(lake.iso, t)),
+                            "language": ["en" if i % 3 else None for i in range(count)]},
+        ["--extra-column", "language"], {(a, lake.iso(b), "en" if i % 3 else None) for i, (a, b) in enumerate(zip(u, t))},
+        row_group_size=400, data_page_size=3000)
+    put("redpajama.parquet", {"meta": [{"url": a, "timestamp": b} for a, b in zip(u, t)]}, [],
+        {(a, lake.iso(b)) for a, b in zip(u, t)}, compression="zstd", data_page_version="2.0")
+    put("laion.parquet", {"SAMPLE_ID": list(range(count)), "URL": u, "similarity": [i / 8 for i in range(count)]},
+        ["--extra-column", "similarity"], {(a, None, f"{i / 8:g}") for i, a in enumerate(u)}, compression="brotli",
+        use_dictionary=False, column_encoding={"URL": "DELTA_BYTE_ARRAY"})
+    put("int96.parquet", {"url": u, "fetch_time": t}, [], {(a, lake.iso(b)) for a, b in zip(u, t)}, compression="gzip",
+        use_deprecated_int96_timestamps=True)
+    put("obelics.parquet", {"general_metadata": [json.dumps({"url": a, "n": i}) for i, a in enumerate(u)]},
+        ["--extra-column", "general_metadata.n"], {(a, None, str(i)) for i, a in enumerate(u)}, compression="lz4")
+    put("crawlpt.parquet", {"meta": [{"warc_headers": {"warc-target-uri": a, "warc-date": lake.iso(b)}} for a, b in zip(u, t)]}, [],
+        {(a, lake.iso(b)) for a, b in zip(u, t)})
+    put("images.parquet", {"date": t, "langs": [["en", "de"][:i % 3] for i in range(count)],
+                           "images": [[{"url": f"{a}&w={k}", "w": k} for k in range(i % 4)] if i % 5 else None
+                                      for i, a in enumerate(u)]},
+        ["--url-column", "images.url", "--extra-column", "images.w", "--extra-column", "langs"],
+        {(f"{a}&w={k}", lake.iso(b), str(k), ",".join(["en", "de"][:i % 3]) or None)
+         for i, (a, b) in enumerate(zip(u, t)) if i % 5 for k in range(i % 4)}, row_group_size=333)
+    put("links.parquet", {"links": [u[i:i + i // 3 % 3] for i in range(0, count, 3)]}, ["--url-column", "links"],
+        {(a, None) for i in range(0, count, 3) for a in u[i:i + i // 3 % 3]})
+    put("crawl=CC-MAIN-2024-10/subset=a%2Fb/part-0.parquet", {"url": u, "fetch_time": pa.array(t, pa.timestamp("ms"))},
+        ["--extra-column", "crawl", "--extra-column", "subset"], {(a, lake.iso(b), "CC-MAIN-2024-10", "a/b") for a, b in zip(u, t)})
+    return made
+
+
+def ingest(root, *arguments, expect=0, **options):
+    return dxtest.domaindex("ingest", "--root", root, "--memory", "256M", *arguments, expect=expect, **options)
+
+
+def compare_stored(root, dataset, want, words):
+    got = lake.stored(root, dataset)
+    dxtest.equal(len(got), len(set(got)), f"{words}: rows that are there twice")
+    missing, extra = want - set(got), set(got) - want
+    dxtest.check(not missing and not extra, f"{words}: missing {sorted(missing, key=str)[:2]}, extra {sorted(extra, key=str)[:2]}")
+
+
+def schemas(tmp, made):
+    root = tmp / "root"
+    for name, (arguments, want) in made.items():
+        dataset = name.split(".")[0].replace("/", "-").replace("=", "-").replace("%", "-")[:40]
+        ingest(root, "--dataset", dataset, *arguments, tmp / "in" / name)
+        compare_stored(root, dataset, want, name)
+    dxtest.domaindex("publish", "--root", root)
+    dxtest.domaindex("verify", "--root", root)
+
+
+def ways_to_name(tmp, made):
+    """A folder, a pattern, a list; each takes the same rows."""
+    folder = tmp / "hub"
+    for i in range(3):
+        (folder / "data" / f"part={i}").mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"url": urls(200, f"w{i}")}), folder / "data" / f"part={i}" / "0000.parquet")
+    (folder / "README.md").write_text("# no data\n")
+    (folder / "data" / "_SUCCESS").write_text("")
+    (folder / "data" / "notes.txt").write_text("https://not.example.com/\n")
+    want = {(u, None) for i in range(3) for u in urls(200, f"w{i}")}
+    (tmp / "list").write_text(f"# all of them\n\n{folder / 'data'}\n")
+    root = tmp / "named"
+    for dataset, name in (("folder", f"{folder}/"), ("pattern", f"{folder}/data/part=*/*.parquet"), ("list", f"@{tmp / 'list'}")):
+        done = ingest(root, "--dataset", dataset, name)
+        compare_stored(root, dataset, want, dataset)
+        if dataset == "folder":
+            dxtest.check(b"3 files taken, 3 files and folders left out" in done.stderr, f"a folder: {done.stderr[:200]}")
+    (tmp / "empty").mkdir()
+    for name, words in ((tmp / "empty", b"without a file"), (f"{tmp}/no*", b"no file has that name or matches it"),
+                        (f"@{tmp}/none", b"cannot open")):
+        done = ingest(root, "--dataset", "x", name, expect=1)
+        dxtest.check(words in done.stderr, f"{name}: {done.stderr[:200]}")
+
+
+def remote(tmp, made):
+    """Over http and S3, by ranges, a prefix of a store too."""
+    want = made["fineweb.parquet"][1]
+    root = tmp / "remote"
+    if stores.find("nginx"):
+        with stores.Nginx(tmp / "in") as server:
+            ingest(root, "--dataset", "http", "--extra-column", "language", f"{server.url}/fineweb.parquet")
+        compare_stored(root, "http", want, "over http")
+    for kind in stores.kinds():
+        with kind() as store, stores.environment({**store.env, "TMPDIR": os.environ.get("TMPDIR", "/tmp")}):
+            store.bucket("inputs")
+            store.put("inputs", "c4/a.parquet", (tmp / "in/fineweb.parquet").read_bytes())
+            store.put("inputs", "c4/README.md", b"# no data")
+            store.put("inputs", "c4/deep/b.parquet", (tmp / "in/fineweb.parquet").read_bytes())
+            ingest(root, "--dataset", "s3", "--extra-column", "language", "s3://inputs/c4/a.parquet")
+            done = ingest(root, "--dataset", "prefix", "--extra-column", "language", "s3://inputs/c4/")
+            dxtest.check(b"2 files taken, 1 files and folders left out" in done.stderr, f"a prefix: {done.stderr[:200]}")
+        compare_stored(root, "s3", want, f"from {kind.program}")
+        compare_stored(root, "prefix", want, f"a prefix of {kind.program}")
+
+
+def refused(tmp, made):
+    path = tmp / "in" / "fineweb.parquet"
+    whole = path.read_bytes()
+    cut, bent, tail = tmp / "cut.parquet", tmp / "bent.parquet", tmp / "tail.parquet"
+    cut.write_bytes(whole[:len(whole) // 2])
+    tail.write_bytes(whole[:-6])
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    page = bytearray(whole)
+    for i in range(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset + 2000):
+        page[i] ^= 0x55
+    bent.write_bytes(page)
+    root = tmp / "refused"
+    rows = [(cut, [], b"cut.parquet"), (tail, [], b"tail.parquet"), (bent, [], b"row group 0, column"),
+            (path, ["--url-column", "nothing"], b"there is no column 'nothing'; the file has: text, url, date"),
+            (tmp / "in" / "images.parquet", ["--url-column", "images.url", "--ts-column", "langs"],
+             b"is repeated, and not in one list with the URL"),
+            (tmp / "in" / "obelics.parquet", ["--url-column", "general_metadata.nothing"], b"")]
+    for file, arguments, words in rows:
+        done = ingest(root, "--dataset", "r", *arguments, file, expect=1)
+        dxtest.check(words in done.stderr, f"{file.name} {arguments}: {done.stderr[:300]}")
+    dxtest.check(not list(root.glob("urls/dataset_id=*/*")), "a refused file left rows")
+    done = ingest(root, "--dataset", "r", "-", input=path.read_bytes(), expect=1)
+    dxtest.check(b"name the file" in done.stderr, f"standard input: {done.stderr[:300]}")
+
+
+def rejects(tmp):
+    """Rows that are no URL are shown with their columns, and counted at their row."""
+    path = tmp / "in" / "rejects.parquet"
+    pq.write_table(pa.table({"url": ["https://a.com/1", "no url", None, "https://b.com/2"], "date": ["2020-01-01"] * 4}), path)
+    done = ingest(tmp / "rejects", "--dataset", "r", "--max-rejects", "0.9", path)
+    compare_stored(tmp / "rejects", "r", {("https://a.com/1", "2020-01-01T00:00:00Z"), ("https://b.com/2", "2020-01-01T00:00:00Z")},
+                   "with rejects")
+    dxtest.check(b"rejects.parquet:2:" in done.stderr and b"no url" in done.stderr, f"{done.stderr}")
+
+
+def main():
+    dxtest.need_programs()
+    if not DRIVER.exists():
+        sys.exit(f"{DRIVER} is not built")
+    with dxtest.tempdir() as tmp:
+        (tmp / "in").mkdir()
+        made = files(tmp / "in")
+        schemas(tmp, made)
+        ways_to_name(tmp, made)
+        rejects(tmp)
+        refused(tmp, made)
+        remote(tmp, made)
+    corpus()
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()

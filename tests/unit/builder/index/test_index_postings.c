@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The files' bytes do not depend on threads, nor on how many pages may wait in memory; and what the
+ * directory says of the files fits them. */
+#include "builder/index/index_postings.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "builder/sort/spill_sort.h"
+#include "format/version/manifest.h"
+#include "format/version/postings.h"
+
+#define PAIRS 6000
+
+static uint64_t domain_of(uint32_t i)
+{
+    /* Most ids near each other. */
+    uint64_t front = i % 10 < 7 ? 5 : i % 10 == 7 ? 6 : i % 1024;
+
+    return front << 54 | (uint64_t)(i / 3) * 0x9E3779B97F4A7C15u >> 12;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, DX_INDEX_POSTINGS_KEY);
+}
+
+static int write_variant(const char *dir, size_t memory, unsigned threads, struct dx_manifest *m,
+                         struct dx_error *err)
+{
+    static uint8_t keys[PAIRS][DX_INDEX_POSTINGS_KEY];
+    uint64_t pairs = 0;
+    struct dx_manifest_version *entry = NULL;
+    struct dx_spill_sort_options options = { .dir = dir, .memory_bytes = 1 << 20, .lanes = 1 };
+    struct dx_spill_sort *sort = NULL;
+    struct dx_buf runs = DX_BUF_INIT(1 << 16);
+    int rc = dx_dir_make(dir, err);
+
+    for (uint32_t i = 0; i < PAIRS; i++)
+        dx_index_postings_key(domain_of(i), i % 3 + 1, keys[i]);
+    qsort(keys, PAIRS, sizeof keys[0], compare);
+    if (rc == DX_OK)
+        rc = dx_manifest_add(m, "000001-20241121T102000Z", &entry, err);
+    if (rc == DX_OK)
+        rc = dx_spill_sort_new(&sort, &options, err);
+    for (uint32_t i = 0; rc == DX_OK && i < PAIRS; i++) {
+        if (i > 0 && memcmp(keys[i], keys[i - 1], sizeof keys[i]) == 0)
+            continue;
+        pairs++;
+        dx_buf_clear(&runs);
+        for (uint32_t k = 0; k <= i % 5; k++) {
+            dx_buf_varint(&runs, k == 0 ? i : 1); /* file_id, as a distance */
+            dx_buf_varint(&runs, i % 7);
+            dx_buf_varint(&runs, i * 3);
+            dx_buf_varint(&runs, 1 + i % 100);
+        }
+        rc = dx_spill_sort_add(sort, 0, dx_span_of(keys[i], sizeof keys[i]),
+                               dx_span_of(runs.data, runs.size), err);
+    }
+    if (rc == DX_OK)
+        rc = dx_spill_sort_finish(sort, err);
+    if (rc == DX_OK) {
+        struct dx_index_postings job = { .dir = dir,
+                                         .tmp_dir = dir,
+                                         .sorted = sort,
+                                         .pairs = pairs,
+                                         .build = { { 1, 2, 3 } },
+                                         .memory_bytes = memory,
+                                         .threads = threads,
+                                         .entry = entry };
+
+        rc = dx_index_postings_write(&job, err);
+    }
+    dx_spill_sort_free(&sort);
+    dx_buf_release(&runs);
+    return rc;
+}
+
+static int check_directory(const char *dir, const struct dx_manifest_version *entry)
+{
+    struct dx_map map = DX_MAP_INIT;
+    struct dx_postings p;
+    struct dx_error err = DX_ERROR_INIT;
+    char path[PATH_MAX];
+    int bad = 0;
+    int rc;
+
+    (void)snprintf(path, sizeof path, "%s/" DX_FILE_POSTINGS_DIR, dir);
+    rc = dx_map_open(&map, path, DX_MAP_RANDOM, &err);
+    if (rc == DX_OK)
+        rc = dx_postings_open(&p, map.bytes, DX_OPEN_VERIFY_ALL, path, &err);
+    if (rc != DX_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        dx_map_close(&map);
+        return 1;
+    }
+    if (p.totals.pages < PAIRS / 3 / DX_POSTINGS_PAGE_ENTRIES ||
+        p.totals.idx_size != dx_manifest_file(entry, DX_FILE_POSTINGS_IDX)->size ||
+        p.totals.dat_size != dx_manifest_file(entry, DX_FILE_POSTINGS_DAT)->size) {
+        fprintf(stderr, "directory and manifest differ\n");
+        bad++;
+    }
+    for (uint64_t i = 0; i < p.totals.pages; i++) {
+        struct dx_postings_page page;
+
+        if (dx_postings_page_at(&p, i, &page, &err) != 1) {
+            fprintf(stderr, "page %llu: %s\n", (unsigned long long)i, err.text);
+            bad++;
+        }
+    }
+    dx_postings_close(&p);
+    dx_map_close(&map);
+    return bad;
+}
+
+int main(void)
+{
+    static const struct {
+        size_t memory;
+        unsigned threads;
+    } rows[] = { { 64 << 20, 1 }, { 64 << 20, 4 }, { 4096, 1 }, { 4096, 3 }, { 1, 2 } };
+    struct dx_manifest first = DX_MANIFEST_INIT;
+    /* Memory if there is a disk of it: files are synced here. */
+    char on_disk[] = "/tmp/dx-test-postings-XXXXXX";
+    char in_memory[] = "/dev/shm/dx-test-postings-XXXXXX";
+    char *base = access("/dev/shm", W_OK) == 0 ? in_memory : on_disk;
+    int bad = 0;
+
+    if (mkdtemp(base) == NULL)
+        return 1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_manifest *to = i == 0 ? &first : &m;
+        struct dx_error err = DX_ERROR_INIT;
+        char dir[PATH_MAX];
+
+        (void)snprintf(dir, sizeof dir, "%s/%zu", base, i);
+        if (write_variant(dir, rows[i].memory, rows[i].threads, to, &err) != DX_OK) {
+            fprintf(stderr, "row %zu: %s\n", i, err.text);
+            bad++;
+        }
+        bad += check_directory(dir, &to->versions[0]);
+        for (size_t k = 0; k < first.versions[0].file_count; k++) {
+            const struct dx_manifest_file *a = &first.versions[0].files[k];
+            const struct dx_manifest_file *b = dx_manifest_file(&to->versions[0], a->name);
+
+            if (b == NULL || b->size != a->size || !dx_hash128_equal(&a->hash, &b->hash)) {
+                fprintf(stderr, "row %zu: %s differs\n", i, a->name);
+                bad++;
+            }
+        }
+        dx_manifest_release(&m);
+    }
+    dx_manifest_release(&first);
+    (void)dx_dir_remove(base, NULL);
+    return bad != 0;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * gc: what becomes of a version, by a table; which objects only some entries have; leases that
+ * hold. What a pass does to a root, and what may happen beside it, is in tests/e2e/gc_*.py.
+ */
+#include "builder/maintain/gc_leases.h"
+#include "builder/maintain/gc_names.h"
+#include "builder/maintain/gc_plan.h"
+
+#include <stdio.h>
+
+#include "tests/support/damage.h"
+#include "tests/support/small_root.h"
+
+#include "fetch/source.h"
+#include "loader/version.h"
+
+#define SECOND INT64_C(1000000)
+#define T0 (INT64_C(1795257000) * SECOND)
+#define HOUR 3600
+
+static unsigned failures;
+
+struct row {
+    enum dx_version_state state;
+    int64_t condemned_s;  /* after T0 */
+    int64_t superseded_s; /* the same; -1: never */
+    enum dx_gc_step want;
+};
+
+#define LISTED DX_VERSION_LISTED
+#define CONDEMNED DX_VERSION_CONDEMNED
+#define DROPPED DX_VERSION_DROPPED
+#define NEVER (-1)
+
+static void test_plan(void)
+{
+    /* 4 h after T0, WAIT is 1620 s, keep 2, keep for 1 h; the last of a case is current unless
+     * `current` says another */
+    static const struct {
+        const char *name;
+        size_t current;
+        struct row rows[5];
+        size_t count;
+    } cases[] = {
+        { "one alone", 0, { { LISTED, 0, NEVER, DX_GC_KEEP } }, 1 },
+        { "newest two and the current",
+          0,
+          { { LISTED, 0, NEVER, DX_GC_KEEP },
+            { LISTED, 0, 10, DX_GC_CONDEMN },
+            { LISTED, 0, 20, DX_GC_KEEP },
+            { LISTED, 0, 30, DX_GC_KEEP } },
+          4 },
+        { "current a short time ago",
+          3,
+          { { LISTED, 0, 3 * HOUR + 1, DX_GC_KEEP },
+            { LISTED, 0, 3 * HOUR, DX_GC_CONDEMN },
+            { LISTED, 0, 20, DX_GC_KEEP },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          4 },
+        { "superseded after now: a clock of a publisher",
+          3,
+          { { LISTED, 0, 5 * HOUR, DX_GC_KEEP },
+            { LISTED, 0, 20, DX_GC_CONDEMN },
+            { LISTED, 0, 20, DX_GC_KEEP },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          4 },
+        { "format version 1 says not when: published",
+          3,
+          { { LISTED, 0, NEVER, DX_GC_CONDEMN },
+            { LISTED, 0, NEVER, DX_GC_CONDEMN },
+            { LISTED, 0, NEVER, DX_GC_KEEP },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          4 },
+        { "the wait, and a second",
+          4,
+          { { CONDEMNED, 4 * HOUR - 1621, 10, DX_GC_DROP },
+            { CONDEMNED, 4 * HOUR - 1620, 10, DX_GC_WAIT },
+            { CONDEMNED, 5 * HOUR, 10, DX_GC_WAIT },
+            { LISTED, 0, 20, DX_GC_KEEP },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          5 },
+        { "condemned by other options, now kept",
+          1,
+          { { CONDEMNED, 0, 10, DX_GC_KEEP }, { LISTED, 0, NEVER, DX_GC_KEEP } },
+          2 },
+        { "dropped ones are none of the newest, and stay dropped",
+          3,
+          { { LISTED, 0, 10, DX_GC_KEEP },
+            { DROPPED, 0, 20, DX_GC_REMOVE },
+            { DROPPED, 0, 20, DX_GC_REMOVE },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          4 },
+    };
+    struct dx_gc_options o = DX_GC_OPTIONS_INIT;
+
+    o.keep = 2;
+    o.keep_for_s = HOUR;
+    EXPECT(dx_gc_wait_s(&o) == 1620, "wait");
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_gc_planned planned[5];
+        struct dx_error err = DX_ERROR_INIT;
+        size_t changes = 0;
+
+        for (size_t i = 0; i < cases[c].count; i++) {
+            const struct row *r = &cases[c].rows[i];
+            struct dx_manifest_version *v = NULL;
+            char name[DX_VERSION_NAME];
+
+            EXPECT(dx_version_name_make(i + 1, T0, name) &&
+                       dx_manifest_add(&m, name, &v, &err) == DX_OK,
+                   "%s", err.text);
+            v->published_us = T0;
+            v->state = r->state;
+            v->condemned_us = r->state == LISTED ? DX_MANIFEST_NEVER : T0 + r->condemned_s * SECOND;
+            v->superseded_us = r->superseded_s == NEVER ? DX_MANIFEST_NEVER
+                                                        : T0 + r->superseded_s * SECOND;
+            if (i == cases[c].current)
+                memcpy(m.current, name, sizeof name);
+            changes += r->want == DX_GC_CONDEMN || r->want == DX_GC_DROP;
+        }
+        dx_gc_plan(&m, &o, T0 + 4 * HOUR * SECOND + 7, planned);
+        for (size_t i = 0; i < cases[c].count; i++)
+            EXPECT(planned[i].step == cases[c].rows[i].want, "%s: %zu is %d", cases[c].name, i,
+                   (int)planned[i].step);
+        EXPECT(dx_gc_plan_mark(&m, planned, T0 + 7) == changes, "%s: marks", cases[c].name);
+        for (size_t i = 0; i < cases[c].count; i++)
+            EXPECT((planned[i].step != DX_GC_CONDEMN ||
+                    (m.versions[i].state == CONDEMNED && m.versions[i].condemned_us == T0)) &&
+                       (planned[i].step != DX_GC_DROP || m.versions[i].state == DROPPED),
+                   "%s: %zu after", cases[c].name, i);
+        dx_manifest_release(&m);
+    }
+}
+
+static void test_leases(void)
+{
+    static const struct {
+        uint32_t ttl_s;
+        int64_t age_s;
+        bool coarse, holds, agrees;
+    } rows[] = {
+        { 600, 659, false, true, true },  { 600, 660, false, false, true },
+        { 600, 660, true, true, true },   { 600, 661, true, false, true },
+        { 10, 659, false, true, true },   { 900, 959, false, true, false },
+        { 900, 960, false, false, true }, { 600, -5, false, true, true },
+    };
+    const struct dx_gc_options o = DX_GC_OPTIONS_INIT;
+    const char *version = "000001-20261121T103000Z";
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_gc_lease one = { .text = DX_LEASE_TEXT_INIT, .coarse = rows[i].coarse };
+        struct dx_gc_leases all = { &one, 1 };
+        struct dx_error err = DX_ERROR_INIT;
+
+        one.text.ttl_s = rows[i].ttl_s;
+        one.modified_us = T0;
+        one.now_us = T0 + rows[i].age_s * SECOND;
+        EXPECT(dx_lease_text_add(&one.text, version, &err) == DX_OK, "%s", err.text);
+        EXPECT((dx_gc_leases_holder(&all, &o, version) != NULL) == rows[i].holds, "%zu", i);
+        EXPECT(dx_gc_leases_holder(&all, &o, "000002-20261121T103000Z") == NULL, "%zu", i);
+        EXPECT((dx_gc_leases_agree(&all, &o, &err) == DX_OK) == rows[i].agrees, "%zu: %s", i,
+               err.text);
+        dx_lease_text_release(&one.text);
+    }
+}
+
+/* Another entry, in a folder of its own, with the same list of lake files. */
+static void add_twin(struct dx_manifest *m, const char *root)
+{
+    struct dx_manifest_version *twin = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char command[512];
+    int rc = dx_manifest_add(m, "000002-20261121T103000Z", &twin, &err);
+
+    if (rc == DX_OK)
+        rc = dx_manifest_version_copy(&m->versions[0], twin, &err);
+    EXPECT(rc == DX_OK, "%s", err.text);
+    memcpy(twin->version, "000002-20261121T103000Z", sizeof twin->version);
+    twin->sequence = 2;
+    (void)snprintf(command, sizeof command, "cp -r '%s/index/%s' '%s/index/%s'", root,
+                   m->versions[0].version, root, twin->version);
+    EXPECT(system(command) == 0, "%s", command);
+}
+
+/* Two entries of one root, of which the second has the files of the first: what only one has is its
+ * own. */
+static void test_names(void)
+{
+    struct dx_gc_objects lake = DX_GC_OBJECTS_INIT;
+    struct dx_gc_objects index = DX_GC_OBJECTS_INIT;
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_source *source = NULL;
+    struct dx_gc_names n = DX_GC_NAMES_INIT;
+    struct dx_test_root r;
+    struct dx_error err = DX_ERROR_INIT;
+    bool both[2] = { true, true };
+    bool first[2] = { true, false };
+    uint64_t total, gone, objects, all;
+    char path[DX_MANIFEST_FILE_PATH];
+
+    dx_test_root_make(&r, 40, 3);
+    EXPECT(dx_source_open_local(&source, r.path, &err) == DX_OK &&
+               dx_version_manifest(r.path, &m, &err) == DX_OK && m.version_count == 1,
+           "%s", err.text);
+    EXPECT(dx_gc_names_read(&n, source, &m, &err) == DX_OK, "%s", err.text);
+    dx_gc_names_share(&n, both, &total, &gone, &objects);
+    EXPECT(total == gone && total > 0 &&
+               objects == m.versions[0].file_count + m.versions[0].lake_files,
+           "one version: %llu of %llu, %llu objects", (unsigned long long)gone,
+           (unsigned long long)total, (unsigned long long)objects);
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK &&
+               lake.count == m.versions[0].lake_files &&
+               index.count == m.versions[0].file_count - 1,
+           "all but the list: %zu %zu %s", lake.count, index.count, err.text);
+    dx_manifest_file_path(&m.versions[0], &m.versions[0].files[0], path);
+    EXPECT(dx_gc_names_any(&n, path) && dx_gc_names_any(&n, lake.name[0]) &&
+               !dx_gc_names_other(&n, path, 0) && !dx_gc_names_any(&n, "index/x"),
+           "names");
+    all = total;
+    dx_gc_names_release(&n);
+    dx_gc_objects_release(&lake);
+    dx_gc_objects_release(&index);
+    add_twin(&m, r.path);
+    EXPECT(dx_gc_names_read(&n, source, &m, &err) == DX_OK, "%s", err.text);
+    dx_gc_names_share(&n, first, &total, &gone, &objects);
+    EXPECT(gone < all && objects == m.versions[0].file_count, "%llu objects",
+           (unsigned long long)objects);
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK && lake.count == 0 &&
+               index.count == m.versions[0].file_count - 1,
+           "%zu %zu %s", lake.count, index.count, err.text);
+    dx_gc_objects_release(&index);
+    memcpy(m.current, m.versions[1].version, sizeof m.current);
+    EXPECT(dx_manifest_remove(&m, m.versions[0].version, &err) == DX_OK, "%s", err.text);
+    dx_gc_names_forget(&n, 0);
+    EXPECT(dx_gc_names_own(&n, source, &m, 0, &lake, &index, &err) == DX_OK &&
+               lake.count == m.versions[0].lake_files &&
+               index.count == m.versions[0].file_count - 1,
+           "the second is the first now: %zu %zu %s", lake.count, index.count, err.text);
+    dx_gc_names_release(&n);
+    dx_gc_objects_release(&lake);
+    dx_gc_objects_release(&index);
+    dx_manifest_release(&m);
+    dx_source_close(&source);
+    dx_test_root_remove(&r);
+}
+
+int main(void)
+{
+    test_plan();
+    test_leases();
+    test_names();
+    return failures > 0;
+}

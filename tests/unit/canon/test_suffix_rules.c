@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * test_suffix_rules.c - the table of rules against libpsl, which reads the same text.
+ */
+#include "base/buf.h"
+#include "canon/suffix_rules.h"
+#include "tests/support/canon_rules.h"
+
+#include <libpsl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAME_MAX_BYTES = 400 };
+
+struct pair {
+    psl_ctx_t *theirs;
+    struct dx_suffix_rules *ours;
+    size_t asked, unknown, failed;
+};
+
+static void open_pair(struct pair *p, struct dx_span text)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
+
+    *p = (struct pair){ .theirs = stream == NULL ? NULL : psl_load_fp(stream) };
+    if (p->theirs == NULL || dx_suffix_rules_new(&p->ours, text, &err) < 0) {
+        printf("cannot read the list: %s\n", err.text);
+        exit(1);
+    }
+    (void)fclose(stream);
+}
+
+static void close_pair(struct pair *p)
+{
+    psl_free(p->theirs);
+    dx_suffix_rules_free(&p->ours);
+    dx_suffix_rules_free(&p->ours); /* twice is safe */
+}
+
+static void ask(struct pair *p, struct dx_span name)
+{
+    char text[NAME_MAX_BYTES + 1];
+    struct dx_span domain = { NULL, 0 };
+    const char *want;
+    int rc;
+
+    if (name.size == 0 || name.size > NAME_MAX_BYTES || name.data[0] == '.')
+        return;
+    memcpy(text, name.data, name.size);
+    text[name.size] = '\0';
+    p->asked++;
+    rc = p->ours == NULL ? DX_SUFFIX_UNKNOWN : dx_suffix_rules_find(p->ours, name, &domain);
+    if (rc == DX_SUFFIX_UNKNOWN) {
+        p->unknown++;
+        return;
+    }
+    want = psl_registrable_domain(p->theirs, text);
+    if (rc == (want != NULL) && dx_span_equal(domain, want == NULL ? domain : dx_span_str(want)))
+        return;
+    p->failed++;
+    if (p->failed < 20)
+        printf("FAILED '%s': '%.*s', libpsl '%s'\n", text, (int)domain.size,
+               (const char *)domain.data, want == NULL ? "none" : want);
+}
+
+/* A name below each rule, at it and above it: without its first label, and with others before. */
+static void ask_around(struct pair *p, struct dx_span rule)
+{
+    static const char *const before[] = { "", "a.", "a.b.", "www.x.y.", "city.", "x-1.a.b.c.d." };
+    char name[NAME_MAX_BYTES];
+
+    while (rule.size > 0 && (rule.data[0] == '!' || rule.data[0] == '*' || rule.data[0] == '.')) {
+        rule.data++;
+        rule.size--;
+    }
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        int n = snprintf(name, sizeof name, "%s%.*s", before[i], (int)rule.size,
+                         (const char *)rule.data);
+
+        ask(p, dx_span_of((const uint8_t *)name, (size_t)n));
+    }
+    (void)dx_test_field(&rule, '.');
+    ask(p, rule);
+}
+
+static void ask_rules(struct pair *p, struct dx_span text)
+{
+    struct dx_span line;
+
+    while (dx_test_line(&text, &line))
+        if (line.size > 0 && line.data[0] != '/' && line.size < 200)
+            ask_around(p, line);
+}
+
+/* Column `column` of a list: real hosts and domains. */
+static void ask_list(struct pair *p, const char *name, size_t column, size_t every)
+{
+    struct dx_buf bytes = DX_BUF_INIT(1 << 28);
+    char path[DX_TEST_PATH];
+    struct dx_span text;
+    struct dx_span line;
+
+    if (!dx_test_shared(path, name)) {
+        printf("SKIPPED: no %s\n", path);
+        return;
+    }
+    dx_test_read_zst(path, &bytes);
+    text = dx_span_of(bytes.data, bytes.size);
+    for (size_t i = 0; dx_test_line(&text, &line); i++) {
+        for (size_t k = 0; k < column; k++)
+            (void)dx_test_field(&line, '\t');
+        if (i % every == 0)
+            ask(p, dx_test_field(&line, '\t'));
+    }
+    dx_buf_release(&bytes);
+}
+
+static size_t check_file(const char *path, bool with_lists)
+{
+    struct dx_buf bytes = DX_BUF_INIT(1 << 26);
+    struct dx_span text;
+    struct pair p;
+    size_t failed;
+
+    dx_test_read(path, &bytes);
+    text = dx_span_of(bytes.data, bytes.size);
+    open_pair(&p, text);
+    ask_rules(&p, text);
+    if (with_lists) {
+        ask_list(&p, "lists/gsa-federal-website-index/dap-hosts-pageviews.tsv.zst", 0, 1);
+        ask_list(&p, "lists/derived/registered-domains-permissive.txt.zst", 0, 4);
+        ask_list(&p, "oracle/oracle-public.tsv.zst", 4, 1);
+    }
+    failed = p.failed;
+    if (p.ours == NULL || p.unknown * 10 > p.asked) {
+        printf("FAILED %s: %zu of %zu names left to libpsl\n", path, p.unknown, p.asked);
+        failed++;
+    }
+    printf("%s: %zu names, %zu left to libpsl, %zu failed\n", path, p.asked, p.unknown, p.failed);
+    close_pair(&p);
+    dx_buf_release(&bytes);
+    return failed;
+}
+
+static size_t check_files(void)
+{
+    static const char *const shared[] = { "conformance/psl/public_suffix_list.dat",
+                                          "oracle/public_suffix_list.e8c9a2b2.dat" };
+    static const char system_list[] = "/usr/share/publicsuffix/public_suffix_list.dat";
+    char path[DX_TEST_PATH];
+    size_t failed = 0;
+    FILE *there = fopen(system_list, "r");
+
+    if (there != NULL) {
+        (void)fclose(there);
+        failed += check_file(system_list, false);
+    }
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        if (dx_test_shared(path, shared[i]))
+            failed += check_file(path, i == 0);
+        else
+            printf("SKIPPED: no %s\n", path);
+    }
+    return failed;
+}
+
+/* Small lists with what a list could have; names are made of few labels, so that they meet rules. */
+static size_t check_small(void)
+{
+    static const struct {
+        const char *text;
+        bool table;
+    } lists[] = {
+        { "com\nuk\nco.uk\n*.ck\n!www.ck\nb.a.com\n", true },
+        { "*.com\n!a.com\na.com\n", false }, /* a rule and its exception */
+        { "*.com\n!a.com\n", true },
+        { "*.a.com\n*.com\n!b.a.com\n", true },
+        { " co.uk trailing words\n\t*.ck\r\n\r\n// a comment\n", true },
+        { "a.b.c.d.uk\nco.uk", true },
+        { "*\n*b.com\n!\nco.uk\n", false },
+        { "公司.cn\nco.uk\n", true },
+        { "ａ.com\nco.uk\n", false }, /* which may become a.com */
+        { "stra\xC3\x9F"
+          "e.de\nco.uk\n",
+          false },
+        { "CO.uk\n", false },
+        { "co..uk\n", false },
+        { ".uk\nco.uk\n", false },
+        { "\xff.uk\nco.uk\n", false },
+        { "a.b.c.d.e.f.g.h.i\n", false },
+    };
+    static const char *const labels[] = { "com",        "uk", "co",       "ck",  "www",
+                                          "a",          "b",  "c",        "d",   "cn",
+                                          "xn--55qx5d", "",   "\xC3\xA9", "co_", "de" };
+    enum { LABELS = sizeof labels / sizeof *labels };
+    uint64_t state = 7;
+    size_t failed = 0;
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct pair p;
+
+        open_pair(&p, dx_span_str(lists[i].text));
+        if ((p.ours != NULL) != lists[i].table) {
+            printf("FAILED list %zu: %s\n", i, p.ours != NULL ? "a table" : "no table");
+            failed++;
+        }
+        for (size_t k = 0; k < 20000; k++) {
+            char name[NAME_MAX_BYTES] = "";
+            size_t count;
+
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            count = 1 + (state >> 60) % 6;
+            for (size_t n = 0; n < count; n++) {
+                (void)strcat(name, n > 0 ? "." : "");
+                (void)strcat(name, labels[(state >> (8 * n)) % LABELS]);
+            }
+            ask(&p, dx_span_str(name));
+        }
+        failed += p.failed;
+        close_pair(&p);
+    }
+    return failed;
+}
+
+int main(void)
+{
+    size_t failed = check_small() + check_files();
+
+    printf("%zu failed\n", failed);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * datasets.json: texts that are refused, registries round, ids and names.
+ */
+#include "format/root/registry_json.h"
+#include "tests/support/damage.h"
+
+static int failures;
+
+#define D(id, name)                                                                    \
+    "{\"dataset_id\":" id ",\"name\":" name ",\"metadata\":{},\"files\":1,\"rows\":2," \
+    "\"urls\":2,\"domains\":1,\"first_ts\":null,\"last_ts\":null}"
+#define TIMES(first, last)                                                                    \
+    "{\"datasets\":[{\"dataset_id\":1,\"name\":\"a\",\"metadata\":{},\"files\":1,\"rows\":2," \
+    "\"urls\":2,\"domains\":1,\"first_ts\":" first ",\"last_ts\":" last "}]}"
+#define META(m)                                                                                  \
+    "{\"datasets\":[{\"dataset_id\":1,\"name\":\"a\",\"metadata\":" m ",\"files\":1,\"rows\":2," \
+    "\"urls\":2,\"domains\":1,\"first_ts\":null,\"last_ts\":null}]}"
+#define LIST(x) "{\"datasets\":[" x "]}"
+
+static void test_texts(void)
+{
+    static const struct {
+        const char *text;
+        const char *say; /* NULL: accepted */
+    } rows[] = {
+        { LIST(""), NULL },
+        { LIST(D("1", "\"a\"")), NULL },
+        { LIST(D("1", "\"a\"") "," D("4294967295", "\"\\u00e4 b\"")), NULL },
+        { TIMES("\"2024-01-01T00:00:00Z\"", "\"2024-01-01T00:00:00.001Z\""), NULL },
+        { META("{\"licence\":\"MIT\",\"empty\":\"\"}"), NULL },
+        { "", "line" },
+        { "[]", "not an object" },
+        { "{\"datasets\":{}}", "'datasets' is not an array" },
+        { "{\"datasets\":[],\"x\":1}", "one member" },
+        { LIST("") "x", "end of file" },
+        { "{\"datasets\":[],\"datasets\":[]}", "duplicate" },
+        { LIST("1"), "not an object" },
+        { LIST(D("0", "\"a\"")), "dataset_id" },
+        { LIST(D("-1", "\"a\"")), "dataset_id" },
+        { LIST(D("1.0", "\"a\"")), "dataset_id" },
+        { LIST(D("4294967296", "\"a\"")), "dataset_id" },
+        { LIST(D("18446744073709551617", "\"a\"")), "line" },
+        { LIST(D("2", "\"a\"") "," D("1", "\"b\"")), "does not ascend" },
+        { LIST(D("1", "\"a\"") "," D("1", "\"b\"")), "does not ascend" },
+        { LIST(D("1", "\"a\"") "," D("2", "\"b\"") "," D("3", "\"a\"")), "stands twice" },
+        { LIST(D("1", "\"\"")), "name" },
+        { LIST(D("1", "\"a\\nb\"")), "name" },
+        { LIST(D("1", "\"a\\u0085b\"")), "name" },
+        { LIST(D("1", "\"a\\u0000b\"")), "line" },
+        { LIST(D("1", "\"\xff\"")), "line" },
+        { LIST(D("1", "7")), "datasets[0]: 'name' is not a text" },
+        { TIMES("null", "\"2024-01-01T00:00:00Z\""), "_ts' is not a time" },
+        { TIMES("\"2024-01-02T00:00:00Z\"", "\"2024-01-01T00:00:00Z\""), "before" },
+        { TIMES("\"2024-01-01\"", "\"2024-01-01T00:00:00Z\""), "_ts' is not a time" },
+        { TIMES("1", "2"), "'first_ts' is not a time" },
+        { META("{\"a\":1}"), "datasets[0].metadata.a: not a text" },
+        { META("[]"), "'metadata' is not an object" },
+        { META("{\"a\":\"1\",\"a\":\"2\"}"), "duplicate" },
+        { META("{\"\":\"1\"}"), "metadata" },
+        { META("{\"a\":\"\\u0007\"}"), "metadata" },
+        { "{\"datasets\":[{}]}", "not an object" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct damaged d = damaged_copy(dx_span_str(rows[i].text));
+        struct dx_registry r = DX_REGISTRY_INIT;
+        struct dx_error err = DX_ERROR_INIT;
+        int rc = dx_registry_parse(&r, dx_span_of(d.bytes, d.size), "datasets.json", &err);
+
+        if (rows[i].say == NULL)
+            EXPECT(rc == DX_OK, "row %zu: '%s'", i, err.text);
+        else
+            EXPECT(rc < 0 && strstr(err.text, rows[i].say) != NULL && r.count == 0,
+                   "row %zu (%s): rc %d, '%s'", i, rows[i].say, rc, err.text);
+        dx_registry_release(&r);
+        damaged_free(&d);
+    }
+}
+
+static void test_deep(void)
+{
+    struct dx_buf b = DX_BUF_INIT(1 << 20);
+    struct dx_registry r = DX_REGISTRY_INIT;
+
+    for (int i = 0; i < 500000; i++)
+        dx_buf_u8(&b, '[');
+    EXPECT(dx_registry_parse(&r, dx_span_of(b.data, b.size), "deep", NULL) < 0, "nesting");
+    dx_buf_release(&b);
+}
+
+static void fill(struct dx_registry *r, size_t count)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    uint64_t seed = 6;
+
+    for (size_t i = 0; i < count; i++) {
+        struct dx_dataset *d = NULL;
+        char name[64];
+
+        (void)snprintf(name, sizeof name, "%llx \xc3\xa4\"\\ %zu",
+                       (unsigned long long)random_next(&seed), i);
+        EXPECT(dx_registry_add(r, dx_span_str(name), &d, &err) == 1, "%s", err.text);
+        d->rows = random_next(&seed) >> (1 + random_below(&seed, 63));
+        d->files = i;
+        d->has_ts = i % 3 == 0;
+        d->first_us = d->has_ts ? (int64_t)random_below(&seed, UINT64_C(1) << 50) : 0;
+        d->last_us = d->has_ts ? d->first_us + (int64_t)i : 0;
+        if (i % 4 == 0) {
+            EXPECT(dx_registry_meta(d, dx_span_str("z"), dx_span_str("old"), &err) == DX_OK, "z");
+            EXPECT(dx_registry_meta(d, dx_span_str("a"), dx_span_str(""), &err) == DX_OK, "a");
+            EXPECT(dx_registry_meta(d, dx_span_str("z"), dx_span_str("\xe2\x80\xa8"), &err) ==
+                       DX_OK,
+                   "z again");
+        }
+        EXPECT(dx_registry_add(r, dx_span_str(name), &d, &err) == 0, "added twice");
+    }
+}
+
+static void test_round(void)
+{
+    struct dx_registry r = DX_REGISTRY_INIT;
+    struct dx_registry back = DX_REGISTRY_INIT;
+    struct dx_buf a = DX_BUF_INIT(1 << 20);
+    struct dx_buf b = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_dataset *d = NULL;
+
+    fill(&r, 500);
+    EXPECT(dx_registry_write(&r, &a, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_registry_parse(&back, dx_span_of(a.data, a.size), "r", &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(dx_registry_write(&back, &b, &err) == DX_OK, "%s", err.text);
+    EXPECT(a.size == b.size && memcmp(a.data, b.data, a.size) == 0, "written again");
+    EXPECT(back.count == 500, "%zu", back.count);
+    for (size_t i = 0; i < back.count && i < r.count; i++) {
+        d = dx_registry_by_name(&back, dx_span_str(r.datasets[i].name));
+        EXPECT(d != NULL && d->dataset_id == i + 1 && d == dx_registry_by_id(&back, d->dataset_id),
+               "dataset %zu", i);
+        EXPECT(d == NULL ||
+                   (d->rows == r.datasets[i].rows && d->first_us == r.datasets[i].first_us &&
+                    d->last_us == r.datasets[i].last_us &&
+                    d->metadata_count == r.datasets[i].metadata_count),
+               "dataset %zu", i);
+    }
+    EXPECT(dx_registry_by_id(&back, 0) == NULL && dx_registry_by_id(&back, 501) == NULL, "absent");
+    EXPECT(dx_registry_by_name(&back, dx_span_str("none")) == NULL, "absent");
+    for (size_t n = 0; n < a.size; n += 97)
+        EXPECT(dx_registry_parse(&(struct dx_registry)DX_REGISTRY_INIT, dx_span_of(a.data, n),
+                                 "cut", NULL) < 0,
+               "cut to %zu", n);
+    d = dx_registry_by_id(&back, 500);
+    if (d != NULL)
+        d->dataset_id = UINT32_MAX;
+    EXPECT(dx_registry_add(&back, dx_span_str("one more"), &d, &err) == DX_E_LIMIT, "last id");
+    EXPECT(dx_registry_add(&back, dx_span_str("a\tb"), &d, &err) == DX_E_INVALID, "tab");
+    dx_registry_release(&r);
+    dx_registry_release(&back);
+    dx_buf_release(&a);
+    dx_buf_release(&b);
+}
+
+int main(void)
+{
+    test_texts();
+    test_deep();
+    test_round();
+    return failures > 0;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * manifest.json: round trips, every flip and cut refused, and each member damaged with the
+ * checksum made true again.
+ */
+#include "format/version/manifest.h"
+#include "tests/support/damage.h"
+
+static int failures;
+
+static const char *const names[] = {
+    DX_FILE_DOMAINS_TXT, DX_FILE_DOMAINS_MPHF, DX_FILE_DOMAINS_DICT,    DX_FILE_MEMBERSHIP,
+    DX_FILE_COUNTS,      DX_FILE_POSTINGS_DIR, DX_FILE_FILES_TSV,       DX_FILE_PAGES,
+    DX_FILE_DATASETS,    DX_FILE_PSL,          DX_FILE_DATASET_DOMAINS, DX_FILE_COLD,
+    DX_FILE_FACTS,       DX_FILE_SKETCHES,     DX_FILE_URL_IDS,         DX_FILE_POSTINGS_IDX,
+    DX_FILE_POSTINGS_DAT
+};
+
+static void fill(struct dx_manifest *m, size_t count)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    for (size_t i = 0; i < count; i++) {
+        struct dx_manifest_version *v = NULL;
+        struct dx_hash128 hash = { { (uint8_t)i, 2, 3 } };
+        char name[DX_VERSION_NAME];
+        int64_t us = INT64_C(1795256000000000) + (int64_t)i * 1000000;
+
+        EXPECT(dx_version_name_make(i + 1, us, name), "version %zu", i);
+        EXPECT(dx_manifest_add(m, name, &v, &err) == DX_OK, "%s", err.text);
+        v->published_us = us;
+        v->canon_version = 1;
+        v->domains = 1000 + i;
+        v->rows = INT64_MAX;
+        v->build.bytes[0] = 7;
+        strcpy(v->parquet_root, "urls/");
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            EXPECT(dx_manifest_file_add(v, names[k], 100 * k, &hash, &err) == DX_OK, "%s",
+                   err.text);
+        if (i == 1) /* one version with it, one without */
+            EXPECT(dx_manifest_file_add(v, DX_FILE_ETAGS, 7, &hash, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_manifest_file_add(v, names[0], 1, &hash, &err) < 0, "twice");
+        EXPECT(dx_manifest_file_add(v, "postings/000/postings.idx.zst", 1, &hash, &err) < 0,
+               "no such file");
+        strcpy(m->current, name);
+        m->sequence = i + 1;
+    }
+}
+
+static enum verdict try_manifest(void *ctx, struct dx_span s)
+{
+    struct dx_manifest m;
+
+    (void)ctx;
+    if (dx_manifest_parse(s, "manifest.json", &m, NULL) < 0)
+        return m.versions == NULL ? REFUSED : WRONG_ANSWER;
+    dx_manifest_release(&m);
+    return SAME_ANSWERS;
+}
+
+static void test_round(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest back = DX_MANIFEST_INIT;
+    struct dx_buf a = DX_BUF_INIT(1 << 20);
+    struct dx_buf b = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct damaged d;
+    struct verdicts v;
+
+    EXPECT(dx_manifest_write(&m, &a, &err) < 0, "no version");
+    dx_buf_clear(&a);
+    fill(&m, 2);
+    m.versions[1].rows_left_out = 77;
+    EXPECT(dx_manifest_write(&m, &a, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_parse(dx_span_of(a.data, a.size), "m", &back, &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(dx_manifest_write(&back, &b, &err) == DX_OK && a.size == b.size &&
+               memcmp(a.data, b.data, a.size) == 0,
+           "written again: %s", err.text);
+    EXPECT(back.versions[0].rows_left_out == 0 && back.versions[1].rows_left_out == 77,
+           "rows left out of one version");
+    EXPECT(dx_manifest_current(&back) == &back.versions[1] && back.sequence == 2, "current");
+    EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_PAGES)->size == 700, "file");
+    EXPECT(dx_manifest_file(&back.versions[0], "x") == NULL, "no file");
+    EXPECT(dx_manifest_file(&back.versions[0], DX_FILE_ETAGS) == NULL &&
+               dx_manifest_file(&back.versions[1], DX_FILE_ETAGS)->size == 7,
+           "ETags of one version");
+    EXPECT(dx_manifest_remove(&back, back.versions[1].version, &err) < 0, "current one");
+    EXPECT(dx_manifest_remove(&back, back.versions[0].version, &err) == DX_OK, "%s", err.text);
+    EXPECT(back.version_count == 1 && dx_manifest_current(&back) == &back.versions[0], "removed");
+    d = damaged_copy(dx_span_of(a.data, a.size));
+    v = damaged_flips(&d, 0, d.size, 1, try_manifest, NULL);
+    EXPECT(v.count[REFUSED] == v.all, "%zu flips not refused", v.all - v.count[REFUSED]);
+    v = damaged_cuts(&d, try_manifest, NULL);
+    EXPECT(v.count[REFUSED] == d.size, "cuts");
+    printf("%zu bytes, %zu flips\n", d.size, d.size * 8);
+    damaged_free(&d);
+    dx_manifest_release(&m);
+    dx_manifest_release(&back);
+    dx_buf_release(&a);
+    dx_buf_release(&b);
+}
+
+/* The text with one place replaced and a true checksum. */
+static bool replaced(const struct dx_buf *from, const char *what, const char *by,
+                     struct dx_buf *out)
+{
+    const uint8_t *at = memmem(from->data, from->size, what, strlen(what));
+    const uint8_t *sum = memmem(from->data, from->size, "\"checksum\"", 10);
+    char hex[DX_HASH128_TEXT];
+    struct dx_hash128 hash;
+
+    if (at == NULL || sum == NULL)
+        return false;
+    dx_buf_append(out, from->data, (size_t)(at - from->data));
+    dx_buf_str(out, by);
+    dx_buf_append(out, at + strlen(what), (size_t)(sum - at) - strlen(what));
+    hash = dx_hash128_of(dx_span_of(out->data, out->size));
+    dx_hash128_text(&hash, hex);
+    dx_buf_fmt(out, "\"checksum\": \"%s\"\n}\n", hex);
+    return !out->failed;
+}
+
+static void test_members(void)
+{
+    static const struct {
+        const char *what;
+        const char *by;
+        const char *say; /* NULL: accepted */
+    } rows[] = {
+        { "\"sequence\": 2,", "\"sequence\": 3,", NULL },
+        { "{\n  \"format\"", "{ \"format\"", NULL },
+        { "domaindex-index", "other", "'format' is not" },
+        { "domaindex-index\",\n  \"format_version\": 1",
+          "domaindex-manifest\",\n  \"format_version\": 3",
+          "'domaindex-manifest' version 3 is of a program before release 1.0" },
+        { "domaindex-index", "domaindex-manifest", "domaindex ingest --root NEW" },
+        { "\"format_version\": 1", "\"format_version\": 2", "format_version is 2" },
+        { "\"format_version\": 1", "\"format_version\": 0", "format_version is 0" },
+        { "\"format_version\": 1", "\"format_version\": \"1\"", "format_version" },
+        { "\"facts.dat.zst\": {", "\"facts.dat.zsu\": {", "not a file of a version" },
+        { "\"facts\": \"index/", "\"facts\": \"/index/", "'facts'" },
+        { "\"cold_dir\": \"index/000002", "\"cold_dir\": \"index/000001", "'cold_dir'" },
+        { "\"url_ids\":", "\"urlids\":", "'url_ids'" },
+        { "\"sketches.dat.zst\": {", "\"missing.tsv.zst\": {",
+          "file 'sketches.dat.zst' is not listed" },
+        { "\"state\": \"listed\"", "\"state\": \"lost\"", "'state'" },
+        { "\"state\": \"listed\"", "\"state\": \"dropped\"", "contradict" },
+        { "\"condemned\": null", "\"condemned\": \"2026-11-21T10:30:00Z\"", "contradict" },
+        { "\"condemned\": null", "\"condemned\": 0", "'condemned'" },
+        { "\"superseded\": null", "\"superseded\": \"2026-11-21T10:30:00Z\"", NULL },
+        { "\"base\": null", "\"base\": \"000001-20261121T103000Z\"", "'base'" },
+        { "\"base\": null", "\"base\": 1", "'base'" },
+        { "\"cleansed\": 0", "\"cleansed\": -1", "'cleansed'" },
+        { "\"lake_files\": 0", "\"lake_files\": 1", "more lake files" },
+        { "\"size\": 0,", "\"size\": 0, \"in\": \"000001-20261121T103000Z\",", "size and hash" },
+        { "\"sequence\": 2,", "\"sequence\": 1,", "sequence 1 is below" },
+        { "\"sequence\": 2,", "\"sequence\": -2,", "'sequence'" },
+        { "\"sequence\": 2,", "\"sequence\": 2, \"x\": 1,", "other members" },
+        { "\"sequence\": 2,", "\"sequence\": 2, \"sequence\": 2,", "duplicate" },
+        { "\"current_version\": \"000002", "\"current_version\": \"000003", "is not listed" },
+        { "\"current_version\": \"000002", "\"current_version\": \"../",
+          "not the name of a version" },
+        { "\"version\": \"000001", "\"version\": \"000003", "'sequence' is not" },
+        { "\"version\": \"000001-2026", "\"version\": \"00001-2026", "not the name of a version" },
+        { "\"version\": \"000002", "\"version\": \"000001", "does not come behind" },
+        { "\"published\": \"2026", "\"published\": \"x026", "published" },
+        { "\"build_id\": \"07", "\"build_id\": \"7", "build_id" },
+        { "\"build_id\": \"07", "\"build_id\": \"0Z", "build_id" },
+        { "\"canon_version\": 1", "\"canon_version\": 4294967296", "canon_version" },
+        { "\"domains\": 1000", "\"domains\": 1e3", "domains" },
+        { "\"domains\": 1000,", "", "members" },
+        { "\"rows\": 9223372036854775807", "\"rows\": 9223372036854775808", "line" },
+        { "\"domains_txt\": \"index/", "\"domains_txt\": \"/index/", "domains_txt" },
+        { "\"domains_dict\": \"index/0", "\"domains_dict\": \"index/../0", "domains_dict" },
+        { "\"pages\": \"index/", "\"pages\": \"http://evil/", "pages" },
+        { "\"psl\": \"index/000001", "\"psl\": \"index/000002", "psl" },
+        { "postings.idx.zst\",", "postings/{shard}/postings.idx.zst\",",
+          "a program before release 1.0 wrote the index; ingest the data into a new root" },
+        { "postings.dat.zst\",", "postings.idx.zst\",", "postings_dat" },
+        { "\"parquet_root\": \"urls/", "\"parquet_root\": \"urls", "parquet_root" },
+        { "\"parquet_root\": \"urls/", "\"parquet_root\": \"../", "parquet_root" },
+        { "\"parquet_root\": \"urls/", "\"parquet_root\": \"/urls/", "parquet_root" },
+        { "\"parquet_root\": \"urls/", "\"parquet_root\": \"s3://b/", "parquet_root" },
+        { "\"pages.dxp\": {", "\"pages.dxq\": {", "not a file of a version" },
+        { "\"pages.dxp\": {", "\"../pages.dxp\": {", "not a file of a version" },
+        { "\"psl.dat\": {", "\"missing.tsv.zst\": {", "'psl.dat' is not listed" },
+        { "\"postings.idx.zst\": {", "\"missing.tsv.zst\": {", "'postings.idx.zst' is not listed" },
+        { "{\"size\": 0,", "{\"size\": -1,", "size" },
+        { "{\"size\": 0,", "{", "size and hash" },
+        { "\"versions\": [", "\"versions\": [[[[[[", "line" },
+        { "\"versions\": [", "\"versions\": [7,", "members" },
+    };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_buf whole = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+
+    fill(&m, 2);
+    EXPECT(dx_manifest_write(&m, &whole, &err) == DX_OK, "%s", err.text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_buf b = DX_BUF_INIT(1 << 20);
+        struct dx_manifest back;
+        int rc;
+
+        err.text[0] = '\0';
+        EXPECT(replaced(&whole, rows[i].what, rows[i].by, &b), "row %zu: no such text", i);
+        rc = dx_manifest_parse(dx_span_of(b.data, b.size), "m.json", &back, &err);
+        if (rows[i].say == NULL)
+            EXPECT(rc == DX_OK, "row %zu: %s", i, err.text);
+        else
+            EXPECT(rc < 0 && strstr(err.text, rows[i].say) != NULL &&
+                       strncmp(err.text, "m.json: ", 8) == 0,
+                   "row %zu (%s): rc %d, '%s'", i, rows[i].say, rc, err.text);
+        dx_manifest_release(&back);
+        dx_buf_release(&b);
+    }
+    dx_manifest_release(&m);
+    dx_buf_release(&whole);
+}
+
+static void test_names(void)
+{
+    static const struct {
+        const char *name;
+        bool ok;
+    } rows[] = {
+        { "000001-20261121T103000Z", true },   { "999999-00000101T000000Z", true },
+        { "000000-20261121T103000Z", false },  { "000001-20261321T103000Z", false },
+        { "000001-20260230T103000Z", false },  { "000001-20261121T243000Z", false },
+        { "000001-20261121T103060Z", false },  { "000001-20261121T103000", false },
+        { "000001-20261121T103000ZZ", false }, { "000001_20261121T103000Z", false },
+        { "../001-20261121T103000Z", false },  { "", false },
+    };
+    char name[DX_VERSION_NAME];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        EXPECT(dx_version_name_ok(dx_span_str(rows[i].name), NULL) == rows[i].ok, "'%s'",
+               rows[i].name);
+    EXPECT(dx_version_name_formed(dx_span_str("000000-20261399T996099Z")) &&
+               !dx_version_name_formed(dx_span_str("000001-20261121T103000")) &&
+               !dx_version_name_formed(dx_span_str("00000a-20261121T103000Z")),
+           "the form alone");
+    EXPECT(dx_version_name_make(7, 0, name) && strcmp(name, "000007-19700101T000000Z") == 0, "%s",
+           name);
+    EXPECT(!dx_version_name_make(0, 0, name) && !dx_version_name_make(1000000, 0, name) &&
+               !dx_version_name_make(1, 1, name),
+           "refused");
+}
+
+/* A flip clears the mark of where it goes, and never goes to a version that is being removed. */
+static void test_flip(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest other = DX_MANIFEST_INIT;
+    struct dx_manifest_version copy;
+    struct dx_error err = DX_ERROR_INIT;
+    int64_t now = INT64_C(1795256000000000);
+    char path[DX_MANIFEST_FILE_PATH];
+    const char *first;
+
+    fill(&m, 2);
+    first = m.versions[0].version;
+    dx_manifest_file_path(&m.versions[1], dx_manifest_file(&m.versions[1], DX_FILE_PSL), path);
+    EXPECT(strncmp(path + 6, m.versions[1].version, DX_VERSION_NAME - 1) == 0, "%s", path);
+    m.versions[0].state = DX_VERSION_CONDEMNED;
+    m.versions[0].condemned_us = now;
+    EXPECT(dx_manifest_version_copy(&m.versions[1], &copy, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_flip(&m, first, 2, now, &err) < 0, "the sequence must rise");
+    EXPECT(dx_manifest_flip(&m, first, 3, now + 1, &err) == DX_OK, "%s", err.text);
+    EXPECT(strcmp(m.current, first) == 0 && m.sequence == 3, "%s", m.current);
+    EXPECT(m.versions[0].state == DX_VERSION_LISTED &&
+               m.versions[0].condemned_us == DX_MANIFEST_NEVER &&
+               m.versions[1].superseded_us == now,
+           "the mark is cleared, the other's time taken");
+    fill(&other, 2);
+    other.versions[0].state = DX_VERSION_DROPPED;
+    EXPECT(dx_manifest_flip(&other, other.versions[0].version, 3, now, &err) == DX_E_NOT_FOUND,
+           "not to what is being removed");
+    EXPECT(copy.file_count == m.versions[1].file_count && copy.files != m.versions[1].files &&
+               memcmp(copy.files, m.versions[1].files, copy.file_count * sizeof *copy.files) == 0,
+           "a deep copy");
+    free(copy.files);
+    dx_manifest_release(&m);
+    dx_manifest_release(&other);
+}
+
+int main(void)
+{
+    test_names();
+    test_flip();
+    test_round();
+    test_members();
+    return failures > 0;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cursors: what is written is read back, and nothing else is read at all: no bit flipped, no
+ * character more, less or other, no other key, no other principal. What is in one cannot be seen.
+ */
+#include "query/rows/cursor.h"
+
+#include "query/answers/answer.h"
+#include "tests/support/damage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static unsigned failures;
+
+static struct dx_cursor listing(void)
+{
+    struct dx_cursor c = { .kind = DX_CURSOR_LISTING,
+                           .version = "000017-20261121T103000Z",
+                           .began_s = 1795000000,
+                           .limit = 1000,
+                           .domain_id = 0xfedcba9876543210,
+                           .dataset_id = 0xfffffffe,
+                           .fields = DX_FIELDS_DEFAULT,
+                           .next_row = 1000,
+                           .end_row = 12345678901 };
+
+    memset(c.build.bytes, 0xa5, sizeof c.build.bytes);
+    return c;
+}
+
+static struct dx_cursor filtered(void)
+{
+    const struct dx_row_filter f = { .tag = dx_span_str("a tag"), .prefix = dx_span_str("/p") };
+    struct dx_cursor c = listing();
+
+    c.filter_size = (uint16_t)dx_row_filter_pack(&f, c.filter);
+    return c;
+}
+
+static struct dx_cursor changes(void)
+{
+    struct dx_cursor c = { .kind = DX_CURSOR_CHANGES,
+                           .version = "000017-20261121T103000Z",
+                           .began_s = 1795000000,
+                           .limit = 10,
+                           .since = "000003-20261101T103000Z",
+                           .next_before = 77,
+                           .next_after = 0xfffffffe };
+
+    memset(c.build.bytes, 0x5a, sizeof c.build.bytes);
+    memset(c.since_build.bytes, 0x11, sizeof c.since_build.bytes);
+    return c;
+}
+
+static struct dx_cursor rows_of_a_tag(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAG;
+    c.domain_id = 0;
+    c.tag_hash = 0x0123456789abcdef;
+    c.one_dataset = true;
+    c.rows = true;
+    c.fields = DX_FIELDS_ALL;
+    c.next_file = 0xfffffffd;
+    return c;
+}
+
+static struct dx_cursor tags(void)
+{
+    struct dx_cursor c = listing();
+
+    c.kind = DX_CURSOR_TAGS;
+    c.domain_id = 0;
+    c.dataset_id = 0;
+    return c;
+}
+
+static struct dx_cursor range(void)
+{
+    struct dx_cursor c = { .kind = DX_CURSOR_RANGE,
+                           .version = "000017-20261121T103000Z",
+                           .began_s = 1795000000,
+                           .limit = 10,
+                           .dataset_id = 7,
+                           .fields = DX_FIELDS_ALL,
+                           .next_row = 12345678901,
+                           .first = 0x0100000100000000,
+                           .end = 0xff00000000000000,
+                           .one_dataset = true,
+                           .next_number = 0x0100000200000000,
+                           .next_dataset = 0xfffffffe };
+
+    memset(c.build.bytes, 0x5b, sizeof c.build.bytes);
+    memset(c.numbers.bytes, 0x12, sizeof c.numbers.bytes);
+    return c;
+}
+
+static struct dx_cursor tlds(void)
+{
+    struct dx_cursor c = { .kind = DX_CURSOR_TLDS,
+                           .version = "000017-20261121T103000Z",
+                           .began_s = 1795000000,
+                           .limit = 10,
+                           .dataset_id = 7,
+                           .one_dataset = true,
+                           .next_row = 0xfffffffd,
+                           .line = 12345678901,
+                           .sums = { 1, 0x0123456789abcdef, UINT64_MAX } };
+
+    memset(c.build.bytes, 0x5c, sizeof c.build.bytes);
+    return c;
+}
+
+static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
+{
+    return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
+           memcmp(&a->build, &b->build, sizeof a->build) == 0 && a->began_s == b->began_s &&
+           a->limit == b->limit && a->filter_size == b->filter_size &&
+           memcmp(a->filter, b->filter, a->filter_size) == 0 && a->domain_id == b->domain_id &&
+           a->dataset_id == b->dataset_id && a->fields == b->fields && a->next_row == b->next_row &&
+           a->end_row == b->end_row && strcmp(a->since, b->since) == 0 &&
+           memcmp(&a->since_build, &b->since_build, sizeof a->since_build) == 0 &&
+           a->next_before == b->next_before && a->next_after == b->next_after &&
+           memcmp(&a->numbers, &b->numbers, sizeof a->numbers) == 0 && a->first == b->first &&
+           a->end == b->end && a->one_dataset == b->one_dataset &&
+           a->next_number == b->next_number && a->next_dataset == b->next_dataset &&
+           memcmp(a->sums, b->sums, sizeof a->sums) == 0 && a->line == b->line &&
+           a->tag_hash == b->tag_hash && a->rows == b->rows && a->next_file == b->next_file;
+}
+
+/* Always with the same words. */
+static void refused(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
+                    const char *why)
+{
+    static char words[sizeof((struct dx_problem *)NULL)->detail];
+    struct dx_problem problem;
+    struct dx_cursor c;
+    int rc = dx_cursor_read(text, key, principal, &c, &problem);
+
+    EXPECT(rc == 0 && strcmp(problem.slug, "bad-cursor") == 0, "%s: %d of %.*s", why, rc,
+           (int)text.size, (const char *)text.data);
+    if (words[0] == '\0')
+        memcpy(words, problem.detail, sizeof words);
+    EXPECT(strcmp(words, problem.detail) == 0, "%s: %s", why, problem.detail);
+}
+
+static void check_changed(const char *text, const struct dx_cursor_key *key, const char *principal)
+{
+    size_t n = strlen(text);
+    char other[DX_CURSOR_TEXT + 1];
+
+    for (size_t i = 0; i < n; i++)
+        for (unsigned c = 0; c < 256; c++) {
+            memcpy(other, text, n + 1);
+            other[i] = (char)c;
+            if (other[i] != text[i])
+                refused(dx_span_of(other, n), key, principal, "another character");
+        }
+    for (size_t i = 0; i < n; i++)
+        refused(dx_span_of(text, i), key, principal, "cut");
+    for (unsigned c = 0; c < 256; c++) {
+        memcpy(other, text, n);
+        other[n] = (char)c;
+        refused(dx_span_of(other, n + 1), key, principal, "longer");
+    }
+}
+
+static void check_round(const struct dx_cursor *c, const struct dx_cursor_key *key,
+                        const char *principal, const struct dx_cursor_key *other)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_cursor back;
+    char text[DX_CURSOR_TEXT];
+    char again[DX_CURSOR_TEXT];
+
+    EXPECT(dx_cursor_write(c, key, principal, text, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_cursor_write(c, key, principal, again, &err) == DX_OK && strcmp(text, again) == 0,
+           "twice the same is not the same text");
+    EXPECT(strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") ==
+               strlen(text),
+           "%s", text);
+    EXPECT(dx_cursor_read(dx_span_str(text), key, principal, &back, &problem) == 1 &&
+               same(c, &back),
+           "%s", text);
+    refused(dx_span_str(text), other, principal, "another key");
+    check_changed(text, key, principal);
+}
+
+/* Each to its own, also where one name begins with another, and where there is none. */
+static void check_principals(const struct dx_cursor *c, const struct dx_cursor_key *key)
+{
+    static const char *const names[] = { "",  "a",      "aa",     "b",        "anonymous",
+                                         "A", "team-a", "team-b", "team-a:2", NULL };
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_problem problem;
+    struct dx_cursor back;
+    char text[10][DX_CURSOR_TEXT];
+
+    for (size_t i = 0; i < 10; i++)
+        EXPECT(dx_cursor_write(c, key, names[i], text[i], &err) == DX_OK, "%s", err.text);
+    EXPECT(strcmp(text[0], text[9]) == 0, "no name, and an empty one");
+    for (size_t i = 0; i < 9; i++)
+        for (size_t j = 0; j < 9; j++)
+            if (i != j)
+                refused(dx_span_str(text[i]), key, names[j], "of another principal");
+            else
+                EXPECT(dx_cursor_read(dx_span_str(text[i]), key, names[j], &back, &problem) == 1,
+                       "%s", names[i]);
+}
+
+static size_t bits_that_differ(const char *a, const char *b)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t n = 0;
+
+    for (size_t i = 0; a[i] != '\0' && b[i] != '\0'; i++)
+        n += (size_t)__builtin_popcount(
+            (unsigned)((strchr(digits, a[i]) - digits) ^ (strchr(digits, b[i]) - digits)));
+    return n;
+}
+
+/* Cursors that differ in a bit differ in about half of theirs, behind what stands in front, and
+ * have the same length: of 5.3 x 100 bits a third has a chance of 10^-14 not to. */
+static void check_sealed(const struct dx_cursor_key *key, const char *principal)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char text[2][DX_CURSOR_TEXT];
+
+    for (uint64_t bit = 1; bit != 0; bit <<= 1) {
+        struct dx_cursor c = changes();
+
+        EXPECT(dx_cursor_write(&c, key, principal, text[0], &err) == DX_OK, "%s", err.text);
+        c.next_after ^= bit;
+        EXPECT(dx_cursor_write(&c, key, principal, text[1], &err) == DX_OK, "%s", err.text);
+        EXPECT(strlen(text[0]) == strlen(text[1]), "its length tells");
+        EXPECT(bits_that_differ(text[0], text[1]) > 8 * (strlen(text[0]) * 6 / 8 - 33) / 3,
+               "%zu bits differ", bits_that_differ(text[0], text[1]));
+    }
+}
+
+/* Of format 1, which servers gave before: signed with the key of its build. */
+static void check_older(const struct dx_cursor_key *key)
+{
+    static const char older[] =
+        "AQEwMDAwMTctMjAyNjExMjFUMTAzMDAwWqWlpaWlpaWlpaWlpaWlpaXAhv1qAAAAAOgDAAAQMlR2mLrc_v7___8H"
+        "6AMAAAAAAAA1HNzfAgAAALgnjdYpHZWKr8CBlcq_tVFCpkWGDArfWNyjTqQC9Ahv";
+
+    refused(dx_span_str(older), key, NULL, "format 1");
+    refused(dx_span_str(older), key, "team-a", "format 1");
+}
+
+static void check_no_key(void)
+{
+    const struct dx_cursor_key none = DX_CURSOR_KEY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    const struct dx_cursor c = listing();
+    char text[DX_CURSOR_TEXT];
+
+    EXPECT(dx_cursor_write(&c, &none, "team-a", text, &err) == DX_E_INVALID, "%s", text);
+    EXPECT(dx_cursor_write(&c, &none, "", text, &err) == DX_OK, "%s", err.text);
+    refused(dx_span_str(text), &none, "team-a", "no key");
+}
+
+/* That it opens does not make the values right. */
+static void check_values(const struct dx_cursor_key *key, const char *principal)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    char text[DX_CURSOR_TEXT];
+    struct dx_cursor c[18];
+
+    for (size_t i = 0; i < 18; i++)
+        c[i] = i < 6    ? listing()
+               : i < 8  ? changes()
+               : i < 13 ? range()
+               : i < 15 ? rows_of_a_tag()
+                        : tlds();
+    c[0].next_row = c[0].end_row + 1;
+    c[1].filter_size = 3; /* half a filter */
+    c[2].fields = 0;
+    c[3].limit = 0;
+    c[4].limit = DX_LIMIT_MAX + 1;
+    c[5].version[6] = '_';
+    c[6].since[0] = '/';
+    c[7].kind = (enum dx_cursor_kind)7;
+    c[8].next_number = c[8].end;
+    c[9].next_row = (uint64_t)INT64_MAX + 1;
+    c[10].one_dataset = false; /* and yet a dataset */
+    c[11].fields = 0;
+    c[12].limit = 0;
+    c[13].fields = 0;
+    c[14].next_row = c[14].end_row + 1;
+    c[15].one_dataset = false;
+    c[16].next_row = (uint64_t)UINT32_MAX + 1;
+    c[17].limit = 0;
+    for (size_t i = 0; i < 18; i++) {
+        EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
+        refused(dx_span_str(text), key, principal, "a value");
+    }
+}
+
+static void check_life(void)
+{
+    static const struct {
+        int64_t now, began;
+        bool expired;
+    } rows[] = { { 1000, 1000, false },     { 1900, 1000, false },
+                 { 1901, 1000, true },      { 900, 1000, false }, /* a clock behind ours */
+                 { 0, INT64_MIN, true },    { INT64_MAX, -1, true },
+                 { INT64_MIN, 1000, true }, { INT64_MAX, INT64_MAX, false } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct dx_cursor c = { .began_s = rows[i].began };
+
+        EXPECT(dx_cursor_expired(&c, rows[i].now, 900) == rows[i].expired, "row %zu", i);
+    }
+}
+
+static void check_key_file(struct dx_cursor_key *key)
+{
+    static const size_t sizes[] = { 0, 31, 32, 4096, 4097 };
+    struct dx_error err = DX_ERROR_INIT;
+    char path[] = "/tmp/dx_cursor_key_XXXXXX";
+    int fd = mkstemp(path);
+
+    EXPECT(fd >= 0, "%s", path);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        bool good = sizes[i] >= 32 && sizes[i] <= 4096;
+        int rc;
+
+        EXPECT(ftruncate(fd, (off_t)sizes[i]) == 0, "%s", path);
+        rc = dx_cursor_key_read(key, path, &err);
+        EXPECT((rc == DX_OK) == good && (key->kind == DX_CURSOR_KEY_SHARED) == good,
+               "%zu bytes: %d", sizes[i], rc);
+    }
+    EXPECT(ftruncate(fd, 32) == 0 && dx_cursor_key_read(key, path, &err) == DX_OK, "%s", err.text);
+    (void)close(fd);
+    (void)unlink(path);
+    EXPECT(dx_cursor_key_read(&(struct dx_cursor_key)DX_CURSOR_KEY_INIT, path, &err) < 0, "gone");
+}
+
+int main(void)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
+    struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
+    struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
+    struct dx_cursor c[7];
+
+    c[0] = listing();
+    c[1] = changes();
+    c[2] = filtered();
+    c[3] = range();
+    c[4] = tags();
+    c[5] = rows_of_a_tag();
+    c[6] = tlds();
+    check_key_file(&shared);
+    EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
+           "%s", err.text);
+    for (size_t i = 0; i < 7; i++) {
+        check_round(&c[i], &own, NULL, &shared);
+        check_round(&c[i], &own, "team-a", &other);
+        check_round(&c[i], &shared, "", &own);
+        check_round(&c[i], &shared, "team-a", &own);
+        check_principals(&c[i], &own);
+        check_principals(&c[i], &shared);
+        check_older(i == 0 ? &own : &shared);
+    }
+    check_sealed(&own, NULL);
+    check_sealed(&own, "team-a");
+    check_sealed(&shared, NULL);
+    check_no_key();
+    check_values(&own, NULL);
+    check_values(&own, "team-a");
+    check_values(&shared, NULL);
+    check_life();
+    return failures > 0;
+}
