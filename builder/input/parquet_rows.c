@@ -148,12 +148,11 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
     p->limits.page_bytes = page < PAGE_BYTES_MIN   ? PAGE_BYTES_MIN
                            : page > PAGE_BYTES_MAX ? PAGE_BYTES_MAX
                                                    : (uint32_t)page;
-    p->fetch = (struct dx_pq_fetch){ dx_parquet_footer_fetch, p->ranges, WINDOW };
     rc = dx_input_ranges_open(&p->ranges, path, err);
     if (rc == DX_OK) {
         p->name = dx_input_ranges_name(p->ranges);
-        if (dx_source_remote(path))
-            p->fetch.window = DX_INPUT_CHUNK;
+        p->fetch = (struct dx_pq_fetch){ dx_parquet_footer_fetch, p->ranges,
+                                         dx_source_remote(path) ? DX_INPUT_CHUNK : WINDOW };
         rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, err);
         if (rc < 0)
             (void)dx_fail_in(err, "%s", p->name);

@@ -199,7 +199,7 @@ def main():
             print("all but the last killed: it was answered")
             proxy.delay_ms = 0
             for fault, (target, want) in zip(("status_503", "closed_unanswered", "stall_at_half",
-                                              "bit_flip"), listings[4:]):
+                                              "bit_flips"), listings[4:]):
                 check_errors(crowd, fault, target, want, fault)
             dxtest.check(server.process.poll() is None, "the server is alive")
 

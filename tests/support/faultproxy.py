@@ -221,6 +221,14 @@ def flip(body, context):
     return body[:at] + bytes([body[at] ^ 1 << context.random.randrange(8)]) + body[at + 1:]
 
 
+def flips(body, context):
+    """One bit in every 16 bytes: whatever the reader uses of a range, some of it is wrong."""
+    out = bytearray(body)
+    for at in range(0, len(out), 16):
+        out[at] ^= 1 << context.random.randrange(8)
+    return bytes(out)
+
+
 def swapped(reply, context):
     """The body of another range of the same object, of the same length."""
     size = len(reply.body)
@@ -315,6 +323,7 @@ FAULTS = {
     "cut_close_delimited": close_delimited_cut,
     "cut_chunked": chunked_cut,
     "bit_flip": body_of(flip),
+    "bit_flips": body_of(flips),
     "body_swapped": swapped,
     "body_stale": body_of(lambda body, context: bytes(len(body))),
     "drip": drip,
@@ -326,7 +335,7 @@ FAULTS = {
     "reset_after_body": reset(lambda n: n),                 # - all bytes have come
 }
 # A reply as it should be but for bytes that only a checksum can tell from the right ones.
-NEEDS_CHECKSUM = ("bit_flip", "body_swapped", "body_stale")
+NEEDS_CHECKSUM = ("bit_flip", "bit_flips", "body_swapped", "body_stale")
 # The bytes are right.
 HARMLESS = ("pause_then_on", "reset_after_body")
 # What stays an error however often it is asked.
