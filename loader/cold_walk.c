@@ -2,23 +2,22 @@
 #include "loader/cold_walk.h"
 
 #include "loader/objects.h"
-#include "loader/version.h"
+#include "loader/part.h"
 
 #include <stdlib.h>
 
 #define AHEAD_BYTES (256u << 10) /* read at a time */
 
-int dx_cold_walk_begin(struct dx_cold_walk *w, struct dx_version *v, enum dx_cold_file file,
+int dx_cold_walk_begin(struct dx_cold_walk *w, const struct dx_part *part, enum dx_cold_file file,
                        struct dx_error *err)
 {
-    const struct dx_manifest_file *listed = dx_manifest_file(&v->part->entry,
-                                                             dx_cold_file_name(file));
+    const struct dx_manifest_file *listed = dx_manifest_file(&part->entry, dx_cold_file_name(file));
 
-    *w = (struct dx_cold_walk){ .version = v, .file = file };
+    *w = (struct dx_cold_walk){ .part = part, .file = file, .ahead = AHEAD_BYTES };
     if (listed == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", dx_version_name(v),
+        return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", part->entry.version,
                        dx_cold_file_name(file));
-    dx_manifest_file_path(&v->part->entry, listed, w->name);
+    dx_manifest_file_path(&part->entry, listed, w->name);
     w->size = listed->size;
     w->decoder = dx_zstd_decoder_new();
     return w->decoder != NULL ? DX_OK : dx_no_memory(err, "%s", dx_cold_file_name(file));
@@ -54,8 +53,8 @@ static int plan(const struct dx_cold_walk *w, size_t *size, uint32_t *end, struc
     while (rc == 1) {
         struct dx_cold_page page;
 
-        rc = dx_cold_page(&w->version->part->cold, w->file, *end, &page, err);
-        if (rc != 1 || page.offset != to || to + page.stored_size - w->page.offset > AHEAD_BYTES)
+        rc = dx_cold_page(&w->part->cold, w->file, *end, &page, err);
+        if (rc != 1 || page.offset != to || to + page.stored_size - w->page.offset > w->ahead)
             break;
         to += page.stored_size;
         ++*end;
@@ -67,7 +66,7 @@ static int plan(const struct dx_cold_walk *w, size_t *size, uint32_t *end, struc
 static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
 {
     const struct dx_object object = { DX_OBJECT_COLD, w->file };
-    const struct dx_pin pin = dx_objects_pin(w->version->part->objects, object, w->size);
+    const struct dx_pin pin = dx_objects_pin(w->part->objects, object, w->size);
     struct dx_read read = { w->name, w->page.offset, 0, NULL };
     const struct dx_source_batch batch = { .reads = &read, .pins = &pin, .count = 1 };
     uint32_t end;
@@ -78,17 +77,31 @@ static int read_ahead(struct dx_cold_walk *w, struct dx_error *err)
         rc = reserve(w, &w->raw, &w->raw_capacity, read.size, err);
     read.to = w->raw;
     if (rc == DX_OK)
-        rc = dx_source_read_batch(dx_part_cold_source(w->version->part, w->file), &batch, err);
+        rc = dx_source_read_batch(dx_part_cold_source(w->part, w->file), &batch, err);
     if (rc != DX_OK)
         return rc;
     w->raw_at = read.offset;
     w->raw_end = end;
+    w->ahead = w->ahead < AHEAD_BYTES / 2 ? 2 * read.size : AHEAD_BYTES;
+    return DX_OK;
+}
+
+int dx_cold_walk_seek(struct dx_cold_walk *w, uint64_t key, uint32_t sub, struct dx_error *err)
+{
+    struct dx_cold_page page;
+    int rc = dx_cold_find(&w->part->cold, w->file, key, sub, &page, err);
+
+    if (rc != 1 || page.number <= w->next)
+        return rc < 0 ? rc : DX_OK;
+    w->next = page.number;
+    if (page.number >= w->raw_end)
+        w->ahead = 0;
     return DX_OK;
 }
 
 int dx_cold_walk_next(struct dx_cold_walk *w, struct dx_error *err)
 {
-    int rc = dx_cold_page(&w->version->part->cold, w->file, w->next, &w->page, err);
+    int rc = dx_cold_page(&w->part->cold, w->file, w->next, &w->page, err);
 
     w->plain = dx_span_of(NULL, 0);
     if (rc <= 0)
@@ -101,10 +114,10 @@ int dx_cold_walk_next(struct dx_cold_walk *w, struct dx_error *err)
     rc = reserve(w, &w->room, &w->room_capacity, w->page.plain_size, err);
     if (rc == DX_OK)
         rc = dx_cold_decode(
-            &w->version->part->cold, &w->page, w->decoder, w->version->part->open_flags,
+            &w->part->cold, &w->page, w->decoder, w->part->open_flags,
             dx_span_of(w->raw + (w->page.offset - w->raw_at), w->page.stored_size), w->room, err);
     if (rc < 0)
-        return dx_fail_in(err, "version %s", dx_version_name(w->version));
+        return dx_fail_in(err, "version %s", w->part->entry.version);
     w->plain = dx_span_of(w->room, w->page.plain_size);
     w->next++;
     return 1;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "loader/current_parts.h"
+#include "loader/version_parts.h"
 #include "loader/lease.h"
 #include "loader/objects.h"
 #include "loader/suppressions_live.h"
@@ -604,7 +605,7 @@ void dx_current_health(struct dx_current *cur, struct dx_current_health *health)
     (void)pthread_mutex_lock(&cur->lock);
     health->sound = true;
     (void)snprintf(health->text, sizeof health->text, "sound");
-    health->objects_broken = dx_objects_broken(cur->version->part->objects);
+    health->objects_broken = dx_version_objects_broken(cur->version);
     (void)snprintf(broken, sizeof broken, "%llu", (unsigned long long)health->objects_broken);
     if (health->objects_broken > 0)
         add_words(health, broken, " reads found an object replaced, cut or gone");
@@ -650,7 +651,7 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
 
         stats->lease_ms = until > now ? until - now : 0;
     }
-    stats->objects_broken = dx_objects_broken(cur->version->part->objects);
+    stats->objects_broken = dx_version_objects_broken(cur->version);
     stats->prepare_count = cur->how.prepare_count;
     for (size_t i = 0; i < stats->prepare_count; i++)
         stats->prepare_name[i] = cur->how.prepare[i].name;

@@ -54,7 +54,7 @@ static uint64_t staying_bytes(struct dx_current *cur, bool fetched_only)
         const struct dx_resident *item = &cur->residents.items[i];
 
         if (i == 0 || (fetched_only && !item->fetched))
-            sum += dx_part_mapped_bytes(&item->version->entry);
+            sum += dx_version_mapped_bytes(item->version);
     }
     (void)pthread_mutex_unlock(&cur->lock);
     return sum;
@@ -121,7 +121,7 @@ static int load(struct dx_current *cur, struct dx_shared_manifest *listed,
     int rc;
 
     options.verify = options.verify || verify;
-    rc = dx_version_open(v, cur->root, entry, cur->caches, &options, err);
+    rc = dx_version_open(v, cur->root, &listed->manifest, entry, cur->caches, &options, err);
     if (rc == DX_OK)
         dx_version_list(*v, listed);
     return rc;
@@ -141,7 +141,7 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
                     const struct dx_manifest_version *entry, bool first, struct dx_version **v,
                     enum dx_reload_step *step, struct dx_error *err)
 {
-    uint64_t bytes = dx_part_mapped_bytes(entry);
+    uint64_t bytes = dx_version_mapped_bytes_of(&listed->manifest, entry);
     bool warm = cur->how.warm && (!first || bytes <= memory_available());
     double begin;
     int rc;
@@ -181,7 +181,7 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
                          const struct dx_manifest_version *entry, struct dx_version **v,
                          struct dx_error *err)
 {
-    int rc = admit(cur, entry->version, dx_part_mapped_bytes(entry), true, err);
+    int rc = admit(cur, entry->version, dx_version_mapped_bytes_of(&listed->manifest, entry), true, err);
 
     *v = NULL;
     if (rc == DX_OK)

@@ -41,7 +41,7 @@ int dx_part_check_listed(const struct dx_part *p, const char *name, const char *
     return DX_OK;
 }
 
-#define MAPPED_COUNT (DX_COPY_TAGS + 1)
+#define MAPPED_COUNT (DX_COPY_DEAD + 1)
 
 static int open_reader(struct dx_part *p, enum dx_copy which, struct dx_span file, unsigned flags,
                        const char *name, struct dx_error *err)
@@ -66,6 +66,9 @@ static int open_reader(struct dx_part *p, enum dx_copy which, struct dx_span fil
     case DX_COPY_TAGS:
         p->tags = &p->tags_file;
         return dx_tags_open(&p->tags_file, file, flags, name, err);
+    case DX_COPY_DEAD:
+        p->dead = &p->dead_file;
+        return dx_dead_open(&p->dead_file, file, flags, name, err);
     default:
         break;
     }
@@ -105,6 +108,7 @@ static const struct {
                                   offsetof(struct dx_part, map_dataset_domains) },
     [DX_COPY_COLD] = { DX_FILE_COLD, offsetof(struct dx_part, map_cold) },
     [DX_COPY_TAGS] = { DX_FILE_TAGS, offsetof(struct dx_part, map_tags) },
+    [DX_COPY_DEAD] = { DX_FILE_DEAD, offsetof(struct dx_part, map_dead) },
 };
 
 static struct dx_map *map_of(const struct dx_part *p, int which)
@@ -118,7 +122,8 @@ static int open_maps(struct dx_part *p, const struct dx_version_copies *copies, 
     int rc = DX_OK;
 
     for (int i = 0; rc >= 0 && i < MAPPED_COUNT; i++)
-        if (i != DX_COPY_TAGS || dx_manifest_file(&p->entry, DX_FILE_TAGS) != NULL)
+        if ((i != DX_COPY_TAGS && i != DX_COPY_DEAD) ||
+            dx_manifest_file(&p->entry, mapped[i].name) != NULL)
             rc = open_mapped(p, (enum dx_copy)i, mapped[i].name, copies->path[i], map_of(p, i),
                              verify, err);
     return rc < 0 ? rc : DX_OK;
@@ -175,9 +180,10 @@ static int check_dataset_domains(const struct dx_part *p, struct dx_error *err)
     int rc = check_build(p, DX_FILE_DATASET_DOMAINS, &d->envelope, err);
 
     if (rc == DX_OK)
-        rc = check_number("domains in " DX_FILE_DATASET_DOMAINS, d->domains, p->entry.domains, err);
+        rc = check_number("domains in " DX_FILE_DATASET_DOMAINS, d->domains, p->entry.part.domains,
+                          err);
     if (rc == DX_OK)
-        rc = check_number("pairs in " DX_FILE_DATASET_DOMAINS, d->pairs, p->entry.pairs, err);
+        rc = check_number("pairs in " DX_FILE_DATASET_DOMAINS, d->pairs, p->entry.part.pairs, err);
     return rc;
 }
 
@@ -188,10 +194,10 @@ static int check_cold(const struct dx_part *p, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = check_number("pairs of " DX_FILE_FACTS " in " DX_FILE_COLD,
-                          p->cold.entries[DX_COLD_FACTS], p->entry.pairs, err);
+                          p->cold.entries[DX_COLD_FACTS], p->entry.part.pairs, err);
     if (rc == DX_OK)
         rc = check_number("pairs of " DX_FILE_SKETCHES " in " DX_FILE_COLD,
-                          p->cold.entries[DX_COLD_SKETCHES], p->entry.pairs, err);
+                          p->cold.entries[DX_COLD_SKETCHES], p->entry.part.pairs, err);
     for (unsigned i = 0; i < DX_COLD_FILES && rc == DX_OK; i++) {
         const char *name = dx_cold_file_name((enum dx_cold_file)i);
         const struct dx_manifest_file *f = dx_manifest_file(&p->entry, name);
@@ -222,7 +228,7 @@ static int check_tags(const struct dx_part *p, struct dx_error *err)
     int rc = t == NULL ? DX_OK : check_build(p, DX_FILE_TAGS, &t->envelope, err);
 
     if (rc == DX_OK && t != NULL)
-        rc = check_number("domains in " DX_FILE_TAGS, t->domains, p->entry.domains, err);
+        rc = check_number("domains in " DX_FILE_TAGS, t->domains, p->entry.part.domains, err);
     if (rc == DX_OK && t != NULL)
         rc = check_number("numbers of files in " DX_FILE_TAGS, t->files, p->entry.file_ids, err);
     return rc;
@@ -242,21 +248,22 @@ static int check_together(const struct dx_part *p, struct dx_error *err)
         { DX_FILE_POSTINGS_DIR, &p->postings.envelope },
         { DX_FILE_PAGES, &p->pages.envelope },
     };
+    const struct dx_manifest_part *n = &p->entry.part;
     const struct {
         const char *what;
         uint64_t found, want;
     } numbers[] = {
-        { "domains in " DX_FILE_DOMAINS_DICT, p->dictionary.info.n, p->entry.domains },
-        { "domains in " DX_FILE_DOMAINS_MPHF, p->mphf.n, p->entry.domains },
-        { "domains in " DX_FILE_MEMBERSHIP, p->membership.domains, p->entry.domains },
-        { "domains in " DX_FILE_COUNTS, p->counts.totals.domains, p->entry.domains },
-        { "pairs in " DX_FILE_MEMBERSHIP, p->membership.pairs, p->entry.pairs },
-        { "pairs in " DX_FILE_COUNTS, p->counts.totals.pairs, p->entry.pairs },
-        { "pairs in " DX_FILE_POSTINGS_DIR, p->postings.totals.pairs, p->entry.pairs },
-        { "rows in " DX_FILE_COUNTS, p->counts.totals.row_count, p->entry.rows },
-        { "urls in " DX_FILE_COUNTS, p->counts.totals.url_count, p->entry.urls },
-        { "rows in " DX_FILE_PAGES, p->pages.rows, p->entry.rows + p->entry.rows_left_out },
-        { "numbers of files in " DX_FILE_PAGES, p->pages.files, p->entry.file_ids },
+        { "domains in " DX_FILE_DOMAINS_DICT, p->dictionary.info.n, n->domains },
+        { "domains in " DX_FILE_DOMAINS_MPHF, p->mphf.n, n->domains },
+        { "domains in " DX_FILE_MEMBERSHIP, p->membership.domains, n->domains },
+        { "domains in " DX_FILE_COUNTS, p->counts.totals.domains, n->domains },
+        { "pairs in " DX_FILE_MEMBERSHIP, p->membership.pairs, n->pairs },
+        { "pairs in " DX_FILE_COUNTS, p->counts.totals.pairs, n->pairs },
+        { "pairs in " DX_FILE_POSTINGS_DIR, p->postings.totals.pairs, n->pairs },
+        { "rows in " DX_FILE_COUNTS, p->counts.totals.row_count, n->rows },
+        { "urls in " DX_FILE_COUNTS, p->counts.totals.url_count, n->urls },
+        { "numbers of files in " DX_FILE_PAGES, p->pages.files,
+          p->entry.file_ids - p->entry.part.first_file },
     };
 
     int rc = DX_OK;
@@ -320,20 +327,20 @@ int dx_part_take_etags(struct dx_part *p, const char *copy, const char *root_url
 
 /* ---- opening ---- */
 
-static int open_shards(struct dx_part *p, struct dx_version_copies *copies, struct dx_error *err)
+static int open_paged(struct dx_part *p, struct dx_version_copies *copies, struct dx_error *err)
 {
-    p->shards = p->source;
+    p->paged = p->source;
     if (copies->tree == NULL)
         return DX_OK;
     p->tree = copies->tree;
     copies->tree = NULL;
-    p->shards = NULL;
-    return dx_source_open_local(&p->shards, dx_mirror_tree_path(p->tree), err);
+    p->paged = NULL;
+    return dx_source_open_local(&p->paged, dx_mirror_tree_path(p->tree), err);
 }
 
 struct dx_source *dx_part_cold_source(const struct dx_part *p, enum dx_cold_file file)
 {
-    return file == DX_COLD_SKETCHES ? p->source : p->shards;
+    return file == DX_COLD_SKETCHES ? p->source : p->paged;
 }
 
 static bool mapped_file(const char *name)
@@ -385,6 +392,9 @@ int dx_part_new(struct dx_part **out, const char *root, const struct dx_manifest
         return dx_no_memory(err, "%s", root);
     }
     rc = dx_manifest_version_copy(entry, &p->entry, err);
+    if (rc == DX_OK && entry->part_count == 0)
+        p->entry.part = (struct dx_manifest_part){ entry->domains, entry->pairs, entry->rows,
+                                                   entry->urls, 0 };
     return rc == DX_OK ? dx_guard_new(&p->guard, entry->version, err) : rc;
 }
 
@@ -395,12 +405,13 @@ int dx_part_open(struct dx_part *p, struct dx_version_copies *copies, struct dx_
 
     p->source = source;
     rc = open_maps(p, copies, verify, err);
+    p->pages.first_file = p->entry.part.first_file;
     if (rc == DX_OK)
         rc = check_together(p, err);
     /* Behind the checks: pages.dxp has a record for each of so many files. */
     if (rc == DX_OK)
         rc = dx_objects_new(&p->objects, p->entry.file_ids, err);
-    return rc == DX_OK ? open_shards(p, copies, err) : rc;
+    return rc == DX_OK ? open_paged(p, copies, err) : rc;
 }
 
 void dx_part_free(struct dx_part **part)
@@ -410,6 +421,7 @@ void dx_part_free(struct dx_part **part)
     *part = NULL;
     if (p == NULL)
         return;
+    dx_dead_close(&p->dead_file);
     dx_tags_close(&p->tags_file);
     dx_cold_close(&p->cold);
     dx_dataset_domains_close(&p->dataset_domains);
@@ -422,8 +434,8 @@ void dx_part_free(struct dx_part **part)
     dx_guard_free(&p->guard);
     for (int i = 0; i < MAPPED_COUNT; i++)
         dx_map_close(map_of(p, i));
-    if (p->shards != p->source)
-        dx_source_close(&p->shards);
+    if (p->paged != p->source)
+        dx_source_close(&p->paged);
     dx_mirror_tree_close(&p->tree);
     dx_objects_free(&p->objects);
     free(p->entry.files);

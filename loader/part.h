@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * part.h - the index files over a range of domains, opened and cross-checked.
+ * part.h - the index files of one part of a version, opened and cross-checked.
  *
  *   rc = dx_part_new(&part, root, &entry, open_flags, &err);
  *   rc = dx_part_open(part, &copies, source, verify, &err);   maps, checks; copies.tree is taken
@@ -7,9 +7,10 @@
  *   dx_part_free(&part);
  *
  * A part says which domains there are, in which datasets, how often, and where their rows lie: the
- * files of sections 3 to 10 of docs/FORMAT.md. What a version has beside its part (registry,
+ * files of sections 3 to 10 of docs/FORMAT.md. What a version has beside its parts (registry,
  * suffix list, the manifest's totals) is loader/version.h's. Numbers of domains (ordinals), pages
- * and row groups are of a part.
+ * and row groups are of a part; numbers of lake files are of the version, and a part knows the
+ * files that it scanned: those from entry.part.first_file on.
  *
  * Errors: DX_E_CORRUPT and DX_E_TRUNCATED name the file and what contradicts what; DX_E_NOT_FOUND a
  * file that the manifest lists and that is not there. After an error the part can only be freed.
@@ -26,6 +27,7 @@
 #include "format/core/mphf.h"
 #include "format/version/cold.h"
 #include "format/version/dataset_domains.h"
+#include "format/version/dead.h"
 #include "format/version/manifest.h"
 #include "format/version/pages.h"
 #include "format/version/postings.h"
@@ -37,18 +39,19 @@ struct dx_objects;
 struct dx_version_copies;
 
 struct dx_part {
-    struct dx_manifest_version entry; /* own copy: names, sizes, hashes and totals of its files */
+    /* Own copy: names, sizes and hashes of its files; `part` has their totals. */
+    struct dx_manifest_version entry;
     char *root;
     char *directory; /* index/{version}, relative to the root */
     struct dx_source
         *source; /* of the lake, and of the postings unless they are mirrored; borrowed */
-    struct dx_source *shards; /* of the postings, under the same names: source, or a local one */
+    struct dx_source *paged; /* of files that are read by page, under their names: source, or local */
     struct dx_objects *objects;
-    struct dx_mirror_tree *tree; /* that `shards` reads; NULL if it is `source` */
+    struct dx_mirror_tree *tree; /* that `paged` reads; NULL if it is `source` */
     unsigned open_flags;
     struct dx_guard *guard; /* of the maps; NULL: the process has none (loader/guard.h) */
     struct dx_map map_mphf, map_dictionary, map_membership, map_counts, map_postings, map_pages;
-    struct dx_map map_dataset_domains, map_cold, map_tags;
+    struct dx_map map_dataset_domains, map_cold, map_tags, map_dead;
     struct dx_mphf mphf;
     struct dx_dictionary dictionary;
     struct dx_membership membership;
@@ -59,6 +62,8 @@ struct dx_part {
     struct dx_cold cold;
     struct dx_tags tags_file;
     const struct dx_tags *tags; /* NULL: no lake file has the column `tags` */
+    struct dx_dead dead_file;
+    const struct dx_dead *dead; /* NULL: it was made without older parts */
 };
 
 /* What is needed to open the files: names. The entry is copied. */
@@ -92,7 +97,7 @@ int dx_part_maps(const struct dx_part *part,
                              struct dx_error *err),
                  void *ctx, struct dx_error *err);
 
-/* Where a cold file (format/version/cold.h) is read from, under its name below the root: `shards`
+/* Where a cold file (format/version/cold.h) is read from, under its name below the root: `paged`
  * has copies of those that answers need, if it has copies. */
 struct dx_source *dx_part_cold_source(const struct dx_part *part, enum dx_cold_file file);
 

@@ -169,15 +169,15 @@ int dx_version_manifest(const char *root, struct dx_manifest *m, struct dx_error
 static int read_listed(struct dx_version *v, const char *name, const char *copy, size_t cap,
                        struct dx_buf *text, struct dx_error *err)
 {
-    char *path = dx_part_path(v->part, name);
+    const struct dx_part *part = dx_version_own(v);
+    char *path = dx_part_path(part, name);
     int rc;
 
     if (path == NULL)
         return dx_no_memory(err, "%s", name);
     rc = dx_file_read(copy != NULL ? copy : path, cap, text, err);
     if (rc == DX_OK)
-        rc = dx_part_check_listed(v->part, name, path, dx_span_of(text->data, text->size), true,
-                                  err);
+        rc = dx_part_check_listed(part, name, path, dx_span_of(text->data, text->size), true, err);
     free(path);
     return rc;
 }
@@ -203,10 +203,34 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     return rc;
 }
 
+uint64_t dx_version_mapped_bytes(const struct dx_version *v)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < v->part_count; i++)
+        if (__builtin_add_overflow(sum, dx_part_mapped_bytes(&v->parts[i].part->entry), &sum))
+            return UINT64_MAX;
+    return sum;
+}
+
+uint64_t dx_version_mapped_bytes_of(const struct dx_manifest *m,
+                                    const struct dx_manifest_version *entry)
+{
+    uint64_t sum = dx_part_mapped_bytes(entry);
+
+    for (size_t i = 0; i < entry->part_count; i++) {
+        const struct dx_manifest_version *part = dx_manifest_find(m, entry->parts[i]);
+
+        if (part != NULL && __builtin_add_overflow(sum, dx_part_mapped_bytes(part), &sum))
+            return UINT64_MAX;
+    }
+    return sum;
+}
+
 /* Once for each version that was opened whole: `pins` is not 0 only then. */
 static void count_mapped(const struct dx_version *v, bool opened)
 {
-    uint64_t bytes = dx_part_mapped_bytes(&v->entry);
+    uint64_t bytes = dx_version_mapped_bytes(v);
 
     if (v->caches == NULL)
         return;
@@ -221,7 +245,7 @@ static void count_mapped(const struct dx_version *v, bool opened)
 
 static void version_close(struct dx_version *v)
 {
-    dx_part_free(&v->part);
+    dx_dead_domains_release(v->parts, v->part_count, &v->dead);
     dx_dataset_heads_release(&v->heads);
     dx_registry_release(&v->registry);
     dx_psl_free(&v->psl);
@@ -254,7 +278,7 @@ static int check_texts(const struct dx_version *v, struct dx_error *err)
     return DX_OK;
 }
 
-static int open_etags(struct dx_version *v, const char *copy,
+static int open_etags(const struct dx_version *v, struct dx_part *part, const char *copy,
                       const struct dx_version_options *options, struct dx_error *err)
 {
     struct dx_source_options so;
@@ -264,39 +288,123 @@ static int open_etags(struct dx_version *v, const char *copy,
     if (rc == DX_OK)
         rc = dx_source_root_url(v->root, &so, &url, err);
     if (rc == DX_OK)
-        rc = dx_part_take_etags(v->part, copy, url, options->verify, err);
+        rc = dx_part_take_etags(part, copy, url, options->verify, err);
     free(url);
     return rc;
 }
 
-static int open_files(struct dx_version *v, struct dx_version_copies *copies,
+/* The manifest's totals are those of live domains, and of the files of all parts. */
+static int check_sums(struct dx_version *v, struct dx_error *err)
+{
+    uint64_t rows = 0;
+
+    v->numbers = 0;
+    for (size_t i = 0; i < v->part_count; i++) {
+        v->numbers += v->parts[i].part->entry.part.domains;
+        rows += v->parts[i].part->pages.rows;
+    }
+    if (v->numbers - v->dead.domains != v->entry.domains)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "version %s: its parts have %llu domains, the manifest says %llu",
+                       v->entry.version, (unsigned long long)(v->numbers - v->dead.domains),
+                       (unsigned long long)v->entry.domains);
+    if (rows != v->entry.rows + v->entry.rows_left_out)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "version %s: rows in " DX_FILE_PAGES ": %llu, the manifest says %llu",
+                       v->entry.version, (unsigned long long)rows,
+                       (unsigned long long)(v->entry.rows + v->entry.rows_left_out));
+    return DX_OK;
+}
+
+/* *fetched: its copies are there; what failed, if anything, failed with them. */
+static int open_part(struct dx_version *v, const struct dx_manifest_version *entry,
+                     const struct dx_version_options *options, bool *fetched, struct dx_error *err)
+{
+    bool older = strcmp(entry->version, v->entry.version) != 0;
+    bool verify = options->verify && !(older && options->own_only);
+    struct dx_version_copies copies = { .tree = NULL };
+    struct dx_part **part = &v->parts[v->part_count++].part;
+    int rc = dx_part_new(part, v->root, entry, options->open_flags, err);
+
+    *fetched = false;
+    if (rc == DX_OK && dx_source_remote(v->root)) {
+        rc = dx_version_copies_fetch(&copies, v->source, entry, older, options, err);
+        *fetched = rc == DX_OK;
+    }
+    if (rc == DX_OK)
+        rc = dx_part_open(*part, &copies, v->source, verify, err);
+    if (rc == DX_OK && !older)
+        rc = open_texts(v, &copies, err);
+    if (rc == DX_OK && verify && options->whole && !dx_source_remote(v->root))
+        rc = dx_part_check_others(*part, err);
+    if (rc == DX_OK && copies.path[DX_COPY_ETAGS] != NULL)
+        rc = open_etags(v, *part, copies.path[DX_COPY_ETAGS], options, err);
+    dx_version_copies_release(&copies);
+    return rc;
+}
+
+static bool copies_to_blame(int rc)
+{
+    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_NOT_FOUND;
+}
+
+static void close_last(struct dx_version *v)
+{
+    dx_part_free(&v->parts[--v->part_count].part);
+    dx_dataset_heads_release(&v->heads);
+    dx_registry_release(&v->registry);
+    dx_psl_free(&v->psl);
+}
+
+static int open_part_or_heal(struct dx_version *v, const struct dx_manifest_version *entry,
+                             const struct dx_version_options *options, struct dx_error *err)
+{
+    bool older = strcmp(entry->version, v->entry.version) != 0;
+    bool fetched;
+    int rc = open_part(v, entry, options, &fetched, err);
+
+    /* A copy that was sound when it came and is not any more: because of a disk or a person.
+     * Other failures, of memory or of rights, say nothing about the copies. */
+    if (rc < 0 && fetched && copies_to_blame(rc) &&
+        dx_version_copies_heal(entry, older, options, NULL) == 1) {
+        close_last(v);
+        rc = open_part(v, entry, options, &fetched, err);
+    }
+    return rc;
+}
+
+static int open_parts(struct dx_version *v, const struct dx_manifest *m,
                       const struct dx_version_options *options, struct dx_error *err)
 {
-    int rc = dx_part_open(v->part, copies, v->source, options->verify, err);
+    int rc = DX_OK;
 
+    for (size_t i = 0; rc == DX_OK && i < v->entry.part_count; i++) {
+        const struct dx_manifest_version *entry = m == NULL ? NULL
+                                                            : dx_manifest_find(m, v->entry.parts[i]);
+
+        rc = entry != NULL ? open_part_or_heal(v, entry, options, err)
+                           : dx_fail(err, DX_E_CORRUPT, "manifest: version %s: its part %s is not listed",
+                                     v->entry.version, v->entry.parts[i]);
+    }
     if (rc == DX_OK)
-        rc = open_texts(v, copies, err);
+        rc = open_part_or_heal(v, &v->entry, options, err);
     if (rc == DX_OK)
         rc = check_texts(v, err);
-    if (rc == DX_OK && options->verify && options->whole && !dx_source_remote(v->root))
-        rc = dx_part_check_others(v->part, err);
-    if (rc == DX_OK && copies->path[DX_COPY_ETAGS] != NULL)
-        rc = open_etags(v, copies->path[DX_COPY_ETAGS], options, err);
-    return rc;
+    if (rc == DX_OK)
+        rc = dx_dead_domains_join(v->parts, v->part_count, &v->dead, err);
+    return rc == DX_OK ? check_sums(v, err) : rc;
 }
 
 static _Atomic uint64_t opened = 1;
 
-/* *fetched: all copies of a remote root are there; what failed, if anything, failed with them. */
-static int open_once(struct dx_version **out, const char *root,
-                     const struct dx_manifest_version *entry, struct dx_caches *caches,
-                     const struct dx_version_options *options, bool *fetched, struct dx_error *err)
+int dx_version_open(struct dx_version **out, const char *root, const struct dx_manifest *m,
+                    const struct dx_manifest_version *entry, struct dx_caches *caches,
+                    const struct dx_version_options *options, struct dx_error *err)
 {
     struct dx_version *v = calloc(1, sizeof *v);
-    struct dx_version_copies copies = { .tree = NULL };
     int rc;
 
-    *fetched = false;
+    *out = NULL;
     if (v == NULL)
         return dx_no_memory(err, "%s", root);
     (void)pthread_mutex_init(&v->listed_lock, NULL);
@@ -306,18 +414,11 @@ static int open_once(struct dx_version **out, const char *root,
     rc = v->root == NULL ? dx_no_memory(err, "%s", root)
                          : dx_manifest_version_copy(entry, &v->entry, err);
     if (rc == DX_OK)
-        rc = dx_part_new(&v->part, root, entry, options->open_flags, err);
-    if (rc == DX_OK)
         rc = open_source(&v->source, root, options, err);
-    if (rc == DX_OK && dx_source_remote(root)) {
-        rc = dx_version_copies_fetch(&copies, v->source, entry, options, err);
-        *fetched = rc == DX_OK;
-    }
     if (rc == DX_OK)
-        rc = open_files(v, &copies, options, err);
+        rc = open_parts(v, m, options, err);
     if (rc == DX_OK && !dx_version_intact(v))
         rc = dx_version_damage(v, err);
-    dx_version_copies_release(&copies);
     if (rc < 0) {
         version_close(v);
         return rc;
@@ -326,28 +427,6 @@ static int open_once(struct dx_version **out, const char *root,
     atomic_store(&v->pins, 1);
     *out = v;
     return DX_OK;
-}
-
-static bool copies_to_blame(int rc)
-{
-    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED || rc == DX_E_NOT_FOUND;
-}
-
-int dx_version_open(struct dx_version **out, const char *root,
-                    const struct dx_manifest_version *manifest_entry, struct dx_caches *caches,
-                    const struct dx_version_options *options, struct dx_error *err)
-{
-    bool fetched;
-    int rc;
-
-    *out = NULL;
-    rc = open_once(out, root, manifest_entry, caches, options, &fetched, err);
-    /* A copy that was sound when it came and is not any more: because of a disk or a person.
-     * Other failures, of memory or of rights, say nothing about the copies. */
-    if (rc < 0 && fetched && copies_to_blame(rc) &&
-        dx_version_copies_heal(manifest_entry, options, NULL) == 1)
-        rc = open_once(out, root, manifest_entry, caches, options, &fetched, err);
-    return rc;
 }
 
 void dx_version_pin(struct dx_version *v)
@@ -379,17 +458,29 @@ const char *dx_version_name(const struct dx_version *v)
 
 bool dx_version_poisoned(const struct dx_version *v)
 {
-    return dx_guard_poisoned(v->part->guard);
+    bool poisoned = false;
+
+    for (size_t i = 0; i < v->part_count; i++)
+        poisoned = poisoned || dx_guard_poisoned(v->parts[i].part->guard);
+    return poisoned;
 }
 
 bool dx_version_intact(const struct dx_version *v)
 {
-    return dx_guard_intact(v->part->guard);
+    bool intact = true;
+
+    for (size_t i = 0; i < v->part_count; i++)
+        intact = intact && dx_guard_intact(v->parts[i].part->guard);
+    return intact;
 }
 
 int dx_version_damage(const struct dx_version *v, struct dx_error *err)
 {
-    return dx_guard_why(v->part->guard, err);
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++)
+        rc = dx_guard_why(v->parts[i].part->guard, err);
+    return rc;
 }
 
 struct dx_shared_manifest *dx_version_listed(struct dx_version *v)
@@ -432,7 +523,7 @@ int dx_version_open_listed(struct dx_version **v, const char *root, struct dx_ma
         return dx_fail(err, DX_E_NOT_FOUND,
                        "%s: no version %s. `domaindex versions --root %s` lists them", root,
                        name == NULL ? "is current" : name, root);
-    rc = dx_version_open(v, root, entry, caches, options, err);
+    rc = dx_version_open(v, root, m, entry, caches, options, err);
     if (rc == DX_OK)
         rc = dx_shared_manifest_new(&(*v)->listed, m, err);
     if (rc < 0) {

@@ -3,9 +3,9 @@
  *
  *   struct dx_version_options o = DX_VERSION_OPTIONS_DEFAULT;
  *   dx_caches_new(&caches, &o, &err);
- *   rc = dx_version_open(&v, root, &manifest_entry, caches, &o, &err);
+ *   rc = dx_version_open(&v, root, &manifest, entry, caches, &o, &err);
  *   dx_version_canon_new(v, &canon, &err);          a canonicaliser with this version's list
- *   ... v->part->mphf, v->part->counts ...           read-only; loader/part.h
+ *   ... v->parts[i].part->mphf ...                  read-only; loader/part.h, loader/version_parts.h
  *   dx_version_unpin(v);                            the opener holds the first pin
  *   dx_caches_free(&caches);                        after the last version
  *
@@ -23,7 +23,8 @@
  * numbers of domains and pairs, hash of the domain list), and with options.verify the
  * hash of every file and every block. Without it each 4 KiB block is checked when it is
  * first touched, and not again: a file that is changed later poisons the version, see
- * dx_version_intact. `manifest_entry` is copied; all else is owned by the version.
+ * dx_version_intact. `entry` and those of its older parts,
+ * which the manifest has, are copied; all else is owned by the version.
  *
  * Everything in the struct is read-only after open; threads may share it as long as each
  * user is covered by a pin. Pins are counted: dx_version_pin needs an existing pin.
@@ -38,7 +39,7 @@
 #include "format/root/registry_json.h"
 #include "format/version/manifest.h"
 #include "loader/dataset_heads.h"
-#include "loader/part.h"
+#include "loader/dead_domains.h"
 #include "loader/shared_manifest.h"
 #include "loader/version_options.h"
 
@@ -69,7 +70,10 @@ struct dx_version {
     char *root;
     struct dx_source *source; /* of the lake */
     struct dx_caches *caches; /* borrowed */
-    struct dx_part *part;     /* its index files */
+    struct dx_version_part parts[DX_PARTS_MAX]; /* its index files; oldest first, its own last */
+    size_t part_count;
+    uint64_t numbers; /* of domains, dead ones too */
+    struct dx_dead_domains dead;
     struct dx_registry registry;
     struct dx_dataset_heads heads;
     struct dx_psl *psl;
@@ -81,13 +85,24 @@ struct dx_version {
     _Atomic uint64_t visible; /* query/view/view's: 0 at first */
 };
 
-int dx_version_open(struct dx_version **v, const char *root,
-                    const struct dx_manifest_version *manifest_entry, struct dx_caches *caches,
+int dx_version_open(struct dx_version **v, const char *root, const struct dx_manifest *m,
+                    const struct dx_manifest_version *entry, struct dx_caches *caches,
                     const struct dx_version_options *options, struct dx_error *err);
 void dx_version_pin(struct dx_version *v);
 void dx_version_unpin(struct dx_version *v); /* the last one closes; NULL is fine */
 
 const char *dx_version_name(const struct dx_version *v);
+
+/* The part that was made with it. */
+static inline struct dx_part *dx_version_own(const struct dx_version *v)
+{
+    return v->parts[v->part_count - 1].part;
+}
+
+/* Bytes of the files that are mapped while a version is open. */
+uint64_t dx_version_mapped_bytes(const struct dx_version *v);
+uint64_t dx_version_mapped_bytes_of(const struct dx_manifest *m,
+                                    const struct dx_manifest_version *entry);
 
 /* Whether a mapped file was changed since the open: nothing that is computed from v any more may be
  * used, and v must be reopened. Only in a process with a guard (loader/guard.h); the files that are
@@ -107,8 +122,13 @@ static inline int dx_version_find(const struct dx_version *v, struct dx_span dom
                                   const struct dx_part **part, uint64_t *ordinal,
                                   uint64_t *domain_id, struct dx_error *err)
 {
-    *part = v->part;
-    return dx_part_find(v->part, domain, ordinal, domain_id, err);
+    int rc = 0;
+
+    for (size_t i = v->part_count; rc == 0 && i-- > 0;) {
+        *part = v->parts[i].part;
+        rc = dx_part_find(*part, domain, ordinal, domain_id, err);
+    }
+    return rc;
 }
 
 int dx_version_canon_new(const struct dx_version *v, struct dx_canon **canon, struct dx_error *err);

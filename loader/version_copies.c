@@ -17,6 +17,7 @@ static const char *const names[DX_COPY_COUNT] = {
     [DX_COPY_DATASET_DOMAINS] = DX_FILE_DATASET_DOMAINS,
     [DX_COPY_COLD] = DX_FILE_COLD,
     [DX_COPY_TAGS] = DX_FILE_TAGS,
+    [DX_COPY_DEAD] = DX_FILE_DEAD,
     [DX_COPY_DATASETS] = DX_FILE_DATASETS,
     [DX_COPY_PSL] = DX_FILE_PSL,
     [DX_COPY_ETAGS] = DX_FILE_ETAGS,
@@ -57,8 +58,8 @@ static bool in_tree(const char *name)
            strcmp(name, DX_FILE_FACTS) == 0 || strcmp(name, DX_FILE_URL_IDS) == 0;
 }
 
-static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool postings,
-                      struct dx_error *err)
+static int wants_make(struct wants *w, const struct dx_manifest_version *entry, bool older,
+                      bool postings, struct dx_error *err)
 {
     *w = (struct wants){ .want = calloc(entry->file_count + 1, sizeof *w->want),
                          .object = calloc(entry->file_count + 1, sizeof *w->object),
@@ -68,7 +69,9 @@ static int wants_make(struct wants *w, const struct dx_manifest_version *entry, 
     for (unsigned i = 0; i < DX_COPY_COUNT; i++) {
         const struct dx_manifest_file *f = dx_manifest_file(entry, names[i]);
 
-        if (f == NULL && i != DX_COPY_ETAGS && i != DX_COPY_TAGS)
+        if (older && (i == DX_COPY_DATASETS || i == DX_COPY_PSL))
+            continue;
+        if (f == NULL && i != DX_COPY_ETAGS && i != DX_COPY_TAGS && i != DX_COPY_DEAD)
             return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version,
                            names[i]);
         if (f == NULL)
@@ -138,13 +141,13 @@ static int recheck(struct dx_mirror *m, const struct wants *w, size_t from, size
 }
 
 int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *source,
-                            const struct dx_manifest_version *entry,
+                            const struct dx_manifest_version *entry, bool older,
                             const struct dx_version_options *options, struct dx_error *err)
 {
     struct dx_mirror *m = NULL;
     size_t wrong = 0;
     struct wants w;
-    int rc = wants_make(&w, entry, options->mirror_postings, err);
+    int rc = wants_make(&w, entry, older, options->mirror_postings, err);
 
     *c = (struct dx_version_copies){ .tree = NULL };
     w.c = c;
@@ -176,13 +179,13 @@ int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *sourc
     return rc;
 }
 
-int dx_version_copies_heal(const struct dx_manifest_version *entry,
+int dx_version_copies_heal(const struct dx_manifest_version *entry, bool older,
                            const struct dx_version_options *options, struct dx_error *err)
 {
     struct dx_mirror *m = NULL;
     size_t wrong = 0;
     struct wants w;
-    int rc = wants_make(&w, entry, false, err);
+    int rc = wants_make(&w, entry, older, false, err);
 
     if (rc == DX_OK)
         rc = dx_mirror_open(&m, options->mirror_dir, err);

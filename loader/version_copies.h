@@ -2,12 +2,14 @@
  * version_copies.h - the local files that a version of a remote root is opened from.
  *
  *   struct dx_version_copies c;
- *   rc = dx_version_copies_fetch(&c, source, &entry, options, &err);   through the mirror
+ *   rc = dx_version_copies_fetch(&c, source, &entry, older, options, &err);   through the mirror
  *   ... c.path[DX_COPY_PAGES] ...                           NULL: the version has no such file
  *   tree = c.tree;  c.tree = NULL;                          owned by the reader of the postings
  *   dx_version_copies_release(&c);                          safe on a half-made one
  *
- *   rc = dx_version_copies_heal(&entry, options, &err);     1: some were damaged and are gone
+ *   rc = dx_version_copies_heal(&entry, older, options, &err);     1: some were damaged and are gone
+ *
+ * older: as a part of a newer version, which has its own registry and suffix list.
  *
  * With options.mirror_postings `tree` holds postings, facts and url_ids under the names that
  * they have below the root; else it is NULL. Sketches stay in the store: no answer needs them.
@@ -31,7 +33,8 @@ enum dx_copy {
     DX_COPY_PAGES,
     DX_COPY_DATASET_DOMAINS,
     DX_COPY_COLD,
-    DX_COPY_TAGS, /* not of every version */
+    DX_COPY_TAGS, /* these two not of every version */
+    DX_COPY_DEAD,
     DX_COPY_DATASETS,
     DX_COPY_PSL,
     DX_COPY_ETAGS,
@@ -44,9 +47,9 @@ struct dx_version_copies {
 };
 
 int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *source,
-                            const struct dx_manifest_version *entry,
+                            const struct dx_manifest_version *entry, bool older,
                             const struct dx_version_options *options, struct dx_error *err);
-int dx_version_copies_heal(const struct dx_manifest_version *entry,
+int dx_version_copies_heal(const struct dx_manifest_version *entry, bool older,
                            const struct dx_version_options *options, struct dx_error *err);
 void dx_version_copies_release(struct dx_version_copies *c);
 

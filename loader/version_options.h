@@ -29,6 +29,7 @@ struct dx_version_options {
     /* With verify, of a directory: also the files that are read by range later, as the manifest has
      * them: postings, cold files, and the lists. */
     bool whole;
+    bool own_only; /* verify: of the part that was made with the version, and no older one */
 };
 
 #define DX_MIRROR_KEEP_S (7u * 86400)
@@ -36,7 +37,7 @@ struct dx_version_options {
 #define DX_VERSION_OPTIONS_DEFAULT                                                    \
     {                                                                                 \
         64u << 20, 64u << 20, 64u << 20, DX_EVICT_SIEVE, false, 0, NULL, NULL, false, \
-            DX_MIRROR_KEEP_S, NULL, NULL, false                                       \
+            DX_MIRROR_KEEP_S, NULL, NULL, false, false                                \
     }
 
 #endif

@@ -62,7 +62,11 @@ static int warm_map(void *ctx, const char *name, struct dx_span bytes, struct dx
 
 int dx_warm_maps(struct dx_version *v, struct dx_error *err)
 {
-    return dx_part_maps(v->part, warm_map, NULL, err);
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++)
+        rc = dx_part_maps(v->parts[i].part, warm_map, NULL, err);
+    return rc;
 }
 
 /* A domain that the version does not have is skipped. */

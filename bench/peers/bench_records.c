@@ -107,8 +107,8 @@ static int walk(struct dx_version *v, struct records_head *head, struct dx_buf *
     struct dx_version_walk w;
     int rc;
 
-    *head = (struct records_head){ 0, 0, v->part->counts.totals.ts_base,
-                                   v->part->counts.totals.ts_unit };
+    *head = (struct records_head){ 0, 0, dx_version_own(v)->counts.totals.ts_base,
+                                   dx_version_own(v)->counts.totals.ts_unit };
     dx_version_walk_begin(&w, v, 0);
     while ((rc = dx_version_walk_next(&w, err)) == 1) {
         uint8_t domain[DX_SURT_MAX];

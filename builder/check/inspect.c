@@ -34,6 +34,36 @@ void dx_inspect_str(const struct dx_inspect *in, const char *key, struct dx_span
     dx_json_text(in->json, value);
 }
 
+struct number {
+    const char *key;
+    uint64_t value;
+};
+
+static void write_numbers(struct dx_json *j, const struct number *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        dx_json_key(j, numbers[i].key);
+        dx_json_u64(j, numbers[i].value);
+    }
+}
+
+/* Older versions whose files it has, and what its own files hold. */
+static void write_parts(struct dx_json *j, const struct dx_manifest_version *v)
+{
+    const struct number own[] = { { "part_domains", v->part.domains },
+                                  { "part_pairs", v->part.pairs },
+                                  { "part_urls", v->part.urls },
+                                  { "part_rows", v->part.rows },
+                                  { "first_file", v->part.first_file } };
+
+    dx_json_key(j, "parts");
+    dx_json_array(j);
+    for (size_t i = 0; i < v->part_count; i++)
+        dx_json_str(j, v->parts[i]);
+    dx_json_end(j);
+    write_numbers(j, own, sizeof own / sizeof own[0]);
+}
+
 static void write_version(struct dx_json *j, const struct dx_manifest_version *v, bool current)
 {
     char hex[DX_HASH128_TEXT];
@@ -53,23 +83,19 @@ static void write_version(struct dx_json *j, const struct dx_manifest_version *v
     dx_json_time_us(j, v->published_us);
     dx_json_key(j, "build_id");
     dx_json_str(j, hex);
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = { { "canon_version", v->canon_version },
-                    { "domains", v->domains },
-                    { "datasets", v->datasets },
-                    { "pairs", v->pairs },
-                    { "urls", v->urls },
-                    { "rows", v->rows },
-                    { "rows_left_out", v->rows_left_out },
-                    { "lake_files", v->lake_files },
-                    { "files", v->file_count },
-                    { "bytes", bytes } };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        dx_json_key(j, numbers[i].key);
-        dx_json_u64(j, numbers[i].value);
-    }
+    const struct number numbers[] = { { "canon_version", v->canon_version },
+                                      { "domains", v->domains },
+                                      { "datasets", v->datasets },
+                                      { "pairs", v->pairs },
+                                      { "urls", v->urls },
+                                      { "rows", v->rows },
+                                      { "rows_left_out", v->rows_left_out },
+                                      { "lake_files", v->lake_files },
+                                      { "files", v->file_count },
+                                      { "bytes", bytes } };
+    write_numbers(j, numbers, sizeof numbers / sizeof numbers[0]);
+    if (v->part_count > 0)
+        write_parts(j, v);
     dx_json_end(j);
 }
 
@@ -193,7 +219,7 @@ static int inspect_bytes(const struct dx_inspect *in, struct dx_error *err)
 {
     static const char zst_magic[] = "\x28\xb5\x2f\xfd";
     static const char *const envelopes[] = { "DXDD", "DXMP", "DTDR", "DXDC", "DXPD",
-                                             "DXPG", "DXTD", "DXCP", "DXTG" };
+                                             "DXPG", "DXTD", "DXCP", "DXTG", "DXDE" };
 
     if (in->bytes.size == 0)
         return dx_fail(err, DX_E_TRUNCATED, "%s: is empty", in->path);

@@ -8,6 +8,7 @@
 #include "format/core/zseek.h"
 #include "format/version/cold.h"
 #include "format/version/dataset_domains.h"
+#include "format/version/dead.h"
 #include "format/version/pages.h"
 #include "format/version/postings.h"
 #include "format/version/tags.h"
@@ -192,7 +193,7 @@ static int show_pages(const struct dx_inspect *in, unsigned flags, struct dx_err
     if (rc < 0)
         return rc;
     dx_inspect_str(in, "kind", dx_span_str("places of all pages of the lake"));
-    dx_inspect_u64(in, "files", p.files);
+    dx_inspect_u64(in, "files", p.files); /* numbered from the version's first_file on */
     dx_inspect_u64(in, "row_groups", p.groups);
     dx_inspect_u64(in, "rows", p.rows);
     write_sections(in, &p.envelope);
@@ -268,16 +269,63 @@ static int show_tags(const struct dx_inspect *in, unsigned flags, struct dx_erro
     return rc < 0 ? rc : DX_OK;
 }
 
+/* One older part. */
+static int show_dead_part(const struct dx_inspect *in, const struct dx_dead *d, uint64_t i,
+                          struct dx_error *err)
+{
+    struct dx_dead_part p;
+    struct dx_dead_rank rank;
+    struct dx_dataset_set set;
+    int rc = dx_dead_part(d, i, &p, err);
+
+    if (rc < 0)
+        return rc;
+    dx_json_object(in->json);
+    write_hex(in, "build_id", p.build.bytes);
+    dx_inspect_u64(in, "domains", p.of);
+    dx_inspect_u64(in, "dead_domains", p.domains);
+    dx_inspect_u64(in, "ranks", p.ranks);
+    dx_json_end(in->json);
+    if (in->deep && p.domains > 0)
+        rc = dx_dead_ordinals(d, &p, &set, err);
+    for (uint64_t k = 0; in->deep && rc >= 0 && k < p.ranks; k++)
+        rc = dx_dead_rank(d, &p, k, &rank, err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int show_dead(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
+{
+    struct dx_dead d;
+    int rc = dx_dead_open(&d, in->bytes, flags, in->path, err);
+
+    if (rc < 0)
+        return rc;
+    dx_inspect_str(in, "kind", dx_span_str("domains of older parts that this part has taken over"));
+    write_sections(in, &d.envelope);
+    dx_json_key(in->json, "parts");
+    dx_json_array(in->json);
+    for (uint64_t i = 0; rc == DX_OK && i < d.parts; i++)
+        rc = show_dead_part(in, &d, i, err);
+    dx_json_end(in->json);
+    dx_dead_close(&d);
+    return rc;
+}
+
 int dx_inspect_envelope(const struct dx_inspect *in, struct dx_error *err)
 {
     static const struct {
         const char *magic;
         int (*show)(const struct dx_inspect *in, unsigned flags, struct dx_error *err);
-    } kinds[] = {
-        { "DXDD", show_dictionary },      { "DXMP", show_mphf },     { "DTDR", show_membership },
-        { "DXDC", show_counts },          { "DXPD", show_postings }, { "DXPG", show_pages },
-        { "DXTD", show_dataset_domains }, { "DXCP", show_cold },     { "DXTG", show_tags }
-    };
+    } kinds[] = { { "DXDD", show_dictionary },
+                  { "DXMP", show_mphf },
+                  { "DTDR", show_membership },
+                  { "DXDC", show_counts },
+                  { "DXPD", show_postings },
+                  { "DXPG", show_pages },
+                  { "DXTD", show_dataset_domains },
+                  { "DXCP", show_cold },
+                  { "DXTG", show_tags },
+                  { "DXDE", show_dead } };
     unsigned flags = in->deep ? DX_OPEN_VERIFY_ALL : 0;
     size_t i = 0;
 

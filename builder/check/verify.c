@@ -6,7 +6,7 @@
 #include "builder/root/parallel.h"
 #include "builder/root/root.h"
 #include "loader/suppressions_live.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
 {
     char text[800];
+    size_t n = 0;
     va_list ap;
 
     if (++w->result->damages > TOLD_MAX + 1)
@@ -28,10 +29,34 @@ void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
         w->options->found(w->options->ctx, "more: all are counted, but no more are listed");
         return;
     }
+    if (w->part != NULL && w->version->part_count > 1)
+        n = (size_t)snprintf(text, sizeof text, "part %s: ", w->part->entry.version);
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    (void)vsnprintf(text + n, sizeof text - n, fmt, ap);
     va_end(ap);
     w->options->found(w->options->ctx, text);
+}
+
+void dx_verify_enter(struct dx_verify *w, size_t part)
+{
+    w->at = part;
+    w->part = w->version->parts[part].part;
+}
+
+void dx_verify_leave(struct dx_verify *w)
+{
+    w->part = NULL;
+}
+
+size_t dx_verify_part_of_file(const struct dx_verify *w, uint64_t file_id)
+{
+    const struct dx_version *v = w->version;
+    const struct dx_part *part = dx_version_part_of_file(v, file_id);
+    size_t i = 0;
+
+    while (i < v->part_count && v->parts[i].part != part)
+        i++;
+    return i;
 }
 
 bool dx_verify_is_damage(const struct dx_verify *w, int code)
@@ -56,6 +81,8 @@ int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why)
 {
+    const struct dx_manifest_version *entry = &w->part->entry;
+    struct dx_version_files copies = w->copies;
     const struct dx_manifest_file *file;
     char object[DX_MANIFEST_FILE_PATH];
     char copy[4096];
@@ -63,14 +90,14 @@ int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *ma
     int rc;
 
     if (!w->root.in_place) {
-        rc = dx_version_files_path(&w->copies, name, copy, why);
+        copies.entry = entry;
+        rc = dx_version_files_path(&copies, name, copy, why);
         return rc == DX_OK ? dx_map_open(map, copy, DX_MAP_SEQUENTIAL, why) : rc;
     }
-    file = dx_manifest_file(&w->version->entry, name);
+    file = dx_manifest_file(entry, name);
     if (file == NULL)
-        return dx_fail(why, DX_E_CORRUPT, "manifest: version %s lists no %s",
-                       w->version->entry.version, name);
-    dx_manifest_file_path(&w->version->entry, file, object);
+        return dx_fail(why, DX_E_CORRUPT, "manifest: version %s lists no %s", entry->version, name);
+    dx_manifest_file_path(entry, file, object);
     if (asprintf(&path, "%s/%s", w->version->root, object) < 0)
         return dx_no_memory(why, "%s", name);
     rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, why);
@@ -101,12 +128,25 @@ void dx_verify_phase_of(const struct dx_verify *w, const char *name, uint64_t by
         w->options->phase(w->options->ctx, name);
 }
 
-static uint64_t size_of(const struct dx_manifest_version *entry)
+/* The entry of part i, oldest first; behind the older ones that of the version itself. The manifest
+ * has them all, or it would not have been read. */
+static const struct dx_manifest_version *part_entry(const struct dx_manifest *m,
+                                                    const struct dx_manifest_version *entry,
+                                                    size_t i)
+{
+    return i < entry->part_count ? dx_manifest_find(m, entry->parts[i]) : entry;
+}
+
+static uint64_t size_of(const struct dx_manifest *m, const struct dx_manifest_version *entry)
 {
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < entry->file_count; i++)
-        bytes += entry->files[i].size;
+    for (size_t i = 0; i <= entry->part_count; i++) {
+        const struct dx_manifest_version *part = part_entry(m, entry, i);
+
+        for (size_t k = 0; part != NULL && k < part->file_count; k++)
+            bytes += part->files[k].size;
+    }
     return bytes;
 }
 
@@ -169,7 +209,6 @@ static int fetch_files(struct dx_verify *w, const struct dx_manifest_version *en
 
     if (found == NULL)
         return dx_no_memory(err, "verify");
-    dx_verify_phase_of(w, "fetching and hashing the files of the version", size_of(entry));
     w->copies.entry = entry;
     if (w->options->progress != NULL) {
         w->copies.bytes = &w->options->progress->bytes;
@@ -190,22 +229,47 @@ static int fetch_files(struct dx_verify *w, const struct dx_manifest_version *en
     return rc;
 }
 
-static int check_files(struct dx_verify *w, const struct dx_manifest_version *entry,
-                       struct dx_error *err)
+/* Of the version's own folder and of those of its older parts: all that the manifest lists there. */
+static int check_files(struct dx_verify *w, const struct dx_manifest *m,
+                       const struct dx_manifest_version *entry, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    if (!w->root.in_place)
-        return fetch_files(w, entry, err);
-    dx_verify_phase_of(w, "hashing the files of the version", size_of(entry));
-    for (size_t i = 0; i < entry->file_count && rc == DX_OK; i++)
-        rc = check_file(w, entry, &entry->files[i], err);
+    dx_verify_phase_of(w,
+                       w->root.in_place ? "hashing the files of the version"
+                                        : "fetching and hashing the files of the version",
+                       size_of(m, entry));
+    for (size_t i = 0; i <= entry->part_count && rc == DX_OK; i++) {
+        const struct dx_manifest_version *part = part_entry(m, entry, i);
+
+        if (part == NULL)
+            dx_verify_found(w, "manifest: version %s: its part %s is not listed", entry->version,
+                            entry->parts[i]);
+        else if (!w->root.in_place)
+            rc = fetch_files(w, part, err);
+        for (size_t k = 0; part != NULL && w->root.in_place && k < part->file_count && rc == DX_OK;
+             k++)
+            rc = check_file(w, part, &part->files[k], err);
+    }
     return rc;
 }
 
+/* Facts, tags and places of URLs: of sets and counts that were found to agree. */
+static int check_others(struct dx_verify *w, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && w->result->damages == 0 && i < w->version->part_count; i++) {
+        dx_verify_enter(w, i);
+        rc = dx_verify_facts(w, err);
+        dx_verify_leave(w);
+    }
+    return rc == DX_OK && w->result->damages == 0 ? dx_verify_urls(w, err) : rc;
+}
+
 /* What cannot be opened cannot be compared: one damage, and the rest is left out. */
-static int check_content(struct dx_verify *w, const struct dx_manifest_version *entry,
-                         struct dx_error *err)
+static int check_content(struct dx_verify *w, const struct dx_manifest *m,
+                         const struct dx_manifest_version *entry, struct dx_error *err)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
     struct dx_caches *caches = NULL;
@@ -222,7 +286,7 @@ static int check_content(struct dx_verify *w, const struct dx_manifest_version *
     if (rc < 0)
         return rc;
     dx_verify_phase(w, "opening the version");
-    rc = dx_version_open(&w->version, w->options->root, entry, caches, &options, &why);
+    rc = dx_version_open(&w->version, w->options->root, m, entry, caches, &options, &why);
     if (rc == DX_E_UNSUPPORTED && w->result->damages == 0) {
         /* Each byte is as it was published, by another version of the program: no damage. */
         if (err != NULL)
@@ -233,11 +297,14 @@ static int check_content(struct dx_verify *w, const struct dx_manifest_version *
         rc = dx_verify_files(w, err);
         if (rc == DX_OK)
             rc = dx_verify_index(w, err);
-        if (rc == DX_OK && w->result->damages == 0)
-            rc = dx_verify_facts(w, err);
+        if (rc == DX_OK)
+            rc = check_others(w, err);
         if (rc == DX_OK)
             rc = dx_verify_lake(w, err);
     }
+    dx_verify_leave(w);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        free(w->parts[i].datasets);
     dx_version_unpin(w->version);
     w->version = NULL;
     dx_caches_free(&caches);
@@ -305,9 +372,9 @@ static int check(struct dx_verify *w, struct dx_error *err)
         (void)snprintf(w->result->version, sizeof w->result->version, "%s", entry->version);
         rc = check_suppressions(w, err);
         if (rc == DX_OK)
-            rc = check_files(w, entry, err);
+            rc = check_files(w, &manifest, entry, err);
         if (rc == DX_OK)
-            rc = check_content(w, entry, err);
+            rc = check_content(w, &manifest, entry, err);
         if (rc == DX_OK && entry == dx_manifest_current(&manifest))
             dx_verify_lake_notes(w, entry);
     }

@@ -30,8 +30,9 @@
  * takes them), which the version lacks by permission, and that a listing lacks files which are
  * there.
  *
- * Memory: 16 bytes a domain (twice that while they are sorted), 24 a row group, pages and the
- * sketches of one domain, and the text of files.tsv; with deep also `memory`.
+ * Memory: 16 bytes a domain of each part (twice that while they are sorted), 24 a row group, 16 a dataset of each
+ * part, pages and the sketches of one domain, the text of files.tsv, and what dead.dxb holds; with deep also
+ * `memory`, and a page of facts and sketches a part.
  */
 #ifndef DX_BUILDER_CHECK_VERIFY_H
 #define DX_BUILDER_CHECK_VERIFY_H
@@ -42,6 +43,7 @@
 #include "builder/root/root.h"
 #include "builder/root/version_files.h"
 #include "builder/root/work_folder.h"
+#include "format/version/manifest.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -49,7 +51,7 @@
 #include <stdint.h>
 
 struct dx_index_lake;
-struct dx_manifest_version;
+struct dx_part;
 struct dx_url_place;
 
 struct dx_verify_progress { /* of the phase; written while dx_verify runs, for another thread */
@@ -84,28 +86,46 @@ struct dx_verify_result {
 int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *result,
               struct dx_error *err);
 
-/* Internal to the check: its state, and its parts (verify_files.c, verify_index.c,
+/* Internal to the check: its state, and its rooms (verify_files.c, verify_index.c, verify_dead.c,
  * verify_facts.c, verify_urls.c, verify_tags.c, verify_lake.c). */
+
+/* What a part holds, from its own files. */
+struct dx_verify_part {
+    uint64_t postings_sum; /* of the payloads of live domains, by dx_verify_payload_sum */
+    uint64_t url_places;   /* of url_ids.dat.zst */
+    uint64_t url_sum;      /* of all of them, by dx_verify_place_sum */
+    struct dx_verify_dataset {
+        uint64_t domains, urls;
+    } * datasets; /* parallel to the registry; of dx_verify_index */
+};
+
 struct dx_verify {
     const struct dx_verify_options *options;
     struct dx_verify_result *result;
     struct dx_version *version;
+    size_t at;                  /* of the part that is looked at, among the version's */
+    const struct dx_part *part; /* that one; NULL: all together are */
+    struct dx_verify_part parts[DX_PARTS_MAX];
     struct dx_source_options source_options;
     struct dx_root root;
     /* Of roots on object storage only, all below. */
     struct dx_version_files copies;
     struct dx_work_folder folder;
     char mirror[4096];
-    uint64_t postings_sum; /* of all payloads, by dx_verify_payload_sum */
-    uint64_t url_places;   /* of url_ids.dat.zst */
-    uint64_t url_sum;      /* of all of them, by dx_verify_place_sum */
 };
+
+/* Which part is looked at: messages name it, if there are several, and files are its own. */
+void dx_verify_enter(struct dx_verify *w, size_t part);
+void dx_verify_leave(struct dx_verify *w);
+/* The part that has a lake file's number; part_count: none. */
+size_t dx_verify_part_of_file(const struct dx_verify *w, uint64_t file_id);
 
 void dx_verify_found(struct dx_verify *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* A lower layer's error as damage; our own lack of memory stays an error, and so does what the
  * network did. */
 int dx_verify_damage(struct dx_verify *w, const struct dx_error *why, struct dx_error *err);
+/* A file of the part that is looked at. */
 int dx_verify_map(const struct dx_verify *w, const char *name, struct dx_map *map,
                   struct dx_error *why);
 void dx_verify_phase(const struct dx_verify *w, const char *name);
@@ -117,13 +137,15 @@ bool dx_verify_is_damage(const struct dx_verify *w, int code);
 uint64_t dx_verify_place_sum(const struct dx_url_place *place);
 int dx_verify_files(struct dx_verify *w, struct dx_error *err);
 int dx_verify_index(struct dx_verify *w, struct dx_error *err);
+/* dead.dxb of all parts against their dictionaries and counts. */
+int dx_verify_dead(struct dx_verify *w, struct dx_error *err);
 int dx_verify_facts(struct dx_verify *w, struct dx_error *err);
 int dx_verify_urls(struct dx_verify *w, struct dx_error *err);
 /* What a scan of the lake found against what dx_verify_urls read. */
 int dx_verify_url_places(struct dx_verify *w, const struct dx_index_lake *lake,
                          struct dx_error *why);
 int dx_verify_tags(struct dx_verify *w, struct dx_error *err);
-/* The file rebuilt from a scan of the lake against the one that is there. */
+/* What the tags of rows that a scan of the lake found say, against those of the files. */
 int dx_verify_tags_lake(struct dx_verify *w, const struct dx_index_lake *lake,
                         struct dx_error *why);
 int dx_verify_lake(struct dx_verify *w, struct dx_error *err);

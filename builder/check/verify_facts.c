@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the version says of its pairs beside sets and counts: the domains of each dataset, and
+ * What a part says of its pairs beside sets and counts: the domains of each dataset, and
  * hosts, paths and distinct URLs of each pair. Each file is held against sets and counts, which are
  * read in order of ordinals.
  */
@@ -20,11 +20,11 @@
 static int check_listed(struct dx_verify *w, uint32_t dataset_id, uint64_t ordinal,
                         uint64_t url_count, struct dx_error *why)
 {
-    const struct dx_version *v = w->version;
+    const struct dx_part *part = w->part;
     struct dx_pair_count count = { 0 };
     struct dx_dataset_set set;
     uint32_t rank;
-    int rc = dx_membership_get(&v->part->membership, ordinal, &set, why);
+    int rc = dx_membership_get(&part->membership, ordinal, &set, why);
 
     if (rc >= 0)
         rc = dx_dataset_set_rank(&set, dataset_id, &rank);
@@ -34,7 +34,7 @@ static int check_listed(struct dx_verify *w, uint32_t dataset_id, uint64_t ordin
                                                "the dataset",
                        (unsigned)dataset_id, (unsigned long long)ordinal);
     if (rc == 1)
-        rc = dx_counts_one(&v->part->counts, ordinal, rank, &count, why);
+        rc = dx_counts_one(&part->counts, ordinal, rank, &count, why);
     if (rc >= 0 && count.url_count != url_count)
         rc = dx_fail(why, DX_E_CORRUPT,
                      DX_FILE_DATASET_DOMAINS ": dataset %u has %llu URLs of domain %llu, the "
@@ -46,18 +46,21 @@ static int check_listed(struct dx_verify *w, uint32_t dataset_id, uint64_t ordin
 
 static int check_list(struct dx_verify *w, const struct dx_domain_list *list, struct dx_error *why)
 {
-    const struct dx_version *v = w->version;
-    const struct dx_dataset *d = dx_registry_by_id(&v->registry, list->dataset_id);
+    const struct dx_registry *registry = &w->version->registry;
+    const struct dx_dataset *d = dx_registry_by_id(registry, list->dataset_id);
+    const struct dx_verify_dataset *pairs = d == NULL ? NULL
+                                                      : w->parts[w->at].datasets +
+                                                            (d - registry->datasets);
     struct dx_domain_cursor c;
-    int rc = dx_dataset_domains_check(&v->part->dataset_domains, list, why);
+    int rc = dx_dataset_domains_check(&w->part->dataset_domains, list, why);
 
-    if (rc >= 0 && (d == NULL || d->domains != list->domains || d->urls != list->urls))
+    if (rc >= 0 && (d == NULL || pairs->domains != list->domains || pairs->urls != list->urls))
         return dx_fail(why, DX_E_CORRUPT,
                        DX_FILE_DATASET_DOMAINS ": dataset %u has %llu domains with %llu URLs, "
-                                               "which is not what " DX_FILE_DATASETS " says",
+                                               "which is not what sets and counts say",
                        (unsigned)list->dataset_id, (unsigned long long)list->domains,
                        (unsigned long long)list->urls);
-    dx_domain_cursor_begin(&c, &v->part->dataset_domains, list);
+    dx_domain_cursor_begin(&c, &w->part->dataset_domains, list);
     while (rc >= 0 && (rc = dx_domain_cursor_next(&c, why)) == 1)
         rc = check_listed(w, list->dataset_id, c.ordinal, c.url_count, why);
     return rc < 0 ? rc : DX_OK;
@@ -65,7 +68,7 @@ static int check_list(struct dx_verify *w, const struct dx_domain_list *list, st
 
 static int check_dataset_domains(struct dx_verify *w, struct dx_error *err)
 {
-    const struct dx_dataset_domains *d = &w->version->part->dataset_domains;
+    const struct dx_dataset_domains *d = &w->part->dataset_domains;
     struct dx_error why = DX_ERROR_INIT;
     struct dx_domain_list list;
     uint64_t pairs = 0;
@@ -84,9 +87,9 @@ static int check_dataset_domains(struct dx_verify *w, struct dx_error *err)
         last = list.dataset_id;
         pairs += rc >= 0 ? list.domains : 0;
     }
-    if (rc >= 0 && pairs != w->version->entry.pairs)
+    if (rc >= 0 && pairs != w->part->entry.part.pairs)
         rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_DATASET_DOMAINS ": %llu pairs of %llu",
-                     (unsigned long long)pairs, (unsigned long long)w->version->entry.pairs);
+                     (unsigned long long)pairs, (unsigned long long)w->part->entry.part.pairs);
     return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
 }
 
@@ -111,7 +114,7 @@ static int open_all(struct facts_check *c, struct dx_verify *w, struct dx_error 
 
     if (rc == DX_OK)
         rc = dx_verify_pairs_open(&c->sketches, w, DX_COLD_SKETCHES, why);
-    dx_dictionary_seek(&c->names, &w->version->part->dictionary, 0);
+    dx_dictionary_seek(&c->names, &w->part->dictionary, 0);
     return rc;
 }
 
@@ -179,7 +182,7 @@ static int check_distinct(struct facts_check *c, struct dx_error *why)
     uint64_t want = 0;
     uint64_t less = 0;
     bool dense = false;
-    int rc = dx_counts_distinct(&c->w->version->part->counts, c->ordinal, &less, &dense, why);
+    int rc = dx_counts_distinct(&c->w->part->counts, c->ordinal, &less, &dense, why);
 
     if (rc < 0)
         return rc;
@@ -208,8 +211,8 @@ static int check_domain(struct facts_check *c, struct dx_error *why)
 
     if (rc == 1) {
         c->domain_size = dx_surt_domain(key, c->domain);
-        rc = dx_domain_pairs_read(&c->pairs, c->w->version->part, c->w->version->registry.count,
-                                  c->ordinal, why);
+        rc = dx_domain_pairs_read(&c->pairs, c->w->part, c->w->version->registry.count, c->ordinal,
+                                  why);
     }
     for (size_t i = 0; rc >= 0 && i < c->pairs.count; i++) {
         struct dx_span bytes;
@@ -239,7 +242,7 @@ static int check_pairs(struct dx_verify *w, struct dx_error *err)
     dx_url_sketch_init(&c.all);
     rc = open_all(&c, w, &why);
     dx_verify_phase(w, "reading hosts, paths and sketches of each pair");
-    for (; rc == DX_OK && c.ordinal < w->version->entry.domains; c.ordinal++)
+    for (; rc == DX_OK && c.ordinal < w->part->entry.part.domains; c.ordinal++)
         rc = check_domain(&c, &why);
     if (rc == DX_OK)
         rc = dx_verify_pairs_end(&c.facts, &why);
@@ -279,7 +282,7 @@ static int check_cold(struct dx_verify *w, struct dx_error *err)
     int rc;
 
     dx_verify_phase(w, "checking the files that are read by page");
-    rc = dx_cold_verify(&w->version->part->cold, &why);
+    rc = dx_cold_verify(&w->part->cold, &why);
     for (unsigned i = 0; rc >= 0 && i < DX_COLD_FILES; i++)
         rc = check_frames(w, (enum dx_cold_file)i, &why);
     return rc < 0 ? dx_verify_damage(w, &why, err) : DX_OK;
@@ -295,8 +298,6 @@ int dx_verify_facts(struct dx_verify *w, struct dx_error *err)
     /* Of a file that cannot be read whole no page is compared. */
     if (rc == DX_OK && w->result->damages == before)
         rc = check_pairs(w, err);
-    if (rc == DX_OK && w->result->damages == before)
-        rc = dx_verify_urls(w, err);
     if (rc == DX_OK)
         rc = dx_verify_tags(w, err);
     return rc;

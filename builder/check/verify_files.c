@@ -17,13 +17,12 @@
 struct files_check {
     struct dx_verify *w;
     struct dx_version *v;
-    struct dx_buf tsv;   /* plain files.tsv */
-    struct dx_buf paths; /* struct dx_span of each file that is there, borrowed from tsv */
-    uint64_t file_ids;
+    struct dx_buf tsv[DX_PARTS_MAX]; /* plain files.tsv of each part */
+    struct dx_buf paths;     /* struct dx_span of each file that is there, borrowed from tsv */
     uint64_t *dataset_files; /* parallel to the registry */
 };
 
-static int read_tsv(struct files_check *c, struct dx_error *why)
+static int read_tsv(const struct files_check *c, struct dx_buf *tsv, struct dx_error *why)
 {
     struct dx_zstd_decoder *decoder = dx_zstd_decoder_new();
     struct dx_buf frame = DX_BUF_INIT(DX_ZSEEK_PLAIN_MAX);
@@ -37,10 +36,10 @@ static int read_tsv(struct files_check *c, struct dx_error *why)
     for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
         rc = dx_zseek_decode(&z, decoder, i, &frame, why);
         if (rc == DX_OK)
-            dx_buf_append(&c->tsv, frame.data, frame.size);
+            dx_buf_append(tsv, frame.data, frame.size);
     }
-    if (rc == DX_OK && c->tsv.failed)
-        rc = dx_buf_fail(&c->tsv, why, DX_FILE_FILES_TSV);
+    if (rc == DX_OK && tsv->failed)
+        rc = dx_buf_fail(tsv, why, DX_FILE_FILES_TSV);
     dx_zseek_close(&z);
     dx_map_close(&map);
     dx_buf_release(&frame);
@@ -69,7 +68,7 @@ static bool path_agrees(const struct dx_files_row *row)
 static int check_hole(const struct files_check *c, const struct dx_files_row *row, bool there,
                       struct dx_error *why)
 {
-    if (there || c->v->entry.base[0] == '\0')
+    if (there || c->w->part->entry.base[0] == '\0')
         return dx_fail(why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": line %u has no file, %s",
                        (unsigned)row->file_id + 1,
                        there ? "and " DX_FILE_PAGES " has one"
@@ -82,7 +81,7 @@ static int check_row(struct files_check *c, const struct dx_files_row *row, stru
     const struct dx_dataset *dataset = dx_registry_by_id(&c->v->registry, row->dataset_id);
     struct dx_pages_file file;
     char etag[DX_HASH128_TEXT];
-    int rc = dx_pages_file(&c->v->part->pages, row->file_id, &file, why);
+    int rc = dx_pages_file(&c->w->part->pages, row->file_id, &file, why);
 
     if (rc < 0)
         return rc;
@@ -119,7 +118,7 @@ static int compare_paths(const void *a, const void *b)
     return dx_span_compare(*(const struct dx_span *)a, *(const struct dx_span *)b);
 }
 
-/* No path twice; and in a version that was made from the whole lake they ascend. */
+/* No path twice, of all parts; and in a version that was made from the whole lake they ascend. */
 static int check_paths(struct files_check *c, struct dx_error *why)
 {
     struct dx_span *paths = (struct dx_span *)(void *)c->paths.data;
@@ -135,23 +134,35 @@ static int check_paths(struct files_check *c, struct dx_error *why)
     return DX_OK;
 }
 
+/* The lines of the part at hand. */
+static int check_lines(struct files_check *c, struct dx_error *why)
+{
+    const struct dx_pages *pages = &c->w->part->pages;
+    struct dx_buf *text = &c->tsv[c->w->at];
+    uint64_t lines = 0;
+    struct dx_files_tsv tsv;
+    struct dx_files_row row;
+    int rc = read_tsv(c, text, why);
+
+    dx_files_tsv_begin(&tsv, dx_span_of(text->data, text->size), DX_FILE_FILES_TSV);
+    tsv.next_id = pages->first_file;
+    while (rc == DX_OK && (rc = dx_files_tsv_next(&tsv, &row, why)) == 1) {
+        lines++;
+        rc = check_row(c, &row, why);
+    }
+    if (rc == DX_OK && lines != pages->files)
+        rc = dx_fail(why, DX_E_CORRUPT,
+                     DX_FILE_FILES_TSV ": %llu lines, " DX_FILE_PAGES " has %llu",
+                     (unsigned long long)lines, (unsigned long long)pages->files);
+    return rc;
+}
+
 static int check_tsv(struct files_check *c, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
-    struct dx_files_tsv tsv;
-    struct dx_files_row row;
-    int rc = read_tsv(c, &why);
+    int rc = DX_OK;
 
-    dx_files_tsv_begin(&tsv, dx_span_of(c->tsv.data, c->tsv.size), DX_FILE_FILES_TSV);
-    while (rc == DX_OK && (rc = dx_files_tsv_next(&tsv, &row, &why)) == 1) {
-        c->file_ids++;
-        rc = check_row(c, &row, &why);
-    }
-    if (rc == DX_OK && c->file_ids != c->v->part->pages.files)
-        rc = dx_fail(&why, DX_E_CORRUPT,
-                     DX_FILE_FILES_TSV ": %llu lines, " DX_FILE_PAGES " has %llu",
-                     (unsigned long long)c->file_ids, (unsigned long long)c->v->part->pages.files);
-    if (rc == DX_OK && c->w->result->lake_files != c->v->entry.lake_files)
+    if (c->w->result->lake_files != c->v->entry.lake_files)
         rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_FILES_TSV ": %llu files, the manifest says %llu",
                      (unsigned long long)c->w->result->lake_files,
                      (unsigned long long)c->v->entry.lake_files);
@@ -170,9 +181,65 @@ static int check_tsv(struct files_check *c, struct dx_error *err)
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
 }
 
-/* docs/FORMAT.md section 1: what a version is made from, hashed again. */
+/* Numbers of files go on where those of the part before end; and all parts have the same form of
+ * domains and URLs. */
+static void check_order(struct dx_verify *w)
+{
+    const struct dx_manifest_version *v = &w->version->entry;
+    const struct dx_part *part = w->part;
+    uint64_t next = 0;
+
+    if (w->at > 0) {
+        const struct dx_pages *before = &w->version->parts[w->at - 1].part->pages;
+
+        next = before->first_file + before->files;
+    }
+    if (part->pages.first_file != next)
+        dx_verify_found(w, DX_FILE_PAGES ": its files are numbered from %llu on, not from %llu",
+                        (unsigned long long)part->pages.first_file, (unsigned long long)next);
+    if (part->entry.canon_version != v->canon_version ||
+        !dx_hash128_equal(&part->entry.psl_hash, &v->psl_hash))
+        dx_verify_found(w, "it was made with another suffix list or canon_version than %s",
+                        v->version);
+    if (strcmp(part->entry.parquet_root, v->parquet_root) != 0)
+        dx_verify_found(w, "its lake is %s, that of %s is %s", part->entry.parquet_root, v->version,
+                        v->parquet_root);
+    for (size_t i = 0; i < part->entry.part_count; i++)
+        if (part->entry.part_count != w->at || strcmp(part->entry.parts[i], v->parts[i]) != 0) {
+            dx_verify_found(w, "it was made for other older parts than %s has", v->version);
+            break;
+        }
+}
+
+/* Of a part that has older ones: their build ids and its first file are hashed with its own. */
+static int hash_parts(const struct files_check *c, struct dx_hash128 *hash, struct dx_error *why)
+{
+    struct dx_buf text = DX_BUF_INIT(4096);
+    int rc = DX_OK;
+
+    if (c->w->at == 0)
+        return DX_OK;
+    dx_buf_str(&text, "domaindex-parts-1\n");
+    dx_buf_append(&text, hash->bytes, sizeof hash->bytes);
+    for (size_t i = 0; i < c->w->at; i++) {
+        const struct dx_build_id *build = &c->v->parts[i].part->entry.build;
+
+        dx_buf_append(&text, build->bytes, sizeof build->bytes);
+    }
+    dx_buf_u64(&text, c->w->part->pages.first_file);
+    if (text.failed)
+        rc = dx_buf_fail(&text, why, "build id");
+    else
+        *hash = dx_hash128_of(dx_span_of(text.data, text.size));
+    dx_buf_release(&text);
+    return rc;
+}
+
+/* docs/FORMAT.md section 1: what a version is made from, hashed again. Its files are those of its
+ * part and of the older ones. */
 static int check_build_id(struct files_check *c, struct dx_error *err)
 {
+    const struct dx_manifest_version *entry = &c->w->part->entry;
     struct dx_error why = DX_ERROR_INIT;
     struct dx_map datasets = DX_MAP_INIT;
     struct dx_hash_state *st = dx_hash_state_new();
@@ -183,18 +250,20 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
                         : dx_verify_map(c->w, DX_FILE_DATASETS, &datasets, &why);
 
     if (rc == DX_OK) {
-        dx_hash128_text(&c->v->entry.psl_hash, psl);
+        dx_hash128_text(&entry->psl_hash, psl);
         (void)snprintf(head, sizeof head, "domaindex-build-2\n%u\n%s\n",
-                       (unsigned)c->v->entry.canon_version, psl);
+                       (unsigned)entry->canon_version, psl);
         dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, datasets.bytes);
         dx_hash_state_update(st, dx_span_str("\n"));
-        dx_hash_state_update(st, dx_span_of(c->tsv.data, c->tsv.size));
+        for (size_t i = 0; i <= c->w->at; i++)
+            dx_hash_state_update(st, dx_span_of(c->tsv[i].data, c->tsv[i].size));
         hash = dx_hash_state_digest(st);
-        if (memcmp(hash.bytes, c->v->entry.build.bytes, sizeof hash.bytes) != 0)
-            dx_verify_found(c->w, "the build id is not the hash of suffix list, " DX_FILE_DATASETS
-                                  " and " DX_FILE_FILES_TSV " that it must be");
+        rc = hash_parts(c, &hash, &why);
     }
+    if (rc == DX_OK && memcmp(hash.bytes, entry->build.bytes, sizeof hash.bytes) != 0)
+        dx_verify_found(c->w, "the build id is not the hash of suffix list, " DX_FILE_DATASETS
+                              " and " DX_FILE_FILES_TSV " that it must be");
     dx_hash_state_free(&st);
     dx_map_close(&datasets);
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
@@ -216,17 +285,18 @@ static bool roles_fit(struct dx_page_group *group)
 /* Each record of a row group, and that they add up to what the files say. */
 static int check_groups(struct files_check *c, struct dx_error *err)
 {
+    const struct dx_pages *pages = &c->w->part->pages;
     struct dx_error why = DX_ERROR_INIT;
     struct dx_pages_file file;
     struct dx_page_group group;
     int rc = DX_OK;
 
-    for (uint64_t f = 0; rc >= 0 && f < c->v->part->pages.files; f++) {
+    for (uint64_t f = 0; rc >= 0 && f < pages->files; f++) {
         uint64_t rows = 0;
 
-        rc = dx_pages_file(&c->v->part->pages, f, &file, &why);
+        rc = dx_pages_file(pages, pages->first_file + f, &file, &why);
         for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
-            rc = dx_pages_group(&c->v->part->pages, &file, g, &group, &why);
+            rc = dx_pages_group(pages, &file, g, &group, &why);
             if (rc != 1)
                 break;
             rows += group.rows;
@@ -245,24 +315,44 @@ static int check_groups(struct files_check *c, struct dx_error *err)
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
 }
 
+/* lines: all were read; else what they say together is not known. */
+static int check_part(struct files_check *c, bool *lines, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = check_lines(c, &why);
+
+    check_order(c->w);
+    *lines = *lines && rc >= 0;
+    if (rc < 0)
+        rc = dx_verify_damage(c->w, &why, err);
+    if (rc == DX_OK)
+        rc = check_build_id(c, err);
+    return rc == DX_OK ? check_groups(c, err) : rc;
+}
+
 int dx_verify_files(struct dx_verify *w, struct dx_error *err)
 {
-    struct files_check c = { .w = w, .v = w->version, .tsv = DX_BUF_INIT(TSV_MAX) };
+    struct files_check c = { .w = w, .v = w->version };
+    bool lines = true;
     int rc = DX_OK;
 
     dx_buf_init(&c.paths, SIZE_MAX / 2);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        dx_buf_init(&c.tsv[i], TSV_MAX);
     dx_verify_phase(w, "comparing what is said of the files");
     c.dataset_files = calloc(c.v->registry.count + 1, sizeof *c.dataset_files);
     if (c.dataset_files == NULL)
         rc = dx_no_memory(err, "verify");
-    if (rc == DX_OK)
+    for (size_t i = 0; rc == DX_OK && i < c.v->part_count; i++) {
+        dx_verify_enter(w, i);
+        rc = check_part(&c, &lines, err);
+        dx_verify_leave(w);
+    }
+    if (rc == DX_OK && lines)
         rc = check_tsv(&c, err);
-    if (rc == DX_OK)
-        rc = check_build_id(&c, err);
-    if (rc == DX_OK)
-        rc = check_groups(&c, err);
     free(c.dataset_files);
-    dx_buf_release(&c.tsv);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        dx_buf_release(&c.tsv[i]);
     dx_buf_release(&c.paths);
     return rc;
 }

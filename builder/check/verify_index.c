@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each domain is read once in order of ordinals (names, sets, counts), each posting once in
- * order of domain_ids, and both must tell the same pairs.
+ * In each part each domain is read once in order of ordinals (names, sets, counts), each posting once in
+ * order of domain_ids, and both must tell the same pairs. The live domains of all parts together have the
+ * totals of the version, and their postings name each row of the lake once.
  */
 #include "builder/check/verify.h"
 
@@ -8,7 +9,7 @@
 #include "canon/url.h"
 #include "format/core/zseek.h"
 #include "loader/domain_pairs.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +38,12 @@ struct index_check {
     struct dx_verify *w;
     struct dx_version *v;
     struct dx_canon *canon;
-    struct id_of *ids;               /* a domain, sorted by domain_id after the names are read */
-    struct dataset_totals *datasets; /* parallel to the registry */
-    struct group_cover *groups;      /* what postings name of each row group */
+    struct id_of *ids[DX_PARTS_MAX]; /* a domain, sorted by domain_id after the names are read */
+    uint64_t pairs_read, rows, urls; /* of the part at hand */
+    bool cut;                        /* not all domains could be read */
+    struct dataset_totals *datasets; /* of live domains; parallel to the registry */
+    struct group_cover *groups;      /* what postings of live domains name of each row group */
+    uint64_t group_at[DX_PARTS_MAX]; /* where those of each part begin */
     struct dx_buf collided;          /* uint64_t: ordinals whose domain_id is not their XXH3 */
     struct dx_domain_pairs pairs;    /* of the domain at hand */
     struct dx_zstd_decoder *decoder;
@@ -63,7 +67,7 @@ static int check_text(struct index_check *c, struct dx_error *err)
     rc = dx_verify_map(c->w, DX_FILE_DOMAINS_TXT, &map, &why);
     if (rc == DX_OK)
         rc = dx_zseek_open(&z, map.bytes, DX_FILE_DOMAINS_TXT, &why);
-    dx_dictionary_seek(&cursor, &c->v->part->dictionary, 0);
+    dx_dictionary_seek(&cursor, &c->w->part->dictionary, 0);
     for (uint32_t i = 0; rc == DX_OK && i < z.frame_count; i++) {
         struct dx_bytes at;
 
@@ -86,12 +90,12 @@ static int check_text(struct index_check *c, struct dx_error *err)
             lines++;
         }
     }
-    if (rc == DX_OK && lines != c->v->entry.domains)
+    if (rc == DX_OK && lines != c->w->part->entry.part.domains)
         rc = dx_fail(&why, DX_E_CORRUPT, DX_FILE_DOMAINS_TXT ": %llu lines, %llu domains",
-                     (unsigned long long)lines, (unsigned long long)c->v->entry.domains);
+                     (unsigned long long)lines, (unsigned long long)c->w->part->entry.part.domains);
     if (rc == DX_OK)
         rc = dx_zseek_verify(&z, &hash, &why);
-    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->v->part->dictionary.info.text_hash))
+    if (rc == DX_OK && !dx_hash128_equal(&hash, &c->w->part->dictionary.info.text_hash))
         rc = dx_fail(&why, DX_E_CORRUPT,
                      DX_FILE_DOMAINS_TXT ": not the list that " DX_FILE_DOMAINS_DICT
                                          " was made of");
@@ -106,10 +110,10 @@ static int check_names(struct index_check *c, struct dx_error *err)
     int rc;
 
     dx_verify_phase(c->w, "checking the dictionary");
-    rc = dx_dictionary_verify(&c->v->part->dictionary, &why);
+    rc = dx_dictionary_verify(&c->w->part->dictionary, &why);
     if (rc == DX_OK) {
         dx_verify_phase(c->w, "finding each domain by its hash");
-        rc = dx_mphf_verify(&c->v->part->mphf, &c->v->part->dictionary, &why);
+        rc = dx_mphf_verify(&c->w->part->mphf, &c->w->part->dictionary, &why);
     }
     return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
 }
@@ -122,14 +126,30 @@ static int compare_ids(const void *a, const void *b)
     return (x->domain_id > y->domain_id) - (x->domain_id < y->domain_id);
 }
 
+static void add_pair(struct index_check *c, size_t dataset, const struct dx_pair_count *count,
+                     bool live)
+{
+    struct dx_verify_dataset *part = &c->w->parts[c->w->at].datasets[dataset];
+
+    part->domains++;
+    part->urls += count->url_count;
+    if (live) {
+        c->datasets[dataset].domains++;
+        dx_pair_count_add(&c->datasets[dataset].sum, count);
+    }
+}
+
 static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error *why)
 {
+    const struct dx_part *part = c->w->part;
+    struct id_of *id = &c->ids[c->w->at][ordinal];
+    bool live = !dx_version_is_dead(c->v, c->w->at, ordinal);
     uint8_t domain[DX_SURT_MAX];
     struct dx_span found = { NULL, 0 };
     struct dx_span name;
     enum dx_reject reject = DX_REJECT_NONE;
     size_t size;
-    int rc = dx_dictionary_get(&c->v->part->dictionary, ordinal, domain, &size, why);
+    int rc = dx_dictionary_get(&part->dictionary, ordinal, domain, &size, why);
 
     if (rc < 0)
         return rc;
@@ -140,35 +160,37 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
             DX_FILE_DOMAINS_DICT
             ": domain %llu, '%.*s', is not a registered domain by the version's suffix list",
             (unsigned long long)ordinal, (int)size, (const char *)domain);
-    c->ids[ordinal].ordinal = ordinal;
-    rc = dx_mphf_domain_id(&c->v->part->mphf, ordinal, name, &c->ids[ordinal].domain_id, why);
-    if (rc >= 0 && c->ids[ordinal].domain_id != dx_id64(name)) {
+    id->ordinal = ordinal;
+    rc = dx_mphf_domain_id(&part->mphf, ordinal, name, &id->domain_id, why);
+    if (rc >= 0 && id->domain_id != dx_id64(name)) {
         dx_buf_append(&c->collided, &ordinal, sizeof ordinal);
         if (c->collided.failed)
             rc = dx_buf_fail(&c->collided, why, "verify");
     }
     if (rc >= 0)
-        rc = dx_domain_pairs_read(&c->pairs, c->v->part, c->v->registry.count, ordinal, why);
+        rc = dx_domain_pairs_read(&c->pairs, part, c->v->registry.count, ordinal, why);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < c->pairs.count; i++) {
         const struct dx_dataset *d = dx_registry_by_id(&c->v->registry, c->pairs.ids[i]);
 
-        c->w->result->pairs++;
-        c->w->result->rows += c->pairs.counts[i].row_count;
-        if (d == NULL) {
+        c->pairs_read++;
+        c->rows += c->pairs.counts[i].row_count;
+        c->urls += c->pairs.counts[i].url_count;
+        if (d == NULL)
             dx_verify_found(c->w,
                             DX_FILE_MEMBERSHIP
                             ": %.*s is in dataset %u, which is not in " DX_FILE_DATASETS,
                             (int)size, (const char *)domain, (unsigned)c->pairs.ids[i]);
-        } else {
-            struct dataset_totals *t = &c->datasets[d - c->v->registry.datasets];
-
-            t->domains++;
-            dx_pair_count_add(&t->sum, &c->pairs.counts[i]);
-        }
+        else
+            add_pair(c, (size_t)(d - c->v->registry.datasets), &c->pairs.counts[i], live);
     }
-    c->w->result->domains++;
+    if (live) {
+        c->w->result->domains++;
+        c->w->result->pairs += c->pairs.count;
+        for (size_t i = 0; i < c->pairs.count; i++)
+            c->w->result->rows += c->pairs.counts[i].row_count;
+    }
     return DX_OK;
 }
 
@@ -176,13 +198,14 @@ static const struct id_of *find_id(const struct index_check *c, uint64_t domain_
 {
     const struct id_of key = { domain_id, 0 };
 
-    return bsearch(&key, c->ids, c->v->entry.domains, sizeof *c->ids, compare_ids);
+    return bsearch(&key, c->ids[c->w->at], c->w->part->entry.part.domains, sizeof key, compare_ids);
 }
 
 /* A domain has another domain_id than its XXH3 only where one before it has that, and then the
  * first of its seeded hashes that is free: docs/FORMAT.md section 1. */
 static int check_collision(struct index_check *c, uint64_t ordinal, struct dx_error *why)
 {
+    const struct dx_part *part = c->w->part;
     uint8_t domain[DX_SURT_MAX];
     uint8_t other[DX_SURT_MAX];
     const struct id_of *holder;
@@ -191,17 +214,17 @@ static int check_collision(struct index_check *c, uint64_t ordinal, struct dx_er
     size_t other_size;
     uint64_t id;
     uint64_t seed = 1;
-    int rc = dx_dictionary_get(&c->v->part->dictionary, ordinal, domain, &size, why);
+    int rc = dx_dictionary_get(&part->dictionary, ordinal, domain, &size, why);
 
     if (rc < 0)
         return rc;
     name = dx_span_of(domain, size);
-    rc = dx_mphf_domain_id(&c->v->part->mphf, ordinal, name, &id, why);
+    rc = dx_mphf_domain_id(&part->mphf, ordinal, name, &id, why);
     if (rc < 0)
         return rc;
     holder = find_id(c, dx_id64(name));
     if (holder != NULL) {
-        rc = dx_dictionary_get(&c->v->part->dictionary, holder->ordinal, other, &other_size, why);
+        rc = dx_dictionary_get(&part->dictionary, holder->ordinal, other, &other_size, why);
         if (rc < 0)
             return rc;
         if (dx_span_compare(dx_span_of(other, other_size), name) > 0)
@@ -233,61 +256,51 @@ static int check_collisions(struct index_check *c, struct dx_error *why)
 }
 
 /* Headers and manifest agree, or the version would not have opened: now the pairs themselves. */
-static void check_sums(struct index_check *c)
+static void check_part_sums(struct index_check *c)
 {
-    const struct dx_verify_result *r = c->w->result;
-    uint64_t urls = 0;
+    const struct dx_manifest_part *part = &c->w->part->entry.part;
 
-    for (size_t i = 0; i < c->v->registry.count; i++)
-        urls += c->datasets[i].sum.url_count;
-    if (r->pairs != c->v->entry.pairs)
+    if (c->pairs_read != part->pairs)
         dx_verify_found(c->w, DX_FILE_MEMBERSHIP ": %llu pairs, its header says %llu",
-                        (unsigned long long)r->pairs, (unsigned long long)c->v->entry.pairs);
-    if (r->rows != c->v->entry.rows || urls != c->v->entry.urls)
+                        (unsigned long long)c->pairs_read, (unsigned long long)part->pairs);
+    if (c->rows != part->rows || c->urls != part->urls)
         dx_verify_found(c->w,
                         DX_FILE_COUNTS ": its pairs have %llu rows and %llu URLs, its header says "
                                        "%llu and %llu",
-                        (unsigned long long)r->rows, (unsigned long long)urls,
-                        (unsigned long long)c->v->entry.rows, (unsigned long long)c->v->entry.urls);
+                        (unsigned long long)c->rows, (unsigned long long)c->urls,
+                        (unsigned long long)part->rows, (unsigned long long)part->urls);
 }
 
 static int check_domains(struct index_check *c, struct dx_error *err)
 {
+    struct id_of *ids = c->ids[c->w->at];
     struct dx_error why = DX_ERROR_INIT;
-    uint64_t n = c->v->entry.domains;
+    uint64_t n = c->w->part->entry.part.domains;
 
     dx_verify_phase(c->w, "reading the sets and counts of each domain");
+    c->pairs_read = c->rows = c->urls = 0;
+    dx_buf_clear(&c->collided);
     for (uint64_t i = 0; i < n; i++)
-        if (check_domain(c, i, &why) < 0)
+        if (check_domain(c, i, &why) < 0) {
+            c->cut = true;
             return dx_verify_damage(c->w, &why, err);
-    qsort(c->ids, n, sizeof *c->ids, compare_ids);
+        }
+    qsort(ids, n, sizeof *ids, compare_ids);
     for (uint64_t i = 1; i < n; i++)
-        if (c->ids[i].domain_id == c->ids[i - 1].domain_id)
+        if (ids[i].domain_id == ids[i - 1].domain_id)
             dx_verify_found(c->w, DX_FILE_DOMAINS_MPHF ": domains %llu and %llu share a domain_id",
-                            (unsigned long long)c->ids[i - 1].ordinal,
-                            (unsigned long long)c->ids[i].ordinal);
+                            (unsigned long long)ids[i - 1].ordinal,
+                            (unsigned long long)ids[i].ordinal);
     if (check_collisions(c, &why) < 0)
         return dx_verify_damage(c->w, &why, err);
-    check_sums(c);
-    for (size_t i = 0; i < c->v->registry.count; i++) {
-        const struct dx_dataset *d = &c->v->registry.datasets[i];
-        const struct dataset_totals *t = &c->datasets[i];
-
-        if (d->domains != t->domains || d->rows != t->sum.row_count ||
-            d->urls != t->sum.url_count || d->has_ts != t->sum.has_ts ||
-            (d->has_ts && (d->first_us != t->sum.first_us || d->last_us != t->sum.last_us)))
-            dx_verify_found(c->w,
-                            DX_FILE_DATASETS ": totals of dataset %u (%s) are not the sums of "
-                                             "its pairs",
-                            (unsigned)d->dataset_id, d->name);
-    }
+    check_part_sums(c);
     return DX_OK;
 }
 
 /* The stored sets lie one behind the other, as many as the header says. */
 static int check_stored_sets(struct index_check *c, struct dx_error *err)
 {
-    const struct dx_membership *m = &c->v->part->membership;
+    const struct dx_membership *m = &c->w->part->membership;
     struct dx_error why = DX_ERROR_INIT;
     uint64_t sets = 0;
     uint64_t at = 0;
@@ -313,20 +326,21 @@ static int check_stored_sets(struct index_check *c, struct dx_error *err)
     return DX_OK;
 }
 
-/* Where the walk over all postings stands among the pairs that the sets tell. */
+/* Where the walk over all postings of a part stands among the pairs that the sets tell. */
 struct pair_walk {
     uint64_t domain; /* in c->ids */
     size_t index;    /* in its pairs */
     bool loaded;
+    bool live; /* the domain of the pair that came last */
 };
 
 static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domain_id,
                      uint32_t *dataset_id, uint64_t *rows, struct dx_error *why)
 {
-    while (p->domain < c->v->entry.domains) {
+    while (p->domain < c->w->part->entry.part.domains) {
         if (!p->loaded) {
-            int rc = dx_domain_pairs_read(&c->pairs, c->v->part, c->v->registry.count,
-                                          c->ids[p->domain].ordinal, why);
+            int rc = dx_domain_pairs_read(&c->pairs, c->w->part, c->v->registry.count,
+                                          c->ids[c->w->at][p->domain].ordinal, why);
 
             if (rc < 0)
                 return rc;
@@ -334,7 +348,8 @@ static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domai
             p->index = 0;
         }
         if (p->index < c->pairs.count) {
-            *domain_id = c->ids[p->domain].domain_id;
+            *domain_id = c->ids[c->w->at][p->domain].domain_id;
+            p->live = !dx_version_is_dead(c->v, c->w->at, c->ids[c->w->at][p->domain].ordinal);
             *dataset_id = c->pairs.ids[p->index];
             *rows = c->pairs.counts[p->index++].row_count;
             return 1;
@@ -350,13 +365,16 @@ static uint64_t border(uint64_t row)
     return dx_hash64_seeded(dx_span_of(&row, sizeof row), 1);
 }
 
-/* path: of the run before, or empty; it becomes this run's. */
+/* Of a file of this part or an older one. live: it is counted. path: of the run before, or empty; it
+ * becomes this run's. */
 static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx_run *run,
-                     struct dx_span *path, struct dx_error *why)
+                     bool live, struct dx_span *path, struct dx_error *why)
 {
     struct group_cover *cover = NULL;
+    size_t at = dx_verify_part_of_file(c->w, run->file_id);
     struct dx_pages_file file;
-    int rc = dx_pages_file(&c->v->part->pages, run->file_id, &file, why);
+    int rc = at > c->w->at ? 0
+                           : dx_pages_file(&c->v->parts[at].part->pages, run->file_id, &file, why);
 
     if (rc < 0)
         return rc;
@@ -369,7 +387,7 @@ static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx
     if (rc == 1)
         *path = file.path;
     if (rc == 1 && run->row_group < file.row_groups)
-        cover = &c->groups[file.first_group + run->row_group];
+        cover = &c->groups[c->group_at[at] + file.first_group + run->row_group];
     if (cover == NULL || file.dataset_id != dataset_id || run->row_count > cover->there ||
         run->first_row > cover->there - run->row_count)
         return dx_fail(why, DX_E_CORRUPT,
@@ -378,8 +396,10 @@ static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx
                        (unsigned)dataset_id, (unsigned long long)run->first_row,
                        (unsigned long long)run->row_count, (unsigned)run->row_group,
                        (unsigned)run->file_id);
-    cover->rows += run->row_count;
-    cover->borders += border(run->first_row + run->row_count) - border(run->first_row);
+    if (live) {
+        cover->rows += run->row_count;
+        cover->borders += border(run->first_row + run->row_count) - border(run->first_row);
+    }
     return DX_OK;
 }
 
@@ -415,10 +435,11 @@ static int check_posting(struct index_check *c, struct pair_walk *walk,
                      (unsigned long long)domain_id, (unsigned)dataset_id,
                      (unsigned long long)payload.rows, (unsigned long long)rows);
     while (rc >= 0 && dx_payload_next(&payload, &run) == 1)
-        rc = check_run(c, dataset_id, &run, &path, why);
+        rc = check_run(c, dataset_id, &run, walk->live, &path, why);
     if (rc < 0)
         return rc;
-    c->w->postings_sum += dx_verify_payload_sum(domain_id, dataset_id, bytes);
+    if (walk->live)
+        c->w->parts[c->w->at].postings_sum += dx_verify_payload_sum(domain_id, dataset_id, bytes);
     return DX_OK;
 }
 
@@ -471,7 +492,7 @@ static int map_paged(struct index_check *c, const char *name, struct dx_map *map
 
 static int check_pages(struct index_check *c, struct pair_walk *walk, struct dx_error *why)
 {
-    const struct dx_postings *p = &c->v->part->postings;
+    const struct dx_postings *p = &c->w->part->postings;
     struct dx_map idx = DX_MAP_INIT;
     struct dx_map dat = DX_MAP_INIT;
     struct dx_postings_page page;
@@ -497,21 +518,40 @@ static int check_pages(struct index_check *c, struct pair_walk *walk, struct dx_
 
 static int read_groups(struct index_check *c, struct dx_error *why)
 {
+    const struct dx_pages *pages = &c->w->part->pages;
     struct dx_pages_file file;
     struct dx_page_group group;
 
-    for (uint64_t f = 0; f < c->v->part->pages.files; f++) {
-        int rc = dx_pages_file(&c->v->part->pages, f, &file, why);
+    for (uint64_t f = 0; f < pages->files; f++) {
+        int rc = dx_pages_file(pages, pages->first_file + f, &file, why);
 
         for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
-            rc = dx_pages_group(&c->v->part->pages, &file, g, &group, why);
+            rc = dx_pages_group(pages, &file, g, &group, why);
             if (rc == 1)
-                c->groups[file.first_group + g].there = group.rows;
+                c->groups[c->group_at[c->w->at] + file.first_group + g].there = group.rows;
         }
         if (rc < 0)
             return rc;
     }
     return DX_OK;
+}
+
+static void check_group(struct index_check *c, const struct dx_pages_file *file, uint32_t g,
+                        uint64_t *uncovered)
+{
+    const struct group_cover *cover = &c->groups[c->group_at[c->w->at] + file->first_group + g];
+
+    if (c->v->entry.rows_left_out > 0 && cover->rows < cover->there)
+        *uncovered += cover->there - cover->rows; /* which rows, is for --deep */
+    else if (cover->rows != cover->there)
+        dx_verify_found(c->w, "%.*s: row group %u has %llu rows, postings name %llu",
+                        (int)file->path.size, (const char *)file->path.data, (unsigned)g,
+                        (unsigned long long)cover->there, (unsigned long long)cover->rows);
+    else if (cover->borders != border(cover->there) - border(0))
+        dx_verify_found(c->w,
+                        "%.*s: row group %u: postings name some rows twice and others "
+                        "not at all",
+                        (int)file->path.size, (const char *)file->path.data, (unsigned)g);
 }
 
 /* Each row of the lake is named once, but for those that the version leaves out. */
@@ -521,26 +561,19 @@ static int check_coverage(struct index_check *c, struct dx_error *why)
     uint64_t uncovered = 0;
     struct dx_pages_file file;
 
-    for (uint64_t f = 0; f < c->v->part->pages.files; f++) {
-        int rc = dx_pages_file(&c->v->part->pages, f, &file, why);
+    for (size_t i = 0; i < c->v->part_count; i++) {
+        const struct dx_pages *pages = &c->v->parts[i].part->pages;
 
-        if (rc < 0)
-            return rc;
-        for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++) {
-            const struct group_cover *cover = &c->groups[file.first_group + g];
+        dx_verify_enter(c->w, i);
+        for (uint64_t f = 0; f < pages->files; f++) {
+            int rc = dx_pages_file(pages, pages->first_file + f, &file, why);
 
-            if (rows_left_out > 0 && cover->rows < cover->there)
-                uncovered += cover->there - cover->rows; /* which rows, is for --deep */
-            else if (cover->rows != cover->there)
-                dx_verify_found(c->w, "%.*s: row group %u has %llu rows, postings name %llu",
-                                (int)file.path.size, (const char *)file.path.data, (unsigned)g,
-                                (unsigned long long)cover->there, (unsigned long long)cover->rows);
-            else if (cover->borders != border(cover->there) - border(0))
-                dx_verify_found(c->w,
-                                "%.*s: row group %u: postings name some rows twice and others "
-                                "not at all",
-                                (int)file.path.size, (const char *)file.path.data, (unsigned)g);
+            if (rc < 0)
+                return rc;
+            for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++)
+                check_group(c, &file, g, &uncovered);
         }
+        dx_verify_leave(c->w);
     }
     if (uncovered != rows_left_out)
         dx_verify_found(c->w,
@@ -550,38 +583,167 @@ static int check_coverage(struct index_check *c, struct dx_error *why)
     return DX_OK;
 }
 
-static int check_postings(struct index_check *c, struct dx_error *err)
+/* Of the part at hand. */
+static int check_part_postings(struct index_check *c, struct dx_error *why)
 {
     struct pair_walk walk = { 0 };
-    struct dx_error why = DX_ERROR_INIT;
     uint64_t domain_id;
     uint64_t rows;
     uint32_t dataset_id;
-    int rc;
+    int rc = check_pages(c, &walk, why);
+
+    if (rc == DX_OK)
+        rc = next_pair(c, &walk, &domain_id, &dataset_id, &rows, why);
+    if (rc == 1)
+        rc = dx_fail(why, DX_E_CORRUPT, "(0x%016llx, %u) has no posting",
+                     (unsigned long long)domain_id, (unsigned)dataset_id);
+    return rc;
+}
+
+static int check_postings(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+    int rc = DX_OK;
 
     dx_verify_phase(c->w, "comparing the postings with sets and counts");
-    rc = read_groups(c, &why);
-    if (rc == DX_OK)
-        rc = check_pages(c, &walk, &why);
-    if (rc == DX_OK && next_pair(c, &walk, &domain_id, &dataset_id, &rows, &why) == 1)
-        rc = dx_fail(&why, DX_E_CORRUPT, "(0x%016llx, %u) has no posting",
-                     (unsigned long long)domain_id, (unsigned)dataset_id);
+    for (size_t i = 0; rc == DX_OK && i < c->v->part_count; i++) {
+        dx_verify_enter(c->w, i);
+        rc = read_groups(c, &why);
+        if (rc == DX_OK)
+            rc = check_part_postings(c, &why);
+    }
     if (rc == DX_OK)
         rc = check_coverage(c, &why);
-    return rc < 0 ? dx_verify_damage(c->w, &why, err) : DX_OK;
+    if (rc < 0)
+        rc = dx_verify_damage(c->w, &why, err);
+    dx_verify_leave(c->w);
+    return rc;
+}
+
+/* ---- all parts together ---- */
+
+/* Live domains: dead ones are other parts'. */
+static void check_sums(struct index_check *c)
+{
+    const struct dx_manifest_version *entry = &c->v->entry;
+    const struct dx_verify_result *r = c->w->result;
+    uint64_t urls = 0;
+
+    for (size_t i = 0; i < c->v->registry.count; i++)
+        urls += c->datasets[i].sum.url_count;
+    if (c->v->part_count > 1 && (r->domains != entry->domains || r->pairs != entry->pairs ||
+                                 r->rows != entry->rows || urls != entry->urls))
+        dx_verify_found(c->w,
+                        "its parts have %llu domains, %llu pairs, %llu rows and %llu URLs, the "
+                        "manifest says %llu, %llu, %llu and %llu",
+                        (unsigned long long)r->domains, (unsigned long long)r->pairs,
+                        (unsigned long long)r->rows, (unsigned long long)urls,
+                        (unsigned long long)entry->domains, (unsigned long long)entry->pairs,
+                        (unsigned long long)entry->rows, (unsigned long long)entry->urls);
+    for (size_t i = 0; i < c->v->registry.count; i++) {
+        const struct dx_dataset *d = &c->v->registry.datasets[i];
+        const struct dataset_totals *t = &c->datasets[i];
+
+        if (d->domains != t->domains || d->rows != t->sum.row_count ||
+            d->urls != t->sum.url_count || d->has_ts != t->sum.has_ts ||
+            (d->has_ts && (d->first_us != t->sum.first_us || d->last_us != t->sum.last_us)))
+            dx_verify_found(c->w,
+                            DX_FILE_DATASETS ": totals of dataset %u (%s) are not the sums of "
+                                             "its pairs",
+                            (unsigned)d->dataset_id, d->name);
+    }
+}
+
+/* A live domain of one part whose domain_id another domain has that lives in an older one. */
+static int check_shared(struct index_check *c, size_t older, size_t newer, struct dx_error *why)
+{
+    const struct id_of *a = c->ids[older];
+    const struct id_of *b = c->ids[newer];
+    uint64_t i = 0;
+    uint64_t k = 0;
+
+    while (i < c->v->parts[older].part->entry.part.domains &&
+           k < c->v->parts[newer].part->entry.part.domains) {
+        if (a[i].domain_id != b[k].domain_id) {
+            if (a[i].domain_id < b[k].domain_id)
+                i++;
+            else
+                k++;
+            continue;
+        }
+        if (!dx_version_is_dead(c->v, older, a[i].ordinal) &&
+            !dx_version_is_dead(c->v, newer, b[k].ordinal)) {
+            uint8_t name[DX_SURT_MAX];
+            size_t size;
+            int rc = dx_dictionary_get(&c->v->parts[newer].part->dictionary, b[k].ordinal, name,
+                                       &size, why);
+
+            if (rc < 0)
+                return rc;
+            dx_verify_found(c->w, "%.*s of part %s: part %s has its domain_id 0x%016llx too",
+                            (int)size, (const char *)name, c->v->parts[newer].part->entry.version,
+                            c->v->parts[older].part->entry.version,
+                            (unsigned long long)b[k].domain_id);
+        }
+        i++;
+    }
+    return DX_OK;
+}
+
+static int check_ids(struct index_check *c, struct dx_error *err)
+{
+    struct dx_error why = DX_ERROR_INIT;
+
+    for (size_t newer = 1; newer < c->v->part_count; newer++)
+        for (size_t older = 0; older < newer; older++)
+            if (check_shared(c, older, newer, &why) < 0)
+                return dx_verify_damage(c->w, &why, err);
+    return DX_OK;
+}
+
+static int allocate_part(struct index_check *c, size_t i, struct dx_error *err)
+{
+    uint64_t domains = c->v->parts[i].part->entry.part.domains;
+
+    c->ids[i] = calloc(domains + 1, sizeof **c->ids);
+    c->w->parts[i].datasets = calloc(c->v->registry.count + 1, sizeof *c->w->parts[i].datasets);
+    return c->ids[i] == NULL || c->w->parts[i].datasets == NULL
+               ? dx_no_memory(err, "verify: %llu domains", (unsigned long long)domains)
+               : DX_OK;
 }
 
 static int allocate(struct index_check *c, struct dx_error *err)
 {
-    c->ids = calloc(c->v->entry.domains + 1, sizeof *c->ids);
-    c->datasets = calloc(c->v->registry.count + 1, sizeof *c->datasets);
-    c->groups = calloc(c->v->part->pages.groups + 1, sizeof *c->groups);
-    c->decoder = dx_zstd_decoder_new();
+    uint64_t groups = 0;
+    int rc = DX_OK;
+
     dx_buf_init(&c->text, DX_ZSEEK_PLAIN_MAX);
     dx_buf_init(&c->collided, SIZE_MAX / 2);
-    if (c->ids == NULL || c->datasets == NULL || c->groups == NULL || c->decoder == NULL)
-        return dx_no_memory(err, "verify: %llu domains", (unsigned long long)c->v->entry.domains);
+    for (size_t i = 0; rc == DX_OK && i < c->v->part_count; i++) {
+        c->group_at[i] = groups;
+        groups += c->v->parts[i].part->pages.groups;
+        rc = allocate_part(c, i, err);
+    }
+    if (rc < 0)
+        return rc;
+    c->datasets = calloc(c->v->registry.count + 1, sizeof *c->datasets);
+    c->groups = calloc(groups + 1, sizeof *c->groups);
+    c->decoder = dx_zstd_decoder_new();
+    if (c->datasets == NULL || c->groups == NULL || c->decoder == NULL)
+        return dx_no_memory(err, "verify");
     return dx_version_canon_new(c->v, &c->canon, err);
+}
+
+/* Names, sets and counts of the part at hand. */
+static int check_part(struct index_check *c, struct dx_error *err)
+{
+    int rc = check_text(c, err);
+
+    if (rc == DX_OK)
+        rc = check_names(c, err);
+    if (rc == DX_OK)
+        rc = check_stored_sets(c, err);
+    return rc == DX_OK ? check_domains(c, err) : rc;
 }
 
 int dx_verify_index(struct dx_verify *w, struct dx_error *err)
@@ -590,21 +752,25 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
     uint64_t before = w->result->damages;
     int rc = allocate(&c, err);
 
-    if (rc == DX_OK)
-        rc = check_text(&c, err);
-    if (rc == DX_OK)
-        rc = check_names(&c, err);
-    if (rc == DX_OK)
-        rc = check_stored_sets(&c, err);
-    if (rc == DX_OK)
-        rc = check_domains(&c, err);
-    /* Postings are compared pair by pair: with names or sets damaged that says nothing new. */
+    for (size_t i = 0; rc == DX_OK && i < w->version->part_count; i++) {
+        dx_verify_enter(w, i);
+        rc = check_part(&c, err);
+        dx_verify_leave(w);
+    }
+    if (rc == DX_OK && !c.cut)
+        check_sums(&c);
+    /* With names or sets damaged the others say nothing new. */
+    if (rc == DX_OK && w->result->damages == before)
+        rc = dx_verify_dead(w, err);
+    if (rc == DX_OK && w->result->damages == before)
+        rc = check_ids(&c, err);
     if (rc == DX_OK && w->result->damages == before)
         rc = check_postings(&c, err);
     dx_canon_free(&c.canon);
     dx_zstd_decoder_free(&c.decoder);
     dx_buf_release(&c.text);
-    free(c.ids);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        free(c.ids[i]);
     free(c.datasets);
     free(c.groups);
     dx_buf_release(&c.collided);

@@ -16,7 +16,8 @@
 #include "fetch/store.h"
 #include "format/version/facts.h"
 #include "loader/objects.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
+#include "loader/version_walk.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,13 +40,13 @@ struct lake_check {
     struct dx_version *v;
     struct dx_index_lake lake;
     struct dx_registry registry; /* for the totals that the scan finds */
-    struct dx_dictionary_cursor names;
-    uint64_t ordinal;   /* of the domain that the pairs are at; domains: before the first */
-    uint64_t domain_id; /* of that domain */
-    struct dx_span key; /* its key, in names */
-    uint32_t rank;      /* of the next dataset in its set */
-    struct dx_verify_pairs facts, sketches; /* of the index, beside the pairs */
-    struct dx_buf aside;                    /* facts that the scan put aside */
+    struct dx_version_walk walk; /* live domains of all parts */
+    bool begun;                  /* walk is at the domain that the pairs are at */
+    uint64_t domain_id;          /* of that domain */
+    uint32_t rank;               /* of the next dataset in its set */
+    /* of the index, beside the pairs, by part */
+    struct dx_verify_pairs facts[DX_PARTS_MAX], sketches[DX_PARTS_MAX];
+    struct dx_buf aside; /* facts that the scan put aside */
     struct dx_buf runs, payload;
     uint64_t postings_sum;
 };
@@ -62,11 +63,11 @@ static int damage(struct lake_check *c, const struct dx_error *why, struct dx_er
 }
 
 /* A file that pages.dxp names, as the scan wants it. */
-static int take_file(struct lake_check *c, uint64_t i, const struct dx_pages_file *file,
-                     struct dx_error *err)
+static int take_file(struct lake_check *c, const struct dx_part *part, uint64_t i,
+                     const struct dx_pages_file *file, struct dx_error *err)
 {
     const struct dx_object object = { DX_OBJECT_LAKE, (uint32_t)i };
-    struct dx_pin pin = dx_objects_pin(c->v->part->objects, object, file->size);
+    struct dx_pin pin = dx_objects_pin(part->objects, object, file->size);
     struct dx_index_file *f = &c->lake.files[i];
     struct dx_lake_path parsed;
     char path[DX_LAKE_PATH_MAX];
@@ -96,29 +97,50 @@ static int compare_paths(const void *a, const void *b)
     return strcmp((*x)->path, (*y)->path);
 }
 
-static int take_files(struct lake_check *c, bool *all_there, struct dx_error *err)
+/* *all_there: false if not all records could be read. */
+static int take_part(struct lake_check *c, const struct dx_part *part, bool *all_there,
+                     struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
     struct dx_pages_file file;
     int rc = DX_OK;
 
-    c->lake.files = calloc(c->v->part->pages.files + 1, sizeof *c->lake.files);
-    c->found = calloc(c->v->part->pages.files + 1, sizeof *c->found);
-    c->by_path = calloc(c->v->part->pages.files + 1, sizeof *c->by_path);
-    if (c->lake.files == NULL || c->found == NULL || c->by_path == NULL)
-        return dx_no_memory(err, "verify");
-    for (uint64_t i = 0; rc == DX_OK && i < c->v->part->pages.files; i++) {
-        int there = dx_pages_file(&c->v->part->pages, i, &file, &why);
+    for (uint64_t i = 0; rc == DX_OK && i < part->pages.files; i++) {
+        uint64_t id = part->pages.first_file + i;
+        int there = dx_pages_file(&part->pages, id, &file, &why);
 
-        c->lake.file_count = (size_t)i + 1;
+        c->lake.file_count = (size_t)id + 1;
         if (there < 0) {
             *all_there = false;
             return damage(c, &why, err);
         }
         if (there == 0)
             continue; /* a file that went */
-        rc = take_file(c, i, &file, err);
-        c->by_path[c->by_path_count++] = &c->lake.files[i];
+        rc = take_file(c, part, id, &file, err);
+        c->by_path[c->by_path_count++] = &c->lake.files[id];
+    }
+    return rc;
+}
+
+static int take_files(struct lake_check *c, bool *all_there, struct dx_error *err)
+{
+    size_t files = 0;
+    int rc = DX_OK;
+
+    for (size_t i = 0; i < c->v->part_count; i++)
+        files += c->v->parts[i].part->pages.files;
+    c->lake.files = calloc(files + 1, sizeof *c->lake.files);
+    c->found = calloc(files + 1, sizeof *c->found);
+    c->by_path = calloc(files + 1, sizeof *c->by_path);
+    if (c->lake.files == NULL || c->found == NULL || c->by_path == NULL)
+        return dx_no_memory(err, "verify");
+    for (size_t i = 0; rc == DX_OK && *all_there && i < c->v->part_count; i++) {
+        const struct dx_part *part = c->v->parts[i].part;
+
+        if (part->pages.first_file == c->lake.file_count)
+            rc = take_part(c, part, all_there, err);
+        else
+            *all_there = false; /* dx_verify_files has said that the numbers do not go on */
     }
     if (rc == DX_OK)
         qsort(c->by_path, c->by_path_count, sizeof *c->by_path, compare_paths);
@@ -251,37 +273,46 @@ static int list_files(struct lake_check *c, bool *all_there, struct dx_error *er
 /* Moves to the domain of the pair; all datasets of the one before must have come. */
 static int to_domain(struct lake_check *c, const struct dx_index_pair *pair, struct dx_error *why)
 {
-    struct dx_dataset_set set;
     struct dx_span domain = dx_index_pair_domain(pair);
-    int rc;
+    struct dx_version_walk *w = &c->walk;
+    struct dx_dataset_set set;
+    int rc = DX_OK;
 
-    if (c->ordinal < c->v->entry.domains) {
-        if (dx_span_equal(c->key, pair->surt))
+    if (c->begun) {
+        if (dx_span_equal(w->key, pair->surt))
             return DX_OK;
-        rc = dx_membership_get(&c->v->part->membership, c->ordinal, &set, why);
+        rc = dx_membership_get(&w->part->membership, w->ordinal, &set, why);
         if (rc < 0)
             return rc;
         if (dx_dataset_set_count(&set) != c->rank)
             return dx_fail(why, DX_E_CORRUPT,
                            "domain %llu: the lake has it in %u datasets, its set "
                            "in %u",
-                           (unsigned long long)c->ordinal, (unsigned)c->rank,
+                           (unsigned long long)w->ordinal, (unsigned)c->rank,
                            (unsigned)dx_dataset_set_count(&set));
-        c->ordinal++;
-    } else {
-        c->ordinal = 0;
     }
-    rc = dx_dictionary_next(&c->names, &c->key, why);
+    rc = dx_version_walk_next(w, why);
     if (rc < 0)
         return rc;
-    if (rc == 0 || !dx_span_equal(c->key, pair->surt))
+    if (rc == 0 || !dx_span_equal(w->key, pair->surt))
         return dx_fail(why, DX_E_CORRUPT,
-                       "%.*s is in the lake, but not at ordinal %llu of the "
+                       "%.*s is in the lake, but not behind domain %llu of the "
                        "dictionary",
-                       (int)domain.size, (const char *)domain.data, (unsigned long long)c->ordinal);
+                       (int)domain.size, (const char *)domain.data,
+                       (unsigned long long)(rc == 0 ? c->v->entry.domains : w->ordinal));
+    c->begun = true;
     c->rank = 0;
-    rc = dx_mphf_domain_id(&c->v->part->mphf, c->ordinal, domain, &c->domain_id, why);
+    rc = dx_mphf_domain_id(&w->part->mphf, w->ordinal, domain, &c->domain_id, why);
     return rc < 0 ? rc : DX_OK;
+}
+
+static size_t part_of(const struct lake_check *c)
+{
+    size_t i = 0;
+
+    while (c->v->parts[i].part != c->walk.part)
+        i++;
+    return i;
 }
 
 /* Facts and sketch depend on the rows alone, to the byte. */
@@ -292,10 +323,12 @@ static int check_tallies(struct lake_check *c, const struct dx_index_pair *pair,
     struct dx_span fresh = pair->facts;
     struct dx_span facts;
     struct dx_span sketch;
-    int rc = dx_verify_pairs_take(&c->facts, c->ordinal, pair->dataset_id, &facts, why);
+    uint64_t ordinal = c->walk.ordinal;
+    size_t part = part_of(c);
+    int rc = dx_verify_pairs_take(&c->facts[part], ordinal, pair->dataset_id, &facts, why);
 
     if (rc == DX_OK)
-        rc = dx_verify_pairs_take(&c->sketches, c->ordinal, pair->dataset_id, &sketch, why);
+        rc = dx_verify_pairs_take(&c->sketches[part], ordinal, pair->dataset_id, &sketch, why);
     if (rc == DX_OK && fresh.size == 0) {
         rc = dx_blob_spill_get(c->lake.facts, &pair->aside, &c->aside, why);
         fresh = dx_span_of(c->aside.data, c->aside.size);
@@ -324,14 +357,14 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
     int rc = to_domain(c, pair, why);
 
     if (rc == DX_OK)
-        rc = dx_membership_get(&c->v->part->membership, c->ordinal, &set, why);
+        rc = dx_membership_get(&c->walk.part->membership, c->walk.ordinal, &set, why);
     if (rc < 0)
         return rc;
     if (dx_dataset_set_rank(&set, pair->dataset_id, &rank) != 1 || rank != c->rank)
         return dx_fail(why, DX_E_CORRUPT, "%.*s is in dataset %u by the lake, but not by its set",
                        (int)domain.size, (const char *)domain.data, (unsigned)pair->dataset_id);
     c->rank++;
-    rc = dx_counts_one(&c->v->part->counts, c->ordinal, rank, &count, why);
+    rc = dx_counts_one(&c->walk.part->counts, c->walk.ordinal, rank, &count, why);
     if (rc < 0)
         return rc;
     if (count.url_count != pair->count.url_count || count.row_count != pair->count.row_count ||
@@ -363,11 +396,12 @@ static int check_pair(struct lake_check *c, const struct dx_index_pair *pair, st
 
 static int compare_files(struct lake_check *c, struct dx_error *why)
 {
+    const struct dx_part *part;
     struct dx_pages_file file;
 
     for (size_t i = 0; i < c->lake.file_count; i++) {
         const struct dx_index_file *f = &c->lake.files[i];
-        int rc = f->path == NULL ? DX_OK : dx_pages_file(&c->v->part->pages, i, &file, why);
+        int rc = f->path == NULL ? DX_OK : dx_version_file(c->v, i, &part, &file, why);
 
         if (rc < 0)
             return rc;
@@ -393,16 +427,16 @@ static int compare_groups(struct lake_check *c, struct dx_error *why)
     while ((rc = dx_spill_sort_next(c->lake.groups, &key, &record, why)) == 1) {
         struct dx_page_group fresh;
         struct dx_page_group kept;
+        const struct dx_part *part;
         struct dx_pages_file file;
         uint32_t group;
 
         if (key.size != 8)
             return dx_fail(why, DX_E_CORRUPT, "verify: a record of a row group has a bad key");
         group = __builtin_bswap32(dx_load_u32(key.data + 4));
-        rc = dx_pages_file(&c->v->part->pages, __builtin_bswap32(dx_load_u32(key.data)), &file,
-                           why);
+        rc = dx_version_file(c->v, __builtin_bswap32(dx_load_u32(key.data)), &part, &file, why);
         if (rc == 1)
-            rc = dx_pages_group(&c->v->part->pages, &file, group, &kept, why);
+            rc = dx_pages_group(&part->pages, &file, group, &kept, why);
         if (rc == 1)
             rc = dx_page_group_open(&fresh, record, file.size, "scan", why);
         if (rc < 0)
@@ -418,6 +452,31 @@ static int compare_groups(struct lake_check *c, struct dx_error *why)
     return rc < 0 ? rc : DX_OK;
 }
 
+/* Dead domains of older parts are passed over. */
+static int open_pairs(struct lake_check *c, struct dx_error *why)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < c->v->part_count; i++) {
+        dx_verify_enter(c->w, i);
+        rc = dx_verify_pairs_open(&c->facts[i], c->w, DX_COLD_FACTS, why);
+        if (rc == DX_OK)
+            rc = dx_verify_pairs_open(&c->sketches[i], c->w, DX_COLD_SKETCHES, why);
+        c->facts[i].skip = c->sketches[i].skip = c->v->parts[i].dead != NULL;
+        dx_verify_leave(c->w);
+    }
+    return rc;
+}
+
+static bool same_postings(const struct lake_check *c)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < c->v->part_count; i++)
+        sum += c->w->parts[i].postings_sum;
+    return sum == c->postings_sum;
+}
+
 static int compare(struct lake_check *c, struct dx_error *err)
 {
     struct dx_error why = DX_ERROR_INIT;
@@ -428,11 +487,8 @@ static int compare(struct lake_check *c, struct dx_error *err)
     int rc;
 
     dx_verify_phase(c->w, "comparing the index with the lake");
-    c->ordinal = c->v->entry.domains;
-    dx_dictionary_seek(&c->names, &c->v->part->dictionary, 0);
-    rc = dx_verify_pairs_open(&c->facts, c->w, DX_COLD_FACTS, &why);
-    if (rc == DX_OK)
-        rc = dx_verify_pairs_open(&c->sketches, c->w, DX_COLD_SKETCHES, &why);
+    dx_version_walk_begin(&c->walk, c->v, 0);
+    rc = open_pairs(c, &why);
     while (rc >= 0 && (rc = dx_spill_sort_next(c->lake.pairs, &key, &value, &why)) == 1) {
         rc = dx_index_pair_decode(key, value, &pair, &why);
         if (rc == DX_OK)
@@ -445,6 +501,7 @@ static int compare(struct lake_check *c, struct dx_error *err)
         rc = dx_fail(&why, DX_E_CORRUPT,
                      "the lake has %llu (domain, dataset) pairs, the index %llu",
                      (unsigned long long)pairs, (unsigned long long)c->v->entry.pairs);
+    dx_version_walk_end(&c->walk);
     if (rc == 0)
         rc = compare_files(c, &why);
     if (rc == 0)
@@ -455,7 +512,7 @@ static int compare(struct lake_check *c, struct dx_error *err)
         rc = dx_verify_tags_lake(c->w, &c->lake, &why);
     if (rc < 0)
         return damage(c, &why, err);
-    if (c->postings_sum != c->w->postings_sum)
+    if (!same_postings(c))
         dx_verify_found(c->w, "postings do not name the rows that the lake has");
     return DX_OK;
 }
@@ -566,8 +623,10 @@ int dx_verify_lake(struct dx_verify *w, struct dx_error *err)
     free(c.by_path);
     free(c.found);
     dx_registry_release(&c.registry);
-    dx_verify_pairs_close(&c.facts);
-    dx_verify_pairs_close(&c.sketches);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++) {
+        dx_verify_pairs_close(&c.facts[i]);
+        dx_verify_pairs_close(&c.sketches[i]);
+    }
     dx_buf_release(&c.aside);
     dx_buf_release(&c.runs);
     dx_buf_release(&c.payload);

@@ -7,9 +7,7 @@
 int dx_verify_pairs_open(struct dx_verify_pairs *p, const struct dx_verify *w,
                          enum dx_cold_file file, struct dx_error *why)
 {
-    *p = (struct dx_verify_pairs){ .cold = &w->version->part->cold,
-                                   .file = file,
-                                   .map = DX_MAP_INIT };
+    *p = (struct dx_verify_pairs){ .cold = &w->part->cold, .file = file, .map = DX_MAP_INIT };
     dx_buf_init(&p->plain, DX_COLD_PAGE_PLAIN_MAX);
     p->decoder = dx_zstd_decoder_new();
     return p->decoder == NULL ? dx_no_memory(why, "verify")
@@ -75,8 +73,11 @@ int dx_verify_pairs_take(struct dx_verify_pairs *p, uint64_t ordinal, uint32_t d
 {
     uint64_t found_ordinal = 0;
     uint32_t found_dataset = 0;
-    int rc = next(p, &found_ordinal, &found_dataset, bytes, why);
+    int rc;
 
+    do
+        rc = next(p, &found_ordinal, &found_dataset, bytes, why);
+    while (rc == 1 && p->skip && found_ordinal < ordinal);
     if (rc == 1 && found_ordinal == ordinal && found_dataset == dataset_id)
         return DX_OK;
     if (rc < 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * verify_pairs.h - facts or sketches of all pairs of a version, one after the other, for verify.
+ * verify_pairs.h - facts or sketches of all pairs of a part, one after the other, for verify.
  *
  *   struct dx_verify_pairs p = { 0 };
- *   rc = dx_verify_pairs_open(&p, w, DX_COLD_FACTS, &why);     maps the file
+ *   rc = dx_verify_pairs_open(&p, w, DX_COLD_FACTS, &why);     maps the file of the part that w looks at
+ *   p.skip = true;                                             take passes over domains that are not asked for
  *   rc = dx_verify_pairs_take(&p, ordinal, dataset_id, &bytes, &why);
  *                                     DX_OK: the next entry is of this pair; <0 it is not
  *   rc = dx_verify_pairs_end(&p, &why);                        nothing is left
@@ -31,6 +32,7 @@ struct dx_verify_pairs {
     struct dx_pair_page at;
     uint32_t next; /* page */
     bool in_page;
+    bool skip;
 };
 
 int dx_verify_pairs_open(struct dx_verify_pairs *p, const struct dx_verify *w,

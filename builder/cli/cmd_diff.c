@@ -158,8 +158,7 @@ static int one_domain(struct diff *d, const struct dx_version_diff *at, struct d
 {
     struct dx_diff_item item = { .change = at->change, .before = at->before, .after = at->after };
     struct dx_pairs_diff p;
-    int rc = dx_diff_domain(&item, at->change == DX_CHANGE_REMOVED ? d->before : d->after, at->key,
-                            at->ordinal, err);
+    int rc = dx_diff_domain(&item, at->part, at->key, at->ordinal, err);
 
     if (rc < 0)
         return rc;

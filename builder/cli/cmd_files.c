@@ -32,6 +32,7 @@ struct files {
     const struct dx_options *options;
     char *prefix; /* of each path: the root as the readers of the list need it, and a slash */
     struct dx_root root;
+    const struct dx_manifest *manifest;
     const struct dx_manifest_version *entry;
     struct dx_registry datasets;
     struct dx_json json;
@@ -60,6 +61,7 @@ static int open_root(struct files *f, struct dx_manifest *m, struct dx_error *er
         rc = dx_version_manifest_get(f->root.source, root, NULL, etag, m, err);
     if (rc < 0)
         return rc;
+    f->manifest = m;
     f->entry = version == NULL ? dx_manifest_current(m) : dx_manifest_find(m, version);
     if (f->entry == NULL || f->entry->state == DX_VERSION_DROPPED)
         return dx_fail(err, DX_E_NOT_FOUND,
@@ -191,7 +193,7 @@ static int list_files(struct files *f, struct dx_error *err)
         dx_json_key(&f->json, "files");
         dx_json_array(&f->json);
     }
-    rc = dx_listed_files(f->root.source, f->entry, see_file, f, err);
+    rc = dx_listed_files_all(f->root.source, f->manifest, f->entry, see_file, f, err);
     if (rc == DX_OK && json) {
         dx_json_end(&f->json);
         dx_json_end(&f->json);

@@ -17,6 +17,7 @@ enum {
     OPT_THREADS,
     OPT_WORK_DIR,
     OPT_PSL,
+    OPT_PARTS,
     OPT_FULL,
     OPT_FORCE,
     OPT_DRY_RUN,
@@ -37,6 +38,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_PSL] = { "psl", "FILE", NULL,
                   "Public Suffix List for the version, if the lake has none of its own",
                   DX_OPT_TEXT, AT(psl_path) },
+    [OPT_PARTS] = { "parts", "N", "8",
+                    "parts that the version may have: new domains are one beside those of the "
+                    "version before; 1: all are merged into one",
+                    DX_OPT_NUMBER(1, DX_PARTS_MAX), AT(parts_max) },
     [OPT_FULL] = { "full", NULL, NULL,
                    "read the whole lake, also where the current version could be merged with",
                    DX_OPT_FLAG, AT(full) },

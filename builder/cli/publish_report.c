@@ -29,7 +29,7 @@ static void report_row(const struct dx_manifest_version *e, const char *name, ui
                        struct dx_buf *out)
 {
     dx_buf_fmt(out, "  %-24s %14llu %10.3f %10.3f\n", name, (unsigned long long)bytes,
-               per(bytes, e->domains), per(bytes, e->pairs));
+               per(bytes, e->part.domains), per(bytes, e->part.pairs));
 }
 
 void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes, struct dx_buf *out)
@@ -41,6 +41,7 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
         { DX_FILE_FACTS, 0 },       { DX_FILE_SKETCHES, 0 },     { DX_FILE_URL_IDS, 0 },
         { DX_FILE_COLD, 0 },        { DX_FILE_FILES_TSV, 0 },    { DX_FILE_PAGES, 0 },
         { DX_FILE_DATASETS, 0 },    { DX_FILE_PSL, 0 },          { DX_FILE_TAGS, 0 },
+        { DX_FILE_DEAD, 0 },
     };
     uint64_t total = 0;
     char count[32];
@@ -57,6 +58,11 @@ void dx_publish_report(const struct dx_manifest_version *e, uint64_t lake_bytes,
     dx_buf_fmt(out, ", rows %s", dx_progress_count(e->rows, count));
     dx_buf_fmt(out, ", URLs %s", dx_progress_count(e->urls, count));
     dx_buf_fmt(out, ", lake files %s\n", dx_progress_count(e->lake_files, count));
+    if (e->part_count > 0) {
+        dx_buf_fmt(out, "parts %zu; of the new one: domains %s", e->part_count + 1,
+                   dx_progress_count(e->part.domains, count));
+        dx_buf_fmt(out, ", pairs %s\n", dx_progress_count(e->part.pairs, count));
+    }
     dx_buf_fmt(out, "  %-24s %14s %10s %10s\n", "file", "bytes", "B/domain", "B/pair");
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         if (rows[k].bytes > 0) /* tags.dxt may be missing */
@@ -72,7 +78,7 @@ void dx_publish_report_held(const struct dx_manifest_version *e, const struct dx
     char count[32];
 
     dx_buf_fmt(out, "held: facts %.3f B/pair and sketches %.3f before compression",
-               per(s->facts_bytes, e->pairs), per(s->sketches_bytes, e->pairs));
+               per(s->facts_bytes, e->part.pairs), per(s->sketches_bytes, e->part.pairs));
     dx_buf_fmt(out, "; distinct URLs of %s domains in several datasets, %.3f B each",
                dx_progress_count(s->distinct_domains, count),
                per(s->distinct_bytes, s->distinct_domains));

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "builder/index/index_dead.h"
 #include "builder/index/index_identity.h"
 #include "builder/index/index_postings.h"
 #include "builder/index/index_state.h"
@@ -75,7 +76,7 @@ static int build_init(struct dx_index_state *b, struct dx_error *err)
 {
     size_t memory = b->options->memory;
     uint64_t pairs = dx_spill_sort_count(b->lake->pairs) +
-                     (b->lake->base == NULL ? 0 : b->lake->base->entry.domains);
+                     (b->lake->base == NULL ? 0 : b->lake->base->numbers);
 
     dx_buf_init(&b->ids, DOMAIN_BYTES_MAX);
     dx_buf_init(&b->counts, DOMAIN_BYTES_MAX);
@@ -106,6 +107,30 @@ static void build_release(struct dx_index_state *b)
     dx_index_ids_release(&b->domain_ids);
     dx_spill_sort_free(&b->postings);
     dx_index_cold_release(b);
+    dx_index_dead_free(&b->dead);
+}
+
+/* Those of the whole version: what the base has, with the new part in place of what it knows. */
+static void fill_totals(const struct dx_index_state *b)
+{
+    struct dx_manifest_version *e = b->entry;
+    const struct dx_version *base = b->lake->base;
+
+    e->part = (struct dx_manifest_part){ b->n, b->totals.pairs, b->totals.row_count,
+                                         b->totals.url_count, b->lake->first_file };
+    e->domains = e->part.domains;
+    e->pairs = e->part.pairs;
+    e->rows = e->part.rows;
+    e->urls = e->part.urls;
+    e->part_count = b->lake->kept_parts;
+    for (size_t i = 0; i < e->part_count; i++)
+        memcpy(e->parts[i], base->parts[i].part->entry.version, sizeof e->parts[i]);
+    if (e->part_count == 0)
+        return;
+    e->domains += base->entry.domains - b->known.domains;
+    e->pairs += base->entry.pairs - b->known.pairs;
+    e->rows += base->entry.rows - b->known.rows;
+    e->urls += base->entry.urls - b->known.urls;
 }
 
 static void fill_entry(const struct dx_index_state *b)
@@ -114,10 +139,6 @@ static void fill_entry(const struct dx_index_state *b)
 
     e->build = b->id->build;
     e->canon_version = DX_CANON_VERSION;
-    e->domains = b->n;
-    e->pairs = b->totals.pairs;
-    e->rows = b->totals.row_count;
-    e->urls = b->totals.url_count;
     e->rows_left_out = dx_index_lake_rows_left_out(b->lake);
     e->lake_files = 0;
     for (size_t i = 0; i < b->lake->file_count; i++)
@@ -156,11 +177,13 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
         stats->seconds[i] = dx_clock_s() - begin;
         stats->cpu_s[i] = dx_clock_cpu_s() - cpu;
     }
-    if (rc == DX_OK && (b->totals.row_count != lake->rows || b->totals.url_count != lake->urls))
-        rc = dx_fail(
-            err, DX_E_CORRUPT, "%llu rows and %llu URLs were scanned, %llu and %llu were indexed",
-            (unsigned long long)lake->rows, (unsigned long long)lake->urls,
-            (unsigned long long)b->totals.row_count, (unsigned long long)b->totals.url_count);
+    if (rc == DX_OK)
+        fill_totals(b);
+    if (rc == DX_OK && (entry->rows != lake->rows || entry->urls != lake->urls))
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%llu rows and %llu URLs were scanned, %llu and %llu were indexed",
+                     (unsigned long long)lake->rows, (unsigned long long)lake->urls,
+                     (unsigned long long)entry->rows, (unsigned long long)entry->urls);
     if (rc == DX_OK)
         fill_entry(b);
     build_release(b);

@@ -9,7 +9,9 @@
  * folder in it is synced when this returns; the folder itself and its parent are the caller's.
  * Same lake, same bytes, whatever memory and threads. lake's sorters are used up.
  *
- * With lake.base the index is merged from that of the base. entry.base is the caller's. DX_INDEX_FULL: builder/scan/index_base.h says what to do.
+ * With lake.base the index is merged from that of the base, or is a part beside those of its parts
+ * that stay (dx_index_retain), whose names the entry gets. entry.base is the caller's. DX_INDEX_FULL:
+ * builder/scan/index_base.h says what to do.
  *
  * Memory: options.memory, of which 8 bytes a domain for the perfect hash may be at most a
  * half: DX_E_LIMIT says what is needed.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_state.h"
 
+#include "builder/index/index_dead.h"
 #include "builder/index/index_domains.h"
 #include "builder/index/index_facts.h"
 #include "builder/index/index_identity.h"
@@ -11,6 +12,7 @@
 #include "builder/scan/index_tags.h"
 #include "builder/sort/spill_sort.h"
 #include "format/version/manifest.h"
+#include "loader/version.h"
 
 #define POSTING_LANES 2   /* halves of the domain_ids, sorted by a thread each */
 #define DOMAINS_MEMORY 16 /* the part of the memory that pairs by dataset have */
@@ -47,38 +49,68 @@ static int take_posting(struct dx_index_pass *p, const struct dx_index_pair *pai
                         enum dx_index_origin origin, struct dx_error *err)
 {
     struct dx_index_state *b = p->b;
-    uint8_t key[DX_INDEX_POSTINGS_KEY];
+    uint8_t key[DX_INDEX_POSTINGS_KEY + 1];
     uint64_t id;
 
-    if (origin == DX_INDEX_DROPPED)
-        return DX_OK;
     id = dx_index_ids_next(&b->domain_ids, dx_index_pair_domain(pair), p->ordinal);
-    if (origin == DX_INDEX_KEPT)
-        return DX_OK;
     dx_index_postings_key(id, pair->dataset_id, key);
+    key[DX_INDEX_POSTINGS_KEY] = (uint8_t)b->merge.known_part;
     return dx_spill_sort_add(b->postings, (unsigned)key[0] * POSTING_LANES >> 8,
-                             dx_span_of(key, sizeof key), pair->runs, err);
+                             dx_span_of(key, sizeof key - (origin != DX_INDEX_KEPT)), pair->runs,
+                             err);
 }
 
-/* A domain that the base has and the new version too, whichever of them has this pair. */
-static void note_ordinal(const struct dx_index_pass *p, enum dx_index_origin origin)
+/* Two domains of different parts with one domain_id: postings could not tell them apart. */
+static int check_new(const struct dx_index_state *b, const struct dx_index_pair *pair,
+                     struct dx_error *err)
 {
-    const struct dx_index_merge *m = &p->b->merge;
+    uint64_t id = dx_id64(dx_index_pair_domain(pair));
+    int rc = 0;
 
-    if (m->given_known && origin != DX_INDEX_DROPPED)
-        dx_index_tags_domain(p->b->lake->tags, m->base.ordinal, p->ordinal);
+    for (size_t i = 0; rc == 0 && i < b->lake->kept_parts; i++) {
+        const struct dx_part *part = b->lake->base->parts[i].part;
+
+        rc = dx_mphf_has_id(&part->mphf, &part->dictionary, id, err);
+    }
+    return rc == 1 ? DX_INDEX_FULL : rc;
+}
+
+/* At the first pair of a domain: what the base has of it. */
+static int note_domain(struct dx_index_pass *p, const struct dx_index_pair *pair,
+                       struct dx_error *err)
+{
+    struct dx_index_state *b = p->b;
+    const struct dx_index_merge *m = &b->merge;
+
+    if (b->noted > p->ordinal)
+        return DX_OK;
+    b->noted = p->ordinal + 1;
+    if (!m->is_known)
+        return check_new(b, pair, err);
+    b->known.domains++;
+    b->known.pairs += m->pairs->count;
+    for (size_t i = 0; i < m->pairs->count; i++) {
+        b->known.rows += m->pairs->counts[i].row_count;
+        b->known.urls += m->pairs->counts[i].url_count;
+    }
+    if (m->known_part < b->lake->kept_parts)
+        return dx_index_dead_add(b->dead, m->known_part, m->known_ordinal, m->pairs, err);
+    dx_index_tags_domain(b->lake->tags, m->known_part, m->known_ordinal, p->ordinal);
+    return DX_OK;
 }
 
 static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair,
                        enum dx_index_origin origin, struct dx_error *err)
 {
     struct second *s = p->ctx;
-    int rc = take_posting(p, pair, origin, err);
+    int rc;
 
-    note_ordinal(p, origin);
-    return rc == DX_OK && origin != DX_INDEX_DROPPED
-               ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err)
-               : rc;
+    if (origin == DX_INDEX_DROPPED)
+        return DX_OK;
+    rc = take_posting(p, pair, origin, err);
+    if (rc == DX_OK)
+        rc = note_domain(p, pair, err);
+    return rc == DX_OK ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err) : rc;
 }
 
 static int begin(struct second *s, struct dx_index_state *b, struct dx_error *err)
@@ -161,7 +193,9 @@ int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err)
     int rc = dx_spill_sort_new(&b->postings, &sort, err);
 
     if (rc == DX_OK && b->lake->base != NULL)
-        rc = dx_index_tags_base(b->lake->tags, b->lake->base, err);
+        rc = dx_index_tags_base(b->lake->tags, b->lake->base, b->lake->kept_parts, err);
+    if (rc == DX_OK && b->lake->kept_parts > 0)
+        rc = dx_index_dead_new(&b->dead, b->lake, err);
     if (rc == DX_OK)
         rc = write_counts(b, err);
     dx_index_state_count_spilled(b, b->lake->pairs);

@@ -15,7 +15,7 @@
 #define FACTS_LEVEL 3    /* of zstd; docs/notes/aggregates.md has the figures */
 #define SKETCHES_LEVEL 1 /* hashes do not become smaller */
 
-/* One of the base's two files, a page at a time. */
+/* One of the two files of a part of the base, a page at a time. */
 struct known {
     struct dx_cold_walk walk;
     struct dx_pair_page page;
@@ -30,8 +30,8 @@ struct dx_index_facts {
     struct dx_index_state *b;
     struct dx_pair_pages facts;
     struct dx_pair_pages sketches;
-    struct known known_facts;
-    struct known known_sketches;
+    struct known known_facts[DX_PARTS_MAX]; /* of the parts of the base */
+    struct known known_sketches[DX_PARTS_MAX];
     struct dx_buf aside; /* facts of the pair at hand that the scan put aside */
 
     /* of the domain at hand */
@@ -71,8 +71,10 @@ void dx_index_facts_free(struct dx_index_facts **out)
         return;
     dx_pair_pages_release(&f->facts);
     dx_pair_pages_release(&f->sketches);
-    dx_cold_walk_close(&f->known_facts.walk);
-    dx_cold_walk_close(&f->known_sketches.walk);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++) {
+        dx_cold_walk_close(&f->known_facts[i].walk);
+        dx_cold_walk_close(&f->known_sketches[i].walk);
+    }
     dx_buf_release(&f->aside);
     dx_buf_release(&f->first);
     dx_url_sketch_release(&f->all);
@@ -93,13 +95,6 @@ int dx_index_facts_end(struct dx_index_facts *f, struct dx_error *err)
 }
 
 /* ---- what the base has ---- */
-
-static int begin_known(struct known *k, struct dx_version *base, enum dx_cold_file file,
-                       struct dx_error *err)
-{
-    k->begun = true;
-    return dx_cold_walk_begin(&k->walk, base, file, err);
-}
 
 /* The next entry of the file; none behind the last. */
 static int next_known(struct known *k, struct dx_error *err)
@@ -127,23 +122,39 @@ static int compare(const struct known *k, uint64_t ordinal, uint32_t dataset_id)
     return k->dataset_id < dataset_id ? -1 : k->dataset_id > dataset_id;
 }
 
-/* Those in between were of pairs that went, or that the scan found again. */
+/* Whether the entry may be on the page at hand. */
+static bool on_page(const struct known *k, uint64_t ordinal, uint32_t dataset_id)
+{
+    struct dx_cold_page next;
+
+    return k->walk.plain.size > 0 &&
+           (dx_cold_page(&k->walk.part->cold, k->walk.file, k->walk.page.number + 1, &next, NULL) !=
+                1 ||
+            next.key > ordinal || (next.key == ordinal && next.sub > dataset_id));
+}
+
+/* Pairs are asked for in their order. Those in between went, or the scan found them again. */
 static int find_known(struct known *k, enum dx_cold_file file, struct dx_index_state *b,
                       uint32_t dataset_id, struct dx_error *err)
 {
-    uint64_t ordinal = b->merge.base.ordinal;
-    int rc = DX_OK;
+    const struct dx_part *part = b->lake->base->parts[b->merge.known_part].part;
+    uint64_t ordinal = b->merge.known_ordinal;
+    int rc = k->begun ? DX_OK : dx_cold_walk_begin(&k->walk, part, file, err);
 
-    if (!k->begun)
-        rc = begin_known(k, b->lake->base, file, err);
+    k->begun = true;
+    if (rc == DX_OK && !on_page(k, ordinal, dataset_id)) {
+        rc = dx_cold_walk_seek(&k->walk, ordinal, dataset_id, err);
+        k->walk.plain = dx_span_of(NULL, 0);
+        k->there = false;
+    }
     if (rc == DX_OK && !k->there)
         rc = next_known(k, err);
     while (rc == DX_OK && k->there && compare(k, ordinal, dataset_id) < 0)
         rc = next_known(k, err);
     if (rc == DX_OK && (!k->there || compare(k, ordinal, dataset_id) != 0))
-        rc = dx_fail(err, DX_E_CORRUPT, "version %s: %s has nothing of domain %llu in dataset %lu",
-                     dx_version_name(b->lake->base), dx_cold_file_name(file),
-                     (unsigned long long)ordinal, (unsigned long)dataset_id);
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: %s has nothing of domain %llu in dataset %lu",
+                     part->directory, dx_cold_file_name(file), (unsigned long long)ordinal,
+                     (unsigned long)dataset_id);
     return rc;
 }
 
@@ -223,12 +234,14 @@ static int scanned(struct dx_index_facts *f, const struct dx_index_pair *pair,
 static int kept(struct dx_index_facts *f, const struct dx_index_pair *pair, struct dx_span *facts,
                 struct dx_span *sketch, struct dx_error *err)
 {
-    int rc = find_known(&f->known_facts, DX_COLD_FACTS, f->b, pair->dataset_id, err);
+    struct known *known_facts = &f->known_facts[f->b->merge.known_part];
+    struct known *known_sketches = &f->known_sketches[f->b->merge.known_part];
+    int rc = find_known(known_facts, DX_COLD_FACTS, f->b, pair->dataset_id, err);
 
     if (rc == DX_OK)
-        rc = find_known(&f->known_sketches, DX_COLD_SKETCHES, f->b, pair->dataset_id, err);
-    *facts = f->known_facts.bytes;
-    *sketch = f->known_sketches.bytes;
+        rc = find_known(known_sketches, DX_COLD_SKETCHES, f->b, pair->dataset_id, err);
+    *facts = known_facts->bytes;
+    *sketch = known_sketches->bytes;
     return rc;
 }
 

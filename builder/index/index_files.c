@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/index/index_state.h"
 
+#include "builder/index/index_dead.h"
 #include "builder/index/index_identity.h"
 #include "builder/index/index_out.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_base.h"
-#include "builder/scan/index_lake.h"
 #include "builder/sort/spill_sort.h"
 #include "format/core/zseek.h"
 #include "format/version/manifest.h"
 #include "format/version/pages.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 /* The record of a row group, from the base or from the scan: that is in order of file_ids. */
 static int next_group(struct dx_index_state *b, size_t file, uint32_t number,
                       struct dx_span *record, struct dx_error *err)
 {
     const char *path = b->lake->files[file].path;
+    const struct dx_part *part;
     struct dx_pages_file known;
     struct dx_page_group group = { 0 };
     struct dx_span key;
     int rc;
 
     if (dx_index_stays(b->lake, file)) {
-        rc = dx_pages_file(&b->lake->base->part->pages, file, &known, err);
+        rc = dx_version_file(b->lake->base, file, &part, &known, err);
         if (rc == 1)
-            rc = dx_pages_group(&b->lake->base->part->pages, &known, number, &group, err);
+            rc = dx_pages_group(&part->pages, &known, number, &group, err);
         *record = group.record;
     } else {
         rc = dx_spill_sort_next(b->lake->groups, &key, record, err);
@@ -39,9 +40,9 @@ static int pages_of_files(struct dx_index_state *b, struct dx_pages_writer *w, s
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < b->lake->file_count; i++) {
+    for (size_t i = b->lake->first_file; rc == DX_OK && i < b->lake->file_count; i++) {
         const struct dx_index_file *from = &b->lake->files[i];
-        struct dx_pages_file file = { .file_id = (uint32_t)i,
+        struct dx_pages_file file = { .file_id = (uint32_t)(i - b->lake->first_file),
                                       .dataset_id = from->dataset_id,
                                       .row_groups = from->row_groups,
                                       .rows = from->rows,
@@ -66,13 +67,20 @@ static int write_pages(struct dx_index_state *b, struct dx_error *err)
 {
     struct dx_index_out out = DX_INDEX_OUT_INIT;
     struct dx_pages_writer w = { 0 };
+    uint64_t groups = 0;
+    uint64_t rows = 0;
     int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_PAGES, b->options->sync, err);
 
     if (rc != DX_OK)
         return rc;
-    rc = dx_pages_writer_begin(&w, b->lake->file_count, b->lake->row_groups,
-                               b->lake->rows + dx_index_lake_rows_left_out(b->lake), &b->id->build,
-                               dx_index_out_sink, &out, err);
+    for (size_t i = b->lake->first_file; i < b->lake->file_count; i++) {
+        const struct dx_index_file *file = &b->lake->files[i];
+
+        groups += file->path == NULL ? 0 : file->row_groups;
+        rows += file->path == NULL ? 0 : file->rows;
+    }
+    rc = dx_pages_writer_begin(&w, b->lake->file_count - b->lake->first_file, groups, rows,
+                               &b->id->build, dx_index_out_sink, &out, err);
     if (rc == DX_OK)
         rc = pages_of_files(b, &w, err);
     if (rc == DX_OK)
@@ -112,11 +120,26 @@ static int write_files(struct dx_index_state *b, struct dx_error *err)
     return rc;
 }
 
+static int write_dead(struct dx_index_state *b, struct dx_error *err)
+{
+    struct dx_index_out out = DX_INDEX_OUT_INIT;
+    int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DEAD, b->options->sync, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_dead_write(b->dead, &b->id->build, dx_index_out_sink, &out, err);
+    if (rc == DX_OK)
+        rc = dx_index_out_commit(&out, b->entry, err);
+    dx_index_out_abort(&out);
+    return rc;
+}
+
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err)
 {
     const char *dir = b->options->dir;
     int rc = write_pages(b, err);
 
+    if (rc == DX_OK && b->dead != NULL)
+        rc = write_dead(b, err);
     if (rc == DX_OK)
         rc = write_files(b, err);
     if (rc == DX_OK)

@@ -6,7 +6,7 @@
  *   dx_index_identity_release(&id);
  *
  * docs/FORMAT.md section 1 says what is hashed. The same lake gives the same id, if its files have
- * the same numbers.
+ * the same numbers, and the version the same older parts. `files` has the files of the new part.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_IDENTITY_H
 #define DX_BUILDER_INDEX_INDEX_IDENTITY_H
@@ -18,6 +18,7 @@ struct dx_index_lake;
 
 struct dx_index_identity {
     struct dx_build_id build;
+    struct dx_build_id same; /* that a version has if it has this lake, and the parts of lake.base */
     struct dx_hash128 psl_hash;
     struct dx_buf datasets;
     struct dx_buf files;

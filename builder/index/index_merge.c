@@ -5,12 +5,13 @@
 #include "builder/scan/index_base.h"
 #include "builder/sort/spill_ahead.h"
 #include "builder/sort/spill_sort.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 void dx_index_merge_release(struct dx_index_merge *m)
 {
     dx_spill_ahead_free(&m->ahead);
     dx_version_walk_end(&m->base);
+    dx_domain_pairs_release(&m->looked_up);
     *m = (struct dx_index_merge)DX_INDEX_MERGE_INIT;
 }
 
@@ -26,25 +27,10 @@ static int next_scanned(struct dx_index_merge *m, struct dx_error *err)
     return rc == 1 ? dx_index_pair_decode(key, value, &m->scanned, err) : rc;
 }
 
-/* The next domain of the base with its pairs; without any behind the last one. */
-static int next_domain(struct dx_index_merge *m, struct dx_error *err)
+static int next_walked(struct dx_index_merge *m, struct dx_error *err)
 {
-    int rc = dx_version_walk_next(&m->base, err);
-
-    m->at = 0;
-    if (rc != 1)
-        return rc;
-    rc = dx_version_walk_pairs(&m->base, err);
-    if (rc == DX_OK && m->base.pairs.count == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu is in no dataset",
-                     dx_version_name(m->base.version), (unsigned long long)m->base.ordinal);
-    return rc;
-}
-
-static int skip_known(struct dx_index_merge *m, struct dx_error *err)
-{
-    m->at++;
-    return m->at < m->base.pairs.count ? DX_OK : next_domain(m, err);
+    m->walked = m->lake->base == NULL ? 0 : dx_version_walk_next(&m->base, err);
+    return m->walked < 0 ? m->walked : DX_OK;
 }
 
 int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, struct dx_error *err)
@@ -58,71 +44,137 @@ int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, s
     m->lake = lake;
     m->begun = true;
     m->given_scanned = m->given_known = false;
+    m->has_domain = m->is_walked = m->is_known = false;
+    m->pairs = NULL;
     m->at = 0;
     dx_version_walk_end(&m->base);
     if (rc == DX_OK)
         rc = next_scanned(m, err);
-    if (rc != DX_OK || lake->base == NULL)
-        return rc;
-    dx_version_walk_begin(&m->base, lake->base, 0);
-    return next_domain(m, err);
+    if (lake->base != NULL)
+        dx_version_walk_parts(&m->base, lake->base, lake->kept_parts);
+    return rc == DX_OK ? next_walked(m, err) : rc;
 }
 
-/* ---- together ---- */
+/* ---- the domain at hand ---- */
 
-/* Below 0: the base's next pair comes first; 0: both have it; above: the scan's. */
-static int compare(const struct dx_index_merge *m)
+static struct dx_span key_of(const struct dx_index_merge *m)
 {
-    int c;
+    return dx_span_of(m->key, m->key_size);
+}
 
-    if (m->at == m->base.pairs.count || !m->has_scanned)
-        return m->at == m->base.pairs.count ? 1 : -1;
-    c = dx_span_compare(m->base.key, m->scanned.surt);
-    if (c != 0)
-        return c;
-    if (m->base.pairs.ids[m->at] == m->scanned.dataset_id)
-        return 0;
-    return m->base.pairs.ids[m->at] < m->scanned.dataset_id ? -1 : 1;
+static int take_pairs(struct dx_index_merge *m, const struct dx_part *part, uint64_t ordinal,
+                      struct dx_error *err)
+{
+    const struct dx_version *base = m->lake->base;
+
+    m->is_known = true;
+    m->known_ordinal = ordinal;
+    m->known_part = dx_version_part_at(base, dx_version_number(base, part, ordinal));
+    return m->pairs->count > 0
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT, "%s: domain %llu is in no dataset", part->directory,
+                         (unsigned long long)ordinal);
+}
+
+/* What a part that stays has of a domain of the scan. */
+static int look_up(struct dx_index_merge *m, struct dx_error *err)
+{
+    struct dx_version *base = m->lake->base;
+    const struct dx_part *part;
+    uint64_t ordinal;
+    uint64_t id;
+    int rc;
+
+    if (m->lake->kept_parts == 0)
+        return DX_OK;
+    rc = dx_version_find(base, dx_index_pair_domain(&m->scanned), &part, &ordinal, &id, err);
+    if (rc == 1)
+        rc = dx_domain_pairs_read(&m->looked_up, part, base->registry.count, ordinal, err) < 0
+                 ? (int)err->code
+                 : 1;
+    m->pairs = &m->looked_up;
+    return rc == 1 ? take_pairs(m, part, ordinal, err) : rc;
+}
+
+/* The least of both streams: 1, 0 there is none. */
+static int next_domain(struct dx_index_merge *m, struct dx_error *err)
+{
+    struct dx_span key;
+    int rc = m->is_walked ? next_walked(m, err) : DX_OK;
+
+    m->has_domain = m->is_walked = m->is_known = false;
+    m->pairs = NULL;
+    m->at = 0;
+    if (rc < 0 || (m->walked == 0 && !m->has_scanned))
+        return rc;
+    m->is_walked = m->walked == 1 &&
+                   (!m->has_scanned || dx_span_compare(m->base.key, m->scanned.surt) <= 0);
+    key = m->is_walked ? m->base.key : m->scanned.surt;
+    memcpy(m->key, key.data, key.size);
+    m->key_size = key.size;
+    m->has_domain = true;
+    if (!m->is_walked) {
+        rc = look_up(m, err);
+    } else {
+        rc = dx_version_walk_pairs(&m->base, err);
+        m->pairs = &m->base.pairs;
+        if (rc == DX_OK)
+            rc = take_pairs(m, m->base.part, m->base.ordinal, err);
+    }
+    return rc < 0 ? rc : 1;
+}
+
+static bool has_known(const struct dx_index_merge *m)
+{
+    return m->is_known && m->at < m->pairs->count;
+}
+
+static bool scanned_here(const struct dx_index_merge *m)
+{
+    return m->has_scanned && dx_span_equal(m->scanned.surt, key_of(m));
 }
 
 static int take_known(struct dx_index_merge *m, enum dx_index_origin *origin, struct dx_error *err)
 {
     struct dx_index_pair *pair = &m->known;
-    enum dx_index_change change = dx_index_change_of(m->lake, m->base.pairs.ids[m->at]);
+    enum dx_index_change change = dx_index_change_of(m->lake, m->pairs->ids[m->at]);
 
     *origin = change == DX_INDEX_SAME || change == DX_INDEX_GROWN ? DX_INDEX_KEPT
                                                                   : DX_INDEX_DROPPED;
-    pair->dataset_id = m->base.pairs.ids[m->at];
-    pair->count = m->base.pairs.counts[m->at];
-    pair->surt = m->base.key;
+    pair->dataset_id = m->pairs->ids[m->at];
+    pair->count = m->pairs->counts[m->at];
+    pair->surt = key_of(m);
     pair->runs = dx_span_of(NULL, 0);
-    pair->domain_size = dx_surt_domain(m->base.key, pair->domain_text);
+    pair->domain_size = dx_surt_domain(pair->surt, pair->domain_text);
     if (pair->domain_size == 0)
         return dx_fail(err, DX_E_CORRUPT, "version %s: domain %llu has a key of no domain",
-                       dx_version_name(m->lake->base), (unsigned long long)m->base.ordinal);
+                       dx_version_name(m->lake->base), (unsigned long long)m->known_ordinal);
     return DX_OK;
 }
 
 int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **pair,
                         enum dx_index_origin *origin, struct dx_error *err)
 {
-    int order;
     int rc = DX_OK;
 
     /* What was given last is borrowed, so the streams move on only now. */
-    if (m->given_known)
-        rc = skip_known(m, err);
-    if (rc == DX_OK && m->given_scanned)
+    m->at += m->given_known;
+    if (m->given_scanned)
         rc = next_scanned(m, err);
     m->given_known = m->given_scanned = false;
+    if (rc == DX_OK && (!m->has_domain || (!has_known(m) && !scanned_here(m)))) {
+        rc = next_domain(m, err);
+        if (rc != 1)
+            return rc;
+        rc = DX_OK;
+    }
     if (rc != DX_OK)
         return rc;
-    if (m->at == m->base.pairs.count && !m->has_scanned)
-        return 0;
-    order = compare(m);
-    m->given_known = order <= 0;
-    m->given_scanned = order >= 0;
-    if (order >= 0) {
+    m->given_scanned = scanned_here(m) && (!has_known(m) ||
+                                           m->scanned.dataset_id <= m->pairs->ids[m->at]);
+    m->given_known = has_known(m) &&
+                     (!m->given_scanned || m->scanned.dataset_id == m->pairs->ids[m->at]);
+    if (m->given_scanned) {
         *pair = &m->scanned;
         *origin = DX_INDEX_SCANNED;
         return 1;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * index_merge.h - the pairs of a version in the making, in order: those that a scan found, and
- * those that stay of the base.
+ * index_merge.h - the pairs of a part in the making, in order: those that a scan found, and those
+ * that stay of the base.
  *
  *   struct dx_index_merge m = DX_INDEX_MERGE_INIT;
  *   rc = dx_index_merge_begin(&m, &lake, &err);          after the scan; again and again
  *   while ((rc = dx_index_merge_next(&m, &pair, &origin, &err)) == 1)
- *       ...                                              valid until the next call
+ *       ... m.known_part, m.known_ordinal                valid until the next call
  *   dx_index_merge_release(&m);
  *
- * By key of the domain, then dataset_id. A pair that the scan found takes the place of the base's
- * same pair. Those that stay have no runs. Of the base, dictionary, sets and counts are streamed
- * from its mapped files, checksum by checksum; memory: what the largest set needs. Without a base:
- * the scan's alone. One thread; from begin to release another one reads the sorter of the lake's
- * pairs.
+ * By key of the domain, then dataset_id. The domains are those of the base's parts that are merged
+ * (all but the first lake.kept_parts), and those that the scan found: what the kept parts have of
+ * these is looked up, so that the new part has them whole. A pair that the scan found takes the
+ * place of the base's same pair. Those that stay have no runs. Of the base, dictionaries, sets and
+ * counts are read from its mapped files, checksum by checksum; memory: what the largest set needs.
+ * Without a base: the scan's alone. One thread; from begin to release another one reads the sorter
+ * of the lake's pairs.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_MERGE_H
 #define DX_BUILDER_INDEX_INDEX_MERGE_H
@@ -39,8 +41,19 @@ struct dx_index_merge {
     bool has_scanned;
     struct dx_index_pair scanned;
     /* of the base: */
-    struct dx_version_walk base;
-    size_t at;                  /* in the pairs of the domain at hand */
+    struct dx_version_walk base; /* over the parts that are merged */
+    int walked;                  /* 1: it is at a domain, 0: at the end */
+    struct dx_domain_pairs looked_up;
+    /* the domain at hand */
+    bool has_domain;
+    bool is_walked; /* its pairs are those of the walk */
+    uint8_t key[DX_SURT_MAX];
+    size_t key_size;
+    bool is_known;      /* the base has it: */
+    size_t known_part;  /* which part, */
+    uint64_t known_ordinal;
+    const struct dx_domain_pairs *pairs; /* and these */
+    size_t at;
     struct dx_index_pair known; /* the one that was given last */
 };
 

@@ -7,7 +7,6 @@
 #include "builder/index/index_out.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/base_postings.h"
-#include "builder/scan/index_base.h"
 #include "builder/scan/index_pair.h"
 #include "builder/sort/spill_file.h"
 #include "builder/sort/spill_sort.h"
@@ -34,7 +33,7 @@ struct slot {
 
 struct work {
     struct dx_index_postings *job;
-    struct dx_version *base; /* NULL: none */
+    struct dx_base_postings known[DX_PARTS_MAX]; /* of the parts of the base; closed until needed */
     struct slot ring[RING_MAX];
     size_t ring_size;
     uint64_t reap;        /* number of the next page to reap */
@@ -51,6 +50,7 @@ struct work {
     bool have;
     uint64_t domain_id;
     uint32_t dataset_id;
+    int known_part; /* that has its payload; -1: value has its runs */
     struct dx_span value;
     struct dx_buf runs;
     struct dx_buf payload;
@@ -78,7 +78,10 @@ static int next_record(struct work *w, struct dx_error *err)
     w->have = rc == 1;
     if (rc <= 0)
         return rc;
-    if (key.size != DX_INDEX_POSTINGS_KEY)
+    w->known_part = -1;
+    if (key.size == DX_INDEX_POSTINGS_KEY + 1)
+        w->known_part = key.data[--key.size];
+    if (key.size != DX_INDEX_POSTINGS_KEY || w->known_part >= DX_PARTS_MAX)
         return dx_fail(err, DX_E_CORRUPT, "postings: a key of %zu bytes", key.size);
     w->domain_id = 0;
     w->dataset_id = 0;
@@ -230,74 +233,40 @@ static int add_record(struct work *w, struct dx_error *err)
                        : rc;
 }
 
-/* What the base has. */
-struct known {
-    struct dx_base_postings postings;
-    bool have;
-    struct dx_posting posting;
-    struct dx_span payload;
-};
-
-/* The next pair that stays, as far as datasets say it. */
-static int next_known(const struct work *w, struct known *k, struct dx_error *err)
+/* The bytes of the base as they are: nothing in them depends on the version. */
+static int add_known(struct work *w, struct dx_error *err)
 {
-    int rc = w->base == NULL ? 0 : 1;
-
-    k->have = false;
-    while (!k->have && rc == 1) {
-        enum dx_index_change change;
-
-        rc = dx_base_postings_next(&k->postings, &k->posting, &k->payload, err);
-        if (rc != 1)
-            break;
-        change = dx_index_change_of(w->job->lake, k->posting.dataset_id);
-        k->have = change == DX_INDEX_SAME || change == DX_INDEX_GROWN;
-    }
-    return rc < 0 ? rc : DX_OK;
-}
-
-/* Its bytes as they are: nothing in them depends on the version. */
-static int add_known(struct work *w, const struct known *k, struct dx_error *err)
-{
-    const struct dx_posting *p = &k->posting;
+    const struct dx_part *part = w->job->lake->base->parts[w->known_part].part;
+    struct dx_base_postings *b = &w->known[w->known_part];
     struct dx_payload payload;
-    int rc = dx_payload_open(&payload, p->domain_id, p->dataset_id, k->payload, "postings", err);
+    struct dx_span bytes;
+    int rc = b->part != NULL ? DX_OK : dx_base_postings_open(b, part, err);
 
+    if (rc == DX_OK)
+        rc = dx_base_postings_find(b, w->domain_id, w->dataset_id, &bytes, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx has no posting in dataset %lu: `domaindex verify` tells "
+                     "more",
+                     part->directory, (unsigned long long)w->domain_id,
+                     (unsigned long)w->dataset_id);
+    if (rc == 1)
+        rc = dx_payload_open(&payload, w->domain_id, w->dataset_id, bytes, "postings", err);
     w->job->kept++;
-    return rc == DX_OK ? add_pair(w, p->domain_id, p->dataset_id, k->payload, err) : rc;
-}
-
-/* Below 0: the base's pair comes first; 0: the record takes its place; above: the record's. */
-static int compare(const struct known *k, const struct work *w)
-{
-    if (!k->have || !w->have)
-        return k->have ? -1 : 1;
-    if (k->posting.domain_id != w->domain_id)
-        return k->posting.domain_id < w->domain_id ? -1 : 1;
-    if (k->posting.dataset_id != w->dataset_id)
-        return k->posting.dataset_id < w->dataset_id ? -1 : 1;
-    return 0;
+    return rc == DX_OK ? add_pair(w, w->domain_id, w->dataset_id, bytes, err) : rc;
 }
 
 static int add_all(struct work *w, struct dx_error *err)
 {
-    struct known k = { .have = false };
-    int rc = w->base == NULL ? DX_OK : dx_base_postings_open(&k.postings, w->base, err);
+    int rc = next_record(w, err);
 
-    if (rc == DX_OK)
-        rc = next_known(w, &k, err);
-    if (rc == DX_OK)
-        rc = next_record(w, err);
-    while (rc == DX_OK && (k.have || w->have)) {
-        int order = compare(&k, w);
-
-        rc = order < 0 ? add_known(w, &k, err) : add_record(w, err);
-        if (rc == DX_OK && order >= 0)
+    while (rc == DX_OK && w->have) {
+        rc = w->known_part >= 0 ? add_known(w, err) : add_record(w, err);
+        if (rc == DX_OK)
             rc = next_record(w, err);
-        if (rc == DX_OK && order <= 0)
-            rc = next_known(w, &k, err);
     }
-    dx_base_postings_close(&k.postings);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        dx_base_postings_close(&w->known[i]);
     if (rc == DX_OK && w->ring[w->fill % w->ring_size].draft.page.entries > 0)
         rc = end_page(w, err);
     while (rc == DX_OK && w->reap < w->fill)
@@ -392,7 +361,6 @@ int dx_index_postings_write(struct dx_index_postings *job, struct dx_error *err)
     if (w == NULL)
         return dx_no_memory(err, "postings");
     w->job = job;
-    w->base = job->lake == NULL ? NULL : job->lake->base;
     job->written = job->kept = 0;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->change, NULL);

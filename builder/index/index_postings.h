@@ -4,15 +4,13 @@
  *   dx_index_postings_key(domain_id, dataset_id, key);       of a record for the sorter
  *   rc = dx_index_postings_write(&job, &err);
  *
- * `sorted` gives one record a pair: that key, and the encoded runs of index_pair.h. `pairs` says
- * how many the version has; without a base so many come. The calling thread encodes the payloads,
- * cuts pages and writes them in order; `threads` others compress pages. The bytes do not depend on
- * how many. Memory: at most memory_bytes for pages that wait (or one page, if that is larger), two
- * compressors a thread, and 64 bytes for 512 pairs in a temporary file.
- *
- * With lake->base (index_base.h) the pairs that stay come from the base, with their payloads as
- * they are: it is read once from its front to its end, and the new records, which take the place
- * of the same pair's, are merged with it. Its reads may go to a store.
+ * `sorted` gives one record a pair: that key, and the encoded runs of index_pair.h. Of a pair that
+ * stays as the base has it, the number of the base's part follows the key, and there are no runs:
+ * its payload comes from there as it is, by reads that may go to a store and whose places ascend.
+ * The calling thread encodes the payloads, cuts pages and writes them in order; `threads` others
+ * compress pages. The bytes do not depend on how many. Memory: at most memory_bytes for pages that
+ * wait (or one page, if that is larger), two compressors a thread, 64 bytes for 512 pairs in a
+ * temporary file, and 2 MiB for each part of the base that is read.
  */
 #ifndef DX_BUILDER_INDEX_INDEX_POSTINGS_H
 #define DX_BUILDER_INDEX_INDEX_POSTINGS_H
@@ -30,7 +28,7 @@ struct dx_index_postings {
     const char *dir; /* of the version */
     const char *tmp_dir;
     struct dx_spill_sort *sorted;
-    uint64_t pairs;
+    uint64_t pairs; /* that `sorted` has */
     struct dx_build_id build;
     size_t memory_bytes;
     unsigned threads;

@@ -20,8 +20,13 @@
 #include "format/core/dictionary.h"
 #include "format/core/membership.h"
 
+struct dx_index_dead;
 struct dx_spill_file;
 struct dx_spill_sort;
+
+struct dx_index_known_totals {
+    uint64_t domains, pairs, rows, urls;
+};
 
 struct dx_index_state {
     struct dx_index_lake *lake;
@@ -51,6 +56,11 @@ struct dx_index_state {
     struct dx_index_ids domain_ids;
 
     struct dx_index_cold cold;
+
+    /* what the second pass finds of the base */
+    struct dx_index_dead *dead;         /* NULL: no part of it stays */
+    struct dx_index_known_totals known; /* of domains that the new part has, as the base has them */
+    uint64_t noted;                     /* domains that these know of */
 
     /* for the second sort */
     struct dx_spill_sort *postings;

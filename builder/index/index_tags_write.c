@@ -19,9 +19,22 @@
 #include "builder/sort/spill_file.h"
 #include "builder/sort/spill_sort.h"
 #include "format/core/dictionary.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #define IDS 1024 /* of a set at a time */
+
+/* A part of the base that is merged: the tag at hand, and its next file that stays. */
+struct known {
+    size_t part;
+    const struct dx_tags *tags; /* NULL: it has none */
+    uint64_t next;              /* tag behind that one */
+    struct dx_span tag;
+    struct dx_tag_cursor files;
+    struct dx_tag_file file;
+    bool has;
+    uint64_t next_left;
+    struct dx_tags_left left; /* the next one; without any file_id is UINT32_MAX */
+};
 
 struct write {
     struct dx_index_tags *t;
@@ -37,13 +50,8 @@ struct write {
     struct dx_span tag, value;
     uint32_t file_id, row;
 
-    /* the base: the tag at hand, and its next file that stays */
-    const struct dx_tags *base;
-    uint64_t next; /* tag behind that one */
-    struct dx_span base_tag;
-    struct dx_tag_cursor files;
-    struct dx_tag_file known;
-    bool has_known;
+    struct known known[DX_PARTS_MAX]; /* of the base */
+    size_t known_count;
 };
 
 static int put_part(void *ctx, enum dx_tags_part part, struct dx_span bytes, struct dx_error *err)
@@ -72,65 +80,114 @@ static bool stays(const struct write *w, uint32_t file_id)
            dx_index_stays(w->lake, file_id);
 }
 
-/* The next (tag, file) of the base whose file stays. */
-static int next_known(struct write *w, struct dx_error *err)
+/* The next (tag, file) of a part whose file stays. */
+static int next_known(const struct write *w, struct known *k, struct dx_error *err)
 {
     int rc = 0;
 
-    w->has_known = false;
-    while (w->base != NULL) {
-        rc = w->next == 0 ? 0 : dx_tag_cursor_next(&w->files, &w->known, err);
+    k->has = false;
+    while (k->tags != NULL) {
+        rc = k->next == 0 ? 0 : dx_tag_cursor_next(&k->files, &k->file, err);
         if (rc < 0)
             return rc;
-        if (rc == 1 && !stays(w, w->known.file_id))
+        if (rc == 1 && !stays(w, k->file.file_id))
             continue;
-        w->has_known = rc == 1;
-        if (rc == 1 || w->next == w->base->count)
+        k->has = rc == 1;
+        if (rc == 1 || k->next == k->tags->count)
             break;
-        rc = dx_tags_name(w->base, w->next, &w->base_tag, err);
+        rc = dx_tags_name(k->tags, k->next, &k->tag, err);
         if (rc == DX_OK)
-            rc = dx_tags_files(w->base, w->next++, &w->files, err);
+            rc = dx_tags_files(k->tags, k->next++, &k->files, err);
         if (rc < 0)
             return rc;
     }
     return DX_OK;
+}
+
+/* By tag, then file: a file is in one of the streams only. */
+static int compare(struct dx_span tag_a, uint32_t file_a, struct dx_span tag_b, uint32_t file_b)
+{
+    int c = dx_span_compare(tag_a, tag_b);
+
+    return c != 0 ? c : (file_a > file_b) - (file_a < file_b);
+}
+
+/* The part that comes first, if it comes before the scan; NULL: the scan does. */
+static struct known *first_known(struct write *w)
+{
+    struct known *first = NULL;
+
+    for (size_t i = 0; i < w->known_count; i++) {
+        struct known *k = &w->known[i];
+
+        if (k->has && (first == NULL ||
+                       compare(k->tag, k->file.file_id, first->tag, first->file.file_id) < 0))
+            first = k;
+    }
+    if (first != NULL && w->has_scanned &&
+        compare(w->tag, w->file_id, first->tag, first->file.file_id) < 0)
+        return NULL;
+    return first;
 }
 
 /* ---- a file of a tag ---- */
 
-static int add_set(const struct write *w, const struct dx_dataset_set *set, bool domains,
-                   roaring_bitmap_t *to, struct dx_error *err)
+/* The number of a domain of a part in the new one, where it may come from a newer part. */
+static int find_ordinal(const struct write *w, const struct known *k, uint32_t then, uint32_t *now,
+                        struct dx_error *err)
+{
+    const struct dx_part *part = w->lake->base->parts[k->part].part;
+    const uint32_t *ordinals = w->t->ordinals[k->part];
+    uint8_t domain[DX_SURT_MAX], key[DX_SURT_MAX];
+    uint64_t ordinal = 0;
+    size_t size;
+    int rc;
+
+    if (ordinals != NULL && ordinals[then] != 0) {
+        *now = ordinals[then] - 1;
+        return DX_OK;
+    }
+    rc = dx_dictionary_get(&part->dictionary, then, domain, &size, err);
+    if (rc == 1)
+        size = dx_surt_key(dx_span_of(domain, size), key);
+    if (rc == 1)
+        rc = dx_dictionary_find(w->dictionary, dx_span_of(key, size), &ordinal, err);
+    *now = (uint32_t)ordinal;
+    return rc < 0    ? rc
+           : rc == 1 ? DX_OK
+                     : dx_fail(err, DX_E_CORRUPT,
+                               "%s/" DX_FILE_TAGS ": domain %lu has a row in a file that stays, and "
+                               "no pair",
+                               part->directory, (unsigned long)then);
+}
+
+static int add_set(const struct write *w, const struct known *domains_of,
+                   const struct dx_dataset_set *set, roaring_bitmap_t *to, struct dx_error *err)
 {
     uint32_t ids[IDS];
     uint64_t from = 0;
+    int rc = DX_OK;
     size_t n;
 
-    while (from <= UINT32_MAX && (n = dx_dataset_set_ids_from(set, (uint32_t)from, ids, IDS)) > 0) {
+    while (rc == DX_OK && from <= UINT32_MAX &&
+           (n = dx_dataset_set_ids_from(set, (uint32_t)from, ids, IDS)) > 0) {
         from = (uint64_t)ids[n - 1] + 1;
-        for (size_t i = 0; domains && i < n; i++) {
-            uint32_t now = w->t->ordinals == NULL ? 0 : w->t->ordinals[ids[i]];
-
-            if (now == 0)
-                return dx_fail(err, DX_E_CORRUPT,
-                               "version %s: " DX_FILE_TAGS ": domain %lu has a row in a file that "
-                               "stays, and no pair",
-                               dx_version_name(w->lake->base), (unsigned long)ids[i]);
-            ids[i] = now - 1;
-        }
+        for (size_t i = 0; domains_of != NULL && rc == DX_OK && i < n; i++)
+            rc = find_ordinal(w, domains_of, ids[i], &ids[i], err);
         roaring_bitmap_add_many(to, n, ids);
     }
-    return DX_OK;
+    return rc;
 }
 
-static int take_known(struct write *w, struct dx_error *err)
+static int take_known(struct write *w, const struct known *k, struct dx_error *err)
 {
     struct dx_dataset_set rows;
     struct dx_dataset_set domains;
-    int rc = dx_tag_file_sets(w->base, &w->known, &rows, &domains, err);
+    int rc = dx_tag_file_sets(k->tags, &k->file, &rows, &domains, err);
 
     if (rc == DX_OK)
-        rc = add_set(w, &rows, false, w->rows, err);
-    return rc == DX_OK ? add_set(w, &domains, true, w->domains, err) : rc;
+        rc = add_set(w, NULL, &rows, w->rows, err);
+    return rc == DX_OK ? add_set(w, k, &domains, w->domains, err) : rc;
 }
 
 /* The record at hand: rows of one domain. */
@@ -174,22 +231,11 @@ static int take_scanned(struct write *w, uint32_t file_id, struct dx_error *err)
     return rc;
 }
 
-/* Below 0: the base's comes first; above: the scan's. A file is in one of them only. */
-static int compare(const struct write *w)
-{
-    int c;
-
-    if (!w->has_known || !w->has_scanned)
-        return w->has_known ? -1 : 1;
-    c = dx_span_compare(w->base_tag, w->tag);
-    return c != 0 ? c : w->known.file_id < w->file_id ? -1 : 1;
-}
-
 static int encode_one(struct write *w, struct dx_error *err)
 {
-    bool known = compare(w) < 0;
-    struct dx_span tag = known ? w->base_tag : w->tag;
-    uint32_t file_id = known ? w->known.file_id : w->file_id;
+    struct known *known = first_known(w);
+    struct dx_span tag = known != NULL ? known->tag : w->tag;
+    uint32_t file_id = known != NULL ? known->file.file_id : w->file_id;
     int rc = DX_OK;
 
     if (!dx_span_equal(tag, dx_span_of(w->name.data, w->name.size))) {
@@ -201,32 +247,39 @@ static int encode_one(struct write *w, struct dx_error *err)
     roaring_bitmap_clear(w->rows);
     roaring_bitmap_clear(w->domains);
     if (rc == DX_OK)
-        rc = known ? take_known(w, err) : take_scanned(w, file_id, err);
+        rc = known != NULL ? take_known(w, known, err) : take_scanned(w, file_id, err);
     if (rc == DX_OK)
         rc = dx_tags_encode_file(&w->encoder, file_id, w->rows, w->domains, err);
-    return rc == DX_OK && known ? next_known(w, err) : rc;
+    return rc == DX_OK && known != NULL ? next_known(w, known, err) : rc;
 }
 
 /* ---- what is not indexed ---- */
 
+/* On to the first of a part that is not below a file. */
+static int next_left(struct known *k, uint64_t file_id, struct dx_error *err)
+{
+    int rc = 1;
+
+    while (k->tags != NULL && rc == 1 && (k->next_left == 0 || k->left.file_id < file_id))
+        rc = dx_tags_left_at(k->tags, k->next_left++, &k->left, err);
+    if (rc == 0 || k->tags == NULL)
+        k->left.file_id = UINT32_MAX;
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int encode_left(struct write *w, struct dx_error *err)
 {
-    struct dx_tags_left base = { .file_id = 0 };
-    uint64_t next = 0;
-    bool has = w->base != NULL;
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < w->lake->file_count; i++) {
+    for (size_t i = w->lake->first_file; rc == DX_OK && i < w->lake->file_count; i++) {
         const struct dx_index_file *file = &w->lake->files[i];
         struct dx_tags_left left = { (uint32_t)i, file->tags_unread, file->tags_unfit };
 
-        while (has && rc == DX_OK && (next == 0 || base.file_id < i)) {
-            rc = dx_tags_left_at(w->base, next++, &base, err);
-            has = rc == 1;
-            rc = rc < 0 ? rc : DX_OK;
+        for (size_t k = 0; rc == DX_OK && k < w->known_count && stays(w, (uint32_t)i); k++) {
+            rc = next_left(&w->known[k], i, err);
+            if (rc == DX_OK && w->known[k].left.file_id == i)
+                left = w->known[k].left;
         }
-        if (has && base.file_id == i && stays(w, (uint32_t)i))
-            left = base;
         if (rc != DX_OK || (left.rows | left.tags) == 0)
             continue;
         w->t->counts.rows_unread += left.rows;
@@ -275,7 +328,9 @@ static int write_begin(struct write *w, struct dx_error *err)
         rc = dx_spill_file_new(&w->parts[i], w->t->tmp_dir, err);
     if (rc == DX_OK)
         rc = next_scanned(w, err);
-    return rc == DX_OK ? next_known(w, err) : rc;
+    for (size_t i = 0; rc == DX_OK && i < w->known_count; i++)
+        rc = next_known(w, &w->known[i], err);
+    return rc;
 }
 
 static void write_end(struct write *w)
@@ -301,14 +356,16 @@ int dx_index_tags_write(struct dx_index_tags *t, const struct dx_index_lake *lak
                         int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                         void *ctx, struct dx_error *err)
 {
-    struct write w = { .t = t,
-                       .lake = lake,
-                       .dictionary = dictionary,
-                       .base = lake->base == NULL ? NULL : lake->base->part->tags };
-    int rc = write_begin(&w, err);
+    const struct dx_version *base = lake->base;
+    struct write w = { .t = t, .lake = lake, .dictionary = dictionary };
+    int rc;
+
+    for (size_t i = lake->kept_parts; base != NULL && i < base->part_count; i++)
+        w.known[w.known_count++] = (struct known){ .part = i, .tags = base->parts[i].part->tags };
+    rc = write_begin(&w, err);
 
     t->counts = (struct dx_tags_counts){ 0 };
-    while (rc == DX_OK && (w.has_known || w.has_scanned))
+    while (rc == DX_OK && (w.has_scanned || first_known(&w) != NULL))
         rc = encode_one(&w, err);
     if (rc == DX_OK)
         rc = encode_left(&w, err);

@@ -12,15 +12,26 @@
 #include "builder/sort/spill_sort.h"
 #include "builder/sort/stream_spill.h"
 #include "loader/cold_walk.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #define BUCKET_QSORT 24 /* above this an insertion sort loses */
 #define SORT_KEY 24
 
-/* Numbers of row groups, by file_id. */
+/* Numbers of row groups, by file. */
 struct groups {
-    uint64_t *first; /* of each file, and behind the last one */
+    uint64_t first_file; /* its file_id */
+    uint64_t *first;     /* of each file, and behind the last one */
     size_t files;
+};
+
+/* A part of the base that is merged: the next place of a file that stays. */
+struct known {
+    const struct dx_part *part;
+    struct groups then;
+    struct dx_cold_walk walk;
+    struct dx_url_page page;
+    bool walks, in_page, has;
+    struct dx_url_place place;
 };
 
 struct write {
@@ -28,7 +39,7 @@ struct write {
     const struct dx_index_lake *lake;
     struct dx_cold_writer *writer;
     size_t memory_bytes;
-    struct groups now, then; /* of the new version, of the base */
+    struct groups now; /* of the new part */
 
     /* the stream at hand, sorted: in memory, or on the disk */
     struct dx_url_place *places, *scratch;
@@ -38,11 +49,8 @@ struct write {
     uint8_t carry[DX_URLS_RECORD]; /* of a record that came in two pieces */
     size_t carried;
 
-    /* the base: the next place of a file that stays */
-    struct dx_cold_walk walk;
-    struct dx_url_page page;
-    bool walks, in_page, has_known;
-    struct dx_url_place known;
+    struct known known[DX_PARTS_MAX];
+    size_t known_count;
 
     /* the page in the making */
     struct dx_url_place out[DX_URL_PAGE_PLACES];
@@ -63,33 +71,38 @@ static int groups_room(struct groups *g, size_t files, struct dx_error *err)
 
 static int groups_now(struct write *w, struct dx_error *err)
 {
+    const struct dx_index_lake *lake = w->lake;
     uint64_t n = 0;
-    int rc = groups_room(&w->now, w->lake->file_count, err);
+    int rc = groups_room(&w->now, lake->file_count - lake->first_file, err);
 
-    for (size_t i = 0; rc == DX_OK && i < w->lake->file_count; i++) {
+    w->now.first_file = lake->first_file;
+    for (size_t i = 0; rc == DX_OK && i < w->now.files; i++) {
+        const struct dx_index_file *file = &lake->files[lake->first_file + i];
+
         w->now.first[i] = n;
-        n += w->lake->files[i].path == NULL ? 0 : w->lake->files[i].row_groups;
+        n += file->path == NULL ? 0 : file->row_groups;
     }
     if (rc == DX_OK)
-        w->now.first[w->lake->file_count] = n;
+        w->now.first[w->now.files] = n;
     return rc;
 }
 
-static int groups_then(struct write *w, struct dx_error *err)
+static int groups_then(struct known *k, struct dx_error *err)
 {
-    const struct dx_pages *pages = &w->lake->base->part->pages;
+    const struct dx_pages *pages = &k->part->pages;
     uint64_t n = 0;
-    int rc = groups_room(&w->then, (size_t)pages->files, err);
+    int rc = groups_room(&k->then, (size_t)pages->files, err);
 
-    for (size_t i = 0; rc >= 0 && i < w->then.files; i++) {
+    k->then.first_file = pages->first_file;
+    for (size_t i = 0; rc >= 0 && i < k->then.files; i++) {
         struct dx_pages_file file;
 
-        w->then.first[i] = n;
-        rc = dx_pages_file(pages, i, &file, err);
+        k->then.first[i] = n;
+        rc = dx_pages_file(pages, pages->first_file + i, &file, err);
         n += rc == 1 ? file.row_groups : 0;
     }
     if (rc >= 0)
-        w->then.first[w->then.files] = n;
+        k->then.first[k->then.files] = n;
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -202,14 +215,16 @@ static int take_record(struct write *w, const uint8_t *bytes, struct dx_error *e
 {
     struct dx_urls_record r;
     struct dx_url_place place;
+    uint64_t file;
 
     dx_urls_record_read(bytes, &r);
     place = (struct dx_url_place){ .id = r.id, .row = r.row, .rows = r.rows };
-    if (r.file_id >= w->now.files ||
-        r.row_group >= w->now.first[r.file_id + 1] - w->now.first[r.file_id])
+    file = r.file_id - w->now.first_file;
+    if (r.file_id < w->now.first_file || file >= w->now.files ||
+        r.row_group >= w->now.first[file + 1] - w->now.first[file])
         return dx_fail(err, DX_E_CORRUPT, "places of URLs: file %lu has no row group %lu",
                        (unsigned long)r.file_id, (unsigned long)r.row_group);
-    place.group = w->now.first[r.file_id] + r.row_group;
+    place.group = w->now.first[file] + r.row_group;
     if (w->spilled != NULL)
         return spill_place(w, &place, err);
     w->places[w->place_count++] = place;
@@ -311,44 +326,75 @@ static int next_scanned(struct write *w, struct dx_url_place *place, struct dx_e
 /* ---- the base ---- */
 
 /* 1 the file stays: the place has the row group's new number. 0: it does not. */
-static int renumber(struct write *w, struct dx_url_place *place, struct dx_error *err)
+static int renumber(const struct write *w, struct known *k, struct dx_error *err)
 {
-    size_t file = file_of(&w->then, place->group);
+    struct dx_url_place *place = &k->place;
+    size_t file = file_of(&k->then, place->group);
+    uint64_t id = k->then.first_file + file;
 
-    if (file == w->then.files)
-        return dx_fail(err, DX_E_CORRUPT, "version %s: %s names row group %llu of %llu",
-                       dx_version_name(w->lake->base), dx_cold_file_name(DX_COLD_URL_IDS),
-                       (unsigned long long)place->group,
-                       (unsigned long long)w->then.first[w->then.files]);
-    if (file >= w->lake->file_count || w->lake->files[file].path == NULL ||
-        !dx_index_stays(w->lake, file))
+    if (file == k->then.files)
+        return dx_fail(err, DX_E_CORRUPT, "%s: %s names row group %llu of %llu", k->part->directory,
+                       dx_cold_file_name(DX_COLD_URL_IDS), (unsigned long long)place->group,
+                       (unsigned long long)k->then.first[k->then.files]);
+    if (id >= w->lake->file_count || w->lake->files[id].path == NULL || !dx_index_stays(w->lake, id))
         return 0;
-    place->group = w->now.first[file] + (place->group - w->then.first[file]);
+    place->group = w->now.first[id - w->now.first_file] + (place->group - k->then.first[file]);
     return 1;
 }
 
-/* The next place of the base that stays, in w->known. File_ids stay too, so their order does. */
-static int next_known(struct write *w, struct dx_error *err)
+/* The next place of a part that stays. File_ids stay too, so their order does. */
+static int next_known(const struct write *w, struct known *k, struct dx_error *err)
 {
     int rc = 0;
 
-    w->has_known = false;
-    while (w->walks && rc == 0) {
-        if (w->in_page) {
-            rc = dx_url_page_next(&w->page, &w->known, err);
-            w->in_page = rc == 1;
+    k->has = false;
+    while (k->walks && rc == 0) {
+        if (k->in_page) {
+            rc = dx_url_page_next(&k->page, &k->place, err);
+            k->in_page = rc == 1;
             if (rc == 1)
-                rc = renumber(w, &w->known, err);
+                rc = renumber(w, k, err);
             continue;
         }
-        rc = dx_cold_walk_next(&w->walk, err);
-        w->walks = w->in_page = rc == 1;
+        rc = dx_cold_walk_next(&k->walk, err);
+        k->walks = k->in_page = rc == 1;
         if (rc == 1)
-            rc = dx_url_page_open(&w->page, &w->walk.page, w->walk.plain,
+            rc = dx_url_page_open(&k->page, &k->walk.page, k->walk.plain,
                                   dx_cold_file_name(DX_COLD_URL_IDS), err);
     }
-    w->has_known = rc == 1;
+    k->has = rc == 1;
     return rc < 0 ? rc : DX_OK;
+}
+
+static int begin_known(struct write *w, struct dx_error *err)
+{
+    const struct dx_version *base = w->lake->base;
+    int rc = DX_OK;
+
+    for (size_t i = w->lake->kept_parts; base != NULL && rc == DX_OK && i < base->part_count; i++) {
+        struct known *k = &w->known[w->known_count++];
+
+        k->part = base->parts[i].part;
+        rc = groups_then(k, err);
+        if (rc == DX_OK)
+            rc = dx_cold_walk_begin(&k->walk, k->part, DX_COLD_URL_IDS, err);
+        k->walks = rc == DX_OK;
+        if (rc == DX_OK)
+            rc = next_known(w, k, err);
+    }
+    return rc;
+}
+
+/* The part with the least place; NULL: none has one. */
+static struct known *least_known(struct write *w)
+{
+    struct known *least = NULL;
+
+    for (size_t i = 0; i < w->known_count; i++)
+        if (w->known[i].has &&
+            (least == NULL || dx_url_place_compare(&w->known[i].place, &least->place) < 0))
+            least = &w->known[i];
+    return least;
 }
 
 /* ---- pages ---- */
@@ -379,6 +425,21 @@ static int put(struct write *w, const struct dx_url_place *place, struct dx_erro
     return w->out_count == DX_URL_PAGE_PLACES ? end_page(w, err) : DX_OK;
 }
 
+/* Those of the base that come before a place; NULL: all. */
+static int put_known(struct write *w, const struct dx_url_place *before, struct dx_error *err)
+{
+    struct known *k;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && (k = least_known(w)) != NULL &&
+           (before == NULL || dx_url_place_compare(&k->place, before) < 0)) {
+        rc = put(w, &k->place, err);
+        if (rc == DX_OK)
+            rc = next_known(w, k, err);
+    }
+    return rc;
+}
+
 /* The stream, and among it those of the base that come before its last one. */
 static int merge_stream(struct write *w, struct dx_error *err)
 {
@@ -386,12 +447,7 @@ static int merge_stream(struct write *w, struct dx_error *err)
     int rc;
 
     while ((rc = next_scanned(w, &place, err)) == 1) {
-        rc = DX_OK;
-        while (rc == DX_OK && w->has_known && dx_url_place_compare(&w->known, &place) < 0) {
-            rc = put(w, &w->known, err);
-            if (rc == DX_OK)
-                rc = next_known(w, err);
-        }
+        rc = put_known(w, &place, err);
         if (rc == DX_OK)
             rc = put(w, &place, err);
         if (rc != DX_OK)
@@ -406,14 +462,8 @@ static int write_all(struct write *w, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = groups_now(w, err);
-    if (rc == DX_OK && w->lake->base != NULL) {
-        rc = groups_then(w, err);
-        if (rc == DX_OK)
-            rc = dx_cold_walk_begin(&w->walk, w->lake->base, DX_COLD_URL_IDS, err);
-        w->walks = rc == DX_OK;
-        if (rc == DX_OK)
-            rc = next_known(w, err);
-    }
+    if (rc == DX_OK)
+        rc = begin_known(w, err);
     for (size_t i = 0; rc == DX_OK && i < DX_URLS_STREAMS; i++) {
         if (dx_stream_spill_size(w->urls->spool, i) == 0)
             continue;
@@ -421,11 +471,8 @@ static int write_all(struct write *w, struct dx_error *err)
         if (rc == DX_OK)
             rc = merge_stream(w, err);
     }
-    while (rc == DX_OK && w->has_known) {
-        rc = put(w, &w->known, err);
-        if (rc == DX_OK)
-            rc = next_known(w, err);
-    }
+    if (rc == DX_OK)
+        rc = put_known(w, NULL, err);
     return rc == DX_OK ? end_page(w, err) : rc;
 }
 
@@ -445,12 +492,13 @@ int dx_index_urls_write(struct dx_index_urls *u, const struct dx_index_lake *lak
     u->places = 0;
     rc = write_all(w, err);
     u->spilled_bytes += dx_stream_spill_written(u->spool);
-    if (lake->base != NULL)
-        dx_cold_walk_close(&w->walk);
+    for (size_t i = 0; i < w->known_count; i++) {
+        dx_cold_walk_close(&w->known[i].walk);
+        free(w->known[i].then.first);
+    }
     dx_spill_sort_free(&w->spilled);
     dx_buf_release(&w->plain);
     free(w->now.first);
-    free(w->then.first);
     free(w->places);
     free(w->scratch);
     free(w);

@@ -54,6 +54,10 @@ struct dx_index_lake {
     struct dx_version *base; /* borrowed; NULL: all is read */
     struct dx_index_dataset *changes;
     size_t change_count;
+    /* by dx_index_retain: the first so many parts of the base stay parts of the new version, whose
+     * own files are those from first_file on. 0 and 0: it has one part alone. */
+    size_t kept_parts;
+    uint64_t first_file;
     /* found by the scan: */
     uint64_t rows;
     uint64_t urls;

@@ -130,7 +130,8 @@ static bool same_list(const struct dx_manifest_version *a, const struct dx_manif
     const struct dx_manifest_file *y = dx_manifest_file(b, DX_FILE_FILES_TSV);
 
     return x != NULL && y != NULL && x->size == y->size && dx_hash128_equal(&x->hash, &y->hash) &&
-           strcmp(a->parquet_root, b->parquet_root) == 0;
+           strcmp(a->parquet_root, b->parquet_root) == 0 && a->part_count == b->part_count &&
+           memcmp(a->parts, b->parts, a->part_count * sizeof a->parts[0]) == 0;
 }
 
 /* Another one has, or will, read it: the current version itself, or the first with that list. */
@@ -158,7 +159,7 @@ static int read_versions(struct naming *n, struct dx_error *err)
         n->reading = &m->versions[i];
         rc = dx_listed_missing(n->root->source, n->reading, add_listed, n, err);
         if (rc == DX_OK && !is_read(n, i))
-            rc = dx_listed_files(n->root->source, n->reading, add_listed, n, err);
+            rc = dx_listed_files_all(n->root->source, m, n->reading, add_listed, n, err);
         if (rc < 0)
             (void)dx_fail_in(err,
                              "%s: the list of the lake files that version %s has cannot be read, "
@@ -321,7 +322,7 @@ static int find_absent(struct naming *n, struct dx_lake_membership *to, struct d
     if (mark_there(n, &to->list) == 0)
         return DX_OK;
     n->reading = dx_manifest_current(n->manifest);
-    rc = dx_listed_files(n->root->source, n->reading, add_absent, n, err);
+    rc = dx_listed_files_all(n->root->source, n->manifest, n->reading, add_absent, n, err);
     n->lacked_from = a->list.count;
     if (rc == DX_OK)
         rc = dx_listed_missing(n->root->source, n->reading, add_absent, n, err);

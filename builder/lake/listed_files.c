@@ -47,14 +47,15 @@ static int decode(struct dx_span file, const char *name, struct dx_buf *plain, s
     return rc;
 }
 
-static int read_rows(struct dx_span plain, const char *name, dx_listed_file *each, void *ctx,
-                     struct dx_error *err)
+static int read_rows(struct dx_span plain, const char *name, uint64_t first, dx_listed_file *each,
+                     void *ctx, struct dx_error *err)
 {
     struct dx_files_tsv tsv;
     struct dx_files_row row;
     int rc;
 
     dx_files_tsv_begin(&tsv, plain, name);
+    tsv.next_id = first;
     while ((rc = dx_files_tsv_next(&tsv, &row, err)) == 1) {
         rc = row.dataset_id == 0 ? DX_OK : each(ctx, &row, err);
         if (rc < 0)
@@ -64,7 +65,8 @@ static int read_rows(struct dx_span plain, const char *name, dx_listed_file *eac
 }
 
 static int read_list(struct dx_source *source, const struct dx_manifest_version *entry,
-                     const char *list, dx_listed_file *each, void *ctx, struct dx_error *err)
+                     const char *list, uint64_t first, dx_listed_file *each, void *ctx,
+                     struct dx_error *err)
 {
     struct dx_buf file = DX_BUF_INIT(FILE_MAX);
     struct dx_buf plain = DX_BUF_INIT(PLAIN_MAX);
@@ -79,7 +81,7 @@ static int read_list(struct dx_source *source, const struct dx_manifest_version 
         rc = decode(dx_span_of(file.data, file.size), name, &plain, err);
     dx_buf_release(&file);
     if (rc == DX_OK)
-        rc = read_rows(dx_span_of(plain.data, plain.size), name, each, ctx, err);
+        rc = read_rows(dx_span_of(plain.data, plain.size), name, first, each, ctx, err);
     dx_buf_release(&plain);
     return rc;
 }
@@ -87,12 +89,31 @@ static int read_list(struct dx_source *source, const struct dx_manifest_version 
 int dx_listed_files(struct dx_source *source, const struct dx_manifest_version *entry,
                     dx_listed_file *each, void *ctx, struct dx_error *err)
 {
-    return read_list(source, entry, DX_FILE_FILES_TSV, each, ctx, err);
+    return read_list(source, entry, DX_FILE_FILES_TSV, entry->part.first_file, each, ctx, err);
+}
+
+int dx_listed_files_all(struct dx_source *source, const struct dx_manifest *m,
+                        const struct dx_manifest_version *entry, dx_listed_file *each, void *ctx,
+                        struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < entry->part_count; i++) {
+        const struct dx_manifest_version *part = dx_manifest_find(m, entry->parts[i]);
+
+        if (part != NULL)
+            rc = dx_listed_files(source, part, each, ctx, err);
+        else if (entry->state != DX_VERSION_DROPPED)
+            rc = dx_fail(err, DX_E_CORRUPT, "version %s: its part %s is not listed", entry->version,
+                         entry->parts[i]);
+    }
+    return rc == DX_OK ? dx_listed_files(source, entry, each, ctx, err) : rc;
 }
 
 int dx_listed_missing(struct dx_source *source, const struct dx_manifest_version *entry,
                       dx_listed_file *each, void *ctx, struct dx_error *err)
 {
-    return entry->missing_files == 0 ? DX_OK
-                                     : read_list(source, entry, DX_FILE_MISSING, each, ctx, err);
+    return entry->missing_files == 0
+               ? DX_OK
+               : read_list(source, entry, DX_FILE_MISSING, 0, each, ctx, err);
 }

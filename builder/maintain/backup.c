@@ -31,8 +31,8 @@ struct backup {
     struct dx_backup_end from, to; /* to.r.source NULL: a directory that is not there yet */
     struct dx_work_folder work;
 
-    struct dx_manifest now; /* the source's, while the versions are held */
-    const struct dx_manifest_version **wanted;
+    struct dx_manifest now;                    /* the source's, while the versions are held */
+    const struct dx_manifest_version **wanted; /* by sequence; with the parts of each */
     size_t wanted_count;
     struct dx_lease *lease;
     struct dx_periodic *renewing;
@@ -98,6 +98,23 @@ static int want(struct backup *b, const struct dx_manifest_version *v, struct dx
     return DX_OK;
 }
 
+/* Behind the older versions that it has files of; each of them is a version of its own. */
+static int want_with_parts(struct backup *b, const struct dx_manifest_version *v,
+                           struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; v != NULL && i < v->part_count && rc == DX_OK; i++) {
+        const struct dx_manifest_version *part = dx_manifest_find(&b->now, v->parts[i]);
+
+        rc = part != NULL && part->state != DX_VERSION_DROPPED
+                 ? want(b, part, err)
+                 : dx_fail(err, DX_E_CORRUPT, "%s: manifest: version %s: its part %s is not listed",
+                           b->o->root, v->version, v->parts[i]);
+    }
+    return rc < 0 ? rc : want(b, v, err);
+}
+
 static int choose(struct backup *b, struct dx_error *err)
 {
     int rc = DX_OK;
@@ -108,10 +125,10 @@ static int choose(struct backup *b, struct dx_error *err)
     if (b->wanted == NULL)
         return dx_no_memory(err, "backup");
     if (!b->o->all)
-        return want(b,
-                    b->o->version != NULL ? dx_manifest_find(&b->now, b->o->version)
-                                          : dx_manifest_current(&b->now),
-                    err);
+        return want_with_parts(b,
+                               b->o->version != NULL ? dx_manifest_find(&b->now, b->o->version)
+                                                     : dx_manifest_current(&b->now),
+                               err);
     for (size_t i = 0; i < b->now.version_count && rc == DX_OK; i++)
         if (b->now.versions[i].state != DX_VERSION_DROPPED)
             rc = want(b, &b->now.versions[i], err);

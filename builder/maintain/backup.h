@@ -7,7 +7,8 @@
  *
  * The copy is a root: it is read, verified, published to and backed up like any other; what fetches
  * a backup back is a backup of the backup. It has the current version, one that is named, or all
- * that can be read, beside those that it had before.
+ * that can be read, beside those that it had before; and with each version the older ones whose files are
+ * parts of it, which are versions of the copy too.
  *
  * Versions are held by a lease of our own while they are copied, so that no collector takes them
  * away; where none can be written (http://, a directory that is only read) a version may go under
@@ -68,7 +69,7 @@ struct dx_backup_options {
 
 struct dx_backup_result {
     char version[DX_VERSION_NAME]; /* that is current in the copy */
-    size_t versions;               /* that were asked for */
+    size_t versions;               /* that were asked for, and their parts */
     size_t versions_new;           /* of them, that the copy did not have */
     uint64_t objects, bytes;       /* that they have */
     uint64_t objects_copied, bytes_copied;

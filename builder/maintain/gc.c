@@ -29,6 +29,8 @@ struct pass {
     char names_etag[DX_SOURCE_ETAG]; /* of the manifest that they are of */
     struct dx_gc_planned *planned;   /* one a version */
     bool *going;                     /* the same */
+    char (*would)[DX_VERSION_NAME];  /* of a dry run: dropped ones that it would have removed */
+    size_t would_count;
 };
 
 static void say(const struct pass *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -135,12 +137,15 @@ static void say_plan(const struct pass *p)
         const struct dx_gc_planned *planned = &p->planned[i];
         const char *version = p->root.edit.manifest.versions[i].version;
 
+        const char *of = planned->of != NULL ? planned->of : "";
+
         (void)dx_civil_text_us(planned->due_us, text);
         if (planned->step == DX_GC_WAIT)
-            say(p, "%s wait: condemned, to be dropped from %s on", version, text);
+            say(p, "%s wait: condemned, to be dropped from %s on%s%s", version, text,
+                *of != '\0' ? ", with " : "", of);
         else
-            say(p, "%s %s%s%s", version, steps[planned->step], planned->why != NULL ? ": " : "",
-                planned->why != NULL ? planned->why : "");
+            say(p, "%s %s%s%s%s%s", version, steps[planned->step], planned->why != NULL ? ": " : "",
+                planned->why != NULL ? planned->why : "", *of != '\0' ? ": " : "", of);
     }
 }
 
@@ -291,6 +296,32 @@ out:
     return rc;
 }
 
+static bool would_remove(const struct pass *p, const char *version)
+{
+    for (size_t i = 0; i < p->would_count; i++)
+        if (strcmp(version, p->would[i]) == 0)
+            return true;
+    return false;
+}
+
+/* 1: another entry has it as a part. Dropped ones are gone over newest first, so that is one that
+ * has to wait itself. */
+static int is_part(const struct pass *p, const char *version)
+{
+    const struct dx_manifest *m = &p->root.edit.manifest;
+
+    for (size_t i = m->version_count; i-- > 0;) {
+        const char *user = m->versions[i].version;
+
+        if (strcmp(user, version) == 0 || !dx_manifest_has_part(&m->versions[i], version) ||
+            would_remove(p, user))
+            continue;
+        say(p, "%s wait: a part of %s, which is still listed", version, user);
+        return 1;
+    }
+    return 0;
+}
+
 /* The manifest is read (4) before the leases (5), and both after the put that dropped it. */
 static int finish(struct pass *p, const char *version, struct dx_error *err)
 {
@@ -301,12 +332,16 @@ static int finish(struct pass *p, const char *version, struct dx_error *err)
         v = rc < 0 ? NULL : dx_manifest_find(&p->root.edit.manifest, version);
         if (v == NULL || v->state != DX_VERSION_DROPPED)
             return rc; /* another collector has done it */
-        rc = is_held(p, version, err);
+        rc = is_part(p, version);
+        if (rc == 0)
+            rc = is_held(p, version, err);
         if (rc == 1)
             p->result->waiting++;
         if (rc != 0)
             return rc < 0 ? rc : DX_OK;
         rc = remove_version(p, (size_t)(v - p->root.edit.manifest.versions), err);
+        if (rc == 1 && !p->o->remove)
+            memcpy(p->would[p->would_count++], version, DX_VERSION_NAME);
         if (rc != 0)
             return rc < 0 ? rc : DX_OK;
     }
@@ -318,9 +353,12 @@ static int finish_all(struct pass *p, struct dx_error *err)
     size_t count = 0;
     char(*dropped)[DX_VERSION_NAME] = calloc(p->root.edit.manifest.version_count + 1,
                                              sizeof *dropped);
-    int rc = dropped == NULL ? dx_no_memory(err, "gc") : DX_OK;
+    int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < p->root.edit.manifest.version_count; i++) {
+    p->would = calloc(p->root.edit.manifest.version_count + 1, sizeof *p->would);
+    if (dropped == NULL || p->would == NULL)
+        rc = dx_no_memory(err, "gc");
+    for (size_t i = p->root.edit.manifest.version_count; rc == DX_OK && i-- > 0;) {
         const struct dx_manifest_version *v = &p->root.edit.manifest.versions[i];
 
         if (v->state == DX_VERSION_DROPPED)
@@ -413,6 +451,7 @@ int dx_gc(const struct dx_gc_options *o, struct dx_gc_result *result, struct dx_
         rc = clear_leftovers(&p, err);
     free(p.planned);
     free(p.going);
+    free(p.would);
     dx_gc_names_release(&p.names);
     dx_gc_root_close(&p.root);
     return rc;

@@ -37,17 +37,52 @@ static const char *reason(const struct dx_manifest *m, const struct dx_gc_option
     return NULL;
 }
 
+/* The mark was cut to a whole second; so was the time now, of a store. */
+static int64_t due(int64_t condemned_us, const struct dx_gc_options *o)
+{
+    uint64_t wait_s = dx_gc_wait_s(o);
+
+    return condemned_us + (int64_t)(wait_s + (wait_s > 0)) * SECOND_US;
+}
+
 static struct dx_gc_planned plan_condemned(const struct dx_manifest_version *v,
                                            const struct dx_gc_options *o, int64_t now_us)
 {
-    uint64_t wait_s = dx_gc_wait_s(o);
-    struct dx_gc_planned p = { DX_GC_WAIT, v->condemned_us, NULL };
+    struct dx_gc_planned p = { DX_GC_WAIT, due(v->condemned_us, o), NULL, NULL };
 
-    /* The mark was cut to a whole second; so was the time now, of a store. */
-    p.due_us += (int64_t)(wait_s + (wait_s > 0)) * SECOND_US;
     if (now_us >= p.due_us)
         p.step = DX_GC_DROP;
     return p;
+}
+
+/* Version `user` needs the files of version i. */
+static void keep_part(struct dx_gc_planned *i, const struct dx_gc_planned *user, const char *name)
+{
+    switch (user->step) {
+    case DX_GC_KEEP:
+        if (i->step != DX_GC_KEEP)
+            *i = (struct dx_gc_planned){ DX_GC_KEEP, 0, "a part of a version that is kept", name };
+        break;
+    case DX_GC_CONDEMN:
+    case DX_GC_WAIT:
+        /* Not dropped before it, as then it could not be opened, or become current again. */
+        if (i->step == DX_GC_DROP || (i->step == DX_GC_WAIT && i->due_us < user->due_us))
+            *i = (struct dx_gc_planned){ DX_GC_WAIT, user->due_us,
+                                         "a part of a version that is condemned too", name };
+        break;
+    default:
+        break;
+    }
+}
+
+/* Parts are older than what they are parts of: from the newest down one pass is enough. */
+static void keep_parts(const struct dx_manifest *m, struct dx_gc_planned *planned)
+{
+    for (size_t k = m->version_count; k-- > 0;)
+        for (size_t i = 0; i < k; i++)
+            if (m->versions[i].state != DX_VERSION_DROPPED &&
+                dx_manifest_has_part(&m->versions[k], m->versions[i].version))
+                keep_part(&planned[i], &planned[k], m->versions[k].version);
 }
 
 void dx_gc_plan(const struct dx_manifest *m, const struct dx_gc_options *o, int64_t now_us,
@@ -59,14 +94,16 @@ void dx_gc_plan(const struct dx_manifest *m, const struct dx_gc_options *o, int6
 
         /* What is dropped stays so: it is not opened any more, and some of it may be gone. */
         if (v->state == DX_VERSION_DROPPED)
-            planned[i] = (struct dx_gc_planned){ DX_GC_REMOVE, 0, NULL };
+            planned[i] = (struct dx_gc_planned){ DX_GC_REMOVE, 0, NULL, NULL };
         else if (why != NULL)
-            planned[i] = (struct dx_gc_planned){ DX_GC_KEEP, 0, why };
+            planned[i] = (struct dx_gc_planned){ DX_GC_KEEP, 0, why, NULL };
         else if (v->state == DX_VERSION_LISTED)
-            planned[i] = (struct dx_gc_planned){ DX_GC_CONDEMN, 0, NULL };
+            planned[i] = (struct dx_gc_planned){ DX_GC_CONDEMN, due(now_us - now_us % SECOND_US, o),
+                                                 NULL, NULL };
         else
             planned[i] = plan_condemned(v, o, now_us);
     }
+    keep_parts(m, planned);
 }
 
 size_t dx_gc_plan_mark(struct dx_manifest *m, const struct dx_gc_planned *planned, int64_t now_us)

@@ -5,6 +5,9 @@
  *   dx_gc_plan(&m, &options, now_us, planned);
  *   changed = dx_gc_plan_mark(&m, planned, now_us);     condemns and drops; then put m
  *
+ * A version whose files are a part of another one (dx_manifest_has_part) stays as long as that one: it is kept
+ * with it, and is dropped not before it.
+ *
  * now_us is the store's. Times of the manifest are whole seconds, so a wait that is not 0 is a
  * second longer.
  */
@@ -25,7 +28,8 @@ enum dx_gc_step {
 struct dx_gc_planned {
     enum dx_gc_step step;
     int64_t due_us;
-    const char *why; /* of DX_GC_KEEP */
+    const char *why; /* of DX_GC_KEEP, and of DX_GC_WAIT for another version; or NULL */
+    const char *of; /* why: the version that it is a part of; borrowed from the manifest; or NULL */
 };
 
 /* How long a version is condemned before it is dropped. */

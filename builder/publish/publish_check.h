@@ -8,7 +8,8 @@
  * Every file of entry comes back from the store into mirror_dir and has its size and
  * hash; the loader opens the version from the remote root with every block checked; some domains
  * over the whole range and one that is not there are answered as the version at local_root
- * (local_root/index/VERSION, as it was made) answers them; and the self-test of servers reads rows
+ * (local_root/index/VERSION, as it was made) answers them, if it has no older parts, which are not
+ * there; and the self-test of servers reads rows
  * of the lake through the store (query/answers/self_test.h).
  */
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_CHECK_H
@@ -23,6 +24,7 @@ struct dx_publish_check {
     const char *remote_root;
     const char *local_root;
     const char *mirror_dir;
+    const struct dx_manifest *manifest; /* that the version will be in */
     const struct dx_manifest_version *entry;
     struct dx_source *source;
     const struct dx_source_options *options;

@@ -144,9 +144,9 @@ static int read_file(const struct dx_root *remote, const struct dx_manifest_vers
     return out->size == file->size && dx_hash128_equal(&hash, &file->hash);
 }
 
-int dx_publish_etags_compare(struct dx_publish_etags *e, const struct dx_root *remote,
-                             const char *url, const struct dx_manifest_version *version,
-                             const struct dx_index_lake *lake, struct dx_error *err)
+static int compare_part(struct dx_publish_etags *e, const struct dx_root *remote, const char *url,
+                        const struct dx_manifest_version *version,
+                        const struct dx_index_lake *lake, struct dx_error *err)
 {
     struct folder folder = { 0 };
     const struct compare c = { e, lake, &folder };
@@ -154,7 +154,6 @@ int dx_publish_etags_compare(struct dx_publish_etags *e, const struct dx_root *r
     char object[DX_MANIFEST_FILE_PATH];
     int rc;
 
-    *e = (struct dx_publish_etags){ 0 };
     if (dx_manifest_file(version, DX_FILE_ETAGS) == NULL)
         return DX_OK;
     rc = read_file(remote, version, object, &bytes, err);
@@ -165,4 +164,17 @@ int dx_publish_etags_compare(struct dx_publish_etags *e, const struct dx_root *r
                          remote->store, err);
     dx_buf_release(&bytes);
     return rc < 0 ? rc : DX_OK;
+}
+
+int dx_publish_etags_compare(struct dx_publish_etags *e, const struct dx_root *remote,
+                             const char *url, const struct dx_manifest *m,
+                             const struct dx_manifest_version *version,
+                             const struct dx_index_lake *lake, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    *e = (struct dx_publish_etags){ 0 };
+    for (size_t i = 0; rc == DX_OK && i < version->part_count; i++)
+        rc = compare_part(e, remote, url, dx_manifest_find(m, version->parts[i]), lake, err);
+    return rc == DX_OK ? compare_part(e, remote, url, version, lake, err) : rc;
 }

@@ -196,7 +196,7 @@ static int rebase(struct dx_publish_job *job, char why[DX_INDEX_WHY], struct dx_
     int rc = job->caches != NULL ? DX_OK : dx_caches_new(&job->caches, &job->base_options, err);
 
     if (rc == DX_OK && job->base == NULL)
-        rc = dx_version_open(&job->base, job->options->root, current, job->caches,
+        rc = dx_version_open(&job->base, job->options->root, &job->result->manifest, current, job->caches,
                              &job->base_options, err);
     job->lake.lake.rescan_grown = may_have_twins(job);
     return rc == DX_OK ? dx_index_rebase(&job->lake.lake, job->base, why, err) : rc;
@@ -396,6 +396,7 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
     rc = scan_sound(job, fetch, err);
     if (rc != DX_OK)
         return rc;
+    dx_index_retain(&job->lake.lake, job->options->parts_max);
     rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,
                            err);
     job->has_id = rc == DX_OK;
@@ -431,7 +432,7 @@ bool dx_publish_job_unchanged(struct dx_publish_job *job)
     const struct dx_manifest_version *current = dx_manifest_current(&job->result->manifest);
 
     if (current == NULL || job->options->force ||
-        memcmp(&current->build, &job->id.build, sizeof current->build) != 0 ||
+        memcmp(&current->build, &job->id.same, sizeof current->build) != 0 ||
         !is_as_wanted(job, current))
         return false;
     job->result->unchanged = true;

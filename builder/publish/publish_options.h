@@ -52,6 +52,8 @@ struct dx_publish_options {
     uint64_t lock_wait_ms;         /* for another run that writes into a directory */
     struct dx_publish_allow allow; /* datasets that may lack files; none: publish_missing.h */
     enum dx_foreign_rows foreign_rows;
+    /* of the version, its own included: DX_PARTS_MAX; 0 or 1: all is merged into one */
+    unsigned parts_max;
     bool full; /* read the whole lake though the current version could be merged with */
     const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
     const struct dx_rules *rules;             /* for the rewrite; may be NULL */

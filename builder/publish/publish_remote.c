@@ -137,8 +137,8 @@ static int compare_etags(struct publish *p, struct dx_error *err)
     struct dx_publish_result *result = p->job->result;
     struct dx_publish_etags e;
     int rc = dx_publish_etags_compare(&e, &p->job->root, p->job->root.url,
-                                      dx_manifest_current(&result->manifest), &p->job->lake.lake,
-                                      err);
+                                      &result->manifest, dx_manifest_current(&result->manifest),
+                                      &p->job->lake.lake, err);
 
     if (rc < 0 || e.differ == 0)
         return rc;
@@ -206,7 +206,7 @@ static int add_etags(const struct publish *p, struct dx_etags_writer *w, struct 
         rc = add_etag(w, DX_ETAG_COLD, i,
                       dx_publish_upload_etag(&p->upload, dx_cold_file_name((enum dx_cold_file)i)),
                       err);
-    for (size_t i = 0; rc == DX_OK && i < lake->file_count; i++)
+    for (size_t i = lake->first_file; rc == DX_OK && i < lake->file_count; i++)
         if (lake->files[i].path != NULL)
             rc = add_etag(w, DX_ETAG_LAKE, (uint32_t)i, lake->files[i].etag, err);
     return rc;
@@ -251,7 +251,8 @@ static int upload(struct publish *p, struct dx_error *err)
 
 static int check(struct publish *p, struct dx_error *err)
 {
-    struct dx_publish_check c = { .remote_root = p->root,
+    struct dx_publish_check c = { .manifest = &p->job->result->manifest,
+                                  .remote_root = p->root,
                                   .local_root = p->local_root,
                                   .mirror_dir = p->mirror,
                                   .entry = p->job->entry,

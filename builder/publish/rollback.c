@@ -109,7 +109,7 @@ static int must_open(const struct rollback *r, const struct dx_manifest_version 
     options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = CACHE_BYTES;
     rc = dx_caches_new(&caches, &options, err);
     if (rc == DX_OK)
-        rc = dx_version_open(&v, r->options->root, entry, caches, &options, err);
+        rc = dx_version_open(&v, r->options->root, &r->edit.manifest, entry, caches, &options, err);
     dx_version_unpin(v);
     dx_caches_free(&caches);
     return rc == DX_OK ? rc

@@ -5,29 +5,31 @@
 #include <stdlib.h>
 
 #include "loader/objects.h"
-#include "loader/version.h"
+#include "loader/part.h"
 
+#define FOLLOW_MIN 2 /* pages in a row, before more are read at a time */
 #define AHEAD_BYTES (1u << 20) /* of each of the two files, read at a time */
 
 static int name_file(struct dx_base_postings *b, enum dx_base_file which, struct dx_error *err)
 {
     const struct dx_object object = { which == DX_BASE_IDX ? DX_OBJECT_IDX : DX_OBJECT_DAT, 0 };
     const char *file = which == DX_BASE_IDX ? DX_FILE_POSTINGS_IDX : DX_FILE_POSTINGS_DAT;
-    const struct dx_manifest_file *listed = dx_manifest_file(&b->base->entry, file);
+    const struct dx_manifest_file *listed = dx_manifest_file(&b->part->entry, file);
 
     if (listed == NULL)
         return dx_fail(err, DX_E_CORRUPT, "manifest: version %s lists no %s",
-                       dx_version_name(b->base), file);
-    dx_manifest_file_path(&b->base->entry, listed, b->name[which]);
-    b->pin[which] = dx_objects_pin(b->base->part->objects, object, listed->size);
+                       b->part->entry.version, file);
+    dx_manifest_file_path(&b->part->entry, listed, b->name[which]);
+    b->pin[which] = dx_objects_pin(b->part->objects, object, listed->size);
     return DX_OK;
 }
 
-int dx_base_postings_open(struct dx_base_postings *b, struct dx_version *base, struct dx_error *err)
+int dx_base_postings_open(struct dx_base_postings *b, const struct dx_part *part,
+                          struct dx_error *err)
 {
     int rc;
 
-    *b = (struct dx_base_postings){ .base = base };
+    *b = (struct dx_base_postings){ .part = part };
     b->decoder = dx_zstd_decoder_new();
     rc = b->decoder == NULL ? dx_no_memory(err, "postings") : name_file(b, DX_BASE_IDX, err);
     if (rc == DX_OK)
@@ -68,7 +70,7 @@ static int plan(const struct dx_base_postings *b, const struct dx_postings_page 
     *end = (uint64_t)first->number + 1;
     while (ahead) {
         struct dx_postings_page page;
-        int rc = dx_postings_page_at(&b->base->part->postings, *end, &page, err);
+        int rc = dx_postings_page_at(&b->part->postings, *end, &page, err);
 
         if (rc < 0)
             return rc;
@@ -102,7 +104,7 @@ static int read_frames(struct dx_base_postings *b, const struct dx_postings_page
         reads[i] = (struct dx_read){ b->name[i], b->raw_at[i], size[i], b->raw[i] };
     }
     if (rc == DX_OK)
-        rc = dx_source_read_batch(b->base->part->shards, &batch, err);
+        rc = dx_source_read_batch(b->part->paged, &batch, err);
     if (rc != DX_OK)
         return rc;
     b->raw_first = first->number;
@@ -115,7 +117,7 @@ static int decode(struct dx_base_postings *b, const struct dx_postings_page *pag
 {
     const uint8_t *idx = b->raw[DX_BASE_IDX] + (page->idx_offset - b->raw_at[DX_BASE_IDX]);
     const uint8_t *dat = b->raw[DX_BASE_DAT] + (page->dat_offset - b->raw_at[DX_BASE_DAT]);
-    unsigned flags = b->base->part->open_flags;
+    unsigned flags = b->part->open_flags;
     int rc = reserve(&b->plain[DX_BASE_IDX], &b->plain_capacity[DX_BASE_IDX],
                      DX_POSTINGS_IDX_PLAIN_MAX, err);
 
@@ -127,16 +129,16 @@ static int decode(struct dx_base_postings *b, const struct dx_postings_page *pag
     if (rc >= 0)
         rc = dx_postings_dat_decode(page, b->decoder, flags, dx_span_of(dat, page->dat_size),
                                     b->plain[DX_BASE_DAT], err);
-    return rc < 0 ? dx_fail_in(err, "version %s", dx_version_name(b->base)) : DX_OK;
+    return rc < 0 ? dx_fail_in(err, "version %s", b->part->entry.version) : DX_OK;
 }
 
 static int load(struct dx_base_postings *b, uint64_t number, bool ahead, struct dx_error *err)
 {
-    int rc = dx_postings_page_at(&b->base->part->postings, number, &b->page, err);
+    int rc = dx_postings_page_at(&b->part->postings, number, &b->page, err);
 
     if (rc == 0)
         return dx_fail(err, DX_E_CORRUPT, "version %s: postings have no page %llu",
-                       dx_version_name(b->base), (unsigned long long)number);
+                       b->part->entry.version, (unsigned long long)number);
     if (rc == 1 && (number < b->raw_first || number >= b->raw_end))
         rc = read_frames(b, &b->page, ahead, err);
     return rc < 0 ? rc : decode(b, &b->page, err);
@@ -144,28 +146,40 @@ static int load(struct dx_base_postings *b, uint64_t number, bool ahead, struct 
 
 int dx_base_postings_load(struct dx_base_postings *b, uint64_t number, struct dx_error *err)
 {
+    b->has_page = false;
     return load(b, number, false, err);
 }
 
-int dx_base_postings_next(struct dx_base_postings *b, struct dx_posting *posting,
+/* The page at hand, if the pair can be in no other. */
+static int enter_page(struct dx_base_postings *b, uint64_t domain_id, uint32_t dataset_id,
+                      struct dx_error *err)
+{
+    struct dx_postings_page page;
+    int rc = dx_postings_page_find(&b->part->postings, domain_id, dataset_id, &page, err);
+
+    if (rc != 1 || (b->has_page && page.number == b->page.number))
+        return rc;
+    b->follow = b->has_page && page.number == b->page.number + 1 ? b->follow + 1 : 0;
+    b->has_page = false;
+    rc = load(b, page.number, b->follow >= FOLLOW_MIN, err);
+    b->has_page = rc == DX_OK;
+    return rc < 0 ? rc : 1;
+}
+
+int dx_base_postings_find(struct dx_base_postings *b, uint64_t domain_id, uint32_t dataset_id,
                           struct dx_span *payload, struct dx_error *err)
 {
-    int rc;
+    struct dx_posting posting;
+    int rc = enter_page(b, domain_id, dataset_id, err);
 
-    if (b->next_page == 0 || b->next_entry == b->page.entries) {
-        if (b->next_page >= b->base->part->postings.totals.pages)
-            return 0;
-        rc = load(b, b->next_page, true, err);
-        if (rc != DX_OK)
-            return rc;
-        b->next_page++;
-        b->next_entry = 0;
-    }
-    rc = dx_postings_entry_at(&b->page, dx_span_of(b->plain[DX_BASE_IDX], b->page.idx_plain),
-                              b->next_entry, posting, err);
+    if (rc == 1)
+        rc = dx_postings_entry_find(&b->page,
+                                    dx_span_of(b->plain[DX_BASE_IDX], b->page.idx_plain), domain_id,
+                                    dataset_id, &posting, err);
     if (rc == 1)
         rc = dx_postings_payload(&b->page, dx_span_of(b->plain[DX_BASE_DAT], b->page.dat_plain),
-                                 posting, payload, err);
-    b->next_entry++;
-    return rc < 0 ? rc : 1;
+                                 &posting, payload, err) < 0
+                 ? (int)err->code
+                 : 1;
+    return rc;
 }

@@ -7,9 +7,14 @@
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_lake.h"
 #include "canon/url.h"
+#include "builder/sort/spill_sort.h"
 #include "format/version/tag_list.h"
 #include "loader/objects.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
+
+/* A part is merged into the new one while it has at most so many times the pairs of what is newer:
+ * so few parts are left, and a pair is written again few times. */
+#define ABSORB_RATIO 3
 
 static int compare_paths(const void *a, const void *b)
 {
@@ -113,11 +118,12 @@ struct rebase {
     size_t change_count;
 };
 
-static int check_same(const struct rebase *r, const struct dx_index_file *now,
-                      const struct dx_pages_file *then, struct dx_error *err)
+static int check_same(const struct rebase *r, const struct dx_part *part,
+                      const struct dx_index_file *now, const struct dx_pages_file *then,
+                      struct dx_error *err)
 {
     const struct dx_object object = { DX_OBJECT_LAKE, then->file_id };
-    const char *etag = dx_objects_pin(r->base->part->objects, object, then->size).etag;
+    const char *etag = dx_objects_pin(part->objects, object, then->size).etag;
     bool other_etag = etag != NULL && now->etag != NULL && now->etag[0] != '\0' &&
                       strcmp(etag, now->etag) != 0;
 
@@ -140,8 +146,9 @@ static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)
     struct dx_index_file *to = &r->files[file_id];
     struct dx_index_file *from;
     struct dx_pages_file file;
+    const struct dx_part *part;
     struct path_key key;
-    int rc = dx_pages_file(&r->base->part->pages, file_id, &file, err);
+    int rc = dx_version_file(r->base, file_id, &part, &file, err);
 
     if (rc <= 0)
         return rc; /* a hole stays one */
@@ -164,9 +171,9 @@ static int take_known(struct rebase *r, uint32_t file_id, struct dx_error *err)
     to->hash = file.hash;
     to->rows = file.rows;
     to->row_groups = file.row_groups;
-    rc = dx_pages_has_column(&r->base->part->pages, &file, DX_TAGS_COLUMN, err);
+    rc = dx_pages_has_column(&part->pages, &file, DX_TAGS_COLUMN, err);
     to->tagged = rc == 1;
-    return rc < 0 ? rc : check_same(r, from, &file, err);
+    return rc < 0 ? rc : check_same(r, part, from, &file, err);
 }
 
 static void take_fresh(struct rebase *r)
@@ -184,7 +191,7 @@ static void take_fresh(struct rebase *r)
 
 static int renumber(struct rebase *r, struct dx_error *err)
 {
-    size_t most = (size_t)r->base->part->pages.files + r->lake->file_count;
+    size_t most = (size_t)r->base->entry.file_ids + r->lake->file_count;
     int rc = DX_OK;
 
     r->taken = calloc(r->lake->file_count + 1, sizeof *r->taken);
@@ -192,9 +199,9 @@ static int renumber(struct rebase *r, struct dx_error *err)
     r->changes = calloc(most + 1, sizeof *r->changes);
     if (r->taken == NULL || r->files == NULL || r->changes == NULL)
         return dx_no_memory(err, "lake: %zu files", most);
-    for (uint64_t i = 0; rc >= 0 && i < r->base->part->pages.files; i++)
+    for (uint64_t i = 0; rc >= 0 && i < r->base->entry.file_ids; i++)
         rc = take_known(r, (uint32_t)i, err);
-    r->file_count = (size_t)r->base->part->pages.files;
+    r->file_count = (size_t)r->base->entry.file_ids;
     if (rc >= 0)
         take_fresh(r);
     return rc < 0 ? rc : DX_OK;
@@ -203,15 +210,19 @@ static int renumber(struct rebase *r, struct dx_error *err)
 static bool cannot(const struct dx_index_lake *lake, const struct dx_version *base,
                    char why[DX_INDEX_WHY])
 {
+    size_t collisions = 0;
+
+    for (size_t i = 0; i < base->part_count; i++)
+        collisions += base->parts[i].part->mphf.collision_count;
     why[0] = '\0';
     if (base->entry.canon_version != DX_CANON_VERSION)
         (void)snprintf(why, DX_INDEX_WHY, "version %s has canonical form %u, and now it is %d",
                        dx_version_name(base), (unsigned)base->entry.canon_version,
                        DX_CANON_VERSION);
-    else if (base->part->mphf.collision_count > 0)
+    else if (collisions > 0)
         (void)snprintf(why, DX_INDEX_WHY, "version %s has %zu domains that share a hash",
-                       dx_version_name(base), base->part->mphf.collision_count);
-    else if (base->part->pages.files + lake->file_count > UINT32_MAX)
+                       dx_version_name(base), collisions);
+    else if (base->entry.file_ids + lake->file_count > UINT32_MAX)
         (void)snprintf(why, DX_INDEX_WHY, "the numbers of files of version %s are used up",
                        dx_version_name(base));
     return why[0] != '\0';
@@ -242,10 +253,43 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     return rc == DX_OK ? 1 : rc;
 }
 
+/* Pairs that go, or change though no file of theirs is new, are only left out by a merge. */
+static bool only_adds(const struct dx_index_lake *lake)
+{
+    bool adds = true;
+
+    for (size_t i = 0; i < lake->change_count; i++)
+        adds = adds && lake->changes[i].change != DX_INDEX_REDONE &&
+               lake->changes[i].change != DX_INDEX_GONE;
+    return adds;
+}
+
+void dx_index_retain(struct dx_index_lake *lake, unsigned parts_max)
+{
+    const struct dx_version *base = lake->base;
+    uint64_t pairs = base == NULL ? 0 : dx_spill_sort_count(lake->pairs);
+    size_t kept = base == NULL || !only_adds(lake) ? 0 : base->part_count;
+
+    while (kept > 0) {
+        uint64_t newest = base->parts[kept - 1].part->entry.part.pairs;
+
+        if (kept < parts_max && newest > ABSORB_RATIO * pairs)
+            break;
+        pairs += newest;
+        kept--;
+    }
+    lake->kept_parts = kept;
+    lake->first_file = kept == 0                  ? 0
+                       : kept == base->part_count ? base->entry.file_ids
+                                                  : base->parts[kept].part->entry.part.first_file;
+}
+
 void dx_index_unbase(struct dx_index_lake *lake)
 {
     dx_index_lake_release(lake);
     lake->base = NULL;
+    lake->kept_parts = 0;
+    lake->first_file = 0;
     if (lake->file_count > 0)
         qsort(lake->files, lake->file_count, sizeof *lake->files, compare_paths);
     while (lake->file_count > 0 && lake->files[lake->file_count - 1].path == NULL)

@@ -43,8 +43,9 @@ void dx_index_tags_free(struct dx_index_tags **t)
 {
     if (*t != NULL) {
         dx_spill_sort_free(&(*t)->sort);
-        if ((*t)->ordinals != NULL)
-            (void)munmap((*t)->ordinals, (*t)->ordinals_size);
+        for (size_t i = 0; i < DX_PARTS_MAX; i++)
+            if ((*t)->ordinals[i] != NULL)
+                (void)munmap((*t)->ordinals[i], (*t)->ordinals_size[i]);
         (void)pthread_mutex_destroy(&(*t)->lock);
         free((*t)->tmp_dir);
     }
@@ -54,7 +55,7 @@ void dx_index_tags_free(struct dx_index_tags **t)
 
 bool dx_index_tagged(const struct dx_index_lake *lake)
 {
-    for (size_t i = 0; i < lake->file_count; i++)
+    for (size_t i = lake->first_file; i < lake->file_count; i++)
         if (lake->files[i].path != NULL && lake->files[i].tagged)
             return true;
     return false;
@@ -214,24 +215,32 @@ int dx_index_tags_row(struct dx_index_tags *t, struct dx_tag_run *run, struct dx
 
 /* ---- domains of the base ---- */
 
-int dx_index_tags_base(struct dx_index_tags *t, const struct dx_version *base, struct dx_error *err)
+static int map_ordinals(struct dx_index_tags *t, size_t i, uint64_t domains, struct dx_error *err)
 {
-    if (base->part->tags == NULL || t->ordinals != NULL)
+    t->ordinals_size[i] = (size_t)domains * sizeof **t->ordinals + sizeof **t->ordinals;
+    t->ordinals[i] = mmap(NULL, t->ordinals_size[i], PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (t->ordinals[i] != MAP_FAILED)
         return DX_OK;
-    t->ordinals_size = (size_t)base->entry.domains * sizeof *t->ordinals + sizeof *t->ordinals;
-    t->ordinals = mmap(NULL, t->ordinals_size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (t->ordinals == MAP_FAILED) {
-        t->ordinals = NULL;
-        return dx_fail(err, DX_E_NOMEM, "tags: no address space for %llu domains",
-                       (unsigned long long)base->entry.domains);
-    }
-    return DX_OK;
+    t->ordinals[i] = NULL;
+    return dx_fail(err, DX_E_NOMEM, "tags: no address space for %llu domains",
+                   (unsigned long long)domains);
 }
 
-/* One more than the ordinal: 0 is a domain that the new version does not have. */
-void dx_index_tags_domain(struct dx_index_tags *t, uint64_t then, uint64_t now)
+int dx_index_tags_base(struct dx_index_tags *t, const struct dx_version *base, size_t first_part,
+                       struct dx_error *err)
 {
-    if (t->ordinals != NULL && then < t->ordinals_size / sizeof *t->ordinals)
-        t->ordinals[then] = (uint32_t)now + 1;
+    int rc = DX_OK;
+
+    for (size_t i = first_part; rc == DX_OK && i < base->part_count; i++)
+        if (base->parts[i].part->tags != NULL && t->ordinals[i] == NULL)
+            rc = map_ordinals(t, i, base->parts[i].part->entry.part.domains, err);
+    return rc;
+}
+
+/* One more than the ordinal: 0 is a domain that a newer part has, or none. */
+void dx_index_tags_domain(struct dx_index_tags *t, size_t part, uint64_t then, uint64_t now)
+{
+    if (t->ordinals[part] != NULL && then < t->ordinals_size[part] / sizeof **t->ordinals)
+        t->ordinals[part][then] = (uint32_t)now + 1;
 }

@@ -12,8 +12,8 @@
  *
  * while the pairs of the version are gone over, if the base has tags:
  *
- *   rc = dx_index_tags_base(t, base, &err);
- *   dx_index_tags_domain(t, ordinal_in_base, ordinal);            each domain of both
+ *   rc = dx_index_tags_base(t, base, first_part, &err);           of the parts from that one on
+ *   dx_index_tags_domain(t, part, ordinal_in_part, ordinal);      each domain that stays
  *
  * and when the dictionary is written:
  *
@@ -38,6 +38,7 @@
 
 #include "base/buf.h"
 #include "format/core/surt.h"
+#include "format/version/manifest.h"
 #include "format/version/tags.h"
 
 struct dx_dictionary;
@@ -63,8 +64,9 @@ struct dx_index_tags {
     size_t memory_bytes;
     pthread_mutex_t lock;       /* of the sorter */
     struct dx_spill_sort *sort; /* NULL: no tag has come */
-    uint32_t *ordinals;         /* of the new version, by those of the base; NULL: it has no tags */
-    size_t ordinals_size;       /* bytes */
+    /* of the new part, by those of each part of the base; NULL: it has no tags */
+    uint32_t *ordinals[DX_PARTS_MAX];
+    size_t ordinals_size[DX_PARTS_MAX]; /* bytes */
 };
 
 /* The rows of the domain at hand in one file. */
@@ -89,16 +91,16 @@ int dx_index_tags_row(struct dx_index_tags *t, struct dx_tag_run *run, struct dx
 int dx_index_tags_end(struct dx_index_tags *t, struct dx_tag_run *run, struct dx_error *err);
 void dx_tag_run_release(struct dx_tag_run *run);
 
-int dx_index_tags_base(struct dx_index_tags *t, const struct dx_version *base,
+int dx_index_tags_base(struct dx_index_tags *t, const struct dx_version *base, size_t first_part,
                        struct dx_error *err);
-void dx_index_tags_domain(struct dx_index_tags *t, uint64_t then, uint64_t now);
+void dx_index_tags_domain(struct dx_index_tags *t, size_t part, uint64_t then, uint64_t now);
 
 int dx_index_tags_write(struct dx_index_tags *t, const struct dx_index_lake *lake,
                         const struct dx_dictionary *dictionary, const struct dx_build_id *build,
                         int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                         void *ctx, struct dx_error *err);
 
-/* Whether the version has the file: one of its lake files has the column. */
+/* Whether the new part has the file: one of its lake files has the column. */
 bool dx_index_tagged(const struct dx_index_lake *lake);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "builder/lake/lake_file.h"
 #include "loader/objects.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 int dx_known_file_open(struct dx_known_file *f, struct dx_version *base, uint32_t file_id,
                        struct dx_error *err)
@@ -15,13 +15,13 @@ int dx_known_file_open(struct dx_known_file *f, struct dx_version *base, uint32_
     int rc;
 
     *f = (struct dx_known_file){ .base = base };
-    rc = dx_pages_file(&base->part->pages, file_id, &f->file, err);
+    rc = dx_version_file(base, file_id, &f->part, &f->file, err);
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT, "version %s: a posting names file %u, which is not there",
                      dx_version_name(base), (unsigned)file_id);
     if (rc < 0)
         return rc;
-    f->pin = dx_objects_pin(base->part->objects, object, f->file.size);
+    f->pin = dx_objects_pin(f->part->objects, object, f->file.size);
     if (asprintf(&f->object, "%s%.*s", base->entry.parquet_root, (int)f->file.path.size,
                  (const char *)f->file.path.data) >= 0)
         return DX_OK;
@@ -64,7 +64,7 @@ static int to_group(struct dx_known_file *f, uint32_t row_group, struct dx_error
     if (f->has_group && f->group == row_group)
         return DX_OK;
     f->has_group = false;
-    rc = dx_pages_group(&f->base->part->pages, &f->file, row_group, &group, err);
+    rc = dx_pages_group(&f->part->pages, &f->file, row_group, &group, err);
     while (rc == 1 && dx_page_group_next(&group, &column) == 1)
         if (column.role >= DX_ROLE_SCHEME && column.role <= DX_ROLE_PATH_QUERY &&
             column.physical_type == DX_PQ_BYTE_ARRAY) {

@@ -37,6 +37,7 @@ struct dx_known_column {
 
 struct dx_known_file {
     struct dx_version *base;
+    const struct dx_part *part; /* that knows the file */
     struct dx_pages_file file;
     char *object;
     struct dx_pin pin;

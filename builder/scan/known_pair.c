@@ -7,7 +7,7 @@
 #include "builder/scan/base_postings.h"
 #include "builder/scan/known_file.h"
 #include "cache/page_cache.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #define RUNS_BYTES_MAX (512u << 20)
 #define FILES_MIN 8
@@ -24,7 +24,6 @@ int dx_known_new(struct dx_known **out, struct dx_version *base, struct dx_page_
                  size_t memory_bytes, struct dx_error *err)
 {
     struct dx_known *k = calloc(1, sizeof *k);
-    int rc;
 
     *out = NULL;
     if (k == NULL)
@@ -35,12 +34,8 @@ int dx_known_new(struct dx_known **out, struct dx_version *base, struct dx_page_
     k->slot_max = memory_bytes / DX_KNOWN_FILE_BYTES;
     if (k->slot_max < FILES_MIN)
         k->slot_max = FILES_MIN;
-    rc = dx_base_postings_open(&k->postings, base, err);
-    if (rc == DX_OK)
-        *out = k;
-    else
-        dx_known_free(&k);
-    return rc;
+    *out = k;
+    return DX_OK;
 }
 
 void dx_known_free(struct dx_known **known)
@@ -54,7 +49,8 @@ void dx_known_free(struct dx_known **known)
     free(k->slots);
     free(k->cursors);
     dx_buf_release(&k->runs);
-    dx_base_postings_close(&k->postings);
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        dx_base_postings_close(&k->postings[i]);
     free(k);
     *known = NULL;
 }
@@ -66,16 +62,20 @@ static int load_page(struct dx_known *k, const struct dx_postings_page *page,
                      const struct dx_cache_key *key, struct dx_cached **block, struct dx_error *err)
 {
     size_t size = (size_t)page->idx_plain + page->dat_plain;
+    struct dx_base_postings *b = &k->postings[k->part];
     uint8_t *bytes;
-    int rc = dx_base_postings_load(&k->postings, page->number, err);
+    int rc = b->part != NULL ? DX_OK
+                             : dx_base_postings_open(b, k->base->parts[k->part].part, err);
 
+    if (rc == DX_OK)
+        rc = dx_base_postings_load(b, page->number, err);
     if (rc != DX_OK)
         return rc;
     bytes = malloc(size);
     if (bytes == NULL)
         return dx_no_memory(err, "known pairs");
-    memcpy(bytes, k->postings.plain[DX_BASE_IDX], page->idx_plain);
-    memcpy(bytes + page->idx_plain, k->postings.plain[DX_BASE_DAT], page->dat_plain);
+    memcpy(bytes, b->plain[DX_BASE_IDX], page->idx_plain);
+    memcpy(bytes + page->idx_plain, b->plain[DX_BASE_DAT], page->dat_plain);
     *block = dx_page_cache_add(k->cache, key, bytes, size);
     return *block == NULL ? dx_no_memory(err, "known pairs") : DX_OK;
 }
@@ -115,7 +115,8 @@ static int find_runs(struct dx_known *k, uint64_t domain_id, uint32_t dataset_id
     struct dx_cache_key key = { .kind = KIND_BOTH };
     struct dx_postings_page page;
     struct dx_cached *block;
-    int rc = dx_postings_page_find(&k->base->part->postings, domain_id, dataset_id, &page, err);
+    int rc = dx_postings_page_find(&k->base->parts[k->part].part->postings, domain_id, dataset_id,
+                                   &page, err);
 
     if (rc <= 0)
         return rc;
@@ -135,17 +136,19 @@ static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_
                       struct dx_error *err)
 {
     struct dx_dataset_set set;
+    const struct dx_part *part;
     uint64_t ordinal;
     uint32_t rank;
-    int rc = dx_mphf_find(&k->base->part->mphf, &k->base->part->dictionary, k->domain, &ordinal,
-                          domain_id, err);
+    int rc = dx_version_find(k->base, k->domain, &part, &ordinal, domain_id, err);
 
-    if (rc == 1)
-        rc = dx_membership_get(&k->base->part->membership, ordinal, &set, err);
+    if (rc == 1) {
+        k->part = dx_version_part_at(k->base, dx_version_number(k->base, part, ordinal));
+        rc = dx_membership_get(&part->membership, ordinal, &set, err);
+    }
     if (rc == 1)
         rc = dx_dataset_set_rank(&set, dataset_id, &rank);
     if (rc == 1) {
-        rc = dx_counts_one(&k->base->part->counts, ordinal, rank, &k->count, err);
+        rc = dx_counts_one(&part->counts, ordinal, rank, &k->count, err);
         rc = rc < 0 ? rc : 1;
     }
     return rc;

@@ -46,7 +46,8 @@ struct dx_known {
     /* private */
     size_t cursor_capacity;
     struct dx_version *base;
-    struct dx_base_postings postings;
+    struct dx_base_postings postings[DX_PARTS_MAX]; /* of its parts; closed until they are needed */
+    size_t part;                                    /* that has the pair at hand */
     struct dx_page_cache *cache;
     struct dx_known_slot *slots;
     size_t slot_count, slot_max;

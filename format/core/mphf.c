@@ -278,6 +278,35 @@ int dx_mphf_find(const struct dx_mphf *m, const struct dx_dictionary *d, struct 
     return find_exact(m, d, bucket, domain, hash, ordinal, domain_id, err);
 }
 
+int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
+                   struct dx_error *err)
+{
+    const uint8_t *pilot;
+    const uint8_t *slot;
+    uint64_t bucket;
+    int rc;
+
+    if (m->n == 0 || m->seed != 0 || m->collision_count > 0)
+        return m->n > 0;
+    pilot = pilot_at(m, domain_id);
+    rc = dx_envelope_check(&m->envelope, pilot, 1, err);
+    if (rc < 0)
+        return rc;
+    slot = slot_at(m, domain_id, *pilot);
+    rc = dx_envelope_check(&m->envelope, slot, 4, err);
+    if (rc < 0 || !read_slot(m, slot, domain_id, &bucket))
+        return rc < 0 ? rc : 0;
+    for (uint64_t i = 0; i < DX_DICTIONARY_BUCKET; i++) {
+        uint8_t domain[DX_SURT_MAX];
+        size_t size;
+
+        rc = dx_dictionary_get(d, bucket * DX_DICTIONARY_BUCKET + i, domain, &size, err);
+        if (rc != 1 || dx_id64(dx_span_of(domain, size)) == domain_id)
+            return rc;
+    }
+    return 0;
+}
+
 #define BATCH 32 /* lookups whose memory accesses overlap */
 #define LINE 64
 

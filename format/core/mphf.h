@@ -7,6 +7,7 @@
  *   rc = dx_mphf_find(&m, &dict, domain, &ordinal, &domain_id, &err);    1 found, 0 absent
  *   dx_mphf_find_batch(&m, &dict, domains, count, hits);                 many at once: 3x faster
  *   id_rc = dx_mphf_domain_id(&m, ordinal, domain, &domain_id, &err);    of a known domain
+ *   rc = dx_mphf_has_id(&m, &dict, domain_id, &err);   1 some domain has it, or may have; 0 none
  *   rc = dx_mphf_verify(&m, &dict, &err);              every domain is found where it is
  *   dx_mphf_close(&m);
  *
@@ -79,6 +80,10 @@ void dx_mphf_find_batch(const struct dx_mphf *m, const struct dx_dictionary *d,
 /* The domain_id of the domain with this ordinal (its text is the caller's knowledge). */
 int dx_mphf_domain_id(const struct dx_mphf *m, uint64_t ordinal, struct dx_span domain,
                       uint64_t *domain_id, struct dx_error *err);
+
+/* 0 is sure. Where ids are not the hashes that the function was built from, it is 1. */
+int dx_mphf_has_id(const struct dx_mphf *m, const struct dx_dictionary *d, uint64_t domain_id,
+                   struct dx_error *err);
 
 int dx_mphf_verify(const struct dx_mphf *m, const struct dx_dictionary *d, struct dx_error *err);
 

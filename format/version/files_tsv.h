@@ -7,6 +7,8 @@
  *   dx_files_tsv_writer_begin(&w, &buf);
  *   rc = dx_files_tsv_write(&w, &file, &err);     file_ids from 0
  *
+ * In a part of a version they begin at another number: set t.next_id or w.next_id behind begin.
+ *
  * A number whose file went is a hole: dx_files_hole(&file), and nothing else of it is set. In a
  * version that was made from the whole lake there are none, and paths ascend; in one that was
  * merged from an older one they stand as files came. That no path stands twice is for `verify`.

@@ -8,6 +8,7 @@
 #include "format/version/files_tsv.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,12 +49,31 @@ static const struct {
 
 #define PATH_COUNT (sizeof paths / sizeof paths[0])
 
+static const struct {
+    const char *member;
+    size_t at; /* in struct dx_manifest_part */
+} part_numbers[] = {
+    { "part_domains", offsetof(struct dx_manifest_part, domains) },
+    { "part_pairs", offsetof(struct dx_manifest_part, pairs) },
+    { "part_rows", offsetof(struct dx_manifest_part, rows) },
+    { "part_urls", offsetof(struct dx_manifest_part, urls) },
+    { "first_file", offsetof(struct dx_manifest_part, first_file) },
+};
+
+#define PART_NUMBERS (sizeof part_numbers / sizeof part_numbers[0])
+
+static uint64_t *part_number(const struct dx_manifest_part *part, size_t i)
+{
+    return (uint64_t *)(uintptr_t)((const uint8_t *)part + part_numbers[i].at);
+}
+
 #define MISSING_MEMBER "missing_files"  /* only of a version that lists that file */
 #define LEFT_OUT_MEMBER "rows_left_out" /* only of a version that leaves rows out */
+#define PARTS_MEMBER "parts"            /* only of a version of several, as part_numbers */
 #define FIXED_FILES 17
-#define OPTIONAL_FILES 3 /* ETags, tags, missing lake files */
-/* version, sequence, published, build_id, psl_hash, parquet_root, files; MISSING_MEMBER and
- * LEFT_OUT_MEMBER are more */
+#define OPTIONAL_FILES 4 /* ETags, tags, missing lake files, dead domains */
+/* version, sequence, published, build_id, psl_hash, parquet_root, files; MISSING_MEMBER,
+ * LEFT_OUT_MEMBER, PARTS_MEMBER and part_numbers are more */
 #define VERSION_MEMBERS (7 + VERSION_NUMBERS + VERSION_STATES + PATH_COUNT)
 
 static const char *const state_names[] = {
@@ -133,7 +153,7 @@ static bool file_name_ok(const char *name)
         if (strcmp(name, fixed_files[i]) == 0)
             return true;
     return strcmp(name, DX_FILE_ETAGS) == 0 || strcmp(name, DX_FILE_TAGS) == 0 ||
-           strcmp(name, DX_FILE_MISSING) == 0;
+           strcmp(name, DX_FILE_MISSING) == 0 || strcmp(name, DX_FILE_DEAD) == 0;
 }
 
 static bool parquet_root_ok(const char *root)
@@ -282,6 +302,14 @@ int dx_manifest_version_copy(const struct dx_manifest_version *from,
     return DX_OK;
 }
 
+bool dx_manifest_has_part(const struct dx_manifest_version *v, const char *version)
+{
+    for (size_t i = 0; i < v->part_count; i++)
+        if (strcmp(v->parts[i], version) == 0)
+            return true;
+    return strcmp(v->version, version) == 0;
+}
+
 static struct dx_manifest_version *find_mutable(struct dx_manifest *m, const char *version)
 {
     const struct dx_manifest_version *v = dx_manifest_find(m, version);
@@ -330,6 +358,31 @@ static int check_files(const struct dx_manifest_version *v, struct dx_error *err
                        "version %s: '" MISSING_MEMBER "' and file '" DX_FILE_MISSING
                        "' do not agree",
                        v->version);
+    if ((v->part_count > 0) != (dx_manifest_file(v, DX_FILE_DEAD) != NULL))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "version %s: '" PARTS_MEMBER "' and file '" DX_FILE_DEAD "' do not agree",
+                       v->version);
+    return DX_OK;
+}
+
+/* Older ones, by sequence. */
+static int check_parts(const struct dx_manifest_version *v, struct dx_error *err)
+{
+    const struct dx_manifest_part *p = &v->part;
+    bool ordered = v->part_count < DX_PARTS_MAX;
+
+    for (size_t i = 0; ordered && i < v->part_count; i++)
+        ordered = dx_version_name_ok(dx_span_str(v->parts[i]), NULL) &&
+                  strcmp(v->parts[i], i + 1 < v->part_count ? v->parts[i + 1] : v->version) < 0;
+    if (!ordered)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "version %s: '" PARTS_MEMBER "' are not older versions by their sequence",
+                       v->version);
+    if (v->part_count > 0 &&
+        (p->domains > v->domains || p->pairs > v->pairs || p->rows > v->rows || p->urls > v->urls ||
+         p->first_file > v->file_ids))
+        return dx_fail(err, DX_E_CORRUPT, "version %s: its own part is larger than the version",
+                       v->version);
     return DX_OK;
 }
 
@@ -350,6 +403,7 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
     const uint64_t counts[] = { v->domains,       v->datasets,     v->pairs,    v->rows,
                                 v->urls,          v->lake_files,   v->file_ids, v->cleansed,
                                 v->missing_files, v->rows_left_out };
+    int rc;
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (counts[i] > INT64_MAX)
@@ -372,7 +426,22 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: parquet_root is not a plain relative path with '/' behind it",
                        v->version);
-    return check_files(v, err);
+    rc = check_parts(v, err);
+    return rc == DX_OK ? check_files(v, err) : rc;
+}
+
+/* A version that can be opened needs the files of its parts. */
+static int check_parts_listed(const struct dx_manifest *m, const struct dx_manifest_version *v,
+                              struct dx_error *err)
+{
+    for (size_t i = 0; v->state != DX_VERSION_DROPPED && i < v->part_count; i++) {
+        const struct dx_manifest_version *part = dx_manifest_find(m, v->parts[i]);
+
+        if (part == NULL || part->state == DX_VERSION_DROPPED)
+            return dx_fail(err, DX_E_CORRUPT, "version %s: its part %s is %s", v->version,
+                           v->parts[i], part == NULL ? "not listed" : "dropped");
+    }
+    return DX_OK;
 }
 
 static int check_manifest(const struct dx_manifest *m, struct dx_error *err)
@@ -385,6 +454,8 @@ static int check_manifest(const struct dx_manifest *m, struct dx_error *err)
     for (size_t i = 0; i < m->version_count; i++) {
         int rc = check_version(&m->versions[i], err);
 
+        if (rc >= 0)
+            rc = check_parts_listed(m, &m->versions[i], err);
         if (rc < 0)
             return rc;
     }
@@ -444,6 +515,17 @@ static void write_states(struct dx_buf *b, const struct dx_manifest_version *v)
     dx_buf_fmt(b, "      \"file_ids\": %" PRIu64 ",\n", v->file_ids);
 }
 
+static void write_parts(struct dx_buf *b, const struct dx_manifest_version *v)
+{
+    dx_buf_str(b, "      \"" PARTS_MEMBER "\": [");
+    for (size_t i = 0; i < v->part_count; i++)
+        dx_buf_fmt(b, "%s\"%s\"", i == 0 ? "" : ", ", v->parts[i]);
+    dx_buf_str(b, "],\n");
+    for (size_t i = 0; i < PART_NUMBERS; i++)
+        dx_buf_fmt(b, "      \"%s\": %" PRIu64 ",\n", part_numbers[i].member,
+                   *part_number(&v->part, i));
+}
+
 static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
 {
     dx_buf_str(b, "    {\n");
@@ -463,6 +545,8 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
         dx_buf_fmt(b, "      \"" MISSING_MEMBER "\": %" PRIu64 ",\n", v->missing_files);
     if (v->rows_left_out > 0)
         dx_buf_fmt(b, "      \"" LEFT_OUT_MEMBER "\": %" PRIu64 ",\n", v->rows_left_out);
+    if (v->part_count > 0)
+        write_parts(b, v);
     for (size_t i = 0; i < PATH_COUNT; i++)
         dx_buf_fmt(b, "      \"%s\": \"" DX_INDEX_DIR "/%s/%s\",\n", paths[i].member, v->version,
                    paths[i].file);
@@ -607,10 +691,33 @@ static void read_base(struct dx_json_in *in, const struct json_t *o, struct dx_m
         memcpy(v->base, base, DX_VERSION_NAME);
 }
 
+static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_manifest_version *v)
+{
+    const struct json_t *name;
+    struct dx_json_list l;
+
+    v->part = (struct dx_manifest_part){ v->domains, v->pairs, v->rows, v->urls, 0 };
+    if (!dx_json_in_has(o, PARTS_MEMBER))
+        return;
+    dx_json_in_list(in, &l, o, PARTS_MEMBER, DX_PARTS_MAX - 1);
+    while ((name = dx_json_in_next(in, &l)) != NULL) {
+        const char *text = dx_json_in_entry_str(in, name, DX_VERSION_NAME - 1);
+
+        if (strlen(text) == DX_VERSION_NAME - 1)
+            memcpy(v->parts[v->part_count], text, DX_VERSION_NAME);
+        v->part_count++;
+    }
+    if (v->part_count == 0)
+        dx_json_in_fail(in, DX_E_CORRUPT, "'" PARTS_MEMBER "' is empty");
+    for (size_t i = 0; i < PART_NUMBERS; i++)
+        *part_number(&v->part, i) = dx_json_in_u64(in, o, part_numbers[i].member, 0, INT64_MAX);
+}
+
 static void read_version(struct dx_json_in *in, const struct json_t *o, struct dx_manifest *m)
 {
     size_t members = VERSION_MEMBERS + dx_json_in_has(o, MISSING_MEMBER) +
-                     dx_json_in_has(o, LEFT_OUT_MEMBER);
+                     dx_json_in_has(o, LEFT_OUT_MEMBER) +
+                     (dx_json_in_has(o, PARTS_MEMBER) ? 1 + PART_NUMBERS : 0);
     struct dx_manifest_version *v = NULL;
     const char *name;
     const char *root;
@@ -632,6 +739,7 @@ static void read_version(struct dx_json_in *in, const struct json_t *o, struct d
     dx_json_in_hex(in, o, "build_id", v->build.bytes, sizeof v->build.bytes);
     dx_json_in_hex(in, o, "psl_hash", v->psl_hash.bytes, sizeof v->psl_hash.bytes);
     read_counts(in, o, v);
+    read_parts(in, o, v);
     read_states(in, o, v);
     read_base(in, o, v);
     read_paths(in, o, v->version);

@@ -13,6 +13,9 @@
  *   rc = dx_manifest_write(&m, &buf, &err);                the same checks as parse, then text
  *   dx_manifest_release(&m);
  *
+ * A version has one part or several: its own files, and before them those of the older versions that
+ * `parts` names (docs/FORMAT.md 12.5), which must be listed too.
+ *
  * A file of a version is at "index/" version "/" name, below the root: the names are fixed, so no
  * path in a manifest can lead elsewhere. dx_manifest_file_path says where a file is. The text ends in
  * the XXH3-128 of what is before its last member; a manifest that was damaged or cut is refused whole. Pointers
@@ -48,6 +51,14 @@ enum dx_version_state {
 };
 
 #define DX_MANIFEST_NEVER INT64_MIN
+#define DX_PARTS_MAX 8 /* of a version, its own one included */
+
+/* What the files in a version's own folder hold; of a version without older parts the same as the
+ * whole version. Rows of older files count where a domain of this part has them. */
+struct dx_manifest_part {
+    uint64_t domains, pairs, rows, urls;
+    uint64_t first_file; /* its lake files have the numbers from here on, to file_ids */
+};
 
 struct dx_manifest_version {
     char version[DX_VERSION_NAME];
@@ -70,6 +81,9 @@ struct dx_manifest_version {
     uint64_t missing_files; /* lines of missing.tsv.zst; 0: it is not listed */
     /* numbers given to lake files, those of files that went too: lines of files.tsv */
     uint64_t file_ids;
+    struct dx_manifest_part part;
+    size_t part_count; /* older ones: names in `parts`, by sequence */
+    char parts[DX_PARTS_MAX - 1][DX_VERSION_NAME];
     struct dx_hash128 psl_hash;
     char parquet_root[DX_PARQUET_ROOT_MAX + 1]; /* "urls/": relative to the root */
     struct dx_manifest_file *files;             /* by name in byte order */
@@ -114,6 +128,9 @@ void dx_manifest_file_path(const struct dx_manifest_version *v, const struct dx_
 /* A deep copy; out is written over. */
 int dx_manifest_version_copy(const struct dx_manifest_version *from,
                              struct dx_manifest_version *out, struct dx_error *err);
+
+/* Whether the files of `version` are a part of v, its own or an older one. */
+bool dx_manifest_has_part(const struct dx_manifest_version *v, const char *version);
 
 /* The flip: `version` (listed or condemned) becomes current at now_us, its mark is cleared, and
  * sequence rises to `sequence`. DX_E_NOT_FOUND: not in m, or dropped. */

@@ -55,6 +55,8 @@
 #define DX_FILE_ETAGS "etags.tsv.zst"
 /* Of a version of which a lake file has the column `tags`. */
 #define DX_FILE_TAGS "tags.dxt"
+/* Of a version of several parts: domains of the older parts that its own has taken over. */
+#define DX_FILE_DEAD "dead.dxb"
 /* Of a version that lacks lake files which the user allowed to be missing: lines of files.tsv. The
  * version still has them, as far as collecting is concerned, and the next one takes those that are
  * back. */

@@ -337,9 +337,9 @@ int dx_pages_file(const struct dx_pages *p, uint64_t file_id, struct dx_pages_fi
     uint32_t reserved;
     int rc;
 
-    if (file_id >= p->files)
+    if (file_id < p->first_file || file_id - p->first_file >= p->files)
         return 0;
-    at = p->file_records.data + file_id * FILE_RECORD;
+    at = p->file_records.data + (file_id - p->first_file) * FILE_RECORD;
     rc = dx_envelope_check(e, at, FILE_RECORD, err);
     if (rc < 0)
         return rc;
@@ -390,8 +390,9 @@ static int file_below(const struct dx_pages *p, uint64_t low, uint64_t high,
 int dx_pages_of_group(const struct dx_pages *p, uint64_t number, struct dx_pages_file *out,
                       uint32_t *row_group, struct dx_error *err)
 {
-    uint64_t low = 0; /* files before low begin at or before it, those from high on behind it */
-    uint64_t high = p->files;
+    /* Files before low begin at or before it, those from high on behind it. */
+    uint64_t low = p->first_file;
+    uint64_t high = p->first_file + p->files;
     int rc;
 
     if (number >= p->groups)
@@ -408,7 +409,7 @@ int dx_pages_of_group(const struct dx_pages *p, uint64_t number, struct dx_pages
             low = middle + 1;
     }
     /* Of several that begin there all but the last one are without row groups. */
-    rc = file_below(p, 0, low, out, err);
+    rc = file_below(p, p->first_file, low, out, err);
     if (rc < 0)
         return rc;
     if (rc == 0 || number - out->first_group >= out->row_groups)

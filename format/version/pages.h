@@ -12,10 +12,11 @@
  *
  * dx_pages_group walks the whole record once (bounds within the file, sums of rows), so the
  * two iterators cannot fail; group and column are plain values and may be copied to go over them
- * again. Names and paths are borrowed from the file. Threads may share p. A hole is a file_id below
- * p.files whose file went (files_tsv.h); its record is zero.
+ * again. A part of a version knows the files from first_file on (docs/FORMAT.md 12.5): file_ids are
+ * the version's. Names and paths are borrowed from the file. Threads may share p. A hole is a file_id of
+ * these p.files whose file went (files_tsv.h); its record is zero.
  *
- * Writing, by file_id:
+ * Writing, by file_id, less that of the first one:
  *
  *   rc = dx_page_group_encode(&buf, file_size, rows, columns, n, &err);   a GRPD record, appended
  *   rc = dx_pages_writer_begin(&w, files, groups, rows, &build, sink, ctx, &err);   the totals
@@ -103,6 +104,7 @@ struct dx_page_group {
 
 struct dx_pages {
     struct dx_envelope envelope;
+    uint64_t first_file; /* number of the first one: 0, or set by who opened it (loader/part.h) */
     uint64_t files;
     uint64_t groups;
     uint64_t rows;

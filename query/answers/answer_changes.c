@@ -54,10 +54,8 @@ static int write_item(struct page *p, struct dx_json *j, struct dx_problem *prob
 {
     const struct dx_version_diff *d = &p->diff;
     struct dx_diff_item item = { .before = d->before, .after = d->after };
-    const struct dx_version *has = d->change == DX_CHANGE_REMOVED ? p->before->version
-                                                                  : p->after->version;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_diff_domain(&item, has, d->key, d->ordinal, &err);
+    int rc = dx_diff_domain(&item, d->part, d->key, d->ordinal, &err);
 
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
@@ -94,7 +92,8 @@ static int write_items(struct page *p, struct dx_json *j, struct dx_problem *pro
             if (written < 0)
                 return p->more ? DX_OK : written;
         }
-        dx_version_diff_places(&p->diff, &p->next_before, &p->next_after);
+        if (dx_version_diff_places(&p->diff, &p->next_before, &p->next_after, &err) < 0)
+            return dx_problem_of_error(problem, &err);
     }
     p->more = rc == DX_DIFF_PAUSE;
     return DX_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/diff_json.h"
@@ -115,7 +115,7 @@ static int find(const struct dx_view *view, struct dx_diff_item *item, struct dx
     if (rc == 0)
         return 1;
     if (rc == 1) {
-        dx_version_walk_begin(w, v, ordinal);
+        dx_version_walk_begin(w, v, 1 + dx_version_number(v, part, ordinal));
         rc = dx_version_walk_next(w, &err);
     }
     if (rc == 1)

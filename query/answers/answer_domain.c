@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/url.h"
 #include "loader/domain_pairs.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/distinct_urls.h"
 #include "query/answers/domain_text.h"
@@ -40,14 +40,11 @@ static int rank_of(void *ctx, size_t i, uint64_t *rank, struct dx_error *err)
     uint32_t id = k->pairs.ids[i];
     uint64_t urls = k->pairs.counts[i].url_count;
     const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&k->withheld, id);
-    struct dx_domain_list list;
-    int rc = dx_dataset_domains_of(&v->part->dataset_domains, id, &list, err);
+    int rc = dx_version_rank(v, id, urls, rank, err);
 
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT, "%s: dataset %u of a domain has no domains in %s",
-                     v->part->directory, (unsigned)id, DX_FILE_DATASET_DOMAINS);
-    if (rc == 1)
-        rc = dx_dataset_domains_rank(&v->part->dataset_domains, &list, urls, rank, err);
+                     k->found.part->directory, (unsigned)id, DX_FILE_DATASET_DOMAINS);
     if (rc >= 0 && hidden != NULL && hidden->url_count > urls)
         --*rank;
     return rc;

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "canon/url.h"
 #include "loader/domain_pairs.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer_end.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/lookup.h"
@@ -41,7 +41,7 @@ struct dx_names {
     struct entry entries[DX_NAMES_BATCH];
     size_t count, at; /* entries, and how many of them have been written */
     struct dx_span domains[DX_NAMES_BATCH];
-    struct dx_mphf_hit hits[DX_NAMES_BATCH];
+    struct dx_version_hit hits[DX_NAMES_BATCH];
     size_t domain_count;
     bool looked_up;
     size_t text_size;
@@ -506,14 +506,14 @@ static int not_found(const struct dx_problem *problem, struct answer *a)
 static int look(struct dx_names *n, const struct entry *e, struct answer *a,
                 struct dx_suppression_view *w, struct dx_problem *problem)
 {
-    const struct dx_mphf_hit *hit = &n->hits[e->hit];
+    const struct dx_version_hit *hit = &n->hits[e->hit];
     struct dx_error err = DX_ERROR_INIT;
     DX_UNINITIALIZED struct dx_found found;
     int rc;
 
     if (dx_lookup_allowed(&n->view, e->domain, problem) == 0)
         return not_found(problem, a);
-    found.part = n->view.version->part;
+    found.part = hit->part;
     found.ordinal = hit->ordinal;
     found.domain_id = hit->domain_id;
     rc = hit->rc >= 0 ? hit->rc
@@ -568,8 +568,7 @@ int dx_names_write(struct dx_names *n, struct dx_buf *out, size_t out_max,
                    struct dx_problem *problem)
 {
     if (!n->looked_up)
-        dx_mphf_find_batch(&n->view.version->part->mphf, &n->view.version->part->dictionary,
-                           n->domains, n->domain_count, n->hits);
+        dx_version_find_batch(n->view.version, n->domains, n->domain_count, n->hits);
     n->looked_up = n->count > 0;
     while (n->at < n->count) {
         int rc;

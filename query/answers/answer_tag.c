@@ -5,7 +5,7 @@
 #include "base/json_out.h"
 #include "canon/ids.h"
 #include "canon/url.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/item_text.h"
@@ -34,12 +34,12 @@ struct tag_task {
     bool hides; /* some suppression is in force */
     struct dx_suppression_tags hidden;
     /* a page of domains */
-    uint32_t *ordinals;
+    uint32_t *numbers;
     size_t count;
     struct dx_pair_runs runs;
     uint64_t *rows; /* with the tag, of each pair of runs */
     bool more;
-    uint32_t next; /* ordinal */
+    uint32_t next; /* number */
     /* a page of rows */
     struct dx_tag_rows page_rows;
 };
@@ -64,13 +64,13 @@ static int not_found(const struct tag_task *t, struct dx_problem *problem)
 
 /* ---- a page of domains ---- */
 
-static int want_pairs(struct tag_task *t, uint32_t ordinal, struct dx_error *err)
+static int want_pairs(struct tag_task *t, uint32_t number, struct dx_error *err)
 {
     int rc = DX_OK;
 
     for (size_t k = 0; rc == DX_OK && k < t->sets.dataset_count; k++)
-        if (roaring_bitmap_contains(t->sets.datasets[k].domains, ordinal))
-            rc = dx_pair_runs_add(&t->runs, ordinal, t->sets.datasets[k].dataset_id, err);
+        if (roaring_bitmap_contains(t->sets.datasets[k].domains, number))
+            rc = dx_pair_runs_add(&t->runs, number, t->sets.datasets[k].dataset_id, err);
     return rc;
 }
 
@@ -80,8 +80,8 @@ static int begin_domains(struct tag_task *t, struct dx_error *err)
     roaring_uint32_iterator_t it;
     int rc = DX_OK;
 
-    t->ordinals = malloc(((size_t)t->ask.limit + 1) * sizeof *t->ordinals);
-    if (t->ordinals == NULL)
+    t->numbers = malloc(((size_t)t->ask.limit + 1) * sizeof *t->numbers);
+    if (t->numbers == NULL)
         return dx_no_memory(err, "domains of a tag");
     dx_pair_runs_init(&t->runs, t->page.view.version, t->ask.deadline_ms);
     roaring_init_iterator(t->sets.domains, &it);
@@ -90,7 +90,7 @@ static int begin_domains(struct tag_task *t, struct dx_error *err)
     while (rc == DX_OK && it.has_value && t->count < t->ask.limit &&
            t->runs.pair_count < PAIRS_MAX) {
         rc = want_pairs(t, it.current_value, err);
-        t->ordinals[t->count++] = it.current_value;
+        t->numbers[t->count++] = it.current_value;
         (void)roaring_advance_uint32_iterator(&it);
     }
     t->more = it.has_value;
@@ -135,7 +135,8 @@ static int write_pair(const struct tag_task *t, size_t pair, struct dx_json *j,
     if (t->rows[pair] == 0)
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: domain %llu has a tag in dataset %lu, but none of its rows has",
-                       t->page.view.version->part->directory, (unsigned long long)p->ordinal,
+                       dx_version_own(t->page.view.version)->directory,
+                       (unsigned long long)p->number,
                        (unsigned long)p->dataset_id);
     dx_json_object(j);
     dx_json_key_u64(j, "dataset_id", p->dataset_id);
@@ -146,20 +147,22 @@ static int write_pair(const struct tag_task *t, size_t pair, struct dx_json *j,
     return DX_OK;
 }
 
-/* Pairs stand by ordinal: *pair goes on to those of the next domain. */
-static int write_domain(const struct tag_task *t, uint32_t ordinal, size_t *pair, struct dx_json *j,
+/* Pairs stand by number: *pair goes on to those of the next domain. */
+static int write_domain(const struct tag_task *t, uint32_t number, size_t *pair, struct dx_json *j,
                         struct dx_error *err)
 {
     const struct dx_version *v = t->page.view.version;
+    const struct dx_version_part *p = &v->parts[dx_version_part_at(v, number)];
     uint8_t domain[DX_SURT_MAX];
     uint64_t domain_id = 0;
     uint64_t rows = 0;
     size_t size = 0;
-    int rc = dx_dictionary_get(&v->part->dictionary, ordinal, domain, &size, err);
+    int rc = dx_dictionary_get(&p->part->dictionary, number - p->first, domain, &size, err);
 
     if (rc >= 0)
-        rc = dx_mphf_domain_id(&v->part->mphf, ordinal, dx_span_of(domain, size), &domain_id, err);
-    for (size_t i = *pair; i < t->runs.pair_count && t->runs.pairs[i].ordinal == ordinal; i++)
+        rc = dx_mphf_domain_id(&p->part->mphf, number - p->first, dx_span_of(domain, size),
+                               &domain_id, err);
+    for (size_t i = *pair; i < t->runs.pair_count && t->runs.pairs[i].number == number; i++)
         rows += t->rows[i];
     dx_json_object(j);
     dx_json_key(j, "domain");
@@ -169,7 +172,7 @@ static int write_domain(const struct tag_task *t, uint32_t ordinal, size_t *pair
     dx_json_key_u64(j, "row_count", rows);
     dx_json_key(j, "datasets");
     dx_json_array(j);
-    while (rc >= 0 && *pair < t->runs.pair_count && t->runs.pairs[*pair].ordinal == ordinal)
+    while (rc >= 0 && *pair < t->runs.pair_count && t->runs.pairs[*pair].number == number)
         rc = write_pair(t, (*pair)++, j, err);
     dx_json_end(j);
     dx_json_end(j);
@@ -182,7 +185,7 @@ static int write_domains(struct tag_task *t, struct dx_json *j, struct dx_error 
     int rc = count_rows(t, err);
 
     for (size_t i = 0; rc >= 0 && i < t->count; i++)
-        rc = write_domain(t, t->ordinals[i], &pair, j, err);
+        rc = write_domain(t, t->numbers[i], &pair, j, err);
     return rc;
 }
 
@@ -388,7 +391,7 @@ static void release(struct dx_task *of)
     if (t->hides)
         dx_suppression_tags_release(&t->hidden);
     dx_tag_sets_release(&t->sets);
-    free(t->ordinals);
+    free(t->numbers);
     free(t->rows);
     free(t->text);
     free(t);
@@ -401,16 +404,12 @@ static const struct dx_task_kind kind = { step, fetched, reading, release };
 /* 1: sets are of the tag, as the index has them; 0: the problem. */
 static int find_tag(struct tag_task *t, struct dx_problem *problem)
 {
-    const struct dx_tags *tags = t->page.view.version->part->tags;
     const uint32_t *dataset = t->page.dataset != NULL ? &t->page.dataset->dataset_id : NULL;
     struct dx_error err = DX_ERROR_INIT;
-    uint64_t number;
     int rc = 0;
 
-    if (tags != NULL && dx_tag_fits(t->ask.tag))
-        rc = dx_tags_find(tags, t->ask.tag, &number, &err);
-    if (rc == 1)
-        rc = dx_tag_sets_open(&t->sets, &t->page.view, number, dataset, &err);
+    if (dx_tag_fits(t->ask.tag))
+        rc = dx_tag_sets_open(&t->sets, &t->page.view, t->ask.tag, dataset, &err);
     if (rc == 1 && t->sets.set_bytes > SETS_MAX)
         rc = dx_fail(&err, DX_E_LIMIT,
                      "so many rows have this tag that their numbers take over %u MiB",

@@ -8,6 +8,7 @@
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
+#include "query/answers/tag_names.h"
 #include "query/answers/tag_page.h"
 #include "query/answers/tag_sets.h"
 #include "query/answers/task_kind.h"
@@ -30,7 +31,8 @@ struct tags_task {
     struct dx_task task;
     struct dx_tag_page page;
     struct dx_tags_ask ask;
-    uint64_t next, end; /* tags that were not looked at yet */
+    struct dx_tag_names names; /* that were not looked at yet */
+    bool ended;                /* there are none */
     uint64_t looked;
     uint64_t set_bytes;
     struct dx_tag_sets *sets;
@@ -69,15 +71,21 @@ static int take_tags(struct tags_task *t, struct dx_error *err)
         t->sets = to;
         t->capacity = end;
     }
-    while (t->next < t->end && t->count < end && !t->stopped) {
+    while (!t->ended && t->count < end && !t->stopped) {
         struct dx_tag_sets *s = &t->sets[t->count];
-        int rc = dx_tag_sets_open(s, &t->page.view, t->next, dataset, err);
+        struct dx_span tag;
+        uint64_t number;
+        int rc = dx_tag_names_next(&t->names, &tag, &number, err);
 
+        t->ended = rc == 0;
+        if (rc != 1)
+            return rc;
+        rc = dx_tag_sets_open(s, &t->page.view, tag, dataset, err);
         if (rc < 0) {
             dx_tag_sets_release(s);
             return rc;
         }
-        t->next++;
+        s->number = number;
         t->looked += 1 + s->looked;
         t->set_bytes += s->set_bytes;
         if (rc == 1)
@@ -105,13 +113,16 @@ static int count_domains(struct tags_task *t, bool all, struct dx_error *err)
 }
 
 /* The tags from i on are left for the next page. */
-static void cut(struct tags_task *t, size_t i)
+static int cut(struct tags_task *t, size_t i, struct dx_error *err)
 {
+    int rc = dx_tag_names_seek(&t->names, t->sets[i].tag, err);
+
     assert(i < t->count);
-    t->next = t->sets[i].tag;
     while (t->count > i)
         dx_tag_sets_release(&t->sets[--t->count]);
     t->stopped = true;
+    t->ended = false;
+    return rc;
 }
 
 static int want_hidden(struct tags_task *t, struct dx_error *err)
@@ -127,7 +138,9 @@ static int want_hidden(struct tags_task *t, struct dx_error *err)
                            "next tag",
                            DX_TAG_HIDDEN_PAIRS);
         if (rc == 0)
-            cut(t, i);
+            rc = cut(t, i, err);
+        if (rc < 0)
+            return rc;
     }
     return DX_OK;
 }
@@ -239,14 +252,11 @@ static int write_datasets(const struct tags_task *t, const struct dx_tag_sets *s
 static int write_tag(const struct tags_task *t, const struct dx_tag_sets *s, struct dx_json *j,
                      struct dx_error *err)
 {
-    struct dx_span name;
-    int rc = dx_tags_name(t->page.view.version->part->tags, s->tag, &name, err);
+    int rc;
 
-    if (rc < 0)
-        return rc;
     dx_json_object(j);
     dx_json_key(j, "tag");
-    dx_json_text(j, name);
+    dx_json_text(j, s->tag);
     dx_json_key_u64(j, "row_count", s->row_count);
     dx_json_key_u64(j, "domain_count", s->domain_count);
     rc = write_datasets(t, s, j, err);
@@ -259,7 +269,7 @@ static uint64_t prefix_hash(struct dx_span prefix)
     return prefix.size == 0 ? 0 : dx_id64(prefix);
 }
 
-static int write_cursor(const struct tags_task *t, uint64_t next, struct dx_json *j,
+static int write_cursor(const struct tags_task *t, uint64_t next, uint64_t end, struct dx_json *j,
                         struct dx_error *err)
 {
     struct dx_cursor c = { .kind = DX_CURSOR_TAGS,
@@ -269,7 +279,7 @@ static int write_cursor(const struct tags_task *t, uint64_t next, struct dx_json
                            .tag_hash = t->page.goes_on ? t->page.from.tag_hash
                                                        : prefix_hash(t->ask.prefix),
                            .next_row = next,
-                           .end_row = t->end };
+                           .end_row = end };
 
     dx_tag_page_place(&t->page, &c);
     return dx_tag_page_cursor(&c, t->ask.paging.cursors, t->ask.paging.principal, j, err);
@@ -278,9 +288,15 @@ static int write_cursor(const struct tags_task *t, uint64_t next, struct dx_json
 static int write_answer(const struct tags_task *t, struct dx_buf *body, struct dx_error *err)
 {
     size_t n = t->done > t->ask.limit ? (size_t)t->ask.limit : t->done;
-    uint64_t next = t->done > n ? t->sets[n].tag : t->next;
+    uint64_t next;
+    uint64_t end;
     struct dx_json j;
-    int rc = DX_OK;
+    int rc = dx_tag_names_place(&t->names, &next, &end, err);
+
+    if (rc < 0)
+        return rc;
+    if (t->done > n)
+        next = t->sets[n].number;
 
     dx_json_open(&j, body);
     dx_json_object(&j);
@@ -291,8 +307,8 @@ static int write_answer(const struct tags_task *t, struct dx_buf *body, struct d
         rc = write_tag(t, &t->sets[i], &j, err);
     dx_json_end(&j);
     dx_json_key(&j, "next_cursor");
-    if (rc >= 0 && next < t->end)
-        rc = write_cursor(t, next, &j, err);
+    if (rc >= 0 && next != end)
+        rc = write_cursor(t, next, end, &j, err);
     else
         dx_json_null(&j);
     dx_answer_end(&j, t->page.view.version);
@@ -313,7 +329,7 @@ static int read_hidden(struct tags_task *t, struct dx_problem *problem)
 
 static bool is_full(const struct tags_task *t)
 {
-    return t->done > t->ask.limit || t->next == t->end || t->stopped;
+    return t->done > t->ask.limit || t->ended || t->stopped;
 }
 
 static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
@@ -361,57 +377,26 @@ static void release(struct dx_task *of)
 
 static const struct dx_task_kind kind = { step, fetched, reading, release };
 
-/* The first tag that does not begin with it; its last byte may be raised, if it has one that can
- * be. */
-static int behind_prefix(const struct dx_tags *tags, struct dx_span prefix, uint64_t *end,
-                         struct dx_error *err)
-{
-    uint8_t next[DX_TAG_MAX];
-    size_t n = prefix.size;
-
-    *end = tags->count;
-    memcpy(next, prefix.data, n);
-    while (n > 0 && next[n - 1] == 0xff)
-        n--;
-    if (n == 0)
-        return DX_OK;
-    next[n - 1]++;
-    return dx_tags_find(tags, dx_span_of(next, n), end, err);
-}
-
-static int find_prefix(struct tags_task *t, uint64_t *first, uint64_t *end, struct dx_error *err)
-{
-    const struct dx_tags *tags = t->page.view.version->part->tags;
-    struct dx_span prefix = t->ask.prefix;
-    int rc;
-
-    *first = *end = 0;
-    if (tags == NULL || prefix.size > DX_TAG_MAX)
-        return DX_OK;
-    *end = tags->count;
-    if (prefix.size == 0)
-        return DX_OK;
-    rc = dx_tags_find(tags, prefix, first, err);
-    return rc < 0 ? rc : behind_prefix(tags, prefix, end, err);
-}
-
 /* Which tags: of the prefix, from where the cursor goes on. A cursor says itself where its tags
  * end. Whether it is of this prefix is known by the prefix: where the tags of two begin and end
  * would tell whether hidden ones lie between. */
 static int begin(struct tags_task *t, struct dx_problem *problem)
 {
-    const struct dx_tags *tags = t->page.view.version->part->tags;
+    const struct dx_version *v = t->page.view.version;
     const struct dx_cursor *from = &t->page.from;
     struct dx_error err = DX_ERROR_INIT;
+    int rc;
 
-    if (!t->page.goes_on)
-        return find_prefix(t, &t->next, &t->end, &err) < 0 ? dx_problem_of_error(problem, &err) : 1;
-    if (tags == NULL || from->end_row > tags->count ||
-        (t->ask.prefix.data != NULL && prefix_hash(t->ask.prefix) != from->tag_hash))
+    if (!t->page.goes_on) {
+        rc = dx_tag_names_begin(&t->names, v, t->ask.prefix, &err);
+        return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+    }
+    if (t->ask.prefix.data != NULL && prefix_hash(t->ask.prefix) != from->tag_hash)
         return dx_tag_page_mismatch("another prefix", problem);
-    t->next = from->next_row;
-    t->end = from->end_row;
-    return 1;
+    rc = dx_tag_names_resume(&t->names, v, from->next_row, from->end_row, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    return rc == 0 ? dx_tag_page_mismatch("another prefix", problem) : 1;
 }
 
 int dx_task_tags(const struct dx_view *view, struct dx_canon *canon, const struct dx_tags_ask *ask,

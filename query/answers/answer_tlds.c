@@ -2,9 +2,10 @@
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/json_out.h"
 #include "format/version/dataset_domains.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
@@ -15,153 +16,317 @@
  * there, and its cursor carries what was added up of the TLD at hand. */
 #define LOOK_MAX 1000000
 
-/* Where not all is visible, lists of datasets are read this many ordinals at a time. */
+/* Where not all is visible, lists of datasets are read for this many domains at a time. */
 #define WINDOW (1u << 18)
 
 struct sums {
     uint64_t domains, urls, rows;
 };
 
-/* The domains of a TLD follow each other in the order of keys. */
-struct group {
-    uint8_t tld[DX_SURT_MAX];
-    size_t size;  /* 0: no TLD */
-    uint64_t end; /* the first ordinal behind it */
+/* What keys of a TLD begin with; size 0: no TLD. What begins with no letter is an address, or ends in
+ * no TLD: all such keys come first. */
+struct tld {
+    uint8_t text[DX_SURT_MAX];
+    size_t size;
+};
+
+/* In each part the domains of a TLD follow each other; those of one part come before those of the
+ * next newer one. */
+struct place {
+    bool found;                 /* there is a TLD at hand */
+    struct tld tld;
+    size_t part;                /* at hand */
+    uint64_t at[DX_PARTS_MAX];  /* ordinals of the parts: below it all is passed */
+    uint64_t end[DX_PARTS_MAX]; /* of the TLD */
+};
+
+/* Numbers of domains of one TLD in one part, as the page goes over them. */
+struct stretch {
+    uint64_t first, end;
+    struct tld tld;
 };
 
 struct page {
     struct dx_tag_page of; /* the question */
     const struct dx_tlds_ask *ask;
-    roaring_bitmap_t *ordinals; /* of domains that the page goes over */
-    uint64_t next;              /* ordinals below it are dealt with */
-    uint64_t end;               /* ordinals below it are in the bitmap, if they are visible */
-    uint64_t line;              /* of the log of suppressions */
+    struct place place; /* behind the stretches */
+    struct stretch *stretches;
+    size_t stretch_count, stretch_capacity;
+    roaring_bitmap_t *numbers; /* of domains in the stretches that may be shown */
+    uint64_t line;             /* of the log of suppressions */
     struct dx_suppression_domains hidden;
     struct dx_domain_pairs pairs;
-    struct group group;
-    struct sums sums; /* of the group, as far as `next` */
+    struct sums sums; /* of the TLD at hand */
     uint64_t count;   /* items */
+    bool more;        /* another page goes on at the domain with the number `next` */
+    uint64_t next;
 };
 
-static uint64_t domain_count(const struct page *p)
+/* ---- TLDs, in the order of keys ---- */
+
+static const struct dx_dictionary *dictionary_of(const struct page *p, size_t part)
 {
-    return p->of.view.version->part->dictionary.info.n;
+    return &p->of.view.version->parts[part].part->dictionary;
+}
+
+static int tld_at(const struct page *p, size_t part, uint64_t ordinal, struct tld *tld,
+                  struct dx_error *err)
+{
+    struct dx_dictionary_cursor c;
+    struct dx_span key;
+    int rc;
+
+    dx_dictionary_seek(&c, dictionary_of(p, part), ordinal);
+    rc = dx_dictionary_next(&c, &key, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain with ordinal %llu",
+                     p->of.view.version->parts[part].part->directory, (unsigned long long)ordinal);
+    if (rc < 0)
+        return rc;
+    tld->size = 0;
+    while (key.data[0] >= 'a' && tld->size < key.size && key.data[tld->size] != ' ')
+        tld->size++;
+    memcpy(tld->text, key.data, tld->size);
+    return DX_OK;
+}
+
+static int compare_tlds(const struct tld *a, const struct tld *b)
+{
+    return dx_span_compare(dx_span_of(a->text, a->size), dx_span_of(b->text, b->size));
+}
+
+/* Where the domains of the TLD begin and end in a part. */
+static int bounds_of(const struct page *p, size_t part, const struct tld *tld, uint64_t *first,
+                     uint64_t *end, struct dx_error *err)
+{
+    uint8_t key[DX_SURT_MAX + 1];
+    int rc;
+
+    *first = 0;
+    memcpy(key, tld->text, tld->size);
+    /* Labels have no byte between them and the space. */
+    key[tld->size] = tld->size == 0 ? 'a' : ' ' + 1;
+    rc = dx_dictionary_lower_bound(dictionary_of(p, part), dx_span_of(key, tld->size + 1), end,
+                                   err);
+    key[tld->size] = ' ';
+    if (rc >= 0 && tld->size > 0)
+        rc = dx_dictionary_lower_bound(dictionary_of(p, part), dx_span_of(key, tld->size), first,
+                                       err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* On to the least TLD of what is not passed. */
+static int next_tld(const struct page *p, struct place *at, struct dx_error *err)
+{
+    const struct dx_version *v = p->of.view.version;
+    uint64_t first;
+    int rc = DX_OK;
+
+    at->found = false;
+    at->part = 0;
+    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++) {
+        struct tld tld;
+
+        if (at->at[i] == dictionary_of(p, i)->info.n)
+            continue;
+        rc = tld_at(p, i, at->at[i], &tld, err);
+        if (rc == DX_OK && (!at->found || compare_tlds(&tld, &at->tld) < 0)) {
+            at->tld = tld;
+            at->found = true;
+        }
+    }
+    for (size_t i = 0; rc == DX_OK && at->found && i < v->part_count; i++) {
+        rc = bounds_of(p, i, &at->tld, &first, &at->end[i], err);
+        if (rc == DX_OK && at->end[i] < at->at[i])
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: domain %llu is out of order",
+                         v->parts[i].part->directory, (unsigned long long)at->at[i]);
+    }
+    return rc;
+}
+
+/* To the domain with a number, or to the front. */
+static int find_place(const struct page *p, const uint64_t *number, struct place *at,
+                      struct dx_error *err)
+{
+    const struct dx_version *v = p->of.view.version;
+    uint64_t first;
+    size_t part;
+    int rc;
+
+    *at = (struct place){ .found = false };
+    if (number == NULL)
+        return next_tld(p, at, err);
+    part = dx_version_part_at(v, *number);
+    rc = tld_at(p, part, *number - v->parts[part].first, &at->tld, err);
+    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++) {
+        rc = bounds_of(p, i, &at->tld, &first, &at->end[i], err);
+        at->at[i] = i < part ? at->end[i] : i > part ? first : *number - v->parts[i].first;
+    }
+    at->found = true;
+    at->part = part;
+    return rc;
+}
+
+/* The next domains of one TLD in one part, at most `most`: 1, 0 there are none. */
+static int next_stretch(const struct page *p, struct place *at, uint64_t most, struct stretch *s,
+                        struct dx_error *err)
+{
+    const struct dx_version *v = p->of.view.version;
+    int rc = DX_OK;
+
+    while (rc == DX_OK && at->found) {
+        uint64_t left = at->end[at->part] - at->at[at->part];
+
+        if (left > 0) {
+            s->tld = at->tld;
+            s->first = v->parts[at->part].first + at->at[at->part];
+            s->end = s->first + (left < most ? left : most);
+            at->at[at->part] += s->end - s->first;
+            return 1;
+        }
+        if (++at->part == v->part_count)
+            rc = next_tld(p, at, err);
+    }
+    return rc;
 }
 
 /* ---- which domains ---- */
 
-/* Those of one dataset from `next` on, below the end. Counts what it adds. */
-static int add_list(struct page *p, uint32_t dataset_id, uint64_t *looked, struct dx_error *err)
+/* Puts stretches of so many domains together, and in lo and hi which numbers of each part. */
+static int add_stretches(struct page *p, uint64_t most, uint64_t lo[DX_PARTS_MAX],
+                         uint64_t hi[DX_PARTS_MAX], struct dx_error *err)
 {
-    const struct dx_dataset_domains *d = &p->of.view.version->part->dataset_domains;
+    int rc = 1;
+
+    for (size_t i = 0; i < DX_PARTS_MAX; i++)
+        lo[i] = hi[i] = 0;
+    while (rc == 1 && most > 0) {
+        struct stretch *to = dx_array_room(p->stretches, p->stretch_count, &p->stretch_capacity,
+                                           sizeof *to);
+        size_t part;
+
+        if (to == NULL)
+            return dx_no_memory(err, "TLDs");
+        p->stretches = to;
+        to += p->stretch_count;
+        rc = next_stretch(p, &p->place, most, to, err);
+        if (rc != 1)
+            return rc;
+        part = dx_version_part_at(p->of.view.version, to->first);
+        lo[part] = hi[part] == 0 ? to->first : lo[part];
+        hi[part] = to->end;
+        most -= to->end - to->first;
+        p->stretch_count++;
+    }
+    return rc;
+}
+
+/* Of one dataset and one part those in [lo, hi). Counts what it adds. */
+static int add_list(struct page *p, uint32_t dataset_id, size_t part, uint64_t lo, uint64_t hi,
+                    uint64_t *looked, struct dx_error *err)
+{
+    const struct dx_version_part *of = &p->of.view.version->parts[part];
+    const struct dx_dataset_domains *d = &of->part->dataset_domains;
     struct dx_domain_list list;
     struct dx_domain_cursor c;
-    int rc = dx_dataset_domains_of(d, dataset_id, &list, err);
+    int rc = lo == hi ? 0 : dx_dataset_domains_of(d, dataset_id, &list, err);
 
     if (rc != 1)
         return rc;
     dx_domain_cursor_begin(&c, d, &list);
-    rc = dx_domain_cursor_seek(&c, p->end - WINDOW, err);
-    for (; rc == 1 && c.ordinal < p->end; rc = dx_domain_cursor_next(&c, err)) {
-        roaring_bitmap_add(p->ordinals, (uint32_t)c.ordinal);
+    rc = dx_domain_cursor_seek(&c, lo - of->first, err);
+    for (; rc == 1 && of->first + c.ordinal < hi; rc = dx_domain_cursor_next(&c, err)) {
+        roaring_bitmap_add(p->numbers, (uint32_t)(of->first + c.ordinal));
         ++*looked;
     }
     return rc;
 }
 
+/* 1: there may be more. */
 static int add_window(struct page *p, uint64_t *looked, struct dx_error *err)
 {
-    const struct dx_registry *r = &p->of.view.version->registry;
-    int rc = 0;
+    const struct dx_version *v = p->of.view.version;
+    const struct dx_registry *r = &v->registry;
+    uint64_t lo[DX_PARTS_MAX], hi[DX_PARTS_MAX];
+    int more = add_stretches(p, WINDOW, lo, hi, err);
+    int rc = more;
 
-    p->end += WINDOW;
-    if (p->of.dataset != NULL)
-        return add_list(p, p->of.dataset->dataset_id, looked, err);
-    for (size_t i = 0; rc >= 0 && i < r->count; i++)
-        if (dx_view_shows(&p->of.view, r->datasets[i].dataset_id)) {
-            ++*looked;
-            rc = add_list(p, r->datasets[i].dataset_id, looked, err);
-        }
-    return rc;
+    for (size_t i = 0; rc >= 0 && i < r->count; i++) {
+        uint32_t id = r->datasets[i].dataset_id;
+
+        if (p->of.dataset != NULL ? id != p->of.dataset->dataset_id
+                                  : !dx_view_shows(&p->of.view, id))
+            continue;
+        *looked += p->of.dataset == NULL;
+        for (size_t k = 0; rc >= 0 && k < v->part_count; k++)
+            rc = add_list(p, id, k, lo[k], hi[k], looked, err);
+    }
+    return rc < 0 ? rc : more;
 }
 
-/* The visible domains from `next` on, as many as a page may look at. */
+/* Those that newer parts have count there. */
+static int remove_dead(struct page *p, struct dx_error *err)
+{
+    const struct dx_version *v = p->of.view.version;
+    roaring_bitmap_t *dead = roaring_bitmap_create();
+
+    if (dead == NULL)
+        return dx_no_memory(err, "TLDs");
+    for (size_t i = 0; i < v->part_count; i++)
+        if (v->parts[i].dead != NULL)
+            dx_version_add_numbers(v, i, v->parts[i].dead, dead);
+    roaring_bitmap_andnot_inplace(p->numbers, dead);
+    roaring_bitmap_free(dead);
+    return DX_OK;
+}
+
+/* The visible domains from the place on, as many as a page may look at. */
 static int find_domains(struct page *p, struct dx_error *err)
 {
     uint64_t max = p->ask->look_max > 0 ? p->ask->look_max : LOOK_MAX;
+    uint64_t lo[DX_PARTS_MAX], hi[DX_PARTS_MAX];
     uint64_t looked = 0;
-    int rc = 0;
+    int rc = 1;
 
-    p->ordinals = roaring_bitmap_create();
-    if (p->ordinals == NULL)
+    p->numbers = roaring_bitmap_create();
+    if (p->numbers == NULL)
         return dx_no_memory(err, "TLDs");
-    p->end = p->next;
     if (p->of.dataset == NULL && !dx_view_restricted(&p->of.view)) {
-        p->end = domain_count(p) - p->next > max ? p->next + max : domain_count(p);
-        roaring_bitmap_add_range(p->ordinals, p->next, p->end);
-        return DX_OK;
+        rc = add_stretches(p, max, lo, hi, err);
+        for (size_t i = 0; i < p->stretch_count; i++)
+            roaring_bitmap_add_range(p->numbers, p->stretches[i].first, p->stretches[i].end);
     }
-    while (rc >= 0 && p->end < domain_count(p) && looked < max) {
+    while (rc == 1 && (p->of.dataset != NULL || dx_view_restricted(&p->of.view)) && looked < max) {
         rc = add_window(p, &looked, err);
         looked++;
     }
-    if (p->end > domain_count(p))
-        p->end = domain_count(p);
-    return rc < 0 ? rc : DX_OK;
+    return rc < 0 ? rc : remove_dead(p, err);
 }
 
 static int find_hidden(struct page *p, struct dx_canon *canon, struct dx_problem *problem)
 {
-    int rc = dx_suppression_domains_among(&p->hidden, &p->of.view, canon, p->ordinals, problem);
+    int rc = dx_suppression_domains_among(&p->hidden, &p->of.view, canon, p->numbers, problem);
 
     for (size_t i = 0; rc == 1 && i < p->hidden.whole_count; i++)
-        roaring_bitmap_remove_range(p->ordinals, p->hidden.whole[i].first, p->hidden.whole[i].end);
+        roaring_bitmap_remove_range(p->numbers, p->hidden.whole[i].first, p->hidden.whole[i].end);
     if (rc == 1 && p->line != dx_suppressed_line(p->of.view.version))
         rc = dx_suppression_view_unknown(0, problem);
     return rc;
 }
 
-/* ---- TLDs ---- */
+/* ---- items ---- */
 
-/* The group of an ordinal. What begins with no letter is an address, or ends in no TLD: all such
- * keys come first. */
-static int find_group(struct page *p, uint64_t ordinal, struct dx_error *err)
+static int add_domain(struct page *p, uint64_t number, struct dx_error *err)
 {
-    const struct dx_dictionary *d = &p->of.view.version->part->dictionary;
-    struct group *g = &p->group;
-    struct dx_dictionary_cursor c;
-    struct dx_span key;
-    int rc;
-
-    dx_dictionary_seek(&c, d, ordinal);
-    rc = dx_dictionary_next(&c, &key, err);
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain with ordinal %llu",
-                     p->of.view.version->part->directory, (unsigned long long)ordinal);
-    if (rc < 0)
-        return rc;
-    g->size = 0;
-    while (key.data[0] >= 'a' && g->size < key.size && key.data[g->size] != ' ')
-        g->size++;
-    memcpy(g->tld, key.data, g->size);
-    g->tld[g->size] = g->size == 0 ? 'a'
-                                   : ' ' + 1; /* labels have no byte between them and the space */
-    rc = dx_dictionary_lower_bound(d, dx_span_of(g->tld, g->size + 1), &g->end, err);
-    if (rc >= 0 && g->end <= ordinal)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: domain %llu is out of order",
-                     p->of.view.version->part->directory, (unsigned long long)ordinal);
-    return rc;
-}
-
-static int add_domain(struct page *p, uint64_t ordinal, struct dx_error *err)
-{
-    const struct dx_hidden_part *part = dx_suppression_domains_part(&p->hidden, ordinal);
+    const struct dx_version *v = p->of.view.version;
+    const struct dx_hidden_part *hidden = dx_suppression_domains_part(&p->hidden, number);
+    const struct dx_version_part *of = &v->parts[dx_version_part_at(v, number)];
     struct dx_domain_pairs *pairs = &p->pairs;
     bool shown = false;
-    int rc = dx_view_pairs(pairs, &p->of.view, p->of.view.version->part, ordinal, err);
+    int rc = dx_view_pairs(pairs, &p->of.view, of->part, number - of->first, err);
 
-    if (rc >= 0 && part != NULL)
-        pairs->count = dx_suppression_view_show(&part->withheld, pairs->ids, pairs->counts,
+    if (rc >= 0 && hidden != NULL)
+        pairs->count = dx_suppression_view_show(&hidden->withheld, pairs->ids, pairs->counts,
                                                 pairs->count, NULL);
     for (size_t i = 0; rc >= 0 && i < pairs->count; i++) {
         if (p->of.dataset != NULL && pairs->ids[i] != p->of.dataset->dataset_id)
@@ -174,27 +339,30 @@ static int add_domain(struct page *p, uint64_t ordinal, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-/* All of the group that the page goes over; `it` is at the first one. Of a group behind the last
- * item of the page only whether there is one: what is not shown must not make another page. */
-static int add_group(struct page *p, roaring_uint32_iterator_t *it, struct dx_error *err)
+/* Of a TLD behind the last item of the page only whether there is a domain: what is not shown must
+ * not make another page. */
+static int add_stretch(struct page *p, const struct stretch *s, struct dx_error *err)
 {
     bool full = p->count == p->ask->limit;
+    roaring_uint32_iterator_t it;
     int rc = DX_OK;
 
-    while (rc == DX_OK && it->has_value && it->current_value < p->group.end &&
+    roaring_init_iterator(p->numbers, &it);
+    if (!roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)s->first))
+        return DX_OK;
+    while (rc == DX_OK && it.has_value && it.current_value < s->end &&
            !(full && p->sums.domains > 0)) {
-        rc = add_domain(p, it->current_value, err);
-        (void)roaring_advance_uint32_iterator(it);
+        rc = add_domain(p, it.current_value, err);
+        (void)roaring_advance_uint32_iterator(&it);
     }
-    p->next = p->group.end < p->end ? p->group.end : p->end;
     return rc;
 }
 
-static void write_item(struct page *p, struct dx_json *j)
+static void write_item(struct page *p, const struct tld *tld, struct dx_json *j)
 {
     dx_json_object(j);
     dx_json_key(j, "tld");
-    p->group.size > 0 ? dx_json_text(j, dx_span_of(p->group.tld, p->group.size)) : dx_json_null(j);
+    tld->size > 0 ? dx_json_text(j, dx_span_of(tld->text, tld->size)) : dx_json_null(j);
     dx_json_key_u64(j, "domain_count", p->sums.domains);
     dx_json_key_u64(j, "url_count", p->sums.urls);
     dx_json_key_u64(j, "row_count", p->sums.rows);
@@ -203,32 +371,60 @@ static void write_item(struct page *p, struct dx_json *j)
     p->count++;
 }
 
+/* All of a TLD, whose first stretch begins at a number, is added up. False: the page was full. */
+static bool end_tld(struct page *p, const struct tld *tld, uint64_t first, struct dx_json *j)
+{
+    if (p->sums.domains == 0)
+        return true;
+    if (p->count < p->ask->limit) {
+        write_item(p, tld, j);
+        return true;
+    }
+    p->sums = (struct sums){ 0, 0, 0 };
+    p->next = first;
+    p->more = true;
+    return false;
+}
+
+/* What follows the last stretch: the rest of its TLD, another one, or nothing. */
+static int end_stretches(struct page *p, uint64_t first, struct dx_json *j, struct dx_error *err)
+{
+    const struct stretch *last = &p->stretches[p->stretch_count - 1];
+    struct place at = p->place;
+    struct stretch behind;
+    int rc = next_stretch(p, &at, 1, &behind, err);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0 || compare_tlds(&behind.tld, &last->tld) != 0) {
+        if (!end_tld(p, &last->tld, first, j))
+            return DX_OK;
+    } else if (p->count == p->ask->limit && p->sums.domains > 0) {
+        (void)end_tld(p, &last->tld, first, j);
+        return DX_OK;
+    }
+    p->more = rc == 1;
+    p->next = rc == 1 ? behind.first : 0;
+    return DX_OK;
+}
+
 /* A TLD is written when all of it is added up. */
 static int write_items(struct page *p, struct dx_json *j, struct dx_error *err)
 {
-    roaring_uint32_iterator_t it;
+    uint64_t first = 0;
     int rc = DX_OK;
 
-    roaring_init_iterator(p->ordinals, &it);
-    while (rc == DX_OK && p->next < p->end) {
-        uint64_t before = p->next;
+    for (size_t i = 0; rc == DX_OK && i < p->stretch_count; i++) {
+        const struct stretch *s = &p->stretches[i];
 
-        if (p->sums.domains == 0 && !it.has_value) {
-            p->next = p->end;
-            break;
+        if (i == 0 || compare_tlds(&s->tld, &p->stretches[i - 1].tld) != 0) {
+            if (i > 0 && !end_tld(p, &p->stretches[i - 1].tld, first, j))
+                return DX_OK;
+            first = s->first;
         }
-        rc = find_group(p, p->sums.domains > 0 ? p->next : it.current_value, err);
-        if (rc >= 0)
-            rc = add_group(p, &it, err);
-        if (rc == DX_OK && p->count == p->ask->limit && p->sums.domains > 0) {
-            p->sums = (struct sums){ 0, 0, 0 };
-            p->next = before;
-            break;
-        }
-        if (rc == DX_OK && p->next == p->group.end && p->sums.domains > 0)
-            write_item(p, j);
+        rc = add_stretch(p, s, err);
     }
-    return rc;
+    return rc == DX_OK && p->stretch_count > 0 ? end_stretches(p, first, j, err) : rc;
 }
 
 /* ---- the page ---- */
@@ -259,7 +455,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
     rc = write_items(p, &j, err);
     dx_json_end(&j);
     dx_json_key(&j, "next_cursor");
-    if (rc >= 0 && p->next < domain_count(p))
+    if (rc >= 0 && p->more)
         rc = write_cursor(p, &j, err);
     else
         dx_json_null(&j);
@@ -270,15 +466,25 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
 /* A sum over two states of the suppressions is of neither. */
 static int go_on(struct page *p, const struct dx_cursor *from, struct dx_problem *problem)
 {
-    p->next = from->next_row;
     p->sums = (struct sums){ from->sums[0], from->sums[1], from->sums[2] };
-    if (p->next > domain_count(p))
+    if (from->next_row >= p->of.view.version->numbers)
         return dx_tag_page_mismatch("domains that this version does not have", problem);
     if (p->sums.domains == 0 || p->line == from->line)
         return 1;
     return dx_problem_set(problem, DX_PROBLEM_GONE, "cursor-expired", "The cursor is too old",
                           "suppressions changed while the domains of a TLD were added up; begin "
                           "again without the cursor");
+}
+
+static int begin(struct page *p, struct dx_problem *problem)
+{
+    const struct dx_cursor *from = p->ask->paging.from;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = find_place(p, from == NULL ? NULL : &from->next_row, &p->place, &err);
+
+    if (rc == DX_OK)
+        rc = find_domains(p, &err);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
 }
 
 int dx_answer_tlds(const struct dx_view *view, struct dx_canon *canon,
@@ -293,8 +499,8 @@ int dx_answer_tlds(const struct dx_view *view, struct dx_canon *canon,
 
     if (rc == 1 && ask->paging.from != NULL)
         rc = go_on(&p, ask->paging.from, problem);
-    if (rc == 1 && find_domains(&p, &err) < 0)
-        rc = dx_problem_of_error(problem, &err);
+    if (rc == 1)
+        rc = begin(&p, problem);
     if (rc == 1)
         rc = find_hidden(&p, canon, problem);
     if (rc == 1 && write_page(&p, body, &err) < 0) {
@@ -303,7 +509,8 @@ int dx_answer_tlds(const struct dx_view *view, struct dx_canon *canon,
     }
     dx_suppression_domains_release(&p.hidden);
     dx_domain_pairs_release(&p.pairs);
-    if (p.ordinals != NULL)
-        roaring_bitmap_free(p.ordinals);
+    if (p.numbers != NULL)
+        roaring_bitmap_free(p.numbers);
+    free(p.stretches);
     return rc;
 }

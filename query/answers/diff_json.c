@@ -5,7 +5,7 @@
 #include "query/suppression/suppression_view.h"
 #include "query/view/view.h"
 
-int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct dx_span key,
+int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct dx_span key,
                    uint64_t ordinal, struct dx_error *err)
 {
     int rc;
@@ -13,8 +13,8 @@ int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct
     item->domain_size = dx_surt_domain(key, item->domain);
     if (item->domain_size == 0)
         return dx_fail(err, DX_E_CORRUPT, "%s: %s: domain %llu is not the key of any domain",
-                       v->part->directory, DX_FILE_DOMAINS_DICT, (unsigned long long)ordinal);
-    rc = dx_mphf_domain_id(&v->part->mphf, ordinal, dx_span_of(item->domain, item->domain_size),
+                       part->directory, DX_FILE_DOMAINS_DICT, (unsigned long long)ordinal);
+    rc = dx_mphf_domain_id(&part->mphf, ordinal, dx_span_of(item->domain, item->domain_size),
                            &item->domain_id, err);
     return rc < 0 ? rc : DX_OK;
 }
@@ -31,7 +31,7 @@ int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct d
     int rc;
 
     memcpy(found.domain, item->domain, item->domain_size);
-    rc = dx_mphf_domain_id(&view->version->part->mphf, w->ordinal,
+    rc = dx_mphf_domain_id(&w->part->mphf, w->ordinal,
                            dx_span_of(found.domain, found.domain_size), &found.domain_id, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
@@ -73,7 +73,7 @@ static int write_dataset(const struct dx_pairs_diff *p, const struct dx_version 
 
     if (d == NULL)
         return dx_fail(err, DX_E_CORRUPT, "%s: dataset %u of a domain is not in datasets.json",
-                       v->part->directory, (unsigned)p->dataset_id);
+                       dx_version_own(v)->directory, (unsigned)p->dataset_id);
     dx_json_object(j);
     dx_json_key(j, "dataset_id");
     dx_json_u64(j, p->dataset_id);

@@ -3,7 +3,7 @@
  * a domain, and of `domaindex diff --json`.
  *
  *   rc = dx_diff_item_write(&item, before, after, &json, &err);   members, into an object that is open
- *   rc = dx_diff_domain(&item, v, key, ordinal, &err);            domain and domain_id of a key
+ *   rc = dx_diff_domain(&item, part, key, ordinal, &err);         domain and domain_id of a key
  *   rc = dx_diff_show(&item, &view, &walk, &side, &problem);          without what suppressions hide
  *
  * Both versions are pinned by the caller. No I/O; any thread.
@@ -27,8 +27,8 @@ struct dx_diff_item {
     bool withheld; /* all that a side has is, by a policy that says so */
 };
 
-/* v: one that has the domain, with this ordinal. */
-int dx_diff_domain(struct dx_diff_item *item, const struct dx_version *v, struct dx_span key,
+/* part: one that has the domain, with this ordinal. */
+int dx_diff_domain(struct dx_diff_item *item, const struct dx_part *part, struct dx_span key,
                    uint64_t ordinal, struct dx_error *err);
 /* The walk is at the item's domain in v and has its pairs, which are changed to those that may be
  * shown; side gets them, perhaps none. 1, or <0 with a problem: not known yet. */

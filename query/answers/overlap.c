@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "format/root/rules.h"
 #include "loader/suppressions_live.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/lookup.h"
 #include "query/view/suppressed.h"
@@ -20,7 +20,7 @@
 
 enum phase { FIND_HIDDEN, MERGE, EXCHANGE_WHOLE, EXCHANGE_PARTS, DONE };
 
-/* Ordinals [first, end), of domains that are hidden as a whole, or that may be hidden in part. */
+/* Numbers [first, end), of domains that are hidden as a whole, or that may be hidden in part. */
 struct range {
     uint64_t first, end;
 };
@@ -28,7 +28,8 @@ struct range {
 struct dx_overlap {
     struct dx_view view;
     const struct dx_dataset *dataset[2];
-    struct dx_domain_list list[2]; /* domains 0: none */
+    uint32_t dataset_id[2];
+    size_t part; /* of the version: the cursors are in its lists */
     struct dx_domain_cursor cursor[2];
     struct dx_overlap_sums sums;
     enum phase phase;
@@ -40,7 +41,7 @@ struct dx_overlap {
     struct dx_buf whole; /* struct range: of what lies below a rule's domain */
     struct dx_buf parts; /* struct range: of single domains */
     size_t next_range;
-    uint64_t next_ordinal;
+    uint64_t next_number;
 };
 
 static int failed(struct dx_problem *problem, const struct dx_error *err)
@@ -48,30 +49,37 @@ static int failed(struct dx_problem *problem, const struct dx_error *err)
     return dx_problem_of_error(problem, err);
 }
 
-static int open_list(struct dx_overlap *o, int i, uint32_t dataset_id, struct dx_problem *problem)
+static int open_dataset(struct dx_overlap *o, int i, uint32_t dataset_id, struct dx_problem *problem)
 {
-    struct dx_error err = DX_ERROR_INIT;
     int rc = dx_lookup_dataset(&o->view, dataset_id, &o->dataset[i], problem);
 
     assert(i == 0 || i == 1);
     if (rc != 1)
         return rc;
-    rc = dx_dataset_domains_of(&o->view.version->part->dataset_domains, dataset_id, &o->list[i],
-                               &err);
-    if (rc < 0)
-        return failed(problem, &err);
-    if (rc == 0)
-        o->list[i] = (struct dx_domain_list){ .domains = 0 };
-    o->sums.domains[i] = o->list[i].domains;
-    o->sums.urls[i] = o->list[i].urls;
+    o->dataset_id[i] = dataset_id;
+    o->sums.domains[i] = o->dataset[i]->domains;
+    o->sums.urls[i] = o->dataset[i]->urls;
     return 1;
 }
 
-static void rewind_lists(struct dx_overlap *o)
+/* To the front of both lists of a part. */
+static int enter_part(struct dx_overlap *o, size_t part, struct dx_error *err)
 {
-    for (int i = 0; i < 2; i++)
-        dx_domain_cursor_begin(&o->cursor[i], &o->view.version->part->dataset_domains, &o->list[i]);
+    const struct dx_dataset_domains *d = &o->view.version->parts[part].part->dataset_domains;
+    int rc = DX_OK;
+
+    o->part = part;
     o->begun = false;
+    for (int i = 0; rc >= 0 && i < 2; i++) {
+        struct dx_domain_list list;
+
+        rc = dx_dataset_domains_of(d, o->dataset_id[i], &list, err);
+        if (rc == 0)
+            list = (struct dx_domain_list){ .domains = 0 };
+        if (rc >= 0)
+            dx_domain_cursor_begin(&o->cursor[i], d, &list);
+    }
+    return rc < 0 ? rc : DX_OK;
 }
 
 int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, uint32_t a, uint32_t b,
@@ -92,14 +100,15 @@ int dx_overlap_new(struct dx_overlap **out, const struct dx_view *view, uint32_t
     dx_buf_init(&o->parts, SIZE_MAX / 2);
     o->turn = dx_suppressed_turn(v);
     o->rules = dx_suppressions_live_pin(v->caches == NULL ? NULL : v->caches->suppressions);
-    rc = open_list(o, 0, a, problem);
+    rc = open_dataset(o, 0, a, problem);
     if (rc == 1)
-        rc = open_list(o, 1, b, problem);
+        rc = open_dataset(o, 1, b, problem);
+    if (rc == 1 && enter_part(o, 0, &err) < 0)
+        rc = failed(problem, &err);
     if (rc != 1) {
         dx_overlap_free(&o);
         return rc;
     }
-    rewind_lists(o);
     *out = o;
     return 1;
 }
@@ -142,23 +151,24 @@ static void add_range(struct dx_buf *ranges, uint64_t first, uint64_t end)
  * Another list of suffixes than that of the rule's day may have made domains of them. */
 static int add_below(struct dx_overlap *o, struct dx_span name, struct dx_error *err)
 {
+    const struct dx_version *v = o->view.version;
     uint8_t key[DX_SURT_MAX + 1];
     size_t size = dx_surt_key(name, key);
-    uint64_t first;
-    uint64_t end;
-    int rc;
+    int rc = DX_OK;
 
-    if (size == 0)
-        return DX_OK;
-    key[size] = ' '; /* between labels */
-    rc = dx_dictionary_lower_bound(&o->view.version->part->dictionary, dx_span_of(key, size + 1),
-                                   &first, err);
-    key[size] = ' ' + 1;
-    if (rc >= 0)
-        rc = dx_dictionary_lower_bound(&o->view.version->part->dictionary,
-                                       dx_span_of(key, size + 1), &end, err);
-    if (rc >= 0)
-        add_range(&o->whole, first, end);
+    for (size_t i = 0; size > 0 && rc >= 0 && i < v->part_count; i++) {
+        const struct dx_dictionary *d = &v->parts[i].part->dictionary;
+        uint64_t first;
+        uint64_t end;
+
+        key[size] = ' '; /* between labels */
+        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &first, err);
+        key[size] = ' ' + 1;
+        if (rc >= 0)
+            rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &end, err);
+        if (rc >= 0)
+            add_range(&o->whole, v->parts[i].first + first, v->parts[i].first + end);
+    }
     return rc;
 }
 
@@ -184,8 +194,10 @@ static int add_rule(struct dx_overlap *o, const struct dx_rule *rule, struct dx_
         uint64_t id;
 
         rc = dx_version_find(o->view.version, name, &part, &ordinal, &id, err);
-        if (rc == 1)
+        if (rc == 1) {
+            ordinal = dx_version_number(o->view.version, part, ordinal);
             add_range(&o->parts, ordinal, ordinal + 1);
+        }
     }
     return rc;
 }
@@ -259,6 +271,15 @@ static int begin_both(struct dx_overlap *o, struct dx_error *err)
     return rc;
 }
 
+static void add_shared(struct dx_overlap_sums *s, uint64_t a, uint64_t b)
+{
+    s->shared++;
+    s->shared_urls[0] += a;
+    s->shared_urls[1] += b;
+    s->min += lesser(a, b);
+}
+
+/* What both have in the part at hand. */
 static int merge(struct dx_overlap *o, struct dx_error *err)
 {
     struct dx_domain_cursor *a = &o->cursor[0];
@@ -271,18 +292,18 @@ static int merge(struct dx_overlap *o, struct dx_error *err)
         } else if (a->ordinal > b->ordinal) {
             rc = dx_domain_cursor_seek(b, a->ordinal, err);
         } else {
-            o->sums.shared++;
-            o->sums.shared_urls[0] += a->url_count;
-            o->sums.shared_urls[1] += b->url_count;
-            o->sums.min += lesser(a->url_count, b->url_count);
+            if (!dx_version_is_dead(o->view.version, o->part, a->ordinal))
+                add_shared(&o->sums, a->url_count, b->url_count);
             rc = dx_domain_cursor_next(a, err);
             if (rc == 1)
                 rc = dx_domain_cursor_next(b, err);
         }
     }
     if (rc == 0) {
-        rewind_lists(o);
-        o->phase = EXCHANGE_WHOLE;
+        bool last = o->part + 1 == o->view.version->part_count;
+
+        o->phase = last ? EXCHANGE_WHOLE : MERGE;
+        rc = enter_part(o, last ? 0 : o->part + 1, err);
     }
     return rc < 0 ? rc : DX_OK;
 }
@@ -317,10 +338,10 @@ static void put_back(struct dx_overlap_sums *s, const uint64_t urls[2])
     s->min += lesser(urls[0], urls[1]);
 }
 
-/* The first domain from `ordinal` on that either has: 1, with what each has of it; 0 there is
- * none. */
-static int either(struct dx_overlap *o, uint64_t ordinal, uint64_t *found, uint64_t urls[2],
-                  struct dx_error *err)
+/* The first domain of the part at hand from `ordinal` on that either has: 1, with what each has of
+ * it; 0 there is none. */
+static int either_here(struct dx_overlap *o, uint64_t ordinal, uint64_t *found, uint64_t urls[2],
+                       struct dx_error *err)
 {
     int rc[2];
 
@@ -340,22 +361,44 @@ static int either(struct dx_overlap *o, uint64_t ordinal, uint64_t *found, uint6
     return rc[0] == 1 || rc[1] == 1;
 }
 
+/* The same by numbers of the version, of live domains. */
+static int either(struct dx_overlap *o, uint64_t number, uint64_t *found, uint64_t urls[2],
+                  struct dx_error *err)
+{
+    const struct dx_version *v = o->view.version;
+    int rc = 0;
+
+    for (size_t i = o->part; rc == 0 && i < v->part_count; i++) {
+        uint64_t first = v->parts[i].first;
+
+        if (i + 1 < v->part_count && number >= v->parts[i + 1].first)
+            continue;
+        if (i != o->part)
+            rc = enter_part(o, i, err);
+        if (rc >= 0)
+            rc = either_here(o, number > first ? number - first : 0, found, urls, err);
+        while (rc == 1 && dx_version_is_dead(v, i, *found))
+            rc = either_here(o, *found + 1, found, urls, err);
+        *found += first;
+    }
+    return rc;
+}
+
 /* What of a domain may be shown, in place of what the lists have: 1, or <0 with the problem. */
-static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
+static int visible(struct dx_overlap *o, uint64_t number, uint64_t urls[2],
                    struct dx_problem *problem)
 {
-    struct dx_found found = { .part = o->view.version->part, .ordinal = ordinal };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_suppression_view w;
-    int rc = dx_dictionary_get(&o->view.version->part->dictionary, ordinal, found.domain,
-                               &found.domain_size, &err);
+    struct dx_found found;
+    int rc = dx_version_domain(o->view.version, number, found.domain, &found.domain_size, &err);
 
     if (rc == 1)
         rc = dx_version_find(o->view.version, dx_span_of(found.domain, found.domain_size),
                              &found.part, &found.ordinal, &found.domain_id, &err);
     if (rc == 0)
         rc = dx_fail(&err, DX_E_CORRUPT, "domain %llu is not to be found by its name",
-                     (unsigned long long)ordinal);
+                     (unsigned long long)number);
     if (rc < 0)
         return failed(problem, &err);
     rc = dx_suppression_view_of(&o->view, &found, &w, problem);
@@ -365,7 +408,7 @@ static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
         const struct dx_suppression_pair *pair = NULL;
 
         if (rc == 1)
-            pair = dx_suppression_view_pair(&w, o->list[i].dataset_id);
+            pair = dx_suppression_view_pair(&w, o->dataset_id[i]);
         if (rc == 0)
             urls[i] = 0;
         else if (urls[i] > 0 && pair != NULL)
@@ -376,7 +419,7 @@ static int visible(struct dx_overlap *o, uint64_t ordinal, uint64_t urls[2],
     return 1;
 }
 
-static bool lies_in(const struct dx_buf *ranges, uint64_t ordinal)
+static bool lies_in(const struct dx_buf *ranges, uint64_t number)
 {
     size_t high;
     const struct range *r = ranges_of(ranges, &high);
@@ -385,9 +428,9 @@ static bool lies_in(const struct dx_buf *ranges, uint64_t ordinal)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (r[middle].end <= ordinal)
+        if (r[middle].end <= number)
             low = middle + 1;
-        else if (r[middle].first > ordinal)
+        else if (r[middle].first > number)
             high = middle;
         else
             return true;
@@ -408,9 +451,9 @@ static int exchange_next(struct dx_overlap *o, const struct dx_buf *ranges,
 
     if (o->next_range == n)
         return 0;
-    if (o->next_ordinal < r[o->next_range].first)
-        o->next_ordinal = r[o->next_range].first;
-    rc = either(o, o->next_ordinal, &found, urls, &err);
+    if (o->next_number < r[o->next_range].first)
+        o->next_number = r[o->next_range].first;
+    rc = either(o, o->next_number, &found, urls, &err);
     if (rc < 0)
         return failed(problem, &err);
     if (rc == 0)
@@ -419,7 +462,7 @@ static int exchange_next(struct dx_overlap *o, const struct dx_buf *ranges,
         o->next_range++;
         return 1;
     }
-    o->next_ordinal = found + 1;
+    o->next_number = found + 1;
     if (ranges == &o->whole) {
         take_away(&o->sums, urls);
     } else if (!lies_in(&o->whole, found)) {
@@ -433,14 +476,17 @@ static int exchange_next(struct dx_overlap *o, const struct dx_buf *ranges,
 static int exchange(struct dx_overlap *o, const struct dx_buf *ranges, enum phase then,
                     struct dx_problem *problem)
 {
+    struct dx_error err = DX_ERROR_INIT;
     int rc = 1;
 
     for (size_t i = 0; rc == 1 && i < STEP_HIDDEN; i++)
         rc = exchange_next(o, ranges, problem);
     if (rc == 0) {
-        rewind_lists(o);
+        rc = enter_part(o, 0, &err);
+        if (rc < 0)
+            return failed(problem, &err);
         o->next_range = 0;
-        o->next_ordinal = 0;
+        o->next_number = 0;
         o->phase = then;
     }
     return rc < 0 ? rc : DX_OK;

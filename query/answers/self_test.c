@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A domain of the part that was made with the version. */
 struct subject {
     struct dx_version *v;
+    const struct dx_part *part;
     uint64_t ordinal;
     uint64_t domain_id;
     size_t size;
@@ -31,20 +33,21 @@ static int disagree(const struct subject *s, const char *what, struct dx_error *
 /* Dictionary and MPHF lead to each other. */
 static int find_subject(struct subject *s, struct dx_error *err)
 {
+    const struct dx_part *part = NULL;
     uint64_t found = UINT64_MAX;
-    int rc = dx_dictionary_get(&s->v->part->dictionary, s->ordinal, s->domain, &s->size, err);
+    int rc = dx_dictionary_get(&s->part->dictionary, s->ordinal, s->domain, &s->size, err);
 
     if (rc < 0)
         return rc;
     if (rc == 0 || s->size == 0 || s->size >= sizeof s->domain)
         return dx_fail(err, DX_E_CORRUPT, "ordinal %llu of %llu has no domain",
-                       (unsigned long long)s->ordinal, (unsigned long long)s->v->entry.domains);
+                       (unsigned long long)s->ordinal,
+                       (unsigned long long)s->part->entry.part.domains);
     s->domain[s->size] = '\0';
-    rc = dx_mphf_find(&s->v->part->mphf, &s->v->part->dictionary, domain_of(s), &found,
-                      &s->domain_id, err);
+    rc = dx_version_find(s->v, domain_of(s), &part, &found, &s->domain_id, err);
     if (rc < 0)
         return rc;
-    if (rc == 0 || found != s->ordinal)
+    if (rc == 0 || part != s->part || found != s->ordinal)
         return disagree(s, "it is in the dictionary and not found there", err);
     return DX_OK;
 }
@@ -66,7 +69,7 @@ static int check_pairs(const struct subject *s, const struct dx_dataset_set *set
         goto out;
     }
     (void)dx_dataset_set_ids(set, ids, count);
-    rc = dx_counts_get(&s->v->part->counts, s->ordinal, count, pairs, err);
+    rc = dx_counts_get(&s->part->counts, s->ordinal, count, pairs, err);
     for (uint32_t i = 0; i < count && rc >= 0; i++)
         if (dx_registry_by_id(&s->v->registry, ids[i]) == NULL)
             rc = disagree(s, "it is in a dataset that datasets.json has not got", err);
@@ -107,7 +110,7 @@ static int check_posting(const struct subject *s, uint32_t dataset_id,
     struct dx_listing l;
     int rc;
 
-    dx_listing_init(&l, s->v, s->v->part, s->domain_id, dataset_id, (struct dx_page_of){ 0, 0 },
+    dx_listing_init(&l, s->v, s->part, s->domain_id, dataset_id, (struct dx_page_of){ 0, 0 },
                     DX_FIELD_URL, 0);
     rc = read_listing(&l, err);
     if (rc == DX_LISTING_DONE && !l.found)
@@ -124,7 +127,7 @@ static int check_row(const struct subject *s, uint32_t dataset_id, struct dx_err
     struct dx_listing l;
     int rc;
 
-    dx_listing_init(&l, s->v, s->v->part, s->domain_id, dataset_id, (struct dx_page_of){ 0, 1 },
+    dx_listing_init(&l, s->v, s->part, s->domain_id, dataset_id, (struct dx_page_of){ 0, 1 },
                     DX_FIELD_URL, 0);
     rc = read_listing(&l, err);
     if (rc == DX_LISTING_DONE)
@@ -154,16 +157,18 @@ static bool chosen(uint64_t i, uint64_t n, uint64_t k)
 static int check_present(struct dx_version *v, const struct dx_self_test_options *o,
                          struct dx_error *err)
 {
-    uint64_t n = v->entry.domains < o->domains ? v->entry.domains : o->domains;
+    const struct dx_part *part = dx_version_own(v);
+    uint64_t domains = part->entry.part.domains;
+    uint64_t n = domains < o->domains ? domains : o->domains;
 
     for (uint64_t i = 0; i < n; i++) {
-        struct subject s = { .v = v, .ordinal = place(i, n, v->entry.domains) };
+        struct subject s = { .v = v, .part = part, .ordinal = place(i, n, domains) };
         bool posting = chosen(i, n, o->postings < n ? o->postings : n);
         struct dx_dataset_set set = { 0 };
         int rc = find_subject(&s, err);
 
         if (rc == DX_OK)
-            rc = dx_membership_get(&v->part->membership, s.ordinal, &set, err);
+            rc = dx_membership_get(&part->membership, s.ordinal, &set, err);
         if (rc < 0)
             return rc;
         rc = check_pairs(&s, &set, posting, err);
@@ -177,14 +182,14 @@ static int check_present(struct dx_version *v, const struct dx_self_test_options
 static int check_absent(struct dx_version *v, unsigned count, struct dx_error *err)
 {
     for (unsigned i = 0; i < count; i++) {
+        const struct dx_part *part;
         uint64_t ordinal;
         uint64_t domain_id;
         char name[64];
         int rc;
 
         (void)snprintf(name, sizeof name, "%08x-not-there.invalid", i * 2654435761u);
-        rc = dx_mphf_find(&v->part->mphf, &v->part->dictionary, dx_span_str(name), &ordinal,
-                          &domain_id, err);
+        rc = dx_version_find(v, dx_span_str(name), &part, &ordinal, &domain_id, err);
         if (rc < 0)
             return rc;
         if (rc > 0)
@@ -197,15 +202,15 @@ static int check_absent(struct dx_version *v, unsigned count, struct dx_error *e
 static int check_dataset(struct dx_version *v, uint64_t number, struct dx_self_test_rows *rows,
                          struct dx_error *err)
 {
-    struct subject s = { .v = v };
+    struct subject s = { .v = v, .part = dx_version_own(v) };
     struct dx_error fault = DX_ERROR_INIT;
     struct dx_domain_cursor cursor;
     struct dx_domain_list list;
-    int rc = dx_dataset_domains_at(&v->part->dataset_domains, number, &list, err);
+    int rc = dx_dataset_domains_at(&s.part->dataset_domains, number, &list, err);
 
     if (rc != 1)
         return rc;
-    dx_domain_cursor_begin(&cursor, &v->part->dataset_domains, &list);
+    dx_domain_cursor_begin(&cursor, &s.part->dataset_domains, &list);
     rc = dx_domain_cursor_next(&cursor, err);
     if (rc != 1)
         return rc;
@@ -230,13 +235,13 @@ static int check_dataset(struct dx_version *v, uint64_t number, struct dx_self_t
 static int check_rows(struct dx_version *v, unsigned most, struct dx_self_test_rows *rows,
                       struct dx_error *err)
 {
-    uint64_t n = v->part->dataset_domains.datasets < most ? v->part->dataset_domains.datasets
-                                                          : most;
+    uint64_t datasets = dx_version_own(v)->dataset_domains.datasets;
+    uint64_t n = datasets < most ? datasets : most;
     int rc = DX_OK;
 
     *rows = (struct dx_self_test_rows){ .first = DX_ERROR_INIT };
     for (uint64_t i = 0; rc >= 0 && i < n; i++)
-        rc = check_dataset(v, place(i, n, v->part->dataset_domains.datasets), rows, err);
+        rc = check_dataset(v, place(i, n, datasets), rows, err);
     if (rc < 0 || rows->tried == 0 || rows->failed < rows->tried)
         return rc < 0 ? rc : DX_OK;
     if (err != NULL)

@@ -76,6 +76,6 @@ const struct dx_dataset *dx_tag_page_dataset(const struct dx_tag_page *p, uint32
 
     if (d == NULL)
         (void)dx_fail(err, DX_E_CORRUPT, "%s: a file is of dataset %lu, which is not registered",
-                      v->part->directory, (unsigned long)dataset_id);
+                      dx_version_own(v)->directory, (unsigned long)dataset_id);
     return d;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/suppression/suppression_tags.h"
 
 void dx_tag_sets_release(struct dx_tag_sets *s)
@@ -22,7 +22,7 @@ void dx_tag_sets_release(struct dx_tag_sets *s)
 
 /* ---- which files ---- */
 
-static int add_file(struct dx_tag_sets *s, const struct dx_tag_file *at,
+static int add_file(struct dx_tag_sets *s, size_t part, const struct dx_tag_file *at,
                     const struct dx_pages_file *file, struct dx_error *err)
 {
     struct dx_tag_set_file *to = dx_array_room(s->files, s->file_count, &s->file_capacity,
@@ -31,7 +31,8 @@ static int add_file(struct dx_tag_sets *s, const struct dx_tag_file *at,
     if (to == NULL)
         return dx_no_memory(err, "rows of a tag");
     s->files = to;
-    s->files[s->file_count++] = (struct dx_tag_set_file){ .at = *at,
+    s->files[s->file_count++] = (struct dx_tag_set_file){ .part = part,
+                                                          .at = *at,
                                                           .dataset_id = file->dataset_id,
                                                           .path = file->path,
                                                           .file_rows = file->rows,
@@ -41,24 +42,30 @@ static int add_file(struct dx_tag_sets *s, const struct dx_tag_file *at,
     return DX_OK;
 }
 
-static int read_files(struct dx_tag_sets *s, const uint32_t *dataset, struct dx_error *err)
+/* Of one part. */
+static int read_files(struct dx_tag_sets *s, size_t part, const uint32_t *dataset,
+                      struct dx_error *err)
 {
-    struct dx_version *v = s->view.version;
+    const struct dx_part *p = s->view.version->parts[part].part;
     struct dx_tag_cursor c;
     struct dx_tag_file at;
-    int rc = dx_tags_files(v->part->tags, s->tag, &c, err);
+    uint64_t number;
+    int rc = p->tags == NULL ? 0 : dx_tags_find(p->tags, s->tag, &number, err);
 
+    if (rc != 1)
+        return rc;
+    rc = dx_tags_files(p->tags, number, &c, err);
     while (rc >= 0 && (rc = dx_tag_cursor_next(&c, &at, err)) == 1) {
         struct dx_pages_file file;
 
         s->looked++;
-        rc = dx_pages_file(&v->part->pages, at.file_id, &file, err);
+        rc = dx_pages_file(&p->pages, at.file_id, &file, err);
         if (rc == 0)
             rc = dx_fail(err, DX_E_CORRUPT, "%s: a tag has rows in file %lu, which %s has not",
-                         v->part->directory, (unsigned long)at.file_id, DX_FILE_PAGES);
+                         p->directory, (unsigned long)at.file_id, DX_FILE_PAGES);
         if (rc == 1 && dx_view_shows(&s->view, file.dataset_id) &&
             (dataset == NULL || *dataset == file.dataset_id))
-            rc = add_file(s, &at, &file, err);
+            rc = add_file(s, part, &at, &file, err);
     }
     return rc < 0 ? rc : DX_OK;
 }
@@ -100,14 +107,15 @@ static int group_datasets(struct dx_tag_sets *s, struct dx_error *err)
     return DX_OK;
 }
 
-int dx_tag_sets_open(struct dx_tag_sets *s, const struct dx_view *view, uint64_t tag,
+int dx_tag_sets_open(struct dx_tag_sets *s, const struct dx_view *view, struct dx_span tag,
                      const uint32_t *dataset, struct dx_error *err)
 {
-    int rc;
+    int rc = DX_OK;
 
     *s = (struct dx_tag_sets){ .view = *view, .tag = tag };
-    rc = read_files(s, dataset, err);
-    if (rc == DX_OK)
+    for (size_t i = 0; rc >= 0 && i < view->version->part_count; i++)
+        rc = read_files(s, i, dataset, err);
+    if (rc >= 0)
         rc = group_datasets(s, err);
     return rc < 0 ? rc : s->file_count > 0;
 }
@@ -124,7 +132,8 @@ static int sets_of(const struct dx_tag_sets *s, const struct dx_tag_set_file *fi
                    struct dx_dataset_set *rows, struct dx_dataset_set *domains,
                    struct dx_error *err)
 {
-    int rc = dx_tag_file_sets(s->view.version->part->tags, &file->at, rows, domains, err);
+    int rc = dx_tag_file_sets(s->view.version->parts[file->part].part->tags, &file->at, rows,
+                              domains, err);
 
     return rc < 0 ? rc : DX_OK;
 }
@@ -155,6 +164,56 @@ int dx_tag_sets_rows(const struct dx_tag_sets *s, const struct dx_tag_set_file *
     return DX_OK;
 }
 
+/* A domain that a newer part has taken over counts under its number there. */
+static int add_dead(const struct dx_tag_sets *s, size_t part, const roaring_bitmap_t *dead,
+                    roaring_bitmap_t *to, struct dx_error *err)
+{
+    const struct dx_version *v = s->view.version;
+    roaring_uint32_iterator_t it;
+    int rc = 1;
+
+    roaring_init_iterator(dead, &it);
+    for (; rc == 1 && it.has_value; (void)roaring_advance_uint32_iterator(&it)) {
+        uint64_t number = v->parts[part].first + it.current_value;
+        uint8_t domain[DX_SURT_MAX];
+        const struct dx_part *in;
+        uint64_t ordinal;
+        uint64_t id;
+        size_t size;
+
+        rc = dx_version_domain(v, number, domain, &size, err);
+        if (rc == 1)
+            rc = dx_version_find(v, dx_span_of(domain, size), &in, &ordinal, &id, err);
+        if (rc == 1)
+            roaring_bitmap_add(to, (uint32_t)dx_version_number(v, in, ordinal));
+        if (rc == 0)
+            rc = dx_fail(err, DX_E_CORRUPT, "%s: a tag has domain %lu, which no part has",
+                         v->parts[part].part->directory, (unsigned long)it.current_value);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* ordinals of a part, as numbers of the version. Takes them. */
+static int add_numbers(const struct dx_tag_sets *s, size_t part, roaring_bitmap_t *ordinals,
+                       roaring_bitmap_t *to, struct dx_error *err)
+{
+    const struct dx_version *v = s->view.version;
+    const roaring_bitmap_t *all_dead = v->parts[part].dead;
+    roaring_bitmap_t *dead = all_dead == NULL ? NULL : roaring_bitmap_and(ordinals, all_dead);
+    int rc = all_dead != NULL && dead == NULL ? dx_no_memory(err, "rows of a tag") : DX_OK;
+
+    if (rc == DX_OK && dead != NULL) {
+        rc = add_dead(s, part, dead, to, err);
+        roaring_bitmap_andnot_inplace(ordinals, dead);
+    }
+    if (rc == DX_OK)
+        dx_version_add_numbers(v, part, ordinals, to);
+    if (dead != NULL)
+        roaring_bitmap_free(dead);
+    roaring_bitmap_free(ordinals);
+    return rc;
+}
+
 static int add_domains(const struct dx_tag_sets *s, const struct dx_tag_set_file *file,
                        roaring_bitmap_t *to, struct dx_error *err)
 {
@@ -165,11 +224,7 @@ static int add_domains(const struct dx_tag_sets *s, const struct dx_tag_set_file
 
     if (rc == DX_OK)
         rc = bitmap_of(&domains, &b, err);
-    if (rc < 0)
-        return rc;
-    roaring_bitmap_or_inplace(to, b);
-    roaring_bitmap_free(b);
-    return DX_OK;
+    return rc < 0 ? rc : add_numbers(s, file->part, b, to, err);
 }
 
 static int join_datasets(struct dx_tag_sets *s, struct dx_error *err)
@@ -264,15 +319,15 @@ static void drop_domains(struct dx_tag_sets *s, const struct dx_pair_runs *runs,
         const struct dx_pair_runs_pair *pair = &runs->pairs[i];
         struct dx_tag_set_dataset *d;
 
-        if (pair->ordinal > it.current_value) {
-            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)pair->ordinal);
+        if (pair->number > it.current_value) {
+            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)pair->number);
             continue;
         }
         d = left[i++] > 0 ? NULL
                           : bsearch(&pair->dataset_id, s->datasets, s->dataset_count,
                                     sizeof *s->datasets, by_dataset);
         if (d != NULL)
-            roaring_bitmap_remove(d->domains, (uint32_t)pair->ordinal);
+            roaring_bitmap_remove(d->domains, (uint32_t)pair->number);
     }
 }
 

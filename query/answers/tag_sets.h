@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tag_sets.h - the rows and domains that have a tag, as a view shows them.
  *
- *   rc = dx_tag_sets_open(&s, &view, tag, dataset, &err);     tag: its number in v->tags; dataset: NULL, or of this
+ *   rc = dx_tag_sets_open(&s, &view, tag, dataset, &err);     tag: stays the caller's; dataset: NULL, or of this
  *                                                             one alone. 1; 0: no visible dataset has it
  *   s.files[i], s.datasets[k], s.row_count                    by dataset, path of the file
  *   rc = dx_tag_sets_domains(&s, &err);                       now s.domains and s.datasets[k].domains too
@@ -11,7 +11,7 @@
  *   rc = dx_tag_sets_rows(&s, &s.files[i], hidden, &rows, &err);      Roaring; the caller frees it
  *   dx_tag_sets_release(&s);
  *
- * Numbers of datasets without a row left are 0. What is in memory: the sets of domains, and of rows
+ * Domains are numbers of the version (loader/version_parts.h). Numbers of datasets without a row left are 0. What is in memory: the sets of domains, and of rows
  * those of one file. The view is held until release. One thread at a time.
  */
 #ifndef DX_QUERY_ANSWERS_TAG_SETS_H
@@ -24,6 +24,7 @@ struct dx_suppression_tags;
 struct roaring_bitmap_s;
 
 struct dx_tag_set_file {
+    size_t part; /* of the version, that has the file */
     struct dx_tag_file at;
     uint32_t dataset_id;
     struct dx_span path;
@@ -41,7 +42,8 @@ struct dx_tag_set_dataset {
 
 struct dx_tag_sets {
     struct dx_view view;
-    uint64_t tag;
+    struct dx_span tag;
+    uint64_t number; /* of who goes over the tags: tag_names.h */
     struct dx_tag_set_file *files;
     size_t file_count, file_capacity;
     struct dx_tag_set_dataset *datasets;
@@ -53,7 +55,7 @@ struct dx_tag_sets {
     struct roaring_bitmap_s *domains;
 };
 
-int dx_tag_sets_open(struct dx_tag_sets *s, const struct dx_view *view, uint64_t tag,
+int dx_tag_sets_open(struct dx_tag_sets *s, const struct dx_view *view, struct dx_span tag,
                      const uint32_t *dataset, struct dx_error *err);
 int dx_tag_sets_domains(struct dx_tag_sets *s, struct dx_error *err);
 int dx_tag_sets_want(const struct dx_tag_sets *s, struct dx_suppression_tags *hidden,

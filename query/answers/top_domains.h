@@ -8,13 +8,14 @@
  *   rc = dx_top_domains_name(&t, &rows[i], domain, &size, &err);        1
  *   dx_top_domains_release(&t);                                         also after an error
  *
- * Equal numbers stand in order of the index. What suppressions hide is not there: domains that are
+ * Equal numbers stand in order of keys. What suppressions hide is not there: domains that are
  * hidden wholly are left out, those that are hidden in part stand where their visible URLs put
  * them, and domain_count, url_count, places and ranks are those of what is left. A rank is 1 +
  * domains of the list with more URLs: those with equal numbers have the same.
  *
  * Read costs a copy within the stored head of the ranking (format/version/dataset_domains.h),
- * beyond it a walk over the list. Memory: 32 bytes for each domain of the dataset of which
+ * beyond it a walk over the list; over several parts
+ * a merge of their rankings from the place on. Memory: 32 bytes for each domain of the dataset of which
  * something is hidden (at most DX_TOP_HIDDEN_MAX, else 422), and 16 for each row of a read. the
  * view is held by the caller until release. One thread at a time.
  */
@@ -23,6 +24,7 @@
 
 #include "format/core/surt.h"
 #include "format/version/dataset_domains.h"
+#include "format/version/manifest.h"
 #include "query/view/problem.h"
 
 #define DX_TOP_HIDDEN_MAX (1u << 22)
@@ -34,7 +36,7 @@ struct dx_view;
 
 struct dx_top_domain {
     uint64_t rank;
-    uint64_t ordinal;
+    uint64_t ordinal; /* its number in the version: loader/version_parts.h */
     uint64_t url_count;
 };
 
@@ -45,7 +47,8 @@ struct dx_top_domains {
 
     /* private */
     struct dx_version *version;
-    struct dx_domain_list list;
+    uint32_t dataset_id;
+    struct dx_domain_list list[DX_PARTS_MAX]; /* of the parts; domains 0: none */
     /* those of which something is hidden, as the index ranks them */
     struct dx_domain_count *stored;
     struct dx_domain_count *shown; /* those of them of which something is left, as they stand now */

@@ -82,24 +82,24 @@ void dx_version_diff_end(struct dx_version_diff *d)
     dx_version_walk_end(&d->walk_after);
 }
 
-/* A domain at hand is not passed yet. */
-static uint64_t place(const struct dx_version_walk *w, int has)
-{
-    return has == 1 ? w->ordinal : w->keys.ordinal;
-}
-
-void dx_version_diff_places(const struct dx_version_diff *d, uint64_t *next_before,
-                            uint64_t *next_after)
-{
-    *next_before = place(&d->walk_before, d->has_before);
-    *next_after = place(&d->walk_after, d->has_after);
-}
-
 static int have(struct dx_version_walk *w, int *has, struct dx_error *err)
 {
     if (*has < 0)
         *has = dx_version_walk_next(w, err);
     return *has;
+}
+
+/* A domain at hand is not passed yet. */
+int dx_version_diff_places(struct dx_version_diff *d, uint64_t *next_before, uint64_t *next_after,
+                           struct dx_error *err)
+{
+    int rc = have(&d->walk_before, &d->has_before, err);
+
+    if (rc >= 0)
+        rc = have(&d->walk_after, &d->has_after, err);
+    *next_before = d->walk_before.place;
+    *next_after = d->walk_after.place;
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int load(struct dx_version_walk *w, const struct dx_scope *scope, struct dx_diff_side *side,
@@ -133,6 +133,7 @@ static int pass(struct dx_version_diff *d, struct dx_error *err)
     /* Of the visible datasets: a domain whose visible ones are gone may still be in `after`. */
     at = order < 0 || d->change == DX_CHANGE_REMOVED ? &d->walk_before : &d->walk_after;
     d->key = at->key;
+    d->part = at->part;
     d->ordinal = at->ordinal;
     if (order <= 0)
         d->has_before = -1;

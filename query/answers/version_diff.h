@@ -7,7 +7,7 @@
  *       ... d.key, d.change, d.before, d.after ...      counts of both sides; in order of keys
  *   }
  *   DX_DIFF_END, DX_DIFF_PAUSE (look_max domains looked at since begin), or <0
- *   dx_version_diff_places(&d, &next_before, &next_after);   where a later begin goes on
+ *   rc = dx_version_diff_places(&d, &next_before, &next_after, &err);   where a later begin goes on
  *   dx_version_diff_end(&d);
  *
  *   dx_pairs_diff_begin(&p, &side_before, &side_after);      the datasets of one domain
@@ -46,7 +46,8 @@ struct dx_diff_side {
 struct dx_version_diff {
     enum dx_change change; /* never SAME */
     struct dx_span key;
-    uint64_t ordinal; /* in `after`, or in `before` if it was removed */
+    const struct dx_part *part; /* of `after`, or of `before` if it was removed */
+    uint64_t ordinal;           /* in the part */
     struct dx_diff_side before, after;
 
     /* private */
@@ -56,12 +57,12 @@ struct dx_version_diff {
     uint64_t looked;
 };
 
-/* From these ordinals on, which are both 0, or what places said of the same two versions. */
+/* From these places on, which are both 0, or what places said of the same two versions. */
 void dx_version_diff_begin(struct dx_version_diff *d, const struct dx_view *before,
                            const struct dx_view *after, uint64_t next_before, uint64_t next_after);
 int dx_version_diff_next(struct dx_version_diff *d, uint64_t look_max, struct dx_error *err);
-void dx_version_diff_places(const struct dx_version_diff *d, uint64_t *next_before,
-                            uint64_t *next_after);
+int dx_version_diff_places(struct dx_version_diff *d, uint64_t *next_before, uint64_t *next_after,
+                           struct dx_error *err);
 void dx_version_diff_end(struct dx_version_diff *d);
 
 struct dx_pairs_diff {

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "format/core/zseek.h"
 #include "format/version/url_ids.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "parquet/page.h"
 #include "query/rows/column_block.h"
 #include "query/rows/listing_parts.h"
@@ -128,7 +128,8 @@ static int count_page(struct dx_listing *l, const struct dx_listing_page *page,
     return DX_OK;
 }
 
-static int want_page(struct dx_listing *l, const struct dx_pages_file *file, const char *object,
+static int want_page(struct dx_listing *l, const struct dx_part *part,
+                     const struct dx_pages_file *file, const char *object,
                      const struct dx_page_location *dictionary,
                      const struct dx_page_location *place, struct dx_error *err)
 {
@@ -141,7 +142,7 @@ static int want_page(struct dx_listing *l, const struct dx_pages_file *file, con
     l->pages = page;
     page = &l->pages[l->page_count++];
     *page = (struct dx_listing_page){
-        .want = { .of = { .part = l->version->part,
+        .want = { .of = { .part = part,
                           .object = { DX_OBJECT_LAKE, file->file_id },
                           .name = object,
                           .total = file->size },
@@ -160,7 +161,8 @@ static int want_page(struct dx_listing *l, const struct dx_pages_file *file, con
     return count_page(l, page, err);
 }
 
-static int want_column(struct dx_listing *l, const struct dx_pages_file *file, const char *object,
+static int want_column(struct dx_listing *l, const struct dx_part *part,
+                       const struct dx_pages_file *file, const char *object,
                        struct dx_listing_piece *piece, struct dx_page_column *column,
                        struct dx_error *err)
 {
@@ -188,7 +190,7 @@ static int want_column(struct dx_listing *l, const struct dx_pages_file *file, c
         if (place.first_row >= piece->first_row + piece->row_count)
             break;
         if (place.first_row + place.rows > piece->first_row)
-            rc = want_page(l, file, object, &column->dictionary, &place, err);
+            rc = want_page(l, part, file, object, &column->dictionary, &place, err);
     }
     l->columns[l->column_count - 1].page_count = l->page_count - first_page;
     return rc;
@@ -229,11 +231,12 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     struct dx_pages_file file;
     struct dx_page_group group;
     struct dx_page_column column;
+    const struct dx_part *part;
     char *object = NULL;
-    int rc = dx_pages_file(&l->version->part->pages, run->file_id, &file, err);
+    int rc = dx_version_file(l->version, run->file_id, &part, &file, err);
 
     if (rc == 1)
-        rc = dx_pages_group(&l->version->part->pages, &file, run->row_group, &group, err);
+        rc = dx_pages_group(&part->pages, &file, run->row_group, &group, err);
     if (rc < 0)
         return rc;
     if (rc == 0 || run->first_row + run->row_count > group.rows)
@@ -257,7 +260,7 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     rc = DX_OK;
     while (rc == DX_OK && dx_page_group_next(&group, &column) == 1)
         if (wanted(&column, l->fields))
-            rc = want_column(l, &file, object, piece, &column, err);
+            rc = want_column(l, part, &file, object, piece, &column, err);
     if (rc == DX_OK && (l->fields & (DX_FIELD_URL | DX_FIELD_URL_ID)) != 0 &&
         !has_url_columns(l, piece))
         rc = dx_fail(err, DX_E_CORRUPT,
@@ -322,7 +325,7 @@ int dx_listing_run(struct dx_listing *l, const struct dx_run *run, struct dx_err
 
 static int advance_postings(struct dx_listing *l, struct dx_error *err)
 {
-    dx_read_batch_begin(&l->reading, l->version, l->part->shards, l->deadline_ms);
+    dx_read_batch_begin(&l->reading, l->version, l->part->paged, l->deadline_ms);
     return dx_posting_frames_advance(&l->frames, &l->reading, &l->decoder, err);
 }
 
@@ -411,7 +414,7 @@ static int decode_page(void *ctx, const struct dx_block_request *w, uint8_t **by
                                          .type_length = c->type_length };
     int rc = DX_OK;
 
-    if ((d->listing->version->part->open_flags & DX_OPEN_UNCHECKED) == 0)
+    if ((w->of.part->open_flags & DX_OPEN_UNCHECKED) == 0)
         rc = check_sums(page, err);
     if (rc == DX_OK)
         rc = decode_values(d, page, &column, err);

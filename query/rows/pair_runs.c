@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "format/core/zseek.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #include <roaring/roaring.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ void dx_pair_runs_release(struct dx_pair_runs *p)
     dx_pair_runs_init(p, p->version, p->deadline_ms);
 }
 
-int dx_pair_runs_add(struct dx_pair_runs *p, uint64_t ordinal, uint32_t dataset_id,
+int dx_pair_runs_add(struct dx_pair_runs *p, uint64_t number, uint32_t dataset_id,
                      struct dx_error *err)
 {
     struct dx_pair_runs_pair *pairs = dx_array_room(p->pairs, p->pair_count, &p->pair_capacity,
@@ -43,7 +43,7 @@ int dx_pair_runs_add(struct dx_pair_runs *p, uint64_t ordinal, uint32_t dataset_
     if (pairs == NULL)
         return dx_no_memory(err, "posting lists");
     p->pairs = pairs;
-    p->pairs[p->pair_count++] = (struct dx_pair_runs_pair){ ordinal, dataset_id, 0 };
+    p->pairs[p->pair_count++] = (struct dx_pair_runs_pair){ number, dataset_id, 0 };
     p->sorted = false;
     return DX_OK;
 }
@@ -53,8 +53,8 @@ static int by_pair(const void *a, const void *b)
     const struct dx_pair_runs_pair *x = a;
     const struct dx_pair_runs_pair *y = b;
 
-    if (x->ordinal != y->ordinal)
-        return x->ordinal < y->ordinal ? -1 : 1;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
     return (x->dataset_id > y->dataset_id) - (x->dataset_id < y->dataset_id);
 }
 
@@ -77,8 +77,9 @@ int dx_file_group_rows(const struct dx_version *v, uint32_t file_id, uint64_t **
                        size_t *row_groups, struct dx_error *err)
 {
     struct dx_pages_file file;
+    const struct dx_part *part;
     uint64_t *to;
-    int rc = dx_pages_file(&v->part->pages, file_id, &file, err);
+    int rc = dx_version_file(v, file_id, &part, &file, err);
 
     *bases = NULL;
     if (rc == 0)
@@ -93,7 +94,7 @@ int dx_file_group_rows(const struct dx_version *v, uint32_t file_id, uint64_t **
     for (uint32_t g = 0; rc >= 0 && g < file.row_groups; g++) {
         struct dx_page_group group;
 
-        rc = dx_pages_group(&v->part->pages, &file, g, &group, err);
+        rc = dx_pages_group(&part->pages, &file, g, &group, err);
         if (rc == 1)
             to[g + 1] = to[g] + group.rows;
     }
@@ -121,39 +122,44 @@ static int enter_file(struct dx_pair_runs *p, uint32_t file_id, struct dx_error 
 
 /* ---- reading ---- */
 
+static int find_frames(struct dx_pair_runs *p, const struct dx_pair_runs_pair *pair,
+                       struct dx_posting_frames *f, struct dx_error *err)
+{
+    const struct dx_version *v = p->version;
+    const struct dx_version_part *of = &v->parts[dx_version_part_at(v, pair->number)];
+    uint64_t ordinal = pair->number - of->first;
+    uint8_t domain[DX_SURT_MAX];
+    uint64_t domain_id = 0;
+    size_t size;
+    int rc = dx_dictionary_get(&of->part->dictionary, ordinal, domain, &size, err);
+
+    if (rc == 1)
+        rc = dx_mphf_domain_id(&of->part->mphf, ordinal, dx_span_of(domain, size), &domain_id,
+                               err) < 0
+                 ? (int)err->code
+                 : 1;
+    dx_posting_frames_init(f, of->part, v->caches, domain_id, pair->dataset_id);
+    if (rc == 1)
+        rc = dx_posting_frames_find(f, err);
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: a tag is of domain %llu in dataset %lu, which has none",
+                     of->part->directory, (unsigned long long)ordinal,
+                     (unsigned long)pair->dataset_id);
+    return rc;
+}
+
 static int begin_batch(struct dx_pair_runs *p, struct dx_error *err)
 {
     size_t n = p->pair_count - p->end < BATCH ? p->pair_count - p->end : BATCH;
-    uint8_t domain[DX_SURT_MAX];
     int rc = 1;
 
     p->frames = calloc(n, sizeof *p->frames);
     if (p->frames == NULL)
         return dx_no_memory(err, "posting lists");
     p->first = p->end;
-    for (size_t i = 0; rc == 1 && i < n; i++) {
-        const struct dx_pair_runs_pair *pair = &p->pairs[p->first + i];
-        struct dx_posting_frames *f = &p->frames[i];
-        uint64_t domain_id = 0;
-        size_t size;
-
-        rc = dx_dictionary_get(&p->version->part->dictionary, pair->ordinal, domain, &size, err);
-        if (rc == 1)
-            rc = dx_mphf_domain_id(&p->version->part->mphf, pair->ordinal, dx_span_of(domain, size),
-                                   &domain_id, err) < 0
-                     ? (int)err->code
-                     : 1;
-        dx_posting_frames_init(f, p->version->part, p->version->caches, domain_id,
-                               pair->dataset_id);
-        p->end++;
-        if (rc == 1)
-            rc = dx_posting_frames_find(f, err);
-    }
-    if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: a tag is of domain %llu in dataset %lu, which has none",
-                     p->version->part->directory, (unsigned long long)p->pairs[p->end - 1].ordinal,
-                     (unsigned long)p->pairs[p->end - 1].dataset_id);
+    for (size_t i = 0; rc == 1 && i < n; i++)
+        rc = find_frames(p, &p->pairs[p->end++], &p->frames[i], err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -207,19 +213,37 @@ static int take_pair(struct dx_pair_runs *p, size_t i, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
+/* Part by part: the files of each may have a source of their own. */
+static int advance(struct dx_pair_runs *p, size_t n, struct dx_error *err)
+{
+    const struct dx_part *part = NULL;
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < n; i++) {
+        if (p->frames[i].part != part) {
+            if (part != NULL && dx_read_batch_state(&p->reading) != DX_READ_BATCH_DONE)
+                return DX_LISTING_WAITS;
+            part = p->frames[i].part;
+            dx_read_batch_begin(&p->reading, p->version, part->paged, p->deadline_ms);
+        }
+        rc = dx_posting_frames_advance(&p->frames[i], &p->reading, &p->decoder, err);
+    }
+    if (rc < 0)
+        return rc;
+    return n > 0 && dx_read_batch_state(&p->reading) != DX_READ_BATCH_DONE ? DX_LISTING_WAITS
+                                                                             : DX_LISTING_DONE;
+}
+
 static int batch(struct dx_pair_runs *p, struct dx_error *err)
 {
     size_t n;
     int rc = p->frames == NULL ? begin_batch(p, err) : DX_OK;
 
     n = p->end - p->first;
-    dx_read_batch_begin(&p->reading, p->version, p->version->part->shards, p->deadline_ms);
-    for (size_t i = 0; rc == DX_OK && i < n; i++)
-        rc = dx_posting_frames_advance(&p->frames[i], &p->reading, &p->decoder, err);
-    if (rc < 0)
+    if (rc == DX_OK)
+        rc = advance(p, n, err);
+    if (rc != DX_LISTING_DONE)
         return rc;
-    if (dx_read_batch_state(&p->reading) != DX_READ_BATCH_DONE)
-        return DX_LISTING_WAITS;
     for (size_t i = 0; rc == DX_OK && i < n; i++)
         rc = take_pair(p, i, err);
     release_frames(p);
@@ -258,7 +282,7 @@ int dx_pair_runs_fetched(struct dx_pair_runs *p, int rc, struct dx_error *err)
     return rc;
 }
 
-size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t ordinal)
+size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t number)
 {
     size_t low = from;
     size_t high = p->pair_count;
@@ -266,7 +290,7 @@ size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t ord
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (p->pairs[middle].ordinal < ordinal)
+        if (p->pairs[middle].number < number)
             low = middle + 1;
         else
             high = middle;

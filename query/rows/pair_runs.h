@@ -2,7 +2,7 @@
  * pair_runs.h - where the rows of many pairs lie in the lake, without I/O.
  *
  *   dx_pair_runs_init(&p, v, deadline_ms);
- *   rc = dx_pair_runs_add(&p, ordinal, dataset_id, &err);      any number; the same one again is nothing
+ *   rc = dx_pair_runs_add(&p, number, dataset_id, &err);       any pairs; the same one again is nothing
  *   while ((rc = dx_pair_runs_step(&p, &err)) == DX_LISTING_WAITS) {
  *       rc = dx_read_batch_perform(&p.reading, &err);
  *       rc = dx_pair_runs_fetched(&p, rc, &err);
@@ -11,7 +11,7 @@
  *   if (rc == DX_LISTING_DONE) ... p.pairs[i], p.runs[j] ...
  *   dx_pair_runs_release(&p);
  *
- * Once it is DONE pairs stand by ordinal and dataset, and runs by file and row: each says which
+ * number: of the domain (loader/version_parts.h). Once it is DONE pairs stand by number and dataset, and runs by file and row: each says which
  * pair it is of, at which position of its listing it begins, and its first row in the file, over
  * all row groups. A pair that the index knows and has no posting of is DX_E_CORRUPT.
  *
@@ -29,7 +29,7 @@ struct roaring_bitmap_s;
 #define DX_PAIR_RUNS_MAX (1u << 20) /* 40 MB */
 
 struct dx_pair_runs_pair {
-    uint64_t ordinal;
+    uint64_t number;
     uint32_t dataset_id;
     uint64_t rows; /* of the pair, all of them */
 };
@@ -62,7 +62,7 @@ struct dx_pair_runs {
 };
 
 void dx_pair_runs_init(struct dx_pair_runs *p, struct dx_version *v, uint64_t deadline_ms);
-int dx_pair_runs_add(struct dx_pair_runs *p, uint64_t ordinal, uint32_t dataset_id,
+int dx_pair_runs_add(struct dx_pair_runs *p, uint64_t number, uint32_t dataset_id,
                      struct dx_error *err);
 void dx_pair_runs_distinct(struct dx_pair_runs *p); /* pair_count is how many there are, for now */
 int dx_pair_runs_step(struct dx_pair_runs *p, struct dx_error *err);
@@ -70,7 +70,7 @@ int dx_pair_runs_fetched(struct dx_pair_runs *p, int rc, struct dx_error *err);
 void dx_pair_runs_release(struct dx_pair_runs *p);
 
 /* Once it is DONE: the first pair from this one on that is not of a domain before. */
-size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t ordinal);
+size_t dx_pair_runs_from(const struct dx_pair_runs *p, size_t from, uint64_t number);
 
 /* The runs of a file are [first, end) of p->runs. */
 size_t dx_pair_runs_of_file(const struct dx_pair_runs *p, uint32_t file_id, size_t *end);

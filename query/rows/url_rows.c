@@ -5,9 +5,9 @@
 
 #include "base/array.h"
 #include "format/core/zseek.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
-enum { FIND_PAGES, TAKE_PAGES, TAKE_ROWS, DONE };
+enum { TAKE_PAGES, TAKE_ROWS, DONE };
 
 void dx_url_rows_init(struct dx_url_rows *u, const struct dx_view *view, uint64_t url_id,
                       unsigned fields, uint64_t deadline_ms)
@@ -44,47 +44,63 @@ static int too_many(const struct dx_url_rows *u, struct dx_error *err)
 
 /* ---- the ids ---- */
 
+/* Of the next part: its pages are those from next_page on. */
 static int find_pages(struct dx_url_rows *u, struct dx_error *err)
 {
     uint32_t first;
     uint32_t count;
-    int rc = dx_url_ids_pages(&u->view.version->part->cold, u->url_id, &first, &count, err);
+    int rc;
 
-    u->state = rc == 1 ? TAKE_PAGES : DONE;
+    u->part = u->view.version->parts[u->next_part++].part;
+    rc = dx_url_ids_pages(&u->part->cold, u->url_id, &first, &count, err);
     if (rc < 1)
-        return rc < 0 ? rc : DX_LISTING_DONE;
+        return rc;
     if (count > DX_URL_ROWS_PAGES && !dx_view_restricted(&u->view))
         return too_many(u, err);
     u->next_page = first;
     u->end_page = first + count;
-    return DX_LISTING_DONE;
+    return DX_OK;
 }
 
-/* As many pages as are there at once. */
+static bool has_more(const struct dx_url_rows *u)
+{
+    return u->next_page < u->end_page || u->next_part < u->view.version->part_count;
+}
+
+/* As many pages as are there at once, of parts that have one source. */
 static int next_pages(struct dx_url_rows *u, struct dx_error *err)
 {
-    int rc = 1;
+    int rc = DX_OK;
 
-    for (; rc == 1 && u->next_page < u->end_page && u->page_count < DX_URL_ROWS_PAGES;
-         u->next_page++) {
-        rc = dx_cold_page_at(&u->pages[u->page_count], u->view.version->part,
-                             u->view.version->caches, DX_COLD_URL_IDS, u->next_page, err);
+    while (rc == DX_OK && has_more(u) && u->page_count < DX_URL_ROWS_PAGES) {
+        struct dx_source *source;
+
+        if (u->next_page == u->end_page) {
+            rc = find_pages(u, err);
+            continue;
+        }
+        source = dx_part_cold_source(u->part, DX_COLD_URL_IDS);
+        if (u->page_count > 0 && source != u->source)
+            break;
+        u->source = source;
+        rc = dx_cold_page_at(&u->pages[u->page_count], u->part, u->view.version->caches,
+                             DX_COLD_URL_IDS, u->next_page++, err);
         u->page_count += rc == 1;
+        rc = rc < 0 ? rc : DX_OK;
     }
-    return rc < 0 ? rc : DX_LISTING_DONE;
+    return rc;
 }
 
-static int add_place(struct dx_url_rows *u, const struct dx_url_place *place, struct dx_error *err)
+static int add_place(struct dx_url_rows *u, const struct dx_part *part,
+                     const struct dx_url_place *place, struct dx_error *err)
 {
     struct dx_url_rows_place at = { .place = *place };
     struct dx_url_rows_place *to;
-    int rc = dx_pages_of_group(&u->view.version->part->pages, place->group, &at.file, &at.row_group,
-                               err);
+    int rc = dx_pages_of_group(&part->pages, place->group, &at.file, &at.row_group, err);
 
     if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: version %s has no row group %llu",
-                     dx_cold_file_name(DX_COLD_URL_IDS), dx_version_name(u->view.version),
-                     (unsigned long long)place->group);
+        rc = dx_fail(err, DX_E_CORRUPT, "%s/%s: there is no row group %llu", part->directory,
+                     dx_cold_file_name(DX_COLD_URL_IDS), (unsigned long long)place->group);
     if (rc < 0 || !dx_view_shows(&u->view, at.file.dataset_id))
         return rc < 0 ? rc : DX_OK;
     if (u->place_count == DX_URL_PLACES_MAX)
@@ -108,7 +124,7 @@ static int take_page(struct dx_url_rows *u, const struct dx_cold_page_wanted *p,
 
     while (rc >= 0 && (rc = dx_url_page_next(&page, &place, err)) == 1 && place.id <= id)
         if (place.id == id)
-            rc = add_place(u, &place, err);
+            rc = add_place(u, p->part, &place, err);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -131,12 +147,13 @@ static int by_listing(const void *a, const void *b)
 static int rows_between(const struct dx_url_rows *u, const struct dx_url_rows_place *a,
                         const struct dx_url_rows_place *b, uint64_t *rows, struct dx_error *err)
 {
+    const struct dx_part *part = dx_version_part_of_file(u->view.version, a->file.file_id);
     uint64_t first = a->place.row;
     uint32_t g = a->row_group;
 
     for (*rows = 0; g < b->row_group && *rows < a->place.rows; g++, first = 0) {
         struct dx_page_group group;
-        int rc = dx_pages_group(&u->view.version->part->pages, &a->file, g, &group, err);
+        int rc = dx_pages_group(&part->pages, &a->file, g, &group, err);
 
         if (rc == 0 || (rc == 1 && first > group.rows))
             rc = dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
@@ -185,13 +202,14 @@ static int plan_place(struct dx_url_rows *u, const struct dx_url_rows_place *p,
     struct dx_run run = { .file_id = p->file.file_id,
                           .row_group = p->row_group,
                           .first_row = p->place.row };
+    const struct dx_part *part = dx_version_part_of_file(u->view.version, p->file.file_id);
     uint64_t left = p->place.rows;
     int rc = DX_OK;
 
     for (; rc == DX_OK && left > 0; run.row_group++, run.first_row = 0) {
         struct dx_page_group group;
 
-        rc = dx_pages_group(&u->view.version->part->pages, &p->file, run.row_group, &group, err);
+        rc = dx_pages_group(&part->pages, &p->file, run.row_group, &group, err);
         if (rc == 0 || (rc == 1 && run.first_row >= group.rows && group.rows > 0))
             return dx_fail(err, DX_E_CORRUPT, "%s: %.*s has no row %llu in row group %lu",
                            dx_cold_file_name(DX_COLD_URL_IDS), (int)p->file.path.size,
@@ -217,9 +235,7 @@ static int take_some_pages(struct dx_url_rows *u, struct dx_error *err)
         return rc;
     if (u->decoder == NULL && (u->decoder = dx_zstd_decoder_new()) == NULL)
         return dx_no_memory(err, "places of a URL");
-    dx_read_batch_begin(&u->ids, u->view.version,
-                        dx_part_cold_source(u->view.version->part, DX_COLD_URL_IDS),
-                        u->deadline_ms);
+    dx_read_batch_begin(&u->ids, u->view.version, u->source, u->deadline_ms);
     for (size_t i = 0; rc == DX_OK && i < u->page_count; i++)
         rc = dx_cold_page_advance(&u->pages[i], &u->ids, u->decoder, err);
     if (rc < 0)
@@ -236,7 +252,7 @@ static int take_pages(struct dx_url_rows *u, struct dx_error *err)
 {
     int rc = DX_LISTING_DONE;
 
-    while (rc == DX_LISTING_DONE && (u->page_count > 0 || u->next_page < u->end_page))
+    while (rc == DX_LISTING_DONE && (u->page_count > 0 || has_more(u)))
         rc = take_some_pages(u, err);
     if (rc != DX_LISTING_DONE)
         return rc;
@@ -263,9 +279,7 @@ int dx_url_rows_step(struct dx_url_rows *u, struct dx_error *err)
     int rc = DX_LISTING_DONE;
 
     while (rc == DX_LISTING_DONE && u->state != DONE)
-        rc = u->state == FIND_PAGES   ? find_pages(u, err)
-             : u->state == TAKE_PAGES ? take_pages(u, err)
-                                      : take_rows(u, err);
+        rc = u->state == TAKE_PAGES ? take_pages(u, err) : take_rows(u, err);
     return rc;
 }
 

@@ -12,8 +12,8 @@
  *       rc = dx_url_rows_each(&u, each, ctx, &err);               again and again
  *   dx_url_rows_release(&u);
  *
- * Two batches: the page of url_ids.dat.zst that may have the id (several, where many places have it),
- * and all pages of the lake that have rows of its places. An id that is not there takes one at
+ * Two batches: the page of url_ids.dat.zst of each part that may have the id (several, where many
+ * places have it), and all pages of the lake that have rows of its places. An id that is not there takes one at
  * most.
  *
  * each is called for every row of every place, place by place: by dataset, then as listings go, by
@@ -57,7 +57,10 @@ struct dx_url_rows {
     struct dx_view view;
     uint64_t url_id;
     unsigned state;
-    uint32_t next_page, end_page; /* of the ids; those of `pages` come before */
+    size_t next_part;
+    const struct dx_part *part;   /* at hand */
+    uint32_t next_page, end_page; /* of its ids; those of `pages` come before */
+    struct dx_source *source;     /* of `pages` */
     uint64_t deadline_ms;
     struct dx_cold_page_wanted pages[DX_URL_ROWS_PAGES];
     size_t page_count;

@@ -6,9 +6,8 @@
 
 #include "canon/url.h"
 #include "format/root/rules.h"
-#include "format/version/dataset_domains.h"
 #include "loader/suppressions_live.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
 
@@ -35,9 +34,10 @@ void dx_suppression_domains_release(struct dx_suppression_domains *h)
 
 /* That name and all below it: keys that begin with its own, up to a label's end. Of an IP address
  * it is the address alone, since no key goes on behind it with a space. */
-static int range_of(const struct dx_version *v, struct dx_span host, struct dx_hidden_range *range,
-                    struct dx_error *err)
+static int range_of(const struct dx_version_part *p, struct dx_span host,
+                    struct dx_hidden_range *range, struct dx_error *err)
 {
+    const struct dx_dictionary *d = &p->part->dictionary;
     uint8_t key[DX_SURT_MAX + 1];
     size_t n = dx_surt_key(host, key);
     int rc;
@@ -45,12 +45,14 @@ static int range_of(const struct dx_version *v, struct dx_span host, struct dx_h
     *range = (struct dx_hidden_range){ 0, 0 };
     if (n == 0)
         return DX_OK;
-    rc = dx_dictionary_lower_bound(&v->part->dictionary, dx_span_of(key, n), &range->first, err);
+    rc = dx_dictionary_lower_bound(d, dx_span_of(key, n), &range->first, err);
     if (rc < 0)
         return rc;
     key[n] = ' ' + 1; /* labels have no byte between them and the space */
-    return dx_dictionary_lower_bound(&v->part->dictionary, dx_span_of(key, n + 1), &range->end,
-                                     err);
+    rc = dx_dictionary_lower_bound(d, dx_span_of(key, n + 1), &range->end, err);
+    range->first += p->first;
+    range->end += p->first;
+    return rc;
 }
 
 static int by_first(const void *a, const void *b)
@@ -83,22 +85,21 @@ static int read_whole(struct dx_suppression_domains *h, const struct dx_version 
 {
     struct dx_error err = DX_ERROR_INIT;
 
-    for (size_t i = 0; i < rules->count; i++) {
-        struct dx_hidden_range range;
+    for (size_t i = 0; i < rules->count; i++)
+        for (size_t k = 0; rules->rules[i].kind == DX_SUPPRESS_DOMAIN && k < v->part_count; k++) {
+            struct dx_hidden_range range;
 
-        if (rules->rules[i].kind != DX_SUPPRESS_DOMAIN)
-            continue;
-        if (range_of(v, rules->rules[i].parts.host, &range, &err) < 0)
-            return dx_problem_of_error(problem, &err);
-        if (range.first < range.end)
-            h->whole[h->whole_count++] = range;
-    }
+            if (range_of(&v->parts[k], rules->rules[i].parts.host, &range, &err) < 0)
+                return dx_problem_of_error(problem, &err);
+            if (range.first < range.end)
+                h->whole[h->whole_count++] = range;
+        }
     join_ranges(h);
     return 1;
 }
 
 size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h, size_t from,
-                                         uint64_t ordinal)
+                                         uint64_t number)
 {
     size_t low = from;
     size_t high = h->whole_count;
@@ -106,7 +107,7 @@ size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h,
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (h->whole[middle].end <= ordinal)
+        if (h->whole[middle].end <= number)
             low = middle + 1;
         else
             high = middle;
@@ -114,15 +115,15 @@ size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h,
     return low;
 }
 
-bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t ordinal)
+bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t number)
 {
-    size_t i = dx_suppression_domains_range_from(h, 0, ordinal);
+    size_t i = dx_suppression_domains_range_from(h, 0, number);
 
-    return i < h->whole_count && h->whole[i].first <= ordinal;
+    return i < h->whole_count && h->whole[i].first <= number;
 }
 
 size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, size_t from,
-                                        uint64_t ordinal)
+                                        uint64_t number)
 {
     size_t low = from;
     size_t high = h->part_count;
@@ -130,7 +131,7 @@ size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (h->parts[middle].ordinal < ordinal)
+        if (h->parts[middle].number < number)
             low = middle + 1;
         else
             high = middle;
@@ -139,40 +140,39 @@ size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, 
 }
 
 const struct dx_hidden_part *dx_suppression_domains_part(const struct dx_suppression_domains *h,
-                                                         uint64_t ordinal)
+                                                         uint64_t number)
 {
-    size_t i = dx_suppression_domains_part_from(h, 0, ordinal);
+    size_t i = dx_suppression_domains_part_from(h, 0, number);
 
-    return i < h->part_count && h->parts[i].ordinal == ordinal ? &h->parts[i] : NULL;
+    return i < h->part_count && h->parts[i].number == number ? &h->parts[i] : NULL;
 }
 
 /* ---- those of which a part is hidden ---- */
 
-/* The domains whose parts are wanted: of a list, or else of a set. */
+/* The domains whose parts are wanted: those of a dataset, or else of a set. */
 struct among {
-    const struct dx_domain_list *list;
-    const struct roaring_bitmap_s *ordinals;
+    bool one_dataset;
+    uint32_t dataset_id;
+    const struct roaring_bitmap_s *numbers;
 };
 
-static void among_begin(struct dx_domain_cursor *c, const struct dx_version *v,
-                        const struct among *among)
+static uint64_t number_of(const struct dx_version *v, const struct dx_found *found)
 {
-    if (among->list != NULL)
-        dx_domain_cursor_begin(c, &v->part->dataset_domains, among->list);
+    return dx_version_number(v, found->part, found->ordinal);
 }
 
-/* Asked in order. 1, 0 it is not among them, <0. *ended: nor is any behind it. */
-static int is_among(struct dx_domain_cursor *c, const struct among *among, uint64_t ordinal,
-                    bool *ended, struct dx_error *err)
+/* 1, 0 it is not among them, <0. */
+static int is_among(const struct dx_version *v, const struct among *among,
+                    const struct dx_found *found, struct dx_error *err)
 {
+    struct dx_dataset_set set;
+    uint32_t rank;
     int rc;
 
-    *ended = false;
-    if (among->list == NULL)
-        return roaring_bitmap_contains(among->ordinals, (uint32_t)ordinal);
-    rc = dx_domain_cursor_seek(c, ordinal, err);
-    *ended = rc == 0;
-    return rc < 0 ? rc : rc == 1 && c->ordinal == ordinal;
+    if (!among->one_dataset)
+        return roaring_bitmap_contains(among->numbers, (uint32_t)number_of(v, found));
+    rc = dx_membership_get(&found->part->membership, found->ordinal, &set, err);
+    return rc == 1 ? dx_dataset_set_rank(&set, among->dataset_id, &rank) : rc;
 }
 
 /* The registered domain that a rule's rows are of in this version: 1, or 0 there is none. */
@@ -192,37 +192,36 @@ static int find_domain(struct dx_version *v, struct dx_canon *canon, struct dx_s
 static int add_part(struct dx_suppression_domains *h, const struct dx_view *view,
                     const struct dx_found *found, struct dx_problem *problem)
 {
+    uint64_t number = number_of(view->version, found);
     struct dx_suppression_view withheld;
     int rc = dx_suppression_view_of(view, found, &withheld, problem);
 
     if (rc < 0)
         return dx_suppression_view_unknown(rc, problem);
     if (rc == 0)
-        h->whole[h->whole_count++] = (struct dx_hidden_range){ found->ordinal, found->ordinal + 1 };
+        h->whole[h->whole_count++] = (struct dx_hidden_range){ number, number + 1 };
     else if (withheld.entry != NULL)
-        h->parts[h->part_count++] = (struct dx_hidden_part){ found->ordinal, withheld };
+        h->parts[h->part_count++] = (struct dx_hidden_part){ number, withheld };
     return 1;
 }
 
-/* found: by ordinal. Those that are not known yet are all requested at once, not one a request. */
+/* found: by number. Those that are not known yet are all requested at once, not one a request. */
 static int add_parts(struct dx_suppression_domains *h, const struct dx_view *view,
                      const struct among *among, const struct dx_found *found, size_t n,
                      struct dx_problem *problem)
 {
+    const struct dx_version *v = view->version;
     struct dx_error err = DX_ERROR_INIT;
-    struct dx_domain_cursor c;
-    bool ended = false;
     int rc = 1;
 
-    among_begin(&c, view->version, among);
-    for (size_t i = 0; i < n && !ended; i++) {
+    for (size_t i = 0; i < n; i++) {
         /* Of this domain: the problem of one that is not known yet must outlast those of absent ones. */
         struct dx_problem its;
-        int is = is_among(&c, among, found[i].ordinal, &ended, &err);
+        int is = is_among(v, among, &found[i], &err);
 
         if (is < 0)
             return dx_problem_of_error(problem, &err);
-        if (is == 0 || (i > 0 && found[i].ordinal == found[i - 1].ordinal))
+        if (is == 0 || (i > 0 && number_of(v, &found[i]) == number_of(v, &found[i - 1])))
             continue;
         is = add_part(h, view, &found[i], &its);
         if (is < 0) {
@@ -235,12 +234,12 @@ static int add_parts(struct dx_suppression_domains *h, const struct dx_view *vie
     return rc;
 }
 
-static int by_ordinal(const void *a, const void *b)
+static int by_number(const void *a, const void *b, void *ctx)
 {
-    const struct dx_found *x = a;
-    const struct dx_found *y = b;
+    uint64_t x = number_of(ctx, a);
+    uint64_t y = number_of(ctx, b);
 
-    return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
+    return (x > y) - (x < y);
 }
 
 static int read_parts(struct dx_suppression_domains *h, const struct dx_view *view,
@@ -256,11 +255,11 @@ static int read_parts(struct dx_suppression_domains *h, const struct dx_view *vi
         rc = find_domain(view->version, canon, rules->rules[i].parts.host, &found[n], &err);
         if (rc < 0)
             return dx_problem_of_error(problem, &err);
-        if (rc == 1 && !dx_suppression_domains_whole(h, found[n].ordinal))
+        if (rc == 1 && !dx_suppression_domains_whole(h, number_of(view->version, &found[n])))
             n++;
     }
     if (n > 1)
-        qsort(found, n, sizeof *found, by_ordinal);
+        qsort_r(found, n, sizeof *found, by_number, view->version);
     rc = add_parts(h, view, among, found, n, problem);
     join_ranges(h);
     return rc;
@@ -275,8 +274,8 @@ static int read_once(struct dx_suppression_domains *h, const struct dx_view *vie
     struct dx_found *found = malloc((rules->count + 1) * sizeof *found);
     int rc;
 
-    /* A rule for a whole domain is a range, and so is a part that is all of its domain. */
-    h->whole = malloc((2 * rules->count + 1) * sizeof *h->whole);
+    /* A rule for a whole domain is a range of each part, and one that is all of its domain is one. */
+    h->whole = malloc(((view->version->part_count + 1) * rules->count + 1) * sizeof *h->whole);
     h->parts = malloc((rules->count + 1) * sizeof *h->parts);
     if (found == NULL || h->whole == NULL || h->parts == NULL)
         rc = no_memory(problem);
@@ -314,15 +313,17 @@ static int read_all(struct dx_suppression_domains *h, const struct dx_view *view
 }
 
 int dx_suppression_domains_read(struct dx_suppression_domains *h, const struct dx_view *view,
-                                struct dx_canon *canon, const struct dx_domain_list *list,
+                                struct dx_canon *canon, uint32_t dataset_id,
                                 struct dx_problem *problem)
 {
-    return read_all(h, view, canon, &(const struct among){ .list = list }, problem);
+    const struct among among = { .one_dataset = true, .dataset_id = dataset_id };
+
+    return read_all(h, view, canon, &among, problem);
 }
 
 int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct dx_view *view,
-                                 struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                                 struct dx_canon *canon, const struct roaring_bitmap_s *numbers,
                                  struct dx_problem *problem)
 {
-    return read_all(h, view, canon, &(const struct among){ .ordinals = ordinals }, problem);
+    return read_all(h, view, canon, &(const struct among){ .numbers = numbers }, problem);
 }

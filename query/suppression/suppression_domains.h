@@ -3,16 +3,16 @@
  * in part.
  *
  *   struct dx_suppression_domains h;
- *   rc = dx_suppression_domains_read(&h, &view, canon, &list, &problem);         list: the dataset's
+ *   rc = dx_suppression_domains_read(&h, &view, canon, dataset_id, &problem);
  *     1   all of one state of the suppressions
  *    <0   problem: what is hidden of one of them is not known yet, or could not be read. It does not name the domain, which was not requested
- *   rc = dx_suppression_domains_among(&h, &view, canon, ordinals, &problem);     the same of a set of domains
- *   ... h.whole[i].first <= ordinal < h.whole[i].end: nothing of the domain may be shown
- *   ... h.parts[i].ordinal, dx_suppression_view_pair(&h.parts[i].withheld, dataset_id)
+ *   rc = dx_suppression_domains_among(&h, &view, canon, numbers, &problem);      the same of a set of domains
+ *   ... h.whole[i].first <= number < h.whole[i].end: nothing of the domain may be shown
+ *   ... h.parts[i].number, dx_suppression_view_pair(&h.parts[i].withheld, dataset_id)
  *   dx_suppression_domains_release(&h);                       also after an error
  *
  * For answers that go over the domains of a dataset, where query/view/lookup.h does not come in
- * between. Both are in order of ordinals; ranges are apart from each other, and no part is in one.
+ * between. Numbers are the version's (loader/version_parts.h); both are in their order; ranges are apart from each other, and no part is in one.
  * Ranges may hold domains that the dataset does not have; parts are of its own alone, so that rows
  * of other datasets need not be there. Without rules it costs a look at an atomic, else two
  * look-ups a rule. The view is held by the caller, canon is of its version. Any thread.
@@ -22,15 +22,14 @@
 
 #include "query/suppression/suppression_view.h"
 
-struct dx_domain_list;
 struct roaring_bitmap_s;
 
 struct dx_hidden_range {
-    uint64_t first, end; /* ordinals; a rule for a public suffix hides many */
+    uint64_t first, end; /* numbers; a rule for a public suffix hides many */
 };
 
 struct dx_hidden_part {
-    uint64_t ordinal;
+    uint64_t number;
     struct dx_suppression_view withheld;
 };
 
@@ -42,22 +41,22 @@ struct dx_suppression_domains {
 };
 
 int dx_suppression_domains_read(struct dx_suppression_domains *h, const struct dx_view *view,
-                                struct dx_canon *canon, const struct dx_domain_list *list,
+                                struct dx_canon *canon, uint32_t dataset_id,
                                 struct dx_problem *problem);
 int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct dx_view *view,
-                                 struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                                 struct dx_canon *canon, const struct roaring_bitmap_s *numbers,
                                  struct dx_problem *problem);
-/* The first range from this one on that ends behind the ordinal, and the first part at or behind
+/* The first range from this one on that ends behind the number, and the first part at or behind
  * it. */
 size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h, size_t from,
-                                         uint64_t ordinal);
+                                         uint64_t number);
 size_t dx_suppression_domains_part_from(const struct dx_suppression_domains *h, size_t from,
-                                        uint64_t ordinal);
+                                        uint64_t number);
 /* Whether nothing of the domain may be shown. */
-bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t ordinal);
+bool dx_suppression_domains_whole(const struct dx_suppression_domains *h, uint64_t number);
 /* NULL: no part of it is hidden, or all is. */
 const struct dx_hidden_part *dx_suppression_domains_part(const struct dx_suppression_domains *h,
-                                                         uint64_t ordinal);
+                                                         uint64_t number);
 void dx_suppression_domains_release(struct dx_suppression_domains *h);
 
 #endif

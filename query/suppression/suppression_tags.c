@@ -13,12 +13,12 @@ bool dx_suppression_tags_any(struct dx_version *v)
 }
 
 int dx_suppression_tags_begin(struct dx_suppression_tags *h, const struct dx_view *view,
-                              struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                              struct dx_canon *canon, const struct roaring_bitmap_s *numbers,
                               uint64_t deadline_ms, struct dx_problem *problem)
 {
     *h = (struct dx_suppression_tags){ .domains = { .whole = NULL } };
     dx_pair_runs_init(&h->runs, view->version, deadline_ms);
-    return dx_suppression_domains_among(&h->domains, view, canon, ordinals, problem);
+    return dx_suppression_domains_among(&h->domains, view, canon, numbers, problem);
 }
 
 void dx_suppression_tags_release(struct dx_suppression_tags *h)
@@ -29,7 +29,7 @@ void dx_suppression_tags_release(struct dx_suppression_tags *h)
 
 /* ---- which pairs ---- */
 
-static int want(struct dx_suppression_tags *h, uint64_t ordinal, uint32_t dataset_id,
+static int want(struct dx_suppression_tags *h, uint64_t number, uint32_t dataset_id,
                 struct dx_error *err)
 {
     int rc;
@@ -39,13 +39,13 @@ static int want(struct dx_suppression_tags *h, uint64_t ordinal, uint32_t datase
         if (h->runs.pair_count >= DX_TAG_HIDDEN_PAIRS)
             return 0;
     }
-    rc = dx_pair_runs_add(&h->runs, ordinal, dataset_id, err);
+    rc = dx_pair_runs_add(&h->runs, number, dataset_id, err);
     return rc < 0 ? rc : 1;
 }
 
-/* There may be many rules and few ordinals, or the other way round: what is between is leapt over
+/* There may be many rules and few numbers, or the other way round: what is between is leapt over
  * on both sides. */
-static int want_whole(struct dx_suppression_tags *h, const roaring_bitmap_t *ordinals,
+static int want_whole(struct dx_suppression_tags *h, const roaring_bitmap_t *numbers,
                       uint32_t dataset_id, struct dx_error *err)
 {
     const struct dx_suppression_domains *d = &h->domains;
@@ -53,7 +53,7 @@ static int want_whole(struct dx_suppression_tags *h, const roaring_bitmap_t *ord
     size_t i = 0;
     int rc = 1;
 
-    roaring_init_iterator(ordinals, &it);
+    roaring_init_iterator(numbers, &it);
     while (rc == 1 && it.has_value &&
            (i = dx_suppression_domains_range_from(d, i, it.current_value)) < d->whole_count) {
         if (it.current_value >= d->whole[i].first) {
@@ -66,7 +66,7 @@ static int want_whole(struct dx_suppression_tags *h, const roaring_bitmap_t *ord
     return rc;
 }
 
-static int want_parts(struct dx_suppression_tags *h, const roaring_bitmap_t *ordinals,
+static int want_parts(struct dx_suppression_tags *h, const roaring_bitmap_t *numbers,
                       uint32_t dataset_id, struct dx_error *err)
 {
     const struct dx_suppression_domains *d = &h->domains;
@@ -74,26 +74,26 @@ static int want_parts(struct dx_suppression_tags *h, const roaring_bitmap_t *ord
     size_t i = 0;
     int rc = 1;
 
-    roaring_init_iterator(ordinals, &it);
+    roaring_init_iterator(numbers, &it);
     while (rc == 1 && it.has_value &&
            (i = dx_suppression_domains_part_from(d, i, it.current_value)) < d->part_count) {
-        if (it.current_value < d->parts[i].ordinal) {
-            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)d->parts[i].ordinal);
+        if (it.current_value < d->parts[i].number) {
+            (void)roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)d->parts[i].number);
             continue;
         }
         if (dx_suppression_view_pair(&d->parts[i].withheld, dataset_id) != NULL)
-            rc = want(h, d->parts[i].ordinal, dataset_id, err);
+            rc = want(h, d->parts[i].number, dataset_id, err);
         (void)roaring_advance_uint32_iterator(&it);
     }
     return rc;
 }
 
-int dx_suppression_tags_want(struct dx_suppression_tags *h, const struct roaring_bitmap_s *ordinals,
+int dx_suppression_tags_want(struct dx_suppression_tags *h, const struct roaring_bitmap_s *numbers,
                              uint32_t dataset_id, struct dx_error *err)
 {
-    int rc = want_whole(h, ordinals, dataset_id, err);
+    int rc = want_whole(h, numbers, dataset_id, err);
 
-    return rc == 1 ? want_parts(h, ordinals, dataset_id, err) : rc;
+    return rc == 1 ? want_parts(h, numbers, dataset_id, err) : rc;
 }
 
 /* ---- their rows ---- */
@@ -133,7 +133,7 @@ void dx_suppression_tags_remove(const struct dx_suppression_tags *h, uint32_t fi
     while ((i = dx_pair_runs_with(&h->runs, i, end, rows)) < end) {
         const struct dx_pair_run *run = &h->runs.runs[i++];
         const struct dx_pair_runs_pair *of = &h->runs.pairs[run->pair];
-        const struct dx_hidden_part *part = dx_suppression_domains_part(&h->domains, of->ordinal);
+        const struct dx_hidden_part *part = dx_suppression_domains_part(&h->domains, of->number);
 
         if (part != NULL)
             remove_part(dx_suppression_view_pair(&part->withheld, of->dataset_id), run, rows);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * suppression_tags.h - rows with tags that suppressions hide, without I/O.
  *
- *   rc = dx_suppression_tags_begin(&h, &view, canon, ordinals, deadline_ms, &problem);    ordinals: those domains that
+ *   rc = dx_suppression_tags_begin(&h, &view, canon, numbers, deadline_ms, &problem);    numbers: those domains that
  *     1   or <0: problem                                  matter; what is not among them is not asked about
- *   rc = dx_suppression_tags_want(&h, ordinals, dataset_id, &err);      of which it hides something; 1, 0 too many
+ *   rc = dx_suppression_tags_want(&h, numbers, dataset_id, &err);      of which it hides something; 1, 0 too many
  *   while ((rc = dx_pair_runs_step(&h.runs, &err)) == DX_LISTING_WAITS) ...         query/rows/pair_runs.h
  *   dx_suppression_tags_remove(&h, file_id, rows);            takes hidden rows out of a set of rows of a file
  *   dx_suppression_tags_release(&h);
@@ -36,9 +36,9 @@ struct dx_suppression_tags {
 bool dx_suppression_tags_any(struct dx_version *v);
 
 int dx_suppression_tags_begin(struct dx_suppression_tags *h, const struct dx_view *view,
-                              struct dx_canon *canon, const struct roaring_bitmap_s *ordinals,
+                              struct dx_canon *canon, const struct roaring_bitmap_s *numbers,
                               uint64_t deadline_ms, struct dx_problem *problem);
-int dx_suppression_tags_want(struct dx_suppression_tags *h, const struct roaring_bitmap_s *ordinals,
+int dx_suppression_tags_want(struct dx_suppression_tags *h, const struct roaring_bitmap_s *numbers,
                              uint32_t dataset_id, struct dx_error *err);
 void dx_suppression_tags_remove(const struct dx_suppression_tags *h, uint32_t file_id,
                                 struct roaring_bitmap_s *rows);

@@ -134,6 +134,7 @@ class Model:
 class History:
     def __init__(self, tmp, seed):
         self.rng, self.tmp, self.root = random.Random(seed), tmp, tmp / f"root-{seed}"
+        self.parts = (8, 1, 2, 3)[seed % 4]  # of a version, at most
         self.model, self.told, self.steps = Model(), [], collections.Counter()
 
     def run(self, *arguments, **options):
@@ -188,7 +189,7 @@ class History:
     def publish(self):
         if not self.model.new and not (set(self.model.current) - set(self.model.names)) and not self.model.lacked:
             return None
-        self.run("publish")
+        self.run("publish", "--parts", self.parts)
         self.model.publish()
         self.model.remember(self.manifest()["current_version"])
         self.run("verify", "--deep")  # tags.dxt among all: as it would be made of the rows
@@ -217,7 +218,7 @@ class History:
         done = self.run("rollback", version, expect=None)
         if done.returncode:     # what was ingested since was not compared with that version
             dxtest.check(self.model.new and b"has lake files that no version has" in done.stderr, f"{self.told}: {done.stderr}")
-            self.run("publish")
+            self.run("publish", "--parts", self.parts)
             self.model.publish()
             self.model.remember(self.manifest()["current_version"])
             self.run("rollback", version)
@@ -235,7 +236,7 @@ class History:
         self.run("compact", expect=1)
         dxtest.equal(self.manifest(), before, f"{self.told[-8:]}: the manifest after a publish that was refused")
         if self.rng.random() < 0.7:
-            self.run("publish", "--allow-missing", self.model.names[number])
+            self.run("publish", "--parts", self.parts, "--allow-missing", self.model.names[number])
             self.model.publish(lost=number)
             self.model.remember(self.manifest()["current_version"])
             with dxtest.Server(self.root) as server:

@@ -37,7 +37,7 @@ static void read_names(struct dx_test_version *m, const struct dx_version *v)
         uint8_t domain[DX_SURT_MAX];
         size_t size;
 
-        must(dx_dictionary_get(&v->part->dictionary, i, domain, &size, &err), "name");
+        must(dx_dictionary_get(&dx_version_own(v)->dictionary, i, domain, &size, &err), "name");
         memcpy(m->text.name[i], domain, size);
         m->text.name[i][size] = '\0';
     }
@@ -51,11 +51,11 @@ static void read_pairs(struct dx_test_version *m, const struct dx_version *v)
     for (unsigned i = 0; i < m->ordinals; i++) {
         struct dx_dataset_set set;
 
-        must(dx_membership_get(&v->part->membership, i, &set, &err), "set");
+        must(dx_membership_get(&dx_version_own(v)->membership, i, &set, &err), "set");
         m->set_size[i] = dx_dataset_set_count(&set);
         (void)dx_dataset_set_ids(&set, m->sets[i], MODEL_DATASETS);
-        must(dx_counts_get(&v->part->counts, i, m->set_size[i], m->counts[i], &err), "counts");
-        must(dx_counts_distinct(&v->part->counts, i, &m->distinct[i].less, &m->distinct[i].dense,
+        must(dx_counts_get(&dx_version_own(v)->counts, i, m->set_size[i], m->counts[i], &err), "counts");
+        must(dx_counts_distinct(&dx_version_own(v)->counts, i, &m->distinct[i].less, &m->distinct[i].dense,
                                 &err),
              "distinct");
     }
@@ -67,9 +67,9 @@ static void read_lists(struct dx_test_version *m, const struct dx_version *v)
         struct dx_domain_cursor c;
         struct dx_domain_list list;
 
-        if (dx_dataset_domains_of(&v->part->dataset_domains, d + 1, &list, &err) != 1)
+        if (dx_dataset_domains_of(&dx_version_own(v)->dataset_domains, d + 1, &list, &err) != 1)
             continue;
-        dx_domain_cursor_begin(&c, &v->part->dataset_domains, &list);
+        dx_domain_cursor_begin(&c, &dx_version_own(v)->dataset_domains, &list);
         while (dx_domain_cursor_next(&c, &err) == 1)
             m->lists[d][m->list_size[d]++] = (struct dx_domain_count){ c.ordinal, c.url_count };
     }
@@ -79,7 +79,7 @@ static void read_entries(struct dx_test_entries *to, struct dx_version *v, enum 
 {
     struct dx_cold_walk w;
 
-    must(dx_cold_walk_begin(&w, v, file, &err), "walk");
+    must(dx_cold_walk_begin(&w, dx_version_own(v), file, &err), "walk");
     while (dx_cold_walk_next(&w, &err) == 1) {
         struct dx_pair_page page = dx_pair_page_of(&w.page, w.plain);
         struct dx_span bytes;
@@ -99,7 +99,7 @@ static void read_places(struct dx_test_version *m, struct dx_version *v)
 {
     struct dx_cold_walk w;
 
-    must(dx_cold_walk_begin(&w, v, DX_COLD_URL_IDS, &err), "walk");
+    must(dx_cold_walk_begin(&w, dx_version_own(v), DX_COLD_URL_IDS, &err), "walk");
     while (dx_cold_walk_next(&w, &err) == 1) {
         struct dx_url_page page;
         struct dx_url_place place;
@@ -118,7 +118,7 @@ static void read_file_of(const struct dx_version *v, const char *name, struct dx
 {
     char path[512];
 
-    (void)snprintf(path, sizeof path, "%s/%s/%s", v->root, v->part->directory, name);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", v->root, dx_version_own(v)->directory, name);
     dx_buf_clear(out);
     must(dx_file_read(path, FILE_MAX, out, &err), path);
 }
@@ -167,10 +167,10 @@ static void read_postings(struct dx_test_version *m, const struct dx_version *v)
 
     read_file_of(v, DX_FILE_POSTINGS_IDX, &idx);
     read_file_of(v, DX_FILE_POSTINGS_DAT, &dat);
-    for (uint64_t i = 0; i < v->part->postings.totals.pages; i++) {
+    for (uint64_t i = 0; i < dx_version_own(v)->postings.totals.pages; i++) {
         struct dx_postings_page page;
 
-        must(dx_postings_page_at(&v->part->postings, i, &page, &err), "page");
+        must(dx_postings_page_at(&dx_version_own(v)->postings, i, &page, &err), "page");
         read_page(m, &page, dx_span_of(idx.data, idx.size), dx_span_of(dat.data, dat.size));
     }
     dx_buf_release(&idx);
@@ -179,13 +179,13 @@ static void read_postings(struct dx_test_version *m, const struct dx_version *v)
 
 static void read_lake_files(struct dx_test_version *m, const struct dx_version *v)
 {
-    for (uint64_t i = 0; i < v->part->pages.files; i++) {
+    for (uint64_t i = 0; i < dx_version_own(v)->pages.files; i++) {
         struct dx_test_lake_file *to = &m->pages[m->pages_count++];
         struct dx_pages_file file;
         uint64_t begin;
         uint64_t end;
 
-        must(dx_pages_file(&v->part->pages, i, &file, &err), "file");
+        must(dx_pages_file(&dx_version_own(v)->pages, i, &file, &err), "file");
         if (file.row_groups != 1)
             abort(); /* small files have one */
         to->dataset_id = file.dataset_id;
@@ -196,10 +196,10 @@ static void read_lake_files(struct dx_test_version *m, const struct dx_version *
         to->rows = file.rows;
         to->hash = file.hash;
         dx_hash128_text(&file.hash, to->etag);
-        begin = dx_load_u64(v->part->pages.group_index.data + 8 * file.first_group);
-        end = dx_load_u64(v->part->pages.group_index.data + 8 * file.first_group + 8);
+        begin = dx_load_u64(dx_version_own(v)->pages.group_index.data + 8 * file.first_group);
+        end = dx_load_u64(dx_version_own(v)->pages.group_index.data + 8 * file.first_group + 8);
         to->record_size = (size_t)(end - begin);
-        memcpy(to->record, v->part->pages.group_records.data + begin, to->record_size);
+        memcpy(to->record, dx_version_own(v)->pages.group_records.data + begin, to->record_size);
     }
     memcpy(m->tsv, m->pages, sizeof m->tsv);
     m->tsv_count = m->pages_count;

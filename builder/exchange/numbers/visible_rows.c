@@ -13,7 +13,7 @@
 #include "format/root/rules.h"
 #include "loader/objects.h"
 #include "loader/suppressions_live.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #define LOOK_EVERY 4096
 
@@ -22,7 +22,7 @@ static int fetch_file(const struct dx_visible_rows *r, const struct dx_pages_fil
 {
     const struct dx_version *v = r->version;
     const struct dx_object o = { DX_OBJECT_LAKE, file->file_id };
-    struct dx_pin pin = dx_objects_pin(v->part->objects, o, file->size);
+    struct dx_pin pin = dx_objects_pin(dx_version_part_of_file(v, file->file_id)->objects, o, file->size);
     char object[PATH_MAX];
     struct dx_download d = { .source = v->source, .object = object, .size = file->size };
     bool far = !dx_root_in_place(v->root);
@@ -103,14 +103,15 @@ static int each_of_file(struct dx_visible_rows *r, const struct dx_pages_file *f
 int dx_visible_rows_each(struct dx_visible_rows *r, struct dx_error *err)
 {
     const struct dx_rules *rules = dx_suppressions_live_pin(r->version->caches->suppressions);
+    const struct dx_part *part;
     struct dx_pages_file file;
     int rc = DX_OK;
 
     r->rows = r->hidden = 0;
     if (r->version->entry.rows_left_out > 0)
         rc = dx_row_form_new(&r->form, r->version->psl, err);
-    for (uint64_t i = 0; rc >= 0 && i < r->version->part->pages.files; i++) {
-        rc = dx_pages_file(&r->version->part->pages, i, &file, err);
+    for (uint64_t i = 0; rc >= 0 && i < r->version->entry.file_ids; i++) {
+        rc = dx_version_file(r->version, i, &part, &file, err);
         if (rc == 1 && (r->dataset_id == 0 || r->dataset_id == file.dataset_id))
             rc = each_of_file(r, &file, rules, err);
     }

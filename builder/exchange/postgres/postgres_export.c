@@ -14,6 +14,7 @@
 #include "builder/root/root.h"
 #include "format/root/rules.h"
 #include "loader/suppressions_live.h"
+#include "loader/version_parts.h"
 
 #define SQL_ROOM ((size_t)1 << 20)
 
@@ -68,6 +69,7 @@ static int look_at(const struct run *r, uint32_t dataset_id, struct made_of *of,
     struct dx_hash_state *st = dx_hash_state_new();
     const struct dx_rules *rules = dx_suppressions_live_pin(r->version->caches->suppressions);
     struct dx_hash128 hash;
+    const struct dx_part *part;
     struct dx_pages_file file;
     int rc = st == NULL ? dx_no_memory(err, "export") : DX_OK;
 
@@ -81,8 +83,8 @@ static int look_at(const struct run *r, uint32_t dataset_id, struct made_of *of,
         add_number(st, name.size);
         dx_hash_state_update(st, name);
     }
-    for (uint64_t i = 0; rc >= 0 && i < r->version->part->pages.files; i++) {
-        rc = dx_pages_file(&r->version->part->pages, i, &file, err);
+    for (uint64_t i = 0; rc >= 0 && i < r->version->entry.file_ids; i++) {
+        rc = dx_version_file(r->version, i, &part, &file, err);
         if (rc != 1 || file.dataset_id != dataset_id)
             continue;
         dx_hash_state_update(st, dx_span_of(file.hash.bytes, sizeof file.hash.bytes));
@@ -314,11 +316,12 @@ static int ready_table(struct run *r, struct dx_error *err)
 static int each_dataset(struct run *r, struct dx_error *err)
 {
     const struct dx_registry *registry = &r->version->registry;
+    const struct dx_part *part;
     struct dx_pages_file file;
     int rc = DX_OK;
 
-    for (uint64_t i = 0; rc >= 0 && i < r->version->part->pages.files; i++) {
-        rc = dx_pages_file(&r->version->part->pages, i, &file, err);
+    for (uint64_t i = 0; rc >= 0 && i < r->version->entry.file_ids; i++) {
+        rc = dx_version_file(r->version, i, &part, &file, err);
         if (rc == 1 && (r->e->dataset_id == 0 || r->e->dataset_id == file.dataset_id))
             r->bytes_total += file.size;
     }

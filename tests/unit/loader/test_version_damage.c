@@ -62,7 +62,7 @@ static int ask_cold(struct bench *b, struct dx_version *v, enum dx_cold_file fil
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_cold_walk w;
-    int rc = dx_cold_walk_begin(&w, v, file, &err);
+    int rc = dx_cold_walk_begin(&w, dx_version_own(v), file, &err);
 
     dx_buf_clear(&b->body);
     while (rc >= 0 && (rc = dx_cold_walk_next(&w, &err)) == 1)
@@ -76,11 +76,11 @@ static int ask_ranking(struct bench *b, struct dx_version *v, uint32_t dataset_i
     struct dx_domain_count top[DOMAINS];
     struct dx_error err = DX_ERROR_INIT;
     struct dx_domain_list list;
-    int rc = dx_dataset_domains_of(&v->part->dataset_domains, dataset_id, &list, &err);
+    int rc = dx_dataset_domains_of(&dx_version_own(v)->dataset_domains, dataset_id, &list, &err);
 
     dx_buf_clear(&b->body);
     if (rc == 1 && list.domains <= DOMAINS)
-        rc = dx_dataset_domains_top(&v->part->dataset_domains, &list, 0, (size_t)list.domains, top,
+        rc = dx_dataset_domains_top(&dx_version_own(v)->dataset_domains, &list, 0, (size_t)list.domains, top,
                                     &err);
     else if (rc == 1)
         rc = DX_E_CORRUPT;
@@ -89,7 +89,7 @@ static int ask_ranking(struct bench *b, struct dx_version *v, uint32_t dataset_i
     for (uint64_t i = 0; i < list.domains; i++) {
         uint64_t rank;
 
-        rc = dx_dataset_domains_rank(&v->part->dataset_domains, &list, top[i].url_count, &rank,
+        rc = dx_dataset_domains_rank(&dx_version_own(v)->dataset_domains, &list, top[i].url_count, &rank,
                                      &err);
         if (rc < 0)
             return rc;

@@ -126,7 +126,7 @@ static int ask(struct dx_version *v, struct dx_canon *canon, size_t i, struct dx
                               (struct dx_page_of){ 0, 99 }, DX_FIELDS_DEFAULT, body, &problem);
     }
     if (i == 3 * DOMAINS + STRANGERS + 1)
-        return ask_tags(v->part->tags, body);
+        return ask_tags(dx_version_own(v)->tags, body);
     if (i == 3 * DOMAINS + STRANGERS)
         return dx_answer_datasets(DX_VIEW_ALL(v), (struct dx_page_of){ 0, 99 }, body, &problem);
     (void)snprintf(name, sizeof name, "stranger%zu.com", i);

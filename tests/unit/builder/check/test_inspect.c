@@ -6,12 +6,14 @@
  */
 #include "base/file.h"
 #include "builder/check/inspect.h"
+#include "format/version/dead.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <roaring/roaring.h>
 #include <unistd.h>
 
 #define DOMAINS 9
@@ -386,6 +388,48 @@ static void check_urls(void)
     }
 }
 
+/* Two older parts: of the first, three of 20 domains are taken over. */
+static void check_dead(const struct dx_test_root *r)
+{
+    static const struct dx_build_id builds[] = { { { 1 } }, { { 2 } }, { { 3 } } };
+    static const struct dx_dead_rank ranks[] = { { 1, 4, 2 }, { 2, 1, 1 } };
+    roaring_bitmap_t *three = roaring_bitmap_of(3, 1, 7, 19);
+    roaring_bitmap_t *none = roaring_bitmap_create();
+    struct dx_buf file = DX_BUF_INIT(OUTPUT_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_dead_writer w;
+    const json_t *parts;
+    const json_t *part;
+    char path[300];
+    json_t *j;
+
+    dx_dead_writer_init(&w);
+    EXPECT(dx_dead_writer_part(&w, &builds[0], 20, three, &err) == DX_OK &&
+               dx_dead_writer_rank(&w, &ranks[0], &err) == DX_OK &&
+               dx_dead_writer_rank(&w, &ranks[1], &err) == DX_OK &&
+               dx_dead_writer_part(&w, &builds[1], 5, none, &err) == DX_OK &&
+               dx_dead_writer_end(&w, &builds[2], dx_envelope_sink_buf, &file, &err) == DX_OK,
+           "%s", err.text);
+    (void)snprintf(path, sizeof path, "%s/dead.dxb", r->path);
+    write_all(path, dx_span_of(file.data, file.size));
+    j = inspect(path);
+    parts = json_object_get(j, "parts");
+    part = json_array_get(parts, 0);
+    EXPECT(json_array_size(parts) == 2 &&
+               json_integer_value(json_object_get(part, "domains")) == 20 &&
+               json_integer_value(json_object_get(part, "dead_domains")) == 3 &&
+               json_integer_value(json_object_get(part, "ranks")) == 2 &&
+               json_integer_value(json_object_get(json_array_get(parts, 1), "dead_domains")) == 0,
+           "parts of dead.dxb");
+    json_decref(j);
+    (void)damage(path, true, true, 13);
+    (void)unlink(path);
+    dx_dead_writer_release(&w);
+    dx_buf_release(&file);
+    roaring_bitmap_free(three);
+    roaring_bitmap_free(none);
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -396,6 +440,7 @@ int main(void)
     check_root(&r);
     check_strangers(&r);
     check_urls();
+    check_dead(&r);
     check_damage(&r);
     dx_test_root_remove(&r);
     return failures == 0 ? 0 : 1;

@@ -354,7 +354,7 @@ static struct dx_version *make_version(const struct world *w, struct making *m)
     must(dx_manifest_write(&manifest, &text, &m->err), &m->err, "manifest");
     (void)snprintf(path, sizeof path, "%s/index/manifest.json", root);
     must(dx_file_replace(path, dx_span_of(text.data, text.size), &m->err), &m->err, "manifest");
-    m->rc = dx_version_open(&v, root, dx_manifest_current(&manifest), caches, &options, &m->err);
+    m->rc = dx_version_open(&v, root, &manifest, dx_manifest_current(&manifest), caches, &options, &m->err);
 out:
     dx_buf_release(&text);
     dx_manifest_release(&manifest);
@@ -392,7 +392,7 @@ static void verify(const char *name, const char *what)
 static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset_id,
                       struct dx_buf *text)
 {
-    struct dx_source *shards = v->part->shards;
+    struct dx_source *shards = dx_version_own(v)->paged;
     struct dx_postings_page page;
     struct dx_posting posting;
     struct dx_payload payload;
@@ -404,7 +404,7 @@ static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset
     uint8_t *plain[2];
 
     dx_buf_clear(text);
-    if (dx_postings_page_find(&v->part->postings, domain_id, dataset_id, &page, &err) != 1)
+    if (dx_postings_page_find(&dx_version_own(v)->postings, domain_id, dataset_id, &page, &err) != 1)
         return 0;
     for (int i = 0; i < 2; i++) {
         size_t size = i == 0 ? page.idx_size : page.dat_size;
@@ -432,7 +432,7 @@ static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset
         while (dx_payload_next(&payload, &run) == 1) {
             struct dx_pages_file file;
 
-            EXPECT(dx_pages_file(&v->part->pages, run.file_id, &file, &err) == 1,
+            EXPECT(dx_pages_file(&dx_version_own(v)->pages, run.file_id, &file, &err) == 1,
                    "a hole is named");
             dx_buf_append(text, file.path.data, file.path.size);
             dx_buf_fmt(text, " %u %llu %llu\n", run.row_group, (unsigned long long)run.first_row,
@@ -472,17 +472,17 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
         struct dx_dataset_set set;
         uint64_t found;
 
-        must(dx_dictionary_get(&both[i]->part->dictionary, ordinal, domain[i], &size[i], &err),
+        must(dx_dictionary_get(&dx_version_own(both[i])->dictionary, ordinal, domain[i], &size[i], &err),
              &err, "name");
-        EXPECT(dx_mphf_find(&both[i]->part->mphf, &both[i]->part->dictionary,
+        EXPECT(dx_mphf_find(&dx_version_own(both[i])->mphf, &dx_version_own(both[i])->dictionary,
                             dx_span_of(domain[i], size[i]), &found, &id[i], &err) == 1 &&
                    found == ordinal,
                "%s: %.*s is not found", what, (int)size[i], (const char *)domain[i]);
-        must(dx_membership_get(&both[i]->part->membership, ordinal, &set, &err), &err, "set");
+        must(dx_membership_get(&dx_version_own(both[i])->membership, ordinal, &set, &err), &err, "set");
         count[i] = (uint32_t)dx_dataset_set_ids(&set, ids[i], DATASETS);
-        must(dx_counts_get(&both[i]->part->counts, ordinal, count[i], counts[i], &err), &err,
+        must(dx_counts_get(&dx_version_own(both[i])->counts, ordinal, count[i], counts[i], &err), &err,
              "counts");
-        must(dx_counts_distinct(&both[i]->part->counts, ordinal, &less[i], &dense[i], &err), &err,
+        must(dx_counts_distinct(&dx_version_own(both[i])->counts, ordinal, &less[i], &dense[i], &err), &err,
              "distinct");
     }
     EXPECT(less[0] == less[1] && dense[0] == dense[1],
@@ -519,18 +519,18 @@ static void compare_files(struct dx_version *a, struct dx_version *b, const char
     struct dx_error err = DX_ERROR_INIT;
     uint64_t there = 0;
 
-    for (uint64_t i = 0; i < a->part->pages.files; i++) {
+    for (uint64_t i = 0; i < dx_version_own(a)->pages.files; i++) {
         struct dx_pages_file x;
         struct dx_pages_file y = { 0 };
         uint64_t k = 0;
 
-        if (dx_pages_file(&a->part->pages, i, &x, &err) != 1)
+        if (dx_pages_file(&dx_version_own(a)->pages, i, &x, &err) != 1)
             continue;
         there++;
-        while (k < b->part->pages.files &&
-               (dx_pages_file(&b->part->pages, k, &y, &err) != 1 || !dx_span_equal(x.path, y.path)))
+        while (k < dx_version_own(b)->pages.files &&
+               (dx_pages_file(&dx_version_own(b)->pages, k, &y, &err) != 1 || !dx_span_equal(x.path, y.path)))
             k++;
-        EXPECT(k < b->part->pages.files && x.dataset_id == y.dataset_id && x.rows == y.rows &&
+        EXPECT(k < dx_version_own(b)->pages.files && x.dataset_id == y.dataset_id && x.rows == y.rows &&
                    x.size == y.size && x.row_groups == y.row_groups &&
                    dx_hash128_equal(&x.hash, &y.hash),
                "%s: %.*s: other facts", what, (int)x.path.size, (const char *)x.path.data);
@@ -538,8 +538,8 @@ static void compare_files(struct dx_version *a, struct dx_version *b, const char
             struct dx_page_group p;
             struct dx_page_group q;
 
-            EXPECT(dx_pages_group(&a->part->pages, &x, g, &p, &err) == 1 &&
-                       dx_pages_group(&b->part->pages, &y, g, &q, &err) == 1 &&
+            EXPECT(dx_pages_group(&dx_version_own(a)->pages, &x, g, &p, &err) == 1 &&
+                       dx_pages_group(&dx_version_own(b)->pages, &y, g, &q, &err) == 1 &&
                        dx_span_equal(p.record, q.record),
                    "%s: %.*s: other pages", what, (int)x.path.size, (const char *)x.path.data);
         }
@@ -571,7 +571,7 @@ static size_t url_places(struct dx_version *v, struct url_at *out, const char *w
     size_t n = 0;
     int rc;
 
-    must(dx_cold_walk_begin(&walk, v, DX_COLD_URL_IDS, &err), &err, what);
+    must(dx_cold_walk_begin(&walk, dx_version_own(v), DX_COLD_URL_IDS, &err), &err, what);
     while ((rc = dx_cold_walk_next(&walk, &err)) == 1) {
         struct dx_url_page page;
 
@@ -581,7 +581,7 @@ static size_t url_places(struct dx_version *v, struct url_at *out, const char *w
             struct dx_pages_file file;
             uint32_t group = 0;
 
-            EXPECT(dx_pages_of_group(&v->part->pages, out[n].place.group, &file, &group, &err) == 1,
+            EXPECT(dx_pages_of_group(&dx_version_own(v)->pages, out[n].place.group, &file, &group, &err) == 1,
                    "%s: %s", what, err.text);
             out[n].place.group = group;
             out[n++].path = file.path;
@@ -646,7 +646,7 @@ static size_t take_set(struct dx_version *v, const struct dx_dataset_set *set, s
         out[i].what = ids[i];
         if (!like.is_domain)
             continue;
-        must(dx_dictionary_get(&v->part->dictionary, ids[i], domain, &size, &err), &err, "domain");
+        must(dx_dictionary_get(&dx_version_own(v)->dictionary, ids[i], domain, &size, &err), &err, "domain");
         out[i].what = dx_domain_id(dx_span_of(domain, size));
     }
     return n;
@@ -657,20 +657,20 @@ static size_t tag_places(struct dx_version *v, struct tag_at *out, const char *w
     struct dx_error err = DX_ERROR_INIT;
     size_t n = 0;
 
-    for (uint64_t i = 0; v->part->tags != NULL && i < v->part->tags->count; i++) {
+    for (uint64_t i = 0; dx_version_own(v)->tags != NULL && i < dx_version_own(v)->tags->count; i++) {
         struct tag_at at;
         struct dx_tag_cursor files;
         struct dx_tag_file f;
 
-        must(dx_tags_name(v->part->tags, i, &at.tag, &err), &err, what);
-        must(dx_tags_files(v->part->tags, i, &files, &err), &err, what);
+        must(dx_tags_name(dx_version_own(v)->tags, i, &at.tag, &err), &err, what);
+        must(dx_tags_files(dx_version_own(v)->tags, i, &files, &err), &err, what);
         while (dx_tag_cursor_next(&files, &f, &err) == 1) {
             struct dx_dataset_set rows;
             struct dx_dataset_set domains;
             struct dx_pages_file file;
 
-            must(dx_pages_file(&v->part->pages, f.file_id, &file, &err), &err, what);
-            must(dx_tag_file_sets(v->part->tags, &f, &rows, &domains, &err), &err, what);
+            must(dx_pages_file(&dx_version_own(v)->pages, f.file_id, &file, &err), &err, what);
+            must(dx_tag_file_sets(dx_version_own(v)->tags, &f, &rows, &domains, &err), &err, what);
             at.path = file.path;
             at.is_domain = false;
             n += take_set(v, &rows, at, out + n);
@@ -689,9 +689,9 @@ static void compare_tags(struct dx_version *a, struct dx_version *b, const char 
     size_t n = tag_places(a, x, what);
     size_t m = tag_places(b, y, what);
 
-    EXPECT((a->part->tags == NULL) == (b->part->tags == NULL) && n == m,
+    EXPECT((dx_version_own(a)->tags == NULL) == (dx_version_own(b)->tags == NULL) && n == m,
            "%s: %zu and %zu places of tags", what, n, m);
-    EXPECT(a->part->tags == NULL || a->part->tags->left_count == b->part->tags->left_count,
+    EXPECT(dx_version_own(a)->tags == NULL || dx_version_own(a)->tags->left_count == dx_version_own(b)->tags->left_count,
            "%s: files that are not whole", what);
     for (size_t i = 0; i < n && i < m; i++)
         EXPECT(by_tag(&x[i], &y[i]) == 0, "%s: place %zu of a tag: %.*s %.*s %llu", what, i,
@@ -907,7 +907,7 @@ static void test_rules(void)
     base = make_version(&w, &m);
     must(m.rc, &m.err, "first version");
     EXPECT(m.suppressed_first == 0, "without rules");
-    must(dx_dictionary_get(&base->part->dictionary, 3, domain, &size, &err), &err, "name");
+    must(dx_dictionary_get(&dx_version_own(base)->dictionary, 3, domain, &size, &err), &err, "name");
     for (size_t i = 0; i < 4; i++) {
         struct dx_suppress_rule rule = { .kind = i == 2 ? DX_SUPPRESS_HOST : DX_SUPPRESS_DOMAIN,
                                          .policy = DX_SUPPRESS_ABSENT,

@@ -133,6 +133,105 @@ static void test_plan(void)
     }
 }
 
+/* Versions that others need the files of. 4 h after T0, as above; the last one is current. */
+static void test_parts(void)
+{
+    static const struct {
+        const char *name;
+        struct row rows[4];
+        unsigned parts[4]; /* bit k: version k is a part of it */
+        int64_t due_s[4];  /* of one that waits, after T0 */
+        int of[4];         /* the version that it stays for; -1: none */
+        size_t count;
+    } cases[] = {
+        { "the current one keeps its parts",
+          { { LISTED, 0, 10, DX_GC_KEEP },
+            { CONDEMNED, 10, 10, DX_GC_KEEP },
+            { LISTED, 0, 10, DX_GC_CONDEMN },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          { 0, 1, 3, 3 },
+          { 0 },
+          { 3, 3, -1, -1 },
+          4 },
+        { "a part waits as long as what needs it",
+          { { CONDEMNED, 0, 10, DX_GC_WAIT },
+            { CONDEMNED, 4 * HOUR - 100, 10, DX_GC_WAIT },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          { 0, 1, 0 },
+          { 4 * HOUR - 100 + 1621, 4 * HOUR - 100 + 1621 },
+          { 1, -1, -1 },
+          3 },
+        { "what needs it is only condemned now",
+          { { CONDEMNED, 0, 10, DX_GC_WAIT },
+            { LISTED, 0, 20, DX_GC_CONDEMN },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          { 0, 1, 0 },
+          { 4 * HOUR + 1621 },
+          { 1, -1, -1 },
+          3 },
+        { "they are dropped together",
+          { { CONDEMNED, 0, 10, DX_GC_DROP },
+            { CONDEMNED, 10, 10, DX_GC_DROP },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          { 0, 1, 0 },
+          { 0 },
+          { -1, -1, -1 },
+          3 },
+        { "a dropped one keeps nothing listed",
+          { { LISTED, 0, 10, DX_GC_CONDEMN },
+            { DROPPED, 0, 10, DX_GC_REMOVE },
+            { LISTED, 0, NEVER, DX_GC_KEEP } },
+          { 0, 1, 0 },
+          { 0 },
+          { -1, -1, -1 },
+          3 },
+    };
+    struct dx_gc_options o = DX_GC_OPTIONS_INIT;
+
+    o.keep = 1;
+    o.keep_for_s = HOUR;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct dx_manifest m = DX_MANIFEST_INIT;
+        struct dx_gc_planned planned[4];
+        struct dx_error err = DX_ERROR_INIT;
+
+        for (size_t i = 0; i < cases[c].count; i++) {
+            const struct row *r = &cases[c].rows[i];
+            struct dx_manifest_version *v = NULL;
+            char name[DX_VERSION_NAME];
+
+            EXPECT(dx_version_name_make(i + 1, T0, name) &&
+                       dx_manifest_add(&m, name, &v, &err) == DX_OK,
+                   "%s", err.text);
+            v->published_us = T0;
+            v->state = r->state;
+            v->condemned_us = r->state == LISTED ? DX_MANIFEST_NEVER : T0 + r->condemned_s * SECOND;
+            v->superseded_us = r->superseded_s == NEVER ? DX_MANIFEST_NEVER
+                                                        : T0 + r->superseded_s * SECOND;
+            for (size_t k = 0; k < i; k++)
+                if ((cases[c].parts[i] >> k & 1) != 0)
+                    memcpy(v->parts[v->part_count++], m.versions[k].version, DX_VERSION_NAME);
+            memcpy(m.current, name, sizeof name);
+        }
+        dx_gc_plan(&m, &o, T0 + 4 * HOUR * SECOND + 7, planned);
+        for (size_t i = 0; i < cases[c].count; i++) {
+            int of = cases[c].of[i];
+
+            EXPECT(planned[i].step == cases[c].rows[i].want, "%s: %zu is %d", cases[c].name, i,
+                   (int)planned[i].step);
+            EXPECT(of < 0 ? planned[i].of == NULL
+                          : planned[i].why != NULL && planned[i].of == m.versions[of].version,
+                   "%s: %zu stays for %s", cases[c].name, i,
+                   planned[i].of == NULL ? "none" : planned[i].of);
+            EXPECT(planned[i].step != DX_GC_WAIT ||
+                       planned[i].due_us == T0 + cases[c].due_s[i] * SECOND,
+                   "%s: %zu waits until %lld s", cases[c].name, i,
+                   (long long)((planned[i].due_us - T0) / SECOND));
+        }
+        dx_manifest_release(&m);
+    }
+}
+
 static void test_leases(void)
 {
     static const struct {
@@ -248,6 +347,7 @@ static void test_names(void)
 int main(void)
 {
     test_plan();
+    test_parts();
     test_leases();
     test_names();
     return failures > 0;

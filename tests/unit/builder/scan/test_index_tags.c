@@ -109,7 +109,7 @@ static void check_domains(const struct dx_version *v, const struct dx_dataset_se
         uint32_t rank;
 
         dx_test_root_domain(i, domain);
-        if (dx_mphf_find(&v->part->mphf, &v->part->dictionary, dx_span_str(domain), &ordinal, &id,
+        if (dx_mphf_find(&dx_version_own(v)->mphf, &dx_version_own(v)->dictionary, dx_span_str(domain), &ordinal, &id,
                          &err) != 1)
             EXPECT(!w->domain[i], "%s: %s is not there", tag, domain);
         else
@@ -132,7 +132,7 @@ static void check_file(const struct dx_version *v, size_t tag, struct dx_tag_cur
     if (w.row_count == 0)
         return;
     must(dx_tag_cursor_next(c, &f, &err), &err, "next");
-    must(dx_tag_file_sets(v->part->tags, &f, &rows, &domains, &err), &err, "sets");
+    must(dx_tag_file_sets(dx_version_own(v)->tags, &f, &rows, &domains, &err), &err, "sets");
     EXPECT(f.file_id == dataset - 1 && f.row_count == w.row_count &&
                f.domain_count == w.domain_count &&
                dx_dataset_set_ids(&rows, ids, ROWS_MAX) == w.row_count &&
@@ -147,19 +147,19 @@ static void check_version(const struct dx_version *v)
     static struct wanted w;
     struct dx_error err = DX_ERROR_INIT;
 
-    EXPECT(v->part->tags != NULL && v->part->tags->count == NAMES &&
-               v->part->tags->left_count == DATASETS,
+    EXPECT(dx_version_own(v)->tags != NULL && dx_version_own(v)->tags->count == NAMES &&
+               dx_version_own(v)->tags->left_count == DATASETS,
            "header");
-    if (v->part->tags == NULL)
+    if (dx_version_own(v)->tags == NULL)
         return;
     for (size_t i = 0; i < NAMES; i++) {
         struct dx_tag_cursor c;
         struct dx_tag_file f;
         uint64_t at = 0;
 
-        EXPECT(dx_tags_find(v->part->tags, dx_span_str(names[i]), &at, &err) == 1 && at == i, "%s",
+        EXPECT(dx_tags_find(dx_version_own(v)->tags, dx_span_str(names[i]), &at, &err) == 1 && at == i, "%s",
                names[i]);
-        must(dx_tags_files(v->part->tags, i, &c, &err), &err, "files");
+        must(dx_tags_files(dx_version_own(v)->tags, i, &c, &err), &err, "files");
         for (unsigned d = 1; d <= DATASETS; d++)
             check_file(v, i, &c, d);
         EXPECT(dx_tag_cursor_next(&c, &f, &err) == 0, "%s: a file too many", names[i]);
@@ -168,7 +168,7 @@ static void check_version(const struct dx_version *v)
         struct dx_tags_left left;
 
         recount(d, 0, &w);
-        EXPECT(dx_tags_left_at(v->part->tags, d - 1, &left, &err) == 1 && left.rows == w.unread &&
+        EXPECT(dx_tags_left_at(dx_version_own(v)->tags, d - 1, &left, &err) == 1 && left.rows == w.unread &&
                    left.tags == w.unfit,
                "left of dataset %u: %llu and %llu, not %llu and %llu", d,
                (unsigned long long)left.rows, (unsigned long long)left.tags,

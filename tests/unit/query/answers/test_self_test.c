@@ -54,10 +54,10 @@ static int self_test(struct dx_version *v, struct dx_error *err)
 
 #define EXPECT_FOUND(file)                                                              \
     do {                                                                                \
-        SWAP(a->part->file, b->part->file);                                             \
+        SWAP(dx_version_own(a)->file, dx_version_own(b)->file);                                             \
         EXPECT(self_test(a, &err) < 0, "the other version's " #file " is not noticed"); \
         EXPECT(err.text[0] != '\0', #file ": no words");                                \
-        SWAP(a->part->file, b->part->file);                                             \
+        SWAP(dx_version_own(a)->file, dx_version_own(b)->file);                                             \
         EXPECT(self_test(a, &err) == DX_OK, "after " #file ": %s", err.text);           \
     } while (0)
 
@@ -78,11 +78,11 @@ static void check_mixed(struct dx_version *a, struct dx_version *b)
     EXPECT(self_test(a, &err) < 0 && strstr(err.text, "datasets.json") != NULL, "%s", err.text);
     a->registry = registry;
     /* Postings of nothing: the posting of a pair that the counts know is missing. */
-    SWAP(a->part->postings, b->part->postings);
-    SWAP(a->part->entry, b->part->entry);
+    SWAP(dx_version_own(a)->postings, dx_version_own(b)->postings);
+    SWAP(dx_version_own(a)->entry, dx_version_own(b)->entry);
     EXPECT(self_test(a, &err) < 0, "postings of another version");
-    SWAP(a->part->entry, b->part->entry);
-    SWAP(a->part->postings, b->part->postings);
+    SWAP(dx_version_own(a)->entry, dx_version_own(b)->entry);
+    SWAP(dx_version_own(a)->postings, dx_version_own(b)->postings);
     EXPECT(self_test(a, &err) == DX_OK, "%s", err.text);
 }
 

@@ -129,7 +129,7 @@ static void check_failure(const struct dx_test_root *r, enum dx_code code, bool 
     if (late != NULL)
         EXPECT(finish(late, &bodies[2], &batches) == 1, "reads again");
     dx_task_free(&late);
-    EXPECT(dx_objects_broken(a.v->part->objects) == object_is_lost, "marked");
+    EXPECT(dx_objects_broken(dx_version_own(a.v)->objects) == object_is_lost, "marked");
     for (unsigned i = 0; i < 3; i++)
         dx_buf_release(&bodies[i]);
     close_asker(&a);
@@ -241,17 +241,17 @@ static void check_wrong_node(const struct dx_test_root *r)
     open_asker(&a, r->path);
     two.inner = a.v->source;
     a.v->source = &two.source;
-    if (a.v->part->shards == two.inner)
-        a.v->part->shards = &two.source;
+    if (dx_version_own(a.v)->paged == two.inner)
+        dx_version_own(a.v)->paged = &two.source;
     EXPECT(begin(&a, 0, &task, &body) == DX_TASK_WAITS, "waits");
     EXPECT(finish(task, &body, &batches) == 1 && two.batches >= 3, "the sound node is believed");
-    EXPECT(dx_objects_broken(a.v->part->objects) == 0, "nothing broke");
-    EXPECT(strcmp(dx_objects_pin(a.v->part->objects, object, 1).etag, "\"sound\"") == 0,
+    EXPECT(dx_objects_broken(dx_version_own(a.v)->objects) == 0, "nothing broke");
+    EXPECT(strcmp(dx_objects_pin(dx_version_own(a.v)->objects, object, 1).etag, "\"sound\"") == 0,
            "and known");
     dx_task_free(&task);
     dx_buf_release(&body);
-    if (a.v->part->shards == a.v->source)
-        a.v->part->shards = two.inner;
+    if (dx_version_own(a.v)->paged == a.v->source)
+        dx_version_own(a.v)->paged = two.inner;
     a.v->source = two.inner;
     close_asker(&a);
 }
@@ -267,7 +267,7 @@ static void forget_pages(const struct asker *a)
     struct dx_pages_file file;
     struct dx_error err;
 
-    for (uint32_t id = 0; dx_pages_file(&a->v->part->pages, id, &file, &err) == 1; id++)
+    for (uint32_t id = 0; dx_pages_file(&dx_version_own(a->v)->pages, id, &file, &err) == 1; id++)
         (void)dx_page_cache_drop(a->caches->pages, file.hash.bytes, 0, UINT64_MAX);
 }
 

@@ -95,7 +95,7 @@ static void check_walk(struct dx_version *v, uint64_t from, unsigned datasets)
     unsigned i = 0;
     int rc;
 
-    dx_version_walk_begin(&w, v, from);
+    dx_version_walk_begin(&w, v, from == UINT64_MAX ? from : 1 + from);
     while ((rc = dx_version_walk_next(&w, &err)) == 1) {
         EXPECT(w.ordinal == from + count, "ordinal %llu", (unsigned long long)w.ordinal);
         EXPECT(is_domain(&w, &i) && !seen[i], "a domain that is none, or twice");
@@ -160,7 +160,7 @@ static void check_pauses(struct dx_version *before, struct dx_version *after, ui
         dx_version_diff_begin(&d, DX_VIEW_ALL(before), DX_VIEW_ALL(after), next_before, next_after);
         while ((rc = dx_version_diff_next(&d, look_max, &err)) == DX_DIFF_FOUND)
             found++;
-        dx_version_diff_places(&d, &next_before, &next_after);
+        EXPECT(dx_version_diff_places(&d, &next_before, &next_after, &err) == DX_OK, "%s", err.text);
         dx_version_diff_end(&d);
     }
     EXPECT(rc == DX_DIFF_END && found == want, "%d: %u domains, not %u, with a cap of %llu", rc,

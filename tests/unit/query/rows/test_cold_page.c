@@ -52,10 +52,10 @@ static int take(struct opened *o, enum dx_cold_file file, uint32_t number, struc
     struct dx_cold_page_wanted p = { 0 };
     struct dx_read_batch r = { 0 };
     int batches = 0;
-    int rc = dx_cold_page_at(&p, o->v->part, o->v->caches, file, number, err);
+    int rc = dx_cold_page_at(&p, dx_version_own(o->v), o->v->caches, file, number, err);
 
     while (rc >= 0 && !dx_cold_page_there(&p)) {
-        dx_read_batch_begin(&r, o->v, dx_part_cold_source(o->v->part, file), 0);
+        dx_read_batch_begin(&r, o->v, dx_part_cold_source(dx_version_own(o->v), file), 0);
         rc = dx_cold_page_advance(&p, &r, o->decoder, err);
         if (rc < 0 || dx_read_batch_state(&r) == DX_READ_BATCH_DONE)
             continue;
@@ -85,7 +85,7 @@ static void test_same(const struct dx_test_root *root)
         struct dx_cold_walk w;
         uint64_t entries = 0;
         uint32_t pages = 0;
-        int rc = dx_cold_walk_begin(&w, o.v, file, &err);
+        int rc = dx_cold_walk_begin(&w, dx_version_own(o.v), file, &err);
 
         while (rc >= 0 && (rc = dx_cold_walk_next(&w, &err)) == 1) {
             EXPECT(w.page.file == file && w.page.number == pages, "%u", w.page.number);
@@ -96,11 +96,11 @@ static void test_same(const struct dx_test_root *root)
             entries += w.page.entries;
             pages++;
         }
-        EXPECT(rc == 0 && pages > 0 && pages == dx_cold_page_count(&o.v->part->cold, file) &&
-                   entries == o.v->part->cold.entries[i],
+        EXPECT(rc == 0 && pages > 0 && pages == dx_cold_page_count(&dx_version_own(o.v)->cold, file) &&
+                   entries == dx_version_own(o.v)->cold.entries[i],
                "%s: %d, %u pages, %s", dx_cold_file_name(file), rc, pages, err.text);
         EXPECT(dx_cold_walk_next(&w, &err) == 0, "behind the last one");
-        EXPECT(dx_cold_page_at(&none, o.v->part, o.v->caches, file, pages, &err) == 0,
+        EXPECT(dx_cold_page_at(&none, dx_version_own(o.v), o.v->caches, file, pages, &err) == 0,
                "no such page");
         dx_cold_page_release(&none);
         dx_cold_walk_close(&w);
@@ -118,7 +118,7 @@ static void test_find(const struct dx_test_root *root)
 
     open_root(&o, root);
     for (uint64_t ordinal = 0; ordinal < o.v->entry.domains; ordinal++) {
-        int rc = dx_cold_page_find(&p, o.v->part, o.v->caches, DX_COLD_FACTS, ordinal, 1, &err);
+        int rc = dx_cold_page_find(&p, dx_version_own(o.v), o.v->caches, DX_COLD_FACTS, ordinal, 1, &err);
         struct dx_buf plain = DX_BUF_INIT(PLAIN_MAX);
         struct dx_span bytes;
 
@@ -130,7 +130,7 @@ static void test_find(const struct dx_test_root *root)
         dx_cold_page_release(&p);
         dx_buf_release(&plain);
     }
-    EXPECT(dx_cold_page_find(&p, o.v->part, o.v->caches, DX_COLD_FACTS, 0, 0, &err) == 0,
+    EXPECT(dx_cold_page_find(&p, dx_version_own(o.v), o.v->caches, DX_COLD_FACTS, 0, 0, &err) == 0,
            "before the first");
     close_root(&o);
 }
@@ -150,7 +150,7 @@ static void expect_refused(const struct dx_test_root *root, enum dx_cold_file fi
     EXPECT(rc < 0 && strstr(err.text, dx_cold_file_name(file)) != NULL, "%s %zu: %d, %s", what, at,
            rc, err.text);
     err.text[0] = '\0';
-    rc = dx_cold_walk_begin(&w, o.v, file, &err);
+    rc = dx_cold_walk_begin(&w, dx_version_own(o.v), file, &err);
     if (rc >= 0)
         rc = dx_cold_walk_next(&w, &err);
     EXPECT(rc < 0 && strstr(err.text, dx_cold_file_name(file)) != NULL, "%s %zu: walk: %d, %s",
@@ -170,7 +170,7 @@ static void test_damage(const struct dx_test_root *root, enum dx_cold_file file)
     int fd;
 
     open_root(&o, root);
-    EXPECT(dx_cold_page(&o.v->part->cold, file, 0, &page, &err) == 1, "%s", err.text);
+    EXPECT(dx_cold_page(&dx_version_own(o.v)->cold, file, 0, &page, &err) == 1, "%s", err.text);
     close_root(&o);
     (void)snprintf(path, sizeof path, "%s/index/%s/%s", root->path, root->version,
                    dx_cold_file_name(file));

@@ -499,7 +499,7 @@ static void walk_pages(struct asker *a, uint64_t ordinal, const uint32_t *ids, s
                        uint64_t bytes_max)
 {
     const struct dx_domain_pages_of of = {
-        a->v, a->v->part, DX_COLD_SKETCHES, ordinal, ids, count
+        a->v, dx_version_own(a->v), DX_COLD_SKETCHES, ordinal, ids, count
     };
     struct dx_domain_pages p;
     struct dx_error err = DX_ERROR_INIT;

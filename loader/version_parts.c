@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "loader/version_parts.h"
+
+#include "loader/objects.h"
+
+#include <assert.h>
+#include <roaring/roaring.h>
+#include <stdlib.h>
+
+#define BATCH 256
+#define IDS 1024 /* of a set at a time */
+
+/* ---- domains ---- */
+
+size_t dx_version_part_at(const struct dx_version *v, uint64_t number)
+{
+    size_t i = v->part_count - 1;
+
+    assert(number < v->numbers);
+    while (i > 0 && v->parts[i].first > number)
+        i--;
+    return i;
+}
+
+uint64_t dx_version_number(const struct dx_version *v, const struct dx_part *part, uint64_t ordinal)
+{
+    size_t i = v->part_count - 1;
+
+    while (i > 0 && v->parts[i].part != part)
+        i--;
+    return v->parts[i].first + ordinal;
+}
+
+int dx_version_domain(const struct dx_version *v, uint64_t number, uint8_t domain[DX_SURT_MAX],
+                      size_t *size, struct dx_error *err)
+{
+    const struct dx_version_part *p;
+
+    if (number >= v->numbers)
+        return 0;
+    p = &v->parts[dx_version_part_at(v, number)];
+    return dx_dictionary_get(&p->part->dictionary, number - p->first, domain, size, err);
+}
+
+bool dx_version_is_dead(const struct dx_version *v, size_t i, uint64_t ordinal)
+{
+    return v->parts[i].dead != NULL &&
+           roaring_bitmap_contains(v->parts[i].dead, (uint32_t)ordinal);
+}
+
+bool dx_version_is_live(const struct dx_version *v, uint64_t number)
+{
+    size_t i = dx_version_part_at(v, number);
+
+    return !dx_version_is_dead(v, i, number - v->parts[i].first);
+}
+
+void dx_version_add_numbers(const struct dx_version *v, size_t i,
+                            const struct roaring_bitmap_s *ordinals, struct roaring_bitmap_s *to)
+{
+    roaring_uint32_iterator_t it;
+    uint32_t ids[IDS];
+    uint32_t n;
+
+    if (v->parts[i].first == 0) {
+        roaring_bitmap_or_inplace(to, ordinals);
+        return;
+    }
+    roaring_init_iterator(ordinals, &it);
+    while ((n = roaring_read_uint32_iterator(&it, ids, IDS)) > 0) {
+        for (uint32_t k = 0; k < n; k++)
+            ids[k] += (uint32_t)v->parts[i].first;
+        roaring_bitmap_add_many(to, n, ids);
+    }
+}
+
+/* Those that newer parts do not have, from the part below. */
+static void find_older(const struct dx_version *v, const struct dx_span *domains, size_t count,
+                       struct dx_version_hit *hits)
+{
+    struct dx_span left[BATCH];
+    struct dx_mphf_hit found[BATCH];
+    size_t at[BATCH];
+    size_t n = count;
+
+    for (size_t k = 0; k < count; k++) {
+        left[k] = domains[k];
+        at[k] = k;
+    }
+    for (size_t i = v->part_count; i-- > 0 && n > 0;) {
+        const struct dx_part *part = v->parts[i].part;
+        size_t kept = 0;
+
+        dx_mphf_find_batch(&part->mphf, &part->dictionary, left, n, found);
+        for (size_t k = 0; k < n; k++) {
+            hits[at[k]] = (struct dx_version_hit){ found[k].rc, part, found[k].ordinal,
+                                                   found[k].domain_id };
+            if (found[k].rc == 0) {
+                left[kept] = left[k];
+                at[kept++] = at[k];
+            }
+        }
+        n = kept;
+    }
+}
+
+void dx_version_find_batch(const struct dx_version *v, const struct dx_span *domains, size_t count,
+                           struct dx_version_hit *hits)
+{
+    for (size_t i = 0; i < count; i += BATCH)
+        find_older(v, domains + i, count - i < BATCH ? count - i : BATCH, hits + i);
+}
+
+/* ---- lake files ---- */
+
+const struct dx_part *dx_version_part_of_file(const struct dx_version *v, uint64_t file_id)
+{
+    for (size_t i = v->part_count; i-- > 0;) {
+        const struct dx_part *part = v->parts[i].part;
+
+        if (file_id >= part->pages.first_file)
+            return file_id - part->pages.first_file < part->pages.files ? part : NULL;
+    }
+    return NULL;
+}
+
+int dx_version_file(const struct dx_version *v, uint64_t file_id, const struct dx_part **part,
+                    struct dx_pages_file *file, struct dx_error *err)
+{
+    *part = dx_version_part_of_file(v, file_id);
+    return *part == NULL ? 0 : dx_pages_file(&(*part)->pages, file_id, file, err);
+}
+
+uint64_t dx_version_objects_broken(const struct dx_version *v)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < v->part_count; i++)
+        sum += dx_objects_broken(v->parts[i].part->objects);
+    return sum;
+}
+
+int dx_version_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t url_count,
+                    uint64_t *rank, struct dx_error *err)
+{
+    bool any = false;
+
+    *rank = 1;
+    for (size_t i = 0; i < v->part_count; i++) {
+        const struct dx_dataset_domains *d = &v->parts[i].part->dataset_domains;
+        struct dx_domain_list list;
+        uint64_t one;
+        int rc = dx_dataset_domains_of(d, dataset_id, &list, err);
+
+        if (rc == 1) {
+            any = true;
+            rc = dx_dataset_domains_rank(d, &list, url_count, &one, err);
+            *rank += rc < 0 ? 0 : one - 1;
+        }
+        if (rc < 0)
+            return rc;
+    }
+    *rank -= dx_dead_domains_above(&v->dead, dataset_id, url_count);
+    return any;
+}
