@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dead.h - dead.dxb: the domains of older parts that a part has taken over. docs/FORMAT.md 12.6.
+ * dead.h - dead.dxb: the domains of older parts that a part has taken over. docs/FORMAT.md 11.5.
  *
  *   rc = dx_dead_open(&d, file, flags, name, &err);
  *   rc = dx_dead_part(&d, i, &p, &err);               older part i of d.parts, oldest first

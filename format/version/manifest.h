@@ -14,7 +14,7 @@
  *   dx_manifest_release(&m);
  *
  * A version has one part or several: its own files, and before them those of the older versions that
- * `parts` names (docs/FORMAT.md 12.5), which must be listed too.
+ * `parts` names (docs/FORMAT.md 11.4), which must be listed too.
  *
  * A file of a version is at "index/" version "/" name, below the root: the names are fixed, so no
  * path in a manifest can lead elsewhere. dx_manifest_file_path says where a file is. The text ends in

@@ -12,7 +12,7 @@
  *
  * dx_pages_group walks the whole record once (bounds within the file, sums of rows), so the
  * two iterators cannot fail; group and column are plain values and may be copied to go over them
- * again. A part of a version knows the files from first_file on (docs/FORMAT.md 12.5): file_ids are
+ * again. A part of a version knows the files from first_file on (docs/FORMAT.md 11.4): file_ids are
  * the version's. Names and paths are borrowed from the file. Threads may share p. A hole is a file_id of
  * these p.files whose file went (files_tsv.h); its record is zero.
  *
