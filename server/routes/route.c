@@ -200,6 +200,17 @@ static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_probl
     return dx_param_dataset_id(value, &ask->dataset_id, problem);
 }
 
+static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!dx_param_number(value, DX_PLAN_MAX, &v) || v == 0)
+        return dx_route_refuse(problem, "plan '%.*s' is not a whole number from 1 to %d",
+                               dx_shown(value), (const char *)value.data, DX_PLAN_MAX);
+    ask->plan = (unsigned)v;
+    return 1;
+}
+
 const struct dx_param dx_param_offset = {
     .name = "offset",
     .set = set_offset,
@@ -225,6 +236,14 @@ const struct dx_param dx_param_dataset = { .name = "dataset",
                                            .set = set_dataset,
                                            .schema = "\"$ref\":\"#/components/schemas/DatasetId\"",
                                            .text = "Only this dataset." };
+
+const struct dx_param dx_param_plan = {
+    .name = "plan",
+    .set = set_plan,
+    .schema = "\"type\":\"integer\",\"minimum\":1,\"maximum\":64",
+    .text = "Return this many cursors of disjoint parts instead of rows; "
+            "together they are the whole listing.",
+};
 
 const struct dx_route_fields dx_row_fields = { dx_fields_parse, DX_ROW_FIELDS_WORDS,
                                                DX_FIELDS_DEFAULT, dx_field_names, DX_FIELD_COUNT };

@@ -3,17 +3,6 @@
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
-static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
-{
-    uint64_t v;
-
-    if (!dx_param_number(value, DX_PLAN_MAX, &v) || v == 0)
-        return dx_route_refuse(problem, "plan '%.*s' is not a whole number from 1 to %d",
-                               dx_shown(value), (const char *)value.data, DX_PLAN_MAX);
-    ask->plan = (unsigned)v;
-    return 1;
-}
-
 static bool may_be_brief(const struct dx_ask *ask)
 {
     return ask->page.limit <= DX_LIMIT_DEFAULT && !dx_row_filter_any(&ask->filter);
@@ -71,14 +60,6 @@ static const struct dx_route_words urls_words = {
     .withheld = true,
 };
 
-static const struct dx_param urls_plan = {
-    .name = "plan",
-    .set = set_plan,
-    .schema = "\"type\":\"integer\",\"minimum\":1,\"maximum\":64",
-    .text = "Return this many cursors of disjoint parts instead of rows; "
-            "together they are the whole listing.",
-};
-
 static const struct dx_param urls_tag = {
     .name = "tag",
     .member = offsetof(struct dx_ask, filter.tag),
@@ -111,7 +92,7 @@ const struct dx_route dx_route_urls = {
     .words = &urls_words,
     .alias = "domain/{domain}/dataset/{dataset_id}/urls",
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
-                        &urls_plan, &dx_param_version, &urls_tag, &urls_mime, &urls_prefix),
+                        &dx_param_plan, &dx_param_version, &urls_tag, &urls_mime, &urls_prefix),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .cost = { .base = 5, .rows_a_unit = 50 },

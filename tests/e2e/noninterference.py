@@ -148,6 +148,11 @@ def of_domain(domain, rng, old):
     yield Ask(d, "HEAD")
     yield Ask(d, fields="If-None-Match: *\r\n")
     yield Ask(f"{d}?version={old}")
+    yield Ask(f"{d}/urls?limit={rng.choice((1, 3, 1000))}")
+    yield Ask(f"{d}/urls?fields=url,extras,tags&offset={rng.randint(0, 4)}&limit=2&version={old}")
+    yield Ask(f"{d}/urls?plan=3", rng.choice(("GET", "HEAD")))
+    yield Ask(f"{d}/urls?dataset={rng.choice(ids)},{rng.choice(ids)}")
+    yield Ask(f"{d}/urls?dataset=d{rng.randint(1, twins.DATASETS + 1):02}&limit=2")
     yield Ask(f"{d}/hosts")
     yield Ask(f"{d}/hosts?order=name&limit=2&offset={rng.randint(0, 2)}")
     yield Ask(f"{d}/diff")
@@ -395,6 +400,7 @@ def judge_cursors(pair, table, rng, old):
     """Listings of both are the same rows; a cursor of another principal is a bad one, as any text is."""
     links, seen = pair.links(), 0
     listings = [("/v1/domain/large0.com/datasets/1/urls?limit=200", "items"),
+                ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
                 ("/v1/tlds?limit=1", "tlds"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
