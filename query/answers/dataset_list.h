@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dataset_list.h - the datasets that a parameter names: "3,crawl-2024,name:7".
  *
- *   rc = dx_dataset_list_parse(&list, &view, text, &problem);     1; 0: a word that is no dataset here
+ *   rc = dx_dataset_list_parse(&list, &view, text, &problem);     1; 0: a word names no dataset
  *   dx_dataset_list_has(&list, dataset_id)
  *
  * Ids or names with commas between them. A word of digits is an id; "id:3" and "name:7" say which is meant. A dataset
