@@ -53,7 +53,7 @@
 #include "query/view/problem.h"
 
 #define DX_CURSOR_FORMAT 4
-#define DX_CURSOR_TEXT 1200 /* characters of the longest, and NUL */
+#define DX_CURSOR_TEXT 1232 /* characters of the longest, and NUL */
 #define DX_CURSOR_DATASETS_MAX 64
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */

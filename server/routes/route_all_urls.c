@@ -50,7 +50,7 @@ static const struct dx_route_words all_urls_words = {
 static const struct dx_param all_urls_dataset = {
     .name = "dataset",
     .member = offsetof(struct dx_ask, datasets),
-    .schema = "\"type\":\"string\",\"minLength\":1",
+    .schema = "\"type\":\"string\",\"pattern\":\"^[^,]+(,[^,]+){0,63}$\"",
     .text = "Only these datasets: at most 64 ids or names, separated by "
             "commas. A word of digits is an id; id:3 and name:3 say which it is.",
 };

@@ -104,7 +104,8 @@ def answers(api, server):
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
              "/v1/domain/example.com/datasets/2/urls?offset=9",
-             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
+             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1",
+             "/v1/domain/example.com/datasets/1/urls?from=2024&to=20240102&lang=en&status=200&filter=!note:k", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/domain/{domain}/urls":
             ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
