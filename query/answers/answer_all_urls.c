@@ -6,6 +6,7 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/dataset_list.h"
 #include "query/answers/domain_rows.h"
+#include "query/answers/filtered_domain.h"
 #include "query/answers/item_text.h"
 #include "query/answers/task_kind.h"
 #include "query/rows/cursor.h"
@@ -18,6 +19,9 @@
 #define AROUND_ROW 120   /* bytes of names, signs, ids and time of an item */
 #define AROUND_ROWS 1024 /* of the rest of an answer, without its datasets */
 
+#define ITEMS_MAX ((size_t)64 << 20)   /* bytes of the items of a filtered page */
+#define ITEMS_ENOUGH ((size_t)8 << 20) /* one that comes to it ends with the rows of its dataset */
+
 struct all_urls_task {
     struct dx_task task;
     struct dx_view view;
@@ -29,6 +33,15 @@ struct all_urls_task {
     struct dx_domain_rows rows;
     uint64_t withheld_rows;
     uint64_t offset, end; /* visible rows */
+    uint16_t filter_size; /* packed, for cursors; 0: none */
+    uint8_t filter[DX_ROW_FILTER_MAX];
+
+    /* Of a filtered page, whose items are written as they are found. */
+    bool is_filtered;
+    struct dx_filtered_domain filtered;
+    struct dx_buf items, datasets;
+    struct dx_json items_json, datasets_json; /* into them */
+    struct dx_item_text text;
 };
 
 /* ---- the answer ---- */
@@ -50,12 +63,14 @@ static int write_cursor(const struct all_urls_task *task, struct dx_domain_rows_
         .end_dataset = end.dataset_id,
         .end_row = end.row,
         .dataset_count = (uint8_t)task->only.count,
+        .filter_size = task->filter_size,
     };
     char text[DX_CURSOR_TEXT];
     int rc;
 
     memcpy(c.version, v->entry.version, sizeof c.version);
     memcpy(c.datasets, task->only.ids, task->only.count * sizeof *task->only.ids);
+    memcpy(c.filter, task->filter, task->filter_size);
     rc = dx_cursor_write(&c, task->ask.paging.cursors, task->ask.paging.principal, text, err);
     if (rc == DX_OK)
         dx_json_str(j, text);
@@ -70,15 +85,17 @@ static void write_head(const struct all_urls_task *task, struct dx_json *j)
                         (struct dx_answer_summary){ .domain_id = task->found.domain_id,
                                                     .has_domain_id = true,
                                                     .datasets = task->rows.pair_count,
-                                                    .rows = total });
+                                                    .rows = task->filter_size == 0 ? total : 0 });
     dx_json_object(j);
     dx_json_key(j, "domain");
     dx_json_text(j, dx_span_of(task->found.domain, task->found.domain_size));
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, task->found.domain_id);
     dx_json_key_u64(j, "dataset_count", task->rows.pair_count);
-    dx_json_key_u64(j, "total", total);
-    dx_json_key_u64(j, "total_est", total);
+    if (task->filter_size == 0) { /* else it is not known how many there are */
+        dx_json_key_u64(j, "total", total);
+        dx_json_key_u64(j, "total_est", total);
+    }
     if (task->withheld_rows > 0)
         dx_json_key_u64(j, "withheld_rows", task->withheld_rows);
 }
@@ -103,6 +120,17 @@ static int write_plan(const struct all_urls_task *task, struct dx_json *j, struc
     return rc;
 }
 
+static void write_dataset(const struct all_urls_task *task, uint32_t dataset_id, struct dx_json *j)
+{
+    const struct dx_dataset *d = dx_registry_by_id(&task->view.version->registry, dataset_id);
+
+    dx_json_object(j);
+    dx_json_key_u64(j, "dataset_id", dataset_id);
+    dx_json_key(j, "dataset");
+    dx_json_str(j, d->name); /* it is there: checked in add_pair */
+    dx_json_end(j);
+}
+
 /* Id and name of the datasets that the items of this page are of. */
 static void write_datasets(const struct all_urls_task *task, struct dx_json *j)
 {
@@ -110,16 +138,8 @@ static void write_datasets(const struct all_urls_task *task, struct dx_json *j)
 
     dx_json_key(j, "datasets");
     dx_json_array(j);
-    for (size_t i = 0; i < r->segment_count; i++) {
-        const struct dx_dataset *d = dx_registry_by_id(&task->view.version->registry,
-                                                       r->pairs[r->segments[i].pair].dataset_id);
-
-        dx_json_object(j);
-        dx_json_key_u64(j, "dataset_id", d->dataset_id); /* checked in add_pairs */
-        dx_json_key(j, "dataset");
-        dx_json_str(j, d->name);
-        dx_json_end(j);
-    }
+    for (size_t i = 0; i < r->segment_count; i++)
+        write_dataset(task, r->pairs[r->segments[i].pair].dataset_id, j);
     dx_json_end(j);
 }
 
@@ -168,6 +188,35 @@ static int write_page(struct all_urls_task *task, struct dx_json *j, struct dx_e
     return DX_OK;
 }
 
+static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
+{
+    const struct dx_filtered_domain *f = &task->filtered;
+    uint64_t next = 0;
+
+    (void)dx_domain_rows_before(&task->rows, &f->next, &next);
+    dx_json_end(&task->items_json);
+    dx_json_end(&task->datasets_json);
+    dx_json_key(j, "datasets");
+    dx_json_number(j, dx_span_of(task->datasets.data, task->datasets.size));
+    dx_json_key(j, "items");
+    dx_json_number(j, dx_span_of(task->items.data, task->items.size));
+    dx_json_key(j, "cost");
+    dx_json_object(j);
+    dx_json_key_u64(j, "rows", f->rows_seen);
+    dx_json_key_u64(j, "pages", f->pages_seen);
+    dx_json_key_u64(j, "bytes", f->bytes_seen);
+    dx_json_end(j);
+    if (task->items.failed)
+        return dx_buf_fail(&task->items, err, "answer");
+    if (task->datasets.failed)
+        return dx_buf_fail(&task->datasets, err, "answer");
+    dx_json_key(j, "next_cursor");
+    if (next < task->end)
+        return write_cursor(task, f->next, dx_domain_rows_place(&task->rows, task->end), j, err);
+    dx_json_null(j);
+    return DX_OK;
+}
+
 /* Room for usual answers at once: growing step by step copies them twice. */
 static void reserve(const struct all_urls_task *task, struct dx_buf *body)
 {
@@ -186,7 +235,9 @@ static int write_answer(struct all_urls_task *task, struct dx_buf *body, struct 
     reserve(task, body);
     dx_json_open(&j, body);
     write_head(task, &j);
-    rc = task->ask.plan > 0 ? write_plan(task, &j, err) : write_page(task, &j, err);
+    rc = task->ask.plan > 0  ? write_plan(task, &j, err)
+         : task->is_filtered ? write_filtered_page(task, &j, err)
+                             : write_page(task, &j, err);
     if (rc < 0)
         return rc;
     dx_answer_end(&j, task->view.version);
@@ -199,7 +250,8 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 {
     struct all_urls_task *task = (struct all_urls_task *)of;
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_domain_rows_step(&task->rows, &err);
+    int rc = task->is_filtered ? dx_filtered_domain_step(&task->filtered, &err)
+                               : dx_domain_rows_step(&task->rows, &err);
 
     if (rc == DX_LISTING_WAITS)
         return DX_TASK_WAITS;
@@ -214,18 +266,30 @@ static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *prob
 
 static int fetched(struct dx_task *of, int rc, struct dx_error *err)
 {
-    return dx_domain_rows_fetched(&((struct all_urls_task *)of)->rows, rc, err);
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    return task->is_filtered ? dx_filtered_domain_fetched(&task->filtered, rc, err)
+                             : dx_domain_rows_fetched(&task->rows, rc, err);
 }
 
 static struct dx_read_batch *reading(struct dx_task *of)
 {
-    return dx_domain_rows_reading(&((struct all_urls_task *)of)->rows);
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    return task->is_filtered ? dx_filtered_domain_reading(&task->filtered)
+                             : dx_domain_rows_reading(&task->rows);
 }
 
 static void release(struct dx_task *of)
 {
     struct all_urls_task *task = (struct all_urls_task *)of;
 
+    if (task->is_filtered) {
+        dx_filtered_domain_release(&task->filtered);
+        dx_item_text_release(&task->text);
+        dx_buf_release(&task->items);
+        dx_buf_release(&task->datasets);
+    }
     dx_domain_rows_release(&task->rows);
     dx_suppression_view_release(&task->withheld);
     free(task);
@@ -235,8 +299,9 @@ static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* ---- before it ---- */
 
-static int add_pair(struct all_urls_task *task, uint32_t dataset_id, uint64_t rows,
-                    const struct dx_suppression_pair *hidden, struct dx_error *err)
+static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
+                    const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
+                    struct dx_error *err)
 {
     if (dx_registry_by_id(&task->view.version->registry, dataset_id) == NULL)
         return dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
@@ -245,7 +310,7 @@ static int add_pair(struct all_urls_task *task, uint32_t dataset_id, uint64_t ro
         task->withheld_rows += hidden->withheld_rows;
     if (hidden != NULL && hidden->visible.row_count == 0)
         return DX_OK;
-    return dx_domain_rows_add(&task->rows, dataset_id, rows, hidden, err);
+    return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
 }
 
 /* The pairs that are shown and asked for, of which a row is visible. 1, or as query/answers/answer.h. */
@@ -264,7 +329,7 @@ static int add_pairs(struct all_urls_task *task, struct dx_problem *problem)
             continue;
         if (all_hidden == NULL && hidden != NULL && hidden->visible.row_count == 0)
             all_hidden = hidden;
-        rc = add_pair(task, pairs.ids[i], pairs.counts[i].row_count, hidden, &err);
+        rc = add_pair(task, pairs.ids[i], &pairs.counts[i], hidden, &err);
     }
     dx_domain_pairs_release(&pairs);
     if (rc < 0)
@@ -327,6 +392,47 @@ static int cursor_astray(struct dx_problem *problem)
                           "this cursor names rows behind the end of a dataset");
 }
 
+/* ---- a filtered page ---- */
+
+static void begin_filtered_dataset(void *ctx, uint32_t dataset_id)
+{
+    struct all_urls_task *task = ctx;
+
+    write_dataset(task, dataset_id, &task->datasets_json);
+    dx_item_text_dataset(&task->text, dataset_id);
+}
+
+static int write_filtered_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct all_urls_task *task = ctx;
+    int rc = dx_item_text_write(&task->text, row, err);
+
+    return rc < 0 ? rc : task->items.size >= ITEMS_ENOUGH;
+}
+
+static void begin_filtered(struct all_urls_task *task)
+{
+    const struct dx_filtered_domain_ask ask = {
+        .filter = task->ask.filter,
+        .first = dx_domain_rows_place(&task->rows, task->offset),
+        .end = dx_domain_rows_place(&task->rows, task->end),
+        .limit = task->ask.page.limit,
+    };
+    const struct dx_domain_rows_taker taker = { .ctx = task,
+                                                .dataset = begin_filtered_dataset,
+                                                .row = write_filtered_row };
+
+    task->is_filtered = true;
+    dx_buf_init(&task->items, ITEMS_MAX);
+    dx_buf_init(&task->datasets, ITEMS_MAX);
+    dx_json_open(&task->items_json, &task->items);
+    dx_json_array(&task->items_json);
+    dx_json_open(&task->datasets_json, &task->datasets);
+    dx_json_array(&task->datasets_json);
+    dx_item_text_init(&task->text, &task->items_json, task->ask.fields, task->view.version);
+    dx_filtered_domain_init(&task->filtered, &task->rows, &ask, &taker);
+}
+
 /* Which visible rows are wanted, and the first window of them. */
 static int begin_rows(struct all_urls_task *task, struct dx_problem *problem)
 {
@@ -346,6 +452,10 @@ static int begin_rows(struct all_urls_task *task, struct dx_problem *problem)
         return cursor_astray(problem);
     if (task->ask.plan > 0)
         return 1;
+    if (task->filter_size > 0) {
+        begin_filtered(task);
+        return 1;
+    }
     if (task->offset >= task->end)
         limit = 0;
     else if (limit > task->end - task->offset)
@@ -383,6 +493,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
         task->from = *ask->paging.from;
         task->ask.paging.from = &task->from;
     }
+    task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
     rc = dx_lookup_domain(view, canon, ask->asked, &task->found, problem);
     dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.domain_id,
                         ask->fields, ask->deadline_ms);

@@ -61,9 +61,11 @@ static uint64_t visible_of(const struct dx_domain_rows_pair *p)
     return p->hidden == NULL ? p->rows : p->hidden->visible.row_count;
 }
 
-int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id, uint64_t rows,
-                       const struct dx_suppression_pair *hidden, struct dx_error *err)
+int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
+                       const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
+                       struct dx_error *err)
 {
+    uint64_t rows = counts->row_count;
     struct dx_domain_rows_pair *to;
 
     assert(r->pair_count == 0 || r->pairs[r->pair_count - 1].dataset_id < dataset_id);
@@ -78,9 +80,13 @@ int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id, uint64_t r
         return dx_no_memory(err, "listing");
     r->pairs = to;
     to = &r->pairs[r->pair_count++];
-    *to = (struct dx_domain_rows_pair){
-        .dataset_id = dataset_id, .rows = rows, .before = r->total, .hidden = hidden
-    };
+    *to = (struct dx_domain_rows_pair){ .dataset_id = dataset_id,
+                                        .rows = rows,
+                                        .before = r->total,
+                                        .hidden = hidden,
+                                        .has_ts = counts->has_ts,
+                                        .first_us = counts->first_us,
+                                        .last_us = counts->last_us };
     r->total += visible_of(to);
     return DX_OK;
 }

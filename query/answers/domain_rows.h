@@ -3,7 +3,7 @@
  *
  *   struct dx_domain_rows r;
  *   dx_domain_rows_init(&r, v, part, domain_id, fields, deadline_ms);
- *   rc = dx_domain_rows_add(&r, dataset_id, rows, hidden, &err);       its pairs, by ascending dataset_id
+ *   rc = dx_domain_rows_add(&r, dataset_id, &counts, hidden, &err);       its pairs, by ascending dataset_id
  *   ... dx_domain_rows_total(&r); place = dx_domain_rows_place(&r, n); n = dx_domain_rows_before(&r, &place) ...
  *   rc = dx_domain_rows_begin(&r, offset, limit, &err);
  *   while ((rc = dx_domain_rows_step(&r, &err)) == DX_LISTING_WAITS) {
@@ -30,6 +30,7 @@
 #ifndef DX_QUERY_ANSWERS_DOMAIN_ROWS_H
 #define DX_QUERY_ANSWERS_DOMAIN_ROWS_H
 
+#include "format/core/counts.h"
 #include "query/rows/listing.h"
 
 #define DX_DOMAIN_ROWS_PAIRS 1024 /* of a window; a posting list each */
@@ -46,6 +47,8 @@ struct dx_domain_rows_pair {
     uint64_t rows;                            /* physical */
     uint64_t before;                          /* visible rows of the pairs before it */
     const struct dx_suppression_pair *hidden; /* NULL: no row is */
+    bool has_ts; /* some row has a time: these are the first and the last */
+    int64_t first_us, last_us;
 };
 
 /* Physical rows of one pair that are in the window. */
@@ -83,8 +86,9 @@ struct dx_domain_rows {
 
 void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const struct dx_part *part,
                          uint64_t domain_id, unsigned fields, uint64_t deadline_ms);
-int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id, uint64_t rows,
-                       const struct dx_suppression_pair *hidden, struct dx_error *err);
+int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
+                       const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
+                       struct dx_error *err);
 void dx_domain_rows_release(struct dx_domain_rows *r);
 
 /* ---- places, of visible rows over all pairs ---- */

@@ -73,7 +73,8 @@ struct dx_all_urls_ask {
         datasets; /* as of query/answers/dataset_list.h; data NULL: all, or those of the cursor */
     struct dx_page_of page; /* with `from`, the cursor decides where it begins */
     unsigned fields;
-    unsigned plan; /* so many cursors instead of rows; 0: rows */
+    struct dx_row_filter filter; /* of a cursor: its own */
+    unsigned plan;               /* so many cursors instead of rows; 0: rows */
     struct dx_paging paging;
     uint64_t deadline_ms; /* as above */
 };

@@ -11,6 +11,7 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
     if (ask->plan > 0)
         dx_buf_fmt(b, "&plan=%u", ask->plan);
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
+    dx_restart_filter(&ask->filter, b);
     if (ask->from.kind == 0)
         dx_restart_param("dataset", ask->datasets, b);
     for (unsigned i = 0; ask->from.kind != 0 && i < ask->from.dataset_count; i++)
@@ -24,6 +25,7 @@ static int answer(const struct dx_answering *a)
         .datasets = a->ask->datasets,
         .page = a->ask->page,
         .fields = a->ask->field_bits,
+        .filter = a->ask->filter,
         .plan = a->ask->plan,
         .paging = dx_answering_paging(a),
         .deadline_ms = a->deadline_ms,
@@ -60,7 +62,7 @@ const struct dx_route dx_route_all_urls = {
     .pattern = "domain/{domain}/urls",
     .words = &all_urls_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
-                        &dx_param_plan, &dx_param_version, &all_urls_dataset),
+                        &dx_param_plan, &dx_param_version, &all_urls_dataset, DX_FILTER_PARAMS),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .cost = { .base = 10, .rows_a_unit = 50 },

@@ -104,6 +104,36 @@ def compare(server, domain, want, words, query="", headers=None):
         check(max(sizes) - min(sizes) <= 1, f"{words}: parts of {sizes}")
 
 
+FILTERS = (
+    ("from=2023-11-14T22:13:21", lambda u, ts: ts >= 1700000001), ("to=20231114221321", lambda u, ts: ts <= 1700000001),
+    ("from=2023-11-14T22:29:59&to=2023-11-14T22:30:00", lambda u, ts: ts == 1700001000), ("from=2024", lambda u, ts: False),
+    ("prefix=/q/", lambda u, ts: "/q/" in u), ("prefix=/r/1&to=2023-11-14T22:20", lambda u, ts: "/r/1" in u and ts < 1700000460),
+    ("filter=!none:x", lambda u, ts: True), ("filter=none:x", lambda u, ts: False),
+)
+
+
+def compare_filtered(server, domain, want, words, query="", headers=None):
+    """Filters take the rows of the listing that match, in its order; whole, by pages, and in parts."""
+    path = f"/v1/domain/{domain}/urls"
+    for text, takes in FILTERS:
+        some = [row for row in want if takes(row[1], row[2])]
+        for limit in (7, 10000):
+            for targets in ([f"{path}?{text}&limit={limit}&{query}".rstrip("&")],
+                            [f"{path}?cursor={c}" for c in server.get(f"{path}?{text}&plan=4&limit={limit}&{query}".rstrip("&"), headers=headers).json["cursors"]]):
+                got = []
+                for target in targets:
+                    while target:
+                        reply = server.get(target, headers=headers)
+                        if not equal(reply.status, 200, f"{words} {target}: {reply.body[:200]}"):
+                            return
+                        check(len(reply.json["items"]) <= limit and "total" not in reply.json and "offset" not in reply.json and "cost" in reply.json, target)
+                        got += items(reply)
+                        target = reply.json["next_cursor"] and f"{path}?cursor={reply.json['next_cursor']}"
+                equal(got, some, f"{words}, {text} by {limit}, {len(targets)} parts")
+    cost = server.get(f"{path}?from=2024&{query}".rstrip("&"), headers=headers).json["cost"]
+    equal(cost, {"rows": 0, "pages": 0, "bytes": 0}, f"{words}: nothing is read for a time that no dataset has")
+
+
 def refused(server, target, status, slug, headers=None):
     reply = server.get(target, headers=headers)
     equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
@@ -114,7 +144,7 @@ def refusals(server, ids, rng):
     for query, status, slug in (("limit=0", 400, "bad-parameter"), ("limit=10001", 400, "limit-too-large"), ("dataset=99", 404, "dataset-not-found"),
                                 ("dataset=zz", 404, "dataset-not-found"), ("dataset=", 400, "bad-parameter"), ("dataset=1,,2", 400, "bad-parameter"),
                                 ("plan=2&offset=3", 400, "bad-parameter"), ("plan=65", 400, "bad-parameter"), ("fields=nothing", 400, "bad-parameter"),
-                                ("tag=x", 400, "unknown-parameter"), ("cursor=AAAA", 400, "bad-cursor"), ("dataset=1&dataset=2", 400, "duplicate-parameter"),
+                                ("tags=x", 400, "unknown-parameter"), ("from=x", 400, "bad-parameter"), ("from=2019&offset=1", 400, "bad-parameter"), ("cursor=AAAA", 400, "bad-cursor"), ("dataset=1&dataset=2", 400, "duplicate-parameter"),
                                 ("dataset=id:99", 404, "dataset-not-found"), ("dataset=name:1", 404, "dataset-not-found")):
         refused(server, f"{path}?{query}", status, slug)
     refused(server, f"/v1/domain/two.org/urls?dataset={ids['7']}", 404, "domain-not-in-dataset")
@@ -123,7 +153,7 @@ def refusals(server, ids, rng):
     cursor = server.get(f"{path}?limit=5&dataset=1,2").json["next_cursor"]
     single = server.get("/v1/domain/one.com/datasets/1/urls?limit=5").json["next_cursor"]
     for target in (f"{path}?cursor={single}", f"/v1/domain/one.com/datasets/1/urls?cursor={cursor}", f"/v1/domain/two.org/urls?cursor={cursor}",
-                   f"{path}?cursor={cursor}&dataset=1", f"{path}?cursor={cursor}&offset=3", f"{path}?cursor={cursor}&plan=3", f"{path}?cursor={cursor}&fields=url"):
+                   f"{path}?cursor={cursor}&dataset=1", f"{path}?cursor={cursor}&offset=3", f"{path}?cursor={cursor}&plan=3", f"{path}?cursor={cursor}&fields=url", f"{path}?cursor={cursor}&from=2020"):
         refused(server, target, 400, "cursor-mismatch")
     equal(server.get(f"{path}?cursor={cursor}&dataset=2,1&limit=3").status, 200, "the same datasets")
     digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -149,6 +179,7 @@ def suppressed(root, server, rows, ids):
         hidden.append(hides)
         for domain in ("one.com", "two.org"):
             compare(server, domain, model(rows, ids, domain, NAMES, lambda u: any(h(u) for h in hidden)), f"{domain} suppressed: {words}")
+    compare_filtered(server, "one.com", model(rows, ids, "one.com", NAMES, lambda u: any(h(u) for h in hidden)), "while rules hold")
     # All rows of one pair are hidden.
     compare(server, "hidden.net", model(rows, ids, "hidden.net", ("e",)), "a pair without rows")
     refused(server, "/v1/domain/hidden.net/urls?dataset=a", 451, "withheld")
@@ -170,6 +201,7 @@ def restricted(root, rows, ids, hides):
     with dxtest.Server(root, "--poll-ms", 50) as server:
         for who, names in sees.items():
             compare(server, "one.com", model(rows, ids, "one.com", names, hides), f"as {who} sees it", headers=tokens[who])
+            compare_filtered(server, "one.com", model(rows, ids, "one.com", names, hides), f"as {who} sees it", headers=tokens[who])
         refused(server, "/v1/domain/one.com/urls?dataset=a", 404, "dataset-not-found", tokens["one"])
         refused(server, f"/v1/domain/one.com/urls?dataset={ids['a']}", 404, "dataset-not-found", tokens["one"])
         cursor = server.get("/v1/domain/one.com/urls?limit=1", headers=tokens["auditor"]).json["next_cursor"]
@@ -199,13 +231,16 @@ def in_many(tmp):
             equal(collections.Counter(got), collections.Counter(want), f"all rows, by {by} and {limit}")
             equal([g[0] for g in got], [w[0] for w in want], f"in order of datasets, by {by} and {limit}")
             check(pages >= max(-(-MANY // PAGE_PAIRS), -(-len(want) // limit)), f"{pages} pages")
+        got, pages = follow_bare(server, "/v1/domain/hot.com/urls", 10000, "cursor", "&prefix=/9")
+        some = [w for w in want if w[1].startswith("https://hot.com/9")]
+        equal((collections.Counter(got), pages >= MANY // 256), (collections.Counter(some), True), "a filter over many datasets")
         reply = server.get(f"/v1/domain/hot.com/urls?offset={len(want) - 3}&limit=10").json
         equal(([i["dataset_id"] for i in reply["items"]], reply["total"], reply["dataset_count"], reply["next_offset"]),
               ([w[0] for w in want[-3:]], len(want), MANY, None), "the last rows")
 
 
-def follow_bare(server, path, limit, by):
-    got, target, pages = [], f"{path}?limit={limit}", 0
+def follow_bare(server, path, limit, by, query=""):
+    got, target, pages = [], f"{path}?limit={limit}{query}", 0
     while target is not None:
         reply = server.get(target)
         if not equal(reply.status, 200, f"{target}: {reply.body[:200]}"):
@@ -232,6 +267,8 @@ def main():
             ids = {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets").json["datasets"]}
             for domain in ("one.com", "two.org"):
                 compare(server, domain, model(rows, ids, domain, NAMES), domain)
+                compare_filtered(server, domain, model(rows, ids, domain, NAMES), domain)
+                compare_filtered(server, domain, model(rows, ids, domain, ("a", "e")), f"{domain} by name", "dataset=a,e")
                 compare(server, domain, model(rows, ids, domain, ("a", "e")), f"{domain} by name", f"dataset=name:e,{ids['a']},a")
             compare(server, "one.com", model(rows, ids, "one.com", ("7", "c,d")), "by id", f"dataset=name:7,id:{ids['c,d']}")
             refusals(server, ids, rng)

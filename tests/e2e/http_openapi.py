@@ -109,7 +109,7 @@ def answers(api, server):
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/domain/{domain}/urls":
             ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
-             "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?offset=9"],
+             "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":
             ["/v1/domain/example.com/datasets/1/paths", "/v1/domain/example.com/datasets/1/paths?by=section&limit=1"],

@@ -150,6 +150,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}?version={old}")
     yield Ask(f"{d}/urls?limit={rng.choice((1, 3, 1000))}")
     yield Ask(f"{d}/urls?fields=url,extras,tags&offset={rng.randint(0, 4)}&limit=2&version={old}")
+    yield Ask(f"{d}/urls?{rng.choice(('from=2020', 'to=2019-06', 'tag=every', 'filter=!extra:x', 'prefix=/a', 'mime=text/*&dataset=1,4', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'from=x'))}&limit={rng.choice((2, 1000))}")
     yield Ask(f"{d}/urls?plan=3", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/urls?dataset={rng.choice(ids)},{rng.choice(ids)}")
     yield Ask(f"{d}/urls?dataset=d{rng.randint(1, twins.DATASETS + 1):02}&limit=2")

@@ -27,6 +27,7 @@ struct question {
     const struct dx_scope *scope;
     unsigned domain;
     const char *datasets; /* NULL: all */
+    const char *prefix;   /* of paths; NULL: no filter */
     uint64_t offset, limit;
     unsigned plan;
     const struct dx_cursor *from;
@@ -75,6 +76,8 @@ static int ask(const struct asker *a, const struct question *q, struct dx_buf *b
     urls.asked = dx_span_str(name);
     if (q->datasets != NULL)
         urls.datasets = dx_span_str(q->datasets);
+    if (q->prefix != NULL)
+        urls.filter.prefix = dx_span_str(q->prefix);
     dx_buf_clear(body);
     rc = dx_task_all_urls(&view, a->canon, &urls, &task, NULL, body, problem);
     return dx_task_finish(&task, rc, body, problem);
@@ -290,12 +293,18 @@ static void check_refusals(const struct asker *a)
     refused(a, &(struct question){ .domain = 3, .limit = 1, .from = &changed }, "bad-cursor");
 }
 
+struct without_memory_of {
+    const struct asker *asker;
+    const char *prefix;
+};
+
 static int without_memory(void *ctx, struct dx_error *err)
 {
-    const struct question q = { .domain = 3, .limit = 1000 };
+    const struct without_memory_of *of = ctx;
+    const struct question q = { .domain = 3, .limit = 1000, .prefix = of->prefix };
     struct dx_buf body = DX_BUF_INIT(LINES_MAX);
     struct dx_problem p = { 0 };
-    int rc = ask(ctx, &q, &body, &p);
+    int rc = ask(of->asker, &q, &body, &p);
 
     dx_buf_release(&body);
     if (rc == 1)
@@ -319,7 +328,10 @@ int main(void)
     check_refusals(&a);
     close_asker(&a);
     open_asker(&a, root.path); /* nothing is cached */
-    failures += fail_alloc_each("all URLs", FAIL_ALLOC_GOES_ON | 300, without_memory, &a) > 0;
+    for (unsigned i = 0; i < 2; i++)
+        failures += fail_alloc_each(i == 0 ? "all URLs" : "filtered", FAIL_ALLOC_GOES_ON | 300,
+                                    without_memory,
+                                    &(struct without_memory_of){ &a, i == 0 ? NULL : "/" }) > 0;
     close_asker(&a);
     dx_test_root_remove(&root);
     return failures > 0;
