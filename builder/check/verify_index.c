@@ -757,11 +757,11 @@ int dx_verify_index(struct dx_verify *w, struct dx_error *err)
         rc = check_part(&c, err);
         dx_verify_leave(w);
     }
-    if (rc == DX_OK && !c.cut)
-        check_sums(&c);
     /* With names or sets damaged the others say nothing new. */
     if (rc == DX_OK && w->result->damages == before)
         rc = dx_verify_dead(w, err);
+    if (rc == DX_OK && !c.cut)
+        check_sums(&c);
     if (rc == DX_OK && w->result->damages == before)
         rc = check_ids(&c, err);
     if (rc == DX_OK && w->result->damages == before)
