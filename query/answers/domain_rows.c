@@ -277,7 +277,7 @@ static int read_batch(struct dx_domain_rows *r, struct dx_error *err)
 {
     int rc = r->frames == NULL ? begin_batch(r, err) : DX_OK;
 
-    dx_read_batch_begin(&r->reading, r->version, r->part->shards, r->deadline_ms);
+    dx_read_batch_begin(&r->reading, r->version, r->part->paged, r->deadline_ms);
     for (size_t i = r->first; rc == DX_OK && i < r->end; i++)
         rc = dx_posting_frames_advance(&r->frames[i - r->first], &r->reading, &r->decoder, err);
     if (rc < 0)

@@ -8,7 +8,7 @@
  *   rc = dx_posting_frames_payload(&f, &bytes, &err);     1, 0 the pair is not there; format/version/payload.h
  *   dx_posting_frames_release(&f);                        bytes end with it
  *
- * Any number of them may be advanced together: one batch. reading is of part->shards. *decoder: NULL at
+ * Any number of them may be advanced together: one batch. reading is of part->paged. *decoder: NULL at
  * first, the caller frees it. f must not move from advance to release. One thread at a time.
  */
 #ifndef DX_QUERY_ROWS_POSTING_FRAMES_H
