@@ -418,12 +418,13 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
 }
 
 /* Who wants a version of the whole lake, and who has cleansed it, has the same build id as a merged
- * one whose files happen to have those numbers. */
+ * one whose files happen to have those numbers. Fewer parts are made of the same lake too. */
 static bool is_as_wanted(const struct dx_publish_job *job, const struct dx_manifest_version *v)
 {
     bool whole = job->options->full || job->options->rewrite != NULL;
+    size_t parts_max = job->options->parts_max == 0 ? 1 : job->options->parts_max;
 
-    return (!whole || v->base[0] == '\0') && job->cleansed <= v->cleansed &&
+    return (!whole || v->base[0] == '\0') && v->part_count < parts_max && job->cleansed <= v->cleansed &&
            dx_index_lake_rows_left_out(&job->lake.lake) == v->rows_left_out;
 }
 

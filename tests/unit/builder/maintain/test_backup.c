@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * backup: a version takes the versions of its parts with it, whichever was asked for. All else is in
+ * tests/e2e/backup*.py.
+ */
+#include "builder/maintain/backup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "loader/version.h"
+#include "tests/support/damage.h"
+#include "tests/support/small_root.h"
+
+#define SECOND_VERSION "000002-20261121T103000Z"
+#define THIRD_VERSION "000003-20261121T103000Z"
+
+static unsigned failures;
+
+/* The files of the first version again, in a folder of its own; with the first as a part if `parts`. */
+static void add_version(struct dx_manifest *m, const char *root, const char *name, bool parts)
+{
+    static const char dead[] = "not read by a backup";
+    const struct dx_hash128 hash = dx_hash128_of(dx_span_str(dead));
+    struct dx_manifest_version *v = NULL;
+    struct dx_error err = DX_ERROR_INIT;
+    char text[512];
+    int rc = dx_manifest_add(m, name, &v, &err);
+    uint32_t sequence = v->sequence;
+
+    if (rc == DX_OK)
+        rc = dx_manifest_version_copy(&m->versions[0], v, &err);
+    memcpy(v->version, name, sizeof v->version);
+    v->sequence = sequence;
+    (void)snprintf(text, sizeof text, "cp -r '%s/index/%s' '%s/index/%s'", root,
+                   m->versions[0].version, root, name);
+    EXPECT(rc == DX_OK && system(text) == 0, "%s %s", text, err.text);
+    if (parts) {
+        memcpy(v->parts[v->part_count++], m->versions[0].version, DX_VERSION_NAME);
+        (void)snprintf(text, sizeof text, "%s/index/%s/" DX_FILE_DEAD, root, name);
+        EXPECT(dx_manifest_file_add(v, DX_FILE_DEAD, sizeof dead - 1, &hash, &err) == DX_OK &&
+                   dx_file_replace(text, dx_span_str(dead), &err) == DX_OK,
+               "%s", err.text);
+    }
+    m->sequence = sequence;
+    memcpy(m->current, name, sizeof m->current);
+}
+
+static void write_manifest(const struct dx_manifest *m, const char *root)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+
+    (void)snprintf(path, sizeof path, "%s/" DX_MANIFEST_FILE, root);
+    EXPECT(dx_manifest_write(m, &text, &err) == DX_OK &&
+               dx_file_replace(path, dx_span_of(text.data, text.size), &err) == DX_OK,
+           "%s", err.text);
+    dx_buf_release(&text);
+}
+
+static void check_copy(const struct dx_manifest *of, const struct dx_test_root *r,
+                       const char *version, size_t versions)
+{
+    struct dx_backup_options o = DX_BACKUP_OPTIONS_INIT;
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_backup_result result;
+    struct dx_error err = DX_ERROR_INIT;
+    char to[] = "/tmp/dx-copy-XXXXXX"; /* backup tidies up /tmp/domaindex-backup-* */
+
+    EXPECT(mkdtemp(to) != NULL, "%s", to);
+    o.root = r->path;
+    o.to = to;
+    o.version = version;
+    o.threads = 1;
+    EXPECT(dx_backup(&o, &result, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_version_manifest(to, &m, &err) == DX_OK, "%s", err.text);
+    EXPECT(m.version_count == versions && result.versions == versions &&
+               strcmp(m.current, version == NULL ? of->current : version) == 0,
+           "%s: %zu versions of %zu, current is %s", version == NULL ? "current" : version,
+           m.version_count, versions, m.current);
+    for (size_t i = 0; i < m.version_count; i++)
+        for (size_t k = 0; k < m.versions[i].file_count; k++) {
+            char object[DX_MANIFEST_FILE_PATH];
+            char path[512];
+
+            dx_manifest_file_path(&m.versions[i], &m.versions[i].files[k], object);
+            (void)snprintf(path, sizeof path, "%s/%s", to, object);
+            EXPECT(access(path, R_OK) == 0, "%s was not copied", path);
+        }
+    EXPECT(dx_backup(&o, &result, &err) == DX_OK && result.unchanged, "again: %s", err.text);
+    dx_manifest_release(&m);
+    EXPECT(dx_dir_remove(to, &err) == DX_OK, "%s", err.text);
+}
+
+int main(void)
+{
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_test_root r;
+
+    dx_test_root_make(&r, 20, 3);
+    EXPECT(dx_version_manifest(r.path, &m, &err) == DX_OK, "%s", err.text);
+    add_version(&m, r.path, SECOND_VERSION, false);
+    add_version(&m, r.path, THIRD_VERSION, true);
+    write_manifest(&m, r.path);
+    check_copy(&m, &r, NULL, 2);
+    check_copy(&m, &r, THIRD_VERSION, 2);
+    check_copy(&m, &r, SECOND_VERSION, 1);
+    dx_manifest_release(&m);
+    dx_test_root_remove(&r);
+    return failures > 0;
+}
