@@ -8,7 +8,7 @@
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
-#include "query/answers/tag_names.h"
+#include "loader/tag_names.h"
 #include "query/answers/tag_page.h"
 #include "query/answers/tag_sets.h"
 #include "query/answers/task_kind.h"

@@ -21,6 +21,7 @@ import sys
 
 import corpus
 import dxtest
+import roots
 
 FIELDS = "url_id,url,ts,raw_url,extras"
 SEEDS = tuple(map(int, os.environ.get("DX_SEEDS", "1").split()))
@@ -52,16 +53,11 @@ def manifest(root):
     return json.loads((root / "index" / "manifest.json").read_text())
 
 
-def domains(root):
-    folder = root / "index" / manifest(root)["current_version"]
-    return dxtest.run("zstd", "-dc", folder / "domains.txt.zst").stdout.decode().split()
-
-
 def answers(root):
     """{(domain, dataset): facts and rows}; rows sorted."""
     found = {}
     with dxtest.Server(root) as server:
-        for domain in domains(root):
+        for domain in roots.domains(root):
             whole = server.get(f"/v1/domain/{domain}").json
             for key in ("version", "request_id"):
                 whole.pop(key, None)
@@ -91,9 +87,7 @@ def current(root):
 
 
 def lake_files(root):
-    listed = dxtest.run("zstd", "-dc", root / "index" / current(root)["version"] /
-                        "files.tsv.zst").stdout.decode().splitlines()
-    return [line.split("\t")[3] for line in listed if "urls/" in line or ".parquet" in line]
+    return [fields[3] for fields in roots.lake_lines(root, current(root)["version"])]
 
 
 def check_fresh(root, tmp, words):
@@ -164,7 +158,7 @@ def one(seed, tmp):
     dxtest.domaindex("compact", "--root", root)
     again = answers(root)
     dxtest.equal(again, after, f"{words}: answers after a rollback and a compaction")
-    print(f"{words}: {len(before)} answers, {len(before) - len(domains(root))} listings", flush=True)
+    print(f"{words}: {len(before)} answers, {len(before) - len(roots.domains(root))} listings", flush=True)
 
 
 def main():

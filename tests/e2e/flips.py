@@ -50,7 +50,7 @@ def make_versions(tmp):
                 print(*raw, sep="\t", file=out)
         dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
                          "--url-column", 3, "--extra-column", 4, "--no-header", tmp / "more.tsv")
-        dxtest.domaindex("publish", "--root", root)
+        dxtest.domaindex("publish", "--root", root, "--parts", 1)
         names.append(current(root))
     return root, names
 

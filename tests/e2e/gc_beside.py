@@ -155,8 +155,9 @@ def settle(world, words):
     want = set().union(*(remains.objects_of(e) | remains.lake_of(there, e)
                          for e in manifest["versions"]))
     newest = max(e["version"] for e in manifest["versions"])
-    dxtest.equal({e["version"] for e in manifest["versions"]},
-                 {newest, manifest["current_version"]}, f"{words}: what stays")
+    kept = {newest, manifest["current_version"]}
+    parts = {part for e in manifest["versions"] if e["version"] in kept for part in e.get("parts", ())}
+    dxtest.equal({e["version"] for e in manifest["versions"]}, kept | parts, f"{words}: what stays")
     index = {n for n in there.names() if n.count("/") > 1 and n.startswith("index/0")}
     dxtest.equal(sorted(index ^ {n for n in want if n.startswith("index/")})[:5], [],
                  f"{words}: objects")

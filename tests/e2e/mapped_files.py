@@ -379,7 +379,7 @@ def main():
         older = json.loads((root / "index" / "manifest.json").read_text())["current_version"]
         more = "".join(f"https://site{n}.com/more/{n}/{k}\n" for n in range(300) for k in range(3))
         dxtest.domaindex("ingest", "--root", root, "--dataset", "more", "--format", "list", "-", input=more.encode())
-        dxtest.domaindex("publish", "--root", root)
+        dxtest.domaindex("publish", "--root", root, "--parts", 1)
         others = {name: root / "index" / older / name for name in MAPPED}
         truth = learn(root)
         on_directory(tmp, root, truth, others, leased=True)

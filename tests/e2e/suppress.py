@@ -18,12 +18,12 @@ import concurrent.futures
 import json
 import os
 import random
-import subprocess
 import sys
 import threading
 import time
 
 import dxtest
+import roots
 import stores
 
 ROUNDS = int(os.environ.get("DX_SUPPRESS_ROUNDS", "8"))
@@ -549,13 +549,8 @@ def lake_rows(root, version):
     except ImportError:
         print("SKIP the rows in the lake's files: no pyarrow here", flush=True)
         return None
-    text = subprocess.run(["zstd", "-dc", str(root / "index" / version / "files.tsv.zst")],
-                          stdout=subprocess.PIPE, check=True).stdout.decode()
     found = []
-    for line in text.splitlines():
-        fields = line.split("\t")
-        if fields[3] == "-":
-            continue
+    for fields in roots.lake_lines(root, version):
         table = pyarrow.parquet.ParquetFile(root / "urls" / fields[3]).read(
             columns=["scheme", "host", "path_query"])
         columns = [table.column(i).to_pylist() for i in range(3)]

@@ -28,9 +28,30 @@ def dataset_of(path):
     return int(str(path).split("dataset_id=")[1].split("/")[0])
 
 
-def domains(root):
+def lake_lines(root, version):
+    """Fields of files.tsv of all parts of a version, without the holes."""
     manifest = json.loads((root / "index" / "manifest.json").read_text(encoding="utf-8"))
-    name = manifest["current_version"]
-    text = subprocess.run(["zstd", "-dc", str(root / "index" / name / "domains.txt.zst")],
-                          stdout=subprocess.PIPE, check=True).stdout
-    return text.decode().split()
+    entry = next(v for v in manifest["versions"] if v["version"] == version)
+    lines = []
+    for part in (*entry.get("parts", ()), version):
+        text = subprocess.run(["zstd", "-dc", str(root / "index" / part / "files.tsv.zst")], stdout=subprocess.PIPE, check=True).stdout
+        lines += [line.split("\t") for line in text.decode().splitlines()]
+    return [fields for fields in lines if fields[3] != "-"]
+
+
+def key(domain):
+    """By which domains are ordered: labels reversed; an address is its own."""
+    labels = domain.split(".")
+    return domain if domain.startswith("[") or labels[-1].isdigit() else " ".join(reversed(labels))
+
+
+def domains(root):
+    """Of all parts of the current version."""
+    manifest = json.loads((root / "index" / "manifest.json").read_text(encoding="utf-8"))
+    current = next(v for v in manifest["versions"] if v["version"] == manifest["current_version"])
+    names = set()
+    for part in (*current.get("parts", ()), current["version"]):
+        text = subprocess.run(["zstd", "-dc", str(root / "index" / part / "domains.txt.zst")],
+                              stdout=subprocess.PIPE, check=True).stdout
+        names |= set(text.decode().split())
+    return sorted(names, key=key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/tag_names.h"
+#include "loader/tag_names.h"
 
 #include "loader/version.h"
 
