@@ -38,6 +38,7 @@
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
  *             u64 next_number  u32 next_dataset  u64 next_row
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
+ *   domains:  u8 one_dataset  u32 dataset_id  u64 next_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets  u32 each  packed filter, to the end
  *
@@ -66,8 +67,10 @@ enum dx_cursor_kind {
     DX_CURSOR_TAGS = 4,    /* of /v1/tags: next_row and end_row are numbers of tags */
     DX_CURSOR_TAG = 5,     /* of /v1/tags/{tag}: next_row is an ordinal, or a row of next_file */
     DX_CURSOR_TLDS = 6,    /* of /v1/tlds: next_row is an ordinal */
-    DX_CURSOR_ALL_URLS =
-        7 /* of /v1/domain/{d}/urls: rows are places in the payload of their dataset */
+    /* of /v1/domain/{d}/urls: rows are places in the payload of their dataset */
+    DX_CURSOR_ALL_URLS = 7,
+    /* of /v1/domains: next_row is an ordinal; the filter is its suffix as `tag`, and its prefix */
+    DX_CURSOR_DOMAINS = 8
 };
 
 struct dx_cursor {
