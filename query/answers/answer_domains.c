@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/json_out.h"
-#include "canon/ids.h"
 #include "format/core/surt.h"
 #include "format/version/dataset_domains.h"
 #include "loader/version.h"

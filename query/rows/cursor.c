@@ -17,8 +17,8 @@
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
 #define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
-#define ALL_URLS_SIZE                                                                    \
-    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_CURSOR_DATASETS_MAX + \
+#define ALL_URLS_SIZE                                                                 \
+    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_DATASET_LIST_MAX + \
      DX_ROW_FILTER_MAX)
 #define FRONT_MAX (1 + BUILD_SIZE)
 #define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + ALL_URLS_SIZE)
@@ -375,7 +375,7 @@ static bool take_all_urls(struct dx_bytes *r, struct dx_cursor *c)
     c->end_dataset = dx_bytes_u32(r);
     c->end_row = dx_bytes_u64(r);
     c->dataset_count = dx_bytes_u8(r);
-    if (c->dataset_count > DX_CURSOR_DATASETS_MAX)
+    if (c->dataset_count > DX_DATASET_LIST_MAX)
         return false;
     for (unsigned i = 0; i < c->dataset_count; i++)
         c->datasets[i] = dx_bytes_u32(r);

@@ -51,11 +51,11 @@
 #include "base/hash.h"
 #include "format/version/manifest.h"
 #include "query/rows/row_filter.h"
+#include "query/view/dataset_list.h"
 #include "query/view/problem.h"
 
 #define DX_CURSOR_FORMAT 4
 #define DX_CURSOR_TEXT 1232 /* characters of the longest, and NUL */
-#define DX_CURSOR_DATASETS_MAX 64
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
@@ -102,8 +102,8 @@ struct dx_cursor {
     uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
     uint32_t end_dataset;
-    uint8_t dataset_count;                     /* of `datasets`; 0: all of them */
-    uint32_t datasets[DX_CURSOR_DATASETS_MAX]; /* ascending */
+    uint8_t dataset_count;                  /* of `datasets`; 0: all of them */
+    uint32_t datasets[DX_DATASET_LIST_MAX]; /* ascending */
 
     uint64_t line;    /* of the log of suppressions, that sums are by */
     uint64_t sums[3]; /* of the TLD at next_row, before it: domains, URLs, rows */

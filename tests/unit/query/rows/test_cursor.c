@@ -122,8 +122,8 @@ static struct dx_cursor all_urls(void)
     c.next_dataset = 3;
     c.end_dataset = 0xfffffffe;
     c.next_row = c.end_row + 7; /* of an earlier dataset */
-    c.dataset_count = DX_CURSOR_DATASETS_MAX;
-    for (uint32_t i = 0; i < DX_CURSOR_DATASETS_MAX; i++)
+    c.dataset_count = DX_DATASET_LIST_MAX;
+    for (uint32_t i = 0; i < DX_DATASET_LIST_MAX; i++)
         c.datasets[i] = 3 + i * 0x1000000;
     return c;
 }
