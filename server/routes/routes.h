@@ -18,6 +18,7 @@
     X(PATHS, paths)             \
     X(CHANGES, changes)         \
     X(URLS, urls)               \
+    X(ALL_URLS, all_urls)       \
     X(DATASETS, datasets)       \
     X(DATASET, dataset)         \
     X(TOP_DOMAINS, top_domains) \

@@ -345,10 +345,11 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
 void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
 {
     struct dx_span *const spans[] = {
-        &copy->asked,      &copy->fields,      &copy->version,       &copy->before,
-        &copy->cursor,     &copy->share,       &copy->format,        &copy->datasets,
-        &copy->filter.tag, &copy->filter.mime, &copy->filter.prefix, &copy->prefix,
-        &copy->range_from, &copy->range_to,
+        &copy->asked,         &copy->fields,      &copy->version,       &copy->before,
+        &copy->cursor,        &copy->share,       &copy->format,        &copy->datasets,
+        &copy->filter.tag,    &copy->filter.mime, &copy->filter.prefix, &copy->prefix,
+        &copy->range_from,    &copy->range_to,    &copy->filter.from,   &copy->filter.to,
+        &copy->filter.status, &copy->filter.lang, &copy->filter.extra,
     };
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));

@@ -104,8 +104,12 @@ def answers(api, server):
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
              "/v1/domain/example.com/datasets/2/urls?offset=9",
-             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
+             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1",
+             "/v1/domain/example.com/datasets/1/urls?from=2024&to=20240102&lang=en&status=200&filter=!note:k", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
+        "/v1/domain/{domain}/urls":
+            ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
+             "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":
             ["/v1/domain/example.com/datasets/1/paths", "/v1/domain/example.com/datasets/1/paths?by=section&limit=1"],
@@ -207,7 +211,7 @@ def page_for_people(server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
                "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
