@@ -24,6 +24,7 @@
     X(TOP_DOMAINS, top_domains) \
     X(OVERLAP, overlap)         \
     X(NORMALIZE, normalize)     \
+    X(DOMAINS, domains)         \
     X(NAMES, names)             \
     X(URL, url)                 \
     X(URLID, urlid)             \

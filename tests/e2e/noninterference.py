@@ -195,7 +195,10 @@ def of_tags(old, rng):
     for v in ("", f"version={old}"):
         for query in ("", "limit=1", "limit=3", f"dataset={rng.randint(1, twins.DATASETS + 1)}", "dataset=99"):
             yield Ask(f"/v1/tlds?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
-    for target in ("/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
+    for v in ("", f"version={old}"):
+        for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
+            yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+    for target in ("/v1/domains?cursor=AAAA", "/v1/domains?tld=x.y", "/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
         yield Ask(target)
 
 
@@ -404,7 +407,7 @@ def judge_cursors(pair, table, rng, old):
                 ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
-                ("/v1/tlds?limit=1", "tlds"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
+                ("/v1/tlds?limit=1", "tlds"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:
         cursors = []
         for who in table.who:
