@@ -26,7 +26,7 @@ struct dx_records {
     bool eof;
     bool is_array; /* `lines` takes it apart */
     struct dx_json_lines lines;
-    bool is_behind;      /* an empty row of CDX_JSON: what follows is no record */
+    bool is_behind;      /* an empty row of CDX_JSON: no records follow it */
     bool partial;        /* the batch given last holds the beginning of one record */
     bool skipping;       /* inside a line already reported as too long */
     uint64_t line;       /* number of the next line */
