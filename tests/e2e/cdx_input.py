@@ -105,7 +105,7 @@ def layouts(tmp):
 
 
 def server_answers(tmp):
-    """The Internet Archive's JSON: rows as json of Python reads them; "-" and null are null; the key to go on with is no record."""
+    """The Internet Archive's JSON: rows as json of Python reads them; "-" and null are null; the key to go on with is not a record."""
     rows = [[f"com,site{i})/p", f"202401{i % 28 + 1:02}030405", f"http://www.site{i}.com/p?q=\"é, {i}", "text/html", "200" if i % 2 else "-", f"SHA{i}", 100 + i if i % 3 else None]
             for i in range(3000)]
     head = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"]
