@@ -24,6 +24,7 @@ enum {
     OPT_ROOT,
     OPT_VERSION,
     OPT_DATASET,
+    OPT_ALL_URLS,
     OPT_URL,
     OPT_TAG,
     OPT_OF,
@@ -44,6 +45,7 @@ struct lookup {
     struct dx_version *version;
     struct dx_canon *canon;
     bool urls;
+    bool all_urls;
     bool single_urls;
     bool tags;
     bool tag_rows;
@@ -65,6 +67,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       DX_OPT_TEXT },
     [OPT_DATASET] = { "dataset", "ID", NULL, "list the URLs of the domain in this dataset",
                       DX_OPT_NUMBER(0, UINT32_MAX), AT(dataset_id) },
+    [OPT_ALL_URLS] = { "all-urls", NULL, NULL, "list the URLs of the domain in all datasets",
+                       DX_OPT_FLAG, AT(all_urls) },
     [OPT_URL] = { "url", NULL, NULL, "what is given are URLs: where each stands, in all datasets",
                   DX_OPT_FLAG, AT(single_urls) },
     [OPT_TAG] = { "tag", NULL, NULL,
@@ -72,21 +76,23 @@ static const struct dx_option options_table[OPT_COUNT] = {
                   "in all datasets, or in that of --dataset",
                   DX_OPT_FLAG, AT(tags) },
     [OPT_OF] = { "of", "DOMAINS|URLS", "domains", "with --tag", DX_OPT_CHOICE, AT(tag_rows) },
-    [OPT_OFFSET] = { "offset", "N", "0", "rows to pass over, with --dataset",
+    [OPT_OFFSET] = { "offset", "N", "0", "rows to pass over, with --dataset or --all-urls",
                      DX_OPT_NUMBER(0, DX_OPTION_OPEN), AT(page.offset) },
     [OPT_LIMIT] = { "limit", "N", "1000",
-                    "rows at most, with --dataset; of each dataset, with --url (100); in a line, "
+                    "rows at most, with --dataset or --all-urls; of each dataset, with --url "
+                    "(100); in a line, "
                     "with "
                     "--tag (1000)",
                     DX_OPT_NUMBER(1, DX_LIMIT_MAX), AT(page.limit) },
     [OPT_FIELDS] = { "fields", "LIST", "url_id,url,ts",
                      "of url_id, url, ts, raw_url, extras, title, content_type, tags, locator; "
                      "with "
-                     "--dataset, or --tag "
+                     "--dataset, --all-urls, or --tag "
                      "--of urls",
                      DX_OPT_TEXT },
     [OPT_NAMES] = { "names", "FILE", NULL,
-                    "a list of names, '-' for standard input; plain, gzip or zstd", DX_OPT_TEXT },
+                    "a list of names, '-' for standard input; plain, gzip, zstd, bzip2 or xz",
+                    DX_OPT_TEXT },
     [OPT_INPUT] = { "input", "TEXT|CSV|NDJSON", "text", "of the list; text: a name a line",
                     DX_OPT_CHOICE, AT(input) },
     [OPT_FORMAT] = { "format", "NDJSON|CSV|MATRIX", NULL,
@@ -168,6 +174,8 @@ static bool lookup_one(struct lookup *l, struct dx_span asked)
     dx_buf_clear(&l->body);
     rc = l->single_urls ? dx_answer_url(DX_VIEW_ALL(l->version), l->canon, asked, l->page.limit,
                                         &l->body, &problem)
+         : l->all_urls  ? dx_answer_all_urls(DX_VIEW_ALL(l->version), l->canon, asked, l->page,
+                                             l->fields, &l->body, &problem)
          : l->urls      ? dx_answer_urls(DX_VIEW_ALL(l->version), l->canon, asked, l->dataset_id,
                                          l->page, l->fields, &l->body, &problem)
                         : dx_answer_domain(DX_VIEW_ALL(l->version), l->canon, asked,
@@ -267,6 +275,15 @@ static int parse_lists(struct lookup *l, const struct dx_options *o, struct dx_e
     return DX_OK;
 }
 
+static int parse_all_urls(const struct lookup *l, const struct dx_options *o, struct dx_error *err)
+{
+    if (l->all_urls && (l->urls || l->single_urls || l->tags || dx_options_has(o, OPT_NAMES) ||
+                        dx_options_has(o, OPT_FORMAT)))
+        return dx_fail(err, DX_E_INVALID,
+                       "--all-urls does not go with --dataset, --url, --tag, --names or --format");
+    return DX_OK;
+}
+
 static int parse_url(struct lookup *l, const struct dx_options *o, struct dx_error *err)
 {
     if (!l->single_urls)
@@ -303,6 +320,8 @@ static int parse(struct lookup *l, const struct dx_options *o, struct dx_error *
     int rc = dx_options_store(o, l, err);
 
     l->urls = dx_options_has(o, OPT_DATASET);
+    if (rc == DX_OK)
+        rc = parse_all_urls(l, o, err);
     if (rc == DX_OK)
         rc = parse_url(l, o, err);
     if (rc == DX_OK && !dx_fields_parse(dx_span_str(fields), &l->fields, &bad))
@@ -392,13 +411,15 @@ static int run(const struct dx_options *o)
 const struct dx_command dx_command_lookup = {
     .name = "lookup",
     .synopsis =
-        "--root ROOT [--version VERSION] ([--dataset ID [--offset N] [--limit N]] DOMAIN... | "
+        "--root ROOT [--version VERSION] ([--dataset ID | --all-urls] [--offset N] [--limit N] "
+        "DOMAIN... | "
         "--url [--limit N] URL... | --tag [--of urls] [--dataset ID] [--limit N] TAG... | --names "
         "FILE [--input FORMAT] [--format FORMAT])",
     .summary = "the answers of the API without a server",
     .description =
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "
-        "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers. DOMAIN may be a domain, a "
+        "--dataset what GET /v1/domain/DOMAIN/datasets/ID/urls answers, with --all-urls what GET "
+        "/v1/domain/DOMAIN/urls answers. DOMAIN may be a domain, a "
         "host or a whole URL; '-' reads one a line from standard input. With --url each URL is "
         "looked up "
         "itself, over all datasets, as by GET /v1/url. With --tag a line for each page of what GET "

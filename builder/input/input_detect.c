@@ -10,6 +10,7 @@
 
 #include "base/civil_time.h"
 #include "builder/input/cdx_line.h"
+#include "builder/input/container.h"
 #include "builder/input/input.h"
 #include "builder/input/input_format.h"
 #include "builder/input/input_time.h"
@@ -485,26 +486,14 @@ static int find_columns(struct look *l, struct dx_error *err)
 
 static const char *container_of(const char *path, bool plain)
 {
-    static const struct {
-        const char *magic;
-        size_t size;
-        const char *name;
-    } known[] = { { "\x1F\x8B", 2, "gzip" },
-                  { "\x28\xB5\x2F\xFD", 4, "zstd" },
-                  { "BZh", 3, "bzip2" },
-                  { "\xFD"
-                    "7zXZ",
-                    5, "xz" } };
-    char head[8] = { 0 };
+    uint8_t head[8];
     int fd = plain || strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
+    enum dx_container_kind kind = dx_container_find(dx_span_of(head, n < 0 ? 0 : (size_t)n));
 
     if (fd >= 0)
         (void)close(fd);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (n >= (ssize_t)known[i].size && memcmp(head, known[i].magic, known[i].size) == 0)
-            return known[i].name;
-    return plain ? "plain" : "compressed";
+    return plain || kind != DX_CONTAINER_NONE ? dx_container_name(kind) : "compressed";
 }
 
 static int set_format(struct look *l, struct dx_records *records, enum dx_record_format asked,

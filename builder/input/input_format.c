@@ -74,11 +74,11 @@ static size_t without(const char *name, size_t n, const char *suffix)
 /* AUTO: the name says nothing, or only that it is text. */
 static enum dx_record_format by_name(const char *name)
 {
+    static const char *const packings[] = { ".gz", ".zst", ".zstd", ".bz2", ".xz" };
     size_t n = strlen(name);
 
-    n = without(name, n, ".gz");
-    n = without(name, n, ".zst");
-    n = without(name, n, ".zstd");
+    for (size_t i = 0; i < sizeof packings / sizeof packings[0]; i++)
+        n = without(name, n, packings[i]);
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (without(name, n, suffixes[i].suffix) < n)
             return suffixes[i].format;

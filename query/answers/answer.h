@@ -9,8 +9,8 @@
  * `view` is a pinned version and what of it may be seen (query/view/view.h); `canon` belongs to the
  * calling thread and must have been made from this version's suffix list (dx_version_canon_new).
  * `asked` is percent-decoded text as the client sent it. Everything in a body comes from `view`
- * alone. All functions are safe from several threads on one version. dx_answer_urls and
- * dx_answer_url read the lake and may block on disk, dx_answer_domain may where a view hides some
+ * alone. All functions are safe from several threads on one version. dx_answer_urls,
+ * dx_answer_all_urls and dx_answer_url read the lake and may block on disk, dx_answer_domain may where a view hides some
  * of the datasets (query/answers/task.h); the others touch mapped memory only.
  */
 #ifndef DX_QUERY_ANSWERS_ANSWER_H
@@ -53,6 +53,11 @@ int dx_answer_domain(const struct dx_view *view, struct dx_canon *canon, struct 
 int dx_answer_urls(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
                    uint32_t dataset_id, struct dx_page_of page, unsigned fields,
                    struct dx_buf *body, struct dx_problem *problem);
+
+/* GET /v1/domain/{d}/urls */
+int dx_answer_all_urls(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
+                       struct dx_page_of page, unsigned fields, struct dx_buf *body,
+                       struct dx_problem *problem);
 
 /* GET /v1/url?u=: limit rows of each dataset. */
 int dx_answer_url(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
@@ -140,6 +145,22 @@ struct dx_complete_ask {
 int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
                        const struct dx_complete_ask *ask, struct dx_buf *body,
                        struct dx_problem *problem);
+
+/* GET /v1/domains: domains of a suffix, or all, in order of keys, with counts. A page may be short, and even empty, and
+ * go on all the same: what a request may examine is bounded. */
+struct dx_domains_ask {
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    struct dx_span suffix; /* "co.uk": what is below it, and it; data NULL: all */
+    struct dx_span prefix; /* of names; size 0: all */
+    uint64_t limit;
+    struct dx_paging paging; /* suffix and prefix are those of `from` */
+    uint64_t look_max;       /* domains that it may examine; 0: the usual cap */
+};
+
+int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
+                      const struct dx_domains_ask *ask, struct dx_buf *body,
+                      struct dx_problem *problem);
 
 /* The version that a client means by `text`, of those that v's manifest lists: a name, a number,
  * or, data NULL, the one before v. 1, or 0 with the problem; whether it is open is another

@@ -170,6 +170,17 @@ static int write_filtered_item(void *ctx, const struct dx_listing_row *row, stru
     return dx_item_text_write(ctx, row, err);
 }
 
+/* What was read of the lake to find these rows. */
+static void write_cost(const struct dx_filtered_rows *f, struct dx_json *j)
+{
+    dx_json_key(j, "cost");
+    dx_json_object(j);
+    dx_json_key_u64(j, "rows", f->rows_seen);
+    dx_json_key_u64(j, "pages", f->pages_seen);
+    dx_json_key_u64(j, "bytes", f->bytes_seen);
+    dx_json_end(j);
+}
+
 static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct dx_error *err)
 {
     struct dx_filtered_rows *f = &task->filtered;
@@ -184,6 +195,7 @@ static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct
     if (rc < 0)
         return rc;
     dx_json_end(j);
+    write_cost(f, j);
     dx_json_key(j, "next_cursor");
     if (visible_before(task, f->next) < visible_before(task, f->end))
         return write_cursor(task, f->next, f->end, j, err);
@@ -364,10 +376,29 @@ static struct dx_page_of window_of(const struct dx_urls_ask *ask,
     return window;
 }
 
+/* Whether the times of the pair, in the counts of the index, leave out all its rows. */
+static int is_out_of_time(const struct urls_task *task, bool *out, struct dx_error *err)
+{
+    const struct dx_found *found = &task->found;
+    struct dx_pair_count count = { .has_ts = false };
+    struct dx_dataset_set set;
+    uint32_t rank = 0;
+    int rc;
+
+    *out = false;
+    if (!dx_row_filter_times(&task->ask.filter))
+        return DX_OK;
+    rc = dx_membership_get(&found->part->membership, found->ordinal, &set, err);
+    if (rc >= 0 && dx_dataset_set_rank(&set, task->ask.dataset_id, &rank) == 1)
+        rc = dx_counts_one(&found->part->counts, found->ordinal, rank, &count, err);
+    *out = !dx_row_filter_may_take(&task->ask.filter, count.has_ts, count.first_us, count.last_us);
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int begin_filtered(struct dx_version *v, struct urls_task *task, struct dx_problem *problem)
 {
     const struct dx_urls_ask *ask = &task->ask;
-    const struct dx_filtered_ask filtered = {
+    struct dx_filtered_ask filtered = {
         .filter = ask->filter,
         .first = ask->paging.from != NULL ? ask->paging.from->next_row : 0,
         .end = ask->paging.from != NULL ? ask->paging.from->end_row : INT64_MAX,
@@ -378,11 +409,13 @@ static int begin_filtered(struct dx_version *v, struct urls_task *task, struct d
     };
     struct dx_error err = DX_ERROR_INIT;
 
-    task->is_filtered = true;
-    return dx_filtered_rows_init(&task->filtered, v, task->found.part, task->found.domain_id,
-                                 ask->dataset_id, &filtered, &err) < 0
-               ? dx_problem_of_error(problem, &err)
-               : 1;
+    int rc = is_out_of_time(task, &filtered.nothing, &err);
+
+    task->is_filtered = rc == DX_OK; /* so that release finds it made */
+    if (rc == DX_OK)
+        rc = dx_filtered_rows_init(&task->filtered, v, task->found.part, task->found.domain_id,
+                                   ask->dataset_id, &filtered, &err);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
 }
 
 /* Takes what withheld holds. */

@@ -45,6 +45,7 @@ int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
         return dx_fail(err, DX_E_INVALID, "filtered listing: no such places");
     size = dx_row_filter_pack(&ask->filter, f->text);
     (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
+    f->extra_count = dx_row_filter_extras(&f->ask.filter, f->extras);
     return DX_OK;
 }
 
@@ -96,6 +97,8 @@ static int find_runs(struct dx_filtered_rows *f, struct dx_error *err)
         place += f->runs[i].row_count;
     }
     f->known_end = place < f->end ? place : f->end;
+    if (f->ask.nothing)
+        f->next = f->known_end = f->end;
     f->state = BEGIN_CHUNK;
     return DX_LISTING_DONE;
 }
@@ -171,6 +174,8 @@ static int begin_chunk(struct dx_filtered_rows *f, struct dx_error *err)
     do {
         f->chunk_end = last - f->next < f->chunk ? last : f->next + f->chunk;
         listing_of_runs(f, dx_row_filter_fields(&f->ask.filter));
+        f->listing.extras = f->extras;
+        f->listing.extra_count = f->extra_count;
         rc = plan_rows(f, f->next, &f->chunk_end, err);
         f->chunk = rc == DX_E_LIMIT ? f->chunk / 2 : f->chunk;
     } while (rc == DX_E_LIMIT && f->chunk > 0);
@@ -221,6 +226,14 @@ static void begin_search(struct dx_filtered_rows *f)
     f->state = BEGIN_TRY;
 }
 
+static void note_seen(struct dx_filtered_rows *f)
+{
+    f->read_bytes += f->listing.read_bytes;
+    f->rows_seen += f->listing.row_count;
+    f->pages_seen += f->listing.reads;
+    f->bytes_seen += f->listing.read_bytes;
+}
+
 static int look(struct dx_filtered_rows *f, struct dx_error *err)
 {
     const struct dx_listing_taker taker = { .ctx = f, .row = look_at };
@@ -232,7 +245,7 @@ static int look(struct dx_filtered_rows *f, struct dx_error *err)
     if (rc < 0)
         return rc;
     f->looked += f->listing.row_count;
-    f->read_bytes += f->listing.read_bytes;
+    note_seen(f);
     if (f->chunk < CHUNK_MAX)
         f->chunk = f->chunk == 0 ? 1 : 2 * f->chunk;
     f->state = BEGIN_CHUNK;
@@ -296,7 +309,7 @@ static int try_place(struct dx_filtered_rows *f, struct dx_error *err)
     if (rc < 0)
         return rc;
     f->looked += TRY_COUNTS;
-    f->read_bytes += f->listing.read_bytes;
+    note_seen(f);
     if (f->reached) {
         f->high = f->place;
         f->closing = true;
@@ -350,8 +363,11 @@ static int take(struct dx_filtered_rows *f, struct dx_error *err)
 {
     int rc = dx_listing_step(&f->listing, err);
 
-    if (rc == DX_LISTING_DONE)
+    if (rc == DX_LISTING_DONE) {
+        f->pages_seen += f->listing.reads;
+        f->bytes_seen += f->listing.read_bytes;
         f->state = DONE;
+    }
     return rc;
 }
 

@@ -45,7 +45,8 @@ struct dx_filtered_ask {
     uint64_t limit;                           /* rows, at least 1 */
     unsigned fields;                          /* of rows that are given */
     const struct dx_suppression_pair *hidden; /* rows that are not taken; NULL: none */
-    uint64_t deadline_ms;                     /* as of dx_listing_init */
+    bool nothing;         /* it is known that no row matches: none is looked at */
+    uint64_t deadline_ms; /* as of dx_listing_init */
 };
 
 /* Taken rows that lie near each other: read as one. */
@@ -58,6 +59,8 @@ struct dx_filtered_rows {
     uint64_t total; /* its rows, hidden ones too */
     uint64_t next;  /* place */
     uint64_t end;   /* of what was asked for: ask.end, or total */
+    /* What was looked at: rows, and pages of the lake with their bytes as they are stored. */
+    uint64_t rows_seen, pages_seen, bytes_seen;
 
     /* private */
     struct dx_version *version;
@@ -81,6 +84,8 @@ struct dx_filtered_rows {
     bool closing;               /* halving */
     bool reached;               /* what the try said */
     uint64_t looked, read_bytes;
+    struct dx_span extras[DX_ROW_FILTER_EXTRAS]; /* that the filter looks at */
+    size_t extra_count;
 
     uint64_t *taken; /* places */
     size_t taken_count, taken_capacity;

@@ -16,6 +16,8 @@
 #include "query/suppression/suppression_view.h"
 #include "query/view/suppressed.h"
 
+#include <assert.h>
+
 #define URL_MAX \
     (4 * DX_URL_MAX) /* longer than any canonical one: a foreign lake may say anything */
 
@@ -29,6 +31,8 @@ void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fi
     t->fields = fields;
     t->version = v;
     t->canon = NULL;
+    t->has_dataset = false;
+    t->dataset_size = 0;
     dx_buf_init(&t->url, URL_MAX);
     dx_buf_init(&t->tag, TAG_MAX);
 }
@@ -38,6 +42,16 @@ void dx_item_text_release(struct dx_item_text *t)
     dx_buf_release(&t->url);
     dx_buf_release(&t->tag);
     dx_canon_free(&t->canon);
+}
+
+void dx_item_text_dataset(struct dx_item_text *t, uint32_t dataset_id)
+{
+    static_assert(sizeof t->dataset > DX_PUT_SIZE(",\"dataset_id\":") + 10, "ten digits fit");
+
+    t->has_dataset = true;
+    t->dataset_id = dataset_id;
+    t->dataset_size = (size_t)(dx_put_u64(DX_PUT(t->dataset, ",\"dataset_id\":"), dataset_id) -
+                               t->dataset);
 }
 
 /* ---- in one piece ---- */
@@ -154,7 +168,7 @@ int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch
     size_t room = text_of(&s->scheme, s->first_scheme, s->row_count) +
                   text_of(&s->host, s->first_host, s->row_count) +
                   text_of(&s->path_query, s->first_path_query, s->row_count) +
-                  s->row_count * AROUND_ROW + DX_COLUMN_BLOCK_PAD;
+                  s->row_count * (AROUND_ROW + t->dataset_size) + DX_COLUMN_BLOCK_PAD;
     uint8_t *begin;
     uint8_t *at;
 
@@ -173,6 +187,7 @@ int dx_item_text_stretch(struct dx_item_text *t, const struct dx_listing_stretch
             *at++ = ',';
         at = put_id_and_url(at, s, i);
         at = put_ts(at, has_ts, us);
+        at = dx_put(at, t->dataset, t->dataset_size);
         *at++ = '}';
     }
     dx_json_wrote(t->json, (size_t)(at - begin));
@@ -365,6 +380,8 @@ int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
 
     dx_json_object(t->json);
     rc = dx_item_text_members(t, row, err);
+    if (t->has_dataset)
+        dx_json_key_u64(t->json, "dataset_id", t->dataset_id);
     dx_json_end(t->json);
     return rc == DX_OK && t->json->buf->failed ? dx_buf_fail(t->json->buf, err, "answer") : rc;
 }

@@ -6,6 +6,7 @@
  *   rc = dx_item_text_write(&t, &row, &err);         for each row, or
  *   rc = dx_item_text_stretch(&t, &stretch, &err);   1 written; 0 not: write its rows one by one
  *   rc = dx_item_text_members(&t, &row, &err);       those of one row, into an object that was just begun
+ *   dx_item_text_dataset(&t, dataset_id);            rows from here on end in this member
  *   dx_item_text_release(&t);
  *
  * The members that `fields` (DX_FIELD_...) names, in the order of those bits. A row whose URL
@@ -33,6 +34,10 @@ struct dx_item_text {
     unsigned fields;
     struct dx_buf url; /* scratch of rows that are written piece by piece */
     struct dx_buf tag; /* and of their tags */
+    bool has_dataset;
+    uint32_t dataset_id;
+    uint8_t dataset[32]; /* the member as text, with a comma before it */
+    size_t dataset_size;
 
     struct dx_version *version;
     struct dx_canon *canon; /* once it is needed */
@@ -43,6 +48,8 @@ struct dx_item_text {
 void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fields,
                        struct dx_version *v);
 void dx_item_text_release(struct dx_item_text *t);
+/* Of rows that dx_item_text_write and dx_item_text_stretch write. */
+void dx_item_text_dataset(struct dx_item_text *t, uint32_t dataset_id);
 int dx_item_text_write(struct dx_item_text *t, const struct dx_listing_row *row,
                        struct dx_error *err);
 int dx_item_text_members(struct dx_item_text *t, const struct dx_listing_row *row,

@@ -65,6 +65,25 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
                  struct dx_task **task, struct dx_answer_summary *summary, struct dx_buf *body,
                  struct dx_problem *problem);
 
+/* GET /v1/domain/{d}/urls: the rows of all its datasets, by dataset_id, then as the listing of each goes. A page may
+ * be short, and go on all the same. */
+struct dx_all_urls_ask {
+    struct dx_span asked;
+    struct dx_span
+        datasets; /* as of query/view/dataset_list.h; data NULL: all, or those of the cursor */
+    struct dx_page_of page; /* with `from`, the cursor decides where it begins */
+    unsigned fields;
+    struct dx_row_filter filter; /* of a cursor: its own */
+    unsigned plan;               /* so many cursors instead of rows; 0: rows */
+    struct dx_paging paging;
+    uint64_t deadline_ms; /* as above */
+};
+
+int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
+                     const struct dx_all_urls_ask *ask, struct dx_task **task,
+                     struct dx_answer_summary *summary, struct dx_buf *body,
+                     struct dx_problem *problem);
+
 /* GET /v1/url?u=: where one URL stands, in all datasets. Its first step, too, may wait. */
 #define DX_URL_LIMIT_DEFAULT 100
 #define DX_URL_LIMIT_MAX 1000

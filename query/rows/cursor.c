@@ -17,11 +17,15 @@
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
 #define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
+#define ALL_URLS_SIZE                                                                 \
+    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_DATASET_LIST_MAX + \
+     DX_ROW_FILTER_MAX)
 #define FRONT_MAX (1 + BUILD_SIZE)
-#define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + LISTING_SIZE)
+#define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + ALL_URLS_SIZE)
 
-static_assert(CHANGES_SIZE < LISTING_SIZE && RANGE_SIZE < LISTING_SIZE,
-              "the longest is that of a listing");
+static_assert(CHANGES_SIZE < ALL_URLS_SIZE && RANGE_SIZE < ALL_URLS_SIZE &&
+                  LISTING_SIZE < ALL_URLS_SIZE,
+              "the longest is that of a listing of several datasets");
 static_assert((BYTES_MAX * 4 + 2) / 3 < DX_CURSOR_TEXT, "the longest cursor fits its text");
 static_assert(FRONT_MAX + DX_ACCESS_NAME_MAX + BYTES_MAX <= DX_SEAL_MAX, "it can be sealed");
 static_assert(sizeof((struct dx_cursor_key *)NULL)->bytes == DX_SEAL_KEY, "keys of one size");
@@ -196,6 +200,20 @@ static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
         dx_buf_u64(b, c->sums[i]);
 }
 
+static void put_all_urls(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_u64(b, c->domain_id);
+    dx_buf_u16(b, (uint16_t)c->fields);
+    dx_buf_u32(b, c->next_dataset);
+    dx_buf_u64(b, c->next_row);
+    dx_buf_u32(b, c->end_dataset);
+    dx_buf_u64(b, c->end_row);
+    dx_buf_u8(b, c->dataset_count);
+    for (unsigned i = 0; i < c->dataset_count; i++)
+        dx_buf_u32(b, c->datasets[i]);
+    dx_buf_append(b, c->filter, c->filter_size);
+}
+
 static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b)
 {
     dx_buf_u8(b, (uint8_t)c->kind);
@@ -223,6 +241,13 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         put_range(c, b);
     } else if (c->kind == DX_CURSOR_TLDS) {
         put_tlds(c, b);
+    } else if (c->kind == DX_CURSOR_ALL_URLS) {
+        put_all_urls(c, b);
+    } else if (c->kind == DX_CURSOR_DOMAINS) {
+        dx_buf_u8(b, c->one_dataset);
+        dx_buf_u32(b, c->dataset_id);
+        dx_buf_u64(b, c->next_row);
+        dx_buf_append(b, c->filter, c->filter_size);
     } else {
         dx_buf_append(b, c->since, NAME_SIZE);
         dx_buf_append(b, c->since_build.bytes, BUILD_SIZE);
@@ -329,6 +354,35 @@ static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
     c->filter_size = (uint16_t)s.size;
 }
 
+static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
+{
+    uint8_t one = dx_bytes_u8(r);
+
+    c->one_dataset = one == 1;
+    c->dataset_id = dx_bytes_u32(r);
+    c->next_row = dx_bytes_u64(r);
+    take_filter(r, c);
+    return one <= 1;
+}
+
+/* False: more datasets than there can be. */
+static bool take_all_urls(struct dx_bytes *r, struct dx_cursor *c)
+{
+    c->domain_id = dx_bytes_u64(r);
+    c->fields = dx_bytes_u16(r);
+    c->next_dataset = dx_bytes_u32(r);
+    c->next_row = dx_bytes_u64(r);
+    c->end_dataset = dx_bytes_u32(r);
+    c->end_row = dx_bytes_u64(r);
+    c->dataset_count = dx_bytes_u8(r);
+    if (c->dataset_count > DX_DATASET_LIST_MAX)
+        return false;
+    for (unsigned i = 0; i < c->dataset_count; i++)
+        c->datasets[i] = dx_bytes_u32(r);
+    take_filter(r, c);
+    return true;
+}
+
 /* The layout alone; all values are looked at afterwards. front: the build that stands there, or
  * NULL. */
 static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c)
@@ -361,10 +415,26 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
     } else if (c->kind == DX_CURSOR_TLDS) {
         if (!take_tlds(&r, c))
             return false;
+    } else if (c->kind == DX_CURSOR_ALL_URLS) {
+        if (!take_all_urls(&r, c))
+            return false;
+    } else if (c->kind == DX_CURSOR_DOMAINS) {
+        if (!take_domains(&r, c))
+            return false;
     } else if (c->kind != DX_CURSOR_RANGE || !take_range(&r, c)) {
         return false;
     }
     return !r.failed && dx_bytes_left(&r) == 0;
+}
+
+static bool all_urls_ok(const struct dx_cursor *c)
+{
+    for (unsigned i = 1; i < c->dataset_count; i++)
+        if (c->datasets[i - 1] >= c->datasets[i])
+            return false;
+    return c->next_row <= INT64_MAX && c->end_row <= INT64_MAX &&
+           (c->next_dataset < c->end_dataset ||
+            (c->next_dataset == c->end_dataset && c->next_row <= c->end_row));
 }
 
 /* Another program that has the key may still write wrong values. */
@@ -379,13 +449,18 @@ static bool values_ok(const struct dx_cursor *c)
         return dx_version_name_ok(dx_span_str(c->since), NULL);
     if (c->kind == DX_CURSOR_TLDS)
         return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0);
+    if (c->kind == DX_CURSOR_DOMAINS)
+        return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0) &&
+               dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->fields == 0 || (c->fields & ~(unsigned)DX_FIELDS_ALL) != 0)
         return false;
     if (c->kind == DX_CURSOR_RANGE)
         return c->next_row <= INT64_MAX && (c->end == 0 || c->next_number < c->end) &&
                (c->one_dataset || c->dataset_id == 0);
-    return c->next_row <= c->end_row && c->end_row <= INT64_MAX &&
-           dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
+    if (c->kind == DX_CURSOR_ALL_URLS ? !all_urls_ok(c)
+                                      : c->next_row > c->end_row || c->end_row > INT64_MAX)
+        return false;
+    return dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
 }
 
 /* 1, 0: it is none of ours, <0 out of memory. */

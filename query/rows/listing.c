@@ -83,8 +83,18 @@ static unsigned named_field(struct dx_span name)
     return 0;
 }
 
-static bool wanted(const struct dx_page_column *column, unsigned fields)
+static bool is_named(const struct dx_listing *l, struct dx_span name)
 {
+    for (size_t i = 0; i < l->extra_count; i++)
+        if (dx_span_equal(l->extras[i], name))
+            return true;
+    return false;
+}
+
+static bool wanted(const struct dx_listing *l, const struct dx_page_column *column)
+{
+    unsigned fields = l->fields;
+
     switch (column->role) {
     case DX_ROLE_SCHEME:
     case DX_ROLE_HOST:
@@ -96,7 +106,8 @@ static bool wanted(const struct dx_page_column *column, unsigned fields)
         return (fields & (DX_FIELD_RAW_URL | DX_FIELD_LOCATOR)) != 0;
     case DX_ROLE_EXTRA:
         return (fields & DX_FIELD_EXTRAS) != 0 ||
-               ((fields & DX_FIELDS_NAMED) != 0 && (fields & named_field(column->name)) != 0);
+               ((fields & DX_FIELDS_NAMED) != 0 && (fields & named_field(column->name)) != 0) ||
+               is_named(l, column->name);
     default:
         return false;
     }
@@ -256,7 +267,7 @@ static int want_piece(struct dx_listing *l, const struct dx_run *run, uint64_t s
     piece->column_count = 0;
     rc = DX_OK;
     while (rc == DX_OK && dx_page_group_next(&group, &column) == 1)
-        if (wanted(&column, l->fields))
+        if (wanted(l, &column))
             rc = want_column(l, &file, object, piece, &column, err);
     if (rc == DX_OK && (l->fields & (DX_FIELD_URL | DX_FIELD_URL_ID)) != 0 &&
         !has_url_columns(l, piece))

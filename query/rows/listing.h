@@ -74,6 +74,10 @@ struct dx_listing {
     struct dx_run *runs;
     size_t run_count;
 
+    /* Set after init: extras of these names are read besides the fields. Borrowed until release. */
+    const struct dx_span *extras;
+    size_t extra_count;
+
     /* private */
     unsigned state;
     uint64_t deadline_ms;

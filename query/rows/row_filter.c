@@ -2,13 +2,35 @@
 #include "query/rows/row_filter.h"
 
 #include "base/buf.h"
+#include "format/text/locator.h"
 #include "format/version/tag_list.h"
 #include "format/version/tags.h"
+#include "format/version/url_ids.h"
 #include "query/rows/listing.h"
+#include "query/rows/time_words.h"
 #include "query/view/fields.h"
 #include "query/view/problem.h"
 
-enum { PARTS = 3 };
+enum { PARTS = 8, PARTS_ALWAYS = 3 }; /* in the order in which they are packed */
+
+#define COLUMN_STATUS "status"
+#define COLUMN_LANGUAGE "language"
+#define COLUMN_LANGUAGES "languages"
+
+static void parts_of(const struct dx_row_filter *f, struct dx_span parts[PARTS])
+{
+    const struct dx_span all[PARTS] = { f->tag, f->mime,   f->prefix, f->from,
+                                        f->to,  f->status, f->lang,   f->extra };
+
+    memcpy(parts, all, sizeof all);
+}
+
+bool dx_row_filter_any(const struct dx_row_filter *f)
+{
+    return f->tag.data != NULL || f->mime.data != NULL || f->prefix.data != NULL ||
+           dx_row_filter_times(f) || f->status.data != NULL || f->lang.data != NULL ||
+           f->extra.data != NULL;
+}
 
 /* ---- what may be asked ---- */
 
@@ -54,8 +76,60 @@ static bool is_mime(struct dx_span s)
     return is_word(before_slash(s)) && (dx_span_equal(sub, dx_span_str("*")) || is_word(sub));
 }
 
-int dx_row_filter_check(const struct dx_row_filter *f, struct dx_problem *problem)
+/* "!name:value". False: it has no name. */
+static bool split_extra(struct dx_span extra, bool *wanted, struct dx_span *name,
+                        struct dx_span *value)
 {
+    const uint8_t *colon;
+
+    *wanted = extra.size == 0 || extra.data[0] != '!';
+    if (!*wanted)
+        extra = dx_span_of(extra.data + 1, extra.size - 1);
+    colon = extra.size == 0 ? NULL : memchr(extra.data, ':', extra.size);
+    if (colon == NULL || colon == extra.data)
+        return false;
+    *name = dx_span_of(extra.data, (size_t)(colon - extra.data));
+    *value = dx_span_of(colon + 1, extra.size - name->size - 1);
+    return true;
+}
+
+/* Of the times and the extra: NULL, or what is wrong, and with which. */
+static const char *compile(struct dx_row_filter *f, const char **which)
+{
+    struct dx_span name;
+    struct dx_span value;
+    int64_t other;
+    bool wanted;
+
+    f->from_us = INT64_MIN;
+    f->to_us = INT64_MAX;
+    *which = "from";
+    if (f->from.data != NULL && !dx_time_words(f->from, &f->from_us, &other))
+        return "not a time, as 2019, 2019-07, 2019-07-04T10:20:30Z or 20190704102030";
+    *which = "to";
+    if (f->to.data != NULL && !dx_time_words(f->to, &other, &f->to_us))
+        return "not a time, as 2019, 2019-07, 2019-07-04T10:20:30Z or 20190704102030";
+    *which = "filter";
+    if (f->extra.data != NULL && !split_extra(f->extra, &wanted, &name, &value))
+        return "write the name of an extra, a colon and its value, as digest:ABC, or !digest:ABC";
+    if (f->extra.data != NULL && (dx_span_equal(name, dx_span_str(DX_REQUESTED_URL)) ||
+                                  dx_span_equal(name, dx_span_str(DX_LOCATOR_COLUMN))))
+        return "no rows are selected by requested_url or locator";
+    return NULL;
+}
+
+static bool is_empty(struct dx_span s)
+{
+    return s.data != NULL && s.size == 0;
+}
+
+int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem)
+{
+    struct dx_span parts[PARTS];
+    const char *which;
+    const char *why = compile(f, &which);
+    size_t bytes = 0;
+
     if (f->tag.data != NULL && !dx_tag_fits(f->tag))
         return refused(problem, "tag",
                        "a tag is a text in UTF-8 without control characters, and not empty");
@@ -66,8 +140,18 @@ int dx_row_filter_check(const struct dx_row_filter *f, struct dx_problem *proble
             "all of that kind; it has no parameters");
     if (f->prefix.data != NULL && (f->prefix.size == 0 || f->prefix.data[0] != '/'))
         return refused(problem, "prefix", "a path begins with a slash");
-    if (f->tag.size + f->mime.size + f->prefix.size > DX_ROW_FILTER_TEXT)
-        return refused(problem, "tag, mime, prefix", "together they have over 500 bytes");
+    if (why != NULL)
+        return refused(problem, which, why);
+    if (is_empty(f->status))
+        return refused(problem, "status", "it is empty");
+    if (is_empty(f->lang))
+        return refused(problem, "lang", "it is empty");
+    parts_of(f, parts);
+    for (unsigned i = 0; i < PARTS; i++)
+        bytes += parts[i].size;
+    if (bytes > DX_ROW_FILTER_TEXT)
+        return refused(problem, "tag, mime, prefix, from, to, status, lang, filter",
+                       "together they have over 500 bytes");
     return 1;
 }
 
@@ -77,16 +161,46 @@ unsigned dx_row_filter_fields(const struct dx_row_filter *f)
 {
     return (f->tag.data != NULL ? DX_FIELD_TAGS : 0u) |
            (f->mime.data != NULL ? DX_FIELD_CONTENT_TYPE : 0u) |
-           (f->prefix.data != NULL ? DX_FIELD_URL : 0u);
+           (f->prefix.data != NULL ? DX_FIELD_URL : 0u) |
+           (dx_row_filter_times(f) ? DX_FIELD_TS : 0u);
+}
+
+size_t dx_row_filter_extras(const struct dx_row_filter *f,
+                            struct dx_span names[DX_ROW_FILTER_EXTRAS])
+{
+    struct dx_span value;
+    size_t n = 0;
+    bool wanted;
+
+    if (f->status.data != NULL)
+        names[n++] = dx_span_str(COLUMN_STATUS);
+    if (f->lang.data != NULL) {
+        names[n++] = dx_span_str(COLUMN_LANGUAGE);
+        names[n++] = dx_span_str(COLUMN_LANGUAGES);
+    }
+    if (f->extra.data != NULL && split_extra(f->extra, &wanted, &names[n], &value))
+        n++;
+    return n;
+}
+
+bool dx_row_filter_may_take(const struct dx_row_filter *f, bool has_ts, int64_t first_us,
+                            int64_t last_us)
+{
+    return !dx_row_filter_times(f) || (has_ts && last_us >= f->from_us && first_us < f->to_us);
 }
 
 /* The first of this name; data NULL: it has none. */
-static struct dx_span extra(const struct dx_listing_row *row, const char *name)
+static struct dx_span extra_of(const struct dx_listing_row *row, struct dx_span name)
 {
     for (size_t i = 0; i < row->extra_count; i++)
-        if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
+        if (dx_span_equal(row->extra[i].name, name))
             return row->extra[i].value;
     return dx_span_of(NULL, 0);
+}
+
+static struct dx_span extra(const struct dx_listing_row *row, const char *name)
+{
+    return extra_of(row, dx_span_str(name));
 }
 
 static bool has_tag(struct dx_span tags, struct dx_span tag, struct dx_buf *scratch)
@@ -157,24 +271,78 @@ enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_spa
     return order < 0 ? DX_ROW_BEFORE : DX_ROW_BEHIND;
 }
 
+/* "eng,deu": one of them. */
+static bool has_word(struct dx_span list, struct dx_span word)
+{
+    while (list.size > 0) {
+        const uint8_t *comma = memchr(list.data, ',', list.size);
+        size_t n = comma == NULL ? list.size : (size_t)(comma - list.data);
+
+        if (same_word(without_parameters(dx_span_of(list.data, n)), word))
+            return true;
+        list = comma == NULL ? dx_span_of(NULL, 0) : dx_span_of(comma + 1, list.size - n - 1);
+    }
+    return false;
+}
+
+static bool is_language(const struct dx_listing_row *row, struct dx_span lang)
+{
+    struct dx_span one = extra(row, COLUMN_LANGUAGE);
+
+    return one.data != NULL ? same_word(one, lang) : has_word(extra(row, COLUMN_LANGUAGES), lang);
+}
+
+static bool takes_extra(const struct dx_row_filter *f, const struct dx_listing_row *row)
+{
+    struct dx_span name = { NULL, 0 };
+    struct dx_span value = { NULL, 0 };
+    struct dx_span found;
+    bool wanted;
+
+    if (!split_extra(f->extra, &wanted, &name, &value))
+        return false;
+    found = extra_of(row, name);
+    return (found.data != NULL && dx_span_equal(found, value)) == wanted;
+}
+
+static bool takes_rest(const struct dx_row_filter *f, const struct dx_listing_row *row)
+{
+    struct dx_span status = f->status.data == NULL ? f->status : extra(row, COLUMN_STATUS);
+
+    return (f->status.data == NULL || (status.data != NULL && dx_span_equal(status, f->status))) &&
+           (f->lang.data == NULL || is_language(row, f->lang)) &&
+           (f->extra.data == NULL || takes_extra(f, row));
+}
+
+static bool is_in_time(const struct dx_row_filter *f, const struct dx_listing_row *row)
+{
+    return row->has_ts && row->ts_us >= f->from_us && row->ts_us < f->to_us;
+}
+
 bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
                          struct dx_buf *scratch)
 {
     return (f->prefix.data == NULL || dx_row_filter_side(f, row->path_query) == DX_ROW_WITHIN) &&
            (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
+           (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
            (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
 }
 
-/* ---- packed: u16 size of each, 0 if it is not asked, and its bytes ---- */
+/* ---- packed: u16 size of each, 0 if it is not asked, and its bytes; the first three, and of the others those up to the
+ * last one that is asked ---- */
 
 size_t dx_row_filter_pack(const struct dx_row_filter *f, uint8_t out[DX_ROW_FILTER_MAX])
 {
-    const struct dx_span parts[PARTS] = { f->tag, f->mime, f->prefix };
+    struct dx_span parts[PARTS];
+    unsigned count = PARTS;
     size_t n = 0;
 
     if (!dx_row_filter_any(f))
         return 0;
-    for (unsigned i = 0; i < PARTS; i++) {
+    parts_of(f, parts);
+    while (count > PARTS_ALWAYS && parts[count - 1].data == NULL)
+        count--;
+    for (unsigned i = 0; i < count; i++) {
         out[n++] = (uint8_t)(parts[i].size & 0xff);
         out[n++] = (uint8_t)(parts[i].size >> 8);
         if (parts[i].size > 0)
@@ -186,16 +354,20 @@ size_t dx_row_filter_pack(const struct dx_row_filter *f, uint8_t out[DX_ROW_FILT
 
 bool dx_row_filter_unpack(struct dx_span packed, struct dx_row_filter *f)
 {
-    struct dx_span *const parts[PARTS] = { &f->tag, &f->mime, &f->prefix };
+    struct dx_span *const parts[PARTS] = { &f->tag, &f->mime,   &f->prefix, &f->from,
+                                           &f->to,  &f->status, &f->lang,   &f->extra };
     struct dx_bytes r = dx_bytes_of(packed);
+    const char *which;
+    unsigned i;
 
     *f = (struct dx_row_filter){ .tag = { NULL, 0 } };
-    for (unsigned i = 0; packed.size > 0 && i < PARTS; i++) {
+    for (i = 0; i < PARTS && (i < PARTS_ALWAYS ? packed.size > 0 : dx_bytes_left(&r) > 0); i++) {
         uint16_t size = dx_bytes_u16(&r);
         struct dx_span part = dx_bytes_take(&r, size);
 
         if (size > 0)
             *parts[i] = part;
     }
-    return !r.failed && dx_bytes_left(&r) == 0;
+    return !r.failed && dx_bytes_left(&r) == 0 &&
+           (i <= PARTS_ALWAYS || parts[i - 1]->data != NULL) && compile(f, &which) == NULL;
 }

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * row_filter.h - which rows of a URL listing are asked for: by tag, media type and path.
+ * row_filter.h - which rows of a URL listing are asked for: by tag, media type, path, time, status, language, an extra.
  *
  *   struct dx_row_filter f = { .tag = dx_span_str("news"), .mime = dx_span_str("text/" "*") };
- *   rc = dx_row_filter_check(&f, &problem);                1; 0: a value that can be none
- *   dx_row_filter_takes(&f, &row, &scratch)                of a row with dx_row_filter_fields(&f)
+ *   rc = dx_row_filter_check(&f, &problem);                1; 0: a value that can be none. Also sets what is private
+ *   dx_row_filter_takes(&f, &row, &scratch)                of a row with dx_row_filter_fields(&f) and _extras
  *   dx_row_filter_side(&f, path_query)                     where a path stands to the prefix
  *
- *   tag     one of the strings of the row's `tags`, a JSON array; equal byte by byte
- *   mime    the row's `content_type` without parameters; ASCII case does not count; "text/" and a star
- *           takes all of that type
- *   prefix  what the row's canonical path and query begin with, byte by byte
+ *   tag      one of the strings of the row's `tags`, a JSON array; equal byte by byte
+ *   mime     the row's `content_type` without parameters; ASCII case does not count; "text/" and a star
+ *            takes all of that type
+ *   prefix   what the row's canonical path and query begin with, byte by byte
+ *   from, to the row's time: not before the first moment of `from`, not behind the last one of `to`
+ *            (query/rows/time_words.h)
+ *   status   the row's `status`, byte by byte
+ *   lang     the row's `language`, or one of those of `languages` with commas between; ASCII case does not count
+ *   extra    "name:value", the row's extra of this name is the value byte by byte; "!name:value": it is not, or there is none
  *
- * All that are given must hold. A row without the column, or with a null in it, does not match; nor
- * does one whose tags are not an array of strings. Spans are borrowed.
+ * All that are given must hold. A row without the column, or with a null in it, does not match but where said otherwise; nor
+ * does one whose tags are not an array of strings. What rules may hide in a row that is shown (requested_url, locator) cannot
+ * be filtered by. Spans are borrowed.
  *
  *   n = dx_row_filter_pack(&f, bytes);                     0: no filter. One text for each filter
- *   ok = dx_row_filter_unpack(span, &f);                   f borrows from it; false: not packed by us
+ *   ok = dx_row_filter_unpack(span, &f);                   f borrows from it, and is checked; false: not packed by us
  *
  * Pure; any thread.
  */
@@ -24,7 +30,7 @@
 
 #include "base/bytes.h"
 
-#define DX_ROW_FILTER_MAX 512  /* bytes, packed: a cursor holds them */
+#define DX_ROW_FILTER_MAX 528  /* bytes, packed: a cursor holds them */
 #define DX_ROW_FILTER_TEXT 500 /* bytes of all its values, as docs/API.md says */
 
 struct dx_buf;
@@ -33,17 +39,30 @@ struct dx_problem;
 
 struct dx_row_filter {
     struct dx_span tag, mime, prefix; /* data NULL: not asked */
+    struct dx_span from, to, status, lang, extra;
+
+    /* private */
+    int64_t from_us, to_us; /* times [from_us, to_us) */
 };
 
-static inline bool dx_row_filter_any(const struct dx_row_filter *f)
+#define DX_ROW_FILTER_EXTRAS 4 /* that one may look at */
+
+bool dx_row_filter_any(const struct dx_row_filter *f);
+static inline bool dx_row_filter_times(const struct dx_row_filter *f)
 {
-    return f->tag.data != NULL || f->mime.data != NULL || f->prefix.data != NULL;
+    return f->from.data != NULL || f->to.data != NULL;
 }
 
-int dx_row_filter_check(const struct dx_row_filter *f, struct dx_problem *problem);
+int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem);
 
 /* DX_FIELD_..., that it looks at. */
 unsigned dx_row_filter_fields(const struct dx_row_filter *f);
+/* Names of extras that it looks at besides; borrowed from it. How many. */
+size_t dx_row_filter_extras(const struct dx_row_filter *f,
+                            struct dx_span names[DX_ROW_FILTER_EXTRAS]);
+/* Whether rows of which the first and the last time are these may match. */
+bool dx_row_filter_may_take(const struct dx_row_filter *f, bool has_ts, int64_t first_us,
+                            int64_t last_us);
 
 /* scratch: has room for the longest string of a row's tags, else the row is taken for one without
  * an array of strings; what is in it goes. */

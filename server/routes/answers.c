@@ -190,7 +190,7 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
 
 /* How many rows come before a place of a filtered listing is not known, so pages go by cursors
  * alone. */
-static int check_filter(const struct dx_answers *answers, const struct dx_ask *ask,
+static int check_filter(const struct dx_answers *answers, struct dx_ask *ask,
                         struct dx_problem *problem)
 {
     if (!dx_row_filter_any(&ask->filter))

@@ -200,6 +200,17 @@ static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_probl
     return dx_param_dataset_id(value, &ask->dataset_id, problem);
 }
 
+static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    uint64_t v;
+
+    if (!dx_param_number(value, DX_PLAN_MAX, &v) || v == 0)
+        return dx_route_refuse(problem, "plan '%.*s' is not a whole number from 1 to %d",
+                               dx_shown(value), (const char *)value.data, DX_PLAN_MAX);
+    ask->plan = (unsigned)v;
+    return 1;
+}
+
 const struct dx_param dx_param_offset = {
     .name = "offset",
     .set = set_offset,
@@ -225,6 +236,90 @@ const struct dx_param dx_param_dataset = { .name = "dataset",
                                            .set = set_dataset,
                                            .schema = "\"$ref\":\"#/components/schemas/DatasetId\"",
                                            .text = "Only this dataset." };
+
+const struct dx_param dx_param_plan = {
+    .name = "plan",
+    .set = set_plan,
+    .schema = "\"type\":\"integer\",\"minimum\":1,\"maximum\":64",
+    .text = "Return this many cursors of disjoint parts instead of rows; "
+            "together they are the whole listing.",
+};
+
+const struct dx_param dx_param_tag = {
+    .name = "tag",
+    .member = offsetof(struct dx_ask, filter.tag),
+    .schema = "\"type\":\"string\",\"minLength\":1,\"maxLength\":500,\"pattern\":\"^[^\\"
+              "\\u0000-\\\\u001f\\\\u007f]+$\"",
+    .text = "Only rows with this tag: one of the strings of their `tags`,"
+            " byte by byte.",
+};
+
+const struct dx_param dx_param_mime = {
+    .name = "mime",
+    .member = offsetof(struct dx_ask, filter.mime),
+    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^[A-Za-z0-9!#$&^_.+-"
+              "]+/(\\\\*|[A-Za-z0-9!#$&^_.+-]+)$\"",
+    .text = "Only rows of this media type, ignoring case and parameters; "
+            "`text/*` matches all of that kind.",
+};
+
+const struct dx_param dx_param_prefix = {
+    .name = "prefix",
+    .member = offsetof(struct dx_ask, filter.prefix),
+    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^/\"",
+    .text = "Only rows whose canonical path and query begin with this text,"
+            " byte by byte.",
+};
+
+/* Whatever the month: days 29 to 31 are taken where it has them, and fractions of a second. */
+#define MONTH "(0[1-9]|1[0-2])"
+#define DAY "(0[1-9]|1[0-9]|2[0-8])"
+#define HOUR "([01][0-9]|2[0-3])"
+#define TIME_SCHEMA                                                              \
+    "\"type\":\"string\",\"pattern\":\"^[0-9]{4}((-" MONTH "(-" DAY "([T ]" HOUR \
+    "(:[0-5][0-9](:[0-5][0-9])?)?Z?)?)?)?|" MONTH "(" DAY "(" HOUR               \
+    "([0-5][0-9]([0-5][0-9])?)?)?)?)$\""
+
+const struct dx_param dx_param_from = {
+    .name = "from",
+    .member = offsetof(struct dx_ask, filter.from),
+    .schema = TIME_SCHEMA,
+    .text = "Only rows from this time on: 2019, 2019-07, 2019-07-04, "
+            "2019-07-04T10:20:30Z, or 4 to 14 digits as in CDX files.",
+    .example = "2019-07",
+};
+
+const struct dx_param dx_param_to = {
+    .name = "to",
+    .member = offsetof(struct dx_ask, filter.to),
+    .schema = TIME_SCHEMA,
+    .text = "Only rows up to this time, and all of it: 2019 includes the whole "
+            "year. Forms as of `from`.",
+    .example = "2019-07",
+};
+
+const struct dx_param dx_param_status = {
+    .name = "status",
+    .member = offsetof(struct dx_ask, filter.status),
+    .schema = "\"type\":\"string\",\"minLength\":1,\"maxLength\":500",
+    .text = "Only rows whose `status` is this text.",
+};
+
+const struct dx_param dx_param_lang = {
+    .name = "lang",
+    .member = offsetof(struct dx_ask, filter.lang),
+    .schema = "\"type\":\"string\",\"minLength\":1,\"maxLength\":500",
+    .text = "Only rows whose `language` is this text, or one of their "
+            "`languages`, ignoring case.",
+};
+
+const struct dx_param dx_param_filter = {
+    .name = "filter",
+    .member = offsetof(struct dx_ask, filter.extra),
+    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^(![^:]+|[^!:][^:]*):\"",
+    .text = "Only rows whose extra has this value: name:value. !name:value: all "
+            "but those.",
+};
 
 const struct dx_route_fields dx_row_fields = { dx_fields_parse, DX_ROW_FIELDS_WORDS,
                                                DX_FIELDS_DEFAULT, dx_field_names, DX_FIELD_COUNT };
@@ -260,6 +355,18 @@ void dx_restart_param(const char *name, struct dx_span value, struct dx_buf *b)
         return;
     dx_buf_fmt(b, "&%s=", name);
     dx_url_encode_span(b, value, true);
+}
+
+void dx_restart_filter(const struct dx_row_filter *f, struct dx_buf *b)
+{
+    dx_restart_param("tag", f->tag, b);
+    dx_restart_param("mime", f->mime, b);
+    dx_restart_param("prefix", f->prefix, b);
+    dx_restart_param("from", f->from, b);
+    dx_restart_param("to", f->to, b);
+    dx_restart_param("status", f->status, b);
+    dx_restart_param("lang", f->lang, b);
+    dx_restart_param("filter", f->extra, b);
 }
 
 void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b)

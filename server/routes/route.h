@@ -37,7 +37,14 @@ struct dx_param {
 #define DX_PARAMS(...) ((const struct dx_param *const[]){ __VA_ARGS__, NULL })
 
 extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, dx_param_cursor,
-    dx_param_version, dx_param_dataset;
+    dx_param_version, dx_param_dataset, dx_param_plan;
+
+/* Of filtered listings. */
+extern const struct dx_param dx_param_tag, dx_param_mime, dx_param_prefix, dx_param_from,
+    dx_param_to, dx_param_status, dx_param_lang, dx_param_filter;
+#define DX_FILTER_PARAMS                                                           \
+    &dx_param_tag, &dx_param_mime, &dx_param_prefix, &dx_param_from, &dx_param_to, \
+        &dx_param_status, &dx_param_lang, &dx_param_filter
 
 /* What `fields` may name. */
 struct dx_route_fields {
@@ -157,6 +164,7 @@ void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b);
 /* These only if they were given, or are not the usual ones. */
 void dx_restart_param(const char *name, struct dx_span value, struct dx_buf *b);
 void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b);
+void dx_restart_filter(const struct dx_row_filter *f, struct dx_buf *b);
 void dx_restart_dataset(const struct dx_ask *ask, struct dx_buf *b);
 uint64_t dx_restart_limit(const struct dx_ask *ask);
 

@@ -3,17 +3,6 @@
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
-static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
-{
-    uint64_t v;
-
-    if (!dx_param_number(value, DX_PLAN_MAX, &v) || v == 0)
-        return dx_route_refuse(problem, "plan '%.*s' is not a whole number from 1 to %d",
-                               dx_shown(value), (const char *)value.data, DX_PLAN_MAX);
-    ask->plan = (unsigned)v;
-    return 1;
-}
-
 static bool may_be_brief(const struct dx_ask *ask)
 {
     return ask->page.limit <= DX_LIMIT_DEFAULT && !dx_row_filter_any(&ask->filter);
@@ -34,9 +23,7 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
     if (ask->plan > 0)
         dx_buf_fmt(b, "&plan=%u", ask->plan);
     dx_restart_fields(ask->field_bits, DX_FIELDS_DEFAULT, b);
-    dx_restart_param("tag", ask->filter.tag, b);
-    dx_restart_param("mime", ask->filter.mime, b);
-    dx_restart_param("prefix", ask->filter.prefix, b);
+    dx_restart_filter(&ask->filter, b);
 }
 
 static int answer(const struct dx_answering *a)
@@ -71,47 +58,13 @@ static const struct dx_route_words urls_words = {
     .withheld = true,
 };
 
-static const struct dx_param urls_plan = {
-    .name = "plan",
-    .set = set_plan,
-    .schema = "\"type\":\"integer\",\"minimum\":1,\"maximum\":64",
-    .text = "Return this many cursors of disjoint parts instead of rows; "
-            "together they are the whole listing.",
-};
-
-static const struct dx_param urls_tag = {
-    .name = "tag",
-    .member = offsetof(struct dx_ask, filter.tag),
-    .schema = "\"type\":\"string\",\"minLength\":1,\"maxLength\":500,\"pattern\":\"^[^\\"
-              "\\u0000-\\\\u001f\\\\u007f]+$\"",
-    .text = "Only rows with this tag: one of the strings of their `tags`,"
-            " byte by byte.",
-};
-
-static const struct dx_param urls_mime = {
-    .name = "mime",
-    .member = offsetof(struct dx_ask, filter.mime),
-    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^[A-Za-z0-9!#$&^_.+-"
-              "]+/(\\\\*|[A-Za-z0-9!#$&^_.+-]+)$\"",
-    .text = "Only rows of this media type, ignoring case and parameters; "
-            "`text/*` matches all of that kind.",
-};
-
-static const struct dx_param urls_prefix = {
-    .name = "prefix",
-    .member = offsetof(struct dx_ask, filter.prefix),
-    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^/\"",
-    .text = "Only rows whose canonical path and query begin with this text,"
-            " byte by byte.",
-};
-
 const struct dx_route dx_route_urls = {
     .name = "urls",
     .pattern = "domain/{domain}/datasets/{dataset_id}/urls",
     .words = &urls_words,
     .alias = "domain/{domain}/dataset/{dataset_id}/urls",
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
-                        &urls_plan, &dx_param_version, &urls_tag, &urls_mime, &urls_prefix),
+                        &dx_param_plan, &dx_param_version, DX_FILTER_PARAMS),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .cost = { .base = 5, .rows_a_unit = 50 },

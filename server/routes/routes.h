@@ -18,11 +18,13 @@
     X(PATHS, paths)             \
     X(CHANGES, changes)         \
     X(URLS, urls)               \
+    X(ALL_URLS, all_urls)       \
     X(DATASETS, datasets)       \
     X(DATASET, dataset)         \
     X(TOP_DOMAINS, top_domains) \
     X(OVERLAP, overlap)         \
     X(NORMALIZE, normalize)     \
+    X(DOMAINS, domains)         \
     X(NAMES, names)             \
     X(URL, url)                 \
     X(URLID, urlid)             \

@@ -100,12 +100,17 @@ def answers(api, server):
     fields = "url_id,url,ts,raw_url,extras,title,content_type,tags,locator"
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
+        "/v1/domains": ["/v1/domains", "/v1/domains?limit=1", "/v1/domains?tld=com&prefix=ex&dataset=1", "/v1/domains?suffix=example.com"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
              "/v1/domain/example.com/datasets/2/urls?offset=9",
-             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
+             "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1",
+             "/v1/domain/example.com/datasets/1/urls?from=2024&to=20240102&lang=en&status=200&filter=!note:k", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
+        "/v1/domain/{domain}/urls":
+            ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
+             "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":
             ["/v1/domain/example.com/datasets/1/paths", "/v1/domain/example.com/datasets/1/paths?by=section&limit=1"],
@@ -131,8 +136,8 @@ def answers(api, server):
         "/readyz": ["/readyz"],
         "/openapi.json": ["/openapi.json"],
     }
-    # /v1/domains has no GET: its body is tried by `posts`; /docs is no JSON: `page_for_people`.
-    equal(set(asks) | {"/v1/domains", "/docs"}, set(api.doc["paths"]), "paths of openapi.json")
+    # The POST of /v1/domains is tried by `posts`; /docs is no JSON: `page_for_people`.
+    equal(set(asks) | {"/docs"}, set(api.doc["paths"]), "paths of openapi.json")
     for path, targets in asks.items():
         for target in targets:
             reply = server.get(target)
@@ -150,12 +155,12 @@ def posts(api, server):
     equal(len(lines), 4, "three names and the summary")
     for line in lines:
         equal(api.faults(schema, json.loads(line)), [], line)
-    for name in ("nobody", "offset", "fields"):
+    for name in ("nobody", "limit", "tld"):
         reply = server.get(f"/v1/domains?{name}=1", method="POST", body=body)
         equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), name)
     for name in ("format", "datasets", "version"):
         check(name in reply.json["detail"], f"/v1/domains: the detail names {name}")
-    equal(server.get("/v1/domains").headers["allow"], "POST", "GET of /v1/domains")
+    equal(server.get("/v1/domains", method="PUT").headers["allow"], "GET, HEAD, POST", "methods of /v1/domains")
 
 
 def parameters(api, server):
@@ -181,7 +186,7 @@ def methods(api, server):
     """Each method that a resource does not have is 405, and Allow names those that it has."""
     for path, operations in api.doc["paths"].items():
         concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
-        allowed = {"GET", "HEAD"} if "get" in operations else {"POST"}
+        allowed = ({"GET", "HEAD"} if "get" in operations else set()) | ({"POST"} if "post" in operations else set())
         for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
             for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):
                 if method in allowed:
@@ -208,8 +213,8 @@ def page_for_people(server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer",
+    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")

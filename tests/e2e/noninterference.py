@@ -148,6 +148,12 @@ def of_domain(domain, rng, old):
     yield Ask(d, "HEAD")
     yield Ask(d, fields="If-None-Match: *\r\n")
     yield Ask(f"{d}?version={old}")
+    yield Ask(f"{d}/urls?limit={rng.choice((1, 3, 1000))}")
+    yield Ask(f"{d}/urls?fields=url,extras,tags&offset={rng.randint(0, 4)}&limit=2&version={old}")
+    yield Ask(f"{d}/urls?{rng.choice(('from=2020', 'to=2019-06', 'tag=every', 'filter=!extra:x', 'prefix=/a', 'mime=text/*&dataset=1,4', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'from=x'))}&limit={rng.choice((2, 1000))}")
+    yield Ask(f"{d}/urls?plan=3", rng.choice(("GET", "HEAD")))
+    yield Ask(f"{d}/urls?dataset={rng.choice(ids)},{rng.choice(ids)}")
+    yield Ask(f"{d}/urls?dataset=d{rng.randint(1, twins.DATASETS + 1):02}&limit=2")
     yield Ask(f"{d}/hosts")
     yield Ask(f"{d}/hosts?order=name&limit=2&offset={rng.randint(0, 2)}")
     yield Ask(f"{d}/diff")
@@ -162,7 +168,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/datasets/{n}/urls?fields=url_id,raw_url,extras&offset={rng.randint(0, 3)}")
     yield Ask(f"{d}/datasets/{n}/urls?plan=2&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?prefix=/{rng.choice(('', 'a', 'wiki/', 'zz'))}&fields=url,extras,title,tags&limit={rng.choice((1, 1000))}")
-    yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime='))}&version={old}")
+    yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime=', 'from=2020', 'to=2019-06', 'from=2001&to=2024-03&tag=every', 'filter=!extra:x', 'filter=extra:x&status=200', 'lang=en', 'from=x'))}&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?limit=2&version={old}", "HEAD")
     yield Ask(f"{d}/datasets/{n}/paths?by=section&limit=2")
     yield Ask(f"/domain/{domain}/dataset/{n}/urls?limit=2")
@@ -191,7 +197,10 @@ def of_tags(old, rng):
     for v in ("", f"version={old}"):
         for query in ("", "limit=1", "limit=3", f"dataset={rng.randint(1, twins.DATASETS + 1)}", "dataset=99"):
             yield Ask(f"/v1/tlds?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
-    for target in ("/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
+    for v in ("", f"version={old}"):
+        for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
+            yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+    for target in ("/v1/domains?cursor=AAAA", "/v1/domains?tld=x.y", "/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
         yield Ask(target)
 
 
@@ -397,9 +406,10 @@ def judge_cursors(pair, table, rng, old):
     """Listings of both are the same rows; a cursor of another principal is a bad one, as any text is."""
     links, seen = pair.links(), 0
     listings = [("/v1/domain/large0.com/datasets/1/urls?limit=200", "items"),
+                ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
-                ("/v1/tlds?limit=1", "tlds"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
+                ("/v1/tlds?limit=1", "tlds"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:
         cursors = []
         for who in table.who:

@@ -42,6 +42,8 @@ NAMES = "www.example.com\nnobody.example\nco.uk\nother.example.net\n"
 # Operation, its parameters (as both clients name them), and what the server is asked for by hand.
 CALLS = (
     ("domains", "get_domain", {"domain": "example.com"}, "/v1/domain/example.com"),
+    ("domains", "get_all_urls", {"domain": "example.com"}, "/v1/domain/example.com/urls"),
+    ("domains", "list_domains", {}, "/v1/domains"),
     ("domains", "get_hosts", {"domain": "example.com"}, "/v1/domain/example.com/hosts"),
     ("domains", "get_paths", {"domain": "example.com", "dataset_id": 1}, "/v1/domain/example.com/datasets/1/paths"),
     ("domains", "get_diff", {"domain": "example.com"}, "/v1/domain/example.com/diff"),

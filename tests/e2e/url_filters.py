@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tag=, mime= and prefix= of URL listings against a recount of the source: every page by its cursor, parts of a plan,
+"""tag=, mime=, prefix=, from=, to=, status=, lang= and filter= of URL listings against a recount of the source: every page by its cursor, parts of a plan,
 suppressions, versions; values that are none; a large listing in which nothing matches.
 
 In detail: `tag=`, `mime=`, `prefix=` of listings, alone and together, page by page against a recount: many
@@ -8,6 +8,7 @@ hosts, many files, without the columns, suppressed, older versions, parts of a p
 150,000 rows in which nothing is found.
 """
 import csv
+import datetime
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import dxtest
 ASKS = int(os.environ.get("DX_FILTER_ASKS", "260"))
 MIMES = ["text/html", "TEXT/HTML; charset=utf-8", "text/plain", "image/png", "application/xhtml+xml", "text", "", "text/ html"]
 TAGS = ["news", "c\"d", "e\\f", "с тегом", "a/b&c=d", "new", "news "]
+FORMS = ["%Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y%m", "%Y%m%d", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S"]
 PREFIXES = ["/", "/a", "/a/", "/b/1", "/b/19", "/b?", "/c%20d/", "/zzz", "/a/~", "/\u0001", "/b/1?q=2"]
 
 
@@ -55,13 +57,22 @@ def large():
         yield f"https://h{i % 15 == 0:d}.large.example/p/{i:06}/index.html", (1600000000 + i, "t", "text/html", '["seldom"]')
 
 
+def status_of(ts):
+    return ("200", "301", "404", "", "200 ")[ts % 5]
+
+
+def languages_of(ts):
+    """`language` and `languages`."""
+    return ("en", "DE", "", "")[ts % 4], ("eng,deu", "", "deu", "eng, fra")[ts % 7 % 4]
+
+
 def ingest(root, tmp, name, rows, columns=True):
     path = tmp / "rows.csv"
     with path.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
-        writer.writerow(["url", "ts", "title", "content_type", "tags"])
-        writer.writerows([url, *rest] for url, rest in rows)
-    more = [w for c in ("title", "content_type", "tags") for w in ("--extra-column", c)] if columns else []
+        writer.writerow(["url", "ts", "title", "content_type", "tags", "status", "language", "languages"])
+        writer.writerows([url, *rest, status_of(rest[0]), *languages_of(rest[0])] for url, rest in rows)
+    more = [w for c in ("title", "content_type", "tags", "status", "language", "languages") for w in ("--extra-column", c)] if columns else []
     dxtest.domaindex("ingest", "--root", root, "--dataset", name, *more, path)
 
 
@@ -81,8 +92,35 @@ def is_of(mime, kind):
     return kind.startswith(mime[:-1]) and len(kind) > len(mime) - 1 if mime.endswith("/*") else kind == mime
 
 
-def takes(ask, row):
-    url, (_, _, kind, tags) = row
+def stretch(text):
+    """What a time names, counted with datetime: seconds [first, end)."""
+    form = next(f for f in FORMS if len(datetime.datetime(2000, 10, 10).strftime(f)) == len(text) and ("-" in f) == ("-" in text))
+    first = datetime.datetime.strptime(text, form).replace(tzinfo=datetime.timezone.utc)
+    if "%m" not in form:
+        end = first.replace(year=first.year + 1)
+    elif "%d" not in form:
+        end = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+    else:
+        end = first + datetime.timedelta(**{"seconds" if "%S" in form else "minutes" if "%M" in form else "hours" if "%H" in form else "days": 1})
+    return first.timestamp(), end.timestamp()
+
+
+def takes_more(ask, ts, title, columns):
+    """Times, status, languages and an extra."""
+    one, several = languages_of(ts) if columns else ("", "")
+    languages = [one] if one else [w.strip() for w in several.split(",") if w.strip()]
+    name, _, value = ask.get("filter", "").lstrip("!").partition(":")
+    found = {"title": title, "status": status_of(ts)}.get(name, "") if columns else ""
+    return (("from" not in ask or ts >= stretch(ask["from"])[0]) and ("to" not in ask or ts < stretch(ask["to"])[1]) and
+            ("status" not in ask or (columns and status_of(ts) == ask["status"])) and
+            ("lang" not in ask or ask["lang"].lower() in [w.lower() for w in languages]) and
+            ("filter" not in ask or (found != "" and found == value) != ask["filter"].startswith("!")))
+
+
+def takes(ask, row, columns=True):
+    url, (ts, title, kind, tags) = row
+    if not takes_more(ask, ts, title, columns):
+        return False
     path = "/" + url.split("/", 3)[3]
     return (("tag" not in ask or ask["tag"] in (parsed_tags(tags) or [])) and ("mime" not in ask or (kind and is_of(ask["mime"], kind)))
             and ("prefix" not in ask or path.startswith(ask["prefix"])))
@@ -97,6 +135,16 @@ def some_ask(rng):
             ask["mime"] = rng.choice(["text/html", "Text/*", "image/*", "image/png", "application/*", "text/none"])
         if rng.random() < 0.6:
             ask["prefix"] = rng.choice(PREFIXES + [f"/a/{rng.randrange(300)}"])
+        for name in ("from", "to"):
+            if rng.random() < 0.2:
+                moment = datetime.datetime.fromtimestamp(1700000000 + rng.randrange(-100, 7000), datetime.timezone.utc)
+                ask[name] = moment.strftime(rng.choice(FORMS))
+        if rng.random() < 0.15:
+            ask["status"] = rng.choice(["200", "301", "404", "20", "500"])
+        if rng.random() < 0.15:
+            ask["lang"] = rng.choice(["en", "de", "DEU", "eng", "fra", "e", "xx"])
+        if rng.random() < 0.15:
+            ask["filter"] = rng.choice(["title:A title", "!title:A title", "title:A", "status:200", "!status:404", "none:x", "!none:x", "title:"])
     return ask
 
 
@@ -150,7 +198,7 @@ def check_recount(server, files, columns, dataset, rng, count, hidden=lambda url
             limit = rng.choice([1, 7, 100, 1000, 10000]) if len(order) < 500 else rng.choice([300, 1000, 10000])
             items, _ = walk(server, path, f"{domain} {dataset}", fields="url,title,content_type,tags", limit=limit, **ask)
             want = [r for r in rows.items() if f".{domain}/" in "." + r[0] .split("/", 2)[2] and not hidden(r[0]) and
-                    takes(ask, r if columns else (r[0], (0, "", "", "")))]
+                    takes(ask, r if columns else (r[0], (r[1][0], "", "", "")), columns)]
             want = [item_of(r, columns) for r in sorted(want, key=lambda r: order.get(r[0], -1))]
             dxtest.equal(len(items), len(want), f"{domain} {dataset} {ask}: rows")
             dxtest.check(items == want, f"{domain} {dataset} {ask}: {next((x for x in zip(items, want) if x[0] != x[1]), None)}")
@@ -164,7 +212,10 @@ def check_refused(server):
     path = "/v1/domain/site.example/datasets/1/urls"
     bad = [("tag", ""), ("tag", "%FF"), ("mime", ""), ("mime", "text"), ("mime", "*/*"), ("mime", "text/html;q=1"), ("mime", "text/*x"),
            ("mime", "te xt/html"), ("mime", "/html"), ("mime", "text/"), ("prefix", ""), ("prefix", "a"), ("prefix", "https://x/"),
-           ("prefix", "/" + "x" * 600), ("tag", "t" * 511)]
+           ("prefix", "/" + "x" * 600), ("tag", "t" * 511), ("status", ""), ("lang", ""), ("lang", "x" * 501), ("filter", ""), ("filter", "title"),
+           ("filter", ":x"), ("filter", "!:x"), ("filter", "locator:x"), ("filter", "!requested_url:x"),
+           *((name, text) for name in ("from", "to") for text in ("", "201", "20191", "2019-1", "2019-13", "201913", "2019-02-30", "2019-07-04T", "2019-07-04T24",
+                                                                    "20190704102060", "201907041020301", "2019-0704", "x", "2019-07-04T10Z0", "2019-07-04T10:20:30.1234567"))]
     for name, value in bad:
         reply = server.get(f"{path}?{name}={value if value == '%FF' else urllib.parse.quote(value)}")
         dxtest.equal((reply.status, code(reply)), (400, "bad-parameter"), f"{name}={value[:40]}: {reply.body[:200]!r}")
@@ -184,6 +235,15 @@ def check_refused(server):
     dxtest.equal(code(server.get(f"{path}?cursor={plain}&tag=news")), "cursor-mismatch", "a filter beside a plain cursor")
     dxtest.equal(code(server.get(f"/v1/domain/co.example/datasets/1/urls?cursor={first['next_cursor']}")), "cursor-mismatch",
                  "a filtered cursor of another domain")
+
+
+def check_cost(server):
+    """A page says what was read for it: nothing where the dataset has no row of that time."""
+    path = "/v1/domain/site.example/datasets/1/urls"
+    for ask, some in (("from=2019&to=2022", False), ("from=2024", False), ("to=2023-11-14T22:13:19", False), ("from=2023", True), ("tag=news", True)):
+        got = server.get(f"{path}?{ask}").json
+        dxtest.equal((set(got["cost"]), all(got["cost"].values()), any(got["cost"].values()), bool(got["items"])),
+                     ({"rows", "pages", "bytes"}, some, some, some), f"cost of {ask}: {got['cost']}")
 
 
 def check_plan(server):
@@ -242,6 +302,7 @@ def main():
         ingest(root, tmp, "large", large())
         dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root) as server:
+            check_cost(server)
             old = server.get("/v1/versions").json["version"]
             check_recount(server, made["crawl"], True, 1, rng, ASKS // 5)
             check_recount(server, made["pieces"], True, 2, rng, ASKS // 5)

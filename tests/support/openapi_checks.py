@@ -10,14 +10,17 @@ MEANING = {"not-a-domain", "not-a-url", "bad-dataset-id", "bad-cursor", "cursor-
 
 def together(name, query):
     """Whether the parameters of this operation contradict each other."""
-    listing = name in ("getUrls", "getUrlsAlias")
+    listing = name in ("getUrls", "getUrlsAlias", "getAllUrls")
+    filters = ("tag", "mime", "prefix", "from", "to", "status", "lang", "filter")
     # Generated clients send offset=0 with everything: that must go with all.
     if listing and query.get("offset") not in (None, 0, "0", [0]):
-        return any(other in query for other in ("plan", "cursor", "tag", "mime", "prefix"))
+        return any(other in query for other in ("plan", "cursor", *filters))
     if listing:
-        return "plan" in query and "cursor" in query or len("".join(str(query.get(n, "")) for n in ("tag", "mime", "prefix")).encode()) > 500
+        return "plan" in query and "cursor" in query or len("".join(str(query.get(n, "")) for n in filters).encode()) > 500
     if name == "getTag":
         return "fields" in query and query.get("of") != "urls"
+    if name == "listDomains":
+        return "tld" in query and "suffix" in query
     if name == "postDomains":
         return "datasets" in query and query.get("format") != "matrix"
     return name == "getRange" and ("from" not in query or "to" in query)

@@ -78,6 +78,7 @@ struct question {
         ASK_DOMAIN,
         ASK_CHANGES,
         ASK_URLS,
+        ASK_ALL_URLS,
         ASK_HOSTS,
         ASK_PATHS,
         ASK_TOP,
@@ -104,6 +105,24 @@ static int ask_urls(struct side *s, const struct question *q, struct dx_task **t
                                       .paging.began_s = 1795000000 };
 
     return dx_task_urls(&s->after, s->canon, &urls, task, NULL, &s->body, &s->problem);
+}
+
+/* dataset 0: of all; else of two. */
+static int ask_all_urls(struct side *s, const struct question *q, struct dx_task **task)
+{
+    struct dx_all_urls_ask urls = { .asked = dx_span_str(q->text),
+                                    .page = { q->offset, q->limit },
+                                    .fields = DX_FIELDS_ALL,
+                                    .paging.from = q->from,
+                                    .paging.cursors = &key,
+                                    .paging.principal = "he",
+                                    .paging.began_s = 1795000000 };
+    char datasets[32];
+
+    (void)snprintf(datasets, sizeof datasets, "%u,2", (unsigned)q->dataset);
+    if (q->dataset > 0)
+        urls.datasets = dx_span_str(datasets);
+    return dx_task_all_urls(&s->after, s->canon, &urls, task, NULL, &s->body, &s->problem);
 }
 
 /* dataset 0: over all. */
@@ -167,6 +186,8 @@ static int ask_task(struct side *s, const struct question *q)
                            &s->problem);
     else if (q->kind == ASK_URLS)
         rc = ask_urls(s, q, &task);
+    else if (q->kind == ASK_ALL_URLS)
+        rc = ask_all_urls(s, q, &task);
     else if (q->kind == ASK_HOSTS)
         rc = ask_hosts(s, q, &task);
     else
@@ -191,6 +212,7 @@ static void ask(struct side *s, const struct question *q)
         break;
     case ASK_URLID:
     case ASK_URLS:
+    case ASK_ALL_URLS:
     case ASK_HOSTS:
     case ASK_PATHS:
         s->rc = ask_task(s, q);
@@ -322,8 +344,12 @@ static void check_rest(struct side *whole, struct side *shown, unsigned i)
         ask_both(whole, shown, &q);
         q.kind = ASK_URLS;
         (void)check_pages(whole, shown, &q);
+        q.kind = ASK_ALL_URLS;
+        (void)check_pages(whole, shown, &q);
         q.offset = 1;
         q.limit = 2;
+        (void)check_pages(whole, shown, &q);
+        q.kind = ASK_URLS;
         (void)check_pages(whole, shown, &q);
     }
 }

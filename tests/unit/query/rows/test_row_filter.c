@@ -43,7 +43,9 @@ static void check_asked(void)
     char longest[DX_ROW_FILTER_MAX];
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        struct dx_row_filter f = { span(asked[i].tag), span(asked[i].mime), span(asked[i].prefix) };
+        struct dx_row_filter f = { .tag = span(asked[i].tag),
+                                   .mime = span(asked[i].mime),
+                                   .prefix = span(asked[i].prefix) };
 
         EXPECT(dx_row_filter_any(&f), "row %zu", i);
         EXPECT(dx_row_filter_check(&f, &problem) == asked[i].good, "row %zu", i);
@@ -102,14 +104,96 @@ static void check_rows(void)
     row.extra[1].name = dx_span_str("tags");
     row.extra[2].name = dx_span_str("content_type");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct dx_row_filter f = { span(rows[i].tag), span(rows[i].mime),
-                                         span(rows[i].prefix) };
+        const struct dx_row_filter f = { .tag = span(rows[i].tag),
+                                         .mime = span(rows[i].mime),
+                                         .prefix = span(rows[i].prefix) };
 
         row.extra[1].value = span(rows[i].tags);
         row.extra[2].value = span(rows[i].type);
         row.path_query = span(rows[i].path);
         EXPECT(dx_row_filter_takes(&f, &row, &scratch) == rows[i].takes, "row %zu", i);
     }
+    dx_buf_release(&scratch);
+}
+
+/* Times, status, languages, extras. */
+static void check_rest(void)
+{
+    static const struct {
+        const char *from, *to, *status, *lang, *extra;
+        bool good, takes; /* 2019-07-04T10:20:30Z, 200, de, digest "A:B", no languages */
+    } more[] = {
+        { "2019", NULL, NULL, NULL, NULL, true, true },
+        { "2020", NULL, NULL, NULL, NULL, true, false },
+        { NULL, "2019", NULL, NULL, NULL, true, true },
+        { NULL, "2019-07-03", NULL, NULL, NULL, true, false },
+        { "2019-07-04T10:20:30", "20190704102030", NULL, NULL, NULL, true, true },
+        { "20190704102031", NULL, NULL, NULL, NULL, true, false },
+        { "2020", "2019", NULL, NULL, NULL, true, false },
+        { "", NULL, NULL, NULL, NULL, false, false },
+        { NULL, "soon", NULL, NULL, NULL, false, false },
+        { NULL, NULL, "200", NULL, NULL, true, true },
+        { NULL, NULL, "20", NULL, NULL, true, false },
+        { NULL, NULL, "", NULL, NULL, false, false },
+        { NULL, NULL, NULL, "DE", NULL, true, true },
+        { NULL, NULL, NULL, "d", NULL, true, false },
+        { NULL, NULL, NULL, "", NULL, false, false },
+        { NULL, NULL, NULL, NULL, "digest:A:B", true, true },
+        { NULL, NULL, NULL, NULL, "digest:A", true, false },
+        { NULL, NULL, NULL, NULL, "!digest:A:B", true, false },
+        { NULL, NULL, NULL, NULL, "!none:x", true, true },
+        { NULL, NULL, NULL, NULL, "none:", true, false },
+        { NULL, NULL, NULL, NULL, "digest", false, false },
+        { NULL, NULL, NULL, NULL, "!:x", false, false },
+        { NULL, NULL, NULL, NULL, "", false, false },
+        { NULL, NULL, NULL, NULL, "locator:x", false, false },
+        { NULL, NULL, NULL, NULL, "!requested_url:x", false, false },
+        { "2019", "2019", "200", "de", "digest:A:B", true, true },
+        { "2019", "2019", "200", "fr", "digest:A:B", true, false },
+    };
+    struct dx_listing_row row = { .has_ts = true, .ts_us = 1562235630000000, .extra_count = 3 };
+    struct dx_buf scratch = DX_BUF_INIT(100);
+
+    row.extra[0].name = dx_span_str("status");
+    row.extra[0].value = dx_span_str("200");
+    row.extra[1].name = dx_span_str("language");
+    row.extra[1].value = dx_span_str("de");
+    row.extra[2].name = dx_span_str("digest");
+    row.extra[2].value = dx_span_str("A:B");
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        struct dx_row_filter f = { .from = span(more[i].from),
+                                   .to = span(more[i].to),
+                                   .status = span(more[i].status),
+                                   .lang = span(more[i].lang),
+                                   .extra = span(more[i].extra) };
+        uint8_t packed[DX_ROW_FILTER_MAX];
+        struct dx_row_filter back;
+        struct dx_problem problem;
+
+        EXPECT(dx_row_filter_check(&f, &problem) == more[i].good, "row %zu", i);
+        if (!more[i].good)
+            continue;
+        EXPECT(dx_row_filter_takes(&f, &row, &scratch) == more[i].takes, "row %zu", i);
+        EXPECT(dx_row_filter_unpack(dx_span_of(packed, dx_row_filter_pack(&f, packed)), &back),
+               "row %zu", i);
+        EXPECT(dx_row_filter_takes(&back, &row, &scratch) == more[i].takes, "row %zu", i);
+        EXPECT(!more[i].takes || dx_row_filter_may_take(&f, true, row.ts_us, row.ts_us), "row %zu",
+               i);
+    }
+    row.extra[1].name = dx_span_str("languages");
+    row.extra[1].value = dx_span_str("eng, DEU");
+    for (const char *const *lang = (const char *const[]){ "deu", "eng", "en", NULL }; *lang != NULL;
+         lang++) {
+        const struct dx_row_filter f = { .lang = dx_span_str(*lang) };
+
+        EXPECT(dx_row_filter_takes(&f, &row, &scratch) == (strlen(*lang) == 3), "%s", *lang);
+    }
+    row.has_ts = false;
+    EXPECT(!dx_row_filter_takes(&(struct dx_row_filter){ .from = dx_span_str("0000"),
+                                                         .from_us = INT64_MIN,
+                                                         .to_us = INT64_MAX },
+                                &row, &scratch),
+           "a row without a time");
     dx_buf_release(&scratch);
 }
 
@@ -147,8 +231,9 @@ static void check_packed(void)
     size_t size[27];
 
     for (size_t i = 0; i < 27; i++) {
-        const struct dx_row_filter f = { span(parts[i % 3]), span(parts[i / 3 % 3]),
-                                         span(parts[i / 9]) };
+        const struct dx_row_filter f = { .tag = span(parts[i % 3]),
+                                         .mime = span(parts[i / 3 % 3]),
+                                         .prefix = span(parts[i / 9]) };
         struct dx_row_filter back;
 
         size[i] = dx_row_filter_pack(&f, packed[i]);
@@ -170,6 +255,7 @@ int main(void)
 {
     check_asked();
     check_rows();
+    check_rest();
     check_sides();
     check_packed();
     return failures > 0;

@@ -14,7 +14,7 @@ static double cost_of(const char *target)
 {
     struct dx_problem problem;
 
-    if (dx_target_parse(dx_span_str(target), &ask, &problem) != 1) {
+    if (dx_target_parse(dx_span_str(target), false, &ask, &problem) != 1) {
         printf("%s: %s\n", target, problem.detail);
         failures++;
         return -1;
@@ -46,6 +46,9 @@ static void test_asks(void)
         { "/v1/domain/a.com/datasets/1/urls?limit=1", 5.02 },
         { "/v1/domain/a.com/datasets/1/urls?limit=10000&offset=9000000", 205 },
         { "/v1/domain/a.com/datasets/1/urls?plan=64", 25 },
+        { "/v1/domain/a.com/urls", 30 },
+        { "/v1/domain/a.com/urls?limit=10000&dataset=1,two", 210 },
+        { "/v1/domain/a.com/urls?plan=2", 30 },
         { "/v1/domain/a.com/hosts?limit=10000", 110 },
         { "/v1/domain/a.com/datasets/1/paths?limit=256", 20 },
         { "/v1/domain/a.com/diff", 10 },
@@ -60,7 +63,8 @@ static void test_asks(void)
         { "/v1/versions", 1 },
         { "/v1/changes", 600 },
         { "/v1/changes?limit=10000", 1500 },
-        { "/v1/domains", 5 },
+        { "/v1/domains", 40 },
+        { "/v1/domains?limit=50&tld=com&prefix=a", 21 },
         { "/healthz", 0 },
         { "/readyz", 0 },
     };

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
+#include "loader/domain_pairs.h"
+#include "loader/version.h"
+#include "query/answers/answer.h"
+#include "query/answers/answer_end.h"
+#include "query/answers/domain_rows.h"
+#include "query/answers/filtered_domain.h"
+#include "query/answers/item_text.h"
+#include "query/answers/task_kind.h"
+#include "query/rows/cursor.h"
+#include "query/suppression/suppression_view.h"
+#include "query/view/dataset_list.h"
+#include "query/view/lookup.h"
+#include "query/view/view.h"
+
+#include <stdlib.h>
+
+#define AROUND_ROW 120   /* bytes of names, signs, ids and time of an item */
+#define AROUND_ROWS 1024 /* of the rest of an answer, without its datasets */
+
+#define ITEMS_MAX ((size_t)64 << 20)   /* bytes of the items of a filtered page */
+#define ITEMS_ENOUGH ((size_t)8 << 20) /* one that comes to it ends with the rows of its dataset */
+
+struct all_urls_task {
+    struct dx_task task;
+    struct dx_view view;
+    struct dx_found found;
+    struct dx_all_urls_ask ask;
+    struct dx_cursor from; /* of ask */
+    struct dx_suppression_view withheld;
+    struct dx_dataset_list only; /* count 0: all datasets */
+    struct dx_domain_rows rows;
+    uint64_t withheld_rows;
+    uint64_t offset, end; /* visible rows */
+    uint16_t filter_size; /* packed, for cursors; 0: none */
+    uint8_t filter[DX_ROW_FILTER_MAX];
+
+    /* Of a filtered page, whose items are written as they are found. */
+    bool is_filtered;
+    struct dx_filtered_domain filtered;
+    struct dx_buf items, datasets;
+    struct dx_json items_json, datasets_json; /* into them */
+    struct dx_item_text text;
+};
+
+/* ---- the answer ---- */
+
+static int write_cursor(const struct all_urls_task *task, struct dx_domain_rows_place next,
+                        struct dx_domain_rows_place end, struct dx_json *j, struct dx_error *err)
+{
+    const struct dx_version *v = task->view.version;
+    struct dx_cursor c = {
+        .kind = DX_CURSOR_ALL_URLS,
+        .build = v->entry.build,
+        .began_s = task->ask.paging.from != NULL ? task->ask.paging.from->began_s
+                                                 : task->ask.paging.began_s,
+        .limit = (uint32_t)task->ask.page.limit,
+        .domain_id = task->found.domain_id,
+        .fields = task->ask.fields,
+        .next_dataset = next.dataset_id,
+        .next_row = next.row,
+        .end_dataset = end.dataset_id,
+        .end_row = end.row,
+        .dataset_count = (uint8_t)task->only.count,
+        .filter_size = task->filter_size,
+    };
+    char text[DX_CURSOR_TEXT];
+    int rc;
+
+    memcpy(c.version, v->entry.version, sizeof c.version);
+    memcpy(c.datasets, task->only.ids, task->only.count * sizeof *task->only.ids);
+    memcpy(c.filter, task->filter, task->filter_size);
+    rc = dx_cursor_write(&c, task->ask.paging.cursors, task->ask.paging.principal, text, err);
+    if (rc == DX_OK)
+        dx_json_str(j, text);
+    return rc;
+}
+
+static void write_head(const struct all_urls_task *task, struct dx_json *j)
+{
+    uint64_t total = dx_domain_rows_total(&task->rows);
+
+    dx_answer_summarize(task->task.summary,
+                        (struct dx_answer_summary){ .domain_id = task->found.domain_id,
+                                                    .has_domain_id = true,
+                                                    .datasets = task->rows.pair_count,
+                                                    .rows = task->filter_size == 0 ? total : 0 });
+    dx_json_object(j);
+    dx_json_key(j, "domain");
+    dx_json_text(j, dx_span_of(task->found.domain, task->found.domain_size));
+    dx_json_key(j, "domain_id");
+    dx_json_hex64(j, task->found.domain_id);
+    dx_json_key_u64(j, "dataset_count", task->rows.pair_count);
+    if (task->filter_size == 0) { /* else it is not known how many there are */
+        dx_json_key_u64(j, "total", total);
+        dx_json_key_u64(j, "total_est", total);
+    }
+    if (task->withheld_rows > 0)
+        dx_json_key_u64(j, "withheld_rows", task->withheld_rows);
+}
+
+static int write_plan(const struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
+{
+    uint64_t total = dx_domain_rows_total(&task->rows);
+    uint64_t parts = task->ask.plan;
+    uint64_t begin = 0;
+    int rc = DX_OK;
+
+    dx_json_key(j, "cursors");
+    dx_json_array(j);
+    for (uint64_t i = 0; i < parts && rc == DX_OK; i++) {
+        uint64_t end = begin + total / parts + (i < total % parts);
+
+        rc = write_cursor(task, dx_domain_rows_place(&task->rows, begin),
+                          dx_domain_rows_place(&task->rows, end), j, err);
+        begin = end;
+    }
+    dx_json_end(j);
+    return rc;
+}
+
+static void write_dataset(const struct all_urls_task *task, uint32_t dataset_id, struct dx_json *j)
+{
+    const struct dx_dataset *d = dx_registry_by_id(&task->view.version->registry, dataset_id);
+
+    dx_json_object(j);
+    dx_json_key_u64(j, "dataset_id", dataset_id);
+    dx_json_key(j, "dataset");
+    dx_json_str(j, d->name); /* it is there: checked in add_pair */
+    dx_json_end(j);
+}
+
+/* Id and name of the datasets that the items of this page are of. */
+static void write_datasets(const struct all_urls_task *task, struct dx_json *j)
+{
+    const struct dx_domain_rows *r = &task->rows;
+
+    dx_json_key(j, "datasets");
+    dx_json_array(j);
+    for (size_t i = 0; i < r->segment_count; i++)
+        write_dataset(task, r->pairs[r->segments[i].pair].dataset_id, j);
+    dx_json_end(j);
+}
+
+static void begin_dataset(void *ctx, uint32_t dataset_id)
+{
+    dx_item_text_dataset(ctx, dataset_id);
+}
+
+static int write_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    return dx_item_text_write(ctx, row, err);
+}
+
+static int write_stretch(void *ctx, const struct dx_listing_stretch *s, struct dx_error *err)
+{
+    return dx_item_text_stretch(ctx, s, err);
+}
+
+static int write_page(struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
+{
+    struct dx_item_text items;
+    const struct dx_domain_rows_taker taker = { &items, begin_dataset, write_row, write_stretch };
+    uint64_t next = task->offset + task->rows.row_count;
+    bool more = next < task->end;
+    int rc;
+
+    write_datasets(task, j);
+    dx_json_key_u64(j, "offset", task->offset);
+    dx_json_key(j, "items");
+    dx_json_array(j);
+    dx_item_text_init(&items, j, task->ask.fields, task->view.version);
+    rc = dx_domain_rows_each(&task->rows, &taker, err);
+    dx_item_text_release(&items);
+    if (rc < 0)
+        return rc;
+    dx_json_end(j);
+    dx_json_key(j, "next_offset");
+    more ? dx_json_u64(j, next) : dx_json_null(j);
+    if (task->ask.paging.cursors == NULL)
+        return DX_OK;
+    dx_json_key(j, "next_cursor");
+    if (more)
+        return write_cursor(task, task->rows.next, dx_domain_rows_place(&task->rows, task->end), j,
+                            err);
+    dx_json_null(j);
+    return DX_OK;
+}
+
+static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, struct dx_error *err)
+{
+    const struct dx_filtered_domain *f = &task->filtered;
+    uint64_t next = 0;
+
+    (void)dx_domain_rows_before(&task->rows, &f->next, &next);
+    dx_json_end(&task->items_json);
+    dx_json_end(&task->datasets_json);
+    dx_json_key(j, "datasets");
+    dx_json_number(j, dx_span_of(task->datasets.data, task->datasets.size));
+    dx_json_key(j, "items");
+    dx_json_number(j, dx_span_of(task->items.data, task->items.size));
+    dx_json_key(j, "cost");
+    dx_json_object(j);
+    dx_json_key_u64(j, "rows", f->rows_seen);
+    dx_json_key_u64(j, "pages", f->pages_seen);
+    dx_json_key_u64(j, "bytes", f->bytes_seen);
+    dx_json_end(j);
+    if (task->items.failed)
+        return dx_buf_fail(&task->items, err, "answer");
+    if (task->datasets.failed)
+        return dx_buf_fail(&task->datasets, err, "answer");
+    dx_json_key(j, "next_cursor");
+    if (next < task->end)
+        return write_cursor(task, f->next, dx_domain_rows_place(&task->rows, task->end), j, err);
+    dx_json_null(j);
+    return DX_OK;
+}
+
+/* Room for usual answers at once: growing step by step copies them twice. */
+static void reserve(const struct all_urls_task *task, struct dx_buf *body)
+{
+    uint64_t bytes = AROUND_ROWS + task->rows.row_count * AROUND_ROW +
+                     dx_listing_text_bytes(&task->rows.listing);
+
+    if (bytes <= body->max - body->size)
+        (void)dx_buf_reserve(body, (size_t)bytes);
+}
+
+static int write_answer(struct all_urls_task *task, struct dx_buf *body, struct dx_error *err)
+{
+    struct dx_json j;
+    int rc;
+
+    reserve(task, body);
+    dx_json_open(&j, body);
+    write_head(task, &j);
+    rc = task->ask.plan > 0  ? write_plan(task, &j, err)
+         : task->is_filtered ? write_filtered_page(task, &j, err)
+                             : write_page(task, &j, err);
+    if (rc < 0)
+        return rc;
+    dx_answer_end(&j, task->view.version);
+    return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
+}
+
+/* ---- the task ---- */
+
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = task->is_filtered ? dx_filtered_domain_step(&task->filtered, &err)
+                               : dx_domain_rows_step(&task->rows, &err);
+
+    if (rc == DX_LISTING_WAITS)
+        return DX_TASK_WAITS;
+    if (rc == DX_LISTING_DONE)
+        rc = write_answer(task, body, &err);
+    if (rc < 0) {
+        dx_buf_clear(body);
+        return dx_problem_advised(problem, &err, "Ask for fewer rows with a smaller limit.");
+    }
+    return 1;
+}
+
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    return task->is_filtered ? dx_filtered_domain_fetched(&task->filtered, rc, err)
+                             : dx_domain_rows_fetched(&task->rows, rc, err);
+}
+
+static struct dx_read_batch *reading(struct dx_task *of)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    return task->is_filtered ? dx_filtered_domain_reading(&task->filtered)
+                             : dx_domain_rows_reading(&task->rows);
+}
+
+static void release(struct dx_task *of)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    if (task->is_filtered) {
+        dx_filtered_domain_release(&task->filtered);
+        dx_item_text_release(&task->text);
+        dx_buf_release(&task->items);
+        dx_buf_release(&task->datasets);
+    }
+    dx_domain_rows_release(&task->rows);
+    dx_suppression_view_release(&task->withheld);
+    free(task);
+}
+
+static const struct dx_task_kind kind = { step, fetched, reading, release };
+
+/* ---- before it ---- */
+
+static int add_pair(struct all_urls_task *task, uint32_t dataset_id,
+                    const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
+                    struct dx_error *err)
+{
+    if (dx_registry_by_id(&task->view.version->registry, dataset_id) == NULL)
+        return dx_fail(err, DX_E_CORRUPT, "%s: a domain is in dataset %u, which is not registered",
+                       task->found.part->directory, (unsigned)dataset_id);
+    if (hidden != NULL)
+        task->withheld_rows += hidden->withheld_rows;
+    if (hidden != NULL && hidden->visible.row_count == 0)
+        return DX_OK;
+    return dx_domain_rows_add(&task->rows, dataset_id, counts, hidden, err);
+}
+
+/* The pairs that are shown and asked for, of which a row is visible. 1, or as query/answers/answer.h. */
+static int add_pairs(struct all_urls_task *task, struct dx_problem *problem)
+{
+    const struct dx_suppression_pair *all_hidden = NULL; /* the first such pair */
+    struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_view_pairs(&pairs, &task->view, task->found.part, task->found.ordinal, &err);
+
+    for (size_t i = 0; rc >= 0 && i < pairs.count; i++) {
+        const struct dx_suppression_pair *hidden = dx_suppression_view_pair(&task->withheld,
+                                                                            pairs.ids[i]);
+
+        if (task->only.count > 0 && !dx_dataset_list_has(&task->only, pairs.ids[i]))
+            continue;
+        if (all_hidden == NULL && hidden != NULL && hidden->visible.row_count == 0)
+            all_hidden = hidden;
+        rc = add_pair(task, pairs.ids[i], &pairs.counts[i], hidden, &err);
+    }
+    dx_domain_pairs_release(&pairs);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (task->rows.pair_count > 0)
+        return 1;
+    if (all_hidden != NULL)
+        return dx_suppression_view_no_pair(&task->view, &task->found, all_hidden, problem);
+    return task->only.count > 0
+               ? dx_lookup_no_pair(&task->view, &task->found, task->only.ids[0], problem)
+               : dx_lookup_no_domain(
+                     &task->view, dx_span_of(task->found.domain, task->found.domain_size), problem);
+}
+
+static int mismatch(struct dx_problem *problem, const char *what)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "cursor-mismatch",
+                          "The cursor is of another question",
+                          "this cursor goes on with a listing of %s", what);
+}
+
+/* Of a cursor its own list; one beside it must say the same. */
+static int take_datasets(struct all_urls_task *task, struct dx_problem *problem)
+{
+    const struct dx_cursor *from = task->ask.paging.from;
+    int rc = task->ask.datasets.data == NULL
+                 ? 1
+                 : dx_dataset_list_parse(&task->only, &task->view, task->ask.datasets, problem);
+
+    if (rc != 1 || from == NULL)
+        return rc;
+    if (task->ask.datasets.data != NULL &&
+        (task->only.count != from->dataset_count ||
+         memcmp(task->only.ids, from->datasets, task->only.count * sizeof *task->only.ids) != 0))
+        return mismatch(problem, "other datasets");
+    task->only.count = from->dataset_count;
+    memcpy(task->only.ids, from->datasets, from->dataset_count * sizeof *from->datasets);
+    return 1;
+}
+
+static int same_question(const struct all_urls_task *task, struct dx_problem *problem)
+{
+    const struct dx_version *v = task->view.version;
+    const struct dx_cursor *from = task->ask.paging.from;
+
+    if (from == NULL)
+        return 1;
+    if (memcmp(&from->build, &v->entry.build, sizeof v->entry.build) != 0)
+        return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
+                              "version %s is not the one that this cursor is of, only its name is "
+                              "the same",
+                              v->entry.version);
+    return from->domain_id == task->found.domain_id ? 1 : mismatch(problem, "another domain");
+}
+
+/* Only a caller that has the key can get here, or, without a key file, one that builds its own. */
+static int cursor_astray(struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-cursor", "Bad cursor",
+                          "this cursor names rows behind the end of a dataset");
+}
+
+/* ---- a filtered page ---- */
+
+static void begin_filtered_dataset(void *ctx, uint32_t dataset_id)
+{
+    struct all_urls_task *task = ctx;
+
+    write_dataset(task, dataset_id, &task->datasets_json);
+    dx_item_text_dataset(&task->text, dataset_id);
+}
+
+static int write_filtered_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct all_urls_task *task = ctx;
+    int rc = dx_item_text_write(&task->text, row, err);
+
+    return rc < 0 ? rc : task->items.size >= ITEMS_ENOUGH;
+}
+
+static void begin_filtered(struct all_urls_task *task)
+{
+    const struct dx_filtered_domain_ask ask = {
+        .filter = task->ask.filter,
+        .first = dx_domain_rows_place(&task->rows, task->offset),
+        .end = dx_domain_rows_place(&task->rows, task->end),
+        .limit = task->ask.page.limit,
+    };
+    const struct dx_domain_rows_taker taker = { .ctx = task,
+                                                .dataset = begin_filtered_dataset,
+                                                .row = write_filtered_row };
+
+    task->is_filtered = true;
+    dx_buf_init(&task->items, ITEMS_MAX);
+    dx_buf_init(&task->datasets, ITEMS_MAX);
+    dx_json_open(&task->items_json, &task->items);
+    dx_json_array(&task->items_json);
+    dx_json_open(&task->datasets_json, &task->datasets);
+    dx_json_array(&task->datasets_json);
+    dx_item_text_init(&task->text, &task->items_json, task->ask.fields, task->view.version);
+    dx_filtered_domain_init(&task->filtered, &task->rows, &ask, &taker);
+}
+
+/* Which visible rows are wanted, and the first window of them. */
+static int begin_rows(struct all_urls_task *task, struct dx_problem *problem)
+{
+    const struct dx_cursor *from = task->ask.paging.from;
+    struct dx_domain_rows *r = &task->rows;
+    struct dx_error err = DX_ERROR_INIT;
+    uint64_t limit = task->ask.page.limit;
+
+    task->offset = task->ask.page.offset;
+    task->end = dx_domain_rows_total(r);
+    if (from != NULL &&
+        (!dx_domain_rows_before(
+             r, &(struct dx_domain_rows_place){ from->next_dataset, from->next_row },
+             &task->offset) ||
+         !dx_domain_rows_before(
+             r, &(struct dx_domain_rows_place){ from->end_dataset, from->end_row }, &task->end)))
+        return cursor_astray(problem);
+    if (task->ask.plan > 0)
+        return 1;
+    if (task->filter_size > 0) {
+        begin_filtered(task);
+        return 1;
+    }
+    if (task->offset >= task->end)
+        limit = 0;
+    else if (limit > task->end - task->offset)
+        limit = task->end - task->offset;
+    return dx_domain_rows_begin(r, task->offset, limit, &err) < 0
+               ? dx_problem_of_error(problem, &err)
+               : 1;
+}
+
+static int begin(struct all_urls_task *task, struct dx_problem *problem)
+{
+    int rc = take_datasets(task, problem);
+
+    if (rc == 1)
+        rc = add_pairs(task, problem);
+    return rc == 1 ? begin_rows(task, problem) : rc;
+}
+
+int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
+                     const struct dx_all_urls_ask *ask, struct dx_task **out,
+                     struct dx_answer_summary *summary, struct dx_buf *body,
+                     struct dx_problem *problem)
+{
+    struct all_urls_task *task = calloc(1, sizeof *task);
+    int rc;
+
+    *out = NULL;
+    if (task == NULL)
+        return dx_task_no_memory(problem);
+    task->task.kind = &kind;
+    task->task.summary = summary;
+    task->view = *view;
+    task->ask = *ask;
+    if (ask->paging.from != NULL) {
+        task->from = *ask->paging.from;
+        task->ask.paging.from = &task->from;
+    }
+    task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
+    rc = dx_lookup_domain(view, canon, ask->asked, &task->found, problem);
+    dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.domain_id,
+                        ask->fields, ask->deadline_ms);
+    if (rc == 1)
+        rc = same_question(task, problem);
+    if (rc == 1) /* before all that would tell a hidden domain from one that is not there */
+        rc = dx_suppression_view_of(view, &task->found, &task->withheld, problem);
+    if (rc == 1)
+        rc = begin(task, problem);
+    if (rc == 1)
+        rc = step(&task->task, body, problem);
+    return dx_task_begun(&task->task, rc, out);
+}
+
+int dx_answer_all_urls(const struct dx_view *view, struct dx_canon *canon, struct dx_span asked,
+                       struct dx_page_of page, unsigned fields, struct dx_buf *body,
+                       struct dx_problem *problem)
+{
+    const struct dx_all_urls_ask ask = { .asked = asked, .page = page, .fields = fields };
+    struct dx_task *task;
+    int rc = dx_task_all_urls(view, canon, &ask, &task, NULL, body, problem);
+
+    return dx_task_finish(&task, rc, body, problem);
+}

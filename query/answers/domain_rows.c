@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/answers/domain_rows.h"
+
+#include "base/array.h"
+#include "format/core/zseek.h"
+#include "loader/version.h"
+#include "query/suppression/suppression_view.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define BATCH 256 /* posting lists that are read at once */
+
+/* A window that has so much planned ends before the next dataset. */
+#define PAGES_ENOUGH (DX_LISTING_PAGES_MAX / 2)
+#define BYTES_ENOUGH (DX_LISTING_READ_MAX / 2)
+
+enum { DONE, READ_POSTINGS, READ_PAGES };
+
+void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const struct dx_part *part,
+                         uint64_t domain_id, unsigned fields, uint64_t deadline_ms)
+{
+    *r = (struct dx_domain_rows){ .version = v,
+                                  .part = part,
+                                  .domain_id = domain_id,
+                                  .fields = fields,
+                                  .deadline_ms = deadline_ms,
+                                  .state = DONE };
+    dx_listing_init(&r->listing, v, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, fields, deadline_ms);
+    dx_read_batch_begin(&r->reading, v, NULL, deadline_ms);
+}
+
+static void release_frames(struct dx_domain_rows *r)
+{
+    for (size_t i = r->first; r->frames != NULL && i < r->end; i++)
+        dx_posting_frames_release(&r->frames[i - r->first]);
+    free(r->frames);
+    r->frames = NULL;
+}
+
+void dx_domain_rows_release(struct dx_domain_rows *r)
+{
+    release_frames(r);
+    dx_zstd_decoder_free(&r->decoder);
+    dx_read_batch_release(&r->reading);
+    dx_listing_release(&r->listing);
+    free(r->pairs);
+    free(r->segments);
+    free(r->runs);
+    r->pairs = NULL;
+    r->segments = NULL;
+    r->runs = NULL;
+    r->pair_count = r->segment_count = r->run_count = 0;
+    r->state = DONE;
+}
+
+/* ---- places ---- */
+
+static uint64_t visible_of(const struct dx_domain_rows_pair *p)
+{
+    return p->hidden == NULL ? p->rows : p->hidden->visible.row_count;
+}
+
+int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
+                       const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
+                       struct dx_error *err)
+{
+    uint64_t rows = counts->row_count;
+    struct dx_domain_rows_pair *to;
+
+    assert(r->pair_count == 0 || r->pairs[r->pair_count - 1].dataset_id < dataset_id);
+    if (rows > INT64_MAX - r->total || (hidden != NULL && hidden->row_count != rows))
+        return dx_fail(err, DX_E_CORRUPT,
+                       "%s: domain 0x%016llx has %llu rows in dataset %u by its counts, and other "
+                       "files of the index say otherwise",
+                       r->part->directory, (unsigned long long)r->domain_id,
+                       (unsigned long long)rows, (unsigned)dataset_id);
+    to = dx_array_room(r->pairs, r->pair_count, &r->pair_capacity, sizeof *to);
+    if (to == NULL)
+        return dx_no_memory(err, "listing");
+    r->pairs = to;
+    to = &r->pairs[r->pair_count++];
+    *to = (struct dx_domain_rows_pair){ .dataset_id = dataset_id,
+                                        .rows = rows,
+                                        .before = r->total,
+                                        .hidden = hidden,
+                                        .has_ts = counts->has_ts,
+                                        .first_us = counts->first_us,
+                                        .last_us = counts->last_us };
+    r->total += visible_of(to);
+    return DX_OK;
+}
+
+/* The pair with the n-th visible row, n < total. */
+static size_t pair_of(const struct dx_domain_rows *r, uint64_t n)
+{
+    size_t low = 0;
+    size_t high = r->pair_count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r->pairs[middle].before <= n)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct dx_domain_rows_place dx_domain_rows_place(const struct dx_domain_rows *r, uint64_t n)
+{
+    const struct dx_domain_rows_pair *p;
+
+    if (r->pair_count == 0)
+        return (struct dx_domain_rows_place){ 0, 0 };
+    if (n >= r->total) {
+        p = &r->pairs[r->pair_count - 1];
+        return (struct dx_domain_rows_place){ p->dataset_id, p->rows };
+    }
+    p = &r->pairs[pair_of(r, n)];
+    return (struct dx_domain_rows_place){
+        p->dataset_id, dx_suppression_view_window(p->hidden, n - p->before, 1).offset
+    };
+}
+
+bool dx_domain_rows_before(const struct dx_domain_rows *r, const struct dx_domain_rows_place *place,
+                           uint64_t *n)
+{
+    size_t low = 0;
+    size_t high = r->pair_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r->pairs[middle].dataset_id < place->dataset_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *n = low == r->pair_count ? r->total : r->pairs[low].before;
+    if (low == r->pair_count || r->pairs[low].dataset_id != place->dataset_id)
+        return true;
+    if (place->row > r->pairs[low].rows)
+        return false;
+    *n += dx_suppression_view_visible_before(r->pairs[low].hidden, place->row);
+    return true;
+}
+
+/* ---- the window ---- */
+
+static uint64_t visible_in(const struct dx_domain_rows *r, const struct dx_domain_rows_segment *s)
+{
+    const struct dx_suppression_pair *hidden = r->pairs[s->pair].hidden;
+
+    return dx_suppression_view_visible_before(hidden, s->window.offset + s->window.limit) -
+           dx_suppression_view_visible_before(hidden, s->window.offset);
+}
+
+int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
+                         struct dx_error *err)
+{
+    uint64_t left = offset >= r->total ? 0 : limit;
+    bool cut = false;
+
+    r->next = dx_domain_rows_place(r, offset);
+    for (size_t i = left == 0 ? r->pair_count : pair_of(r, offset);
+         i < r->pair_count && left > 0 && !cut && r->segment_count < DX_DOMAIN_ROWS_PAIRS; i++) {
+        const struct dx_domain_rows_pair *p = &r->pairs[i];
+        uint64_t skip = offset > p->before ? offset - p->before : 0;
+        uint64_t wanted = visible_of(p) - skip < left ? visible_of(p) - skip : left;
+        struct dx_domain_rows_segment *to;
+
+        if (wanted == 0)
+            continue;
+        to = dx_array_room(r->segments, r->segment_count, &r->segment_capacity, sizeof *to);
+        if (to == NULL)
+            return dx_no_memory(err, "listing");
+        r->segments = to;
+        to = &r->segments[r->segment_count++];
+        *to = (struct dx_domain_rows_segment){
+            .pair = i, .window = dx_suppression_view_window(p->hidden, skip, wanted)
+        };
+        cut = visible_in(r, to) < wanted;
+        left -= visible_in(r, to);
+    }
+    r->state = r->segment_count > 0 ? READ_POSTINGS : DONE;
+    return DX_OK;
+}
+
+/* ---- postings ---- */
+
+static int begin_batch(struct dx_domain_rows *r, struct dx_error *err)
+{
+    size_t n = r->segment_count - r->end < BATCH ? r->segment_count - r->end : BATCH;
+    int rc = 1;
+
+    r->frames = calloc(n, sizeof *r->frames);
+    if (r->frames == NULL)
+        return dx_no_memory(err, "listing");
+    r->first = r->end;
+    for (size_t i = 0; rc == 1 && i < n; i++) {
+        struct dx_posting_frames *f = &r->frames[i];
+
+        dx_posting_frames_init(f, r->part, r->version->caches, r->domain_id,
+                               r->pairs[r->segments[r->first + i].pair].dataset_id);
+        r->end++;
+        rc = dx_posting_frames_find(f, err);
+    }
+    if (rc == 0)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx is in dataset %u by its set, but has no posting",
+                     r->part->directory, (unsigned long long)r->domain_id,
+                     (unsigned)r->frames[r->end - 1 - r->first].dataset_id);
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int keep_run(struct dx_domain_rows *r, const struct dx_run *run, struct dx_error *err)
+{
+    struct dx_run *to = dx_array_room(r->runs, r->run_count, &r->run_capacity, sizeof *to);
+
+    if (to == NULL)
+        return dx_no_memory(err, "listing");
+    r->runs = to;
+    r->runs[r->run_count++] = *run;
+    return DX_OK;
+}
+
+/* The parts of runs that are in the segment's window. */
+static int cut_runs(struct dx_domain_rows *r, struct dx_domain_rows_segment *s,
+                    struct dx_payload *payload, struct dx_error *err)
+{
+    uint64_t skip = s->window.offset;
+    uint64_t left = s->window.limit;
+    struct dx_run run;
+    int rc = DX_OK;
+
+    s->first_run = r->run_count;
+    while (rc == DX_OK && left > 0 && dx_payload_next(payload, &run) == 1) {
+        if (skip >= run.row_count) {
+            skip -= run.row_count;
+            continue;
+        }
+        run.first_row += skip;
+        run.row_count -= skip;
+        if (run.row_count > left)
+            run.row_count = left;
+        left -= run.row_count;
+        skip = 0;
+        rc = keep_run(r, &run, err);
+    }
+    s->run_count = r->run_count - s->first_run;
+    return rc;
+}
+
+static int take_posting(struct dx_domain_rows *r, struct dx_domain_rows_segment *s,
+                        const struct dx_posting_frames *f, struct dx_error *err)
+{
+    const struct dx_domain_rows_pair *pair = &r->pairs[s->pair];
+    struct dx_payload payload = { .rows = 0 };
+    struct dx_span bytes;
+    int rc = dx_posting_frames_payload(f, &bytes, err);
+
+    if (rc == 1)
+        rc = dx_payload_open(&payload, f->domain_id, f->dataset_id, bytes, f->dat_object, err);
+    if (rc >= 0 && payload.rows != pair->rows)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx has %llu rows in dataset %u by its posting, and %llu by "
+                     "its counts",
+                     r->part->directory, (unsigned long long)r->domain_id,
+                     (unsigned long long)payload.rows, (unsigned)f->dataset_id,
+                     (unsigned long long)pair->rows);
+    return rc < 0 ? rc : cut_runs(r, s, &payload, err);
+}
+
+static int read_batch(struct dx_domain_rows *r, struct dx_error *err)
+{
+    int rc = r->frames == NULL ? begin_batch(r, err) : DX_OK;
+
+    dx_read_batch_begin(&r->reading, r->version, r->part->shards, r->deadline_ms);
+    for (size_t i = r->first; rc == DX_OK && i < r->end; i++)
+        rc = dx_posting_frames_advance(&r->frames[i - r->first], &r->reading, &r->decoder, err);
+    if (rc < 0)
+        return rc;
+    if (dx_read_batch_state(&r->reading) != DX_READ_BATCH_DONE)
+        return DX_LISTING_WAITS;
+    for (size_t i = r->first; rc == DX_OK && i < r->end; i++)
+        rc = take_posting(r, &r->segments[i], &r->frames[i - r->first], err);
+    release_frames(r);
+    return rc;
+}
+
+/* ---- pages ---- */
+
+/* Plans the pages of the first segments; *count: those that fit into one listing. */
+static int plan_pages(struct dx_domain_rows *r, size_t *count, struct dx_error *err)
+{
+    size_t want = *count;
+    int rc = DX_OK;
+
+    for (*count = 0; rc == DX_OK && *count < want; ++*count) {
+        const struct dx_domain_rows_segment *s = &r->segments[*count];
+
+        if (dx_listing_planned_over(&r->listing, PAGES_ENOUGH, BYTES_ENOUGH))
+            break;
+        for (size_t i = 0; rc == DX_OK && i < s->run_count; i++)
+            rc = dx_listing_run(&r->listing, &r->runs[s->first_run + i], err);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+static int begin_pages(struct dx_domain_rows *r, struct dx_error *err)
+{
+    size_t count = r->segment_count;
+    int rc = plan_pages(r, &count, err);
+
+    if (rc == DX_E_LIMIT && count > 0) { /* without the one that was too much */
+        dx_listing_release(&r->listing);
+        dx_listing_init(&r->listing, r->version, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, r->fields,
+                        r->deadline_ms);
+        rc = plan_pages(r, &count, err);
+    }
+    if (rc < 0)
+        return rc;
+    r->segment_count = count;
+    for (size_t i = 0; i < count; i++)
+        r->row_count += visible_in(r, &r->segments[i]);
+    r->next.dataset_id = r->pairs[r->segments[count - 1].pair].dataset_id;
+    r->next.row = r->segments[count - 1].window.offset + r->segments[count - 1].window.limit;
+    r->state = READ_PAGES;
+    return DX_OK;
+}
+
+int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err)
+{
+    int rc = DX_LISTING_DONE;
+
+    while (rc == DX_LISTING_DONE && r->state == READ_POSTINGS) {
+        rc = read_batch(r, err);
+        if (rc == DX_LISTING_DONE && r->end == r->segment_count)
+            rc = begin_pages(r, err);
+    }
+    if (rc == DX_LISTING_DONE && r->state == READ_PAGES) {
+        rc = dx_listing_step(&r->listing, err);
+        if (rc == DX_LISTING_DONE)
+            r->state = DONE;
+    }
+    return rc;
+}
+
+struct dx_read_batch *dx_domain_rows_reading(struct dx_domain_rows *r)
+{
+    return r->state == READ_POSTINGS ? &r->reading : &r->listing.reading;
+}
+
+int dx_domain_rows_fetched(struct dx_domain_rows *r, int rc, struct dx_error *err)
+{
+    if (r->state != READ_POSTINGS)
+        return dx_listing_fetched(&r->listing, rc, err);
+    rc = dx_read_batch_fetched(&r->reading, rc, err);
+    if (rc < 0)
+        dx_block_request_failed(&r->reading, err);
+    return rc;
+}
+
+/* ---- its rows ---- */
+
+struct giver {
+    const struct dx_domain_rows *rows;
+    const struct dx_domain_rows_taker *to;
+    size_t segments;                          /* begun */
+    uint64_t place, end;                      /* physical, in the last of them */
+    const struct dx_suppression_pair *hidden; /* of it */
+};
+
+static void enter(struct giver *g)
+{
+    const struct dx_domain_rows_segment *s;
+
+    if (g->place < g->end)
+        return;
+    s = &g->rows->segments[g->segments++];
+    g->place = s->window.offset;
+    g->end = s->window.offset + s->window.limit;
+    g->hidden = g->rows->pairs[s->pair].hidden;
+    g->to->dataset(g->to->ctx, g->rows->pairs[s->pair].dataset_id);
+}
+
+static int give_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct giver *g = ctx;
+
+    enter(g);
+    return dx_suppression_view_hidden(g->hidden, g->place++) ? DX_OK
+                                                             : g->to->row(g->to->ctx, row, err);
+}
+
+/* A stretch is of one run, so of one dataset. */
+static int give_stretch(void *ctx, const struct dx_listing_stretch *s, struct dx_error *err)
+{
+    struct giver *g = ctx;
+    int rc = 0;
+
+    enter(g);
+    if (g->hidden == NULL && g->to->stretch != NULL)
+        rc = g->to->stretch(g->to->ctx, s, err);
+    g->place += rc == 1 ? s->row_count : 0;
+    return rc;
+}
+
+int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_taker *taker,
+                        struct dx_error *err)
+{
+    struct giver g = { .rows = r, .to = taker };
+
+    if (r->segment_count == 0)
+        return DX_OK;
+    return dx_listing_rows(&r->listing, &(struct dx_listing_taker){ &g, give_row, give_stretch },
+                           err);
+}

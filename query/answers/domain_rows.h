@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * domain_rows.h - the rows of one domain over several datasets as one listing, a window at a time, without I/O.
+ *
+ *   struct dx_domain_rows r;
+ *   dx_domain_rows_init(&r, v, part, domain_id, fields, deadline_ms);
+ *   rc = dx_domain_rows_add(&r, dataset_id, &counts, hidden, &err);       its pairs, by ascending dataset_id
+ *   ... dx_domain_rows_total(&r); place = dx_domain_rows_place(&r, n); n = dx_domain_rows_before(&r, &place) ...
+ *   rc = dx_domain_rows_begin(&r, offset, limit, &err);
+ *   while ((rc = dx_domain_rows_step(&r, &err)) == DX_LISTING_WAITS) {
+ *       rc = dx_read_batch_perform(dx_domain_rows_reading(&r), &err);
+ *       rc = dx_domain_rows_fetched(&r, rc, &err);
+ *       if (rc < 0) break;
+ *   }
+ *   if (rc == DX_LISTING_DONE)
+ *       ... r.next; dx_domain_rows_each(&r, &taker, &err) ...
+ *   dx_domain_rows_release(&r);                        once, after init, on every path
+ *
+ * Rows come by dataset_id, then in the order of that dataset's listing (query/rows/listing.h). Offsets and totals
+ * count visible rows; they follow from the counts of the index and what suppressions hide, so nothing is read
+ * for them and a deep offset costs what the first one costs. Places hold physical rows, as cursors do.
+ *
+ * Reading takes two batches with cold postings, one with warm ones: all posting lists of the window, then all its
+ * pages. A window may end early: after DX_DOMAIN_ROWS_PAIRS datasets, where its pages are more than one listing
+ * may read, or behind a long hidden stretch. `next` is where it ended. At least one visible row is in it if
+ * there is one at the offset. DX_E_LIMIT: the rows of one dataset alone lie on too many pages.
+ *
+ * A posting list whose number of rows is not that of the counts is DX_E_CORRUPT. v and what `hidden` points to must
+ * stay until release. One thread at a time.
+ */
+#ifndef DX_QUERY_ANSWERS_DOMAIN_ROWS_H
+#define DX_QUERY_ANSWERS_DOMAIN_ROWS_H
+
+#include "format/core/counts.h"
+#include "query/rows/listing.h"
+
+#define DX_DOMAIN_ROWS_PAIRS 1024 /* of a window; a posting list each */
+
+struct dx_suppression_pair;
+
+struct dx_domain_rows_place {
+    uint32_t dataset_id;
+    uint64_t row; /* physical, in the listing of the dataset */
+};
+
+struct dx_domain_rows_pair {
+    uint32_t dataset_id;
+    uint64_t rows;                            /* physical */
+    uint64_t before;                          /* visible rows of the pairs before it */
+    const struct dx_suppression_pair *hidden; /* NULL: no row is */
+    bool has_ts; /* some row has a time: these are the first and the last */
+    int64_t first_us, last_us;
+};
+
+/* Physical rows of one pair that are in the window. */
+struct dx_domain_rows_segment {
+    size_t pair;
+    struct dx_page_of window;
+    size_t first_run, run_count;
+};
+
+struct dx_domain_rows {
+    struct dx_domain_rows_pair *pairs;
+    size_t pair_count;
+    struct dx_domain_rows_place next; /* once it is DONE: behind the last row of the window */
+    uint64_t row_count;               /* visible rows of the window */
+    struct dx_domain_rows_segment *segments;
+    size_t segment_count;
+
+    /* private */
+    struct dx_version *version;
+    const struct dx_part *part;
+    uint64_t domain_id;
+    unsigned fields;
+    uint64_t deadline_ms;
+    size_t pair_capacity, segment_capacity;
+    uint64_t total;
+    unsigned state;
+    size_t first, end; /* the segments whose postings are at hand */
+    struct dx_posting_frames *frames;
+    struct dx_zstd_decoder *decoder;
+    struct dx_run *runs;
+    size_t run_count, run_capacity;
+    struct dx_read_batch reading; /* of postings */
+    struct dx_listing listing;    /* of all runs */
+};
+
+void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const struct dx_part *part,
+                         uint64_t domain_id, unsigned fields, uint64_t deadline_ms);
+int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
+                       const struct dx_pair_count *counts, const struct dx_suppression_pair *hidden,
+                       struct dx_error *err);
+void dx_domain_rows_release(struct dx_domain_rows *r);
+
+/* ---- places, of visible rows over all pairs ---- */
+
+static inline uint64_t dx_domain_rows_total(const struct dx_domain_rows *r)
+{
+    return r->total;
+}
+
+/* Of the n-th visible row; behind the last one, the end of the last pair. With no pairs: zeros. */
+struct dx_domain_rows_place dx_domain_rows_place(const struct dx_domain_rows *r, uint64_t n);
+/* Visible rows before a place, of whatever dataset. false: the place is behind the end of its pair. */
+bool dx_domain_rows_before(const struct dx_domain_rows *r, const struct dx_domain_rows_place *place,
+                           uint64_t *n);
+
+/* ---- a window, once ---- */
+
+int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
+                         struct dx_error *err);
+int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err);
+struct dx_read_batch *dx_domain_rows_reading(struct dx_domain_rows *r);
+int dx_domain_rows_fetched(struct dx_domain_rows *r, int rc, struct dx_error *err);
+
+struct dx_domain_rows_taker {
+    void *ctx;
+    void (*dataset)(void *ctx, uint32_t dataset_id); /* before the first of its rows */
+    int (*row)(void *ctx, const struct dx_listing_row *row, struct dx_error *err);
+    int (*stretch)(void *ctx, const struct dx_listing_stretch *s,
+                   struct dx_error *err); /* as of a listing */
+};
+
+/* The visible rows of the window, in order; stops at the first negative result. */
+int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_taker *taker,
+                        struct dx_error *err);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/answers/filtered_domain.h"
+
+#include "base/clock.h"
+#include "loader/version.h"
+
+enum { GO_ON = 0, ENDED = 3 }; /* beside DX_LISTING_WAITS and errors */
+
+void dx_filtered_domain_init(struct dx_filtered_domain *f, const struct dx_domain_rows *rows,
+                             const struct dx_filtered_domain_ask *ask,
+                             const struct dx_domain_rows_taker *taker)
+{
+    uint64_t now_ms = dx_clock_ms();
+    size_t size;
+
+    *f = (struct dx_filtered_domain){
+        .rows = rows, .ask = *ask, .taker = *taker, .next = ask->first
+    };
+    size = dx_row_filter_pack(&ask->filter, f->text);
+    (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
+    f->half_ms = rows->deadline_ms > now_ms ? now_ms + (rows->deadline_ms - now_ms) / 2
+                                            : rows->deadline_ms;
+    dx_read_batch_begin(&f->nothing, rows->version, NULL, 0);
+    while (f->at < rows->pair_count && rows->pairs[f->at].dataset_id < ask->first.dataset_id)
+        f->at++;
+}
+
+void dx_filtered_domain_release(struct dx_filtered_domain *f)
+{
+    if (f->busy)
+        dx_filtered_rows_release(&f->pair);
+    f->busy = false;
+    dx_read_batch_release(&f->nothing);
+}
+
+static bool is_enough(const struct dx_filtered_domain *f)
+{
+    return f->full || f->count >= f->ask.limit || f->rows_seen >= DX_FILTERED_LOOK_MAX ||
+           f->bytes_seen >= DX_LISTING_READ_MAX || f->pairs >= DX_FILTERED_DOMAIN_PAIRS ||
+           (f->pairs > 0 && f->half_ms != 0 && dx_clock_ms() >= f->half_ms);
+}
+
+static void leave_pair(struct dx_filtered_domain *f)
+{
+    const struct dx_domain_rows_pair *p = &f->rows->pairs[f->at++];
+
+    f->next = (struct dx_domain_rows_place){ p->dataset_id, p->rows };
+}
+
+/* Begins with the pair at hand, or goes on behind it. */
+static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
+{
+    const struct dx_domain_rows *r = f->rows;
+    const struct dx_domain_rows_pair *p = &r->pairs[f->at];
+    struct dx_filtered_ask ask = {
+        .filter = f->ask.filter,
+        .first = p->dataset_id == f->ask.first.dataset_id ? f->ask.first.row : 0,
+        .end = p->dataset_id == f->ask.end.dataset_id ? f->ask.end.row : p->rows,
+        .limit = f->ask.limit - f->count,
+        .fields = r->fields,
+        .hidden = p->hidden,
+        .deadline_ms = r->deadline_ms,
+    };
+
+    if (p->dataset_id > f->ask.end.dataset_id)
+        return ENDED;
+    if (ask.first >= ask.end ||
+        !dx_row_filter_may_take(&f->ask.filter, p->has_ts, p->first_us, p->last_us)) {
+        leave_pair(f);
+        return GO_ON;
+    }
+    if (is_enough(f))
+        return ENDED;
+    f->pairs++;
+    f->busy = true;
+    f->told = false;
+    return dx_filtered_rows_init(&f->pair, r->version, r->part, r->domain_id, p->dataset_id, &ask,
+                                 err);
+}
+
+static int give_row(void *ctx, const struct dx_listing_row *row, struct dx_error *err)
+{
+    struct dx_filtered_domain *f = ctx;
+    int rc;
+
+    if (!f->told)
+        f->taker.dataset(f->taker.ctx, f->rows->pairs[f->at].dataset_id);
+    f->told = true;
+    f->count++;
+    rc = f->taker.row(f->taker.ctx, row, err);
+    f->full = f->full || rc == 1;
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int finish_pair(struct dx_filtered_domain *f, struct dx_error *err)
+{
+    const struct dx_domain_rows_pair *p = &f->rows->pairs[f->at];
+    int rc = DX_OK;
+
+    if (!f->pair.found || f->pair.total != p->rows)
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: domain 0x%016llx has %llu rows in dataset %u by its posting, and %llu by "
+                     "its counts",
+                     f->rows->part->directory, (unsigned long long)f->rows->domain_id,
+                     (unsigned long long)f->pair.total, (unsigned)p->dataset_id,
+                     (unsigned long long)p->rows);
+    if (rc == DX_OK)
+        rc = dx_filtered_rows_each(&f->pair, give_row, f, err);
+    f->rows_seen += f->pair.rows_seen;
+    f->pages_seen += f->pair.pages_seen;
+    f->bytes_seen += f->pair.bytes_seen;
+    f->next = (struct dx_domain_rows_place){ p->dataset_id, f->pair.next };
+    if (rc == DX_OK && f->pair.next < f->pair.end)
+        rc = ENDED; /* in the middle of it */
+    dx_filtered_rows_release(&f->pair);
+    f->busy = false;
+    if (rc == DX_OK)
+        leave_pair(f);
+    return rc;
+}
+
+int dx_filtered_domain_step(struct dx_filtered_domain *f, struct dx_error *err)
+{
+    int rc = GO_ON;
+
+    while (rc == GO_ON) {
+        if (!f->busy) {
+            rc = f->at < f->rows->pair_count ? enter_pair(f, err) : ENDED;
+            continue;
+        }
+        rc = dx_filtered_rows_step(&f->pair, err);
+        if (rc == DX_LISTING_DONE)
+            rc = finish_pair(f, err);
+    }
+    return rc == ENDED ? DX_LISTING_DONE : rc;
+}
+
+struct dx_read_batch *dx_filtered_domain_reading(struct dx_filtered_domain *f)
+{
+    return f->busy ? dx_filtered_rows_reading(&f->pair) : &f->nothing;
+}
+
+int dx_filtered_domain_fetched(struct dx_filtered_domain *f, int rc, struct dx_error *err)
+{
+    return f->busy ? dx_filtered_rows_fetched(&f->pair, rc, err) : rc;
+}
