@@ -133,7 +133,7 @@ static void check(const struct asker *a, struct question q)
         struct dx_buf want = DX_BUF_INIT(10000);
         struct dx_buf got = DX_BUF_INIT(10000);
         struct dx_buf body = DX_BUF_INIT(1 << 20);
-        struct dx_cursor from;
+        struct dx_cursor from = { .limit = 0 };
         struct dx_problem problem;
         bool more = true;
 
@@ -194,7 +194,8 @@ static void check_refusals(const struct asker *a)
     const struct question q = { .suffix = "com", .limit = 1 };
     struct dx_buf body = DX_BUF_INIT(1 << 20);
     struct dx_buf items = DX_BUF_INIT(10000);
-    struct dx_cursor from, changed;
+    struct dx_cursor from = { .limit = 0 };
+    struct dx_cursor changed;
     struct dx_problem problem;
 
     EXPECT(ask(a, &q, NULL, &body, &problem) == 1 && take_page(&body, &q, &from, &items), "a page");
