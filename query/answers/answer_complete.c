@@ -7,8 +7,8 @@
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
-#include "query/answers/completion.h"
 #include "query/suppression/suppression_domains.h"
+#include "query/view/completion.h"
 #include "query/view/suppressed.h"
 #include "query/view/view.h"
 

@@ -9,7 +9,7 @@
 
 #include "canon/url.h"
 #include "query/answers/answer.h"
-#include "query/answers/completion.h"
+#include "query/view/completion.h"
 #include "query/view/view.h"
 #include "tests/support/asker.h"
 #include "tests/support/damage.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/completion.h"
+#include "query/view/completion.h"
 
 #include "canon/url.h"
 #include "loader/part.h"

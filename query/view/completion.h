@@ -16,8 +16,8 @@
  *
  * filter: asked in order of ordinals within a suffix. Any thread; found and typed are plain values.
  */
-#ifndef DX_QUERY_ANSWERS_COMPLETION_H
-#define DX_QUERY_ANSWERS_COMPLETION_H
+#ifndef DX_QUERY_VIEW_COMPLETION_H
+#define DX_QUERY_VIEW_COMPLETION_H
 
 #include "base/bytes.h"
 #include "base/error.h"
