@@ -134,6 +134,18 @@ struct dx_tlds_ask {
 int dx_answer_tlds(const struct dx_view *view, struct dx_canon *canon,
                    const struct dx_tlds_ask *ask, struct dx_buf *body, struct dx_problem *problem);
 
+/* GET /v1/complete?q=: domains that go on from what was typed (query/view/completion.h says
+ * which), each of which GET /v1/domain/{d} would answer with 200. Memory: 270 bytes for each of
+ * limit. */
+struct dx_complete_ask {
+    struct dx_span asked;
+    uint64_t limit;
+};
+
+int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
+                       const struct dx_complete_ask *ask, struct dx_buf *body,
+                       struct dx_problem *problem);
+
 /* GET /v1/domains: domains of a suffix, or all, in order of keys, with counts. A page may be short, and even empty, and
  * go on all the same: what a request may examine is bounded. */
 struct dx_domains_ask {

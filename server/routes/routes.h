@@ -31,6 +31,7 @@
     X(TAGS, tags)               \
     X(TAG, tag)                 \
     X(TLDS, tlds)               \
+    X(COMPLETE, complete)       \
     X(KEYS, keys)               \
     X(RANGE, range)             \
     X(VERSIONS, versions)       \

@@ -158,6 +158,8 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/hosts?order=name&limit=2&offset={rng.randint(0, 2)}")
     yield Ask(f"{d}/diff")
     yield Ask(f"{d}/diff?from={old}")
+    yield Ask(f"/v1/complete?q={quote(domain[:rng.randint(1, len(domain))])}&limit={rng.choice((1, 10, 100))}")
+    yield Ask(f"/v1/complete?q={quote(domain)}&version={old}", rng.choice(("GET", "HEAD")))
     for n in ids:
         yield Ask(f"{d}/datasets/{n}/urls?limit={rng.choice((1, 3, 1000))}")
         yield Ask(f"{d}/hosts?dataset={n}")
