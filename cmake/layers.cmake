@@ -86,7 +86,7 @@ dx_room(server/process server/engine server/follow LIBRARIES PkgConfig::libsecco
 
 dx_room(builder/root loader)
 dx_room(builder/sort builder/root)
-dx_room(builder/input builder/root)
+dx_room(builder/input builder/root LIBRARIES BZip2::BZip2 PkgConfig::liblzma)
 dx_room(builder/lake builder/root)
 dx_room(builder/policy builder/lake)
 dx_room(builder/scan builder/lake builder/sort)

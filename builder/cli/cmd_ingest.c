@@ -102,10 +102,10 @@ static const struct dx_option table[OPT_COUNT] = {
                                   "hide what a file store has deleted, by rules as of 'domaindex "
                                   "suppress': in all datasets and versions, within seconds",
                                   DX_OPT_FLAG },
-    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|PARQUET|WARC", "auto",
-                     "tsv, csv, jsonl, list (a URL a line), cdx, cdxj, parquet, warc, or auto: by "
-                     "name, "
-                     "then by the first lines; what is not certain is refused",
+    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|CDX-JSON|PARQUET|WARC", "auto",
+                     "tsv, csv, jsonl, list (a URL a line), cdx, cdxj, cdx-json (the array of "
+                     "arrays of a CDX server), parquet, warc, or auto: by name, then by the first "
+                     "lines; what is not certain is refused",
                      DX_OPT_CHOICE, AT(format) },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
                          "column of the URL; if not given it is looked for by its usual names",
@@ -833,7 +833,8 @@ const struct dx_command dx_command_ingest = {
         "s3://bucket/path/file.tsv.gz, which is read by ranges and must not change meanwhile; a "
         "folder or s3://bucket/prefix/ (all files below: the Parquet files if there are some), a "
         "quoted pattern ('part-*.parquet'), or @LIST, a text file with an INPUT on each line. "
-        "Parquet, WARC, plain text, gzip and zstd are recognised by content; an object is read as "
+        "Parquet, WARC, plain text, gzip, zstd, bzip2 and xz are recognised by content; an object "
+        "is read as "
         "Parquet if its name ends in .parquet or --format says so. "
         "C is a number from 1 or a name: of the header line in TSV and CSV, a dotted path in "
         "JSONL and Parquet, with quotes around parts that hold dots "

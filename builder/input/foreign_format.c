@@ -43,11 +43,6 @@ static const struct foreign binaries[] = {
       "header)\" | domaindex ingest --format csv ... -" },
     { 0, MAGIC("ORC\x0a"), "an ORC file", TO_CSV },
     { 0, MAGIC("Obj\x01"), "an Avro file", BY_DUCKDB("read_avro('FILE')") },
-    { 0,
-      MAGIC("\xFD"
-            "7zXZ\0"),
-      "xz", UNPACK("xz -dc") },
-    { 0, MAGIC("BZh"), "bzip2", UNPACK("bzip2 -dc") },
     { 0, MAGIC("\x04\x22\x4D\x18"), "lz4", UNPACK("lz4 -dc") },
     { 0, MAGIC("LZIP\x01"), "lzip", UNPACK("lzip -dc") },
     { 0, MAGIC("7z\xBC\xAF\x27\x1C"), "a 7-Zip archive", UNPACK("7z x -so") },

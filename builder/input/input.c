@@ -210,13 +210,12 @@ static int begin_member(struct dx_input *in, struct dx_error *err)
     return 1;
 }
 
-/* Zero bytes up to the end are padding, as gzip(1) has it for tapes. */
-static int skip_padding(struct dx_input *in, bool *zeros, struct dx_error *err)
+static int skip_zeros(struct dx_input *in, uint64_t *zeros, struct dx_error *err)
 {
     int rc = DX_OK;
 
     while (rc == DX_OK && in->at < in->end && in->raw[in->at] == 0) {
-        *zeros = true;
+        ++*zeros;
         consume(in, 1);
         if (in->at == in->end)
             rc = look_ahead(in, 1, err);
@@ -227,7 +226,7 @@ static int skip_padding(struct dx_input *in, bool *zeros, struct dx_error *err)
 int dx_input_member_next(struct dx_input *in, struct dx_error *err)
 {
     enum dx_container_kind kind = in->container.kind;
-    bool zeros = false;
+    uint64_t zeros = 0;
     int rc;
 
     if (in->in_member) /* begun by a peek */
@@ -238,16 +237,27 @@ int dx_input_member_next(struct dx_input *in, struct dx_error *err)
     }
     in->raw_eof = false;
     rc = look_ahead(in, DX_CONTAINER_MAGIC, err);
-    if (rc == DX_OK && dx_container_padded(kind))
-        rc = skip_padding(in, &zeros, err);
+    if (rc == DX_OK)
+        rc = skip_zeros(in, &zeros, err);
+    if (rc == DX_OK && zeros > 0)
+        rc = look_ahead(in, DX_CONTAINER_MAGIC, err);
     if (rc < 0)
         return rc;
-    if (in->at == in->end)
+    if (in->at == in->end && zeros == 0)
         return 0;
-    if (zeros || !member_begins(in)) {
+    if (zeros > 0 && !dx_container_may_pad(kind, zeros, in->at == in->end)) {
         char what[64];
 
-        if (in->end - in->at < 4 && kind == DX_CONTAINER_ZSTD)
+        (void)snprintf(what, sizeof what, "%llu zero bytes after a %s", (unsigned long long)zeros,
+                       dx_container_member(kind));
+        return corrupt(in, what, err);
+    }
+    if (in->at == in->end)
+        return 0;
+    if (!member_begins(in)) {
+        char what[64];
+
+        if (dx_container_cut(kind, rest(in)))
             return cut_short(in, err);
         (void)snprintf(what, sizeof what, "bytes after the last %s", dx_container_member(kind));
         return corrupt(in, what, err);

@@ -6,11 +6,11 @@
  *   n = dx_input_read(in, to, size, &err);      bytes, 0 at the end, <0 error
  *   dx_input_close(&in);
  *
- * Plain, gzip (any number of members) and zstd (any number of frames, skippable frames too) are
- * distinguished by their first bytes, never by name; formats that foreign_format.h recognises (xz,
- * zip, Parquet...) are refused with a way out. A file that ends inside a frame, has a wrong
+ * Plain, gzip (any number of members), zstd (any number of frames, skippable frames too), bzip2 and
+ * xz (any number of streams) are distinguished by their first bytes, never by name; formats that
+ * foreign_format.h recognises (zip, lz4, Parquet...) are refused with a way out. A file that ends inside a frame, has a wrong
  * checksum or bytes that belong to no frame is an error with name and offset in the compressed
- * file. window_max bounds what a zstd frame may make us allocate. One thread at a time.
+ * file. window_max bounds what a zstd frame or xz stream may make us allocate. One thread at a time.
  *
  * Where the members matter, as each may be a record, they are read one by one:
  *

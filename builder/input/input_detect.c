@@ -10,6 +10,7 @@
 
 #include "base/civil_time.h"
 #include "builder/input/cdx_line.h"
+#include "builder/input/container.h"
 #include "builder/input/input.h"
 #include "builder/input/input_format.h"
 #include "builder/input/input_time.h"
@@ -164,6 +165,8 @@ static size_t split(struct look *l, struct dx_span record)
         return dx_fields_tsv(record, l->fields.split, DX_DETECT_COLUMNS);
     if (l->d->format == DX_RECORD_CDX)
         return dx_cdx_split(record, l->fields.split, DX_DETECT_COLUMNS);
+    if (l->d->format == DX_RECORD_CDX_JSON)
+        return dx_json_row(record, l->fields.split, DX_DETECT_COLUMNS, &l->fields.scratch, &ok);
     l->fields.split[0] = record;
     return 1;
 }
@@ -181,6 +184,8 @@ static bool begins_with_header(struct look *l)
 {
     size_t n = split(l, l->record[0]);
 
+    if (l->d->format == DX_RECORD_CDX_JSON)
+        return true;
     if (l->d->format != DX_RECORD_CSV && l->d->format != DX_RECORD_TSV)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -485,26 +490,14 @@ static int find_columns(struct look *l, struct dx_error *err)
 
 static const char *container_of(const char *path, bool plain)
 {
-    static const struct {
-        const char *magic;
-        size_t size;
-        const char *name;
-    } known[] = { { "\x1F\x8B", 2, "gzip" },
-                  { "\x28\xB5\x2F\xFD", 4, "zstd" },
-                  { "BZh", 3, "bzip2" },
-                  { "\xFD"
-                    "7zXZ",
-                    5, "xz" } };
-    char head[8] = { 0 };
+    uint8_t head[8];
     int fd = plain || strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof head);
+    enum dx_container_kind kind = dx_container_find(dx_span_of(head, n < 0 ? 0 : (size_t)n));
 
     if (fd >= 0)
         (void)close(fd);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (n >= (ssize_t)known[i].size && memcmp(head, known[i].magic, known[i].size) == 0)
-            return known[i].name;
-    return plain ? "plain" : "compressed";
+    return plain || kind != DX_CONTAINER_NONE ? dx_container_name(kind) : "compressed";
 }
 
 static int set_format(struct look *l, struct dx_records *records, enum dx_record_format asked,
@@ -521,7 +514,7 @@ static int set_format(struct look *l, struct dx_records *records, enum dx_record
         l->d->format_given = true;
         rc = DX_OK;
     }
-    if (rc == DX_OK && l->d->format == DX_RECORD_JSONL && dx_record_is_array(head.bytes))
+    if (rc == DX_OK && dx_record_is_wrapped(l->d->format, head.bytes))
         rc = dx_records_unwrap(records, err);
     if (rc == DX_OK)
         dx_records_set_format(records, l->d->format);

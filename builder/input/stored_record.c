@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/stored_record.h"
 
-#include <zlib.h>
-#include <zstd.h>
+#include "builder/input/container.h"
 
 #define HEAD_MAX (64u << 10)
+#define WINDOW_MAX ((uint64_t)128 << 20)
 #define STEP (256u << 10) /* bytes that are decompressed at a time */
 
 static int too_long(size_t max, struct dx_error *err)
@@ -19,78 +19,42 @@ static uint8_t *room(struct dx_stored_record *s, size_t max, size_t *n)
     return dx_buf_reserve(&s->text, *n + 1); /* one more tells that it is too long */
 }
 
-static int inflate_all(z_stream *z, struct dx_stored_record *s, size_t max, struct dx_error *err)
+/* 1 the member is whole; 0 it goes on behind `bytes`. */
+static int take_member(struct dx_stored_record *s, struct dx_container *c, struct dx_span bytes,
+                       size_t max, struct dx_error *err)
 {
-    int rc = Z_OK;
+    struct dx_span from = bytes;
+    int rc = dx_container_reset(c, err);
 
-    while (rc == Z_OK) {
-        size_t n;
-        uint8_t *to = room(s, max, &n);
+    while (rc == DX_OK) {
+        size_t n, before = from.size;
+        uint8_t *data = room(s, max, &n);
+        struct dx_container_room to = { data, n + 1 };
 
-        if (to == NULL)
+        if (data == NULL)
             return dx_buf_fail(&s->text, err, "WARC record");
-        z->next_out = to;
-        z->avail_out = (uInt)n + 1;
-        rc = inflate(z, Z_NO_FLUSH);
-        s->text.size += n + 1 - z->avail_out;
-        if (s->text.size > max)
+        rc = dx_container_step(c, &from, &to, err);
+        s->text.size += n + 1 - to.size;
+        s->size = bytes.size - from.size;
+        if (rc >= 0 && s->text.size > max)
             return too_long(max, err);
-        if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out > 0))
+        if (rc == DX_OK && from.size == 0 && to.size == n + 1 && before == 0)
             return 0;
     }
-    if (rc == Z_STREAM_END)
-        return 1;
-    if (rc == Z_MEM_ERROR)
-        return dx_no_memory(err, "WARC record");
-    return dx_fail(err, DX_E_CORRUPT, "the gzip member is damaged: %s",
-                   z->msg != NULL ? z->msg : "bad data");
+    return rc == 1 || rc == DX_E_NOMEM
+               ? rc
+               : dx_fail_in(err, "the %s is damaged", dx_container_member(c->kind));
 }
 
-static int take_gzip(struct dx_stored_record *s, struct dx_span bytes, size_t max,
-                     struct dx_error *err)
+static int take_packed(struct dx_stored_record *s, enum dx_container_kind kind,
+                       struct dx_span bytes, size_t max, struct dx_error *err)
 {
-    z_stream z = { .next_in = (Bytef *)(uintptr_t)bytes.data,
-                   .avail_in = bytes.size > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uInt)bytes.size };
-    int rc;
+    struct dx_container c;
+    int rc = dx_container_open(&c, kind, WINDOW_MAX, err);
 
-    if (inflateInit2(&z, 15 + 16) != Z_OK)
-        return dx_no_memory(err, "WARC record");
-    rc = inflate_all(&z, s, max, err);
-    s->size = (size_t)(z.next_in - bytes.data);
-    (void)inflateEnd(&z);
-    return rc;
-}
-
-static int take_zstd(struct dx_stored_record *s, struct dx_span bytes, size_t max,
-                     struct dx_error *err)
-{
-    ZSTD_inBuffer in = { bytes.data, bytes.size, 0 };
-    ZSTD_DStream *d = ZSTD_createDStream();
-    int rc = 2;
-
-    if (d == NULL)
-        return dx_no_memory(err, "WARC record");
-    while (rc == 2) {
-        size_t n;
-        uint8_t *to = room(s, max, &n);
-        ZSTD_outBuffer out = { to, n + 1, 0 };
-        size_t left = to == NULL ? 0 : ZSTD_decompressStream(d, &out, &in);
-
-        s->text.size += out.pos;
-        if (to == NULL)
-            rc = dx_buf_fail(&s->text, err, "WARC record");
-        else if (ZSTD_isError(left))
-            rc = dx_fail(err, DX_E_CORRUPT, "the zstd frame is damaged: %s",
-                         ZSTD_getErrorName(left));
-        else if (s->text.size > max)
-            rc = too_long(max, err);
-        else if (left == 0)
-            rc = 1;
-        else if (in.pos == in.size && out.pos < out.size)
-            rc = 0;
-    }
-    s->size = in.pos;
-    (void)ZSTD_freeDStream(d);
+    if (rc == DX_OK)
+        rc = take_member(s, &c, bytes, max, err);
+    dx_container_close(&c);
     return rc;
 }
 
@@ -192,17 +156,15 @@ static int take_plain(struct dx_stored_record *s, struct dx_span bytes, size_t m
 int dx_stored_record_open(struct dx_stored_record *s, struct dx_span bytes, size_t max,
                           struct dx_error *err)
 {
+    enum dx_container_kind kind = dx_container_find(bytes);
     uint64_t size = 0;
     int rc;
 
     *s = (struct dx_stored_record){ .size = 0 };
     dx_buf_init(&s->text, max + STEP);
-    if (bytes.size >= 2 && memcmp(bytes.data, "\x1f\x8b", 2) == 0)
-        rc = take_gzip(s, bytes, max, err);
-    else if (bytes.size >= 4 && memcmp(bytes.data, "\x28\xb5\x2f\xfd", 4) == 0)
-        rc = take_zstd(s, bytes, max, err);
-    else
+    if (kind == DX_CONTAINER_NONE)
         return take_plain(s, bytes, max, err);
+    rc = take_packed(s, kind, bytes, max, err);
     if (rc <= 0)
         return rc;
     s->record = dx_span_of(s->text.data, s->text.size);

@@ -134,6 +134,34 @@ struct dx_tlds_ask {
 int dx_answer_tlds(const struct dx_view *view, struct dx_canon *canon,
                    const struct dx_tlds_ask *ask, struct dx_buf *body, struct dx_problem *problem);
 
+/* GET /v1/complete?q=: domains that go on from what was typed (query/view/completion.h says
+ * which), each of which GET /v1/domain/{d} would answer with 200. Memory: 270 bytes for each of
+ * limit. */
+struct dx_complete_ask {
+    struct dx_span asked;
+    uint64_t limit;
+};
+
+int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
+                       const struct dx_complete_ask *ask, struct dx_buf *body,
+                       struct dx_problem *problem);
+
+/* GET /v1/domains: domains of a suffix, or all, in order of keys, with counts. A page may be short, and even empty, and
+ * go on all the same: what a request may examine is bounded. */
+struct dx_domains_ask {
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    struct dx_span suffix; /* "co.uk": what is below it, and it; data NULL: all */
+    struct dx_span prefix; /* of names; size 0: all */
+    uint64_t limit;
+    struct dx_paging paging; /* suffix and prefix are those of `from` */
+    uint64_t look_max;       /* domains that it may examine; 0: the usual cap */
+};
+
+int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
+                      const struct dx_domains_ask *ask, struct dx_buf *body,
+                      struct dx_problem *problem);
+
 /* The version that a client means by `text`, of those that v's manifest lists: a name, a number,
  * or, data NULL, the one before v. 1, or 0 with the problem; whether it is open is another
  * question. */

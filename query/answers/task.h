@@ -70,7 +70,7 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
 struct dx_all_urls_ask {
     struct dx_span asked;
     struct dx_span
-        datasets; /* as of query/answers/dataset_list.h; data NULL: all, or those of the cursor */
+        datasets; /* as of query/view/dataset_list.h; data NULL: all, or those of the cursor */
     struct dx_page_of page; /* with `from`, the cursor decides where it begins */
     unsigned fields;
     struct dx_row_filter filter; /* of a cursor: its own */

@@ -17,8 +17,8 @@
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
 #define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
-#define ALL_URLS_SIZE                                                                    \
-    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_CURSOR_DATASETS_MAX + \
+#define ALL_URLS_SIZE                                                                 \
+    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_DATASET_LIST_MAX + \
      DX_ROW_FILTER_MAX)
 #define FRONT_MAX (1 + BUILD_SIZE)
 #define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + ALL_URLS_SIZE)
@@ -243,6 +243,11 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         put_tlds(c, b);
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         put_all_urls(c, b);
+    } else if (c->kind == DX_CURSOR_DOMAINS) {
+        dx_buf_u8(b, c->one_dataset);
+        dx_buf_u32(b, c->dataset_id);
+        dx_buf_u64(b, c->next_row);
+        dx_buf_append(b, c->filter, c->filter_size);
     } else {
         dx_buf_append(b, c->since, NAME_SIZE);
         dx_buf_append(b, c->since_build.bytes, BUILD_SIZE);
@@ -349,6 +354,17 @@ static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
     c->filter_size = (uint16_t)s.size;
 }
 
+static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
+{
+    uint8_t one = dx_bytes_u8(r);
+
+    c->one_dataset = one == 1;
+    c->dataset_id = dx_bytes_u32(r);
+    c->next_row = dx_bytes_u64(r);
+    take_filter(r, c);
+    return one <= 1;
+}
+
 /* False: more datasets than there can be. */
 static bool take_all_urls(struct dx_bytes *r, struct dx_cursor *c)
 {
@@ -359,7 +375,7 @@ static bool take_all_urls(struct dx_bytes *r, struct dx_cursor *c)
     c->end_dataset = dx_bytes_u32(r);
     c->end_row = dx_bytes_u64(r);
     c->dataset_count = dx_bytes_u8(r);
-    if (c->dataset_count > DX_CURSOR_DATASETS_MAX)
+    if (c->dataset_count > DX_DATASET_LIST_MAX)
         return false;
     for (unsigned i = 0; i < c->dataset_count; i++)
         c->datasets[i] = dx_bytes_u32(r);
@@ -402,6 +418,9 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         if (!take_all_urls(&r, c))
             return false;
+    } else if (c->kind == DX_CURSOR_DOMAINS) {
+        if (!take_domains(&r, c))
+            return false;
     } else if (c->kind != DX_CURSOR_RANGE || !take_range(&r, c)) {
         return false;
     }
@@ -430,6 +449,9 @@ static bool values_ok(const struct dx_cursor *c)
         return dx_version_name_ok(dx_span_str(c->since), NULL);
     if (c->kind == DX_CURSOR_TLDS)
         return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0);
+    if (c->kind == DX_CURSOR_DOMAINS)
+        return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0) &&
+               dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->fields == 0 || (c->fields & ~(unsigned)DX_FIELDS_ALL) != 0)
         return false;
     if (c->kind == DX_CURSOR_RANGE)

@@ -38,6 +38,7 @@
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
  *             u64 next_number  u32 next_dataset  u64 next_row
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
+ *   domains:  u8 one_dataset  u32 dataset_id  u64 next_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets  u32 each  packed filter, to the end
  *
@@ -50,11 +51,11 @@
 #include "base/hash.h"
 #include "format/version/manifest.h"
 #include "query/rows/row_filter.h"
+#include "query/view/dataset_list.h"
 #include "query/view/problem.h"
 
 #define DX_CURSOR_FORMAT 4
 #define DX_CURSOR_TEXT 1232 /* characters of the longest, and NUL */
-#define DX_CURSOR_DATASETS_MAX 64
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
@@ -66,8 +67,10 @@ enum dx_cursor_kind {
     DX_CURSOR_TAGS = 4,    /* of /v1/tags: next_row and end_row are numbers of tags */
     DX_CURSOR_TAG = 5,     /* of /v1/tags/{tag}: next_row is an ordinal, or a row of next_file */
     DX_CURSOR_TLDS = 6,    /* of /v1/tlds: next_row is an ordinal */
-    DX_CURSOR_ALL_URLS =
-        7 /* of /v1/domain/{d}/urls: rows are places in the payload of their dataset */
+    /* of /v1/domain/{d}/urls: rows are places in the payload of their dataset */
+    DX_CURSOR_ALL_URLS = 7,
+    /* of /v1/domains: next_row is an ordinal; the filter is its suffix as `tag`, and its prefix */
+    DX_CURSOR_DOMAINS = 8
 };
 
 struct dx_cursor {
@@ -99,8 +102,8 @@ struct dx_cursor {
     uint64_t next_number;       /* of a domain; then a dataset of it, then a place as next_row is */
     uint32_t next_dataset;
     uint32_t end_dataset;
-    uint8_t dataset_count;                     /* of `datasets`; 0: all of them */
-    uint32_t datasets[DX_CURSOR_DATASETS_MAX]; /* ascending */
+    uint8_t dataset_count;                  /* of `datasets`; 0: all of them */
+    uint32_t datasets[DX_DATASET_LIST_MAX]; /* ascending */
 
     uint64_t line;    /* of the log of suppressions, that sums are by */
     uint64_t sums[3]; /* of the TLD at next_row, before it: domains, URLs, rows */

@@ -429,7 +429,7 @@ void dx_bulk_answer(struct dx_connection *c, struct dx_span head, struct dx_span
     struct dx_problem problem;
     struct dx_exchange x = { .c = c, .ask = &c->stream.loop->ask, .problem = &problem };
 
-    x.rc = dx_target_parse(target, x.ask, &problem);
+    x.rc = dx_target_parse(target, true, x.ask, &problem);
     c->record.route = x.ask->route;
     c->record.from = DX_FROM_LOOP;
     dx_exchange_own_pin(c); /* for as long as the client likes */

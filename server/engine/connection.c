@@ -69,7 +69,7 @@ static void refuse_elsewhere(struct dx_connection *c, struct dx_span target)
     c->closing = true;
     if (c->stream.admin)
         dx_admin_answer(c, target);
-    else if (dx_target_parse(target, &c->stream.loop->ask, &problem) == 0)
+    else if (dx_target_parse(target, false, &c->stream.loop->ask, &problem) == 0)
         dx_deliver_problem(c, &problem);
 }
 
@@ -143,7 +143,7 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
 
     if (dx_reply_reuse_answer(&x))
         return;
-    x.rc = dx_target_parse(target, x.ask, &problem);
+    x.rc = dx_target_parse(target, false, x.ask, &problem);
     x.ask->coding = coding;
     c->record.route = x.ask->route;
     c->record.dataset_id = x.ask->dataset_id;
@@ -172,7 +172,7 @@ static void turn_away(struct dx_connection *c, struct dx_span target, struct dx_
         c->record.route = DX_ROUTE_NAMES;
         own = false;
     } else {
-        own = dx_target_parse(target, &c->stream.loop->ask, &ignored) == 1;
+        own = dx_target_parse(target, false, &c->stream.loop->ask, &ignored) == 1;
         c->record.route = c->stream.loop->ask.route;
     }
     if (!(own && dx_own_routes_answer(c, c->record.route, match)) && dx_charge_take(c, 1))

@@ -27,7 +27,8 @@ struct dx_ask {
     struct dx_span format;       /* of the answer */
     struct dx_span datasets;     /* ids, of the columns of a matrix */
     struct dx_row_filter filter; /* of a listing */
-    struct dx_span prefix;       /* of tags */
+    struct dx_span prefix;       /* of tags, or of domains */
+    struct dx_span suffix;       /* of domains */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;

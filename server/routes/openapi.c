@@ -239,7 +239,7 @@ static void put_responses(const struct dx_route *route, struct dx_buf *out)
             put_reference("410", "Gone", out);
     }
     if (route->post) {
-        put_problem("405", "", "method-not-allowed: anything but POST", out);
+        put_problem("405", "", "method-not-allowed: anything but GET, HEAD and POST", out);
         put_problem("408", "", "request-timeout", out);
         put_problem("411", "", "length-required", out);
         put_problem("413", "", "body-too-large", out);
@@ -259,14 +259,22 @@ static void put_responses(const struct dx_route *route, struct dx_buf *out)
 
 /* ---- operations ---- */
 
-static void put_operation(const struct dx_route *route, const char *pattern, struct dx_buf *out)
+/* same_path: as the operation before it. */
+static void put_operation(const struct dx_route *route, const char *pattern, bool same_path,
+                          struct dx_buf *out)
 {
     const struct dx_route_words *w = route->words;
     struct dx_buf text = DX_BUF_INIT(2048);
 
-    dx_buf_fmt(out, "\"%s%s\":{\"%s\":{\"operationId\":\"%s%s\",\"tags\":[\"%s\"],\"summary\":",
-               beginning(route), pattern, route->post ? "post" : "get", w->operation,
-               pattern == route->alias ? "Alias" : "", w->group);
+    if (same_path && out->size > 2)
+        out->size -= 2; /* the end of the path, and a comma */
+    if (same_path)
+        dx_buf_str(out, ",");
+    else
+        dx_buf_fmt(out, "\"%s%s\":{", beginning(route), pattern);
+    dx_buf_fmt(out, "\"%s\":{\"operationId\":\"%s%s\",\"tags\":[\"%s\"],\"summary\":",
+               route->post ? "post" : "get", w->operation, pattern == route->alias ? "Alias" : "",
+               w->group);
     dx_buf_str(&text, w->summary);
     put_string(out, &text);
     dx_buf_str(&text, w->text);
@@ -316,9 +324,10 @@ void dx_openapi_write(struct dx_buf *out)
     for (size_t r = 0; r < DX_ROUTE_COUNT; r++) {
         if (dx_routes[r]->admin)
             continue;
-        put_operation(dx_routes[r], dx_routes[r]->pattern, out);
+        put_operation(dx_routes[r], dx_routes[r]->pattern,
+                      r > 0 && strcmp(dx_routes[r]->pattern, dx_routes[r - 1]->pattern) == 0, out);
         if (dx_routes[r]->alias != NULL)
-            put_operation(dx_routes[r], dx_routes[r]->alias, out);
+            put_operation(dx_routes[r], dx_routes[r]->alias, false, out);
     }
     if (!out->failed && out->size > 0)
         out->size--; /* the comma behind the last path */

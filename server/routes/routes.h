@@ -24,12 +24,14 @@
     X(TOP_DOMAINS, top_domains) \
     X(OVERLAP, overlap)         \
     X(NORMALIZE, normalize)     \
+    X(DOMAINS, domains)         \
     X(NAMES, names)             \
     X(URL, url)                 \
     X(URLID, urlid)             \
     X(TAGS, tags)               \
     X(TAG, tag)                 \
     X(TLDS, tlds)               \
+    X(COMPLETE, complete)       \
     X(KEYS, keys)               \
     X(RANGE, range)             \
     X(VERSIONS, versions)       \

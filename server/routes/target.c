@@ -88,17 +88,22 @@ static bool fits(const struct dx_span *segments, size_t count, const char *patte
     return *pattern == '\0';
 }
 
-/* The route with this path, with up to two captures; DX_ROUTE_COUNT if there is none. */
+/* The route with this path, with up to two captures, and of this method, or else of another one; DX_ROUTE_COUNT if there is
+ * none. */
 static enum dx_route_id find_route(const struct dx_span *segments, size_t count,
-                                   struct dx_span captures[2])
+                                   struct dx_span captures[2], bool post)
 {
-    size_t r = 0;
+    size_t found = DX_ROUTE_COUNT;
 
-    while (r < DX_ROUTE_COUNT &&
-           (dx_routes[r]->admin || (!fits(segments, count, dx_routes[r]->pattern, captures) &&
-                                    !fits(segments, count, dx_routes[r]->alias, captures))))
-        r++;
-    return (enum dx_route_id)r;
+    for (size_t r = 0; r < DX_ROUTE_COUNT; r++) {
+        if (dx_routes[r]->admin || (!fits(segments, count, dx_routes[r]->pattern, captures) &&
+                                    !fits(segments, count, dx_routes[r]->alias, captures)))
+            continue;
+        if (dx_routes[r]->post == post)
+            return (enum dx_route_id)r;
+        found = r;
+    }
+    return (enum dx_route_id)found;
 }
 
 /* ---- paths that no route has ---- */
@@ -195,11 +200,15 @@ const char *dx_target_methods(struct dx_span target)
 {
     struct dx_span segments[SEGMENTS_MAX] = { { NULL, 0 } };
     struct dx_span captures[2];
-    enum dx_route_id route = find_route(segments, split_target(target, segments), captures);
+    size_t count = split_target(target, segments);
+    enum dx_route_id get = find_route(segments, count, captures, false);
+    enum dx_route_id post = find_route(segments, count, captures, true);
 
-    if (route == DX_ROUTE_COUNT)
+    if (get == DX_ROUTE_COUNT)
         return NULL;
-    return dx_routes[route]->post ? "POST" : "GET, HEAD";
+    if (get != post)
+        return "GET, HEAD, POST";
+    return dx_routes[get]->post ? "POST" : "GET, HEAD";
 }
 
 /* ---- parameters ---- */
@@ -316,7 +325,8 @@ static int take_captures(const char *pattern, const struct dx_span *captured, st
     return 1;
 }
 
-int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem *problem)
+int dx_target_parse(struct dx_span target, bool post, struct dx_ask *ask,
+                    struct dx_problem *problem)
 {
     const uint8_t *mark = target.size == 0 ? NULL : memchr(target.data, '?', target.size);
     struct dx_span query = { NULL, 0 };
@@ -330,7 +340,7 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
     memset(ask, 0, offsetof(struct dx_ask, text));
     ask->text_size = 0;
     ask->field_bits = DX_FIELDS_DEFAULT;
-    ask->route = find_route(segments, count, captures);
+    ask->route = find_route(segments, count, captures, post);
     if (ask->route == DX_ROUTE_COUNT)
         return set_no_route(segments, count, problem);
     route = dx_routes[ask->route];
@@ -345,11 +355,11 @@ int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem
 void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
 {
     struct dx_span *const spans[] = {
-        &copy->asked,         &copy->fields,      &copy->version,       &copy->before,
-        &copy->cursor,        &copy->share,       &copy->format,        &copy->datasets,
-        &copy->filter.tag,    &copy->filter.mime, &copy->filter.prefix, &copy->prefix,
-        &copy->range_from,    &copy->range_to,    &copy->filter.from,   &copy->filter.to,
-        &copy->filter.status, &copy->filter.lang, &copy->filter.extra,
+        &copy->asked,     &copy->fields,        &copy->version,     &copy->before,
+        &copy->cursor,    &copy->share,         &copy->format,      &copy->datasets,
+        &copy->suffix,    &copy->filter.tag,    &copy->filter.mime, &copy->filter.prefix,
+        &copy->prefix,    &copy->range_from,    &copy->range_to,    &copy->filter.from,
+        &copy->filter.to, &copy->filter.status, &copy->filter.lang, &copy->filter.extra,
     };
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * target.h - from a request target to the question it asks.
  *
- *   rc = dx_target_parse(target, &ask, &problem);    1 known; 0 problem says why not
+ *   rc = dx_target_parse(target, post, &ask, &problem);    1 known; 0 problem says why not
  *
  * A '/' at the end of a path means nothing. Path segments and parameter values are percent-decoded
  * exactly once, '+' stays '+'. Parameters are strict: an unknown or repeated name, a malformed or
@@ -15,7 +15,9 @@
 #include "server/routes/ask.h"
 
 /* target: origin form, as struct dx_request_head gives it; empty or "?query" mean path "/". */
-int dx_target_parse(struct dx_span target, struct dx_ask *ask, struct dx_problem *problem);
+/* post: of the two that may have this path. */
+int dx_target_parse(struct dx_span target, bool post, struct dx_ask *ask,
+                    struct dx_problem *problem);
 
 /* Spans of the copy lie in its own text, wherever those of ask do. */
 void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask);

@@ -100,6 +100,7 @@ def answers(api, server):
     fields = "url_id,url,ts,raw_url,extras,title,content_type,tags,locator"
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
+        "/v1/domains": ["/v1/domains", "/v1/domains?limit=1", "/v1/domains?tld=com&prefix=ex&dataset=1", "/v1/domains?suffix=example.com"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
@@ -125,6 +126,7 @@ def answers(api, server):
         "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
                            f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
         "/v1/tlds": ["/v1/tlds", "/v1/tlds?limit=1", "/v1/tlds?dataset=1"],
+        "/v1/complete": ["/v1/complete?q=exam", "/v1/complete?q=https://www.example.com/x&limit=1", "/v1/complete?q="],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
         "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
         "/v1/versions": ["/v1/versions"],
@@ -134,8 +136,8 @@ def answers(api, server):
         "/readyz": ["/readyz"],
         "/openapi.json": ["/openapi.json"],
     }
-    # /v1/domains has no GET: its body is tried by `posts`; /docs is no JSON: `page_for_people`.
-    equal(set(asks) | {"/v1/domains", "/docs"}, set(api.doc["paths"]), "paths of openapi.json")
+    # The POST of /v1/domains is tried by `posts`; /docs is no JSON: `page_for_people`.
+    equal(set(asks) | {"/docs"}, set(api.doc["paths"]), "paths of openapi.json")
     for path, targets in asks.items():
         for target in targets:
             reply = server.get(target)
@@ -153,12 +155,12 @@ def posts(api, server):
     equal(len(lines), 4, "three names and the summary")
     for line in lines:
         equal(api.faults(schema, json.loads(line)), [], line)
-    for name in ("nobody", "offset", "fields"):
+    for name in ("nobody", "limit", "tld"):
         reply = server.get(f"/v1/domains?{name}=1", method="POST", body=body)
         equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), name)
     for name in ("format", "datasets", "version"):
         check(name in reply.json["detail"], f"/v1/domains: the detail names {name}")
-    equal(server.get("/v1/domains").headers["allow"], "POST", "GET of /v1/domains")
+    equal(server.get("/v1/domains", method="PUT").headers["allow"], "GET, HEAD, POST", "methods of /v1/domains")
 
 
 def parameters(api, server):
@@ -176,7 +178,7 @@ def parameters(api, server):
                 continue
             for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
                                   (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
-                target = f"{concrete}?{name}={value}" + {"/v1/url": "&u=http://example.com/x", "/v1/range": "&from=0"}.get(path, "")
+                target = f"{concrete}?{name}={value}" + {"/v1/url": "&u=http://example.com/x", "/v1/range": "&from=0", "/v1/complete": "&q=a"}.get(path, "")
                 equal(server.get(target).status, status, target)
 
 
@@ -184,7 +186,7 @@ def methods(api, server):
     """Each method that a resource does not have is 405, and Allow names those that it has."""
     for path, operations in api.doc["paths"].items():
         concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
-        allowed = {"GET", "HEAD"} if "get" in operations else {"POST"}
+        allowed = ({"GET", "HEAD"} if "get" in operations else set()) | ({"POST"} if "post" in operations else set())
         for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
             for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):
                 if method in allowed:
@@ -212,7 +214,7 @@ def page_for_people(server):
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")

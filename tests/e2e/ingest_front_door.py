@@ -11,8 +11,10 @@ the format, and the pipe it names leads to the same rows; rejects and times, col
 words, `--wait`.
 """
 import fcntl
+import bz2
 import gzip
 import io
+import lzma
 import pathlib
 import sqlite3
 import subprocess
@@ -71,7 +73,8 @@ def good(tmp):
         packed = tmp / (name + ".gz")
         packed.write_bytes(gzip.compress(data))
         for way, arguments, stdin in (("file", [path], None), ("stdin", ["-"], data),
-                                      ("gzip on stdin", ["-"], gzip.compress(data)), ("gzip", [packed], None)):
+                                      ("gzip on stdin", ["-"], gzip.compress(data)), ("gzip", [packed], None),
+                                      ("bzip2 on stdin", ["-"], bz2.compress(data)), ("xz on stdin", ["-"], lzma.compress(data))):
             root = tmp / f"{name}-{way}"
             said = ingest(root, "--dataset", "d", *arguments, input=stdin)
             check(words in said, f"{name}, {way}: {words!r} in {said}")
@@ -102,8 +105,7 @@ def binaries(tmp):
     made["a Parquet file"] = b"PAR1\x15\x04\x15\x10" * 8 + b"PAR1"
     made["a Feather (Arrow IPC) file"] = b"ARROW1\0\0\xff\xff\xff\xff" + bytes(64) + b"ARROW1"
     made["a PDF document"] = b"%PDF-1.7\n%\xe2\xe3\n" + bytes(40)
-    made["xz"] = b"\xfd7zXZ\0" + bytes(40)
-    made["bzip2"] = b"BZh91AY&SY" + bytes(40)
+    made["lz4"] = b"\x04\x22\x4d\x18" + bytes(40)
     return made
 
 
@@ -118,7 +120,7 @@ def refused(tmp):
         "a WARC file": b"WARC/2.0\r\nWARC-Type: warcinfo\r\n\r\n",
         "the cluster index of a ZipNum CDX": b"com,example)/ 20240102030405\tcdx-00000\t0\t275\t1\n",
         "XML": table('<?xml version="1.0"?>\n<urlset>\n', "<url><loc>{u}</loc></url>"),
-        "array of arrays": b'[["urlkey", "timestamp", "original"],\n["com,example)/", "20240102030405", "http://example.com/"]]\n',
+        "array of arrays": b'[["urlkey", "timestamp", "place"],\n["com,example)/", "20240102030405", "http://example.com/"]]\n',
         "first record has: web, meta.b": table("", '{{"web": "{u}", "meta": {{"b": 1}}}}'),
         "no input has a record": b"\n\n",
     }
@@ -141,6 +143,38 @@ def refused(tmp):
         check("semicolons" in ingest(tmp / "refused", "--dataset", "d", *more, path, expect=1), f"crawl.csv {more}")
     said = ingest(tmp / "asked", "--dataset", "d", "--format", "list", "-", input=texts["commas"])
     check("each line is a URL" in said, "--format list is believed")
+
+
+def streams(tmp):
+    """bzip2 and xz as bz2 and lzma of Python read them: many streams, padding; damage and bombs are errors with file and offset."""
+    data = table("url,date\n", "{u},{t}")
+    many = b"url\n" + b"".join(b"http://site%d.com/%d\n" % (i % 100, i) for i in range(20000))
+    parts = [many[i:i + 7777] for i in range(0, len(many), 7777)]
+    packed = {"many.csv.bz2": b"".join(bz2.compress(p) for p in parts), "many.csv.xz": bytes(4).join(lzma.compress(p, preset=0) for p in parts),
+              "crc32.csv.xz": lzma.compress(many, check=lzma.CHECK_CRC32), "sha.csv.xz": lzma.compress(many, check=lzma.CHECK_SHA256)}
+    for name, stored in packed.items():
+        read = (bz2 if name.endswith("bz2") else lzma).decompress(stored)
+        equal(read, many, f"{name}: what Python reads")
+        (tmp / name).write_bytes(stored)
+        ingest(tmp / f"root-{name}", "--dataset", "d", tmp / name)
+        equal(rows(tmp / f"root-{name}"), sorted((u.decode(), None) for u in read.split()[1:]), f"{name}: rows")
+    for name in ("many.csv.bz2", "many.csv.xz"):
+        stored, at = packed[name], len(packed[name]) // 2
+        for words, bad in (("damaged at offset", stored[:at] + bytes(40) + stored[at + 40:]), ("inside a", stored[:-9]), ("damaged at offset", stored + b"junk...")):
+            path = tmp / f"bad-{name}"
+            path.write_bytes(bad)
+            said = ingest(tmp / "bad", "--dataset", "d", path, expect=1)
+            check(f"{path}: " in said and words in said, f"{name}, {words}: {said}")
+            check(not (tmp / "bad" / "urls").exists(), f"{name}, {words}: something is in the lake")
+    line = b"http://a.com/" + bytes(64 << 20).replace(b"\0", b"x")       # a record of 64 MB in some kB
+    for name, stored in (("bomb.bz2", bz2.compress(line)), ("bomb.xz", lzma.compress(line, preset=0))):
+        (tmp / name).write_bytes(stored + stored)
+        said = ingest(tmp / "bomb", "--dataset", "d", "--format", "list", "--memory", "64M", tmp / name, expect=1)
+        check("reject" in said, f"{name}: {said}")
+    (tmp / "window.xz").write_bytes(lzma.compress(data, preset=9))
+    said = ingest(tmp / "window", "--dataset", "d", "--memory", "64M", tmp / "window.xz", expect=1)
+    check("window.xz: " in said and "give --memory" in said, f"a window of 64 MB: {said}")
+    equal("xz" in dxtest.domaindex("ingest", "--detect", tmp / "many.csv.xz").stdout.decode(), True, "--detect says xz")
 
 
 def pipes(tmp):

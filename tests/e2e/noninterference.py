@@ -158,6 +158,8 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/hosts?order=name&limit=2&offset={rng.randint(0, 2)}")
     yield Ask(f"{d}/diff")
     yield Ask(f"{d}/diff?from={old}")
+    yield Ask(f"/v1/complete?q={quote(domain[:rng.randint(1, len(domain))])}&limit={rng.choice((1, 10, 100))}")
+    yield Ask(f"/v1/complete?q={quote(domain)}&version={old}", rng.choice(("GET", "HEAD")))
     for n in ids:
         yield Ask(f"{d}/datasets/{n}/urls?limit={rng.choice((1, 3, 1000))}")
         yield Ask(f"{d}/hosts?dataset={n}")
@@ -195,7 +197,10 @@ def of_tags(old, rng):
     for v in ("", f"version={old}"):
         for query in ("", "limit=1", "limit=3", f"dataset={rng.randint(1, twins.DATASETS + 1)}", "dataset=99"):
             yield Ask(f"/v1/tlds?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
-    for target in ("/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
+    for v in ("", f"version={old}"):
+        for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
+            yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+    for target in ("/v1/domains?cursor=AAAA", "/v1/domains?tld=x.y", "/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
         yield Ask(target)
 
 
@@ -404,7 +409,7 @@ def judge_cursors(pair, table, rng, old):
                 ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
-                ("/v1/tlds?limit=1", "tlds"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
+                ("/v1/tlds?limit=1", "tlds"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:
         cursors = []
         for who in table.who:

@@ -43,6 +43,7 @@ NAMES = "www.example.com\nnobody.example\nco.uk\nother.example.net\n"
 CALLS = (
     ("domains", "get_domain", {"domain": "example.com"}, "/v1/domain/example.com"),
     ("domains", "get_all_urls", {"domain": "example.com"}, "/v1/domain/example.com/urls"),
+    ("domains", "list_domains", {}, "/v1/domains"),
     ("domains", "get_hosts", {"domain": "example.com"}, "/v1/domain/example.com/hosts"),
     ("domains", "get_paths", {"domain": "example.com", "dataset_id": 1}, "/v1/domain/example.com/datasets/1/paths"),
     ("domains", "get_diff", {"domain": "example.com"}, "/v1/domain/example.com/diff"),
@@ -57,6 +58,7 @@ CALLS = (
     ("urls", "get_keys", {"url": "http://example.com/x"}, "/v1/keys?url=http://example.com/x"),
     ("urls", "normalize", {"q": "co.uk"}, "/v1/normalize?q=co.uk"),
     ("datasets", "get_tlds", {}, "/v1/tlds"),
+    ("domains", "complete", {"q": "exam"}, "/v1/complete?q=exam"),
     ("tags", "get_tags", {}, "/v1/tags"),
     ("tags", "get_tag", {"tag": "news"}, "/v1/tags/news"),
     ("versions", "list_versions", {}, "/v1/versions"),

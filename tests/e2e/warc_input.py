@@ -7,9 +7,11 @@ Rows are those that warcio's reader gives: URL, time, status, MIME type, digest,
 1.1, plain, with a gzip member or zstd frame a record (with a dictionary in front too), as one gzip stream, from a file and a pipe.
 Damaged records are counted, and all sound ones are stored. $DX_PEERS_PYTHON names the python that has warcio. Exit 77: skipped.
 """
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import pathlib
 import random
@@ -147,6 +149,20 @@ def containers(tmp):
             ingest(tmp / f"{version[-1]}-zst-{words}", tmp / "a.warc.zst")
             want = [(*row[:-2], *place) for row, place in zip(rows_of(plain), places)]
             check(tmp / f"{version[-1]}-zst-{words}", want, f"{version}, zstd, dictionary: {words}")
+    for name, pack in (("a.warc.bz2", bz2.compress), ("a.warc.xz", lzma.compress)):     # a stream a record: each has its place
+        data, want = b"", []
+        for begin, end, capture, row in records(plain):
+            stream = pack(plain[begin:end])
+            if capture:
+                want.append((*row[:-2], str(len(data)), str(len(stream))))
+            data += stream
+        (tmp / name).write_bytes(data)
+        ingest(tmp / f"packed-{name}", tmp / name)
+        check(tmp / f"packed-{name}", want, name)
+        dxtest.domaindex("ingest", "--root", tmp / f"at-{name}", "--dataset", "d", "--locators", tmp / name)
+        url, at, size = want[3][0], want[3][-2], want[3][-1]
+        said = dxtest.domaindex("fetch-record", "--decompress", "--base", tmp, f"{name}#warc={at}+{size}").stdout
+        dxtest.check(url.encode() in said and said.startswith(b"WARC/"), f"{name}: the record at {at}: {said[:200]}")
     said = ingest(tmp / "none", tmp / "a.warc", "--extra-column", "colour", expect=1)
     dxtest.check("the records of a WARC have no 'colour'; they have url, timestamp" in said, f"a column that is not there: {said}")
     said = ingest(tmp / "none", "-", "--format", "warc", input=b"http://a.com/\n", expect=1)
@@ -171,6 +187,24 @@ def wat(tmp):
     (tmp / "a.wat.gz").write_bytes(out.getvalue())
     ingest(tmp / "wat", tmp / "a.wat.gz")
     check(tmp / "wat", want, "WAT")
+    wat_profile(tmp, out.getvalue(), want)
+
+
+def wat_profile(tmp, data, want):
+    """`--profile wat` over a folder as Common Crawl has it: the crawl of the path, three extras, no other files; columns by other names."""
+    folder = tmp / "CC-MAIN-2024-10" / "segments" / "1" / "wat"
+    folder.mkdir(parents=True)
+    (folder / "CC-MAIN-20240220211055-00000.warc.wat.gz").write_bytes(data)
+    (folder / "CC-MAIN-20240220211055-00000.warc.gz").write_bytes(made(3, compressed=True))
+    said = dxtest.domaindex("ingest", "--detect", folder / "CC-MAIN-20240220211055-00000.warc.wat.gz").stdout.decode()
+    dxtest.check("  profile    wat" in said, f"--detect of a WAT: {said}")
+    dxtest.domaindex("ingest", "--root", tmp / "wat-profile", "--profile", "wat", "--max-rejects", "0", tmp / "CC-MAIN-2024-10")
+    by_name = [(url, time, mime, status, digest) for url, time, status, mime, digest, *_ in want]
+    dxtest.equal(by_text(lake.stored(tmp / "wat-profile", "CC-MAIN-2024-10")), by_text(by_name), "the profile of WAT")
+    more = ("Container.Filename", 'Envelope."WARC-Header-Metadata"."WARC-Payload-Digest"', "http.Content-Type")
+    dxtest.domaindex("ingest", "--root", tmp / "wat-paths", "--dataset", "d", *(w for name in more for w in ("--extra-column", name)), folder / "CC-MAIN-20240220211055-00000.warc.wat.gz")
+    by_path = [(url, time, "a.warc.gz", f"sha1:{digest}", "text/html; x") for url, time, _, _, digest, *_ in want]
+    dxtest.equal(by_text(lake.stored(tmp / "wat-paths", "d")), by_text(by_path), "columns of a WAT by their paths")
 
 
 def real(tmp):

@@ -77,7 +77,7 @@ static void check_target(struct dx_span target)
     struct dx_problem problem;
     unsigned all;
 
-    if (target.size > DX_TARGET_MAX || dx_target_parse(target, &ask, &problem) != 1)
+    if (target.size > DX_TARGET_MAX || dx_target_parse(target, false, &ask, &problem) != 1)
         return;
     must(ask.text_size <= sizeof ask.text, "text");
     must(ask.plan <= DX_PLAN_MAX && ask.page.limit <= DX_DATASETS_LIMIT_MAX, "numbers");

@@ -43,7 +43,7 @@ static void check_accepted(const struct dx_request_head *h, const uint8_t *data)
         /* One framing, and only where it is taken. */
         must(h->chunked ? h->length_count == 0 && h->coding_count == 1 : h->length_count == 1);
         must(h->body_size <= DX_BODY_SIZE_MAX && !h->http_1_0);
-        must(dx_target_parse(target, &ask, &problem) == 0 || ask.route == DX_ROUTE_NAMES);
+        must(dx_target_parse(target, true, &ask, &problem) == 0 || ask.route == DX_ROUTE_NAMES);
     } else {
         must(!h->chunked && !h->expects && h->body_size == 0 && h->content_type.size == 0);
     }
@@ -54,7 +54,8 @@ static void check_accepted(const struct dx_request_head *h, const uint8_t *data)
         must((data[i] == '\n') == (i > 0 && data[i - 1] == '\r'));
     must(h->target.at + h->target.size <= h->size);
     must(h->if_none_match.at + h->if_none_match.size <= h->size);
-    (void)dx_target_parse(dx_head_slice(head, h->target), &ask, &problem);
+    (void)dx_target_parse(dx_head_slice(head, h->target), h->method == DX_METHOD_POST, &ask,
+                          &problem);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -19,6 +19,8 @@ def together(name, query):
         return "plan" in query and "cursor" in query or len("".join(str(query.get(n, "")) for n in filters).encode()) > 500
     if name == "getTag":
         return "fields" in query and query.get("of") != "urls"
+    if name == "listDomains":
+        return "tld" in query and "suffix" in query
     if name == "postDomains":
         return "datasets" in query and query.get("format") != "matrix"
     return name == "getRange" and ("from" not in query or "to" in query)

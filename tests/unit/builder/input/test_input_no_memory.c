@@ -84,16 +84,22 @@ static int file(void *ctx, struct dx_error *err)
     "'2,$s/,.*//p' a.csv > a.txt && sed 's/.*/{\"url\": \"&\", \"x\": [1, "                        \
     "{\"y\": \"z\\\\n\"}]}/' a.txt > a.jsonl && gzip -k a.csv && (zstd -qk a.jsonl || true)"
 
+/* bzip2 and xz of Python: their programs need not be there. */
+#define STREAMS                                                                           \
+    "cd \"$DIR\" && python3 -c 'import bz2, lzma; data = open(\"a.csv\", \"rb\").read();" \
+    "open(\"a.csv.bz2\", \"wb\").write(bz2.compress(data));"                              \
+    "open(\"a.csv.xz\", \"wb\").write(lzma.compress(data, preset=0))'"
+
 static void make_files(const char *dir)
 {
-    if (setenv("DIR", dir, 1) != 0 || system(SCRIPT) != 0)
+    if (setenv("DIR", dir, 1) != 0 || system(SCRIPT) != 0 || system(STREAMS) != 0)
         abort();
 }
 
 int main(void)
 {
-    static const char *const names[] = { "a.csv", "a.tsv",    "a.jsonl",
-                                         "a.txt", "a.csv.gz", "a.jsonl.zst" };
+    static const char *const names[] = { "a.csv",    "a.tsv",       "a.jsonl",   "a.txt",
+                                         "a.csv.gz", "a.jsonl.zst", "a.csv.bz2", "a.csv.xz" };
     char dir[] = "/tmp/test_input_no_memory.XXXXXX";
     struct dx_error err = DX_ERROR_INIT;
     size_t failures = 0;

@@ -262,7 +262,8 @@ static void check_refusals(const struct asker *a)
 {
     struct question q = { .domain = 3, .limit = 1 };
     struct dx_buf body = DX_BUF_INIT(LINES_MAX);
-    struct dx_cursor from, changed;
+    struct dx_cursor from = { .limit = 0 };
+    struct dx_cursor changed;
     struct dx_problem problem;
     json_t *page;
 

@@ -70,6 +70,16 @@ static int single_url(void *ctx, struct dx_error *err)
                 &body, err);
 }
 
+static int completion(void *ctx, struct dx_error *err)
+{
+    const struct dx_complete_ask ask = { dx_span_str("name"), 20 };
+    struct asker *a = ctx;
+    struct dx_buf body = DX_BUF_INIT(1 << 20);
+    struct dx_problem p = { 0 };
+
+    return said(dx_answer_complete(DX_VIEW_ALL(a->v), a->canon, &ask, &body, &p), &p, &body, err);
+}
+
 int main(void)
 {
     struct dx_test_root r;
@@ -82,6 +92,7 @@ int main(void)
     failures += fail_alloc_each("domain", FAIL_ALLOC_GOES_ON, domain, &a);
     failures += fail_alloc_each("listing", FAIL_ALLOC_GOES_ON | 300, listing, &a);
     failures += fail_alloc_each("single URL", FAIL_ALLOC_GOES_ON | 300, single_url, &a);
+    failures += fail_alloc_each("completion", FAIL_ALLOC_GOES_ON, completion, &a);
     close_asker(&a);
     dx_test_root_remove(&r);
     return failures > 0;

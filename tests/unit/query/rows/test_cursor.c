@@ -122,9 +122,22 @@ static struct dx_cursor all_urls(void)
     c.next_dataset = 3;
     c.end_dataset = 0xfffffffe;
     c.next_row = c.end_row + 7; /* of an earlier dataset */
-    c.dataset_count = DX_CURSOR_DATASETS_MAX;
-    for (uint32_t i = 0; i < DX_CURSOR_DATASETS_MAX; i++)
+    c.dataset_count = DX_DATASET_LIST_MAX;
+    for (uint32_t i = 0; i < DX_DATASET_LIST_MAX; i++)
         c.datasets[i] = 3 + i * 0x1000000;
+    return c;
+}
+
+static struct dx_cursor domains(void)
+{
+    struct dx_cursor c = filtered();
+
+    c.kind = DX_CURSOR_DOMAINS;
+    c.one_dataset = true;
+    c.domain_id = 0;
+    c.fields = 0;
+    c.end_row = 0;
+    c.next_row = 0xfffffffd;
     return c;
 }
 
@@ -286,15 +299,16 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[24];
+    struct dx_cursor c[27];
 
-    for (size_t i = 0; i < 24; i++)
+    for (size_t i = 0; i < 27; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
                : i < 15 ? rows_of_a_tag()
                : i < 18 ? tlds()
-                        : all_urls();
+               : i < 24 ? all_urls()
+                        : domains();
     c[0].next_row = c[0].end_row + 1;
     c[1].filter_size = 3; /* half a filter */
     c[2].fields = 0;
@@ -302,7 +316,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[4].limit = DX_LIMIT_MAX + 1;
     c[5].version[6] = '_';
     c[6].since[0] = '/';
-    c[7].kind = (enum dx_cursor_kind)8;
+    c[7].kind = (enum dx_cursor_kind)9;
     c[8].next_number = c[8].end;
     c[9].next_row = (uint64_t)INT64_MAX + 1;
     c[10].one_dataset = false; /* and yet a dataset */
@@ -319,7 +333,10 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[21].end_row = (uint64_t)INT64_MAX + 1;
     c[22].fields = 0;
     c[23].filter_size = 3;
-    for (size_t i = 0; i < 24; i++) {
+    c[24].one_dataset = false;
+    c[25].next_row = (uint64_t)UINT32_MAX + 1;
+    c[26].filter_size = 3;
+    for (size_t i = 0; i < 27; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -371,7 +388,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[8];
+    struct dx_cursor c[9];
 
     c[0] = listing();
     c[1] = changes();
@@ -381,10 +398,11 @@ int main(void)
     c[5] = rows_of_a_tag();
     c[6] = tlds();
     c[7] = all_urls();
+    c[8] = domains();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 9; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

@@ -202,6 +202,13 @@ static int tlds(struct side *s, const uint32_t *dataset)
     return dx_answer_tlds(&s->view, s->asker.canon, &ask, &s->body, &s->problem);
 }
 
+static int complete(struct side *s, const char *q, uint64_t limit)
+{
+    const struct dx_complete_ask ask = { dx_span_str(q), limit };
+
+    return dx_answer_complete(&s->view, s->asker.canon, &ask, &s->body, &s->problem);
+}
+
 static int names(struct side *s, enum dx_names_format format, const char *columns, unsigned domains)
 {
     const struct dx_names_ask ask = { .format = format,
@@ -245,6 +252,7 @@ static void compare_domain(struct both *b, unsigned i)
                           DX_DOMAIN_FIELD_RANK | DX_DOMAIN_FIELD_SHARE, &s->body, &s->problem));
     BOTH(b, "hosts", name, hosts(s, name, NULL, false, all));
     BOTH(b, "hosts by name", name, hosts(s, name, NULL, true, (struct dx_page_of){ 1, 1 }));
+    BOTH(b, "completion", name, complete(s, name, 10));
     for (uint32_t d = 0; d <= b->datasets + 1; d++) {
         BOTH(b, "hosts in one", name, hosts(s, name, &d, false, all));
         BOTH(b, "paths", name, paths(s, name, d, false));
@@ -272,6 +280,8 @@ static void compare_datasets(struct both *b)
             BOTH(b, "overlap", about, dx_answer_overlap(&s->view, d, other, &s->body, &s->problem));
     }
     BOTH(b, "tlds", "all", tlds(s, NULL));
+    BOTH(b, "completion", "n", complete(s, "n", 100));
+    BOTH(b, "completion", "name1", complete(s, "name1", 1));
     BOTH(b, "datasets", "all",
          dx_answer_datasets(&s->view, (struct dx_page_of){ 0, 100 }, &s->body, &s->problem));
 }

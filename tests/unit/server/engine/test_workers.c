@@ -100,7 +100,7 @@ static bool submit_for(struct harness *h, void (*then)(struct dx_job *job), long
     struct dx_problem problem;
     struct dx_job *job;
 
-    if (dx_target_parse(dx_span_str(target), &ask, &problem) != 1 ||
+    if (dx_target_parse(dx_span_str(target), false, &ask, &problem) != 1 ||
         (job = dx_job_new(&ask)) == NULL)
         exit(1);
     job->version = h->answers.pin(h->answers.from, NULL);
@@ -278,7 +278,8 @@ static struct dx_job *begun_job(struct harness *h)
     struct dx_problem problem;
     struct dx_job *job;
 
-    if (dx_target_parse(dx_span_str("/v1/domain/a.example/datasets/1/urls"), &ask, &problem) != 1 ||
+    if (dx_target_parse(dx_span_str("/v1/domain/a.example/datasets/1/urls"), false, &ask,
+                        &problem) != 1 ||
         (job = dx_job_new(&ask)) == NULL)
         exit(1);
     job->version = h->answers.pin(h->answers.from, NULL);

@@ -14,7 +14,7 @@ static double cost_of(const char *target)
 {
     struct dx_problem problem;
 
-    if (dx_target_parse(dx_span_str(target), &ask, &problem) != 1) {
+    if (dx_target_parse(dx_span_str(target), false, &ask, &problem) != 1) {
         printf("%s: %s\n", target, problem.detail);
         failures++;
         return -1;
@@ -59,10 +59,12 @@ static void test_asks(void)
         { "/v1/tags/a%2Fb", 120 },
         { "/v1/tags/a?of=urls&limit=1000", 70 },
         { "/v1/tlds", 30 },
+        { "/v1/complete?q=a", 5.5 },
         { "/v1/versions", 1 },
         { "/v1/changes", 600 },
         { "/v1/changes?limit=10000", 1500 },
-        { "/v1/domains", 5 },
+        { "/v1/domains", 40 },
+        { "/v1/domains?limit=50&tld=com&prefix=a", 21 },
         { "/healthz", 0 },
         { "/readyz", 0 },
     };

@@ -53,7 +53,11 @@ static void test_each_route_is_in_it(void)
             CHECK(strcmp(json_string_value(json_object_get(operation, "operationId")),
                          route->words->operation) == 0,
                   "%s", path);
-        known += route->admin ? 0 : route->alias == NULL ? 1 : 2;
+        /* A path of two methods stands there once. */
+        known += route->admin || (r > 0 && strcmp(route->pattern, dx_routes[r - 1]->pattern) == 0)
+                     ? 0
+                 : route->alias == NULL ? 1
+                                        : 2;
     }
     CHECK(json_object_size(paths) == known, "%zu paths", json_object_size(paths));
     json_decref(document);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/dataset_list.h"
+#include "query/view/dataset_list.h"
 
 #include "loader/version.h"
 #include "query/view/lookup.h"
@@ -67,7 +67,7 @@ static bool add(struct dx_dataset_list *list, uint32_t id)
         at--;
     if (at > 0 && list->ids[at - 1] == id)
         return true;
-    if (list->count == DX_CURSOR_DATASETS_MAX)
+    if (list->count == DX_DATASET_LIST_MAX)
         return false;
     memmove(list->ids + at + 1, list->ids + at, (list->count - at) * sizeof *list->ids);
     list->ids[at] = id;
@@ -90,7 +90,7 @@ int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *vi
         if (rc == 1 && !add(list, id))
             rc = dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                                 "dataset: over %d datasets; leave it out for all of them",
-                                DX_CURSOR_DATASETS_MAX);
+                                DX_DATASET_LIST_MAX);
         if (comma == NULL)
             break;
         text = dx_span_of(comma + 1, text.size - n - 1);

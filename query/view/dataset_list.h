@@ -8,15 +8,18 @@
  * whose name has a comma is named by its id. Kept are the ids, ascending, each once. One that the view does not show is
  * answered like one that does not exist. Plain value; any thread.
  */
-#ifndef DX_QUERY_ANSWERS_DATASET_LIST_H
-#define DX_QUERY_ANSWERS_DATASET_LIST_H
+#ifndef DX_QUERY_VIEW_DATASET_LIST_H
+#define DX_QUERY_VIEW_DATASET_LIST_H
 
-#include "query/rows/cursor.h"
+#include "base/bytes.h"
 
+#define DX_DATASET_LIST_MAX 64 /* a cursor holds them */
+
+struct dx_problem;
 struct dx_view;
 
 struct dx_dataset_list {
-    uint32_t ids[DX_CURSOR_DATASETS_MAX];
+    uint32_t ids[DX_DATASET_LIST_MAX];
     size_t count;
 };
 
