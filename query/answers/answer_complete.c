@@ -4,7 +4,7 @@
 
 #include "base/json_out.h"
 #include "canon/ids.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/suppression/suppression_domains.h"
@@ -70,6 +70,8 @@ static int find_next(void *ctx, const struct dx_part *part, uint64_t from, uint6
                      uint64_t *ordinal, struct dx_error *err)
 {
     const struct work *w = ctx;
+    const struct dx_version *v = w->view->version;
+    const uint64_t first = dx_version_number(v, part, 0);
 
     for (;;) {
         int rc = find_visible(w, part, from, end, ordinal, err);
@@ -77,10 +79,13 @@ static int find_next(void *ctx, const struct dx_part *part, uint64_t from, uint6
 
         if (rc < 0 || *ordinal >= end)
             return rc;
-        i = dx_suppression_domains_range_from(&w->hidden, 0, *ordinal);
-        if (i == w->hidden.whole_count || w->hidden.whole[i].first > *ordinal)
+        i = dx_suppression_domains_range_from(&w->hidden, 0, first + *ordinal);
+        if (i < w->hidden.whole_count && w->hidden.whole[i].first <= first + *ordinal)
+            from = w->hidden.whole[i].end - first;
+        else if (!dx_version_is_live(v, first + *ordinal))
+            from = *ordinal + 1;
+        else
             return DX_OK;
-        from = w->hidden.whole[i].end;
     }
 }
 
@@ -109,19 +114,41 @@ static int shows(void *ctx, const struct dx_part *part, uint64_t ordinal, struct
 
 /* ---- the answer ---- */
 
+/* A domain is live in one part alone, so no two parts give the same. */
+static int search_parts(struct work *w, const struct dx_completion_typed *typed,
+                        struct dx_completion *found, size_t max, size_t *n, struct dx_error *err)
+{
+    const struct dx_completion_filter filter = { find_next, shows, w };
+    const struct dx_version *v = w->view->version;
+    int rc = DX_OK;
+
+    *n = 0;
+    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++) {
+        size_t more;
+
+        rc = dx_completion_search(v->parts[i].part, typed, &filter, found + *n, max, &more, err);
+        *n += rc == DX_OK ? more : 0;
+    }
+    return rc;
+}
+
 static int search(struct work *w, const struct dx_completion_typed *typed,
                   struct dx_completion *found, size_t max, size_t *n)
 {
-    const struct dx_completion_filter filter = { find_next, shows, w };
+    struct dx_completion *all = malloc(w->view->version->part_count * max * sizeof *all + 1);
     struct dx_error err = DX_ERROR_INIT;
-    int rc = dx_completion_search(w->view->version->part, typed, &filter, found, max, n, &err);
+    int rc = all == NULL ? dx_no_memory(&err, "completion")
+                         : search_parts(w, typed, all, max, n, &err);
 
+    if (rc == DX_OK && *n > 1)
+        qsort(all, *n, sizeof *all, dx_completion_compare);
+    *n = rc < 0 ? 0 : *n < max ? *n : max;
+    if (*n > 0)
+        memcpy(found, all, *n * sizeof *found);
+    free(all);
     if (rc < 0 && !w->unknown)
         return dx_problem_of_error(w->problem, &err);
-    if (rc < 0)
-        return rc;
-    qsort(found, *n, sizeof *found, dx_completion_compare);
-    return 1;
+    return rc < 0 ? rc : 1;
 }
 
 static int write_answer(const struct dx_view *view, const struct dx_complete_ask *ask,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <roaring/roaring.h>
 #include <stdlib.h>
 
 #include "base/json_out.h"
 #include "format/core/surt.h"
 #include "format/version/dataset_domains.h"
-#include "loader/version.h"
+#include "loader/number_walk.h"
+#include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
@@ -15,63 +15,82 @@
 /* What one request may cost: domains examined, 0.02 to 0.2 us each. A page that comes to it ends there. */
 #define LOOK_MAX 1000000
 
-/* Where not all is visible, lists of datasets are read this many ordinals at a time. */
+/* Where not all is visible, lists of datasets are read for this many domains of a part at a time. */
 #define WINDOW (1u << 18)
 
 struct sums {
     uint64_t datasets, urls, rows;
 };
 
+/* Ordinals of one part: the question goes from next to end; below known, those that are visible
+ * are in the set. */
+struct range {
+    uint64_t next, known, end;
+    struct dx_dictionary_cursor names;
+    uint64_t name_at; /* of the name that comes next; UINT64_MAX: none */
+};
+
 struct page {
     struct dx_tag_page of; /* the question */
     const struct dx_domains_ask *ask;
-    const struct dx_part *part;
-    uint64_t next, end;         /* ordinals: where to go on, and where the question ends */
-    roaring_bitmap_t *ordinals; /* of domains that the page goes over */
-    uint64_t known;             /* ordinals below it are in the bitmap, if they are visible */
+    struct range range[DX_PARTS_MAX];
+    roaring_bitmap_t *numbers; /* of domains that the page goes over */
     struct dx_suppression_domains hidden;
     struct dx_domain_pairs pairs;
-    struct dx_dictionary_cursor names;
-    uint64_t name_at; /* of the name that comes next; UINT64_MAX: none */
-    uint64_t count;   /* items */
+    uint64_t count; /* items */
+    bool more;
+    uint64_t next; /* number of the domain that another page begins with */
 };
+
+static const struct dx_version_part *part_of(const struct page *p, size_t i)
+{
+    return &p->of.view.version->parts[i];
+}
+
+static size_t parts_of(const struct page *p)
+{
+    return p->of.view.version->part_count;
+}
 
 /* ---- which domains ---- */
 
-/* [next, end): all, or those of the suffix, which follow each other in the order of keys. */
-static int find_range(struct page *p, struct dx_error *err)
+/* All, or those of the suffix, which follow each other in the order of keys. */
+static int find_range(struct page *p, size_t i, struct dx_error *err)
 {
+    const struct dx_dictionary *d = &part_of(p, i)->part->dictionary;
+    struct range *range = &p->range[i];
     uint8_t key[DX_SURT_MAX + 1];
     size_t size = dx_surt_key(p->ask->suffix, key);
     int rc;
 
-    p->next = 0;
-    p->end = p->part->dictionary.info.n;
+    range->next = 0;
+    range->end = d->info.n;
+    range->name_at = UINT64_MAX;
     if (p->ask->suffix.data == NULL)
         return DX_OK;
-    rc = dx_dictionary_lower_bound(&p->part->dictionary, dx_span_of(key, size), &p->next, err);
+    rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), &range->next, err);
     key[size] = ' ' + 1; /* labels have no byte between them and the space */
     if (rc >= 0)
-        rc = dx_dictionary_lower_bound(&p->part->dictionary, dx_span_of(key, size + 1), &p->end,
-                                       err);
+        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &range->end, err);
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Those of one dataset, of the window that ends at `known`. Counts what it adds. */
-static int add_list(struct page *p, uint32_t dataset_id, uint64_t *looked, struct dx_error *err)
+/* Those of one dataset and part in the window that ends at `known`. Counts what it adds. */
+static int add_list(struct page *p, size_t i, uint32_t dataset_id, uint64_t from, uint64_t *looked,
+                    struct dx_error *err)
 {
-    const struct dx_dataset_domains *d = &p->part->dataset_domains;
+    const struct dx_dataset_domains *d = &part_of(p, i)->part->dataset_domains;
+    const struct range *range = &p->range[i];
     struct dx_domain_list list;
     struct dx_domain_cursor c;
-    int rc = dx_dataset_domains_of(d, dataset_id, &list, err);
+    int rc = from == range->known ? 0 : dx_dataset_domains_of(d, dataset_id, &list, err);
 
     if (rc != 1)
         return rc;
     dx_domain_cursor_begin(&c, d, &list);
-    rc = dx_domain_cursor_seek(&c, p->known - WINDOW, err);
-    for (; rc == 1 && c.ordinal < p->known && c.ordinal < p->end;
-         rc = dx_domain_cursor_next(&c, err)) {
-        roaring_bitmap_add(p->ordinals, (uint32_t)c.ordinal);
+    rc = dx_domain_cursor_seek(&c, from, err);
+    for (; rc == 1 && c.ordinal < range->known; rc = dx_domain_cursor_next(&c, err)) {
+        roaring_bitmap_add(p->numbers, (uint32_t)(part_of(p, i)->first + c.ordinal));
         ++*looked;
     }
     return rc;
@@ -80,76 +99,152 @@ static int add_list(struct page *p, uint32_t dataset_id, uint64_t *looked, struc
 static int add_window(struct page *p, uint64_t *looked, struct dx_error *err)
 {
     const struct dx_registry *r = &p->of.view.version->registry;
+    uint64_t from[DX_PARTS_MAX];
     int rc = 0;
 
-    p->known += WINDOW;
-    if (p->of.dataset != NULL)
-        return add_list(p, p->of.dataset->dataset_id, looked, err);
-    for (size_t i = 0; rc >= 0 && i < r->count; i++)
-        if (dx_view_shows(&p->of.view, r->datasets[i].dataset_id)) {
-            ++*looked;
-            rc = add_list(p, r->datasets[i].dataset_id, looked, err);
-        }
+    for (size_t i = 0; i < parts_of(p); i++) {
+        struct range *range = &p->range[i];
+
+        from[i] = range->known;
+        range->known += range->end - range->known < WINDOW ? range->end - range->known : WINDOW;
+    }
+    for (size_t k = 0; rc >= 0 && k < r->count; k++) {
+        uint32_t id = r->datasets[k].dataset_id;
+
+        if (p->of.dataset != NULL ? id != p->of.dataset->dataset_id
+                                  : !dx_view_shows(&p->of.view, id))
+            continue;
+        *looked += p->of.dataset == NULL;
+        for (size_t i = 0; rc >= 0 && i < parts_of(p); i++)
+            rc = add_list(p, i, id, from[i], looked, err);
+    }
     return rc;
 }
 
-/* The visible domains from `next` on, as many as a page may look at. */
+static bool is_known(const struct page *p)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < parts_of(p); i++)
+        all = all && p->range[i].known == p->range[i].end;
+    return all;
+}
+
+/* Where some part is not known to its end, the page ends before the least key that is not: what
+ * other parts have behind it is taken out. */
+static int cut(struct page *p, struct dx_error *err)
+{
+    struct dx_dictionary_cursor least = { .key_size = 0 };
+    struct dx_span key = { NULL, 0 };
+    int rc = DX_OK;
+
+    p->more = false;
+    for (size_t i = 0; rc >= 0 && i < parts_of(p); i++) {
+        struct dx_dictionary_cursor c;
+        struct dx_span its;
+
+        if (p->range[i].known == p->range[i].end)
+            continue;
+        dx_dictionary_seek(&c, &part_of(p, i)->part->dictionary, p->range[i].known);
+        rc = dx_dictionary_next(&c, &its, err);
+        if (rc == 1 && (!p->more || dx_span_compare(its, key) < 0)) {
+            least = c;
+            key = dx_span_of(least.key, its.size);
+            p->next = part_of(p, i)->first + p->range[i].known;
+            p->more = true;
+        }
+    }
+    for (size_t i = 0; rc >= 0 && p->more && i < parts_of(p); i++) {
+        const struct dx_version_part *part = part_of(p, i);
+        uint64_t end;
+
+        rc = dx_dictionary_lower_bound(&part->part->dictionary, key, &end, err);
+        if (rc >= 0 && end < p->range[i].known)
+            roaring_bitmap_remove_range(p->numbers, part->first + end,
+                                        part->first + p->range[i].known);
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int remove_dead(struct page *p, struct dx_error *err)
+{
+    const struct dx_version *v = p->of.view.version;
+    roaring_bitmap_t *dead = roaring_bitmap_create();
+
+    if (dead == NULL)
+        return dx_no_memory(err, "domains");
+    for (size_t i = 0; i < v->part_count; i++)
+        if (v->parts[i].dead != NULL)
+            dx_version_add_numbers(v, i, v->parts[i].dead, dead);
+    roaring_bitmap_andnot_inplace(p->numbers, dead);
+    roaring_bitmap_free(dead);
+    return DX_OK;
+}
+
+/* The visible domains, as many as a page may look at. */
 static int find_domains(struct page *p, struct dx_error *err)
 {
     uint64_t max = p->ask->look_max > 0 ? p->ask->look_max : LOOK_MAX;
+    bool all = p->of.dataset == NULL && !dx_view_restricted(&p->of.view);
     uint64_t looked = 0;
-    int rc = 0;
+    int rc = DX_OK;
 
-    p->ordinals = roaring_bitmap_create();
-    if (p->ordinals == NULL)
+    p->numbers = roaring_bitmap_create();
+    if (p->numbers == NULL)
         return dx_no_memory(err, "domains");
-    p->known = p->next;
-    if (p->of.dataset == NULL && !dx_view_restricted(&p->of.view)) {
-        p->known = p->end - p->next > max ? p->next + max : p->end;
-        roaring_bitmap_add_range(p->ordinals, p->next, p->known);
-        return DX_OK;
+    for (size_t i = 0; i < parts_of(p); i++) {
+        struct range *range = &p->range[i];
+        uint64_t first = part_of(p, i)->first;
+
+        range->known = range->next;
+        if (!all)
+            continue;
+        range->known += range->end - range->next < max ? range->end - range->next : max;
+        roaring_bitmap_add_range(p->numbers, first + range->next, first + range->known);
     }
-    while (rc >= 0 && p->known < p->end && looked < max) {
+    while (!all && rc >= 0 && !is_known(p) && looked < max) {
         rc = add_window(p, &looked, err);
         looked++;
     }
-    if (p->known > p->end)
-        p->known = p->end;
-    return rc < 0 ? rc : DX_OK;
+    if (rc >= 0)
+        rc = cut(p, err);
+    return rc < 0 ? rc : remove_dead(p, err);
 }
 
 static int find_hidden(struct page *p, struct dx_canon *canon, struct dx_problem *problem)
 {
-    int rc = dx_suppression_domains_among(&p->hidden, &p->of.view, canon, p->ordinals, problem);
+    int rc = dx_suppression_domains_among(&p->hidden, &p->of.view, canon, p->numbers, problem);
 
     for (size_t i = 0; rc == 1 && i < p->hidden.whole_count; i++)
-        roaring_bitmap_remove_range(p->ordinals, p->hidden.whole[i].first, p->hidden.whole[i].end);
+        roaring_bitmap_remove_range(p->numbers, p->hidden.whole[i].first, p->hidden.whole[i].end);
     return rc;
 }
 
 /* ---- items ---- */
 
-/* Ordinals ascend; those between are passed over if they are few. */
-static int read_name(struct page *p, uint64_t ordinal, uint8_t name[DX_SURT_MAX], size_t *size,
-                     struct dx_error *err)
+/* Ordinals of a part ascend; those between are passed over if they are few. */
+static int read_name(struct page *p, size_t part, uint64_t ordinal, uint8_t name[DX_SURT_MAX],
+                     size_t *size, struct dx_error *err)
 {
+    const struct dx_part *of = part_of(p, part)->part;
+    struct range *range = &p->range[part];
     struct dx_span key = { NULL, 0 };
     int rc;
 
-    if (p->name_at > ordinal || ordinal - p->name_at > 16) {
-        dx_dictionary_seek(&p->names, &p->part->dictionary, ordinal);
-        p->name_at = ordinal;
+    if (range->name_at > ordinal || ordinal - range->name_at > 16) {
+        dx_dictionary_seek(&range->names, &of->dictionary, ordinal);
+        range->name_at = ordinal;
     }
     do
-        rc = dx_dictionary_next(&p->names, &key, err);
-    while (rc == 1 && p->name_at++ < ordinal);
+        rc = dx_dictionary_next(&range->names, &key, err);
+    while (rc == 1 && range->name_at++ < ordinal);
     if (rc == 1) {
         *size = dx_surt_domain(key, name);
         rc = *size > 0 ? 1 : 0;
     }
     if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain with ordinal %llu",
-                     p->part->directory, (unsigned long long)ordinal);
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: there is no domain with ordinal %llu", of->directory,
+                     (unsigned long long)ordinal);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -162,11 +257,13 @@ static bool has_prefix(const struct page *p, struct dx_span name)
 }
 
 /* Of what is shown; datasets 0: nothing is. */
-static int add_up(struct page *p, uint64_t ordinal, struct sums *sums, struct dx_error *err)
+static int add_up(struct page *p, uint64_t number, struct sums *sums, struct dx_error *err)
 {
-    const struct dx_hidden_part *part = dx_suppression_domains_part(&p->hidden, ordinal);
+    const struct dx_hidden_part *part = dx_suppression_domains_part(&p->hidden, number);
+    const struct dx_version_part *of = part_of(p,
+                                               dx_version_part_at(p->of.view.version, number));
     struct dx_domain_pairs *pairs = &p->pairs;
-    int rc = dx_view_pairs(pairs, &p->of.view, p->part, ordinal, err);
+    int rc = dx_view_pairs(pairs, &p->of.view, of->part, number - of->first, err);
 
     *sums = (struct sums){ 0, 0, 0 };
     if (rc >= 0 && part != NULL)
@@ -182,11 +279,11 @@ static int add_up(struct page *p, uint64_t ordinal, struct sums *sums, struct dx
     return rc < 0 ? rc : DX_OK;
 }
 
-static int write_item(const struct page *p, uint64_t ordinal, struct dx_span name,
+static int write_item(const struct dx_version_part *of, uint64_t number, struct dx_span name,
                       const struct sums *sums, struct dx_json *j, struct dx_error *err)
 {
     uint64_t domain_id = 0;
-    int rc = dx_mphf_domain_id(&p->part->mphf, ordinal, name, &domain_id, err);
+    int rc = dx_mphf_domain_id(&of->part->mphf, number - of->first, name, &domain_id, err);
 
     dx_json_object(j);
     dx_json_key(j, "domain");
@@ -204,30 +301,31 @@ static int write_item(const struct page *p, uint64_t ordinal, struct dx_span nam
  * another page. */
 static int write_items(struct page *p, struct dx_json *j, struct dx_error *err)
 {
-    roaring_uint32_iterator_t it;
-    int rc = DX_OK;
+    const struct dx_version *v = p->of.view.version;
+    struct dx_number_walk w;
+    int rc = dx_number_walk_begin(&w, v, p->numbers, 0, err);
 
-    for (roaring_init_iterator(p->ordinals, &it); rc == DX_OK && it.has_value;
-         (void)roaring_advance_uint32_iterator(&it)) {
-        uint64_t ordinal = it.current_value;
+    while (rc == DX_OK && w.has) {
+        size_t i = dx_version_part_at(v, w.number);
         uint8_t name[DX_SURT_MAX];
-        struct sums sums;
+        struct sums sums = { 0, 0, 0 };
         size_t size = 0;
 
-        rc = read_name(p, ordinal, name, &size, err);
-        if (rc < 0 || !has_prefix(p, dx_span_of(name, size)))
-            continue;
-        rc = add_up(p, ordinal, &sums, err);
-        if (rc < 0 || sums.datasets == 0)
-            continue;
-        if (p->count == p->ask->limit) {
-            p->next = ordinal;
+        rc = read_name(p, i, w.number - v->parts[i].first, name, &size, err);
+        if (rc == DX_OK && has_prefix(p, dx_span_of(name, size)))
+            rc = add_up(p, w.number, &sums, err);
+        if (rc == DX_OK && sums.datasets > 0 && p->count == p->ask->limit) {
+            p->next = w.number;
+            p->more = true;
             return DX_OK;
         }
-        rc = write_item(p, ordinal, dx_span_of(name, size), &sums, j, err);
-        p->count++;
+        if (rc == DX_OK && sums.datasets > 0) {
+            rc = write_item(&v->parts[i], w.number, dx_span_of(name, size), &sums, j, err);
+            p->count++;
+        }
+        if (rc == DX_OK)
+            rc = dx_number_walk_next(&w, err);
     }
-    p->next = p->known;
     return rc;
 }
 
@@ -259,7 +357,7 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
     rc = write_items(p, &j, err);
     dx_json_end(&j);
     dx_json_key(&j, "next_cursor");
-    if (rc >= 0 && p->next < p->end)
+    if (rc >= 0 && p->more)
         rc = write_cursor(p, &j, err);
     else
         dx_json_null(&j);
@@ -267,36 +365,62 @@ static int write_page(struct page *p, struct dx_buf *body, struct dx_error *err)
     return rc >= 0 && body->failed ? dx_buf_fail(body, err, "answer") : rc;
 }
 
-static int go_on(struct page *p, struct dx_problem *problem)
+/* To the domain with the number that the cursor has, in each part. */
+static int go_on(struct page *p, uint64_t number, bool *fits, struct dx_error *err)
+{
+    const struct dx_version *v = p->of.view.version;
+    struct dx_dictionary_cursor c;
+    struct dx_span key;
+    size_t in;
+    int rc;
+
+    *fits = number < v->numbers;
+    if (!*fits)
+        return DX_OK;
+    in = dx_version_part_at(v, number);
+    dx_dictionary_seek(&c, &v->parts[in].part->dictionary, number - v->parts[in].first);
+    rc = dx_dictionary_next(&c, &key, err);
+    *fits = number - v->parts[in].first >= p->range[in].next &&
+            number - v->parts[in].first < p->range[in].end;
+    for (size_t i = 0; rc >= 0 && *fits && i < v->part_count; i++) {
+        uint64_t next;
+
+        rc = dx_dictionary_lower_bound(&v->parts[i].part->dictionary, key, &next, err);
+        if (rc >= 0 && next > p->range[i].next)
+            p->range[i].next = next < p->range[i].end ? next : p->range[i].end;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int begin(struct page *p, struct dx_problem *problem)
 {
     const struct dx_cursor *from = p->ask->paging.from;
+    struct dx_error err = DX_ERROR_INIT;
+    bool fits = true;
+    int rc = DX_OK;
 
-    if (from == NULL)
-        return 1;
-    if (from->next_row < p->next || from->next_row > p->end)
+    for (size_t i = 0; rc == DX_OK && i < parts_of(p); i++)
+        rc = find_range(p, i, &err);
+    if (rc == DX_OK && from != NULL)
+        rc = go_on(p, from->next_row, &fits, &err);
+    if (rc == DX_OK && !fits)
         return dx_tag_page_mismatch("other domains", problem);
-    p->next = from->next_row;
-    return 1;
+    if (rc == DX_OK)
+        rc = find_domains(p, &err);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
 }
 
 int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
                       const struct dx_domains_ask *ask, struct dx_buf *body,
                       struct dx_problem *problem)
 {
-    struct page p = { .ask = ask,
-                      .part = view->version->part,
-                      .pairs = DX_DOMAIN_PAIRS_INIT,
-                      .name_at = UINT64_MAX };
+    struct page p = { .ask = ask, .pairs = DX_DOMAIN_PAIRS_INIT };
     struct dx_error err = DX_ERROR_INIT;
     int rc = dx_tag_page_begin(&p.of, view, ask->paging.from, ask->one_dataset, ask->dataset_id,
                                problem);
 
-    if (rc == 1 && find_range(&p, &err) < 0)
-        rc = dx_problem_of_error(problem, &err);
     if (rc == 1)
-        rc = go_on(&p, problem);
-    if (rc == 1 && find_domains(&p, &err) < 0)
-        rc = dx_problem_of_error(problem, &err);
+        rc = begin(&p, problem);
     if (rc == 1)
         rc = find_hidden(&p, canon, problem);
     if (rc == 1 && write_page(&p, body, &err) < 0) {
@@ -305,7 +429,7 @@ int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
     }
     dx_suppression_domains_release(&p.hidden);
     dx_domain_pairs_release(&p.pairs);
-    if (p.ordinals != NULL)
-        roaring_bitmap_free(p.ordinals);
+    if (p.numbers != NULL)
+        roaring_bitmap_free(p.numbers);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "base/json_out.h"
 #include "canon/ids.h"
 #include "canon/url.h"
+#include "loader/number_walk.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
@@ -76,25 +77,24 @@ static int want_pairs(struct tag_task *t, uint32_t number, struct dx_error *err)
 
 static int begin_domains(struct tag_task *t, struct dx_error *err)
 {
-    uint64_t from = t->page.goes_on ? t->page.from.next_row : 0;
-    roaring_uint32_iterator_t it;
-    int rc = DX_OK;
+    struct dx_version *v = t->page.view.version;
+    struct dx_number_walk w;
+    int rc;
 
     t->numbers = malloc(((size_t)t->ask.limit + 1) * sizeof *t->numbers);
     if (t->numbers == NULL)
         return dx_no_memory(err, "domains of a tag");
-    dx_pair_runs_init(&t->runs, t->page.view.version, t->ask.deadline_ms);
-    roaring_init_iterator(t->sets.domains, &it);
-    if (from > UINT32_MAX || !roaring_move_uint32_iterator_equalorlarger(&it, (uint32_t)from))
-        return DX_OK;
-    while (rc == DX_OK && it.has_value && t->count < t->ask.limit &&
-           t->runs.pair_count < PAIRS_MAX) {
-        rc = want_pairs(t, it.current_value, err);
-        t->numbers[t->count++] = it.current_value;
-        (void)roaring_advance_uint32_iterator(&it);
+    dx_pair_runs_init(&t->runs, v, t->ask.deadline_ms);
+    rc = dx_number_walk_begin(&w, v, t->sets.domains,
+                              t->page.goes_on ? 1 + t->page.from.next_row : 0, err);
+    while (rc == DX_OK && w.has && t->count < t->ask.limit && t->runs.pair_count < PAIRS_MAX) {
+        rc = want_pairs(t, w.number, err);
+        t->numbers[t->count++] = w.number;
+        if (rc == DX_OK)
+            rc = dx_number_walk_next(&w, err);
     }
-    t->more = it.has_value;
-    t->next = it.has_value ? it.current_value : 0;
+    t->more = rc == DX_OK && w.has;
+    t->next = t->more ? w.number : 0;
     return rc;
 }
 
@@ -147,14 +147,14 @@ static int write_pair(const struct tag_task *t, size_t pair, struct dx_json *j,
     return DX_OK;
 }
 
-/* Pairs stand by number: *pair goes on to those of the next domain. */
-static int write_domain(const struct tag_task *t, uint32_t number, size_t *pair, struct dx_json *j,
+static int write_domain(const struct tag_task *t, uint32_t number, struct dx_json *j,
                         struct dx_error *err)
 {
     const struct dx_version *v = t->page.view.version;
     const struct dx_version_part *p = &v->parts[dx_version_part_at(v, number)];
     uint8_t domain[DX_SURT_MAX];
     uint64_t domain_id = 0;
+    size_t pair = dx_pair_runs_from(&t->runs, 0, number);
     uint64_t rows = 0;
     size_t size = 0;
     int rc = dx_dictionary_get(&p->part->dictionary, number - p->first, domain, &size, err);
@@ -162,7 +162,7 @@ static int write_domain(const struct tag_task *t, uint32_t number, size_t *pair,
     if (rc >= 0)
         rc = dx_mphf_domain_id(&p->part->mphf, number - p->first, dx_span_of(domain, size),
                                &domain_id, err);
-    for (size_t i = *pair; i < t->runs.pair_count && t->runs.pairs[i].number == number; i++)
+    for (size_t i = pair; i < t->runs.pair_count && t->runs.pairs[i].number == number; i++)
         rows += t->rows[i];
     dx_json_object(j);
     dx_json_key(j, "domain");
@@ -172,8 +172,8 @@ static int write_domain(const struct tag_task *t, uint32_t number, size_t *pair,
     dx_json_key_u64(j, "row_count", rows);
     dx_json_key(j, "datasets");
     dx_json_array(j);
-    while (rc >= 0 && *pair < t->runs.pair_count && t->runs.pairs[*pair].number == number)
-        rc = write_pair(t, (*pair)++, j, err);
+    while (rc >= 0 && pair < t->runs.pair_count && t->runs.pairs[pair].number == number)
+        rc = write_pair(t, pair++, j, err);
     dx_json_end(j);
     dx_json_end(j);
     return rc;
@@ -181,11 +181,10 @@ static int write_domain(const struct tag_task *t, uint32_t number, size_t *pair,
 
 static int write_domains(struct tag_task *t, struct dx_json *j, struct dx_error *err)
 {
-    size_t pair = 0;
     int rc = count_rows(t, err);
 
     for (size_t i = 0; rc >= 0 && i < t->count; i++)
-        rc = write_domain(t, t->numbers[i], &pair, j, err);
+        rc = write_domain(t, t->numbers[i], j, err);
     return rc;
 }
 
