@@ -113,9 +113,9 @@ int dx_cold_walk_next(struct dx_cold_walk *w, struct dx_error *err)
     }
     rc = reserve(w, &w->room, &w->room_capacity, w->page.plain_size, err);
     if (rc == DX_OK)
-        rc = dx_cold_decode(
-            &w->part->cold, &w->page, w->decoder, w->part->open_flags,
-            dx_span_of(w->raw + (w->page.offset - w->raw_at), w->page.stored_size), w->room, err);
+        rc = dx_cold_decode(&w->part->cold, &w->page, w->decoder, w->part->open_flags,
+                            dx_span_of(w->raw + (w->page.offset - w->raw_at), w->page.stored_size),
+                            w->room, err);
     if (rc < 0)
         return dx_fail_in(err, "version %s", w->part->entry.version);
     w->plain = dx_span_of(w->room, w->page.plain_size);

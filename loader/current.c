@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "loader/current_parts.h"
-#include "loader/version_parts.h"
 #include "loader/lease.h"
 #include "loader/objects.h"
 #include "loader/suppressions_live.h"
+#include "loader/version_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -181,7 +181,8 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
                          const struct dx_manifest_version *entry, struct dx_version **v,
                          struct dx_error *err)
 {
-    int rc = admit(cur, entry->version, dx_version_mapped_bytes_of(&listed->manifest, entry), true, err);
+    int rc = admit(cur, entry->version, dx_version_mapped_bytes_of(&listed->manifest, entry), true,
+                   err);
 
     *v = NULL;
     if (rc == DX_OK)

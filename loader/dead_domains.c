@@ -49,8 +49,8 @@ static int take(struct dx_dead_domains *d, const struct dx_part *newer,
     struct dx_dead_part p;
     int rc = dx_dead_part(newer->dead, i, &p, err);
 
-    if (rc == DX_OK && (memcmp(&p.build, &entry->build, sizeof p.build) != 0 ||
-                        p.of != entry->part.domains))
+    if (rc == DX_OK &&
+        (memcmp(&p.build, &entry->build, sizeof p.build) != 0 || p.of != entry->part.domains))
         rc = dx_fail(err, DX_E_CORRUPT, "%s/" DX_FILE_DEAD ": its part %zu is not %s",
                      newer->directory, i, older->part->directory);
     if (rc == DX_OK && p.domains > 0)
@@ -127,8 +127,7 @@ uint64_t dx_dead_domains_above(const struct dx_dead_domains *d, uint32_t dataset
         size_t middle = low + (high - low) / 2;
         const struct dx_dead_rank *r = &d->rank[middle];
 
-        if (r->dataset_id < dataset_id ||
-            (r->dataset_id == dataset_id && r->url_count > url_count))
+        if (r->dataset_id < dataset_id || (r->dataset_id == dataset_id && r->url_count > url_count))
             low = middle + 1;
         else
             high = middle;
@@ -136,8 +135,7 @@ uint64_t dx_dead_domains_above(const struct dx_dead_domains *d, uint32_t dataset
     return low > 0 && d->rank[low - 1].dataset_id == dataset_id ? d->rank[low - 1].domains : 0;
 }
 
-void dx_dead_domains_release(struct dx_version_part *parts, size_t count,
-                             struct dx_dead_domains *d)
+void dx_dead_domains_release(struct dx_version_part *parts, size_t count, struct dx_dead_domains *d)
 {
     for (size_t i = 0; i < count; i++) {
         if (parts[i].dead != NULL)

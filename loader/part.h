@@ -45,7 +45,8 @@ struct dx_part {
     char *directory; /* index/{version}, relative to the root */
     struct dx_source
         *source; /* of the lake, and of the postings unless they are mirrored; borrowed */
-    struct dx_source *paged; /* of files that are read by page, under their names: source, or local */
+    struct dx_source
+        *paged; /* of files that are read by page, under their names: source, or local */
     struct dx_objects *objects;
     struct dx_mirror_tree *tree; /* that `paged` reads; NULL if it is `source` */
     unsigned open_flags;

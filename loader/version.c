@@ -379,12 +379,14 @@ static int open_parts(struct dx_version *v, const struct dx_manifest *m,
     int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < v->entry.part_count; i++) {
-        const struct dx_manifest_version *entry = m == NULL ? NULL
-                                                            : dx_manifest_find(m, v->entry.parts[i]);
+        const struct dx_manifest_version *entry = m == NULL
+                                                      ? NULL
+                                                      : dx_manifest_find(m, v->entry.parts[i]);
 
-        rc = entry != NULL ? open_part_or_heal(v, entry, options, err)
-                           : dx_fail(err, DX_E_CORRUPT, "manifest: version %s: its part %s is not listed",
-                                     v->entry.version, v->entry.parts[i]);
+        rc = entry != NULL
+                 ? open_part_or_heal(v, entry, options, err)
+                 : dx_fail(err, DX_E_CORRUPT, "manifest: version %s: its part %s is not listed",
+                           v->entry.version, v->entry.parts[i]);
     }
     if (rc == DX_OK)
         rc = open_part_or_heal(v, &v->entry, options, err);

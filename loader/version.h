@@ -68,8 +68,8 @@ void dx_caches_free(struct dx_caches **caches);
 struct dx_version {
     struct dx_manifest_version entry; /* own copy */
     char *root;
-    struct dx_source *source; /* of the lake */
-    struct dx_caches *caches; /* borrowed */
+    struct dx_source *source;                   /* of the lake */
+    struct dx_caches *caches;                   /* borrowed */
     struct dx_version_part parts[DX_PARTS_MAX]; /* its index files; oldest first, its own last */
     size_t part_count;
     uint64_t numbers; /* of domains, dead ones too */

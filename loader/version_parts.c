@@ -44,8 +44,7 @@ int dx_version_domain(const struct dx_version *v, uint64_t number, uint8_t domai
 
 bool dx_version_is_dead(const struct dx_version *v, size_t i, uint64_t ordinal)
 {
-    return v->parts[i].dead != NULL &&
-           roaring_bitmap_contains(v->parts[i].dead, (uint32_t)ordinal);
+    return v->parts[i].dead != NULL && roaring_bitmap_contains(v->parts[i].dead, (uint32_t)ordinal);
 }
 
 bool dx_version_is_live(const struct dx_version *v, uint64_t number)

@@ -298,8 +298,9 @@ static int check_left(struct dx_verify *w, const struct dx_index_lake *lake, str
         if (rc == 0 || left.file_id != id || left.rows != file->tags_unread ||
             left.tags != file->tags_unfit)
             dx_verify_found(w,
-                            DX_FILE_TAGS ": file %llu has %llu rows with tags that are no list, "
-                                         "and %llu members that are no tags: it does not say so",
+                            DX_FILE_TAGS
+                            ": file %llu has %llu rows whose tags cannot be read as a list, "
+                            "and %llu members that do not fit as tags: it does not say so",
                             (unsigned long long)id, (unsigned long long)file->tags_unread,
                             (unsigned long long)file->tags_unfit);
     }

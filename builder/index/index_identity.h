@@ -18,7 +18,8 @@ struct dx_index_lake;
 
 struct dx_index_identity {
     struct dx_build_id build;
-    struct dx_build_id same; /* that a version has if it has this lake, and the parts of lake.base */
+    struct dx_build_id
+        same; /* that a version has if it has this lake, and the parts of lake.base */
     struct dx_hash128 psl_hash;
     struct dx_buf datasets;
     struct dx_buf files;

@@ -70,10 +70,9 @@ static int take_pairs(struct dx_index_merge *m, const struct dx_part *part, uint
     m->is_known = true;
     m->known_ordinal = ordinal;
     m->known_part = dx_version_part_at(base, dx_version_number(base, part, ordinal));
-    return m->pairs->count > 0
-               ? DX_OK
-               : dx_fail(err, DX_E_CORRUPT, "%s: domain %llu is in no dataset", part->directory,
-                         (unsigned long long)ordinal);
+    return m->pairs->count > 0 ? DX_OK
+                               : dx_fail(err, DX_E_CORRUPT, "%s: domain %llu is in no dataset",
+                                         part->directory, (unsigned long long)ordinal);
 }
 
 /* What a part that stays has of a domain of the scan. */
@@ -170,8 +169,8 @@ int dx_index_merge_next(struct dx_index_merge *m, const struct dx_index_pair **p
     }
     if (rc != DX_OK)
         return rc;
-    m->given_scanned = scanned_here(m) && (!has_known(m) ||
-                                           m->scanned.dataset_id <= m->pairs->ids[m->at]);
+    m->given_scanned = scanned_here(m) &&
+                       (!has_known(m) || m->scanned.dataset_id <= m->pairs->ids[m->at]);
     m->given_known = has_known(m) &&
                      (!m->given_scanned || m->scanned.dataset_id == m->pairs->ids[m->at]);
     if (m->given_scanned) {

@@ -49,8 +49,8 @@ struct dx_index_merge {
     bool is_walked; /* its pairs are those of the walk */
     uint8_t key[DX_SURT_MAX];
     size_t key_size;
-    bool is_known;      /* the base has it: */
-    size_t known_part;  /* which part, */
+    bool is_known;     /* the base has it: */
+    size_t known_part; /* which part, */
     uint64_t known_ordinal;
     const struct dx_domain_pairs *pairs; /* and these */
     size_t at;

@@ -153,12 +153,13 @@ static int find_ordinal(const struct write *w, const struct known *k, uint32_t t
     if (rc == 1)
         rc = dx_dictionary_find(w->dictionary, dx_span_of(key, size), &ordinal, err);
     *now = (uint32_t)ordinal;
-    return rc < 0    ? rc
-           : rc == 1 ? DX_OK
-                     : dx_fail(err, DX_E_CORRUPT,
-                               "%s/" DX_FILE_TAGS ": domain %lu has a row in a file that stays, and "
-                               "no pair",
-                               part->directory, (unsigned long)then);
+    return rc < 0 ? rc
+           : rc == 1
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT,
+                         "%s/" DX_FILE_TAGS ": domain %lu has a row in a file that stays, and "
+                         "no pair",
+                         part->directory, (unsigned long)then);
 }
 
 static int add_set(const struct write *w, const struct known *domains_of,

@@ -113,7 +113,6 @@ int dx_listed_files_all(struct dx_source *source, const struct dx_manifest *m,
 int dx_listed_missing(struct dx_source *source, const struct dx_manifest_version *entry,
                       dx_listed_file *each, void *ctx, struct dx_error *err)
 {
-    return entry->missing_files == 0
-               ? DX_OK
-               : read_list(source, entry, DX_FILE_MISSING, 0, each, ctx, err);
+    return entry->missing_files == 0 ? DX_OK
+                                     : read_list(source, entry, DX_FILE_MISSING, 0, each, ctx, err);
 }

@@ -224,7 +224,8 @@ static int check_version(const struct publish *p, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_caches_new(&caches, &options, err);
     if (rc == DX_OK)
-        rc = dx_version_open(&v, p->root, &p->job->result->manifest, p->job->entry, caches, &options, err);
+        rc = dx_version_open(&v, p->root, &p->job->result->manifest, p->job->entry, caches,
+                             &options, err);
     if (rc == DX_OK)
         rc = dx_mphf_verify(&dx_version_own(v)->mphf, &dx_version_own(v)->dictionary, err);
     if (rc == DX_OK)

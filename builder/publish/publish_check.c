@@ -94,7 +94,8 @@ static int compare_one(struct side *remote, struct side *local, uint64_t ordinal
 {
     uint8_t text[DX_SURT_MAX];
     size_t size = 0;
-    int rc = dx_dictionary_get(&dx_version_own(local->version)->dictionary, ordinal, text, &size, err);
+    int rc = dx_dictionary_get(&dx_version_own(local->version)->dictionary, ordinal, text, &size,
+                               err);
 
     if (rc >= 0)
         rc = same_answer(remote, local, dx_span_of(text, size), err);

@@ -145,8 +145,8 @@ static int read_file(const struct dx_root *remote, const struct dx_manifest_vers
 }
 
 static int compare_part(struct dx_publish_etags *e, const struct dx_root *remote, const char *url,
-                        const struct dx_manifest_version *version,
-                        const struct dx_index_lake *lake, struct dx_error *err)
+                        const struct dx_manifest_version *version, const struct dx_index_lake *lake,
+                        struct dx_error *err)
 {
     struct folder folder = { 0 };
     const struct compare c = { e, lake, &folder };

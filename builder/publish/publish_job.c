@@ -196,8 +196,8 @@ static int rebase(struct dx_publish_job *job, char why[DX_INDEX_WHY], struct dx_
     int rc = job->caches != NULL ? DX_OK : dx_caches_new(&job->caches, &job->base_options, err);
 
     if (rc == DX_OK && job->base == NULL)
-        rc = dx_version_open(&job->base, job->options->root, &job->result->manifest, current, job->caches,
-                             &job->base_options, err);
+        rc = dx_version_open(&job->base, job->options->root, &job->result->manifest, current,
+                             job->caches, &job->base_options, err);
     job->lake.lake.rescan_grown = may_have_twins(job);
     return rc == DX_OK ? dx_index_rebase(&job->lake.lake, job->base, why, err) : rc;
 }
@@ -424,7 +424,8 @@ static bool is_as_wanted(const struct dx_publish_job *job, const struct dx_manif
     bool whole = job->options->full || job->options->rewrite != NULL;
     size_t parts_max = job->options->parts_max == 0 ? 1 : job->options->parts_max;
 
-    return (!whole || v->base[0] == '\0') && v->part_count < parts_max && job->cleansed <= v->cleansed &&
+    return (!whole || v->base[0] == '\0') && v->part_count < parts_max &&
+           job->cleansed <= v->cleansed &&
            dx_index_lake_rows_left_out(&job->lake.lake) == v->rows_left_out;
 }
 

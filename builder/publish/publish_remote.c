@@ -136,9 +136,9 @@ static int compare_etags(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_result *result = p->job->result;
     struct dx_publish_etags e;
-    int rc = dx_publish_etags_compare(&e, &p->job->root, p->job->root.url,
-                                      &result->manifest, dx_manifest_current(&result->manifest),
-                                      &p->job->lake.lake, err);
+    int rc = dx_publish_etags_compare(&e, &p->job->root, p->job->root.url, &result->manifest,
+                                      dx_manifest_current(&result->manifest), &p->job->lake.lake,
+                                      err);
 
     if (rc < 0 || e.differ == 0)
         return rc;

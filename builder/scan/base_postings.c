@@ -7,7 +7,7 @@
 #include "loader/objects.h"
 #include "loader/part.h"
 
-#define FOLLOW_MIN 2 /* pages in a row, before more are read at a time */
+#define FOLLOW_MIN 2           /* pages in a row, before more are read at a time */
 #define AHEAD_BYTES (1u << 20) /* of each of the two files, read at a time */
 
 static int name_file(struct dx_base_postings *b, enum dx_base_file which, struct dx_error *err)
@@ -173,9 +173,8 @@ int dx_base_postings_find(struct dx_base_postings *b, uint64_t domain_id, uint32
     int rc = enter_page(b, domain_id, dataset_id, err);
 
     if (rc == 1)
-        rc = dx_postings_entry_find(&b->page,
-                                    dx_span_of(b->plain[DX_BASE_IDX], b->page.idx_plain), domain_id,
-                                    dataset_id, &posting, err);
+        rc = dx_postings_entry_find(&b->page, dx_span_of(b->plain[DX_BASE_IDX], b->page.idx_plain),
+                                    domain_id, dataset_id, &posting, err);
     if (rc == 1)
         rc = dx_postings_payload(&b->page, dx_span_of(b->plain[DX_BASE_DAT], b->page.dat_plain),
                                  &posting, payload, err) < 0

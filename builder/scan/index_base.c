@@ -6,8 +6,8 @@
 
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_lake.h"
-#include "canon/url.h"
 #include "builder/sort/spill_sort.h"
+#include "canon/url.h"
 #include "format/version/tag_list.h"
 #include "loader/objects.h"
 #include "loader/version_parts.h"

@@ -64,8 +64,7 @@ static int load_page(struct dx_known *k, const struct dx_postings_page *page,
     size_t size = (size_t)page->idx_plain + page->dat_plain;
     struct dx_base_postings *b = &k->postings[k->part];
     uint8_t *bytes;
-    int rc = b->part != NULL ? DX_OK
-                             : dx_base_postings_open(b, k->base->parts[k->part].part, err);
+    int rc = b->part != NULL ? DX_OK : dx_base_postings_open(b, k->base->parts[k->part].part, err);
 
     if (rc == DX_OK)
         rc = dx_base_postings_load(b, page->number, err);

@@ -93,8 +93,7 @@ int dx_dead_ordinals(const struct dx_dead *d, const struct dx_dead_part *p,
 
     if (rc >= 0)
         rc = dx_dataset_set_open(set, dx_span_of(at, p->set_size), d->envelope.name, err);
-    if (rc >= 0 &&
-        (dx_dataset_set_count(set) != p->domains || dx_dataset_set_last(set) >= p->of))
+    if (rc >= 0 && (dx_dataset_set_count(set) != p->domains || dx_dataset_set_last(set) >= p->of))
         rc = dx_envelope_corrupt(&d->envelope, TAG_SETS, at, err,
                                  "%" PRIu32 " ordinals up to %" PRIu32 ", not %" PRIu64
                                  " of a part of %" PRIu64 " domains",

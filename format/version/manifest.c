@@ -378,9 +378,8 @@ static int check_parts(const struct dx_manifest_version *v, struct dx_error *err
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: '" PARTS_MEMBER "' are not older versions by their sequence",
                        v->version);
-    if (v->part_count > 0 &&
-        (p->domains > v->domains || p->pairs > v->pairs || p->rows > v->rows || p->urls > v->urls ||
-         p->first_file > v->file_ids))
+    if (v->part_count > 0 && (p->domains > v->domains || p->pairs > v->pairs || p->rows > v->rows ||
+                              p->urls > v->urls || p->first_file > v->file_ids))
         return dx_fail(err, DX_E_CORRUPT, "version %s: its own part is larger than the version",
                        v->version);
     return DX_OK;

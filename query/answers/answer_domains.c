@@ -4,12 +4,12 @@
 #include "base/json_out.h"
 #include "format/core/surt.h"
 #include "format/version/dataset_domains.h"
-#include "loader/number_walk.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
 #include "query/suppression/suppression_domains.h"
+#include "query/view/number_walk.h"
 #include "query/view/suppressed.h"
 
 /* What one request may cost: domains examined, 0.02 to 0.2 us each. A page that comes to it ends there. */
@@ -260,8 +260,7 @@ static bool has_prefix(const struct page *p, struct dx_span name)
 static int add_up(struct page *p, uint64_t number, struct sums *sums, struct dx_error *err)
 {
     const struct dx_hidden_part *part = dx_suppression_domains_part(&p->hidden, number);
-    const struct dx_version_part *of = part_of(p,
-                                               dx_version_part_at(p->of.view.version, number));
+    const struct dx_version_part *of = part_of(p, dx_version_part_at(p->of.view.version, number));
     struct dx_domain_pairs *pairs = &p->pairs;
     int rc = dx_view_pairs(pairs, &p->of.view, of->part, number - of->first, err);
 

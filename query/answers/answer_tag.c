@@ -5,7 +5,6 @@
 #include "base/json_out.h"
 #include "canon/ids.h"
 #include "canon/url.h"
-#include "loader/number_walk.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
@@ -15,6 +14,7 @@
 #include "query/answers/tag_sets.h"
 #include "query/answers/task_kind.h"
 #include "query/suppression/suppression_tags.h"
+#include "query/view/number_walk.h"
 
 /* What an answer may look at: bytes of sets, and pairs of a page, of which each is two frames of
  * postings. */
@@ -136,8 +136,7 @@ static int write_pair(const struct tag_task *t, size_t pair, struct dx_json *j,
         return dx_fail(err, DX_E_CORRUPT,
                        "%s: domain %llu has a tag in dataset %lu, but none of its rows has",
                        dx_version_own(t->page.view.version)->directory,
-                       (unsigned long long)p->number,
-                       (unsigned long)p->dataset_id);
+                       (unsigned long long)p->number, (unsigned long)p->dataset_id);
     dx_json_object(j);
     dx_json_key_u64(j, "dataset_id", p->dataset_id);
     dx_json_key(j, "name");

@@ -8,11 +8,11 @@
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
-#include "loader/tag_names.h"
 #include "query/answers/tag_page.h"
 #include "query/answers/tag_sets.h"
 #include "query/answers/task_kind.h"
 #include "query/suppression/suppression_tags.h"
+#include "query/view/tag_names.h"
 
 /* What a page may look at, files of tags and bytes of their sets: some ten milliseconds. A page
  * that comes to either ends there, and its cursor goes on. */

@@ -33,7 +33,7 @@ struct tld {
 /* In each part the domains of a TLD follow each other; those of one part come before those of the
  * next newer one. */
 struct place {
-    bool found;                 /* there is a TLD at hand */
+    bool found; /* there is a TLD at hand */
     struct tld tld;
     size_t part;                /* at hand */
     uint64_t at[DX_PARTS_MAX];  /* ordinals of the parts: below it all is passed */

@@ -31,8 +31,8 @@ int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct d
     int rc;
 
     memcpy(found.domain, item->domain, item->domain_size);
-    rc = dx_mphf_domain_id(&w->part->mphf, w->ordinal,
-                           dx_span_of(found.domain, found.domain_size), &found.domain_id, &err);
+    rc = dx_mphf_domain_id(&w->part->mphf, w->ordinal, dx_span_of(found.domain, found.domain_size),
+                           &found.domain_id, &err);
     if (rc < 0)
         return dx_problem_of_error(problem, &err);
     rc = dx_suppression_view_of(view, &found, &withheld, problem);

@@ -49,7 +49,8 @@ static int failed(struct dx_problem *problem, const struct dx_error *err)
     return dx_problem_of_error(problem, err);
 }
 
-static int open_dataset(struct dx_overlap *o, int i, uint32_t dataset_id, struct dx_problem *problem)
+static int open_dataset(struct dx_overlap *o, int i, uint32_t dataset_id,
+                        struct dx_problem *problem)
 {
     int rc = dx_lookup_dataset(&o->view, dataset_id, &o->dataset[i], problem);
 

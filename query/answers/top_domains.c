@@ -236,8 +236,8 @@ static int open_lists(struct dx_top_domains *t, struct dx_error *err)
     t->url_count = t->dataset->urls;
     if (rc >= 0 && (rank - 1 != t->domain_count || (v->part_count == 1 && urls != t->url_count)))
         rc = dx_fail(err, DX_E_CORRUPT, "%s: %s has other totals of dataset %u than %s",
-                     dx_version_own(v)->directory, DX_FILE_DATASET_DOMAINS,
-                     (unsigned)t->dataset_id, DX_FILE_DATASETS);
+                     dx_version_own(v)->directory, DX_FILE_DATASET_DOMAINS, (unsigned)t->dataset_id,
+                     DX_FILE_DATASETS);
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -337,7 +337,8 @@ static int next_live(const struct dx_top_domains *t, size_t i, struct stretch *s
     int rc = DX_OK;
 
     while (rc == DX_OK) {
-        if (s->at < s->count && !dx_version_is_dead(t->version, i, s->ahead[s->at].ordinal - p->first))
+        if (s->at < s->count &&
+            !dx_version_is_dead(t->version, i, s->ahead[s->at].ordinal - p->first))
             break;
         if (s->at < s->count) {
             s->at++;
@@ -426,7 +427,8 @@ static int merge_parts(struct dx_top_domains *t, struct stretch *parts, uint64_t
 static int read_parts(struct dx_top_domains *t, uint64_t first, size_t n, struct dx_error *err)
 {
     struct stretch *parts = malloc(t->version->part_count * sizeof *parts);
-    int rc = parts == NULL ? dx_no_memory(err, "top domains") : merge_parts(t, parts, first, n, err);
+    int rc = parts == NULL ? dx_no_memory(err, "top domains")
+                           : merge_parts(t, parts, first, n, err);
 
     free(parts);
     return rc;

@@ -142,10 +142,9 @@ static int find_frames(struct dx_pair_runs *p, const struct dx_pair_runs_pair *p
     if (rc == 1)
         rc = dx_posting_frames_find(f, err);
     if (rc == 0)
-        rc = dx_fail(err, DX_E_CORRUPT,
-                     "%s: a tag is of domain %llu in dataset %lu, which has none",
-                     of->part->directory, (unsigned long long)ordinal,
-                     (unsigned long)pair->dataset_id);
+        rc = dx_fail(
+            err, DX_E_CORRUPT, "%s: a tag is of domain %llu in dataset %lu, which has none",
+            of->part->directory, (unsigned long long)ordinal, (unsigned long)pair->dataset_id);
     return rc;
 }
 
@@ -231,7 +230,7 @@ static int advance(struct dx_pair_runs *p, size_t n, struct dx_error *err)
     if (rc < 0)
         return rc;
     return n > 0 && dx_read_batch_state(&p->reading) != DX_READ_BATCH_DONE ? DX_LISTING_WAITS
-                                                                             : DX_LISTING_DONE;
+                                                                           : DX_LISTING_DONE;
 }
 
 static int batch(struct dx_pair_runs *p, struct dx_error *err)

@@ -54,9 +54,10 @@ static void read_pairs(struct dx_test_version *m, const struct dx_version *v)
         must(dx_membership_get(&dx_version_own(v)->membership, i, &set, &err), "set");
         m->set_size[i] = dx_dataset_set_count(&set);
         (void)dx_dataset_set_ids(&set, m->sets[i], MODEL_DATASETS);
-        must(dx_counts_get(&dx_version_own(v)->counts, i, m->set_size[i], m->counts[i], &err), "counts");
-        must(dx_counts_distinct(&dx_version_own(v)->counts, i, &m->distinct[i].less, &m->distinct[i].dense,
-                                &err),
+        must(dx_counts_get(&dx_version_own(v)->counts, i, m->set_size[i], m->counts[i], &err),
+             "counts");
+        must(dx_counts_distinct(&dx_version_own(v)->counts, i, &m->distinct[i].less,
+                                &m->distinct[i].dense, &err),
              "distinct");
     }
 }

@@ -22,7 +22,8 @@ static int fetch_file(const struct dx_visible_rows *r, const struct dx_pages_fil
 {
     const struct dx_version *v = r->version;
     const struct dx_object o = { DX_OBJECT_LAKE, file->file_id };
-    struct dx_pin pin = dx_objects_pin(dx_version_part_of_file(v, file->file_id)->objects, o, file->size);
+    struct dx_pin pin = dx_objects_pin(dx_version_part_of_file(v, file->file_id)->objects, o,
+                                       file->size);
     char object[PATH_MAX];
     struct dx_download d = { .source = v->source, .object = object, .size = file->size };
     bool far = !dx_root_in_place(v->root);

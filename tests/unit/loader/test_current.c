@@ -485,7 +485,8 @@ static void look_at(struct dx_version *v)
     struct dx_error err = DX_ERROR_INIT;
     size_t size;
 
-    EXPECT(dx_dictionary_get(&dx_version_own(v)->dictionary, v->entry.domains - 1, domain, &size, &err) == 1,
+    EXPECT(dx_dictionary_get(&dx_version_own(v)->dictionary, v->entry.domains - 1, domain, &size,
+                             &err) == 1,
            "%s", err.text);
     atomic_fetch_add(&pins, 1);
 }

@@ -110,9 +110,11 @@ static void expect_same(const char *root, const char *local, const struct dx_ver
         answers_of(w, &want);
         EXPECT(got.size == want.size && memcmp(got.data, want.data, got.size) == 0,
                "%s: %zu and %zu bytes", words, got.size, want.size);
-        EXPECT((dx_version_own(v)->paged == v->source) == !o->mirror_postings && dx_version_own(v)->objects != NULL,
+        EXPECT((dx_version_own(v)->paged == v->source) == !o->mirror_postings &&
+                   dx_version_own(v)->objects != NULL,
                "%s: sources", words);
-        EXPECT(dx_version_own(w)->paged == w->source && dx_version_own(w)->objects != NULL && dx_version_own(w)->tree == NULL,
+        EXPECT(dx_version_own(w)->paged == w->source && dx_version_own(w)->objects != NULL &&
+                   dx_version_own(w)->tree == NULL,
                "%s: local", words);
         EXPECT(dx_objects_broken(dx_version_own(v)->objects) == 0, "%s: sound", words);
     }
@@ -220,7 +222,8 @@ static void check_etags(const struct dx_file_origin *o, const struct dx_test_roo
         const char *known = dx_objects_pin(dx_version_own(v)->objects, lake, 9).etag;
 
         EXPECT(known != NULL && strcmp(known, etag) == 0, "ETag of the version");
-        EXPECT(dx_objects_pin(dx_version_own(v)->objects, idx, 9).etag == NULL, "not listed, not known");
+        EXPECT(dx_objects_pin(dx_version_own(v)->objects, idx, 9).etag == NULL,
+               "not listed, not known");
     }
     dx_version_unpin(v);
     v = open_at(r->path, caches, &options);
@@ -230,7 +233,8 @@ static void check_etags(const struct dx_file_origin *o, const struct dx_test_roo
     expect_same(o->url, r->path, &options, "with ETags");
     put_etags(o, r, "https://elsewhere.example/root", 2, 0);
     v = open_at(o->url, caches, &options);
-    EXPECT(v != NULL && dx_objects_pin(dx_version_own(v)->objects, lake, 9).etag == NULL, "of another store");
+    EXPECT(v != NULL && dx_objects_pin(dx_version_own(v)->objects, lake, 9).etag == NULL,
+           "of another store");
     dx_version_unpin(v);
     expect_same(o->url, r->path, &options, "with another store's ETags");
     put_etags(o, r, o->url, 0, DATASETS);
@@ -358,7 +362,8 @@ static void check_heal_postings(const struct dx_file_origin *o, const struct dx_
                "damaged");
         options.verify = true;
         w = open_at(o->url, caches, &options);
-        EXPECT(dx_source_read(dx_version_own(v)->paged, &read, 1, NULL) == DX_OK && byte == (damaged ^ 1),
+        EXPECT(dx_source_read(dx_version_own(v)->paged, &read, 1, NULL) == DX_OK &&
+                   byte == (damaged ^ 1),
                "the version that was open has not got it");
         dx_version_unpin(w);
     }

@@ -80,8 +80,8 @@ static int ask_ranking(struct bench *b, struct dx_version *v, uint32_t dataset_i
 
     dx_buf_clear(&b->body);
     if (rc == 1 && list.domains <= DOMAINS)
-        rc = dx_dataset_domains_top(&dx_version_own(v)->dataset_domains, &list, 0, (size_t)list.domains, top,
-                                    &err);
+        rc = dx_dataset_domains_top(&dx_version_own(v)->dataset_domains, &list, 0,
+                                    (size_t)list.domains, top, &err);
     else if (rc == 1)
         rc = DX_E_CORRUPT;
     if (rc < 0)
@@ -89,8 +89,8 @@ static int ask_ranking(struct bench *b, struct dx_version *v, uint32_t dataset_i
     for (uint64_t i = 0; i < list.domains; i++) {
         uint64_t rank;
 
-        rc = dx_dataset_domains_rank(&dx_version_own(v)->dataset_domains, &list, top[i].url_count, &rank,
-                                     &err);
+        rc = dx_dataset_domains_rank(&dx_version_own(v)->dataset_domains, &list, top[i].url_count,
+                                     &rank, &err);
         if (rc < 0)
             return rc;
         dx_buf_fmt(&b->body, "%llu %llu %llu\n", (unsigned long long)top[i].ordinal,

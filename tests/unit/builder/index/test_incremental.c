@@ -354,7 +354,8 @@ static struct dx_version *make_version(const struct world *w, struct making *m)
     must(dx_manifest_write(&manifest, &text, &m->err), &m->err, "manifest");
     (void)snprintf(path, sizeof path, "%s/index/manifest.json", root);
     must(dx_file_replace(path, dx_span_of(text.data, text.size), &m->err), &m->err, "manifest");
-    m->rc = dx_version_open(&v, root, &manifest, dx_manifest_current(&manifest), caches, &options, &m->err);
+    m->rc = dx_version_open(&v, root, &manifest, dx_manifest_current(&manifest), caches, &options,
+                            &m->err);
 out:
     dx_buf_release(&text);
     dx_manifest_release(&manifest);
@@ -404,7 +405,8 @@ static size_t runs_of(struct dx_version *v, uint64_t domain_id, uint32_t dataset
     uint8_t *plain[2];
 
     dx_buf_clear(text);
-    if (dx_postings_page_find(&dx_version_own(v)->postings, domain_id, dataset_id, &page, &err) != 1)
+    if (dx_postings_page_find(&dx_version_own(v)->postings, domain_id, dataset_id, &page, &err) !=
+        1)
         return 0;
     for (int i = 0; i < 2; i++) {
         size_t size = i == 0 ? page.idx_size : page.dat_size;
@@ -472,18 +474,21 @@ static void compare_domain(struct dx_version *a, struct dx_version *b, uint64_t 
         struct dx_dataset_set set;
         uint64_t found;
 
-        must(dx_dictionary_get(&dx_version_own(both[i])->dictionary, ordinal, domain[i], &size[i], &err),
+        must(dx_dictionary_get(&dx_version_own(both[i])->dictionary, ordinal, domain[i], &size[i],
+                               &err),
              &err, "name");
         EXPECT(dx_mphf_find(&dx_version_own(both[i])->mphf, &dx_version_own(both[i])->dictionary,
                             dx_span_of(domain[i], size[i]), &found, &id[i], &err) == 1 &&
                    found == ordinal,
                "%s: %.*s is not found", what, (int)size[i], (const char *)domain[i]);
-        must(dx_membership_get(&dx_version_own(both[i])->membership, ordinal, &set, &err), &err, "set");
+        must(dx_membership_get(&dx_version_own(both[i])->membership, ordinal, &set, &err), &err,
+             "set");
         count[i] = (uint32_t)dx_dataset_set_ids(&set, ids[i], DATASETS);
-        must(dx_counts_get(&dx_version_own(both[i])->counts, ordinal, count[i], counts[i], &err), &err,
-             "counts");
-        must(dx_counts_distinct(&dx_version_own(both[i])->counts, ordinal, &less[i], &dense[i], &err), &err,
-             "distinct");
+        must(dx_counts_get(&dx_version_own(both[i])->counts, ordinal, count[i], counts[i], &err),
+             &err, "counts");
+        must(dx_counts_distinct(&dx_version_own(both[i])->counts, ordinal, &less[i], &dense[i],
+                                &err),
+             &err, "distinct");
     }
     EXPECT(less[0] == less[1] && dense[0] == dense[1],
            "%s: domain %llu: %llu less, by the whole "
@@ -528,10 +533,11 @@ static void compare_files(struct dx_version *a, struct dx_version *b, const char
             continue;
         there++;
         while (k < dx_version_own(b)->pages.files &&
-               (dx_pages_file(&dx_version_own(b)->pages, k, &y, &err) != 1 || !dx_span_equal(x.path, y.path)))
+               (dx_pages_file(&dx_version_own(b)->pages, k, &y, &err) != 1 ||
+                !dx_span_equal(x.path, y.path)))
             k++;
-        EXPECT(k < dx_version_own(b)->pages.files && x.dataset_id == y.dataset_id && x.rows == y.rows &&
-                   x.size == y.size && x.row_groups == y.row_groups &&
+        EXPECT(k < dx_version_own(b)->pages.files && x.dataset_id == y.dataset_id &&
+                   x.rows == y.rows && x.size == y.size && x.row_groups == y.row_groups &&
                    dx_hash128_equal(&x.hash, &y.hash),
                "%s: %.*s: other facts", what, (int)x.path.size, (const char *)x.path.data);
         for (uint32_t g = 0; g < x.row_groups && g < y.row_groups; g++) {
@@ -581,7 +587,8 @@ static size_t url_places(struct dx_version *v, struct url_at *out, const char *w
             struct dx_pages_file file;
             uint32_t group = 0;
 
-            EXPECT(dx_pages_of_group(&dx_version_own(v)->pages, out[n].place.group, &file, &group, &err) == 1,
+            EXPECT(dx_pages_of_group(&dx_version_own(v)->pages, out[n].place.group, &file, &group,
+                                     &err) == 1,
                    "%s: %s", what, err.text);
             out[n].place.group = group;
             out[n++].path = file.path;
@@ -646,7 +653,8 @@ static size_t take_set(struct dx_version *v, const struct dx_dataset_set *set, s
         out[i].what = ids[i];
         if (!like.is_domain)
             continue;
-        must(dx_dictionary_get(&dx_version_own(v)->dictionary, ids[i], domain, &size, &err), &err, "domain");
+        must(dx_dictionary_get(&dx_version_own(v)->dictionary, ids[i], domain, &size, &err), &err,
+             "domain");
         out[i].what = dx_domain_id(dx_span_of(domain, size));
     }
     return n;
@@ -657,7 +665,8 @@ static size_t tag_places(struct dx_version *v, struct tag_at *out, const char *w
     struct dx_error err = DX_ERROR_INIT;
     size_t n = 0;
 
-    for (uint64_t i = 0; dx_version_own(v)->tags != NULL && i < dx_version_own(v)->tags->count; i++) {
+    for (uint64_t i = 0; dx_version_own(v)->tags != NULL && i < dx_version_own(v)->tags->count;
+         i++) {
         struct tag_at at;
         struct dx_tag_cursor files;
         struct dx_tag_file f;
@@ -691,7 +700,8 @@ static void compare_tags(struct dx_version *a, struct dx_version *b, const char 
 
     EXPECT((dx_version_own(a)->tags == NULL) == (dx_version_own(b)->tags == NULL) && n == m,
            "%s: %zu and %zu places of tags", what, n, m);
-    EXPECT(dx_version_own(a)->tags == NULL || dx_version_own(a)->tags->left_count == dx_version_own(b)->tags->left_count,
+    EXPECT(dx_version_own(a)->tags == NULL ||
+               dx_version_own(a)->tags->left_count == dx_version_own(b)->tags->left_count,
            "%s: files that are not whole", what);
     for (size_t i = 0; i < n && i < m; i++)
         EXPECT(by_tag(&x[i], &y[i]) == 0, "%s: place %zu of a tag: %.*s %.*s %llu", what, i,
@@ -907,7 +917,8 @@ static void test_rules(void)
     base = make_version(&w, &m);
     must(m.rc, &m.err, "first version");
     EXPECT(m.suppressed_first == 0, "without rules");
-    must(dx_dictionary_get(&dx_version_own(base)->dictionary, 3, domain, &size, &err), &err, "name");
+    must(dx_dictionary_get(&dx_version_own(base)->dictionary, 3, domain, &size, &err), &err,
+         "name");
     for (size_t i = 0; i < 4; i++) {
         struct dx_suppress_rule rule = { .kind = i == 2 ? DX_SUPPRESS_HOST : DX_SUPPRESS_DOMAIN,
                                          .policy = DX_SUPPRESS_ABSENT,

@@ -109,8 +109,8 @@ static void check_domains(const struct dx_version *v, const struct dx_dataset_se
         uint32_t rank;
 
         dx_test_root_domain(i, domain);
-        if (dx_mphf_find(&dx_version_own(v)->mphf, &dx_version_own(v)->dictionary, dx_span_str(domain), &ordinal, &id,
-                         &err) != 1)
+        if (dx_mphf_find(&dx_version_own(v)->mphf, &dx_version_own(v)->dictionary,
+                         dx_span_str(domain), &ordinal, &id, &err) != 1)
             EXPECT(!w->domain[i], "%s: %s is not there", tag, domain);
         else
             EXPECT(dx_dataset_set_rank(set, (uint32_t)ordinal, &rank) == w->domain[i], "%s: %s",
@@ -157,8 +157,9 @@ static void check_version(const struct dx_version *v)
         struct dx_tag_file f;
         uint64_t at = 0;
 
-        EXPECT(dx_tags_find(dx_version_own(v)->tags, dx_span_str(names[i]), &at, &err) == 1 && at == i, "%s",
-               names[i]);
+        EXPECT(dx_tags_find(dx_version_own(v)->tags, dx_span_str(names[i]), &at, &err) == 1 &&
+                   at == i,
+               "%s", names[i]);
         must(dx_tags_files(dx_version_own(v)->tags, i, &c, &err), &err, "files");
         for (unsigned d = 1; d <= DATASETS; d++)
             check_file(v, i, &c, d);
@@ -168,8 +169,8 @@ static void check_version(const struct dx_version *v)
         struct dx_tags_left left;
 
         recount(d, 0, &w);
-        EXPECT(dx_tags_left_at(dx_version_own(v)->tags, d - 1, &left, &err) == 1 && left.rows == w.unread &&
-                   left.tags == w.unfit,
+        EXPECT(dx_tags_left_at(dx_version_own(v)->tags, d - 1, &left, &err) == 1 &&
+                   left.rows == w.unread && left.tags == w.unfit,
                "left of dataset %u: %llu and %llu, not %llu and %llu", d,
                (unsigned long long)left.rows, (unsigned long long)left.tags,
                (unsigned long long)w.unread, (unsigned long long)w.unfit);

@@ -60,8 +60,7 @@ static void check_part(const struct dx_dead *d, unsigned i)
         struct dx_dead_rank r;
 
         EXPECT(dx_dead_rank(d, &p, k, &r, &err) == DX_OK && r.url_count == k + 1 &&
-                   r.dataset_id == 1 + (k + 1) / 100 &&
-                   r.domains == (i == 0 ? 1 + (k + 1) % 7 : 1),
+                   r.dataset_id == 1 + (k + 1) / 100 && r.domains == (i == 0 ? 1 + (k + 1) % 7 : 1),
                "rank %llu: %s", (unsigned long long)k, err.text);
     }
     if (p.domains == 0)

@@ -54,10 +54,10 @@ static int self_test(struct dx_version *v, struct dx_error *err)
 
 #define EXPECT_FOUND(file)                                                              \
     do {                                                                                \
-        SWAP(dx_version_own(a)->file, dx_version_own(b)->file);                                             \
+        SWAP(dx_version_own(a)->file, dx_version_own(b)->file);                         \
         EXPECT(self_test(a, &err) < 0, "the other version's " #file " is not noticed"); \
         EXPECT(err.text[0] != '\0', #file ": no words");                                \
-        SWAP(dx_version_own(a)->file, dx_version_own(b)->file);                                             \
+        SWAP(dx_version_own(a)->file, dx_version_own(b)->file);                         \
         EXPECT(self_test(a, &err) == DX_OK, "after " #file ": %s", err.text);           \
     } while (0)
 

@@ -160,7 +160,8 @@ static void check_pauses(struct dx_version *before, struct dx_version *after, ui
         dx_version_diff_begin(&d, DX_VIEW_ALL(before), DX_VIEW_ALL(after), next_before, next_after);
         while ((rc = dx_version_diff_next(&d, look_max, &err)) == DX_DIFF_FOUND)
             found++;
-        EXPECT(dx_version_diff_places(&d, &next_before, &next_after, &err) == DX_OK, "%s", err.text);
+        EXPECT(dx_version_diff_places(&d, &next_before, &next_after, &err) == DX_OK, "%s",
+               err.text);
         dx_version_diff_end(&d);
     }
     EXPECT(rc == DX_DIFF_END && found == want, "%d: %u domains, not %u, with a cap of %llu", rc,

@@ -96,7 +96,8 @@ static void test_same(const struct dx_test_root *root)
             entries += w.page.entries;
             pages++;
         }
-        EXPECT(rc == 0 && pages > 0 && pages == dx_cold_page_count(&dx_version_own(o.v)->cold, file) &&
+        EXPECT(rc == 0 && pages > 0 &&
+                   pages == dx_cold_page_count(&dx_version_own(o.v)->cold, file) &&
                    entries == dx_version_own(o.v)->cold.entries[i],
                "%s: %d, %u pages, %s", dx_cold_file_name(file), rc, pages, err.text);
         EXPECT(dx_cold_walk_next(&w, &err) == 0, "behind the last one");
@@ -118,7 +119,8 @@ static void test_find(const struct dx_test_root *root)
 
     open_root(&o, root);
     for (uint64_t ordinal = 0; ordinal < o.v->entry.domains; ordinal++) {
-        int rc = dx_cold_page_find(&p, dx_version_own(o.v), o.v->caches, DX_COLD_FACTS, ordinal, 1, &err);
+        int rc = dx_cold_page_find(&p, dx_version_own(o.v), o.v->caches, DX_COLD_FACTS, ordinal, 1,
+                                   &err);
         struct dx_buf plain = DX_BUF_INIT(PLAIN_MAX);
         struct dx_span bytes;
 

@@ -11,8 +11,8 @@
  * as it is until the end. With one part the order of numbers is that of keys, and no key is read; else
  * one is for each number. One thread.
  */
-#ifndef DX_LOADER_NUMBER_WALK_H
-#define DX_LOADER_NUMBER_WALK_H
+#ifndef DX_QUERY_VIEW_NUMBER_WALK_H
+#define DX_QUERY_VIEW_NUMBER_WALK_H
 
 #include "format/core/dictionary.h"
 #include "format/version/manifest.h"

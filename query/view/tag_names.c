@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/tag_names.h"
+#include "query/view/tag_names.h"
 
 #include "loader/version.h"
 

@@ -10,8 +10,8 @@
  * A tag that several parts have comes once. Its number is that of one of them: those of a part
  * follow those of older parts. The end is the number of the first tag behind, or how many there are.
  */
-#ifndef DX_LOADER_TAG_NAMES_H
-#define DX_LOADER_TAG_NAMES_H
+#ifndef DX_QUERY_VIEW_TAG_NAMES_H
+#define DX_QUERY_VIEW_TAG_NAMES_H
 
 #include "base/bytes.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "loader/number_walk.h"
+#include "query/view/number_walk.h"
 
 #include "loader/version_parts.h"
 
@@ -31,8 +31,7 @@ static void take_least(struct dx_number_walk *w)
 {
     w->has = false;
     for (size_t i = 0; i < w->version->part_count; i++)
-        if (w->at[i].has &&
-            (!w->has || dx_span_compare(w->at[i].key, w->at[w->part].key) < 0)) {
+        if (w->at[i].has && (!w->has || dx_span_compare(w->at[i].key, w->at[w->part].key) < 0)) {
             w->has = true;
             w->part = i;
         }
