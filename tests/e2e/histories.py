@@ -135,6 +135,7 @@ class History:
     def __init__(self, tmp, seed):
         self.rng, self.tmp, self.root = random.Random(seed), tmp, tmp / f"root-{seed}"
         self.parts = (8, 1, 2, 3)[seed % 4]  # of a version, at most
+        self.spoilt = set()                  # versions with rows twice
         self.model, self.told, self.steps = Model(), [], collections.Counter()
 
     def run(self, *arguments, **options):
@@ -189,8 +190,12 @@ class History:
     def publish(self):
         if not self.model.new and not (set(self.model.current) - set(self.model.names)) and not self.model.lacked:
             return None
-        self.run("publish", "--parts", self.parts)
+        done = self.run("publish", "--parts", self.parts, expect=None if self.model.lacked else 0)
         self.model.publish()
+        if done.returncode:     # a gc forgot files that compact had replaced while they were away, and they are back
+            dxtest.check(done.returncode == 1 and b"'domaindex compact' leaves the second one out" in done.stderr, f"{self.told}: {done.stderr}")
+            self.spoilt.add(self.manifest()["current_version"])
+            self.run("compact")
         self.model.remember(self.manifest()["current_version"])
         self.run("verify", "--deep")  # tags.dxt among all: as it would be made of the rows
         return True
@@ -211,7 +216,7 @@ class History:
     def rollback(self):
         m = self.manifest() if self.model.versions else {"versions": []}
         kept = [v["version"] for v in m["versions"]
-                if v["state"] != "dropped" and v["version"] != m["current_version"]]
+                if v["state"] != "dropped" and v["version"] not in {m["current_version"], *self.spoilt}]
         if not kept:
             return None
         version = self.rng.choice(kept)
