@@ -102,10 +102,10 @@ static const struct dx_option table[OPT_COUNT] = {
                                   "hide what a file store has deleted, by rules as of 'domaindex "
                                   "suppress': in all datasets and versions, within seconds",
                                   DX_OPT_FLAG },
-    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|PARQUET|WARC", "auto",
-                     "tsv, csv, jsonl, list (a URL a line), cdx, cdxj, parquet, warc, or auto: by "
-                     "name, "
-                     "then by the first lines; what is not certain is refused",
+    [OPT_FORMAT] = { "format", "AUTO|TSV|CSV|JSONL|LIST|CDX|CDXJ|CDX-JSON|PARQUET|WARC", "auto",
+                     "tsv, csv, jsonl, list (a URL a line), cdx, cdxj, cdx-json (the array of "
+                     "arrays of a CDX server), parquet, warc, or auto: by name, then by the first "
+                     "lines; what is not certain is refused",
                      DX_OPT_CHOICE, AT(format) },
     [OPT_URL_COLUMN] = { "url-column", "C", NULL,
                          "column of the URL; if not given it is looked for by its usual names",

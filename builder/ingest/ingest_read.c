@@ -175,7 +175,7 @@ struct feed {
     struct dx_warc_rows *warc;    /* or */
     struct dx_records *records;
     enum dx_record_format format;
-    bool is_array;    /* of JSON: its elements have no lines */
+    bool is_array;    /* of JSON: its elements have no lines of their own */
     const char *said; /* its name in messages */
 };
 
@@ -278,7 +278,7 @@ static int set_format(struct ring *r, struct feed *f, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_input_format_find(&head, r->read->options->format,
                                   wants_columns(&r->read->options->want), &f->format, err);
-    f->is_array = rc == DX_OK && f->format == DX_RECORD_JSONL && dx_record_is_array(head.bytes);
+    f->is_array = rc == DX_OK && dx_record_is_wrapped(f->format, head.bytes);
     if (f->is_array)
         rc = dx_records_unwrap(f->records, err);
     dx_records_set_format(f->records, f->format);

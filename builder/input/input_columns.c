@@ -515,6 +515,8 @@ static size_t split(enum dx_record_format format, struct dx_span record, size_t 
         return dx_fields_tsv(record, f->split, max);
     if (format == DX_RECORD_CDX)
         return dx_cdx_split(record, f->split, max);
+    if (format == DX_RECORD_CDX_JSON)
+        return dx_json_row(record, f->split, max, &f->scratch, ok);
     f->split[0] = record;
     return 1;
 }
@@ -560,12 +562,14 @@ static int resolve_table(struct dx_columns *cols, struct dx_columns_want *want,
         if (ok && t.count > t.count_max)
             t.count_max = t.count;
     }
-    cols->header = want->header == DX_HEADER_YES ||
+    cols->header = want->header == DX_HEADER_YES || cols->format == DX_RECORD_CDX_JSON ||
                    (want->header == DX_HEADER_AUTO && wants_name(want));
     if (want->header == DX_HEADER_AUTO && !cols->header && cols->format != DX_RECORD_LIST)
         cols->header = ok && looks_like_header(want, &t);
     if (cols->header && !ok)
-        rc = dx_fail(err, DX_E_INVALID, "%s: the header line has broken quotes", input);
+        rc = dx_fail(err, DX_E_INVALID, "%s: the header line %s", input,
+                     cols->format == DX_RECORD_CDX_JSON ? "is not an array of names"
+                                                        : "has broken quotes");
     else
         rc = locate_all(cols, want, &t, err);
     count_fields(cols);

@@ -165,6 +165,8 @@ static size_t split(struct look *l, struct dx_span record)
         return dx_fields_tsv(record, l->fields.split, DX_DETECT_COLUMNS);
     if (l->d->format == DX_RECORD_CDX)
         return dx_cdx_split(record, l->fields.split, DX_DETECT_COLUMNS);
+    if (l->d->format == DX_RECORD_CDX_JSON)
+        return dx_json_row(record, l->fields.split, DX_DETECT_COLUMNS, &l->fields.scratch, &ok);
     l->fields.split[0] = record;
     return 1;
 }
@@ -182,6 +184,8 @@ static bool begins_with_header(struct look *l)
 {
     size_t n = split(l, l->record[0]);
 
+    if (l->d->format == DX_RECORD_CDX_JSON)
+        return true;
     if (l->d->format != DX_RECORD_CSV && l->d->format != DX_RECORD_TSV)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -510,7 +514,7 @@ static int set_format(struct look *l, struct dx_records *records, enum dx_record
         l->d->format_given = true;
         rc = DX_OK;
     }
-    if (rc == DX_OK && l->d->format == DX_RECORD_JSONL && dx_record_is_array(head.bytes))
+    if (rc == DX_OK && dx_record_is_wrapped(l->d->format, head.bytes))
         rc = dx_records_unwrap(records, err);
     if (rc == DX_OK)
         dx_records_set_format(records, l->d->format);

@@ -4,14 +4,18 @@
 #include <ctype.h>
 #include <strings.h>
 
+#include "base/buf.h"
 #include "builder/input/cdx_line.h"
 #include "builder/input/column_names.h"
 #include "builder/input/foreign_format.h"
+#include "builder/input/input_json.h"
 
 #define LINES_MAX 100
 #define BINARY_LOOK 4096
 #define COUNTED_MAX 64 /* delimiters a line */
 #define CELLS_MAX 256
+#define HEADER_ROW_MAX ((size_t)16 << 10) /* of an array of arrays */
+#define HEADER_CELLS 64
 
 /* The first lines, without their ends and without empty ones. */
 struct sample {
@@ -48,7 +52,8 @@ static const struct {
     { ".jsonl", DX_RECORD_JSONL }, { ".json", DX_RECORD_JSONL }, { ".ndjson", DX_RECORD_JSONL },
 };
 
-bool dx_record_is_array(struct dx_span head)
+/* Begins as one JSON array of objects does. */
+static bool is_array(struct dx_span head)
 {
     struct dx_bytes r = dx_bytes_of(head);
     unsigned brackets = 0;
@@ -62,6 +67,36 @@ bool dx_record_is_array(struct dx_span head)
             return brackets == 1 && (c == '{' || c == ']');
     }
     return false;
+}
+
+bool dx_record_is_wrapped(enum dx_record_format format, struct dx_span head)
+{
+    return format == DX_RECORD_CDX_JSON || (format == DX_RECORD_JSONL && is_array(head));
+}
+
+/* An array of arrays, the first of which has the name of a URL column, as the CDX servers of the
+ * Internet Archive answer with output=json. */
+static bool is_cdx_json(struct dx_span head)
+{
+    struct dx_buf scratch = DX_BUF_INIT(HEADER_ROW_MAX);
+    struct dx_span field[HEADER_CELLS];
+    const uint8_t *end;
+    size_t at = 0;
+    size_t n = 0;
+    bool ok;
+
+    while (at < head.size && strchr(" \t\r\n", head.data[at]) != NULL && head.data[at] != 0)
+        at++;
+    if (at == head.size || head.data[at] != '[')
+        return false;
+    head = dx_span_of(head.data + at + 1, head.size - at - 1);
+    end = memchr(head.data, ']', head.size < HEADER_ROW_MAX ? head.size : HEADER_ROW_MAX);
+    if (end != NULL)
+        n = dx_json_row(dx_span_of(head.data, (size_t)(end - head.data) + 1), field, HEADER_CELLS,
+                        &scratch, &ok);
+    ok = n > 0 && dx_column_find(field, n, dx_column_url_names) >= 0;
+    dx_buf_release(&scratch);
+    return ok;
 }
 
 static size_t without(const char *name, size_t n, const char *suffix)
@@ -228,7 +263,7 @@ static bool begins_json(struct dx_span head)
 {
     struct dx_span s = trimmed(head);
 
-    return (s.size > 0 && s.data[0] == '{') || dx_record_is_array(head);
+    return (s.size > 0 && s.data[0] == '{') || is_array(head);
 }
 
 /* A table with a header that says so: TSV and CSV are certain then, others are refused. */
@@ -355,6 +390,10 @@ int dx_input_format_find(const struct dx_input_head *head, enum dx_record_format
     int rc = dx_foreign_format_check(head->bytes, head->name, err);
 
     *format = asked;
+    if (rc == DX_OK && asked == DX_RECORD_AUTO && is_cdx_json(head->bytes)) {
+        *format = DX_RECORD_CDX_JSON;
+        return DX_OK;
+    }
     if (rc == DX_OK && asked == DX_RECORD_AUTO)
         rc = check_text(head, err);
     if (rc == DX_OK)

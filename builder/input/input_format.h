@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * input_format.h - what the records of an input are: TSV, CSV, JSON lines or a plain list.
+ * input_format.h - what the records of an input are: TSV, CSV, JSON lines, CDX or a plain list.
  *
  *   struct dx_input_head head = { name, bytes, whole };        dx_records_head
  *   rc = dx_input_format_find(&head, DX_RECORD_AUTO, wants_columns, &format, &err);
@@ -28,7 +28,7 @@ struct dx_input_head {
 int dx_input_format_find(const struct dx_input_head *head, enum dx_record_format asked,
                          bool wants_columns, enum dx_record_format *format, struct dx_error *err);
 
-/* Begins as one JSON array of objects does. */
-bool dx_record_is_array(struct dx_span head);
+/* The input is one JSON array, whose elements are the records. */
+bool dx_record_is_wrapped(enum dx_record_format format, struct dx_span head);
 
 #endif

@@ -478,3 +478,59 @@ bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t 
     decode(&s);
     return !scratch->failed;
 }
+
+/* One value of a row; decoded is never longer, so scratch does not move. */
+static bool cell(struct scan *s, struct dx_span *out)
+{
+    const uint8_t *from = s->p;
+    size_t mark = s->scratch->size;
+    enum dx_json_kind kind;
+
+    if (s->p < s->end && *s->p == '"') {
+        if (!string(s, s->scratch))
+            return false;
+        *out = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
+        if (out->size == 1 && out->data[0] == '-')
+            *out = (struct dx_span){ NULL, 0 };
+        return true;
+    }
+    if (!scalar(s, &kind))
+        return false;
+    *out = kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
+                                : dx_span_of(from, (size_t)(s->p - from));
+    return true;
+}
+
+size_t dx_json_row(struct dx_span line, struct dx_span *field, size_t max, struct dx_buf *scratch,
+                   bool *ok)
+{
+    struct scan s = { .p = line.data, .end = line.data + line.size, .scratch = scratch };
+    size_t n = 0;
+    bool more;
+
+    *ok = false;
+    dx_buf_clear(scratch);
+    if (line.size == 0 || dx_buf_reserve(scratch, line.size) == NULL)
+        return 0;
+    space(&s);
+    if (!take(&s, '['))
+        return 0;
+    space(&s);
+    more = !take(&s, ']');
+    while (more) {
+        struct dx_span value;
+
+        if (!cell(&s, &value))
+            return 0;
+        if (n < max)
+            field[n++] = value;
+        space(&s);
+        more = take(&s, ',');
+        if (!more && !take(&s, ']'))
+            return 0;
+        space(&s);
+    }
+    space(&s);
+    *ok = s.p == s.end;
+    return *ok ? n : 0;
+}

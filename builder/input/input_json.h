@@ -11,6 +11,10 @@
  * a 16 MiB line of "[[],[]..." takes many times its size, and records of text are 99 %
  * unused values. Memory here is the decoded strings asked for, in scratch.
  *
+ *   n = dx_json_row(line, field, max, &scratch, &ok);     the values of one flat JSON array
+ *
+ * Of a row null and the string "-" have data NULL, as in CDX; arrays and objects in it are not ok.
+ *
  * Paths: parts split by '.', a part in double quotes is literal. Of equal keys the last
  * counts. text: strings decoded, numbers and booleans as written, arrays and objects as
  * written (raw bytes of the line); NULL data for kinds ABSENT and NULL.
@@ -51,5 +55,7 @@ struct dx_json_value {
 int dx_json_path_parse(struct dx_json_path *path, const char *text, struct dx_error *err);
 bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t count,
                   struct dx_json_value *value, struct dx_buf *scratch);
+size_t dx_json_row(struct dx_span line, struct dx_span *field, size_t max, struct dx_buf *scratch,
+                   bool *ok);
 
 #endif

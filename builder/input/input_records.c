@@ -26,6 +26,7 @@ struct dx_records {
     bool eof;
     bool is_array; /* `lines` takes it apart */
     struct dx_json_lines lines;
+    bool is_behind;      /* an empty row of CDX_JSON: no records follow it */
     bool partial;        /* the batch given last holds the beginning of one record */
     bool skipping;       /* inside a line already reported as too long */
     uint64_t line;       /* number of the next line */
@@ -198,8 +199,12 @@ static int push(struct dx_records *r, struct dx_batch *b, const uint8_t *at, siz
 }
 
 /* Pushes the record at *at and moves *at behind it. 1 done, 0 more bytes are needed. */
-static bool is_passed_over(const struct dx_records *r, struct dx_span line)
+static bool is_passed_over(struct dx_records *r, struct dx_span line)
 {
+    if (r->format == DX_RECORD_CDX_JSON) { /* then comes the key to go on with */
+        r->is_behind = r->is_behind || dx_span_equal(line, dx_span_str("[]"));
+        return r->is_behind;
+    }
     return (r->format == DX_RECORD_CDX || r->format == DX_RECORD_CDXJ) && dx_cdx_passed_over(line);
 }
 
@@ -375,8 +380,8 @@ int dx_records_fill(struct dx_records *r, struct dx_batch *b, struct dx_error *e
 
 const char *dx_record_format_name(enum dx_record_format format)
 {
-    static const char *const names[] = { "auto", "tsv",  "csv",     "jsonl", "list",
-                                         "cdx",  "cdxj", "parquet", "warc" };
+    static const char *const names[] = { "auto", "tsv",  "csv",      "jsonl",   "list",
+                                         "cdx",  "cdxj", "cdx-json", "parquet", "warc" };
 
     return names[format];
 }

@@ -45,6 +45,7 @@ enum dx_record_format {
     DX_RECORD_LIST,
     DX_RECORD_CDX,
     DX_RECORD_CDXJ,
+    DX_RECORD_CDX_JSON, /* an array of arrays, the first of names: as CDX servers answer */
     /* rows (row_record.h), which parquet_rows.h and warc_rows.h make; not cut here */
     DX_RECORD_PARQUET,
     DX_RECORD_WARC

@@ -99,7 +99,7 @@ def requests(present):
     for name in present[:40]:
         for target in (f"/v1/domain/{name}.com/datasets/1/urls", f"/v1/domain/{name}.com/hosts", f"/v1/domain/{name}.com/diff",
                        f"/v1/domain/{name}.com/datasets/1/paths", f"/v1/url?u=https://{name}.com/{name}",
-                       f"/v1/domain/{name}.com/datasets/1/urls?limit=1"):
+                       f"/v1/domain/{name}.com/datasets/1/urls?limit=1", f"/v1/domain/{name}.com/urls", f"/v1/domain/{name}.com/urls?filter=x:{name}"):
             yield [name], target, {}
     targets = ("/v1/domain/{}.com", "/v1/domain/a.{}.co.uk/hosts", "/v1/domain/{}", "/{}", "/v1/{}/domain", "/v1/domain/x.com?{}=1",
                "/v1/domain/x.com/datasets/{}/urls", "/v1/domain/x.com/datasets/1/urls?cursor={}",
@@ -107,11 +107,12 @@ def requests(present):
                "/v1/url?u=https://{}.com/x", "/v1/url?u={}", "/v1/urlid/{}", "/v1/normalize?q=https://{}.org/", "/v1/changes?since={}",
                "/v1/changes?cursor={}", "/v1/datasets?limit={}", "/v1/datasets/1/top-domains?share={}",
                "/v1/datasets/1/overlap/{}", "/healthz?{}", "/readyz?token={}", "/metrics?{}", "/v1/domain/%zz{}",
-               "/v1/domains?format={}", "/v1/domain/x.com?access_token={}")
+               "/v1/domains?format={}", "/v1/domains?prefix={}", "/v1/domains?suffix={}.com", "/v1/domain/{}.com/urls", "/v1/domain/x.com/urls?dataset={}",
+               "/v1/domain/x.com/urls?filter={}:{}", "/v1/domain/x.com/urls?from={}", "/v1/domain/x.com?access_token={}")
     for target in targets:
         for _ in range(9):
             name = canary()
-            yield [name], target.format(name), {}
+            yield [name], target.replace("{}", name), {}
     fields = ("Authorization: Bearer {}", "Authorization: Bearer dxk_{}{}", "Authorization: Basic {}", "Authorization: {}",
               "X-User: {}", "X-Forwarded-For: {}", "X-Forwarded-For: 10.0.0.1, {}", "Cookie: session={}", "Referer: https://{}.com/",
               "User-Agent: {}", "X-{}: 1", "X-Api-Key: {}", "traceparent: {}", "traceparent: 00-{}-{}-01", "If-None-Match: \"{}\"",
@@ -132,6 +133,7 @@ def malformed():
              "POST /{c} HTTP/1.1\r\nHost: x\r\nContent-Length: 18\r\n\r\n{c}", "GET /{c} HTTP/1.1\r\nHost: x\r\n A: {c}\r\n\r\n",
              "GET http://{c}.com/{c} HTTP/1.1\r\nHost: {c}.com\r\n\r\n", "GET http://u:{c}@x/ HTTP/1.1\r\nHost: x\r\n\r\n",
              "GET /{c}", "GET / HTTP/1.1\r\nCookie: {c}", "\x16\x03\x01{c}", "GET /\x00{c} HTTP/1.1\r\nHost: x\r\n\r\n",
+             "PUT /v1/domain/{c}.com HTTP/1.1\r\nHost: x\r\n\r\n",
              "POST /v1/domains HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {c}\r\n\r\n",
              "POST /v1/domains HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{c}\r\n",
              "POST /v1/domains HTTP/1.1\r\nHost: x\r\nContent-Type: application/{c}\r\nContent-Length: 17\r\n\r\n{c}",

@@ -5,7 +5,7 @@
 
 The rows of each sample of pywb (conformance/cdx-pywb) are those that a few lines of Python read. Made files: 9, 10, 11
 and 14 fields with and without a header, letters as columns, "-" as null, @alias and !meta lines, a header that changes,
-damaged lines. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+damaged lines; the array of arrays of a CDX server. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
 import gzip
 import json
@@ -104,6 +104,32 @@ def layouts(tmp):
     dxtest.check(b"9, 10, 11, 14" in done.stderr, f"seven fields: {done.stderr}")
 
 
+def server_answers(tmp):
+    """The Internet Archive's JSON: rows as json of Python reads them; "-" and null are null; the key to go on with is not a record."""
+    rows = [[f"com,site{i})/p", f"202401{i % 28 + 1:02}030405", f"http://www.site{i}.com/p?q=\"é, {i}", "text/html", "200" if i % 2 else "-", f"SHA{i}", 100 + i if i % 3 else None]
+            for i in range(3000)]
+    head = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"]
+    texts = {"lines": "[" + ",\n".join(json.dumps(r) for r in [head, *rows]) + "]\n", "one-line": json.dumps([head, *rows]), "indented": json.dumps([head, *rows], indent=1),
+             "utf8": json.dumps([head, *rows], ensure_ascii=False), "resume": json.dumps([head, *rows, [], ["com%2Csite9%29%2F+20240101"]])}
+    for name, text in texts.items():
+        given = json.loads(text)
+        want = sorted(((u.replace('"', "%22").replace("é", "%C3%A9").replace(" ", "%20"), time_of(t), None if s == "-" else s, None if n is None else str(n))
+                       for _, t, u, _, s, _, n in given[1:3001]), key=str)
+        for path, data in ((tmp / f"{name}.json", text.encode()), (tmp / f"{name}.gz", gzip.compress(text.encode()))):
+            path.write_bytes(data)
+            root = tmp / f"api-{path.name}"
+            said = ingest(root, "--dataset", "d", "--extra-column", "statuscode", "--extra-column", "length", path).stderr.decode()
+            dxtest.check("cdx-json with a header; url column: original; time column: timestamp" in said, f"{path.name}: {said}")
+            dxtest.equal(sorted(lake.stored(root, "d"), key=str), want, path.name)
+    said = dxtest.domaindex("ingest", "--detect", tmp / "lines.json").stdout.decode()
+    dxtest.check("cdx-json" in said and "original" in said, f"--detect: {said}")
+    bad = json.dumps([head, *rows[:10], ["x", ["nested"], "http://a.com/"], {"url": "http://a.com/"}, *rows[10:20]])
+    done = ingest(tmp / "bad-rows", "--dataset", "d", "--max-rejects", "50%", "-", input=bad.encode())
+    dxtest.check(b"rejected                            2" in done.stderr and len(lake.stored(tmp / "bad-rows", "d")) == 20, f"damaged rows are counted: {done.stderr}")
+    done = ingest(tmp / "none", "--dataset", "d", "-", input=texts["lines"][:5000].encode(), expect=1)
+    dxtest.check(b"ends at offset 5000 before it is closed" in done.stderr, f"an answer cut short: {done.stderr}")
+
+
 def damaged(tmp):
     good = [f'com,site{i})/ 20240101000000 {{"url": "http://site{i}.com/", "status": "200"}}\n' for i in range(20)]
     bad = ["com,a)/ 20240101000000 {broken\n", "com,a)/ yesterday {\"url\": \"http://a.com/\"}\n", "one-word\n",
@@ -118,6 +144,7 @@ def main():
     with dxtest.tempdir() as tmp:
         samples(tmp)
         layouts(tmp)
+        server_answers(tmp)
         damaged(tmp)
     dxtest.finish()
 

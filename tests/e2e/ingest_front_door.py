@@ -120,7 +120,7 @@ def refused(tmp):
         "a WARC file": b"WARC/2.0\r\nWARC-Type: warcinfo\r\n\r\n",
         "the cluster index of a ZipNum CDX": b"com,example)/ 20240102030405\tcdx-00000\t0\t275\t1\n",
         "XML": table('<?xml version="1.0"?>\n<urlset>\n', "<url><loc>{u}</loc></url>"),
-        "array of arrays": b'[["urlkey", "timestamp", "original"],\n["com,example)/", "20240102030405", "http://example.com/"]]\n',
+        "array of arrays": b'[["urlkey", "timestamp", "place"],\n["com,example)/", "20240102030405", "http://example.com/"]]\n',
         "first record has: web, meta.b": table("", '{{"web": "{u}", "meta": {{"b": 1}}}}'),
         "no input has a record": b"\n\n",
     }

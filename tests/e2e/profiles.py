@@ -327,7 +327,7 @@ def end_to_end(tmp):
         dxtest.equal([g for g in got if g not in want][:3], [w for w in want if w not in got][:3], words)
         tried.add(name)
     listed = {line.split()[0] for line in dxtest.domaindex("profiles").stdout.decode().splitlines()}
-    # A WAT's JSON is tried where WARC is (the profile differs in its file names alone).
+    # warc_input tries the profile of WAT.
     dxtest.equal(sorted(listed - tried - {"wat"}), [], "profiles without a test")
 
 

@@ -187,6 +187,24 @@ def wat(tmp):
     (tmp / "a.wat.gz").write_bytes(out.getvalue())
     ingest(tmp / "wat", tmp / "a.wat.gz")
     check(tmp / "wat", want, "WAT")
+    wat_profile(tmp, out.getvalue(), want)
+
+
+def wat_profile(tmp, data, want):
+    """`--profile wat` over a folder as Common Crawl has it: the crawl of the path, three extras, no other files; columns by other names."""
+    folder = tmp / "CC-MAIN-2024-10" / "segments" / "1" / "wat"
+    folder.mkdir(parents=True)
+    (folder / "CC-MAIN-20240220211055-00000.warc.wat.gz").write_bytes(data)
+    (folder / "CC-MAIN-20240220211055-00000.warc.gz").write_bytes(made(3, compressed=True))
+    said = dxtest.domaindex("ingest", "--detect", folder / "CC-MAIN-20240220211055-00000.warc.wat.gz").stdout.decode()
+    dxtest.check("  profile    wat" in said, f"--detect of a WAT: {said}")
+    dxtest.domaindex("ingest", "--root", tmp / "wat-profile", "--profile", "wat", "--max-rejects", "0", tmp / "CC-MAIN-2024-10")
+    by_name = [(url, time, mime, status, digest) for url, time, status, mime, digest, *_ in want]
+    dxtest.equal(by_text(lake.stored(tmp / "wat-profile", "CC-MAIN-2024-10")), by_text(by_name), "the profile of WAT")
+    more = ("Container.Filename", 'Envelope."WARC-Header-Metadata"."WARC-Payload-Digest"', "http.Content-Type")
+    dxtest.domaindex("ingest", "--root", tmp / "wat-paths", "--dataset", "d", *(w for name in more for w in ("--extra-column", name)), folder / "CC-MAIN-20240220211055-00000.warc.wat.gz")
+    by_path = [(url, time, "a.warc.gz", f"sha1:{digest}", "text/html; x") for url, time, _, _, digest, *_ in want]
+    dxtest.equal(by_text(lake.stored(tmp / "wat-paths", "d")), by_text(by_path), "columns of a WAT by their paths")
 
 
 def real(tmp):

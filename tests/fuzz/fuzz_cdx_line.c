@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of CDX and CDXJ: the first one tells the fields, all are picked apart by them.
+ * Lines of CDX and CDXJ, rows of CDX servers: the first one tells the fields, all are picked apart by them.
  */
 #include "builder/input/cdx_line.h"
 
@@ -51,5 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pick_lines(DX_RECORD_CDX, dx_span_of(data, size));
     pick_lines(DX_RECORD_CDXJ, dx_span_of(data, size));
+    pick_lines(DX_RECORD_CDX_JSON, dx_span_of(data, size));
     return 0;
 }

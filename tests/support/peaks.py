@@ -3,7 +3,7 @@
 
     peaks.peak(("publish", "--root", root), 250, "publish of ...", env, wants=b"limit", seconds=5)
 
-A run that has not ended after `seconds` is killed: its peak counts all the same. What wait4 says would not do: it counts the
+Returns its exit code and what it said. A run that has not ended after `seconds` is killed: its peak counts all the same. What wait4 says would not do: it counts the
 memory of the process that forked.
 """
 import contextlib
@@ -46,3 +46,4 @@ def peak(arguments, bound_mib, words, env=None, wants=b"", seconds=300):
     if process.returncode != -signal.SIGKILL:
         dxtest.check(wants in said, f"{words} says '{wants.decode()}': {said[-400:]}")
         dxtest.check(process.returncode in (0, 1), f"{words} ends with {process.returncode}: {said[-400:]}")
+    return process.returncode, said.decode(errors="replace")
