@@ -95,7 +95,7 @@ function Site({ name, version }: { name: string; version: string | null }) {
       <Data path={d} version={version}>
         {(j) => (
           <>
-            <p>{number.format(j.dataset_count)} {t.datasets} · {number.format(j.url_count)} {t.urls} · {day(j.first_ts)} – {day(j.last_ts)} · {t.version} {j.version}</p>
+            <p>{j.domain !== name && <><bdi><strong>{j.domain}</strong></bdi> · </>}{number.format(j.dataset_count)} {t.datasets} · {number.format(j.url_count)} {t.urls} · {j.first_ts && `${day(j.first_ts)} – ${day(j.last_ts)} · `}{t.version} {j.version}</p>
             <h2>{t.found}</h2>
             <Table bar="url_count" rows={j.datasets} columns={[
               { name: t.dataset, key: "name", text: true, show: (r) => <a href={link(`dataset/${r.dataset_id}`, version)}>{r.name}</a> },
@@ -124,7 +124,7 @@ function Urls({ name, id, version }: { name: string; id: string; version: string
     const a = await get(next!);
     if (a.status !== 200) return setProblem(a);
     setProblem(null);
-    setRows([...rows, ...a.json.urls]);
+    setRows([...rows, ...a.json.items]);
     setNext(a.json.next_cursor ? `/v1/domain/${enc(name)}/datasets/${enc(id)}/urls?cursor=${enc(a.json.next_cursor)}` : null);
   };
   useEffect(() => void more(), []);
