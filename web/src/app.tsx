@@ -144,7 +144,7 @@ function Dataset({ id, version }: { id: string; version: string | null }) {
   return (
     <>
       <Data path={d} version={version}>
-        {(j) => <><h1><bdi>{j.name}</bdi></h1><p>{number.format(j.domain_count)} {t.domains} · {number.format(j.url_count)} {t.urls} · {day(j.first_ts)} – {day(j.last_ts)}</p></>}
+        {(j) => <><h1><bdi>{j.name}</bdi></h1><p>{number.format(j.domain_count)} {t.domains} · {number.format(j.url_count)} {t.urls}{j.first_ts && ` · ${day(j.first_ts)} – ${day(j.last_ts)}`}</p></>}
       </Data>
       <h2>{t.top}</h2>
       <Data path={`${d}/top-domains?limit=50`} version={version}>
