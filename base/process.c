@@ -4,7 +4,9 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void raise_thread_stacks(void)
 {
@@ -48,3 +50,17 @@ void dx_process_trim_heap(void)
 {
 }
 #endif
+
+uint64_t dx_process_peak(void)
+{
+    FILE *f = fopen("/proc/self/status", "re");
+    unsigned long long kb = 0;
+    char line[256];
+
+    while (f != NULL && kb == 0 && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kb = strtoull(line + 6, NULL, 10);
+    if (f != NULL)
+        (void)fclose(f);
+    return kb * 1024;
+}

@@ -4,6 +4,7 @@
  *   dx_process_begin();              the first statement of main, before there are threads
  *   dx_process_bound_heap();         a server: behind it, before there are threads
  *   dx_process_trim_heap();          then every few seconds, by any thread
+ *   bytes = dx_process_peak();       resident memory at its highest; 0: unknown
  *
  * A write over a limit of file size fails with EFBIG, as over a full disk with ENOSPC, where the
  * system's default is to end the process by SIGXFSZ. Threads have a stack of at least
@@ -15,11 +16,15 @@
  * were; and trim gives back what is free by the tens of megabytes. Else each arena keeps the room
  * of the largest answers that its threads ever made. docs/notes/memory.md has what was compared.
  * Variables of the environment (MALLOC_ARENA_MAX) count more.
+ *
+ * The peak is that of this program (VmHWM). ru_maxrss of getrusage is not: it begins with what the
+ * process had that forked and executed us, so a large parent would be reported as our memory.
  */
 #ifndef DX_BASE_PROCESS_H
 #define DX_BASE_PROCESS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define DX_THREAD_STACK \
     ((size_t)1 << 20) /* several times what any of ours needs; only touched pages count */
@@ -31,5 +36,6 @@
 void dx_process_begin(void);
 void dx_process_bound_heap(void);
 void dx_process_trim_heap(void);
+uint64_t dx_process_peak(void);
 
 #endif

@@ -66,6 +66,7 @@ dx_room(query/suppression query/rows)
 dx_room(query/answers query/suppression)
 
 dx_room(server/http query/view LIBRARIES PkgConfig::libzstd ZLIB::ZLIB)
+include(${CMAKE_SOURCE_DIR}/cmake/web.cmake)
 dx_room(server/policy server/http)
 dx_room(server/follow query/suppression)
 dx_room(server/routes server/http query/answers)

@@ -120,7 +120,7 @@ run "$bin/domaindex" publish --root "$root"
 
 log=$(mktemp)
 trap 'rm -f "$input" "$log"; cleanup' EXIT
-"$bin/domaindexd" --root "$root" --listen "$listen" >"$log" 2>&1 &
+"$bin/domaindexd" --root "$root" --listen "$listen" --web yes >"$log" 2>&1 &
 server=$!
 address=$listen
 for _ in $(seq 300); do
@@ -153,6 +153,7 @@ say "three requests to try (in another terminal), with their answers"
 show /v1/domain/github.com
 show "/v1/domain/github.com/datasets/$dataset/urls?limit=5&fields=url,extras"
 show /v1/domain/no-such-site.example
+[ -z "$serve" ] || say "open http://$address/ in a browser"
 
 if [ -z "$serve" ]; then
     kill "$server"

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/detect_report.h"
 #include "builder/cli/ingest_json.h"
@@ -521,7 +521,7 @@ static void dry_summary(const struct dx_ingest_options *o, const struct dx_inges
 
 static void summary(const struct dx_ingest_options *o, const struct dx_ingest_stats *s)
 {
-    struct rusage usage;
+    uint64_t peak = dx_process_peak();
     char a[32];
     char b[32];
     double seconds = s->total_seconds > 0 ? s->total_seconds : 0.001;
@@ -549,9 +549,8 @@ static void summary(const struct dx_ingest_options *o, const struct dx_ingest_st
                 dx_progress_size(s->spilled_bytes, a), (unsigned long long)s->runs);
     fprintf(stderr, "  %-22s %13.1fs  (%s records/s)\n", "time", s->total_seconds,
             dx_progress_count((uint64_t)((double)s->records / seconds), b));
-    if (getrusage(RUSAGE_SELF, &usage) == 0)
-        fprintf(stderr, "  %-22s %14s\n", "peak memory",
-                dx_progress_size((uint64_t)usage.ru_maxrss * 1024, a));
+    if (peak > 0)
+        fprintf(stderr, "  %-22s %14s\n", "peak memory", dx_progress_size(peak, a));
 }
 
 /* One run with these options; prints its result. store: NULL, or where its input is. */

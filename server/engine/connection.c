@@ -9,6 +9,7 @@
 #include "server/engine/own_routes.h"
 #include "server/engine/reply_reuse.h"
 #include "server/engine/single_answer.h"
+#include "server/engine/web_page.h"
 #include "server/routes/route.h"
 
 #include <stdlib.h>
@@ -57,9 +58,10 @@ static void refuse_method(struct dx_connection *c, const char *allow)
 /* Of a method that the target does not take, or that nothing here takes. */
 static void refuse_elsewhere(struct dx_connection *c, struct dx_span target)
 {
-    const char *methods = target.size == 0  ? "GET, HEAD, POST"
-                          : c->stream.admin ? dx_admin_methods(target)
-                                            : dx_target_methods(target);
+    const char *methods = target.size == 0             ? "GET, HEAD, POST"
+                          : c->stream.admin            ? dx_admin_methods(target)
+                          : dx_web_page_has(c, target) ? "GET, HEAD"
+                                                       : dx_target_methods(target);
     struct dx_problem problem;
 
     if (methods != NULL) {
@@ -115,6 +117,14 @@ static enum dx_coding wanted_coding(struct dx_connection *c, struct dx_span head
     return dx_coding_choose(dx_head_slice(head, c->head.accept_encoding));
 }
 
+/* Size 0: none is named, or it cannot be said. */
+static struct dx_span accepted_codings(const struct dx_connection *c, struct dx_span head)
+{
+    if (c->head.accept_encoding.size == 0 || c->head.accept_encoding_twice)
+        return (struct dx_span){ NULL, 0 };
+    return dx_head_slice(head, c->head.accept_encoding);
+}
+
 /* A target holds no space, so no other target has this key. */
 static struct dx_span kept_as(struct dx_loop *loop, struct dx_span target, enum dx_coding coding)
 {
@@ -141,7 +151,8 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
                              .body = &loop->body,
                              .problem = &problem };
 
-    if (dx_reply_reuse_answer(&x))
+    if (dx_reply_reuse_answer(&x) ||
+        dx_web_page_answer(c, accepted_codings(c, head), target, match))
         return;
     x.rc = dx_target_parse(target, false, x.ask, &problem);
     x.ask->coding = coding;
@@ -161,9 +172,10 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
 
 /* A client without access may still ask whether the server lives: it may be a supervisor, which has
  * no token. */
-static void turn_away(struct dx_connection *c, struct dx_span target, struct dx_span match,
+static void turn_away(struct dx_connection *c, struct dx_span head, struct dx_span target,
                       const struct dx_problem *problem)
 {
+    struct dx_span match = if_none_match(c, head);
     struct dx_problem ignored;
     bool own;
 
@@ -171,6 +183,8 @@ static void turn_away(struct dx_connection *c, struct dx_span target, struct dx_
         c->closing = true; /* its body is not read */
         c->record.route = DX_ROUTE_NAMES;
         own = false;
+    } else if (dx_web_page_answer(c, accepted_codings(c, head), target, match)) {
+        return;
     } else {
         own = dx_target_parse(target, false, &c->stream.loop->ask, &ignored) == 1;
         c->record.route = c->stream.loop->ask.route;
@@ -206,7 +220,7 @@ static void answer(struct dx_connection *c, struct dx_span head)
     if (c->stream.admin)
         dx_admin_answer(c, target);
     else if (dx_exchange_identify(c, head, &problem) == 0)
-        turn_away(c, target, if_none_match(c, head), &problem);
+        turn_away(c, head, target, &problem);
     else if (c->head.method == DX_METHOD_POST)
         dx_bulk_answer(c, head, target);
     else

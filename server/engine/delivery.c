@@ -88,6 +88,7 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
                        ? NULL
                        : loop->serving->answers->version_name(c->version),
         .etag = d->etag,
+        .caching = d->caching,
         .policy = d->policy,
         .coding = dx_coding_name(d->coding),
         .negotiated = c->negotiates && d->etag != NULL,

@@ -27,6 +27,7 @@ struct dx_delivery {
     const char *content_type; /* NULL: no body (304) */
     const char *disposition;  /* NULL: none */
     const char *etag;         /* NULL: none */
+    const char *caching;      /* as in server/http/reply.h */
     const char *policy;       /* as in server/http/reply.h */
     unsigned retry_s;         /* as in server/http/reply.h */
     struct dx_span payload;

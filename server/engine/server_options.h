@@ -28,6 +28,7 @@ struct dx_server_options {
     bool log_targets;         /* what was asked is in it too */
     enum dx_compress { DX_COMPRESS_AUTO, DX_COMPRESS_YES, DX_COMPRESS_NO } compress;
     const char *origin;        /* whose scripts may read replies, or "*"; NULL: no others */
+    bool web;                  /* the page of server/http/web_file.h at / */
     bool server_timing;        /* say in replies what the stages took */
     unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
     unsigned storage_timeout_ms; /* and of each batch of reads; 0: the same */

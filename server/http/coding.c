@@ -68,7 +68,7 @@ static int split_element(struct dx_span element, struct dx_span *name)
     return read_weight(dx_span_of(rest.data + 2, rest.size - 2));
 }
 
-enum dx_coding dx_coding_choose(struct dx_span field)
+static enum dx_coding choose(struct dx_span field, enum dx_coding last)
 {
     int weights[DX_CODING_COUNT] = { WEIGHT_UNSAID, WEIGHT_UNSAID, WEIGHT_UNSAID };
     int others = WEIGHT_UNSAID; /* of "*" */
@@ -88,13 +88,23 @@ enum dx_coding dx_coding_choose(struct dx_span field)
         else if (name.size == 1 && name.data[0] == '*')
             others = weight;
     }
-    for (size_t i = DX_CODING_GZIP; i < DX_CODING_COUNT; i++) {
+    for (size_t i = DX_CODING_GZIP; i <= last; i++) {
         if (weights[i] == WEIGHT_UNSAID)
             weights[i] = others;
         if (weights[i] > 0 && weights[i] >= weights[best])
             best = (enum dx_coding)i;
     }
     return best;
+}
+
+enum dx_coding dx_coding_choose(struct dx_span field)
+{
+    return choose(field, DX_CODING_ZSTD);
+}
+
+bool dx_coding_takes_gzip(struct dx_span field)
+{
+    return choose(field, DX_CODING_GZIP) == DX_CODING_GZIP;
 }
 
 static bool gzip(struct dx_span raw, uint8_t *to, size_t room, size_t *size)

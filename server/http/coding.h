@@ -21,6 +21,7 @@ enum dx_coding { DX_CODING_NONE, DX_CODING_GZIP, DX_CODING_ZSTD, DX_CODING_COUNT
 #define DX_CODING_LEAST 1024
 
 enum dx_coding dx_coding_choose(struct dx_span field);
+bool dx_coding_takes_gzip(struct dx_span field);   /* and prefers it to identity */
 const char *dx_coding_name(enum dx_coding coding); /* NULL: none */
 
 /* False: it would not be smaller, or there is no memory; out is then empty. Beside out, which never

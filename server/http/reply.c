@@ -123,7 +123,9 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
     /* A cache must ask again: the next version may be published at any moment. */
     if (r->etag != NULL)
         p = put_text(DX_PUT(put_text(DX_PUT(p, "\r\nCache-Control: "),
-                                     r->vary != NULL ? "private, no-cache" : "no-cache"),
+                                     r->caching != NULL ? r->caching
+                                     : r->vary != NULL  ? "private, no-cache"
+                                                        : "no-cache"),
                             "\r\nETag: "),
                      r->etag);
     else

@@ -39,6 +39,7 @@ struct dx_reply {
     const char *date;    /* from dx_http_date */
     const char *version; /* NULL: unknown */
     const char *etag;    /* NULL: none */
+    const char *caching; /* Cache-Control of what has an etag; NULL: it has to be asked for again */
     const char *policy;  /* Content-Security-Policy; NULL: nothing may be run, loaded or framed */
     const char *coding;  /* Content-Encoding; NULL: none */
     bool negotiated;     /* Accept-Encoding has a say in it */

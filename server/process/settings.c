@@ -61,6 +61,7 @@ enum {
     OPT_ADMIN,
     OPT_LOG_REQUESTS,
     OPT_LOG_TARGETS,
+    OPT_WEB,
     OPT_SERVER_TIMING,
     OPT_COMPRESS,
     OPT_CORS_ORIGIN,
@@ -387,6 +388,11 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
     [OPT_LOG_TARGETS] = { "log-targets", "YES|NO", "no",
                           "write into it what was asked too: domains, URLs, cursors", DX_OPT_YES_NO,
                           AT(server.log_targets) },
+    [OPT_WEB] = { "web", "YES|NO", "no",
+                  "a page for browsers at /: search, sites, datasets. Everybody may load it; what "
+                  "it "
+                  "shows it asks of the API",
+                  DX_OPT_YES_NO, AT(server.web) },
     [OPT_SERVER_TIMING] = { "server-timing", "YES|NO", "no",
                             "say in a Server-Timing field what the stages of an answer took. Times "
                             "tell something of what others asked",

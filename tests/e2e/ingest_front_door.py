@@ -23,6 +23,7 @@ import threading
 import zipfile
 
 import dxtest
+import stores
 from dxtest import check, equal
 
 COUNT = 60
@@ -166,6 +167,13 @@ def streams(tmp):
             said = ingest(tmp / "bad", "--dataset", "d", path, expect=1)
             check(f"{path}: " in said and words in said, f"{name}, {words}: {said}")
             check(not (tmp / "bad" / "urls").exists(), f"{name}, {words}: something is in the lake")
+    if stores.find("nginx"):
+        with stores.Nginx(tmp) as server:
+            for name in ("many.csv.bz2", "many.csv.xz"):
+                ingest(tmp / f"http-{name}", "--dataset", "d", f"{server.url}/{name}")
+                equal(len(rows(tmp / f"http-{name}")), 20000, f"{name} over http: rows")
+            said = ingest(tmp / "http-bad", "--dataset", "d", f"{server.url}/bad-many.csv.xz", expect=1)
+            check(f"{server.url}/bad-many.csv.xz: damaged at offset" in said, f"damage over http: {said}")
     line = b"http://a.com/" + bytes(64 << 20).replace(b"\0", b"x")       # a record of 64 MB in some kB
     for name, stored in (("bomb.bz2", bz2.compress(line)), ("bomb.xz", lzma.compress(line, preset=0))):
         (tmp / name).write_bytes(stored + stored)
