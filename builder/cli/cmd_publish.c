@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/publish_command.h"
 #include "builder/cli/publish_report.h"
@@ -103,7 +103,6 @@ static void summary(const struct dx_publish_result *r)
 {
     const struct dx_manifest_version *entry = dx_manifest_find(&r->manifest, r->version);
     struct dx_buf text = DX_BUF_INIT(1 << 16);
-    struct rusage usage;
     char size[32];
 
     kind(r, &text);
@@ -113,8 +112,7 @@ static void summary(const struct dx_publish_result *r)
     }
     report_seconds("seconds", r->seconds, r->index.seconds, &text);
     report_seconds("CPU seconds", r->cpu_s, r->index.cpu_s, &text);
-    (void)getrusage(RUSAGE_SELF, &usage);
-    dx_buf_fmt(&text, "peak memory %s", dx_progress_size((uint64_t)usage.ru_maxrss * 1024, size));
+    dx_buf_fmt(&text, "peak memory %s", dx_progress_size(dx_process_peak(), size));
     dx_buf_fmt(&text, ", sorted on disk %s", dx_progress_size(r->index.spilled_bytes, size));
     dx_buf_fmt(&text, ", domain_id collisions %llu\n", (unsigned long long)r->index.collisions);
     if (!text.failed)

@@ -156,6 +156,7 @@ def one_request(tmp, root, files, path, places):
     with stores.Nginx(files) as server:
         before = server.requests_of("a.warc.gz")
         raw = fetch("--root", root, "--base", f"http://127.0.0.1:{server.port}/", url).stdout
+        dxtest.wait_until(lambda: server.requests_of("a.warc.gz") > before)  # nginx logs when it has answered
         asked = server.requests_of("a.warc.gz") - before
     dxtest.check(raw == path.read_bytes()[offset:offset + length], "the record over HTTP")
     dxtest.equal(asked, 1, "requests for a record")
