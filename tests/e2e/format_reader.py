@@ -12,7 +12,7 @@ Nothing here shares code with the product, and what it checks is named by the se
 Needs xxhash and zstandard (tests/e2e/requirements.txt); exit 77 without them.
 
 In detail: a second reader of an index version, written from FORMAT.md alone: every byte, every answer, every
-damage; also of a version that was merged three times.
+damage; also of a version that was merged three times, and of versions of several parts.
 """
 import bisect
 import collections
@@ -503,9 +503,10 @@ def stored_set(cursor):
 
 
 class Tags:
-    """Section 7.2: sets[tag, file_id] is (rows, ordinals); left[file_id] is (rows, tags)."""
+    """Section 7.2: sets[tag, file_id] is (rows, ordinals); left[file_id] is (rows, tags). File_ids are first_file
+    up to files, of the part alone (11.4); the header counts the numbers from 0 on."""
 
-    def __init__(self, envelope, domains, files):
+    def __init__(self, envelope, domains, first_file, files):
         _, _, count, entries, rows, n, lines, left, zero = envelope.header("<4sIQQQQQQ8s")
         need((n, lines) == (domains, files) and not any(zero), "tags: header")
         table, names, of_file, sets, over = (envelope[t] for t in (b"TAGS", b"NAME", b"FILE", b"SETS", b"LEFT"))
@@ -518,7 +519,7 @@ class Tags:
         for (name, first), (name_end, end) in zip(begins, begins[1:]):
             tag = names[name:name_end]
             need(last < tag and is_tag(tag) and first < end <= entries, f"tags: {tag}")
-            last, file_before = tag, -1
+            last, file_before = tag, first_file - 1
             for number in range(first, end):
                 at, file_id, row_count, domain_count = records[number]
                 cursor = Bytes(sets, at, records[number + 1][0])
@@ -529,7 +530,7 @@ class Tags:
                 self.sets[tag, file_id], file_before = pair, file_id
         need(rows == sum(len(r) for r, _ in self.sets.values()), "tags: rows in the header")
         for file_id, zero, no_list, no_tag in struct.iter_unpack("<IIQQ", over):
-            need(not zero and (no_list or no_tag) and file_id < files and file_id > max(self.left, default=-1), "tags: LEFT")
+            need(not zero and (no_list or no_tag) and max(self.left, default=first_file - 1) < file_id < files, "tags: LEFT")
             self.left[file_id] = no_list, no_tag
 
 
@@ -767,10 +768,10 @@ def number(text, below=2**63):
     return int(text)
 
 
-def files_tsv(text):
-    """Section 9."""
+def files_tsv(text, first_file):
+    """Section 9; the first line of a part is that of its first_file (11.4)."""
     out = []
-    for i, line in enumerate(text.decode("ascii").split("\n")[:-1]):
+    for i, line in enumerate(text.decode("ascii").split("\n")[:-1], first_file):
         fields = line.split("\t")
         need(len(fields) == 7 and fields[0] == str(i), f"files.tsv: line {i}")
         _, dataset_id, prefix, path, size, etag, rows = fields
@@ -795,7 +796,7 @@ ROLES = {"scheme": 1, "host": 2, "path_query": 3, "raw_url": 4, "ts": 5}
 
 
 class Pages:
-    """Section 10: groups[file_id] is a list of Group, sums[file_id] the hash of the file."""
+    """Section 10: groups[i] is a list of Group, sums[i] the hash of the file; i counts from the part's first file."""
 
     def __init__(self, envelope, files):
         _, _, count, groups, rows, zero = envelope.header("<4sIQQQ32s")
@@ -1121,9 +1122,9 @@ def section_of(path_query):
     return path[:second + 1] if path[:1] == b"/" and second > 0 else b"/"
 
 
-def check_tallies(version, pair, urls):
+def check_tallies(part, pair, urls):
     """Facts and sketch of a pair made anew; urls: {(scheme, host, path_query): rows}."""
-    fact, sketch, where = version.cold.facts[pair], version.cold.sketches[pair], f"{version.domains[pair[0]]}, {pair[1]}"
+    fact, sketch, where = part.cold.facts[pair], part.cold.sketches[pair], f"{part.domains[pair[0]]}, {pair[1]}"
 
     def tally(key_of_url):
         out = collections.defaultdict(lambda: [0, 0])
@@ -1150,6 +1151,30 @@ def check_tallies(version, pair, urls):
 
 
 # ---------------------------------------------------------------- section 11
+
+class Dead:
+    """Section 11.5: parts is a list of (build id, domains, ordinals, {(dataset_id, url_count): domains})."""
+
+    def __init__(self, envelope):
+        _, _, count, records, zero = envelope.header("<4sIQQ40s")
+        table, sets, rank = (envelope[t] for t in (b"PART", b"SETS", b"RANK"))
+        need((len(table), len(rank)) == (64 * count, 20 * records) and not any(zero), "dead.dxb: header, sizes")
+        self.parts, at, first = [], 0, 0
+        for number, (build_id, domains, taken, offset, size, begin, n) in enumerate(struct.iter_unpack("<16sQQQQQQ", table)):
+            where = f"dead.dxb: part {number}"
+            need((offset, begin) == (at, first) and offset + size <= len(sets) and begin + n <= records, f"{where}: places")
+            cursor, at, first = Bytes(sets, offset, offset + size), offset + size, begin + n
+            ordinals = stored_set(cursor) if size else ()
+            cursor.done(where)
+            need(len(ordinals) == taken and max(ordinals, default=-1) < domains, f"{where}: {taken} domains of {domains}")
+            counts, last = {}, (0, 0)
+            for dataset_id, urls, how_many in struct.iter_unpack("<IQQ", rank[20 * begin:20 * first]):
+                need(last < (dataset_id, urls) and dataset_id and urls and 1 <= how_many <= taken, f"{where}: RANK")
+                last = (dataset_id, urls)
+                counts[last] = how_many
+            self.parts.append((build_id, domains, ordinals, counts))
+        need((at, first) == (len(sets), records), "dead.dxb: bytes of no part")
+
 
 def strict_json(text, what):
     def members(pairs):
@@ -1229,7 +1254,7 @@ def motion(version):
 
 
 def manifest_json(data):
-    """Section 11.3: the current version's entry."""
+    """Section 11.3: the entries by name, and the name of the current one."""
     need(len(data) <= 64 << 20, "manifest: size")
     match = re.search(rb'"checksum": "([0-9a-f]{32})"\n}\n$', data)
     need(match and data.count(b'"checksum"') == 1, "manifest: it does not end as it should")
@@ -1249,17 +1274,44 @@ def manifest_json(data):
             need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
         need(list(version) == ["version", "sequence", "published", "state", "condemned", "superseded", "base", "cleansed",
                                "file_ids", "build_id", "canon_version", "domains", "datasets",
-                               "pairs", "rows", "urls", "lake_files", *PLACES, "psl_hash", "parquet_root", "files"],
+                               "pairs", "rows", "urls", "lake_files", *PART_MEMBERS * ("parts" in version), *PLACES,
+                               "psl_hash", "parquet_root", "files"],
              f"manifest: members {list(version)}")
         motion(version)
         root = version["parquet_root"]
         need(root.endswith("/") and PATH.match(root[:-1]), f"manifest: parquet_root {root}")
         files = version["files"]
         need(list(files) == sorted(files), "manifest: files are not in byte order")
-        need(set(files) - {"tags.dxt"} == set(PLACES.values()), f"manifest: files {sorted(files)}")
+        there = {*PLACES.values(), *["dead.dxb"] * ("parts" in version)}
+        need(set(files) - {"tags.dxt"} == there, f"manifest: files {sorted(files)}")
         for path, facts in files.items():
             need(list(facts) == ["size", "hash"] and re.match("^[0-9a-f]{32}$", facts["hash"]), f"manifest: {path}")
-    return next(v for v in versions if v["version"] == whole["current_version"])
+    entries = {version["version"]: version for version in versions}
+    need(entries[whole["current_version"]]["state"] == "listed", "manifest: the current version is to go")
+    for version in versions:
+        stack(version, entries)
+    return entries, whole["current_version"]
+
+
+def stack(version, entries):
+    """11.4: what the manifest says of a version of several parts."""
+    names, before = version.get("parts", []), 0
+    need("parts" not in version or (1 <= len(names) <= 7 and names == sorted(set(names)) and names[-1] < version["version"]),
+         f"manifest: {version['version']}: parts {names}")
+    if version["state"] == "dropped":  # its parts may be gone
+        return
+    for i, name in enumerate(names):
+        need(name in entries and entries[name]["state"] != "dropped", f"manifest: part {name}")
+        need(entries[name].get("parts", []) == names[:i], f"manifest: {version['version']}: part {name} stands on others")
+        before = entries[name]["file_ids"]
+    for member in ("domains", "pairs", "rows", "urls"):
+        own = version.get(f"part_{member}", version[member])
+        whole = own + sum(entries[name].get(f"part_{member}", entries[name][member]) for name in names)
+        need(0 <= own <= version[member] <= whole, f"manifest: {version['version']}: part_{member} {own}")
+    need(version.get("first_file", 0) == before <= version["file_ids"], f"manifest: {version['version']}: first_file")
+
+
+PART_MEMBERS = ["parts", "part_domains", "part_pairs", "part_rows", "part_urls", "first_file"]
 
 
 PLACES = {
@@ -1273,20 +1325,22 @@ PLACES = {
 }
 
 
-class Version:
-    """A whole version, read and checked. hashes=False: as if the manifest had no hashes of files."""
+class Part:
+    """The files in the folder of one version, read and checked; `older`: the parts before it (11.4)."""
 
-    def __init__(self, root, hashes=True):
-        self.root, self.hashes = pathlib.Path(root), hashes
-        self.manifest = manifest_json((self.root / "index/manifest.json").read_bytes())
-        self.folder = self.root / "index" / self.manifest["version"]
+    def __init__(self, root, entry, older, hashes):
+        self.manifest, self.older, self.hashes, self.number = entry, older, hashes, len(older)
+        self.folder = root / "index" / entry["version"]
         here = {str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file()}
-        listed = set(self.manifest["files"])
-        need(here == listed, f"files of the folder: {sorted(here ^ listed)[:5]}")
-        self.lake = self.root / self.manifest["parquet_root"]
+        listed = set(entry["files"])
+        need(here == listed, f"files of the folder {self.folder.name}: {sorted(here ^ listed)[:5]}")
+        self.first_file = entry.get("first_file", 0)
         self._names()
         self._lists()
-        self._facts()
+        self._agree()
+        if older:
+            self.dead = Dead(self.envelope("dead.dxb", b"DXDE", 1, b"PART", b"SETS", b"RANK")).parts
+            self.check_dead(self.dead)
 
     def read(self, path):
         facts = self.manifest["files"][path]
@@ -1301,16 +1355,23 @@ class Version:
     def _names(self):
         """What the build id is made of, then the names."""
         psl, datasets = self.read("psl.dat"), self.read("datasets.json")
-        files = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
+        self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
+        files = b"".join(part.files_text for part in [*self.older, self])
         self.build_id = hash128(b"domaindex-build-2\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
+        if self.older:  # 11.4
+            self.build_id = hash128(b"domaindex-parts-1\n" + self.build_id + b"".join(part.build_id for part in self.older)
+                                    + struct.pack("<Q", self.first_file))
         need(self.build_id.hex() == self.manifest["build_id"], "build id")
-        self.datasets, self.files = datasets_json(datasets), files_tsv(files)
+        self.datasets, self.files = datasets_json(datasets), files_tsv(self.files_text, self.first_file)
+        self.file_ids = range(self.first_file, self.first_file + len(self.files))
+        need(self.first_file == (self.older[-1].file_ids.stop if self.older else 0), "first_file: not behind the part before")
         paths = [file.path if file else "" for file in self.files]
         need(self.manifest["base"] or paths == sorted(set(paths) - {""}), "files.tsv: holes or disorder in a whole version")
         text = Seekable("domains.txt.zst", self.read("domains.txt.zst")).lines()
         self.domains = text.split(b"\n")[:-1]
+        self.ordinals = {domain: ordinal for ordinal, domain in enumerate(self.domains)}
         keys = [key_of(d) for d in self.domains]
         need(all(a < b for a, b in zip(keys, keys[1:])), "domains.txt: keys do not ascend")
         need(all(0 < len(d) <= 253 and d.isascii() and d == d.lower() for d in self.domains), "domains.txt: a name")
@@ -1322,51 +1383,111 @@ class Version:
     def _lists(self):
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 2, b"SETS", b"INDX"),
                                      len(self.domains))
-        self.by_dataset = {}  # URL counts of its domains, when somebody asks
         self.counts = CountsFile(self.envelope("domain_counts.dxc", b"DXDC", 1, b"DATA", b"ANCH"), self.membership)
         self.postings = Postings(self.envelope("postings.dxp", b"DXPD", 1, b"PAGE"), self.read, self.build_id)
         self.pages = Pages(self.envelope("pages.dxp", b"DXPG", 1, b"FILE", b"PATH", b"GRPX", b"GRPD"), self.files)
-        self.lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET")).lists
-        self.tags = None
+        lists = DatasetDomains(self.envelope("dataset_domains.dxt", b"DXTD", 1, b"LIST", b"DSET"))
+        need(lists.n == len(self.domains), "dataset_domains: number of domains")
+        self.lists, self.tags = lists.lists, None
         if "tags.dxt" in self.manifest["files"]:
             self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
-                             len(self.domains), len(self.files))
+                             len(self.domains), self.first_file, self.file_ids.stop)
         self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 1, *(tag for _, tag in Cold.FILES)), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
-    def _facts(self):
-        """What two files both tell."""
+    def _agree(self):
+        """What two files of the part both tell, of dead domains too."""
         ids, counts = self.mphf.ids, self.counts.by_pair
-        want = {"domains": len(self.domains), "datasets": len(self.datasets), "pairs": len(counts),
-                "rows": self.counts.rows, "urls": self.counts.urls,
-                "lake_files": sum(file is not None for file in self.files), "file_ids": len(self.files)}
-        need(all(self.manifest[k] == v for k, v in want.items()), f"manifest: totals are not {want}")
+        own = {"domains": len(self.domains), "pairs": len(counts), "rows": self.counts.rows, "urls": self.counts.urls}
+        need(all(self.manifest.get(f"part_{k}", self.manifest[k]) == v for k, v in own.items()),
+             f"manifest: totals of the part are not {own}")
         need({(o, d): n for d, domains in self.lists.items() for o, n in domains.items()} ==
              {pair: c.urls for pair, c in counts.items()}, "dataset_domains: other pairs or URLs than the counts")
         need(self.postings.runs.keys() == {(ids[o], d) for o, d in counts}, "postings: other pairs than membership")
-        totals = collections.defaultdict(collections.Counter)
+        files = [file for part in [*self.older, self] for file in part.files]
         for (ordinal, dataset_id), count in counts.items():
             runs = self.postings.runs[ids[ordinal], dataset_id]
             need(sum(r[3] for r in runs) == count.rows, f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
-            need(all(self.files[r[0]] and self.files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
-            places = [(self.files[r[0]].path, *r[1:]) for r in runs]
+            need(all(files[r[0]] and files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
+            places = [(files[r[0]].path, *r[1:]) for r in runs]
             need(all((*a[:2], a[2] + a[3]) <= b[:3] for a, b in zip(places, places[1:])), "postings: runs out of order of paths")
+
+    def check_dead(self, dead):
+        """11.5: what the domains that both have, and no part between, say in the older one."""
+        need(len(dead) == len(self.older), f"dead.dxb: {len(dead)} parts")
+        for part, (build_id, domains, ordinals, rank) in zip(self.older, dead):
+            where = f"dead.dxb: part {part.number}"
+            need((build_id, domains) == (part.build_id, len(part.domains)), f"{where}: build id or domains of another")
+            between = self.older[part.number + 1:]
+            taken = tuple(ordinal for ordinal, name in enumerate(part.domains)
+                          if name in self.ordinals and not any(name in one.ordinals for one in between))
+            need(ordinals == taken, f"{where}: takes over {ordinals[:5]}, the names say {taken[:5]}")
+            want = collections.Counter((d, part.counts.by_pair[o, d].urls) for o in taken for d in part.membership.sets[o])
+            need(rank == want, f"{where}: RANK is not that of {len(taken)} domains")
+
+
+class Version:
+    """A whole version, read and checked: its parts, oldest first, and the domains that are live, each with the part
+    that has it. hashes=False: as if the manifest had no hashes of files."""
+
+    def __init__(self, root, hashes=True):
+        self.root, self.hashes, self.parts = pathlib.Path(root), hashes, []
+        entries, current = manifest_json((self.root / "index/manifest.json").read_bytes())
+        self.manifest = entries[current]
+        self.lake = self.root / self.manifest["parquet_root"]
+        self.owner, self.files, self.groups, self.sums = {}, [], [], []
+        for name in [*self.manifest.get("parts", []), current]:
+            self._add(Part(self.root, entries[name], list(self.parts), hashes))
+        self.domains = sorted(self.owner, key=key_of)
+        self.datasets, self.read = self.parts[-1].datasets, self.parts[-1].read
+        self.pairs = {(name, d): part.counts.by_pair[o, d] for name in self.domains for part in (self.owner[name],)
+                      for o in (part.ordinals[name],) for d in part.membership.sets[o]}
+        self.by_dataset = {}  # URL counts of its domains, when somebody asks
+
+    def _add(self, part):
+        """One part more makes a version, which is checked as one (of all but the last: an older version)."""
+        self.parts.append(part)
+        self.owner.update(dict.fromkeys(part.domains, part))  # the newest part that has it
+        self.files += part.files
+        self.groups += part.pages.groups
+        self.sums += part.pages.sums
+        of_id = {}
+        for one in self.parts if len(self.parts) > 1 else ():
+            for name, domain_id in zip(one.domains, one.mphf.ids):
+                need(domain_id == id64(name), f"{name}: a collision in a version of several parts")
+                need(of_id.setdefault(domain_id, name) == name, f"{name}, {of_id[domain_id]}: both have {domain_id:#x}")
+        entry, first = part.manifest, self.parts[0].manifest
+        for member in ("canon_version", "psl_hash", "parquet_root"):
+            need(entry[member] == first[member], f"{entry['version']}: {member} is not that of its first part")
+        paths = [file.path for file in self.files if file]
+        need(len(set(paths)) == len(paths), "files.tsv: a path twice in a version")
+        self._facts(entry, part.datasets)
+
+    def _facts(self, entry, datasets):
+        """What the manifest, datasets.json, files.tsv and pages.dxp say of all live pairs together."""
+        pairs = [(part.mphf.ids[o], d, part, part.counts.by_pair[o, d])
+                 for name, part in self.owner.items() for o in (part.ordinals[name],) for d in part.membership.sets[o]]
+        counts = [count for *_, count in pairs]
+        want = {"domains": len(self.owner), "datasets": len(datasets), "pairs": len(pairs),
+                "rows": sum(c.rows for c in counts), "urls": sum(c.urls for c in counts),
+                "lake_files": sum(file is not None for file in self.files), "file_ids": len(self.files)}
+        need(all(entry[k] == v for k, v in want.items()), f"manifest: totals of {entry['version']} are not {want}")
+        need(sum(g.rows for groups in self.groups for g in groups) == want["rows"], f"{entry['version']}: rows of pages.dxp")
+        totals, times = collections.defaultdict(collections.Counter), collections.defaultdict(list)
+        ends = collections.defaultdict(list)
+        for domain_id, dataset_id, part, count in pairs:
             totals[dataset_id].update(rows=count.rows, urls=count.urls, domains=1)
+            times[dataset_id] += [t for t in (count.first, count.last) if t is not None]
+            for file_id, group, first, rows in part.postings.runs[domain_id, dataset_id]:
+                ends[file_id, group].append((first, rows))
         for file in filter(None, self.files):
             totals[file.dataset_id]["files"] += 1
-        times = collections.defaultdict(list)
-        for (_, dataset_id), count in counts.items():
-            times[dataset_id] += [t for t in (count.first, count.last) if t is not None]
-        for dataset_id, one in self.datasets.items():
+        for dataset_id, one in datasets.items():
             need(all(one[k] == totals[dataset_id][k] for k in ("files", "rows", "urls", "domains")), f"dataset {dataset_id}: totals")
             span = (min(times[dataset_id]), max(times[dataset_id])) if times[dataset_id] else (None, None)
             need((one["first_ts"], one["last_ts"]) == span, f"dataset {dataset_id}: times")
-        need(totals.keys() <= self.datasets.keys(), "a dataset that datasets.json does not have")
-        ends = collections.defaultdict(list)
-        for runs in self.postings.runs.values():
-            for file_id, group, first, count in runs:
-                ends[file_id, group].append((first, count))
-        for file_id, groups in enumerate(self.pages.groups):
+        need(totals.keys() <= datasets.keys(), "a dataset that datasets.json does not have")
+        for file_id, groups in enumerate(self.groups):
             for number, group in enumerate(groups):
                 at = 0
                 for first, count in sorted(ends.pop((file_id, number), [])):
@@ -1377,10 +1498,18 @@ class Version:
 
     # ------------------------------------------------------------ answers
 
+    def find(self, name):
+        """11.4: the newest part that has the domain, asked first, and its ordinal there; or None twice."""
+        for part in reversed(self.parts):
+            ordinal = part.mphf.find(name)
+            if ordinal is not None:
+                return part, ordinal
+        return None, None
+
     def place(self, dataset_id, urls):
         """Share and rank of a domain with so many URLs in a dataset, by the counts of all its domains."""
         if not self.by_dataset:
-            for (_, dataset), counts in self.counts.by_pair.items():
+            for (_, dataset), counts in self.pairs.items():
                 self.by_dataset.setdefault(dataset, []).append(counts.urls)
             for counts in self.by_dataset.values():
                 counts.sort()
@@ -1389,16 +1518,16 @@ class Version:
 
     def domain(self, name):
         """What GET /v1/domain/{name} answers, or None."""
-        ordinal = self.mphf.find(name)
-        if ordinal is None:
+        part, ordinal = self.find(name)
+        if part is None:
             return None
-        pairs = [(d, self.counts.by_pair[ordinal, d]) for d in self.membership.sets[ordinal]]
+        pairs = [(d, self.pairs[name, d]) for d in part.membership.sets[ordinal]]
         firsts = [c.first for _, c in pairs if c.first is not None]
         lasts = [c.last for _, c in pairs if c.last is not None]
         urls = sum(c.urls for _, c in pairs)
-        distinct, estimate = self.counts.distinct.get(ordinal, (urls, False))
+        distinct, estimate = part.counts.distinct.get(ordinal, (urls, False))
         return {
-            "domain": name.decode(), "domain_id": f"0x{self.mphf.ids[ordinal]:016x}", "dataset_count": len(pairs),
+            "domain": name.decode(), "domain_id": f"0x{part.mphf.ids[ordinal]:016x}", "dataset_count": len(pairs),
             "url_count": urls, "row_count": sum(c.rows for _, c in pairs),
             "distinct_url_count": distinct, "distinct_error": 0.01625 if estimate else 0,
             "first_ts": iso(min(firsts, default=None)), "last_ts": iso(max(lasts, default=None)),
@@ -1684,44 +1813,67 @@ PREFIX = re.compile(r"^dataset_id=([1-9][0-9]*)/domain_prefix=([0-9a-f]{2})(?:-(
 
 
 def check_lake(version):
-    """Section 12: every byte of every file; counts, postings, pages.dxp and distinct URLs made anew from the rows."""
+    """Section 12: every byte of every file; counts, postings, pages.dxp and distinct URLs of each part made anew."""
     registry(version)
-    version.tagged = {}
+    for part in version.parts:
+        part.tagged, part.here, part.places, part.everywhere = {}, set(), [], collections.defaultdict(set)
     by_dataset = collections.defaultdict(list)
     for file_id, file in sorted(enumerate(version.files), key=lambda one: one[1].path if one[1] else ""):
         if file:
             by_dataset[file.dataset_id].append(file_id)
-    pair_of = {}
-    for (ordinal, dataset_id) in version.counts.by_pair:
-        pair_of[dataset_id, version.domains[ordinal]] = (ordinal, version.mphf.ids[ordinal])
-    everywhere, places = collections.defaultdict(set), []
     for dataset_id, file_ids in by_dataset.items():
-        found = collections.defaultdict(lambda: [{}, 0, [], []])
+        of_file = {}
         for file_id in file_ids:
-            places += check_file(version, file_id, found)
-        for domain, (urls, rows, times, runs) in found.items():
-            need((dataset_id, domain) in pair_of, f"{domain}, {dataset_id}: rows, but no pair")
-            ordinal, domain_id = pair_of[dataset_id, domain]
-            want = Counts(len(urls), rows, min(times, default=None), max(times, default=None))
-            got = version.counts.by_pair[ordinal, dataset_id]
-            everywhere[ordinal].update(map(hash, urls))
-            need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
-            check_tallies(version, (ordinal, dataset_id), urls)
-            need(version.postings.runs[domain_id, dataset_id] == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
-    need(sorted(places) == version.cold.places, "url_ids: other places than the rows have")
-    check_tags(version)
-    for ordinal, urls in everywhere.items():
-        got, estimate = version.counts.distinct[ordinal]
-        off = 0.1 * len(urls) if estimate else 0  # six standard errors
-        need(abs(got - len(urls)) <= off, f"{version.domains[ordinal]}: {got} distinct URLs, the rows say {len(urls)}")
+            part = next(one for one in version.parts if file_id in one.file_ids)
+            of_file[file_id] = found = collections.defaultdict(new_pair)
+            part.places += check_file(version, part, file_id, found)
+            part.here.update(found)
+        for part in version.parts:
+            check_pairs(part, dataset_id, {i: found for i, found in of_file.items() if i < part.file_ids.stop})
+    for part in version.parts:
+        need(part.here == set(part.domains), f"{part.folder.name}: other domains than its own lake files have")
+        need(sorted(part.places) == part.cold.places, "url_ids: other places than the rows have")
+        check_tags(part)
+        for ordinal, urls in part.everywhere.items():
+            got, estimate = part.counts.distinct[ordinal]
+            off = 0.1 * len(urls) if estimate else 0  # six standard errors
+            need(abs(got - len(urls)) <= off, f"{part.domains[ordinal]}: {got} distinct URLs, the rows say {len(urls)}")
 
 
-def check_tags(version):
+def new_pair():
+    """What the rows of a pair say: {(scheme, host, path_query): rows}, number of rows, times, runs."""
+    return [{}, 0, [], []]
+
+
+def check_pairs(part, dataset_id, of_file):
+    """The pairs of a dataset in a part, dead ones too: of its domains all rows of the files there were when it was made."""
+    whole = collections.defaultdict(new_pair)
+    for found in of_file.values():  # in order of paths
+        for domain in found.keys() & part.ordinals.keys():
+            into, (urls, rows, times, runs) = whole[domain], found[domain]
+            for url, count in urls.items():
+                into[0][url] = into[0].get(url, 0) + count
+            into[1] += rows
+            into[2] += times
+            into[3] += runs
+    need({part.ordinals[name] for name in whole} == part.lists.get(dataset_id, {}).keys(),
+         f"{part.folder.name}, dataset {dataset_id}: rows, but no pair, or a pair without rows")
+    for domain, (urls, rows, times, runs) in whole.items():
+        ordinal = part.ordinals[domain]
+        want = Counts(len(urls), rows, min(times, default=None), max(times, default=None))
+        got = part.counts.by_pair[ordinal, dataset_id]
+        part.everywhere[ordinal].update(map(hash, urls))
+        need(got == want, f"{domain}, {dataset_id}: counts {got}, the rows say {want}")
+        check_tallies(part, (ordinal, dataset_id), urls)
+        got = part.postings.runs[part.mphf.ids[ordinal], dataset_id]
+        need(got == runs, f"{domain}, {dataset_id}: postings, the rows say {runs[:3]}")
+
+
+def check_tags(part):
     """Section 7.2, from what check_file kept of the column."""
-    need((version.tags is None) == (not version.tagged), "tags.dxt: there without the column, or missing")
-    ordinals = {domain: i for i, domain in enumerate(version.domains)}
+    need((part.tags is None) == (not part.tagged), "tags.dxt: there without the column, or missing")
     want, left = collections.defaultdict(lambda: (set(), set())), {}
-    for file_id, rows in version.tagged.items():
+    for file_id, rows in part.tagged.items():
         no_list = no_tag = 0
         for at, (domain, value) in enumerate(rows):
             members = tags_of(value)
@@ -1729,13 +1881,13 @@ def check_tags(version):
             no_tag += sum(not is_tag(one) for one in members or ())
             for one in filter(is_tag, members or ()):
                 want[one, file_id][0].add(at)
-                want[one, file_id][1].add(ordinals[domain])
+                want[one, file_id][1].add(part.ordinals[domain])
         if no_list or no_tag:
             left[file_id] = no_list, no_tag
-    if version.tags:
-        need(version.tags.sets == {k: (tuple(sorted(r)), tuple(sorted(d))) for k, (r, d) in want.items()},
+    if part.tags:
+        need(part.tags.sets == {k: (tuple(sorted(r)), tuple(sorted(d))) for k, (r, d) in want.items()},
              "tags.dxt: other rows or domains than the lake has")
-        need(version.tags.left == left, f"tags.dxt: LEFT is {version.tags.left}, the rows say {left}")
+        need(part.tags.left == left, f"tags.dxt: LEFT is {part.tags.left}, the rows say {left}")
 
 
 def registry(version):
@@ -1759,8 +1911,9 @@ def registry(version):
     need((version.root / "psl.dat").read_bytes() == version.read("psl.dat"), "psl.dat of the lake")
 
 
-def check_file(version, file_id, found):
-    facts, sum128 = version.files[file_id], version.pages.sums[file_id]
+def check_file(version, part, file_id, found):
+    """A file of a part; returns its places, whose row groups are counted within the part (11.4)."""
+    facts, sum128 = version.files[file_id], version.sums[file_id]
     data = (version.lake / facts.path).read_bytes()
     need(len(data) == facts.size and facts.etag == sum128.hex(), f"{facts.path}: size or etag")
     need(hash128(data) == sum128 or not version.hashes, f"{facts.path}: hash")
@@ -1771,17 +1924,17 @@ def check_file(version, file_id, found):
     need(match[3] is None or low < high, f"{facts.path}: range")
     lake_file = LakeFile(facts.path, data)
     need(lake_file.keys["domaindex.dataset"].decode() == version.datasets[facts.dataset_id]["name"], f"{facts.path}: name of the dataset")
-    check_pages(lake_file, version.pages.groups[file_id], sum128)
+    check_pages(lake_file, version.groups[file_id], sum128)
     rows = lake_file.rows()
     keys = list(map(order, rows))
     need(len(rows) == facts.rows and all(a < b for a, b in zip(keys, keys[1:])), f"{facts.path}: rows are out of order, or twice")
     columns = zip(lake_file.values["domain_id"], lake_file.values["url_id"], lake_file.values["raw_url"])
     group, first, at, before = 0, 0, 0, None
-    groups_before = sum(map(len, version.pages.groups[:file_id]))
+    groups_before = sum(map(len, version.groups[part.first_file:file_id]))
     places = {}  # of each URL: id, row group, row, first and last row in the file
     led, page, slots = [], None, {}  # the same of URLs that led to rows: up to 8 of a page at a time
     if "tags" in lake_file.values:
-        version.tagged[file_id] = list(zip(lake_file.values["domain"], lake_file.values["tags"]))
+        part.tagged[file_id] = list(zip(lake_file.values["domain"], lake_file.values["tags"]))
     requested = lake_file.values.get("requested_url") or [None] * len(rows)
     for (domain, host, path_query, ts, scheme, _), (domain_id, url_id, raw_url) in zip(rows, columns):
         url = scheme + b"://" + host + path_query
@@ -1844,7 +1997,7 @@ class Lister:
             with open(self.version.lake / self.version.files[file_id].path, "rb") as file:
                 file.seek(page.offset)
                 data = file.read(page.length)
-            want = checksum(self.version.pages.sums[file_id], b"PAGE", page.offset, data)
+            want = checksum(self.version.sums[file_id], b"PAGE", page.offset, data)
             need(len(data) == page.length and want & 0xFFFFFFFF == page.sum, f"page sum at {page.offset}")
             self.cache[key] = page_values(data, column.type, column.levels == 1)[0]
         return self.cache[key]
@@ -1852,10 +2005,10 @@ class Lister:
     def urls(self, name, dataset_id):
         """The items of GET /v1/domain/{name}/datasets/{dataset_id}/urls with all fields, whole."""
         version, out = self.version, []
-        ordinal = version.mphf.find(name)
-        for file_id, number, first, count in version.postings.runs[version.mphf.ids[ordinal], dataset_id]:
+        part, ordinal = version.find(name)
+        for file_id, number, first, count in part.postings.runs[part.mphf.ids[ordinal], dataset_id]:
             columns = {}
-            for column in version.pages.groups[file_id][number].columns:
+            for column in version.groups[file_id][number].columns:
                 got, at = [], 0
                 for page in column.pages:
                     if at < first + count and first < at + page.rows:
@@ -1884,9 +2037,12 @@ def ingest(root, rows, *more):
                      "--ts-column", "ts", "--url-column", "url", *more, "-", input=text.encode())
 
 
-def small_lake(root, scale=1):
+def small_lake(root, scale=1, parts=1):
     """What the real corpus does not have: parts, row groups, several extras, microseconds, Roaring runs."""
     rng = random.Random(1)
+
+    def publish():
+        dxtest.domaindex("publish", "--root", root, "--parts", parts)
     head = ("dataset", "ts", "url", "title", "lang", "tags")
     extra = ("--extra-column", "title", "--extra-column", "lang", "--extra-column", "tags")
     tags = ("", "[]", '["news"]', '["news","a b","news"]', '["\\u00fc/?","\\ud83d"]', "news, sport", '["",1]', '["","x\\u0000"]')
@@ -1902,7 +2058,7 @@ def small_lake(root, scale=1):
     ingest(root, [head, *(row(rng.choice(sets[:60]), i, str(1400000000 + i % 1000)) for i in range(4000 * scale))], *extra,
            "--dataset-meta", "licence=CC0", "--dataset-meta", "größe=\"1\\2\"")
     if scale > 1:  # what follows is merged with this: new datasets, and rows for known ones
-        dxtest.domaindex("publish", "--root", root)
+        publish()
     # everywhere: sets that are worth a Roaring bitmap, of ids in one run and of others
     ingest(root, [head, *((s, "", f"https://example.com/{s}", "", "", '["everywhere"]') for s in sets),
                   *((s, "", "https://every-second.example.net/", "", "", "") for s in sets[::2]),
@@ -1910,18 +2066,18 @@ def small_lake(root, scale=1):
     # no bound of at most 64 bytes ends in an ASCII byte: this chunk has no column index
     ingest(root, [head, ("no bounds", "", "https://example.net/", "\u00ff" * 100, "", "")], *extra)
     if scale > 1:
-        dxtest.domaindex("publish", "--root", root)
+        publish()
     # a second part of files that are there, in microseconds and before 1970; rows without a time
     ingest(root, [head, *(row(rng.choice(sets[:6]), i, rng.choice(("", "2014-05-13T16:53:20.123456Z", "1969-12-31T23:59:59.5Z",
                                                                     str(1500000000 + i)))) for i in range(1500 * scale))], *extra)
     if scale > 1:  # one domain over several row groups, and others before and behind it
         ingest(root, [("dataset", "ts", "url"), *(("hot", str(1300000000 + i // 3),
                f"https://{'hot.example' if i % 20 else f's{i % 4001}.example.net'}/page/{i * 7919 % 100003}") for i in range(160000))])
-    dxtest.domaindex("publish", "--root", root)
+    publish()
     if scale > 1:  # a few rows more: most pairs stay as they are
         ingest(root, [head, *(("set 01", str(1600000000 + i), f"https://{rng.choice(hosts[:3])}/{i % 7}", "", "de", '["late","news"]') for i in range(20))], *extra)
         ingest(root, [head, ("a late one", "", "https://example.com/late", "", "", "")], *extra)
-        dxtest.domaindex("publish", "--root", root)
+        publish()
 
 
 def tiny_lake(root):
@@ -1932,6 +2088,75 @@ def tiny_lake(root):
            "--dataset-meta", "licence=CC0")
     ingest(root, [("dataset", "ts", "url"), ("one more", "", "http://192.0.2.1/")])
     dxtest.domaindex("publish", "--root", root)
+
+
+def parts_lake(root, scale=1, publish=None):
+    """Versions of several parts (11.4): new domains, known ones again in the same and in other datasets, one that goes
+    from part to part, a part without tags, and a publish that merges the newest parts. -> number of parts of each version."""
+    head, extra, parts = ("dataset", "ts", "url", "tags"), ("--extra-column", "tags"), []
+    often = ("", '["news"]', '["news","a b"]', '["late"]', "none", '["",1]')
+    rng, sites = random.Random(5), 70 * scale * scale
+
+    def more(*rows, tags=True):
+        lines = [(f"set {dataset}", ts, url, often[i % 6])[:3 + tags] for i, (dataset, ts, url) in enumerate(rows)]
+        ingest(root, [head[:3 + tags], *lines], *(extra if tags else ()))
+
+    def done():
+        dxtest.domaindex("publish", "--root", root, "--parts", 8)
+        entries, current = manifest_json((root / "index/manifest.json").read_bytes())
+        parts.append(1 + len(entries[current].get("parts", [])))
+        if publish:
+            publish()
+
+    def at(i):
+        return str(1400000000 + i * 7)
+
+    # the oldest: a domain of more than 15 URLs, domains in up to five datasets, rows without a time
+    more(*((rng.randrange(5), at(i) if i % 6 else "", f"https://h{i % 3}.site{rng.randrange(sites)}.com/p/{i % 401}")
+           for i in range(5 * sites)),
+         *((0, at(i), f"https://much.example/{i % 30}/{i}") for i in range(40)),
+         *((1, "", f"https://moves.example/{i}") for i in range(3)))
+    done()
+    # new domains; known ones in their datasets and in a new one; two ingests, so two files of a dataset in a part
+    more(*((i % 2, at(i), f"https://h{i % 3}.new{i % (4 * scale)}.org/{i}") for i in range(12 * scale)),
+         *((7, at(i), f"http://site{i % (3 * scale)}.com/{i}") for i in range(6 * scale)))
+    more((1, at(9), "https://moves.example/2"), (7, "", "https://moves.example/0"),
+         (0, "1969-12-31T23:59:59Z", "https://much.example/y"), (0, "2024-06-14T08:15:30.000001Z", "https://much.example/x"))
+    done()
+    # takes over domains of both, one of which the second had taken over; no file of this part has the column tags
+    more((2, at(1), "https://moves.example/3"), (1, "", "https://new1.org/z"), (3, at(2), "https://site69.com/z"), tags=False)
+    done()
+    if scale > 1:  # merges the newest; then parts beside what was merged
+        more(*((i % 4, at(i), f"https://site{i % 9}.com/merge/{i}") for i in range(20)), (4, "", "https://new1.org/q"))
+        done()
+        more((2, "", "https://moves.example/4"), (8, at(3), "https://the-last.example/"), (0, at(5), "https://much.example/z"))
+        done()
+        more((8, at(4), "https://www.the-last.example/"))
+        done()
+    return parts
+
+
+def removed_lake(root):
+    """A lake of several parts from which a dataset goes: one part with holes, then one beside it, then all made anew.
+    -> (parts, holes) of the versions."""
+    out = []
+
+    def done(*more):
+        dxtest.domaindex("publish", "--root", root, *more)
+        version = Version(root)
+        check_lake(version)
+        out.append((len(version.parts), version.files.count(None)))
+
+    dxtest.domaindex("remove", "--root", root, "--dataset", "set 2")
+    done()
+    ingest(root, [("dataset", "ts", "url"), ("set 2", "", "https://moves.example/7"), ("set 8", "", "https://after.example/")])
+    done()
+    done("--parts", 8, "--force")  # nothing is new: a part without files and domains
+    wrong = wrong_domains(Version(root))
+    dxtest.equal(wrong, [], "domains with another answer once a dataset was removed")
+    done("--parts", 1, "--force")
+    done("--full", "--force")
+    return out
 
 
 def jsonl(*arguments, input=None):
@@ -1988,10 +2213,10 @@ def wrong_listing(version, name, dataset_id, items, answer, page):
 
 
 def wrong_listings(version, pairs, page=10000, change=None):
-    """pairs: (ordinal, dataset_id). All differences in words, and the number of rows."""
+    """pairs: (domain, dataset_id). All differences in words, and the number of rows."""
     by_dataset, wrong, rows = collections.defaultdict(list), [], 0
-    for ordinal, dataset_id in pairs:
-        by_dataset[dataset_id].append(version.domains[ordinal])
+    for name, dataset_id in pairs:
+        by_dataset[dataset_id].append(name)
     for dataset_id, names in by_dataset.items():
         lister = Lister(version)
         firsts = jsonl("--root", version.root, "--dataset", dataset_id, "--limit", page, *ALL_FIELDS,
@@ -2015,18 +2240,23 @@ def compare_listings(version, pairs, clock):
 
 def read_whole(root, clock):
     version = Version(root)
-    clock(f"{root}: {len(version.domains)} domains, {len(version.counts.by_pair)} pairs, {len(version.files)} files, "
-          f"sets {dict(version.membership.kinds)}")
-    for ordinal, name in enumerate(version.domains):
-        if version.mphf.find(name) != ordinal:
-            dxtest.check(False, f"{name}: the hash gives {version.mphf.find(name)}, not {ordinal}")
-        domain_id = version.mphf.ids[ordinal]
-        for dataset_id in version.membership.sets[ordinal]:
-            if not version.postings.has(domain_id, dataset_id):
-                dxtest.check(False, f"{name}, {dataset_id}: not in the page that the directory names")
+    kinds = sum((part.membership.kinds for part in version.parts), collections.Counter())
+    clock(f"{root}: {len(version.domains)} domains, {len(version.pairs)} pairs, {len(version.files)} files, sets {dict(kinds)}, "
+          f"{len(version.parts)} parts")
+    for name in version.domains:
+        want = version.owner[name]
+        if version.find(name) != (want, want.ordinals[name]):
+            dxtest.check(False, f"{name}: not found in the newest part that has it")
+    for part in version.parts:
+        for ordinal, name in enumerate(part.domains):
+            if part.mphf.find(name) != ordinal:
+                dxtest.check(False, f"{name}: the hash gives {part.mphf.find(name)}, not {ordinal}")
+            for dataset_id in part.membership.sets[ordinal]:
+                if not part.postings.has(part.mphf.ids[ordinal], dataset_id):
+                    dxtest.check(False, f"{name}, {dataset_id}: not in the page that the directory names")
     clock("every domain found by the hash, every pair by the directory")
     check_lake(version)
-    clock(f"{version.counts.rows} rows of the lake: counts and postings made anew")
+    clock(f"{sum(c.rows for c in version.pairs.values())} rows of the lake: counts and postings made anew")
     return version
 
 
@@ -2034,7 +2264,7 @@ def compare(root, clock, pairs):
     version = read_whole(root, clock)
     compare_domains(version, clock)
     compare_absent(version, clock)
-    every = sorted(version.counts.by_pair, key=lambda p: (-version.counts.by_pair[p].rows, p))
+    every = sorted(version.pairs, key=lambda p: (-version.pairs[p].rows, p))
     rng = random.Random(3)
     datasets = set(rng.sample(sorted(version.datasets), min(150, len(version.datasets))))  # a lookup for each
     rest = [p for p in every[20:] if p[1] in datasets]
@@ -2073,23 +2303,23 @@ def same_plain(name, before, after):
     return name.endswith(".zst") and Seekable(name, before).all() == Seekable(name, after).all()
 
 
-def places_of(data, rng):
+def places_of(data, rng, some):
     """Both ends, and some between."""
     end = len(data)
-    places = {0, 5, end - 1, end - 9, end // 2, *(rng.randrange(end) for _ in range(12))}
+    places = {0, 5, end - 1, end - 9, end // 2, *(rng.randrange(end) for _ in range(some))}
     return sorted(p for p in places if 0 <= p < end)
 
 
-def self_test(root, clock):
+def self_test(root, clock, some=12, kinds=19):
+    """Flips a byte in some places of each file, those of older parts too; kinds: names of files there are at least."""
     rng, flips, quiet = random.Random(4), collections.Counter(), 0
     dxtest.equal(complaint(root, True), None, "complaints about a sound version")
     dxtest.equal(complaint(root, False), None, "complaints about a sound version without hashes")
-    folder = next((root / "index").glob("0*"))
     files = sorted(p for p in root.rglob("*") if p.is_file() and "rejects" not in p.parts and p.name != ".lock")
     files = [p for p in files if not (p.suffix == ".parquet" and "dataset_id=1" not in str(p))]
     for path in files:
         name, sound = path.name, path.read_bytes()
-        for place in places_of(sound, rng):
+        for place in places_of(sound, rng, some):
             damaged = bytearray(sound)
             damaged[place] ^= 1 << rng.randrange(8)
             path.write_bytes(damaged)
@@ -2102,7 +2332,9 @@ def self_test(root, clock):
                     continue
                 dxtest.check(False, f"{path.relative_to(root)}: byte {place} of {len(sound)} flipped, hashes {hashes}: no complaint")
         path.write_bytes(sound)
-    dxtest.check(folder.is_dir() and len(flips) >= 19, f"files that were damaged: {sorted(flips)}")
+    dxtest.check(len(flips) >= kinds, f"files that were damaged: {sorted(flips)}")
+    folders = {part.folder for part in Version(root).parts}
+    dxtest.check(folders <= {path.parent for path in files}, f"folders that were damaged, of {folders}")
     dxtest.equal(complaint(root, True), None, "complaints at the end")
     clock(f"{sum(flips.values())} flipped bytes in {len(files)} files complained of, "
           f"but for {quiet} that change nothing or only the page index when hashes are left out")
@@ -2111,21 +2343,58 @@ def self_test(root, clock):
 def comparison_can_fail(root):
     """A wrong count and a wrong row must not be answers of lookup."""
     version = Version(root)
-    pairs = sorted(version.counts.by_pair)
+    pairs = sorted(version.pairs)
     dxtest.equal((wrong_domains(version), wrong_listings(version, pairs)[0]), ([], []), "differences before")
 
     def swap(items):
         items[0], items[-1] = items[-1], items[0]
-    some = [p for p in pairs if version.counts.by_pair[p].rows > 1]
+    some = [p for p in pairs if version.pairs[p].rows > 1]
     for words, change in (("a row less", list.pop), ("two rows swapped", swap),
                           ("another time", lambda items: items[0].update(ts="2000-01-01T00:00:00Z")),
                           ("an extra more", lambda items: items[-1]["extras"].update(more=""))):
         for page in (10000, 2):
             dxtest.equal(len(wrong_listings(version, some, page, change)[0]), len(some), f"listings that differ by {words}")
-    before = version.counts.by_pair[pairs[0]]
+    before = version.pairs[pairs[0]]
     for member in ("urls", "rows"):
-        version.counts.by_pair[pairs[0]] = before._replace(**{member: getattr(before, member) + 1})
+        version.pairs[pairs[0]] = before._replace(**{member: getattr(before, member) + 1})
         dxtest.equal(len(wrong_domains(version)), 1, f"domains with another number of {member}")
+
+
+def complains(what, *arguments):
+    try:
+        what(*arguments)
+    except Complaint:
+        return True
+    return False
+
+
+def parts_can_fail(root):
+    """What dead.dxb and the manifest say wrongly of parts, under sums that are right."""
+    version = Version(root)
+    entries, current = manifest_json((version.root / "index/manifest.json").read_bytes())
+    part, names = version.parts[-1], entries[current].get("parts", [])
+    if ID_MASK != M64 and not names:
+        return
+    dxtest.check(not complains(part.check_dead, part.dead), "complaints about a sound dead.dxb")
+    dxtest.check(not complains(stack, entries[current], entries), "complaints about a sound manifest")
+    build_id, domains, ordinals, rank = part.dead[-1]
+    (dataset_id, urls), count = next(iter(rank.items()))
+    dxtest.check(ordinals and part.dead[0][2], "no domain of both older parts was taken over")
+    for wrong in ((bytes(16), domains, ordinals, rank), (build_id, domains + 1, ordinals, rank),
+                  (build_id, domains, ordinals[1:], rank), (build_id, domains, tuple(range(domains)), rank),
+                  (build_id, domains, ordinals, {}),
+                  (build_id, domains, ordinals, {**rank, (dataset_id, urls): count + 1}),
+                  (build_id, domains, ordinals, {**rank, (dataset_id, urls + 1): 1})):
+        dxtest.check(complains(part.check_dead, [*part.dead[:-1], wrong]), f"dead.dxb may say {wrong}")
+    dxtest.check(complains(part.check_dead, part.dead[1:]), "dead.dxb may leave out a part")
+    again = (*part.dead[0][:2], tuple(range(part.dead[0][1])), part.dead[0][3])  # what the second took over already
+    dxtest.check(complains(part.check_dead, [again, *part.dead[1:]]), "dead.dxb may name a domain again")
+    for wrong in ({"parts": []}, {"parts": names[1:]}, {"parts": names[::-1]}, {"parts": [*names, current]},
+                  {"parts": ["000000" + names[0][6:]]}, {"first_file": 0}, {"first_file": entries[current]["file_ids"] + 1},
+                  {"part_domains": 10**6}, {"part_rows": 10**6}):
+        dxtest.check(complains(stack, {**entries[current], **wrong}, entries), f"the manifest may say {wrong}")
+    gone = {**entries, names[0]: {**entries[names[0]], "state": "dropped"}}
+    dxtest.check(complains(stack, entries[current], gone), "a part may be dropped")
 
 
 def roaring_files():
@@ -2164,14 +2433,31 @@ def main():
         tiny_lake(tmp / "tiny")
         self_test(tmp / "tiny", clock)
         comparison_can_fail(tmp / "tiny")
+        several = parts_lake(tmp / "tiny parts")
+        dxtest.check(several == [1, 2, 3] or ID_MASK != M64, f"parts of the versions of a tiny lake: {several}")
+        self_test(tmp / "tiny parts", clock, 3, 20 if ID_MASK == M64 else 19)
+        comparison_can_fail(tmp / "tiny parts")
+        parts_can_fail(tmp / "tiny parts")
         roaring_files()
         clock("wrong answers noticed")
         if not arguments:
-            small_lake(tmp / "small", 4 if dxtest.WHOLE else 2)
-            manifest = manifest_json((tmp / "small/index/manifest.json").read_bytes())
-            dxtest.check(not dxtest.WHOLE or manifest["base"], "the small lake's version was not merged")
-            clock("small lake published, merged three times")
-            compare(tmp / "small", clock, pairs=3000 if dxtest.WHOLE else 800)
+            several = parts_lake(tmp / "parts", 2, lambda: check_lake(Version(tmp / "parts")))
+            dxtest.check(several == [1, 2, 3, 2, 3, 4] or ID_MASK != M64, f"parts of the versions of a lake: {several}")
+            clock("versions of several parts published")
+            compare(tmp / "parts", clock, pairs=800)
+            removed = removed_lake(tmp / "parts")
+            counts, holes = zip(*removed)
+            dxtest.check(ID_MASK != M64 or (counts == (1, 2, 3, 1, 1) and holes[0] and not holes[-1]),
+                         f"parts and holes once a dataset was removed: {removed}")
+            for parts in (1, 8):
+                small = tmp / f"small {parts}"
+                small_lake(small, 4 if dxtest.WHOLE else 2, parts)
+                entries, current = manifest_json((small / "index/manifest.json").read_bytes())
+                several = 1 + len(entries[current].get("parts", []))
+                dxtest.check(entries[current]["base"] or ID_MASK != M64, "the small lake's version was not merged")
+                dxtest.check(several == min(parts, 3) or ID_MASK != M64, f"the small lake's version has {several} parts")
+                clock(f"small lake published, merged three times or in parts: {several}")
+                compare(small, clock, pairs=3000 if dxtest.WHOLE else 800 if parts == 1 else 200)
             if dxtest.WHOLE:
                 corpus(tmp / "corpus", clock)
     dxtest.finish()

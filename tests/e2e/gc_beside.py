@@ -126,7 +126,7 @@ class World:
                     lake = remains.lake_of(self.there, entry)
                 except (OSError, subprocess.CalledProcessError, AssertionError, SystemExit):
                     continue  # it went between the two
-                known[entry["version"]] = remains.objects_of(entry) | lake
+                known[entry["version"]] = remains.closure_of(manifest, entry) | lake
         return manifest["current_version"]
 
     def reader(self, number):

@@ -32,7 +32,8 @@ class History:
         self.chance = chance
         self.states = {}       # version -> state, oldest first
         self.lake = {}         # version -> lake files
-        self.objects = {}      # version -> objects
+        self.objects = {}      # version -> objects, of its parts too
+        self.parts = {}        # version -> the older ones that it needs
         self.current = None
         self.datasets = {}     # name -> id, of those that are not removed
         self.removed = set()   # ids of those that are
@@ -80,11 +81,13 @@ class History:
         if version in self.states:
             dxtest.equal(want, self.lake[version], f"{self.words()}: nothing new")
             return
-        entry = [e for e in self.there.manifest()["versions"] if e["version"] == version][0]
+        manifest = self.there.manifest()
+        entry = [e for e in manifest["versions"] if e["version"] == version][0]
         got = remains.lake_of(self.there, entry)
         dxtest.equal(sorted(got ^ want), [], f"{self.words()}: lake files of the new version")
         self.states[version], self.current = "listed", version
-        self.lake[version], self.objects[version] = got, remains.objects_of(entry)
+        self.lake[version], self.objects[version] = got, remains.closure_of(manifest, entry)
+        self.parts[version] = set(entry.get("parts", ()))
         self.ever |= got
 
     def remove(self):
@@ -117,8 +120,9 @@ class History:
         really = self.chance.random() < 0.85
         self.run("gc", "--keep", keep, "--keep-for", "1h" if young else "0s", "--max-share", "100",
                  *waits, *(["--delete"] if really else []))
-        newest = sorted(self.states)[-keep:]
-        going = [v for v in self.states if v not in newest and v != self.current and not young]
+        kept = {*sorted(self.states)[-keep:], self.current}
+        kept |= set().union(*(self.parts[v] for v in kept))
+        going = [v for v in self.states if v not in kept and not young]
         if not really:
             return
         for version in going:

@@ -62,7 +62,7 @@ def gone(before, there):
     """What gc must have removed, and nothing else: by the lists, before and after."""
     manifest = before.manifest()
     kept = [e for e in manifest["versions"] if e["version"] == manifest["current_version"]]
-    stays = remains.objects_of(kept[0]) | remains.lake_of(before, kept[0])
+    stays = remains.closure_of(manifest, kept[0]) | remains.lake_of(before, kept[0])
     goes = set()
     for entry in manifest["versions"]:
         goes |= (remains.objects_of(entry) | remains.lake_of(before, entry)) - stays

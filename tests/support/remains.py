@@ -6,7 +6,8 @@
     there.names()                                    {object: size}, without temporary names
     there.get(name), there.put(name, bytes), there.remove(name), there.manifest()
     remains.lake_of(there, entry)                    names of the lake files of a version
-    remains.objects_of(entry)                        names of its objects in the index
+    remains.objects_of(entry)                        names of its own objects in the index
+    remains.closure_of(manifest, entry)              names of its objects and of its parts'
     remains.whole(there, words)                      checks that every version that may be read is
                                                      there to the last object; gives the manifest
 """
@@ -100,15 +101,22 @@ class Bucket:
 
 
 def lake_of(there, entry):
-    packed = there.get(f"index/{entry['version']}/files.tsv.zst")
-    plain = subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
-    rows = [line.split("\t") for line in plain.decode().splitlines()]
+    rows = []
+    for part in (*entry.get("parts", ()), entry["version"]):
+        packed = there.get(f"index/{part}/files.tsv.zst")
+        plain = subprocess.run(["zstd", "-dc"], input=packed, stdout=subprocess.PIPE, check=True).stdout
+        rows += [line.split("\t") for line in plain.decode().splitlines()]
     return {entry["parquet_root"] + row[3] for row in rows if row[3] != "-"}
 
 
 def objects_of(entry):
     return {f"index/{file.get('in', entry['version'])}/{name}"
             for name, file in entry["files"].items()}
+
+
+def closure_of(manifest, entry):
+    names = {entry["version"], *entry.get("parts", ())}
+    return set().union(*(objects_of(e) for e in manifest["versions"] if e["version"] in names))
 
 
 def whole(there, words):
