@@ -429,6 +429,21 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
     return rc == DX_OK ? check_files(v, err) : rc;
 }
 
+/* The i-th part of v is what it was in its own version: the newest, on the same older ones. */
+static bool part_fits(const struct dx_manifest_version *v, size_t i,
+                      const struct dx_manifest_version *part, const struct dx_manifest *m)
+{
+    const struct dx_manifest_version *next = i + 1 < v->part_count
+                                                 ? dx_manifest_find(m, v->parts[i + 1])
+                                                 : v;
+
+    return part->part_count == i && memcmp(part->parts, v->parts, i * sizeof v->parts[0]) == 0 &&
+           (next == NULL || part->file_ids == next->part.first_file) &&
+           part->canon_version == v->canon_version &&
+           dx_hash128_equal(&part->psl_hash, &v->psl_hash) &&
+           strcmp(part->parquet_root, v->parquet_root) == 0;
+}
+
 /* A version that can be opened needs the files of its parts. */
 static int check_parts_listed(const struct dx_manifest *m, const struct dx_manifest_version *v,
                               struct dx_error *err)
@@ -439,6 +454,11 @@ static int check_parts_listed(const struct dx_manifest *m, const struct dx_manif
         if (part == NULL || part->state == DX_VERSION_DROPPED)
             return dx_fail(err, DX_E_CORRUPT, "version %s: its part %s is %s", v->version,
                            v->parts[i], part == NULL ? "not listed" : "dropped");
+        if (!part_fits(v, i, part, m))
+            return dx_fail(err, DX_E_CORRUPT,
+                           "version %s: its part %s has other parts, file numbers, suffix list or "
+                           "lake than it needs",
+                           v->version, v->parts[i]);
     }
     return DX_OK;
 }

@@ -121,13 +121,41 @@ static bool replaced(const struct dx_buf *from, const char *what, const char *by
     return !out->failed;
 }
 
+struct member_case {
+    const char *what;
+    const char *by;
+    const char *say; /* NULL: accepted */
+};
+
+static void try_members(const struct dx_manifest *m, const struct member_case *rows, size_t count)
+{
+    struct dx_buf whole = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+
+    EXPECT(dx_manifest_write(m, &whole, &err) == DX_OK, "%s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        struct dx_buf b = DX_BUF_INIT(1 << 20);
+        struct dx_manifest back;
+        int rc;
+
+        err.text[0] = '\0';
+        EXPECT(replaced(&whole, rows[i].what, rows[i].by, &b), "row %zu: no such text", i);
+        rc = dx_manifest_parse(dx_span_of(b.data, b.size), "m.json", &back, &err);
+        if (rows[i].say == NULL)
+            EXPECT(rc == DX_OK, "row %zu: %s", i, err.text);
+        else
+            EXPECT(rc < 0 && strstr(err.text, rows[i].say) != NULL &&
+                       strncmp(err.text, "m.json: ", 8) == 0,
+                   "row %zu (%s): rc %d, '%s'", i, rows[i].say, rc, err.text);
+        dx_manifest_release(&back);
+        dx_buf_release(&b);
+    }
+    dx_buf_release(&whole);
+}
+
 static void test_members(void)
 {
-    static const struct {
-        const char *what;
-        const char *by;
-        const char *say; /* NULL: accepted */
-    } rows[] = {
+    static const struct member_case rows[] = {
         { "\"sequence\": 2,", "\"sequence\": 3,", NULL },
         { "{\n  \"format\"", "{ \"format\"", NULL },
         { "domaindex-index", "other", "'format' is not" },
@@ -192,30 +220,71 @@ static void test_members(void)
         { "\"versions\": [", "\"versions\": [7,", "members" },
     };
     struct dx_manifest m = DX_MANIFEST_INIT;
-    struct dx_buf whole = DX_BUF_INIT(1 << 20);
-    struct dx_error err = DX_ERROR_INIT;
 
     fill(&m, 2);
-    EXPECT(dx_manifest_write(&m, &whole, &err) == DX_OK, "%s", err.text);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct dx_buf b = DX_BUF_INIT(1 << 20);
-        struct dx_manifest back;
-        int rc;
-
-        err.text[0] = '\0';
-        EXPECT(replaced(&whole, rows[i].what, rows[i].by, &b), "row %zu: no such text", i);
-        rc = dx_manifest_parse(dx_span_of(b.data, b.size), "m.json", &back, &err);
-        if (rows[i].say == NULL)
-            EXPECT(rc == DX_OK, "row %zu: %s", i, err.text);
-        else
-            EXPECT(rc < 0 && strstr(err.text, rows[i].say) != NULL &&
-                       strncmp(err.text, "m.json: ", 8) == 0,
-                   "row %zu (%s): rc %d, '%s'", i, rows[i].say, rc, err.text);
-        dx_manifest_release(&back);
-        dx_buf_release(&b);
-    }
+    try_members(&m, rows, sizeof rows / sizeof rows[0]);
     dx_manifest_release(&m);
-    dx_buf_release(&whole);
+}
+
+/* The third version stands on the first and the second. */
+static void test_parts(void)
+{
+    static const struct member_case rows[] = {
+        { "\"sequence\": 3,", "\"sequence\": 4,", NULL },
+        { "Z\", \"000002", "Z\", \"000003", "is not listed" },
+        { "\"parts\": [\"000001", "\"parts\": [\"000004", "not older versions" },
+        { "\"parts\": [\"", "\"parts\": [\"x", "parts[0]" },
+        { "\"parts\": [", "\"party\": [", "members" },
+        { "\"part_domains\": 10,", "\"part_domains\": 1001,", NULL },
+        { "\"part_domains\": 10,", "\"part_domains\": 1003,", "larger than the version" },
+        { "\"part_domains\": 10,", "", "members, expected" },
+        { "\"part_urls\": 0,", "\"part_urls\": -1,", "part_urls" },
+        { "\"first_file\": 7,", "\"first_file\": 6,", "has other parts, file numbers" },
+        { "\"first_file\": 5,", "\"first_file\": 4,", "has other parts, file numbers" },
+        { "\"first_file\": 7,", "\"first_file\": 10,", "larger than the version" },
+        { "\"dead.dxb\": {", "\"missing.tsv.zst\": {", "do not agree" },
+        { "\"canon_version\": 1", "\"canon_version\": 2", "has other parts, file numbers" },
+        { "\"parquet_root\": \"urls/", "\"parquet_root\": \"urlz/", "has other parts" },
+        { "\"state\": \"listed\",\n      \"condemned\": null",
+          "\"state\": \"condemned\",\n      \"condemned\": \"2026-11-21T10:30:00Z\"", NULL },
+        { "\"state\": \"listed\",\n      \"condemned\": null",
+          "\"state\": \"dropped\",\n      \"condemned\": \"2026-11-21T10:30:00Z\"",
+          "its part 000001-20261121T" },
+    };
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_manifest back = DX_MANIFEST_INIT;
+    struct dx_buf text = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    struct dx_hash128 hash = { { 1 } };
+
+    fill(&m, 3);
+    m.versions[0].file_ids = 5;
+    m.versions[1].file_ids = 7;
+    m.versions[2].file_ids = 9;
+    for (size_t i = 1; i < 3; i++) {
+        struct dx_manifest_version *v = &m.versions[i];
+
+        v->part = (struct dx_manifest_part){ 10, 0, 0, 0, m.versions[i - 1].file_ids };
+        for (v->part_count = 0; v->part_count < i; v->part_count++)
+            memcpy(v->parts[v->part_count], m.versions[v->part_count].version, DX_VERSION_NAME);
+        EXPECT(dx_manifest_file_add(v, DX_FILE_DEAD, 7, &hash, &err) == DX_OK, "%s", err.text);
+    }
+    EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK, "%s", err.text);
+    EXPECT(dx_manifest_parse(dx_span_of(text.data, text.size), "m", &back, &err) == DX_OK, "%s",
+           err.text);
+    EXPECT(back.versions[0].part_count == 0 && back.versions[0].part.domains == 1000 &&
+               back.versions[2].part_count == 2 && back.versions[2].part.first_file == 7 &&
+               dx_manifest_has_part(&back.versions[2], back.versions[1].version) &&
+               dx_manifest_has_part(&back.versions[2], back.versions[2].version) &&
+               !dx_manifest_has_part(&back.versions[1], back.versions[2].version),
+           "parts read back");
+    EXPECT(dx_manifest_remove(&m, m.versions[0].version, &err) == DX_OK &&
+               dx_manifest_write(&m, &text, &err) < 0,
+           "a part of others is removed and the manifest written");
+    dx_manifest_release(&m);
+    try_members(&back, rows, sizeof rows / sizeof rows[0]);
+    dx_manifest_release(&back);
+    dx_buf_release(&text);
 }
 
 static void test_names(void)
@@ -290,5 +359,6 @@ int main(void)
     test_flip();
     test_round();
     test_members();
+    test_parts();
     return failures > 0;
 }
