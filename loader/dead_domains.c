@@ -34,8 +34,14 @@ static int add_ranks(struct dx_dead_domains *d, const struct dx_dead *file,
         return dx_no_memory(err, "ranks of dead domains");
     d->rank = more;
     for (uint64_t k = 0; rc == DX_OK && k < p->ranks; k++) {
-        rc = dx_dead_rank(file, p, k, &d->rank[d->rank_count], err);
-        d->rank_count += rc == DX_OK;
+        struct dx_dead_rank *rank = &d->rank[d->rank_count];
+
+        rc = dx_dead_rank(file, p, k, rank, err);
+        if (rc == DX_OK) {
+            d->rank_count++;
+            d->pairs += rank->domains;
+            d->urls += rank->domains * rank->url_count;
+        }
     }
     return rc;
 }
@@ -143,5 +149,5 @@ void dx_dead_domains_release(struct dx_version_part *parts, size_t count, struct
         dx_part_free(&parts[i].part);
     }
     free(d->rank);
-    *d = (struct dx_dead_domains){ NULL, 0, 0 };
+    *d = (struct dx_dead_domains){ 0 };
 }

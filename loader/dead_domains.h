@@ -23,6 +23,8 @@ struct dx_dead_domains {
     struct dx_dead_rank *rank; /* by dataset, then url_count descending; domains: so many or more */
     size_t rank_count;
     uint64_t domains; /* all of them */
+    uint64_t pairs;   /* of theirs */
+    uint64_t urls;    /* of these pairs */
 };
 
 /* DX_E_CORRUPT: they are not the parts of one version, in this order. */

@@ -293,21 +293,41 @@ static int open_etags(const struct dx_version *v, struct dx_part *part, const ch
     return rc;
 }
 
+static int check_sum(const struct dx_version *v, const char *what, uint64_t sum, uint64_t want,
+                     struct dx_error *err)
+{
+    return sum == want
+               ? DX_OK
+               : dx_fail(err, DX_E_CORRUPT,
+                         "version %s: its parts have %llu %s, the manifest says %llu",
+                         v->entry.version, (unsigned long long)sum, what, (unsigned long long)want);
+}
+
 /* The manifest's totals are those of live domains, and of the files of all parts. */
 static int check_sums(struct dx_version *v, struct dx_error *err)
 {
+    const struct dx_manifest_version *entry = &v->entry;
+    uint64_t pairs = 0;
+    uint64_t urls = 0;
     uint64_t rows = 0;
+    int rc;
 
     v->numbers = 0;
     for (size_t i = 0; i < v->part_count; i++) {
-        v->numbers += v->parts[i].part->entry.part.domains;
-        rows += v->parts[i].part->pages.rows;
+        const struct dx_part *part = v->parts[i].part;
+
+        v->numbers += part->entry.part.domains;
+        pairs += part->entry.part.pairs;
+        urls += part->entry.part.urls;
+        rows += part->pages.rows;
     }
-    if (v->numbers - v->dead.domains != v->entry.domains)
-        return dx_fail(err, DX_E_CORRUPT,
-                       "version %s: its parts have %llu domains, the manifest says %llu",
-                       v->entry.version, (unsigned long long)(v->numbers - v->dead.domains),
-                       (unsigned long long)v->entry.domains);
+    rc = check_sum(v, "domains", v->numbers - v->dead.domains, entry->domains, err);
+    if (rc == DX_OK)
+        rc = check_sum(v, "pairs", pairs - v->dead.pairs, entry->pairs, err);
+    if (rc == DX_OK)
+        rc = check_sum(v, "URLs", urls - v->dead.urls, entry->urls, err);
+    if (rc < 0)
+        return rc;
     if (rows != v->entry.rows + v->entry.rows_left_out)
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: rows in " DX_FILE_PAGES ": %llu, the manifest says %llu",

@@ -2,6 +2,7 @@
 #include "query/answers/self_test.h"
 
 #include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/rows/listing.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A domain of the part that was made with the version. */
+/* A domain of a part. */
 struct subject {
     struct dx_version *v;
     const struct dx_part *part;
@@ -154,19 +155,29 @@ static bool chosen(uint64_t i, uint64_t n, uint64_t k)
     return i * k / n != (i + 1) * k / n;
 }
 
-static int check_present(struct dx_version *v, const struct dx_self_test_options *o,
+/* Of `all` subjects, those of each of n parts. */
+static unsigned share(unsigned all, size_t n)
+{
+    return n < 2 || all == 0 ? all : (unsigned)((all + n - 1) / n);
+}
+
+/* Of the live domains of a part. */
+static int check_present(struct dx_version *v, size_t at, unsigned most, unsigned postings,
                          struct dx_error *err)
 {
-    const struct dx_part *part = dx_version_own(v);
+    const struct dx_part *part = v->parts[at].part;
     uint64_t domains = part->entry.part.domains;
-    uint64_t n = domains < o->domains ? domains : o->domains;
+    uint64_t n = domains < most ? domains : most;
 
     for (uint64_t i = 0; i < n; i++) {
         struct subject s = { .v = v, .part = part, .ordinal = place(i, n, domains) };
-        bool posting = chosen(i, n, o->postings < n ? o->postings : n);
+        bool posting = chosen(i, n, postings < n ? postings : n);
         struct dx_dataset_set set = { 0 };
-        int rc = find_subject(&s, err);
+        int rc;
 
+        if (dx_version_is_dead(v, at, s.ordinal))
+            continue;
+        rc = find_subject(&s, err);
         if (rc == DX_OK)
             rc = dx_membership_get(&part->membership, s.ordinal, &set, err);
         if (rc < 0)
@@ -198,11 +209,11 @@ static int check_absent(struct dx_version *v, unsigned count, struct dx_error *e
     return DX_OK;
 }
 
-/* The first domain of the dataset that stands at this place of those that have domains. */
-static int check_dataset(struct dx_version *v, uint64_t number, struct dx_self_test_rows *rows,
-                         struct dx_error *err)
+/* The first live domain of the dataset that stands at this place of those that have domains. */
+static int check_dataset(struct dx_version *v, size_t at, uint64_t number,
+                         struct dx_self_test_rows *rows, struct dx_error *err)
 {
-    struct subject s = { .v = v, .part = dx_version_own(v) };
+    struct subject s = { .v = v, .part = v->parts[at].part };
     struct dx_error fault = DX_ERROR_INIT;
     struct dx_domain_cursor cursor;
     struct dx_domain_list list;
@@ -211,7 +222,9 @@ static int check_dataset(struct dx_version *v, uint64_t number, struct dx_self_t
     if (rc != 1)
         return rc;
     dx_domain_cursor_begin(&cursor, &s.part->dataset_domains, &list);
-    rc = dx_domain_cursor_next(&cursor, err);
+    do {
+        rc = dx_domain_cursor_next(&cursor, err);
+    } while (rc == 1 && dx_version_is_dead(v, at, cursor.ordinal));
     if (rc != 1)
         return rc;
     s.ordinal = cursor.ordinal;
@@ -232,29 +245,35 @@ static int check_dataset(struct dx_version *v, uint64_t number, struct dx_self_t
     return DX_OK;
 }
 
-static int check_rows(struct dx_version *v, unsigned most, struct dx_self_test_rows *rows,
-                      struct dx_error *err)
+static int check_rows(struct dx_version *v, size_t at, unsigned most,
+                      struct dx_self_test_rows *rows, struct dx_error *err)
 {
-    uint64_t datasets = dx_version_own(v)->dataset_domains.datasets;
+    uint64_t datasets = v->parts[at].part->dataset_domains.datasets;
     uint64_t n = datasets < most ? datasets : most;
     int rc = DX_OK;
 
-    *rows = (struct dx_self_test_rows){ .first = DX_ERROR_INIT };
     for (uint64_t i = 0; rc >= 0 && i < n; i++)
-        rc = check_dataset(v, place(i, n, datasets), rows, err);
-    if (rc < 0 || rows->tried == 0 || rows->failed < rows->tried)
-        return rc < 0 ? rc : DX_OK;
-    if (err != NULL)
-        *err = rows->first;
-    return rows->first.code;
+        rc = check_dataset(v, at, place(i, n, datasets), rows, err);
+    return rc < 0 ? rc : DX_OK;
 }
 
 int dx_self_test(struct dx_version *v, const struct dx_self_test_options *options,
                  struct dx_self_test_rows *rows, struct dx_error *err)
 {
-    int rc = check_present(v, options, err);
+    size_t first = options->older ? 0 : v->part_count - 1;
+    size_t n = v->part_count - first;
+    int rc = DX_OK;
 
+    *rows = (struct dx_self_test_rows){ .first = DX_ERROR_INIT };
+    for (size_t i = first; rc == DX_OK && i < v->part_count; i++)
+        rc = check_present(v, i, share(options->domains, n), share(options->postings, n), err);
     if (rc == DX_OK)
         rc = check_absent(v, options->absent, err);
-    return rc == DX_OK ? check_rows(v, options->rows, rows, err) : rc;
+    for (size_t i = first; rc == DX_OK && i < v->part_count; i++)
+        rc = check_rows(v, i, share(options->rows, n), rows, err);
+    if (rc < 0 || rows->tried == 0 || rows->failed < rows->tried)
+        return rc;
+    if (err != NULL)
+        *err = rows->first;
+    return rows->first.code;
 }

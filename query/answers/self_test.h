@@ -10,7 +10,8 @@
  * the posting must be there with as many rows as the counts say. Names that cannot be registered
  * must be absent. Of a few datasets at even distances a row is read from the lake. It finds what is
  * wrong everywhere or in many places (a file of another build, a reader that is at odds with its
- * writer, a store that does not answer); single bytes are for checksums.
+ * writer, a store that does not answer); single bytes are for checksums. Of a version of several
+ * parts that is asked of the newest alone, or with `older` of all in equal shares.
  *
  * Rows that cannot be read in one dataset do not keep the version back: otherwise a writer of one
  * dataset could stop all others with one file. `rows` says how many failed, and the caller logs it.
@@ -26,6 +27,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct dx_version;
 
 struct dx_self_test_options {
@@ -33,11 +36,12 @@ struct dx_self_test_options {
     unsigned postings; /* of those, with their posting read */
     unsigned rows;     /* datasets of which a row is read */
     unsigned absent;   /* made-up names */
+    bool older;        /* the older parts too, which a publish takes as they are */
 };
 
 #define DX_SELF_TEST_OPTIONS_INIT \
     {                             \
-        256, 16, 8, 64            \
+        256, 16, 8, 64, false     \
     }
 
 struct dx_self_test_rows {

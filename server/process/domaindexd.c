@@ -320,12 +320,13 @@ static void open_anew(void *ctx, const struct dx_error *why)
 
 static int test_itself(void *ctx, struct dx_version *v, struct dx_error *err)
 {
-    const struct dx_self_test_options options = DX_SELF_TEST_OPTIONS_INIT;
-
+    struct dx_self_test_options options = DX_SELF_TEST_OPTIONS_INIT;
     struct dx_self_test_rows rows;
-    int rc = dx_self_test(v, &options, &rows, err);
+    int rc;
 
     (void)ctx;
+    options.older = true;
+    rc = dx_self_test(v, &options, &rows, err);
     if (rc == DX_OK && rows.failed > 0)
         dx_log(
             DX_LOG_ERROR,

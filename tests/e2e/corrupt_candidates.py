@@ -7,11 +7,13 @@ Each candidate is a version whose files were damaged (bits, zeros, cut, longer, 
 version or other pages, its rows in the lake, the manifest itself), in half of the cases with a
 manifest that has the sizes and hashes of the damaged files, as if its writer had been at fault. Either it is
 refused: then the old version answers as before, and /readyz and the metrics say why. Or the damage lies
-in the lake, of which loading reads a sample: then every answer is the true one of the version, or an error,
-never another.
+in the lake, or in postings of a version of several parts, of which loading reads a sample: then every answer is
+the true one of the version, or an error, never another.
 
 Not with a matching manifest: datasets.json and psl.dat, which say nothing of themselves; there the manifest
 is the truth.
+
+Half as many more are of versions of three parts: any but the first, which the sound version has too, is damaged, dead.dxb among the rest.
 
     DX_CANDIDATES=1000 tests/e2e/corrupt_candidates.py       in full; 40 without, 100 with DX_WHOLE=1
 
@@ -42,24 +44,29 @@ POSTINGS = ("postings.idx.zst", "postings.dat.zst")
 
 
 class Candidate:
-    """The folder of version B and what lies in the lake for it alone, to be damaged and restored."""
+    """The folders of version B and what lies in the lake for it alone, to be damaged and restored. In folder is the part that is damaged."""
 
     def __init__(self, root, kept, sound, victim, lake, rng):
         self.root, self.kept, self.sound, self.victim, self.lake, self.rng = root, kept, sound, victim, lake, rng
-        self.folder, self.manifest = root / "index" / victim, manifests.Manifest(root)
+        self.manifest = manifests.Manifest(root)
         self.manifest.flip(victim)
+        parts = set(self.manifest.entry(victim).get("parts", ())) - {sound}
+        self.part = rng.choice([victim, *sorted(parts)]) if parts else victim
+        self.folder = root / "index" / self.part
         self.touched = []
         self.words = ""
 
     def entry(self):
-        return self.manifest.entry(self.victim)
+        return self.manifest.entry(self.part)
 
     def some_file(self, matching):
         rng = self.rng
         kind = rng.random()
         if kind < 0.6 or (matching and kind >= 0.85):
-            return rng.choice(MAPPED)
-        return rng.choice(POSTINGS if kind < 0.85 else OTHERS)
+            return rng.choice(MAPPED + ("dead.dxb",) * 2 * ("dead.dxb" in self.entry()["files"]))
+        if kind < 0.85:
+            return rng.choice(POSTINGS)
+        return rng.choice([name for name in OTHERS if self.part == self.victim or name not in OWN_WORD])  # of the version alone
 
     def write(self, name, data, matching):
         """As a new file: what is mapped of the old one stays as it was."""
@@ -67,10 +74,10 @@ class Candidate:
         path.chmod(0o644)
         path.unlink()
         path.write_bytes(data)
-        self.touched.append(name)
+        self.touched.append(path)
         if matching:
             self.entry()["files"][name] = manifests.file_member(path)
-        self.words += f" {name}{' (listed so)' if matching else ''}"
+        self.words += f" {'' if self.part == self.victim else 'older '}{name}{' (listed so)' if matching else ''}"
 
     def damaged(self, data, how):
         rng, data = self.rng, bytearray(data)
@@ -97,7 +104,7 @@ class Candidate:
     def remove_file(self):
         name = self.some_file(False)
         (self.folder / name).unlink()
-        self.touched.append(name)
+        self.touched.append(self.folder / name)
         self.words += f" {name}"
 
     def mix(self, matching):
@@ -120,10 +127,11 @@ class Candidate:
     def numbers(self):
         """An entry that says another number, build or suffix list than the files."""
         member = self.rng.choice(("domains", "pairs", "rows", "urls", "datasets", "build_id", "psl_hash"))
+        entry = self.manifest.entry(self.victim)
         if member in ("build_id", "psl_hash"):
-            self.entry()[member] = self.manifest.entry(self.sound)[member][::-1]
+            entry[member] = entry[member][::-1]
         else:
-            self.entry()[member] += 1
+            entry[member] += 1
         self.words += f" {member}"
 
     def damage_lake(self, how):
@@ -162,8 +170,7 @@ class Candidate:
         return kind
 
     def restore(self, sequence):
-        for touched in self.touched:
-            path = touched if hasattr(touched, "name") else self.folder / touched
+        for path in self.touched:
             kept = self.kept / path.relative_to(self.root)
             path.unlink(missing_ok=True)
             shutil.copy2(kept, path)
@@ -205,7 +212,7 @@ def judge(words, got, true, other, outcome):
             outcome["WRONG, of the other version" if (status, body) == other[target] else "WRONG"] += 1
 
 
-def one(server, candidate, maps, targets, outcome):
+def one(server, candidate, maps, targets, several, outcome):
     """Whether it was served."""
     before = state_of(server)
     kind = candidate.make()
@@ -223,7 +230,7 @@ def one(server, candidate, maps, targets, outcome):
     else:
         errors = outcome["errors"]
         outcome["served"] += 1
-        check(kind == "lake", f"a candidate with damage in its index was served: {kind}")
+        check(kind == "lake" or (several and "postings" in words), f"a candidate with damage in its index was served: {words}")
         judge(words, ask_all(server, targets), maps[candidate.victim], maps[candidate.sound], outcome)
         outcome[f"served: {kind}, {'with errors' if outcome['errors'] > errors else 'all true'}"] += 1
     candidate.restore(candidate.manifest.json["sequence"])
@@ -232,13 +239,13 @@ def one(server, candidate, maps, targets, outcome):
     return served != candidate.sound
 
 
-def add_rows(root, tmp, seed, count):
+def add_rows(root, tmp, seed, count, parts):
     with open(tmp / "rows.tsv", "w", encoding="utf-8") as out:
         for raw, _ in corpus.rows(seed=seed, count=count):
             print(*raw, sep="\t", file=out)
     dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
                      "--url-column", 3, "--extra-column", 4, "--no-header", tmp / "rows.tsv")
-    dxtest.domaindex("publish", "--root", root)
+    dxtest.domaindex("publish", "--root", root, "--parts", parts)
 
 
 def questions(root, server):
@@ -256,38 +263,47 @@ def served(root, *options):
     return dxtest.Server(root, "--cursor-life", "0", "--lease", "no", "--poll-ms", "500", *options)
 
 
-def main():
-    with dxtest.tempdir() as tmp:
-        root = roots.make(tmp, seed=31, count=500)
-        sound, old_lake = manifests.Manifest(root).current, set((root / "urls").rglob("*.parquet"))
-        add_rows(root, tmp, 32, 300)
-        victim = manifests.Manifest(root).current
-        lake = sorted(set((root / "urls").rglob("*.parquet")) - old_lake)
-        shutil.copytree(root, tmp / "kept")
-        maps = {}
+def candidates(tmp, parts, rows, count, outcome):
+    """count of them, of a version of so many parts: the first is the sound version's too, the others came with `rows`."""
+    tmp.mkdir()
+    root = roots.make(tmp, seed=31, count=500 if parts == 1 else 1500)
+    sound, old_lake = manifests.Manifest(root).current, set((root / "urls").rglob("*.parquet"))
+    for number, more in enumerate(rows):
+        add_rows(root, tmp, 32 + number, more, parts)
+    manifest = manifests.Manifest(root)
+    victim = manifest.current
+    equal(len(manifest.entry(victim).get("parts", ())) + 1, parts, "parts")
+    lake = sorted(set((root / "urls").rglob("*.parquet")) - old_lake)
+    shutil.copytree(root, tmp / "kept")
+    maps = {}
+    with served(root) as server:
+        targets = questions(root, server)
+        maps[victim] = ask_all(server, targets)
+        manifest.flip(sound)
+        manifest.put(root)
+        wait_for("flip", lambda: server.get("/readyz").json["version"] == sound)
+        maps[sound] = ask_all(server, targets)
+    check(sum(maps[sound][t] != maps[victim][t] for t in targets) > len(targets) // 2 // parts, "answers differ")
+    check(all(status < 500 for status, _ in [*maps[sound].values(), *maps[victim].values()]), "sound")
+    rng, left = random.Random(int(os.environ.get("DX_SEED", "9"))), count
+    while left > 0:
         with served(root) as server:
-            targets = questions(root, server)
-            maps[victim] = ask_all(server, targets)
-            manifest = manifests.Manifest(root)
-            manifest.flip(sound)
-            manifest.put(root)
-            wait_for("flip", lambda: server.get("/readyz").json["version"] == sound)
-            maps[sound] = ask_all(server, targets)
-        check(sum(maps[sound][t] != maps[victim][t] for t in targets) > len(targets) // 2, "answers differ")
-        check(all(status < 500 for status, _ in [*maps[sound].values(), *maps[victim].values()]), "sound")
-        outcome, rng = collections.Counter(), random.Random(int(os.environ.get("DX_SEED", "9")))
-        left = CANDIDATES
-        while left > 0:
-            with served(root) as server:
-                for _ in range(min(PER_SERVER, left)):
-                    left -= 1
-                    if one(server, Candidate(root, tmp / "kept", sound, victim, lake, rng), maps, targets, outcome):
-                        break
-        for what, count in sorted(outcome.items()):
-            print(f"{count:6} {what}")
-        equal(outcome["refused"] + outcome["served"], CANDIDATES, "candidates")
-        equal(outcome["WRONG"] + outcome["WRONG, of the other version"], 0, "wrong answers")
-        check(outcome["refused"] > CANDIDATES // 2 and outcome["errors"] > 0, "damage was met")
+            for _ in range(min(PER_SERVER, left)):
+                left -= 1
+                if one(server, Candidate(root, tmp / "kept", sound, victim, lake, rng), maps, targets, parts > 1, outcome):
+                    break
+
+
+def main():
+    outcome = collections.Counter()
+    with dxtest.tempdir() as tmp:
+        candidates(tmp / "one", 1, (300,), CANDIDATES, outcome)
+        candidates(tmp / "several", 3, (150, 20), CANDIDATES // 2, outcome)
+    for what, count in sorted(outcome.items()):
+        print(f"{count:6} {what}")
+    equal(outcome["refused"] + outcome["served"], CANDIDATES + CANDIDATES // 2, "candidates")
+    equal(outcome["WRONG"] + outcome["WRONG, of the other version"], 0, "wrong answers")
+    check(outcome["refused"] > CANDIDATES // 2 and outcome["errors"] > 0, "damage was met")
     dxtest.finish()
 
 
