@@ -114,6 +114,8 @@ static bool from_line(struct dx_span line, struct dx_cdx_layout *l)
     struct dx_span field[DX_CDX_FIELDS_MAX];
 
     l->count = dx_cdx_split(line, field, DX_CDX_FIELDS_MAX);
+    for (size_t i = 0; i < l->count; i++)
+        l->name[i] = "";
     for (size_t i = 0, k = 0; i < l->count && k < sizeof usual / sizeof *usual; i++, k++) {
         if (l->count == 9 && k == 7)
             k = 9; /* no robot flags, no length */
