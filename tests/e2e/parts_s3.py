@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""Versions of several parts on object storage, against versitygw or MinIO.
+
+Made-up rows (tests/support/corpus.py) come in five publishes, each smaller than the one before, so that a version stands
+on up to five parts. After each publish a server whose cache folder holds the copies of the version before answers as
+the model does: datasets, URLs and rows of each domain, and its listings. It fetches the new part alone. In the end:
+verify finds the version sound and finds a damaged byte of an older part; gc keeps the parts of what it keeps; publish
+--parts 1 makes one part, after which gc takes the others.
+"""
+import collections
+import json
+import os
+import pathlib
+import urllib.parse
+
+import corpus
+import dxtest
+import stores
+
+BATCHES = (3000, 150, 30, 8, 2)
+BUCKET, PREFIX = "lake", "a/root"
+NO_WAIT = ("--keep", 1, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s", "--max-share", 100, "--delete")
+
+
+class World:
+    def __init__(self, store, tmp):
+        self.store, self.tmp, self.root = store, tmp, store.root(BUCKET, PREFIX)
+        self.cache = tmp / "cache"
+        self.rows = collections.defaultdict(lambda: collections.defaultdict(set))  # domain: dataset: rows
+
+    def add(self, seed, count):
+        path = self.tmp / "rows.tsv"
+        with open(path, "w", encoding="utf-8") as out:
+            for raw, want in corpus.rows(seed=seed, count=count):
+                print(*raw, sep="\t", file=out)
+                if want is not None:
+                    domain, dataset, url, ts, extra = want
+                    self.rows[domain][dataset].add((url, ts, extra))
+        dxtest.domaindex("ingest", "--root", self.root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2,
+                         "--url-column", 3, "--extra-column", 4, "--no-header", path)
+
+    def manifest(self):
+        return json.loads(self.store.get(BUCKET, f"{PREFIX}/index/manifest.json"))
+
+    def entry(self):
+        manifest = self.manifest()
+        return next(v for v in manifest["versions"] if v["version"] == manifest["current_version"])
+
+    def copies(self):
+        """What of the mapped files lies in the cache folder."""
+        return {path: path.stat().st_size for path in pathlib.Path(self.cache).rglob("*") if path.is_file()}
+
+    def ask(self, server, domain):
+        sets = self.rows[domain]
+        reply = server.get(f"/v1/domain/{urllib.parse.quote(domain)}")
+        if not dxtest.equal(reply.status, 200, f"{domain}: {reply.body[:200]!r}"):
+            return
+        got = {d["name"]: (d["url_count"], d["row_count"]) for d in reply.json["datasets"]}
+        dxtest.equal(got, {name: (len({row[0] for row in rows}), len(rows)) for name, rows in sets.items()}, domain)
+        for d in reply.json["datasets"][:2]:
+            listing = server.get(f"/v1/domain/{urllib.parse.quote(domain)}/datasets/{d['dataset_id']}/urls?limit=10000&fields=url")
+            if dxtest.equal(listing.status, 200, f"{domain} in {d['name']}: {listing.body[:200]!r}"):
+                dxtest.equal(sorted(row["url"] for row in listing.json["items"]), sorted(row[0] for row in sets[d["name"]]),
+                             f"{domain} in {d['name']}")
+
+    def compare(self, step):
+        names = sorted(self.rows)
+        with dxtest.Server(self.root, "--cache-dir", self.cache, "--lease", "no") as server:
+            for domain in names[step::max(1, len(names) // 60)]:
+                self.ask(server, domain)
+
+
+def grow(world):
+    first = None
+    for step, count in enumerate(BATCHES):
+        before = world.copies()
+        world.add(step + 1, count)
+        dxtest.domaindex("publish", "--root", world.root)
+        entry = world.entry()
+        dxtest.equal(len(entry.get("parts", ())), step, "older parts")
+        written = sum(file["size"] for name, file in entry["files"].items() if name != "psl.dat")
+        first = first or written
+        dxtest.check(step == 0 or written < first / 2, f"publish {step}: {written} bytes, the first {first}")
+        world.compare(step)
+        come = sum(size for path, size in world.copies().items() if path not in before)
+        own = sum(file["size"] for file in entry["files"].values())
+        dxtest.check(come <= own + (1 << 16), f"publish {step}: {come} bytes fetched, of a part of {own}")
+        print(f"publish {step}: {count} rows, {written} bytes, {come} bytes fetched by the server", flush=True)
+
+
+def damage(world):
+    name = f"{PREFIX}/index/{world.entry()['parts'][1]}/domain_counts.dxc"
+    sound = world.store.get(BUCKET, name)
+    world.store.put(BUCKET, name, sound[:-9] + bytes([sound[-9] ^ 4]) + sound[-8:])
+    done = dxtest.domaindex("verify", "--root", world.root, expect=3)
+    dxtest.check(world.entry()["parts"][1].encode() in done.stdout + done.stderr, f"the part is named: {done.stdout} {done.stderr}")
+    world.store.put(BUCKET, name, sound)
+
+
+def main():
+    dxtest.need_programs()
+    for kind in stores.kinds():
+        with dxtest.tempdir() as tmp, kind() as store:
+            os.environ.update(store.env)
+            store.bucket(BUCKET)
+            world = World(store, tmp)
+            grow(world)
+            damage(world)
+            dxtest.domaindex("verify", "--root", world.root, "--deep")
+            dxtest.domaindex("gc", "--root", world.root, *NO_WAIT)
+            dxtest.equal(len(world.manifest()["versions"]), len(BATCHES), "versions that are parts stay")
+            world.compare(1)
+            dxtest.domaindex("publish", "--root", world.root, "--parts", 1)
+            dxtest.equal(world.entry().get("parts"), None, "one part")
+            world.compare(2)
+            dxtest.domaindex("gc", "--root", world.root, *NO_WAIT)
+            dxtest.equal(len(world.manifest()["versions"]), 1, "versions after a merge of all")
+            dxtest.domaindex("verify", "--root", world.root, "--deep")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
