@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "format/core/envelope.h"
+#include "format/core/zseek.h"
 #include "loader/version.h"
 #include "tests/support/damage.h"
 #include "tests/support/small_root.h"
@@ -17,6 +19,27 @@
 #define THIRD_VERSION "000003-20261121T103000Z"
 
 static unsigned failures;
+
+/* Of a part without lake files of its own. */
+static void write_no_files(const char *root, struct dx_manifest_version *v)
+{
+    struct dx_manifest_file *listed = (struct dx_manifest_file *)(uintptr_t)dx_manifest_file(
+        v, DX_FILE_FILES_TSV);
+    struct dx_buf list = DX_BUF_INIT(1 << 16);
+    struct dx_zseek_writer w = { 0 };
+    struct dx_error err = DX_ERROR_INIT;
+    char path[512];
+
+    (void)snprintf(path, sizeof path, "%s/index/%s/" DX_FILE_FILES_TSV, root, v->version);
+    EXPECT(dx_zseek_writer_init(&w, 0, dx_envelope_sink_buf, &list, &err) == DX_OK &&
+               dx_zseek_writer_finish(&w, &err) == DX_OK &&
+               dx_file_replace(path, dx_span_of(list.data, list.size), &err) == DX_OK,
+           "%s", err.text);
+    listed->size = list.size;
+    listed->hash = dx_hash128_of(dx_span_of(list.data, list.size));
+    dx_zseek_writer_release(&w);
+    dx_buf_release(&list);
+}
 
 /* The files of the first version again, in a folder of its own; with the first as a part if `parts`. */
 static void add_version(struct dx_manifest *m, const char *root, const char *name, bool parts)
@@ -38,6 +61,8 @@ static void add_version(struct dx_manifest *m, const char *root, const char *nam
     EXPECT(rc == DX_OK && system(text) == 0, "%s %s", text, err.text);
     if (parts) {
         memcpy(v->parts[v->part_count++], m->versions[0].version, DX_VERSION_NAME);
+        v->part.first_file = m->versions[0].file_ids;
+        write_no_files(root, v);
         (void)snprintf(text, sizeof text, "%s/index/%s/" DX_FILE_DEAD, root, name);
         EXPECT(dx_manifest_file_add(v, DX_FILE_DEAD, sizeof dead - 1, &hash, &err) == DX_OK &&
                    dx_file_replace(text, dx_span_str(dead), &err) == DX_OK,
