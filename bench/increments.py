@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """increments.py - what a publish of a little costs on top of much.
 
-    bench/increments.py N [--adds 1000] [--times 20] [--memory 8G] [--work DIR] [--json FILE]
+    bench/increments.py N [--adds 1000] [--times 20] [--rounds 5] [--memory 8G] [--work DIR] [--json FILE] [--write]
                         [--limit SECONDS]
 
 N: made-up domains of the base: 100K, 1M, 10M... (bench/make_rows). It is published, and then --times runs of --adds new
 domains each are ingested and published: seconds, CPU seconds, memory, bytes written and parts of each publish. Then the same
-lake is built once from its beginning: the cost that all increments together are compared with. All below --work (default /var/tmp), deleted at the end.
+lake is built once from its beginning: the cost that all increments together are compared with. /v1/domain is asked of both,
+the version of several parts and that of one, in interleaved rounds on one core, the load on the other. All below --work
+(default /var/tmp), deleted at the end. --write keeps the figures in RESULTS.md.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -24,6 +28,7 @@ sys.path.insert(0, str(HERE / "support"))
 sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 import dxtest  # noqa: E402
 import machine  # noqa: E402
+import serve  # noqa: E402
 from result import Result, median  # noqa: E402
 
 MAKE_ROWS = machine.BIN / "bench" / "make_rows"
@@ -75,26 +80,78 @@ class Root:
         return sum(f["size"] for f in self.version()["files"].values())
 
 
+def names(root, count):
+    """Of each part about as many as its share of all, and a thousand at least."""
+    rng, version, found = random.Random(1), root.version(), []
+    for part in (*version.get("parts", ()), version["version"]):
+        packed = root.path / "index" / part / "domains.txt.zst"
+        text = subprocess.run(["zstd", "-dc", packed], stdout=subprocess.PIPE, check=True).stdout.split()
+        share = max(1000, count * len(text) // version["domains"])
+        found += [name.decode() for name in rng.sample(text, min(len(text), share))]
+    rng.shuffle(found)
+    return found
+
+
+def lookups(result, roots, work, options, say):
+    """roots: {name: Root}, the one of several parts first."""
+    server_core, load_core = machine.cores()
+    load = serve.Load(load_core, work)
+    targets = {"hit": [f"/v1/domain/{name}\t1\t200" for name in names(next(iter(roots.values())), 200000)],
+               "miss": [f"/v1/domain/{i:x}-nobody.invalid\t1\t404" for i in range(100000)]}
+    for kind, lines in targets.items():
+        (work / f"{kind}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(serve.Ours(name, root.path, server_core, "--threads", 1))
+                   for name, root in roots.items()}
+        for kind, law in (("hit", ":1:zipf=0.99"), ("miss", "")):
+            seen = {name: [] for name in servers}
+            for i in range(options.rounds + 1):     # the first warms
+                for name, server in servers.items():
+                    with serve.only(server, list(servers.values())):
+                        figures = load.run(server.port, [f"{work / kind}.txt{law}"], 2)
+                    if i > 0:
+                        seen[name].append(figures["rate"])
+            for name, rates in seen.items():
+                result.add(f"/v1/domain {kind}", name, "requests/s", rates, more=True)
+            several, one = seen
+            ratio = result.ratio(f"/v1/domain {kind}", several, one)
+            say(f"/v1/domain, {kind}: {several} {median(seen[several]):,.0f} requests/s, {one} {median(seen[one]):,.0f}; "
+                f"median of the rounds' ratios {ratio:.2f}")
+            if kind == "hit":
+                result.expect("/v1/domain under Zipf traffic, several parts to one", ">= 0.9", ratio,
+                              "reached" if ratio >= 0.9 else "**not reached**")
+    if load.wrong:
+        sys.exit(f"{load.wrong} replies were wrong")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=True)
     parser.add_argument("domains", type=count_of)
     parser.add_argument("--adds", type=count_of, default=1000)
     parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--memory", default="8G")
     parser.add_argument("--work", default="/var/tmp")
     parser.add_argument("--json")
     parser.add_argument("--limit", type=float, default=3600)
     options = parser.parse_args()
     end = time.monotonic() + options.limit
-    result = Result(f"increments-{options.domains}", f"{options.domains:,} made-up domains, then {options.times} times "
+    result = Result(f"increments-{options.domains}-{options.adds}", f"{options.domains:,} made-up domains, then {options.times} times "
                     f"{options.adds:,}; --memory {options.memory}")
+    lines = []
+
+    def say(text):
+        print(text, flush=True)
+        lines.append(f"* {text}")
+
     work = pathlib.Path(tempfile.mkdtemp(dir=options.work, prefix="domaindex-increments-"))
     try:
         root = Root(work / "root", options, end)
         root.ingest(options.domains, 0, 1)
         seconds, cpu, _ = root.publish()
         whole = root.written()
-        print(f"base: publish {seconds:.2f} s, CPU {cpu:.2f} s, {whole / 1e6:,.1f} MB", flush=True)
+        say(f"base: publish {seconds:.2f} s, CPU {cpu:.2f} s, {whole / 1e6:,.1f} MB")
         steps = []
         for i in range(options.times):
             root.ingest(options.adds, options.domains + i * options.adds, i + 2)
@@ -103,7 +160,7 @@ def main():
                                       ("written", 3, "MB", 1e6), ("parts", 4, "parts", 1)):
             values = [step[at] / scale for step in steps]
             result.add("increment", name, unit, values, more=False)
-            print(f"{name}: median {median(values):.3f} {unit}, most {max(values):.3f}", flush=True)
+            say(f"each publish, {name}: median {median(values):.3f} {unit}, most {max(values):.3f}")
         increments = sum(step[1] for step in steps)
         shutil.copytree(root.path / "urls", work / "again/urls")
         shutil.copy(root.path / "registry.json", work / "again")
@@ -112,11 +169,16 @@ def main():
         seconds, cpu, _ = again.publish()
         result.add("all", "increments", "CPU s", [increments], more=False)
         result.add("all", "one build of the result", "CPU s", [cpu], more=False)
-        print(f"all increments: CPU {increments:.2f} s; one build of the result: {seconds:.2f} s, CPU {cpu:.2f} s; "
-              f"ratio {increments / cpu:.2f}", flush=True)
+        say(f"all increments: CPU {increments:.2f} s; one build of the result: {seconds:.2f} s, CPU {cpu:.2f} s; "
+            f"ratio {increments / cpu:.2f}")
+        result.expect(f"CPU of {options.times} publishes, to one build of the result", "<= 3", increments / cpu,
+                      "reached" if increments / cpu <= 3 else "**not reached**")
+        lookups(result, {f"{steps[-1][4]} parts": root, "one part": again}, work, options, say)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     result.save(options.json)
+    if options.write:
+        result.keep(f"{options.times} publishes of {options.adds:,} domains onto {options.domains:,}", [*lines, "", *result.expectations()])
 
 
 if __name__ == "__main__":
