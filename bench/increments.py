@@ -118,8 +118,7 @@ def lookups(result, roots, work, options, say):
             say(f"/v1/domain, {kind}: {several} {median(seen[several]):,.0f} requests/s, {one} {median(seen[one]):,.0f}; "
                 f"median of the rounds' ratios {ratio:.2f}")
             if kind == "hit":
-                result.expect("/v1/domain under Zipf traffic, several parts to one", ">= 0.9", ratio,
-                              "reached" if ratio >= 0.9 else "**not reached**")
+                result.expect("/v1/domain under Zipf traffic, several parts to one", ">= 0.9", ratio)
     if load.wrong:
         sys.exit(f"{load.wrong} replies were wrong")
 
@@ -171,8 +170,7 @@ def main():
         result.add("all", "one build of the result", "CPU s", [cpu], more=False)
         say(f"all increments: CPU {increments:.2f} s; one build of the result: {seconds:.2f} s, CPU {cpu:.2f} s; "
             f"ratio {increments / cpu:.2f}")
-        result.expect(f"CPU of {options.times} publishes, to one build of the result", "<= 3", increments / cpu,
-                      "reached" if increments / cpu <= 3 else "**not reached**")
+        result.expect(f"CPU of {options.times} publishes, to one build of the result", "<= 3", increments / cpu)
         lookups(result, {f"{steps[-1][4]} parts": root, "one part": again}, work, options, say)
     finally:
         shutil.rmtree(work, ignore_errors=True)
