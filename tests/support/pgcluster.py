@@ -106,7 +106,7 @@ class Cluster:
             raise
         return self
 
-    def start(self):
+    def launch(self):
         options = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder, "fsync": "off",
                    "shared_buffers": "16MB", "max_wal_size": "128MB", "dynamic_shared_memory_type": "mmap",
                    "autovacuum": "off", **dict(self.settings)}
@@ -116,10 +116,20 @@ class Cluster:
                 [str(self.bin / "postgres"), "-D", str(self.data), *(f"--{k}={v}" for k, v in options.items())],
                 env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True, **self.as_user)
+
+    def start(self):
+        log = self.folder / "log"
+        before = log.stat().st_size if log.exists() else 0
+        self.launch()
         end = time.monotonic() + 120
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                break
+                # After kill() what served connections ends when it sees that the server is gone, and holds memory until then.
+                if b"pre-existing shared memory block" not in log.read_bytes()[before:]:
+                    break
+                before = log.stat().st_size
+                time.sleep(0.1)
+                self.launch()
             with contextlib.suppress(RuntimeError, subprocess.SubprocessError):
                 self.sql("SELECT 1", database="postgres")
                 return
