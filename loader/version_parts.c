@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/version_parts.h"
 
+#include "format/version/dataset_domains.h"
 #include "loader/objects.h"
 
 #include <assert.h>
@@ -71,6 +72,47 @@ void dx_version_add_numbers(const struct dx_version *v, size_t i,
             ids[k] += (uint32_t)v->parts[i].first;
         roaring_bitmap_add_many(to, n, ids);
     }
+}
+
+int dx_version_remove_dead(const struct dx_version *v, struct roaring_bitmap_s *numbers,
+                           struct dx_error *err)
+{
+    roaring_bitmap_t *dead = roaring_bitmap_create();
+
+    if (dead == NULL)
+        return dx_no_memory(err, "dead domains");
+    for (size_t i = 0; i < v->part_count; i++)
+        if (v->parts[i].dead != NULL)
+            dx_version_add_numbers(v, i, v->parts[i].dead, dead);
+    roaring_bitmap_andnot_inplace(numbers, dead);
+    roaring_bitmap_free(dead);
+    return DX_OK;
+}
+
+int dx_version_add_dataset(const struct dx_version *v, uint32_t dataset_id, uint64_t first,
+                           uint64_t end, struct roaring_bitmap_s *to, uint64_t *count,
+                           struct dx_error *err)
+{
+    const struct dx_version_part *of;
+    const struct dx_dataset_domains *d;
+    struct dx_domain_list list;
+    struct dx_domain_cursor c;
+    int rc;
+
+    if (first == end)
+        return DX_OK;
+    of = &v->parts[dx_version_part_at(v, first)];
+    d = &of->part->dataset_domains;
+    rc = dx_dataset_domains_of(d, dataset_id, &list, err);
+    if (rc != 1)
+        return rc;
+    dx_domain_cursor_begin(&c, d, &list);
+    rc = dx_domain_cursor_seek(&c, first - of->first, err);
+    for (; rc == 1 && of->first + c.ordinal < end; rc = dx_domain_cursor_next(&c, err)) {
+        roaring_bitmap_add(to, (uint32_t)(of->first + c.ordinal));
+        ++*count;
+    }
+    return rc < 0 ? rc : DX_OK;
 }
 
 /* Those that newer parts do not have, from the part below. */

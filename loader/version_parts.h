@@ -49,6 +49,14 @@ bool dx_version_is_live(const struct dx_version *v, uint64_t number);
 /* Ordinals of parts[i] as numbers, into a bitmap. */
 void dx_version_add_numbers(const struct dx_version *v, size_t i,
                             const struct roaring_bitmap_s *ordinals, struct roaring_bitmap_s *to);
+/* Takes those that are dead out of a bitmap of numbers: they count in the newer part that has them. */
+int dx_version_remove_dead(const struct dx_version *v, struct roaring_bitmap_s *numbers,
+                           struct dx_error *err);
+/* The dataset's domains with numbers in [first, end), which are of one part; dead ones too. *count grows
+ * by how many. */
+int dx_version_add_dataset(const struct dx_version *v, uint32_t dataset_id, uint64_t first,
+                           uint64_t end, struct roaring_bitmap_s *to, uint64_t *count,
+                           struct dx_error *err);
 /* Whether an ordinal of parts[i] is dead. */
 bool dx_version_is_dead(const struct dx_version *v, size_t i, uint64_t ordinal);
 

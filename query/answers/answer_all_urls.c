@@ -200,12 +200,7 @@ static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, st
     dx_json_number(j, dx_span_of(task->datasets.data, task->datasets.size));
     dx_json_key(j, "items");
     dx_json_number(j, dx_span_of(task->items.data, task->items.size));
-    dx_json_key(j, "cost");
-    dx_json_object(j);
-    dx_json_key_u64(j, "rows", f->rows_seen);
-    dx_json_key_u64(j, "pages", f->pages_seen);
-    dx_json_key_u64(j, "bytes", f->bytes_seen);
-    dx_json_end(j);
+    dx_answer_cost(j, f->rows_seen, f->pages_seen, f->bytes_seen);
     if (task->items.failed)
         return dx_buf_fail(&task->items, err, "answer");
     if (task->datasets.failed)
@@ -372,16 +367,11 @@ static int take_datasets(struct all_urls_task *task, struct dx_problem *problem)
 
 static int same_question(const struct all_urls_task *task, struct dx_problem *problem)
 {
-    const struct dx_version *v = task->view.version;
     const struct dx_cursor *from = task->ask.paging.from;
+    int rc = dx_cursor_of_version(from, &task->view.version->entry, problem);
 
-    if (from == NULL)
-        return 1;
-    if (memcmp(&from->build, &v->entry.build, sizeof v->entry.build) != 0)
-        return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
-                              "version %s is not the one that this cursor is of, only its name is "
-                              "the same",
-                              v->entry.version);
+    if (rc != 1 || from == NULL)
+        return rc;
     return from->domain_id == task->found.domain_id ? 1 : mismatch(problem, "another domain");
 }
 

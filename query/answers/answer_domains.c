@@ -3,7 +3,6 @@
 
 #include "base/json_out.h"
 #include "format/core/surt.h"
-#include "format/version/dataset_domains.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
@@ -75,27 +74,6 @@ static int find_range(struct page *p, size_t i, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-/* Those of one dataset and part in the window that ends at `known`. Counts what it adds. */
-static int add_list(struct page *p, size_t i, uint32_t dataset_id, uint64_t from, uint64_t *looked,
-                    struct dx_error *err)
-{
-    const struct dx_dataset_domains *d = &part_of(p, i)->part->dataset_domains;
-    const struct range *range = &p->range[i];
-    struct dx_domain_list list;
-    struct dx_domain_cursor c;
-    int rc = from == range->known ? 0 : dx_dataset_domains_of(d, dataset_id, &list, err);
-
-    if (rc != 1)
-        return rc;
-    dx_domain_cursor_begin(&c, d, &list);
-    rc = dx_domain_cursor_seek(&c, from, err);
-    for (; rc == 1 && c.ordinal < range->known; rc = dx_domain_cursor_next(&c, err)) {
-        roaring_bitmap_add(p->numbers, (uint32_t)(part_of(p, i)->first + c.ordinal));
-        ++*looked;
-    }
-    return rc;
-}
-
 static int add_window(struct page *p, uint64_t *looked, struct dx_error *err)
 {
     const struct dx_registry *r = &p->of.view.version->registry;
@@ -116,7 +94,9 @@ static int add_window(struct page *p, uint64_t *looked, struct dx_error *err)
             continue;
         *looked += p->of.dataset == NULL;
         for (size_t i = 0; rc >= 0 && i < parts_of(p); i++)
-            rc = add_list(p, i, id, from[i], looked, err);
+            rc = dx_version_add_dataset(p->of.view.version, id, part_of(p, i)->first + from[i],
+                                        part_of(p, i)->first + p->range[i].known, p->numbers,
+                                        looked, err);
     }
     return rc;
 }
@@ -166,21 +146,6 @@ static int cut(struct page *p, struct dx_error *err)
     return rc < 0 ? rc : DX_OK;
 }
 
-static int remove_dead(struct page *p, struct dx_error *err)
-{
-    const struct dx_version *v = p->of.view.version;
-    roaring_bitmap_t *dead = roaring_bitmap_create();
-
-    if (dead == NULL)
-        return dx_no_memory(err, "domains");
-    for (size_t i = 0; i < v->part_count; i++)
-        if (v->parts[i].dead != NULL)
-            dx_version_add_numbers(v, i, v->parts[i].dead, dead);
-    roaring_bitmap_andnot_inplace(p->numbers, dead);
-    roaring_bitmap_free(dead);
-    return DX_OK;
-}
-
 /* The visible domains, as many as a page may look at. */
 static int find_domains(struct page *p, struct dx_error *err)
 {
@@ -208,16 +173,7 @@ static int find_domains(struct page *p, struct dx_error *err)
     }
     if (rc >= 0)
         rc = cut(p, err);
-    return rc < 0 ? rc : remove_dead(p, err);
-}
-
-static int find_hidden(struct page *p, struct dx_canon *canon, struct dx_problem *problem)
-{
-    int rc = dx_suppression_domains_among(&p->hidden, &p->of.view, canon, p->numbers, problem);
-
-    for (size_t i = 0; rc == 1 && i < p->hidden.whole_count; i++)
-        roaring_bitmap_remove_range(p->numbers, p->hidden.whole[i].first, p->hidden.whole[i].end);
-    return rc;
+    return rc < 0 ? rc : dx_version_remove_dead(p->of.view.version, p->numbers, err);
 }
 
 /* ---- items ---- */
@@ -421,7 +377,7 @@ int dx_answer_domains(const struct dx_view *view, struct dx_canon *canon,
     if (rc == 1)
         rc = begin(&p, problem);
     if (rc == 1)
-        rc = find_hidden(&p, canon, problem);
+        rc = dx_suppression_domains_take_out(&p.hidden, view, canon, p.numbers, problem);
     if (rc == 1 && write_page(&p, body, &err) < 0) {
         dx_buf_clear(body);
         rc = dx_problem_of_error(problem, &err);

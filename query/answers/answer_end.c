@@ -4,6 +4,16 @@
 #include "base/json_out.h"
 #include "loader/version.h"
 
+void dx_answer_cost(struct dx_json *j, uint64_t rows, uint64_t pages, uint64_t bytes)
+{
+    dx_json_key(j, "cost");
+    dx_json_object(j);
+    dx_json_key_u64(j, "rows", rows);
+    dx_json_key_u64(j, "pages", pages);
+    dx_json_key_u64(j, "bytes", bytes);
+    dx_json_end(j);
+}
+
 void dx_answer_end(struct dx_json *j, const struct dx_version *v)
 {
     dx_json_key(j, "version");

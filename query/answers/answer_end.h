@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * answer_end.h - what an answer ends in: the version it is of, and that nothing was left out.
  *
- *   dx_answer_end(&j, v);            the last members, and the end of the object
+ *   dx_answer_cost(&j, rows, pages, bytes);    the member `cost`: what was read of the lake to find rows
+ *   dx_answer_end(&j, v);                      the last members, and the end of the object
  */
 #ifndef DX_QUERY_ANSWERS_ANSWER_END_H
 #define DX_QUERY_ANSWERS_ANSWER_END_H
 
+#include <stdint.h>
+
 struct dx_json;
 struct dx_version;
 
+void dx_answer_cost(struct dx_json *j, uint64_t rows, uint64_t pages, uint64_t bytes);
 void dx_answer_end(struct dx_json *j, const struct dx_version *v);
 
 #endif

@@ -156,19 +156,6 @@ static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* ---- before it ---- */
 
-/* Of the version and the registry that its cursor is of. */
-static int same_question(const struct dx_view *view, const struct dx_range_ask *ask,
-                         struct dx_problem *problem)
-{
-    if (ask->paging.from == NULL || memcmp(&ask->paging.from->build, &view->version->entry.build,
-                                           sizeof ask->paging.from->build) == 0)
-        return 1;
-    return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
-                          "version %s is not the one that this cursor is of, only its name is the "
-                          "same",
-                          view->version->entry.version);
-}
-
 static int pin_numbers(const struct dx_range_ask *ask, struct dx_domain64_registry **numbers,
                        struct dx_problem *problem)
 {
@@ -238,7 +225,7 @@ int dx_task_range(const struct dx_view *view, const struct dx_range_ask *ask, st
 
     *out = NULL;
     if (rc == 1)
-        rc = same_question(view, ask, problem);
+        rc = dx_cursor_of_version(ask->paging.from, &view->version->entry, problem);
     if (rc == 1)
         rc = pin_numbers(ask, &numbers, problem);
     if (rc <= 0)

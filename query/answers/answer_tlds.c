@@ -4,7 +4,6 @@
 
 #include "base/array.h"
 #include "base/json_out.h"
-#include "format/version/dataset_domains.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
@@ -221,27 +220,6 @@ static int add_stretches(struct page *p, uint64_t most, uint64_t lo[DX_PARTS_MAX
     return rc;
 }
 
-/* Of one dataset and one part those in [lo, hi). Counts what it adds. */
-static int add_list(struct page *p, uint32_t dataset_id, size_t part, uint64_t lo, uint64_t hi,
-                    uint64_t *looked, struct dx_error *err)
-{
-    const struct dx_version_part *of = &p->of.view.version->parts[part];
-    const struct dx_dataset_domains *d = &of->part->dataset_domains;
-    struct dx_domain_list list;
-    struct dx_domain_cursor c;
-    int rc = lo == hi ? 0 : dx_dataset_domains_of(d, dataset_id, &list, err);
-
-    if (rc != 1)
-        return rc;
-    dx_domain_cursor_begin(&c, d, &list);
-    rc = dx_domain_cursor_seek(&c, lo - of->first, err);
-    for (; rc == 1 && of->first + c.ordinal < hi; rc = dx_domain_cursor_next(&c, err)) {
-        roaring_bitmap_add(p->numbers, (uint32_t)(of->first + c.ordinal));
-        ++*looked;
-    }
-    return rc;
-}
-
 /* 1: there may be more. */
 static int add_window(struct page *p, uint64_t *looked, struct dx_error *err)
 {
@@ -259,25 +237,9 @@ static int add_window(struct page *p, uint64_t *looked, struct dx_error *err)
             continue;
         *looked += p->of.dataset == NULL;
         for (size_t k = 0; rc >= 0 && k < v->part_count; k++)
-            rc = add_list(p, id, k, lo[k], hi[k], looked, err);
+            rc = dx_version_add_dataset(v, id, lo[k], hi[k], p->numbers, looked, err);
     }
     return rc < 0 ? rc : more;
-}
-
-/* Those that newer parts have count there. */
-static int remove_dead(struct page *p, struct dx_error *err)
-{
-    const struct dx_version *v = p->of.view.version;
-    roaring_bitmap_t *dead = roaring_bitmap_create();
-
-    if (dead == NULL)
-        return dx_no_memory(err, "TLDs");
-    for (size_t i = 0; i < v->part_count; i++)
-        if (v->parts[i].dead != NULL)
-            dx_version_add_numbers(v, i, v->parts[i].dead, dead);
-    roaring_bitmap_andnot_inplace(p->numbers, dead);
-    roaring_bitmap_free(dead);
-    return DX_OK;
 }
 
 /* The visible domains from the place on, as many as a page may look at. */
@@ -300,15 +262,13 @@ static int find_domains(struct page *p, struct dx_error *err)
         rc = add_window(p, &looked, err);
         looked++;
     }
-    return rc < 0 ? rc : remove_dead(p, err);
+    return rc < 0 ? rc : dx_version_remove_dead(p->of.view.version, p->numbers, err);
 }
 
 static int find_hidden(struct page *p, struct dx_canon *canon, struct dx_problem *problem)
 {
-    int rc = dx_suppression_domains_among(&p->hidden, &p->of.view, canon, p->numbers, problem);
+    int rc = dx_suppression_domains_take_out(&p->hidden, &p->of.view, canon, p->numbers, problem);
 
-    for (size_t i = 0; rc == 1 && i < p->hidden.whole_count; i++)
-        roaring_bitmap_remove_range(p->numbers, p->hidden.whole[i].first, p->hidden.whole[i].end);
     if (rc == 1 && p->line != dx_suppressed_line(p->of.view.version))
         rc = dx_suppression_view_unknown(0, problem);
     return rc;

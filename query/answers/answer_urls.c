@@ -170,17 +170,6 @@ static int write_filtered_item(void *ctx, const struct dx_listing_row *row, stru
     return dx_item_text_write(ctx, row, err);
 }
 
-/* What was read of the lake to find these rows. */
-static void write_cost(const struct dx_filtered_rows *f, struct dx_json *j)
-{
-    dx_json_key(j, "cost");
-    dx_json_object(j);
-    dx_json_key_u64(j, "rows", f->rows_seen);
-    dx_json_key_u64(j, "pages", f->pages_seen);
-    dx_json_key_u64(j, "bytes", f->bytes_seen);
-    dx_json_end(j);
-}
-
 static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct dx_error *err)
 {
     struct dx_filtered_rows *f = &task->filtered;
@@ -195,7 +184,7 @@ static int write_filtered_page(struct urls_task *task, struct dx_json *j, struct
     if (rc < 0)
         return rc;
     dx_json_end(j);
-    write_cost(f, j);
+    dx_answer_cost(j, f->rows_seen, f->pages_seen, f->bytes_seen);
     dx_json_key(j, "next_cursor");
     if (visible_before(task, f->next) < visible_before(task, f->end))
         return write_cursor(task, f->next, f->end, j, err);
@@ -453,13 +442,10 @@ static int begin(struct dx_version *v, const struct dx_found *found,
 static int same_question(const struct dx_version *v, const struct dx_found *found,
                          const struct dx_urls_ask *ask, struct dx_problem *problem)
 {
-    if (ask->paging.from == NULL)
-        return 1;
-    if (memcmp(&ask->paging.from->build, &v->entry.build, sizeof v->entry.build) != 0)
-        return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
-                              "version %s is not the one that this cursor is of, only its name is "
-                              "the same",
-                              v->entry.version);
+    int rc = dx_cursor_of_version(ask->paging.from, &v->entry, problem);
+
+    if (rc != 1 || ask->paging.from == NULL)
+        return rc;
     if (ask->paging.from->domain_id == found->domain_id)
         return 1;
     return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "cursor-mismatch",

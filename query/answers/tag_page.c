@@ -18,16 +18,13 @@ int dx_tag_page_begin(struct dx_tag_page *p, const struct dx_view *view,
                       const struct dx_cursor *from, bool one_dataset, uint32_t dataset_id,
                       struct dx_problem *problem)
 {
-    const struct dx_version *v = view->version;
+    int rc = dx_cursor_of_version(from, &view->version->entry, problem);
 
     *p = (struct dx_tag_page){ .view = *view, .goes_on = from != NULL };
+    if (rc != 1)
+        return rc;
     if (from != NULL) {
         p->from = *from;
-        if (memcmp(&from->build, &v->entry.build, sizeof v->entry.build) != 0)
-            return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
-                                  "version %s is not the one that this cursor is of, only its name "
-                                  "is the same",
-                                  v->entry.version);
         if (one_dataset && (!from->one_dataset || from->dataset_id != dataset_id))
             return dx_tag_page_mismatch("another dataset, or all of them", problem);
         one_dataset = from->one_dataset;

@@ -506,6 +506,17 @@ int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, const c
                           "way; use next_cursor unchanged, or begin again without one");
 }
 
+int dx_cursor_of_version(const struct dx_cursor *c, const struct dx_manifest_version *v,
+                         struct dx_problem *problem)
+{
+    if (c == NULL || memcmp(&c->build, &v->build, sizeof v->build) == 0)
+        return 1;
+    return dx_problem_set(problem, DX_PROBLEM_GONE, "version-gone", "This version is gone",
+                          "version %s is not the one that this cursor is of, only its name is the "
+                          "same",
+                          v->version);
+}
+
 bool dx_cursor_expired(const struct dx_cursor *c, int64_t now_s, unsigned life_s)
 {
     int64_t age;

@@ -142,6 +142,10 @@ int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
 int dx_cursor_read(struct dx_span text, const struct dx_cursor_key *key, const char *principal,
                    struct dx_cursor *c, struct dx_problem *problem);
 
+/* 1, also without a cursor (NULL); else the problem "version-gone": it is of another version of that name. */
+int dx_cursor_of_version(const struct dx_cursor *c, const struct dx_manifest_version *v,
+                         struct dx_problem *problem);
+
 /* Life counts from the first page. The clocks of servers differ by less than the minute that the
  * collector of old versions waits longer. */
 bool dx_cursor_expired(const struct dx_cursor *c, int64_t now_s, unsigned life_s);

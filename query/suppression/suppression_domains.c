@@ -327,3 +327,14 @@ int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct 
 {
     return read_all(h, view, canon, &(const struct among){ .numbers = numbers }, problem);
 }
+
+int dx_suppression_domains_take_out(struct dx_suppression_domains *h, const struct dx_view *view,
+                                    struct dx_canon *canon, struct roaring_bitmap_s *numbers,
+                                    struct dx_problem *problem)
+{
+    int rc = dx_suppression_domains_among(h, view, canon, numbers, problem);
+
+    for (size_t i = 0; rc == 1 && i < h->whole_count; i++)
+        roaring_bitmap_remove_range(numbers, h->whole[i].first, h->whole[i].end);
+    return rc;
+}

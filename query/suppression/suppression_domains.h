@@ -46,6 +46,10 @@ int dx_suppression_domains_read(struct dx_suppression_domains *h, const struct d
 int dx_suppression_domains_among(struct dx_suppression_domains *h, const struct dx_view *view,
                                  struct dx_canon *canon, const struct roaring_bitmap_s *numbers,
                                  struct dx_problem *problem);
+/* The same, and takes out of the numbers those of which nothing may be shown. */
+int dx_suppression_domains_take_out(struct dx_suppression_domains *h, const struct dx_view *view,
+                                    struct dx_canon *canon, struct roaring_bitmap_s *numbers,
+                                    struct dx_problem *problem);
 /* The first range from this one on that ends behind the number, and the first part at or behind
  * it. */
 size_t dx_suppression_domains_range_from(const struct dx_suppression_domains *h, size_t from,
