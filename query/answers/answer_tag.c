@@ -10,9 +10,9 @@
 #include "query/answers/answer_end.h"
 #include "query/answers/item_text.h"
 #include "query/answers/tag_page.h"
-#include "query/answers/tag_rows.h"
-#include "query/answers/tag_sets.h"
 #include "query/answers/task_kind.h"
+#include "query/scan/tag_rows.h"
+#include "query/scan/tag_sets.h"
 #include "query/suppression/suppression_tags.h"
 #include "query/view/number_walk.h"
 

@@ -9,8 +9,8 @@
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
 #include "query/answers/tag_page.h"
-#include "query/answers/tag_sets.h"
 #include "query/answers/task_kind.h"
+#include "query/scan/tag_sets.h"
 #include "query/suppression/suppression_tags.h"
 #include "query/view/tag_names.h"
 

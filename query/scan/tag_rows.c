@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/tag_rows.h"
+#include "query/scan/tag_rows.h"
 
 #include <roaring/roaring.h>
 #include <stdlib.h>

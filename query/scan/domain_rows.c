@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/domain_rows.h"
+#include "query/scan/domain_rows.h"
 
 #include "base/array.h"
 #include "format/core/zseek.h"

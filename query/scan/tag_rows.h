@@ -18,11 +18,11 @@
  * read as one stretch. A page that comes to a bound of what it may read is shorter, but never empty
  * while there are rows. sets and hidden are held until release. One thread at a time.
  */
-#ifndef DX_QUERY_ANSWERS_TAG_ROWS_H
-#define DX_QUERY_ANSWERS_TAG_ROWS_H
+#ifndef DX_QUERY_SCAN_TAG_ROWS_H
+#define DX_QUERY_SCAN_TAG_ROWS_H
 
-#include "query/answers/tag_sets.h"
 #include "query/rows/listing.h"
+#include "query/scan/tag_sets.h"
 
 struct dx_tag_row {
     uint32_t file; /* in sets->files */

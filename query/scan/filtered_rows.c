@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/filtered_rows.h"
+#include "query/scan/filtered_rows.h"
 
 #include "base/array.h"
 #include "loader/version.h"

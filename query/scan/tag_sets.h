@@ -14,8 +14,8 @@
  * Domains are numbers of the version (loader/version_parts.h). Numbers of datasets without a row left are 0. What is in memory: the sets of domains, and of rows
  * those of one file. The view is held until release. One thread at a time.
  */
-#ifndef DX_QUERY_ANSWERS_TAG_SETS_H
-#define DX_QUERY_ANSWERS_TAG_SETS_H
+#ifndef DX_QUERY_SCAN_TAG_SETS_H
+#define DX_QUERY_SCAN_TAG_SETS_H
 
 #include "format/version/tags.h"
 #include "query/view/view.h"

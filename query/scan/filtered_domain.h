@@ -11,18 +11,18 @@
  *   if (rc == DX_LISTING_DONE) ... f.next, f.rows_seen ...
  *   dx_filtered_domain_release(&f);
  *
- * rows: its pairs (query/answers/domain_rows.h), borrowed, nothing of it begun. Pairs are examined one after the other, each as
- * by query/answers/filtered_rows.h; those whose times in the index cannot match are not read. The taker gets the rows
+ * rows: its pairs (query/scan/domain_rows.h), borrowed, nothing of it begun. Pairs are examined one after the other, each as
+ * by query/scan/filtered_rows.h; those whose times in the index cannot match are not read. The taker gets the rows
  * as they come; its `row` returns 1 where the page shall end.
  *
  * A page ends after ask.limit rows, and sooner where it has examined DX_FILTERED_LOOK_MAX rows, DX_LISTING_READ_MAX bytes of pages, or
  * DX_FILTERED_DOMAIN_PAIRS datasets, or where half of its time is over. `next` is where to go on. One thread at a time.
  */
-#ifndef DX_QUERY_ANSWERS_FILTERED_DOMAIN_H
-#define DX_QUERY_ANSWERS_FILTERED_DOMAIN_H
+#ifndef DX_QUERY_SCAN_FILTERED_DOMAIN_H
+#define DX_QUERY_SCAN_FILTERED_DOMAIN_H
 
-#include "query/answers/domain_rows.h"
-#include "query/answers/filtered_rows.h"
+#include "query/scan/domain_rows.h"
+#include "query/scan/filtered_rows.h"
 
 #define DX_FILTERED_DOMAIN_PAIRS 256
 

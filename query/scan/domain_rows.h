@@ -27,8 +27,8 @@
  * A posting list whose number of rows is not that of the counts is DX_E_CORRUPT. v and what `hidden` points to must
  * stay until release. One thread at a time.
  */
-#ifndef DX_QUERY_ANSWERS_DOMAIN_ROWS_H
-#define DX_QUERY_ANSWERS_DOMAIN_ROWS_H
+#ifndef DX_QUERY_SCAN_DOMAIN_ROWS_H
+#define DX_QUERY_SCAN_DOMAIN_ROWS_H
 
 #include "format/core/counts.h"
 #include "query/rows/listing.h"

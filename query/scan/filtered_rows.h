@@ -28,8 +28,8 @@
  * version and the question alone, not on what is cached. The version, and what ask.hidden points
  * to, must stay until release. One thread at a time.
  */
-#ifndef DX_QUERY_ANSWERS_FILTERED_ROWS_H
-#define DX_QUERY_ANSWERS_FILTERED_ROWS_H
+#ifndef DX_QUERY_SCAN_FILTERED_ROWS_H
+#define DX_QUERY_SCAN_FILTERED_ROWS_H
 
 #include "base/buf.h"
 #include "query/rows/listing.h"

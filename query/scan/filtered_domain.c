@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/filtered_domain.h"
+#include "query/scan/filtered_domain.h"
 
 #include "base/clock.h"
 #include "loader/version.h"

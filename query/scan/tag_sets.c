@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/answers/tag_sets.h"
+#include "query/scan/tag_sets.h"
 
 #include <roaring/roaring.h>
 #include <stdlib.h>
