@@ -88,20 +88,25 @@ dx_room(server/process server/engine server/follow LIBRARIES PkgConfig::libsecco
 
 dx_room(builder/root loader)
 dx_room(builder/sort builder/root)
-dx_room(builder/input builder/root LIBRARIES BZip2::BZip2 PkgConfig::liblzma)
+dx_room(builder/input/bytes builder/root LIBRARIES BZip2::BZip2 PkgConfig::liblzma)
+dx_room(builder/input/records builder/input/bytes)
+dx_room(builder/input/parquet builder/input/records)
+dx_room(builder/input/archive builder/input/records)
+dx_room(builder/input/located builder/input/parquet)
+dx_room(builder/input/files builder/input/parquet builder/input/archive)
 dx_room(builder/lake builder/root)
 dx_room(builder/policy builder/lake)
 dx_room(builder/scan builder/lake builder/sort)
 dx_room(builder/index builder/scan)
 dx_room(builder/publish builder/index builder/policy query/answers)
-dx_room(builder/ingest builder/input builder/lake builder/sort)
+dx_room(builder/ingest builder/input/files builder/lake builder/sort)
 dx_room(builder/maintain builder/publish)
 dx_room(builder/check builder/scan)
 dx_room(builder/exchange/numbers builder/lake builder/sort)
 dx_room(builder/exchange/filestore builder/ingest builder/policy)
 dx_room(builder/exchange/postgres builder/exchange/numbers format/exchange LIBRARIES PkgConfig::libpq)
 dx_room(builder/exchange/queue builder/lake format/exchange LIBRARIES PkgConfig::librabbitmq)
-dx_room(builder/cli builder/check builder/maintain builder/exchange/filestore builder/exchange/postgres
+dx_room(builder/cli builder/input/located builder/check builder/maintain builder/exchange/filestore builder/exchange/postgres
         builder/exchange/queue)
 
 add_executable(domaindex builder/cli/domaindex.c)

@@ -23,7 +23,7 @@ KNOT = (
     ("builder/scan", "scan_merge index_scan"),
 )
 # Besides documents, which go through base/json_in: any JSON of a record, and text of ours.
-JANSSON = ("base/json_in", "builder/check/inspect", "builder/input/input_columns", "builder/input/input_detect", "format/text/name_list",
+JANSSON = ("base/json_in", "builder/check/inspect", "builder/input/files/input_detect", "builder/input/records/input_columns", "format/text/name_list",
            "loader/build_info")
 ROOM = re.compile(r"^dx_room\(([^)]*)\)", re.M)
 NO_IO = ("format", "parquet")  # spans in, spans out

@@ -8,7 +8,7 @@
 #include "base/json_in.h"
 #include "base/json_out.h"
 #include "builder/cli/command.h"
-#include "builder/input/located_record.h"
+#include "builder/input/located/located_record.h"
 #include "builder/root/opened_version.h"
 #include "format/version/url_ids.h"
 #include "query/answers/answer.h"

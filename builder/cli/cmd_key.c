@@ -4,7 +4,7 @@
 #include "builder/cli/command.h"
 
 #include "builder/exchange/numbers/domain64_print.h"
-#include "builder/input/stdin_lines.h"
+#include "builder/input/bytes/stdin_lines.h"
 #include "builder/lake/suffix_list.h"
 #include "builder/root/root.h"
 #include "canon/domain64.h"

@@ -3,7 +3,7 @@
  */
 #include "builder/cli/command.h"
 
-#include "builder/input/stdin_lines.h"
+#include "builder/input/bytes/stdin_lines.h"
 #include "builder/lake/suffix_list.h"
 #include "canon/url.h"
 

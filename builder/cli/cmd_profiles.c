@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json_out.h"
-#include "builder/input/profile.h"
+#include "builder/input/records/profile.h"
 
 #define TEXT_MAX (256 * 1024)
 

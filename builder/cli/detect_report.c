@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/detect_report.h"
 
-#include "builder/input/rejects.h"
+#include "builder/input/records/rejects.h"
 
 #define COLUMNS_SHOWN 40
 

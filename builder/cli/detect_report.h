@@ -9,7 +9,7 @@
 #ifndef DX_BUILDER_CLI_DETECT_REPORT_H
 #define DX_BUILDER_CLI_DETECT_REPORT_H
 
-#include "builder/input/input_detect.h"
+#include "builder/input/files/input_detect.h"
 
 void dx_detect_report(struct dx_buf *out, const struct dx_detected *d, const char *path,
                       const char *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/lookup_names.h"
 
-#include "builder/input/input.h"
+#include "builder/input/bytes/input.h"
 #include "builder/root/progress.h"
 #include "query/view/view.h"
 

@@ -7,9 +7,9 @@
 #include <limits.h>
 
 #include "builder/ingest/ingest_samples.h"
-#include "builder/input/input_columns.h"
-#include "builder/input/input_time.h"
-#include "builder/input/rejects.h"
+#include "builder/input/records/input_columns.h"
+#include "builder/input/records/input_time.h"
+#include "builder/input/records/rejects.h"
 
 struct dx_progress;
 

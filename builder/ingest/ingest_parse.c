@@ -5,7 +5,7 @@
 
 #include "base/civil_time.h"
 #include "base/utf8.h"
-#include "builder/input/row_record.h"
+#include "builder/input/records/row_record.h"
 #include "builder/lake/dataset_registry.h"
 #include "builder/lake/ingest_row.h"
 #include "builder/sort/spill_sort.h"

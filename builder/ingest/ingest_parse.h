@@ -15,9 +15,9 @@
 #include "base/buf.h"
 #include "builder/ingest/ingest_datasets.h"
 #include "builder/ingest/ingest_samples.h"
-#include "builder/input/input_columns.h"
-#include "builder/input/input_time.h"
-#include "builder/input/rejects.h"
+#include "builder/input/records/input_columns.h"
+#include "builder/input/records/input_time.h"
+#include "builder/input/records/rejects.h"
 #include "format/text/locator.h"
 
 struct dx_canon;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "builder/input/input.h"
-#include "builder/input/input_format.h"
-#include "builder/input/locator_name.h"
-#include "builder/input/parquet_rows.h"
-#include "builder/input/warc_rows.h"
+#include "builder/input/archive/warc_rows.h"
+#include "builder/input/bytes/input.h"
+#include "builder/input/parquet/parquet_rows.h"
+#include "builder/input/records/input_format.h"
+#include "builder/input/records/locator_name.h"
 #include "builder/root/progress.h"
 #include "builder/sort/spill_sort.h"
 

@@ -13,7 +13,7 @@
 #define DX_BUILDER_INGEST_INGEST_SAMPLES_H
 
 #include "base/bytes.h"
-#include "builder/input/rejects.h"
+#include "builder/input/records/rejects.h"
 
 #define DX_SAMPLE_REJECTS 3 /* a reason */
 #define DX_SAMPLE_ROWS 5

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lines of CDX and CDXJ, rows of CDX servers: the first one tells the fields, all are picked apart by them.
  */
-#include "builder/input/cdx_line.h"
+#include "builder/input/bytes/cdx_line.h"
 
 #include <stdlib.h>
 
-#include "builder/input/input_columns.h"
+#include "builder/input/records/input_columns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

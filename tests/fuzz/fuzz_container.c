@@ -2,7 +2,7 @@
  * fuzz_container.c - members of each kind of compression yield the same bytes, and end the same way,
  * whatever the size of the steps. First byte: sizes of the steps.
  */
-#include "builder/input/container.h"
+#include "builder/input/bytes/container.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * fuzz_input_detect.c - what `ingest --detect` makes of any file: columns, profile and first rows, or
  * words. First byte: the format that is asked for, and whether a profile is.
  */
-#include "builder/input/input_detect.h"
+#include "builder/input/files/input_detect.h"
 
 #include <stdio.h>
 #include <stdlib.h>

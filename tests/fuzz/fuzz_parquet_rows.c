@@ -2,14 +2,14 @@
  * A whole file as an input of ingest: each of its columns as the URL, with the next ones as extras,
  * nested and repeated ones too.
  */
-#include "builder/input/parquet_rows.h"
+#include "builder/input/parquet/parquet_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "builder/input/row_record.h"
+#include "builder/input/records/row_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

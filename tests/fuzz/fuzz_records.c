@@ -13,11 +13,11 @@
 
 #include "base/buf.h"
 #include "base/civil_time.h"
-#include "builder/input/input.h"
-#include "builder/input/input_columns.h"
-#include "builder/input/input_format.h"
-#include "builder/input/input_records.h"
-#include "builder/input/input_time.h"
+#include "builder/input/bytes/input.h"
+#include "builder/input/records/input_columns.h"
+#include "builder/input/records/input_format.h"
+#include "builder/input/records/input_records.h"
+#include "builder/input/records/input_time.h"
 
 #define LINE_MAX_HERE 200
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The bytes at a locator: a WARC record, plain or compressed by itself, or anything else.
  */
-#include "builder/input/stored_record.h"
+#include "builder/input/located/stored_record.h"
 
 #include <stdlib.h>
 

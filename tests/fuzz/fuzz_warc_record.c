@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A whole file as a WARC: its heads and replies, and the way on behind what is damaged.
  */
-#include "builder/input/warc_rows.h"
+#include "builder/input/archive/warc_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "builder/input/input.h"
-#include "builder/input/row_record.h"
-#include "builder/input/warc_head.h"
+#include "builder/input/archive/warc_head.h"
+#include "builder/input/bytes/input.h"
+#include "builder/input/records/row_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

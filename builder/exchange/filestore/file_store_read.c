@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/sha256.h"
-#include "builder/input/gzip_lines.h"
-#include "builder/input/input_json.h"
-#include "builder/input/input_records.h"
+#include "builder/input/bytes/gzip_lines.h"
+#include "builder/input/records/input_json.h"
+#include "builder/input/records/input_records.h"
 #include "builder/sort/spill_sort.h"
 #include "format/version/store_index.h"
 

@@ -13,7 +13,7 @@
 #include "base/json_out.h"
 #include "base/path.h"
 #include "base/sha256.h"
-#include "builder/input/gzip_out.h"
+#include "builder/input/bytes/gzip_out.h"
 #include "builder/sort/spill_sort.h"
 #include "format/version/store_index.h"
 #include "format/version/tag_list.h"

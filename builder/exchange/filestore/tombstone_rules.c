@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "builder/input/gzip_lines.h"
+#include "builder/input/bytes/gzip_lines.h"
 #include "builder/policy/suppress.h"
 #include "builder/policy/suppress_values.h"
 #include "format/version/store_index.h"

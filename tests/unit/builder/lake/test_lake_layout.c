@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "builder/input/rejects.h"
+#include "builder/input/records/rejects.h"
 #include "builder/root/progress.h"
 #include "builder/root/root_lock.h"
 #include "tests/support/fail.h"

@@ -1,0 +1,892 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/archive/warc_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "builder/input/archive/warc_head.h"
+#include "builder/input/bytes/input.h"
+#include "builder/input/records/row_record.h"
+
+#define WINDOW (320u << 10)
+#define HISTORY (64u << 10) /* bytes behind the reader that it may go back to */
+#define READ_MIN (64u << 10)
+#define HEAD_MAX (64u << 10)
+#define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
+#define TEXT_MAX ((size_t)1 << 24)
+#define TEXT_FIRST 4096
+
+#define HEADERS "Envelope.\"WARC-Header-Metadata\"."
+#define HTTP "Envelope.\"Payload-Metadata\".\"HTTP-Response-Metadata\"."
+
+enum from {
+    FROM_NONE,
+    FROM_URL,
+    FROM_HEAD, /* the field `name` of the record's head */
+    FROM_HTTP, /* the same of the HTTP reply */
+    FROM_STATUS,
+    FROM_MIME,
+    FROM_DIGEST,
+    FROM_FILENAME,
+    FROM_OFFSET,
+    FROM_LENGTH,
+    FROM_JSON /* of a WAT only */
+};
+
+struct value {
+    size_t at; /* in text */
+    size_t size;
+    bool there;
+};
+
+struct field {
+    enum from from;
+    const char *name; /* points into the name that was asked for, or is constant */
+    struct value value;
+    char *json; /* the path of the same in a WAT; owned */
+};
+
+/* What the content of a record makes it. */
+enum content { CONTENT_PASSED, CONTENT_CAPTURE, CONTENT_FLAWED };
+
+/* What a flaw leaves to do before the next record. */
+enum next { NEXT_RECORD, NEXT_SCAN, NEXT_RECOVER };
+
+struct dx_warc_rows {
+    struct dx_input *in;
+    struct dx_columns cols;
+    struct field field[FIELDS_MAX];
+    size_t field_count;
+    bool wants_http;
+    struct dx_json_path path[FIELDS_MAX + 1]; /* of each field, and of the type that a WAT says */
+    const char *filename;
+
+    uint8_t *data; /* [at, end) is still to be read, [0, at) was */
+    size_t at;
+    size_t end;
+    uint64_t pos; /* of data[at], in the file if it is plain, else in the member */
+    bool is_plain;
+    bool is_open;         /* inside a member */
+    bool is_ended;        /* nothing of it comes behind data[end) */
+    uint64_t member_at;   /* its offset in the file */
+    uint64_t in_member;   /* records of it so far */
+    bool many_per_member; /* a member held more than one */
+    uint64_t number;      /* of the record */
+    enum next next;
+    struct dx_error damage; /* why to recover */
+
+    /* the current record */
+    uint64_t begin; /* its pos */
+    uint64_t content;
+    struct dx_buf text;
+    struct dx_buf body; /* JSON of a WAT */
+    struct dx_buf scratch;
+    struct dx_record record;
+    bool has_record; /* read, not yet in a batch */
+    bool partial;    /* the batch given last was too small for it */
+};
+
+static const struct {
+    const char *name;
+    enum from from;
+    const char *field;
+} names[] = {
+    { "url", FROM_URL, NULL },
+    { "original", FROM_URL, NULL },
+    { "WARC-Target-URI", FROM_URL, NULL },
+    { "timestamp", FROM_HEAD, "WARC-Date" },
+    { "status", FROM_STATUS, NULL },
+    { "statuscode", FROM_STATUS, NULL },
+    { "mime", FROM_MIME, NULL },
+    { "mimetype", FROM_MIME, NULL },
+    { "digest", FROM_DIGEST, "WARC-Payload-Digest" },
+    { "type", FROM_HEAD, "WARC-Type" },
+    { "redirect", FROM_HTTP, "Location" },
+    { "ip", FROM_HEAD, "WARC-IP-Address" },
+    { "filename", FROM_FILENAME, NULL },
+    { "offset", FROM_OFFSET, NULL },
+    { "length", FROM_LENGTH, NULL },
+};
+
+/* ---- columns ---- */
+
+static bool begins(const char *text, const char *with)
+{
+    return strncasecmp(text, with, strlen(with)) == 0;
+}
+
+/* Where a WAT says the same. */
+static int json_path(const struct field *f, char **out, struct dx_error *err)
+{
+    static const char *const paths[] = {
+        [FROM_URL] = HEADERS "\"WARC-Target-URI\"",
+        [FROM_STATUS] = HTTP "\"Response-Message\".Status",
+        [FROM_MIME] = HTTP "Headers.\"Content-Type\"",
+        [FROM_DIGEST] = HEADERS "\"WARC-Payload-Digest\"",
+        [FROM_FILENAME] = "Container.Filename",
+        [FROM_OFFSET] = "Container.Offset",
+        [FROM_LENGTH] = "Container.\"Gzip-Metadata\".\"Deflate-Length\""
+    };
+    int n = -1;
+
+    if (f->from == FROM_JSON)
+        *out = strdup(f->name);
+    else if (f->from == FROM_HEAD)
+        n = asprintf(out, HEADERS "\"%s\"", f->name);
+    else if (f->from == FROM_HTTP)
+        n = asprintf(out, HTTP "Headers.\"%s\"", f->name);
+    else
+        *out = strdup(paths[f->from]);
+    if ((f->from == FROM_HEAD || f->from == FROM_HTTP) && n < 0)
+        *out = NULL;
+    return *out == NULL ? dx_no_memory(err, "columns") : DX_OK;
+}
+
+static bool find_source(struct field *f, const char *name)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i].name) == 0) {
+            f->from = names[i].from;
+            f->name = names[i].field;
+            return true;
+        }
+    f->name = name;
+    if (begins(name, "http.") && name[5] != '\0') {
+        f->from = FROM_HTTP;
+        f->name = name + 5;
+    } else if (begins(name, "WARC-") || begins(name, "Content-")) {
+        f->from = FROM_HEAD;
+    } else if (strchr(name, '.') != NULL) {
+        f->from = FROM_JSON;
+    }
+    return f->from != FROM_NONE && strchr(f->from == FROM_JSON ? "" : f->name, '"') == NULL;
+}
+
+static int add_field(struct dx_warc_rows *w, const char *name, char label[DX_COLUMN_LABEL],
+                     struct dx_error *err)
+{
+    size_t i = w->field_count++;
+    struct field *f = &w->field[i];
+    int rc;
+
+    if (name == NULL)
+        return dx_json_path_parse(&w->path[i], "\"\"", err); /* nothing has that name */
+    if (!find_source(f, name))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: the records of a WARC have no '%s'; they have url, timestamp, status, "
+                       "mime, digest, type, redirect, ip, filename, offset, length, the fields of "
+                       "their heads (WARC-...), http.NAME of the reply and, in a WAT, dotted paths",
+                       dx_input_name(w->in), name);
+    (void)snprintf(label, DX_COLUMN_LABEL, "%s", name);
+    rc = json_path(f, &f->json, err);
+    if (rc == DX_OK)
+        rc = dx_json_path_parse(&w->path[i], f->json, err);
+    w->path[i].any_case = f->from != FROM_JSON;
+    w->wants_http = w->wants_http || f->from == FROM_STATUS || f->from == FROM_MIME ||
+                    f->from == FROM_HTTP;
+    return rc;
+}
+
+static int add_fields(struct dx_warc_rows *w, struct dx_columns_want *want, struct dx_error *err)
+{
+    const char *ts = want->ts != NULL ? want->ts : "WARC-Date";
+    struct dx_column_labels labels = { .url = "" };
+    int rc;
+
+    rc = add_field(w, want->url != NULL ? want->url : "WARC-Target-URI", labels.url, err);
+    if (rc == DX_OK)
+        rc = add_field(w, want->no_ts ? NULL : ts, labels.ts, err);
+    if (rc == DX_OK)
+        rc = add_field(w, want->dataset, labels.dataset, err);
+    for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++)
+        rc = add_field(w, want->extra[i], labels.extra[i], err);
+    if (rc == DX_OK)
+        rc = dx_json_path_parse(&w->path[w->field_count], HEADERS "\"WARC-Type\"", err);
+    if (rc == DX_OK)
+        rc = dx_columns_of_row(&w->cols, want, &labels, dx_input_name(w->in), err);
+    w->cols.format = DX_RECORD_WARC;
+    return rc;
+}
+
+/* ---- opening ---- */
+
+int dx_warc_rows_is(struct dx_input *in, struct dx_error *err)
+{
+    struct dx_span head;
+    int rc = dx_input_peek(in, &head, err);
+
+    /* Its first record may be the damaged one. */
+    if ((rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED) &&
+        dx_input_recover(in, dx_span_str("WARC/"), NULL) == 1 && dx_input_restart(in))
+        return 1;
+    return rc < 0 ? rc : dx_warc_begins(head);
+}
+
+int dx_warc_rows_open(struct dx_warc_rows **out, struct dx_input *in, struct dx_columns_want *want,
+                      struct dx_error *err)
+{
+    struct dx_warc_rows *w = calloc(1, sizeof *w);
+    const char *slash = strrchr(dx_input_name(in), '/');
+    int rc;
+
+    *out = w;
+    if (w == NULL)
+        return dx_no_memory(err, "%s", dx_input_name(in));
+    w->in = in;
+    w->is_plain = dx_input_is_plain(in);
+    w->filename = slash == NULL ? dx_input_name(in) : slash + 1;
+    dx_buf_init(&w->text, TEXT_MAX);
+    dx_buf_init(&w->body, DX_LINE_MAX);
+    dx_buf_init(&w->scratch, 2u * DX_LINE_MAX);
+    w->data = malloc(WINDOW);
+    rc = w->data == NULL || dx_buf_reserve(&w->text, TEXT_FIRST) == NULL
+             ? dx_no_memory(err, "%s", dx_input_name(in))
+             : add_fields(w, want, err);
+    if (rc < 0)
+        dx_warc_rows_close(out);
+    return rc;
+}
+
+void dx_warc_rows_close(struct dx_warc_rows **out)
+{
+    struct dx_warc_rows *w = *out;
+
+    if (w == NULL)
+        return;
+    for (size_t i = 0; i < w->field_count; i++)
+        free(w->field[i].json);
+    dx_buf_release(&w->text);
+    dx_buf_release(&w->body);
+    dx_buf_release(&w->scratch);
+    free(w->data);
+    free(w);
+    *out = NULL;
+}
+
+const struct dx_columns *dx_warc_rows_columns(const struct dx_warc_rows *w)
+{
+    return &w->cols;
+}
+
+/* ---- bytes ---- */
+
+static bool is_damage(int rc)
+{
+    return rc == DX_E_CORRUPT || rc == DX_E_TRUNCATED;
+}
+
+static struct dx_span rest(const struct dx_warc_rows *w)
+{
+    return dx_span_of(w->data + w->at, w->end - w->at);
+}
+
+static void pass(struct dx_warc_rows *w, size_t n)
+{
+    w->at += n;
+    w->pos += n;
+}
+
+/* 1: more bytes wait; 0: the member has ended. */
+static int read_more(struct dx_warc_rows *w, struct dx_error *err)
+{
+    ssize_t n;
+
+    if (w->is_ended)
+        return 0;
+    if (WINDOW - w->end < READ_MIN) {
+        size_t keep = w->at < HISTORY ? w->at : HISTORY;
+        size_t drop = w->at - keep;
+
+        memmove(w->data, w->data + drop, w->end - drop);
+        w->at = keep;
+        w->end -= drop;
+    }
+    n = dx_input_member_read(w->in, w->data + w->end, WINDOW - w->end, err);
+    if (n < 0)
+        return (int)n;
+    w->is_ended = n == 0;
+    w->end += (size_t)n;
+    return n > 0;
+}
+
+/* Until n bytes wait (at most HEAD_MAX), or the member ends. */
+static int look_ahead(struct dx_warc_rows *w, size_t n, struct dx_error *err)
+{
+    int rc = 1;
+
+    while (rc > 0 && w->end - w->at < n)
+        rc = read_more(w, err);
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* The head that begins here; *size 0: it does not end within `max` bytes or the member. */
+static int find_head(struct dx_warc_rows *w, size_t max, size_t *size, struct dx_error *err)
+{
+    int rc = 1;
+
+    *size = dx_warc_head_size(rest(w));
+    while (rc > 0 && *size == 0 && w->end - w->at < max) {
+        rc = read_more(w, err);
+        *size = dx_warc_head_size(rest(w));
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int open_member(struct dx_warc_rows *w, struct dx_error *err)
+{
+    int rc = dx_input_member_next(w->in, err);
+
+    if (rc <= 0)
+        return rc;
+    w->is_open = true;
+    w->is_ended = false;
+    w->at = w->end = 0;
+    w->pos = 0;
+    w->member_at = dx_input_member_at(w->in);
+    w->in_member = 0;
+    return 1;
+}
+
+/* Back to a position that was read, or as near to it as can be. */
+static int go_back(struct dx_warc_rows *w, uint64_t to, struct dx_error *err)
+{
+    uint64_t back = w->pos - to;
+    int rc = 0;
+
+    if (back > w->at && w->is_plain)
+        rc = dx_input_seek(w->in, to, err);
+    if (rc > 0) {
+        w->at = w->end = 0;
+        w->is_ended = false;
+        w->pos = to;
+    } else {
+        back = back < w->at ? back : w->at;
+        w->at -= (size_t)back;
+        w->pos -= back;
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* ---- values ---- */
+
+static void set_value(struct dx_warc_rows *w, struct field *f, struct dx_span s)
+{
+    bool folded = s.size > 0 && memchr(s.data, '\n', s.size) != NULL;
+
+    f->value = (struct value){ w->text.size, 0, s.data != NULL };
+    if (!folded) {
+        dx_buf_append(&w->text, s.data, s.size);
+    } else {
+        bool blank = false;
+
+        for (size_t i = 0; i < s.size; i++) {
+            bool white = strchr(" \t\r\n", s.data[i]) != NULL && s.data[i] != 0;
+
+            if (!white || !blank)
+                dx_buf_u8(&w->text, white ? ' ' : s.data[i]);
+            blank = white;
+        }
+    }
+    f->value.size = w->text.size - f->value.at;
+}
+
+static void set_number(struct dx_warc_rows *w, struct field *f, uint64_t n)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, n);
+    set_value(w, f, dx_span_str(digits));
+}
+
+static struct dx_span without_sha1(struct dx_span s)
+{
+    return s.size > 5 && strncasecmp((const char *)s.data, "sha1:", 5) == 0
+               ? dx_span_of(s.data + 5, s.size - 5)
+               : s;
+}
+
+static void take_head(struct dx_warc_rows *w, struct dx_span head, const struct dx_warc_head *r)
+{
+    dx_buf_clear(&w->text);
+    for (size_t i = 0; i < w->field_count; i++) {
+        struct field *f = &w->field[i];
+        struct dx_span s = { NULL, 0 };
+
+        if (f->from == FROM_URL)
+            s = r->url;
+        else if (f->from == FROM_HEAD)
+            s = dx_head_field(head, f->name);
+        else if (f->from == FROM_DIGEST)
+            s = without_sha1(dx_head_field(head, f->name));
+        else if (f->from == FROM_FILENAME)
+            s = dx_span_str(w->filename);
+        else if (f->from == FROM_MIME)
+            s = dx_head_mime(r->content_type);
+        set_value(w, f, s);
+    }
+}
+
+/* An HTTP reply says more than its record. */
+static void take_http(struct dx_warc_rows *w, struct dx_span block)
+{
+    struct dx_span status = dx_http_status(block);
+
+    if (status.data == NULL)
+        return;
+    for (size_t i = 0; i < w->field_count; i++) {
+        struct field *f = &w->field[i];
+
+        if (f->from == FROM_STATUS)
+            set_value(w, f, status);
+        else if (f->from == FROM_MIME)
+            set_value(w, f, dx_head_mime(dx_head_field(block, "Content-Type")));
+        else if (f->from == FROM_HTTP)
+            set_value(w, f, dx_head_field(block, f->name));
+    }
+}
+
+static bool is_capture(enum dx_warc_type type)
+{
+    return type != DX_WARC_OTHER && type != DX_WARC_METADATA;
+}
+
+/* What a WAT says of a record. */
+static int take_json(struct dx_warc_rows *w, enum content *content, struct dx_error *err)
+{
+    struct dx_json_value value[FIELDS_MAX + 1];
+
+    *content = CONTENT_FLAWED;
+    dx_buf_clear(&w->scratch);
+    if (!dx_json_pick(dx_span_of(w->body.data, w->body.size), w->path, w->field_count + 1, value,
+                      &w->scratch))
+        return w->scratch.no_memory ? dx_no_memory(err, "a WAT record") : DX_OK;
+    *content = CONTENT_PASSED;
+    if (value[w->field_count].kind != DX_JSON_STRING ||
+        !is_capture(dx_warc_type(value[w->field_count].text)))
+        return DX_OK;
+    for (size_t i = 0; i < w->field_count; i++) {
+        struct field *f = &w->field[i];
+        struct dx_span s = value[i].text;
+
+        if (value[i].kind == DX_JSON_ABSENT || value[i].kind == DX_JSON_NULL)
+            s = (struct dx_span){ NULL, 0 };
+        if (f->from == FROM_MIME)
+            set_value(w, f, dx_head_mime(s)); /* not that of the JSON itself */
+        else if (f->from == FROM_DIGEST || f->from == FROM_FILENAME)
+            set_value(w, f, without_sha1(s));
+        else if (s.data != NULL)
+            set_value(w, f, s);
+    }
+    *content = CONTENT_CAPTURE;
+    return DX_OK;
+}
+
+/* http, https, ftp, or not even a scheme: then it is rejected as a URL, not passed over. */
+static bool is_web(struct dx_span url)
+{
+    static const char *const schemes[] = { "http:", "https:", "ftp:" };
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (url.size > strlen(schemes[i]) && begins((const char *)url.data, schemes[i]))
+            return true;
+    while (n < url.size && url.data[n] != 0 &&
+           strchr("abcdefghijklmnopqrstuvwxyz0123456789+-", url.data[n] | 0x20) != NULL)
+        n++;
+    return n == 0 || n == url.size || url.data[n] != ':';
+}
+
+/* ---- one record ---- */
+
+/* The current record as a flawed one: "offset 1234: reason". */
+static int give_flaw(struct dx_warc_rows *w, enum dx_record_flaw flaw, const char *reason)
+{
+    struct value *url = &w->field[DX_ROW_URL].value;
+    size_t at = w->text.size;
+
+    dx_buf_fmt(&w->text, "record at offset %" PRIu64, w->is_plain ? w->begin : w->member_at);
+    if (!w->is_plain && w->begin > 0)
+        dx_buf_fmt(&w->text, ", %" PRIu64 " bytes unpacked", w->begin);
+    dx_buf_fmt(&w->text, ": %s", reason);
+    if (url->there && url->size > 0 && dx_buf_reserve(&w->text, url->size + 3) != NULL) {
+        dx_buf_str(&w->text, " (");
+        dx_buf_append(&w->text, w->text.data + url->at, url->size);
+        dx_buf_u8(&w->text, ')');
+    }
+    for (size_t i = 0; i < w->field_count; i++)
+        w->field[i].value.there = false;
+    *url = (struct value){ at, w->text.size - at, true };
+    w->record.flaw = (uint8_t)flaw;
+    w->has_record = true;
+    return 1;
+}
+
+/* Damage of the bytes: the record that they belong to is lost, the next one is looked for. */
+static int give_damage(struct dx_warc_rows *w, const struct dx_error *damage)
+{
+    size_t name = strlen(dx_input_name(w->in));
+    const char *text = damage->text;
+
+    if (strncmp(text, dx_input_name(w->in), name) == 0 && strncmp(text + name, ": ", 2) == 0)
+        text += name + 2;
+    w->damage = *damage;
+    w->next = NEXT_RECOVER;
+    return give_flaw(w, DX_FLAW_MALFORMED, text);
+}
+
+static int flawed_at(struct dx_warc_rows *w, uint64_t scan_from, const char *reason,
+                     struct dx_error *err)
+{
+    int rc = go_back(w, scan_from, err);
+
+    w->next = NEXT_SCAN;
+    return rc < 0 ? rc : give_flaw(w, DX_FLAW_MALFORMED, reason);
+}
+
+/* Passes n bytes; 0: the member ends before. */
+static int skip_content(struct dx_warc_rows *w, uint64_t n, struct dx_error *err)
+{
+    int rc = 1;
+
+    for (;;) {
+        size_t have = w->end - w->at;
+
+        if (have >= n) {
+            pass(w, (size_t)n);
+            return 1;
+        }
+        pass(w, have);
+        n -= have;
+        rc = read_more(w, err);
+        if (rc <= 0)
+            return rc;
+    }
+}
+
+/* The JSON of a WAT; 0: the member ends before. */
+static int read_body(struct dx_warc_rows *w, uint64_t n, struct dx_error *err)
+{
+    dx_buf_clear(&w->body);
+    while (n > 0) {
+        size_t have = w->end - w->at < n ? w->end - w->at : (size_t)n;
+        int rc = 1;
+
+        dx_buf_append(&w->body, w->data + w->at, have);
+        pass(w, have);
+        n -= have;
+        if (n > 0)
+            rc = read_more(w, err);
+        if (rc <= 0)
+            return rc;
+    }
+    return w->body.failed ? dx_buf_fail(&w->body, err, "a WAT record") : 1;
+}
+
+/* Passes up to `max` line ends; how many. */
+static int skip_line_ends(struct dx_warc_rows *w, unsigned max, struct dx_error *err)
+{
+    unsigned n = 0;
+
+    while (n < max) {
+        int rc = look_ahead(w, 2, err);
+        struct dx_span s = rest(w);
+
+        if (rc < 0)
+            return rc;
+        if (s.size >= 2 && s.data[0] == '\r' && s.data[1] == '\n')
+            pass(w, 2);
+        else if (s.size >= 1 && s.data[0] == '\n')
+            pass(w, 1);
+        else
+            break;
+        n++;
+    }
+    return (int)n;
+}
+
+/* Behind the content: 1 the record ends here, 0 it does not. */
+static int check_end(struct dx_warc_rows *w, struct dx_error *err)
+{
+    uint64_t size = w->pos - w->begin;
+    int lines = skip_line_ends(w, 2, err);
+    int rc = lines < 0 ? lines : look_ahead(w, 6, err);
+    bool at_end = w->at == w->end && w->is_ended;
+
+    if (rc < 0)
+        return rc;
+    w->record.place = w->record.place_size = DX_RECORD_PLACE_UNKNOWN;
+    if (w->is_plain) {
+        w->record.place = (int64_t)w->begin;
+        w->record.place_size = (int64_t)size;
+    } else if (at_end && w->begin == 0) {
+        w->record.place = (int64_t)w->member_at;
+        w->record.place_size = (int64_t)(dx_input_consumed(w->in) - w->member_at);
+    }
+    return lines == 2 || at_end || dx_warc_begins(rest(w));
+}
+
+/* The content, of which columns may be taken. 1: all of it was read; 0: the member ends inside. */
+static int read_content(struct dx_warc_rows *w, const struct dx_warc_head *r, bool is_wat,
+                        struct dx_error *err)
+{
+    uint64_t left = r->content_length;
+    int rc = 1;
+
+    if (is_wat && left <= DX_LINE_MAX) {
+        rc = read_body(w, left, err);
+        left = 0;
+    } else if (is_capture(r->type) && w->wants_http) {
+        size_t most = left < HEAD_MAX ? (size_t)left : HEAD_MAX;
+        size_t size;
+
+        rc = find_head(w, most, &size, err);
+        if (rc < 0)
+            return rc;
+        if (size == 0 || size > most)
+            size = most;
+        if (size > w->end - w->at)
+            size = w->end - w->at;
+        take_http(w, dx_span_of(w->data + w->at, size));
+        rc = 1;
+    }
+    return rc > 0 ? skip_content(w, left, err) : rc;
+}
+
+/* What of a sound record is given: 1 a record, 0 it is passed over. */
+static int give_capture(struct dx_warc_rows *w, const struct dx_warc_head *r, bool is_wat,
+                        struct dx_error *err)
+{
+    struct value *url = &w->field[DX_ROW_URL].value;
+    enum content content = is_capture(r->type) ? CONTENT_CAPTURE : CONTENT_PASSED;
+
+    if (is_wat && r->content_length > DX_LINE_MAX)
+        return give_flaw(w, DX_FLAW_TOO_LONG, "its JSON is longer than 16 MiB");
+    if (is_wat && take_json(w, &content, err) < 0)
+        return DX_E_NOMEM;
+    if (content == CONTENT_FLAWED)
+        return give_flaw(w, DX_FLAW_MALFORMED, "its JSON is broken");
+    if (content == CONTENT_PASSED)
+        return 0;
+    if (url->there && !is_web(dx_span_of(w->text.data + url->at, url->size)))
+        return 0;
+    for (size_t i = 0; i < w->field_count && w->record.place >= 0 && !is_wat; i++)
+        if (w->field[i].from == FROM_OFFSET)
+            set_number(w, &w->field[i], (uint64_t)w->record.place);
+        else if (w->field[i].from == FROM_LENGTH)
+            set_number(w, &w->field[i], (uint64_t)w->record.place_size);
+    w->has_record = true;
+    return 1;
+}
+
+static void begin_record(struct dx_warc_rows *w)
+{
+    w->begin = w->pos;
+    w->record = (struct dx_record){ .line = ++w->number,
+                                    .place = DX_RECORD_PLACE_UNKNOWN,
+                                    .place_size = DX_RECORD_PLACE_UNKNOWN };
+    dx_buf_clear(&w->text);
+    for (size_t i = 0; i < w->field_count; i++)
+        w->field[i].value = (struct value){ .there = false };
+}
+
+/* 1: the record is to be given; 0: it is passed over. */
+static int read_record(struct dx_warc_rows *w, struct dx_error *err)
+{
+    struct dx_warc_head r;
+    const char *why;
+    bool is_wat;
+    size_t size;
+    int rc;
+
+    rc = look_ahead(w, 6, err);
+    if (rc < 0)
+        return rc;
+    if (!dx_warc_begins(rest(w)))
+        return flawed_at(w, w->begin, "no WARC record begins there", err);
+    rc = find_head(w, HEAD_MAX, &size, err);
+    if (rc < 0)
+        return rc;
+    if (size == 0)
+        return flawed_at(w, w->begin,
+                         w->is_ended ? "the file or its member ends inside its head"
+                                     : "its head is longer than 64 KiB",
+                         err);
+    why = dx_warc_head_parse(dx_span_of(w->data + w->at, size), &r);
+    take_head(w, dx_span_of(w->data + w->at, size), &r);
+    is_wat = r.type == DX_WARC_METADATA &&
+             dx_span_is_word(dx_head_mime(r.content_type), "application/json");
+    pass(w, size);
+    w->content = w->pos - 1; /* with the line end before it, by which the next record is found */
+    if (why != NULL)
+        return flawed_at(w, w->content, why, err);
+    w->in_member++;
+    w->many_per_member = w->many_per_member || (w->in_member > 1 && !w->is_plain);
+    r.content_type = (struct dx_span){ NULL, 0 }; /* and url: the window may move now */
+    r.url = (struct dx_span){ NULL, 0 };
+    rc = read_content(w, &r, is_wat, err);
+    if (rc == 0)
+        return flawed_at(w, w->content,
+                         w->is_plain ? "the file ends inside it" : "its member ends inside it",
+                         err);
+    if (rc > 0)
+        rc = check_end(w, err);
+    if (rc == 0)
+        return flawed_at(w, w->content, "it does not end where its Content-Length says", err);
+    return rc < 0 ? rc : give_capture(w, &r, is_wat, err);
+}
+
+/* Moves to the next line that begins a record; 0: this member has no other record. */
+static int scan(struct dx_warc_rows *w, struct dx_error *err)
+{
+    static const char mark[] = "\nWARC/";
+    const size_t n = sizeof mark - 1;
+
+    for (;;) {
+        struct dx_span s = rest(w);
+        const uint8_t *hit = s.size < n ? NULL : memmem(s.data, s.size, mark, n);
+        int rc;
+
+        if (hit != NULL) {
+            pass(w, (size_t)(hit - s.data) + 1);
+            return 1;
+        }
+        if (s.size >= n)
+            pass(w, s.size - n + 1);
+        rc = read_more(w, err);
+        if (rc <= 0)
+            return rc;
+    }
+}
+
+/* Goes on behind what was flawed: 1 at a record or member, 0 nothing follows. */
+static int find_next(struct dx_warc_rows *w, struct dx_error *err)
+{
+    int rc;
+
+    if (w->next == NEXT_SCAN) {
+        rc = scan(w, &w->damage);
+        w->is_open = rc > 0;
+        w->next = is_damage(rc) ? NEXT_RECOVER : NEXT_RECORD;
+        if (rc < 0 && !is_damage(rc)) {
+            *err = w->damage;
+            return rc;
+        }
+    }
+    if (w->next == NEXT_RECOVER) {
+        w->next = NEXT_RECORD;
+        w->is_open = false;
+        rc = dx_input_recover(w->in, dx_span_str("WARC/"), err);
+        if (rc == 0 && w->many_per_member) {
+            *err = w->damage;
+            rc = (int)w->damage.code;
+        }
+        return rc;
+    }
+    return 1;
+}
+
+/* A record, if one is there: 1 to be given, 0 passed over or none. */
+static int read_in_member(struct dx_warc_rows *w, struct dx_error *err)
+{
+    int rc = skip_line_ends(w, INT32_MAX, err);
+
+    if (rc >= 0)
+        rc = look_ahead(w, 1, err);
+    if (rc == DX_OK && w->at == w->end) {
+        w->is_open = false;
+        return 0;
+    }
+    begin_record(w);
+    return rc < 0 ? rc : read_record(w, err);
+}
+
+/* 1: a record is to be given; 0: the end of the file. */
+static int next_record(struct dx_warc_rows *w, struct dx_error *err)
+{
+    while (!w->has_record) {
+        int rc = w->next == NEXT_RECORD ? 1 : find_next(w, err);
+
+        if (rc <= 0)
+            return rc;
+        if (!w->is_open) {
+            rc = open_member(w, err);
+            if (rc == 0)
+                return 0;
+            if (is_damage(rc))
+                begin_record(w);
+        }
+        if (rc > 0)
+            rc = read_in_member(w, err);
+        if (is_damage(rc))
+            rc = give_damage(w, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 1;
+}
+
+/* ---- batches ---- */
+
+static int prepare(struct dx_warc_rows *w, struct dx_batch *b, struct dx_error *err)
+{
+    size_t want = w->partial ? b->capacity * 2 : DX_BATCH_SIZE;
+
+    w->partial = false;
+    b->size = b->count = 0;
+    return dx_batch_reserve(b, want, dx_input_name(w->in), err);
+}
+
+/* 1: the record is in the batch; 0: it does not fit. */
+static int put_record(struct dx_warc_rows *w, struct dx_batch *b, struct dx_error *err)
+{
+    struct dx_span field[FIELDS_MAX];
+    size_t size;
+    int rc;
+
+    if (w->text.failed)
+        return dx_buf_fail(&w->text, err, "a WARC record");
+    for (size_t i = 0; i < w->field_count; i++) {
+        const struct value *v = &w->field[i].value;
+
+        field[i] = v->there ? dx_span_of(w->text.data + v->at, v->size)
+                            : (struct dx_span){ NULL, 0 };
+    }
+    size = dx_row_record_size(field, w->field_count);
+    if (size > b->capacity - b->size)
+        return 0;
+    rc = dx_batch_room(b, dx_input_name(w->in), err);
+    if (rc < 0)
+        return rc;
+    dx_row_record_put(field, w->field_count, b->data + b->size);
+    w->record.offset = (uint32_t)b->size;
+    w->record.size = (uint32_t)size;
+    b->records[b->count++] = w->record;
+    b->size += size;
+    w->has_record = false;
+    return 1;
+}
+
+int dx_warc_rows_fill(struct dx_warc_rows *w, struct dx_batch *b, struct dx_error *err)
+{
+    struct dx_error unsaid = DX_ERROR_INIT;
+    int rc = prepare(w, b, err);
+
+    if (err == NULL) /* what damage says becomes the text of a record */
+        err = &unsaid;
+
+    while (rc >= 0 && b->size < DX_BATCH_SIZE) {
+        rc = next_record(w, err);
+        if (rc <= 0)
+            break;
+        rc = put_record(w, b, err);
+        if (rc == 0 && b->count == 0) {
+            w->partial = true;
+            return DX_RECORDS_GROW;
+        }
+        if (rc == 0)
+            break;
+    }
+    return rc < 0 ? rc : b->count > 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/located/located_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "builder/input/bytes/input.h"
+#include "builder/input/bytes/input_ranges.h"
+#include "builder/input/located/located_path.h"
+#include "builder/input/located/stored_record.h"
+#include "builder/input/parquet/parquet_row.h"
+#include "canon/url.h"
+#include "parquet/page.h"
+
+#define FIRST_READ (256u << 10) /* of a WARC record whose length nothing says */
+#define STEP (256u << 10)       /* of compressed text */
+#define SHOWN 200               /* bytes of a URL in a message */
+
+struct reading {
+    const struct dx_located_ask *ask;
+    const char *path;
+    struct dx_buf *out;
+    bool seen; /* one of the wanted URLs */
+};
+
+static uint64_t first_of(const struct reading *r)
+{
+    return r->ask->locator->place[0];
+}
+
+static uint64_t second_of(const struct reading *r)
+{
+    return r->ask->locator->place[1];
+}
+
+static int changed(const struct reading *r, struct dx_span found, struct dx_error *err)
+{
+    struct dx_span want = r->ask->url[0];
+
+    return dx_fail(err, DX_E_CORRUPT,
+                   "%s: the record at %llu is not of %.*s%s%.*s; the file has changed since it was "
+                   "ingested, or --base leads to another one",
+                   r->path, (unsigned long long)first_of(r),
+                   (int)(want.size < SHOWN ? want.size : SHOWN), (const char *)want.data,
+                   found.size > 0 ? " but of " : "", (int)(found.size < SHOWN ? found.size : SHOWN),
+                   found.size > 0 ? (const char *)found.data : "");
+}
+
+static int check_size(const struct reading *r, uint64_t size, struct dx_error *err)
+{
+    return size <= r->ask->max_bytes
+               ? DX_OK
+               : dx_fail(err, DX_E_LIMIT, "%s: %llu bytes to be read, and --max-bytes is %zu",
+                         r->path, (unsigned long long)size, r->ask->max_bytes);
+}
+
+/* ---- the URL ---- */
+
+static bool is_wanted(const struct reading *r, struct dx_span url)
+{
+    enum dx_reject reject = DX_REJECT_NONE;
+    struct dx_url canonical;
+
+    for (size_t i = 0; i < r->ask->url_count; i++)
+        if (dx_span_equal(r->ask->url[i], url))
+            return true;
+    if (r->ask->canon == NULL || dx_canon_url(r->ask->canon, url, &canonical, &reject) != 1)
+        return false;
+    for (size_t i = 0; i < r->ask->url_count; i++)
+        if (dx_span_equal(r->ask->url[i], canonical.url))
+            return true;
+    return false;
+}
+
+/* Whether the URL stands there as a whole: no longer one that it is the beginning of. */
+static bool contains(struct dx_span text, struct dx_span url)
+{
+    const uint8_t *end = text.data + text.size;
+    const uint8_t *at = text.data;
+
+    while (url.size > 0 && (size_t)(end - at) >= url.size) {
+        at = memmem(at, (size_t)(end - at), url.data, url.size);
+        if (at == NULL)
+            return false;
+        at += url.size;
+        if (at == end || *at <= ' ' || strchr("\"'<>,\\", *at) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool contains_wanted(const struct reading *r, struct dx_span text)
+{
+    for (size_t i = 0; i < r->ask->url_count; i++)
+        if (contains(text, r->ask->url[i]))
+            return true;
+    return false;
+}
+
+static void see(void *ctx, struct dx_span text)
+{
+    struct reading *r = ctx;
+
+    r->seen = r->seen || contains_wanted(r, text) || is_wanted(r, text);
+}
+
+/* Fields of a line, whatever separates them: words without the marks around them. */
+static void see_words(struct reading *r, struct dx_span line)
+{
+    size_t begin = 0;
+
+    for (size_t i = 0; i <= line.size; i++) {
+        if (i < line.size && line.data[i] != 0 && strchr("\t ,\"", line.data[i]) == NULL)
+            continue;
+        if (i > begin && !r->seen)
+            r->seen = is_wanted(r, dx_span_of(line.data + begin, i - begin));
+        begin = i + 1;
+    }
+}
+
+/* As it stands, and as JSON and CSV escape it: "\/", "\u0026" and the like, and "". */
+static int see_line(struct reading *r, struct dx_span line, struct dx_error *err)
+{
+    struct dx_buf plain = DX_BUF_INIT(line.size + 1);
+
+    see(r, line);
+    for (size_t i = 0; i < line.size && !r->seen; i++) {
+        unsigned c = line.data[i];
+
+        if (c == '\\' && line.size - i > 5 && memcmp(line.data + i, "\\u00", 4) == 0) {
+            char hex[3] = { (char)line.data[i + 4], (char)line.data[i + 5], 0 };
+
+            c = (unsigned)strtoul(hex, NULL, 16);
+            i += 5;
+        } else if ((c == '\\' || c == '"') && line.size - i > 1) {
+            c = line.data[++i];
+        }
+        dx_buf_u8(&plain, (uint8_t)c);
+    }
+    if (plain.failed) {
+        int rc = dx_buf_fail(&plain, err, "a line");
+
+        dx_buf_release(&plain);
+        return rc;
+    }
+    if (!r->seen)
+        see(r, dx_span_of(plain.data, plain.size));
+    dx_buf_release(&plain);
+    if (!r->seen)
+        see_words(r, line);
+    return DX_OK;
+}
+
+/* ---- WARC ---- */
+
+static int take_record(const struct reading *r, struct dx_span bytes, bool is_exact,
+                       struct dx_error *err)
+{
+    struct dx_stored_record s;
+    int rc = dx_stored_record_open(&s, bytes, r->ask->max_bytes, err);
+
+    if (rc == 1 && is_exact && s.size != bytes.size)
+        rc = dx_fail(err, DX_E_CORRUPT, "the record ends after %zu bytes, and the locator says %zu",
+                     s.size, bytes.size);
+    else if (rc == 0 && is_exact)
+        rc = dx_fail(err, DX_E_CORRUPT, "the record does not end within the locator's %zu bytes",
+                     bytes.size);
+    if (rc < 0) {
+        (void)dx_fail_in(err, "%s: at %llu", r->path, (unsigned long long)first_of(r));
+    } else if (rc == 1 && r->ask->url_count > 0 && !is_wanted(r, s.target)) {
+        rc = changed(r, s.target, err);
+    } else if (rc == 1) {
+        dx_buf_clear(r->out);
+        if (r->ask->decompress)
+            dx_buf_append(r->out, s.record.data, s.record.size);
+        else
+            dx_buf_append(r->out, bytes.data, s.size);
+        rc = r->out->failed ? dx_buf_fail(r->out, err, "WARC record") : 1;
+    }
+    dx_stored_record_close(&s);
+    return rc;
+}
+
+/* Twice as much each time, until the record ends. */
+static int read_open_end(const struct reading *r, struct dx_buf *b, struct dx_error *err)
+{
+    struct dx_input_ranges *ranges = NULL;
+    uint64_t offset = first_of(r);
+    uint64_t left = 0;
+    size_t want = FIRST_READ;
+    int rc = dx_input_ranges_open(&ranges, r->path, err);
+
+    if (rc == DX_OK && offset >= dx_input_ranges_size(ranges))
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: has %llu bytes, and the record begins at %llu",
+                     r->path, (unsigned long long)dx_input_ranges_size(ranges),
+                     (unsigned long long)offset);
+    if (rc == DX_OK)
+        left = dx_input_ranges_size(ranges) - offset;
+    while (rc == 0) {
+        size_t n = want < left ? want : (size_t)left;
+        uint8_t *to;
+
+        dx_buf_clear(b);
+        rc = check_size(r, n, err);
+        to = rc == DX_OK ? dx_buf_reserve(b, n) : NULL;
+        if (rc == DX_OK && to == NULL)
+            rc = dx_buf_fail(b, err, "WARC record");
+        if (rc == DX_OK)
+            rc = dx_input_ranges_read(ranges, offset, n, to, err);
+        if (rc == DX_OK)
+            rc = take_record(r, dx_span_of(to, n), n == left, err);
+        want *= 2;
+    }
+    dx_input_ranges_close(&ranges);
+    return rc;
+}
+
+/* One range. */
+static int read_range(const struct reading *r, struct dx_buf *b, struct dx_error *err)
+{
+    size_t size = (size_t)second_of(r);
+    int rc = check_size(r, second_of(r), err);
+    uint8_t *to = rc == DX_OK ? dx_buf_reserve(b, size) : NULL;
+
+    if (rc == DX_OK && to == NULL)
+        return dx_buf_fail(b, err, "record");
+    if (rc == DX_OK)
+        rc = dx_input_range_read(r->path, first_of(r), size, to, err);
+    b->size = rc == DX_OK ? size : 0;
+    return rc;
+}
+
+static int read_warc(const struct reading *r, struct dx_buf *b, struct dx_error *err)
+{
+    int rc;
+
+    if (second_of(r) == 0)
+        return read_open_end(r, b, err);
+    rc = read_range(r, b, err);
+    return rc < 0 ? rc : take_record(r, dx_span_of(b->data, b->size), true, err);
+}
+
+/* ---- text ---- */
+
+static int give_line(struct reading *r, struct dx_span line, struct dx_error *err)
+{
+    int rc = see_line(r, line, err);
+
+    if (rc < 0)
+        return rc;
+    if (r->ask->url_count > 0 && !r->seen)
+        return changed(r, dx_span_of(NULL, 0), err);
+    dx_buf_append(r->out, line.data, line.size);
+    dx_buf_u8(r->out, '\n');
+    return r->out->failed ? dx_buf_fail(r->out, err, "a line") : DX_OK;
+}
+
+static int read_text(struct reading *r, struct dx_buf *b, struct dx_error *err)
+{
+    int rc = read_range(r, b, err);
+
+    return rc < 0 ? rc : give_line(r, dx_span_of(b->data, b->size), err);
+}
+
+/* Of `n` bytes what belongs to the line; *line counts down to 0 as they end. */
+static bool take_line_part(struct dx_buf *b, const uint8_t *at, size_t n, uint64_t *line)
+{
+    while (n > 0 && *line > 0) {
+        const uint8_t *end = memchr(at, '\n', n);
+        size_t part = end == NULL ? n : (size_t)(end - at);
+
+        if (*line == 1)
+            dx_buf_append(b, at, part);
+        *line -= end != NULL;
+        part += end != NULL;
+        at += part;
+        n -= part;
+    }
+    return *line == 0;
+}
+
+static int read_line(struct reading *r, struct dx_buf *b, struct dx_error *err)
+{
+    struct dx_input *in = NULL;
+    uint8_t *chunk = malloc(STEP);
+    uint64_t line = first_of(r);
+    ssize_t n = 1;
+    int rc;
+
+    if (chunk == NULL)
+        return dx_no_memory(err, "a line");
+    rc = dx_input_open(&in, r->path, r->ask->max_bytes, err);
+    while (rc == DX_OK && n > 0 && line > 0 && !b->failed) {
+        n = dx_input_read(in, chunk, STEP, err);
+        if (n < 0)
+            rc = (int)n;
+        else if (n > 0 && take_line_part(b, chunk, (size_t)n, &line))
+            break;
+    }
+    if (rc == DX_OK && b->failed)
+        rc = dx_buf_fail(b, err, "a line (--max-bytes)");
+    if (rc == DX_OK && line > (b->size > 0)) /* the last line may have no end */
+        rc = dx_fail(err, DX_E_CORRUPT,
+                     "%s: has no line %llu; it has changed since it was ingested", r->path,
+                     (unsigned long long)first_of(r));
+    dx_input_close(&in);
+    free(chunk);
+    if (b->size > 0 && b->data[b->size - 1] == '\r')
+        b->size--;
+    return rc < 0 ? rc : give_line(r, dx_span_of(b->data, b->size), err);
+}
+
+/* ---- Parquet ---- */
+
+static int read_row(struct reading *r, struct dx_error *err)
+{
+    struct dx_pq_limits limits = DX_PQ_LIMITS_DEFAULT;
+    struct dx_input_ranges *ranges = NULL;
+    int rc = dx_input_ranges_open(&ranges, r->path, err);
+
+    if (r->ask->max_bytes < limits.page_bytes)
+        limits.page_bytes = (uint32_t)r->ask->max_bytes;
+    if (rc == DX_OK)
+        rc = dx_parquet_row_read(ranges, first_of(r), second_of(r), &limits, r->out, see, r, err);
+    dx_input_ranges_close(&ranges);
+    if (rc < 0)
+        return rc;
+    if (r->ask->url_count > 0 && !r->seen)
+        return changed(r, dx_span_of(NULL, 0), err);
+    dx_buf_u8(r->out, '\n');
+    return r->out->failed ? dx_buf_fail(r->out, err, "a row") : DX_OK;
+}
+
+int dx_located_record_read(const struct dx_located_ask *ask, struct dx_buf *out,
+                           struct dx_error *err)
+{
+    struct reading r = { .ask = ask, .out = out };
+    struct dx_buf bytes = DX_BUF_INIT(ask->max_bytes);
+    char *path = NULL;
+    int rc = dx_located_path(ask->base, ask->locator->name, &path, err);
+
+    r.path = path;
+    if (rc == DX_OK && ask->locator->kind == DX_LOCATOR_WARC)
+        rc = read_warc(&r, &bytes, err);
+    else if (rc == DX_OK && ask->locator->kind == DX_LOCATOR_TEXT)
+        rc = read_text(&r, &bytes, err);
+    else if (rc == DX_OK && ask->locator->kind == DX_LOCATOR_LINE)
+        rc = read_line(&r, &bytes, err);
+    else if (rc == DX_OK)
+        rc = read_row(&r, err);
+    dx_buf_release(&bytes);
+    free(path);
+    return rc < 0 ? rc : DX_OK;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/parquet/parquet_columns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hex.h"
+#include "builder/input/records/column_names.h"
+#include "builder/input/records/rejects.h"
+#include "parquet/value_text.h"
+
+#define NAMES_SHOWN 250
+#define HIVE_NULL "__HIVE_DEFAULT_PARTITION__"
+
+struct find {
+    struct dx_parquet_columns *out;
+    const struct dx_pq_footer *f;
+    const struct dx_columns_want *want;
+    const char *path;
+    struct dx_error *err;
+};
+
+static bool is_text(const struct find *w, uint32_t leaf)
+{
+    return dx_pq_text_is_plain(&w->f->node[w->f->leaf[leaf]]);
+}
+
+/* A dotted path as a column, or as a column of strings and what lies in their JSON. */
+static bool in_schema(const struct find *w, const struct dx_json_path *path,
+                      struct dx_parquet_column *c)
+{
+    if (!dx_pq_column_path(w->f, path->part, path->count, path->any_case, &c->found))
+        return false;
+    c->json = (struct dx_json_path){ .count = path->count - c->found.used,
+                                     .any_case = path->any_case };
+    memcpy(c->json.part, path->part + c->found.used, c->json.count * sizeof *path->part);
+    c->from = DX_PARQUET_FROM_LEAF;
+    return c->json.count == 0 || is_text(w, c->found.leaf);
+}
+
+static size_t percent_decode(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; from++) {
+        int high = *from == '%' ? dx_hex_digit((uint8_t)from[1]) : -1;
+        int low = high < 0 ? -1 : dx_hex_digit((uint8_t)from[2]);
+
+        *to++ = low < 0 ? *from : (char)(high * 16 + low);
+        from += low < 0 ? 0 : 2;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+/* The value of "name=value" among the folders of the path: 1, or 0. */
+static int in_path(const struct find *w, const char *name, size_t field,
+                   struct dx_parquet_column *c)
+{
+    size_t n = strlen(name);
+    const char *end;
+
+    for (const char *at = w->path; (end = strchr(at, '/')) != NULL; at = end + 1) {
+        char *value;
+
+        if ((size_t)(end - at) <= n || strncmp(at, name, n) != 0 || at[n] != '=')
+            continue;
+        value = strndup(at + n + 1, (size_t)(end - at) - n - 1);
+        if (value == NULL)
+            return dx_no_memory(w->err, "%s", w->path);
+        w->out->owned[field] = value;
+        c->from = DX_PARQUET_FROM_PATH;
+        c->constant = dx_span_of((uint8_t *)value, percent_decode(value));
+        if (strcmp(value, HIVE_NULL) == 0)
+            c->constant = (struct dx_span){ NULL, 0 };
+        return 1;
+    }
+    return 0;
+}
+
+static int fail_column(const struct find *w, const char *given)
+{
+    struct dx_buf names = DX_BUF_INIT(1 << 16);
+    char path[160];
+    int rc;
+
+    for (uint32_t i = 0; i < w->f->leaf_count && names.size < NAMES_SHOWN; i++) {
+        const char *name = dx_pq_footer_path(w->f, i, path, sizeof path);
+
+        if (i > 0)
+            dx_buf_str(&names, ", ");
+        dx_rejects_text(&names, dx_span_str(name));
+    }
+    if (names.size > NAMES_SHOWN) {
+        names.size = NAMES_SHOWN;
+        dx_buf_str(&names, "...");
+    }
+    dx_buf_u8(&names, 0);
+    if (given == NULL)
+        rc = dx_fail(w->err, DX_E_INVALID,
+                     "%s: cannot tell which column is the URL; give --url-column; the file has: %s",
+                     w->path, names.failed ? "?" : (const char *)names.data);
+    else
+        rc = dx_fail(w->err, DX_E_INVALID, "%s: there is no column '%s'; the file has: %s", w->path,
+                     given, names.failed ? "?" : (const char *)names.data);
+    dx_buf_release(&names);
+    return rc;
+}
+
+/* The name of the n-th column at the top, from 1. */
+static bool top_column(const struct dx_pq_footer *f, unsigned long n, struct dx_span *name)
+{
+    for (uint32_t i = 1; i < f->node_count; i++)
+        if (f->node[i].parent == 0 && --n == 0) {
+            *name = f->node[i].name;
+            return true;
+        }
+    return false;
+}
+
+static int locate(const struct find *w, const char *given, size_t field)
+{
+    struct dx_parquet_column *c = &w->out->column[field];
+    struct dx_json_path whole = { .part = { dx_span_str(given) }, .count = 1 };
+    struct dx_json_path path;
+    int rc;
+
+    if (given[strspn(given, "0123456789")] == '\0')
+        return top_column(w->f, strtoul(given, NULL, 10), &whole.part[0]) && in_schema(w, &whole, c)
+                   ? DX_OK
+                   : fail_column(w, given);
+    if (in_schema(w, &whole, c))
+        return DX_OK;
+    rc = dx_json_path_parse(&path, given, w->err);
+    if (rc < 0)
+        return rc;
+    if (in_schema(w, &path, c))
+        return DX_OK;
+    *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
+    rc = in_path(w, given, field, c);
+    return rc < 0 ? rc : rc > 0 ? DX_OK : fail_column(w, given);
+}
+
+/* A column that files may lack. */
+static int locate_optional(const struct find *w, const char *given, size_t field)
+{
+    struct find quiet = *w;
+    int rc;
+
+    quiet.err = NULL;
+    rc = locate(&quiet, given, field);
+    if (rc == DX_E_NOMEM)
+        return dx_no_memory(w->err, "%s", w->path);
+    if (rc < 0)
+        w->out->column[field] = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
+    return DX_OK;
+}
+
+/* The first of the usual names that a column has, else that the JSON of a column could have; NULL:
+ * none. */
+static const char *locate_usual(const struct find *w, const char *const *names, size_t field,
+                                bool text_only)
+{
+    struct dx_parquet_column *c = &w->out->column[field];
+
+    for (int in_json = 0; in_json < 2; in_json++)
+        for (const char *const *name = names; *name != NULL; name++) {
+            struct dx_json_path path;
+
+            if (dx_json_path_parse(&path, *name, NULL) < 0)
+                continue;
+            path.any_case = true;
+            if (in_schema(w, &path, c) && (c->json.count > 0) == (in_json > 0) &&
+                (!text_only || is_text(w, c->found.leaf)))
+                return *name;
+        }
+    *c = (struct dx_parquet_column){ .from = DX_PARQUET_ABSENT };
+    return NULL;
+}
+
+/* How a column is called: its path in the file, and in JSON as given. */
+static void label(const struct find *w, size_t field, const char *given, char out[DX_COLUMN_LABEL])
+{
+    const struct dx_parquet_column *c = &w->out->column[field];
+    char path[DX_COLUMN_LABEL];
+
+    if (c->from == DX_PARQUET_FROM_LEAF && c->json.count == 0)
+        given = dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path);
+    if (given != NULL && c->from != DX_PARQUET_ABSENT)
+        (void)snprintf(out, DX_COLUMN_LABEL, "%.*s%s", DX_COLUMN_LABEL - 10, given,
+                       c->json.count > 0 ? " (JSON)" : "");
+}
+
+/* A column that is repeated goes along with the URL's elements, or is joined, or refused. */
+static int check_repeated(const struct find *w, size_t field)
+{
+    const struct dx_parquet_column *url = &w->out->column[DX_ROW_URL];
+    struct dx_parquet_column *c = &w->out->column[field];
+    char path[160];
+
+    if (c->from != DX_PARQUET_FROM_LEAF || c->found.repeated_at == 0 ||
+        c->found.repeated_at == url->found.repeated_at)
+        return DX_OK;
+    c->joined = field >= DX_ROW_EXTRA;
+    return c->joined ? DX_OK
+                     : dx_fail(w->err, DX_E_UNSUPPORTED,
+                               "%s: column %s is repeated, and not in one list with the URL: which "
+                               "value holds for a URL is not known",
+                               w->path, dx_pq_footer_path(w->f, c->found.leaf, path, sizeof path));
+}
+
+static int find_all(const struct find *w)
+{
+    struct dx_column_labels *labels = &w->out->labels;
+    const struct dx_columns_want *want = w->want;
+    const char *name = want->url;
+    int rc = DX_OK;
+
+    if (name != NULL)
+        rc = locate(w, name, DX_ROW_URL);
+    else if ((name = locate_usual(w,
+                                  want->url_names != NULL ? want->url_names : dx_column_url_names,
+                                  DX_ROW_URL, true)) == NULL)
+        rc = fail_column(w, NULL);
+    label(w, DX_ROW_URL, name, labels->url);
+    name = want->ts;
+    if (rc == DX_OK && name != NULL)
+        rc = locate(w, name, DX_ROW_TS);
+    else if (rc == DX_OK && !want->no_ts)
+        name = locate_usual(w, want->ts_names != NULL ? want->ts_names : dx_column_ts_names,
+                            DX_ROW_TS, false);
+    label(w, DX_ROW_TS, name, labels->ts);
+    if (rc == DX_OK && want->dataset != NULL)
+        rc = locate(w, want->dataset, DX_ROW_DATASET);
+    label(w, DX_ROW_DATASET, want->dataset, labels->dataset);
+    for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
+        rc = i < want->extra_optional ? locate_optional(w, want->extra[i], DX_ROW_EXTRA + i)
+                                      : locate(w, want->extra[i], DX_ROW_EXTRA + i);
+        label(w, DX_ROW_EXTRA + i, want->extra[i], labels->extra[i]);
+    }
+    for (size_t i = DX_ROW_TS; rc == DX_OK && i < DX_ROW_EXTRA + want->extra_count; i++)
+        rc = check_repeated(w, i);
+    return rc;
+}
+
+int dx_parquet_columns_find(struct dx_parquet_columns *c, const struct dx_pq_footer *f,
+                            const struct dx_columns_want *want, const char *path,
+                            struct dx_error *err)
+{
+    const struct find w = { c, f, want, path, err };
+
+    *c = (struct dx_parquet_columns){ .extra_count = want->extra_count };
+    return find_all(&w);
+}
+
+void dx_parquet_columns_release(struct dx_parquet_columns *c)
+{
+    for (size_t i = 0; i < sizeof c->owned / sizeof *c->owned; i++)
+        free(c->owned[i]);
+}

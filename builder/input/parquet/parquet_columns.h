@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * parquet_columns.h - which columns of a Parquet file are the URL, the time, the dataset, an extra.
+ *
+ *   rc = dx_parquet_columns_find(&columns, &footer, &want, path, &err);
+ *   columns.column[DX_ROW_URL].from ... .found.leaf ... .json
+ *   dx_parquet_columns_release(&columns);
+ *
+ * The rules are in parquet_rows.h. A column that is not there is an error that lists those there
+ * are. The footer is borrowed. No I/O.
+ */
+#ifndef DX_BUILDER_INPUT_PARQUET_PARQUET_COLUMNS_H
+#define DX_BUILDER_INPUT_PARQUET_PARQUET_COLUMNS_H
+
+#include "builder/input/records/input_columns.h"
+#include "builder/input/records/row_record.h"
+#include "parquet/column_path.h"
+
+enum dx_parquet_from { DX_PARQUET_ABSENT, DX_PARQUET_FROM_LEAF, DX_PARQUET_FROM_PATH };
+
+struct dx_parquet_column {
+    enum dx_parquet_from from;
+    struct dx_pq_column_found found; /* FROM_LEAF */
+    struct dx_json_path json;        /* count 0: the value is not taken out of JSON */
+    bool joined;                     /* repeated, but not with the URL: one text */
+    struct dx_span constant;         /* FROM_PATH: the same for all rows; data == NULL: null */
+};
+
+struct dx_parquet_columns {
+    struct dx_parquet_column column[DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX];
+    size_t extra_count;
+    struct dx_column_labels labels;
+    char *owned[DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX]; /* texts that spans of column[] point into */
+};
+
+int dx_parquet_columns_find(struct dx_parquet_columns *c, const struct dx_pq_footer *f,
+                            const struct dx_columns_want *want, const char *path,
+                            struct dx_error *err);
+void dx_parquet_columns_release(struct dx_parquet_columns *c);
+
+#endif

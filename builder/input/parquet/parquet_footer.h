@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * parquet_footer.h - the footer of a Parquet file that is read by ranges.
+ *
+ *   struct dx_buf metadata;  dx_buf_init(&metadata, DX_PQ_FOOTER_MAX);
+ *   rc = dx_parquet_footer_read(&footer, ranges, &metadata, &err);   borrows from metadata
+ *   struct dx_pq_fetch from = { dx_parquet_footer_fetch, ranges, window };      for parquet/chunk.h
+ *
+ * Errors do not name the file. One thread at a time for `ranges`.
+ */
+#ifndef DX_BUILDER_INPUT_PARQUET_PARQUET_FOOTER_H
+#define DX_BUILDER_INPUT_PARQUET_PARQUET_FOOTER_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct dx_input_ranges;
+struct dx_pq_footer;
+
+int dx_parquet_footer_read(struct dx_pq_footer *footer, struct dx_input_ranges *ranges,
+                           struct dx_buf *metadata, struct dx_error *err);
+
+/* ranges: a struct dx_input_ranges. */
+int dx_parquet_footer_fetch(void *ranges, uint64_t offset, size_t size, uint8_t *to,
+                            struct dx_error *err);
+
+#endif

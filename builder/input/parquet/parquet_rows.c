@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/parquet/parquet_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "builder/input/bytes/input_ranges.h"
+#include "builder/input/parquet/parquet_columns.h"
+#include "builder/input/parquet/parquet_footer.h"
+#include "builder/input/records/row_record.h"
+#include "fetch/source.h"
+#include "parquet/chunk.h"
+#include "parquet/value_text.h"
+
+#define WINDOW (1u << 20)
+#define PAGE_BYTES_MIN (1u << 20)
+#define PAGE_BYTES_MAX (128u << 20)
+#define ROW_TEXT_MAX ((size_t)64 << 20) /* of the elements of one row */
+#define TOO_LONG_KEPT 4096              /* of the URL of a record too long, for the rejects file */
+#define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
+
+/* Where a value lies: outside (data), or in the text of its column. */
+struct element {
+    struct dx_span span;
+    size_t at;
+    bool in_text;
+};
+
+/* What is read of one column. */
+struct column {
+    const struct dx_parquet_column *is;
+    struct dx_pq_reader reader;
+    struct dx_pq_values values;
+    uint32_t slot;           /* the next one of values */
+    struct dx_buf text;      /* of values that are made or kept, of the current row */
+    struct dx_buf scratch;   /* of JSON */
+    struct element *element; /* of the current row; one where the column is not repeated */
+    size_t count, room;
+};
+
+struct dx_parquet_rows {
+    struct dx_input_ranges *ranges;
+    const char *name;
+    struct dx_buf metadata;
+    struct dx_pq_footer footer;
+    struct dx_pq_fetch fetch;
+    struct dx_pq_limits limits;
+    struct dx_parquet_columns columns;
+    struct column field[FIELDS_MAX];
+    size_t field_count;
+    struct dx_columns cols;
+    uint32_t group;
+    uint64_t row;        /* in the group, of the next row to load */
+    uint64_t row_number; /* in the file, of the current row, from 1 */
+    bool in_group;
+    size_t next_element; /* of the current row, to be given */
+    size_t element_count;
+    bool partial; /* the record did not fit the batch given last */
+};
+
+bool dx_parquet_rows_named(const char *path)
+{
+    static const char *const endings[] = { ".parquet", ".parq", ".pq" };
+    size_t n = strlen(path);
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (n > strlen(endings[i]) && strcasecmp(path + n - strlen(endings[i]), endings[i]) == 0)
+            return true;
+    return false;
+}
+
+int dx_parquet_rows_is(const char *path, struct dx_error *err)
+{
+    struct dx_input_ranges *r = NULL;
+    uint8_t magic[4] = { 0 };
+    struct stat st;
+    int rc;
+
+    if (dx_source_remote(path))
+        return dx_parquet_rows_named(path);
+    if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 4)
+        return 0;
+    rc = dx_input_ranges_open(&r, path, err);
+    if (rc == DX_OK)
+        rc = dx_input_ranges_read(r, 0, sizeof magic, magic, err);
+    dx_input_ranges_close(&r);
+    return rc < 0 ? rc : memcmp(magic, "PAR1", sizeof magic) == 0;
+}
+
+/* ---- opening ---- */
+
+static int fail_at_column(const struct dx_parquet_rows *p, const struct column *c,
+                          struct dx_error *err)
+{
+    const char *hint = err != NULL && err->code == DX_E_LIMIT &&
+                               p->limits.page_bytes < PAGE_BYTES_MAX
+                           ? " (a page may have an eighth of --memory)"
+                           : "";
+    char path[160];
+
+    return dx_fail_in(err, "%s: row group %" PRIu32 ", column %s%s", p->name, p->group,
+                      dx_pq_footer_path(&p->footer, c->is->found.leaf, path, sizeof path), hint);
+}
+
+static int open_fields(struct dx_parquet_rows *p, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    p->field_count = DX_ROW_EXTRA + p->columns.extra_count;
+    for (size_t i = 0; rc == DX_OK && i < p->field_count; i++) {
+        struct column *c = &p->field[i];
+        struct dx_pq_column ignored;
+
+        *c = (struct column){ .is = &p->columns.column[i],
+                              .reader = DX_PQ_READER_INIT,
+                              .values = DX_PQ_VALUES_INIT };
+        dx_buf_init(&c->text, ROW_TEXT_MAX);
+        dx_buf_init(&c->scratch, ROW_TEXT_MAX);
+        dx_buf_init(&c->reader.walk.window, 0);
+        if (c->is->from != DX_PARQUET_FROM_LEAF)
+            continue;
+        rc = dx_pq_text_check(&p->footer, c->is->found.leaf, err);
+        if (rc == DX_OK && p->footer.group_count > 0)
+            rc = dx_pq_footer_nested_column(&p->footer, 0, c->is->found.leaf, &ignored, err);
+        if (rc == DX_OK && p->footer.group_count > 0)
+            rc = dx_pq_column_check(&ignored, err);
+        if (rc < 0)
+            return fail_at_column(p, c, err);
+    }
+    return rc;
+}
+
+int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
+                         struct dx_columns_want *want, uint64_t memory, struct dx_error *err)
+{
+    struct dx_parquet_rows *p = calloc(1, sizeof *p);
+    uint64_t page = memory / 8;
+    int rc;
+
+    *out = NULL;
+    if (p == NULL)
+        return dx_no_memory(err, "%s", path);
+    dx_buf_init(&p->metadata, DX_PQ_FOOTER_MAX);
+    p->limits = (struct dx_pq_limits)DX_PQ_LIMITS_DEFAULT;
+    p->limits.page_bytes = page < PAGE_BYTES_MIN   ? PAGE_BYTES_MIN
+                           : page > PAGE_BYTES_MAX ? PAGE_BYTES_MAX
+                                                   : (uint32_t)page;
+    rc = dx_input_ranges_open(&p->ranges, path, err);
+    if (rc == DX_OK) {
+        p->name = dx_input_ranges_name(p->ranges);
+        p->fetch = (struct dx_pq_fetch){ dx_parquet_footer_fetch, p->ranges,
+                                         dx_source_remote(path) ? DX_INPUT_CHUNK : WINDOW };
+        rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, err);
+        if (rc < 0)
+            (void)dx_fail_in(err, "%s", p->name);
+    }
+    if (rc == DX_OK)
+        rc = dx_parquet_columns_find(&p->columns, &p->footer, want, p->name, err);
+    if (rc == DX_OK)
+        rc = dx_columns_of_row(&p->cols, want, &p->columns.labels, p->name, err);
+    if (rc == DX_OK)
+        rc = open_fields(p, err);
+    if (rc < 0)
+        dx_parquet_rows_close(&p);
+    *out = p;
+    return rc;
+}
+
+void dx_parquet_rows_close(struct dx_parquet_rows **out)
+{
+    struct dx_parquet_rows *p = *out;
+
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->field_count; i++) {
+        dx_pq_reader_release(&p->field[i].reader);
+        dx_pq_values_release(&p->field[i].values);
+        dx_buf_release(&p->field[i].text);
+        dx_buf_release(&p->field[i].scratch);
+        free(p->field[i].element);
+    }
+    dx_parquet_columns_release(&p->columns);
+    dx_pq_footer_release(&p->footer);
+    dx_buf_release(&p->metadata);
+    dx_input_ranges_close(&p->ranges);
+    free(p);
+    *out = NULL;
+}
+
+int dx_parquet_rows_schema(const char *path, dx_parquet_rows_on_column *on_column, void *ctx,
+                           struct dx_error *err)
+{
+    struct dx_parquet_rows *p = calloc(1, sizeof *p);
+    char name[160];
+    int rc;
+
+    if (p == NULL)
+        return dx_no_memory(err, "%s", path);
+    dx_buf_init(&p->metadata, DX_PQ_FOOTER_MAX);
+    rc = dx_input_ranges_open(&p->ranges, path, err);
+    if (rc == DX_OK && (rc = dx_parquet_footer_read(&p->footer, p->ranges, &p->metadata, err)) < 0)
+        (void)dx_fail_in(err, "%s", dx_input_ranges_name(p->ranges));
+    for (uint32_t i = 0; rc == DX_OK && i < p->footer.leaf_count; i++)
+        on_column(ctx, dx_pq_footer_path(&p->footer, i, name, sizeof name),
+                  &p->footer.node[p->footer.leaf[i]],
+                  p->footer.group_count == 0 ? ""
+                                             : dx_pq_codec_name(p->footer.group[0].chunk[i].codec));
+    dx_parquet_rows_close(&p);
+    return rc;
+}
+
+const struct dx_columns *dx_parquet_rows_columns(const struct dx_parquet_rows *p)
+{
+    return &p->cols;
+}
+
+uint64_t dx_parquet_rows_size(const struct dx_parquet_rows *p)
+{
+    return dx_input_ranges_size(p->ranges);
+}
+
+uint64_t dx_parquet_rows_consumed(const struct dx_parquet_rows *p)
+{
+    uint64_t rows = p->footer.row_count;
+    double share = rows == 0 || p->row_number > rows ? 1 : (double)p->row_number / (double)rows;
+
+    return (uint64_t)(share * (double)dx_parquet_rows_size(p));
+}
+
+/* ---- one column ---- */
+
+/* 1: c->slot is one of values; 0: the column chunk has ended. */
+static int find_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    int rc = 1;
+
+    while (rc > 0 && c->slot == c->values.row_count) {
+        rc = dx_pq_reader_next(&c->reader, &c->values, err);
+        c->slot = 0;
+    }
+    return rc < 0 ? fail_at_column(p, c, err) : rc;
+}
+
+static int add_element(struct column *c, struct element e, struct dx_error *err)
+{
+    if (c->count == c->room) {
+        size_t room = c->room == 0 ? 1 : c->room * 2;
+        struct element *more = realloc(c->element, room * sizeof *more);
+
+        if (more == NULL)
+            return dx_no_memory(err, "elements of a row");
+        c->element = more;
+        c->room = room;
+    }
+    c->element[c->count++] = e;
+    return DX_OK;
+}
+
+/* The value of a slot that is not null. `keep`: it must outlive the page. */
+static int take_value(const struct dx_parquet_rows *p, struct column *c, bool keep,
+                      struct dx_error *err)
+{
+    const struct dx_pq_node *node = &p->footer.node[p->footer.leaf[c->is->found.leaf]];
+    struct element e = { .at = c->text.size };
+    struct dx_json_value in_json;
+
+    if (dx_pq_text_is_plain(node)) {
+        e.span = c->values.spans[c->slot];
+        if (c->is->json.count > 0) {
+            bool ok = dx_json_pick(e.span, &c->is->json, 1, &in_json, &c->scratch);
+
+            e.span = !ok || in_json.kind == DX_JSON_ABSENT || in_json.kind == DX_JSON_NULL
+                         ? (struct dx_span){ NULL, 0 }
+                         : in_json.text;
+        }
+        if (!keep || e.span.data == NULL)
+            return add_element(c, e, err);
+        dx_buf_append(&c->text, e.span.data, e.span.size);
+    } else {
+        dx_pq_value_text(node, &c->values, c->slot, &c->text);
+    }
+    if (c->text.failed)
+        return dx_buf_fail(&c->text, err, "values of a row");
+    e.in_text = true;
+    e.span.size = c->text.size - e.at;
+    return add_element(c, e, err);
+}
+
+static unsigned definition(const struct column *c)
+{
+    if (c->values.def != NULL)
+        return c->values.def[c->slot];
+    return dx_pq_is_null(&c->values, c->slot) ? 0 : c->reader.walk.column.max_def;
+}
+
+static int take_slot(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    bool repeated = c->is->found.repeated_at != 0;
+
+    if (repeated && definition(c) < c->is->found.element_def)
+        return DX_OK; /* an empty list */
+    if (dx_pq_is_null(&c->values, c->slot))
+        return add_element(c, (struct element){ .in_text = false }, err);
+    return take_value(p, c, repeated, err);
+}
+
+/* The elements of the next row of a column. */
+static int load_column(const struct dx_parquet_rows *p, struct column *c, struct dx_error *err)
+{
+    int rc;
+
+    c->count = 0;
+    dx_buf_clear(&c->text);
+    if (c->is->from != DX_PARQUET_FROM_LEAF)
+        return add_element(c, (struct element){ .span = c->is->constant }, err);
+    rc = find_slot(p, c, err);
+    if (rc == 0 || (rc > 0 && c->values.rep != NULL && c->values.rep[c->slot] != 0))
+        rc = dx_fail(err, DX_E_CORRUPT, "row %" PRIu64 " of the group does not begin", p->row);
+    else if (rc < 0)
+        return rc;
+    do {
+        if (rc > 0)
+            rc = take_slot(p, c, err);
+        if (rc < 0)
+            return fail_at_column(p, c, err);
+        c->slot++;
+        if (c->is->found.repeated_at == 0)
+            return DX_OK;
+        rc = find_slot(p, c, err);
+        if (rc < 0)
+            return rc;
+    } while (rc > 0 && c->values.rep != NULL && c->values.rep[c->slot] != 0);
+    return DX_OK;
+}
+
+static struct dx_span span_of(const struct column *c, size_t i)
+{
+    const struct element *e = &c->element[i];
+
+    return e->in_text ? dx_span_of(c->text.data + e->at, e->span.size) : e->span;
+}
+
+/* ---- rows ---- */
+
+static int open_group(struct dx_parquet_rows *p, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < p->field_count; i++) {
+        struct column *c = &p->field[i];
+
+        c->slot = 0;
+        c->values.row_count = 0;
+        if (c->is->from != DX_PARQUET_FROM_LEAF)
+            continue;
+        rc = dx_pq_reader_open_fetch(&c->reader, &p->fetch, &p->footer, p->group, c->is->found.leaf,
+                                     &p->limits, err);
+        if (rc < 0)
+            return fail_at_column(p, c, err);
+    }
+    p->in_group = rc == DX_OK;
+    p->row = 0;
+    return rc;
+}
+
+/* All rows of the group are there; slots that are left mean that a page before had other rows. */
+static int close_group(struct dx_parquet_rows *p, struct dx_error *err)
+{
+    for (size_t i = 0; i < p->field_count; i++) {
+        struct column *c = &p->field[i];
+        int rc = c->is->from == DX_PARQUET_FROM_LEAF ? find_slot(p, c, err) : 0;
+
+        if (rc > 0) {
+            (void)dx_fail(err, DX_E_CORRUPT, "more rows than the group has");
+            return fail_at_column(p, c, err);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    p->in_group = false;
+    p->group++;
+    return DX_OK;
+}
+
+/* Extras that are repeated otherwise than the URL become one text. */
+static int join(struct column *c, struct dx_error *err)
+{
+    size_t begin = c->text.size;
+    struct element e = { .at = begin, .in_text = true };
+
+    if (c->count == 0)
+        return add_element(c, (struct element){ .in_text = false }, err);
+    for (size_t i = 0; i < c->count; i++) {
+        struct dx_span s = span_of(c, i);
+
+        if (i > 0)
+            dx_buf_u8(&c->text, ',');
+        if (dx_buf_reserve(&c->text, s.size) != NULL) { /* which may move what s points into */
+            s = span_of(c, i);
+            dx_buf_append(&c->text, s.data, s.size);
+        }
+    }
+    if (c->text.failed)
+        return dx_buf_fail(&c->text, err, "values of a row");
+    e.span.size = c->text.size - begin;
+    c->element[0] = e;
+    c->count = 1;
+    return DX_OK;
+}
+
+static int load_row(struct dx_parquet_rows *p, struct dx_error *err)
+{
+    const struct column *url = &p->field[DX_ROW_URL];
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < p->field_count; i++) {
+        struct column *c = &p->field[i];
+
+        rc = load_column(p, c, err);
+        if (rc < 0)
+            return rc;
+        if (c->is->joined)
+            rc = join(c, err);
+        else if (c->is->found.repeated_at != 0 && c->count != url->count)
+            rc = dx_fail(err, DX_E_CORRUPT, "%zu elements in row %" PRIu64 ", the URL's has %zu",
+                         c->count, p->row, url->count);
+        if (rc < 0)
+            return fail_at_column(p, c, err);
+    }
+    p->row++;
+    p->row_number++;
+    p->next_element = 0;
+    p->element_count = url->count;
+    return rc;
+}
+
+/* 1: there is a record to give; 0: the end of the file. */
+static int find_record(struct dx_parquet_rows *p, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    while (rc == DX_OK && p->next_element == p->element_count) {
+        if (p->in_group && p->row < p->footer.group[p->group].row_count)
+            rc = load_row(p, err);
+        else if (p->in_group)
+            rc = close_group(p, err);
+        else if (p->group < p->footer.group_count)
+            rc = open_group(p, err);
+        else
+            return 0;
+    }
+    return rc < 0 ? rc : 1;
+}
+
+static void record_fields(const struct dx_parquet_rows *p, struct dx_span field[FIELDS_MAX])
+{
+    for (size_t i = 0; i < p->field_count; i++) {
+        const struct column *c = &p->field[i];
+        bool aligned = c->is->found.repeated_at != 0 && !c->is->joined;
+
+        field[i] = span_of(c, aligned ? p->next_element : 0);
+    }
+}
+
+static int prepare(struct dx_parquet_rows *p, struct dx_batch *b, struct dx_error *err)
+{
+    size_t want = p->partial ? b->capacity * 2 : DX_BATCH_SIZE;
+
+    p->partial = false;
+    b->size = b->count = 0;
+    return dx_batch_reserve(b, want, p->name, err);
+}
+
+/* 1: the record is in the batch; 0: it does not fit. */
+static int put_record(struct dx_parquet_rows *p, struct dx_batch *b, struct dx_error *err)
+{
+    struct dx_span field[FIELDS_MAX];
+    uint8_t flaw = DX_FLAW_NONE;
+    size_t size;
+
+    record_fields(p, field);
+    size = dx_row_record_size(field, p->field_count);
+    if (size > DX_LINE_MAX) {
+        flaw = DX_FLAW_TOO_LONG;
+        if (field[DX_ROW_URL].size > TOO_LONG_KEPT)
+            field[DX_ROW_URL].size = TOO_LONG_KEPT;
+        for (size_t i = DX_ROW_URL + 1; i < p->field_count; i++)
+            field[i] = (struct dx_span){ NULL, 0 };
+        size = dx_row_record_size(field, p->field_count);
+    }
+    if (size > b->capacity - b->size)
+        return 0;
+    if (dx_batch_room(b, p->name, err) < 0)
+        return DX_E_NOMEM;
+    dx_row_record_put(field, p->field_count, b->data + b->size);
+    b->records[b->count++] = (struct dx_record){ .offset = (uint32_t)b->size,
+                                                 .size = (uint32_t)size,
+                                                 .line = p->row_number,
+                                                 .place = (int64_t)p->group,
+                                                 .place_size = (int64_t)p->row - 1,
+                                                 .flaw = flaw };
+    b->size += size;
+    p->next_element++;
+    return 1;
+}
+
+int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *b, struct dx_error *err)
+{
+    int rc = prepare(p, b, err);
+
+    while (rc >= 0 && b->size < DX_BATCH_SIZE) {
+        rc = find_record(p, err);
+        if (rc > 0)
+            rc = put_record(p, b, err);
+        else if (rc == 0)
+            break;
+        if (rc == 0 && b->count == 0) {
+            p->partial = true;
+            return DX_RECORDS_GROW;
+        }
+        if (rc == 0)
+            break;
+    }
+    return rc < 0 ? rc : b->count > 0;
+}

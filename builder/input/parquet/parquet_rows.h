@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * parquet_rows.h - the rows of a Parquet file as records of an input.
+ *
+ *   rc = dx_parquet_rows_is(path, &err);                           1 Parquet, 0 another format
+ *   rc = dx_parquet_rows_open(&p, path, &want, memory, &err);
+ *   do
+ *       rc = dx_parquet_rows_fill(p, &batch, &err);                as dx_records_fill
+ *   while (rc > 0);
+ *   dx_parquet_rows_close(&p);
+ *
+ *   rc = dx_parquet_rows_schema(path, on_column, ctx, &err);       the columns of a file, whatever they hold
+ *
+ *   cols = dx_parquet_rows_columns(p);                             for dx_columns_pick, labels and names
+ *   dx_row_record_text(record, &text);                             a record for people
+ *
+ * Only the pages of the columns that are wanted are read, by ranges, row group after row group. A
+ * column is a dotted path (parquet/column_path.h), the number of a top-level column from 1, or a
+ * key of a Hive partition folder of the path (crawl=2024-10/); below a column of strings the path
+ * goes on in their JSON. Without a URL column the first usual name counts, and likewise for the
+ * time.
+ *
+ * Where the URL's column is repeated each element is a record. Columns that are not repeated hold
+ * for all elements; columns of the same list go along, element by element; extras that are repeated
+ * otherwise are joined by commas; another repeated time or dataset is refused. A null URL is a
+ * record without a URL, an empty list none. The line number of a record is that of its row, from 1.
+ *
+ * Errors name file, row group and column. Memory: for each column a window, a page as it is stored
+ * and decoded, and a dictionary; pages over an eighth of `memory` are refused. One thread at a
+ * time.
+ */
+#ifndef DX_BUILDER_INPUT_PARQUET_PARQUET_ROWS_H
+#define DX_BUILDER_INPUT_PARQUET_PARQUET_ROWS_H
+
+#include "builder/input/records/input_columns.h"
+
+struct dx_parquet_rows;
+
+struct dx_pq_node;
+
+bool dx_parquet_rows_named(const char *path); /* by its ending, in any case */
+int dx_parquet_rows_is(const char *path, struct dx_error *err);
+int dx_parquet_rows_open(struct dx_parquet_rows **p, const char *path, struct dx_columns_want *want,
+                         uint64_t memory, struct dx_error *err);
+void dx_parquet_rows_close(struct dx_parquet_rows **p);
+/* codec: of the first row group; "" of a file without one. */
+typedef void dx_parquet_rows_on_column(void *ctx, const char *path, const struct dx_pq_node *node,
+                                       const char *codec);
+int dx_parquet_rows_schema(const char *path, dx_parquet_rows_on_column *on_column, void *ctx,
+                           struct dx_error *err);
+int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *batch, struct dx_error *err);
+const struct dx_columns *dx_parquet_rows_columns(const struct dx_parquet_rows *p);
+
+/* Bytes of the file, and of them those that lie before the row reached, by the share of rows. */
+uint64_t dx_parquet_rows_size(const struct dx_parquet_rows *p);
+uint64_t dx_parquet_rows_consumed(const struct dx_parquet_rows *p);
+
+#endif

@@ -1,0 +1,838 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/records/input_columns.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "builder/input/bytes/cdx_line.h"
+#include "builder/input/records/column_names.h"
+#include "builder/input/records/rejects.h"
+#include "builder/input/records/row_record.h"
+#include "format/text/locator.h"
+#include "format/text/record_fields.h"
+#include "format/version/url_ids.h"
+
+/* As CDXJ calls the places of a WARC record, and the letters of CDX are named (cdx_line.h). */
+static const char *const place_names[DX_PLACE_COUNT] = { "filename", "offset", "length" };
+
+#define NAME_SHOWN 40
+#define NAMES_SHOWN 250
+#define NAMED_RECORD_MAX ((size_t)64 << 10)
+
+static bool is_number(const char *text)
+{
+    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+static int number_of(const char *text, struct dx_error *err)
+{
+    unsigned long n = strtoul(text, NULL, 10);
+
+    if (n < 1 || n > DX_COLUMN_NUMBER_MAX)
+        return dx_fail(err, DX_E_INVALID, "column %s: numbers go from 1 to %d", text,
+                       DX_COLUMN_NUMBER_MAX);
+    return (int)n - 1;
+}
+
+/* "NAME=C": letters, digits and '_' before the sign; a column with such a name goes in quotes. */
+void dx_columns_want_extra(struct dx_columns_want *want, const char *text)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    size_t n = strspn(text, word);
+    size_t i = want->extra_count++;
+
+    if (n > 0 && text[n] == '=') {
+        want->extra_as[i] = dx_span_of((const uint8_t *)text, n);
+        text += n + 1;
+    }
+    want->extra[i] = text;
+}
+
+static const char *const *url_names(const struct dx_columns_want *want)
+{
+    return want->url_names != NULL ? want->url_names : dx_column_url_names;
+}
+
+static const char *const *ts_names(const struct dx_columns_want *want)
+{
+    return want->ts_names != NULL ? want->ts_names : dx_column_ts_names;
+}
+
+int dx_columns_want_check(struct dx_columns_want *want, struct dx_error *err)
+{
+    const char *all[DX_EXTRA_COLUMNS_MAX + 3] = { want->url, want->ts, want->dataset };
+
+    memcpy(all + 3, want->extra, want->extra_count * sizeof *all);
+    for (size_t i = 0; i < want->extra_count + 3; i++) {
+        if (all[i] == NULL)
+            continue;
+        if (all[i][0] == '\0')
+            return dx_fail(err, DX_E_INVALID, "a column needs a name or a number from 1");
+        if (is_number(all[i])) {
+            int n = number_of(all[i], err);
+
+            if (n < 0)
+                return n;
+        } else if (want->header == DX_HEADER_NO && (i < 3 || i >= 3 + want->extra_optional)) {
+            return dx_fail(err, DX_E_INVALID,
+                           "column '%s' is a name, but there is no header; give its number",
+                           all[i]);
+        }
+    }
+    return DX_OK;
+}
+
+void dx_columns_want_release(struct dx_columns_want *want)
+{
+    for (size_t i = 0; i <= DX_EXTRA_COLUMNS_MAX; i++) {
+        free(want->extra_name[i]);
+        want->extra_name[i] = NULL;
+    }
+}
+
+/* "metadata.\"WARC-Date\"" -> "metadata.WARC-Date": as flat files write such a name. */
+static void flat_name(const char *path, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (; *path != '\0' && n + 1 < size; path++)
+        if (*path != '"')
+            out[n++] = *path;
+    out[n] = '\0';
+}
+
+static int find_field(const struct dx_span *field, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (dx_span_equal(field[i], dx_span_str(name)))
+            return (int)i;
+    return -1;
+}
+
+static bool is_lake_column(const char *name)
+{
+    static const char *const taken[] = { "dataset_id", "domain",        "domain_id",      "url_id",
+                                         "scheme",     "host",          "path_query",     "raw_url",
+                                         "ts",         "domain_prefix", DX_LOCATOR_COLUMN };
+
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (strcasecmp(name, taken[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Fixes the Parquet name of extra i; all inputs of one run must agree on it. */
+static int name_extra(struct dx_columns_want *want, size_t i, struct dx_span name,
+                      const char *input, struct dx_error *err)
+{
+    char text[300];
+
+    if (want->extra_as[i].size > 0)
+        name = want->extra_as[i];
+    if (name.size == 0 || name.size > 255 || memchr(name.data, 0, name.size) != NULL)
+        return dx_fail(err, DX_E_INVALID, "%s: column %s has no usable name", input,
+                       want->extra[i]);
+    (void)snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
+    if (is_lake_column(text))
+        (void)snprintf(text, sizeof text, "extra_%.*s", (int)name.size, (const char *)name.data);
+    if (i + 1 == want->canonical)
+        (void)snprintf(text, sizeof text, "%s", DX_REQUESTED_URL);
+    if (want->extra_name[i] != NULL && strcmp(want->extra_name[i], text) != 0)
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: column %s is called '%s' here and '%s' in an input before; ingest them "
+                       "in runs of their own",
+                       input, want->extra[i], text, want->extra_name[i]);
+    for (size_t k = 0; k < want->extra_count; k++)
+        if (k != i && want->extra_name[k] != NULL && strcmp(want->extra_name[k], text) == 0)
+            return dx_fail(err, DX_E_INVALID, "%s: two extra columns are called '%s'", input, text);
+    if (want->extra_name[i] == NULL)
+        want->extra_name[i] = strdup(text);
+    return want->extra_name[i] == NULL ? dx_no_memory(err, "columns") : DX_OK;
+}
+
+static int add_path(struct dx_columns *cols, const char *text, struct dx_error *err)
+{
+    return dx_json_path_parse(&cols->path[cols->path_count++], text, err);
+}
+
+/* The given path, or those that are known. */
+static int add_paths(struct dx_columns *cols, const char *given, const char *const *known,
+                     size_t *count, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    *count = 0;
+    if (given != NULL) {
+        *count = 1;
+        return add_path(cols, given, err);
+    }
+    for (; rc == DX_OK && *known != NULL; known++) {
+        rc = add_path(cols, *known, err);
+        cols->path[cols->path_count - 1].any_case = true;
+        (*count)++;
+    }
+    return rc;
+}
+
+/* Appends a name from outside, shortened. */
+static void put_name(struct dx_buf *out, const char *between, struct dx_span name)
+{
+    if (out->size > 0)
+        dx_buf_str(out, between);
+    dx_rejects_text(out, dx_span_of(name.data, name.size < NAME_SHOWN ? name.size : NAME_SHOWN));
+    if (name.size > NAME_SHOWN)
+        dx_buf_str(out, "...");
+}
+
+/* The keys of a JSON object and of the objects right in it, as paths. */
+static void put_keys(struct dx_buf *out, json_t *object, const char *above)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+    {
+        char path[NAME_SHOWN * 2 + 8];
+        const char *quote = strpbrk(key, ".\"") != NULL ? "\"" : "";
+
+        (void)snprintf(path, sizeof path, "%s%s%.*s%s", above, quote, NAME_SHOWN, key, quote);
+        if (json_is_object(value) && above[0] == '\0') {
+            (void)snprintf(path, sizeof path, "%.*s.", NAME_SHOWN, key);
+            put_keys(out, value, path);
+        } else {
+            put_name(out, ", ", dx_span_str(path));
+        }
+    }
+}
+
+static void put_json_names(struct dx_buf *out, struct dx_span record)
+{
+    json_t *object = NULL;
+
+    if (record.size <= NAMED_RECORD_MAX) /* a tree of it takes many times its size */
+        object = json_loadb((const char *)record.data, record.size, JSON_ALLOW_NUL, NULL);
+    put_keys(out, object, "");
+    json_decref(object);
+}
+
+static void put_field_names(struct dx_buf *out, const struct dx_span *field, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        put_name(out, ", ", field[i]);
+}
+
+/* What the columns are called, cut to what a message holds; to be released. */
+static const char *finish_names(struct dx_buf *names)
+{
+    if (names->size > NAMES_SHOWN) {
+        names->size = NAMES_SHOWN;
+        dx_buf_str(names, "...");
+    }
+    dx_buf_u8(names, 0);
+    return names->failed || names->data == NULL ? "" : (const char *)names->data;
+}
+
+/* Too little memory is not the fault of a record; only a huge one may need more than the scratch
+ * holds. */
+static int malformed(const struct dx_buf *scratch, struct dx_span record)
+{
+    return scratch->failed && record.size <= scratch->max / DX_JSON_PATHS_MAX
+               ? DX_E_NOMEM
+               : DX_ROW_RECORD_MALFORMED;
+}
+
+/* The JSON of a record; of a CDXJ line without any, the line. */
+static struct dx_span json_of(const struct dx_columns *cols, struct dx_span record)
+{
+    struct dx_span time, json;
+
+    return cols->format == DX_RECORD_CDXJ && dx_cdx_json(record, &time, &json) ? json : record;
+}
+
+/* *best: the first of count paths that some record of the sample has a value for; count if none
+ * has. *parsed: the number of records that are JSON objects. */
+static int find_present(const struct dx_columns *cols, size_t from, size_t count,
+                        const struct dx_columns_sample *sample, size_t *best, size_t *parsed,
+                        struct dx_error *err)
+{
+    struct dx_buf scratch = DX_BUF_INIT(2u * DX_LINE_MAX);
+    struct dx_json_value value[DX_JSON_PATHS_MAX];
+    int rc = DX_OK;
+
+    *best = count;
+    *parsed = 0;
+    for (size_t i = 0; rc == DX_OK && i < sample->count; i++) {
+        struct dx_span record = json_of(cols, sample->record[i]);
+
+        if (!dx_json_pick(record, cols->path + from, count, value, &scratch)) {
+            if (malformed(&scratch, record) == DX_E_NOMEM)
+                rc = dx_no_memory(err, "a record of %zu bytes", record.size);
+            continue;
+        }
+        (*parsed)++;
+        for (size_t k = 0; k < *best; k++)
+            if (value[k].kind != DX_JSON_ABSENT && value[k].kind != DX_JSON_NULL)
+                *best = k;
+    }
+    dx_buf_release(&scratch);
+    return rc;
+}
+
+static void label(char out[DX_COLUMN_LABEL], const char *text)
+{
+    struct dx_buf b = DX_BUF_INIT(DX_COLUMN_LABEL * 16);
+
+    put_name(&b, "", dx_span_str(text));
+    dx_buf_u8(&b, 0);
+    (void)snprintf(out, DX_COLUMN_LABEL, "%s", b.failed ? "?" : (const char *)b.data);
+    dx_buf_release(&b);
+}
+
+/* No record of the sample has a URL under a usual name: nothing would be stored. */
+static int fail_json_url(const struct dx_columns *cols, const struct dx_columns_sample *sample,
+                         const char *input, struct dx_error *err)
+{
+    struct dx_buf names = DX_BUF_INIT(1 << 20);
+    int rc;
+
+    put_json_names(&names, json_of(cols, sample->record[0]));
+    rc = dx_fail(err, DX_E_INVALID,
+                 "%s: cannot tell which member is the URL; give --url-column; the first record "
+                 "has: %s",
+                 input, finish_names(&names));
+    dx_buf_release(&names);
+    return rc;
+}
+
+static int label_json(struct dx_columns *cols, const struct dx_columns_want *want,
+                      const struct dx_columns_sample *sample, const char *input,
+                      struct dx_error *err)
+{
+    size_t parsed, url, ts;
+    int rc = find_present(cols, 0, cols->url_paths, sample, &url, &parsed, err);
+
+    if (rc < 0)
+        return rc;
+    if (want->url == NULL && url == cols->url_paths && parsed == sample->count)
+        return fail_json_url(cols, sample, input, err);
+    label(cols->url_label, want->url != NULL       ? want->url
+                           : url < cols->url_paths ? url_names(want)[url]
+                                                   : "found by its name");
+    rc = find_present(cols, cols->url_paths, cols->ts_paths, sample, &ts, &parsed, err);
+    if (rc < 0)
+        return rc;
+    if (want->ts != NULL)
+        label(cols->ts_label, want->ts);
+    else if (cols->ts_in_front)
+        label(cols->ts_label, "in front of the JSON");
+    else if (ts < cols->ts_paths)
+        label(cols->ts_label, ts_names(want)[ts]);
+    if (want->dataset != NULL)
+        label(cols->dataset_label, want->dataset);
+    return DX_OK;
+}
+
+static int resolve_json(struct dx_columns *cols, struct dx_columns_want *want,
+                        const struct dx_columns_sample *sample, const char *input,
+                        struct dx_error *err)
+{
+    static const char *const cdxj_names[] = { "url", NULL };
+    char name[300];
+    int rc = add_paths(cols, want->url,
+                       cols->format == DX_RECORD_CDXJ ? cdxj_names : url_names(want),
+                       &cols->url_paths, err);
+
+    cols->ts_in_front = cols->format == DX_RECORD_CDXJ && want->ts == NULL && !want->no_ts;
+    if (rc == DX_OK && !want->no_ts && !cols->ts_in_front)
+        rc = add_paths(cols, want->ts, ts_names(want), &cols->ts_paths, err);
+    if (rc == DX_OK && want->dataset != NULL) {
+        cols->dataset_path = true;
+        rc = add_path(cols, want->dataset, err);
+    }
+    for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
+        flat_name(want->extra[i], name, sizeof name);
+        rc = add_path(cols, want->extra[i], err);
+        if (rc == DX_OK)
+            rc = name_extra(want, i, dx_span_str(name), input, err);
+    }
+    cols->places = want->locators && cols->format == DX_RECORD_CDXJ;
+    for (size_t i = 0; cols->places && rc == DX_OK && i < DX_PLACE_COUNT; i++)
+        rc = add_path(cols, place_names[i], err);
+    return rc < 0 ? rc : label_json(cols, want, sample, input, err);
+}
+
+static bool wants_name(const struct dx_columns_want *want)
+{
+    if ((want->url != NULL && !is_number(want->url)) ||
+        (want->ts != NULL && !is_number(want->ts)) ||
+        (want->dataset != NULL && !is_number(want->dataset)))
+        return true;
+    for (size_t i = want->extra_optional; i < want->extra_count; i++)
+        if (!is_number(want->extra[i]))
+            return true;
+    return false;
+}
+
+/* The first record of a table, split, and what the sample says of the others. */
+struct table {
+    const struct dx_span *field;
+    size_t count;
+    size_t count_max; /* of any record of the sample */
+    const char *input;
+};
+
+static int fail_column(const struct table *t, bool header, const char *given, struct dx_error *err)
+{
+    struct dx_buf names = DX_BUF_INIT(1 << 20);
+    int rc;
+
+    put_field_names(&names, t->field, t->count);
+    if (given == NULL)
+        rc = dx_fail(
+            err, DX_E_INVALID,
+            "%s: cannot tell which of %zu columns is the URL; give --url-column; the first "
+            "line has: %s",
+            t->input, t->count, finish_names(&names));
+    else if (is_number(given))
+        rc = dx_fail(err, DX_E_INVALID, "%s: there is no column %s; the first line has %zu: %s",
+                     t->input, given, t->count, finish_names(&names));
+    else
+        rc = dx_fail(err, DX_E_INVALID, "%s: the %s has no column '%s'; it has: %s", t->input,
+                     header ? "header" : "first line", given, finish_names(&names));
+    dx_buf_release(&names);
+    return rc;
+}
+
+/* The field a given column means; in *at. */
+static int locate(const struct dx_columns *cols, const char *given, const struct table *t, int *at,
+                  struct dx_error *err)
+{
+    if (is_number(given)) {
+        *at = number_of(given, err);
+        if (*at >= 0 && (size_t)*at >= t->count_max)
+            return fail_column(t, cols->header, given, err);
+        return *at < 0 ? *at : DX_OK;
+    }
+    *at = cols->header ? find_field(t->field, t->count, given) : -1;
+    return *at >= 0 ? DX_OK : fail_column(t, cols->header, given, err);
+}
+
+static int locate_url(struct dx_columns *cols, const struct dx_columns_want *want,
+                      const struct table *t, struct dx_error *err)
+{
+    if (want->url != NULL)
+        return locate(cols, want->url, t, &cols->url, err);
+    if (cols->header)
+        cols->url = dx_column_find(t->field, t->count, url_names(want));
+    if (cols->url < 0 && t->count_max == 1)
+        cols->url = 0;
+    return cols->url < 0 ? fail_column(t, cols->header, NULL, err) : DX_OK;
+}
+
+static void label_field(char out[DX_COLUMN_LABEL], const struct dx_columns *cols, int at,
+                        const struct table *t)
+{
+    struct dx_buf b = DX_BUF_INIT(DX_COLUMN_LABEL * 16);
+
+    if (at < 0)
+        return;
+    if (cols->header && (size_t)at < t->count && t->field[at].size > 0)
+        put_name(&b, "", t->field[at]);
+    else
+        dx_buf_fmt(&b, "%d", at + 1);
+    dx_buf_u8(&b, 0);
+    (void)snprintf(out, DX_COLUMN_LABEL, "%s", b.failed ? "?" : (const char *)b.data);
+    dx_buf_release(&b);
+}
+
+static int locate_extras(struct dx_columns *cols, struct dx_columns_want *want,
+                         const struct table *t, struct dx_error *err)
+{
+    char numbered[300];
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
+        if (i < want->extra_optional && !is_number(want->extra[i])) {
+            cols->extra[i] = cols->header ? find_field(t->field, t->count, want->extra[i]) : -1;
+            flat_name(want->extra[i], numbered, sizeof numbered);
+            rc = name_extra(want, i, dx_span_str(numbered), t->input, err);
+            continue;
+        }
+        rc = locate(cols, want->extra[i], t, &cols->extra[i], err);
+        if (rc < 0)
+            break;
+        (void)snprintf(numbered, sizeof numbered, want->extra_count == 1 ? "extra" : "extra_%d",
+                       cols->extra[i] + 1);
+        rc = name_extra(want, i,
+                        cols->header && (size_t)cols->extra[i] < t->count ? t->field[cols->extra[i]]
+                                                                          : dx_span_str(numbered),
+                        t->input, err);
+    }
+    return rc;
+}
+
+static int locate_all(struct dx_columns *cols, struct dx_columns_want *want, const struct table *t,
+                      struct dx_error *err)
+{
+    int rc = locate_url(cols, want, t, err);
+
+    if (rc == DX_OK && want->ts != NULL)
+        rc = locate(cols, want->ts, t, &cols->ts, err);
+    else if (rc == DX_OK && cols->header && !want->no_ts)
+        cols->ts = dx_column_find(t->field, t->count, ts_names(want));
+    if (rc == DX_OK && want->dataset != NULL)
+        rc = locate(cols, want->dataset, t, &cols->dataset, err);
+    if (rc == DX_OK)
+        rc = locate_extras(cols, want, t, err);
+    label_field(cols->url_label, cols, cols->url, t);
+    label_field(cols->ts_label, cols, cols->ts, t);
+    label_field(cols->dataset_label, cols, cols->dataset, t);
+    return rc;
+}
+
+static void count_fields(struct dx_columns *cols)
+{
+    int last = cols->url > cols->ts ? cols->url : cols->ts;
+
+    if (cols->dataset > last)
+        last = cols->dataset;
+    for (size_t i = 0; i < cols->extra_count; i++)
+        if (cols->extra[i] > last)
+            last = cols->extra[i];
+    cols->field_max = (size_t)last + 1;
+}
+
+static size_t split(enum dx_record_format format, struct dx_span record, size_t max,
+                    struct dx_fields *f, bool *ok)
+{
+    *ok = true;
+    if (format == DX_RECORD_CSV)
+        return dx_fields_csv(record, f->split, max, &f->scratch, ok);
+    if (format == DX_RECORD_TSV)
+        return dx_fields_tsv(record, f->split, max);
+    if (format == DX_RECORD_CDX)
+        return dx_cdx_split(record, f->split, max);
+    if (format == DX_RECORD_CDX_JSON)
+        return dx_json_row(record, f->split, max, &f->scratch, ok);
+    f->split[0] = record;
+    return 1;
+}
+
+/* ASCII letters, digits, blanks, '_' and '-' with a letter among them: no host has a registered
+ * domain without a dot, so this is not a URL. */
+static bool is_bare_word(struct dx_span s)
+{
+    bool letter = false;
+
+    for (size_t i = 0; i < s.size; i++) {
+        letter = letter || (isascii(s.data[i]) && isalpha(s.data[i]));
+        if (!isascii(s.data[i]) || (!isalnum(s.data[i]) && strchr(" _-", s.data[i]) == NULL) ||
+            s.data[i] == 0)
+            return false;
+    }
+    return letter;
+}
+
+static bool looks_like_header(const struct dx_columns_want *want, const struct table *t)
+{
+    size_t at = 0;
+
+    if (want->url == NULL && dx_column_find(t->field, t->count, url_names(want)) >= 0)
+        return true;
+    if (want->url != NULL)
+        at = is_number(want->url) ? strtoul(want->url, NULL, 10) - 1 : t->count;
+    else if (t->count_max > 1)
+        return false;
+    return at < t->count && (dx_column_is_url_name(t->field[at]) || is_bare_word(t->field[at]));
+}
+
+static int resolve_table(struct dx_columns *cols, struct dx_columns_want *want,
+                         const struct dx_columns_sample *sample, const char *input,
+                         struct dx_fields *f, struct dx_error *err)
+{
+    struct table t = { .field = f->split, .input = input };
+    bool ok;
+    int rc;
+
+    for (size_t i = sample->count; i > 0; i--) { /* the first one last: its fields stay */
+        t.count = split(cols->format, sample->record[i - 1], DX_COLUMN_NUMBER_MAX, f, &ok);
+        if (ok && t.count > t.count_max)
+            t.count_max = t.count;
+    }
+    cols->header = want->header == DX_HEADER_YES || cols->format == DX_RECORD_CDX_JSON ||
+                   (want->header == DX_HEADER_AUTO && wants_name(want));
+    if (want->header == DX_HEADER_AUTO && !cols->header && cols->format != DX_RECORD_LIST)
+        cols->header = ok && looks_like_header(want, &t);
+    if (cols->header && !ok)
+        rc = dx_fail(err, DX_E_INVALID, "%s: the header line %s", input,
+                     cols->format == DX_RECORD_CDX_JSON ? "is not an array of names"
+                                                        : "has broken quotes");
+    else
+        rc = locate_all(cols, want, &t, err);
+    count_fields(cols);
+    return rc;
+}
+
+static int locate_cdx(const struct dx_cdx_layout *layout, const char *given, const char *input,
+                      int *at, struct dx_error *err)
+{
+    struct dx_buf names = DX_BUF_INIT(1 << 16);
+    int rc;
+
+    *at = is_number(given) ? number_of(given, err) : dx_cdx_column(layout, given);
+    if (*at >= 0 && (size_t)*at < layout->count)
+        return DX_OK;
+    for (size_t i = 0; i < layout->count; i++)
+        if (layout->name[i][0] != '\0')
+            put_name(&names, ", ", dx_span_str(layout->name[i]));
+    rc = dx_fail(err, DX_E_INVALID, "%s: the lines have no field '%s'; they have %zu: %s", input,
+                 given, layout->count, finish_names(&names));
+    dx_buf_release(&names);
+    return rc;
+}
+
+/* Fields of CDX by the names of its letters. */
+static int resolve_cdx(struct dx_columns *cols, struct dx_columns_want *want,
+                       const struct dx_columns_sample *sample, const char *input,
+                       struct dx_error *err)
+{
+    const char *url = want->url != NULL ? want->url : "original";
+    const char *ts = want->ts != NULL ? want->ts : "timestamp";
+    struct dx_cdx_layout layout;
+    int rc;
+
+    if (!dx_cdx_layout(sample->header.size > 0 ? sample->header : sample->record[0], &layout))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: a CDX index without a header, and of none of the usual numbers of "
+                       "fields (9, 10, 11, 14); give --format tsv after tr ' ' '\\t'",
+                       input);
+    rc = locate_cdx(&layout, url, input, &cols->url, err);
+    label(cols->url_label, url);
+    if (rc == DX_OK && !want->no_ts) {
+        rc = locate_cdx(&layout, ts, input, &cols->ts, err);
+        label(cols->ts_label, ts);
+    }
+    if (rc == DX_OK && want->dataset != NULL) {
+        rc = locate_cdx(&layout, want->dataset, input, &cols->dataset, err);
+        label(cols->dataset_label, want->dataset);
+    }
+    for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
+        if (i < want->extra_optional)
+            cols->extra[i] = dx_cdx_column(&layout, want->extra[i]);
+        else
+            rc = locate_cdx(&layout, want->extra[i], input, &cols->extra[i], err);
+        if (rc == DX_OK)
+            rc = name_extra(
+                want, i,
+                dx_span_str(cols->extra[i] < 0 ? want->extra[i] : layout.name[cols->extra[i]]),
+                input, err);
+    }
+    cols->places = want->locators;
+    for (size_t i = 0; i < DX_PLACE_COUNT; i++)
+        cols->place[i] = dx_cdx_column(&layout, place_names[i]);
+    count_fields(cols);
+    return rc;
+}
+
+/* What the path of the input says of the dataset of its records. */
+static int name_dataset(struct dx_columns *cols, const struct dx_columns_want *want,
+                        const char *input, struct dx_error *err)
+{
+    cols->dataset_column = want->dataset != NULL;
+    if (want->dataset_prefix == NULL)
+        return DX_OK;
+    return dx_dataset_template_fill(want->dataset_prefix, input, cols->dataset_prefix,
+                                    sizeof cols->dataset_prefix, err);
+}
+
+int dx_columns_resolve(struct dx_columns *cols, struct dx_columns_want *want,
+                       enum dx_record_format format, const struct dx_columns_sample *sample,
+                       const char *input, struct dx_error *err)
+{
+    struct dx_fields f;
+    int rc;
+
+    *cols = (struct dx_columns){
+        .format = format, .url = -1, .ts = -1, .dataset = -1, .extra_count = want->extra_count
+    };
+    cols->canonical = want->canonical;
+    rc = name_dataset(cols, want, input, err);
+    if (rc < 0)
+        return rc;
+    if (format == DX_RECORD_JSONL || format == DX_RECORD_CDXJ)
+        return resolve_json(cols, want, sample, input, err);
+    if (format == DX_RECORD_CDX)
+        return resolve_cdx(cols, want, sample, input, err);
+    rc = dx_fields_init(&f, err);
+    if (rc < 0)
+        return rc;
+    rc = resolve_table(cols, want, sample, input, &f, err);
+    if (rc == DX_OK && format == DX_RECORD_LIST && cols->field_max > 1)
+        rc = dx_fail(err, DX_E_INVALID,
+                     "%s: a plain list has one column; give --format tsv or csv for more", input);
+    dx_fields_release(&f);
+    return rc;
+}
+
+int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
+                      const struct dx_column_labels *labels, const char *input,
+                      struct dx_error *err)
+{
+    char name[300];
+    int rc;
+
+    *cols = (struct dx_columns){ .format = DX_RECORD_PARQUET,
+                                 .url = -1,
+                                 .ts = -1,
+                                 .dataset = -1,
+                                 .extra_count = want->extra_count,
+                                 .canonical = want->canonical };
+    memcpy(cols->url_label, labels->url, sizeof labels->url);
+    memcpy(cols->ts_label, labels->ts, sizeof labels->ts);
+    memcpy(cols->dataset_label, labels->dataset, sizeof labels->dataset);
+    rc = name_dataset(cols, want, input, err);
+    for (size_t i = 0; rc == DX_OK && i < want->extra_count; i++) {
+        flat_name(is_number(want->extra[i]) ? labels->extra[i] : want->extra[i], name, sizeof name);
+        rc = name_extra(want, i, dx_span_str(name), input, err);
+    }
+    return rc;
+}
+
+void dx_columns_describe(const struct dx_columns *cols, struct dx_buf *out)
+{
+    dx_buf_fmt(out, "%s%s; ", dx_record_format_name(cols->format),
+               cols->header ? " with a header" : "");
+    if (cols->format == DX_RECORD_LIST)
+        dx_buf_str(out, "each line is a URL");
+    else
+        dx_buf_fmt(out, "url column: %s", cols->url_label);
+    dx_buf_fmt(out, "; time column: %s", cols->ts_label[0] == '\0' ? "none" : cols->ts_label);
+    if (cols->dataset_prefix[0] != '\0')
+        dx_buf_fmt(out, cols->dataset_column ? "; dataset: %s{%s}" : "; dataset: %s",
+                   cols->dataset_prefix, cols->dataset_label);
+    else if (cols->dataset_label[0] != '\0')
+        dx_buf_fmt(out, "; dataset column: %s", cols->dataset_label);
+}
+
+int dx_fields_init(struct dx_fields *f, struct dx_error *err)
+{
+    *f = (struct dx_fields){ .url = { NULL, 0 } };
+    dx_buf_init(&f->scratch, 2u * DX_LINE_MAX);
+    dx_buf_init(&f->dataset_name, 2u * DX_LINE_MAX);
+    f->split = calloc(DX_COLUMN_NUMBER_MAX, sizeof *f->split);
+    return f->split == NULL ? dx_no_memory(err, "records") : DX_OK;
+}
+
+void dx_fields_release(struct dx_fields *f)
+{
+    free(f->split);
+    f->split = NULL;
+    dx_buf_release(&f->scratch);
+    dx_buf_release(&f->dataset_name);
+}
+
+static struct dx_span text_of(const struct dx_json_value *v)
+{
+    return v->kind == DX_JSON_ABSENT || v->kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
+                                                                : v->text;
+}
+
+/* The first of n values that is there. */
+static struct dx_span first_of(const struct dx_json_value *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text_of(&v[i]).data != NULL)
+            return v[i].text;
+    return (struct dx_span){ NULL, 0 };
+}
+
+static int pick_json(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+{
+    struct dx_json_value value[DX_JSON_PATHS_MAX];
+    const struct dx_json_value *v = value;
+    struct dx_span time = { NULL, 0 };
+
+    if (cols->format == DX_RECORD_CDXJ && !dx_cdx_json(record, &time, &record))
+        return DX_ROW_RECORD_MALFORMED;
+    if (!dx_json_pick(record, cols->path, cols->path_count, value, &f->scratch))
+        return malformed(&f->scratch, record);
+    f->url = (struct dx_span){ NULL, 0 };
+    for (size_t i = 0; i < cols->url_paths && f->url.data == NULL; i++)
+        if (v[i].kind == DX_JSON_STRING)
+            f->url = v[i].text;
+    v += cols->url_paths;
+    f->ts = cols->ts_in_front ? time : first_of(v, cols->ts_paths);
+    v += cols->ts_paths;
+    f->dataset = cols->dataset_path ? text_of(v++) : (struct dx_span){ NULL, 0 };
+    for (size_t i = 0; i < cols->extra_count; i++)
+        f->extra[i] = text_of(&v[i]);
+    for (size_t i = 0; cols->places && i < DX_PLACE_COUNT; i++)
+        f->place[i] = text_of(&v[cols->extra_count + i]);
+    return f->url.data == NULL ? DX_ROW_COLUMN_MISSING : 0;
+}
+
+static int pick_row(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+{
+    if (!dx_row_record_get(record, f->split, DX_ROW_EXTRA + cols->extra_count))
+        return DX_ROW_RECORD_MALFORMED;
+    f->url = f->split[DX_ROW_URL];
+    f->ts = f->split[DX_ROW_TS];
+    f->dataset = f->split[DX_ROW_DATASET];
+    memcpy(f->extra, f->split + DX_ROW_EXTRA, cols->extra_count * sizeof *f->extra);
+    return f->url.data == NULL ? DX_ROW_COLUMN_MISSING : 0;
+}
+
+/* A field that may be empty. */
+static struct dx_span optional(const struct dx_fields *f, int at)
+{
+    return at < 0 || f->split[at].size == 0 ? (struct dx_span){ NULL, 0 } : f->split[at];
+}
+
+static int pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+{
+    bool ok;
+    size_t n;
+
+    if (cols->format == DX_RECORD_JSONL || cols->format == DX_RECORD_CDXJ)
+        return pick_json(cols, record, f);
+    if (dx_record_format_has_rows(cols->format))
+        return pick_row(cols, record, f);
+    n = split(cols->format, record, cols->places ? DX_CDX_FIELDS_MAX : cols->field_max, f, &ok);
+    if (!ok)
+        return malformed(&f->scratch, record);
+    if (n < cols->field_max)
+        return DX_ROW_COLUMN_MISSING;
+    f->url = f->split[cols->url];
+    f->ts = optional(f, cols->ts);
+    f->dataset = optional(f, cols->dataset);
+    for (size_t i = 0; i < cols->extra_count; i++)
+        f->extra[i] = optional(f, cols->extra[i]);
+    for (size_t i = 0; cols->places && i < DX_PLACE_COUNT; i++)
+        f->place[i] = (size_t)(cols->place[i] + 1) > n ? (struct dx_span){ NULL, 0 }
+                                                       : optional(f, cols->place[i]);
+    return 0;
+}
+
+int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f)
+{
+    int why = pick(cols, record, f);
+
+    if (why != 0 || cols->dataset_prefix[0] == '\0')
+        return why;
+    if (!cols->dataset_column) {
+        f->dataset = dx_span_str(cols->dataset_prefix);
+        return 0;
+    }
+    if (f->dataset.size == 0)
+        return 0;
+    dx_buf_clear(&f->dataset_name);
+    dx_buf_str(&f->dataset_name, cols->dataset_prefix);
+    dx_buf_append(&f->dataset_name, f->dataset.data, f->dataset.size);
+    if (f->dataset_name.failed)
+        return DX_E_NOMEM;
+    f->dataset = dx_span_of(f->dataset_name.data, f->dataset_name.size);
+    return 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * input_columns.h - which field of a record is the URL, the time, the dataset, an extra.
+ *
+ *   struct dx_columns_want want = { .url = "2", .dataset = "1" };
+ *   rc = dx_columns_want_check(&want, &err);                                      once
+ *   rc = dx_columns_resolve(&cols, &want, format, &sample, name, &err);           each input
+ *   cols.header: the first record is a header, no data
+ *   why = dx_columns_pick(&cols, record, &fields);       0, a dx_row_reject, or DX_E_NOMEM
+ *   fields.url, .ts, .dataset, .extra[i]                 data == NULL: absent or null
+ *   want.extra_name[i]                                   set by the first resolve
+ *   dx_columns_want_extra(&want, "status=fetch_status")  a column, or one that is stored as NAME
+ *
+ *   dx_columns_describe(&cols, &text);                   "url column: link; time column: none"
+ *
+ * A column is a number from 1, or a name: of a header (TSV, CSV) or a dotted path (JSONL). Without
+ * a URL column JSONL (and the JSON of CDXJ) takes the first present of a fixed list of paths, and
+ * TSV and CSV the first such name in the header; the same for the time (column_names.h). A header
+ * is expected where a name is asked for, and recognised where the URL's field of the first record
+ * is one of those names, or a bare word, which is not a URL either. The sample is what an input
+ * begins with: a column that no record of it has is an error that lists those there are. Resolved
+ * columns are read-only: threads may share them; each has its own dx_fields. Spans in fields point
+ * into the record or into fields.scratch.
+ */
+#ifndef DX_BUILDER_INPUT_RECORDS_INPUT_COLUMNS_H
+#define DX_BUILDER_INPUT_RECORDS_INPUT_COLUMNS_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "builder/input/records/dataset_template.h"
+#include "builder/input/records/input_json.h"
+#include "builder/input/records/input_records.h"
+
+#define DX_EXTRA_COLUMNS_MAX 32 /* with the paths tried for URL and time below DX_JSON_PATHS_MAX */
+#define DX_COLUMN_LABEL 80
+#define DX_COLUMN_NUMBER_MAX 4096
+
+enum dx_header { DX_HEADER_AUTO, DX_HEADER_YES, DX_HEADER_NO };
+
+struct dx_columns_want {
+    const char *url; /* as given; NULL: find it */
+    const char *ts;
+    const char *const *url_names; /* to find it by, NULL at the end; NULL: dx_column_url_names */
+    const char *const *ts_names;
+    bool no_ts; /* do not look for one */
+    const char *dataset;
+    const char *dataset_prefix; /* before that, or all of the name: as of dataset_template.h */
+    const char *extra[DX_EXTRA_COLUMNS_MAX];
+    struct dx_span extra_as[DX_EXTRA_COLUMNS_MAX]; /* its name in the lake; size 0: that of C */
+    size_t extra_count;
+    size_t extra_optional; /* the first so many: null in inputs that lack them */
+    size_t canonical; /* 1 + the extra that says which URL the record's content is; 0: none does */
+    bool locators;    /* where a record of CDX says its WARC record lies */
+    enum dx_header header;
+    /* of the Parquet column; behind those of extras room for the locator's */
+    char *extra_name[DX_EXTRA_COLUMNS_MAX + 1];
+};
+
+/* The first records of an input, as they stand there; at least one. */
+struct dx_columns_sample {
+    const struct dx_span *record;
+    size_t count;
+    struct dx_span header; /* of CDX; size 0: none */
+};
+
+/* Of a WARC record, as CDX and CDXJ call its places. */
+enum { DX_PLACE_FILE, DX_PLACE_OFFSET, DX_PLACE_LENGTH, DX_PLACE_COUNT };
+
+struct dx_columns {
+    enum dx_record_format format;
+    bool header;
+    /* TSV, CSV, list: fields from 0; -1: none */
+    int url;
+    int ts;
+    int dataset;
+    int extra[DX_EXTRA_COLUMNS_MAX];
+    size_t extra_count;
+    size_t canonical; /* as wanted */
+    size_t field_max; /* fields that a record must have */
+    bool places;      /* of CDX and CDXJ, if wanted; CDXJ has them behind the extras */
+    int place[DX_PLACE_COUNT];
+    /* JSONL: paths [0, url_paths) are the URL's, then the time's, dataset, extras */
+    struct dx_json_path path[DX_JSON_PATHS_MAX];
+    size_t path_count;
+    size_t url_paths;
+    size_t ts_paths;
+    bool dataset_path;
+    bool ts_in_front; /* CDXJ: the time of the line */
+    /* for people: a name, a path or "column 3"; "" for a column that was not found */
+    char url_label[DX_COLUMN_LABEL];
+    char ts_label[DX_COLUMN_LABEL];
+    char dataset_label[DX_COLUMN_LABEL];
+    char dataset_prefix[DX_DATASET_TEMPLATE_MAX]; /* of this input; "": none */
+    bool dataset_column;                          /* behind the prefix, or alone */
+};
+
+/* Names that messages show for the columns of a table; "" for a column that was not found. */
+struct dx_column_labels {
+    char url[DX_COLUMN_LABEL];
+    char ts[DX_COLUMN_LABEL];
+    char dataset[DX_COLUMN_LABEL];
+    char extra[DX_EXTRA_COLUMNS_MAX][DX_COLUMN_LABEL];
+};
+
+struct dx_fields {
+    struct dx_span url;
+    struct dx_span ts;
+    struct dx_span dataset;
+    struct dx_span extra[DX_EXTRA_COLUMNS_MAX];
+    struct dx_span place[DX_PLACE_COUNT]; /* if cols->places */
+    struct dx_span *split;                /* DX_COLUMN_NUMBER_MAX of them */
+    struct dx_buf scratch;
+    struct dx_buf dataset_name; /* prefix and value */
+};
+
+/* The caller has seen that there is room for one more. */
+void dx_columns_want_extra(struct dx_columns_want *want, const char *text);
+int dx_columns_want_check(struct dx_columns_want *want, struct dx_error *err);
+void dx_columns_want_release(struct dx_columns_want *want);
+int dx_columns_resolve(struct dx_columns *cols, struct dx_columns_want *want,
+                       enum dx_record_format format, const struct dx_columns_sample *sample,
+                       const char *input, struct dx_error *err);
+/* Records are rows of a table (row_record.h), their fields found already. */
+int dx_columns_of_row(struct dx_columns *cols, struct dx_columns_want *want,
+                      const struct dx_column_labels *labels, const char *input,
+                      struct dx_error *err);
+void dx_columns_describe(const struct dx_columns *cols, struct dx_buf *out);
+
+int dx_fields_init(struct dx_fields *f, struct dx_error *err);
+void dx_fields_release(struct dx_fields *f);
+int dx_columns_pick(const struct dx_columns *cols, struct dx_span record, struct dx_fields *f);
+
+#endif

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/records/input_json.h"
+
+#include <strings.h>
+
+/* A bit for each path. */
+__extension__ typedef unsigned __int128 path_set;
+
+struct scan {
+    const uint8_t *p;
+    const uint8_t *end;
+    const struct dx_json_path *paths;
+    size_t path_count;
+    struct dx_json_value *value;
+    struct dx_buf *scratch;
+};
+
+int dx_json_path_parse(struct dx_json_path *path, const char *text, struct dx_error *err)
+{
+    const char *p = text;
+
+    path->count = 0;
+    path->any_case = false;
+    for (;;) {
+        const char *begin = p;
+        size_t size;
+
+        if (path->count == DX_JSON_PATH_PARTS)
+            return dx_fail(err, DX_E_INVALID, "path '%s' has more than %d parts", text,
+                           DX_JSON_PATH_PARTS);
+        if (*p == '"') {
+            begin = ++p;
+            while (*p != '\0' && *p != '"')
+                p++;
+            if (*p == '\0')
+                return dx_fail(err, DX_E_INVALID, "path '%s': a quote is not closed", text);
+            size = (size_t)(p++ - begin);
+        } else {
+            while (*p != '\0' && *p != '.')
+                p++;
+            size = (size_t)(p - begin);
+            if (size == 0)
+                return dx_fail(err, DX_E_INVALID, "path '%s' has an empty part", text);
+        }
+        path->part[path->count++] = dx_span_of(begin, size);
+        if (*p == '\0')
+            return DX_OK;
+        if (*p++ != '.')
+            return dx_fail(err, DX_E_INVALID, "path '%s': a dot must follow a quoted part", text);
+    }
+}
+
+static void space(struct scan *s)
+{
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
+        s->p++;
+}
+
+static bool take(struct scan *s, uint8_t c)
+{
+    if (s->p == s->end || *s->p != c)
+        return false;
+    s->p++;
+    return true;
+}
+
+/* Length of the well-formed UTF-8 sequence at p, 0 if there is none. */
+static size_t utf8_size(const uint8_t *p, const uint8_t *end)
+{
+    size_t left = (size_t)(end - p);
+    uint8_t low = 0x80;
+    uint8_t high = 0xbf;
+    size_t n;
+
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] >= 0xc2 && p[0] <= 0xdf)
+        n = 2;
+    else if (p[0] >= 0xe0 && p[0] <= 0xef)
+        n = 3;
+    else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+        n = 4;
+    else
+        return 0;
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+    if (left < n || p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if (p[i] < 0x80 || p[i] > 0xbf)
+            return 0;
+    return n;
+}
+
+static bool hex4(struct scan *s, uint32_t *v)
+{
+    *v = 0;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = s->p < s->end ? *s->p++ : 0;
+
+        if (c >= '0' && c <= '9')
+            *v = *v << 4 | (uint32_t)(c - '0');
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            *v = *v << 4 | (uint32_t)((c | 0x20) - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+static void put_utf8(struct dx_buf *out, uint32_t v)
+{
+    if (v < 0x80) {
+        dx_buf_u8(out, (uint8_t)v);
+    } else if (v < 0x800) {
+        dx_buf_u8(out, (uint8_t)(0xc0 | v >> 6));
+        dx_buf_u8(out, (uint8_t)(0x80 | (v & 0x3f)));
+    } else if (v < 0x10000) {
+        dx_buf_u8(out, (uint8_t)(0xe0 | v >> 12));
+        dx_buf_u8(out, (uint8_t)(0x80 | (v >> 6 & 0x3f)));
+        dx_buf_u8(out, (uint8_t)(0x80 | (v & 0x3f)));
+    } else {
+        dx_buf_u8(out, (uint8_t)(0xf0 | v >> 18));
+        dx_buf_u8(out, (uint8_t)(0x80 | (v >> 12 & 0x3f)));
+        dx_buf_u8(out, (uint8_t)(0x80 | (v >> 6 & 0x3f)));
+        dx_buf_u8(out, (uint8_t)(0x80 | (v & 0x3f)));
+    }
+}
+
+/* Behind the backslash. A lone surrogate is refused: it is not a character. */
+static bool escape(struct scan *s, struct dx_buf *out)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+    uint8_t c = s->p < s->end ? *s->p++ : 0;
+    const char *known;
+    uint32_t v;
+    uint32_t low;
+
+    if (c == 'u') {
+        if (!hex4(s, &v) || (v >= 0xdc00 && v <= 0xdfff))
+            return false;
+        if (v >= 0xd800 && v <= 0xdbff) {
+            if (!take(s, '\\') || !take(s, 'u') || !hex4(s, &low) || low < 0xdc00 || low > 0xdfff)
+                return false;
+            v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
+        }
+        if (out != NULL)
+            put_utf8(out, v);
+        return true;
+    }
+    known = c == 0 ? NULL : strchr(from, c);
+    if (known == NULL)
+        return false;
+    if (out != NULL)
+        dx_buf_u8(out, (uint8_t)to[known - from]);
+    return true;
+}
+
+/* A string at its opening quote. With out, its decoded bytes are appended. */
+static bool string(struct scan *s, struct dx_buf *out)
+{
+    s->p++;
+    for (;;) {
+        const uint8_t *run = s->p;
+
+        while (s->p < s->end && *s->p >= 0x20 && *s->p < 0x80 && *s->p != '"' && *s->p != '\\')
+            s->p++;
+        if (out != NULL && s->p > run)
+            dx_buf_append(out, run, (size_t)(s->p - run));
+        if (s->p == s->end || *s->p < 0x20)
+            return false;
+        if (*s->p == '"') {
+            s->p++;
+            return true;
+        }
+        if (*s->p == '\\') {
+            s->p++;
+            if (!escape(s, out))
+                return false;
+        } else {
+            size_t n = utf8_size(s->p, s->end);
+
+            if (n == 0)
+                return false;
+            if (out != NULL)
+                dx_buf_append(out, s->p, n);
+            s->p += n;
+        }
+    }
+}
+
+static bool digit_run(struct scan *s)
+{
+    const uint8_t *from = s->p;
+
+    while (s->p < s->end && *s->p >= '0' && *s->p <= '9')
+        s->p++;
+    return s->p > from;
+}
+
+static bool number(struct scan *s)
+{
+    (void)take(s, '-');
+    if (!take(s, '0') && !digit_run(s))
+        return false;
+    if (take(s, '.') && !digit_run(s))
+        return false;
+    if (s->p < s->end && (*s->p | 0x20) == 'e') {
+        s->p++;
+        if (!take(s, '+'))
+            (void)take(s, '-');
+        return digit_run(s);
+    }
+    return true;
+}
+
+static bool word(struct scan *s, const char *text)
+{
+    size_t n = strlen(text);
+
+    if ((size_t)(s->end - s->p) < n || memcmp(s->p, text, n) != 0)
+        return false;
+    s->p += n;
+    return true;
+}
+
+/* A value that is neither array nor object. */
+static bool scalar(struct scan *s, enum dx_json_kind *kind)
+{
+    if (s->p == s->end)
+        return false;
+    switch (*s->p) {
+    case '"':
+        *kind = DX_JSON_STRING;
+        return string(s, NULL);
+    case 't':
+        *kind = DX_JSON_BOOL;
+        return word(s, "true");
+    case 'f':
+        *kind = DX_JSON_BOOL;
+        return word(s, "false");
+    case 'n':
+        *kind = DX_JSON_NULL;
+        return word(s, "null");
+    default:
+        *kind = DX_JSON_NUMBER;
+        return number(s);
+    }
+}
+
+static size_t first_of(path_set set)
+{
+    uint64_t low = (uint64_t)set;
+
+    return low != 0 ? (size_t)__builtin_ctzll(low)
+                    : 64 + (size_t)__builtin_ctzll((uint64_t)(set >> 64));
+}
+
+static void set_values(struct scan *s, path_set mask, enum dx_json_kind kind, struct dx_span text)
+{
+    for (; mask != 0; mask &= mask - 1)
+        s->value[first_of(mask)] = (struct dx_json_value){ kind, text };
+}
+
+/* An object nested in one key twice: what the first left below it counts no more. */
+static void forget(struct scan *s, path_set mask)
+{
+    set_values(s, mask, DX_JSON_ABSENT, (struct dx_span){ NULL, 0 });
+}
+
+/* Of keys that differ in case alone the one as written in the path counts, else the first. */
+static bool is_key(const struct scan *s, size_t i, size_t depth, struct dx_span key)
+{
+    struct dx_span part = s->paths[i].part[depth];
+
+    if (part.size != key.size)
+        return false;
+    if (memcmp(part.data, key.data, key.size) == 0)
+        return true;
+    return s->paths[i].any_case && s->value[i].kind == DX_JSON_ABSENT &&
+           strncasecmp((const char *)part.data, (const char *)key.data, key.size) == 0;
+}
+
+/* Paths of `open` whose part `depth` is the key. */
+static path_set matching(const struct scan *s, path_set open, size_t depth, struct dx_span key)
+{
+    path_set mask = 0;
+
+    for (; open != 0; open &= open - 1) {
+        size_t i = first_of(open);
+
+        if (s->paths[i].count > depth && is_key(s, i, depth, key))
+            mask |= (path_set)1 << i;
+    }
+    return mask;
+}
+
+/* Of mask, those whose last part is `depth`. */
+static path_set ending(const struct scan *s, path_set mask, size_t depth)
+{
+    path_set found = 0;
+
+    for (; mask != 0; mask &= mask - 1) {
+        size_t i = first_of(mask);
+
+        if (s->paths[i].count == depth + 1)
+            found |= (path_set)1 << i;
+    }
+    return found;
+}
+
+/* A key and its colon; in *mask the paths of `open` it belongs to. */
+static bool key(struct scan *s, path_set open, size_t depth, path_set *mask)
+{
+    size_t mark = s->scratch->size;
+
+    if (s->p == s->end || *s->p != '"' || !string(s, open != 0 ? s->scratch : NULL))
+        return false;
+    *mask = open == 0 ? 0
+                      : matching(s, open, depth,
+                                 dx_span_of(s->scratch->data + mark, s->scratch->size - mark));
+    s->scratch->size = mark;
+    space(s);
+    if (!take(s, ':'))
+        return false;
+    space(s);
+    return true;
+}
+
+/* Text of strings is decoded after the walk: scratch may move while it grows. */
+static void decode(struct scan *s)
+{
+    size_t need = 0;
+
+    for (size_t i = 0; i < s->path_count; i++)
+        if (s->value[i].kind == DX_JSON_STRING)
+            need += s->value[i].text.size;
+    dx_buf_clear(s->scratch);
+    if (dx_buf_reserve(s->scratch, need) == NULL && need > 0) {
+        s->scratch->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < s->path_count; i++) {
+        struct scan one = *s;
+        size_t mark = s->scratch->size;
+
+        if (s->value[i].kind != DX_JSON_STRING)
+            continue;
+        one.p = s->value[i].text.data;
+        one.end = one.p + s->value[i].text.size;
+        (void)string(&one, s->scratch); /* passed once already; decoded is never longer */
+        s->value[i].text = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
+    }
+}
+
+/* One frame of the walk: an array or object being read. */
+struct frame {
+    path_set open;    /* paths that lead through this object */
+    path_set capture; /* paths whose value this array or object is */
+    uint32_t begin;   /* its offset in the line */
+    bool object;
+};
+
+static bool walk(struct scan *s, const uint8_t *line)
+{
+    /* Only the first levels can lie on a path; below, one bit a level tells the kind. */
+    struct frame frames[DX_JSON_PATH_PARTS + 1];
+    uint8_t kinds[DX_JSON_NESTING_MAX / 8] = { 0 };
+    size_t depth = 0;
+    path_set mask = 0;
+    bool value_next = false;
+
+    frames[0] = (struct frame){ .object = true };
+    frames[0].open = s->path_count == DX_JSON_PATHS_MAX ? ~(path_set)0
+                                                        : ((path_set)1 << s->path_count) - 1;
+    kinds[0] = 1;
+    s->p++; /* '{', seen by the caller */
+    depth = 1;
+    space(s);
+    if (take(s, '}'))
+        depth = 0;
+    while (depth > 0) {
+        bool object = kinds[(depth - 1) / 8] >> ((depth - 1) % 8) & 1;
+        path_set open = depth <= DX_JSON_PATH_PARTS && object ? frames[depth - 1].open : 0;
+        path_set capture = 0;
+
+        if (!value_next) {
+            mask = 0;
+            if (object && !key(s, open, depth - 1, &mask))
+                return false;
+            if (mask != 0)
+                forget(s, mask);
+        }
+        value_next = false;
+        capture = mask == 0 ? 0 : ending(s, mask, depth - 1);
+        if (s->p < s->end && (*s->p == '{' || *s->p == '[')) {
+            bool opens_object = *s->p == '{';
+
+            if (depth == DX_JSON_NESTING_MAX)
+                return false;
+            if (depth <= DX_JSON_PATH_PARTS)
+                frames[depth] = (struct frame){ .open = opens_object ? mask & ~capture : 0,
+                                                .capture = capture,
+                                                .begin = (uint32_t)(s->p - line),
+                                                .object = opens_object };
+            kinds[depth / 8] = (uint8_t)((kinds[depth / 8] & ~(1u << (depth % 8))) |
+                                         (unsigned)opens_object << (depth % 8));
+            depth++;
+            s->p++;
+            space(s);
+            if (s->p < s->end && *s->p != (opens_object ? '}' : ']')) {
+                if (!opens_object) {
+                    mask = 0;
+                    value_next = true;
+                }
+                continue;
+            }
+        } else {
+            const uint8_t *from = s->p;
+            enum dx_json_kind kind;
+
+            if (!scalar(s, &kind))
+                return false;
+            set_values(s, capture, kind,
+                       kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
+                                            : dx_span_of(from, (size_t)(s->p - from)));
+        }
+        /* Behind a value: close what ends here, then a comma or the end. */
+        for (;;) {
+            bool in_object;
+
+            space(s);
+            in_object = kinds[(depth - 1) / 8] >> ((depth - 1) % 8) & 1;
+            if (take(s, ',')) {
+                space(s);
+                if (!in_object) {
+                    mask = 0;
+                    value_next = true;
+                }
+                break;
+            }
+            if (!take(s, in_object ? '}' : ']'))
+                return false;
+            depth--;
+            if (depth > 0 && depth <= DX_JSON_PATH_PARTS && frames[depth].capture != 0)
+                set_values(s, frames[depth].capture, DX_JSON_NESTED,
+                           dx_span_of(line + frames[depth].begin,
+                                      (size_t)(s->p - line) - frames[depth].begin));
+            if (depth == 0)
+                break;
+        }
+    }
+    space(s);
+    return s->p == s->end;
+}
+
+bool dx_json_pick(struct dx_span line, const struct dx_json_path *paths, size_t count,
+                  struct dx_json_value *value, struct dx_buf *scratch)
+{
+    struct scan s = { line.data, line.data + line.size, paths, count, value, scratch };
+
+    dx_buf_clear(scratch);
+    for (size_t i = 0; i < count; i++)
+        value[i] = (struct dx_json_value){ DX_JSON_ABSENT, { NULL, 0 } };
+    /* A first byte of storage, so that even an empty text has an address. */
+    if (dx_buf_reserve(scratch, 1) == NULL || line.size == 0)
+        return false;
+    space(&s);
+    if (s.p == s.end || *s.p != '{' || !walk(&s, line.data))
+        return false;
+    decode(&s);
+    return !scratch->failed;
+}
+
+/* One value of a row; decoded is never longer, so scratch does not move. */
+static bool cell(struct scan *s, struct dx_span *out)
+{
+    const uint8_t *from = s->p;
+    size_t mark = s->scratch->size;
+    enum dx_json_kind kind;
+
+    if (s->p < s->end && *s->p == '"') {
+        if (!string(s, s->scratch))
+            return false;
+        *out = dx_span_of(s->scratch->data + mark, s->scratch->size - mark);
+        if (out->size == 1 && out->data[0] == '-')
+            *out = (struct dx_span){ NULL, 0 };
+        return true;
+    }
+    if (!scalar(s, &kind))
+        return false;
+    *out = kind == DX_JSON_NULL ? (struct dx_span){ NULL, 0 }
+                                : dx_span_of(from, (size_t)(s->p - from));
+    return true;
+}
+
+size_t dx_json_row(struct dx_span line, struct dx_span *field, size_t max, struct dx_buf *scratch,
+                   bool *ok)
+{
+    struct scan s = { .p = line.data, .end = line.data + line.size, .scratch = scratch };
+    size_t n = 0;
+    bool more;
+
+    *ok = false;
+    dx_buf_clear(scratch);
+    if (line.size == 0 || dx_buf_reserve(scratch, line.size) == NULL)
+        return 0;
+    space(&s);
+    if (!take(&s, '['))
+        return 0;
+    space(&s);
+    more = !take(&s, ']');
+    while (more) {
+        struct dx_span value;
+
+        if (!cell(&s, &value))
+            return 0;
+        if (n < max)
+            field[n++] = value;
+        space(&s);
+        more = take(&s, ',');
+        if (!more && !take(&s, ']'))
+            return 0;
+        space(&s);
+    }
+    space(&s);
+    *ok = s.p == s.end;
+    return *ok ? n : 0;
+}

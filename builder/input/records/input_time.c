@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/input/records/input_time.h"
+
+#include <stdio.h>
+
+#include "base/civil_time.h"
+
+#define TEXT_MAX 40 /* longer than any form taken */
+
+static bool all_digits(struct dx_span s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] < '0' || s.data[i] > '9')
+            return false;
+    return s.size > 0;
+}
+
+/* Digits only, as many as yyyymmdd or yyyymmddhhmmss have. */
+static bool has_archive_form(struct dx_span s)
+{
+    return (s.size == 8 || s.size == 14) && all_digits(s);
+}
+
+/* yyyymmdd[hhmmss] of 1900 to 2999 through the ISO parser, which knows the calendar. */
+static bool archive_time(struct dx_span s, int64_t *us)
+{
+    const char *d = (const char *)s.data;
+    char iso[24];
+    int n;
+
+    if (d[0] < '1' || (d[0] == '1' && d[1] < '9') || d[0] > '2')
+        return false;
+    n = snprintf(iso, sizeof iso, "%.4s-%.2s-%.2s", d, d + 4, d + 6);
+    if (s.size == 14)
+        (void)snprintf(iso + n, sizeof iso - (size_t)n, "T%.2s:%.2s:%.2sZ", d + 8, d + 10, d + 12);
+    return dx_civil_parse(dx_span_str(iso), us);
+}
+
+static enum dx_ts_unit unit_by_size(uint64_t magnitude)
+{
+    if (magnitude < 100000000000u)
+        return DX_TS_SECONDS;
+    if (magnitude < 100000000000000u)
+        return DX_TS_MILLIS;
+    return DX_TS_MICROS;
+}
+
+/* [-+]digits, with ".digits" for seconds only. */
+static bool unix_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
+{
+    static const int64_t scale[] = { 0, 1000000, 1000, 1 };
+    bool negative = s.size > 0 && s.data[0] == '-';
+    size_t i = negative || (s.size > 0 && s.data[0] == '+') ? 1 : 0;
+    size_t begin = i;
+    uint64_t v = 0;
+    int64_t fraction = 0;
+    int64_t value;
+
+    for (; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; i++)
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(s.data[i] - '0'), &v))
+            return false;
+    if (i == begin || v >= 100000000000000000u)
+        return false;
+    if (unit == DX_TS_AUTO)
+        unit = unit_by_size(v);
+    if (i < s.size) {
+        int64_t step = 100000;
+
+        if (s.data[i] != '.' || unit != DX_TS_SECONDS ||
+            !all_digits(dx_span_of(s.data + i + 1, s.size - i - 1)))
+            return false;
+        for (i++; i < s.size; i++, step /= 10)
+            fraction += (s.data[i] - '0') * step;
+    }
+    if (__builtin_mul_overflow((int64_t)v, scale[unit], &value) ||
+        __builtin_add_overflow(value, fraction, &value))
+        return false;
+    *us = negative ? -value : value;
+    return dx_civil_is_stored(*us);
+}
+
+bool dx_input_time(struct dx_span s, enum dx_ts_unit unit, int64_t *us)
+{
+    while (s.size > 0 && s.data[0] == ' ') {
+        s.data++;
+        s.size--;
+    }
+    while (s.size > 0 && s.data[s.size - 1] == ' ')
+        s.size--;
+    if (s.size == 0 || s.size > TEXT_MAX)
+        return false;
+    if (unit == DX_TS_AUTO && has_archive_form(s)) {
+        if (archive_time(s, us))
+            return true;
+        if (s.size == 14) /* a date with a slip in it, not milliseconds of the year 2600 */
+            return false;
+    }
+    return unix_time(s, unit, us) || dx_civil_parse(s, us);
+}
