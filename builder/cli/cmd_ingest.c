@@ -30,6 +30,7 @@ enum {
     OPT_PROFILE,
     OPT_INCLUDE,
     OPT_EXCLUDE,
+    OPT_BASE,
     OPT_FROM,
     OPT_SET_ASIDE,
     OPT_SUPPRESS_TOMBSTONES,
@@ -91,6 +92,10 @@ static const struct dx_option table[OPT_COUNT] = {
                       "of a folder leave out files whose path ends like this: 'test/*'; may be "
                       "given several times",
                       DX_OPT_TEXT },
+    [OPT_BASE] = { "base", "ADDRESS", NULL,
+                   "the address or folder that relative paths in @LIST are below: "
+                   "https://data.commoncrawl.org/ for the lists of Common Crawl",
+                   DX_OPT_TEXT },
     [OPT_FROM] = { "from", "SOURCE", NULL,
                    "file-store: INPUT is the directory of a file store; or, in place of INPUT, a "
                    "queue: amqp://host:port/vhost?queue=NAME, amqps:// with TLS",
@@ -713,7 +718,9 @@ static int list_inputs(const struct dx_options *options, const struct dx_ingest_
 {
     const char **include = patterns_of(options, OPT_INCLUDE);
     const char **exclude = patterns_of(options, OPT_EXCLUDE);
-    struct dx_input_filter filter = { .include = include, .exclude = exclude };
+    struct dx_input_filter filter = { .include = include,
+                                      .exclude = exclude,
+                                      .base = dx_options_text(options, OPT_BASE) };
     const struct dx_profile *profile = NULL;
     int rc = include == NULL || exclude == NULL ? dx_no_memory(err, "ingest")
                                                 : find_profile(options, &profile, err);
@@ -742,6 +749,7 @@ static int expand_inputs(const struct dx_options *options, struct dx_ingest_opti
                 list->taken, list->left_out);
     o->input = list->path;
     o->input_count = list->count;
+    o->input_size = list->size;
     return DX_OK;
 }
 
@@ -831,7 +839,10 @@ const struct dx_command dx_command_ingest = {
         "INPUT is a file, - for standard input, or an object as https://host/path/file.parquet or "
         "s3://bucket/path/file.tsv.gz, which is read by ranges and must not change meanwhile; a "
         "folder or s3://bucket/prefix/ (all files below: the Parquet files if there are some), a "
-        "quoted pattern ('part-*.parquet'), or @LIST, a text file with an INPUT on each line. "
+        "quoted pattern ('part-*.parquet', 's3://bucket/crawl=2024-*'), or @LIST, a text file with "
+        "an INPUT on each line, which may be compressed or remote. The cluster index of a ZipNum "
+        "CDX (FILE.idx) stands for the shards that it names, each of which must have the size that "
+        "the index says; a folder with one must have all of them. "
         "Parquet, WARC, plain text, gzip, zstd, bzip2 and xz are recognised by content; an object "
         "is read as "
         "Parquet if its name ends in .parquet or --format says so. "

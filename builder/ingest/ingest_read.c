@@ -367,7 +367,9 @@ static void learn_total(const struct ring *r, const struct feed *f, size_t i, ui
             true);
 }
 
-static int open_feed(struct ring *r, const char *path, struct feed *f, struct dx_error *err)
+/* must_be: its size; 0: any. */
+static int open_feed(struct ring *r, const char *path, uint64_t must_be, struct feed *f,
+                     struct dx_error *err)
 {
     struct dx_ingest_options *o = r->read->options;
     bool parquet = o->format == DX_RECORD_PARQUET;
@@ -385,6 +387,12 @@ static int open_feed(struct ring *r, const char *path, struct feed *f, struct dx
     rc = dx_input_open(&f->in, path, r->read->window_max, err);
     if (rc == DX_OK)
         f->said = dx_input_name(f->in);
+    if (rc == DX_OK && must_be != 0 && dx_input_file_size(f->in) != must_be)
+        rc = dx_fail(err, DX_E_TRUNCATED,
+                     "%s: has %llu bytes, and its cluster index has blocks of %llu; fetch both "
+                     "again, or name the file itself to read it without the index",
+                     f->said, (unsigned long long)dx_input_file_size(f->in),
+                     (unsigned long long)must_be);
     if (rc == DX_OK && (o->format == DX_RECORD_AUTO || o->format == DX_RECORD_WARC))
         rc = dx_warc_rows_is(f->in, err);
     if (rc > 0)
@@ -417,7 +425,7 @@ static int read_inputs(struct ring *r, struct resolved **list, struct dx_error *
     for (size_t i = 0; rc == DX_OK && i < o->input_count; i++) {
         struct feed f;
 
-        rc = open_feed(r, o->input[i], &f, err);
+        rc = open_feed(r, o->input[i], o->input_size == NULL ? 0 : o->input_size[i], &f, err);
         if (rc == DX_OK) {
             learn_total(r, &f, i, bytes);
             rc = read_records(r, &f, bytes, o->input[i], list, err);

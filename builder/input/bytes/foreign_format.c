@@ -134,7 +134,7 @@ int dx_foreign_text_check(struct dx_span head, const char *name, struct dx_error
             return refuse(name, texts[i].what, texts[i].way_out, err);
     if (dx_cdx_kind(head) == DX_CDX_CLUSTER)
         return refuse(name, "the cluster index of a ZipNum CDX",
-                      "name the compressed files that it is of: domaindex ingest ... cdx-*.gz",
+                      "name it as FILE.idx beside its shards, or name those: domaindex ingest ... cdx-*.gz",
                       err);
     if (is_rows(head))
         return refuse(name, "a JSON array of arrays",

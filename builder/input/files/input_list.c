@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/files/input_list.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <fts.h>
@@ -12,39 +13,133 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "builder/input/archive/cluster_index.h"
+#include "builder/input/bytes/input.h"
+#include "builder/input/files/input_shards.h"
 #include "builder/input/parquet/parquet_rows.h"
+#include "builder/input/records/input_records.h"
 #include "builder/root/root.h"
 #include "fetch/store.h"
 
 #define LINE_MAX_BYTES 8192
+#define LIST_WINDOW_MAX (8u << 20)
 
-static int add(struct dx_input_list *l, const char *path, struct dx_error *err)
+struct dx_input_entry {
+    char *path;
+    uint64_t size; /* that it must have; 0: any */
+};
+
+static int add_sized(struct dx_input_list *l, const char *path, uint64_t size, struct dx_error *err)
 {
     if (l->count == DX_INPUTS_MAX)
         return dx_fail(err, DX_E_LIMIT, "more than %d inputs; ingest them in several runs",
                        DX_INPUTS_MAX);
     if (l->count == l->room) {
         size_t room = l->room == 0 ? 16 : l->room * 2;
-        const char **more = realloc(l->path, room * sizeof *more);
+        struct dx_input_entry *more = realloc(l->entry, room * sizeof *more);
 
         if (more == NULL)
             return dx_no_memory(err, "inputs");
-        l->path = more;
+        l->entry = more;
         l->room = room;
     }
-    l->path[l->count] = strdup(path);
-    if (l->path[l->count] == NULL)
+    l->entry[l->count] = (struct dx_input_entry){ strdup(path), size };
+    if (l->entry[l->count].path == NULL)
         return dx_no_memory(err, "inputs");
     l->count++;
     return DX_OK;
 }
 
+static int add(struct dx_input_list *l, const char *path, struct dx_error *err)
+{
+    return add_sized(l, path, 0, err);
+}
+
+static void forget_clusters(struct dx_input_list *l)
+{
+    for (size_t i = 0; i < l->cluster_count; i++)
+        free(l->cluster[i]);
+    free(l->cluster);
+    l->cluster = NULL;
+    l->cluster_count = 0;
+}
+
 void dx_input_list_release(struct dx_input_list *l)
 {
+    forget_clusters(l);
     for (size_t i = 0; i < l->count; i++)
-        free((void *)(uintptr_t)l->path[i]);
+        free(l->entry[i].path);
+    free(l->entry);
     free(l->path);
+    free(l->size);
     *l = (struct dx_input_list){ .path = NULL };
+}
+
+/* ---- cluster indexes ---- */
+
+/* 1: the shards of the index were added; 0: it is something else. */
+static int add_shards(struct dx_input_list *l, const char *index, struct dx_error *err)
+{
+    struct dx_input_shards s;
+    int rc = dx_input_shards_find(&s, index, err);
+
+    for (size_t i = 0; rc > 0 && i < s.count; i++)
+        if (add_sized(l, s.shard[i].path, s.shard[i].size, err) < 0)
+            rc = DX_E_NOMEM;
+    if (rc != 0)
+        dx_input_shards_release(&s);
+    return rc;
+}
+
+static int remember_cluster(struct dx_input_list *l, const char *path, struct dx_error *err)
+{
+    char **more = realloc(l->cluster, (l->cluster_count + 1) * sizeof *more);
+
+    if (more == NULL)
+        return dx_no_memory(err, "inputs");
+    l->cluster = more;
+    l->cluster[l->cluster_count] = strdup(path);
+    if (l->cluster[l->cluster_count] == NULL)
+        return dx_no_memory(err, "inputs");
+    l->cluster_count++;
+    return DX_OK;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct dx_input_entry *x = a, *y = b;
+
+    return strcmp(x->path, y->path);
+}
+
+/* Of the sorted files [first, count) each that an index of their folder names gets the size that it
+ * says; one that the folder lacks is an error. */
+static int apply_cluster(struct dx_input_list *l, size_t first, const char *index,
+                         struct dx_error *err)
+{
+    struct dx_input_shards s;
+    int rc = dx_input_shards_find(&s, index, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = DX_OK;
+    for (size_t i = 0; rc == DX_OK && i < s.count; i++) {
+        struct dx_input_entry key = { s.shard[i].path, 0 };
+        struct dx_input_entry *found = l->count == first
+                                           ? NULL
+                                           : bsearch(&key, l->entry + first, l->count - first,
+                                                     sizeof key, by_path);
+
+        if (found != NULL)
+            found->size = s.shard[i].size;
+        else
+            rc = dx_fail(err, DX_E_NOT_FOUND,
+                         "%s: names the shard %s, which is not among the files of the folder; "
+                         "fetch it, or name the shards that there are",
+                         index, s.shard[i].path);
+    }
+    dx_input_shards_release(&s);
+    return rc;
 }
 
 /* ---- folders ---- */
@@ -72,11 +167,6 @@ static bool is_beside(const char *name)
            ends(name, ".sha256") || ends(name, ".idx") || ends(name, ".loc") || ends(name, ".py");
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool matches(const char *path, const char *const *patterns)
 {
     bool found = false;
@@ -99,43 +189,122 @@ static bool is_wanted(const struct dx_input_list *l, const char *path)
             (f->exclude == NULL || !matches(path, f->exclude)));
 }
 
+/* Of the files [first, count) those that `takes` says, in their order. */
+static void keep_files(struct dx_input_list *l, size_t first,
+                       bool (*takes)(const struct dx_input_list *, const char *))
+{
+    size_t to = first;
+
+    for (size_t i = first; i < l->count; i++)
+        if (takes(l, l->entry[i].path))
+            l->entry[to++] = l->entry[i];
+        else
+            free(l->entry[i].path);
+    l->count = to;
+}
+
+static bool is_parquet(const struct dx_input_list *l, const char *path)
+{
+    (void)l;
+    return dx_parquet_rows_named(path);
+}
+
 /* Of the files [first, count) those that are inputs, sorted. */
 static int choose(struct dx_input_list *l, size_t first, const char *folder, struct dx_error *err)
 {
     size_t found = l->count - first;
-    size_t to = first;
     bool parquet = false;
+    int rc = DX_OK;
 
+    if (found > 0)
+        qsort(l->entry + first, found, sizeof *l->entry, by_path);
+    for (size_t i = 0; rc == DX_OK && i < l->cluster_count; i++)
+        rc = apply_cluster(l, first, l->cluster[i], err);
+    forget_clusters(l);
+    if (rc < 0)
+        return rc;
+    keep_files(l, first, is_wanted);
     for (size_t i = first; i < l->count; i++)
-        if (is_wanted(l, l->path[i]))
-            l->path[to++] = l->path[i];
-        else
-            free((void *)(uintptr_t)l->path[i]);
-    l->count = to;
-    to = first;
-    for (size_t i = first; i < l->count; i++)
-        parquet = parquet || dx_parquet_rows_named(l->path[i]);
-    for (size_t i = first; i < l->count; i++)
-        if (!parquet || dx_parquet_rows_named(l->path[i]))
-            l->path[to++] = l->path[i];
-        else
-            free((void *)(uintptr_t)l->path[i]);
-    l->count = to;
-    l->taken += to - first;
-    l->left_out += found - (to - first);
-    if (to == first)
+        parquet = parquet || dx_parquet_rows_named(l->entry[i].path);
+    if (parquet)
+        keep_files(l, first, is_parquet);
+    l->taken += l->count - first;
+    l->left_out += found - (l->count - first);
+    if (l->count == first)
         return dx_fail(err, DX_E_NOT_FOUND,
                        found > 0 ? "%s: a folder without a file to read: --include and --exclude "
                                    "leave out what it has"
                                  : "%s: a folder without a file to read",
                        folder);
-    qsort(l->path + first, to - first, sizeof *l->path, by_path);
     return DX_OK;
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
     return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* Whether a folder beside this one has that name. */
+static bool has_sibling(const FTSENT *e, const char *name)
+{
+    char path[LINE_MAX_BYTES];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%.*s%s", (int)(e->fts_pathlen - e->fts_namelen),
+                     e->fts_path, name);
+
+    return n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Hugging Face's cache has the bytes in blobs/, and names for them in a folder a revision. */
+static bool is_hub_store(const FTSENT *e)
+{
+    return (strcmp(e->fts_name, "blobs") == 0 || strcmp(e->fts_name, "refs") == 0) &&
+           has_sibling(e, "snapshots");
+}
+
+static size_t count_entries(const char *folder)
+{
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+    size_t n = 0;
+
+    while (d != NULL && (e = readdir(d)) != NULL)
+        n += e->d_name[0] != '.';
+    if (d != NULL)
+        (void)closedir(d);
+    return n;
+}
+
+static int check_snapshots(const FTSENT *e, struct dx_error *err)
+{
+    if (strcmp(e->fts_name, "snapshots") != 0 || !has_sibling(e, "refs") ||
+        count_entries(e->fts_path) <= 1)
+        return DX_OK;
+    return dx_fail(err, DX_E_INVALID,
+                   "%s: has several revisions of the data set; name one of its folders",
+                   e->fts_path);
+}
+
+static int take_folder(struct dx_input_list *l, FTS *tree, FTSENT *e, struct dx_error *err)
+{
+    if (e->fts_level > 0 && (is_beside(e->fts_name) || is_hub_store(e))) {
+        (void)fts_set(tree, e, FTS_SKIP);
+        l->left_out++;
+        return DX_OK;
+    }
+    return e->fts_level > 0 ? check_snapshots(e, err) : DX_OK;
+}
+
+static int take_file(struct dx_input_list *l, const FTSENT *e, struct dx_error *err)
+{
+    struct stat st;
+
+    if (stat(e->fts_path, &st) == 0 && S_ISREG(st.st_mode) && !is_beside(e->fts_name))
+        return add(l, e->fts_path, err);
+    l->left_out++;
+    return dx_cluster_index_named(e->fts_name) && e->fts_name[0] != '.' && e->fts_name[0] != '_'
+               ? remember_cluster(l, e->fts_path, err)
+               : DX_OK;
 }
 
 static int add_folder(struct dx_input_list *l, const char *folder, struct dx_error *err)
@@ -147,19 +316,12 @@ static int add_folder(struct dx_input_list *l, const char *folder, struct dx_err
     FTSENT *e = NULL;
 
     while (rc == DX_OK && (errno = 0, e = fts_read(tree)) != NULL) {
-        if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS) {
+        if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
             rc = dx_fail_errno(err, e->fts_errno, "%s: cannot list", e->fts_path);
-        } else if (e->fts_info == FTS_D && e->fts_level > 0 && is_beside(e->fts_name)) {
-            (void)fts_set(tree, e, FTS_SKIP);
-            l->left_out++;
-        } else if (e->fts_info == FTS_F || e->fts_info == FTS_SL) {
-            struct stat st;
-
-            if (is_beside(e->fts_name) || stat(e->fts_path, &st) < 0 || !S_ISREG(st.st_mode))
-                l->left_out++;
-            else
-                rc = add(l, e->fts_path, err);
-        }
+        else if (e->fts_info == FTS_D)
+            rc = take_folder(l, tree, e, err);
+        else if (e->fts_info == FTS_F || e->fts_info == FTS_SL)
+            rc = take_file(l, e, err);
     }
     if (rc == DX_OK && e == NULL && errno != 0)
         rc = dx_fail_errno(err, errno, "%s: cannot list", folder);
@@ -173,8 +335,43 @@ static int add_folder(struct dx_input_list *l, const char *folder, struct dx_err
 
 struct listing {
     struct dx_input_list *list;
-    const char *prefix;
+    const char *prefix;  /* address of what is listed, with its slash */
+    const char *pattern; /* of the paths below; NULL: all */
+    size_t named;        /* files that the pattern itself names */
 };
+
+/* The first bytes of a path, as many parts as the pattern has; 0: the path has fewer. */
+static size_t as_deep(const char *path, const char *pattern)
+{
+    const char *end = strchr(path, '/');
+
+    for (; (pattern = strchr(pattern, '/')) != NULL; pattern++) {
+        if (end == NULL)
+            return 0;
+        end = strchr(end + 1, '/');
+    }
+    return end == NULL ? strlen(path) : (size_t)(end - path);
+}
+
+/* 0: the pattern does not match; 1: it is a file that it names; 2: a file below what it names. */
+static int match_object(const struct listing *l, const char *object, struct dx_error *err)
+{
+    size_t n;
+    char *front;
+    int rc;
+
+    if (l->pattern == NULL)
+        return 2;
+    if (strcmp(l->pattern, object) == 0) /* a name with a star in it */
+        return 1;
+    n = as_deep(object, l->pattern);
+    front = n == 0 ? NULL : strndup(object, n);
+    if (front == NULL)
+        return n == 0 ? 0 : dx_no_memory(err, "inputs");
+    rc = fnmatch(l->pattern, front, FNM_PATHNAME) != 0 ? 0 : object[n] == '\0' ? 1 : 2;
+    free(front);
+    return rc;
+}
 
 static bool is_beside_path(const char *path)
 {
@@ -195,27 +392,32 @@ static bool is_beside_path(const char *path)
 static int on_listed(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 {
     struct listing *l = ctx;
+    int rc = match_object(l, listed->object, err);
+    bool is_named = rc == 1;
     char *path;
-    int rc;
 
-    if (is_beside_path(listed->object)) {
-        l->list->left_out++;
-        return DX_OK;
-    }
+    if (rc <= 0)
+        return rc;
     if (asprintf(&path, "%s%s", l->prefix, listed->object) < 0)
         return dx_no_memory(err, "inputs");
-    rc = add(l->list, path, err);
+    rc = DX_OK;
+    if (is_named || !is_beside_path(listed->object)) {
+        rc = add(l->list, path, err);
+        l->named += is_named && rc == DX_OK;
+    } else {
+        l->list->left_out++;
+        if (dx_cluster_index_named(listed->object))
+            rc = remember_cluster(l->list, path, err);
+    }
     free(path);
     return rc;
 }
 
 /* url ends with a slash. */
-static int add_prefix(struct dx_input_list *l, const char *url, struct dx_error *err)
+static int list_prefix(struct listing *l, struct dx_error *err)
 {
-    struct listing listing = { l, url };
     struct dx_root root = DX_ROOT_INIT;
-    size_t first = l->count;
-    char *without = strndup(url, strlen(url) - 1);
+    char *without = strndup(l->prefix, strlen(l->prefix) - 1);
     char shown[DX_ROOT_SHOWN];
     int rc = without == NULL ? dx_no_memory(err, "inputs")
                              : dx_root_open(&root, without, DX_ROOT_LIST, err);
@@ -224,22 +426,71 @@ static int add_prefix(struct dx_input_list *l, const char *url, struct dx_error 
         rc = dx_fail(err, DX_E_UNSUPPORTED,
                      "only s3:// can be listed; name the objects, or a list of them as @FILE");
     if (rc == DX_OK)
-        rc = dx_store_list(root.store, "", on_listed, &listing, err);
+        rc = dx_store_list(root.store, "", on_listed, l, err);
     if (rc < 0)
-        (void)dx_fail_in(err, "%s", dx_root_shown(url, shown));
+        (void)dx_fail_in(err, "%s", dx_root_shown(l->prefix, shown));
     dx_root_close(&root);
     free(without);
+    return rc;
+}
+
+static int add_prefix(struct dx_input_list *l, const char *url, struct dx_error *err)
+{
+    struct listing listing = { .list = l, .prefix = url };
+    size_t first = l->count;
+    char shown[DX_ROOT_SHOWN];
+    int rc = list_prefix(&listing, err);
+
     return rc < 0 ? rc : choose(l, first, dx_root_shown(url, shown), err);
 }
 
+/* s3://bucket/PATTERN: what is listed is the folder before its first star. */
+static int add_store_pattern(struct dx_input_list *l, const char *url, struct dx_error *err)
+{
+    struct listing listing = { .list = l };
+    size_t first = l->count;
+    size_t n = strcspn(url, "*?[");
+    char shown[DX_ROOT_SHOWN];
+    char *prefix;
+    int rc;
+
+    while (n > 0 && url[n - 1] != '/')
+        n--;
+    prefix = strndup(url, n);
+    if (prefix == NULL)
+        return dx_no_memory(err, "inputs");
+    listing.prefix = prefix;
+    listing.pattern = url + n;
+    rc = n <= strlen("s3://") ? dx_fail(err, DX_E_INVALID, "%s: a bucket has no pattern", url)
+                              : list_prefix(&listing, err);
+    if (rc == DX_OK && l->count == first)
+        rc = dx_fail(err, DX_E_NOT_FOUND, "%s: no object has that name or matches it",
+                     dx_root_shown(url, shown));
+    /* Files that the pattern names are taken as they are, if it names nothing else. */
+    if (rc == DX_OK && listing.named == l->count - first)
+        qsort(l->entry + first, l->count - first, sizeof *l->entry, by_path);
+    else if (rc == DX_OK)
+        rc = choose(l, first, dx_root_shown(url, shown), err);
+    forget_clusters(l);
+    free(prefix);
+    return rc;
+}
+
 /* ---- patterns and lists ---- */
+
+static int add_file(struct dx_input_list *l, const char *path, struct dx_error *err)
+{
+    int rc = dx_cluster_index_named(path) ? add_shards(l, path, err) : 0;
+
+    return rc == 0 ? add(l, path, err) : rc < 0 ? rc : DX_OK;
+}
 
 static int add_path(struct dx_input_list *l, const char *path, struct dx_error *err)
 {
     struct stat st;
 
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err)
-                                                       : add(l, path, err);
+                                                       : add_file(l, path, err);
 }
 
 static int add_pattern(struct dx_input_list *l, const char *pattern, struct dx_error *err)
@@ -265,28 +516,75 @@ static int add_pattern(struct dx_input_list *l, const char *pattern, struct dx_e
 static int add_operand(struct dx_input_list *l, const char *text, bool in_list,
                        struct dx_error *err);
 
+/* A line of a list: an address, a path, or with a base what is below that. */
+static int add_line(struct dx_input_list *l, const char *list, const char *line,
+                    struct dx_error *err)
+{
+    const char *base = l->filter != NULL ? l->filter->base : NULL;
+    char whole[2 * LINE_MAX_BYTES];
+    int n;
+
+    if (dx_source_remote(line) || line[0] == '@' || (line[0] == '/' && !dx_source_remote(list)))
+        return add_operand(l, line, true, err);
+    if (base != NULL && strlen(base) < LINE_MAX_BYTES) {
+        n = snprintf(whole, sizeof whole, "%s%s%s", base,
+                     base[0] != '\0' && base[strlen(base) - 1] == '/' ? "" : "/",
+                     line + strspn(line, "/"));
+        if (strstr(line, "..") != NULL && dx_source_remote(list))
+            return dx_fail(err, DX_E_INVALID, "%s: a remote list cannot have '..'", line);
+        return n < 0 ? dx_no_memory(err, "inputs") : add_operand(l, whole, true, err);
+    }
+    if (dx_source_remote(list))
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: a remote list names addresses (https://, s3://); --base ADDRESS says "
+                       "where relative paths are",
+                       line);
+    return add_operand(l, line, true, err);
+}
+
+static int take_line(struct dx_input_list *l, const char *list, const struct dx_batch *batch,
+                     size_t i, struct dx_error *err)
+{
+    struct dx_span s = dx_batch_record(batch, i);
+    char line[LINE_MAX_BYTES];
+    int rc = DX_OK;
+
+    if (batch->records[i].flaw != DX_FLAW_NONE || s.size >= sizeof line)
+        rc = dx_fail(err, DX_E_LIMIT, "a line of more than %d bytes", LINE_MAX_BYTES);
+    else if (memchr(s.data, '\0', s.size) != NULL)
+        rc = dx_fail(err, DX_E_INVALID, "a line with a NUL byte: is this a list?");
+    if (rc == DX_OK) {
+        memcpy(line, s.data, s.size);
+        line[s.size] = '\0';
+        if (line[0] != '#')
+            rc = add_line(l, list, line, err);
+    }
+    return rc < 0 ? dx_fail_in(err, "line %llu", (unsigned long long)batch->records[i].line)
+                  : DX_OK;
+}
+
 static int add_list(struct dx_input_list *l, const char *path, struct dx_error *err)
 {
-    FILE *f = fopen(path, "re");
-    char line[LINE_MAX_BYTES];
-    unsigned long number = 0;
-    int rc = f == NULL ? dx_fail_errno(err, errno, "%s: cannot open", path) : DX_OK;
+    struct dx_records *records = NULL;
+    struct dx_batch batch = { 0 };
+    struct dx_input *in = NULL;
+    int rc = dx_input_open(&in, path, LIST_WINDOW_MAX, err);
 
-    while (rc == DX_OK && fgets(line, sizeof line, f) != NULL) {
-        size_t n = strcspn(line, "\r\n");
-
-        number++;
-        if (line[n] == '\0' && n + 1 == sizeof line)
-            rc = dx_fail(err, DX_E_LIMIT, "%s:%lu: a line of more than %d bytes", path, number,
-                         LINE_MAX_BYTES);
-        line[n] = '\0';
-        if (rc == DX_OK && n > 0 && line[0] != '#' && (rc = add_operand(l, line, true, err)) < 0)
-            (void)dx_fail_in(err, "%s:%lu", path, number);
+    if (rc < 0)
+        return rc;
+    rc = dx_records_new(&records, in, LINE_MAX_BYTES, err);
+    if (rc == DX_OK) {
+        dx_records_set_format(records, DX_RECORD_TSV);
+        while (rc >= 0 && (rc = dx_records_fill(records, &batch, err)) > 0)
+            for (size_t i = 0; rc > 0 && rc != DX_RECORDS_GROW && i < batch.count; i++)
+                if (take_line(l, path, &batch, i, err) < 0)
+                    rc = DX_E_INVALID;
+        if (rc < 0)
+            (void)dx_fail_in(err, "%s", dx_input_name(in));
     }
-    if (rc == DX_OK && ferror(f))
-        rc = dx_fail_errno(err, errno, "%s: cannot read", path);
-    if (f != NULL)
-        (void)fclose(f);
+    dx_batch_release(&batch);
+    dx_records_free(&records);
+    dx_input_close(&in);
     return rc;
 }
 
@@ -301,21 +599,47 @@ static int add_operand(struct dx_input_list *l, const char *text, bool in_list,
             return dx_fail(err, DX_E_INVALID, "%s: a list cannot name a list", text);
         return add_list(l, text + 1, err);
     }
+    if (strncmp(text, "hf://", 5) == 0)
+        return dx_fail(err, DX_E_UNSUPPORTED,
+                       "%s: hf:// is not read; download the data set (huggingface-cli download) "
+                       "and name its folder, or name https://huggingface.co/.../resolve/... files",
+                       text);
+    if (strncmp(text, "s3://", 5) == 0 && strpbrk(text, "*?[") != NULL)
+        return add_store_pattern(l, text, err);
     if (dx_source_remote(text))
-        return text[n - 1] == '/' ? add_prefix(l, text, err) : add(l, text, err);
+        return text[n - 1] == '/' ? add_prefix(l, text, err) : add_file(l, text, err);
     if (strpbrk(text, "*?[") != NULL && stat(text, &st) < 0)
         return add_pattern(l, text, err);
     return add_path(l, text, err);
 }
 
+/* What callers see. */
+static int give_paths(struct dx_input_list *l, struct dx_error *err)
+{
+    l->path = calloc(l->count + 1, sizeof *l->path);
+    l->size = calloc(l->count + 1, sizeof *l->size);
+    if (l->path == NULL || l->size == NULL)
+        return dx_no_memory(err, "inputs");
+    for (size_t i = 0; i < l->count; i++) {
+        l->path[i] = l->entry[i].path;
+        l->size[i] = l->entry[i].size;
+    }
+    return DX_OK;
+}
+
 int dx_input_list_make(struct dx_input_list *list, const char *const *operand, size_t count,
                        const struct dx_input_filter *filter, struct dx_error *err)
 {
+    struct dx_error unsaid = DX_ERROR_INIT;
     int rc = DX_OK;
 
+    if (err == NULL)
+        err = &unsaid;
     *list = (struct dx_input_list){ .path = NULL, .filter = filter };
     for (size_t i = 0; rc == DX_OK && i < count; i++)
         rc = add_operand(list, operand[i], false, err);
+    if (rc == DX_OK)
+        rc = give_paths(list, err);
     list->filter = NULL; /* the caller's */
     if (rc < 0)
         dx_input_list_release(list);
