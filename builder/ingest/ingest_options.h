@@ -37,7 +37,7 @@ struct dx_ingest_options {
     bool replace;            /* the rows of the run take the place of all that its datasets had */
     const char *const *input;
     size_t input_count;
-    const uint64_t *input_size; /* bytes that each must have, 0: any; NULL: any for all */
+    const uint64_t *input_size;   /* bytes that each must have, 0: any; NULL: any for all */
     struct dx_progress *progress; /* may be NULL */
     bool (*stopped)(void);        /* may be NULL: true ends the run soon, nothing added */
     void (*say)(const char *);    /* may be NULL: what the run waits for */

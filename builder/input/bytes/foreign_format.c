@@ -133,9 +133,10 @@ int dx_foreign_text_check(struct dx_span head, const char *name, struct dx_error
         if (begins(head, &texts[i]))
             return refuse(name, texts[i].what, texts[i].way_out, err);
     if (dx_cdx_kind(head) == DX_CDX_CLUSTER)
-        return refuse(name, "the cluster index of a ZipNum CDX",
-                      "name it as FILE.idx beside its shards, or name those: domaindex ingest ... cdx-*.gz",
-                      err);
+        return refuse(
+            name, "the cluster index of a ZipNum CDX",
+            "name it as FILE.idx beside its shards, or name those: domaindex ingest ... cdx-*.gz",
+            err);
     if (is_rows(head))
         return refuse(name, "a JSON array of arrays",
                       "convert it: jq -r '.[] | @csv' FILE | domaindex ingest --format csv ... -",
