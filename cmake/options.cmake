@@ -76,8 +76,8 @@ if(DX_HARDEN AND NOT DX_SANITIZE)
     endforeach()
     target_compile_options(dx_flags INTERFACE
         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
-    target_link_options(dx_flags INTERFACE -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,nodlopen
-        -Wl,--as-needed)
+    target_link_options(dx_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+        $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-Wl,-z,nodlopen>)
     # A linker marks a program for control flow protection if each of its objects is. All of ours are; a C
     # library's object that starts programs may not be (Debian 12), and is none that anybody jumps to.
     if(DX_HAS_fcf_protection_full)

@@ -547,7 +547,9 @@ int dx_current_open(struct dx_current **out, const char *root,
         rc = dx_caches_new(&cur->caches, options->version, err);
     if (rc == DX_OK)
         rc = dx_suppressions_live_open(&cur->caches->suppressions, cur->root, &cur->source_options,
-                                       DX_SUPPRESSIONS_LIVE_SERVE, err);
+                                       options->waits_for_suppressions ? DX_SUPPRESSIONS_LIVE_WAIT
+                                                                       : DX_SUPPRESSIONS_LIVE_SERVE,
+                                       err);
     if (rc == DX_OK)
         rc = open_first(cur, err);
     if (rc == DX_OK)

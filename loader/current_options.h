@@ -36,6 +36,9 @@ struct dx_current_options {
     unsigned resident_versions; /* DX_RESIDENT_MIN .. DX_RESIDENT_MAX */
     struct dx_lease *lease;     /* borrowed; NULL: none. Its locking is ours */
     uint64_t request_ms;        /* with a lease: no request takes longer */
+    /* an answer that needs suppressed rows reads them itself (DX_SUPPRESSIONS_LIVE_WAIT), as nothing
+     * else of the process does */
+    bool waits_for_suppressions;
     bool warm; /* read the mapped files before a swap, if they fit into MemAvailable; else refuse */
     struct dx_prepare prepare[DX_PREPARES_MAX];
     size_t prepare_count;
@@ -43,7 +46,7 @@ struct dx_current_options {
 
 #define DX_CURRENT_OPTIONS_INIT                                                       \
     {                                                                                 \
-        NULL, DX_CURSOR_LIFE_MS, 0, DX_RESIDENT_VERSIONS, NULL, 0, true, { { 0 } }, 0 \
+        NULL, DX_CURSOR_LIFE_MS, 0, DX_RESIDENT_VERSIONS, NULL, 0, false, true, { { 0 } }, 0 \
     }
 
 #endif

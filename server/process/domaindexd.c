@@ -20,6 +20,7 @@
 #include "loader/version.h"
 #include "query/answers/self_test.h"
 #include "query/suppression/suppression_view.h"
+#include "server/engine/metrics.h"
 #include "server/follow/watched.h"
 #include "server/process/reloader.h"
 #include "server/process/sandbox.h"
@@ -456,6 +457,7 @@ static int open_current(struct daemon *d, struct dx_error *err)
     if (rc < 0)
         return rc;
     d->answers = dx_answers_of(d->current);
+    d->answers.metrics = dx_metrics_live;
     return take_cursor_settings(d->settings, &d->answers, err);
 }
 

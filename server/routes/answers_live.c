@@ -7,7 +7,6 @@
 #include "loader/version.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/suppressed.h"
-#include "server/engine/metrics.h"
 
 static struct dx_version *pin_current(void *from, struct dx_version *held)
 {
@@ -122,7 +121,6 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .version_meant = dx_answer_version_meant,
         .names = dx_names_new,
         .urls_brief = true,
-        .metrics = dx_metrics_live,
         .sound = is_sound,
     };
 }
