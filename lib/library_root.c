@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * library_root.c - a root that is open in a process that is no server: versions, questions, lists of names.
+ * library_root.c - a root that is open in a program other than the server: versions, questions, lists of names.
  */
 #include "lib/library_root.h"
 

@@ -44,8 +44,8 @@ struct dx_current_options {
     size_t prepare_count;
 };
 
-#define DX_CURRENT_OPTIONS_INIT                                                       \
-    {                                                                                 \
+#define DX_CURRENT_OPTIONS_INIT                                                              \
+    {                                                                                        \
         NULL, DX_CURSOR_LIFE_MS, 0, DX_RESIDENT_VERSIONS, NULL, 0, false, true, { { 0 } }, 0 \
     }
 
