@@ -117,6 +117,21 @@ int dx_task_hosts(const struct dx_view *view, struct dx_canon *canon,
                   struct dx_answer_summary *summary, struct dx_buf *body,
                   struct dx_problem *problem);
 
+/* GET /v1/domain/{d}/timeline: rows by day, or months or years of days. */
+enum dx_timeline_by { DX_TIMELINE_MONTH, DX_TIMELINE_YEAR, DX_TIMELINE_DAY };
+
+struct dx_timeline_ask {
+    struct dx_span asked;
+    struct dx_span datasets; /* as of query/view/dataset_list.h; data NULL: all */
+    enum dx_timeline_by by;
+    uint64_t deadline_ms; /* as above */
+};
+
+int dx_task_timeline(const struct dx_view *view, struct dx_canon *canon,
+                     const struct dx_timeline_ask *ask, struct dx_task **task,
+                     struct dx_answer_summary *summary, struct dx_buf *body,
+                     struct dx_problem *problem);
+
 /* GET /v1/domain/{d}/datasets/{id}/paths */
 struct dx_paths_ask {
     struct dx_span asked;

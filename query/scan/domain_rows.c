@@ -17,6 +17,12 @@
 
 enum { DONE, READ_POSTINGS, READ_PAGES };
 
+static void init_listing(struct dx_domain_rows *r)
+{
+    dx_listing_init(&r->listing, r->version, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, r->fields,
+                    r->deadline_ms);
+}
+
 void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const struct dx_part *part,
                          uint64_t domain_id, unsigned fields, uint64_t deadline_ms)
 {
@@ -26,7 +32,7 @@ void dx_domain_rows_init(struct dx_domain_rows *r, struct dx_version *v, const s
                                   .fields = fields,
                                   .deadline_ms = deadline_ms,
                                   .state = DONE };
-    dx_listing_init(&r->listing, v, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, fields, deadline_ms);
+    init_listing(r);
     dx_read_batch_begin(&r->reading, v, NULL, deadline_ms);
 }
 
@@ -36,6 +42,17 @@ static void release_frames(struct dx_domain_rows *r)
         dx_posting_frames_release(&r->frames[i - r->first]);
     free(r->frames);
     r->frames = NULL;
+}
+
+void dx_domain_rows_rewind(struct dx_domain_rows *r)
+{
+    release_frames(r);
+    dx_listing_release(&r->listing);
+    init_listing(r);
+    r->segment_count = r->run_count = 0;
+    r->first = r->end = 0;
+    r->row_count = 0;
+    r->state = DONE;
 }
 
 void dx_domain_rows_release(struct dx_domain_rows *r)
@@ -318,8 +335,7 @@ static int begin_pages(struct dx_domain_rows *r, struct dx_error *err)
 
     if (rc == DX_E_LIMIT && count > 0) { /* without the one that was too much */
         dx_listing_release(&r->listing);
-        dx_listing_init(&r->listing, r->version, NULL, 0, 0, (struct dx_page_of){ 0, 0 }, r->fields,
-                        r->deadline_ms);
+        init_listing(r);
         rc = plan_pages(r, &count, err);
     }
     if (rc < 0)
@@ -342,7 +358,7 @@ int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err)
         if (rc == DX_LISTING_DONE && r->end == r->segment_count)
             rc = begin_pages(r, err);
     }
-    if (rc == DX_LISTING_DONE && r->state == READ_PAGES) {
+    if (rc == DX_LISTING_DONE && r->state == READ_PAGES && !r->plan_only) {
         rc = dx_listing_step(&r->listing, err);
         if (rc == DX_LISTING_DONE)
             r->state = DONE;

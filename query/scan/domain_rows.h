@@ -13,6 +13,7 @@
  *   }
  *   if (rc == DX_LISTING_DONE)
  *       ... r.next; dx_domain_rows_each(&r, &taker, &err) ...
+ *   dx_domain_rows_rewind(&r);                         and begin again, with another window of the same pairs
  *   dx_domain_rows_release(&r);                        once, after init, on every path
  *
  * Rows come by dataset_id, then in the order of that dataset's listing (query/rows/listing.h). Offsets and totals
@@ -65,6 +66,9 @@ struct dx_domain_rows {
     uint64_t row_count;               /* visible rows of the window */
     struct dx_domain_rows_segment *segments;
     size_t segment_count;
+    /* Steps end when it is known which pages are to be read (listing.reads of listing.read_bytes); false again: they go on
+     * from there. */
+    bool plan_only;
 
     /* private */
     struct dx_version *version;
@@ -104,7 +108,7 @@ struct dx_domain_rows_place dx_domain_rows_place(const struct dx_domain_rows *r,
 bool dx_domain_rows_before(const struct dx_domain_rows *r, const struct dx_domain_rows_place *place,
                            uint64_t *n);
 
-/* ---- a window, once ---- */
+/* ---- a window ---- */
 
 int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
                          struct dx_error *err);
@@ -123,5 +127,8 @@ struct dx_domain_rows_taker {
 /* The visible rows of the window, in order; stops at the first negative result. */
 int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_taker *taker,
                         struct dx_error *err);
+
+/* Lets go of the window; the pairs stay. */
+void dx_domain_rows_rewind(struct dx_domain_rows *r);
 
 #endif

@@ -25,7 +25,7 @@ struct dx_ask {
     struct dx_span cursor;
     struct dx_span share;
     struct dx_span format;       /* of the answer */
-    struct dx_span datasets;     /* ids, of the columns of a matrix */
+    struct dx_span datasets;     /* a list, or ids of the columns of a matrix */
     struct dx_row_filter filter; /* of a listing */
     struct dx_span prefix;       /* of tags, or of domains */
     struct dx_span suffix;       /* of domains */
@@ -36,6 +36,7 @@ struct dx_ask {
     uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */
     struct dx_page_of page;
     bool offset_given, limit_given;
+    enum dx_timeline_by by;
     bool by_name;     /* order of hosts */
     bool one_dataset; /* dataset_id is a parameter's */
     bool sections;    /* paths by section */

@@ -237,6 +237,14 @@ const struct dx_param dx_param_dataset = { .name = "dataset",
                                            .schema = "\"$ref\":\"#/components/schemas/DatasetId\"",
                                            .text = "Only this dataset." };
 
+const struct dx_param dx_param_datasets = {
+    .name = "dataset",
+    .member = offsetof(struct dx_ask, datasets),
+    .schema = "\"type\":\"string\",\"pattern\":\"^[^,]+(,[^,]+){0,63}$\"",
+    .text = "Only these datasets: at most 64 ids or names, separated by "
+            "commas. A word of digits is an id; id:3 and name:3 say which it is.",
+};
+
 const struct dx_param dx_param_plan = {
     .name = "plan",
     .set = set_plan,

@@ -37,7 +37,7 @@ struct dx_param {
 #define DX_PARAMS(...) ((const struct dx_param *const[]){ __VA_ARGS__, NULL })
 
 extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, dx_param_cursor,
-    dx_param_version, dx_param_dataset, dx_param_plan;
+    dx_param_version, dx_param_dataset, dx_param_datasets, dx_param_plan;
 
 /* Of filtered listings. */
 extern const struct dx_param dx_param_tag, dx_param_mime, dx_param_prefix, dx_param_from,

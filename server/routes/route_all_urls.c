@@ -49,20 +49,12 @@ static const struct dx_route_words all_urls_words = {
     .withheld = true,
 };
 
-static const struct dx_param all_urls_dataset = {
-    .name = "dataset",
-    .member = offsetof(struct dx_ask, datasets),
-    .schema = "\"type\":\"string\",\"pattern\":\"^[^,]+(,[^,]+){0,63}$\"",
-    .text = "Only these datasets: at most 64 ids or names, separated by "
-            "commas. A word of digits is an id; id:3 and name:3 say which it is.",
-};
-
 const struct dx_route dx_route_all_urls = {
     .name = "all_urls",
     .pattern = "domain/{domain}/urls",
     .words = &all_urls_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
-                        &dx_param_plan, &dx_param_version, &all_urls_dataset, DX_FILTER_PARAMS),
+                        &dx_param_plan, &dx_param_version, &dx_param_datasets, DX_FILTER_PARAMS),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
     .cost = { .base = 10, .rows_a_unit = 50 },

@@ -16,6 +16,7 @@
     X(DIFF, diff)               \
     X(HOSTS, hosts)             \
     X(PATHS, paths)             \
+    X(TIMELINE, timeline)       \
     X(CHANGES, changes)         \
     X(URLS, urls)               \
     X(ALL_URLS, all_urls)       \

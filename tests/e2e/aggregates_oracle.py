@@ -10,8 +10,8 @@ after a full publish, after publishes of one part of the time after another, aft
 One dataset in 96 (DX_ORACLE_ONE_OF); with DX_WHOLE=1 all 1,247, all of each question, and five steps.
 
 Compared: share, rank and distinct URLs of domains (estimates within 5
-standard errors, nine of ten within 2), `fields=`, top-domains by page, by share and as CSV, overlaps, hosts,
-paths and sections, single URLs, ids of URLs, and many names at once in each form and format. A URL
+standard errors, nine of ten within 2), `fields=`, top-domains by page, by share and as CSV, overlaps, hosts, rows
+by year, month and day, paths and sections, single URLs, ids of URLs, and many names at once in each form and format. A URL
 that the recount does not have is noticed by each comparison.
 """
 import os
@@ -118,6 +118,7 @@ def compare(server, truth, suffixes, words, clock, part=1.0):
     ask.top_domains(some_of(rng, truth.datasets, count(60)) + [EVERYTHING])
     ask.overlaps(overlap_pairs(rng, truth, count(300 if WHOLE else 60)))
     ask.hosts(heat + some_of(rng, domains, count(1500)), one_dataset=count(150))
+    ask.timelines(heat + some_of(rng, domains, count(300)))
     ask.paths([(domain, max(truth.presence[domain])) for domain in truth.touched])
     ask.paths(path_pairs(rng, truth, count(400 if WHOLE else 60)))
     urls = truth.all("SELECT url FROM (SELECT DISTINCT url FROM seen ORDER BY url) USING SAMPLE reservoir("
@@ -156,6 +157,7 @@ def unnoticed_by(server, truth):
         "top_domains": lambda ask: ask.top_domains([dataset]),
         "overlaps": lambda ask: ask.overlaps([(dataset, EVERYTHING)]),
         "hosts": lambda ask: ask.hosts([domain]),
+        "timelines": lambda ask: ask.timelines([domain]),
         "hosts_of": lambda ask: ask.hosts_of(domain, dataset),
         "paths": lambda ask: ask.paths([pair]),
         "urls": lambda ask: ask.urls([url], []),

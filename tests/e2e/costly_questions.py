@@ -81,6 +81,9 @@ class Asker:
         return (f"/v1/domain/hosts.example/hosts?limit=10000&offset={self.rng.randrange(HOSTS)}"
                 f"&order={self.rng.choice(['urls', 'name'])}")
 
+    def timeline(self):
+        return f"/v1/domain/{self.rng.choice(['everywhere', 'often', 'hosts'])}.example/timeline?by={self.rng.choice(['year', 'day'])}"
+
     def paths(self):
         name, dataset = self.rng.choice([("paths", "wide0"), ("long", "long"), ("hosts", "wide2")])
         return f"/v1/domain/{name}.example/datasets/{self.ids[dataset]}/paths?limit=256&by={self.rng.choice(['path', 'section'])}"
@@ -106,7 +109,7 @@ class Asker:
         return "/v1/datasets?limit=100000"
 
     def any(self):
-        return self.rng.choice([self.urls, self.urls, self.urls, self.url, self.url, self.hosts, self.paths, self.overlap,
+        return self.rng.choice([self.urls, self.urls, self.urls, self.url, self.url, self.hosts, self.timeline, self.paths, self.overlap,
                                 self.top, self.changes, self.domain, self.diff, self.datasets])()
 
 

@@ -112,6 +112,7 @@ def answers(api, server):
             ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
              "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
+        "/v1/domain/{domain}/timeline": ["/v1/domain/example.com/timeline", "/v1/domain/example.com/timeline?by=day&dataset=1,name:b"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":
             ["/v1/domain/example.com/datasets/1/paths", "/v1/domain/example.com/datasets/1/paths?by=section&limit=1"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
@@ -213,7 +214,7 @@ def page_for_people(server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
                "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]

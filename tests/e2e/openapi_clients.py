@@ -45,6 +45,7 @@ CALLS = (
     ("domains", "get_all_urls", {"domain": "example.com"}, "/v1/domain/example.com/urls"),
     ("domains", "list_domains", {}, "/v1/domains"),
     ("domains", "get_hosts", {"domain": "example.com"}, "/v1/domain/example.com/hosts"),
+    ("domains", "get_timeline", {"domain": "example.com"}, "/v1/domain/example.com/timeline"),
     ("domains", "get_paths", {"domain": "example.com", "dataset_id": 1}, "/v1/domain/example.com/datasets/1/paths"),
     ("domains", "get_diff", {"domain": "example.com"}, "/v1/domain/example.com/diff"),
     ("domains", "get_urls", {"domain": "example.com", "dataset_id": 1}, "/v1/domain/example.com/datasets/1/urls"),

@@ -4,7 +4,7 @@
     ask = aggregates.Compare(server, truth, seed=1)
     ask.presence(domains)             /v1/domain: counts, share, rank, distinct URLs
     ask.top_domains(datasets)         /v1/datasets/{id}/top-domains, pages and CSV
-    ask.overlaps(pairs)  ask.hosts(domains)  ask.paths(pairs)  ask.urls(count)  ask.url_ids(count)  ask.bulk(names, absent)
+    ask.overlaps(pairs)  ask.hosts(domains)  ask.timelines(domains)  ask.paths(pairs)  ask.urls(count)  ask.url_ids(count)  ask.bulk(names, absent)
     ask.differences                   in words; empty is what we want
     ask.asked                         how much of each kind was compared
 
@@ -128,12 +128,29 @@ class Compare:
             self.equal(answer.get("withheld_rows", 0), self.truth.withheld_of[domain], f"{domain}: withheld_rows")
             self.compare_distinct(domain, answer)
 
+    def timelines(self, domains):
+        for by in ("year", "month", "day"):
+            truth = self.truth.timeline(by)
+            for domain in domains:
+                self.asked["timelines"] += 1
+                answer = self.get(f"/v1/domain/{quote(domain)}/timeline?by={by}")
+                if answer is None:
+                    continue
+                want = dict(truth[domain])
+                sets = self.truth.presence[domain].values()
+                sums = {"by": by, "dataset_count": len(sets), "row_count": sum(c[1] for c in sets), "untimed_row_count": want.pop(None, 0),
+                        "first_ts": oracle.iso(min((c[2] for c in sets if c[2] is not None), default=None)),
+                        "last_ts": oracle.iso(max((c[3] for c in sets if c[3] is not None), default=None))}
+                self.equal({key: answer[key] for key in sums}, sums, f"{domain}, timeline by {by}")
+                self.equal([(p["period"], p["row_count"]) for p in answer["periods"]], list(want.items()), f"{domain}, periods by {by}")
+                self.equal(answer.get("withheld_rows", 0), self.truth.withheld_of[domain], f"{domain}: withheld_rows of a timeline")
+
     def hidden(self, domains):
         """Those that are withheld or as if they never were."""
         for domain in domains:
             state = self.truth.state(domain)
             status, slug = {"withheld": (451, "withheld"), "absent": (404, "domain-not-found")}[state]
-            for tail in ("", "/hosts", f"/datasets/{min(self.ids.values())}/paths"):
+            for tail in ("", "/hosts", "/timeline", f"/datasets/{min(self.ids.values())}/paths"):
                 self.asked[f"hidden, {state}"] += 1
                 self.problem(f"/v1/domain/{quote(domain)}{tail}", status, slug)
 

@@ -154,6 +154,15 @@ class Recount:
             SELECT host, 1, count(DISTINCT url), count(*) FROM seen WHERE domain = ? AND dataset = ? GROUP BY host""",
             domain, dataset)}
 
+    def timeline(self, by):
+        """{domain: {period: rows}}; None: rows without a time."""
+        shape = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d"}[by]
+        out = collections.defaultdict(dict)
+        for domain, period, rows in self.all(f"""SELECT domain, strftime(make_timestamp(ts * 1000000), '{shape}') AS period,
+                count(*) FROM seen GROUP BY ALL ORDER BY period"""):
+            out[domain][period] = rows
+        return out
+
     def paths(self, domain, dataset, by):
         """(host, path, urls, rows), the best first."""
         return best_first(self.all(f"""SELECT host, {'section' if by == 'section' else 'path'} AS p, count(DISTINCT url),

@@ -51,6 +51,7 @@ static void test_asks(void)
         { "/v1/domain/a.com/urls?plan=2", 30 },
         { "/v1/domain/a.com/hosts?limit=10000", 110 },
         { "/v1/domain/a.com/datasets/1/paths?limit=256", 20 },
+        { "/v1/domain/a.com/timeline?by=day&dataset=two", 20 },
         { "/v1/domain/a.com/diff", 10 },
         { "/v1/url?u=http://a.com/", 12 },
         { "/v1/urlid/0x0123456789abcdef", 10 },
