@@ -1,45 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts in place: programs, manual pages, documents, an example of settings.
-# The manual pages are printed by the programs themselves, from the tables that parse their options.
+# What `cmake --install` puts in place: programs, manual pages, completions, documents, an example of settings.
+# The programs print manual pages and completions, from the tables that parse their options.
 include(GNUInstallDirs)
+set(DX_ZSH_FOLDER zsh/site-functions CACHE STRING "where zsh finds completions, below share/; of Debian's packages zsh/vendor-completions")
 
-set(pages)
-function(dx_manual page_name section program)
-    set(page ${CMAKE_BINARY_DIR}/man/${page_name}.${section})
-    add_custom_command(OUTPUT ${page}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
-        COMMAND sh -c "\"$0\" \"$@\" > '${page}.tmp' && mv '${page}.tmp' '${page}'"
+
+# dx_printed(FILE FOLDER PROGRAM ARGUMENT...): what the program prints with the arguments, as a file below the folder.
+set(printed)
+function(dx_printed name folder program)
+    set(path ${CMAKE_BINARY_DIR}/printed/${folder}/${name})
+    get_filename_component(parent ${path} DIRECTORY)
+    add_custom_command(OUTPUT ${path}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${parent}
+        COMMAND sh -c "\"$0\" \"$@\" > '${path}.tmp' && mv '${path}.tmp' '${path}'"
                 $<TARGET_FILE:${program}> ${ARGN}
         DEPENDS ${program}
-        COMMENT "Manual page ${page_name}(${section})"
+        COMMENT "${name}"
         VERBATIM)
-    set(pages ${pages} ${page} PARENT_SCOPE)
-    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+    set(printed ${printed} ${path} PARENT_SCOPE)
+    install(FILES ${path} DESTINATION ${folder})
 endfunction()
 
 if(TARGET domaindex)
     install(TARGETS domaindex RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    dx_manual(domaindex 1 domaindex help --man)
+    dx_printed(domaindex.1 ${CMAKE_INSTALL_MANDIR}/man1 domaindex help --man)
     file(GLOB commands CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/builder/cli/cmd_*.c)
     foreach(command ${commands})
         get_filename_component(command ${command} NAME_WE)
         string(REPLACE "cmd_" "" command ${command})
         string(REPLACE "_" "-" command ${command})
-        dx_manual(domaindex-${command} 1 domaindex help --man ${command})
+        dx_printed(domaindex-${command}.1 ${CMAKE_INSTALL_MANDIR}/man1 domaindex help --man ${command})
     endforeach()
+    dx_printed(domaindex ${CMAKE_INSTALL_DATADIR}/bash-completion/completions domaindex completion bash)
+    dx_printed(_domaindex ${CMAKE_INSTALL_DATADIR}/${DX_ZSH_FOLDER} domaindex completion zsh)
+    dx_printed(domaindex.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d domaindex completion fish)
 endif()
 if(TARGET domaindexd)
     # A daemon, but one that a user may run: no sbin.
     install(TARGETS domaindexd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    dx_manual(domaindexd 8 domaindexd --man)
+    dx_printed(domaindexd.8 ${CMAKE_INSTALL_MANDIR}/man8 domaindexd --man)
+    dx_printed(domaindexd ${CMAKE_INSTALL_DATADIR}/bash-completion/completions domaindexd --completion bash)
+    dx_printed(_domaindexd ${CMAKE_INSTALL_DATADIR}/${DX_ZSH_FOLDER} domaindexd --completion zsh)
+    dx_printed(domaindexd.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d domaindexd --completion fish)
 endif()
-if(pages AND NOT DX_FUZZ)
-    add_custom_target(man ALL DEPENDS ${pages})
+if(printed AND NOT DX_FUZZ)
+    add_custom_target(printed ALL DEPENDS ${printed})
 endif()
 
 # The tree of links in the documents, as it is here: what they link to stands beside them.
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs packaging DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN systemd EXCLUDE)
+install(DIRECTORY docs packaging DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN systemd EXCLUDE PATTERN debian EXCLUDE)
 install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
         FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json" PATTERN load EXCLUDE PATTERN peers EXCLUDE PATTERN support EXCLUDE)
 install(FILES config/domaindexd.conf.example DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -41,6 +41,10 @@ if(GIT_PROGRAM)
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${git_log})
     endif()
 endif()
+if(NOT DX_COMMIT) # a source archive: `git archive` has written the commit
+    file(READ ${CMAKE_SOURCE_DIR}/cmake/commit.txt archived)
+    string(REGEX MATCH "^[0-9a-f]+" DX_COMMIT "${archived}")
+endif()
 if(DX_COMMIT)
     set_source_files_properties(${CMAKE_SOURCE_DIR}/loader/build_info.c PROPERTIES
         COMPILE_DEFINITIONS DX_COMMIT="${DX_COMMIT}")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * command.h - what a subcommand of `domaindex` is.
  *
- * Each builder/cmd_<name>.c defines one `const struct dx_command dx_command_<name>`;
- * builder/cli/domaindex.c lists them. `run` gets parsed options and returns the exit
+ * Each builder/cli/cmd_<name>.c defines one `const struct dx_command dx_command_<name>`;
+ * builder/cli/commands.c lists them. `run` gets parsed options and returns the exit
  * code: 0 done, 1 refused or bad data (said on stderr), 3 verify found damage.
  * Usage errors are found before `run` where the table can tell, else `run`
  * returns DX_EXIT_USAGE with a message on stderr.
@@ -77,5 +77,7 @@ extern const struct dx_command dx_command_domain64;
 extern const struct dx_command dx_command_backup;
 extern const struct dx_command dx_command_files;
 extern const struct dx_command dx_command_fetch_record;
+extern const struct dx_command dx_command_doctor;
+extern const struct dx_command dx_command_completion;
 
 #endif

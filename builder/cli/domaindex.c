@@ -11,29 +11,18 @@
 #include "base/buf.h"
 #include "base/near_name.h"
 #include "base/process.h"
-#include "builder/cli/command.h"
+#include "builder/cli/commands.h"
 #include "fetch/environment.h"
 #include "loader/build_info.h"
 
 #define HELP_MAX (256 * 1024)
 #define WIDTH 78
 
-static const struct dx_command *const commands[] = {
-    &dx_command_ingest,   &dx_command_profiles,  &dx_command_publish,  &dx_command_verify,
-    &dx_command_inspect,  &dx_command_normalize, &dx_command_lookup,   &dx_command_top_domains,
-    &dx_command_versions, &dx_command_gc,        &dx_command_remove,   &dx_command_rollback,
-    &dx_command_diff,     &dx_command_suppress,  &dx_command_compact,  &dx_command_overlap,
-    &dx_command_key,      &dx_command_access,    &dx_command_domain64, &dx_command_export,
-    &dx_command_ship,     &dx_command_backup,    &dx_command_files,    &dx_command_fetch_record,
-};
-
-#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
-
 static const struct dx_command *find(const char *name)
 {
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    for (size_t i = 0; i < dx_command_count; i++)
+        if (strcmp(dx_commands[i]->name, name) == 0)
+            return dx_commands[i];
     return NULL;
 }
 
@@ -42,8 +31,8 @@ static int unknown_command(const char *word)
 {
     struct dx_near_name near = DX_NEAR_NAME_INIT(word, strlen(word));
 
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        dx_near_name_try(&near, commands[i]->name);
+    for (size_t i = 0; i < dx_command_count; i++)
+        dx_near_name_try(&near, dx_commands[i]->name);
     if (word[0] == '-')
         fprintf(stderr,
                 "domaindex: '%s' stands where the command is expected; options follow the command: "
@@ -74,8 +63,8 @@ static void overview(struct dx_buf *out)
                     "       domaindex help [--man] [COMMAND]\n"
                     "       domaindex --version\n\n"
                     "Which datasets contain this site, and which of its pages?\n\ncommands:\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        dx_buf_fmt(out, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; i < dx_command_count; i++)
+        dx_buf_fmt(out, "  %-12s %s\n", dx_commands[i]->name, dx_commands[i]->summary);
     dx_buf_str(out, "\n'domaindex help COMMAND' tells more.\n"
                     "exit: 0 done, 1 refused or bad data, 2 usage, 3 verify found damage\n");
 }
@@ -170,9 +159,9 @@ static void manual_overview(struct dx_buf *out)
                     ".Nd which datasets contain this site, and which of its pages\n"
                     ".Sh SYNOPSIS\n.Nm domaindex\n.Ar COMMAND\n.Op options\n"
                     ".Sh DESCRIPTION\nThe commands are:\n.Bl -tag -width normalize\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        dx_buf_fmt(out, ".It Cm %s\n%s.\nSee\n.Xr domaindex-%s 1 .\n", commands[i]->name,
-                   commands[i]->summary, commands[i]->name);
+    for (size_t i = 0; i < dx_command_count; i++)
+        dx_buf_fmt(out, ".It Cm %s\n%s.\nSee\n.Xr domaindex-%s 1 .\n", dx_commands[i]->name,
+                   dx_commands[i]->summary, dx_commands[i]->name);
     dx_buf_str(out, ".El\n");
     dx_environment_mdoc(out);
     dx_environment_queues_mdoc(out);

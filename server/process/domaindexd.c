@@ -142,6 +142,19 @@ static int print_man(void)
     return 0;
 }
 
+static int print_completion(enum dx_shell shell)
+{
+    const struct dx_completion_command only = { NULL, NULL, dx_settings_table,
+                                                dx_settings_table_size };
+    const struct dx_completion completion = { "domaindexd", &only, 1 };
+    struct dx_buf text = DX_BUF_INIT(1024 * 1024);
+
+    dx_completion_script(&completion, shell, &text);
+    print(&text);
+    dx_buf_release(&text);
+    return 0;
+}
+
 static int print_config(const struct dx_settings *settings)
 {
     struct dx_buf text = DX_BUF_INIT(1024 * 1024);
@@ -764,6 +777,8 @@ int main(int argc, char **argv)
         code = print_version();
     } else if (settings.man) {
         code = print_man();
+    } else if (settings.completion != DX_SHELL_NONE) {
+        code = print_completion(settings.completion);
     } else if (settings.print_config) {
         code = print_config(&settings);
     } else if (settings.selftest_sandbox) {

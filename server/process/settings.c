@@ -72,6 +72,7 @@ enum {
     OPT_HELP,
     OPT_VERSION,
     OPT_MAN,
+    OPT_COMPLETION,
     OPT_COUNT
 };
 
@@ -114,6 +115,17 @@ static int read_log(const struct dx_option *option, const char *text, void *at,
 
     if (strcmp(text, "no") == 0)
         *(const char **)at = NULL;
+    return rc;
+}
+
+static int read_completion(const struct dx_option *option, const char *text, void *at,
+                           struct dx_error *err)
+{
+    uint64_t place;
+    int rc = dx_option_value(option, text, &place, err);
+
+    if (rc == DX_OK)
+        *(enum dx_shell *)at = dx_shell_parse(text);
     return rc;
 }
 
@@ -432,6 +444,9 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                       AT(show_version) },
     [OPT_MAN] = { "man", NULL, NULL, "print the manual page (mdoc) and exit", DX_OPT_FLAG,
                   AT(man) },
+    [OPT_COMPLETION] = { "completion", "BASH|ZSH|FISH", NULL,
+                         "print the completion script of this shell and exit", DX_OPT_CHOICE,
+                         AT(completion), .read = read_completion },
 };
 const size_t dx_settings_table_size = OPT_COUNT;
 
@@ -489,8 +504,9 @@ static int set_from_file(struct dx_settings *s, const char *path, struct dx_erro
     for (size_t i = 0; i < s->file.count && rc == DX_OK; i++) {
         const struct dx_config_entry *e = &s->file.entries[i];
 
-        if (e->index == OPT_CONFIG)
-            return dx_fail(err, DX_E_INVALID, "%s:%u: a file names no other file", path, e->line);
+        if (e->index == OPT_CONFIG || e->index == OPT_COMPLETION)
+            return dx_fail(err, DX_E_INVALID, "%s:%u: --%s is for the command line only", path,
+                           e->line, dx_settings_table[e->index].name);
         if (dx_option_store(&dx_settings_table[e->index], e->text, s, err) < 0)
             rc = dx_fail_in(err, "%s:%u", path, e->line);
     }
@@ -548,10 +564,13 @@ int dx_settings_parse(struct dx_settings *s, int argc, char **argv, struct dx_er
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < s->options.given_count; i++)
-        if (dx_settings_table[s->options.given[i].index].kind == DX_OPTION_FLAG)
-            rc = dx_option_store(&dx_settings_table[s->options.given[i].index], "", s, err);
-    rc = take_defaults(s, err);
-    if (rc == DX_OK && !s->help && !s->show_version && !s->man)
+        if (dx_settings_table[s->options.given[i].index].kind == DX_OPTION_FLAG ||
+            s->options.given[i].index == OPT_COMPLETION)
+            rc = dx_option_store(&dx_settings_table[s->options.given[i].index],
+                                 s->options.given[i].text, s, err);
+    if (rc == DX_OK)
+        rc = take_defaults(s, err);
+    if (rc == DX_OK && !s->help && !s->show_version && !s->man && s->completion == DX_SHELL_NONE)
         rc = take_given(s, err);
     if (rc < 0)
         dx_settings_release(s);

@@ -12,6 +12,7 @@
 #ifndef DX_SERVER_PROCESS_SETTINGS_H
 #define DX_SERVER_PROCESS_SETTINGS_H
 
+#include "base/completion.h"
 #include "config/config_file.h"
 #include "fetch/source.h"
 #include "server/engine/server.h"
@@ -23,7 +24,8 @@ struct dx_settings {
     bool help;
     bool show_version;
     bool man;
-    const char *root; /* NULL only with help, show_version or man */
+    enum dx_shell completion; /* print the script of this shell */
+    const char *root;         /* NULL only with help, show_version or man */
     struct dx_server_options server;
     uint64_t cache_bytes_idx;
     uint64_t cache_bytes_payload;

@@ -79,7 +79,8 @@ void dx_settings_print(const struct dx_settings *s, struct dx_buf *out)
     for (size_t i = 0; i < dx_settings_table_size; i++) {
         const struct dx_option *option = &dx_settings_table[i];
 
-        if (option->arg == NULL || strcmp(option->name, "config") == 0)
+        if (option->arg == NULL || strcmp(option->name, "config") == 0 ||
+            strcmp(option->name, "completion") == 0)
             continue;
         if (option->fallback != NULL || dx_options_has(&s->options, i) ||
             dx_config_file_find(&s->file, i) != NULL)

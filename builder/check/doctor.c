@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "builder/check/doctor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "builder/root/root.h"
+#include "fetch/store.h"
+#include "format/root/registry_json.h"
+#include "format/version/manifest.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define DESCRIPTORS_FEW 4096 /* a connection takes one, a connection to a store another */
+#define MEMORY_LITTLE (512 * MIB)
+#define DISK_SHARE_LITTLE 20 /* one part in so many */
+#define MAPPINGS_FEW 65530   /* the kernel's default */
+#define CLOCK_APART_US (INT64_C(120) * 1000000)
+#define PSL_OLD_DAYS 365
+#define DAY_US (INT64_C(86400) * 1000000)
+
+struct examination {
+    const struct dx_doctor_ask *ask;
+    dx_finding_take *take;
+    void *ctx;
+    size_t faults;
+};
+
+static void report(struct examination *e, enum dx_finding_level level, const char *check,
+                   const char *advice, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static void report(struct examination *e, enum dx_finding_level level, const char *check,
+                   const char *advice, const char *fmt, ...)
+{
+    char text[DX_FINDING_TEXT];
+    struct dx_finding f = { level, check, text, level == DX_FINDING_SOUND ? NULL : advice };
+    va_list arguments;
+
+    va_start(arguments, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, arguments);
+    va_end(arguments);
+    e->faults += level == DX_FINDING_FAULT;
+    e->take(e->ctx, &f);
+}
+
+static void report_error(struct examination *e, const char *check, const char *advice,
+                         const struct dx_error *err)
+{
+    report(e, DX_FINDING_FAULT, check, advice, "%s", err->text);
+}
+
+/* ---- this machine ---- */
+
+static void examine_limits(struct examination *e)
+{
+    struct rlimit files = { 0, 0 };
+    struct rlimit size = { 0, 0 };
+    bool few;
+
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    few = files.rlim_cur != RLIM_INFINITY && files.rlim_cur < DESCRIPTORS_FEW;
+    report(e, few ? DX_FINDING_WARNING : DX_FINDING_SOUND, "descriptors",
+           "raise the limit (ulimit -n, LimitNOFILE= of the unit): each connection of a server "
+           "takes one",
+           "%" PRIu64 " file descriptors, at most %" PRIu64, (uint64_t)files.rlim_cur,
+           (uint64_t)files.rlim_max);
+    (void)getrlimit(RLIMIT_FSIZE, &size);
+    report(e, size.rlim_cur == RLIM_INFINITY ? DX_FINDING_SOUND : DX_FINDING_WARNING, "file size",
+           "remove the limit (ulimit -f unlimited): a larger index file cannot be written",
+           size.rlim_cur == RLIM_INFINITY ? "no limit" : "files of at most %" PRIu64 " bytes",
+           (uint64_t)size.rlim_cur);
+}
+
+/* The number in a file of one line, as in /proc/sys and cgroups; false: none, as "max". */
+static bool read_number(const char *path, uint64_t *n)
+{
+    FILE *f = fopen(path, "re");
+    bool found = f != NULL && fscanf(f, "%" SCNu64, n) == 1;
+
+    if (f != NULL)
+        (void)fclose(f);
+    return found;
+}
+
+static bool memory_available(uint64_t *bytes)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    bool found = false;
+
+    while (f != NULL && !found && fgets(line, sizeof line, f) != NULL)
+        found = sscanf(line, "MemAvailable: %" SCNu64, bytes) == 1;
+    if (f != NULL)
+        (void)fclose(f);
+    *bytes *= 1024;
+    return found;
+}
+
+static void examine_memory(struct examination *e)
+{
+    uint64_t available = 0;
+    uint64_t capped = UINT64_MAX;
+    bool known = memory_available(&available);
+
+    if (read_number("/sys/fs/cgroup/memory.max", &capped) && capped < available)
+        available = capped;
+    if (!known) {
+        report(e, DX_FINDING_WARNING, "memory", "mount /proc", "/proc/meminfo cannot be read");
+        return;
+    }
+    report(e, available < MEMORY_LITTLE ? DX_FINDING_WARNING : DX_FINDING_SOUND, "memory",
+           "give ingest and publish a smaller --memory, or the machine more",
+           "%" PRIu64 " MiB available%s", available / MIB,
+           capped != UINT64_MAX ? " (a cgroup has a limit)" : "");
+}
+
+static void examine_kernel(struct examination *e)
+{
+    uint64_t mappings = 0;
+    long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+    bool seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    bool few;
+
+    report(e, landlock > 0 && seccomp ? DX_FINDING_SOUND : DX_FINDING_WARNING, "sandbox",
+           "a server runs with less isolation here: --sandbox yes would refuse to start; use a "
+           "kernel with "
+           "landlock and seccomp",
+           "landlock %s, seccomp %s", landlock > 0 ? "available" : "missing",
+           seccomp ? "available" : "missing");
+    few = read_number("/proc/sys/vm/max_map_count", &mappings) && mappings < MAPPINGS_FEW;
+    report(e, few ? DX_FINDING_WARNING : DX_FINDING_SOUND, "mappings",
+           "raise vm.max_map_count to 65530: a server maps each index file of the versions it has "
+           "open",
+           "%" PRIu64 " memory mappings for each process", mappings);
+}
+
+static void examine_disk(struct examination *e, const char *check, const char *folder)
+{
+    struct statvfs s;
+    uint64_t free_bytes, all;
+
+    if (statvfs(folder, &s) != 0) {
+        report(e, DX_FINDING_FAULT, check, "create the folder, or name another one", "%s: %s",
+               folder, strerror(errno));
+        return;
+    }
+    free_bytes = (uint64_t)s.f_bavail * s.f_frsize;
+    all = (uint64_t)s.f_blocks * s.f_frsize;
+    report(e, free_bytes < all / DISK_SHARE_LITTLE ? DX_FINDING_WARNING : DX_FINDING_SOUND, check,
+           "free some space: run 'domaindex gc', or enlarge the disk",
+           "%s: %" PRIu64 " of %" PRIu64 " MiB free", folder, free_bytes / MIB, all / MIB);
+    if (s.f_files > 0 && s.f_favail < s.f_files / DISK_SHARE_LITTLE)
+        report(e, DX_FINDING_WARNING, check,
+               "run 'domaindex compact' and 'domaindex gc': they leave fewer files",
+               "%s: %" PRIu64 " of %" PRIu64 " inodes free", folder, (uint64_t)s.f_favail,
+               (uint64_t)s.f_files);
+}
+
+/* ---- a root ---- */
+
+static void examine_rights(struct examination *e, const char *root)
+{
+    bool write = access(root, W_OK) == 0;
+
+    report(e, DX_FINDING_SOUND, "rights", NULL, "%s: %s", root,
+           write ? "readable and writable"
+                 : "readable; ingest, publish and gc need the right to write");
+}
+
+static void examine_version_files(struct examination *e, const char *root,
+                                  const struct dx_manifest_version *v)
+{
+    for (size_t i = 0; i < v->file_count; i++) {
+        char name[DX_MANIFEST_FILE_PATH];
+        char path[PATH_MAX];
+        struct dx_error err = DX_ERROR_INIT;
+        struct stat s;
+
+        dx_manifest_file_path(v, &v->files[i], name);
+        if (dx_path_format(path, sizeof path, &err, "%s/%s", root, name) < 0)
+            report_error(e, "index files", NULL, &err);
+        else if (stat(path, &s) != 0 || (uint64_t)s.st_size != v->files[i].size) {
+            report(e, DX_FINDING_FAULT, "index files",
+                   "run 'domaindex verify'; then 'domaindex rollback' to a sound version, or "
+                   "'domaindex publish --full'",
+                   "%s: the manifest says %" PRIu64 " bytes, and it %s", path, v->files[i].size,
+                   stat(path, &s) != 0 ? "cannot be opened" : "has another size");
+            return;
+        }
+    }
+    report(e, DX_FINDING_SOUND, "index files", NULL, "version %s: %zu files have their sizes",
+           v->version, v->file_count);
+}
+
+static void examine_versions(struct examination *e, const struct dx_root *r,
+                             const struct dx_manifest *m)
+{
+    const struct dx_manifest_version *v = dx_manifest_current(m);
+
+    if (v == NULL) {
+        report(e, DX_FINDING_FAULT, "version", "run 'domaindex publish'",
+               "%s: the manifest has no current version", e->ask->root);
+        return;
+    }
+    report(e, DX_FINDING_SOUND, "version", NULL,
+           "%s is current: %" PRIu64 " domains in %" PRIu64 " datasets, %" PRIu64
+           " rows; %zu versions are listed",
+           v->version, v->domains, v->datasets, v->rows, m->version_count);
+    report(e,
+           v->published_us > e->ask->now_us + CLOCK_APART_US ? DX_FINDING_WARNING
+                                                             : DX_FINDING_SOUND,
+           "clock",
+           "set the clock of this machine (NTP): requests to stores are signed with the time, and "
+           "gc and leases go by it",
+           v->published_us > e->ask->now_us + CLOCK_APART_US
+               ? "version %s was published in the future of this machine's clock"
+               : "behind the publish of version %s",
+           v->version);
+    if (v->missing_files > 0)
+        report(e, DX_FINDING_WARNING, "lake files",
+               "bring them back and publish; 'domaindex verify' names them",
+               "version %s does without %" PRIu64 " lake files that were missing", v->version,
+               v->missing_files);
+    if (r->in_place)
+        examine_version_files(e, e->ask->root, v);
+}
+
+static void examine_registry(struct examination *e, const struct dx_root *r)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_REGISTRY_MAX);
+    struct dx_registry registry = DX_REGISTRY_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_root_get(r, "registry.json", DX_REGISTRY_MAX, &text, etag, &err);
+
+    if (rc == 1)
+        rc = dx_registry_parse(&registry, dx_span_of(text.data, text.size), "registry.json", &err);
+    else if (rc == 0)
+        rc = dx_fail(&err, DX_E_NOT_FOUND, "registry.json: not found");
+    if (rc < 0)
+        report_error(e, "registry",
+                     "restore registry.json from a backup: names of datasets are nowhere else",
+                     &err);
+    else
+        report(e, DX_FINDING_SOUND, "registry", NULL, "%zu datasets", registry.count);
+    dx_registry_release(&registry);
+    dx_buf_release(&text);
+}
+
+/* Its conditions, which two publishers at once rely on, and its clock. */
+static void examine_store(struct examination *e)
+{
+    struct dx_source_options options = DX_SOURCE_OPTIONS_INIT;
+    struct dx_store *store = NULL;
+    struct dx_store_stamp stamp = { .now_us = 0 };
+    struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_root_options(&options, &err);
+
+    if (rc == DX_OK)
+        rc = dx_store_open(&store, e->ask->root, &options, &err);
+    if (rc == DX_OK)
+        rc = dx_store_probe(store, &err);
+    if (rc == DX_OK)
+        rc = dx_store_read(store, DX_MANIFEST_FILE, 0, &text, &stamp, &err) < 0 ? err.code : DX_OK;
+    if (rc < 0)
+        report_error(e, "store",
+                     "give the credentials the right to get, put, list and remove; "
+                     "docs/OPERATIONS.md has stores that work",
+                     &err);
+    else {
+        int64_t apart = stamp.now_us - e->ask->now_us;
+
+        report(e, DX_FINDING_SOUND, "store", NULL, "keeps the conditions of writes");
+        report(e,
+               apart > CLOCK_APART_US || apart < -CLOCK_APART_US ? DX_FINDING_WARNING
+                                                                 : DX_FINDING_SOUND,
+               "clock",
+               "set the clock of this machine (NTP): stores refuse requests signed minutes apart",
+               "%" PRId64 " s from the store's", apart / 1000000);
+    }
+    dx_buf_release(&text);
+    dx_store_close(&store);
+}
+
+static void examine_root(struct examination *e)
+{
+    struct dx_root r = DX_ROOT_INIT;
+    struct dx_manifest m = DX_MANIFEST_INIT;
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_root_open(&r, e->ask->root, DX_ROOT_READ, &err);
+
+    if (rc < 0)
+        report_error(e, "root", "name the root that 'domaindex ingest' writes to", &err);
+    else {
+        if (r.in_place) {
+            examine_rights(e, e->ask->root);
+            examine_disk(e, "disk", e->ask->root);
+        }
+        examine_registry(e, &r);
+        if (dx_root_manifest(e->ask->root, &m, &err) < 0)
+            report_error(e, "manifest",
+                         "run 'domaindex publish', or restore index/manifest.json from a backup",
+                         &err);
+        else
+            examine_versions(e, &r, &m);
+        if (e->ask->write)
+            examine_store(e);
+    }
+    dx_manifest_release(&m);
+    dx_root_close(&r);
+}
+
+size_t dx_doctor_examine(const struct dx_doctor_ask *ask, dx_finding_take *take, void *ctx)
+{
+    struct examination e = { ask, take, ctx, 0 };
+
+    examine_limits(&e);
+    examine_memory(&e);
+    examine_kernel(&e);
+    if (ask->cache_dir != NULL)
+        examine_disk(&e, "cache", ask->cache_dir);
+    if (ask->root != NULL)
+        examine_root(&e);
+    return e.faults;
+}
+
+const char *dx_finding_level_name(enum dx_finding_level level)
+{
+    static const char *const names[] = { "ok", "warning", "fault" };
+
+    return names[level];
+}

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# package.sh [tarball | deb | sbom | image]… - what is released, of the committed tree, into build/packages/.
+#
+#   tarball   domaindex-VERSION.tar.gz: the sources; the same commit gives the same bytes
+#   deb       domaindex_VERSION_ARCH.deb and domaindexd_VERSION_ARCH.deb, built from the tarball; lintian finds nothing
+#   sbom      domaindex-VERSION.spdx.json: the libraries that the programs load and what the page is made of
+#   image     domaindexd-VERSION.oci.tar: an OCI image of the server, on Debian 12, made from the deb (needs mmdebstrap and buildah)
+#
+# Without arguments: tarball, deb and sbom. Installs the packages that it needs (scripts/packages.txt, [package]).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=$PWD/build/packages
+work=$out/work
+version=$(sed -n 's/^project(domaindex VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)$(sed -n 's/^set(DX_VERSION_SUFFIX "\(.*\)")$/\1/p' CMakeLists.txt)
+debian_version=${version/-rc/\~rc}-1
+name=domaindex-$version
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+
+parts=("$@")
+[ $# -gt 0 ] || parts=(tarball deb sbom)
+for part in "${parts[@]}"; do
+    case $part in
+    tarball | deb | sbom | image) ;;
+    *)
+        echo "package.sh: unknown part '$part'; there are: tarball, deb, sbom, image" >&2
+        exit 2
+        ;;
+    esac
+done
+[ -z "$(git status --porcelain --untracked-files=no)" ] ||
+    echo "package.sh: uncommitted changes are left out: the packages are of $(git log -1 --format=%h)" >&2
+
+make_tarball() {
+    git archive --format=tar --prefix="$name/" HEAD | gzip -n -9 >"$out/$name.tar.gz.new"
+    mv "$out/$name.tar.gz.new" "$out/$name.tar.gz"
+    echo "$out/$name.tar.gz"
+}
+
+make_deb() {
+    local tree=$work/$name deb
+    [ -e "$out/$name.tar.gz" ] || make_tarball
+    rm -rf "$work"
+    mkdir -p "$work"
+    tar -xzf "$out/$name.tar.gz" -C "$work"
+    cp -r "$tree/packaging/debian" "$tree/debian"
+    rm "$tree/debian/README.md"
+    cat >"$tree/debian/changelog" <<EOF
+domaindex ($debian_version) unstable; urgency=medium
+
+  * Built from commit $(git log -1 --format=%h); /usr/share/doc/domaindex/CHANGELOG.md says what changed.
+
+ -- $(sed -n 's/^Maintainer: //p' "$tree/debian/control")  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+EOF
+    (cd "$tree" && DEB_BUILD_OPTIONS="noautodbgsym parallel=$(nproc)" dpkg-buildpackage -us -uc -b) >"$out/deb-build.log" 2>&1 || {
+        tail -n 40 "$out/deb-build.log" >&2
+        echo "package.sh: dpkg-buildpackage failed; $out/deb-build.log has all of it" >&2
+        return 1
+    }
+    for deb in "$work"/*.deb; do
+        mv "$deb" "$out/"
+        echo "$out/${deb##*/}"
+    done
+    lintian --fail-on error,warning "$out"/*_"$debian_version"_*.deb
+    rm -rf "$work"
+}
+
+make_sbom() {
+    local programs=build/release
+    [ -x $programs/domaindexd ] || {
+        cmake --preset release >/dev/null && cmake --build --preset release --target domaindex domaindexd >/dev/null
+    }
+    python3 scripts/sbom.py "$version" "$(git log -1 --format=%cI)" $programs/domaindex $programs/domaindexd >"$out/$name.spdx.json.new"
+    mv "$out/$name.spdx.json.new" "$out/$name.spdx.json"
+    echo "$out/$name.spdx.json"
+}
+
+# The root is Debian's, made by mmdebstrap with the server's package in it; the image is described by
+# packaging/image/Containerfile, which only adds that root and says how it runs.
+make_image() {
+    local root=$work/root.tar deb
+    deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_*.deb" | head -n 1)
+    [ -n "$deb" ] || { make_deb && deb=$(find "$out" -maxdepth 1 -name "domaindexd_${debian_version}_*.deb" | head -n 1); }
+    rm -rf "$work"
+    mkdir -p "$work"
+    mmdebstrap --quiet --variant=essential --include="ca-certificates,$deb" --dpkgopt='path-exclude=/usr/share/man/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' --customize-hook='rm -rf "$1"/var/cache/apt "$1"/var/lib/apt/lists/*' \
+        --setup-hook="mkdir -p \"\$1$(dirname "$deb")\" && cp '$deb' \"\$1$(dirname "$deb")\"" \
+        --customize-hook="rm -rf \"\$1/$(cut -d/ -f2 <<<"$deb")\"/packages" \
+        bookworm "$root" "${DX_DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+    buildah bud --isolation chroot --format oci --timestamp "$SOURCE_DATE_EPOCH" --file packaging/image/Containerfile \
+        --tag "domaindexd:$version" "$work"
+    buildah push "domaindexd:$version" "oci-archive:$out/domaindexd-$version.oci.tar"
+    rm -rf "$work"
+    echo "$out/domaindexd-$version.oci.tar"
+}
+
+scripts/install_packages.sh build package
+mkdir -p "$out"
+for part in "${parts[@]}"; do
+    "make_$part"
+done
