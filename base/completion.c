@@ -217,6 +217,11 @@ static void fish_option(const char *program, const struct dx_completion_command 
 static void fish(const struct dx_completion *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "# fish completion of %s\n", c->program);
+    if (has_commands(c))
+        dx_buf_fmt(out,
+                   "complete -c %s -f -n __fish_use_subcommand -a help -d 'show the manual of a "
+                   "command'\n",
+                   c->program);
     for (size_t i = 0; i < c->command_count; i++) {
         const struct dx_completion_command *command = &c->commands[i];
 

@@ -242,12 +242,13 @@ static void examine_registry(struct examination *e, const struct dx_root *r)
     struct dx_registry registry = DX_REGISTRY_INIT;
     struct dx_error err = DX_ERROR_INIT;
     char etag[DX_SOURCE_ETAG];
-    int rc = dx_root_get(r, "registry.json", DX_REGISTRY_MAX, &text, etag, &err);
+    int rc = dx_root_get(r, DX_DATASET_REGISTRY_FILE, DX_REGISTRY_MAX, &text, etag, &err);
 
     if (rc == 1)
-        rc = dx_registry_parse(&registry, dx_span_of(text.data, text.size), "registry.json", &err);
+        rc = dx_registry_parse_root(&registry, dx_span_of(text.data, text.size),
+                                    DX_DATASET_REGISTRY_FILE, &err);
     else if (rc == 0)
-        rc = dx_fail(&err, DX_E_NOT_FOUND, "registry.json: not found");
+        rc = dx_fail(&err, DX_E_NOT_FOUND, DX_DATASET_REGISTRY_FILE ": not found");
     if (rc < 0)
         report_error(e, "registry",
                      "restore registry.json from a backup: names of datasets are nowhere else",

@@ -133,9 +133,9 @@ const struct dx_command dx_command_doctor = {
                    "manifest, current version, clock, "
                    "sizes of index files; with --write the conditions of the store, which two "
                    "publishers at once rely on.\n\n"
-                   "It reads little. 'verify' reads every byte of a version, and 'domaindexd "
-                   "--check' examines the settings of "
-                   "a server. The exit code is 1 if there is a fault.",
+                   "It reads little. 'verify' reads every byte of a version, and domaindexd(8) "
+                   "examines its own settings. "
+                   "The exit code is 1 if there is a fault.",
     .example = "domaindex doctor --root s3://bucket/prefix --write",
     .options = table,
     .option_count = OPT_COUNT,

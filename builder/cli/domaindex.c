@@ -100,8 +100,10 @@ static void help_text(const struct dx_command *c, struct dx_buf *out)
 {
     dx_buf_fmt(out, "usage: domaindex %s %s\n\n", c->name, c->synopsis);
     wrapped(out, c->description);
-    dx_buf_str(out, "\noptions:\n");
-    dx_options_help(c->options, c->option_count, out);
+    if (c->option_count > 0) {
+        dx_buf_str(out, "\noptions:\n");
+        dx_options_help(c->options, c->option_count, out);
+    }
     dx_buf_fmt(out, "\nexample:\n  %s\n", c->example);
 }
 
@@ -145,8 +147,10 @@ static void manual(const struct dx_command *c, struct dx_buf *out)
     mdoc_text(out, c->synopsis);
     dx_buf_str(out, ".Sh DESCRIPTION\n");
     mdoc_text(out, c->description);
-    dx_buf_str(out, ".Pp\nThe options are:\n");
-    dx_options_mdoc(c->options, c->option_count, out);
+    if (c->option_count > 0) {
+        dx_buf_str(out, ".Pp\nThe options are:\n");
+        dx_options_mdoc(c->options, c->option_count, out);
+    }
     exit_status(out);
     dx_buf_str(out, ".Sh EXAMPLES\n.Bd -literal\n");
     mdoc_text(out, c->example);

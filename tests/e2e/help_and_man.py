@@ -16,7 +16,7 @@ from dxtest import check, equal
 
 COMMANDS = ("ingest", "profiles", "ship", "publish", "verify", "inspect", "normalize", "lookup", "top-domains", "versions", "gc", "backup", "files", "fetch-record", "key", "domain64", "export",
             "remove", "rollback", "diff", "suppress", "compact", "overlap",
-            "access")
+            "access", "doctor", "completion")
 
 
 def options_of(help_text):
@@ -44,7 +44,7 @@ def domaindex_help(pages):
         equal(dxtest.domaindex("help", name).stdout.decode(), text, f"`help {name}` and `{name} --help`")
         check(f"domaindex {name}" in text.splitlines()[0], f"{name} --help begins with its usage")
         options = options_of(text)
-        check(options or name == "versions", f"{name} has options")
+        check(options or name in ("versions", "completion"), f"{name} has options")
         page = rendered(pages / f"domaindex-{name}.1")
         for option in options:
             check(f"--{option}" in page, f"--{option} of {name} is in its manual page")
@@ -67,7 +67,7 @@ def domaindexd_help(page):
     bounds = dict(re.findall(r"(?m)^(?:# )?([a-z0-9-]+) = .*? +# (.*)$", example))
     for option in options:
         check(f"--{option}" in page, f"--{option} of domaindexd is in the manual page")
-        if option in ("help", "version", "man", "config", "selftest-sandbox", "check", "print-config"):
+        if option in ("help", "version", "man", "config", "selftest-sandbox", "check", "print-config", "completion"):
             continue
         fallback = re.search(rf"(?ms)^  --{option} .*?(?=^  --|\Z)", text).group()
         of = re.search(r" \(([^()]*?)(?:; )?(?:default: [^()]*)?\)\n", fallback)

@@ -93,7 +93,7 @@ static const struct {
       ":2: --idle-timeout-ms: 1 is too small",
       NULL,
       0 },
-    { "root = r\nconfig = other\n", { NULL }, ":2: a file names no other file", NULL, 0 },
+    { "root = r\nconfig = other\n", { NULL }, ":2: --config is for the command line only", NULL, 0 },
     { "root = r\nman = yes\n", { NULL }, ":2: only for the command line", NULL, 0 },
     { NULL, { "--root", "r", "--access", "no" }, "--access: 'no' is neither auto nor", NULL, 0 },
     { NULL,
