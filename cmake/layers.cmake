@@ -30,6 +30,8 @@ if(DX_HASH_BITS)
         COMPILE_DEFINITIONS DX_HASH_BITS=${DX_HASH_BITS})
 endif()
 
+set_source_files_properties(${CMAKE_SOURCE_DIR}/base/release.c PROPERTIES COMPILE_DEFINITIONS DX_RELEASE="${DX_RELEASE}")
+
 # What --version prints. The reflog grows with each commit, and a build then configures again.
 find_program(GIT_PROGRAM git)
 if(GIT_PROGRAM)

@@ -25,7 +25,7 @@ if(DX_MOLD AND MOLD_PROGRAM)
     check_linker_flag(C -fuse-ld=mold DX_HAS_MOLD)
 endif()
 add_library(dx_flags INTERFACE)
-target_compile_definitions(dx_flags INTERFACE _GNU_SOURCE DX_VERSION="${DX_RELEASE}")
+target_compile_definitions(dx_flags INTERFACE _GNU_SOURCE)
 target_include_directories(dx_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(dx_flags INTERFACE
     -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough

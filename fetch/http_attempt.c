@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/http_attempt.h"
 
+#include "base/release.h"
 #include "fetch/fetch_counts.h"
 #include "fetch/signing.h"
 #include "fetch/source.h"
@@ -223,7 +224,7 @@ static bool set_options(struct dx_http_attempt *t, bool fresh)
     bad |= (int)curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "https");
     bad |= (int)curl_easy_setopt(e, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     bad |= (int)curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    bad |= (int)curl_easy_setopt(e, CURLOPT_USERAGENT, "domaindex/" DX_VERSION);
+    bad |= (int)curl_easy_setopt(e, CURLOPT_USERAGENT, dx_release_agent());
     /* Set this way it is not a header of ours, hence not signed: proxies may change it. */
     bad |= (int)curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "identity");
     bad |= (int)curl_easy_setopt(e, CURLOPT_HTTP_CONTENT_DECODING, 0L);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/http_call.h"
 
+#include "base/release.h"
 #include "fetch/source.h"
 
 #include <errno.h>
@@ -247,7 +248,7 @@ static bool set_options(CURL *e, struct run *run)
     bad |= (int)curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     bad |= (int)curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, IDLE_S);
     bad |= (int)curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_ms);
-    bad |= (int)curl_easy_setopt(e, CURLOPT_USERAGENT, "domaindex/" DX_VERSION);
+    bad |= (int)curl_easy_setopt(e, CURLOPT_USERAGENT, dx_release_agent());
     bad |= (int)curl_easy_setopt(e, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     bad |= (int)curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
     bad |= (int)curl_easy_setopt(e, CURLOPT_HEADERDATA, run);

@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "base/id_hash.h"
+#include "base/release.h"
 #include "fetch/http_call.h"
 #include "format/core/counts.h"
 #include "format/core/membership.h"
@@ -23,7 +24,7 @@
 
 void dx_build_info(struct dx_buf *out, const char *program)
 {
-    dx_buf_fmt(out, "%s %s%s (%s)\n", program, DX_VERSION, dx_id_warning(), DX_COMMIT);
+    dx_buf_fmt(out, "%s %s%s (%s)\n", program, dx_release(), dx_id_warning(), DX_COMMIT);
     dx_buf_fmt(out,
                "layouts: manifest %d, membership %d, counts %d, postings %d, pages %d, cold %d, "
                "dataset domains %d, tags %d\n",

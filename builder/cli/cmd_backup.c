@@ -103,7 +103,6 @@ static int print_json(const struct dx_backup_options *o, const struct dx_backup_
 {
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
-    bool ok;
 
     dx_json_open(&j, &out);
     dx_json_object(&j);
@@ -121,9 +120,7 @@ static int print_json(const struct dx_backup_options *o, const struct dx_backup_
     dx_json_bool(&j, o->dry_run);
     dx_json_end(&j);
     dx_buf_u8(&out, '\n');
-    ok = !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size && fflush(stdout) == 0;
-    dx_buf_release(&out);
-    return ok ? DX_EXIT_DONE : DX_EXIT_REFUSED;
+    return dx_command_print("backup", DX_EXIT_DONE, &out);
 }
 
 static int report(const struct dx_backup_options *o, const struct dx_backup_result *r, uint64_t ms,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/json_out.h"
 #include "builder/cli/command.h"
 #include "builder/cli/publish_command.h"
 #include "builder/cli/publish_report.h"
@@ -11,6 +12,8 @@
 
 #define GROUPS_SHOWN 50
 
+#define JSON_MAX ((size_t)1 << 20)
+
 enum {
     OPT_ROOT,
     OPT_MEMORY,
@@ -19,6 +22,7 @@ enum {
     OPT_DRY_RUN,
     OPT_WAIT,
     OPT_QUIET,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -33,7 +37,37 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       DX_OPT_FLAG, AT(dry_run) },
     [OPT_WAIT] = DX_OPTION_WAIT(AT(publish.lock_wait_ms)),
     [OPT_QUIET] = { "quiet", NULL, NULL, "no summary", DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
+
+static int print_json(const struct dx_compact_options *o, const struct dx_compact_result *r,
+                      int code)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, o->dry_run);
+    dx_json_key_u64(&j, "files_taken", r->files_taken);
+    dx_json_key_u64(&j, "bytes_taken", r->bytes_taken);
+    dx_json_key_u64(&j, "files_made", r->files_made);
+    dx_json_key_u64(&j, "bytes_made", r->bytes_made);
+    dx_json_key_u64(&j, "rows_suppressed", r->rows_left_out);
+    dx_json_key_u64(&j, "rows_equal", r->rows_equal);
+    dx_json_key_u64(&j, "groups_left", r->left.groups);
+    dx_publish_report_json_left_out(&r->left_out, &j);
+    if (!o->dry_run) {
+        dx_json_key(&j, "publish");
+        dx_json_object(&j);
+        dx_publish_report_json(&r->publish, &j);
+        dx_json_end(&j);
+    }
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("compact", code, &out);
+}
 
 static void print_groups(const struct dx_compact_plan *plan, const char *what)
 {
@@ -123,22 +157,24 @@ static int run(const struct dx_options *options)
         return dx_command_fail("compact", DX_EXIT_REFUSED, &err);
     dx_publish_report_left_out("compact", &result.left_out);
     dx_publish_report_rows_twice("compact", &result.publish);
-    if (o.dry_run)
-        dry_summary(&result);
-    else if (!dx_options_has(options, OPT_QUIET))
-        summary(&result);
     complete = result.left_out.count == 0 && result.publish.rows_twice == 0;
-    if (o.dry_run)
-        status = complete ? DX_EXIT_DONE : DX_EXIT_REFUSED;
-    else
+    status = complete ? DX_EXIT_DONE : DX_EXIT_REFUSED;
+    if (dx_options_has(options, OPT_JSON))
+        status = print_json(&o, &result, status);
+    else if (o.dry_run)
+        dry_summary(&result);
+    else {
+        if (!dx_options_has(options, OPT_QUIET))
+            summary(&result);
         status = dx_publish_command_end("compact", result.publish.version, complete);
+    }
     dx_compact_result_release(&result);
     return status;
 }
 
 const struct dx_command dx_command_compact = {
     .name = "compact",
-    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--work-dir DIR] [--dry-run]",
+    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--work-dir DIR] [--dry-run] [--json]",
     .summary = "merge small lake files and take suppressed rows out, as a new version",
     .description =
         "Many small ingests leave many small files, and a domain's rows in several of them. This "

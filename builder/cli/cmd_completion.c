@@ -10,32 +10,28 @@
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 
-static int print_script(enum dx_shell shell, struct dx_error *err)
+static int print_script(enum dx_shell shell)
 {
     struct dx_completion_command *commands = calloc(dx_command_count, sizeof *commands);
     const struct dx_completion completion = { "domaindex", commands, dx_command_count };
     struct dx_buf out = DX_BUF_INIT(SCRIPT_MAX);
-    int rc = DX_OK;
+    struct dx_error err = DX_ERROR_INIT;
 
-    if (commands == NULL)
-        return dx_no_memory(err, "completion");
+    if (commands == NULL) {
+        (void)dx_no_memory(&err, "completion");
+        return dx_command_fail("completion", DX_EXIT_REFUSED, &err);
+    }
     for (size_t i = 0; i < dx_command_count; i++)
         commands[i] = (struct dx_completion_command){ dx_commands[i]->name, dx_commands[i]->summary,
                                                       dx_commands[i]->options,
                                                       dx_commands[i]->option_count };
     dx_completion_script(&completion, shell, &out);
-    if (out.failed)
-        rc = dx_buf_fail(&out, err, "completion");
-    else if (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0)
-        rc = dx_fail(err, DX_E_IO, "standard output failed");
-    dx_buf_release(&out);
     free(commands);
-    return rc;
+    return dx_command_print("completion", DX_EXIT_DONE, &out);
 }
 
 static int run(const struct dx_options *options)
 {
-    struct dx_error err = DX_ERROR_INIT;
     enum dx_shell shell = options->operand_count == 1 ? dx_shell_parse(options->operand[0])
                                                       : DX_SHELL_NONE;
 
@@ -43,8 +39,7 @@ static int run(const struct dx_options *options)
         (void)fprintf(stderr, "domaindex completion: one operand is needed: bash, zsh or fish\n");
         return DX_EXIT_USAGE;
     }
-    return print_script(shell, &err) < 0 ? dx_command_fail("completion", DX_EXIT_REFUSED, &err)
-                                         : DX_EXIT_DONE;
+    return print_script(shell);
 }
 
 const struct dx_command dx_command_completion = {

@@ -24,7 +24,7 @@ static const struct dx_option table[OPT_COUNT] = {
                     "objects "
                     "below ROOT/probe/",
                     DX_OPT_FLAG },
-    [OPT_JSON] = { "json", NULL, NULL, "JSON instead of lines", DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
 
 struct output {
@@ -99,9 +99,7 @@ static int run(const struct dx_options *options)
                                  .cache_dir = dx_options_text(options, OPT_CACHE_DIR),
                                  .write = dx_options_has(options, OPT_WRITE),
                                  .now_us = (int64_t)time(NULL) * 1000000 };
-    struct dx_error err = DX_ERROR_INIT;
     size_t faults;
-    int rc = DX_OK;
 
     if (options->operand_count > 0 || (ask.write && ask.root == NULL)) {
         (void)fprintf(stderr,
@@ -111,14 +109,7 @@ static int run(const struct dx_options *options)
     begin(&o);
     faults = dx_doctor_examine(&ask, take_finding, &o);
     end(&o, faults);
-    if (o.text.failed)
-        rc = dx_buf_fail(&o.text, &err, "doctor");
-    else if (fwrite(o.text.data, 1, o.text.size, stdout) != o.text.size || fflush(stdout) != 0)
-        rc = dx_fail(&err, DX_E_IO, "standard output failed");
-    dx_buf_release(&o.text);
-    if (rc < 0)
-        return dx_command_fail("doctor", DX_EXIT_REFUSED, &err);
-    return faults > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    return dx_command_print("doctor", faults > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE, &o.text);
 }
 
 const struct dx_command dx_command_doctor = {

@@ -2,10 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_out.h"
 #include "builder/cli/command.h"
 #include "builder/maintain/gc.h"
 #include "builder/root/progress.h"
 #include "format/root/lease_json.h"
+
+#define JSON_MAX 4096
 
 enum {
     OPT_ROOT,
@@ -20,6 +23,7 @@ enum {
     OPT_SHARE,
     OPT_THREADS,
     OPT_QUIET,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -58,13 +62,40 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_THREADS] = { "threads", "N", "8", "removals at a time", DX_OPT_NUMBER(1, 64),
                       AT(threads) },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no lines on versions, only the sum", DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
+
+static int print_json(const struct dx_gc_options *o, const struct dx_gc_result *r)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_json_key(&j, "deleted");
+    dx_json_bool(&j, o->remove);
+    dx_json_key_u64(&j, "condemned", r->condemned);
+    dx_json_key_u64(&j, "dropped", r->dropped);
+    dx_json_key_u64(&j, "removed", r->removed);
+    dx_json_key_u64(&j, "waiting", r->waiting);
+    dx_json_key_u64(&j, "objects", r->objects);
+    dx_json_key_u64(&j, "bytes", r->bytes);
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("gc", DX_EXIT_DONE, &out);
+}
 
 static void print_line(void *ctx, const char *line)
 {
     (void)ctx;
     (void)printf("%s\n", line);
     (void)fflush(stdout); /* so that a pipe shows how far it is */
+}
+
+static void print_note(void *ctx, const char *line)
+{
+    (void)ctx;
+    (void)fprintf(stderr, "%s\n", line);
 }
 
 static int parse(const struct dx_options *options, struct dx_gc_options *o, struct dx_error *err)
@@ -82,7 +113,9 @@ static int parse(const struct dx_options *options, struct dx_gc_options *o, stru
         o->request_s = 0;
     if (o->ttl_s == 0 && o->cursor_life_s == 0 && !dx_options_has(options, OPT_SKEW))
         o->skew_s = 0;
-    o->say = dx_options_has(options, OPT_QUIET) ? NULL : print_line;
+    o->say = dx_options_has(options, OPT_QUIET)  ? NULL
+             : dx_options_has(options, OPT_JSON) ? print_note
+                                                 : print_line;
     return dx_options_operands(options, 0, err);
 }
 
@@ -99,6 +132,8 @@ static int run(const struct dx_options *options)
     rc = dx_gc(&o, &r, &err);
     if (rc != DX_OK)
         return dx_command_fail("gc", DX_EXIT_REFUSED, &err);
+    if (dx_options_has(options, OPT_JSON))
+        return print_json(&o, &r);
     if (printf("%s: condemned %u, dropped %u, removed %u, waiting %u; %llu objects, %s\n",
                o.remove ? "done" : "nothing was changed (--delete does it); due", r.condemned,
                r.dropped, r.removed, r.waiting, (unsigned long long)r.objects,
@@ -112,7 +147,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_gc = {
     .name = "gc",
-    .synopsis = "--root ROOT [--keep N] [--keep-for TIME] [--delete]",
+    .synopsis = "--root ROOT [--keep N] [--keep-for TIME] [--delete] [--json]",
     .summary = "remove versions that are not kept, and what only they have",
     .description =
         "Says what would go; with --delete one step of it is done: what is due now. Run it from "

@@ -106,19 +106,13 @@ static int run(const struct dx_options *options)
     struct dx_buf out = DX_BUF_INIT(TEXT_MAX);
     struct dx_error err = DX_ERROR_INIT;
     const struct dx_profile *one = NULL;
-    int code = DX_EXIT_DONE;
 
     if (dx_options_operands(options, 1, &err) < 0)
         return dx_command_fail("profiles", DX_EXIT_USAGE, &err);
     if (options->operand_count == 1 && dx_profile_get(&one, options->operand[0], &err) < 0)
         return dx_command_fail("profiles", DX_EXIT_USAGE, &err);
     put_profiles(&out, one, dx_options_has(options, OPT_JSON));
-    if (out.failed || fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0) {
-        (void)fprintf(stderr, "domaindex profiles: cannot write to standard output\n");
-        code = DX_EXIT_REFUSED;
-    }
-    dx_buf_release(&out);
-    return code;
+    return dx_command_print("profiles", DX_EXIT_DONE, &out);
 }
 
 const struct dx_command dx_command_profiles = {

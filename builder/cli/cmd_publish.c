@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/json_out.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
 #include "builder/cli/publish_command.h"
@@ -10,6 +11,8 @@
 #include "builder/publish/publish.h"
 #include "builder/publish/publish_plan.h"
 #include "builder/root/progress.h"
+
+#define JSON_MAX ((size_t)1 << 20)
 
 enum {
     OPT_ROOT,
@@ -25,6 +28,7 @@ enum {
     OPT_ALLOW_MISSING,
     OPT_FOREIGN_ROWS,
     OPT_QUIET,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -62,7 +66,22 @@ static const struct dx_option options_table[OPT_COUNT] = {
                            "it, refuse at first",
                            DX_OPT_CHOICE },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no summary", DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
+
+static int print_json(const struct dx_publish_result *r)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+    bool complete = r->left_out.count == 0 && r->rows_twice == 0;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_publish_report_json(r, &j);
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("publish", complete ? DX_EXIT_DONE : DX_EXIT_REFUSED, &out);
+}
 
 /* Which kind of version it is, and what was read for it. */
 static void kind(const struct dx_publish_result *r, struct dx_buf *out)
@@ -208,7 +227,32 @@ static int parse(const struct dx_options *options, struct dx_publish_options *o,
 }
 
 /* What a publish would find. */
-static int plan(const struct dx_publish_options *o)
+static int print_plan(const struct dx_publish_plan *p)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, true);
+    dx_json_key(&j, "current");
+    if (p->current[0] == '\0')
+        dx_json_null(&j);
+    else
+        dx_json_str(&j, p->current);
+    dx_json_key_u64(&j, "files", p->files);
+    dx_json_key_u64(&j, "bytes", p->bytes);
+    dx_json_key_u64(&j, "files_new", p->files_new);
+    dx_json_key_u64(&j, "bytes_new", p->bytes_new);
+    dx_json_key_u64(&j, "files_out", p->files_out);
+    dx_json_key_u64(&j, "files_missing", p->files_gone);
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("publish", DX_EXIT_DONE, &out);
+}
+
+static int plan(const struct dx_publish_options *o, bool json)
 {
     struct dx_publish_plan p;
     struct dx_error err = DX_ERROR_INIT;
@@ -217,6 +261,8 @@ static int plan(const struct dx_publish_options *o)
 
     if (dx_publish_plan(o, &p, &err) < 0)
         return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
+    if (json)
+        return print_plan(&p);
     (void)fprintf(stderr, "publish: dry run: nothing was written; current version: %s\n",
                   p.current[0] == '\0' ? "none" : p.current);
     (void)fprintf(stderr, "files of the next version: %llu, %s; new: %llu, %s\n",
@@ -236,6 +282,7 @@ static int run(const struct dx_options *options)
     struct dx_error err = DX_ERROR_INIT;
     const char **names = calloc(options->given_count + 1, sizeof *names);
     int rc = names == NULL ? dx_no_memory(&err, "publish") : parse(options, &o, names, &err);
+    bool json;
 
     if (rc != DX_OK) {
         (void)fprintf(stderr, "domaindex publish: %s\n", err.text);
@@ -243,7 +290,7 @@ static int run(const struct dx_options *options)
         return DX_EXIT_USAGE;
     }
     if (dx_options_has(options, OPT_DRY_RUN)) {
-        rc = plan(&o);
+        rc = plan(&o, dx_options_has(options, OPT_JSON));
         free(names);
         return rc;
     }
@@ -253,18 +300,20 @@ static int run(const struct dx_options *options)
     free(names);
     if (rc != DX_OK)
         return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
-    notes(&o, &result, dx_options_has(options, OPT_QUIET));
-    rc = dx_publish_command_end("publish", result.version,
-                                result.left_out.count == 0 && result.rows_twice == 0);
+    json = dx_options_has(options, OPT_JSON);
+    notes(&o, &result, json || dx_options_has(options, OPT_QUIET));
+    rc = json ? print_json(&result)
+              : dx_publish_command_end("publish", result.version,
+                                       result.left_out.count == 0 && result.rows_twice == 0);
     dx_publish_result_release(&result);
     return rc;
 }
 
 const struct dx_command dx_command_publish = {
     .name = "publish",
-    .synopsis =
-        "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--full] [--force] "
-        "[--allow-missing DATASET]... [--foreign-rows refuse|skip] [--dry-run] [--wait SECONDS]",
+    .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--full] [--force] "
+                "[--allow-missing DATASET]... [--foreign-rows refuse|skip] [--dry-run] [--wait "
+                "SECONDS] [--json]",
     .summary = "index what is in the lake and make it the current version",
     .description =
         "Makes a new index version of the lake's files, checks it and replaces the manifest. "

@@ -3,12 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json_out.h"
 #include "builder/cli/command.h"
 #include "builder/maintain/dataset_remove.h"
 #include "builder/root/interrupt.h"
 #include "builder/root/progress.h"
 
-enum { OPT_ROOT, OPT_DATASET, OPT_DRY_RUN, OPT_WAIT, OPT_COUNT };
+#define JSON_MAX ((size_t)16 << 20)
+
+enum { OPT_ROOT, OPT_DATASET, OPT_DRY_RUN, OPT_WAIT, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_dataset_remove, member)
 
@@ -20,6 +23,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                       DX_OPT_TEXT },
     [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run), "say what would be removed, and change nothing"),
     [OPT_WAIT] = DX_OPTION_WAIT(AT(lock_wait_ms)),
+    [OPT_JSON] = DX_OPTION_JSON,
 };
 
 static void say(const char *text)
@@ -58,12 +62,39 @@ static void summary(const struct dx_dataset_remove *r)
             "'domaindex publish'; its files go when gc takes the last of those versions.\n");
 }
 
+static int print_json(const struct dx_dataset_remove *r)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, r->dry_run);
+    dx_json_key(&j, "datasets");
+    dx_json_array(&j);
+    for (size_t i = 0; i < r->count; i++) {
+        dx_json_object(&j);
+        dx_json_key_u64(&j, "dataset_id", r->result[i].dataset_id);
+        dx_json_key(&j, "name");
+        dx_json_str(&j, r->names[i]);
+        dx_json_key_u64(&j, "files", r->result[i].files);
+        dx_json_key_u64(&j, "bytes", r->result[i].bytes);
+        dx_json_end(&j);
+    }
+    dx_json_end(&j);
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("remove", DX_EXIT_DONE, &out);
+}
+
 static int run(const struct dx_options *options)
 {
     struct dx_dataset_remove r = { .stopped = dx_interrupted, .say = say };
     struct dx_error err = DX_ERROR_INIT;
     const char **names;
     int rc = read_options(options, &r, &err);
+    int code = DX_EXIT_DONE;
 
     if (rc < 0) {
         fprintf(stderr, "domaindex remove: %s\nTry 'domaindex help remove'.\n", err.text);
@@ -81,17 +112,19 @@ static int run(const struct dx_options *options)
     dx_interrupt_catch();
     rc = dx_dataset_remove_run(&r, &err);
     if (rc < 0)
-        fprintf(stderr, "domaindex remove: %s\n", err.text);
+        code = dx_command_fail("remove", DX_EXIT_REFUSED, &err);
+    else if (dx_options_has(options, OPT_JSON))
+        code = print_json(&r);
     else
         summary(&r);
     free(r.result);
     free(names);
-    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    return code;
 }
 
 const struct dx_command dx_command_remove = {
     .name = "remove",
-    .synopsis = "--root ROOT --dataset NAME... [--dry-run] [--wait SECONDS]",
+    .synopsis = "--root ROOT --dataset NAME... [--dry-run] [--wait SECONDS] [--json]",
     .summary = "take datasets out of the lake",
     .description =
         "Marks datasets as removed, all of them or none. Nothing is deleted: the versions that "

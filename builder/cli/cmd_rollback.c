@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "base/json_out.h"
 #include "builder/cli/command.h"
 #include "builder/publish/publish_time.h"
 #include "builder/publish/rollback.h"
 
-enum { OPT_ROOT, OPT_TO, OPT_FORCE, OPT_DRY_RUN, OPT_WAIT, OPT_COUNT };
+#define JSON_MAX 4096
+
+enum { OPT_ROOT, OPT_TO, OPT_FORCE, OPT_DRY_RUN, OPT_WAIT, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_rollback_options, member)
 
@@ -18,7 +21,30 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_WAIT] = DX_OPTION_WAIT(AT(lock_wait_ms)),
     [OPT_FORCE] = { "force", NULL, NULL, "also where the next publish could then have rows twice",
                     DX_OPT_FLAG, AT(force) },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
+
+static int print_json(const struct dx_rollback_options *o, const struct dx_rollback_result *r)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_json_key(&j, "from");
+    dx_json_str(&j, r->from);
+    dx_json_key(&j, "to");
+    dx_json_str(&j, r->to);
+    dx_json_key_u64(&j, "sequence", r->sequence);
+    dx_json_key(&j, "unchanged");
+    dx_json_bool(&j, r->unchanged);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, o->dry_run);
+    dx_json_key_u64(&j, "files_new", r->files_new);
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("rollback", DX_EXIT_DONE, &out);
+}
 
 static void notes(const struct dx_rollback_result *r)
 {
@@ -63,6 +89,8 @@ static int run(const struct dx_options *options)
         (void)fprintf(stderr, "rollback: from %s to %s, sequence %llu\n", r.from, r.to,
                       (unsigned long long)r.sequence);
     notes(&r);
+    if (dx_options_has(options, OPT_JSON))
+        return print_json(&o, &r);
     if (printf("%s\n", o.dry_run ? r.from : r.to) < 0 || fflush(stdout) != 0) {
         (void)fprintf(stderr,
                       "domaindex rollback: version %s is current, but standard output failed\n",
@@ -74,7 +102,7 @@ static int run(const struct dx_options *options)
 
 const struct dx_command dx_command_rollback = {
     .name = "rollback",
-    .synopsis = "--root ROOT VERSION [--force] [--dry-run] [--wait SECONDS]",
+    .synopsis = "--root ROOT VERSION [--force] [--dry-run] [--wait SECONDS] [--json]",
     .summary = "make a kept version the current one again",
     .description =
         "Puts another manifest, under the next sequence, in which VERSION is current; nothing else "

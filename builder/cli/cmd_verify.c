@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json_out.h"
 #include "base/periodic.h"
 #include "builder/check/verify.h"
 #include "builder/cli/command.h"
@@ -7,10 +8,13 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MEMORY_MIN (64u << 20)
 #define TICK_MS 100
+#define TEXTS_MAX ((size_t)1 << 20)
+#define JSON_MAX ((size_t)16 << 20)
 
 enum {
     OPT_ROOT,
@@ -20,6 +24,7 @@ enum {
     OPT_THREADS,
     OPT_WORK_DIR,
     OPT_CACHE_DIR,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -44,6 +49,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                         "of a remote root: keep the files of the index here, and do not fetch "
                         "again what is here",
                         DX_OPT_TEXT, AT(cache_dir) },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
 
 /* What is drawn on standard error; damages are printed between. */
@@ -52,6 +58,9 @@ struct screen {
     pthread_mutex_t lock; /* of progress */
     struct dx_progress progress;
     struct dx_periodic *ticker;
+    /* With --json, in place of lines: texts, each with a zero behind it; those beyond the bound are counted only. */
+    bool json;
+    struct dx_buf damages, notes;
 };
 
 static uint64_t show(void *ctx, bool asked)
@@ -81,6 +90,12 @@ static void screen_close(struct screen *s)
     (void)pthread_mutex_destroy(&s->lock);
 }
 
+static void keep_text(struct dx_buf *list, const char *text)
+{
+    if (list->size + strlen(text) + 1 <= TEXTS_MAX)
+        dx_buf_append(list, text, strlen(text) + 1);
+}
+
 static void print_found(void *ctx, const char *text)
 {
     struct screen *s = ctx;
@@ -89,7 +104,10 @@ static void print_found(void *ctx, const char *text)
     if (s->progress.terminal && s->progress.drawn)
         (void)fputc('\n', stderr); /* the line stays, and is drawn again below */
     s->progress.drawn = false;
-    printf("damage: %s\n", text);
+    if (s->json)
+        keep_text(&s->damages, text);
+    else
+        printf("damage: %s\n", text);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -99,7 +117,10 @@ static void print_note(void *ctx, const char *text)
 
     (void)pthread_mutex_lock(&s->lock);
     dx_progress_end(&s->progress);
-    printf("note: %s\n", text);
+    if (s->json)
+        keep_text(&s->notes, text);
+    else
+        printf("note: %s\n", text);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -127,6 +148,43 @@ static int parse(const struct dx_options *o, struct dx_verify_options *v, struct
     return rc;
 }
 
+static void put_texts(struct dx_json *j, const char *key, const struct dx_buf *list)
+{
+    dx_json_key(j, key);
+    dx_json_array(j);
+    for (size_t at = 0; at < list->size; at += strlen((const char *)list->data + at) + 1)
+        dx_json_str(j, (const char *)list->data + at);
+    dx_json_end(j);
+}
+
+static int print_json(const struct screen *s, const struct dx_verify_options *o,
+                      const struct dx_verify_result *r)
+{
+    struct dx_buf out = DX_BUF_INIT(JSON_MAX);
+    struct dx_json j;
+
+    dx_json_open(&j, &out);
+    dx_json_object(&j);
+    dx_json_key(&j, "version");
+    dx_json_str(&j, r->version);
+    dx_json_key(&j, "deep");
+    dx_json_bool(&j, o->deep);
+    dx_json_key(&j, "sound");
+    dx_json_bool(&j, r->damages == 0);
+    dx_json_key_u64(&j, "damage_count", r->damages);
+    put_texts(&j, "damages", &s->damages);
+    put_texts(&j, "notes", &s->notes);
+    dx_json_key_u64(&j, "files", r->files);
+    dx_json_key_u64(&j, "bytes", r->bytes);
+    dx_json_key_u64(&j, "domains", r->domains);
+    dx_json_key_u64(&j, "pairs", r->pairs);
+    dx_json_key_u64(&j, "rows", r->rows);
+    dx_json_key_u64(&j, "lake_files", r->lake_files);
+    dx_json_end(&j);
+    dx_buf_u8(&out, '\n');
+    return dx_command_print("verify", r->damages > 0 ? DX_EXIT_DAMAGED : DX_EXIT_DONE, &out);
+}
+
 static int report(const struct dx_verify_options *o, const struct dx_verify_result *r)
 {
     if (r->damages > 0) {
@@ -145,7 +203,9 @@ static int report(const struct dx_verify_options *o, const struct dx_verify_resu
 
 static int run(const struct dx_options *options)
 {
-    struct screen screen = { .ticker = NULL };
+    struct screen screen = { .json = dx_options_has(options, OPT_JSON),
+                             .damages = DX_BUF_INIT(TEXTS_MAX),
+                             .notes = DX_BUF_INIT(TEXTS_MAX) };
     struct dx_verify_options o = { .found = print_found,
                                    .note = print_note,
                                    .phase = print_phase,
@@ -161,13 +221,17 @@ static int run(const struct dx_options *options)
     rc = dx_verify(&o, &result, &err);
     screen_close(&screen);
     if (rc < 0)
-        return dx_command_fail("verify", DX_EXIT_REFUSED, &err);
-    return report(&o, &result);
+        rc = dx_command_fail("verify", DX_EXIT_REFUSED, &err);
+    else
+        rc = screen.json ? print_json(&screen, &o, &result) : report(&o, &result);
+    dx_buf_release(&screen.damages);
+    dx_buf_release(&screen.notes);
+    return rc;
 }
 
 const struct dx_command dx_command_verify = {
     .name = "verify",
-    .synopsis = "--root ROOT [--version VERSION] [--deep]",
+    .synopsis = "--root ROOT [--version VERSION] [--deep] [--json]",
     .summary = "reads every byte of a version and says what contradicts what",
     .description =
         "Checks sizes, hashes and block checksums of all files of the version, their structure, "

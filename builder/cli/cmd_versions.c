@@ -160,16 +160,10 @@ static int run(const struct dx_options *options)
             json(&m, &out);
         else
             table(&m, &out);
-        if (out.failed)
-            rc = dx_buf_fail(&out, &err, "versions");
     }
-    if (rc == DX_OK && (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0))
-        rc = dx_fail(&err, DX_E_IO, "standard output failed");
-    if (rc != DX_OK)
-        (void)fprintf(stderr, "domaindex versions: %s\n", err.text);
     dx_manifest_release(&m);
-    dx_buf_release(&out);
-    return rc == DX_OK ? DX_EXIT_DONE : DX_EXIT_REFUSED;
+    return rc == DX_OK ? dx_command_print("versions", DX_EXIT_DONE, &out)
+                       : dx_command_fail("versions", DX_EXIT_REFUSED, &err);
 }
 
 const struct dx_command dx_command_versions = {

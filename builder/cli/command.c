@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/cli/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -8,6 +9,18 @@ int dx_command_fail(const char *name, int code, const struct dx_error *err)
 {
     (void)fprintf(stderr, "domaindex %s: %s\n", name, err->text);
     return code;
+}
+
+int dx_command_print(const char *name, int code, struct dx_buf *text)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (text->failed)
+        (void)dx_buf_fail(text, &err, "the result");
+    else if (fwrite(text->data, 1, text->size, stdout) != text->size || fflush(stdout) != 0)
+        (void)dx_fail_errno(&err, errno, "standard output");
+    dx_buf_release(text);
+    return err.code == DX_OK ? code : dx_command_fail(name, DX_EXIT_REFUSED, &err);
 }
 
 unsigned dx_command_cores(unsigned most)

@@ -26,6 +26,12 @@
             DX_OPTION_WAIT_KIND, place                                                   \
     }
 
+/* JSON, for programs; what people read goes to standard error then, as far as it is more than the result. */
+#define DX_OPTION_JSON                                                          \
+    {                                                                           \
+        "json", NULL, NULL, "print the result as one line of JSON", DX_OPT_FLAG \
+    }
+
 #define DX_OPTION_CACHE_DIR                                                             \
     {                                                                                   \
         "cache-dir", "DIR", NULL,                                                       \
@@ -36,6 +42,9 @@
 
 /* "domaindex NAME: ERROR" on standard error; returns code. */
 int dx_command_fail(const char *name, int code, const struct dx_error *err);
+
+/* The text on standard output, all of it, and releases it; `code`, or DX_EXIT_REFUSED with a message. */
+int dx_command_print(const char *name, int code, struct dx_buf *text);
 
 /* Of this machine, for --threads: 1..most. */
 unsigned dx_command_cores(unsigned most);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_out.h"
+#include "base/process.h"
 #include "builder/publish/publish.h"
 #include "builder/root/progress.h"
 
@@ -128,4 +130,75 @@ void dx_publish_report_rows_left_out(const char *command, const struct dx_publis
         (unsigned long long)r->rows_left_out, (unsigned long long)r->rows_left_out_now);
     if (r->rows_left_out_now > 0)
         (void)fprintf(stderr, "%s: first row left out: %s\n", command, r->first_left_out);
+}
+
+void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_json *j)
+{
+    struct dx_span rest = dx_span_of(left->text.data, left->text.size);
+
+    dx_json_key_u64(j, "files_left_out", left->count);
+    dx_json_key(j, "left_out");
+    dx_json_array(j);
+    while (rest.size > 0) {
+        const uint8_t *stop = memchr(rest.data, '\n', rest.size);
+        size_t size = (size_t)(stop - rest.data);
+
+        dx_json_text(j, dx_span_of(rest.data, size));
+        rest = dx_span_of(stop + 1, rest.size - size - 1);
+    }
+    dx_json_end(j);
+}
+
+/* What the version has; its files below index/ are those of its own part. */
+static void json_version(const struct dx_manifest_version *e, struct dx_json *j)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < e->file_count; i++)
+        bytes += e->files[i].size;
+    dx_json_key_u64(j, "domains", e->domains);
+    dx_json_key_u64(j, "datasets", e->datasets);
+    dx_json_key_u64(j, "pairs", e->pairs);
+    dx_json_key_u64(j, "rows", e->rows);
+    dx_json_key_u64(j, "urls", e->urls);
+    dx_json_key_u64(j, "lake_files", e->lake_files);
+    dx_json_key_u64(j, "parts", e->part_count + 1);
+    dx_json_key_u64(j, "index_bytes", bytes);
+}
+
+static double sum(const double *seconds)
+{
+    double all = 0;
+
+    for (int i = 0; i < DX_PUBLISH_PHASES; i++)
+        all += seconds[i];
+    return all;
+}
+
+void dx_publish_report_json(const struct dx_publish_result *r, struct dx_json *j)
+{
+    const struct dx_manifest_version *entry = dx_manifest_find(&r->manifest, r->version);
+
+    dx_json_key(j, "version");
+    dx_json_str(j, r->version);
+    dx_json_key(j, "unchanged");
+    dx_json_bool(j, r->unchanged);
+    dx_json_key(j, "incremental");
+    dx_json_bool(j, r->incremental);
+    dx_json_key(j, "complete");
+    dx_json_bool(j, r->left_out.count == 0 && r->rows_twice == 0);
+    if (entry != NULL)
+        json_version(entry, j);
+    dx_json_key_u64(j, "files_scanned", r->files_scanned);
+    dx_json_key_u64(j, "rows_scanned", r->rows_scanned);
+    dx_json_key_u64(j, "files_missing", r->files_missing);
+    dx_json_key_u64(j, "rows_left_out", r->rows_left_out);
+    dx_json_key_u64(j, "rows_twice", r->rows_twice);
+    dx_json_key_u64(j, "lake_bytes", r->lake_bytes);
+    dx_publish_report_json_left_out(&r->left_out, j);
+    dx_json_key(j, "seconds");
+    dx_json_double(j, sum(r->seconds));
+    dx_json_key(j, "cpu_seconds");
+    dx_json_double(j, sum(r->cpu_s));
+    dx_json_key_u64(j, "peak_memory_bytes", dx_process_peak());
 }

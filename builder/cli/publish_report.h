@@ -14,6 +14,7 @@
 #include "builder/lake/left_out.h"
 #include "format/version/manifest.h"
 
+struct dx_json;
 struct dx_publish_result;
 
 void dx_publish_report(const struct dx_manifest_version *entry, uint64_t lake_bytes,
@@ -26,5 +27,10 @@ void dx_publish_report_left_out(const char *command, const struct dx_left_out *l
 void dx_publish_report_rows_twice(const char *command, const struct dx_publish_result *r);
 void dx_publish_report_held(const struct dx_manifest_version *entry,
                             const struct dx_index_stats *stats, struct dx_buf *out);
+
+/* Members of an object: what was published, read and left out. */
+void dx_publish_report_json(const struct dx_publish_result *r, struct dx_json *j);
+/* Those of the member left_out. */
+void dx_publish_report_json_left_out(const struct dx_left_out *left, struct dx_json *j);
 
 #endif

@@ -2,6 +2,7 @@
 #include "builder/lake/lake_file.h"
 
 #include "base/file.h"
+#include "base/release.h"
 #include "base/utf8.h"
 #include "builder/lake/lake_page.h"
 #include "builder/lake/lake_pool.h"
@@ -738,7 +739,7 @@ static int write_footer(struct dx_lake_writer *w, uint64_t column_base, uint64_t
     struct dx_pq_footer f = {
         .version = 2,
         .row_count = w->rows,
-        .created_by = dx_span_str("domaindex version " DX_VERSION),
+        .created_by = dx_span_str(dx_release_writer()),
         .node = node,
         .node_count = (uint32_t)w->column_count + 1,
         .leaf = leaf,

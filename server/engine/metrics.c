@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/engine/metrics.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/release.h"
 #include "loader/access.h"
 #include "loader/domain64_live.h"
 #include "server/engine/loop.h"
@@ -63,8 +66,11 @@ static void write_logs(struct dx_request_log *log, struct dx_buf *out)
 
 static void write_build(struct dx_buf *out)
 {
+    char label[64];
+
+    (void)snprintf(label, sizeof label, "version=\"%s\"", dx_release());
     dx_metric_head(out, DX_METRIC_BUILD_INFO);
-    dx_metric(out, DX_METRIC_BUILD_INFO, "version=\"" DX_VERSION "\"", 1);
+    dx_metric(out, DX_METRIC_BUILD_INFO, label, 1);
 }
 
 static void write_loops(const struct dx_serving *serving, struct dx_buf *out)

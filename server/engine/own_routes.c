@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "base/release.h"
 #include "loader/access.h"
 #include "loader/domain64_live.h"
 #include "server/engine/charge.h"
@@ -130,7 +131,7 @@ static void program(struct dx_connection *c, struct dx_span match)
     dx_json_key(&j, "program");
     dx_json_str(&j, "domaindexd");
     dx_json_key(&j, "version");
-    dx_json_str(&j, DX_VERSION);
+    dx_json_str(&j, dx_release());
     dx_json_key(&j, "compiler");
     dx_json_str(&j, __VERSION__);
     dx_json_key(&j, "index_version");

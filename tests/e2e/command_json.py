@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: short
+"""`--json` of the commands that report: one line of JSON on standard output, with the numbers that are true; the exit code is the same."""
+import json
+import time
+
+import dxtest
+from dxtest import check, equal
+
+LISTS = {"a": ["https://www.example.com/1", "https://example.com/2", "https://example.org/"], "b": ["https://example.com/2", "https://example.net/x"]}
+
+
+def result(*arguments, expect=0):
+    done = dxtest.domaindex(*arguments, "--json", expect=expect)
+    lines = done.stdout.decode().splitlines()
+    equal(len(lines), 1, f"{arguments[0]} --json prints one line")
+    return json.loads(lines[0])
+
+
+def has(got, want, what):
+    equal({key: got.get(key) for key in want}, want, what)
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        for name, urls in LISTS.items():
+            path = tmp / name
+            path.write_text("".join(url + "\n" for url in urls))
+            dxtest.domaindex("ingest", "--root", root, "--dataset", name, "--format", "list", path)
+            has(result("publish", "--root", root, "--dry-run"), {"dry_run": True, "files_new": 1}, f"dry run, {name}")
+            first = result("publish", "--root", root)
+            has(first, {"unchanged": False, "complete": True, "files_left_out": 0, "left_out": [], "rows_twice": 0}, f"publish {name}")
+            time.sleep(1)  # names of versions have whole seconds
+        has(first, {"domains": 3, "datasets": 2, "pairs": 4, "rows": 5, "urls": 5, "rows_scanned": 2, "incremental": True}, "publish b")
+        has(result("publish", "--root", root), {"unchanged": True, "version": first["version"]}, "publish of nothing new")
+        versions = json.loads(dxtest.domaindex("versions", "--root", root, "--json").stdout)["versions"]
+
+        sound = result("verify", "--root", root, "--deep")
+        has(sound, {"sound": True, "deep": True, "damage_count": 0, "damages": [], "domains": 3, "rows": 5, "version": first["version"]}, "verify")
+
+        older = versions[-1]["version"]
+        has(result("rollback", "--root", root, older, "--dry-run"), {"from": first["version"], "to": older, "dry_run": True}, "rollback, dry")
+        has(result("rollback", "--root", root, older), {"from": first["version"], "to": older, "unchanged": False, "dry_run": False}, "rollback")
+        has(result("rollback", "--root", root, older), {"unchanged": True}, "rollback to what is current")
+        has(result("rollback", "--root", root, first["version"]), {"to": first["version"]}, "and back")
+
+        has(result("compact", "--root", root, "--dry-run"), {"dry_run": True, "files_left_out": 0}, "compact, dry")
+        merged = result("compact", "--root", root)
+        has(merged["publish"], {"domains": 3, "rows": 5, "complete": True}, "compact")
+
+        gone = result("remove", "--root", root, "--dataset", "b", "--dry-run")
+        equal([(d["name"], gone["dry_run"]) for d in gone["datasets"]], [("b", True)], "remove, dry")
+        gone = result("remove", "--root", root, "--dataset", "b")
+        equal([(d["name"], d["files"] > 0) for d in gone["datasets"]], [("b", True)], "remove")
+        has(result("publish", "--root", root), {"datasets": 1, "rows": 3}, "publish without b")
+
+        none = ("--keep", 1, "--keep-for", 0, "--lease-ttl", 0, "--cursor-life", 0, "--max-share", 100)
+        due = result("gc", "--root", root, *none)
+        has(due, {"deleted": False}, "gc, dry")
+        check(due["condemned"] > 0, f"gc finds versions that are due: {due}")
+        has(result("gc", "--root", root, *none, "--delete"), {"deleted": True, "condemned": due["condemned"]}, "gc")
+
+        part = next((root / "index").rglob("domains.mphf"))
+        whole = part.read_bytes()
+        for part in (root / "index").rglob("domains.mphf"):
+            part.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+        damaged = result("verify", "--root", root, expect=3)
+        has(damaged, {"sound": False}, "verify of a damaged version")
+        check(damaged["damage_count"] == len(damaged["damages"]) > 0 and "domains.mphf" in damaged["damages"][0], f"damages: {damaged}")
+        dxtest.domaindex("verify", "--root", tmp / "none", "--json", expect=1)
+        # A full pipe or disk is a failure, not a short result.
+        done = dxtest.run("sh", "-c", "exec \"$@\" > /dev/full", "sh", dxtest.DOMAINDEX, "gc", "--root", root, "--json", expect=1)
+        check(b"standard output" in done.stderr, f"a result that cannot be written: {done.stderr!r}")
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
