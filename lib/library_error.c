@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/library_error.h"
 
+#include "base/release.h"
 #include "lib/domaindex.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ int dx_library_failed(struct domaindex_error *out, const struct dx_error *err)
 
 const char *domaindex_version(void)
 {
-    return DX_VERSION;
+    return dx_release();
 }
 
 int domaindex_abi(void)
