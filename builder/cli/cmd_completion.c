@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/completion.h"
+#include "base/shell_completion.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/completion.h"
+#include "base/shell_completion.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * completion.h - completion scripts for bash, zsh and fish, made from option tables.
+ * shell_completion.h - completion scripts for bash, zsh and fish, made from option tables.
  *
  *   const struct dx_completion_command commands[] = { { "ingest", "add records to the lake", table, count }, ... };
  *   const struct dx_completion c = { "domaindex", commands, COUNT };
@@ -8,8 +8,8 @@
  * A program without subcommands has one command whose name is NULL. Options that take a file, a directory
  * or a root complete paths; those of the kinds CHOICE and YES_NO complete their values. Pure; any thread.
  */
-#ifndef DX_BASE_COMPLETION_H
-#define DX_BASE_COMPLETION_H
+#ifndef DX_BASE_SHELL_COMPLETION_H
+#define DX_BASE_SHELL_COMPLETION_H
 
 #include "base/buf.h"
 #include "base/options.h"
