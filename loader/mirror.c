@@ -351,6 +351,28 @@ int dx_mirror_fetch(struct dx_mirror *m, struct dx_source *source,
     return rc < 0 ? rc : DX_OK;
 }
 
+int dx_mirror_adopt(struct dx_mirror *m, const struct dx_mirror *other,
+                    const struct dx_mirror_want *want, struct dx_error *err)
+{
+    char partial[DX_MIRROR_PATH];
+    char from[DX_MIRROR_PATH];
+    char to[DX_MIRROR_PATH];
+    char dir[DX_MIRROR_PATH];
+    int rc = paths_of(other, want, from, partial, err);
+
+    if (rc == DX_OK)
+        rc = paths_of(m, want, to, partial, err);
+    if (rc == DX_OK && find_whole(to, want->size))
+        return 1;
+    if (rc == DX_OK)
+        rc = dx_path_format(dir, sizeof dir, err, "%.*s", (int)(strrchr(to, '/') - to), to);
+    if (rc == DX_OK)
+        rc = dx_mirror_make_dir(dir, err);
+    if (rc < 0)
+        return rc;
+    return link(from, to) == 0 || errno == EEXIST;
+}
+
 int dx_mirror_recheck(struct dx_mirror *m, const struct dx_mirror_want *want, struct dx_error *err)
 {
     char partial[DX_MIRROR_PATH];

@@ -6,6 +6,7 @@
  *   rc = dx_mirror_fetch(m, source, &want, path, &err);     path: a file with those bytes
  *   rc = dx_mirror_obtain(m, source, &want, path, &err);    the same: 1 they came, 0 were there
  *   rc = dx_mirror_fetch_all(m, source, &batch, &err);      many, some at a time
+ *   rc = dx_mirror_adopt(m, other, &want, &err);            1 there, 0 other lacks it, or is on another disk
  *   rc = dx_mirror_recheck(m, &want, &err);                 1 sound, 0 it was not and is removed
  *   rc = dx_mirror_sweep(m, max_age_s, &err);               removes what was not used for so long
  *   dx_mirror_close(&m);
@@ -69,6 +70,9 @@ int dx_mirror_fetch(struct dx_mirror *m, struct dx_source *source,
 int dx_mirror_obtain(struct dx_mirror *m, struct dx_source *source,
                      const struct dx_mirror_want *want, char path[DX_MIRROR_PATH],
                      struct dx_error *err);
+/* A second name of what another mirror has fetched and found right. */
+int dx_mirror_adopt(struct dx_mirror *m, const struct dx_mirror *other,
+                    const struct dx_mirror_want *want, struct dx_error *err);
 int dx_mirror_recheck(struct dx_mirror *m, const struct dx_mirror_want *want, struct dx_error *err);
 int dx_mirror_sweep(struct dx_mirror *m, uint64_t max_age_s, struct dx_error *err);
 const struct dx_mirror_counts *dx_mirror_counts_of(const struct dx_mirror *m);

@@ -147,16 +147,18 @@ int dx_version_copies_fetch(struct dx_version_copies *c, struct dx_source *sourc
     struct dx_mirror *m = NULL;
     size_t wrong = 0;
     struct wants w;
-    int rc = wants_make(&w, entry, older, options->mirror_postings, err);
+    const bool postings = options->mirror_postings && !(older && options->own_only);
+    const bool verify = options->verify && !(older && options->own_only);
+    int rc = wants_make(&w, entry, older, postings, err);
 
     *c = (struct dx_version_copies){ .tree = NULL };
     w.c = c;
-    w.believe = !options->verify;
+    w.believe = !verify;
     if (rc == DX_OK)
         rc = dx_mirror_open(&m, options->mirror_dir, err);
-    if (rc == DX_OK && options->mirror_postings)
+    if (rc == DX_OK && postings)
         rc = open_tree(m, &w, err);
-    if (rc == DX_OK && options->verify)
+    if (rc == DX_OK && verify)
         rc = recheck(m, &w, w.copies, &wrong, err);
     if (rc == DX_OK) {
         const struct dx_mirror_batch batch = {

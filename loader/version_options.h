@@ -29,7 +29,8 @@ struct dx_version_options {
     /* With verify, of a directory: also the files that are read by range later, as the manifest has
      * them: postings, cold files, and the lists. */
     bool whole;
-    bool own_only; /* verify: of the part that was made with the version, and no older one */
+    /* verify and mirror_postings: of the part that was made with the version, and no older one */
+    bool own_only;
 };
 
 #define DX_MIRROR_KEEP_S (7u * 86400)

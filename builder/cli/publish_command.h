@@ -43,6 +43,13 @@ struct dx_periodic;
         "work-dir", "DIR", NULL, "for s3://: where temporary files go; else TMPDIR, else /tmp", \
             DX_OPT_TEXT, place                                                                  \
     }
+#define DX_PUBLISH_OPTION_CACHE_DIR(place)                                                        \
+    {                                                                                             \
+        "cache-dir", "DIR", NULL,                                                                 \
+            "for s3://: where copies of index files stay, so that the next publish fetches what " \
+            "is new; else $CACHE_DIRECTORY, $XDG_CACHE_HOME/domaindex, or ~/.cache/domaindex",    \
+            DX_OPT_TEXT, place                                                                    \
+    }
 #define DX_PUBLISH_THREADS_MAX 64
 
 /* What the table alone does not say, when its values are stored. */

@@ -95,9 +95,15 @@ static int add_name(struct naming *n, struct dx_span path, bool current, bool by
 
 /* ---- versions ---- */
 
+/* The current version, or a part of it: what its list has, the current version has. */
 static bool is_current(const struct naming *n, const struct dx_manifest_version *v)
 {
-    return strcmp(v->version, n->manifest->current) == 0;
+    const struct dx_manifest_version *current = dx_manifest_current(n->manifest);
+    bool is = current != NULL && strcmp(v->version, current->version) == 0;
+
+    for (size_t i = 0; current != NULL && i < current->part_count; i++)
+        is = is || strcmp(v->version, current->parts[i]) == 0;
+    return is;
 }
 
 /* The path of a row relative to the root, ended by a NUL that does not count. */
@@ -123,6 +129,18 @@ static int add_listed(void *ctx, const struct dx_files_row *row, struct dx_error
     return rc == DX_OK ? add_name(n, path, is_current(n, n->reading), true, err) : rc;
 }
 
+/* Of a version's missing files; those of a part are its own version's. */
+static int add_missing(void *ctx, const struct dx_files_row *row, struct dx_error *err)
+{
+    struct naming *n = ctx;
+    struct dx_span path;
+    int rc = write_path(n, row, &path, err);
+
+    return rc == DX_OK ? add_name(n, path, strcmp(n->reading->version, n->manifest->current) == 0,
+                                  true, err)
+                       : rc;
+}
+
 /* The same list is the same bytes, below the same parquet_root: it need not be read twice. */
 static bool same_list(const struct dx_manifest_version *a, const struct dx_manifest_version *b)
 {
@@ -130,24 +148,33 @@ static bool same_list(const struct dx_manifest_version *a, const struct dx_manif
     const struct dx_manifest_file *y = dx_manifest_file(b, DX_FILE_FILES_TSV);
 
     return x != NULL && y != NULL && x->size == y->size && dx_hash128_equal(&x->hash, &y->hash) &&
-           strcmp(a->parquet_root, b->parquet_root) == 0 && a->part_count == b->part_count &&
-           memcmp(a->parts, b->parts, a->part_count * sizeof a->parts[0]) == 0;
+           strcmp(a->parquet_root, b->parquet_root) == 0;
 }
 
-/* Another one has, or will, read it: the current version itself, or the first with that list. */
+/* Another one's reading says what this one's would: a part of the current version with the same
+ * list, or the first with it. */
 static bool is_read(const struct naming *n, size_t i)
 {
     const struct dx_manifest *m = n->manifest;
-    const struct dx_manifest_version *current = dx_manifest_current(m);
+    bool current = is_current(n, &m->versions[i]);
 
-    if (is_current(n, &m->versions[i]))
-        return false;
-    if (current != NULL && same_list(&m->versions[i], current))
-        return true;
-    for (size_t k = 0; k < i; k++)
-        if (same_list(&m->versions[i], &m->versions[k]))
+    for (size_t k = 0; k < m->version_count; k++)
+        if (k != i && same_list(&m->versions[i], &m->versions[k]) &&
+            (is_current(n, &m->versions[k]) > current ||
+             (is_current(n, &m->versions[k]) == current && k < i)))
             return true;
     return false;
+}
+
+/* Parts are versions that the manifest lists, so each list is read once, with its own version. */
+static int check_parts(const struct naming *n, const struct dx_manifest_version *v,
+                       struct dx_error *err)
+{
+    for (size_t i = 0; i < v->part_count && v->state != DX_VERSION_DROPPED; i++)
+        if (dx_manifest_find(n->manifest, v->parts[i]) == NULL)
+            return dx_fail(err, DX_E_CORRUPT, "version %s: its part %s is not listed", v->version,
+                           v->parts[i]);
+    return DX_OK;
 }
 
 static int read_versions(struct naming *n, struct dx_error *err)
@@ -157,9 +184,11 @@ static int read_versions(struct naming *n, struct dx_error *err)
 
     for (size_t i = 0; rc == DX_OK && i < m->version_count; i++) {
         n->reading = &m->versions[i];
-        rc = dx_listed_missing(n->root->source, n->reading, add_listed, n, err);
+        rc = check_parts(n, n->reading, err);
+        if (rc == DX_OK)
+            rc = dx_listed_missing(n->root->source, n->reading, add_missing, n, err);
         if (rc == DX_OK && !is_read(n, i))
-            rc = dx_listed_files_all(n->root->source, m, n->reading, add_listed, n, err);
+            rc = dx_listed_files(n->root->source, n->reading, add_listed, n, err);
         if (rc < 0)
             (void)dx_fail_in(err,
                              "%s: the list of the lake files that version %s has cannot be read, "

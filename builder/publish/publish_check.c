@@ -34,8 +34,14 @@ static int fetch_files(const struct dx_publish_check *c, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = dx_version_files_fetch(&files, NULL, err);
+    for (size_t i = 0; rc >= 0 && i < c->entry->file_count; i++) {
+        const struct dx_manifest_file *f = &c->entry->files[i];
+        const struct dx_mirror_want want = { f->name, f->size, f->hash, NULL };
+
+        rc = dx_mirror_adopt(c->cache, files.mirror, &want, err);
+    }
     dx_mirror_close(&files.mirror);
-    return rc;
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int open_side(struct side *s, const char *root, const struct dx_publish_check *c,
@@ -129,7 +135,7 @@ int dx_publish_check_run(const struct dx_publish_check *c, struct dx_error *err)
 
     options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = CACHE_BYTES;
     options.source = c->options;
-    options.mirror_dir = c->mirror_dir;
+    options.mirror_dir = dx_mirror_dir_of(c->cache);
     options.mirror_postings = true;
     if (rc == DX_OK && c->entry->part_count == 0)
         rc = open_side(&local, c->local_root, c, &options, err);

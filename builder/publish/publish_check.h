@@ -2,10 +2,10 @@
  * publish_check.h - a version that was uploaded, read as a server will read it.
  *
  *   struct dx_publish_check c = { .remote_root = "s3://...", .local_root = dir, .mirror_dir = fresh,
- *                                 .entry = entry, .source = src, .options = &o, .threads = 8 };
+ *                                 .cache = mirror, .entry = entry, .source = src, .options = &o, .threads = 8 };
  *   rc = dx_publish_check_run(&c, &err);
  *
- * Every file of entry comes back from the store into mirror_dir and has its size and
+ * Every file of entry comes back from the store into mirror_dir, a fresh folder, and has its size and
  * hash; the loader opens the version from the remote root with every block checked; some domains
  * over the whole range and one that is not there are answered as the version at local_root
  * (local_root/index/VERSION, as it was made) answers them, if it has no older parts, which are not
@@ -20,10 +20,13 @@
 
 #include <stdatomic.h>
 
+struct dx_mirror;
+
 struct dx_publish_check {
     const char *remote_root;
     const char *local_root;
     const char *mirror_dir;
+    struct dx_mirror *cache;            /* gets what came back, and has the files of older parts */
     const struct dx_manifest *manifest; /* that the version will be in */
     const struct dx_manifest_version *entry;
     struct dx_source *source;

@@ -2,9 +2,12 @@
 #include "builder/publish/publish_listing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "builder/publish/publish_upload.h"
+#include "fetch/store.h"
 
 #define DAY_US (86400 * (int64_t)1000000)
 #define SEQUENCE_DIGITS 7 /* with the dash behind them */
@@ -39,18 +42,39 @@ static bool version_of(const char *object, char name[DX_VERSION_NAME], bool *cla
     return dx_version_name_ok(dx_span_str(name), NULL);
 }
 
-void dx_publish_listing_see(struct dx_publish_listing *l, const char *object)
+/* A file that the current version has, or one of its parts. */
+static bool is_current(const struct dx_manifest *m, const char *version, const char *object)
 {
-    char name[DX_VERSION_NAME];
-    uint32_t sequence = 0;
-    bool claim = false;
+    const struct dx_manifest_version *current = dx_manifest_current(m);
+    const char *file = object + strlen(DX_INDEX_DIR "/") + strlen(version) + 1;
+    bool is = current != NULL && strcmp(current->version, version) == 0;
 
-    if (!version_of(object, name, &claim))
-        return;
-    (void)dx_version_name_ok(dx_span_str(name), &sequence);
-    if (sequence > l->sequence)
-        l->sequence = sequence;
-    if (claim || strcmp(name, l->last) == 0)
+    for (size_t i = 0; current != NULL && i < current->part_count; i++)
+        is = is || strcmp(current->parts[i], version) == 0;
+    if (is)
+        current = dx_manifest_find(m, version);
+    return is && current != NULL && dx_manifest_file(current, file) != NULL;
+}
+
+static int keep(struct dx_publish_listing *l, const struct dx_listed *listed, struct dx_error *err)
+{
+    struct dx_publish_listed *to = dx_array_room(l->files, l->file_count, &l->file_capacity,
+                                                 sizeof *to);
+
+    if (to == NULL)
+        return dx_no_memory(err, "listing of " DX_INDEX_DIR "/");
+    l->files = to;
+    to += l->file_count;
+    to->size = listed->size;
+    if ((size_t)snprintf(to->object, sizeof to->object, "%s", listed->object) < sizeof to->object &&
+        (size_t)snprintf(to->etag, sizeof to->etag, "%s", listed->etag) < sizeof to->etag)
+        l->file_count++;
+    return DX_OK;
+}
+
+static void see_version(struct dx_publish_listing *l, const char *name)
+{
+    if (strcmp(name, l->last) == 0)
         return;
     memcpy(l->last, name, sizeof l->last);
     if (dx_manifest_find(l->manifest, name) != NULL ||
@@ -60,11 +84,43 @@ void dx_publish_listing_see(struct dx_publish_listing *l, const char *object)
         memcpy(l->leftover, name, sizeof l->leftover);
 }
 
+int dx_publish_listing_see(struct dx_publish_listing *l, const struct dx_listed *listed,
+                           struct dx_error *err)
+{
+    char name[DX_VERSION_NAME];
+    uint32_t sequence = 0;
+    bool claim = false;
+
+    if (!version_of(listed->object, name, &claim))
+        return DX_OK;
+    (void)dx_version_name_ok(dx_span_str(name), &sequence);
+    if (sequence > l->sequence)
+        l->sequence = sequence;
+    if (claim)
+        return DX_OK;
+    see_version(l, name);
+    return is_current(l->manifest, name, listed->object) ? keep(l, listed, err) : DX_OK;
+}
+
 static int see(void *ctx, const struct dx_listed *listed, struct dx_error *err)
 {
-    (void)err;
-    dx_publish_listing_see(ctx, listed->object);
-    return DX_OK;
+    return dx_publish_listing_see(ctx, listed, err);
+}
+
+const struct dx_publish_listed *dx_publish_listing_find(const struct dx_publish_listing *l,
+                                                        const char *object)
+{
+    for (size_t i = 0; i < l->file_count; i++)
+        if (strcmp(l->files[i].object, object) == 0)
+            return &l->files[i];
+    return NULL;
+}
+
+void dx_publish_listing_release(struct dx_publish_listing *l)
+{
+    free(l->files);
+    l->files = NULL;
+    l->file_count = l->file_capacity = 0;
 }
 
 int dx_publish_listing_read(struct dx_publish_listing *l, struct dx_store *store,

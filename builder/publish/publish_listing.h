@@ -7,6 +7,8 @@
  *   l.sequence       highest of the manifest, of all versions that are there, of all names taken
  *   l.leftovers      versions that no manifest names, and whose name is over a day old; l.leftover
  *                    is the first of them
+ *   f = dx_publish_listing_find(&l, object);   of the current version or one of its parts; NULL: not listed
+ *   dx_publish_listing_release(&l);
  *
  * A younger version may be that of a publisher at work. Nothing is removed: that is safe only for
  * who has changed the manifest before, so that a publisher that has slept cannot name it any more.
@@ -14,9 +16,17 @@
 #ifndef DX_BUILDER_PUBLISH_PUBLISH_LISTING_H
 #define DX_BUILDER_PUBLISH_PUBLISH_LISTING_H
 
+#include "fetch/source.h"
 #include "format/version/manifest.h"
 
+struct dx_listed;
 struct dx_store;
+
+struct dx_publish_listed {
+    char object[DX_MANIFEST_FILE_PATH];
+    char etag[DX_SOURCE_ETAG];
+    uint64_t size;
+};
 
 struct dx_publish_listing {
     const struct dx_manifest *manifest;
@@ -25,12 +35,19 @@ struct dx_publish_listing {
     uint64_t leftovers;
     char leftover[DX_VERSION_NAME];
     char last[DX_VERSION_NAME]; /* that was looked at; a listing is in order */
+    struct dx_publish_listed *files;
+    size_t file_count;
+    size_t file_capacity;
 };
 
 void dx_publish_listing_init(struct dx_publish_listing *l, const struct dx_manifest *manifest,
                              int64_t now_us);
-void dx_publish_listing_see(struct dx_publish_listing *l, const char *object);
+int dx_publish_listing_see(struct dx_publish_listing *l, const struct dx_listed *listed,
+                           struct dx_error *err);
 int dx_publish_listing_read(struct dx_publish_listing *l, struct dx_store *store,
                             struct dx_error *err);
+const struct dx_publish_listed *dx_publish_listing_find(const struct dx_publish_listing *l,
+                                                        const char *object);
+void dx_publish_listing_release(struct dx_publish_listing *l);
 
 #endif

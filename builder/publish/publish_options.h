@@ -44,6 +44,9 @@ enum dx_foreign_rows {
 struct dx_publish_options {
     const char *root;
     const char *work_dir; /* on object storage: where a work folder is made; NULL: TMPDIR, /tmp */
+    /* on object storage: where copies of the index stay from one publish to the next; NULL: as
+     * loader/mirror.h says, or the work folder, if that cannot be written to */
+    const char *cache_dir;
     bool through_store;   /* tests: a directory too is written as object storage is */
     const char *psl_path; /* NULL: the lake's own list, or the system's */
     size_t memory;        /* at least DX_PUBLISH_MEMORY_MIN */

@@ -16,6 +16,7 @@
 #include "builder/publish/publish_upload.h"
 #include "builder/root/work_folder.h"
 #include "format/version/etags_tsv.h"
+#include "loader/mirror.h"
 #include "loader/version.h"
 
 #define THREADS 8 /* that put or get objects: they wait for the store, not for a core */
@@ -31,6 +32,8 @@ struct publish {
     char lake[PATH_MAX];
     char local_root[PATH_MAX];
     char mirror[PATH_MAX];
+    struct dx_mirror *cache; /* of index files, from one publish to the next */
+    struct dx_publish_listing listing;
     uint64_t disk_bytes; /* for files of the lake */
     struct dx_publish_upload upload;
 };
@@ -72,16 +75,17 @@ static int look(struct publish *p, uint64_t *sequence, struct dx_error *err)
 {
     struct dx_publish_job *job = p->job;
     struct dx_publish_result *result = job->result;
-    struct dx_publish_listing listing;
+    struct dx_publish_listing *listing = &p->listing;
     int rc = dx_publish_job_manifest(job, err);
 
     if (rc < 0)
         return rc;
-    dx_publish_listing_init(&listing, &result->manifest, job->options->now_us);
-    rc = dx_publish_listing_read(&listing, p->job->root.store, err);
-    *sequence = listing.sequence;
-    result->leftovers = listing.leftovers;
-    memcpy(result->leftover, listing.leftover, sizeof result->leftover);
+    dx_publish_listing_release(listing);
+    dx_publish_listing_init(listing, &result->manifest, job->options->now_us);
+    rc = dx_publish_listing_read(listing, p->job->root.store, err);
+    *sequence = listing->sequence;
+    result->leftovers = listing->leftovers;
+    memcpy(result->leftover, listing->leftover, sizeof result->leftover);
     return rc == DX_OK ? dx_publish_lake_open(&job->lake, &job->root, &result->manifest,
                                               &job->options->allow, p->lake, err)
                        : rc;
@@ -103,6 +107,22 @@ static int look_until_whole(struct publish *p, uint64_t *sequence, struct dx_err
     }
 }
 
+/* A default folder that cannot be written to is no reason to fail: copies are then for this publish
+ * alone. */
+static int open_cache(struct publish *p, struct dx_error *err)
+{
+    const char *dir = p->job->options->cache_dir;
+    char path[PATH_MAX];
+    int rc;
+
+    if (dx_mirror_open(&p->cache, dir, dir == NULL ? NULL : err) == DX_OK)
+        return DX_OK;
+    if (dir != NULL)
+        return err == NULL ? DX_E_IO : (int)err->code;
+    rc = dx_path_format(path, PATH_MAX, err, "%s/%s", p->folder.path, "base");
+    return rc == DX_OK ? dx_mirror_open(&p->cache, path, err) : rc;
+}
+
 static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
 {
     int rc = dx_root_options(&p->source_options, err);
@@ -110,23 +130,23 @@ static int prepare(struct publish *p, uint64_t *sequence, struct dx_error *err)
     if (rc == DX_OK)
         rc = make_folders(p, err);
     if (rc == DX_OK)
+        rc = open_cache(p, err);
+    if (rc == DX_OK)
         rc = look_until_whole(p, sequence, err);
     return rc == DX_OK ? dx_publish_job_psl(p->job, err) : rc;
 }
 
 /* ---- the new version ---- */
 
-/* The current version, to be merged with: what of it is mapped comes to the work folder. */
+/* The current version, to be merged with: what of it is mapped, and was not here, comes to the cache. */
 static int choose_base(struct publish *p, struct dx_error *err)
 {
     struct dx_version_options options = DX_VERSION_OPTIONS_DEFAULT;
-    char mirror[PATH_MAX];
-    int rc = dx_path_format(mirror, PATH_MAX, err, "%s/%s", p->folder.path, "base");
 
     options.cache_bytes_idx = options.cache_bytes_payload = options.cache_bytes_pages = 1u << 20;
     options.source = &p->source_options;
-    options.mirror_dir = mirror;
-    return rc == DX_OK ? dx_publish_job_base(p->job, &options, err) : rc;
+    options.mirror_dir = dx_mirror_dir_of(p->cache);
+    return dx_publish_job_base(p->job, &options, err);
 }
 
 /* Whether what the current version has in the store is what it was made with: servers refuse what
@@ -135,10 +155,10 @@ static int choose_base(struct publish *p, struct dx_error *err)
 static int compare_etags(struct publish *p, struct dx_error *err)
 {
     struct dx_publish_result *result = p->job->result;
+    const struct dx_publish_etags_of of = { &p->job->root,      p->job->root.url, &result->manifest,
+                                            &p->job->lake.lake, &p->listing,      p->cache };
     struct dx_publish_etags e;
-    int rc = dx_publish_etags_compare(&e, &p->job->root, p->job->root.url, &result->manifest,
-                                      dx_manifest_current(&result->manifest), &p->job->lake.lake,
-                                      err);
+    int rc = dx_publish_etags_compare(&e, &of, err);
 
     if (rc < 0 || e.differ == 0)
         return rc;
@@ -255,6 +275,7 @@ static int check(struct publish *p, struct dx_error *err)
                                   .remote_root = p->root,
                                   .local_root = p->local_root,
                                   .mirror_dir = p->mirror,
+                                  .cache = p->cache,
                                   .entry = p->job->entry,
                                   .source = p->job->root.source,
                                   .options = &p->source_options,
@@ -390,6 +411,8 @@ int dx_publish_remote(struct dx_publish_job *job, struct dx_error *err)
     if ((rc != DX_OK && !job->edit.may_be_there) || job->result->unchanged)
         dx_publish_placed_undo(&job->placed);
     dx_publish_upload_release(&p->upload);
+    dx_publish_listing_release(&p->listing);
+    dx_mirror_close(&p->cache);
     dx_work_folder_remove(&p->folder);
     free(p);
     return rc;

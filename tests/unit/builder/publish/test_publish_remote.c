@@ -325,7 +325,9 @@ static void test_listing(void)
         abort();
     dx_publish_listing_init(&l, &m, NOW_US);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        dx_publish_listing_see(&l, rows[i].object);
+        const struct dx_listed listed = { rows[i].object, 1, "" };
+
+        EXPECT(dx_publish_listing_see(&l, &listed, &err) == DX_OK, "%s", err.text);
         EXPECT(l.sequence == rows[i].sequence && l.leftovers == rows[i].leftovers,
                "%s: sequence %llu, %llu leftovers", rows[i].object, (unsigned long long)l.sequence,
                (unsigned long long)l.leftovers);
