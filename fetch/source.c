@@ -67,9 +67,15 @@ int dx_source_get(struct dx_source *src, const struct dx_get *get, struct dx_buf
     return rc < 0 ? rc : src->ops->get(src, get, out, etag, err);
 }
 
+struct dx_source *dx_source_hold(struct dx_source *src)
+{
+    (void)atomic_fetch_add_explicit(&src->more, 1, memory_order_relaxed);
+    return src;
+}
+
 void dx_source_close(struct dx_source **src)
 {
-    if (*src != NULL)
+    if (*src != NULL && atomic_fetch_sub_explicit(&(*src)->more, 1, memory_order_acq_rel) == 0)
         (*src)->ops->close(*src);
     *src = NULL;
 }

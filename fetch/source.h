@@ -35,6 +35,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+#include <stdatomic.h>
+
 #define DX_SOURCE_ETAG 129 /* 128 bytes and NUL */
 
 struct dx_source;
@@ -102,6 +104,7 @@ struct dx_source_ops {
 /* The first member of each kind of source. */
 struct dx_source {
     const struct dx_source_ops *ops;
+    _Atomic unsigned more; /* holders, but for the first */
 };
 
 /* Strings are borrowed until dx_source_open returns; NULL means the default named here. */
@@ -144,6 +147,8 @@ void dx_source_batch_report_read(const struct dx_source_batch *batch, size_t rea
  * changes whenever the file is replaced by rename. */
 int dx_source_get(struct dx_source *src, const struct dx_get *get, struct dx_buf *out,
                   char etag[DX_SOURCE_ETAG], struct dx_error *err);
+/* One holder more; each closes it, and the last close is the end of it. */
+struct dx_source *dx_source_hold(struct dx_source *src);
 void dx_source_close(struct dx_source **src);
 
 /* Whether root is read over the network, by its scheme. */

@@ -103,7 +103,7 @@ int dx_source_open_memory(struct dx_source **src, const struct dx_memory_object 
     *src = NULL;
     if (memory == NULL)
         return dx_no_memory(err, "objects in memory");
-    *memory = (struct source_memory){ { &ops }, objects, count };
+    *memory = (struct source_memory){ { .ops = &ops }, objects, count };
     *src = &memory->source;
     return DX_OK;
 }

@@ -662,6 +662,6 @@ void dx_current_stats(struct dx_current *cur, struct dx_current_stats *stats)
         memcpy(stats->resident[i], cur->residents.items[i].version->entry.version,
                sizeof stats->resident[i]);
     (void)pthread_mutex_unlock(&cur->lock);
-    stats->mapped_bytes = atomic_load(&cur->caches->mapped_bytes);
+    stats->mapped_bytes = dx_open_parts_bytes(&cur->caches->parts);
     stats->mapped_versions = atomic_load(&cur->caches->mapped_versions);
 }

@@ -43,34 +43,40 @@ static uint64_t memory_available(void)
     return kb == 0 ? UINT64_MAX : (uint64_t)kb * 1024;
 }
 
-/* Bytes that stay mapped whatever goes: of the current version, and if only fetched ones go, of
- * those that it superseded. */
-static uint64_t staying_bytes(struct dx_current *cur, bool fetched_only)
+/* Bytes that are mapped if all goes that may: of the current version, if only fetched ones go also
+ * of those that it superseded, and of one more. */
+static uint64_t least_bytes(struct dx_current *cur, const struct dx_manifest *m,
+                            const struct dx_manifest_version *entry, bool fetched_only)
 {
-    uint64_t sum = 0;
+    struct dx_version *staying[DX_RESIDENT_MAX + 1];
+    size_t count = 0;
+    uint64_t sum;
 
     (void)pthread_mutex_lock(&cur->lock);
     for (size_t i = 0; i < cur->residents.count; i++) {
         const struct dx_resident *item = &cur->residents.items[i];
 
         if (i == 0 || (fetched_only && !item->fetched))
-            sum += dx_version_mapped_bytes(item->version);
+            staying[count++] = item->version;
     }
+    sum = dx_version_mapped_bytes_with(staying, count, cur->root, m, entry);
     (void)pthread_mutex_unlock(&cur->lock);
     return sum;
 }
 
-/* Makes room for so many bytes more: closes open versions until there is. None is closed if that
- * were not enough. */
-static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool fetched_only,
-                 struct dx_error *err)
+/* Makes room for a version more: closes open versions until there is. None is closed if that were
+ * not enough. What it shares with one that goes has to be mapped again. */
+static int admit(struct dx_current *cur, const struct dx_manifest *m,
+                 const struct dx_manifest_version *entry, bool fetched_only, struct dx_error *err)
 {
     const uint64_t cap = cur->how.resident_bytes;
-    const bool vain = cap > 0 && (bytes > cap || staying_bytes(cur, fetched_only) > cap - bytes);
-    uint64_t mapped = atomic_load(&cur->caches->mapped_bytes);
+    const char *name = entry->version;
+    const bool vain = cap > 0 && least_bytes(cur, m, entry, fetched_only) > cap;
+    uint64_t bytes = dx_version_fresh_bytes_of(cur->caches, cur->root, m, entry);
+    uint64_t mapped = dx_open_parts_bytes(&cur->caches->parts);
     uint64_t available;
 
-    while (vain || (cap > 0 && mapped > cap - bytes)) {
+    while (vain || (cap > 0 && (mapped > cap || bytes > cap - mapped))) {
         struct dx_version *gone = NULL;
 
         (void)pthread_mutex_lock(&cur->lock);
@@ -86,7 +92,8 @@ static int admit(struct dx_current *cur, const char *name, uint64_t bytes, bool 
                            name, (unsigned long long)bytes, (unsigned long long)mapped,
                            (unsigned long long)cap);
         dx_version_unpin(gone);
-        mapped = atomic_load(&cur->caches->mapped_bytes);
+        mapped = dx_open_parts_bytes(&cur->caches->parts);
+        bytes = dx_version_fresh_bytes_of(cur->caches, cur->root, m, entry);
     }
     available = cur->how.warm ? memory_available() : UINT64_MAX;
     if (bytes > available)
@@ -149,7 +156,7 @@ int dx_current_load(struct dx_current *cur, struct dx_shared_manifest *listed,
     *v = NULL;
     *step = DX_RELOAD_MEMORY;
     rc = first ? fits_alone(cur, entry->version, bytes, err)
-               : admit(cur, entry->version, bytes, false, err);
+               : admit(cur, &listed->manifest, entry, false, err);
     begin = dx_clock_s();
     if (rc == DX_OK) {
         *step = DX_RELOAD_LOAD;
@@ -181,8 +188,7 @@ int dx_current_load_kept(struct dx_current *cur, struct dx_shared_manifest *list
                          const struct dx_manifest_version *entry, struct dx_version **v,
                          struct dx_error *err)
 {
-    int rc = admit(cur, entry->version, dx_version_mapped_bytes_of(&listed->manifest, entry), true,
-                   err);
+    int rc = admit(cur, &listed->manifest, entry, true, err);
 
     *v = NULL;
     if (rc == DX_OK)

@@ -39,7 +39,8 @@ struct dx_current_stats {
     double prepare_s[DX_PREPARES_MAX];
     const char *prepare_name[DX_PREPARES_MAX];
     size_t prepare_count;
-    uint64_t mapped_bytes; /* of all versions that are open, resident or only pinned */
+    /* of all versions that are open, resident or only pinned; what they share counts once */
+    uint64_t mapped_bytes;
     uint64_t mapped_versions;
     size_t resident_count; /* the first is the current one */
     char resident[DX_RESIDENT_MAX + 1][DX_VERSION_NAME];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/dead_domains.h"
 
+#include "loader/open_parts.h"
+
 #include <roaring/roaring.h>
 #include <stdlib.h>
 
@@ -146,7 +148,7 @@ void dx_dead_domains_release(struct dx_version_part *parts, size_t count, struct
     for (size_t i = 0; i < count; i++) {
         if (parts[i].dead != NULL)
             roaring_bitmap_free(parts[i].dead);
-        dx_part_free(&parts[i].part);
+        dx_open_parts_put(&parts[i].part);
     }
     free(d->rank);
     *d = (struct dx_dead_domains){ 0 };

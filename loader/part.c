@@ -403,7 +403,9 @@ int dx_part_open(struct dx_part *p, struct dx_version_copies *copies, struct dx_
 {
     int rc;
 
-    p->source = source;
+    p->source = dx_source_hold(source);
+    p->verified = verify;
+    p->copied = copies->path[DX_COPY_MPHF] != NULL;
     rc = open_maps(p, copies, verify, err);
     p->pages.first_file = p->entry.part.first_file;
     if (rc == DX_OK)
@@ -436,6 +438,7 @@ void dx_part_free(struct dx_part **part)
         dx_map_close(map_of(p, i));
     if (p->paged != p->source)
         dx_source_close(&p->paged);
+    dx_source_close(&p->source);
     dx_mirror_tree_close(&p->tree);
     dx_objects_free(&p->objects);
     free(p->entry.files);

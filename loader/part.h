@@ -14,7 +14,8 @@
  *
  * Errors: DX_E_CORRUPT and DX_E_TRUNCATED name the file and what contradicts what; DX_E_NOT_FOUND a
  * file that the manifest lists and that is not there. After an error the part can only be freed.
- * After open everything is read-only but `objects`, which has its own lock: threads may share it.
+ * After open everything is read-only but `objects`, which has its own lock: threads may share it, and
+ * versions (loader/open_parts.h).
  */
 #ifndef DX_LOADER_PART_H
 #define DX_LOADER_PART_H
@@ -36,15 +37,15 @@
 
 struct dx_guard;
 struct dx_objects;
+struct dx_open_parts;
 struct dx_version_copies;
 
 struct dx_part {
     /* Own copy: names, sizes and hashes of its files; `part` has their totals. */
     struct dx_manifest_version entry;
     char *root;
-    char *directory; /* index/{version}, relative to the root */
-    struct dx_source
-        *source; /* of the lake, and of the postings unless they are mirrored; borrowed */
+    char *directory;          /* index/{version}, relative to the root */
+    struct dx_source *source; /* of the lake, and of the postings unless they are mirrored; held */
     struct dx_source
         *paged; /* of files that are read by page, under their names: source, or local */
     struct dx_objects *objects;
@@ -65,13 +66,21 @@ struct dx_part {
     const struct dx_tags *tags; /* NULL: no lake file has the column `tags` */
     struct dx_dead dead_file;
     const struct dx_dead *dead; /* NULL: it was made without older parts */
+    bool verified;              /* every byte was, at open */
+    bool copied;                /* from a remote root */
+    _Atomic bool warm;          /* all that is mapped was read into memory: loader/warm.h */
+    /* loader/open_parts.h's, under its lock */
+    struct dx_open_parts *open_parts; /* NULL: it has one holder, and is not shared */
+    struct dx_part *next;
+    unsigned holders;
 };
 
 /* What is needed to open the files: names. The entry is copied. */
 int dx_part_new(struct dx_part **part, const char *root, const struct dx_manifest_version *entry,
                 unsigned open_flags, struct dx_error *err);
 
-/* copies: of a remote root's files, zeroed for a directory. verify: every byte is checked. */
+/* copies: of a remote root's files, zeroed for a directory. source: one more holder. verify: every
+ * byte is checked. */
 int dx_part_open(struct dx_part *part, struct dx_version_copies *copies, struct dx_source *source,
                  bool verify, struct dx_error *err);
 void dx_part_free(struct dx_part **part);

@@ -23,6 +23,7 @@ int dx_caches_new(struct dx_caches **caches, const struct dx_version_options *o,
     *caches = NULL;
     if (c == NULL)
         return dx_no_memory(err, "caches");
+    dx_open_parts_init(&c->parts);
     rc = dx_page_cache_new(&c->idx, o->cache_bytes_idx, o->evict, err);
     if (rc == DX_OK)
         rc = dx_page_cache_new(&c->payload, o->cache_bytes_payload, o->evict, err);
@@ -46,6 +47,7 @@ void dx_caches_free(struct dx_caches **caches)
         dx_page_cache_free(&(*caches)->payload);
         dx_page_cache_free(&(*caches)->pages);
         dx_hot_keys_free(&(*caches)->hot);
+        dx_open_parts_release(&(*caches)->parts);
         free(*caches);
     }
     *caches = NULL;
@@ -203,44 +205,76 @@ static int open_texts(struct dx_version *v, const struct dx_version_copies *copi
     return rc;
 }
 
-uint64_t dx_version_mapped_bytes(const struct dx_version *v)
+static uint64_t add_bytes(uint64_t sum, uint64_t more)
 {
-    uint64_t sum = 0;
+    return __builtin_add_overflow(sum, more, &sum) ? UINT64_MAX : sum;
+}
 
-    for (size_t i = 0; i < v->part_count; i++)
-        if (__builtin_add_overflow(sum, dx_part_mapped_bytes(&v->parts[i].part->entry), &sum))
-            return UINT64_MAX;
-    return sum;
+/* The entry of its i-th part, itself the last; NULL: the manifest lacks it. */
+static const struct dx_manifest_version *part_entry(const struct dx_manifest *m,
+                                                    const struct dx_manifest_version *entry,
+                                                    size_t i)
+{
+    return i == entry->part_count ? entry : dx_manifest_find(m, entry->parts[i]);
 }
 
 uint64_t dx_version_mapped_bytes_of(const struct dx_manifest *m,
                                     const struct dx_manifest_version *entry)
 {
-    uint64_t sum = dx_part_mapped_bytes(entry);
+    return dx_version_mapped_bytes_with(NULL, 0, "", m, entry);
+}
 
-    for (size_t i = 0; i < entry->part_count; i++) {
-        const struct dx_manifest_version *part = dx_manifest_find(m, entry->parts[i]);
+uint64_t dx_version_fresh_bytes_of(struct dx_caches *caches, const char *root,
+                                   const struct dx_manifest *m,
+                                   const struct dx_manifest_version *entry)
+{
+    uint64_t sum = 0;
 
-        if (part != NULL && __builtin_add_overflow(sum, dx_part_mapped_bytes(part), &sum))
-            return UINT64_MAX;
+    for (size_t i = 0; i <= entry->part_count; i++) {
+        const struct dx_manifest_version *part = part_entry(m, entry, i);
+
+        if (part != NULL)
+            sum = add_bytes(sum, dx_open_parts_fresh_bytes(&caches->parts, root, part));
     }
     return sum;
 }
 
-/* Once for each version that was opened whole: `pins` is not 0 only then. */
-static void count_mapped(const struct dx_version *v, bool opened)
+/* Whether one of the first `count` versions has a part of that name and build. */
+static bool has_part(struct dx_version *const *versions, size_t count, const char *root,
+                     const struct dx_manifest_version *entry)
 {
-    uint64_t bytes = dx_version_mapped_bytes(v);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < versions[i]->part_count; k++) {
+            const struct dx_part *part = versions[i]->parts[k].part;
 
-    if (v->caches == NULL)
-        return;
-    if (opened) {
-        atomic_fetch_add(&v->caches->mapped_bytes, bytes);
-        atomic_fetch_add(&v->caches->mapped_versions, 1);
-    } else {
-        atomic_fetch_sub(&v->caches->mapped_bytes, bytes);
-        atomic_fetch_sub(&v->caches->mapped_versions, 1);
+            if (strcmp(part->entry.version, entry->version) == 0 &&
+                memcmp(&part->entry.build, &entry->build, sizeof entry->build) == 0 &&
+                strcmp(part->root, root) == 0)
+                return true;
+        }
+    return false;
+}
+
+uint64_t dx_version_mapped_bytes_with(struct dx_version *const *versions, size_t count,
+                                      const char *root, const struct dx_manifest *m,
+                                      const struct dx_manifest_version *entry)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < versions[i]->part_count; k++) {
+            const struct dx_part *part = versions[i]->parts[k].part;
+
+            if (!has_part(versions, i, part->root, &part->entry))
+                sum = add_bytes(sum, dx_part_mapped_bytes(&part->entry));
+        }
+    for (size_t i = 0; i <= entry->part_count; i++) {
+        const struct dx_manifest_version *part = part_entry(m, entry, i);
+
+        if (part != NULL && !has_part(versions, count, root, part))
+            sum = add_bytes(sum, dx_part_mapped_bytes(part));
     }
+    return sum;
 }
 
 static void version_close(struct dx_version *v)
@@ -336,6 +370,30 @@ static int check_sums(struct dx_version *v, struct dx_error *err)
     return DX_OK;
 }
 
+/* One that is open already; NULL: it has to be opened. */
+static struct dx_part *hold_open(const struct dx_version *v,
+                                 const struct dx_manifest_version *entry, bool verify,
+                                 const struct dx_version_options *options)
+{
+    return v->caches == NULL || (verify && options->whole)
+               ? NULL
+               : dx_open_parts_hold(&v->caches->parts, v->root, entry, options, verify);
+}
+
+static int open_fresh(const struct dx_version *v, struct dx_part **part,
+                      struct dx_version_copies *copies, bool verify, const struct dx_version_options *options, struct dx_error *err)
+{
+    int rc = dx_part_open(*part, copies, v->source, verify, err);
+
+    if (rc == DX_OK && verify && options->whole && !dx_source_remote(v->root))
+        rc = dx_part_check_others(*part, err);
+    if (rc == DX_OK && copies->path[DX_COPY_ETAGS] != NULL)
+        rc = open_etags(v, *part, copies->path[DX_COPY_ETAGS], options, err);
+    if (rc == DX_OK && v->caches != NULL)
+        dx_open_parts_add(&v->caches->parts, *part);
+    return rc;
+}
+
 /* *fetched: its copies are there; what failed, if anything, failed with them. */
 static int open_part(struct dx_version *v, const struct dx_manifest_version *entry,
                      const struct dx_version_options *options, bool *fetched, struct dx_error *err)
@@ -344,21 +402,24 @@ static int open_part(struct dx_version *v, const struct dx_manifest_version *ent
     bool verify = options->verify && !(older && options->own_only);
     struct dx_version_copies copies = { .tree = NULL };
     struct dx_part **part = &v->parts[v->part_count++].part;
-    int rc = dx_part_new(part, v->root, entry, options->open_flags, err);
+    bool shared;
+    int rc = DX_OK;
 
     *fetched = false;
+    *part = hold_open(v, entry, verify, options);
+    shared = *part != NULL;
+    if (shared && older)
+        return DX_OK;
+    if (!shared)
+        rc = dx_part_new(part, v->root, entry, options->open_flags, err);
     if (rc == DX_OK && dx_source_remote(v->root)) {
         rc = dx_version_copies_fetch(&copies, v->source, entry, older, options, err);
         *fetched = rc == DX_OK;
     }
-    if (rc == DX_OK)
-        rc = dx_part_open(*part, &copies, v->source, verify, err);
+    if (rc == DX_OK && !shared)
+        rc = open_fresh(v, part, &copies, verify, options, err);
     if (rc == DX_OK && !older)
         rc = open_texts(v, &copies, err);
-    if (rc == DX_OK && verify && options->whole && !dx_source_remote(v->root))
-        rc = dx_part_check_others(*part, err);
-    if (rc == DX_OK && copies.path[DX_COPY_ETAGS] != NULL)
-        rc = open_etags(v, *part, copies.path[DX_COPY_ETAGS], options, err);
     dx_version_copies_release(&copies);
     return rc;
 }
@@ -370,7 +431,7 @@ static bool copies_to_blame(int rc)
 
 static void close_last(struct dx_version *v)
 {
-    dx_part_free(&v->parts[--v->part_count].part);
+    dx_open_parts_put(&v->parts[--v->part_count].part);
     dx_dataset_heads_release(&v->heads);
     dx_registry_release(&v->registry);
     dx_psl_free(&v->psl);
@@ -445,7 +506,8 @@ int dx_version_open(struct dx_version **out, const char *root, const struct dx_m
         version_close(v);
         return rc;
     }
-    count_mapped(v, true);
+    if (caches != NULL)
+        atomic_fetch_add(&caches->mapped_versions, 1);
     atomic_store(&v->pins, 1);
     *out = v;
     return DX_OK;
@@ -468,7 +530,8 @@ void dx_version_unpin(struct dx_version *v)
     before = atomic_fetch_sub_explicit(&v->pins, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before == 1) {
-        count_mapped(v, false);
+        if (v->caches != NULL)
+            atomic_fetch_sub(&v->caches->mapped_versions, 1);
         version_close(v);
     }
 }

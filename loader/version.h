@@ -23,7 +23,8 @@
  * numbers of domains and pairs, hash of the domain list), and with options.verify the
  * hash of every file and every block. Without it each 4 KiB block is checked when it is
  * first touched, and not again: a file that is changed later poisons the version, see
- * dx_version_intact. `entry` and those of its older parts,
+ * dx_version_intact. Parts that another open version with the same caches has are not opened again
+ * but shared (loader/open_parts.h). `entry` and those of its older parts,
  * which the manifest has, are copied; all else is owned by the version.
  *
  * Everything in the struct is read-only after open; threads may share it as long as each
@@ -40,6 +41,7 @@
 #include "format/version/manifest.h"
 #include "loader/dataset_heads.h"
 #include "loader/dead_domains.h"
+#include "loader/open_parts.h"
 #include "loader/shared_manifest.h"
 #include "loader/version_options.h"
 
@@ -56,8 +58,8 @@ struct dx_caches {
     /* loader/suppressions_live.h, put here by who has the caches, and theirs from then on; NULL:
      * nothing is suppressed */
     struct dx_suppressions_live *suppressions;
-    struct dx_hot_keys *hot;       /* domains asked lately */
-    _Atomic uint64_t mapped_bytes; /* of all versions that are open */
+    struct dx_hot_keys *hot;    /* domains asked lately */
+    struct dx_open_parts parts; /* of all versions that are open */
     _Atomic uint64_t mapped_versions;
 };
 
@@ -99,10 +101,17 @@ static inline struct dx_part *dx_version_own(const struct dx_version *v)
     return v->parts[v->part_count - 1].part;
 }
 
-/* Bytes of the files that are mapped while a version is open. */
-uint64_t dx_version_mapped_bytes(const struct dx_version *v);
+/* Bytes of the files that are mapped while a version is open; fresh: of those parts that no open
+ * version with these caches has. */
 uint64_t dx_version_mapped_bytes_of(const struct dx_manifest *m,
                                     const struct dx_manifest_version *entry);
+uint64_t dx_version_fresh_bytes_of(struct dx_caches *caches, const char *root,
+                                   const struct dx_manifest *m,
+                                   const struct dx_manifest_version *entry);
+/* Of all these versions and one more, each part counted once. */
+uint64_t dx_version_mapped_bytes_with(struct dx_version *const *versions, size_t count,
+                                      const char *root, const struct dx_manifest *m,
+                                      const struct dx_manifest_version *entry);
 
 /* Whether a mapped file was changed since the open: nothing that is computed from v any more may be
  * used, and v must be reopened. Only in a process with a guard (loader/guard.h); the files that are

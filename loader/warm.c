@@ -64,8 +64,14 @@ int dx_warm_maps(struct dx_version *v, struct dx_error *err)
 {
     int rc = DX_OK;
 
-    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++)
-        rc = dx_part_maps(v->parts[i].part, warm_map, NULL, err);
+    for (size_t i = 0; rc == DX_OK && i < v->part_count; i++) {
+        struct dx_part *part = v->parts[i].part;
+
+        if (atomic_load(&part->warm))
+            continue; /* of a version that is open */
+        rc = dx_part_maps(part, warm_map, NULL, err);
+        atomic_store(&part->warm, rc == DX_OK);
+    }
     return rc;
 }
 

@@ -4,7 +4,7 @@
  *   rc = dx_warm_maps(v, &err);            all that is mapped is in memory; <0: it cannot be read
  *   rc = dx_warm_keys(v, hot, &err);       the domains that were asked lately, looked up
  *
- * Mapped files are read in slices, with a rest after each as long as the slice took, so that
+ * Parts that another open version has were made ready with it. Mapped files are read in slices, with a rest after each as long as the slice took, so that
  * requests on other versions keep half of the disk. A file that was cut, or that the disk does not
  * give, is an error here and no signal. Looking up checks the blocks that are touched. Blocking;
  * any thread that has v pinned.

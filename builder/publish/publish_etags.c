@@ -65,14 +65,12 @@ static void compare_row(const struct compare *c, const struct dx_etags_row *row)
     }
     dx_name_of_version(object, c->version->version, name);
     listed = dx_publish_listing_find(c->of->listing, object);
-    if (listed == NULL)
-        differs(c->e, object);
-    else
+    if (listed != NULL)
         compare_one(c->e, object, listed->etag, row->etag);
 }
 
-/* Files that a copy of this machine may stand for (loader/mirror.h): those of another size in the
- * store were replaced. One that is not listed may be there all the same. */
+/* Copies on this machine (loader/mirror.h) may be all that is read of a file: whether the store still
+ * has it, its listing says. */
 static void compare_sizes(const struct compare *c)
 {
     for (size_t i = 0; i < c->version->file_count; i++) {
@@ -82,7 +80,7 @@ static void compare_sizes(const struct compare *c)
 
         dx_manifest_file_path(c->version, f, object);
         listed = dx_publish_listing_find(c->of->listing, object);
-        if (listed != NULL && listed->size != f->size)
+        if (listed == NULL || listed->size != f->size)
             differs(c->e, object);
     }
 }
@@ -100,8 +98,8 @@ static int compare_rows(const struct compare *c, struct dx_span file, struct dx_
     return rc;
 }
 
-/* etags.tsv.zst of the version, mapped: 1, or 0 if it is not the one that was published, or is
- * gone. */
+/* etags.tsv.zst of the version, mapped if it is there: 1, or 0 if it is not the one that was
+ * published. */
 static int map_file(const struct compare *c, const struct dx_manifest_file *file, char *object,
                     struct dx_map *map, struct dx_error *err)
 {
@@ -113,8 +111,8 @@ static int map_file(const struct compare *c, const struct dx_manifest_file *file
 
     dx_manifest_file_path(c->version, file, object);
     listed = dx_publish_listing_find(c->of->listing, object);
-    if (listed != NULL && listed->size != file->size)
-        return 0;
+    if (listed == NULL || listed->size != file->size)
+        return 1; /* which compare_sizes has counted */
     rc = dx_mirror_fetch(c->of->mirror, c->of->remote->source, &want, path, &why);
     if (rc == DX_OK)
         rc = dx_map_open(map, path, DX_MAP_SEQUENTIAL, &why);
@@ -140,7 +138,7 @@ static int compare_part(struct dx_publish_etags *e, const struct dx_publish_etag
     rc = map_file(&c, file, object, &map, err);
     if (rc == 0)
         differs(e, object);
-    else if (rc == 1)
+    else if (rc == 1 && map.bytes.size > 0)
         rc = compare_rows(&c, map.bytes, err);
     dx_map_close(&map);
     return rc < 0 ? rc : DX_OK;

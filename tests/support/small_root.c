@@ -132,8 +132,9 @@ static void add_rows(const struct dx_test_shape *shape, struct dx_lake_file *w, 
     free(rows);
 }
 
+/* Of the domains from `first` on. */
 static void write_lake_file(const struct dx_test_root *r, const struct dx_test_shape *shape,
-                            unsigned dataset)
+                            unsigned dataset, unsigned first)
 {
     static const char *const extras[] = { "tags" };
     struct dx_lake_schema schema = { .dataset_name = "test",
@@ -146,20 +147,19 @@ static void write_lake_file(const struct dx_test_root *r, const struct dx_test_s
     unsigned *order = calloc(r->domains, sizeof *order);
     char path[256];
 
-    for (unsigned i = 0; i < r->domains; i++)
-        order[i] = i;
-    qsort(order, r->domains, sizeof *order, compare_names);
+    for (unsigned i = first; i < r->domains; i++)
+        order[i - first] = i;
+    qsort(order, r->domains - first, sizeof *order, compare_names);
     (void)snprintf(path, sizeof path, "%s/urls/dataset_id=%u/domain_prefix=00-ff", r->path,
                    dataset);
     if (dx_dir_make(path, &err) < 0)
         die("mkdir", &err);
-    (void)snprintf(path, sizeof path,
-                   "%s/urls/dataset_id=%u/domain_prefix=00-ff/part-00000.parquet", r->path,
-                   dataset);
+    (void)snprintf(path, sizeof path, "%s/urls/dataset_id=%u/domain_prefix=00-ff/part-%05u.parquet",
+                   r->path, dataset, first);
     if (dx_lake_file_open(&w, path, &schema, NULL, &err) < 0)
         die("open", &err);
-    for (unsigned i = 0; i < r->domains; i++)
-        add_rows(shape, &w, order[i], dataset);
+    for (unsigned i = first; i < r->domains; i++)
+        add_rows(shape, &w, order[i - first], dataset);
     if (dx_lake_file_close(&w, DX_SYNC_NOW, &stats, &err) < 0)
         die("close", &err);
     free(order);
@@ -188,11 +188,13 @@ static void write_dataset_registry(const struct dx_test_root *r, uint64_t withou
 }
 
 /* Tests take lake files away on purpose: each dataset of the registry may lack its own. */
-void dx_test_root_publish(struct dx_test_root *r)
+static void publish(struct dx_test_root *r, unsigned parts)
 {
-    struct dx_publish_options options = {
-        .root = r->path, .memory = DX_PUBLISH_MEMORY_MIN, .threads = 1, .now_us = 1763719200000000
-    };
+    struct dx_publish_options options = { .root = r->path,
+                                          .memory = DX_PUBLISH_MEMORY_MIN,
+                                          .threads = 1,
+                                          .now_us = 1763719200000000,
+                                          .parts_max = parts };
     struct dx_dataset_registry *registry = NULL;
     struct dx_publish_result result;
     struct dx_error err = DX_ERROR_INIT;
@@ -212,6 +214,20 @@ void dx_test_root_publish(struct dx_test_root *r)
     dx_dataset_registry_free(&registry);
     (void)snprintf(r->version, sizeof r->version, "%s", result.version);
     dx_publish_result_release(&result);
+}
+
+void dx_test_root_publish(struct dx_test_root *r)
+{
+    publish(r, 1);
+}
+
+void dx_test_root_grow(struct dx_test_root *r, unsigned more)
+{
+    unsigned first = r->domains;
+
+    r->domains += more;
+    write_lake_file(r, &usual, 1, first);
+    publish(r, 8);
 }
 
 void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datasets)
@@ -241,7 +257,7 @@ void dx_test_root_make_of(struct dx_test_root *r, unsigned domains, unsigned dat
         die("psl", &err);
     for (unsigned d = 1; d <= datasets; d++)
         if ((shape->without >> d & 1) == 0)
-            write_lake_file(r, shape, d);
+            write_lake_file(r, shape, d, 0);
     dx_test_root_publish(r);
 }
 

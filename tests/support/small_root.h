@@ -6,6 +6,7 @@
  *   dx_test_root_make_of(&r, domains, datasets, &shape);    rows by yours, and not of every dataset
  *   ... r.path, r.version ...
  *   dx_test_root_publish(&r);                     again, after the lake was changed
+ *   dx_test_root_grow(&r, more);                  domains more, in dataset 1; published as one part more
  *   dx_test_root_remove(&r);
  *
  * Domain i is in dataset d (from 1) when (i + d) % 3 != 0, or d is 1; there it has
@@ -43,6 +44,7 @@ void dx_test_root_make(struct dx_test_root *r, unsigned domains, unsigned datase
 void dx_test_root_make_of(struct dx_test_root *r, unsigned domains, unsigned datasets,
                           const struct dx_test_shape *shape);
 void dx_test_root_publish(struct dx_test_root *r);
+void dx_test_root_grow(struct dx_test_root *r, unsigned more);
 void dx_test_root_remove(struct dx_test_root *r);
 
 void dx_test_root_domain(unsigned i, char out[64]);

@@ -91,7 +91,7 @@ static void test_collected(bool whole)
     dx_test_root_publish(&r);
     if (dx_root_open(&below, r.path, DX_ROOT_WRITE, &err) < 0)
         abort();
-    struct beside b = { { &ops }, below.source, r.path, whole, false };
+    struct beside b = { { .ops = &ops }, below.source, r.path, whole, false };
     struct dx_root remote = { .name = r.path, .source = &b.source, .store = below.store };
 
     rc = dx_lake_snapshot_open(&now, &remote, &err);

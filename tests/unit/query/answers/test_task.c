@@ -232,7 +232,7 @@ static void check_wrong_node(const struct dx_test_root *r)
 {
     static const struct dx_source_ops ops = { .read = read_two_nodes };
     struct asker a;
-    struct two_nodes two = { { &ops }, NULL, 0 };
+    struct two_nodes two = { { .ops = &ops }, NULL, 0 };
     struct dx_task *task;
     struct dx_buf body;
     unsigned batches = 0;
