@@ -381,7 +381,8 @@ static struct dx_part *hold_open(const struct dx_version *v,
 }
 
 static int open_fresh(const struct dx_version *v, struct dx_part **part,
-                      struct dx_version_copies *copies, bool verify, const struct dx_version_options *options, struct dx_error *err)
+                      struct dx_version_copies *copies, bool verify,
+                      const struct dx_version_options *options, struct dx_error *err)
 {
     int rc = dx_part_open(*part, copies, v->source, verify, err);
 

@@ -107,8 +107,7 @@ static int look_until_whole(struct publish *p, uint64_t *sequence, struct dx_err
     }
 }
 
-/* A default folder that cannot be written to is no reason to fail: copies are then for this publish
- * alone. */
+/* If the default folder cannot be written to, copies are for this publish alone. */
 static int open_cache(struct publish *p, struct dx_error *err)
 {
     const char *dir = p->job->options->cache_dir;

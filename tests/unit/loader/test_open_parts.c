@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Parts that several open versions have: one mapping each, counted once, closed by the last; a part
- * whose file was changed, or that nobody has verified, is not given to others; opens and closes
+ * whose file was changed, or that was not verified, is not given to others; opens and closes
  * from several threads.
  */
 #include "loader/open_parts.h"
@@ -122,7 +122,7 @@ static void check_verified(void)
     struct dx_version *strict = open_named(names[0], true);
     struct dx_version *third;
 
-    EXPECT(strict->parts[0].part != lax->parts[0].part, "nobody has read all of its bytes");
+    EXPECT(strict->parts[0].part != lax->parts[0].part, "its bytes were not all read");
     third = open_named(names[1], true);
     EXPECT(third->parts[0].part == strict->parts[0].part, "this one was read whole");
     EXPECT(third->parts[1].part != lax->parts[1].part, "the other part was not");
