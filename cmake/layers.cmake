@@ -67,7 +67,7 @@ dx_room(format/exchange base LIBRARIES PkgConfig::libzstd)
 
 dx_room(loader format/root format/text canon parquet cache fetch config)
 
-dx_room(query/view loader)
+dx_room(query/view loader LIBRARIES PkgConfig::libpcre2_8)
 dx_room(query/rows query/view)
 dx_room(query/suppression query/rows)
 dx_room(query/scan query/suppression)
