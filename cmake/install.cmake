@@ -53,6 +53,7 @@ install(DIRECTORY docs packaging DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN sys
 install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
         FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json" PATTERN load EXCLUDE PATTERN peers EXCLUDE PATTERN support EXCLUDE)
 install(FILES config/domaindexd.conf.example DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES lib/domaindex.h DESTINATION ${CMAKE_INSTALL_DOCDIR}/lib)
 
 # Units, users and folders of systemd; where it looks for those of packages, and of /usr/local. Texts that name a path
 # of the installation get the one of the prefix that `cmake --install` was given: it is known only then.

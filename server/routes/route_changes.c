@@ -136,7 +136,7 @@ static const struct dx_route_words versions_words = {
     .operation = "listVersions",
     .group = "versions",
     .summary = "Published versions",
-    .text = "Those that are kept, the newest first.",
+    .text = "Those that are kept, the oldest first.",
     .answer = "VersionsAnswer",
 };
 

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The index as an object, the same over HTTP and over files."""
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import urllib.parse
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ._errors import BadRequest, Incomplete, NotFound
+from ._listing import Listing, Names
+from ._transport import Http, Library, Transport
+from ._types import Dataset, Domain, Name, Version
+
+Progress = Callable[[int, Optional[int]], None]
+DatasetName = Union[int, str]
+
+# A server answers while it reads: what is sent before the first read must fit the buffers of a socket.
+_LIST_BYTES = 32768
+_LIST_NAMES = 1000
+
+_OF_ALL_VERSIONS = ("/v1/versions", "/v1/changes")  # they take no version
+
+
+def target_of(path: str, params: Mapping[str, Any]) -> str:
+    """
+    >>> target_of("/v1/domains", {"suffix": "co.uk", "limit": 5, "cursor": None})
+    '/v1/domains?suffix=co.uk&limit=5'
+    """
+    words = [f"{name}={urllib.parse.quote(str(value), safe='')}" for name, value in params.items() if value is not None]
+    return path + ("?" + "&".join(words) if words else "")
+
+
+def _segment(text: str) -> str:
+    return urllib.parse.quote(text, safe="")
+
+
+class Index:
+    """What a server, or a root, knows. Made by domaindex.connect and domaindex.open; safe from several threads.
+
+    `version` is the version that all answers come from, or None: the current one at each question.
+    """
+
+    def __init__(self, transport: Transport, version: Optional[str] = None) -> None:
+        self._transport, self._version = transport, version
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def refresh(self) -> bool:
+        """Looks for a newer version, of an index that was opened from files. True: answers may be others from now on."""
+        return self._transport.refresh()
+
+    def at(self, version: str) -> "Index":
+        """The same index, of this version for all answers. They share connections."""
+        return Index(self._transport, version)
+
+    # ---- any resource ----
+
+    def get(self, path: str, **params: Any) -> Any:
+        """The JSON of any resource of docs/API.md: get("/v1/complete", q="exa"). Parameters that Python reserves end in `_`: from_."""
+        return json.loads(self._ask(path, {name.rstrip("_"): value for name, value in params.items()}))
+
+    def _ask(self, path: str, params: Mapping[str, Any]) -> bytes:
+        name = "to" if path.endswith("/diff") else "version"
+        if self._version is not None and not {name, "cursor"} & set(params) and path not in _OF_ALL_VERSIONS:
+            params = {**params, name: self._version}
+        return self._transport.ask(target_of(path, params))
+
+    # ---- domains ----
+
+    def domain(self, name: str) -> Domain:
+        """Which datasets contain the domain of a name, host or URL. NotFound, Withheld: no dataset does, or may say so."""
+        return Domain.of(self.get(f"/v1/domain/{_segment(name)}"))
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self.domain(str(name))
+        except NotFound:
+            return False
+        return True
+
+    def urls(self, domain: str, dataset: Union[None, DatasetName, Sequence[DatasetName]] = None, *, limit: Optional[int] = None,
+             page_rows: int = 1000, fields: Union[None, str, Sequence[str]] = None, **filters: Any) -> Listing:
+        """The rows of a domain: of one dataset (its id or name), of several, or of all. `limit` rows at most; `fields` and filters
+        as in docs/API.md (fields="url,title", prefix="/news/", from_="2024")."""
+        params: Dict[str, Any] = {name.rstrip("_"): str(value) for name, value in filters.items() if value is not None}
+        if fields is not None:
+            params["fields"] = fields if isinstance(fields, str) else ",".join(fields)
+        path = f"/v1/domain/{_segment(domain)}"
+        if isinstance(dataset, (int, str)):
+            path += f"/datasets/{self._dataset_id(dataset)}"
+        elif dataset is not None:
+            params["dataset"] = ",".join(f"id:{self._dataset_id(d)}" for d in dataset)
+        if self._version is not None:
+            params["version"] = self._version
+        return Listing(self._transport.ask, path + "/urls", params, limit, page_rows)
+
+    def domains(self, names: Iterable[str], *, progress: Optional[Progress] = None, total: Optional[int] = None) -> Names:
+        """What is known of each name of a list, of any length, in its order; all of one version. progress(done, total) is called after
+        each batch; `total` is the length of the list where that has one."""
+        if total is None and isinstance(names, (list, tuple, set, frozenset, dict)):
+            total = len(names)
+        return Names(self._names(names, progress, total))
+
+    def _names(self, names: Iterable[str], progress: Optional[Progress], total: Optional[int]) -> Iterator[Name]:
+        version, done = self._version, 0
+        for batch in _batches(names):
+            answers, version = self._list(batch, version)
+            yield from answers
+            done += len(batch)
+            if progress is not None:
+                progress(done, total)
+
+    def _list(self, batch: Sequence[str], version: Optional[str]) -> Tuple[List[Name], str]:
+        body = "".join(name + "\n" for name in batch).encode("utf-8", "surrogateescape")
+        target = target_of("/v1/domains", {"format": "ndjson", "version": version})
+        lines = [json.loads(line) for line in self._transport.ask(target, body).split(b"\n") if line]
+        last: Mapping[str, Any] = lines.pop() if lines else {}
+        if last.get("complete") is not True or len(lines) != len(batch) or [j["line"] for j in lines] != list(range(1, len(batch) + 1)):
+            raise Incomplete(f"{len(lines)} answers to {len(batch)} names; the last line is {str(last)[:300]}")
+        return [Name.of(j, name, last["version"]) for j, name in zip(lines, batch)], last["version"]
+
+    # ---- the rest ----
+
+    def datasets(self) -> List[Dataset]:
+        """All datasets, of one version."""
+        found: List[Dataset] = []
+        offset: Optional[int] = 0
+        version: Optional[str] = self._version
+        while offset is not None:
+            page = self.at(version).get("/v1/datasets", offset=offset) if version else self.get("/v1/datasets", offset=offset)
+            found += map(Dataset.of, page["datasets"])
+            offset, version = page["next_offset"], page["version"]
+        return found
+
+    def dataset(self, dataset: DatasetName) -> Dataset:
+        return Dataset.of(self.get(f"/v1/datasets/{self._dataset_id(dataset)}"))
+
+    def _dataset_id(self, dataset: DatasetName) -> int:
+        if isinstance(dataset, int):
+            return dataset
+        for known in self.datasets():
+            if known.name == dataset:
+                return known.dataset_id
+        raise NotFound(404, {"type": "urn:domaindex:problem:dataset-not-found", "detail": f"no dataset is called {dataset!r}"}, "/v1/datasets")
+
+    def versions(self) -> List[Version]:
+        """The versions that are kept, the oldest first."""
+        return [Version.of(j) for j in self.get("/v1/versions")["versions"]]
+
+    @property
+    def version(self) -> str:
+        """The version that answers: that of `at`, else the current one."""
+        return self._version or str(json.loads(self._transport.ask("/v1/versions"))["current_version"])
+
+    def url(self, url: str, **params: Any) -> Mapping[str, Any]:
+        """Where one URL stands, in all datasets: the JSON of GET /v1/url."""
+        answer: Mapping[str, Any] = self.get("/v1/url", u=url, **params)
+        return answer
+
+    def normalize(self, text: str) -> Mapping[str, Any]:
+        """What a URL, host or name is reduced to, or why not: the JSON of GET /v1/normalize."""
+        answer: Mapping[str, Any] = self.get("/v1/normalize", q=text)
+        return answer
+
+
+def _batches(names: Iterable[str]) -> Iterator[List[str]]:
+    batch: List[str] = []
+    size = 0
+    for number, name in enumerate(names):
+        if not name.strip() or "\n" in name or "\r" in name:
+            raise ValueError(f"name {number} of the list, {name[:60]!r}, is empty or has a line end")
+        length = len(name.encode("utf-8", "surrogateescape")) + 1
+        if batch and (size + length > _LIST_BYTES or len(batch) == _LIST_NAMES):
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += length
+    if batch:
+        yield batch
+
+
+def connect(url: str, *, version: Optional[str] = None, token: Optional[str] = None, headers: Optional[Mapping[str, str]] = None,
+            timeout: float = 60.0, patience: float = 30.0, ssl_context: Optional[ssl.SSLContext] = None) -> Index:
+    """The index of a server: connect("http://127.0.0.1:8080"). Nothing is asked before the first question.
+
+    token: of its access control. timeout: seconds that one reply may take. patience: seconds that a question may wait in all where
+    the server asks for that (429 and 503 with Retry-After); 0: Busy at once.
+    """
+    return Index(Http(url, token, headers, timeout, patience, ssl_context), version)
+
+
+def open_root(root: Union[str, "os.PathLike[str]"], *, version: Optional[str] = None, cache_dir: Union[None, str, "os.PathLike[str]"] = None,
+              verify: bool = False, patience: float = 30.0) -> Index:
+    """The index of a root, without a server: a directory, s3://bucket/prefix or http(s)://. Needs libdomaindex.
+
+    The small part of a remote index is copied to cache_dir (default: ~/.cache/domaindex) and used again. It answers
+    from the version that is current now until refresh() is called. verify: hash all local files of the index first.
+    """
+    place = os.fspath(root)
+    library = Library(place, version, os.fspath(cache_dir) if cache_dir is not None else None, verify, patience)
+    return Index(library, version)
+
+
+__all__ = ["BadRequest", "Index", "connect", "open_root", "target_of"]
