@@ -13,22 +13,17 @@ it stands gunzip of Python's zlib, which is what reading the file costs at least
 
 About a minute and a half; --quick 10 s.
 """
-import argparse
 import gzip
 import json
-import os
 import pathlib
 import random
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
-import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE / "peers")]
 import machine      # noqa: E402
+import rounds       # noqa: E402
 from result import Result, median   # noqa: E402
 
 OURS, BESIDE, UNPACK = "domaindex ingest", "domaindex ingest, the other revision", "decompression alone"
@@ -74,29 +69,14 @@ def write_member(gz, out, held):
 
 
 def ours(program, work, source, threads, count):
-    """CPU seconds of a run, as wait4 says."""
+    """CPU seconds of a run."""
     root = work / "root"
     shutil.rmtree(root, ignore_errors=True)
-    command = [program, "ingest", "--root", root, "--memory", "1G", "--threads", threads,
-               "--profile", "cdxj", "--dataset", "crawl", source]
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen([str(c) for c in command], stdout=out, stderr=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        said = out.read().decode(errors="replace")
-    if process.returncode != 0 or f" {count:,}\n" not in said.partition("rows stored")[2]:
-        sys.exit(f"{' '.join(str(c) for c in command)}:\n{said}")
-    return usage.ru_utime + usage.ru_stime
-
-
-def unpack(source):
-    data, begin = source.read_bytes(), time.process_time()
-    while data:
-        d = zlib.decompressobj(31)
-        d.decompress(data)
-        data = d.unused_data
-    return time.process_time() - begin
+    seen = rounds.timed([program, "ingest", "--root", root, "--memory", "1G", "--threads", threads,
+                         "--profile", "cdxj", "--dataset", "crawl", source])
+    if f" {count:,}\n" not in seen["said"].partition("rows stored")[2]:
+        sys.exit(seen["said"])
+    return seen["cpu"]
 
 
 def plan(options, work, packed, plain, count):
@@ -104,9 +84,9 @@ def plan(options, work, packed, plain, count):
     for group, source, threads in (("gzip, 1 thread", packed, 1), ("plain, 1 thread", plain, 1),
                                    ("gzip, 2 threads", packed, 2)):
         for name, program in programs.items():
-            yield group, name, lambda p=program, s=source, t=threads: ours(
+            yield (group, name), lambda p=program, s=source, t=threads: ours(
                     p, work, s, t, count)
-    yield "gzip, 1 thread", UNPACK, lambda: unpack(packed)
+    yield ("gzip, 1 thread", UNPACK), lambda: rounds.inflate(packed)
 
 
 def report(result, count, seen):
@@ -122,31 +102,16 @@ def report(result, count, seen):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--lines", type=int)
-    parser.add_argument("--beside", type=pathlib.Path)
-    options = parser.parse_args()
-    rounds = options.rounds or (1 if options.quick else 5)
-    count = options.lines or (100_000 if options.quick else 1_000_000)
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="dx-cdxj-", dir=place) as folder:
+    options = rounds.options(__doc__, lines=1_000_000, quick=100_000)
+    count = options.lines
+    with rounds.folder("dx-cdxj-") as folder:
         work = pathlib.Path(folder)
         packed, plain = work / "cdx-00000.gz", work / "cdx-00000.cdxj"
         make(packed, plain, count)
         result = Result("ingest_cdxj", f"{count:,} made-up lines of CDXJ as Common Crawl writes them: "
                         f"{packed.stat().st_size / 1e6:,.0f} MB of gzip, "
                         f"{plain.stat().st_size / 1e6:,.0f} MB plain")
-        seen, begin = {}, time.monotonic()
-        for done in range(rounds):
-            if done > 0 and (time.monotonic() - begin) * (done + 1) / done > BUDGET_S:
-                result.note(f"{done} rounds of {rounds}: the time was over.")
-                break
-            for group, name, run in plan(options, work, packed, plain, count):
-                seen.setdefault((group, name), []).append(run())
+        seen = rounds.run(lambda: plan(options, work, packed, plain, count), options, BUDGET_S, result)
     table = report(result, count, seen)
     table = [*result.expectations(), "", *table]
     print("\n".join(table))

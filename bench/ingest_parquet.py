@@ -15,21 +15,18 @@ counts is CPU seconds of all threads, DuckDB's without the start of Python.
 Bytes read: those that a dry run asks of the kernel, less those of a dry run over a file of one row.
 Below one minute.
 """
-import argparse
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE / "peers")]
 import where        # noqa: E402
 import dxtest       # noqa: E402
 import machine      # noqa: E402
+import rounds       # noqa: E402
 from result import Result, median   # noqa: E402
 
 OURS, BESIDE = "domaindex ingest", "domaindex ingest, the other revision"
@@ -38,28 +35,11 @@ GROUP = "FineWeb's schema, 1 thread"
 BUDGET_S = 45
 
 
-def measured(command):
-    """CPU seconds, peak resident bytes, bytes read and output of one program."""
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen([str(c) for c in command], stdout=out, stderr=out)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        counts = dict(line.split(": ") for line in
-                      pathlib.Path(f"/proc/{process.pid}/io").read_text().splitlines())
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        said = out.read().decode(errors="replace")
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(str(c) for c in command)}:\n{said}")
-    return {"cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss << 10,
-            "read": int(counts["rchar"]), "said": said}
-
-
 def ours(program, work, source, *options):
     root = work / "root"
     shutil.rmtree(root, ignore_errors=True)
-    seen = measured([program, "ingest", "--root", root, "--memory", "1G", "--threads", 1,
-                     "--dataset", "pages", *options, source])
+    seen = rounds.timed([program, "ingest", "--root", root, "--memory", "1G", "--threads", 1,
+                         "--dataset", "pages", *options, source])
     seen["bytes"] = sum(f.stat().st_size for f in (root / "urls").rglob("*.parquet")) \
         if root.exists() else 0
     return seen
@@ -68,7 +48,7 @@ def ours(program, work, source, *options):
 def engine(python, work, source, codec):
     out = work / "sorted.parquet"
     out.unlink(missing_ok=True)
-    seen = measured([python, HERE / "peers" / "parquet_peer.py", "copy", codec, source, out])
+    seen = rounds.timed([python, HERE / "peers" / "parquet_peer.py", "copy", codec, source, out])
     return seen | json.loads(seen["said"].splitlines()[-1])
 
 
@@ -123,21 +103,12 @@ def report(result, rows, seen):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--beside", type=pathlib.Path)
-    options = parser.parse_args()
-    rounds = options.rounds or (1 if options.quick else 5)
-    rows = options.rows or (100_000 if options.quick else 300_000)
+    options = rounds.options(__doc__, rows=300_000, quick=100_000)
+    rows = options.rows
     python = where.program("python")
     if python is None:
         dxtest.skip("DX_PEERS_PYTHON names no python with duckdb and pyarrow")
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="dx-parquet-", dir=place) as folder:
+    with rounds.folder("dx-parquet-") as folder:
         work = pathlib.Path(folder)
         source, small = work / "pages.parquet", work / "one.parquet"
         make_lists(work)
@@ -149,13 +120,7 @@ def main():
                         f"domains and paths of the shared lists: {size / 1e6:,.0f} MB")
         wanted = ours(machine.BIN / "domaindex", work, source, "--dry-run")["read"] - \
             ours(machine.BIN / "domaindex", work, small, "--dry-run")["read"]
-        seen, begin = {}, time.monotonic()
-        for done in range(rounds):
-            if done > 0 and (time.monotonic() - begin) * (done + 1) / done > BUDGET_S:
-                result.note(f"{done} rounds of {rounds}: the time was over.")
-                break
-            for name, run in plan(options, python, work, source):
-                seen.setdefault(name, []).append(run())
+        seen = rounds.run(lambda: plan(options, python, work, source), options, BUDGET_S, result)
     lines = report(result, rows, seen)
     result.add(GROUP, OURS, "share of the file read", [wanted / size], more=False)
     result.expect("FineWeb's schema, bytes read of the file's", "<= 3 %", f"{wanted / size:.2%}")

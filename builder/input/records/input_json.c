@@ -163,6 +163,32 @@ static bool escape(struct scan *s, struct dx_buf *out)
     return true;
 }
 
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+static uint64_t zero_bytes(uint64_t x)
+{
+    return (x - EACH_BYTE) & ~x & HIGH_BITS;
+}
+
+/* The first byte that is not an ASCII letter of a string: a quote, a backslash, a control character or
+ * of UTF-8. Eight at a time: of the bits that are set the lowest is right, those above may not be. */
+static const uint8_t *pass_plain(const uint8_t *p, const uint8_t *end)
+{
+    while (end - p >= 8) {
+        uint64_t x = dx_load_u64(p);
+        uint64_t odd = (x & HIGH_BITS) | ((x - 0x20 * EACH_BYTE) & ~x & HIGH_BITS) |
+                       zero_bytes(x ^ '"' * EACH_BYTE) | zero_bytes(x ^ '\\' * EACH_BYTE);
+
+        if (odd != 0)
+            return p + __builtin_ctzll(odd) / 8;
+        p += 8;
+    }
+    while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
 /* A string at its opening quote. With out, its decoded bytes are appended. */
 static bool string(struct scan *s, struct dx_buf *out)
 {
@@ -170,8 +196,7 @@ static bool string(struct scan *s, struct dx_buf *out)
     for (;;) {
         const uint8_t *run = s->p;
 
-        while (s->p < s->end && *s->p >= 0x20 && *s->p < 0x80 && *s->p != '"' && *s->p != '\\')
-            s->p++;
+        s->p = pass_plain(run, s->end);
         if (out != NULL && s->p > run)
             dx_buf_append(out, run, (size_t)(s->p - run));
         if (s->p == s->end || *s->p < 0x20)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "builder/input/records/input_time.h"
 
-#include <stdio.h>
-
 #include "base/civil_time.h"
 
 #define TEXT_MAX 40 /* longer than any form taken */
@@ -25,15 +23,19 @@ static bool has_archive_form(struct dx_span s)
 static bool archive_time(struct dx_span s, int64_t *us)
 {
     const char *d = (const char *)s.data;
-    char iso[24];
-    int n;
+    char iso[] = "yyyy-mm-ddThh:mm:ssZ";
 
     if (d[0] < '1' || (d[0] == '1' && d[1] < '9') || d[0] > '2')
         return false;
-    n = snprintf(iso, sizeof iso, "%.4s-%.2s-%.2s", d, d + 4, d + 6);
-    if (s.size == 14)
-        (void)snprintf(iso + n, sizeof iso - (size_t)n, "T%.2s:%.2s:%.2sZ", d + 8, d + 10, d + 12);
-    return dx_civil_parse(dx_span_str(iso), us);
+    memcpy(iso, d, 4);
+    memcpy(iso + 5, d + 4, 2);
+    memcpy(iso + 8, d + 6, 2);
+    if (s.size == 8)
+        return dx_civil_parse(dx_span_of((const uint8_t *)iso, 10), us);
+    memcpy(iso + 11, d + 8, 2);
+    memcpy(iso + 14, d + 10, 2);
+    memcpy(iso + 17, d + 12, 2);
+    return dx_civil_parse(dx_span_of((const uint8_t *)iso, sizeof iso - 1), us);
 }
 
 static enum dx_ts_unit unit_by_size(uint64_t magnitude)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Strings of JSON are looked at eight bytes at a time: each byte at each place of the eight, and behind them, ends, stops
+ * or passes the string as RFC 8259 says. Times of archives are read as their digits say.
+ */
+#include "builder/input/records/input_json.h"
+
+#include "builder/input/records/input_time.h"
+#include "tests/support/fail.h"
+
+static int failures;
+
+/* A string of `before` letters, the byte, and `behind` letters; 1 it is right, and the value is these. */
+static int pick_with(unsigned byte, size_t before, size_t behind)
+{
+    struct dx_buf line = DX_BUF_INIT(1 << 10), want = DX_BUF_INIT(1 << 10),
+                  scratch = DX_BUF_INIT(1 << 10);
+    struct dx_json_path path;
+    struct dx_json_value value;
+    bool ok, as_written;
+
+    if (dx_json_path_parse(&path, "u", NULL) < 0)
+        return -2;
+    for (size_t i = 0; i < before; i++)
+        dx_buf_u8(&want, 'a');
+    dx_buf_u8(&want, (uint8_t)byte);
+    for (size_t i = 0; i < behind; i++)
+        dx_buf_u8(&want, 'z');
+    dx_buf_str(&line, "{\"u\":\"");
+    dx_buf_append(&line, want.data, want.size);
+    dx_buf_str(&line, "\"}");
+    ok = dx_json_pick(dx_span_of(line.data, line.size), &path, 1, &value, &scratch);
+    as_written = ok && value.kind == DX_JSON_STRING && value.text.size == want.size &&
+                 memcmp(value.text.data, want.data, want.size) == 0;
+    dx_buf_release(&line);
+    dx_buf_release(&want);
+    dx_buf_release(&scratch);
+    return ok ? (as_written ? 1 : -1) : 0;
+}
+
+static void test_bytes_of_strings(void)
+{
+    for (unsigned byte = 0; byte < 256; byte++)
+        for (size_t before = 0; before < 18; before++)
+            for (size_t behind = 1; behind < 18; behind += 4) {
+                /* of a backslash and 'z' nothing can be made; a quote ends the string too early */
+                int want = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+                int got = pick_with(byte, before, behind);
+
+                if (got != want)
+                    FAIL("byte %02x behind %zu, before %zu: %d", byte, before, behind, got);
+            }
+}
+
+static void test_archive_times(void)
+{
+    static const struct {
+        const char *text;
+        int64_t us; /* -1: no time */
+    } rows[] = {
+        { "20240229235958", INT64_C(1709251198000000) },
+        { "20240229", INT64_C(1709164800000000) },
+        { "19700101000001", INT64_C(1000000) },
+        { "20230229000000", -1 },
+        { "20241301000000", -1 },
+        { "20240101240000", -1 },
+        { "20240101006000", -1 },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t us = 0;
+        bool ok = dx_input_time(dx_span_str(rows[i].text), DX_TS_AUTO, &us);
+
+        if (ok != (rows[i].us >= 0) || (ok && us != rows[i].us))
+            FAIL("%s: %d, %lld", rows[i].text, ok, (long long)us);
+    }
+}
+
+int main(void)
+{
+    test_bytes_of_strings();
+    test_archive_times();
+    return failures > 0;
+}
