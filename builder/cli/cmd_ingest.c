@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -15,6 +16,7 @@
 #include "builder/exchange/queue/amqp_url.h"
 #include "builder/exchange/queue/receive.h"
 #include "builder/ingest/ingest.h"
+#include "builder/ingest/ingest_journal.h"
 #include "builder/input/files/input_list.h"
 #include "builder/input/records/profile.h"
 #include "builder/lake/dataset_registry.h"
@@ -51,6 +53,8 @@ enum {
     OPT_REJECTS,
     OPT_REJECTS_SIZE,
     OPT_WORK_DIR,
+    OPT_JOURNAL,
+    OPT_JOURNAL_STEP,
     OPT_REPLACE,
     OPT_SPOOL,
     OPT_TRANSFERS,
@@ -166,6 +170,16 @@ static const struct dx_option table[OPT_COUNT] = {
                        "local directory for sorting and finished files of an s3:// root; if not "
                        "given TMPDIR, else /tmp",
                        DX_OPT_TEXT, AT(work_dir) },
+    [OPT_JOURNAL] = { "journal", "FILE", NULL,
+                      "add the rows step by step, and list the inputs that are in the lake in "
+                      "FILE: "
+                      "the same command again goes on behind them, whatever ended it; a file that "
+                      "was changed since is read again",
+                      DX_OPT_TEXT },
+    [OPT_JOURNAL_STEP] = { "journal-step", "SIZE", "16G",
+                           "with --journal, add the rows when the inputs of a step have so many "
+                           "bytes; an object whose size is not known counts as 128M",
+                           DX_OPT_SIZE(1, DX_OPTION_OPEN) },
     [OPT_REPLACE] = { "replace", NULL, NULL,
                       "the rows of this run take the place of all that its datasets had; the old "
                       "files stay in ROOT/urls/ until 'domaindex gc' deletes them, and programs "
@@ -795,6 +809,162 @@ static int detect(const struct dx_options *options)
     return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
+/* ---- step by step ---- */
+
+#define SIZE_OF_UNKNOWN (UINT64_C(128) << 20)
+
+static int check_journal(const struct dx_options *options, struct dx_error *err)
+{
+    static const size_t excluded[] = { OPT_REPLACE, OPT_DRY_RUN, OPT_FROM };
+
+    if (!dx_options_has(options, OPT_JOURNAL))
+        return dx_options_has(options, OPT_JOURNAL_STEP)
+                   ? dx_fail(err, DX_E_INVALID, "--journal-step goes with --journal")
+                   : DX_OK;
+    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
+        if (dx_options_has(options, excluded[i]))
+            return dx_fail(err, DX_E_INVALID, "--journal and --%s exclude each other",
+                           table[excluded[i]].name);
+    for (size_t i = 0; i < options->operand_count; i++)
+        if (strcmp(options->operand[i], "-") == 0)
+            return dx_fail(
+                err, DX_E_INVALID,
+                "--journal: standard input has no name by which it could be passed over");
+    return DX_OK;
+}
+
+/* What decides which rows an input gives: all options but those that say how it is done. */
+static int put_about(const struct dx_options *options, struct dx_buf *about, struct dx_error *err)
+{
+    static const size_t without[] = { OPT_JOURNAL,      OPT_JOURNAL_STEP, OPT_MEMORY,  OPT_THREADS,
+                                      OPT_JSON,         OPT_WORK_DIR,     OPT_WAIT,    OPT_REJECTS,
+                                      OPT_REJECTS_SIZE, OPT_MAX_REJECTS,  OPT_INCLUDE, OPT_EXCLUDE,
+                                      OPT_BASE,         OPT_DATASET_META };
+
+    for (size_t i = 0; i < OPT_COUNT; i++) {
+        bool is_how = false;
+
+        for (size_t k = 0; k < sizeof without / sizeof *without; k++)
+            is_how = is_how || without[k] == i;
+        if (is_how || !dx_options_has(options, i))
+            continue;
+        dx_buf_fmt(about, "--%s", table[i].name);
+        for (size_t k = 0; table[i].arg != NULL && dx_options_nth(options, i, k) != NULL; k++)
+            dx_buf_fmt(about, "=%zu:%s", strlen(dx_options_nth(options, i, k)),
+                       dx_options_nth(options, i, k));
+        dx_buf_u8(about, '\n');
+    }
+    return about->failed ? dx_buf_fail(about, err, "options") : DX_OK;
+}
+
+static uint64_t bytes_of(const char *input, uint64_t must_be)
+{
+    struct stat st;
+
+    return must_be > 0 ? must_be : stat(input, &st) == 0 ? (uint64_t)st.st_size : SIZE_OF_UNKNOWN;
+}
+
+/* A journal outlives the root that it is of. */
+static int check_lake(const struct dx_options *options, const struct dx_ingest_journal *j,
+                      struct dx_error *err)
+{
+    const char *root = dx_options_text(options, OPT_ROOT);
+    char path[PATH_MAX];
+    int rc = DX_OK;
+
+    if (j->count == 0 || !dx_root_in_place(root))
+        return DX_OK;
+    rc = dx_path_format(path, sizeof path, err, "%s/" DX_LAKE_DIR, root);
+    if (rc == DX_OK && access(path, F_OK) < 0)
+        rc = dx_fail(
+            err, DX_E_INVALID,
+            "%s: says that %zu inputs are in the lake, and there is none at %s; remove the "
+            "journal to read them again",
+            j->path, j->count, root);
+    return rc;
+}
+
+/* The inputs of one step, from *next on: those that the journal does not have. */
+struct step {
+    const char **input;
+    uint64_t *size;
+    size_t count;
+    size_t passed_over; /* of all steps */
+};
+
+static void collect_step(struct step *s, const struct dx_input_list *list, size_t *next,
+                         uint64_t bytes_max, struct dx_ingest_journal *j)
+{
+    uint64_t bytes = 0;
+
+    s->count = 0;
+    for (; *next < list->count && bytes < bytes_max; ++*next) {
+        const char *input = list->path[*next];
+        struct dx_hash128 key = dx_ingest_journal_key(input, list->size[*next]);
+
+        if (dx_ingest_journal_has(j, &key)) {
+            s->passed_over++;
+            continue;
+        }
+        dx_ingest_journal_note(j, &key, input);
+        bytes += bytes_of(input, list->size[*next]);
+        s->input[s->count] = input;
+        s->size[s->count++] = list->size[*next];
+    }
+}
+
+static int ingest_step(const struct dx_options *options, const struct step *s,
+                       struct dx_ingest_journal *j, struct dx_error *err)
+{
+    struct dx_ingest_options o = { .root = NULL };
+    int rc = read_options(options, &o, err);
+
+    o.input = s->input;
+    o.input_count = s->count;
+    o.input_size = s->size;
+    if (rc == DX_OK)
+        rc = ingest(options, &o, NULL, err);
+    return rc < 0 ? rc : dx_ingest_journal_write(j, err);
+}
+
+static int ingest_steps(const struct dx_options *options, const struct dx_input_list *list,
+                        struct dx_error *err)
+{
+    struct dx_ingest_journal j = DX_INGEST_JOURNAL_INIT;
+    struct dx_buf about = DX_BUF_INIT(1u << 20);
+    struct step s = { .input = calloc(list->count + 1, sizeof *s.input),
+                      .size = calloc(list->count + 1, sizeof *s.size) };
+    uint64_t bytes_max = 0;
+    size_t next = 0, read = 0;
+    int rc = s.input == NULL || s.size == NULL ? dx_no_memory(err, "ingest")
+                                               : put_about(options, &about, err);
+
+    if (rc == DX_OK)
+        rc = dx_options_value(options, OPT_JOURNAL_STEP, &bytes_max, err);
+    if (rc == DX_OK)
+        rc = dx_ingest_journal_open(&j, dx_options_text(options, OPT_JOURNAL),
+                                    dx_span_of(about.data, about.size), err);
+    if (rc == DX_OK)
+        rc = check_lake(options, &j, err);
+    while (rc == DX_OK && next < list->count) {
+        collect_step(&s, list, &next, bytes_max, &j);
+        if (s.count > 0)
+            rc = ingest_step(options, &s, &j, err);
+        read += rc == DX_OK ? s.count : 0;
+        if (rc == DX_OK && next < list->count && dx_interrupted())
+            rc = dx_fail(err, DX_E_IO, "interrupted between two steps");
+    }
+    if (j.path != NULL)
+        fprintf(stderr, "journal %s: %zu of %zu inputs were in the lake, %zu were added%s\n",
+                j.path, s.passed_over, list->count, read,
+                rc < 0 ? "; the same command again goes on behind them" : "");
+    dx_ingest_journal_close(&j);
+    dx_buf_release(&about);
+    free(s.input);
+    free(s.size);
+    return rc;
+}
+
 static int run(const struct dx_options *options)
 {
     struct dx_ingest_options o = { .root = NULL };
@@ -808,6 +978,8 @@ static int run(const struct dx_options *options)
     rc = read_options(options, &o, &err);
     if (rc == DX_OK)
         rc = read_store(options, &store, &err);
+    if (rc == DX_OK)
+        rc = check_journal(options, &err);
     if (rc < 0)
         return usage(&err);
     if (has_queue(options)) {
@@ -817,7 +989,10 @@ static int run(const struct dx_options *options)
     }
     dx_interrupt_catch();
     rc = expand_inputs(options, &o, &list, &err);
-    if (rc == DX_OK)
+    if (rc == DX_OK && dx_options_has(options, OPT_JOURNAL)) {
+        dx_columns_want_release(&o.want);
+        rc = ingest_steps(options, &list, &err);
+    } else if (rc == DX_OK)
         rc = ingest(options, &o, store.dir != NULL ? &store : NULL, &err);
     if (rc < 0)
         fprintf(stderr, "domaindex ingest: %s\n", err.text);

@@ -4,7 +4,7 @@
 """An ingest of many inputs that is interrupted (SIGINT, SIGTERM) adds nothing and leaves nothing; the same run again adds all.
 
 The last input is a stream that goes on until the run has ended, so the signal comes while files before it are read. A lake that had
-rows keeps its bytes. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
+rows keeps its bytes. With --journal the steps that ended before are in the lake, and the next run goes on behind them. $DX_PEERS_PYTHON names the python that has pyarrow. Exit 77: skipped.
 """
 import contextlib
 import pathlib
@@ -47,6 +47,45 @@ def interrupted(root, inputs, number):
         return run.wait(), run.stderr.read().decode()
 
 
+def journal(tmp, inputs, want):
+    """Steps of one input each: what ended before a failure, an interruption or a kill is in the lake and is not read again."""
+    root, file = tmp / "steps", tmp / "steps.journal"
+    command = ["ingest", "--root", root, "--dataset", "d", "--format", "list", "--memory", "64M", "--journal", file, "--journal-step", "1"]
+
+    def said(done):
+        return [line for line in done.stderr.decode().splitlines() if line.startswith("journal ")][-1]
+
+    (tmp / "bad.txt").write_text("no url\n" * 10)
+    some = [*inputs[:4], tmp / "bad.txt", *inputs[4:8]]
+    done = dxtest.domaindex(*command, *some, expect=1)
+    dxtest.check("0 of 9 inputs were in the lake, 4 were added; the same command again goes on behind them" in said(done), said(done))
+    dxtest.equal(len(lake.stored(root, "d")), 4 * LINES, "rows of the steps before the failure")
+    (tmp / "bad.txt").write_text("http://www.late.com/\n")
+    done = dxtest.domaindex(*command, "--threads", "1", *some)
+    dxtest.check("4 of 9 inputs were in the lake, 5 were added" in said(done), said(done))
+    dxtest.check(done.stderr.decode().count("rows stored") == 5, "a summary a step")
+    with subprocess.Popen([str(c) for c in [dxtest.DOMAINDEX, *command, *inputs[:12]]], stderr=subprocess.PIPE) as run:
+        dxtest.wait_until(lambda: len(file.read_bytes().splitlines()) >= 11 or run.poll() is not None)
+        run.kill()
+        run.stderr.read()
+    with file.open("ab") as out:        # as a crash leaves it
+        out.write(b"0123456789abcdef0123456789abcdef /half")
+    done = dxtest.domaindex(*command, *inputs[:12])
+    dxtest.equal({u for u, *_ in lake.stored(root, "d")}, set(want[:12 * LINES]) | {"http://www.late.com/"}, "rows after a kill and another run")
+    dxtest.equal(len(lake.stored(root, "d")), 12 * LINES + 1, "no row is there twice")
+    done = dxtest.domaindex(*command, *inputs[:12])
+    dxtest.check("12 of 12 inputs were in the lake, 0 were added" in said(done), said(done))
+    inputs[3].write_text("http://www.changed.com/\n")
+    done = dxtest.domaindex(*command, *inputs[:12])
+    dxtest.check("11 of 12 inputs were in the lake, 1 were added" in said(done), said(done))
+    (tmp / "steps").rename(tmp / "moved")
+    for words, arguments in ((b"with other options", [*command, "--no-ts"]), (b"is not a journal", [*command[:-3], tmp / "bad.txt", *command[-2:]]),
+                             (b"and there is none at", command)):
+        dxtest.check(words in dxtest.domaindex(*arguments, inputs[0], expect=1).stderr, f"{words} is not said")
+    for extra in (["--replace"], ["--dry-run"]):
+        dxtest.check(b"exclude each other" in dxtest.domaindex(*command, *extra, inputs[0], expect=2).stderr, f"{extra}")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -69,6 +108,7 @@ def main():
         after = files_of(root)
         dxtest.domaindex("ingest", "--root", root, "--dataset", "d", "--format", "list", *inputs)
         dxtest.equal(files_of(root).keys(), after.keys(), "the same run again adds no file")
+        journal(tmp, inputs, want)
     dxtest.finish()
 
 
