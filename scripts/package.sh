@@ -3,7 +3,7 @@
 # package.sh [tarball | deb | sbom | image]… - what is released, of the committed tree, into build/packages/.
 #
 #   tarball   domaindex-VERSION.tar.gz: the sources; the same commit gives the same bytes
-#   deb       domaindex_VERSION_ARCH.deb and domaindexd_VERSION_ARCH.deb, built from the tarball; lintian finds nothing
+#   deb       domaindex, domaindexd, libdomaindex1 and libdomaindex-dev, built from the tarball; lintian finds nothing
 #   sbom      domaindex-VERSION.spdx.json: the libraries that the programs load and what the page is made of
 #   image     domaindexd-VERSION.oci.tar: an OCI image of the server, on Debian 12, made from the deb (needs mmdebstrap and buildah)
 #
