@@ -85,7 +85,9 @@ def older(deb, folder):
     tree = folder / deb.name.removesuffix(".deb")
     subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
     control = tree / "DEBIAN" / "control"
-    control.write_text(re.sub(r"(?m)^Version: .*$", "Version: 0.1.0-1", control.read_text()))
+    text = control.read_text()
+    version = re.search(r"(?m)^Version: (.*)$", text).group(1)
+    control.write_text(text.replace(version, "0.1.0-1"))
     made = folder / f"old-{deb.name}"
     subprocess.run(["dpkg-deb", "-b", tree, made], stdout=subprocess.DEVNULL, check=True)
     shutil.rmtree(tree)
