@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-export const MARGIN = { left: 64, right: 16, top: 10, bottom: 28 };
+export const MARGIN = { left: 64, right: 16, top: 24, bottom: 28 };
 export type Tick = { at: number; text: string };
 type Props = { label: string; height: number; children: (width: number) => { x: Tick[]; y: Tick[]; marks: ComponentChildren; xName?: string; yName?: string } };
 
@@ -24,7 +24,7 @@ export function Frame({ label, height, children }: Props) {
         <line class="axis" x1={MARGIN.left} x2={width - MARGIN.right} y1={bottom} y2={bottom} />
         {x.map((tick) => <g key={tick.at}><line class="axis" x1={tick.at} x2={tick.at} y1={bottom} y2={bottom + 5} /><text x={tick.at} y={bottom + 19} text-anchor="middle">{tick.text}</text></g>)}
         {marks}
-        {yName && <text class="name" x={MARGIN.left + 6} y={MARGIN.top + 6}>{yName}</text>}
+        {yName && <text class="name" x={MARGIN.left} y={12}>{yName}</text>}
         {xName && <text class="name" x={width - MARGIN.right} y={bottom - 8} text-anchor="end">{xName}</text>}
       </svg>
     </figure>

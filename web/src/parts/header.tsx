@@ -32,7 +32,7 @@ export function Footer({ now }: { now: Address }) {
       <a href="/docs">API</a>
       {token() ? <button type="button" class="quiet" onClick={() => setToken(null)}>{t.forgetToken}</button> : <button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{t.token}</button>}
       <button type="button" class="quiet" lang={other} onClick={() => setLanguage(other)}>{other === "de" ? "Deutsch" : "English"}</button>
-      {open && <TokenForm />}
+      {open && <TokenForm top needed={false} />}
     </footer>
   );
 }

@@ -35,16 +35,20 @@ function Countdown({ seconds, again }: { seconds: number; again: () => void }) {
 
 const rounds = new Map<string, number>(); // of each address and section
 
-export function ProblemBox({ answer, again, name }: { answer: Answer<unknown>; again: () => void; name: string }) {
+type Props = { answer: Answer<unknown>; again: () => void; name: string; top?: boolean };
+
+// name: of the section, to count tries; top: no heading stands above it but that of the page.
+export function ProblemBox({ answer, again, name, top }: Props) {
+  const Title = top ? "h2" : "h3";
   const busy = isBusy(answer);
   const key = `${location.hash} ${name}`;
   const round = rounds.get(key) ?? 0;
   const now = parseAddress(location.hash);
   const retry = () => { rounds.set(key, round + 1); again(); };
-  if (answer.status === 401) return <TokenForm />;
+  if (answer.status === 401) return <TokenForm top={top} />;
   return (
     <div class={`problem ${busy ? "busy" : answer.status === 404 ? "absent" : "bad"}`} role={busy ? "status" : "alert"} data-status={answer.status}>
-      <h3>{busy ? t.busy : titleOf(answer)}</h3>
+      <Title>{busy ? t.busy : titleOf(answer)}</Title>
       {hintOf(answer) && <p>{hintOf(answer)}</p>}
       {answer.problem?.detail && <p class="detail" lang="en"><bdi>{answer.problem.detail}</bdi></p>}
       {busy && round < ROUNDS && <Countdown key={round} seconds={Math.max(1, answer.retry_s)} again={retry} />}

@@ -18,17 +18,20 @@ export function Waiting() {
   return <p class="waiting" role="status">{slow ? t.slow : t.loading}</p>;
 }
 
-type Props<T> = { path: string; title?: string; aside?: ComponentChildren; quiet?: number[]; children: (body: T) => ComponentChildren };
+type Props<T> = { path: string; title?: string; aside?: ComponentChildren; quiet?: number[]; children: (body: T) => ComponentChildren; below?: (body: T) => ComponentChildren };
 
-// quiet: statuses with which the section is left out, because another one has said it.
-export function Section<T>({ path, title, aside, quiet, children }: Props<T>) {
+// below: further sections, which need the answer. quiet: statuses with which the section is left out, because another one has said it.
+export function Section<T>({ path, title, aside, quiet, children, below }: Props<T>) {
   const { answer, again } = useAnswer<T>(path);
   if (answer && quiet?.includes(answer.status)) return null;
   return (
-    <section aria-busy={answer === null}>
-      {(title || aside) && <div class="heading">{title && <h2>{title}</h2>}{aside}</div>}
-      {answer === null ? <Waiting /> : answer.body !== null ? children(answer.body) : <ProblemBox answer={answer} again={again} name={title ?? ""} />}
-      {answer?.status !== 401 && <Command paths={[path]} />}
-    </section>
+    <>
+      <section aria-busy={answer === null}>
+        {(title || aside) && <div class="heading">{title && <h2>{title}</h2>}{aside}</div>}
+        {answer === null ? <Waiting /> : answer.body !== null ? children(answer.body) : <ProblemBox answer={answer} again={again} name={title ?? ""} top={!title} />}
+        {answer?.status !== 401 && <Command paths={[path]} />}
+      </section>
+      {answer?.body && below?.(answer.body)}
+    </>
   );
 }

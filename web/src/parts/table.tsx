@@ -13,7 +13,7 @@ export type Column<R> = {
 };
 type Order = { column: number; up: boolean };
 
-const FIRST = 50;
+const FIRST = 25;
 
 function compare(a: string | number | null, b: string | number | null): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
@@ -26,7 +26,7 @@ function Head<R>({ columns, order, setOrder }: { columns: Column<R>[]; order: Or
       <tr>
         {columns.map((c, i) => (
           <th key={i} scope="col" class={c.kind ?? "text"} aria-sort={!c.sort ? undefined : order?.column !== i ? "none" : order.up ? "ascending" : "descending"}>
-            {c.sort ? <button type="button" onClick={() => setOrder({ column: i, up: order?.column === i ? !order.up : c.kind !== "number" })}>{c.name}</button> : c.name}
+            {c.kind === "chart" ? <span class="unseen">{c.name}</span> : c.sort ? <button type="button" onClick={() => setOrder({ column: i, up: order?.column === i ? !order.up : c.kind !== "number" })}>{c.name}</button> : c.name}
           </th>
         ))}
       </tr>

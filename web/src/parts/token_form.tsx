@@ -3,7 +3,8 @@
 import { setToken, token } from "../api/token";
 import { t } from "../text/language";
 
-export function TokenForm() {
+export function TokenForm({ top, needed = true }: { top?: boolean; needed?: boolean }) {
+  const Title = top ? "h2" : "h3";
   const had = token() !== null;
   const use = (event: SubmitEvent) => {
     event.preventDefault();
@@ -11,7 +12,7 @@ export function TokenForm() {
   };
   return (
     <form class="problem denied" onSubmit={use} data-status={401}>
-      <h3>{had ? t.tokenInvalid : t.denied}</h3>
+      <Title>{had ? t.tokenInvalid : needed ? t.denied : t.token}</Title>
       <p>{t.tokenHint}</p>
       <label>{t.token} <input name="token" type="password" autocomplete="off" spellcheck={false} required /></label> <button>{t.useToken}</button>
       {had && <> <button type="button" onClick={() => setToken(null)}>{t.forgetToken}</button></>}

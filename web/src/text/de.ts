@@ -36,7 +36,7 @@ export const de: Words = {
   changes: "Änderungen", changesSince: (when) => `Änderungen seit ${when}`, since: "Seit", change: "Änderung", before: "URLs vorher", after: "URLs nachher", difference: "Differenz", same: "Nichts hat sich geändert.",
   kindOfChange: { added: "neu", removed: "entfernt", changed: "geändert", same: "gleich" },
   urlsOf: "URLs von", filters: { dataset: "Datensätze", prefix: "Pfad beginnt mit", from: "Von", to: "Bis", status: "Status", mime: "Medientyp", lang: "Sprache", tag: "Tag", filter: "Anderes Feld" },
-  apply: "Filtern", reset: "Zurücksetzen", fields: (n) => plural(n, "Feld", "Felder"), page: "Seite", pages: "Seiten", goTo: "Los", next: "Weiter", previous: "Zurück", firstPage: "Erste Seite", end: "Ende der Liste",
+  apply: "Filtern", reset: "Zurücksetzen", fields: (n) => plural(n, "Feld", "Felder"), page: "Seite", pages: "Seiten", pagesBelow: "Seiten, unter der Tabelle", goTo: "Los", next: "Weiter", previous: "Zurück", firstPage: "Erste Seite", end: "Ende der Liste",
   rowsFromTo: (a, b, all) => `${a} – ${b} von ${all}`, noRows: "Keine Zeilen.", noneHere: "Keine Zeilen auf dieser Seite; die Liste geht weiter.",
   exportTitle: "Alle Zeilen speichern", exportHint: "Alle Seiten dieser Liste, aus dieser Version, mit diesen Filtern.", exported: (n) => `${n} Zeilen …`,
   countDatasets: (n) => plural(n, "Datensatz", "Datensätze"), metadata: "Metadaten", top: "Größte Domains", allDomains: "Alle Domains", tenPercent: "Oberste 10 %", tlds: "Top-Level-Domains", noTld: "(Adressen)",

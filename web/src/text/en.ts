@@ -38,7 +38,7 @@ export const en = {
   kindOfChange: { added: "added", removed: "removed", changed: "changed", same: "same" },
   // URLs
   urlsOf: "URLs of", filters: { dataset: "Datasets", prefix: "Path begins with", from: "From", to: "To", status: "Status", mime: "Media type", lang: "Language", tag: "Tag", filter: "Other field" },
-  apply: "Filter", reset: "Reset", fields: (n: number) => plural(n, "field", "fields"), page: "Page", pages: "Pages", goTo: "Go", next: "Next", previous: "Previous", firstPage: "First page", end: "End of the listing",
+  apply: "Filter", reset: "Reset", fields: (n: number) => plural(n, "field", "fields"), page: "Page", pages: "Pages", pagesBelow: "Pages, below the table", goTo: "Go", next: "Next", previous: "Previous", firstPage: "First page", end: "End of the listing",
   rowsFromTo: (a: string, b: string, all: string) => `${a} – ${b} of ${all}`, noRows: "No rows.", noneHere: "No rows on this page; the listing goes on.",
   exportTitle: "Save all rows", exportHint: "All pages of this listing, of this version, with these filters.", exported: (n: string) => `${n} rows …`,
   // a dataset

@@ -41,22 +41,30 @@ function Metadata({ metadata }: { metadata: Record<string, string> }) {
   return names.length === 0 ? null : <details><summary>{t.metadata}</summary><dl class="extras">{names.map((name) => <div key={name}><dt><bdi>{name}</bdi></dt><dd><bdi>{String(metadata[name])}</bdi></dd></div>)}</dl></details>;
 }
 
-export function Dataset({ now }: { now: Address }) {
-  const { to, ask } = useLinks();
+function Head({ dataset }: { dataset: DatasetAnswer }) {
+  const { to } = useLinks();
   return (
-    <Section<DatasetAnswer> path={ask(datasetPath(now.what))}>
-      {(d) => (
-        <>
-          <h1 class="name"><bdi>{d.name}</bdi></h1>
-          <Figures items={[[t.domains, number(d.domain_count)], [t.urls, number(d.url_count)], [t.rows, number(d.row_count)], [t.period, span(d.first_ts, d.last_ts)]]} />
-          <Metadata metadata={d.metadata} />
-          <nav class="actions" aria-label={t.actions}><a class="button" href={to("compare", "", { datasets: d.dataset_id })}>{t.compare}</a></nav>
-          <DatasetTop dataset={d} now={now} />
-          <DatasetSizes dataset={d} />
-          <Tlds id={now.what} now={now} />
-          <DatasetOverlap dataset={d} />
-        </>
-      )}
-    </Section>
+    <>
+      <h1 class="name"><bdi>{dataset.name}</bdi></h1>
+      <Figures items={[[t.domains, number(dataset.domain_count)], [t.urls, number(dataset.url_count)], [t.rows, number(dataset.row_count)], [t.period, span(dataset.first_ts, dataset.last_ts)]]} />
+      <Metadata metadata={dataset.metadata} />
+      <nav class="actions" aria-label={t.actions}><a class="button" href={to("compare", "", { datasets: dataset.dataset_id })}>{t.compare}</a></nav>
+    </>
   );
+}
+
+function Body({ dataset, now }: { dataset: DatasetAnswer; now: Address }) {
+  return (
+    <>
+      <DatasetTop dataset={dataset} now={now} />
+      <DatasetSizes dataset={dataset} />
+      <Tlds id={now.what} now={now} />
+      <DatasetOverlap dataset={dataset} />
+    </>
+  );
+}
+
+export function Dataset({ now }: { now: Address }) {
+  const { ask } = useLinks();
+  return <Section<DatasetAnswer> path={ask(datasetPath(now.what))} below={(dataset) => <Body dataset={dataset} now={now} />}>{(dataset) => <Head dataset={dataset} />}</Section>;
 }

@@ -31,8 +31,8 @@ function OverlapList({ rows }: { rows: OverlapAnswer[] }) {
 
 function Map({ ids, names }: { ids: number[]; names: string[] }) {
   const version = useVersion();
-  const { got, problem } = useOverlaps(useMemo(() => pairsOf(ids), [ids.join()]), version);
-  return problem ? <ProblemBox answer={problem} again={() => location.reload()} name="map" /> : <HeatMap names={names} cells={jaccards(ids, got)} caption={t.heatMap} />;
+  const { got, problem, done } = useOverlaps(useMemo(() => pairsOf(ids), [ids.join()]), version);
+  return problem ? <ProblemBox answer={problem} again={() => location.reload()} name="map" /> : <div aria-busy={!done}><HeatMap names={names} cells={jaccards(ids, got)} caption={t.heatMap} /></div>;
 }
 
 function Body({ dataset, others }: { dataset: Dataset; others: Dataset[] }) {
@@ -44,14 +44,14 @@ function Body({ dataset, others }: { dataset: Dataset; others: Dataset[] }) {
   const rows = [...got].sort((a, b) => b.domains.jaccard - a.domains.jaccard);
   const near = done ? rows.slice(0, MAPPED - 1).map((r) => r.b) : [];
   return (
-    <>
+    <div aria-busy={!done}>
       <p class="tools"><span role="status" class="soft">{done ? t.overlapWith(number(got.length), number(others.length)) : t.comparing(number(got.length), number(asked.length))}</span>
         {!all && others.length > FEW && <button type="button" onClick={() => setAll(true)}>{t.compareAll(number(others.length))}</button>}</p>
       {problem && <ProblemBox answer={problem} again={() => setAll(all)} name="overlap" />}
       {rows.length > 0 && <OverlapList rows={rows} />}
       {near.length > 1 && <><h3>{t.heatMap}</h3><Map ids={[dataset.dataset_id, ...near.map((d) => d.dataset_id)]} names={[dataset.name, ...near.map((d) => d.name)]} /></>}
       {pairs[0] && <Command paths={[overlapPath(pairs[0], version)]} />}
-    </>
+    </div>
   );
 }
 

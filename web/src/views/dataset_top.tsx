@@ -35,7 +35,7 @@ export function DatasetTop({ dataset, now }: { dataset: Dataset; now: Address })
       {(top) => (
         <>
           {part && <p class="note">{t.tenPercentHint(number(top.selected), number(top.domain_count))}</p>}
-          <Table caption={t.top} rows={top.domains} columns={columnsOf(top.domains[0]?.url_count ?? 1)} />
+          <Table all caption={t.top} rows={top.domains} columns={columnsOf(top.domains[0]?.url_count ?? 1)} />
           <nav class="pager" aria-label={t.pages}>
             {offset > 0 && <a class="button" rel="prev" href={changed(now, { o: Math.max(0, offset - PAGE) || null })}>{t.previous}</a>}
             <span>{t.rowsFromTo(number(offset + Math.min(1, top.domains.length)), number(offset + top.domains.length), number(top.selected))}</span>

@@ -25,10 +25,8 @@ export function Report({ now }: { now: Address }) {
       <p class="screen tools"><a href={to("site", now.what)}>{t.back}</a> <button type="button" onClick={() => print()}>{t.print}</button></p>
       <h1 class="name">{t.reportOf} <Host name={now.what} /></h1>
       <p>{t.versionOf(version, published(version))}<br />{t.madeOn(today())} {location.host}</p>
-      <Section<SiteAnswer> path={ask(base)}>
-        {(site) => (
+      <Section<SiteAnswer> path={ask(base)} below={(site) => (
           <>
-            <SiteFigures site={site} />
             <h2>{t.foundIn(site.dataset_count)}</h2>
             <Table all caption={t.datasets} rows={[...site.datasets].sort((a, b) => b.url_count - a.url_count).slice(0, MOST)} columns={[
               { name: t.dataset, sort: (r) => r.name, show: (r) => <bdi>{r.name}</bdi> },
@@ -47,7 +45,8 @@ export function Report({ now }: { now: Address }) {
             <p class="citation">{cite(site.domain)}</p>
             <p class="screen"><Copy text={cite(site.domain)} /></p>
           </>
-        )}
+        )}>
+        {(site) => <SiteFigures site={site} />}
       </Section>
     </article>
   );

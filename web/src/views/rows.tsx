@@ -50,7 +50,7 @@ function columnsOf(answer: RowsAnswer): Column<Row>[] {
   return columns;
 }
 
-function Pager({ now, answer }: { now: Address; answer: RowsAnswer }) {
+function Pager({ now, answer, label }: { now: Address; answer: RowsAnswer; label: string }) {
   const { total, offset } = answer;
   const jump = (event: SubmitEvent) => {
     event.preventDefault();
@@ -59,13 +59,13 @@ function Pager({ now, answer }: { now: Address; answer: RowsAnswer }) {
   };
   if (total === undefined || offset === undefined)
     return (
-      <nav class="pager" aria-label={t.pages}>
+      <nav class="pager" aria-label={label}>
         {now.params.c && <a class="button" rel="first" href={changed(now, { c: null })}>{t.firstPage}</a>}
         {answer.next_cursor ? <a class="button" rel="next" href={changed(now, { c: answer.next_cursor })}>{t.next}</a> : <span>{t.end}</span>}
       </nav>
     );
   return (
-    <nav class="pager" aria-label={t.pages}>
+    <nav class="pager" aria-label={label}>
       {offset > 0 && <a class="button" rel="prev" href={changed(now, { o: Math.max(0, offset - PAGE) || null })}>{t.previous}</a>}
       <span>{answer.items.length === 0 ? t.end : t.rowsFromTo(number(offset + 1), number(offset + answer.items.length), number(total))}</span>
       {answer.next_offset != null && <a class="button" rel="next" href={changed(now, { o: answer.next_offset })}>{t.next}</a>}
@@ -87,9 +87,9 @@ export function Rows({ now }: { now: Address }) {
       <Section<RowsAnswer> path={target}>
         {(answer) => (
           <>
-            <Pager now={now} answer={answer} />
+            <Pager now={now} answer={answer} label={t.pages} />
             {answer.items.length === 0 ? <p>{answer.next_cursor ? t.noneHere : t.noRows}</p> : <Table all key={target} caption={t.urls} rows={answer.items} columns={columnsOf(answer)} />}
-            {answer.items.length > 10 && <Pager now={now} answer={answer} />}
+            {answer.items.length > 10 && <Pager now={now} answer={answer} label={t.pagesBelow} />}
           </>
         )}
       </Section>

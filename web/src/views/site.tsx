@@ -26,16 +26,25 @@ export function SiteFigures({ site }: { site: SiteAnswer }) {
   );
 }
 
-function Body({ site, now }: { site: SiteAnswer; now: Address }) {
+function Head({ site, now }: { site: SiteAnswer; now: Address }) {
   const { to } = useLinks();
   const d = site.domain;
   return (
     <>
+      {site.domain !== now.what && <p class="note">{t.reducedTo} <strong><Host name={site.domain} /></strong></p>}
       <SiteFigures site={site} />
       <nav class="actions" aria-label={t.actions}>
         <a class="button" href={to("urls", d)}>{t.browse}</a> <a class="button" href={to("compare", "", { sites: d })}>{t.compare}</a> <a class="button" href={to("report", d)}>{t.report}</a>
       </nav>
       {now.params.u && <p class="note">{t.exactUrl} <a class="url" href={to("url", now.params.u)}><bdi>{now.params.u}</bdi></a></p>}
+    </>
+  );
+}
+
+function Body({ site, now }: { site: SiteAnswer; now: Address }) {
+  const d = site.domain;
+  return (
+    <>
       <SiteDatasets site={site} />
       <SiteTimeline domain={d} datasets={site.datasets} now={now} />
       <SiteStructure domain={d} datasets={site.datasets} now={now} />
@@ -49,14 +58,7 @@ export function Site({ now }: { now: Address }) {
   return (
     <>
       <h1 class="name"><Host name={now.what} /></h1>
-      <Section<SiteAnswer> path={ask(sitePath(now.what))}>
-        {(site) => (
-          <>
-            {site.domain !== now.what && <p class="note">{t.reducedTo} <strong><Host name={site.domain} /></strong></p>}
-            <Body site={site} now={now} />
-          </>
-        )}
-      </Section>
+      <Section<SiteAnswer> path={ask(sitePath(now.what))} below={(site) => <Body site={site} now={now} />}>{(site) => <Head site={site} now={now} />}</Section>
     </>
   );
 }
