@@ -52,6 +52,7 @@ void dx_domain_rows_rewind(struct dx_domain_rows *r)
     r->segment_count = r->run_count = 0;
     r->first = r->end = 0;
     r->row_count = 0;
+    r->runs_only = false;
     r->state = DONE;
 }
 
@@ -73,9 +74,23 @@ void dx_domain_rows_release(struct dx_domain_rows *r)
 
 /* ---- places ---- */
 
+static uint64_t visible_between(const struct dx_domain_rows_pair *p, uint64_t first, uint64_t end)
+{
+    return dx_suppression_view_visible_before(p->hidden, end) -
+           dx_suppression_view_visible_before(p->hidden, first);
+}
+
 static uint64_t visible_of(const struct dx_domain_rows_pair *p)
 {
-    return p->hidden == NULL ? p->rows : p->hidden->visible.row_count;
+    return visible_between(p, p->first, p->end);
+}
+
+/* Where `limit` visible rows of the pair lie, from the skip-th that counts on. */
+static struct dx_page_of window_of(const struct dx_domain_rows_pair *p, uint64_t skip,
+                                   uint64_t limit)
+{
+    return dx_suppression_view_window(
+        p->hidden, dx_suppression_view_visible_before(p->hidden, p->first) + skip, limit);
 }
 
 int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
@@ -99,6 +114,7 @@ int dx_domain_rows_add(struct dx_domain_rows *r, uint32_t dataset_id,
     to = &r->pairs[r->pair_count++];
     *to = (struct dx_domain_rows_pair){ .dataset_id = dataset_id,
                                         .rows = rows,
+                                        .end = rows,
                                         .before = r->total,
                                         .hidden = hidden,
                                         .has_ts = counts->has_ts,
@@ -133,12 +149,17 @@ struct dx_domain_rows_place dx_domain_rows_place(const struct dx_domain_rows *r,
         return (struct dx_domain_rows_place){ 0, 0 };
     if (n >= r->total) {
         p = &r->pairs[r->pair_count - 1];
-        return (struct dx_domain_rows_place){ p->dataset_id, p->rows };
+        return (struct dx_domain_rows_place){ p->dataset_id, p->end };
     }
     p = &r->pairs[pair_of(r, n)];
-    return (struct dx_domain_rows_place){
-        p->dataset_id, dx_suppression_view_window(p->hidden, n - p->before, 1).offset
-    };
+    return (struct dx_domain_rows_place){ p->dataset_id, window_of(p, n - p->before, 1).offset };
+}
+
+/* Whether the pair ends before the place. */
+static bool is_before(const struct dx_domain_rows_pair *p, const struct dx_domain_rows_place *place)
+{
+    return p->dataset_id < place->dataset_id ||
+           (p->dataset_id == place->dataset_id && p->end < place->row);
 }
 
 bool dx_domain_rows_before(const struct dx_domain_rows *r, const struct dx_domain_rows_place *place,
@@ -146,32 +167,86 @@ bool dx_domain_rows_before(const struct dx_domain_rows *r, const struct dx_domai
 {
     size_t low = 0;
     size_t high = r->pair_count;
+    const struct dx_domain_rows_pair *p;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (r->pairs[middle].dataset_id < place->dataset_id)
+        if (is_before(&r->pairs[middle], place))
             low = middle + 1;
         else
             high = middle;
     }
-    *n = low == r->pair_count ? r->total : r->pairs[low].before;
-    if (low == r->pair_count || r->pairs[low].dataset_id != place->dataset_id)
-        return true;
-    if (place->row > r->pairs[low].rows)
-        return false;
-    *n += dx_suppression_view_visible_before(r->pairs[low].hidden, place->row);
-    return true;
+    p = &r->pairs[low];
+    *n = low == r->pair_count ? r->total : p->before;
+    if (low < r->pair_count && p->dataset_id == place->dataset_id && place->row > p->first)
+        *n += visible_between(p, p->first, place->row);
+    return low == 0 || p[-1].dataset_id != place->dataset_id || place->row <= p[-1].rows;
+}
+
+int dx_domain_rows_narrow(struct dx_domain_rows *r, const struct dx_domain_rows_range *ranges,
+                          size_t count, struct dx_error *err)
+{
+    struct dx_domain_rows_pair *pairs = malloc((count + 1) * sizeof *pairs);
+    size_t n = 0;
+
+    if (pairs == NULL)
+        return dx_no_memory(err, "listing");
+    r->total = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dx_domain_rows_pair *to = &pairs[n];
+
+        assert(ranges[i].pair < r->pair_count);
+        *to = r->pairs[ranges[i].pair];
+        to->first = ranges[i].first;
+        to->end = ranges[i].end;
+        to->before = r->total;
+        assert(to->first <= to->end && to->end <= to->rows);
+        r->total += visible_of(to);
+        n += visible_of(to) > 0;
+    }
+    free(r->pairs);
+    r->pairs = pairs;
+    r->pair_count = n;
+    r->pair_capacity = count + 1;
+    return DX_OK;
 }
 
 /* ---- the window ---- */
 
 static uint64_t visible_in(const struct dx_domain_rows *r, const struct dx_domain_rows_segment *s)
 {
-    const struct dx_suppression_pair *hidden = r->pairs[s->pair].hidden;
+    return visible_between(&r->pairs[s->pair], s->window.offset,
+                           s->window.offset + s->window.limit);
+}
 
-    return dx_suppression_view_visible_before(hidden, s->window.offset + s->window.limit) -
-           dx_suppression_view_visible_before(hidden, s->window.offset);
+static struct dx_domain_rows_segment *add_segment(struct dx_domain_rows *r, size_t pair,
+                                                  struct dx_page_of window, struct dx_error *err)
+{
+    struct dx_domain_rows_segment *to = dx_array_room(r->segments, r->segment_count,
+                                                      &r->segment_capacity, sizeof *to);
+
+    if (to == NULL) {
+        (void)dx_no_memory(err, "listing");
+        return NULL;
+    }
+    r->segments = to;
+    to = &r->segments[r->segment_count++];
+    *to = (struct dx_domain_rows_segment){ .pair = pair, .window = window };
+    return to;
+}
+
+int dx_domain_rows_begin_runs(struct dx_domain_rows *r, struct dx_error *err)
+{
+    if (r->pair_count > DX_DOMAIN_ROWS_RUNS)
+        return dx_fail(err, DX_E_LIMIT, "more than %u datasets have this domain",
+                       DX_DOMAIN_ROWS_RUNS);
+    for (size_t i = 0; i < r->pair_count; i++)
+        if (add_segment(r, i, (struct dx_page_of){ 0, r->pairs[i].rows }, err) == NULL)
+            return DX_E_NOMEM;
+    r->runs_only = true;
+    r->state = r->segment_count > 0 ? READ_POSTINGS : DONE;
+    return DX_OK;
 }
 
 int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t limit,
@@ -190,14 +265,9 @@ int dx_domain_rows_begin(struct dx_domain_rows *r, uint64_t offset, uint64_t lim
 
         if (wanted == 0)
             continue;
-        to = dx_array_room(r->segments, r->segment_count, &r->segment_capacity, sizeof *to);
+        to = add_segment(r, i, window_of(p, skip, wanted), err);
         if (to == NULL)
-            return dx_no_memory(err, "listing");
-        r->segments = to;
-        to = &r->segments[r->segment_count++];
-        *to = (struct dx_domain_rows_segment){
-            .pair = i, .window = dx_suppression_view_window(p->hidden, skip, wanted)
-        };
+            return DX_E_NOMEM;
         cut = visible_in(r, to) < wanted;
         left -= visible_in(r, to);
     }
@@ -240,6 +310,9 @@ static int keep_run(struct dx_domain_rows *r, const struct dx_run *run, struct d
         return dx_no_memory(err, "listing");
     r->runs = to;
     r->runs[r->run_count++] = *run;
+    if (r->runs_only && r->run_count > DX_DOMAIN_ROWS_RUNS)
+        return dx_fail(err, DX_E_LIMIT, "these rows lie scattered over more than %u places",
+                       DX_DOMAIN_ROWS_RUNS);
     return DX_OK;
 }
 
@@ -355,7 +428,9 @@ int dx_domain_rows_step(struct dx_domain_rows *r, struct dx_error *err)
 
     while (rc == DX_LISTING_DONE && r->state == READ_POSTINGS) {
         rc = read_batch(r, err);
-        if (rc == DX_LISTING_DONE && r->end == r->segment_count)
+        if (rc == DX_LISTING_DONE && r->end == r->segment_count && r->runs_only)
+            r->state = DONE;
+        else if (rc == DX_LISTING_DONE && r->end == r->segment_count)
             rc = begin_pages(r, err);
     }
     if (rc == DX_LISTING_DONE && r->state == READ_PAGES && !r->plan_only) {

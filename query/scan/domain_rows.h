@@ -14,6 +14,8 @@
  *   if (rc == DX_LISTING_DONE)
  *       ... r.next; dx_domain_rows_each(&r, &taker, &err) ...
  *   dx_domain_rows_rewind(&r);                         and begin again, with another window of the same pairs
+ *   rc = dx_domain_rows_begin_runs(&r, &err);          instead of begin: r.segments and r.runs of all pairs, and no pages
+ *   rc = dx_domain_rows_narrow(&r, ranges, count, &err);     after a rewind: of the pairs only these places count
  *   dx_domain_rows_release(&r);                        once, after init, on every path
  *
  * Rows come by dataset_id, then in the order of that dataset's listing (query/rows/listing.h). Offsets and totals
@@ -34,7 +36,8 @@
 #include "format/core/counts.h"
 #include "query/rows/listing.h"
 
-#define DX_DOMAIN_ROWS_PAIRS 1024 /* of a window; a posting list each */
+#define DX_DOMAIN_ROWS_PAIRS 1024   /* of a window; a posting list each */
+#define DX_DOMAIN_ROWS_RUNS 262144u /* of begin_runs; 6 MB */
 
 struct dx_suppression_pair;
 
@@ -45,11 +48,18 @@ struct dx_domain_rows_place {
 
 struct dx_domain_rows_pair {
     uint32_t dataset_id;
-    uint64_t rows;                            /* physical */
+    uint64_t rows;                            /* physical, of the whole listing */
+    uint64_t first, end;                      /* places of it that count: all, unless narrowed */
     uint64_t before;                          /* visible rows of the pairs before it */
     const struct dx_suppression_pair *hidden; /* NULL: no row is */
     bool has_ts; /* some row has a time: these are the first and the last */
     int64_t first_us, last_us;
+};
+
+/* Places [first, end) of the pair. */
+struct dx_domain_rows_range {
+    size_t pair;
+    uint64_t first, end;
 };
 
 /* Physical rows of one pair that are in the window. */
@@ -84,6 +94,7 @@ struct dx_domain_rows {
     struct dx_zstd_decoder *decoder;
     struct dx_run *runs;
     size_t run_count, run_capacity;
+    bool runs_only;
     struct dx_read_batch reading; /* of postings */
     struct dx_listing listing;    /* of all runs */
 };
@@ -130,5 +141,13 @@ int dx_domain_rows_each(struct dx_domain_rows *r, const struct dx_domain_rows_ta
 
 /* Lets go of the window; the pairs stay. */
 void dx_domain_rows_rewind(struct dx_domain_rows *r);
+
+/* Over DX_DOMAIN_ROWS_RUNS of them, or so many pairs: DX_E_LIMIT. */
+int dx_domain_rows_begin_runs(struct dx_domain_rows *r, struct dx_error *err);
+
+/* Ranges of the pairs as they are now, in order of their places and apart; several may be of one pair, which becomes as
+ * many. Pairs without a visible row in their range go. */
+int dx_domain_rows_narrow(struct dx_domain_rows *r, const struct dx_domain_rows_range *ranges,
+                          size_t count, struct dx_error *err);
 
 #endif

@@ -40,11 +40,23 @@ static bool is_enough(const struct dx_filtered_domain *f)
            (f->pairs > 0 && f->half_ms != 0 && dx_clock_ms() >= f->half_ms);
 }
 
+/* A pair may be of places before those that are asked for: next does not go back. */
 static void leave_pair(struct dx_filtered_domain *f)
 {
     const struct dx_domain_rows_pair *p = &f->rows->pairs[f->at++];
 
-    f->next = (struct dx_domain_rows_place){ p->dataset_id, p->rows };
+    if (p->dataset_id != f->next.dataset_id || p->end > f->next.row)
+        f->next = (struct dx_domain_rows_place){ p->dataset_id, p->end };
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Begins with the pair at hand, or goes on behind it. */
@@ -54,8 +66,9 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
     const struct dx_domain_rows_pair *p = &r->pairs[f->at];
     struct dx_filtered_ask ask = {
         .filter = f->ask.filter,
-        .first = p->dataset_id == f->ask.first.dataset_id ? f->ask.first.row : 0,
-        .end = p->dataset_id == f->ask.end.dataset_id ? f->ask.end.row : p->rows,
+        .first = p->dataset_id == f->ask.first.dataset_id ? larger(f->ask.first.row, p->first)
+                                                          : p->first,
+        .end = p->dataset_id == f->ask.end.dataset_id ? smaller(f->ask.end.row, p->end) : p->end,
         .limit = f->ask.limit - f->count,
         .fields = r->fields,
         .hidden = p->hidden,
@@ -73,7 +86,7 @@ static int enter_pair(struct dx_filtered_domain *f, struct dx_error *err)
         return ENDED;
     f->pairs++;
     f->busy = true;
-    f->told = false;
+    f->told = f->told && p->dataset_id == f->told_dataset;
     return dx_filtered_rows_init(&f->pair, r->version, r->part, r->domain_id, p->dataset_id, &ask,
                                  err);
 }
@@ -83,8 +96,9 @@ static int give_row(void *ctx, const struct dx_listing_row *row, struct dx_error
     struct dx_filtered_domain *f = ctx;
     int rc;
 
+    f->told_dataset = f->rows->pairs[f->at].dataset_id;
     if (!f->told)
-        f->taker.dataset(f->taker.ctx, f->rows->pairs[f->at].dataset_id);
+        f->taker.dataset(f->taker.ctx, f->told_dataset);
     f->told = true;
     f->count++;
     rc = f->taker.row(f->taker.ctx, row, err);

@@ -46,7 +46,8 @@ struct dx_filtered_domain {
     unsigned pairs; /* examined */
     size_t at;      /* in rows->pairs */
     bool busy;      /* with the pair at hand */
-    bool told;      /* the taker knows its dataset */
+    bool told;      /* the taker knows the dataset of the last row */
+    uint32_t told_dataset;
     bool full;
     struct dx_filtered_rows pair;
     struct dx_read_batch nothing;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * collapse.h - of rows in order that have the same value the first one is taken: what that value is.
+ *
+ *   dx_collapse_parse(text, &kind, &digits)      "url", "host", "digest", "time:8"; false: neither
+ *   dx_collapse_value(kind, digits, host, path_query, has_ts ? &ts_us : NULL, digest, &value)
+ *                                                 appends; false: the row has none, and is like no other
+ *
+ * Pure; any thread.
+ */
+#ifndef DX_QUERY_SCAN_COLLAPSE_H
+#define DX_QUERY_SCAN_COLLAPSE_H
+
+#include "base/buf.h"
+#include "base/bytes.h"
+
+enum dx_collapse {
+    DX_COLLAPSE_NONE,
+    DX_COLLAPSE_URL,    /* host and path_query; the scheme does not count */
+    DX_COLLAPSE_HOST,   /* with its port */
+    DX_COLLAPSE_DIGEST, /* the extra of this name */
+    DX_COLLAPSE_TIME,   /* the first digits of YYYYMMDDhhmmss, UTC */
+    DX_COLLAPSE_COUNT
+};
+
+#define DX_COLLAPSE_DIGITS_MIN 4
+#define DX_COLLAPSE_DIGITS_MAX 14
+
+struct dx_collapse_of {
+    struct dx_span host, path_query;
+    const int64_t *ts_us;  /* NULL: no time */
+    struct dx_span digest; /* data NULL: none */
+};
+
+bool dx_collapse_parse(struct dx_span text, enum dx_collapse *kind, unsigned *digits);
+bool dx_collapse_value(enum dx_collapse kind, unsigned digits, const struct dx_collapse_of *row,
+                       struct dx_buf *value);
+
+#endif
