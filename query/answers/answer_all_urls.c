@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_out.h"
+#include "query/answers/all_urls_task.h"
+
 #include "loader/domain_pairs.h"
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/answers/answer_end.h"
-#include "query/answers/item_text.h"
-#include "query/answers/task_kind.h"
 #include "query/rows/cursor.h"
-#include "query/scan/domain_rows.h"
-#include "query/scan/filtered_domain.h"
-#include "query/suppression/suppression_view.h"
-#include "query/view/dataset_list.h"
 #include "query/view/lookup.h"
-#include "query/view/view.h"
 
 #include <stdlib.h>
 
@@ -22,32 +16,11 @@
 #define ITEMS_MAX ((size_t)64 << 20)   /* bytes of the items of a filtered page */
 #define ITEMS_ENOUGH ((size_t)8 << 20) /* one that comes to it ends with the rows of its dataset */
 
-struct all_urls_task {
-    struct dx_task task;
-    struct dx_view view;
-    struct dx_found found;
-    struct dx_all_urls_ask ask;
-    struct dx_cursor from; /* of ask */
-    struct dx_suppression_view withheld;
-    struct dx_dataset_list only; /* count 0: all datasets */
-    struct dx_domain_rows rows;
-    uint64_t withheld_rows;
-    uint64_t offset, end; /* visible rows */
-    uint16_t filter_size; /* packed, for cursors; 0: none */
-    uint8_t filter[DX_ROW_FILTER_MAX];
-
-    /* Of a filtered page, whose items are written as they are found. */
-    bool is_filtered;
-    struct dx_filtered_domain filtered;
-    struct dx_buf items, datasets;
-    struct dx_json items_json, datasets_json; /* into them */
-    struct dx_item_text text;
-};
-
 /* ---- the answer ---- */
 
-static int write_cursor(const struct all_urls_task *task, struct dx_domain_rows_place next,
-                        struct dx_domain_rows_place end, struct dx_json *j, struct dx_error *err)
+int dx_all_urls_cursor(const struct all_urls_task *task, struct dx_domain_rows_place next,
+                       struct dx_domain_rows_place end, bool has_kept, struct dx_json *j,
+                       struct dx_error *err)
 {
     const struct dx_version *v = task->view.version;
     struct dx_cursor c = {
@@ -64,6 +37,14 @@ static int write_cursor(const struct all_urls_task *task, struct dx_domain_rows_
         .end_row = end.row,
         .dataset_count = (uint8_t)task->only.count,
         .filter_size = task->filter_size,
+        .sort = (uint8_t)task->ask.order.sort,
+        .reverse = task->ask.order.reverse,
+        .has_kept = has_kept,
+        .subdomains = task->ask.subdomains,
+        .collapse = (uint8_t)task->ask.order.collapse,
+        .collapse_digits = (uint8_t)task->ask.order.digits,
+        .closest_us = task->ask.order.closest_us,
+        .range = task->range_hash,
     };
     char text[DX_CURSOR_TEXT];
     int rc;
@@ -77,22 +58,52 @@ static int write_cursor(const struct all_urls_task *task, struct dx_domain_rows_
     return rc;
 }
 
+/* Whether the total is known: all rows of a domain, a host or a prefix are in the listing. */
+static bool is_counted(const struct all_urls_task *task)
+{
+    return task->mode != ALL_URLS_FILTERED && !dx_row_filter_any(&task->rest) &&
+           dx_url_range_contiguous(&task->range) && task->ask.order.collapse == DX_COLLAPSE_NONE;
+}
+
+/* That have a visible row of what is listed, or, where that is not known, of the domain. A dataset may be several pairs: of
+ * some files each. */
+static uint64_t count_datasets(const struct all_urls_task *task)
+{
+    const struct dx_domain_rows *r = &task->rows;
+    uint64_t n = 0;
+
+    if (task->mode == ALL_URLS_MERGED && task->range.kind != DX_URL_RANGE_DOMAIN)
+        return task->merged.range_datasets;
+    for (size_t i = 0; i < r->pair_count; i++)
+        n += i == 0 || r->pairs[i].dataset_id != r->pairs[i - 1].dataset_id;
+    return n;
+}
+
 static void write_head(const struct all_urls_task *task, struct dx_json *j)
 {
-    uint64_t total = dx_domain_rows_total(&task->rows);
+    bool counted = is_counted(task);
+    uint64_t total = task->mode == ALL_URLS_MERGED ? task->merged.range_rows
+                                                   : dx_domain_rows_total(&task->rows);
+    uint64_t datasets = count_datasets(task);
 
     dx_answer_summarize(task->task.summary,
                         (struct dx_answer_summary){ .domain_id = task->found.domain_id,
                                                     .has_domain_id = true,
-                                                    .datasets = task->rows.pair_count,
-                                                    .rows = task->filter_size == 0 ? total : 0 });
+                                                    .datasets = datasets,
+                                                    .rows = counted ? total : 0 });
     dx_json_object(j);
+    if (task->ask.of_host) {
+        dx_json_key(j, "host");
+        dx_json_text(j, task->range.host);
+        dx_json_key(j, "subdomains");
+        dx_json_bool(j, task->ask.subdomains);
+    }
     dx_json_key(j, "domain");
     dx_json_text(j, dx_span_of(task->found.domain, task->found.domain_size));
     dx_json_key(j, "domain_id");
     dx_json_hex64(j, task->found.domain_id);
-    dx_json_key_u64(j, "dataset_count", task->rows.pair_count);
-    if (task->filter_size == 0) { /* else it is not known how many there are */
+    dx_json_key_u64(j, "dataset_count", datasets);
+    if (counted) { /* else it is not known how many there are */
         dx_json_key_u64(j, "total", total);
         dx_json_key_u64(j, "total_est", total);
     }
@@ -112,15 +123,15 @@ static int write_plan(const struct all_urls_task *task, struct dx_json *j, struc
     for (uint64_t i = 0; i < parts && rc == DX_OK; i++) {
         uint64_t end = begin + total / parts + (i < total % parts);
 
-        rc = write_cursor(task, dx_domain_rows_place(&task->rows, begin),
-                          dx_domain_rows_place(&task->rows, end), j, err);
+        rc = dx_all_urls_cursor(task, dx_domain_rows_place(&task->rows, begin),
+                                dx_domain_rows_place(&task->rows, end), false, j, err);
         begin = end;
     }
     dx_json_end(j);
     return rc;
 }
 
-static void write_dataset(const struct all_urls_task *task, uint32_t dataset_id, struct dx_json *j)
+void dx_all_urls_dataset(const struct all_urls_task *task, uint32_t dataset_id, struct dx_json *j)
 {
     const struct dx_dataset *d = dx_registry_by_id(&task->view.version->registry, dataset_id);
 
@@ -138,8 +149,12 @@ static void write_datasets(const struct all_urls_task *task, struct dx_json *j)
 
     dx_json_key(j, "datasets");
     dx_json_array(j);
-    for (size_t i = 0; i < r->segment_count; i++)
-        write_dataset(task, r->pairs[r->segments[i].pair].dataset_id, j);
+    for (size_t i = 0; i < r->segment_count; i++) {
+        uint32_t id = r->pairs[r->segments[i].pair].dataset_id;
+
+        if (i == 0 || id != r->pairs[r->segments[i - 1].pair].dataset_id)
+            dx_all_urls_dataset(task, id, j);
+    }
     dx_json_end(j);
 }
 
@@ -182,8 +197,8 @@ static int write_page(struct all_urls_task *task, struct dx_json *j, struct dx_e
         return DX_OK;
     dx_json_key(j, "next_cursor");
     if (more)
-        return write_cursor(task, task->rows.next, dx_domain_rows_place(&task->rows, task->end), j,
-                            err);
+        return dx_all_urls_cursor(task, task->rows.next,
+                                  dx_domain_rows_place(&task->rows, task->end), false, j, err);
     dx_json_null(j);
     return DX_OK;
 }
@@ -207,7 +222,8 @@ static int write_filtered_page(struct all_urls_task *task, struct dx_json *j, st
         return dx_buf_fail(&task->datasets, err, "answer");
     dx_json_key(j, "next_cursor");
     if (next < task->end)
-        return write_cursor(task, f->next, dx_domain_rows_place(&task->rows, task->end), j, err);
+        return dx_all_urls_cursor(task, f->next, dx_domain_rows_place(&task->rows, task->end),
+                                  false, j, err);
     dx_json_null(j);
     return DX_OK;
 }
@@ -230,67 +246,15 @@ static int write_answer(struct all_urls_task *task, struct dx_buf *body, struct 
     reserve(task, body);
     dx_json_open(&j, body);
     write_head(task, &j);
-    rc = task->ask.plan > 0  ? write_plan(task, &j, err)
-         : task->is_filtered ? write_filtered_page(task, &j, err)
-                             : write_page(task, &j, err);
+    rc = task->ask.plan > 0                ? write_plan(task, &j, err)
+         : task->mode == ALL_URLS_FILTERED ? write_filtered_page(task, &j, err)
+         : task->mode == ALL_URLS_MERGED   ? dx_merged_urls_page(task, &j, err)
+                                           : write_page(task, &j, err);
     if (rc < 0)
         return rc;
     dx_answer_end(&j, task->view.version);
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;
 }
-
-/* ---- the task ---- */
-
-static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
-{
-    struct all_urls_task *task = (struct all_urls_task *)of;
-    struct dx_error err = DX_ERROR_INIT;
-    int rc = task->is_filtered ? dx_filtered_domain_step(&task->filtered, &err)
-                               : dx_domain_rows_step(&task->rows, &err);
-
-    if (rc == DX_LISTING_WAITS)
-        return DX_TASK_WAITS;
-    if (rc == DX_LISTING_DONE)
-        rc = write_answer(task, body, &err);
-    if (rc < 0) {
-        dx_buf_clear(body);
-        return dx_problem_advised(problem, &err, "Ask for fewer rows with a smaller limit.");
-    }
-    return 1;
-}
-
-static int fetched(struct dx_task *of, int rc, struct dx_error *err)
-{
-    struct all_urls_task *task = (struct all_urls_task *)of;
-
-    return task->is_filtered ? dx_filtered_domain_fetched(&task->filtered, rc, err)
-                             : dx_domain_rows_fetched(&task->rows, rc, err);
-}
-
-static struct dx_read_batch *reading(struct dx_task *of)
-{
-    struct all_urls_task *task = (struct all_urls_task *)of;
-
-    return task->is_filtered ? dx_filtered_domain_reading(&task->filtered)
-                             : dx_domain_rows_reading(&task->rows);
-}
-
-static void release(struct dx_task *of)
-{
-    struct all_urls_task *task = (struct all_urls_task *)of;
-
-    if (task->is_filtered) {
-        dx_filtered_domain_release(&task->filtered);
-        dx_item_text_release(&task->text);
-        dx_buf_release(&task->items);
-        dx_buf_release(&task->datasets);
-    }
-    dx_domain_rows_release(&task->rows);
-    dx_suppression_view_release(&task->withheld);
-    free(task);
-}
-
-static const struct dx_task_kind kind = { step, fetched, reading, release };
 
 /* ---- before it ---- */
 
@@ -372,6 +336,8 @@ static int same_question(const struct all_urls_task *task, struct dx_problem *pr
 
     if (rc != 1 || from == NULL)
         return rc;
+    if (from->range != task->range_hash)
+        return mismatch(problem, "another host, or of a whole domain");
     return from->domain_id == task->found.domain_id ? 1 : mismatch(problem, "another domain");
 }
 
@@ -388,7 +354,7 @@ static void begin_filtered_dataset(void *ctx, uint32_t dataset_id)
 {
     struct all_urls_task *task = ctx;
 
-    write_dataset(task, dataset_id, &task->datasets_json);
+    dx_all_urls_dataset(task, dataset_id, &task->datasets_json);
     dx_item_text_dataset(&task->text, dataset_id);
 }
 
@@ -403,7 +369,7 @@ static int write_filtered_row(void *ctx, const struct dx_listing_row *row, struc
 static void begin_filtered(struct all_urls_task *task)
 {
     const struct dx_filtered_domain_ask ask = {
-        .filter = task->ask.filter,
+        .filter = task->rest,
         .first = dx_domain_rows_place(&task->rows, task->offset),
         .end = dx_domain_rows_place(&task->rows, task->end),
         .limit = task->ask.page.limit,
@@ -412,7 +378,7 @@ static void begin_filtered(struct all_urls_task *task)
                                                 .dataset = begin_filtered_dataset,
                                                 .row = write_filtered_row };
 
-    task->is_filtered = true;
+    task->mode = ALL_URLS_FILTERED;
     dx_buf_init(&task->items, ITEMS_MAX);
     dx_buf_init(&task->datasets, ITEMS_MAX);
     dx_json_open(&task->items_json, &task->items);
@@ -442,7 +408,7 @@ static int begin_rows(struct all_urls_task *task, struct dx_problem *problem)
         return cursor_astray(problem);
     if (task->ask.plan > 0)
         return 1;
-    if (task->filter_size > 0) {
+    if (dx_row_filter_any(&task->rest) || task->rest.below.data != NULL) {
         begin_filtered(task);
         return 1;
     }
@@ -455,13 +421,202 @@ static int begin_rows(struct all_urls_task *task, struct dx_problem *problem)
                : 1;
 }
 
+/* ---- the task ---- */
+
+static const char *advice_of(const struct all_urls_task *task)
+{
+    if (task->mode != ALL_URLS_MERGED && !task->bounding)
+        return "Ask for fewer rows with a smaller limit.";
+    if (task->ask.order.sort > DX_CURSOR_SORT_URL)
+        return "Ask for less with from= and to=, dataset=, or /v1/host/{host}/urls with prefix=; "
+               "or "
+               "with sort=url, which has no such limit.";
+    return "Ask for fewer datasets with dataset=, or a smaller limit.";
+}
+
+static int side_of_range(void *ctx, size_t stream, uint64_t place, const struct dx_listing_row *row)
+{
+    const struct all_urls_task *task = ctx;
+
+    (void)stream;
+    (void)place;
+    return dx_url_range_side(&task->range, row->host, row->path_query);
+}
+
+static int advance(struct all_urls_task *task, struct dx_error *err)
+{
+    switch (task->mode) {
+    case ALL_URLS_FILTERED:
+        return dx_filtered_domain_step(&task->filtered, err);
+    case ALL_URLS_MERGED:
+        return dx_merged_rows_step(&task->merged, err);
+    default:
+        return dx_domain_rows_step(&task->rows, err);
+    }
+}
+
+/* The rows of the range: then `rows` has no others. */
+static int bound(struct all_urls_task *task, struct dx_error *err)
+{
+    struct dx_row_streams *s = &task->streams;
+    struct dx_domain_rows_range *ranges;
+    int rc = dx_row_streams_open(s, err);
+
+    if (rc == DX_LISTING_DONE && !task->searching)
+        dx_row_streams_search(s, &(struct dx_row_streams_question){
+                                     .ctx = task, .fields = DX_FIELD_URL, .side = side_of_range });
+    task->searching = rc == DX_LISTING_DONE;
+    if (rc == DX_LISTING_DONE)
+        rc = dx_row_streams_find(s, err);
+    if (rc != DX_LISTING_DONE)
+        return rc;
+    ranges = calloc(s->count + 1, sizeof *ranges);
+    if (ranges == NULL)
+        return dx_no_memory(err, "listing");
+    for (size_t i = 0; i < s->count; i++)
+        ranges[i] = (struct dx_domain_rows_range){ s->streams[i].pair, s->streams[i].low,
+                                                   s->streams[i].high };
+    rc = dx_domain_rows_narrow(&task->rows, ranges, s->count, err);
+    free(ranges);
+    dx_row_streams_release(s);
+    dx_domain_rows_rewind(&task->rows);
+    task->bounding = false;
+    return rc;
+}
+
+static int no_rows(const struct all_urls_task *task, struct dx_problem *problem)
+{
+    return dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "host-not-found",
+                          "No dataset has URLs of this host",
+                          "%.*s is in version %s, but no URL of the host %.*s. "
+                          "/v1/domain/%.*s/hosts lists its hosts.",
+                          (int)task->found.domain_size, (const char *)task->found.domain,
+                          task->view.version->entry.version, (int)task->range.host.size,
+                          (const char *)task->range.host.data, (int)task->found.domain_size,
+                          (const char *)task->found.domain);
+}
+
+/* With the rows of the range at hand: which of them. */
+static int begin_bounded(struct all_urls_task *task, struct dx_problem *problem)
+{
+    if (dx_domain_rows_total(&task->rows) == 0 && task->range.kind == DX_URL_RANGE_HOST &&
+        task->withheld_rows == 0)
+        return no_rows(task, problem);
+    return begin_rows(task, problem);
+}
+
+static int step(struct dx_task *of, struct dx_buf *body, struct dx_problem *problem)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+    struct dx_error err = DX_ERROR_INIT;
+    bool was_bounding = task->bounding;
+    int rc = was_bounding ? bound(task, &err) : DX_LISTING_DONE;
+
+    if (rc == DX_LISTING_DONE && was_bounding) {
+        rc = begin_bounded(task, problem);
+        if (rc != 1)
+            return rc;
+        rc = DX_LISTING_DONE;
+    }
+    if (rc == DX_LISTING_DONE)
+        rc = advance(task, &err);
+    if (rc == DX_LISTING_WAITS)
+        return DX_TASK_WAITS;
+    if (rc == DX_LISTING_DONE)
+        rc = write_answer(task, body, &err);
+    if (rc < 0) {
+        dx_buf_clear(body);
+        return dx_problem_advised(problem, &err, advice_of(task));
+    }
+    return 1;
+}
+
+static int fetched(struct dx_task *of, int rc, struct dx_error *err)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    if (task->bounding)
+        return dx_row_streams_fetched(&task->streams, rc, err);
+    return task->mode == ALL_URLS_FILTERED ? dx_filtered_domain_fetched(&task->filtered, rc, err)
+           : task->mode == ALL_URLS_MERGED ? dx_merged_rows_fetched(&task->merged, rc, err)
+                                           : dx_domain_rows_fetched(&task->rows, rc, err);
+}
+
+static struct dx_read_batch *reading(struct dx_task *of)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    if (task->bounding)
+        return dx_row_streams_reading(&task->streams);
+    return task->mode == ALL_URLS_FILTERED ? dx_filtered_domain_reading(&task->filtered)
+           : task->mode == ALL_URLS_MERGED ? dx_merged_rows_reading(&task->merged)
+                                           : dx_domain_rows_reading(&task->rows);
+}
+
+static void release(struct dx_task *of)
+{
+    struct all_urls_task *task = (struct all_urls_task *)of;
+
+    if (task->mode == ALL_URLS_FILTERED) {
+        dx_filtered_domain_release(&task->filtered);
+        dx_item_text_release(&task->text);
+        dx_buf_release(&task->items);
+        dx_buf_release(&task->datasets);
+    }
+    if (task->mode == ALL_URLS_MERGED)
+        dx_merged_rows_release(&task->merged);
+    if (task->bounding)
+        dx_row_streams_release(&task->streams);
+    dx_domain_rows_release(&task->rows);
+    dx_suppression_view_release(&task->withheld);
+    free(task);
+}
+
+static const struct dx_task_kind kind = { step, fetched, reading, release };
+
+/* What is asked: the range, and what of the filter it does not say. */
+static int set_range(struct all_urls_task *task, struct dx_canon *canon, struct dx_problem *problem)
+{
+    const struct dx_all_urls_ask *ask = &task->ask;
+    int rc;
+
+    task->rest = ask->filter;
+    task->range = (struct dx_url_range){ .kind = DX_URL_RANGE_DOMAIN };
+    if (!ask->of_host)
+        return 1;
+    rc = dx_host_range_parse(&task->host, canon, ask->asked, problem);
+    if (rc != 1)
+        return rc;
+    task->range = dx_host_range_of(&task->host, ask->subdomains, ask->filter.prefix);
+    task->range_hash = dx_host_range_hash(&task->host, ask->subdomains);
+    if (ask->subdomains)
+        task->rest.below = task->range.host;
+    else
+        task->rest.prefix = dx_span_of(NULL, 0);
+    return 1;
+}
+
 static int begin(struct all_urls_task *task, struct dx_problem *problem)
 {
+    struct dx_error err = DX_ERROR_INIT;
     int rc = take_datasets(task, problem);
 
     if (rc == 1)
         rc = add_pairs(task, problem);
-    return rc == 1 ? begin_rows(task, problem) : rc;
+    if (rc != 1)
+        return rc;
+    if (task->ask.order.sort != DX_CURSOR_SORT_NONE) {
+        if (dx_merged_urls_begin(task, &err) < 0)
+            return dx_problem_advised(problem, &err, advice_of(task));
+        return 1;
+    }
+    if (task->range.kind == DX_URL_RANGE_DOMAIN || !dx_url_range_contiguous(&task->range))
+        return begin_rows(task, problem);
+    if (dx_domain_rows_begin_runs(&task->rows, &err) < 0)
+        return dx_problem_of_error(problem, &err);
+    dx_row_streams_init(&task->streams, &task->rows);
+    task->bounding = true;
+    return 1;
 }
 
 int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
@@ -483,8 +638,12 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
         task->from = *ask->paging.from;
         task->ask.paging.from = &task->from;
     }
+    /* The ask's own texts end with the first step. */
     task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
+    (void)dx_row_filter_unpack(dx_span_of(task->filter, task->filter_size), &task->ask.filter);
     rc = dx_lookup_domain(view, canon, ask->asked, &task->found, problem);
+    if (rc == 1)
+        rc = set_range(task, canon, problem);
     dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.domain_id,
                         ask->fields, ask->deadline_ms);
     if (rc == 1)

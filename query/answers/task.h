@@ -65,10 +65,22 @@ int dx_task_urls(const struct dx_view *view, struct dx_canon *canon, const struc
                  struct dx_task **task, struct dx_answer_summary *summary, struct dx_buf *body,
                  struct dx_problem *problem);
 
-/* GET /v1/domain/{d}/urls: the rows of all its datasets, by dataset_id, then as the listing of each goes. A page may
- * be short, and go on all the same. */
+/* In which order rows come; all 0: by dataset_id, then as the listing of each goes. */
+struct dx_url_order {
+    enum dx_cursor_sort sort;
+    bool reverse;       /* not of nearness */
+    int64_t closest_us; /* of nearness */
+    unsigned collapse;  /* enum dx_collapse (query/scan/collapse.h), by an order alone */
+    unsigned digits;    /* of it */
+};
+
+/* GET /v1/domain/{d}/urls and /v1/host/{h}/urls: the rows of all its datasets. A page may be short, and go on all the
+ * same. */
 struct dx_all_urls_ask {
     struct dx_span asked;
+    bool of_host;              /* asked is a host, and only its rows */
+    bool subdomains;           /* and those of hosts below it */
+    struct dx_url_order order; /* of a cursor: its own, as subdomains are */
     struct dx_span
         datasets; /* as of query/view/dataset_list.h; data NULL: all, or those of the cursor */
     struct dx_page_of page; /* with `from`, the cursor decides where it begins */

@@ -17,8 +17,9 @@
 #define CHANGES_SIZE (COMMON_SIZE + NAME_SIZE + BUILD_SIZE + 8 + 8)
 #define RANGE_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 8 + 1 + 4 + 2 + 8 + 4 + 8)
 #define LISTING_SIZE (COMMON_SIZE + BUILD_SIZE + 8 + 4 + 2 + 8 + 8 + DX_ROW_FILTER_MAX)
-#define ALL_URLS_SIZE                                                                 \
-    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_DATASET_LIST_MAX + \
+#define ORDER_SIZE (4 + 8 + 8)
+#define ALL_URLS_SIZE                                                                              \
+    (COMMON_SIZE + BUILD_SIZE + 8 + 2 + 4 + 8 + 4 + 8 + 1 + 4 * DX_DATASET_LIST_MAX + ORDER_SIZE + \
      DX_ROW_FILTER_MAX)
 #define FRONT_MAX (1 + BUILD_SIZE)
 #define BYTES_MAX (FRONT_MAX + DX_SEAL_EXTRA + ALL_URLS_SIZE)
@@ -172,6 +173,11 @@ static bool decode(struct dx_span text, uint8_t out[BYTES_MAX], size_t *size)
 #define FLAG_DATASET 1u
 #define FLAG_ROWS 2u
 
+#define WITH_ORDER 128u /* beside the number of datasets */
+#define FLAG_REVERSE 1u
+#define FLAG_KEPT 2u
+#define FLAG_SUBDOMAINS 4u
+
 static bool is_of_tags(const struct dx_cursor *c)
 {
     return c->kind == DX_CURSOR_TAGS || c->kind == DX_CURSOR_TAG;
@@ -200,6 +206,22 @@ static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
         dx_buf_u64(b, c->sums[i]);
 }
 
+static bool has_order(const struct dx_cursor *c)
+{
+    return c->sort != DX_CURSOR_SORT_NONE || c->range != 0;
+}
+
+static void put_order(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_u8(b, c->sort);
+    dx_buf_u8(b, (uint8_t)((c->reverse ? FLAG_REVERSE : 0) | (c->has_kept ? FLAG_KEPT : 0) |
+                           (c->subdomains ? FLAG_SUBDOMAINS : 0)));
+    dx_buf_u8(b, c->collapse);
+    dx_buf_u8(b, c->collapse_digits);
+    dx_buf_u64(b, (uint64_t)c->closest_us);
+    dx_buf_u64(b, c->range);
+}
+
 static void put_all_urls(const struct dx_cursor *c, struct dx_buf *b)
 {
     dx_buf_u64(b, c->domain_id);
@@ -208,9 +230,11 @@ static void put_all_urls(const struct dx_cursor *c, struct dx_buf *b)
     dx_buf_u64(b, c->next_row);
     dx_buf_u32(b, c->end_dataset);
     dx_buf_u64(b, c->end_row);
-    dx_buf_u8(b, c->dataset_count);
+    dx_buf_u8(b, (uint8_t)(c->dataset_count | (has_order(c) ? WITH_ORDER : 0)));
     for (unsigned i = 0; i < c->dataset_count; i++)
         dx_buf_u32(b, c->datasets[i]);
+    if (has_order(c))
+        put_order(c, b);
     dx_buf_append(b, c->filter, c->filter_size);
 }
 
@@ -365,20 +389,43 @@ static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
     return one <= 1;
 }
 
+/* False: what no server writes. */
+static bool take_order(struct dx_bytes *r, struct dx_cursor *c)
+{
+    unsigned flags;
+
+    c->sort = dx_bytes_u8(r);
+    flags = dx_bytes_u8(r);
+    c->reverse = (flags & FLAG_REVERSE) != 0;
+    c->has_kept = (flags & FLAG_KEPT) != 0;
+    c->subdomains = (flags & FLAG_SUBDOMAINS) != 0;
+    c->collapse = dx_bytes_u8(r);
+    c->collapse_digits = dx_bytes_u8(r);
+    c->closest_us = (int64_t)dx_bytes_u64(r);
+    c->range = dx_bytes_u64(r);
+    return flags <= (FLAG_REVERSE | FLAG_KEPT | FLAG_SUBDOMAINS) &&
+           c->sort < DX_CURSOR_SORT_COUNT && has_order(c);
+}
+
 /* False: more datasets than there can be. */
 static bool take_all_urls(struct dx_bytes *r, struct dx_cursor *c)
 {
+    unsigned count;
+
     c->domain_id = dx_bytes_u64(r);
     c->fields = dx_bytes_u16(r);
     c->next_dataset = dx_bytes_u32(r);
     c->next_row = dx_bytes_u64(r);
     c->end_dataset = dx_bytes_u32(r);
     c->end_row = dx_bytes_u64(r);
-    c->dataset_count = dx_bytes_u8(r);
+    count = dx_bytes_u8(r);
+    c->dataset_count = (uint8_t)(count & ~WITH_ORDER);
     if (c->dataset_count > DX_DATASET_LIST_MAX)
         return false;
     for (unsigned i = 0; i < c->dataset_count; i++)
         c->datasets[i] = dx_bytes_u32(r);
+    if ((count & WITH_ORDER) != 0 && !take_order(r, c))
+        return false;
     take_filter(r, c);
     return true;
 }
@@ -432,6 +479,8 @@ static bool all_urls_ok(const struct dx_cursor *c)
     for (unsigned i = 1; i < c->dataset_count; i++)
         if (c->datasets[i - 1] >= c->datasets[i])
             return false;
+    if (c->sort != DX_CURSOR_SORT_NONE)
+        return c->next_row < INT64_MAX && c->end_row < INT64_MAX;
     return c->next_row <= INT64_MAX && c->end_row <= INT64_MAX &&
            (c->next_dataset < c->end_dataset ||
             (c->next_dataset == c->end_dataset && c->next_row <= c->end_row));

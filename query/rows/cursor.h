@@ -40,7 +40,9 @@
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
  *   domains:  u8 one_dataset  u32 dataset_id  u64 next_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
- *             u8 datasets  u32 each  packed filter, to the end
+ *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
+ *   order:    u8 sort  u8 flags  u8 collapse  u8 its digits  i64 closest  u64 range. By it next is the row to go on behind, and end
+ *             the one that was taken last
  *
  * No I/O but in key_read; any thread.
  */
@@ -55,7 +57,7 @@
 #include "query/view/problem.h"
 
 #define DX_CURSOR_FORMAT 4
-#define DX_CURSOR_TEXT 1232 /* characters of the longest, and NUL */
+#define DX_CURSOR_TEXT 1264 /* characters of the longest, and NUL */
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
 #define DX_CURSOR_KEY_MAX 4096
@@ -71,6 +73,14 @@ enum dx_cursor_kind {
     DX_CURSOR_ALL_URLS = 7,
     /* of /v1/domains: next_row is an ordinal; the filter is its suffix as `tag`, and its prefix */
     DX_CURSOR_DOMAINS = 8
+};
+
+enum dx_cursor_sort {
+    DX_CURSOR_SORT_NONE,
+    DX_CURSOR_SORT_URL,
+    DX_CURSOR_SORT_TIME,
+    DX_CURSOR_SORT_CLOSEST,
+    DX_CURSOR_SORT_COUNT
 };
 
 struct dx_cursor {
@@ -104,6 +114,14 @@ struct dx_cursor {
     uint32_t end_dataset;
     uint8_t dataset_count;                  /* of `datasets`; 0: all of them */
     uint32_t datasets[DX_DATASET_LIST_MAX]; /* ascending */
+
+    /* of a listing that is not in its usual order, or of a host */
+    uint8_t sort; /* DX_CURSOR_SORT_... */
+    bool reverse, has_kept;
+    bool subdomains;
+    uint8_t collapse, collapse_digits;
+    int64_t closest_us;
+    uint64_t range; /* of which URLs of the domain; 0: all */
 
     uint64_t line;    /* of the log of suppressions, that sums are by */
     uint64_t sums[3]; /* of the TLD at next_row, before it: domains, URLs, rows */

@@ -161,7 +161,7 @@ unsigned dx_row_filter_fields(const struct dx_row_filter *f)
 {
     return (f->tag.data != NULL ? DX_FIELD_TAGS : 0u) |
            (f->mime.data != NULL ? DX_FIELD_CONTENT_TYPE : 0u) |
-           (f->prefix.data != NULL ? DX_FIELD_URL : 0u) |
+           (dx_row_filter_skips(f) ? DX_FIELD_URL : 0u) |
            (dx_row_filter_times(f) ? DX_FIELD_TS : 0u);
 }
 
@@ -261,11 +261,33 @@ static bool is_of_type(struct dx_span type, struct dx_span mime)
     return behind_slash(type).size > 0 && same_word(before_slash(type), before_slash(mime));
 }
 
-enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_span path_query)
+/* Without the port, which an IPv6 address has behind its bracket. */
+static struct dx_span name_of(struct dx_span host)
+{
+    size_t n = host.size;
+
+    while (n > 0 && host.data[n - 1] >= '0' && host.data[n - 1] <= '9')
+        n--;
+    return n > 0 && host.data[n - 1] == ':' ? dx_span_of(host.data, n - 1) : host;
+}
+
+bool dx_host_below(struct dx_span host, struct dx_span of)
+{
+    host = name_of(host);
+    if (host.size == of.size)
+        return dx_span_equal(host, of);
+    return host.size > of.size && host.data[host.size - of.size - 1] == '.' &&
+           memcmp(host.data + (host.size - of.size), of.data, of.size) == 0;
+}
+
+enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_span host,
+                                    struct dx_span path_query)
 {
     size_t n = f->prefix.size < path_query.size ? f->prefix.size : path_query.size;
     int order = n == 0 ? 0 : memcmp(path_query.data, f->prefix.data, n);
 
+    if (f->below.data != NULL && !dx_host_below(host, f->below))
+        return DX_ROW_BEHIND;
     if (order == 0)
         return n == f->prefix.size ? DX_ROW_WITHIN : DX_ROW_BEFORE;
     return order < 0 ? DX_ROW_BEFORE : DX_ROW_BEHIND;
@@ -322,7 +344,8 @@ static bool is_in_time(const struct dx_row_filter *f, const struct dx_listing_ro
 bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
                          struct dx_buf *scratch)
 {
-    return (f->prefix.data == NULL || dx_row_filter_side(f, row->path_query) == DX_ROW_WITHIN) &&
+    return (!dx_row_filter_skips(f) ||
+            dx_row_filter_side(f, row->host, row->path_query) == DX_ROW_WITHIN) &&
            (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
            (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
            (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));

@@ -4,7 +4,7 @@
  *   struct dx_row_filter f = { .tag = dx_span_str("news"), .mime = dx_span_str("text/" "*") };
  *   rc = dx_row_filter_check(&f, &problem);                1; 0: a value that can be none. Also sets what is private
  *   dx_row_filter_takes(&f, &row, &scratch)                of a row with dx_row_filter_fields(&f) and _extras
- *   dx_row_filter_side(&f, path_query)                     where a path stands to the prefix
+ *   dx_row_filter_side(&f, host, path_query)               where a path stands to the prefix
  *
  *   tag      one of the strings of the row's `tags`, a JSON array; equal byte by byte
  *   mime     the row's `content_type` without parameters; ASCII case does not count; "text/" and a star
@@ -41,6 +41,9 @@ struct dx_row_filter {
     struct dx_span tag, mime, prefix; /* data NULL: not asked */
     struct dx_span from, to, status, lang, extra;
 
+    /* Only rows of this host, with whatever port, or of one below it. Not packed: who packs and unpacks sets it again. */
+    struct dx_span below;
+
     /* private */
     int64_t from_us, to_us; /* times [from_us, to_us) */
 };
@@ -70,10 +73,19 @@ bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_
                          struct dx_buf *scratch);
 
 /* Paths of a host in byte order: some before the prefix, then those with it, then some behind.
- * Without a prefix all are within. */
+ * Without a prefix all are within. Of a host that is not below f->below all are behind. */
 enum dx_row_side { DX_ROW_BEFORE = -1, DX_ROW_WITHIN = 0, DX_ROW_BEHIND = 1 };
 
-enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_span path_query);
+enum dx_row_side dx_row_filter_side(const struct dx_row_filter *f, struct dx_span host,
+                                    struct dx_span path_query);
+/* Whether some rows of a host, or all of one, are outside: a search goes on behind them. */
+static inline bool dx_row_filter_skips(const struct dx_row_filter *f)
+{
+    return f->prefix.data != NULL || f->below.data != NULL;
+}
+
+/* Whether the host, less its port, is `of` or below it. */
+bool dx_host_below(struct dx_span host, struct dx_span of);
 
 size_t dx_row_filter_pack(const struct dx_row_filter *f, uint8_t out[DX_ROW_FILTER_MAX]);
 bool dx_row_filter_unpack(struct dx_span packed, struct dx_row_filter *f);

@@ -45,6 +45,7 @@ int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
         return dx_fail(err, DX_E_INVALID, "filtered listing: no such places");
     size = dx_row_filter_pack(&ask->filter, f->text);
     (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
+    f->ask.filter.below = ask->filter.below;
     f->extra_count = dx_row_filter_extras(&f->ask.filter, f->extras);
     return DX_OK;
 }
@@ -206,8 +207,8 @@ static int look_at(void *ctx, const struct dx_listing_row *row, struct dx_error 
             rc = take_row(f, err);
         f->next = f->place + 1;
     }
-    if (++f->place == f->chunk_end && f->ask.filter.prefix.data != NULL) {
-        f->side = dx_row_filter_side(&f->ask.filter, row->path_query);
+    if (++f->place == f->chunk_end && dx_row_filter_skips(&f->ask.filter)) {
+        f->side = dx_row_filter_side(&f->ask.filter, row->host, row->path_query);
         dx_buf_clear(&f->host);
         dx_buf_append(&f->host, row->host.data, row->host.size);
         if (f->host.failed)
@@ -249,7 +250,7 @@ static int look(struct dx_filtered_rows *f, struct dx_error *err)
     if (f->chunk < CHUNK_MAX)
         f->chunk = f->chunk == 0 ? 1 : 2 * f->chunk;
     f->state = BEGIN_CHUNK;
-    if (f->ask.filter.prefix.data != NULL && f->side != DX_ROW_WITHIN && !enough(f) &&
+    if (dx_row_filter_skips(&f->ask.filter) && f->side != DX_ROW_WITHIN && !enough(f) &&
         f->next < end_of_file(f, f->next - 1))
         begin_search(f);
     return DX_OK;
@@ -265,7 +266,7 @@ static int try_row(void *ctx, const struct dx_listing_row *row, struct dx_error 
     (void)err;
     f->reached = order > 0 ||
                  (order == 0 && f->side == DX_ROW_BEFORE &&
-                  dx_row_filter_side(&f->ask.filter, row->path_query) != DX_ROW_BEFORE);
+                  dx_row_filter_side(&f->ask.filter, row->host, row->path_query) != DX_ROW_BEFORE);
     return DX_OK;
 }
 

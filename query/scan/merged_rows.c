@@ -73,6 +73,8 @@ int dx_merged_rows_init(struct dx_merged_rows *m, struct dx_domain_rows *rows,
     assert(ask->limit > 0);
     *m = (struct dx_merged_rows){ .rows = rows, .ask = *ask, .has_kept = ask->has_kept };
     m->last = ask->after;
+    m->range_rows = dx_domain_rows_total(rows);
+    m->range_datasets = rows->pair_count;
     m->kept = ask->kept;
     dx_buf_init(&m->scratch, SCRATCH_MAX);
     dx_buf_init(&m->value, VALUES_MAX);
@@ -160,6 +162,26 @@ static int open_streams(struct dx_merged_rows *m, struct dx_error *err)
     return DX_OK;
 }
 
+static void count_range(struct dx_merged_rows *m)
+{
+    uint32_t last = 0;
+
+    m->range_rows = m->range_datasets = 0;
+    for (size_t i = 0; i < m->streams.count; i++) {
+        const struct dx_row_stream *s = &m->streams.streams[i];
+        const struct dx_suppression_pair *hidden = m->rows->pairs[s->pair].hidden;
+        uint64_t rows = dx_suppression_view_visible_before(hidden, s->high) -
+                        dx_suppression_view_visible_before(hidden, s->low);
+        uint32_t id = dx_row_streams_dataset(&m->streams, i);
+
+        if (rows > 0 && (m->range_datasets == 0 || id != last)) {
+            m->range_datasets++;
+            last = id;
+        }
+        m->range_rows += rows;
+    }
+}
+
 static int find_range(struct dx_merged_rows *m, struct dx_error *err)
 {
     int rc = dx_row_streams_find(&m->streams, err);
@@ -169,6 +191,7 @@ static int find_range(struct dx_merged_rows *m, struct dx_error *err)
         return rc;
     for (size_t i = 0; i < m->streams.count; i++)
         rows += m->streams.streams[i].high - m->streams.streams[i].low;
+    count_range(m);
     m->state = AFTER;
     return check_rows(m, rows, err);
 }

@@ -84,6 +84,9 @@ struct dx_merged_rows {
     bool more, has_kept;
     struct dx_domain_rows_place last, kept; /* `last`: of the last row that was looked at */
     uint64_t row_count;                     /* that were taken */
+    uint64_t range_datasets;                /* that have such rows */
+    uint64_t
+        range_rows; /* visible rows of the range; unless it is SUBDOMAINS: of the domain then */
     uint64_t rows_seen, pages_seen, bytes_seen;
 
     /* private */

@@ -193,9 +193,13 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
 static int check_filter(const struct dx_answers *answers, struct dx_ask *ask,
                         struct dx_problem *problem)
 {
+    struct dx_row_filter rest = ask->filter;
+
     if (!dx_row_filter_any(&ask->filter))
         return 1;
-    if (ask->offset_given && ask->cursor.data == NULL)
+    if (ask->of_host && !ask->subdomains) /* then it says where the rows are */
+        rest.prefix = dx_span_of(NULL, 0);
+    if (ask->offset_given && ask->cursor.data == NULL && dx_row_filter_any(&rest))
         return dx_route_refuse(problem,
                                "a filtered listing takes no offset: go on with next_cursor");
     if (answers->cursor_life_s == 0)
@@ -238,6 +242,9 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
         rc = check_filter(answers, ask, problem);
     if (rc == 1)
         rc = check_plan(answers, ask, problem);
+    if (rc == 1 && ask->order.sort != DX_CURSOR_SORT_NONE && answers->cursor_life_s == 0)
+        rc = dx_route_refuse(problem,
+                             "this server gives no cursors, so it lists in no other order");
     if (rc == 1 && route->pages != NULL && answers->cursor_life_s == 0)
         rc = dx_route_refuse(problem, "this server gives no cursors, so it lists no %s",
                              route->pages);

@@ -37,13 +37,17 @@ struct dx_ask {
     struct dx_page_of page;
     bool offset_given, limit_given;
     enum dx_timeline_by by;
-    bool by_name;     /* order of hosts */
-    bool one_dataset; /* dataset_id is a parameter's */
-    bool sections;    /* paths by section */
-    bool of_given;    /* what of a tag is listed */
-    bool of_urls;     /* its rows; else its domains */
-    unsigned plan;    /* 0: not given */
-    bool csv;         /* rather than JSON */
+    bool by_name;              /* order of hosts */
+    bool one_dataset;          /* dataset_id is a parameter's */
+    bool sections;             /* paths by section */
+    bool of_given;             /* what of a tag is listed */
+    bool of_urls;              /* its rows; else its domains */
+    struct dx_url_order order; /* of rows of several datasets */
+    bool closest_given;
+    bool subdomains; /* of a host */
+    bool of_host;    /* asked is one */
+    unsigned plan;   /* 0: not given */
+    bool csv;        /* rather than JSON */
 
     /* The caller, set between parsing and dx_ask_resolve: cursors are this principal's. NULL: there
      * is no access table. Borrowed, until the answer is there. */

@@ -7,6 +7,8 @@
 #define PLAN_COST 20.0 /* a cursor each of 64 at most */
 #define FILTER_COST \
     25.0 /* a prefix is searched for in half a millisecond; what takes longer is paid afterwards */
+/* Some rows of each file are looked at, or all rows; what takes longer is paid afterwards. */
+#define ORDER_COST 50.0
 #define STORED_BYTES_A_UNIT 65536.0
 #define BODY_BYTES_A_UNIT 16384.0
 #define UNIT_US 20.0
@@ -24,6 +26,8 @@ double dx_cost_of_ask(const struct dx_ask *ask)
         cost += (double)ask->page.limit / rows_a_unit;
     if (dx_row_filter_any(&ask->filter))
         cost += FILTER_COST;
+    if (ask->order.sort != 0)
+        cost += ORDER_COST;
     return cost;
 }
 

@@ -279,19 +279,10 @@ const struct dx_param dx_param_prefix = {
             " byte by byte.",
 };
 
-/* Whatever the month: days 29 to 31 are taken where it has them, and fractions of a second. */
-#define MONTH "(0[1-9]|1[0-2])"
-#define DAY "(0[1-9]|1[0-9]|2[0-8])"
-#define HOUR "([01][0-9]|2[0-3])"
-#define TIME_SCHEMA                                                              \
-    "\"type\":\"string\",\"pattern\":\"^[0-9]{4}((-" MONTH "(-" DAY "([T ]" HOUR \
-    "(:[0-5][0-9](:[0-5][0-9])?)?Z?)?)?)?|" MONTH "(" DAY "(" HOUR               \
-    "([0-5][0-9]([0-5][0-9])?)?)?)?)$\""
-
 const struct dx_param dx_param_from = {
     .name = "from",
     .member = offsetof(struct dx_ask, filter.from),
-    .schema = TIME_SCHEMA,
+    .schema = DX_TIME_SCHEMA,
     .text = "Only rows from this time on: 2019, 2019-07, 2019-07-04, "
             "2019-07-04T10:20:30Z, or 4 to 14 digits as in CDX files.",
     .example = "2019-07",
@@ -300,7 +291,7 @@ const struct dx_param dx_param_from = {
 const struct dx_param dx_param_to = {
     .name = "to",
     .member = offsetof(struct dx_ask, filter.to),
-    .schema = TIME_SCHEMA,
+    .schema = DX_TIME_SCHEMA,
     .text = "Only rows up to this time, and all of it: 2019 includes the whole "
             "year. Forms as of `from`.",
     .example = "2019-07",

@@ -39,6 +39,15 @@ struct dx_param {
 extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, dx_param_cursor,
     dx_param_version, dx_param_dataset, dx_param_datasets, dx_param_plan;
 
+/* Whatever the month: days 29 to 31 are taken where it has them, and fractions of a second. */
+#define DX_MONTH_PATTERN "(0[1-9]|1[0-2])"
+#define DX_DAY_PATTERN "(0[1-9]|1[0-9]|2[0-8])"
+#define DX_HOUR_PATTERN "([01][0-9]|2[0-3])"
+#define DX_TIME_SCHEMA                                                                    \
+    "\"type\":\"string\",\"pattern\":\"^[0-9]{4}((-" DX_MONTH_PATTERN "(-" DX_DAY_PATTERN \
+    "([T ]" DX_HOUR_PATTERN "(:[0-5][0-9](:[0-5][0-9])?)?Z?)?)?)?|" DX_MONTH_PATTERN      \
+    "(" DX_DAY_PATTERN "(" DX_HOUR_PATTERN "([0-5][0-9]([0-5][0-9])?)?)?)?)$\""
+
 /* Of filtered listings. */
 extern const struct dx_param dx_param_tag, dx_param_mime, dx_param_prefix, dx_param_from,
     dx_param_to, dx_param_status, dx_param_lang, dx_param_filter;

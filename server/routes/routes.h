@@ -20,6 +20,7 @@
     X(CHANGES, changes)         \
     X(URLS, urls)               \
     X(ALL_URLS, all_urls)       \
+    X(HOST_URLS, host_urls)     \
     X(DATASETS, datasets)       \
     X(DATASET, dataset)         \
     X(TOP_DOMAINS, top_domains) \

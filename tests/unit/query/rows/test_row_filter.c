@@ -212,10 +212,12 @@ static void check_sides(void)
                   { "/b\xff", DX_ROW_BEHIND } };
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        EXPECT(dx_row_filter_side(&f, dx_span_str(paths[i].path)) == paths[i].side, "%s",
-               paths[i].path);
-        EXPECT(dx_row_filter_side(&none, dx_span_str(paths[i].path)) == DX_ROW_WITHIN, "%s",
-               paths[i].path);
+        EXPECT(dx_row_filter_side(&f, dx_span_str("h.com"), dx_span_str(paths[i].path)) ==
+                   paths[i].side,
+               "%s", paths[i].path);
+        EXPECT(dx_row_filter_side(&none, dx_span_str("h.com"), dx_span_str(paths[i].path)) ==
+                   DX_ROW_WITHIN,
+               "%s", paths[i].path);
     }
 }
 
