@@ -110,7 +110,11 @@ def answers(api, server):
         "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/domain/{domain}/urls":
             ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
-             "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9"],
+             "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9",
+             "/v1/domain/example.com/urls?sort=url", "/v1/domain/example.com/urls?sort=time&reverse=yes&collapse=host&limit=1", "/v1/domain/example.com/urls?closest=2024&from=2001"],
+        "/v1/host/{host}/urls":
+            ["/v1/host/example.com/urls", "/v1/host/example.com/urls?prefix=/&limit=1", "/v1/host/example.com/urls?subdomains=yes&limit=2", "/v1/host/example.com/urls?plan=2",
+             "/v1/host/example.com/urls?subdomains=yes&sort=url&collapse=url"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/timeline": ["/v1/domain/example.com/timeline", "/v1/domain/example.com/timeline?by=day&dataset=1,name:b"],
         "/v1/domain/{domain}/datasets/{dataset_id}/paths":
@@ -168,7 +172,7 @@ def parameters(api, server):
     for path, methods in api.doc["paths"].items():
         if "get" not in methods or not path.startswith("/v1/"):
             continue
-        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
+        concrete = path.format(domain="example.com", host="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
         taken = {p["name"]: p["schema"] for p in api.parameters(methods["get"]) if p["in"] == "query"}
         reply = server.get(concrete + "?nobody=1")
         equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), concrete)
@@ -186,7 +190,7 @@ def parameters(api, server):
 def methods(api, server):
     """Each method that a resource does not have is 405, and Allow names those that it has."""
     for path, operations in api.doc["paths"].items():
-        concrete = path.format(domain="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
+        concrete = path.format(domain="example.com", host="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
         allowed = ({"GET", "HEAD"} if "get" in operations else set()) | ({"POST"} if "post" in operations else set())
         for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
             for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):

@@ -151,6 +151,11 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/urls?limit={rng.choice((1, 3, 1000))}")
     yield Ask(f"{d}/urls?fields=url,extras,tags&offset={rng.randint(0, 4)}&limit=2&version={old}")
     yield Ask(f"{d}/urls?{rng.choice(('from=2020', 'to=2019-06', 'tag=every', 'filter=!extra:x', 'prefix=/a', 'mime=text/*&dataset=1,4', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'from=x'))}&limit={rng.choice((2, 1000))}")
+    order = ('sort=url', 'sort=time', 'sort=time&reverse=yes', 'reverse=yes&collapse=host', 'collapse=url', 'collapse=time:6&sort=time', 'closest=2019-06', 'sort=url&from=2020&fields=url,ts,extras',
+             'sort=url&dataset=1,4', 'closest=2019&sort=url', 'sort=url&offset=1')
+    yield Ask(f"{d}/urls?{rng.choice(order)}&limit={rng.choice((2, 1000))}", rng.choice(("GET", "GET", "HEAD")))
+    yield Ask(f"/v1/host/{rng.choice(('', 'www.', 'm.'))}{domain}/urls?{rng.choice((*order, 'prefix=/a', 'plan=2', 'offset=1', 'subdomains=yes', 'subdomains=yes&sort=time', 'dataset=1'))}&limit={rng.choice((2, 1000))}&version={old}")
+    yield Ask(f"/v1/host/www.{domain}/urls?limit=3")
     yield Ask(f"{d}/urls?plan=3", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/urls?dataset={rng.choice(ids)},{rng.choice(ids)}")
     yield Ask(f"{d}/urls?dataset=d{rng.randint(1, twins.DATASETS + 1):02}&limit=2")
@@ -409,7 +414,7 @@ def judge_cursors(pair, table, rng, old):
     """Listings of both are the same rows; a cursor of another principal is a bad one, as any text is."""
     links, seen = pair.links(), 0
     listings = [("/v1/domain/large0.com/datasets/1/urls?limit=200", "items"),
-                ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
+                ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large0.com/urls?limit=300&sort=url", "items"), ("/v1/domain/large1.com/urls?limit=250&closest=2019", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
                 ("/v1/tlds?limit=1", "tlds"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]

@@ -128,6 +128,20 @@ static struct dx_cursor all_urls(void)
     return c;
 }
 
+static struct dx_cursor ordered(void)
+{
+    struct dx_cursor c = all_urls();
+
+    c.next_dataset = 0xffffffff; /* behind the one that was kept */
+    c.sort = DX_CURSOR_SORT_CLOSEST;
+    c.reverse = c.has_kept = c.subdomains = true;
+    c.collapse = 4;
+    c.collapse_digits = 14;
+    c.closest_us = INT64_MIN;
+    c.range = 0x0123456789abcdef;
+    return c;
+}
+
 static struct dx_cursor domains(void)
 {
     struct dx_cursor c = filtered();
@@ -299,17 +313,21 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[27];
+    struct dx_cursor c[30];
 
-    for (size_t i = 0; i < 27; i++)
+    for (size_t i = 0; i < 30; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
                : i < 15 ? rows_of_a_tag()
                : i < 18 ? tlds()
                : i < 24 ? all_urls()
-                        : domains();
+               : i < 27 ? domains()
+                        : ordered();
     c[0].next_row = c[0].end_row + 1;
+    c[27].sort = DX_CURSOR_SORT_COUNT;
+    c[28].end_row = INT64_MAX;
+    c[29].next_row = UINT64_MAX;
     c[1].filter_size = 3; /* half a filter */
     c[2].fields = 0;
     c[3].limit = 0;
@@ -336,7 +354,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[24].one_dataset = false;
     c[25].next_row = (uint64_t)UINT32_MAX + 1;
     c[26].filter_size = 3;
-    for (size_t i = 0; i < 27; i++) {
+    for (size_t i = 0; i < 30; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -388,7 +406,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[9];
+    struct dx_cursor c[10];
 
     c[0] = listing();
     c[1] = changes();
@@ -399,10 +417,11 @@ int main(void)
     c[6] = tlds();
     c[7] = all_urls();
     c[8] = domains();
+    c[9] = ordered();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 9; i++) {
+    for (size_t i = 0; i < 10; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);
