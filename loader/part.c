@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 char *dx_part_path(const struct dx_part *p, const char *name)
 {
@@ -143,6 +144,20 @@ int dx_part_maps(const struct dx_part *p,
             rc = each(ctx, mapped[i].name, bytes, err);
     }
     return rc < 0 ? rc : DX_OK;
+}
+
+static int drop_map(void *ctx, const char *name, struct dx_span bytes, struct dx_error *err)
+{
+    (void)ctx;
+    (void)name;
+    (void)err;
+    (void)madvise((void *)(uintptr_t)bytes.data, bytes.size, MADV_DONTNEED); /* advice only */
+    return DX_OK;
+}
+
+void dx_part_drop_pages(const struct dx_part *p)
+{
+    (void)dx_part_maps(p, drop_map, NULL, NULL);
 }
 
 uint64_t dx_part_mapped_bytes(const struct dx_manifest_version *entry)

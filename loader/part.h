@@ -107,6 +107,10 @@ int dx_part_maps(const struct dx_part *part,
                              struct dx_error *err),
                  void *ctx, struct dx_error *err);
 
+/* The pages that this process has touched are the page cache's alone again; the next touch maps them
+ * again. For who looks up a little in much: a fault maps up to 64 KiB around it. Any thread. */
+void dx_part_drop_pages(const struct dx_part *part);
+
 /* Where a cold file (format/version/cold.h) is read from, under its name below the root: `paged`
  * has copies of those that answers need, if it has copies. */
 struct dx_source *dx_part_cold_source(const struct dx_part *part, enum dx_cold_file file);

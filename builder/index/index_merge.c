@@ -15,6 +15,8 @@ void dx_index_merge_release(struct dx_index_merge *m)
     *m = (struct dx_index_merge)DX_INDEX_MERGE_INIT;
 }
 
+#define DROP_EVERY 64 /* lookups: each maps some 256 KiB of each part */
+
 /* ---- the two streams ---- */
 
 static int next_scanned(struct dx_index_merge *m, struct dx_error *err)
@@ -86,6 +88,9 @@ static int look_up(struct dx_index_merge *m, struct dx_error *err)
 
     if (m->lake->kept_parts == 0)
         return DX_OK;
+    if (++m->lookups % DROP_EVERY == 0)
+        for (size_t i = 0; i < m->lake->kept_parts; i++)
+            dx_part_drop_pages(base->parts[i].part);
     rc = dx_version_find(base, dx_index_pair_domain(&m->scanned), &part, &ordinal, &id, err);
     if (rc == 1)
         rc = dx_domain_pairs_read(&m->looked_up, part, base->registry.count, ordinal, err) < 0

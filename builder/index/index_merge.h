@@ -44,6 +44,7 @@ struct dx_index_merge {
     struct dx_version_walk base; /* over the parts that are merged */
     int walked;                  /* 1: it is at a domain, 0: at the end */
     struct dx_domain_pairs looked_up;
+    uint64_t lookups;
     /* the domain at hand */
     bool has_domain;
     bool is_walked; /* its pairs are those of the walk */

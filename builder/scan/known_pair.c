@@ -11,6 +11,7 @@
 
 #define RUNS_BYTES_MAX (512u << 20)
 #define FILES_MIN 8
+#define DROP_EVERY 64 /* lookups: each maps some 256 KiB of each part */
 #define KIND_BOTH DX_KIND('P', 'B', 'O', 'T') /* idx and dat of a page, one behind the other */
 
 struct dx_known_slot {
@@ -140,6 +141,9 @@ static int find_count(struct dx_known *k, uint32_t dataset_id, uint64_t *domain_
     uint32_t rank;
     int rc = dx_version_find(k->base, k->domain, &part, &ordinal, domain_id, err);
 
+    if (++k->lookups % DROP_EVERY == 0)
+        for (size_t i = 0; i < k->base->part_count; i++)
+            dx_part_drop_pages(k->base->parts[i].part);
     if (rc == 1) {
         k->part = dx_version_part_at(k->base, dx_version_number(k->base, part, ordinal));
         rc = dx_membership_get(&part->membership, ordinal, &set, err);
