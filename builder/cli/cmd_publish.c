@@ -22,6 +22,7 @@ enum {
     OPT_CACHE_DIR,
     OPT_PSL,
     OPT_PARTS,
+    OPT_MERGE_MAX,
     OPT_FULL,
     OPT_FORCE,
     OPT_DRY_RUN,
@@ -48,6 +49,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
                     "parts that the version may have: new domains are one beside those of the "
                     "version before; 1: all are merged into one",
                     DX_OPT_NUMBER(1, DX_PARTS_MAX), AT(parts_max) },
+    [OPT_MERGE_MAX] = { "merge-max", "PAIRS", "0",
+                        "merge no part of more (domain, dataset) pairs while there are fewer than "
+                        "--parts: a later publish without this option does it; 0: no limit",
+                        DX_OPT_NUMBER(0, UINT32_MAX), AT(merge_max) },
     [OPT_FULL] = { "full", NULL, NULL,
                    "read the whole lake, also where the current version could be merged with",
                    DX_OPT_FLAG, AT(full) },

@@ -57,6 +57,8 @@ struct dx_publish_options {
     enum dx_foreign_rows foreign_rows;
     /* of the version, its own included: DX_PARTS_MAX; 0 or 1: all is merged into one */
     unsigned parts_max;
+    /* while it has fewer, no part of more pairs is merged: a later publish does that; 0: no limit */
+    uint64_t merge_max;
     bool full; /* read the whole lake though the current version could be merged with */
     const struct dx_publish_rewrite *rewrite; /* publish_rewrite.h; NULL: the lake as it is */
     const struct dx_rules *rules;             /* for the rewrite; may be NULL */

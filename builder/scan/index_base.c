@@ -264,7 +264,7 @@ static bool only_adds(const struct dx_index_lake *lake)
     return adds;
 }
 
-void dx_index_retain(struct dx_index_lake *lake, unsigned parts_max)
+void dx_index_retain(struct dx_index_lake *lake, unsigned parts_max, uint64_t merge_max)
 {
     const struct dx_version *base = lake->base;
     uint64_t pairs = base == NULL ? 0 : dx_spill_sort_count(lake->pairs);
@@ -273,7 +273,8 @@ void dx_index_retain(struct dx_index_lake *lake, unsigned parts_max)
     while (kept > 0) {
         uint64_t newest = base->parts[kept - 1].part->entry.part.pairs;
 
-        if (kept < parts_max && newest > ABSORB_RATIO * pairs)
+        if (kept < parts_max &&
+            (newest > ABSORB_RATIO * pairs || (merge_max > 0 && newest > merge_max)))
             break;
         pairs += newest;
         kept--;

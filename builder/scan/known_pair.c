@@ -11,7 +11,7 @@
 
 #define RUNS_BYTES_MAX (512u << 20)
 #define FILES_MIN 8
-#define DROP_EVERY 64 /* lookups: each maps some 256 KiB of each part */
+#define DROP_EVERY 64                         /* lookups: each maps some 256 KiB of each part */
 #define KIND_BOTH DX_KIND('P', 'B', 'O', 'T') /* idx and dat of a page, one behind the other */
 
 struct dx_known_slot {
