@@ -527,3 +527,69 @@ int dx_idna_to_ascii(struct dx_span utf8, uint8_t *out, size_t room, size_t *siz
     *why = DX_REJECT_NONE;
     return 1;
 }
+
+static bool put_utf8(struct sink *s, uint32_t cp)
+{
+    if (cp < 0x80)
+        return put(s, cp);
+    if (cp < 0x800)
+        return put(s, 0xc0 | cp >> 6) && put(s, 0x80 | (cp & 0x3f));
+    if (cp < 0x10000)
+        return put(s, 0xe0 | cp >> 12) && put(s, 0x80 | (cp >> 6 & 0x3f)) &&
+               put(s, 0x80 | (cp & 0x3f));
+    return put(s, 0xf0 | cp >> 18) && put(s, 0x80 | (cp >> 12 & 0x3f)) &&
+           put(s, 0x80 | (cp >> 6 & 0x3f)) && put(s, 0x80 | (cp & 0x3f));
+}
+
+/* An A-label as what it stands for, another label as it is. */
+static bool show_label(struct dx_span label, struct sink *out)
+{
+    uint32_t text[DX_IDNA_MAX];
+    uint32_t storage[DX_IDNA_MAX];
+    struct text decoded = { storage, 0, COUNT(storage) };
+
+    if (label.size > DX_IDNA_MAX)
+        return false;
+    for (size_t i = 0; i < label.size; i++)
+        text[i] = label.data[i];
+    if (!has_ace_prefix(text, label.size))
+        decoded = (struct text){ text, label.size, label.size };
+    else if (!decode_label(text, label.size, &decoded))
+        return false;
+    for (size_t i = 0; i < decoded.size; i++)
+        if (!put_utf8(out, decoded.cp[i]))
+            return false;
+    return true;
+}
+
+static bool has_a_label(struct dx_span name)
+{
+    for (size_t i = 0; i + 4 <= name.size; i++)
+        if ((i == 0 || name.data[i - 1] == '.') && memcmp(name.data + i, "xn--", 4) == 0)
+            return true;
+    return false;
+}
+
+int dx_idna_to_unicode(struct dx_span name, uint8_t *out, size_t room, size_t *size)
+{
+    uint8_t again[DX_IDNA_MAX];
+    struct sink sink = { out, 0, room };
+    enum dx_reject why;
+    size_t again_size;
+    size_t begin = 0;
+
+    if (!has_a_label(name))
+        return 0;
+    for (size_t i = 0; i <= name.size; i++) {
+        if (i < name.size && name.data[i] != '.')
+            continue;
+        if (!show_label(dx_span_of(name.data + begin, i - begin), &sink) ||
+            (i < name.size && !put(&sink, '.')))
+            return 0;
+        begin = i + 1;
+    }
+    *size = sink.size;
+    return dx_idna_to_ascii(dx_span_of(out, sink.size), again, sizeof again, &again_size, &why) !=
+               0 &&
+           dx_span_equal(dx_span_of(again, again_size), name);
+}

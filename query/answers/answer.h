@@ -147,14 +147,18 @@ int dx_answer_complete(const struct dx_view *view, struct dx_canon *canon,
                        struct dx_problem *problem);
 
 /* GET /v1/domains: domains of a suffix, or all, in order of keys, with counts. A page may be short, and even empty, and
- * go on all the same: what a request may examine is bounded. */
+ * go on all the same: what a request may examine is bounded. A plan is cursors of parts with about as many names each. */
 struct dx_domains_ask {
     bool one_dataset; /* of dataset_id alone */
     uint32_t dataset_id;
     struct dx_span suffix; /* "co.uk": what is below it, and it; data NULL: all */
     struct dx_span prefix; /* of names; size 0: all */
+    struct dx_span match;  /* of names: query/view/name_pattern.h; data NULL: all */
+    struct dx_span regex;  /* the same */
     uint64_t limit;
-    struct dx_paging paging; /* suffix and prefix are those of `from` */
+    unsigned fields;         /* DX_DOMAINS_FIELD_... */
+    unsigned plan;           /* so many cursors instead of domains; 0: domains */
+    struct dx_paging paging; /* suffix, prefix, match and fields are those of `from` */
     uint64_t look_max;       /* domains that it may examine; 0: the usual cap */
 };
 

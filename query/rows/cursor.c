@@ -270,7 +270,9 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
     } else if (c->kind == DX_CURSOR_DOMAINS) {
         dx_buf_u8(b, c->one_dataset);
         dx_buf_u32(b, c->dataset_id);
+        dx_buf_u16(b, (uint16_t)c->fields);
         dx_buf_u64(b, c->next_row);
+        dx_buf_u64(b, c->end_row);
         dx_buf_append(b, c->filter, c->filter_size);
     } else {
         dx_buf_append(b, c->since, NAME_SIZE);
@@ -384,7 +386,9 @@ static bool take_domains(struct dx_bytes *r, struct dx_cursor *c)
 
     c->one_dataset = one == 1;
     c->dataset_id = dx_bytes_u32(r);
+    c->fields = dx_bytes_u16(r);
     c->next_row = dx_bytes_u64(r);
+    c->end_row = dx_bytes_u64(r);
     take_filter(r, c);
     return one <= 1;
 }
@@ -499,7 +503,9 @@ static bool values_ok(const struct dx_cursor *c)
     if (c->kind == DX_CURSOR_TLDS)
         return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0);
     if (c->kind == DX_CURSOR_DOMAINS)
-        return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0) &&
+        return c->end_row <= UINT32_MAX && c->next_row <= UINT32_MAX && c->fields != 0 &&
+               (c->fields & ~(unsigned)DX_DOMAINS_FIELDS_ALL) == 0 &&
+               (c->one_dataset || c->dataset_id == 0) &&
                dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &filter);
     if (c->fields == 0 || (c->fields & ~(unsigned)DX_FIELDS_ALL) != 0)
         return false;

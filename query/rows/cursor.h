@@ -30,7 +30,7 @@
  *
  * Layout, little-endian, before base64url without padding:
  *
- *   u8 format (4)  [16 build, where the key is made of it]  16 synthetic IV
+ *   u8 format (5)  [16 build, where the key is made of it]  16 synthetic IV
  *   sealed:   u8 kind  23 version  [16 build, where it is not in front]  i64 began_s  u32 limit
  *   listing:  u64 domain_id  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   changes:  23 since  16 since_build  u64 next_before  u64 next_after
@@ -38,7 +38,7 @@
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
  *             u64 next_number  u32 next_dataset  u64 next_row
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
- *   domains:  u8 one_dataset  u32 dataset_id  u64 next_row  packed filter, to the end
+ *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
  *   order:    u8 sort  u8 flags  u8 collapse  u8 its digits  i64 closest  u64 range. By it next is the row to go on behind, and end
@@ -56,7 +56,7 @@
 #include "query/view/dataset_list.h"
 #include "query/view/problem.h"
 
-#define DX_CURSOR_FORMAT 4
+#define DX_CURSOR_FORMAT 5
 #define DX_CURSOR_TEXT 1264 /* characters of the longest, and NUL */
 #define DX_CURSOR_LIFE_S 900
 #define DX_CURSOR_KEY_MIN 32 /* bytes of a key file */
@@ -71,7 +71,8 @@ enum dx_cursor_kind {
     DX_CURSOR_TLDS = 6,    /* of /v1/tlds: next_row is an ordinal */
     /* of /v1/domain/{d}/urls: rows are places in the payload of their dataset */
     DX_CURSOR_ALL_URLS = 7,
-    /* of /v1/domains: next_row is an ordinal; the filter is its suffix as `tag`, and its prefix */
+    /* of /v1/domains: next_row and end_row are numbers of domains; the filter is its suffix as `tag`, its prefix, its
+     * match as `status`, and its regex as `lang` */
     DX_CURSOR_DOMAINS = 8
 };
 

@@ -10,6 +10,10 @@ const char *const dx_domain_field_names[DX_DOMAIN_FIELD_COUNT] = {
     "first_ts",   "last_ts", "share",     "rank"
 };
 
+const char *const dx_domains_field_names[DX_DOMAINS_FIELD_COUNT] = { "domain",    "domain_unicode",
+                                                                     "domain_id", "dataset_count",
+                                                                     "url_count", "row_count" };
+
 static bool parse(struct dx_span text, const char *const *names, unsigned count, unsigned *fields,
                   struct dx_span *bad)
 {
@@ -42,4 +46,9 @@ bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 bool dx_domain_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
 {
     return parse(text, dx_domain_field_names, DX_DOMAIN_FIELD_COUNT, fields, bad);
+}
+
+bool dx_domains_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad)
+{
+    return parse(text, dx_domains_field_names, DX_DOMAINS_FIELD_COUNT, fields, bad);
 }

@@ -3,6 +3,7 @@
  *
  *   if (!dx_fields_parse(text, &fields, &bad)) ...         "url,ts": DX_FIELD_URL | DX_FIELD_TS
  *   if (!dx_domain_fields_parse(text, &fields, &bad)) ...  the same for the datasets of a domain
+ *   if (!dx_domains_fields_parse(text, &fields, &bad)) ... of the items of /v1/domains
  *   dx_field_names[i]                                      the name of bit i
  *
  * Plain values. Any thread.
@@ -58,6 +59,23 @@ enum {
 
 extern const char *const dx_domain_field_names[DX_DOMAIN_FIELD_COUNT];
 
+/* Which members the domains of a list carry, in this order. `domain` is there always; domain_unicode only of names that have
+ * A-labels. */
+enum {
+    DX_DOMAINS_FIELD_DOMAIN = 1,
+    DX_DOMAINS_FIELD_UNICODE = 2,
+    DX_DOMAINS_FIELD_ID = 4,
+    DX_DOMAINS_FIELD_DATASETS = 8,
+    DX_DOMAINS_FIELD_URLS = 16,
+    DX_DOMAINS_FIELD_ROWS = 32,
+    DX_DOMAINS_FIELDS_COUNTS = DX_DOMAINS_FIELD_DATASETS | DX_DOMAINS_FIELD_URLS |
+                               DX_DOMAINS_FIELD_ROWS,
+    DX_DOMAINS_FIELDS_ALL = 63,
+    DX_DOMAINS_FIELD_COUNT = 6
+};
+
+extern const char *const dx_domains_field_names[DX_DOMAINS_FIELD_COUNT];
+
 struct dx_page_of {
     uint64_t offset;
     uint64_t limit;
@@ -67,7 +85,8 @@ struct dx_page_of {
  * word in *bad. */
 bool dx_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
-/* The same of the datasets of a domain. */
+/* The same of the domains of a list, and of the datasets of a domain. */
+bool dx_domains_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
 bool dx_domain_fields_parse(struct dx_span text, unsigned *fields, struct dx_span *bad);
 
 #endif

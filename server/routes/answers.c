@@ -174,7 +174,7 @@ static int take_cursor(const struct dx_answers *answers, struct dx_ask *ask,
         return rc;
     if (route->fields != NULL)
         ask->field_bits = c->fields;
-    if (c->filter_size > 0 && route->fields != NULL) /* else it is not of rows */
+    if (c->filter_size > 0 && route->cursor != DX_CURSOR_DOMAINS) /* else it is not of rows */
         (void)dx_row_filter_unpack(dx_span_of(c->filter, c->filter_size), &ask->filter);
     if (!ask->limit_given)
         ask->page.limit = c->limit;

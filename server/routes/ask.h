@@ -29,6 +29,7 @@ struct dx_ask {
     struct dx_row_filter filter; /* of a listing */
     struct dx_span prefix;       /* of tags, or of domains */
     struct dx_span suffix;       /* of domains */
+    struct dx_span match, regex; /* of domains: patterns of names */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 #include "base/limits.h"
+#include "query/view/name_pattern.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
@@ -48,17 +49,55 @@ static int set_prefix(struct dx_span value, struct dx_ask *ask, struct dx_proble
     return set_name("prefix", value, &ask->prefix, problem);
 }
 
-/* Of the cursor: the suffix and the prefix, and the dataset. */
+static int set_match(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->match = value;
+    return dx_name_pattern_check(value)
+               ? 1
+               : dx_route_refuse(
+                     problem,
+                     "match '%.*s' is not a pattern of names: lower-case letters, "
+                     "digits, '-', '.' and '_', Unicode as A-labels (xn--), '*' for any "
+                     "text and '?' for one character",
+                     dx_shown(value), (const char *)value.data);
+}
+
+/* What it says is checked when the answer begins. */
+static int set_regex(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    ask->regex = value;
+    return value.size > 0 ? 1 : dx_route_refuse(problem, "regex is empty");
+}
+
+/* Beside each other they must fit into a cursor. */
+static int check(struct dx_ask *ask, struct dx_problem *problem)
+{
+    return ask->suffix.size + ask->prefix.size + ask->match.size + ask->regex.size <=
+                   DX_ROW_FILTER_TEXT
+               ? 1
+               : dx_route_refuse(problem,
+                                 "suffix, prefix, match and regex together have over %d bytes",
+                                 DX_ROW_FILTER_TEXT);
+}
+
+static bool differs(struct dx_span said, struct dx_span is)
+{
+    return said.data != NULL && !dx_span_equal(said, is);
+}
+
+/* Of the cursor: what names are asked for, and the dataset. */
 static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
 {
     struct dx_row_filter question;
 
     (void)dx_row_filter_unpack(dx_span_of(ask->from.filter, ask->from.filter_size), &question);
-    if ((ask->suffix.data != NULL && !dx_span_equal(ask->suffix, question.tag)) ||
-        (ask->prefix.data != NULL && !dx_span_equal(ask->prefix, question.prefix)))
+    if (differs(ask->suffix, question.tag) || differs(ask->prefix, question.prefix) ||
+        differs(ask->match, question.status) || differs(ask->regex, question.lang))
         return dx_route_mismatch(problem, "this cursor goes on with other domains");
     ask->suffix = question.tag;
     ask->prefix = question.prefix;
+    ask->match = question.status;
+    ask->regex = question.lang;
     return dx_take_dataset(ask, problem);
 }
 
@@ -68,6 +107,12 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
     dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
     dx_restart_param("suffix", ask->suffix, b);
     dx_restart_param("prefix", ask->prefix, b);
+    dx_restart_param("match", ask->match, b);
+    dx_restart_param("regex", ask->regex, b);
+    for (unsigned f = 0, n = 0;
+         ask->field_bits != DX_DOMAINS_FIELDS_ALL && f < DX_DOMAINS_FIELD_COUNT; f++)
+        if ((ask->field_bits >> f & 1) != 0)
+            dx_buf_fmt(b, "%s%s", n++ == 0 ? "&fields=" : ",", dx_domains_field_names[f]);
     dx_restart_dataset(ask, b);
 }
 
@@ -77,6 +122,10 @@ static int answer(const struct dx_answering *a)
                                             .dataset_id = a->ask->dataset_id,
                                             .suffix = a->ask->suffix,
                                             .prefix = a->ask->prefix,
+                                            .match = a->ask->match,
+                                            .regex = a->ask->regex,
+                                            .fields = a->ask->field_bits,
+                                            .plan = a->ask->plan,
                                             .limit = a->ask->page.limit,
                                             .paging = dx_answering_paging(a) };
 
@@ -91,6 +140,7 @@ static const struct dx_route_words domains_words = {
             "even empty, and still not be the last: only next_cursor marks the end.",
     .answer = "DomainsAnswer",
     .absent = "dataset-not-found",
+    .too_much = "a plan over very many domains; ask for a suffix, or without plan",
 };
 
 static const struct dx_param domains_tld = {
@@ -114,13 +164,42 @@ static const struct dx_param domains_prefix = {
     .text = "Only domains that begin with this text.",
 };
 
+static const struct dx_param domains_match = {
+    .name = "match",
+    .set = set_match,
+    .schema = "\"type\":\"string\",\"pattern\":\"^[a-z0-9._*?-]{1,253}$\"",
+    .text = "Only domains that this takes: `*` stands for any text, `?` for one character.",
+    .example = "*example*",
+};
+
+static const struct dx_param domains_regex = {
+    .name = "regex",
+    .set = set_regex,
+    .schema = "\"type\":\"string\",\"minLength\":1,\"maxLength\":500",
+    .text = "Only domains that this regular expression (PCRE2 without back references and look "
+            "around) matches somewhere.",
+    .example = "^(pay|bank)[0-9]",
+};
+
+static const struct dx_route_fields domains_fields = {
+    dx_domains_fields_parse,
+    "is not a field; there are domain, domain_unicode, domain_id, dataset_count, url_count and "
+    "row_count, separated by commas",
+    DX_DOMAINS_FIELDS_ALL,
+    dx_domains_field_names,
+    DX_DOMAINS_FIELD_COUNT,
+};
+
 const struct dx_route dx_route_domains = {
     .name = "domains",
     .pattern = "domains",
     .words = &domains_words,
-    .params = DX_PARAMS(&dx_param_limit, &dx_param_cursor, &dx_param_version, &dx_param_dataset,
-                        &domains_tld, &domains_suffix, &domains_prefix),
+    .params = DX_PARAMS(&dx_param_limit, &dx_param_fields, &dx_param_cursor, &dx_param_plan,
+                        &dx_param_version, &dx_param_dataset, &domains_tld, &domains_suffix,
+                        &domains_prefix, &domains_match, &domains_regex),
+    .check = check,
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
+    .fields = &domains_fields,
     .cost = { .base = 20, .rows_a_unit = 50 },
     .pages = "domains",
     .cursor = DX_CURSOR_DOMAINS,

@@ -355,11 +355,12 @@ int dx_target_parse(struct dx_span target, bool post, struct dx_ask *ask,
 void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
 {
     struct dx_span *const spans[] = {
-        &copy->asked,     &copy->fields,        &copy->version,     &copy->before,
-        &copy->cursor,    &copy->share,         &copy->format,      &copy->datasets,
-        &copy->suffix,    &copy->filter.tag,    &copy->filter.mime, &copy->filter.prefix,
-        &copy->prefix,    &copy->range_from,    &copy->range_to,    &copy->filter.from,
-        &copy->filter.to, &copy->filter.status, &copy->filter.lang, &copy->filter.extra,
+        &copy->asked,       &copy->fields,        &copy->version,   &copy->before,
+        &copy->cursor,      &copy->share,         &copy->format,    &copy->datasets,
+        &copy->suffix,      &copy->match,         &copy->regex,     &copy->filter.tag,
+        &copy->filter.mime, &copy->filter.prefix, &copy->prefix,    &copy->range_from,
+        &copy->range_to,    &copy->filter.from,   &copy->filter.to, &copy->filter.status,
+        &copy->filter.lang, &copy->filter.extra,
     };
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));

@@ -100,7 +100,7 @@ def answers(api, server):
     fields = "url_id,url,ts,raw_url,extras,title,content_type,tags,locator"
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
-        "/v1/domains": ["/v1/domains", "/v1/domains?limit=1", "/v1/domains?tld=com&prefix=ex&dataset=1", "/v1/domains?suffix=example.com"],
+        "/v1/domains": ["/v1/domains", "/v1/domains?limit=1", "/v1/domains?tld=com&prefix=ex&dataset=1", "/v1/domains?suffix=example.com", "/v1/domains?match=ex*&fields=domain", "/v1/domains?regex=x&plan=2"],
         "/v1/domain/{domain}/datasets/{dataset_id}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",

@@ -206,7 +206,7 @@ def of_tags(old, rng):
         for query in ("", "limit=1", "limit=3", f"dataset={rng.randint(1, twins.DATASETS + 1)}", "dataset=99"):
             yield Ask(f"/v1/tlds?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
     for v in ("", f"version={old}"):
-        for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
+        for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", "match=*1*&limit=5", "match=s*.co.uk", "regex=%5E[ms].*[02468]&limit=9", "plan=3", "plan=2&tld=com&match=*1*", "fields=domain&limit=6", f"match=*&fields=url_count&dataset={rng.randint(1, twins.DATASETS + 1)}&plan=2", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
             yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
     for target in ("/v1/domains?cursor=AAAA", "/v1/domains?tld=x.y", "/v1/tags?cursor=AAAA", "/v1/tags/every?cursor=AAAA", "/v1/tags/every?of=x", "/v1/tags/%zz"):
         yield Ask(target)

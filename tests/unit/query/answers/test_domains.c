@@ -87,6 +87,7 @@ static int ask(const struct asker *a, const struct question *q, const struct dx_
     struct dx_domains_ask domains = { .one_dataset = q->dataset != 0,
                                       .dataset_id = q->dataset,
                                       .limit = q->limit,
+                                      .fields = DX_DOMAINS_FIELDS_ALL,
                                       .paging.from = from,
                                       .paging.cursors = &key,
                                       .paging.began_s = 1795000000,

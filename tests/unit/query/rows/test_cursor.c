@@ -149,8 +149,8 @@ static struct dx_cursor domains(void)
     c.kind = DX_CURSOR_DOMAINS;
     c.one_dataset = true;
     c.domain_id = 0;
-    c.fields = 0;
-    c.end_row = 0;
+    c.fields = DX_DOMAINS_FIELD_URLS;
+    c.end_row = 0xfffffffe;
     c.next_row = 0xfffffffd;
     return c;
 }

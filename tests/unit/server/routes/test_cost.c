@@ -66,6 +66,8 @@ static void test_asks(void)
         { "/v1/changes?limit=10000", 1500 },
         { "/v1/domains", 40 },
         { "/v1/domains?limit=50&tld=com&prefix=a", 21 },
+        { "/v1/domains?limit=50&match=*a*", 121 },
+        { "/v1/domains?plan=8", 40 },
         { "/healthz", 0 },
         { "/readyz", 0 },
     };
