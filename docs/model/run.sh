@@ -98,6 +98,8 @@ run "$both" namesakes safety holds -DNAMESAKE -DTTL=1 -DTWO -DNP=0 -DNR=1 -DNS=2
 run "$both" late safety holds -DNP=1 -DNS=1 -DNG=1 -DFLIPS=1 -DLATE
 run "$both" collectors safety holds -DNP=1 -DNS=1 -DNG=2 -DFLIPS=1
 run "$both" live live holds -DLIVE -DNP=1 -DNS=1 -DNG=1 -DNI=1 -DFLIPS=1
+run "$both" parts safety holds -DPARTS -DNP=1 -DNR=1 -DNS=0 -DNG=1 -DFLIPS=2
+run "$both" parts-reader safety holds -DPARTS -DNP=1 -DNS=1 -DNG=1 -DFLIPS=2 -DSIMPLE -DLIFE=0 -DWAIT=0
 run full publishers-gc safety holds -DNP=2 -DNS=0 -DNG=1 -DNI=1 -DFLIPS=2 -DINCREMENTAL
 run full reader-shares safety holds -DNP=1 -DNS=1 -DNG=1 -DFLIPS=2 -DINCREMENTAL
 run full collectors-lake safety holds -DNP=1 -DNS=0 -DNG=2 -DNI=1 -DFLIPS=2
@@ -124,6 +126,8 @@ run "$both" entry-first safety 'fresh&named' -DM_FORGET -DNP=1 -DNS=0 -DNG=1 -DN
 run "$both" entry-any safety 'lake&named' -DM_REMOVE_ANY -DNP=1 -DNS=0 -DNG=2 -DNI=1 -DFLIPS=2
 run "$both" sweep-listing safety 'named>>1' -DM_SWEEP_LISTING -DNP=1 -DNS=0 -DNG=1 -DNI=1 -DFLIPS=1
 run "$both" name-reuse safety '~(named)' -DM_NAME_REUSE -DNP=1 -DNS=0 -DNG=2 -DNI=1 -DFLIPS=2
+run "$both" part-drop safety 'refs[to]&~' -DM_PART_DROP -DPARTS -DNP=1 -DNR=1 -DNS=0 -DNG=1 -DFLIPS=3 -DSIMPLE -DLIFE=0 -DWAIT=0
+run "$both" part-remove safety "$reader" -DM_PART_REMOVE -DPARTS -DNP=1 -DNS=1 -DNG=1 -DFLIPS=2 -DSIMPLE -DLIFE=0 -DWAIT=0
 run "$both" no-resume live 'acceptancecycle' -DLIVE -DM_NO_RESUME -DNP=1 -DNS=1 -DNG=1 -DNI=1 -DFLIPS=1
 
 if [[ $ran == 0 ]]; then

@@ -35,7 +35,7 @@
 #endif
 #define GRACE 2 /* M_SWEEP_LISTING alone */
 #define SKEW 1  /* M_LOCAL_CLOCK alone */
-#ifdef INCREMENTAL
+#if defined(INCREMENTAL) || defined(PARTS)
 #define SHARES 1 /* a version may reference objects that its base has */
 #else
 #define SHARES 0
@@ -126,6 +126,20 @@ byte grace = 0;
 #define KEPT LISTED
 #endif
 
+/* PARTS: what a version references beside its own are parts: versions with an entry of their own,
+ * whose objects go with that. into: which of the set stand on v. */
+#define STAND_ON(set, v, into, x)                                                     \
+    into = 0;                                                                         \
+    for (x : 0 .. VERSIONS - 1) {                                                     \
+        into = into | (x != v && HAS(set, x) && HAS(refs[x], v) -> BIT(x) : 0)        \
+    }                                                                                 \
+    x = 0
+#ifdef PARTS
+#define OWN(v) BIT(v)
+#else
+#define OWN(v) refs[v]
+#endif
+
 /* Nobody who has a right to it needs an object or lake file of the set `what`. */
 #define CHECK_FREE(what, lists, x, y)                                             \
     for (x : 0 .. VERSIONS - 1) {                                                 \
@@ -159,6 +173,9 @@ inline flip(to_, number_, base_)
     assert((lake & files[to_]) == files[to_]);
     assert(!HAS(won, base_)); /* one winner for each base */
     assert(number_ > seq);   /* sequences only grow */
+#ifdef PARTS
+    assert((refs[to_] & ~BIT(to_) & ~LISTED) == 0); /* its parts can be opened */
+#endif
     won = won | BIT(base_);
     seq = number_;
     cur = to_;
@@ -220,6 +237,11 @@ proctype publisher(byte p)
            :: v != NONE && SHARES ->
                refs[number] = BIT(number) | refs[v];
                files[number] = files[v] | fresh
+#ifdef PARTS
+           :: v != NONE -> /* the newest part is merged into its own */
+               refs[number] = BIT(number) | (refs[v] & ~BIT(v));
+               files[number] = files[v] | fresh
+#endif
            :: v != NONE && (files[v] & 1) && (files[v] | fresh) != 1 -> /* a file is taken out */
                refs[number] = BIT(number);
                files[number] = (files[v] | fresh) & ~1
@@ -507,6 +529,13 @@ proctype collector(byte g)
        }
 condemn:
        atomic { /* G2: it is written down that v is to go, and since when */
+#ifdef PARTS
+           STAND_ON(LISTED & ~condemned, v, keep, s);
+           if
+           :: keep != 0 -> goto idle /* a part of a version that is kept */
+           :: else
+           fi;
+#endif
            MAY_DIE;
            if
            :: MAY_PUT(COLLECTOR(g)) ->
@@ -535,6 +564,13 @@ drop:
        goto leases; /* a second look says that nobody has come, but no put does */
 #endif
        atomic { /* G3: nobody may come to it from here on */
+#if defined(PARTS) && !defined(M_PART_DROP)
+           STAND_ON(LISTED, v, keep, s);
+           if
+           :: keep != 0 -> goto idle /* a version that may become current again stands on it */
+           :: else
+           fi;
+#endif
            MAY_DIE;
            if
            :: MAY_PUT(COLLECTOR(g)) ->
@@ -556,6 +592,17 @@ leases:
            s = 0;
            ALL_OF(OTHERS, refs, keep, y);
            ALL_OF(OTHERS, files, keep_files, y);
+#ifdef PARTS
+#ifdef M_PART_REMOVE
+           keep = 0;
+#else
+           STAND_ON(entries, v, keep, s);
+           if
+           :: keep != 0 -> goto idle /* what stands on it goes first, with its leases */
+           :: else
+           fi;
+#endif
+#endif
 #ifndef M_NO_DROP
 #ifndef M_FORGET
            known = (HAS(dropped, v) -> known | BIT(COLLECTOR(g)) : known)
@@ -585,8 +632,8 @@ leases:
        atomic {
            MAY_DIE;
            d_step { /* G7: objects that no other entry references */
-               CHECK_FREE(objects & refs[v] & ~keep, refs, s, y);
-               objects = objects & (~refs[v] | keep);
+               CHECK_FREE(objects & OWN(v) & ~keep, refs, s, y);
+               objects = objects & (~OWN(v) | keep);
                s = 0;
                keep = 0
            }
