@@ -17,16 +17,29 @@
 #define REJECTS_MAX ((size_t)1 << 30)
 #define SAMPLE_MAX 100 /* records that tell the columns */
 #define TEXT_MAX 4096
+#define REJECTS_HELD (4u << 20) /* of a part, until those before are written */
+#define SHARED_PART \
+    8 /* of the memory, for the pages of shared files: what one file may take else */
 
 enum slot_state { SLOT_FREE, SLOT_DONE };
 
-/* One batch on its way. Slots [tail, next_take) are with workers or done, [next_take,
+/* A file that workers read by parts. */
+struct shared_file {
+    struct dx_parquet_split split;
+    const char *path;
+    struct shared_file *next;
+};
+
+/* One batch on its way, or one part of a file. Slots [tail, next_take) are with workers or done, [next_take,
  * next_fill) wait for one; the reader owns slot next_fill. */
 struct slot {
     enum slot_state state;
     struct dx_batch batch;
     size_t first; /* record: 1 behind a header */
     const struct dx_ingest_origin *from;
+    const struct shared_file *file; /* NULL: batch is filled */
+    size_t part;
+    uint64_t number; /* of the slot, in the order of the input */
     struct dx_buf rejects;
     struct dx_ingest_samples samples;
 };
@@ -52,6 +65,8 @@ struct ring {
     struct dx_error err; /* the first that any thread had */
     uint64_t accepted;   /* for progress */
     uint64_t rejected;
+    struct shared_file *files; /* the reader's */
+    uint64_t reserved;         /* bytes of pages that handles on shared files may take */
 };
 
 struct thread {
@@ -59,6 +74,8 @@ struct thread {
     bool started;
     struct ring *ring;
     struct dx_ingest_worker worker;
+    const struct shared_file *file; /* that rows is a handle on */
+    struct dx_parquet_rows *rows;
 };
 
 static void fail(struct ring *r, const struct dx_error *err)
@@ -70,29 +87,53 @@ static void fail(struct ring *r, const struct dx_error *err)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-/* The next batch, or NULL when there are no more or a thread failed. */
-static struct slot *take(struct ring *r)
+/* With the lock held. */
+static void close_file(struct thread *t)
 {
+    if (t->file == NULL)
+        return;
+    dx_parquet_rows_close(&t->rows);
+    t->ring->reserved -= t->file->split.bytes;
+    t->file = NULL;
+    (void)pthread_cond_broadcast(&t->ring->changed);
+}
+
+/* The next batch, or NULL when there are no more or a thread failed. Who waits holds no file, for which
+ * others may wait. */
+static struct slot *take(struct thread *t)
+{
+    struct ring *r = t->ring;
     struct slot *s = NULL;
 
     (void)pthread_mutex_lock(&r->lock);
-    while (r->err.code == DX_OK && r->next_take == r->next_fill && !r->ended)
+    while (r->err.code == DX_OK && r->next_take == r->next_fill && !r->ended) {
+        close_file(t);
         (void)pthread_cond_wait(&r->changed, &r->lock);
+    }
     if (r->err.code == DX_OK && r->next_take < r->next_fill)
         s = &r->slot[r->next_take++ % r->slot_count];
+    if (s == NULL || s->file != t->file)
+        close_file(t);
     (void)pthread_mutex_unlock(&r->lock);
     return s;
 }
 
+/* Of the rows that a worker was through with. */
+static void count_rows(struct ring *r, uint64_t records, uint64_t accepted)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    r->accepted += accepted;
+    r->rejected += records - accepted;
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
 /* Marks s done, and retires what is done at the tail: rejects leave in input order. */
-static int retire(struct ring *r, struct slot *s, uint64_t accepted, struct dx_error *err)
+static int retire(struct ring *r, struct slot *s, struct dx_error *err)
 {
     int rc = DX_OK;
 
     (void)pthread_mutex_lock(&r->lock);
     s->state = SLOT_DONE;
-    r->accepted += accepted;
-    r->rejected += s->batch.count - s->first - accepted;
     while (rc == DX_OK && r->tail < r->next_take &&
            r->slot[r->tail % r->slot_count].state == SLOT_DONE) {
         struct slot *t = &r->slot[r->tail % r->slot_count];
@@ -112,6 +153,143 @@ static int retire(struct ring *r, struct slot *s, uint64_t accepted, struct dx_e
     return rc;
 }
 
+static int fail_interrupted(struct dx_error *err)
+{
+    return dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
+}
+
+/* Until all slots before this one are retired; false: a thread failed. One slot has its turn at a time, so
+ * what only it may do needs no other lock. */
+static bool wait_for_turn(struct ring *r, const struct slot *s)
+{
+    bool ok;
+
+    (void)pthread_mutex_lock(&r->lock);
+    while (r->err.code == DX_OK && r->tail != s->number)
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    ok = r->err.code == DX_OK;
+    (void)pthread_mutex_unlock(&r->lock);
+    return ok;
+}
+
+/* Rejects of a part that fill a buffer. */
+static int flush_rejects(struct ring *r, struct slot *s, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (wait_for_turn(r, s) && r->read->rejects != NULL)
+        rc = dx_rejects_write(r->read->rejects, dx_span_of(s->rejects.data, s->rejects.size), err);
+    dx_buf_clear(&s->rejects);
+    return rc;
+}
+
+static int parse_batch(struct thread *t, struct slot *s, size_t first, struct dx_error *err)
+{
+    uint64_t records = t->worker.records, accepted = t->worker.accepted;
+    int rc = dx_ingest_worker_batch(&t->worker, &s->batch, first, s->from, &s->rejects, &s->samples,
+                                    err);
+
+    count_rows(t->ring, t->worker.records - records, t->worker.accepted - accepted);
+    return rc == DX_OK && s->rejects.size > REJECTS_HELD ? flush_rejects(t->ring, s, err) : rc;
+}
+
+/* A handle on the file of the part. The slot whose turn it is never waits for memory: others may wait
+ * for it. 0: another thread failed. */
+static int open_file(struct thread *t, const struct slot *s, struct dx_error *err)
+{
+    struct dx_ingest_options *o = t->ring->read->options;
+    const struct shared_file *file = s->file;
+    struct ring *r = t->ring;
+    int rc;
+
+    (void)pthread_mutex_lock(&r->lock);
+    while (r->err.code == DX_OK && r->tail != s->number &&
+           r->reserved + file->split.bytes > o->memory_bytes / SHARED_PART)
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    rc = r->err.code == DX_OK;
+    if (rc > 0) {
+        r->reserved += file->split.bytes;
+        t->file = file;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    if (rc > 0 && dx_parquet_rows_open(&t->rows, file->path, &o->want, o->memory_bytes, err) < 0)
+        rc = (int)err->code;
+    return rc;
+}
+
+static bool has_failed(struct ring *r)
+{
+    bool failed;
+
+    (void)pthread_mutex_lock(&r->lock);
+    failed = r->err.code != DX_OK;
+    (void)pthread_mutex_unlock(&r->lock);
+    return failed;
+}
+
+/* A batch of the part, as dx_parquet_rows_fill; one at a time of all threads is larger than normal. */
+static int fill_part(struct thread *t, struct slot *s, struct dx_error *err)
+{
+    int rc = dx_parquet_rows_fill(t->rows, &s->batch, err);
+
+    while (rc == DX_RECORDS_GROW)
+        rc = wait_for_turn(t->ring, s) ? dx_parquet_rows_fill(t->rows, &s->batch, err) : 0;
+    return rc;
+}
+
+/* The rows of a part but the first `skip` of them; *given: those that were parsed, and those. After a failure of
+ * another thread it ends early. */
+static int parse_part(struct thread *t, struct slot *s, uint64_t skip, uint64_t *given,
+                      struct dx_error *err)
+{
+    const struct dx_ingest_options *o = t->ring->read->options;
+    uint64_t at = 0;
+    int rc = 1;
+
+    while (rc > 0 && !has_failed(t->ring)) {
+        if (o->stopped != NULL && o->stopped())
+            return fail_interrupted(err);
+        rc = fill_part(t, s, err);
+        if (rc > 0) {
+            size_t first = skip <= at                   ? 0
+                           : skip - at < s->batch.count ? (size_t)(skip - at)
+                                                        : s->batch.count;
+
+            at += s->batch.count;
+            if (first < s->batch.count && parse_batch(t, s, first, err) < 0)
+                rc = (int)err->code;
+            *given = at > *given ? at : *given;
+        }
+    }
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* Where pages are larger than the footer says: as of a file that is not shared, one thread at a time. */
+static int parse_large_part(struct thread *t, struct slot *s, uint64_t given, struct dx_error *err)
+{
+    int rc;
+
+    if (!wait_for_turn(t->ring, s))
+        return DX_OK;
+    rc = dx_parquet_rows_only(t->rows, &s->file->split, s->part, true, err);
+    return rc < 0 ? rc : parse_part(t, s, given, &given, err);
+}
+
+static int work_part(struct thread *t, struct slot *s, struct dx_error *err)
+{
+    uint64_t given = 0;
+    int rc = t->file == NULL ? open_file(t, s, err) : 1;
+
+    if (rc > 0) {
+        rc = dx_parquet_rows_only(t->rows, &s->file->split, s->part, false, err);
+        if (rc == DX_OK)
+            rc = parse_part(t, s, 0, &given, err);
+        if (rc == DX_E_LIMIT)
+            rc = parse_large_part(t, s, given, err);
+    }
+    return rc;
+}
+
 static void *work(void *arg)
 {
     struct thread *t = arg;
@@ -119,14 +297,14 @@ static void *work(void *arg)
     struct slot *s;
     int rc = DX_OK;
 
-    while (rc == DX_OK && (s = take(t->ring)) != NULL) {
-        uint64_t before = t->worker.accepted;
-
-        rc = dx_ingest_worker_batch(&t->worker, &s->batch, s->first, s->from, &s->rejects,
-                                    &s->samples, &err);
+    while (rc == DX_OK && (s = take(t)) != NULL) {
+        rc = s->file != NULL ? work_part(t, s, &err) : parse_batch(t, s, s->first, &err);
         if (rc == DX_OK)
-            rc = retire(t->ring, s, t->worker.accepted - before, &err);
+            rc = retire(t->ring, s, &err);
     }
+    (void)pthread_mutex_lock(&t->ring->lock);
+    close_file(t);
+    (void)pthread_mutex_unlock(&t->ring->lock);
     if (rc == DX_OK && t->ring->read->shared->sort != NULL)
         rc = dx_spill_sort_end(t->ring->read->shared->sort, t->worker.lane, &err);
     if (rc < 0)
@@ -150,6 +328,7 @@ static int wait_for_room(struct ring *r, uint64_t busy)
 static void submit(struct ring *r)
 {
     (void)pthread_mutex_lock(&r->lock);
+    r->slot[r->next_fill % r->slot_count].number = r->next_fill;
     r->next_fill++;
     (void)pthread_cond_broadcast(&r->changed);
     (void)pthread_mutex_unlock(&r->lock);
@@ -285,20 +464,74 @@ static int set_format(struct ring *r, struct feed *f, struct dx_error *err)
     return rc;
 }
 
+static struct slot *next_slot(struct ring *r)
+{
+    struct slot *s = &r->slot[r->next_fill % r->slot_count];
+
+    s->first = 0;
+    s->file = NULL;
+    return s;
+}
+
+static void ready(struct ring *r, struct slot *s, const struct resolved *mine)
+{
+    s->from = &mine->from;
+    dx_buf_init(&s->rejects, REJECTS_MAX);
+    dx_ingest_samples_clear(&s->samples);
+    submit(r);
+}
+
+/* The row groups of a Parquet file are read by all workers: 1 done so, 0 not worth it. */
+static int share_parts(struct ring *r, const struct feed *f, uint64_t bytes_before,
+                       const char *name, struct resolved **list, struct dx_error *err)
+{
+    const struct dx_ingest_options *o = r->read->options;
+    struct shared_file *file = NULL;
+    int rc = 0;
+
+    if (f->rows == NULL || o->threads < 2 || (file = calloc(1, sizeof *file)) == NULL)
+        return f->rows == NULL || o->threads < 2 ? 0 : dx_no_memory(err, "%s", name);
+    rc = dx_parquet_rows_split(f->rows, o->memory_bytes / SHARED_PART, &file->split, err);
+    if (rc <= 0) {
+        free(file);
+        return rc;
+    }
+    file->path = name;
+    file->next = r->files;
+    r->files = file;
+    rc = resolve(r, f, NULL, name, list, err);
+    for (size_t i = 0; rc == DX_OK && i < file->split.count; i++) {
+        struct slot *s;
+
+        if (o->stopped != NULL && o->stopped())
+            return fail_interrupted(err);
+        if (wait_for_room(r, r->slot_count - 1) < 0)
+            return 1; /* a worker failed and has said why */
+        s = next_slot(r);
+        s->file = file;
+        s->part = i;
+        ready(r, s, *list);
+        show(r, bytes_before + feed_size(f) * (i + 1) / file->split.count);
+    }
+    return rc < 0 ? rc : 1;
+}
+
 static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_before,
                         const char *name, struct resolved **list, struct dx_error *err)
 {
     struct resolved *mine = NULL;
-    int rc = DX_OK;
+    int rc = share_parts(r, f, bytes_before, name, list, err);
 
+    if (rc != 0)
+        return rc < 0 ? rc : DX_OK;
     while (rc >= 0) {
         struct slot *s;
 
         if (r->read->options->stopped != NULL && r->read->options->stopped())
-            return dx_fail(err, DX_E_IO, "interrupted; nothing was added to the lake");
+            return fail_interrupted(err);
         if (wait_for_room(r, r->slot_count - 1) < 0)
             return DX_OK; /* a worker failed and has said why */
-        s = &r->slot[r->next_fill % r->slot_count];
+        s = next_slot(r);
         rc = feed_fill(f, &s->batch, err);
         /* A long record: only one batch at a time may be larger than normal. */
         while (rc == DX_RECORDS_GROW) {
@@ -308,7 +541,6 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
         }
         if (rc <= 0)
             break;
-        s->first = 0;
         if (mine == NULL) {
             rc = resolve(r, f, s, name, list, err);
             mine = *list;
@@ -316,10 +548,7 @@ static int read_records(struct ring *r, const struct feed *f, uint64_t bytes_bef
         }
         if (rc < 0)
             break;
-        s->from = &mine->from;
-        dx_buf_init(&s->rejects, REJECTS_MAX);
-        dx_ingest_samples_clear(&s->samples);
-        submit(r);
+        ready(r, s, mine);
         show(r, bytes_before + feed_consumed(f));
     }
     return rc;
@@ -522,6 +751,13 @@ int dx_ingest_read(struct dx_ingest_read *read, struct dx_error *err)
         dx_buf_release(&list->text);
         free(list);
         list = next;
+    }
+    while (r.files != NULL) {
+        struct shared_file *next = r.files->next;
+
+        dx_parquet_split_release(&r.files->split);
+        free(r.files);
+        r.files = next;
     }
     (void)pthread_cond_destroy(&r.changed);
     (void)pthread_mutex_destroy(&r.lock);

@@ -4,7 +4,8 @@
  *   rc = dx_ingest_read(&read, &err);       on return all threads have ended, all lanes too
  *
  * The calling thread reads and cuts records; `threads` workers parse, canonicalise and
- * sort. Batches go round in a ring and are retired in the order they were read, so the
+ * sort. Of a Parquet file with several row groups the workers read the row groups too, each
+ * with a handle of its own, as long as the pages of all handles fit an eighth of the memory. Batches go round in a ring and are retired in the order they were read, so the
  * rejects file has the order of the input whatever the threads do. Few batches are in
  * flight, and only one may be larger than normal: memory stays bounded.
  */

@@ -17,6 +17,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define BATCHES_MAX 4
 #define MEMORY ((uint64_t)8 << 20)
 
+/* The parts of a file, where it has some, each from its front. */
+static void read_parts(struct dx_parquet_rows *p, struct dx_batch *batch)
+{
+    struct dx_parquet_split split;
+
+    if (dx_parquet_rows_split(p, MEMORY, &split, NULL) <= 0)
+        return;
+    for (size_t i = 0; i < split.count && i < BATCHES_MAX; i++) {
+        if (i > 0 && split.end[i] <= split.end[i - 1])
+            abort();
+        if (dx_parquet_rows_only(p, &split, i, i % 2 != 0, NULL) == DX_OK)
+            (void)dx_parquet_rows_fill(p, batch, NULL);
+    }
+    dx_parquet_split_release(&split);
+}
+
 static void read_all(const char *path, char *const number[COLUMNS_MAX], size_t first)
 {
     struct dx_columns_want want = { .url = number[first] };
@@ -32,6 +48,8 @@ static void read_all(const char *path, char *const number[COLUMNS_MAX], size_t f
                 if (!dx_row_record_get(dx_batch_record(&batch, k), field,
                                        DX_ROW_EXTRA + want.extra_count))
                     abort();
+    if (p != NULL)
+        read_parts(p, &batch);
     dx_parquet_rows_close(&p);
     dx_batch_release(&batch);
     dx_columns_want_release(&want);

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "builder/input/bytes/input_ranges.h"
 #include "builder/input/parquet/parquet_columns.h"
 #include "builder/input/parquet/parquet_footer.h"
@@ -18,6 +19,8 @@
 #define WINDOW (1u << 20)
 #define PAGE_BYTES_MIN (1u << 20)
 #define PAGE_BYTES_MAX (128u << 20)
+#define PART_ROWS 16384
+#define VALUE_BYTES 24                  /* of a page that is decoded, besides text */
 #define ROW_TEXT_MAX ((size_t)64 << 20) /* of the elements of one row */
 #define TOO_LONG_KEPT 4096              /* of the URL of a record too long, for the rejects file */
 #define FIELDS_MAX (DX_ROW_EXTRA + DX_EXTRA_COLUMNS_MAX)
@@ -48,11 +51,12 @@ struct dx_parquet_rows {
     struct dx_pq_footer footer;
     struct dx_pq_fetch fetch;
     struct dx_pq_limits limits;
+    uint32_t page_bytes; /* of limits, when it was opened */
     struct dx_parquet_columns columns;
     struct column field[FIELDS_MAX];
     size_t field_count;
     struct dx_columns cols;
-    uint32_t group;
+    uint32_t group, group_end;
     uint64_t row;        /* in the group, of the next row to load */
     uint64_t row_number; /* in the file, of the current row, from 1 */
     bool in_group;
@@ -148,6 +152,7 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
     p->limits.page_bytes = page < PAGE_BYTES_MIN   ? PAGE_BYTES_MIN
                            : page > PAGE_BYTES_MAX ? PAGE_BYTES_MAX
                                                    : (uint32_t)page;
+    p->page_bytes = p->limits.page_bytes;
     rc = dx_input_ranges_open(&p->ranges, path, err);
     if (rc == DX_OK) {
         p->name = dx_input_ranges_name(p->ranges);
@@ -165,6 +170,8 @@ int dx_parquet_rows_open(struct dx_parquet_rows **out, const char *path,
         rc = open_fields(p, err);
     if (rc < 0)
         dx_parquet_rows_close(&p);
+    else
+        p->group_end = p->footer.group_count;
     *out = p;
     return rc;
 }
@@ -447,7 +454,7 @@ static int find_record(struct dx_parquet_rows *p, struct dx_error *err)
             rc = load_row(p, err);
         else if (p->in_group)
             rc = close_group(p, err);
-        else if (p->group < p->footer.group_count)
+        else if (p->group < p->group_end)
             rc = open_group(p, err);
         else
             return 0;
@@ -525,4 +532,88 @@ int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *b, struct d
             break;
     }
     return rc < 0 ? rc : b->count > 0;
+}
+
+/* ---- parts of a file ---- */
+
+/* The largest chunk of a wanted column, in bytes and in values; false: its pages may be larger than it
+ * is, as each string is stored without what it shares with the one before. */
+static bool measure_chunks(const struct dx_parquet_rows *p, uint64_t *bytes, uint64_t *values)
+{
+    *bytes = *values = 0;
+    for (uint32_t g = 0; g < p->footer.group_count; g++)
+        for (size_t i = 0; i < p->field_count; i++) {
+            const struct dx_parquet_column *is = p->field[i].is;
+            const struct dx_pq_chunk *c;
+
+            if (is->from != DX_PARQUET_FROM_LEAF)
+                continue;
+            c = &p->footer.group[g].chunk[is->found.leaf];
+            *bytes = c->uncompressed_size > *bytes ? c->uncompressed_size : *bytes;
+            *bytes = c->compressed_size > *bytes ? c->compressed_size : *bytes;
+            *values = c->value_count > *values ? c->value_count : *values;
+            if ((c->encodings >> DX_PQ_DELTA_BYTE_ARRAY & 1) != 0)
+                return false;
+        }
+    return true;
+}
+
+static uint64_t footer_hash(const struct dx_parquet_rows *p)
+{
+    return dx_hash64(dx_span_of(p->metadata.data, p->metadata.size));
+}
+
+int dx_parquet_rows_split(const struct dx_parquet_rows *p, uint64_t memory,
+                          struct dx_parquet_split *split, struct dx_error *err)
+{
+    uint64_t page, values, rows = 0;
+
+    *split = (struct dx_parquet_split){ .rows = p->footer.row_count,
+                                        .size = dx_parquet_rows_size(p),
+                                        .footer = footer_hash(p) };
+    if (p->group_end < 2 || !measure_chunks(p, &page, &values))
+        return 0;
+    page = page < PAGE_BYTES_MIN ? PAGE_BYTES_MIN : page;
+    if (page > PAGE_BYTES_MAX || values > PAGE_BYTES_MAX ||
+        page + values * VALUE_BYTES + p->metadata.size > memory / 2)
+        return 0;
+    split->page_bytes = (uint32_t)page;
+    split->bytes = page + values * VALUE_BYTES + p->metadata.size;
+    split->end = calloc(p->group_end, sizeof *split->end);
+    if (split->end == NULL)
+        return dx_no_memory(err, "%s", p->name);
+    for (uint32_t g = 0; g < p->group_end; g++) {
+        rows += p->footer.group[g].row_count;
+        if (rows < PART_ROWS && g + 1 < p->group_end)
+            continue;
+        split->end[split->count++] = g + 1;
+        rows = 0;
+    }
+    if (split->count > 1)
+        return 1;
+    dx_parquet_split_release(split);
+    return 0;
+}
+
+int dx_parquet_rows_only(struct dx_parquet_rows *p, const struct dx_parquet_split *split, size_t i,
+                         bool is_large, struct dx_error *err)
+{
+    if (split->rows != p->footer.row_count || split->size != dx_parquet_rows_size(p) ||
+        split->footer != footer_hash(p))
+        return dx_fail(err, DX_E_CONFLICT, "%s: was replaced while it was read", p->name);
+    p->limits.page_bytes = is_large ? p->page_bytes : split->page_bytes;
+    p->group = i == 0 ? 0 : split->end[i - 1];
+    p->group_end = split->end[i];
+    p->in_group = p->partial = false;
+    p->next_element = p->element_count = 0;
+    p->row_number = 0;
+    for (uint32_t g = 0; g < p->group; g++)
+        p->row_number += p->footer.group[g].row_count;
+    return DX_OK;
+}
+
+void dx_parquet_split_release(struct dx_parquet_split *split)
+{
+    free(split->end);
+    *split = (struct dx_parquet_split){ .end = NULL };
 }

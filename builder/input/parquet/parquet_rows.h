@@ -24,6 +24,19 @@
  * otherwise are joined by commas; another repeated time or dataset is refused. A null URL is a
  * record without a URL, an empty list none. The line number of a record is that of its row, from 1.
  *
+ * Several threads, each with a handle of its own on the file:
+ *
+ *   rc = dx_parquet_rows_split(p, memory, &split, &err);           1 worth it, 0 not
+ *   rc = dx_parquet_rows_only(q, &split, i, &err);                 q then fills the rows of part i alone
+ *   dx_parquet_split_release(&split);
+ *
+ * A part is some row groups that follow each other, of 16,384 rows at least if there are so many. Parts have
+ * the same rows, in the same order, with the same numbers and places, whatever reads them. `only`
+ * refuses a handle whose file has another footer than the one that was split. split.bytes is what the largest page
+ * and the footer of a handle take, as the footer says: no chunk of a wanted column has more. At most half
+ * of `memory`, so that two handles fit. Where a footer is wrong about it fill fails with DX_E_LIMIT; with
+ * is_large `only` allows what dx_parquet_rows_open does.
+ *
  * Errors name file, row group and column. Memory: for each column a window, a page as it is stored
  * and decoded, and a dictionary; pages over an eighth of `memory` are refused. One thread at a
  * time.
@@ -49,6 +62,22 @@ int dx_parquet_rows_schema(const char *path, dx_parquet_rows_on_column *on_colum
                            struct dx_error *err);
 int dx_parquet_rows_fill(struct dx_parquet_rows *p, struct dx_batch *batch, struct dx_error *err);
 const struct dx_columns *dx_parquet_rows_columns(const struct dx_parquet_rows *p);
+
+struct dx_parquet_split {
+    uint32_t *end; /* of part i: the row group behind its last */
+    size_t count;
+    uint64_t bytes;
+    uint32_t page_bytes;
+    uint64_t rows; /* private, as is the rest: what the file is known by */
+    uint64_t size;
+    uint64_t footer;
+};
+
+int dx_parquet_rows_split(const struct dx_parquet_rows *p, uint64_t memory,
+                          struct dx_parquet_split *split, struct dx_error *err);
+int dx_parquet_rows_only(struct dx_parquet_rows *p, const struct dx_parquet_split *split, size_t i,
+                         bool is_large, struct dx_error *err);
+void dx_parquet_split_release(struct dx_parquet_split *split);
 
 /* Bytes of the file, and of them those that lie before the row reached, by the share of rows. */
 uint64_t dx_parquet_rows_size(const struct dx_parquet_rows *p);
