@@ -226,7 +226,7 @@ def damaged(tmp):
         if rejects:
             dxtest.check("record at offset " in (tmp / "rejects.tsv").read_text(), f"{name}: offset and reason")
 
-    for kind in ("gz", "zst"):
+    for kind in ("gz", "zst", "bz2"):
         plain = made(100, size=2000)
         if kind == "gz":
             data = bytearray(made(100, compressed=True, size=2000))
@@ -235,7 +235,7 @@ def damaged(tmp):
             data = b""
             places = []
             for b, e, capture, row in records(plain):
-                frame = zstandard.ZstdCompressor(write_checksum=True).compress(plain[b:e])
+                frame = bz2.compress(plain[b:e]) if kind == "bz2" else zstandard.ZstdCompressor(write_checksum=True).compress(plain[b:e])
                 places.append((len(data), len(data) + len(frame), capture, row))
                 data += frame
             data = bytearray(data)

@@ -7,6 +7,7 @@
 #define STEP_MAX (1u << 30) /* zlib counts in 32 bits */
 #define SKIPPABLE_HEAD 8
 #define XZ_STATE ((uint64_t)1 << 20) /* what a decoder takes beside its window */
+#define BZIP2_SURE 10                /* BZh9 and the six bytes that each block begins with */
 #define DICTIONARY_MAGIC "\x37\xA4\x30\xEC"
 #define FRAME_MAGIC "\x28\xB5\x2F\xFD"
 
@@ -20,7 +21,7 @@ static const struct {
     [DX_CONTAINER_NONE] = { "", 0, "plain", "file", 0 },
     [DX_CONTAINER_GZIP] = { "\x1F\x8B", 2, "gzip", "gzip member", 4096 },
     [DX_CONTAINER_ZSTD] = { FRAME_MAGIC, 4, "zstd", "zstd frame", 132 << 10 }, /* a block */
-    [DX_CONTAINER_BZIP2] = { "BZh", 3, "bzip2", "bzip2 stream", 0 },           /* 900 kB */
+    [DX_CONTAINER_BZIP2] = { "BZh", 3, "bzip2", "bzip2 stream", BZIP2_SURE },
     [DX_CONTAINER_XZ] = { "\xFD"
                           "7zXZ\0",
                           6, "xz", "xz stream", 4096 },
@@ -50,6 +51,13 @@ bool dx_container_begins(enum dx_container_kind kind, struct dx_span bytes)
         return false;
     return has_magic(bytes, kinds[kind].magic, kinds[kind].size) ||
            (kind == DX_CONTAINER_ZSTD && is_skippable(bytes));
+}
+
+bool dx_container_surely_begins(enum dx_container_kind kind, struct dx_span bytes)
+{
+    return kind == DX_CONTAINER_BZIP2 && bytes.size >= BZIP2_SURE && is_bzip2(bytes) &&
+           memcmp(bytes.data, "BZh", 3) == 0 &&
+           memcmp(bytes.data + 4, "\x31\x41\x59\x26\x53\x59", 6) == 0;
 }
 
 bool dx_container_cut(enum dx_container_kind kind, struct dx_span bytes)

@@ -59,6 +59,8 @@ enum dx_container_kind dx_container_find(struct dx_span head);
 /* Whether a member of that kind begins with these bytes; DX_CONTAINER_MAGIC of them tell. */
 #define DX_CONTAINER_MAGIC 6
 bool dx_container_begins(enum dx_container_kind kind, struct dx_span bytes);
+/* The same where so many bytes tell that chance does not: of bzip2 alone, dx_container_first_bytes of them. */
+bool dx_container_surely_begins(enum dx_container_kind kind, struct dx_span bytes);
 /* Whether a file that ends with these bytes was cut short in the magic of a member. */
 bool dx_container_cut(enum dx_container_kind kind, struct dx_span bytes);
 /* Whether n > 0 zero bytes may follow a member, at the end of the file or in front of another one. */

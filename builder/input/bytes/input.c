@@ -417,6 +417,8 @@ static bool yields(struct dx_input *in, struct dx_span begin)
     struct dx_span from = rest(in);
     bool same;
 
+    if (in->container.kind == DX_CONTAINER_BZIP2) /* a block of 900 kB yields all or nothing */
+        return dx_container_surely_begins(DX_CONTAINER_BZIP2, from);
     if (!member_begins(in) || begin.size > sizeof first ||
         dx_container_reset(&in->container, NULL) < 0)
         return false;

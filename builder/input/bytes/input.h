@@ -20,8 +20,8 @@
  *       while ((n = dx_input_member_read(in, to, size, &err)) > 0)
  *           ...                                         at 0 it ends at dx_input_consumed(in)
  *   rc = dx_input_recover(in, begin, &err);             after DX_E_CORRUPT or DX_E_TRUNCATED: 1 a later
- *                                                       member yields `begin` first, and is the next
- *                                                       one; 0 none does
+ *                                                       member yields `begin` first (of bzip2: begins
+ *                                                       with a block), and is the next one; 0 none does
  */
 #ifndef DX_BUILDER_INPUT_BYTES_INPUT_H
 #define DX_BUILDER_INPUT_BYTES_INPUT_H
