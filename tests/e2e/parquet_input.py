@@ -323,6 +323,10 @@ def refused(tmp, made):
     for file, arguments, words in rows:
         done = ingest(root, "--dataset", "r", *arguments, file, expect=1)
         dxtest.check(words in done.stderr, f"{file.name} {arguments}: {done.stderr[:300]}")
+    hosts = tmp / "hosts.parquet"
+    pq.write_table(pa.table({"surt_host_name": ["org,commoncrawl"], "url_host_registered_domain": ["commoncrawl.org"], "fetch_200": [17]}), hosts)
+    done = ingest(root, "--dataset", "r", hosts, expect=1)
+    dxtest.check(b"is a host index: counts of pages a host, without URLs" in done.stderr, f"a host index: {done.stderr[:300]}")
     dxtest.check(not list(root.glob("urls/dataset_id=*/*")), "a refused file left rows")
     done = ingest(root, "--dataset", "r", "-", input=path.read_bytes(), expect=1)
     dxtest.check(b"name the file" in done.stderr, f"standard input: {done.stderr[:300]}")

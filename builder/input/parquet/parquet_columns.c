@@ -78,6 +78,17 @@ static int in_path(const struct find *w, const char *name, size_t field,
     return 0;
 }
 
+/* Common Crawl's host index has a row a host, with counts, and no URL. */
+static bool is_host_index(const struct find *w)
+{
+    char path[160];
+    bool found = false;
+
+    for (uint32_t i = 0; !found && i < w->f->leaf_count; i++)
+        found = strcmp(dx_pq_footer_path(w->f, i, path, sizeof path), "surt_host_name") == 0;
+    return found;
+}
+
 static int fail_column(const struct find *w, const char *given)
 {
     struct dx_buf names = DX_BUF_INIT(1 << 16);
@@ -96,7 +107,12 @@ static int fail_column(const struct find *w, const char *given)
         dx_buf_str(&names, "...");
     }
     dx_buf_u8(&names, 0);
-    if (given == NULL)
+    if (given == NULL && is_host_index(w))
+        rc = dx_fail(w->err, DX_E_UNSUPPORTED,
+                     "%s: is a host index: counts of pages a host, without URLs or times, which a "
+                     "lake cannot hold; ingest the URLs of the crawl: --profile cc-index",
+                     w->path);
+    else if (given == NULL)
         rc = dx_fail(w->err, DX_E_INVALID,
                      "%s: cannot tell which column is the URL; give --url-column; the file has: %s",
                      w->path, names.failed ? "?" : (const char *)names.data);
