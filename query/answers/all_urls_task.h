@@ -39,6 +39,7 @@ struct all_urls_task {
     struct dx_url_range range;
     uint64_t range_hash;           /* 0: all of the domain */
     struct dx_row_filter rest;     /* of the filter: what the range does not say */
+    struct dx_row_regexes regexes; /* of the filter */
     struct dx_row_streams streams; /* of bounding */
     uint64_t offset, end;          /* visible rows */
     uint16_t filter_size;          /* packed, for cursors: all of it; 0: none */

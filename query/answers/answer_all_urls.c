@@ -569,6 +569,7 @@ static void release(struct dx_task *of)
         dx_row_streams_release(&task->streams);
     dx_domain_rows_release(&task->rows);
     dx_suppression_view_release(&task->withheld);
+    dx_row_regexes_release(&task->regexes);
     free(task);
 }
 
@@ -641,7 +642,9 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
     /* The ask's own texts end with the first step. */
     task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
     (void)dx_row_filter_unpack(dx_span_of(task->filter, task->filter_size), &task->ask.filter);
-    rc = dx_lookup_domain(view, canon, ask->asked, &task->found, problem);
+    rc = dx_row_filter_compile(&task->ask.filter, &task->regexes, problem);
+    if (rc == 1)
+        rc = dx_lookup_domain(view, canon, ask->asked, &task->found, problem);
     if (rc == 1)
         rc = set_range(task, canon, problem);
     dx_domain_rows_init(&task->rows, view->version, task->found.part, task->found.domain_id,

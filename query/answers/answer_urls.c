@@ -52,7 +52,8 @@ struct urls_task {
     const struct dx_suppression_pair *hidden; /* NULL: nothing of this pair is */
     bool is_filtered; /* then `filtered` in place of `listing`; a plan is made of that */
     struct dx_filtered_rows filtered;
-    uint16_t filter_size; /* packed, for cursors */
+    struct dx_row_regexes regexes; /* of the filter */
+    uint16_t filter_size;          /* packed, for cursors */
     uint8_t filter[DX_ROW_FILTER_MAX];
 };
 
@@ -338,6 +339,7 @@ static void release(struct dx_task *of)
 
     if (task->is_filtered)
         dx_filtered_rows_release(&task->filtered);
+    dx_row_regexes_release(&task->regexes);
     dx_listing_release(&task->listing);
     dx_suppression_view_release(&task->withheld);
     free(task);
@@ -397,9 +399,11 @@ static int begin_filtered(struct dx_version *v, struct urls_task *task, struct d
         .deadline_ms = ask->deadline_ms,
     };
     struct dx_error err = DX_ERROR_INIT;
+    int rc = dx_row_filter_compile(&filtered.filter, &task->regexes, problem);
 
-    int rc = is_out_of_time(task, &filtered.nothing, &err);
-
+    if (rc != 1)
+        return rc;
+    rc = is_out_of_time(task, &filtered.nothing, &err);
     task->is_filtered = rc == DX_OK; /* so that release finds it made */
     if (rc == DX_OK)
         rc = dx_filtered_rows_init(&task->filtered, v, task->found.part, task->found.domain_id,
@@ -433,6 +437,7 @@ static int begin(struct dx_version *v, const struct dx_found *found,
                     window_of(ask, task->hidden), ask->fields, ask->deadline_ms);
     task->listing.brief = ask->brief;
     task->is_filtered = false;
+    task->regexes = (struct dx_row_regexes){ { NULL } };
     task->filter_size = (uint16_t)dx_row_filter_pack(&ask->filter, task->filter);
     *out = task;
     return task->filter_size > 0 && ask->plan == 0 ? begin_filtered(v, task, problem) : 1;

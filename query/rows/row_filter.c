@@ -2,16 +2,22 @@
 #include "query/rows/row_filter.h"
 
 #include "base/buf.h"
-#include "format/text/locator.h"
 #include "format/version/tag_list.h"
 #include "format/version/tags.h"
-#include "format/version/url_ids.h"
 #include "query/rows/listing.h"
+#include "query/rows/row_term.h"
 #include "query/rows/time_words.h"
 #include "query/view/fields.h"
 #include "query/view/problem.h"
+#include "query/view/regex.h"
 
-enum { PARTS = 8, PARTS_ALWAYS = 3 }; /* in the order in which they are packed */
+#include <assert.h>
+
+enum {
+    PARTS_FIXED = 7,
+    PARTS = PARTS_FIXED + DX_ROW_FILTER_TERMS,
+    PARTS_ALWAYS = 3
+}; /* in the order in which they are packed */
 
 #define COLUMN_STATUS "status"
 #define COLUMN_LANGUAGE "language"
@@ -19,17 +25,18 @@ enum { PARTS = 8, PARTS_ALWAYS = 3 }; /* in the order in which they are packed *
 
 static void parts_of(const struct dx_row_filter *f, struct dx_span parts[PARTS])
 {
-    const struct dx_span all[PARTS] = { f->tag, f->mime,   f->prefix, f->from,
-                                        f->to,  f->status, f->lang,   f->extra };
+    const struct dx_span all[PARTS_FIXED] = { f->tag, f->mime,   f->prefix, f->from,
+                                              f->to,  f->status, f->lang };
 
     memcpy(parts, all, sizeof all);
+    memcpy(parts + PARTS_FIXED, f->terms, sizeof f->terms);
 }
 
 bool dx_row_filter_any(const struct dx_row_filter *f)
 {
     return f->tag.data != NULL || f->mime.data != NULL || f->prefix.data != NULL ||
            dx_row_filter_times(f) || f->status.data != NULL || f->lang.data != NULL ||
-           f->extra.data != NULL;
+           f->terms[0].data != NULL;
 }
 
 /* ---- what may be asked ---- */
@@ -76,30 +83,12 @@ static bool is_mime(struct dx_span s)
     return is_word(before_slash(s)) && (dx_span_equal(sub, dx_span_str("*")) || is_word(sub));
 }
 
-/* "!name:value". False: it has no name. */
-static bool split_extra(struct dx_span extra, bool *wanted, struct dx_span *name,
-                        struct dx_span *value)
-{
-    const uint8_t *colon;
-
-    *wanted = extra.size == 0 || extra.data[0] != '!';
-    if (!*wanted)
-        extra = dx_span_of(extra.data + 1, extra.size - 1);
-    colon = extra.size == 0 ? NULL : memchr(extra.data, ':', extra.size);
-    if (colon == NULL || colon == extra.data)
-        return false;
-    *name = dx_span_of(extra.data, (size_t)(colon - extra.data));
-    *value = dx_span_of(colon + 1, extra.size - name->size - 1);
-    return true;
-}
-
-/* Of the times and the extra: NULL, or what is wrong, and with which. */
+/* Of the times and the terms: NULL, or what is wrong, and with which. */
 static const char *compile(struct dx_row_filter *f, const char **which)
 {
-    struct dx_span name;
-    struct dx_span value;
+    struct dx_row_term term;
+    const char *why = NULL;
     int64_t other;
-    bool wanted;
 
     f->from_us = INT64_MIN;
     f->to_us = INT64_MAX;
@@ -110,17 +99,54 @@ static const char *compile(struct dx_row_filter *f, const char **which)
     if (f->to.data != NULL && !dx_time_words(f->to, &other, &f->to_us))
         return "not a time, as 2019, 2019-07, 2019-07-04T10:20:30Z or 20190704102030";
     *which = "filter";
-    if (f->extra.data != NULL && !split_extra(f->extra, &wanted, &name, &value))
-        return "write the name of an extra, a colon and its value, as digest:ABC, or !digest:ABC";
-    if (f->extra.data != NULL && (dx_span_equal(name, dx_span_str(DX_REQUESTED_URL)) ||
-                                  dx_span_equal(name, dx_span_str(DX_LOCATOR_COLUMN))))
-        return "no rows are selected by requested_url or locator";
-    return NULL;
+    for (size_t i = 0; why == NULL && i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
+        why = dx_row_term_parse(f->terms[i], &term);
+    return why;
 }
 
 static bool is_empty(struct dx_span s)
 {
     return s.data != NULL && s.size == 0;
+}
+
+bool dx_row_filter_has_regex(const struct dx_row_filter *f)
+{
+    struct dx_row_term term;
+
+    for (size_t i = 0; i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
+        if (dx_row_term_parse(f->terms[i], &term) == NULL && term.is_regex)
+            return true;
+    return false;
+}
+
+int dx_row_filter_compile(struct dx_row_filter *f, struct dx_row_regexes *r,
+                          struct dx_problem *problem)
+{
+    struct dx_row_term term;
+    int rc = 1;
+
+    *r = (struct dx_row_regexes){ { NULL } };
+    f->regexes = r;
+    for (size_t i = 0; rc == 1 && i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
+        if (dx_row_term_parse(f->terms[i], &term) == NULL && term.is_regex)
+            rc = dx_regex_new(&r->of[i], term.value, 0, problem);
+    return rc;
+}
+
+void dx_row_regexes_release(struct dx_row_regexes *r)
+{
+    for (size_t i = 0; i < DX_ROW_FILTER_TERMS; i++)
+        dx_regex_free(&r->of[i]);
+}
+
+static int check_regexes(const struct dx_row_filter *f, struct dx_problem *problem)
+{
+    struct dx_row_filter other = *f;
+    struct dx_row_regexes r;
+    int rc = dx_row_filter_compile(&other, &r, problem);
+
+    dx_row_regexes_release(&r);
+    return rc;
 }
 
 int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem)
@@ -152,14 +178,25 @@ int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem)
     if (bytes > DX_ROW_FILTER_TEXT)
         return refused(problem, "tag, mime, prefix, from, to, status, lang, filter",
                        "together they have over 500 bytes");
-    return 1;
+    return check_regexes(f, problem);
 }
 
 /* ---- what a row is ---- */
 
+static unsigned fields_of_terms(const struct dx_row_filter *f)
+{
+    struct dx_row_term term;
+    unsigned fields = 0;
+
+    for (size_t i = 0; i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
+        if (dx_row_term_parse(f->terms[i], &term) == NULL && term.field != DX_ROW_TERM_EXTRA)
+            fields |= term.field == DX_ROW_TERM_TS ? DX_FIELD_TS : DX_FIELD_URL;
+    return fields;
+}
+
 unsigned dx_row_filter_fields(const struct dx_row_filter *f)
 {
-    return (f->tag.data != NULL ? DX_FIELD_TAGS : 0u) |
+    return fields_of_terms(f) | (f->tag.data != NULL ? DX_FIELD_TAGS : 0u) |
            (f->mime.data != NULL ? DX_FIELD_CONTENT_TYPE : 0u) |
            (dx_row_filter_skips(f) ? DX_FIELD_URL : 0u) |
            (dx_row_filter_times(f) ? DX_FIELD_TS : 0u);
@@ -168,9 +205,8 @@ unsigned dx_row_filter_fields(const struct dx_row_filter *f)
 size_t dx_row_filter_extras(const struct dx_row_filter *f,
                             struct dx_span names[DX_ROW_FILTER_EXTRAS])
 {
-    struct dx_span value;
+    struct dx_row_term term;
     size_t n = 0;
-    bool wanted;
 
     if (f->status.data != NULL)
         names[n++] = dx_span_str(COLUMN_STATUS);
@@ -178,8 +214,9 @@ size_t dx_row_filter_extras(const struct dx_row_filter *f,
         names[n++] = dx_span_str(COLUMN_LANGUAGE);
         names[n++] = dx_span_str(COLUMN_LANGUAGES);
     }
-    if (f->extra.data != NULL && split_extra(f->extra, &wanted, &names[n], &value))
-        n++;
+    for (size_t i = 0; i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
+        if (dx_row_term_parse(f->terms[i], &term) == NULL && term.field == DX_ROW_TERM_EXTRA)
+            names[n++] = term.name;
     return n;
 }
 
@@ -314,17 +351,32 @@ static bool is_language(const struct dx_listing_row *row, struct dx_span lang)
     return one.data != NULL ? same_word(one, lang) : has_word(extra(row, COLUMN_LANGUAGES), lang);
 }
 
-static bool takes_extra(const struct dx_row_filter *f, const struct dx_listing_row *row)
+static int takes_term(const struct dx_row_filter *f, size_t i, const struct dx_listing_row *row,
+                      struct dx_buf *scratch, struct dx_error *err)
 {
-    struct dx_span name = { NULL, 0 };
+    struct dx_row_term term;
     struct dx_span value = { NULL, 0 };
-    struct dx_span found;
-    bool wanted;
+    int rc;
 
-    if (!split_extra(f->extra, &wanted, &name, &value))
-        return false;
-    found = extra_of(row, name);
-    return (found.data != NULL && dx_span_equal(found, value)) == wanted;
+    if (dx_row_term_parse(f->terms[i], &term) != NULL)
+        return 0;
+    if (!dx_row_term_value(&term, row, scratch, &value))
+        return term.is_not;
+    if (!term.is_regex)
+        return dx_span_equal(value, term.value) != term.is_not;
+    assert(f->regexes != NULL && f->regexes->of[i] != NULL);
+    rc = dx_regex_matches(f->regexes->of[i], value, err);
+    return rc < 0 ? rc : (rc == 1) != term.is_not;
+}
+
+static int takes_terms(const struct dx_row_filter *f, const struct dx_listing_row *row,
+                       struct dx_buf *scratch, struct dx_error *err)
+{
+    int rc = 1;
+
+    for (size_t i = 0; rc == 1 && i < DX_ROW_FILTER_TERMS && f->terms[i].data != NULL; i++)
+        rc = takes_term(f, i, row, scratch, err);
+    return rc;
 }
 
 static bool takes_rest(const struct dx_row_filter *f, const struct dx_listing_row *row)
@@ -332,8 +384,7 @@ static bool takes_rest(const struct dx_row_filter *f, const struct dx_listing_ro
     struct dx_span status = f->status.data == NULL ? f->status : extra(row, COLUMN_STATUS);
 
     return (f->status.data == NULL || (status.data != NULL && dx_span_equal(status, f->status))) &&
-           (f->lang.data == NULL || is_language(row, f->lang)) &&
-           (f->extra.data == NULL || takes_extra(f, row));
+           (f->lang.data == NULL || is_language(row, f->lang));
 }
 
 static bool is_in_time(const struct dx_row_filter *f, const struct dx_listing_row *row)
@@ -341,14 +392,16 @@ static bool is_in_time(const struct dx_row_filter *f, const struct dx_listing_ro
     return row->has_ts && row->ts_us >= f->from_us && row->ts_us < f->to_us;
 }
 
-bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
-                         struct dx_buf *scratch)
+int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
+                        struct dx_buf *scratch, struct dx_error *err)
 {
-    return (!dx_row_filter_skips(f) ||
-            dx_row_filter_side(f, row->host, row->path_query) == DX_ROW_WITHIN) &&
-           (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
-           (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
-           (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
+    bool taken = (!dx_row_filter_skips(f) ||
+                  dx_row_filter_side(f, row->host, row->path_query) == DX_ROW_WITHIN) &&
+                 (f->mime.data == NULL || is_of_type(extra(row, "content_type"), f->mime)) &&
+                 (!dx_row_filter_times(f) || is_in_time(f, row)) && takes_rest(f, row) &&
+                 (f->tag.data == NULL || has_tag(extra(row, DX_TAGS_COLUMN), f->tag, scratch));
+
+    return taken && f->terms[0].data != NULL ? takes_terms(f, row, scratch, err) : taken;
 }
 
 /* ---- packed: u16 size of each, 0 if it is not asked, and its bytes; the first three, and of the others those up to the
@@ -375,10 +428,19 @@ size_t dx_row_filter_pack(const struct dx_row_filter *f, uint8_t out[DX_ROW_FILT
     return n;
 }
 
+static bool has_no_gap(const struct dx_row_filter *f)
+{
+    for (size_t i = 1; i < DX_ROW_FILTER_TERMS; i++)
+        if (f->terms[i].data != NULL && f->terms[i - 1].data == NULL)
+            return false;
+    return true;
+}
+
 bool dx_row_filter_unpack(struct dx_span packed, struct dx_row_filter *f)
 {
-    struct dx_span *const parts[PARTS] = { &f->tag, &f->mime,   &f->prefix, &f->from,
-                                           &f->to,  &f->status, &f->lang,   &f->extra };
+    struct dx_span *const parts[PARTS] = { &f->tag,      &f->mime,     &f->prefix,  &f->from,
+                                           &f->to,       &f->status,   &f->lang,    &f->terms[0],
+                                           &f->terms[1], &f->terms[2], &f->terms[3] };
     struct dx_bytes r = dx_bytes_of(packed);
     const char *which;
     unsigned i;
@@ -392,5 +454,6 @@ bool dx_row_filter_unpack(struct dx_span packed, struct dx_row_filter *f)
             *parts[i] = part;
     }
     return !r.failed && dx_bytes_left(&r) == 0 &&
-           (i <= PARTS_ALWAYS || parts[i - 1]->data != NULL) && compile(f, &which) == NULL;
+           (i <= PARTS_ALWAYS || parts[i - 1]->data != NULL) && has_no_gap(f) &&
+           compile(f, &which) == NULL;
 }

@@ -3,7 +3,8 @@
  *
  *   struct dx_row_filter f = { .tag = dx_span_str("news"), .mime = dx_span_str("text/" "*") };
  *   rc = dx_row_filter_check(&f, &problem);                1; 0: a value that can be none. Also sets what is private
- *   dx_row_filter_takes(&f, &row, &scratch)                of a row with dx_row_filter_fields(&f) and _extras
+ *   rc = dx_row_filter_compile(&f, &regexes, &problem);    1; before rows are looked at, if dx_row_filter_has_regex(&f)
+ *   rc = dx_row_filter_takes(&f, &row, &scratch, &err)     1, 0, <0: of a row with dx_row_filter_fields(&f) and _extras
  *   dx_row_filter_side(&f, host, path_query)               where a path stands to the prefix
  *
  *   tag      one of the strings of the row's `tags`, a JSON array; equal byte by byte
@@ -14,7 +15,7 @@
  *            (query/rows/time_words.h)
  *   status   the row's `status`, byte by byte
  *   lang     the row's `language`, or one of those of `languages` with commas between; ASCII case does not count
- *   extra    "name:value", the row's extra of this name is the value byte by byte; "!name:value": it is not, or there is none
+ *   terms    up to DX_ROW_FILTER_TERMS, as query/rows/row_term.h has them
  *
  * All that are given must hold. A row without the column, or with a null in it, does not match but where said otherwise; nor
  * does one whose tags are not an array of strings. What rules may hide in a row that is shown (requested_url, locator) cannot
@@ -30,25 +31,35 @@
 
 #include "base/bytes.h"
 
+#define DX_ROW_FILTER_TERMS 4
 #define DX_ROW_FILTER_MAX 528  /* bytes, packed: a cursor holds them */
 #define DX_ROW_FILTER_TEXT 500 /* bytes of all its values, as docs/API.md says */
 
 struct dx_buf;
 struct dx_listing_row;
+struct dx_error;
 struct dx_problem;
+struct dx_regex;
+
+struct dx_row_regexes {
+    struct dx_regex *of[DX_ROW_FILTER_TERMS]; /* NULL: a plain term */
+};
 
 struct dx_row_filter {
     struct dx_span tag, mime, prefix; /* data NULL: not asked */
-    struct dx_span from, to, status, lang, extra;
+    struct dx_span from, to, status, lang;
+    struct dx_span terms[DX_ROW_FILTER_TERMS]; /* those that are asked come first */
 
     /* Only rows of this host, with whatever port, or of one below it. Not packed: who packs and unpacks sets it again. */
     struct dx_span below;
+    /* Likewise: borrowed, of dx_row_filter_compile. One thread at a time. */
+    const struct dx_row_regexes *regexes;
 
     /* private */
     int64_t from_us, to_us; /* times [from_us, to_us) */
 };
 
-#define DX_ROW_FILTER_EXTRAS 4 /* that one may look at */
+#define DX_ROW_FILTER_EXTRAS (3 + DX_ROW_FILTER_TERMS) /* that one may look at */
 
 bool dx_row_filter_any(const struct dx_row_filter *f);
 static inline bool dx_row_filter_times(const struct dx_row_filter *f)
@@ -57,6 +68,12 @@ static inline bool dx_row_filter_times(const struct dx_row_filter *f)
 }
 
 int dx_row_filter_check(struct dx_row_filter *f, struct dx_problem *problem);
+
+bool dx_row_filter_has_regex(const struct dx_row_filter *f);
+/* 1, 0: one cannot be compiled, <0. Sets f->regexes; to be released in each case. */
+int dx_row_filter_compile(struct dx_row_filter *f, struct dx_row_regexes *r,
+                          struct dx_problem *problem);
+void dx_row_regexes_release(struct dx_row_regexes *r);
 
 /* DX_FIELD_..., that it looks at. */
 unsigned dx_row_filter_fields(const struct dx_row_filter *f);
@@ -68,9 +85,9 @@ bool dx_row_filter_may_take(const struct dx_row_filter *f, bool has_ts, int64_t 
                             int64_t last_us);
 
 /* scratch: has room for the longest string of a row's tags, else the row is taken for one without
- * an array of strings; what is in it goes. */
-bool dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
-                         struct dx_buf *scratch);
+ * an array of strings; what is in it goes. <0: an expression takes too much of this row. */
+int dx_row_filter_takes(const struct dx_row_filter *f, const struct dx_listing_row *row,
+                        struct dx_buf *scratch, struct dx_error *err);
 
 /* Paths of a host in byte order: some before the prefix, then those with it, then some behind.
  * Without a prefix all are within. Of a host that is not below f->below all are behind. */

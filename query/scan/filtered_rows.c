@@ -46,6 +46,7 @@ int dx_filtered_rows_init(struct dx_filtered_rows *f, struct dx_version *v,
     size = dx_row_filter_pack(&ask->filter, f->text);
     (void)dx_row_filter_unpack(dx_span_of(f->text, size), &f->ask.filter);
     f->ask.filter.below = ask->filter.below;
+    f->ask.filter.regexes = ask->filter.regexes;
     f->extra_count = dx_row_filter_extras(&f->ask.filter, f->extras);
     return DX_OK;
 }
@@ -202,8 +203,9 @@ static int look_at(void *ctx, const struct dx_listing_row *row, struct dx_error 
     int rc = DX_OK;
 
     if (f->taken_count < f->ask.limit) {
-        if (!dx_suppression_view_hidden(f->ask.hidden, f->place) &&
-            dx_row_filter_takes(&f->ask.filter, row, &f->scratch))
+        if (!dx_suppression_view_hidden(f->ask.hidden, f->place))
+            rc = dx_row_filter_takes(&f->ask.filter, row, &f->scratch, err);
+        if (rc == 1)
             rc = take_row(f, err);
         f->next = f->place + 1;
     }

@@ -357,16 +357,19 @@ static int is_like(struct dx_merged_rows *m, bool has_value, struct dx_span valu
     return m->value.failed ? dx_buf_fail(&m->value, err, "row") : 0;
 }
 
-static bool is_taken(struct dx_merged_rows *m, size_t stream, uint64_t place,
-                     const struct dx_listing_row *row)
+/* 1, 0, <0. */
+static int is_taken(struct dx_merged_rows *m, size_t stream, uint64_t place,
+                    const struct dx_listing_row *row, struct dx_error *err)
 {
     const struct dx_domain_rows_pair *p = &m->rows->pairs[m->streams.streams[stream].pair];
 
-    return !dx_suppression_view_hidden(p->hidden, place) &&
-           (m->ask.range.kind != DX_URL_RANGE_SUBDOMAINS ||
-            dx_url_range_has(&m->ask.range, row->host, row->path_query)) &&
-           (!dx_row_filter_any(&m->ask.filter) ||
-            dx_row_filter_takes(&m->ask.filter, row, &m->scratch));
+    if (dx_suppression_view_hidden(p->hidden, place) ||
+        (m->ask.range.kind == DX_URL_RANGE_SUBDOMAINS &&
+         !dx_url_range_has(&m->ask.range, row->host, row->path_query)))
+        return 0;
+    return !dx_row_filter_any(&m->ask.filter)
+               ? 1
+               : dx_row_filter_takes(&m->ask.filter, row, &m->scratch, err);
 }
 
 /* ---- by URL: some rows of each file ---- */
@@ -424,7 +427,9 @@ static int look_at_row(void *ctx, size_t stream, uint64_t place, const struct dx
     size_t before = w->text.size;
     int rc = note_edge(m, stream, place, row, err);
 
-    if (rc == DX_OK && is_taken(m, stream, place, row)) {
+    if (rc == DX_OK)
+        rc = is_taken(m, stream, place, row, err);
+    if (rc == 1) {
         const struct dx_span digest = digest_of(m, row);
 
         rc = dx_merged_window_add(w, row, place, &digest, err);
@@ -681,12 +686,14 @@ static int gather_row(void *ctx, size_t stream, uint64_t place, const struct dx_
     const struct dx_collapse_of of = { row->host, row->path_query, row->has_ts ? &row->ts_us : NULL,
                                        digest_of(m, row) };
     struct dx_merged_entry *to;
+    int rc = 0;
 
     e.stream = stream;
     e.place = place;
-    if (!is_taken(m, stream, place, row) ||
-        (m->ask.goes_on && compare_entries(&e, &m->after_entry, m) <= 0))
-        return DX_OK;
+    if (!m->ask.goes_on || compare_entries(&e, &m->after_entry, m) > 0)
+        rc = is_taken(m, stream, place, row, err);
+    if (rc != 1)
+        return rc;
     to = dx_array_room(m->entries, m->entry_count, &m->entry_capacity, sizeof *to);
     if (to == NULL)
         return dx_no_memory(err, "listing");

@@ -312,12 +312,29 @@ const struct dx_param dx_param_lang = {
             "`languages`, ignoring case.",
 };
 
+static int set_filter(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    size_t n = 0;
+
+    while (n < DX_ROW_FILTER_TERMS && ask->filter.terms[n].data != NULL)
+        n++;
+    if (n == DX_ROW_FILTER_TERMS)
+        return dx_route_refuse(problem, "filter is given more than %d times", DX_ROW_FILTER_TERMS);
+    ask->filter.terms[n] = value;
+    return 1;
+}
+
 const struct dx_param dx_param_filter = {
     .name = "filter",
-    .member = offsetof(struct dx_ask, filter.extra),
-    .schema = "\"type\":\"string\",\"maxLength\":500,\"pattern\":\"^(![^:]+|[^!:][^:]*):\"",
-    .text = "Only rows whose extra has this value: name:value. !name:value: all "
-            "but those.",
+    .set = set_filter,
+    .times = DX_ROW_FILTER_TERMS,
+    .schema = "\"type\":\"array\",\"maxItems\":4,\"items\":{\"type\":\"string\",\"maxLength\":500,"
+              "\"pattern\":\"^!?([=~][^:]+|[^!=~:][^:]*):\"}",
+    .text = "Only rows whose extra has this value: name:value. =field:value is the same of url, "
+            "host, path, ts, mime, lang "
+            "or an extra; ~field:regex of a regular expression that matches somewhere in it. ! "
+            "before: all but those. "
+            "Given up to four times: all must hold.",
 };
 
 const struct dx_route_fields dx_row_fields = { dx_fields_parse, DX_ROW_FIELDS_WORDS,
@@ -365,7 +382,8 @@ void dx_restart_filter(const struct dx_row_filter *f, struct dx_buf *b)
     dx_restart_param("to", f->to, b);
     dx_restart_param("status", f->status, b);
     dx_restart_param("lang", f->lang, b);
-    dx_restart_param("filter", f->extra, b);
+    for (size_t i = 0; i < DX_ROW_FILTER_TERMS; i++)
+        dx_restart_param("filter", f->terms[i], b);
 }
 
 void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b)

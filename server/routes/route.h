@@ -26,6 +26,7 @@ struct dx_param {
     int (*set)(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem);
     const char *words[2]; /* NULL: none */
     size_t member;        /* of struct dx_ask: the bool, or the span */
+    unsigned times;       /* that it may be given, each time with `set`; 0: once */
     bool percent;         /* a '%' at its end is one, not the beginning of an escape */
     /* For server/routes/openapi.h. */
     const char *text;    /* what it means */

@@ -278,7 +278,7 @@ static int take_pair(const struct dx_route *route, struct dx_span pair, unsigned
         return 0;
     if (params[p] == NULL)
         return unknown_param(route, name, problem);
-    if ((*seen >> p & 1) != 0)
+    if ((*seen >> p & 1) != 0 && params[p]->times == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "duplicate-parameter",
                               "Parameter given twice", "%s is given more than once",
                               params[p]->name);
@@ -355,12 +355,15 @@ int dx_target_parse(struct dx_span target, bool post, struct dx_ask *ask,
 void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
 {
     struct dx_span *const spans[] = {
-        &copy->asked,       &copy->fields,        &copy->version,   &copy->before,
-        &copy->cursor,      &copy->share,         &copy->format,    &copy->datasets,
-        &copy->suffix,      &copy->match,         &copy->regex,     &copy->filter.tag,
-        &copy->filter.mime, &copy->filter.prefix, &copy->prefix,    &copy->range_from,
-        &copy->range_to,    &copy->filter.from,   &copy->filter.to, &copy->filter.status,
-        &copy->filter.lang, &copy->filter.extra,
+        &copy->asked,           &copy->fields,          &copy->version,
+        &copy->before,          &copy->cursor,          &copy->share,
+        &copy->format,          &copy->datasets,        &copy->suffix,
+        &copy->match,           &copy->regex,           &copy->filter.tag,
+        &copy->filter.mime,     &copy->filter.prefix,   &copy->prefix,
+        &copy->range_from,      &copy->range_to,        &copy->filter.from,
+        &copy->filter.to,       &copy->filter.status,   &copy->filter.lang,
+        &copy->filter.terms[0], &copy->filter.terms[1], &copy->filter.terms[2],
+        &copy->filter.terms[3],
     };
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));

@@ -150,7 +150,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}?version={old}")
     yield Ask(f"{d}/urls?limit={rng.choice((1, 3, 1000))}")
     yield Ask(f"{d}/urls?fields=url,extras,tags&offset={rng.randint(0, 4)}&limit=2&version={old}")
-    yield Ask(f"{d}/urls?{rng.choice(('from=2020', 'to=2019-06', 'tag=every', 'filter=!extra:x', 'prefix=/a', 'mime=text/*&dataset=1,4', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'from=x'))}&limit={rng.choice((2, 1000))}")
+    yield Ask(f"{d}/urls?{rng.choice(('from=2020', 'to=2019-06', 'tag=every', 'filter=!extra:x', 'filter=~url:a.*1&filter=!=host:x', 'prefix=/a', 'mime=text/*&dataset=1,4', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'from=x'))}&limit={rng.choice((2, 1000))}")
     order = ('sort=url', 'sort=time', 'sort=time&reverse=yes', 'reverse=yes&collapse=host', 'collapse=url', 'collapse=time:6&sort=time', 'closest=2019-06', 'sort=url&from=2020&fields=url,ts,extras',
              'sort=url&dataset=1,4', 'closest=2019&sort=url', 'sort=url&offset=1')
     yield Ask(f"{d}/urls?{rng.choice(order)}&limit={rng.choice((2, 1000))}", rng.choice(("GET", "GET", "HEAD")))
@@ -176,7 +176,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/datasets/{n}/urls?fields=url_id,raw_url,extras&offset={rng.randint(0, 3)}")
     yield Ask(f"{d}/datasets/{n}/urls?plan=2&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?prefix=/{rng.choice(('', 'a', 'wiki/', 'zz'))}&fields=url,extras,title,tags&limit={rng.choice((1, 1000))}")
-    yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime=', 'from=2020', 'to=2019-06', 'from=2001&to=2024-03&tag=every', 'filter=!extra:x', 'filter=extra:x&status=200', 'lang=en', 'from=x'))}&version={old}")
+    yield Ask(f"{d}/datasets/{n}/urls?{rng.choice(('tag=none', 'tag=every', 'tag=only%20d09', f'tag=only%20d{n:02}&prefix=/a', 'mime=text/*', 'prefix=/&plan=2', 'prefix=/n&offset=1', 'mime=', 'from=2020', 'to=2019-06', 'from=2001&to=2024-03&tag=every', 'filter=!extra:x', 'filter=~path:[0-4]$', 'filter=extra:x&status=200', 'lang=en', 'from=x'))}&version={old}")
     yield Ask(f"{d}/datasets/{n}/urls?limit=2&version={old}", "HEAD")
     yield Ask(f"{d}/datasets/{n}/paths?by=section&limit=2")
     yield Ask(f"/domain/{domain}/dataset/{n}/urls?limit=2")

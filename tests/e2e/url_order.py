@@ -9,7 +9,9 @@ offsets and plans; while rules hide rows and pairs; for principals who see some 
 import calendar
 import json
 import random
+import re
 import time
+import urllib.parse
 
 import dxtest
 from dxtest import check, equal
@@ -73,6 +75,15 @@ def digits(ts, n):
     return None if ts is None else time.strftime("%Y%m%d%H%M%S", time.gmtime(ts))[:n]
 
 
+def term(text, row):
+    """A term of filter= by Python's re."""
+    negated, text = text.startswith("!"), text.lstrip("!")
+    field, _, value = text[1:].partition(":")
+    ts = row[3] and time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(row[3]))
+    has = {"url": row[2], "host": split(row[2])[1], "path": split(row[2])[2], "ts": ts, "status": row[4] or None, "digest": row[5] or None}[field]
+    return (has is not None and (has == value if text[0] == "=" else re.search(value, has) is not None)) != negated
+
+
 COLLAPSES = {
     "": None,
     "collapse=url": lambda r: split(r[2])[1:],
@@ -83,6 +94,10 @@ COLLAPSES = {
 }
 FILTERS = {
     "": lambda r: True, "status=200": lambda r: r[4] == "200", "from=20200914&to=2020-10": lambda r: r[3] is not None and 1600041600 <= r[3] < 1604188800,
+    "filter=status:404&filter=!digest:AA": lambda r: r[4] == "404" and r[5] != "AA",
+    **{"&".join(f"filter={urllib.parse.quote(t)}" for t in terms): lambda r, terms=terms: all(term(t, r) for t in terms) for terms in (
+        ["~url:/p/?1[01]?$"], ["!~url:^https://(m|x)[.]"], ["=host:one.com"], ["~host:^(www|x[.]m)[.]one", "~path:[02468]$"], ["~ts:^2020-(09|1[012])"], ["!~ts:2020"],
+        ["~digest:^[AB]+$", "!=status:200"], ["!~digest:^[AB]+$"], ["=ts:2020-09-13T12:26:40Z"], ["~status:", "~digest:(A|C){2}", "!=path:/p/3", "~path:^/p"], ["~url:a{1,40}b", "=path:/q"])},
     "prefix=/p/": lambda r: split(r[2])[2].startswith("/p/"), "dataset=c,a": None,
 }
 SCOPES = {
@@ -179,7 +194,9 @@ def refusals(server):
             ("domain/one.com/urls?sort=url&offset=2", 400, "bad-parameter"), ("domain/one.com/urls?collapse=url&plan=2", 400, "bad-parameter"),
             ("host/one.com/urls?subdomains=yes&offset=1", 400, "bad-parameter"), ("host/none.one.com/urls", 404, "host-not-found"),
             ("host/none.com/urls", 404, "domain-not-found"), ("host/com/urls", 400, "not-a-domain"), ("host/one.com:99999/urls", 400, "not-a-domain"),
-            ("host/one.com/urls?dataset=zz", 404, "dataset-not-found"), ("host/one.com/urls?sort=url&sort=url", 400, "duplicate-parameter")):
+            ("domain/one.com/urls?filter=~url:(", 400, "bad-parameter"), ("domain/one.com/urls?filter=~url", 400, "bad-parameter"), ("domain/one.com/urls?filter=~locator:x", 400, "bad-parameter"),
+            ("domain/one.com/urls?filter=a:b&filter=a:b&filter=a:b&filter=a:b&filter=a:b", 400, "bad-parameter"), ("host/one.com/urls?filter=%3Durl:x&offset=1", 400, "bad-parameter"),
+            ("domain/one.com/datasets/1/urls?filter=~url:(a)%5C1", 400, "bad-parameter"), ("host/one.com/urls?dataset=zz", 404, "dataset-not-found"), ("host/one.com/urls?sort=url&sort=url", 400, "duplicate-parameter")):
         reply = server.get(f"/v1/{target}")
         equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
     path = "/v1/domain/one.com/urls"
@@ -251,7 +268,7 @@ def main():
         dxtest.domaindex("publish", "--root", root)
         with dxtest.Server(root, "--poll-ms", 50) as server:
             ids = {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets").json["datasets"]}
-            compare(server, rng, rows, ids, NAMES, "all", tries=120)
+            compare(server, rng, rows, ids, NAMES, "all", tries=200)
             refusals(server)
             hides = suppressed(root, server, rng, rows, ids)
         restricted(root, rng, rows, ids, hides)

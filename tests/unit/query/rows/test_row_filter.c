@@ -111,7 +111,7 @@ static void check_rows(void)
         row.extra[1].value = span(rows[i].tags);
         row.extra[2].value = span(rows[i].type);
         row.path_query = span(rows[i].path);
-        EXPECT(dx_row_filter_takes(&f, &row, &scratch) == rows[i].takes, "row %zu", i);
+        EXPECT(dx_row_filter_takes(&f, &row, &scratch, NULL) == rows[i].takes, "row %zu", i);
     }
     dx_buf_release(&scratch);
 }
@@ -143,6 +143,27 @@ static void check_rest(void)
         { NULL, NULL, NULL, NULL, "!digest:A:B", true, false },
         { NULL, NULL, NULL, NULL, "!none:x", true, true },
         { NULL, NULL, NULL, NULL, "none:", true, false },
+        { NULL, NULL, NULL, NULL, "=digest:A:B", true, true },
+        { NULL, NULL, NULL, NULL, "!=digest:A:B", true, false },
+        { NULL, NULL, NULL, NULL, "=lang:de", true, true },
+        { NULL, NULL, NULL, NULL, "=ts:2019-07-04T10:20:30Z", true, true },
+        { NULL, NULL, NULL, NULL, "~ts:^2019-0[67]", true, true },
+        { NULL, NULL, NULL, NULL, "~ts:^2019-0[67]$", true, false },
+        { NULL, NULL, NULL, NULL, "~digest:a", true, false },
+        { NULL, NULL, NULL, NULL, "!~digest:a", true, true },
+        { NULL, NULL, NULL, NULL, "~none:", true, false },
+        { NULL, NULL, NULL, NULL, "!~none:", true, true },
+        { NULL, NULL, NULL, NULL, "~url:^https://www[.]h[.]com/p[?]q$", true, true },
+        { NULL, NULL, NULL, NULL, "=url:https://www.h.com/p?q", true, true },
+        { NULL, NULL, NULL, NULL, "=host:www.h.com", true, true },
+        { NULL, NULL, NULL, NULL, "host:www.h.com", true, false },
+        { NULL, NULL, NULL, NULL, "~path:^/p", true, true },
+        { NULL, NULL, NULL, NULL, "=path:/p", true, false },
+        { NULL, NULL, NULL, NULL, "~url:(", false, false },
+        { NULL, NULL, NULL, NULL, "~url:(a)\\1", false, false },
+        { NULL, NULL, NULL, NULL, "~url", false, false },
+        { NULL, NULL, NULL, NULL, "!=:x", false, false },
+        { NULL, NULL, NULL, NULL, "~locator:x", false, false },
         { NULL, NULL, NULL, NULL, "digest", false, false },
         { NULL, NULL, NULL, NULL, "!:x", false, false },
         { NULL, NULL, NULL, NULL, "", false, false },
@@ -151,7 +172,12 @@ static void check_rest(void)
         { "2019", "2019", "200", "de", "digest:A:B", true, true },
         { "2019", "2019", "200", "fr", "digest:A:B", true, false },
     };
-    struct dx_listing_row row = { .has_ts = true, .ts_us = 1562235630000000, .extra_count = 3 };
+    struct dx_listing_row row = { .scheme = dx_span_str("https"),
+                                  .host = dx_span_str("www.h.com"),
+                                  .path_query = dx_span_str("/p?q"),
+                                  .has_ts = true,
+                                  .ts_us = 1562235630000000,
+                                  .extra_count = 3 };
     struct dx_buf scratch = DX_BUF_INIT(100);
 
     row.extra[0].name = dx_span_str("status");
@@ -165,18 +191,22 @@ static void check_rest(void)
                                    .to = span(more[i].to),
                                    .status = span(more[i].status),
                                    .lang = span(more[i].lang),
-                                   .extra = span(more[i].extra) };
+                                   .terms = { span(more[i].extra) } };
         uint8_t packed[DX_ROW_FILTER_MAX];
+        struct dx_row_regexes regexes;
         struct dx_row_filter back;
         struct dx_problem problem;
 
         EXPECT(dx_row_filter_check(&f, &problem) == more[i].good, "row %zu", i);
         if (!more[i].good)
             continue;
-        EXPECT(dx_row_filter_takes(&f, &row, &scratch) == more[i].takes, "row %zu", i);
+        EXPECT(dx_row_filter_compile(&f, &regexes, &problem) == 1, "row %zu", i);
+        EXPECT(dx_row_filter_takes(&f, &row, &scratch, NULL) == more[i].takes, "row %zu", i);
         EXPECT(dx_row_filter_unpack(dx_span_of(packed, dx_row_filter_pack(&f, packed)), &back),
                "row %zu", i);
-        EXPECT(dx_row_filter_takes(&back, &row, &scratch) == more[i].takes, "row %zu", i);
+        back.regexes = &regexes;
+        EXPECT(dx_row_filter_takes(&back, &row, &scratch, NULL) == more[i].takes, "row %zu", i);
+        dx_row_regexes_release(&regexes);
         EXPECT(!more[i].takes || dx_row_filter_may_take(&f, true, row.ts_us, row.ts_us), "row %zu",
                i);
     }
@@ -186,13 +216,13 @@ static void check_rest(void)
          lang++) {
         const struct dx_row_filter f = { .lang = dx_span_str(*lang) };
 
-        EXPECT(dx_row_filter_takes(&f, &row, &scratch) == (strlen(*lang) == 3), "%s", *lang);
+        EXPECT(dx_row_filter_takes(&f, &row, &scratch, NULL) == (strlen(*lang) == 3), "%s", *lang);
     }
     row.has_ts = false;
     EXPECT(!dx_row_filter_takes(&(struct dx_row_filter){ .from = dx_span_str("0000"),
                                                          .from_us = INT64_MIN,
                                                          .to_us = INT64_MAX },
-                                &row, &scratch),
+                                &row, &scratch, NULL),
            "a row without a time");
     dx_buf_release(&scratch);
 }
