@@ -8,6 +8,7 @@
 #include "query/answers/answer.h"
 #include "query/answers/task.h"
 #include "query/rows/cursor.h"
+#include "query/view/dataset_list.h"
 #include "query/view/view.h"
 
 #include <stdio.h>
@@ -65,8 +66,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_ROOT] = { "root", "ROOT", NULL, "where the lake and the index live", DX_OPT_TEXT },
     [OPT_VERSION] = { "version", "VERSION", NULL, "answer from this version, not the current one",
                       DX_OPT_TEXT },
-    [OPT_DATASET] = { "dataset", "ID", NULL, "list the URLs of the domain in this dataset",
-                      DX_OPT_NUMBER(0, UINT32_MAX), AT(dataset_id) },
+    [OPT_DATASET] = { "dataset", "NAME|ID", NULL,
+                      "list the URLs of the domain in this dataset; a word of digits is an id, "
+                      "name:7 a name",
+                      DX_OPT_TEXT },
     [OPT_ALL_URLS] = { "all-urls", NULL, NULL, "list the URLs of the domain in all datasets",
                        DX_OPT_FLAG, AT(all_urls) },
     [OPT_URL] = { "url", NULL, NULL, "what is given are URLs: where each stands, in all datasets",
@@ -378,6 +381,26 @@ static int open_version(struct lookup *l, const struct dx_options *o,
     return rc;
 }
 
+/* An id stays what it is, whether there is such a dataset or not: each DOMAIN has its own line about that. */
+static int take_dataset(struct lookup *l, const char *said, struct dx_error *err)
+{
+    size_t digits = strspn(said, "0123456789");
+    struct dx_dataset_list list;
+    struct dx_problem problem;
+
+    if (said[digits] == '\0' && digits > 0 && digits <= 10 &&
+        strtoull(said, NULL, 10) <= UINT32_MAX) {
+        l->dataset_id = (uint32_t)strtoull(said, NULL, 10);
+        return DX_OK;
+    }
+    if (strchr(said, ',') != NULL)
+        return dx_fail(err, DX_E_INVALID, "--dataset: '%.60s' is several datasets", said);
+    if (dx_dataset_list_parse(&list, DX_VIEW_ALL(l->version), dx_span_str(said), &problem) != 1)
+        return dx_fail(err, DX_E_NOT_FOUND, "--dataset: %s", problem.detail);
+    l->dataset_id = list.ids[0];
+    return DX_OK;
+}
+
 static int run(const struct dx_options *o)
 {
     struct lookup l = { .body = DX_BUF_INIT(ANSWER_MAX) };
@@ -389,6 +412,8 @@ static int run(const struct dx_options *o)
     if (rc < 0)
         return dx_command_fail("lookup", DX_EXIT_USAGE, &err);
     rc = open_version(&l, o, &opened, &err);
+    if (rc == DX_OK && l.urls)
+        rc = take_dataset(&l, dx_options_text(o, OPT_DATASET), &err);
     if (rc == DX_OK && l.many) {
         rc = lookup_lists(&l, o, &err);
         code = rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
@@ -410,11 +435,12 @@ static int run(const struct dx_options *o)
 
 const struct dx_command dx_command_lookup = {
     .name = "lookup",
-    .synopsis =
-        "--root ROOT [--version VERSION] ([--dataset ID | --all-urls] [--offset N] [--limit N] "
-        "DOMAIN... | "
-        "--url [--limit N] URL... | --tag [--of urls] [--dataset ID] [--limit N] TAG... | --names "
-        "FILE [--input FORMAT] [--format FORMAT])",
+    .synopsis = "--root ROOT [--version VERSION] ([--dataset NAME|ID | --all-urls] [--offset N] "
+                "[--limit N] "
+                "DOMAIN... | "
+                "--url [--limit N] URL... | --tag [--of urls] [--dataset NAME|ID] [--limit N] "
+                "TAG... | --names "
+                "FILE [--input FORMAT] [--format FORMAT])",
     .summary = "the answers of the API without a server",
     .description =
         "Prints one line of JSON for each DOMAIN: what GET /v1/domain/DOMAIN answers, or with "

@@ -70,6 +70,7 @@ extern const struct dx_command dx_command_inspect;
 extern const struct dx_command dx_command_normalize;
 extern const struct dx_command dx_command_lookup;
 extern const struct dx_command dx_command_top_domains;
+extern const struct dx_command dx_command_datasets;
 extern const struct dx_command dx_command_versions;
 extern const struct dx_command dx_command_diff;
 extern const struct dx_command dx_command_suppress;

@@ -66,16 +66,32 @@ def check_urls(root):
 
 
 def check_usage(root, tmp):
-    for arguments in ([], ["--dataset", "x", "a.com"], ["--dataset", "-1", "a.com"], ["--dataset", "4294967296", "a.com"],
-                      ["--dataset", "1", "--limit", "0", "a.com"], ["--dataset", "1", "--limit", "10001", "a.com"],
+    for arguments in ([], ["--dataset", "1", "--limit", "0", "a.com"], ["--dataset", "1", "--limit", "10001", "a.com"],
                       ["--dataset", "1", "--offset", "1e3", "a.com"], ["--dataset", "1", "--fields", "uri", "a.com"],
                       ["--dataset", "1", "--fields", "", "a.com"], ["--no-such", "a.com"]):
         done = lookup(root, *arguments, expect=2)
         dxtest.check(done.stderr.startswith(b"domaindex") and not done.stdout, f"{arguments}: {done.stderr!r}")
+    for word in ("x", "-1", "4294967296", "name:1", "id:9", "1,1", "", "name:"):
+        done = lookup(root, "--dataset", word, "a.com", expect=1)
+        dxtest.check(b"domaindex lookup: --dataset: " in done.stderr and not done.stdout, f"--dataset {word}: {done.stderr!r}")
     dxtest.domaindex("lookup", "a.com", expect=2)
     for arguments in (["--root", tmp / "nothing", "a.com"], ["--root", root, "--version", "000009-20200101T000000Z", "a.com"]):
         done = dxtest.domaindex("lookup", *arguments, expect=1)
         dxtest.check(b"domaindex lookup: " in done.stderr and not done.stdout, f"{arguments}: {done.stderr!r}")
+
+
+def check_datasets(root, tmp):
+    """Datasets by name where an id may stand; the table of all of them."""
+    by_id = lookup(root, "--dataset", "1", "name7.com").stdout
+    for word in ("all", "name:all", "id:1"):
+        dxtest.equal(lookup(root, "--dataset", word, "name7.com").stdout, by_id, f"--dataset {word}")
+    with dxtest.Server(root) as server:
+        dxtest.equal(dxtest.domaindex("datasets", "--root", root, "--json").stdout.rstrip(b"\n"), server.get("/v1/datasets").body, "datasets --json")
+    table = dxtest.domaindex("datasets", "--root", root).stdout.decode().splitlines()
+    dxtest.equal([line.split() for line in table[1:]], [["1", str(NAMES), str(12 * NAMES), str(12 * NAMES), "-", "-", "all"]], "datasets")
+    dxtest.domaindex("datasets", expect=2)
+    done = dxtest.domaindex("datasets", "--root", tmp / "nothing", expect=1)
+    dxtest.check(b"domaindex datasets: " in done.stderr and not done.stdout, f"no root: {done.stderr!r}")
 
 
 def main():
@@ -90,6 +106,7 @@ def main():
         check_bad_lines(root)
         check_urls(root)
         check_usage(root, tmp)
+        check_datasets(root, tmp)
     dxtest.finish()
 
 
