@@ -101,7 +101,7 @@ struct dx_source_ops {
     void (*close)(struct dx_source *src);
 };
 
-/* The first member of each kind of source. */
+/* The first member of each kind of source, zeroed but for ops when it is made. */
 struct dx_source {
     const struct dx_source_ops *ops;
     _Atomic unsigned more; /* holders, but for the first */

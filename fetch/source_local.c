@@ -122,7 +122,7 @@ int dx_source_open_local(struct dx_source **src, const char *root, struct dx_err
     static const struct dx_source_ops ops = { .read = read_batch,
                                               .get = get_object,
                                               .close = close_local };
-    struct source_local *local = malloc(sizeof *local);
+    struct source_local *local = calloc(1, sizeof *local);
 
     *src = NULL;
     if (local == NULL)

@@ -6,7 +6,7 @@ Made-up rows (tests/support/corpus.py) come in five publishes, each smaller than
 on up to five parts. After each publish a server whose cache folder holds the copies of the version before answers as
 the model does: datasets, URLs and rows of each domain, and its listings. It fetches the new part alone. In the end:
 verify finds the version sound and finds a damaged byte of an older part; gc keeps the parts of what it keeps; publish
---parts 1 makes one part, after which gc takes the others.
+--parts 1 makes one part, after which gc takes the others. A publish through a proxy that counts fetches no older part again.
 """
 import collections
 import json
@@ -16,6 +16,7 @@ import urllib.parse
 
 import corpus
 import dxtest
+import faultproxy
 import stores
 
 BATCHES = (3000, 150, 30, 8, 2)
@@ -89,6 +90,26 @@ def grow(world):
         print(f"publish {step}: {count} rows, {written} bytes, {come} bytes fetched by the server", flush=True)
 
 
+def requests(world):
+    """The second publish from a machine fetches nothing of older parts that it has copies of, and reads back its own."""
+    with faultproxy.Proxy(world.store.url, record=True) as proxy:
+        with stores.environment({**world.store.env, "AWS_ENDPOINT_URL_S3": proxy.url}):
+            for seed in (101, 102):
+                world.add(seed, 2)
+                proxy.set()
+                dxtest.domaindex("publish", "--root", world.root, "--cache-dir", world.tmp / "copies")
+        seen = [(method, urllib.parse.unquote(target)) for method, target, _ in proxy.seen]
+    own = world.entry()["version"]
+    older = [target for method, target in seen if method == "GET" and "/index/0" in target and f"/index/{own}/" not in target]
+    mapped = ("domains.dict", "domains.mphf", "domain_to_datasets.roar", "domain_counts.dxc", "dataset_domains.dxt", "etags.tsv.zst")
+    dxtest.equal([target for target in older if target.endswith(mapped)], [], "files of older parts that were fetched again")
+    dxtest.equal(sum("list-type=2" in target and target.endswith(urllib.parse.quote("index/")) for _, target in seen) <= 1, True,
+                 "listings of index/")
+    puts = sum(method == "PUT" for method, _ in seen)
+    dxtest.check(puts <= 21, f"{puts} objects put")
+    print(f"a small publish: {len(seen)} requests, {puts} of them PUT", flush=True)
+
+
 def damage(world):
     name = f"{PREFIX}/index/{world.entry()['parts'][1]}/domain_counts.dxc"
     sound = world.store.get(BUCKET, name)
@@ -106,10 +127,12 @@ def main():
             store.bucket(BUCKET)
             world = World(store, tmp)
             grow(world)
+            requests(world)
             damage(world)
             dxtest.domaindex("verify", "--root", world.root, "--deep")
             dxtest.domaindex("gc", "--root", world.root, *NO_WAIT)
-            dxtest.equal(len(world.manifest()["versions"]), len(BATCHES), "versions that are parts stay")
+            entry = world.entry()
+            dxtest.equal(len(world.manifest()["versions"]), 1 + len(entry["parts"]), "versions that are parts stay")
             world.compare(1)
             dxtest.domaindex("publish", "--root", world.root, "--parts", 1)
             dxtest.equal(world.entry().get("parts"), None, "one part")
