@@ -98,7 +98,7 @@ int dx_source_open_memory(struct dx_source **src, const struct dx_memory_object 
     static const struct dx_source_ops ops = { .read = read_batch,
                                               .get = get_object,
                                               .close = close_memory };
-    struct source_memory *memory = malloc(sizeof *memory);
+    struct source_memory *memory = calloc(1, sizeof *memory);
 
     *src = NULL;
     if (memory == NULL)
