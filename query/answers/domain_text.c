@@ -5,6 +5,7 @@
 #include "base/fraction.h"
 #include "base/json_out.h"
 #include "base/put.h"
+#include "canon/idna.h"
 #include "format/version/url_sketch.h"
 #include "loader/dataset_heads.h"
 #include "query/answers/answer.h"
@@ -128,6 +129,18 @@ static uint8_t *put_dataset(uint8_t *p, const struct item *item, const struct dx
     return p + 1;
 }
 
+/* Of names that have A-labels. */
+static void write_unicode(struct dx_span domain, struct dx_buf *body)
+{
+    uint8_t text[DX_IDNA_UTF8_MAX];
+    size_t size;
+
+    if (!dx_idna_to_unicode(domain, text, sizeof text, &size))
+        return;
+    dx_buf_str(body, "\",\"domain_unicode\":\"");
+    dx_json_escape(body, dx_span_of(text, size));
+}
+
 static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
 {
     struct dx_pair_count sum = { 0 };
@@ -140,6 +153,7 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
                         (struct dx_answer_summary){ t->domain_id, true, t->count, sum.row_count });
     dx_buf_str(body, BEGIN);
     dx_json_escape(body, t->domain);
+    write_unicode(t->domain, body);
     begin = dx_buf_reserve(body, SUMS_MAX);
     if (begin == NULL)
         return;
