@@ -67,6 +67,7 @@ dx_room(format/exchange base LIBRARIES PkgConfig::libzstd)
 
 dx_room(loader format/root format/text canon parquet cache fetch config)
 
+dx_room(query/formats canon parquet)
 dx_room(query/view loader LIBRARIES PkgConfig::libpcre2_8)
 dx_room(query/rows query/view)
 dx_room(query/suppression query/rows)
@@ -77,7 +78,7 @@ dx_room(server/http query/view LIBRARIES PkgConfig::libzstd ZLIB::ZLIB)
 include(${CMAKE_SOURCE_DIR}/cmake/web.cmake)
 dx_room(server/policy server/http)
 dx_room(server/follow query/suppression)
-dx_room(server/routes server/http query/answers)
+dx_room(server/routes server/http query/formats query/answers)
 # openapi_base.json is part of the program, with the version of the project in it.
 set(openapi_base ${CMAKE_SOURCE_DIR}/server/routes/openapi_base.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${openapi_base})

@@ -16,6 +16,7 @@
 #include "server/http/reply.h"
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
+#include "server/routes/row_pages.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -238,6 +239,8 @@ static int begin(struct domaindex_root *r, const char *target, bool post, struct
     if (rc == 1)
         rc = refuse_own(ask, problem);
     if (rc == 1)
+        rc = dx_row_ask_choose(ask, dx_span_of(NULL, 0), false, problem);
+    if (rc == 1)
         rc = dx_ask_resolve(&r->answers, ask, (int64_t)time(NULL), problem);
     if (rc != 1)
         return rc;
@@ -287,14 +290,40 @@ static int answer_one(struct domaindex_root *r, struct dx_ask *ask, struct dx_ve
     struct dx_answering asked = {
         .ask = ask, .task = &task, .summary = &summary, .body = &a->body, .problem = problem
     };
-    struct dx_ask_content content;
     int rc = dx_ask_answer(&r->answers, &slot, v, &asked);
 
     (void)list;
     rc = dx_task_finish(&task, rc, &a->body, problem);
     keep_slot(r, &slot);
-    dx_ask_content(ask, &content);
-    a->type = content.type;
+    a->type = "application/json";
+    return rc;
+}
+
+/* In memory, and whole or not at all. */
+static int answer_rows(struct domaindex_root *r, struct dx_ask *ask, struct dx_version *v,
+                       struct dx_span list, struct domaindex_answer *a, struct dx_problem *problem)
+{
+    struct domaindex_answer page = { .body = DX_BUF_INIT(a->body.max) };
+    struct dx_row_pages *pages = malloc(sizeof *pages);
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = 1;
+
+    if (pages == NULL) {
+        (void)dx_no_memory(&err, "rows");
+        return dx_problem_of_error(problem, &err);
+    }
+    dx_row_pages_begin(pages, &r->answers, ask);
+    while (rc == 1 && !pages->ended) {
+        struct dx_ask *next = dx_row_pages_next(pages);
+
+        dx_buf_clear(&page.body);
+        rc = answer_one(r, next, v, list, &page, problem);
+        rc = dx_row_pages_take(pages, next, rc, &page.body, &a->body, problem);
+    }
+    a->type = dx_row_formats[pages->format].media;
+    dx_row_pages_release(pages);
+    free(pages);
+    dx_buf_release(&page.body);
     return rc;
 }
 
@@ -378,6 +407,8 @@ static int answer_with(struct domaindex_root *r, const char *target, answer_func
     if (ask == NULL)
         return dx_no_memory(err, "answer");
     rc = begin(r, target, function == answer_list, ask, &v, &problem);
+    if (rc == 1 && ask->row_format != DX_ROWS_JSON)
+        function = answer_rows;
     if (rc == 1)
         rc = function(r, ask, v, list, a, &problem);
     if (rc == 1 && !r->answers.intact(v, &problem))

@@ -70,12 +70,11 @@ int dx_answer_dataset(const struct dx_view *view, uint32_t dataset_id,
                       struct dx_answer_summary *summary, struct dx_buf *body,
                       struct dx_problem *problem);
 
-/* GET /v1/datasets/{id}/top-domains. csv: RFC 4180 with a header line instead of JSON. */
+/* GET /v1/datasets/{id}/top-domains */
 struct dx_top_ask {
     uint32_t dataset_id;
     struct dx_span share; /* as it was asked; data NULL: all domains */
     struct dx_page_of page;
-    bool csv;
 };
 
 int dx_answer_top_domains(const struct dx_view *view, struct dx_canon *canon,

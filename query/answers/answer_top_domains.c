@@ -78,17 +78,6 @@ static int write_json(const struct dx_top_domains *t, const struct dx_top_ask *a
     return rc;
 }
 
-static int write_csv(const struct dx_top_domains *t, const struct page *page, struct dx_buf *body,
-                     struct dx_error *err)
-{
-    int rc = DX_OK;
-
-    dx_top_csv_head(body);
-    for (size_t i = 0; i < page->count && rc == DX_OK; i++)
-        rc = dx_top_csv_row(t, &page->rows[i], body, err);
-    return rc;
-}
-
 int dx_answer_top_domains(const struct dx_view *view, struct dx_canon *canon,
                           const struct dx_top_ask *ask, struct dx_buf *body,
                           struct dx_problem *problem)
@@ -107,8 +96,7 @@ int dx_answer_top_domains(const struct dx_view *view, struct dx_canon *canon,
                                                 : t.domain_count;
         rc = read_page(&t, ask, &page, &err);
         if (rc == DX_OK)
-            rc = ask->csv ? write_csv(&t, &page, body, &err)
-                          : write_json(&t, ask, &page, body, &err);
+            rc = write_json(&t, ask, &page, body, &err);
         if (rc == DX_OK && body->failed)
             rc = dx_buf_fail(body, &err, "answer");
         rc = rc < 0 ? dx_problem_of_error(problem, &err) : 1;

@@ -15,7 +15,6 @@
 
 #define DX_LIMIT_DEFAULT 1000 /* rows of a page when the client names none (spec 4.2) */
 #define DX_LIMIT_MAX 10000    /* rows of a page at most: about 1 MB of JSON */
-#define DX_CSV_LIMIT 100000   /* lines of CSV, by default and at most: a few MB */
 #define DX_PATHS_LIMIT_DEFAULT 100
 #define DX_PATHS_LIMIT_MAX 256 /* all that is stored: DX_FACTS_PATHS_MAX */
 #define DX_DATASETS_LIMIT_DEFAULT 10000

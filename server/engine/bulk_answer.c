@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "server/engine/bulk.h"
 #include "server/engine/charge.h"
+#include "server/engine/chunked_reply.h"
 #include "server/engine/delivery.h"
 #include "server/engine/job_wait.h"
 #include "server/engine/shedding.h"
@@ -14,19 +15,16 @@
 #define SLICE_US 500  /* of work on a body, before others have their turn */
 #define WAITS_MAX 100 /* of DX_WAIT_LATER in a row: some seconds */
 #define LIST_BYTES (DX_BULK_BYTES + 2 * DX_BULK_OUT_MAX) /* of one whose client does not read */
-#define BODY_KEEP_BYTES (256 * 1024) /* a buffer larger than this is given back between batches */
 
 void dx_bulk_answer_release(struct dx_connection *c)
 {
     struct dx_bulk_counts counts = dx_bulk_counts_of(c->bulk);
 
-    if (c->bulk != NULL) {
-        c->record.names = counts.names;
-        c->record.body_bytes = counts.body_bytes;
-    }
-    if (c->bulk_counted)
-        atomic_fetch_sub(&c->stream.loop->serving->list_bytes, LIST_BYTES);
-    c->bulk_counted = false;
+    if (c->bulk == NULL)
+        return;
+    c->record.names = counts.names;
+    c->record.body_bytes = counts.body_bytes;
+    dx_chunked_give_place(c);
     dx_bulk_free(&c->bulk);
 }
 
@@ -55,80 +53,25 @@ static void end(struct dx_connection *c)
         dx_stream_turn_later(&c->stream);
 }
 
-/* Sends out_head and out_body as far as the client takes them now; true: all of it. */
-static bool push(struct dx_connection *c)
+static struct dx_chunked_head head_of(const struct dx_connection *c)
 {
-    struct dx_stream *s = &c->stream;
-
-    if (dx_stream_push(s) != DX_SENT_ALL)
-        return false;
-    dx_buf_clear(&s->out_head);
-    dx_buf_clear(&s->out_body);
-    if (s->out_body.capacity > BODY_KEEP_BYTES)
-        dx_buf_release(&s->out_body);
-    return true;
+    return (struct dx_chunked_head){ .content_type = dx_bulk_content_type(c->bulk),
+                                     .has_lines = dx_bulk_has_lines(c->bulk) };
 }
 
-/* What is in out_body as a chunk, behind the reply's head if that is not out yet. */
-static void frame(struct dx_connection *c, bool last)
-{
-    struct dx_stream *s = &c->stream;
-    const struct dx_reply r = {
-        .status = 200,
-        .content_type = dx_bulk_content_type(c->bulk),
-        .chunked = true,
-        .date = s->loop->date,
-        .version = s->loop->serving->answers->version_name(c->version),
-        .origin = s->loop->serving->options.origin,
-        .vary = c->under_table ? s->loop->serving->vary : NULL,
-        .close = c->closing,
-    };
-
-    dx_buf_clear(&s->out_head);
-    if (!c->bulk_begun) {
-        dx_delivery_record(c, r.status);
-        dx_reply_head(&r, &s->out_head);
-    }
-    c->bulk_begun = true;
-    if (s->out_body.size > 0) {
-        dx_buf_fmt(&s->out_head, "%zx\r\n", s->out_body.size);
-        dx_buf_str(&s->out_body, "\r\n");
-    }
-    if (last)
-        dx_buf_str(&s->out_body, "0\r\n\r\n");
-}
-
-/* A reply that has begun cannot become another one: it ends without its last chunk, so that no
- * client takes it for whole, and where there are lines the last of them says why. */
 static void break_off(struct dx_connection *c, const struct dx_problem *problem, int status,
                       const char *words)
 {
-    struct dx_buf *out = &c->stream.out_body;
-    struct dx_buf *body = &c->stream.loop->body;
+    struct dx_chunked_head head = head_of(c);
 
-    c->closing = true;
-    c->bulk_failed = true;
-    if (problem == NULL)
-        c->record.refusal = dx_reply_http_slug(status);
-    dx_buf_clear(out);
-    if (problem != NULL)
-        dx_delivery_write_failure(c, problem, body);
-    else
-        dx_reply_http_problem(status, words, body);
-    if (dx_bulk_has_lines(c->bulk)) {
-        dx_buf_str(out, "{\"error\":");
-        dx_buf_append(out, body->data, body->size);
-        dx_buf_str(out, "}\n");
-        frame(c, false);
-    }
-    if (push(c))
+    if (dx_chunked_break_off(c, &head, problem, status, words))
         end(c);
 }
 
 /* Of ours; the answer so far is not sent, as it may be what is wrong. */
 static void fail(struct dx_connection *c, const struct dx_problem *problem)
 {
-    if (c->bulk_begun) {
+    if (c->list_begun) {
         break_off(c, problem, 0, NULL);
         return;
     }
@@ -139,7 +82,7 @@ static void fail(struct dx_connection *c, const struct dx_problem *problem)
 static void refuse(struct dx_connection *c, int status, const char *words)
 {
     dx_loop_count(&c->stream.loop->counts.rejected);
-    if (c->bulk_begun) {
+    if (c->list_begun) {
         break_off(c, NULL, status, words);
         return;
     }
@@ -158,6 +101,7 @@ static bool is_intact(struct dx_connection *c, struct dx_problem *problem)
  * on. */
 static bool flush(struct dx_connection *c, bool last)
 {
+    struct dx_chunked_head head;
     struct dx_problem broken;
 
     if (c->stream.out_body.size == 0 && !last)
@@ -166,10 +110,10 @@ static bool flush(struct dx_connection *c, bool last)
         fail(c, &broken);
         return false;
     }
-    c->bulk_ended = last;
-    frame(c, last);
+    head = head_of(c);
+    dx_chunked_frame(c, &head, last);
     dx_exchange_mark(c, DX_STAGE_ANSWER);
-    if (!push(c))
+    if (!dx_chunked_push(c))
         return false;
     if (last)
         end(c);
@@ -191,11 +135,11 @@ static void want_body(struct dx_connection *c)
 
 static void want_later(struct dx_connection *c, const struct dx_problem *problem)
 {
-    if (c->bulk_waits == WAITS_MAX)
+    if (c->list_waits == WAITS_MAX)
         fail(c, problem);
     else if (flush(c, false))
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
-    c->bulk_waits++;
+    c->list_waits++;
 }
 
 static void take_pending(struct dx_connection *c)
@@ -235,7 +179,7 @@ static bool step(struct dx_connection *c)
         want_later(c, &problem);
         return false;
     }
-    c->bulk_waits = 0;
+    c->list_waits = 0;
     if (did == DX_BULK_MORE && c->pending.size == 0) {
         want_body(c);
         return false;
@@ -278,7 +222,7 @@ static bool may_go_on(struct dx_connection *c)
 
     if (dx_exchange_may_go_on(c, &problem) == 1)
         return true;
-    if (c->bulk_begun) {
+    if (c->list_begun) {
         break_off(c, &problem, 0, NULL);
     } else {
         drop(c);
@@ -298,8 +242,8 @@ void dx_bulk_answer_go_on(struct dx_connection *c)
     dx_stream_pause(&c->stream);
     if (!may_go_on(c))
         return;
-    c->bulk_owes = !pay(c);
-    if (c->bulk_owes) {
+    c->list_owes = !pay(c);
+    if (c->list_owes) {
         dx_stream_wait(&c->stream, DX_WAIT_LATER);
         return;
     }
@@ -318,7 +262,7 @@ void dx_bulk_answer_is_out(struct dx_connection *c)
     dx_exchange_mark(c, DX_STAGE_SEND);
     dx_buf_clear(&c->stream.out_head);
     dx_buf_clear(&c->stream.out_body);
-    if (c->bulk_ended || c->bulk_failed)
+    if (c->list_ended || c->list_failed)
         end(c);
     else
         dx_bulk_answer_go_on(c);
@@ -327,36 +271,13 @@ void dx_bulk_answer_is_out(struct dx_connection *c)
 void dx_bulk_answer_late(struct dx_connection *c)
 {
     if (c->stream.wait == DX_WAIT_LATER) {
-        if (!c->bulk_owes) /* else storage was not what was slow */
+        if (!c->list_owes) /* else storage was not what was slow */
             dx_exchange_mark(c, DX_STAGE_STORAGE);
         dx_bulk_answer_go_on(c);
         return;
     }
     c->marked_us = c->stream.loop->now_us;
     refuse(c, 408, "the body did not go on in time");
-}
-
-/* A list costs its client a few bytes and may last: so lists have half of what replies may hold,
- * and leave the other to all other answers. One is always taken. False: refused. */
-static bool count(struct dx_connection *c)
-{
-    struct dx_serving *serving = c->stream.loop->serving;
-    size_t others = atomic_fetch_add(&serving->list_bytes, LIST_BYTES);
-
-    if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
-        dx_shed_lists(c->stream.loop, c); /* those of other loops come too late for this one */
-        dx_loops_tell(serving, DX_LOOP_SHED_LISTS);
-        others = atomic_load(&serving->list_bytes) - LIST_BYTES;
-    }
-    if (others > 0 && others + LIST_BYTES > serving->options.reply_memory / 2) {
-        atomic_fetch_sub(&serving->list_bytes, LIST_BYTES);
-        dx_bulk_answer_release(c);
-        dx_deliver_overloaded(c, "too many lists of names are answered");
-        return false;
-    }
-    c->bulk_counted = true;
-    dx_stream_hold(&c->stream, LIST_BYTES);
-    return true;
 }
 
 /* c->version is the one that shall answer. */
@@ -379,13 +300,13 @@ static void open_list(struct dx_connection *c, const struct dx_ask *ask)
         dx_deliver_no_answer(c, rc, &problem);
         return;
     }
-    if (!count(c))
+    if (!dx_chunked_take_place(c, LIST_BYTES)) {
+        dx_bulk_answer_release(c);
+        dx_deliver_overloaded(c, "too many lists are answered");
         return;
+    }
     c->closing = closing;
-    c->bulk_begun = c->bulk_failed = c->bulk_ended = c->bulk_owes = false;
-    c->bulk_waits = 0;
     c->bulk_paid = 0;
-    dx_list_progress_begin(&c->bulk_progress, c->stream.loop->now_us);
     /* A new reply's first bytes on a socket that has taken all before them: they fit. */
     if (c->head.expects &&
         send(c->stream.fd, go_on, sizeof go_on - 1, MSG_NOSIGNAL) != (ssize_t)(sizeof go_on - 1)) {

@@ -8,14 +8,17 @@
 #include "server/engine/job_wait.h"
 #include "server/engine/own_routes.h"
 #include "server/engine/reply_reuse.h"
+#include "server/engine/row_reply.h"
 #include "server/engine/single_answer.h"
 #include "server/engine/web_page.h"
 #include "server/routes/route.h"
+#include "server/routes/row_ask.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define PAGE_PATH_MAX 1024           /* of a longer one the answer is JSON */
 #define TURN_REQUESTS_MAX 16         /* served in one wake before others have their turn */
 #define BODY_KEEP_BYTES (256 * 1024) /* a loop's body buffer larger than this is given back */
 
@@ -28,6 +31,7 @@ static void reap(struct dx_connection *c)
         c->stream.loop->admin.open--;
     dx_job_wait_cancel(c);
     dx_bulk_answer_release(c);
+    dx_row_reply_release(c);
     dx_exchange_drop(c);
     dx_buf_release(&c->pending);
     dx_buf_release(&c->target);
@@ -125,6 +129,14 @@ static struct dx_span accepted_codings(const struct dx_connection *c, struct dx_
     return dx_head_slice(head, c->head.accept_encoding);
 }
 
+/* Size 0: none is named, or it cannot be said. */
+static struct dx_span accepted_types(const struct dx_connection *c, struct dx_span head)
+{
+    if (c->head.accept.size == 0 || c->head.accept_twice)
+        return (struct dx_span){ NULL, 0 };
+    return dx_head_slice(head, c->head.accept);
+}
+
 /* A target holds no space, so no other target has this key. */
 static struct dx_span kept_as(struct dx_loop *loop, struct dx_span target, enum dx_coding coding)
 {
@@ -137,11 +149,47 @@ static struct dx_span kept_as(struct dx_loop *loop, struct dx_span target, enum 
     return dx_span_of(loop->kept_as.data, loop->kept_as.failed ? 0 : loop->kept_as.size);
 }
 
+/* A browser that shows a listing gets the page that shows it better. */
+static bool send_to_page(struct dx_connection *c, const struct dx_ask *ask)
+{
+    struct dx_buf path = DX_BUF_INIT(PAGE_PATH_MAX);
+    bool sent = ask->wants_page && dx_row_ask_page(ask, &path);
+
+    if (sent)
+        dx_deliver(c, &(struct dx_delivery){ .status = 303,
+                                             .location = (const char *)path.data,
+                                             .content_type = "text/plain" });
+    dx_buf_release(&path);
+    return sent;
+}
+
+/* x->ask is a question of the API, in the format that the client prefers. */
+static void answer_ask(struct dx_exchange *x, struct dx_span accepted)
+{
+    struct dx_connection *c = x->c;
+
+    x->rc = dx_row_ask_choose(x->ask, accepted, c->stream.loop->serving->options.web, x->problem);
+    if (x->rc == 0) {
+        if (dx_charge_take(c, 1))
+            dx_deliver_problem(c, x->problem);
+    } else if (x->ask->wants_page && !dx_charge_take(c, 1)) {
+        return;
+    } else if (send_to_page(c, x->ask)) {
+        return;
+    } else if (x->ask->row_format != DX_ROWS_JSON) {
+        dx_row_reply(x);
+    } else {
+        dx_single_answer(x);
+    }
+}
+
 static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_span target,
                        struct dx_span match)
 {
     struct dx_loop *loop = c->stream.loop;
     enum dx_coding coding = wanted_coding(c, head);
+    struct dx_span accepted = accepted_types(c, head);
+    bool plain = dx_row_accept_is_plain(accepted);
     struct dx_problem problem;
     struct dx_exchange x = { .c = c,
                              .ask = &loop->ask,
@@ -151,20 +199,24 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
                              .body = &loop->body,
                              .problem = &problem };
 
-    if (dx_reply_reuse_answer(&x) ||
+    /* What is kept is JSON: of another format it is neither sent nor kept. */
+    if (!plain)
+        x.kept_as.size = 0;
+    if ((plain && dx_reply_reuse_answer(&x)) ||
         dx_web_page_answer(c, accepted_codings(c, head), target, match))
         return;
     x.rc = dx_target_parse(target, false, x.ask, &problem);
     x.ask->coding = coding;
     c->record.route = x.ask->route;
     c->record.dataset_id = x.ask->dataset_id;
+    c->by_accept = x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->rows != NULL;
     if (x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->post) {
         refuse_method(c, "POST");
     } else if (x.rc == 0) {
         if (dx_charge_take(c, 1)) /* no question at all costs as much as a small one */
             dx_deliver_problem(c, &problem);
     } else if (!dx_own_routes_answer(c, x.ask->route, match)) {
-        dx_single_answer(&x);
+        answer_ask(&x, accepted);
     }
     if (loop->body.capacity > BODY_KEEP_BYTES)
         dx_buf_release(&loop->body);
@@ -385,8 +437,8 @@ static void on_writable(evutil_socket_t fd, short what, void *argument)
 static void go_on_writing(struct dx_connection *c)
 {
     if (dx_stream_go_on(&c->stream) == DX_SENT_ALL) {
-        if (c->bulk != NULL) {
-            dx_bulk_answer_is_out(c);
+        if (c->bulk != NULL || c->list_counted > 0) {
+            c->bulk != NULL ? dx_bulk_answer_is_out(c) : dx_row_reply_is_out(c);
             if (c->stream.wait == DX_WAIT_IDLE)
                 settle(c);
         } else {
@@ -461,6 +513,8 @@ void dx_connection_answered(struct dx_job *job)
     dx_job_wait_end(c, job);
     if (c->bulk != NULL)
         dx_bulk_answered(c, job);
+    else if (job->rows != NULL)
+        dx_row_reply_answered(c, job);
     else
         dx_single_answered(c, job);
     dx_job_free(&job);
@@ -477,6 +531,12 @@ void dx_connection_expire(struct dx_connection *c)
     if (wait == DX_WAIT_HEAD && c->in_head) {
         dx_exchange_head_read(c);
         dx_deliver_refusal(c, 408, "the request head did not arrive in time");
+    } else if (wait == DX_WAIT_JOB && c->job->rows != NULL) {
+        dx_row_reply_late(c);
+    } else if (wait == DX_WAIT_LATER && c->rows != NULL) {
+        dx_row_reply_go_on(c);
+        if (c->stream.wait == DX_WAIT_IDLE)
+            settle(c);
     } else if (wait == DX_WAIT_JOB) {
         dx_bulk_answer_release(c);
         dx_single_answer_late(c);

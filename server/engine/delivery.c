@@ -81,7 +81,6 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
     const struct dx_reply r = {
         .status = d->status,
         .content_type = d->content_type,
-        .disposition = d->disposition,
         .body_size = payload.size,
         .date = loop->date,
         .version = c->version == NULL || d->status == 401
@@ -92,6 +91,8 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .policy = d->policy,
         .coding = dx_coding_name(d->coding),
         .negotiated = c->negotiates && d->etag != NULL,
+        .by_accept = c->by_accept,
+        .location = d->location,
         .origin = c->stream.admin ? NULL : loop->serving->options.origin,
         .methods = d->status == 204 ? c->allow : NULL,
         .vary = c->under_table ? loop->serving->vary : NULL,
@@ -255,8 +256,8 @@ bool dx_delivery_is_overloaded(struct dx_connection *c, size_t bytes)
 
 void dx_delivery_hold(struct dx_serving *serving, struct dx_job *job)
 {
-    if (job->rc != 1 || dx_routes[job->ask.route]->post) /* a list counts its blocks itself */
-        return;
+    if (job->rc != 1 || dx_routes[job->ask.route]->post || job->rows != NULL)
+        return; /* a list counts its blocks itself */
     if (has_room(serving, job->body.size)) {
         job->held = job->body.size;
         (void)atomic_fetch_add(&serving->held_bytes, job->held);
@@ -279,14 +280,9 @@ static struct dx_span kept_target(const struct dx_exchange *x)
 
 static void deliver_200(const struct dx_exchange *x, const struct dx_encoding *e)
 {
-    struct dx_ask_content content;
-    struct dx_delivery d;
-
-    dx_ask_content(x->ask, &content);
-    d = (struct dx_delivery){
+    const struct dx_delivery d = {
         .status = 200,
-        .content_type = content.type,
-        .disposition = content.disposition,
+        .content_type = "application/json",
         .etag = e->etag,
         .subject = dx_encoding_subject(e),
         .coding = e->coding,

@@ -25,7 +25,7 @@ struct dx_exchange;
 struct dx_delivery {
     int status;
     const char *content_type; /* NULL: no body (304) */
-    const char *disposition;  /* NULL: none */
+    const char *location;     /* of a 303 */
     const char *etag;         /* NULL: none */
     const char *caching;      /* as in server/http/reply.h */
     const char *policy;       /* as in server/http/reply.h */

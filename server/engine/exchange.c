@@ -34,6 +34,7 @@ void dx_exchange_begin(struct dx_connection *c)
     c->under_table = c->restricted = false;
     c->allow = NULL;
     c->negotiates = false;
+    c->by_accept = false;
     dx_request_head_begin(&c->head);
     c->head.names = &loop->serving->options.identity.names;
     c->in_head = true;

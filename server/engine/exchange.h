@@ -24,6 +24,7 @@
 #include <stddef.h>
 
 struct dx_bulk;
+struct dx_row_reply;
 
 struct dx_connection {
     struct dx_stream stream;
@@ -31,6 +32,7 @@ struct dx_connection {
     bool closing;      /* after the reply in work */
     const char *allow; /* of a 405: what the resource takes */
     bool negotiates;   /* replies to this client depend on its Accept-Encoding */
+    bool by_accept;    /* or on its Accept */
     struct dx_request_head head;
     bool recorded; /* a request has begun, and `record` has not been given away */
     struct dx_request_record record;
@@ -43,16 +45,18 @@ struct dx_connection {
     double paid;                /* by the client for the request in work (server/engine/charge.h) */
     struct dx_version *version; /* NULL: no request begun */
     bool loop_ref; /* it is the loop's pin (server/cache/loop_versions.h), not one of its own */
-    struct dx_job *job;   /* waits for it */
-    struct dx_bulk *bulk; /* the answer to a body that comes; NULL: none */
-    bool bulk_counted;    /* in serving->list_bytes */
-    bool bulk_begun;      /* its head is out */
-    bool bulk_failed;     /* it is closed when what is in out_* has gone */
-    bool bulk_ended;
-    uint64_t bulk_paid; /* names of it */
-    struct dx_list_progress bulk_progress;
-    bool bulk_owes;        /* it waits until it has paid for the names so far */
-    unsigned bulk_waits;   /* times in a row that it waited for something of ours */
+    struct dx_job *job;        /* waits for it */
+    struct dx_bulk *bulk;      /* the answer to a body that comes; NULL: none */
+    uint64_t bulk_paid;        /* names of it */
+    struct dx_row_reply *rows; /* rows as a stream; NULL: none, or its job has it */
+    /* Of either: an answer in parts (server/engine/chunked_reply.h). */
+    size_t list_counted; /* bytes of it in serving->list_bytes; 0: there is none */
+    bool list_begun;     /* its head is out */
+    bool list_failed;    /* it is closed when what is in out_* has gone */
+    bool list_ended;
+    bool list_owes;      /* it waits until it has paid for what was done so far */
+    unsigned list_waits; /* times in a row that it waited for something of ours */
+    struct dx_list_progress list_progress;
     struct dx_buf pending; /* read, not yet parsed */
     size_t match_size;     /* If-None-Match of the request whose job runs; 0: none, or too long */
     uint8_t match[128];

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loader/access.h"
 #include "server/engine/delivery.h"
+#include "server/engine/row_part.h"
 #include "server/routes/route.h"
 
 #include <assert.h>
@@ -38,8 +39,10 @@ static void on_done(struct dx_job *job)
 {
     struct dx_loop *loop = job->loop;
 
-    if (job->rc == 1 && !job->body.failed && !atomic_load(&job->cancelled) &&
-        !dx_routes[job->ask.route]->post)
+    if (job->rows != NULL && !atomic_load(&job->cancelled))
+        job->rc = dx_row_part_make(job->rows, &job->ask, job->rc, &job->body, &job->problem);
+    else if (job->rc == 1 && !job->body.failed && !atomic_load(&job->cancelled) &&
+             !dx_routes[job->ask.route]->post)
         dx_encoding_make(&job->encoding, job->ask.coding, &job->body);
     dx_delivery_hold(loop->serving, job);
     dx_loop_job_done(job);
@@ -68,11 +71,13 @@ bool dx_job_wait_begin(const struct dx_exchange *x)
         job->fetch = dx_loop_job_fetch;
         job->loop = loop;
         job->connection = c;
+        job->rows = c->rows;
         keep_match(c, x->match);
         /* From here the worker may touch it, so all is set before. */
         handed = job->begun && dx_workers_lend(loop->serving->workers, job);
         if (handed || dx_workers_submit(loop->serving->workers, job)) {
             c->version = NULL;
+            c->rows = NULL;
             c->job = job;
             dx_stream_wait(&c->stream, DX_WAIT_JOB);
             if (handed)
@@ -80,6 +85,8 @@ bool dx_job_wait_begin(const struct dx_exchange *x)
             return true;
         }
     }
+    if (job != NULL)
+        job->rows = NULL;
     dx_job_free(&job);
     return false;
 }

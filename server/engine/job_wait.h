@@ -18,7 +18,7 @@ struct dx_exchange;
 /* When an answer is due that is asked for now. */
 uint64_t dx_job_wait_deadline_ms(const struct dx_loop *loop);
 
-/* Without memory for a copy of x->key the answer is not cached. */
+/* c->rows goes with it. Without memory for a copy of x->key the answer is not cached. */
 bool dx_job_wait_begin(const struct dx_exchange *x);
 void dx_job_wait_refuse(struct dx_exchange *x);
 void dx_job_wait_end(struct dx_connection *c, struct dx_job *job);

@@ -43,6 +43,7 @@ static bool may_send(const struct dx_exchange *x, const struct dx_cached_reply *
 static void record(struct dx_connection *c, const struct dx_cached_reply *r)
 {
     c->record.route = r->route;
+    c->by_accept = dx_routes[r->route]->rows != NULL;
     c->record.from = DX_FROM_REPLY_CACHE;
     c->record.refusal = r->refusal;
     c->record.summary = r->summary;

@@ -66,7 +66,7 @@ void dx_shed_readers(struct dx_loop *loop)
 
 void dx_shed_note_list(struct dx_connection *c)
 {
-    dx_list_progress_note(&c->bulk_progress,
+    dx_list_progress_note(&c->list_progress,
                           c->stream.taken + dx_bulk_counts_of(c->bulk).body_bytes,
                           c->stream.loop->now_us);
 }
@@ -74,7 +74,7 @@ void dx_shed_note_list(struct dx_connection *c)
 static bool is_slow_list(struct dx_connection *c)
 {
     dx_shed_note_list(c);
-    return dx_list_progress_is_slow(&c->bulk_progress, c->stream.loop->now_us);
+    return dx_list_progress_is_slow(&c->list_progress, c->stream.loop->now_us);
 }
 
 static void shed_lists_in(struct dx_loop *loop, enum dx_wait wait, const struct dx_connection *one)
@@ -88,7 +88,7 @@ static void shed_lists_in(struct dx_loop *loop, enum dx_wait wait, const struct 
 
         next = TAILQ_NEXT(s, links);
         /* Who owes nothing waits for us. */
-        if (c == one || c->bulk == NULL || (wait == DX_WAIT_LATER && !c->bulk_owes) ||
+        if (c == one || c->list_counted == 0 || (wait == DX_WAIT_LATER && !c->list_owes) ||
             !is_slow_list(c))
             continue;
         give_up(loop, c);

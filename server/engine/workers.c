@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "fetch/fetch_loop.h"
 #include "loader/access.h"
+#include "server/engine/row_part.h"
 #include "server/http/reply.h"
 #include "server/routes/route.h"
 
@@ -67,6 +68,7 @@ void dx_job_free(struct dx_job **job)
         return;
     dx_buf_release(&(*job)->body);
     free((*job)->about);
+    dx_row_part_free(&(*job)->rows);
     dx_access_unpin((*job)->access);
     free(*job);
     *job = NULL;

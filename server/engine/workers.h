@@ -55,6 +55,7 @@
 #define DX_BODY_MAX ((size_t)64 << 20)
 
 struct dx_access_table;
+struct dx_row_reply;
 struct dx_workers;
 
 /* What a job took, for the record of its request: done with when it is. */
@@ -97,12 +98,13 @@ struct dx_job {
     uint64_t holds; /* bytes of its batches */
     struct dx_job_spent spent;
 
-    void *about;       /* the caller's; freed with the job */
-    struct dx_who who; /* the caller; its principal is of `access` */
-    double paid;       /* by the caller; 0: the job costs nothing beyond that */
-    size_t held;       /* the loop's: bytes of the body that count until it is delivered */
-    bool dropped;      /* the loop's: the body is gone, as too many wait for their clients */
-    int rc;            /* as query/answers/answer.h */
+    void *about;               /* the caller's; freed with the job */
+    struct dx_row_reply *rows; /* the caller's: that the answer is a page of; NULL: of none */
+    struct dx_who who;         /* the caller; its principal is of `access` */
+    double paid;               /* by the caller; 0: the job costs nothing beyond that */
+    size_t held;               /* the loop's: bytes of the body that count until it is delivered */
+    bool dropped; /* the loop's: the body is gone, as too many wait for their clients */
+    int rc;       /* as query/answers/answer.h */
     struct dx_answer_summary summary;
     struct dx_buf body;
     struct dx_encoding encoding; /* of it, once it is made */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/coding.h"
 
+#include "server/http/accept.h"
 #include "server/http/request_head.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -16,39 +18,12 @@
 #define ZSTD_LEVEL 1
 
 #define WEIGHT_UNSAID (-1)
-#define WEIGHT_MOST 1000
 
 static const char *const names[DX_CODING_COUNT] = { NULL, "gzip", "zstd" };
 
 const char *dx_coding_name(enum dx_coding coding)
 {
     return names[coding];
-}
-
-static struct dx_span trimmed(struct dx_span s)
-{
-    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
-        s = dx_span_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\t'))
-        s.size--;
-    return s;
-}
-
-/* "0", "1", with up to three decimals; in thousandths. Anything else weighs nothing. */
-static int read_weight(struct dx_span text)
-{
-    int weight;
-
-    if (text.size == 0 || text.size > 5 || (text.data[0] != '0' && text.data[0] != '1') ||
-        (text.size > 1 && text.data[1] != '.'))
-        return 0;
-    weight = (text.data[0] - '0') * WEIGHT_MOST;
-    for (size_t i = 2, unit = 100; i < text.size; i++, unit /= 10) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return 0;
-        weight += (text.data[i] - '0') * (int)unit;
-    }
-    return weight <= WEIGHT_MOST ? weight : 0;
 }
 
 /* Of "gzip;q=0.5": the name, and the weight. */
@@ -59,13 +34,13 @@ static int split_element(struct dx_span element, struct dx_span *name)
 
     *name = element;
     if (mark == NULL)
-        return WEIGHT_MOST;
+        return DX_ACCEPT_MOST;
     name->size = (size_t)(mark - element.data);
-    *name = trimmed(*name);
-    rest = trimmed(dx_span_of(mark + 1, element.size - (size_t)(mark + 1 - element.data)));
+    *name = dx_span_trimmed(*name);
+    rest = dx_span_trimmed(dx_span_of(mark + 1, element.size - (size_t)(mark + 1 - element.data)));
     if (rest.size < 2 || (rest.data[0] | 0x20) != 'q' || rest.data[1] != '=')
         return 0;
-    return read_weight(dx_span_of(rest.data + 2, rest.size - 2));
+    return dx_accept_quality(dx_span_of(rest.data + 2, rest.size - 2));
 }
 
 static enum dx_coding choose(struct dx_span field, enum dx_coding last)
@@ -152,4 +127,95 @@ void dx_coding_tag(enum dx_coding coding, char *etag)
 
     if (names[coding] != NULL)
         (void)snprintf(etag + size - 1, 7, "-%s\"", names[coding]);
+}
+
+/* ---- as a stream ---- */
+
+struct dx_coding_stream {
+    enum dx_coding coding;
+    z_stream z;
+    ZSTD_CCtx *zstd;
+};
+
+#define STREAM_ROOM ((size_t)32 << 10) /* of out, at a time */
+
+bool dx_coding_stream_new(struct dx_coding_stream **out, enum dx_coding coding)
+{
+    struct dx_coding_stream *s = calloc(1, sizeof *s);
+    bool ok;
+
+    *out = s;
+    if (s == NULL)
+        return false;
+    s->coding = coding;
+    if (coding == DX_CODING_GZIP) {
+        ok = deflateInit2(&s->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+                          Z_DEFAULT_STRATEGY) == Z_OK;
+    } else {
+        s->zstd = ZSTD_createCCtx();
+        ok = s->zstd != NULL &&
+             !ZSTD_isError(ZSTD_CCtx_setParameter(s->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
+    }
+    if (!ok) {
+        free(s); /* of the two, what failed holds nothing */
+        *out = NULL;
+    }
+    return ok;
+}
+
+void dx_coding_stream_free(struct dx_coding_stream **s)
+{
+    if (*s == NULL)
+        return;
+    if ((*s)->coding == DX_CODING_GZIP)
+        (void)deflateEnd(&(*s)->z);
+    (void)ZSTD_freeCCtx((*s)->zstd);
+    free(*s);
+    *s = NULL;
+}
+
+static bool put_gzip(struct dx_coding_stream *s, struct dx_span raw, bool last, struct dx_buf *out)
+{
+    int rc;
+
+    s->z.next_in = (Bytef *)(uintptr_t)raw.data;
+    s->z.avail_in = (uInt)raw.size;
+    do {
+        uint8_t *to = dx_buf_reserve(out, STREAM_ROOM);
+
+        if (to == NULL)
+            return false;
+        s->z.next_out = to;
+        s->z.avail_out = (uInt)STREAM_ROOM;
+        rc = deflate(&s->z, last ? Z_FINISH : Z_NO_FLUSH);
+        out->size += STREAM_ROOM - s->z.avail_out;
+    } while (rc == Z_OK && (s->z.avail_out == 0 || s->z.avail_in > 0));
+    return last ? rc == Z_STREAM_END : rc == Z_OK || rc == Z_BUF_ERROR;
+}
+
+static bool put_zstd(struct dx_coding_stream *s, struct dx_span raw, bool last, struct dx_buf *out)
+{
+    ZSTD_inBuffer in = { raw.data, raw.size, 0 };
+    size_t left;
+
+    do {
+        uint8_t *to = dx_buf_reserve(out, STREAM_ROOM);
+        ZSTD_outBuffer room = { to, STREAM_ROOM, 0 };
+
+        if (to == NULL)
+            return false;
+        left = ZSTD_compressStream2(s->zstd, &room, &in, last ? ZSTD_e_end : ZSTD_e_continue);
+        if (ZSTD_isError(left))
+            return false;
+        out->size += room.pos;
+    } while (in.pos < in.size || (last && left > 0));
+    return true;
+}
+
+bool dx_coding_stream_put(struct dx_coding_stream *s, struct dx_span raw, bool last,
+                          struct dx_buf *out)
+{
+    if (raw.size > UINT32_MAX)
+        return false;
+    return s->coding == DX_CODING_GZIP ? put_gzip(s, raw, last, out) : put_zstd(s, raw, last, out);
 }

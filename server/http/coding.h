@@ -31,4 +31,21 @@ bool dx_coding_encode(enum dx_coding coding, struct dx_span raw, struct dx_buf *
 /* etag: as dx_reply_etag writes it, with room for DX_ETAG_TEXT bytes. */
 void dx_coding_tag(enum dx_coding coding, char *etag);
 
+/* ---- of a text that comes in parts ----
+ *
+ *   ok = dx_coding_stream_new(&s, DX_CODING_GZIP);         not of none
+ *   ok = dx_coding_stream_put(s, part, last, &out);        what is ready of it is appended
+ *   dx_coding_stream_free(&s);
+ *
+ * One gzip member or zstd frame. How the text is cut into parts does not change what comes out. Memory:
+ * DX_CODING_STREAM_BYTES. False: no memory. One thread at a time. */
+#define DX_CODING_STREAM_BYTES ((size_t)2 << 20)
+
+struct dx_coding_stream;
+
+bool dx_coding_stream_new(struct dx_coding_stream **s, enum dx_coding coding);
+bool dx_coding_stream_put(struct dx_coding_stream *s, struct dx_span raw, bool last,
+                          struct dx_buf *out);
+void dx_coding_stream_free(struct dx_coding_stream **s);
+
 #endif

@@ -19,6 +19,7 @@ static const struct status_row {
 } rows[] = {
     { 200, "OK", NULL, 0 },
     { 204, "No Content", NULL, 0 },
+    { 303, "See Other", NULL, 0 },
     { 304, "Not Modified", NULL, 0 },
     { 400, "Bad Request", "bad-request", 0 },
     { 401, "Unauthorized", NULL, 0 },
@@ -70,16 +71,19 @@ size_t dx_reply_date_at(int status)
     "\r\nContent-Security-Policy: "
 #define POLICY "default-src 'none'; frame-ancestors 'none'"
 
-/* "Vary: Accept-Encoding, Authorization" */
+/* "Vary: Accept, Accept-Encoding, Authorization" */
 static uint8_t *put_vary(const struct dx_reply *r, uint8_t *p)
 {
-    if (!r->negotiated && r->vary == NULL)
-        return p;
-    p = DX_PUT(p, "\r\nVary: ");
-    if (r->negotiated)
-        p = DX_PUT(p, "Accept-Encoding");
-    if (r->vary != NULL)
-        p = put_text(r->negotiated ? DX_PUT(p, ", ") : p, r->vary);
+    const char *const fields[] = { r->by_accept ? "Accept" : NULL,
+                                   r->negotiated ? "Accept-Encoding" : NULL, r->vary };
+    const char *before = "\r\nVary: ";
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (fields[i] == NULL)
+            continue;
+        p = put_text(put_text(p, before), fields[i]);
+        before = ", ";
+    }
     return p;
 }
 
@@ -115,8 +119,10 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
     p = dx_put(DX_PUT(p, DATE_BEGIN), r->date, DX_HTTP_DATE_TEXT - 1);
     if (r->content_type != NULL) {
         p = put_text(DX_PUT(p, "\r\nContent-Type: "), r->content_type);
-        p = r->chunked ? DX_PUT(p, "\r\nTransfer-Encoding: chunked")
-                       : dx_put_u64(DX_PUT(p, "\r\nContent-Length: "), r->body_size);
+        if (r->chunked)
+            p = DX_PUT(p, "\r\nTransfer-Encoding: chunked");
+        else if (!r->until_close)
+            p = dx_put_u64(DX_PUT(p, "\r\nContent-Length: "), r->body_size);
     }
     if (r->disposition != NULL)
         p = put_text(DX_PUT(p, "\r\nContent-Disposition: "), r->disposition);
@@ -144,6 +150,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "Retry-After: "), retry_s), "\r\n");
     if (r->allow != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Allow: "), r->allow), "\r\n");
+    if (r->location != NULL)
+        p = DX_PUT(put_text(DX_PUT(p, "Location: "), r->location), "\r\n");
     if (r->timing != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Server-Timing: "), r->timing), "\r\n");
     if (r->close)

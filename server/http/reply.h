@@ -36,6 +36,7 @@ struct dx_reply {
     const char *disposition;  /* NULL: none; else a Content-Disposition */
     size_t body_size;
     bool chunked;        /* the body's size is not known: it comes in chunks */
+    bool until_close;    /* nor is it, and the end of the connection is its end */
     const char *date;    /* from dx_http_date */
     const char *version; /* NULL: unknown */
     const char *etag;    /* NULL: none */
@@ -43,12 +44,14 @@ struct dx_reply {
     const char *policy;  /* Content-Security-Policy; NULL: nothing may be run, loaded or framed */
     const char *coding;  /* Content-Encoding; NULL: none */
     bool negotiated;     /* Accept-Encoding has a say in it */
+    bool by_accept;      /* so has Accept */
     const char *origin;  /* whose scripts may read it; NULL: no other origin's */
     const char *methods; /* of a 204: those that such scripts may use; else NULL */
     const char *vary;    /* fields that name the caller; NULL: the reply is for everybody */
     const char *allow;   /* of a 405: the methods there are */
-    const char *timing;  /* NULL: none; else a Server-Timing */
-    unsigned retry_s;    /* 0: as the status has it: 1 of a 429 and a 503, else none */
+    const char *location; /* of a 303 */
+    const char *timing;   /* NULL: none; else a Server-Timing */
+    unsigned retry_s;     /* 0: as the status has it: 1 of a 429 and a 503, else none */
     bool close;
 };
 

@@ -257,6 +257,9 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
     } else if (dx_span_is_word(name, "accept-encoding")) {
         h->accept_encoding_twice = h->accept_encoding.size > 0;
         h->accept_encoding = at;
+    } else if (dx_span_is_word(name, "accept")) {
+        h->accept_twice = h->accept.size > 0;
+        h->accept = at;
     }
     h->state = STATE_FIELD_FIRST;
     return DX_HEAD_MORE;

@@ -80,6 +80,8 @@ struct dx_request_head {
     struct dx_head_span if_none_match;   /* size 0: absent */
     struct dx_head_span accept_encoding; /* size 0: absent */
     bool accept_encoding_twice;
+    struct dx_head_span accept; /* size 0: absent */
+    bool accept_twice;
     bool if_none_match_twice; /* lists over several lines are not joined: ignore it */
     /* The caller (server/policy/identity.h), and the trace of the request. Counts are of the fields
      * that came; a span is of the last one. Their values are secret: no log, no message has

@@ -54,16 +54,6 @@ static int canon_for(struct dx_canon_slot *slot, const struct dx_answers *answer
     return DX_OK;
 }
 
-void dx_ask_content(const struct dx_ask *ask, struct dx_ask_content *content)
-{
-    const struct dx_route *route = dx_routes[ask->route];
-
-    content->type = "application/json";
-    content->disposition = NULL;
-    if (route->content != NULL)
-        route->content(ask, content);
-}
-
 bool dx_ask_may_block(const struct dx_ask *ask)
 {
     const struct dx_route *route = dx_routes[ask->route];
@@ -97,6 +87,9 @@ static void offer_restart(const struct dx_ask *ask, struct dx_problem *problem)
 
     if (route->restart != NULL)
         route->restart(ask, &b);
+    if (ask->row_format_given && b.size > 0)
+        dx_buf_fmt(&b, "%sformat=%s", memchr(b.data, '?', b.size) == NULL ? "?" : "&",
+                   dx_row_formats[ask->row_format].word);
     if (!b.failed && b.size > 0)
         memcpy(problem->restart, b.data, b.size);
     problem->restart[b.failed ? 0 : b.size] = '\0';
@@ -237,7 +230,9 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     int rc;
 
     ask->now_s = now_s;
-    rc = check_fields(ask, problem);
+    rc = ask->row_format == DX_ROWS_JSON ? dx_route_check_limit(ask, problem) : 1;
+    if (rc == 1)
+        rc = check_fields(ask, problem);
     if (rc == 1)
         rc = check_filter(answers, ask, problem);
     if (rc == 1)

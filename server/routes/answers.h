@@ -131,18 +131,6 @@ bool dx_ask_may_block(const struct dx_ask *ask);
  * left to a worker. */
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
 
-/* How a 200 to it says what it is. disposition: NULL: nothing is to be said, else text of
- * DX_ASK_DISPOSITION bytes at most, written to `room`. */
-enum { DX_ASK_DISPOSITION = 80 };
-
-struct dx_ask_content {
-    const char *type;
-    const char *disposition;
-    char room[DX_ASK_DISPOSITION];
-};
-
-void dx_ask_content(const struct dx_ask *ask, struct dx_ask_content *content);
-
 /* The answer of v as a->ask->scope shows it, which is held as long as v is pinned; the caller sets
  * ask, deadline_ms and what the answer is put into. The route is none of the server's own, and not
  * one of POST, whose answer is made elsewhere, as its names come (server/engine/bulk.h): then this

@@ -8,6 +8,7 @@
 #define DX_SERVER_ROUTES_ASK_H
 
 #include "query/answers/task.h"
+#include "query/formats/row_format.h"
 #include "query/rows/cursor.h"
 #include "server/http/coding.h"
 #include "server/http/request_head.h"
@@ -48,7 +49,10 @@ struct dx_ask {
     bool subdomains; /* of a host */
     bool of_host;    /* asked is one */
     unsigned plan;   /* 0: not given */
-    bool csv;        /* rather than JSON */
+    bool row_format_given;
+    enum dx_row_format row_format; /* of rows; by Accept too: server/routes/row_ask.h */
+    uint64_t row_limit;            /* of a stream: of all its pages */
+    bool wants_page;               /* of a browser: the web page rather than an answer */
 
     /* The caller, set between parsing and dx_ask_resolve: cursors are this principal's. NULL: there
      * is no access table. Borrowed, until the answer is there. */

@@ -62,15 +62,28 @@ static const char *beginning(const struct dx_route *route)
 
 /* ---- parameters ---- */
 
+static bool gives(const struct dx_route *route, size_t format)
+{
+    return route->rows->urls || !dx_row_formats[format].of_urls;
+}
+
 /* Members of the schema of a parameter. */
 static void put_schema(const struct dx_route *route, const struct dx_param *p, struct dx_buf *out)
 {
-    uint64_t max = route->json_limit > 0 ? route->json_limit : route->limit.max;
-
     if (p == &dx_param_limit) {
-        dx_buf_fmt(out, "\"type\":\"integer\",\"minimum\":1,\"maximum\":%" PRIu64, max);
+        dx_buf_str(out, "\"type\":\"integer\",\"minimum\":1,");
+        if (route->rows == NULL) /* else it depends on the format */
+            dx_buf_fmt(out, "\"maximum\":%" PRIu64, route->limit.max);
+        else
+            dx_buf_str(out, "\"maximum\":9223372036854775807");
         if (route->cursor == 0) /* a client that sends it would override what a cursor holds */
             dx_buf_fmt(out, ",\"default\":%" PRIu64, route->limit.usual);
+    } else if (p == &dx_param_format) {
+        dx_buf_str(out, "\"type\":\"string\",\"enum\":[");
+        for (size_t f = 0; f < DX_ROW_FORMAT_COUNT; f++)
+            if (gives(route, f))
+                dx_buf_fmt(out, "%s\"%s\"", f == 0 ? "" : ",", dx_row_formats[f].word);
+        dx_buf_str(out, "]");
     } else if (p == &dx_param_fields) {
         dx_buf_str(out, "\"type\":\"string\",\"pattern\":\"^(");
         for (size_t again = 0; again < 2; again++) {
@@ -94,6 +107,17 @@ static void put_param_text(const struct dx_route *route, const struct dx_param *
 
     if (p == &dx_param_limit) {
         dx_buf_fmt(out, "Items to return. %s%" PRIu64 ".", usual, route->limit.usual);
+        if (route->rows != NULL)
+            dx_buf_fmt(out,
+                       " JSON has at most %" PRIu64
+                       "; the other formats of `format` have no cap, and by default all items.",
+                       route->limit.max);
+    } else if (p == &dx_param_format) {
+        dx_buf_str(
+            out,
+            "Format of the items; without it, what `Accept` prefers, else `json`. All but `json` "
+            "are a stream of all items from here on, of any number, without the other "
+            "members of the answer.");
     } else if (p == &dx_param_fields) {
         dx_buf_str(out, "Members of the items, separated by commas: ");
         for (size_t i = 0; i < fields->count; i++)
@@ -182,14 +206,17 @@ static void put_ok(const struct dx_route *route, struct dx_buf *out)
                "\"200\":{\"description\":\"The answer.\",\"content\":{\"%s\":{\"schema\":{\"$ref\":"
                "\"#/components/schemas/%s\"}}",
                w->media == NULL ? "application/json" : w->media, w->answer);
-    if (w->csv)
-        dx_buf_str(out, ",\"text/csv\":{\"schema\":{\"type\":\"string\"}}");
+    for (size_t f = DX_ROWS_JSON + 1; route->rows != NULL && f < DX_ROW_FORMAT_COUNT; f++)
+        if (gives(route, f))
+            dx_buf_fmt(out, ",\"%.*s\":{\"schema\":{\"type\":\"string\"%s}}",
+                       (int)strcspn(dx_row_formats[f].media, ";"), dx_row_formats[f].media,
+                       f == DX_ROWS_ARROW || f == DX_ROWS_PARQUET ? ",\"format\":\"binary\"" : "");
     dx_buf_str(out, "},\"headers\":{\"ETag\":{\"schema\":{\"type\":\"string\"}}");
     if (!route->own)
         dx_buf_str(out, ",\"X-Domaindex-Version\":{\"description\":\"The version that answered.\","
                         "\"schema\":{\"type\":\"string\"}}");
-    if (w->csv)
-        dx_buf_str(out, ",\"Content-Disposition\":{\"description\":\"With format=csv: a name for "
+    if (route->rows != NULL)
+        dx_buf_str(out, ",\"Content-Disposition\":{\"description\":\"Of all but JSON: a name for "
                         "the file.\",\"schema\":{\"type\":\"string\"}}");
     dx_buf_str(out, "}}");
 }
@@ -368,11 +395,14 @@ static void put_text(const char *text, size_t size, struct dx_buf *out)
 static void put_row(const struct dx_route *route, const struct dx_param *p, struct dx_buf *out)
 {
     struct dx_buf text = DX_BUF_INIT(4096);
-    uint64_t max = route->json_limit > 0 ? route->json_limit : route->limit.max;
 
     put_param_text(route, p, &text);
-    if (p == &dx_param_limit)
-        dx_buf_fmt(&text, " At most %" PRIu64 ".", max);
+    if (p == &dx_param_limit && route->rows == NULL)
+        dx_buf_fmt(&text, " At most %" PRIu64 ".", route->limit.max);
+    if (p == &dx_param_format)
+        for (size_t f = 0; f < DX_ROW_FORMAT_COUNT; f++)
+            if (gives(route, f))
+                dx_buf_fmt(&text, " `%s`", dx_row_formats[f].word);
     if (p->words[0] != NULL)
         dx_buf_fmt(&text, " `%s` (default) or `%s`.", p->words[0], p->words[1]);
     if (p->example != NULL)

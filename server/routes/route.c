@@ -165,19 +165,26 @@ static int limit_too_large(const struct dx_route *route, uint64_t limit, struct 
                           route->cursor != 0 ? "next_cursor" : "next_offset");
 }
 
+int dx_route_check_limit(const struct dx_ask *ask, struct dx_problem *problem)
+{
+    const struct dx_route *route = dx_routes[ask->route];
+
+    return ask->page.limit <= route->limit.max ? 1
+                                               : limit_too_large(route, ask->page.limit, problem);
+}
+
+/* Of rows, whether there is a cap follows from the format, which may come later. */
 static int set_limit(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     const struct dx_route *route = dx_routes[ask->route];
     uint64_t v;
 
-    if (!dx_param_number(value, UINT64_MAX, &v) || v == 0)
+    if (!dx_param_number(value, route->rows != NULL ? INT64_MAX : UINT64_MAX, &v) || v == 0)
         return dx_route_refuse(problem, "limit '%.*s' is not a whole number from 1 to %" PRIu64,
                                dx_shown(value), (const char *)value.data, route->limit.max);
-    if (v > route->limit.max)
-        return limit_too_large(route, v, problem);
     ask->page.limit = v;
     ask->limit_given = true;
-    return 1;
+    return route->rows != NULL ? 1 : dx_route_check_limit(ask, problem);
 }
 
 static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
@@ -198,6 +205,19 @@ static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_probl
 {
     ask->one_dataset = true;
     return dx_param_dataset_id(value, &ask->dataset_id, problem);
+}
+
+static int set_format(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    const struct dx_route_rows *rows = dx_routes[ask->route]->rows;
+
+    if (!dx_row_format_parse(value, &ask->row_format) ||
+        (dx_row_formats[ask->row_format].of_urls && !rows->urls))
+        return dx_route_refuse(
+            problem, "format '%.*s' is none of json, ndjson, csv, %sarrow and parquet",
+            dx_shown(value), (const char *)value.data, rows->urls ? "cdx, cdxj, urls, " : "");
+    ask->row_format_given = true;
+    return 1;
 }
 
 static int set_plan(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
@@ -252,6 +272,8 @@ const struct dx_param dx_param_plan = {
     .text = "Return this many cursors of disjoint parts instead of rows; "
             "together they are the whole listing.",
 };
+
+const struct dx_param dx_param_format = { .name = "format", .set = set_format };
 
 const struct dx_param dx_param_tag = {
     .name = "tag",
@@ -342,11 +364,8 @@ const struct dx_route_fields dx_row_fields = { dx_fields_parse, DX_ROW_FIELDS_WO
 
 /* ---- questions to begin with again ---- */
 
-void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b)
+void dx_route_fill(const char *at, const struct dx_ask *ask, struct dx_buf *b)
 {
-    const char *at = dx_routes[ask->route]->pattern;
-
-    dx_buf_str(b, "/v1/");
     for (; *at != '\0'; at++) {
         if (*at != '{') {
             dx_buf_u8(b, (uint8_t)*at);
@@ -360,8 +379,16 @@ void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b)
     }
 }
 
+void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_buf_str(b, "/v1/");
+    dx_route_fill(dx_routes[ask->route]->pattern, ask, b);
+}
+
 uint64_t dx_restart_limit(const struct dx_ask *ask)
 {
+    if (ask->row_format != DX_ROWS_JSON)
+        return ask->row_limit;
     return ask->limit_given || ask->from.limit == 0 ? ask->page.limit : ask->from.limit;
 }
 

@@ -11,12 +11,12 @@
 #ifndef DX_SERVER_ROUTES_ROUTE_H
 #define DX_SERVER_ROUTES_ROUTE_H
 
+#include "query/formats/row_columns.h"
 #include "server/routes/ask.h"
 
 #include <stddef.h>
 
 struct dx_answering;
-struct dx_ask_content;
 struct dx_route;
 
 /* Where the value goes: to `set`, to a bool that says which of two words it is, or, as it is, to a
@@ -38,7 +38,7 @@ struct dx_param {
 #define DX_PARAMS(...) ((const struct dx_param *const[]){ __VA_ARGS__, NULL })
 
 extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, dx_param_cursor,
-    dx_param_version, dx_param_dataset, dx_param_datasets, dx_param_plan;
+    dx_param_version, dx_param_dataset, dx_param_datasets, dx_param_plan, dx_param_format;
 
 /* Whatever the month: days 29 to 31 are taken where it has them, and fractions of a second. */
 #define DX_MONTH_PATTERN "(0[1-9]|1[0-2])"
@@ -70,6 +70,23 @@ extern const struct dx_route_fields dx_row_fields;
     "is not a field; there are url_id, url, ts, raw_url, extras, title, content_type, tags and " \
     "locator, separated by commas"
 
+/* Rows that are an array of the answer: then they can be given in other formats, as a stream of any length
+ * (server/engine/row_reply.h). The answer is asked for page by page, and goes on at the `next_cursor` or
+ * `next_offset` that its JSON has. Takes dx_param_format. */
+struct dx_route_rows {
+    const char *member; /* of the answer: the array of them */
+    bool urls;          /* of URLs: the members that `fields` names come first; also CDX and such */
+    const struct dx_row_column *columns; /* the other members, in their order */
+    size_t column_count;
+    const char *page; /* of the web page, as a pattern: "site/{domain}"; NULL: none shows it */
+};
+
+#define DX_ROWS(...) (&(const struct dx_route_rows){ __VA_ARGS__ })
+#define DX_ROW_COLUMNS(...)                                                 \
+    .columns = (const struct dx_row_column[]){ __VA_ARGS__ },               \
+    .column_count = sizeof((const struct dx_row_column[]){ __VA_ARGS__ }) / \
+                    sizeof(struct dx_row_column)
+
 /* What docs/openapi.json says of a route beside what follows from it: server/routes/openapi.h. */
 struct dx_route_words {
     const char *operation; /* its operationId */
@@ -78,7 +95,6 @@ struct dx_route_words {
     const char *text;
     const char *answer;   /* name of the schema of a 200 in openapi_base.json; of POST a response */
     const char *media;    /* of it; NULL: application/json */
-    bool csv;             /* or CSV */
     const char *refused;  /* slugs of a 400 that no parameter implies; NULL: none */
     bool forbidden;       /* 403 */
     const char *absent;   /* slugs of a 404; NULL: none */
@@ -104,9 +120,9 @@ struct dx_route {
     struct {
         uint64_t usual, max;
     } limit;
-    uint64_t json_limit;                  /* the most of JSON, if CSV may have more; 0: the same */
     const char *limit_why;                /* instead of "; ask for pages ...", or NULL */
     const struct dx_route_fields *fields; /* NULL: it has no such parameter */
+    const struct dx_route_rows *rows;     /* NULL: JSON alone */
     /* NULL: "{dataset_id}" and "{a}" are dataset_id, "{b}" is other_id, all others are `asked`. */
     int (*capture)(struct dx_span captured, struct dx_ask *ask, struct dx_problem *problem);
     int (*check)(struct dx_ask *ask, struct dx_problem *problem); /* all parameters are there */
@@ -136,7 +152,6 @@ struct dx_route {
     bool compares;      /* with another version, which may have to be fetched */
     bool keeps_bodies;  /* server/cache/body_cache.h */
     bool keeps_replies; /* server/cache/reply_cache.h: follow from target, version and view alone */
-    void (*content)(const struct dx_ask *ask, struct dx_ask_content *content); /* NULL: JSON */
     int (*answer)(const struct dx_answering *a); /* as dx_ask_answer; NULL: of own and post */
 };
 
@@ -168,6 +183,11 @@ static inline int dx_shown(struct dx_span s)
 {
     return s.size > 60 ? 60 : (int)s.size;
 }
+
+/* A pattern with its captures as ask has them. */
+void dx_route_fill(const char *pattern, const struct dx_ask *ask, struct dx_buf *b);
+/* limit-too-large, if it is. Rows as a stream have no such cap. */
+int dx_route_check_limit(const struct dx_ask *ask, struct dx_problem *problem);
 
 /* For restart: the path, and the parts of a query. */
 void dx_restart_path(const struct dx_ask *ask, struct dx_buf *b);

@@ -4,8 +4,6 @@
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
-#include <stdio.h>
-
 /* More datasets than this in one page take a while to write out. */
 #define INLINE_MAX 1000
 
@@ -36,8 +34,15 @@ const struct dx_route dx_route_datasets = {
     .name = "datasets",
     .pattern = "datasets",
     .words = &datasets_words,
-    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_version),
+    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_version, &dx_param_format),
     .limit = { DX_DATASETS_LIMIT_DEFAULT, DX_DATASETS_LIMIT_MAX },
+    .rows = DX_ROWS(.member = "datasets",
+                    DX_ROW_COLUMNS({ "dataset_id", DX_COLUMN_U64 }, { "name", DX_COLUMN_TEXT },
+                                   { "domain_count", DX_COLUMN_U64 },
+                                   { "url_count", DX_COLUMN_U64 }, { "row_count", DX_COLUMN_U64 },
+                                   { "first_ts", DX_COLUMN_TIME }, { "last_ts", DX_COLUMN_TIME },
+                                   { "metadata", DX_COLUMN_JSON }),
+                    .page = "datasets"),
     .cost = { .base = 1, .rows_a_unit = 200 },
     .on_loop = is_short,
     .restart = dx_restart_path,
@@ -90,35 +95,10 @@ const struct dx_route dx_route_overlap = {
     .answer = answer_overlap,
 };
 
-/* Of JSON fewer rows are given than of CSV, whichever of the two parameters comes first. */
-static int check(struct dx_ask *ask, struct dx_problem *problem)
-{
-    if (ask->csv && !ask->limit_given)
-        ask->page.limit = DX_CSV_LIMIT;
-    if (ask->csv || ask->page.limit <= DX_LIMIT_MAX)
-        return 1;
-    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "limit-too-large", "Limit too large",
-                          "limit %llu is over the cap of %d; ask for pages of at most %d and go on "
-                          "with next_offset, or for format=csv",
-                          (unsigned long long)ask->page.limit, DX_LIMIT_MAX, DX_LIMIT_MAX);
-}
-
-static void content(const struct dx_ask *ask, struct dx_ask_content *content)
-{
-    if (!ask->csv)
-        return;
-    content->type = "text/csv; charset=utf-8; header=present";
-    (void)snprintf(content->room, sizeof content->room,
-                   "attachment; filename=\"dataset-%u-top-domains.csv\"",
-                   (unsigned)ask->dataset_id);
-    content->disposition = content->room;
-}
-
 static void restart_top_domains(const struct dx_ask *ask, struct dx_buf *b)
 {
     dx_restart_path(ask, b);
-    dx_buf_fmt(b, "?limit=%llu&format=%s", (unsigned long long)ask->page.limit,
-               ask->csv ? "csv" : "json");
+    dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
     if (ask->share.size == 0)
         return;
     dx_buf_str(b, "&share=");
@@ -129,8 +109,7 @@ static int answer_top_domains(const struct dx_answering *a)
 {
     const struct dx_top_ask top = { .dataset_id = a->ask->dataset_id,
                                     .share = a->ask->share,
-                                    .page = a->ask->page,
-                                    .csv = a->ask->csv };
+                                    .page = a->ask->page };
 
     return dx_answer_top_domains(a->view, a->canon, &top, a->body, a->problem);
 }
@@ -139,11 +118,8 @@ static const struct dx_route_words top_domains_words = {
     .operation = "getTopDomains",
     .group = "datasets",
     .summary = "The domains of a dataset, those with the most URLs first",
-    .text = "Equal numbers are in the order of the index (by reversed labels). "
-            "With format=csv a page has 100000 lines, by default and at "
-            "most; the first line has the names rank,domain,url_count,share.",
+    .text = "Equal numbers are in the order of the index (by reversed labels).",
     .answer = "TopDomainsAnswer",
-    .csv = true,
     .absent = "dataset-not-found",
     .too_much = "suppressions hide over four million domains of this dataset",
 };
@@ -160,26 +136,20 @@ static const struct dx_param top_domains_share = {
             " or a fraction (0.1, 1) with at most six.",
 };
 
-static const struct dx_param top_domains_format = {
-    .name = "format",
-    .words = { "json", "csv" },
-    .member = offsetof(struct dx_ask, csv),
-    .text = "csv: RFC 4180, with the names in the first line.",
-};
-
 const struct dx_route dx_route_top_domains = {
     .name = "top_domains",
     .pattern = "datasets/{dataset_id}/top-domains",
     .words = &top_domains_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_version, &top_domains_share,
-                        &top_domains_format),
-    .limit = { DX_LIMIT_DEFAULT, DX_CSV_LIMIT },
-    .json_limit = DX_LIMIT_MAX,
-    .check = check,
+                        &dx_param_format),
+    .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
+    .rows = DX_ROWS(.member = "domains",
+                    DX_ROW_COLUMNS({ "rank", DX_COLUMN_U64 }, { "domain", DX_COLUMN_TEXT },
+                                   { "url_count", DX_COLUMN_U64 }, { "share", DX_COLUMN_F64 }),
+                    .page = "dataset/{dataset_id}"),
     .cost = { .base = 5, .rows_a_unit = 100 },
     /* a copy, but each suppression is looked up: 2 us for each */
     .canon = true,
-    .content = content,
     .restart = restart_top_domains,
     .answer = answer_top_domains,
 };

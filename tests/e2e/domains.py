@@ -160,7 +160,7 @@ def refusals(server):
     for query, status, slug in (("tld=co.uk", 400, "bad-parameter"), ("tld=uk&suffix=co.uk", 400, "bad-parameter"), ("suffix=co.uk&tld=uk", 400, "bad-parameter"),
                                 ("suffix=", 400, "bad-parameter"), ("suffix=.uk", 400, "bad-parameter"), ("suffix=UK", 400, "bad-parameter"),
                                 ("prefix=a%20b", 400, "bad-parameter"), ("prefix=%00", 400, "bad-parameter"), ("prefix=" + "a" * 254, 400, "bad-parameter"),
-                                ("limit=10001", 400, "limit-too-large"), ("offset=1", 400, "unknown-parameter"), ("format=csv", 400, "unknown-parameter"),
+                                ("limit=10001", 400, "limit-too-large"), ("offset=1", 400, "unknown-parameter"), ("format=cdx", 400, "bad-parameter"),
                                 ("dataset=99", 404, "dataset-not-found"), ("cursor=AAAA", 400, "bad-cursor"),
                                 ("match=", 400, "bad-parameter"), ("match=PAY*", 400, "bad-parameter"), ("match=a%20b", 400, "bad-parameter"), ("match=" + "a" * 254, 400, "bad-parameter"),
                                 ("regex=", 400, "bad-parameter"), ("regex=(", 400, "bad-parameter"), ("regex=(a)%5C1", 400, "bad-parameter"), ("regex=" + "a" * 501, 400, "bad-parameter"),

@@ -70,11 +70,9 @@ def check_csv(server, root, dataset_id, name, rows, share, numerator):
         for i in items(want[:math.ceil(len(want) * numerator / 1000000)], total)]
     reply = server.get(f"/v1/datasets/{dataset_id}/top-domains?format=csv&share={share}")
     equal(reply.headers["content-type"], "text/csv; charset=utf-8; header=present", "type of CSV")
-    equal(reply.headers["content-disposition"], f'attachment; filename="dataset-{dataset_id}-top-domains.csv"', "its name")
+    equal(reply.headers["content-disposition"], 'attachment; filename="top_domains.csv"', "its name")
     equal(list(csv.reader(io.StringIO(reply.body.decode(), newline=""))), lines, f"{name}: CSV")
     check(reply.body.endswith(b"\r\n") and reply.body.count(b"\r\n") == len(lines) == reply.body.count(b"\n"), "lines end with CRLF")
-    equal(server.get(f"/v1/datasets/{dataset_id}/top-domains?format=csv&share={share}",
-                     headers={"If-None-Match": reply.headers["etag"]}).status, 304, "ETag")
     for dataset in (str(dataset_id), name):
         done = dxtest.domaindex("top-domains", "--root", root, "--dataset", dataset, "--share", share, "--csv", expect=None)
         if name == "7" or dataset == "7":
@@ -97,7 +95,7 @@ def check_command(root, ids, rows):
 
 def refused(server, dataset_id):
     for query in ("share=0", "share=", "share=101%25", "share=ten", "share=0.0000001", "limit=0", "limit=10001", "offset=-1",
-                  "format=xml", "format=csv&limit=100001", "fields=rank", "share=1%25&share=1%25", "order=name"):
+                  "format=xml", "fields=rank", "share=1%25&share=1%25", "order=name"):
         equal(server.get(f"/v1/datasets/{dataset_id}/top-domains?{query}").status, 400, query)
     equal(server.get("/v1/datasets/99/top-domains").status, 404, "no such dataset")
     equal(server.get("/v1/datasets/99/top-domains?format=csv").headers["content-type"], "application/problem+json", "a problem")

@@ -296,7 +296,7 @@ static int answer(const struct dx_answering *a)
         return echo(v, a->before->version->name, dx_span_str(""),
                     (struct dx_page_of){ 0, ask->page.limit }, 0, a->body);
     case DX_ROUTE_TOP_DOMAINS:
-        return echo(v, ask->csv ? "csv" : "top", ask->share, ask->page, ask->dataset_id, a->body);
+        return echo(v, "top", ask->share, ask->page, ask->dataset_id, a->body);
     default:
         return echo(v, dx_route_name(ask->route), ask->asked, none, 0, a->body);
     }

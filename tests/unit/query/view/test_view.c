@@ -155,14 +155,12 @@ static void compare(struct both *b, const char *what, const char *about)
 
 /* ---- the answers ---- */
 
-static int top(struct side *s, uint32_t dataset, const char *share, struct dx_page_of page,
-               bool csv)
+static int top(struct side *s, uint32_t dataset, const char *share, struct dx_page_of page)
 {
     const struct dx_top_ask ask = {
         .dataset_id = dataset,
         .share = share == NULL ? dx_span_of(NULL, 0) : dx_span_str(share),
         .page = page,
-        .csv = csv,
     };
 
     return dx_answer_top_domains(&s->view, s->asker.canon, &ask, &s->body, &s->problem);
@@ -273,9 +271,9 @@ static void compare_datasets(struct both *b)
         BOTH(b, "datasets", about,
              dx_answer_datasets(&s->view, (struct dx_page_of){ d, 2 }, &s->body, &s->problem));
         BOTH(b, "tlds", about, tlds(s, &d));
-        BOTH(b, "top", about, top(s, d, NULL, (struct dx_page_of){ 0, 100 }, false));
-        BOTH(b, "top, a page", about, top(s, d, NULL, (struct dx_page_of){ 3, 4 }, false));
-        BOTH(b, "top, a share", about, top(s, d, "10%", (struct dx_page_of){ 0, 100 }, true));
+        BOTH(b, "top", about, top(s, d, NULL, (struct dx_page_of){ 0, 100 }));
+        BOTH(b, "top, a page", about, top(s, d, NULL, (struct dx_page_of){ 3, 4 }));
+        BOTH(b, "top, a share", about, top(s, d, "10%", (struct dx_page_of){ 0, 100 }));
         for (uint32_t other = 0; other <= b->datasets + 1; other++)
             BOTH(b, "overlap", about, dx_answer_overlap(&s->view, d, other, &s->body, &s->problem));
     }

@@ -125,26 +125,11 @@ static const struct row {
       { 400 },
       true,
       "limit-too-large" },
-    { "more of them as CSV",
-      T(GET("/v1/datasets/17/top-domains?limit=10001&format=csv")),
-      { 200 },
-      true,
-      "\"answer\":\"csv\",\"asked\":\"\",\"offset\":0,\"limit\":10001," },
-    { "CSV without a limit",
-      T(GET("/v1/datasets/17/top-domains?format=csv")),
-      { 200 },
-      true,
-      "\"limit\":100000," },
-    { "too many as CSV",
-      T(GET("/v1/datasets/17/top-domains?format=csv&limit=100001")),
-      { 400 },
-      true,
-      "limit-too-large" },
     { "no format",
       T(GET("/v1/datasets/17/top-domains?format=xml")),
       { 400 },
       true,
-      "neither json nor csv" },
+      "is none of json, ndjson, csv, arrow and parquet" },
     { "top domains of no dataset",
       T(GET("/v1/datasets/x/top-domains")),
       { 400 },
@@ -544,15 +529,10 @@ static void check_row(const struct dx_fake_server *h, size_t i, size_t step)
         CHECK((strstr(reply.head, "Retry-After: 1\r\n") != NULL) == (reply.status == 503),
               "row '%s': Retry-After", rows[i].name);
         check_allow(&rows[i], &reply);
-        CHECK(strstr(reply.head, reply.status >= 400 ? "Content-Type: application/problem+json\r\n"
-                                 : strstr(rows[i].text, "format=csv") != NULL
-                                     ? "Content-Type: text/csv; charset=utf-8; header=present\r\n"
+        CHECK(strstr(reply.head, reply.status >= 400
+                                     ? "Content-Type: application/problem+json\r\n"
                                      : "Content-Type: application/json\r\n") != NULL,
               "row '%s': Content-Type", rows[i].name);
-        CHECK((strstr(reply.head, "Content-Disposition: attachment; "
-                                  "filename=\"dataset-17-top-domains.csv\"\r\n") != NULL) ==
-                  (reply.status == 200 && strstr(rows[i].text, "format=csv") != NULL),
-              "row '%s': Content-Disposition", rows[i].name);
         CHECK(reply.status == 501 ||
                   strstr(reply.head, "X-Domaindex-Version: fake-1\r\n") != NULL ||
                   reply.status == 400,
@@ -840,7 +820,7 @@ static void check_named(const struct dx_fake_server *h)
         { GET("/v1/domain/a?version=fake-1&fields=share"), 410,
           "\"restart\":\"/v1/domain/a?fields=share\"", 1 },
         { GET("/v1/datasets/7/top-domains?version=fake-1&share=12.5%25&limit=9"), 410,
-          "\"restart\":\"/v1/datasets/7/top-domains?limit=9&format=json&share=12.5%25\"", 1 },
+          "\"restart\":\"/v1/datasets/7/top-domains?limit=9&share=12.5%25\"", 1 },
         { GET("/v1/domain/a/datasets/7/urls?version=fake-1&limit=9&fields=url"), 410,
           "\"restart\":\"/v1/domain/a/datasets/7/urls?limit=9&fields=url\"", 1 },
     };

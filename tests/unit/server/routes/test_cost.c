@@ -40,7 +40,6 @@ static void test_asks(void)
         { "/v1/datasets?limit=100000", 501 },
         { "/v1/datasets/1", 1 },
         { "/v1/datasets/1/top-domains", 15 },
-        { "/v1/datasets/1/top-domains?format=csv", 1005 },
         { "/v1/datasets/1/overlap/2", 10 },
         { "/v1/domain/a.com/datasets/1/urls", 25 },
         { "/v1/domain/a.com/datasets/1/urls?limit=1", 5.02 },

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: peers
+"""Rows in other formats than JSON, as streams: pyarrow, csv and the CDX columns say what the JSON pages say; Accept chooses; what
+fails midway is seen; a stream stays on its version, and in its memory.
+
+DX_WHOLE: a million rows.
+"""
+import csv
+import gzip
+import http.client
+import io
+import json
+import pathlib
+import re
+import socket
+import subprocess
+
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
+import zstandard
+
+import dxtest
+from dxtest import check, equal
+
+ROWS = 1_000_000 if dxtest.WHOLE else 150_000
+LISTING = "/v1/domain/example.com/datasets/1/urls"
+ALL = "/v1/domain/example.com/urls"
+FIELDS = "fields=url_id,url,ts,raw_url,extras,title,content_type,tags,locator"
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+CDX = ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "redirect", "robotflags", "length", "offset", "filename"]
+
+
+def make_root(tmp):
+    with open(tmp / "a.jsonl", "w", encoding="utf-8") as out:
+        for i in range(7000):
+            row = {"dataset": "a", "url": f'http://Example.com/p/{i}?q="x",{i}&Z', "ts": f"2024-0{i % 9 + 1}-02T03:04:05.5Z" if i % 3 else None,
+                   "note": f"é\\{i}\n\t😀" if i % 7 else None, "tags": json.dumps(["news", f'a"{i % 5}']) if i % 2 else None,
+                   "content_type": "text/html", "status": "200", "digest": "sha1:ABC"}
+            out.write(json.dumps(row) + "\n")
+        for i in range(300):
+            out.write(json.dumps({"dataset": "b", "url": f"https://www.example.com/b/{i}", "ts": "2020-01-01", "status": "404"}) + "\n")
+        for i in range(40):
+            out.write(json.dumps({"dataset": "c", "url": f"https://www.example.com/c/{i}/"}) + "\n")
+            out.write(json.dumps({"dataset": "c", "url": f"https://site{i}.org/"}) + "\n")
+    dxtest.domaindex("ingest", "--root", tmp / "root", "--dataset-column", "dataset", "--locators",
+                     *(word for name in ("note", "tags", "content_type", "status", "digest") for word in ("--extra-column", name)), tmp / "a.jsonl")
+    dxtest.domaindex("publish", "--root", tmp / "root")
+    return tmp / "root"
+
+
+def pages(server, target, member="items", headers=None):
+    """All rows of a listing, by its JSON pages."""
+    rows, at = [], target
+    while at:
+        answer = server.get(at, headers=headers).json
+        rows += answer[member]
+        more = answer.get("next_cursor")
+        at = more and f"{target.split('?')[0]}?cursor={more}"
+    return rows
+
+
+def as_text(value):
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def same_text(cell, value):
+    """Of lists and objects the values, of all else the text."""
+    return json.loads(cell) == value if isinstance(value, (dict, list)) else \
+        float(cell) == value if isinstance(value, float) else cell == as_text(value)
+
+
+def in_format(server, target, word, headers=None):
+    reply = server.get(target + ("&" if "?" in target else "?") + f"format={word}", headers=headers)
+    equal(reply.status, 200, f"{target} as {word}: {reply.body[:200]}")
+    return reply.body
+
+
+def arrow_value(value):
+    """A row's value as pyarrow gives it, from that of JSON."""
+    if isinstance(value, str) and re.fullmatch("0x[0-9a-f]{16}", value):
+        return int(value, 16)
+    return json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
+
+
+def plain(row):
+    """The same of a row of a table: times as JSON has them, JSON texts in one order of their members."""
+    def one(name, value):
+        if hasattr(value, "isoformat"):
+            return value.isoformat(timespec="milliseconds" if value.microsecond else "seconds").replace("+00:00", "Z")
+        if name in ("extras", "tags", "metadata", "datasets") and value is not None:
+            return json.dumps(json.loads(value), sort_keys=True)
+        return value
+    return {name: one(name, value) for name, value in row.items()}
+
+
+def compare(server, target, want, headers=None):
+    """Each format has these rows, and in this order."""
+    equal([json.loads(line) for line in in_format(server, target, "ndjson", headers).decode().splitlines()], want, f"{target}: NDJSON")
+    text = in_format(server, target, "csv", headers).decode()
+    table = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+    check(len(table) == len(want) and text.endswith("\r\n"), f"{target}: CSV has {len(table)} lines, JSON {len(want)}")
+    wrong = [(got, row) for got, row in zip(table, want) if any(not same_text(got[name], row[name]) for name in row if row[name] is not None)
+             or any(got[name] for name in got if row.get(name) is None)]
+    equal(wrong[:1], [], f"{target}: CSV")
+    arrow = pyarrow.ipc.open_stream(in_format(server, target, "arrow", headers)).read_all()
+    arrow.validate(full=True)
+    wanted = [{name: arrow_value(value) for name, value in row.items()} for row in want]
+    got = [plain(row) for row in arrow.to_pylist()]
+    equal([row for row in zip(got, wanted) if {k: v for k, v in row[0].items() if v is not None} != {k: v for k, v in row[1].items() if v is not None}][:1],
+          [], f"{target}: Arrow")
+    equal(arrow.num_rows, len(want), f"{target}: Arrow")
+    parquet = pyarrow.parquet.read_table(io.BytesIO(in_format(server, target, "parquet", headers)))
+    check(parquet.equals(arrow), f"{target}: Parquet is not as Arrow has it: {parquet.schema}")
+
+
+def compare_urls(server, target, want):
+    """The formats of URLs: want has all fields."""
+    equal(in_format(server, target, "urls").decode().splitlines(), [row["url"] for row in want], "plain URLs")
+    lines = in_format(server, target, "cdx").decode().splitlines()
+    equal(lines[0], " CDX N b a m s k r M S V g", "header of CDX")
+    equal(len(lines) - 1, len(want), "lines of CDX")
+    objects = in_format(server, target, "cdxj").decode().splitlines()
+    for line, text, row in zip(lines[1:], objects, want):
+        got = dict(zip(CDX, line.split(" "), strict=True))
+        key, time, rest = text.split(" ", 2)
+        original = row["raw_url"] or row["url"]
+        stamp = re.sub(r"\D", "", row["ts"])[:14] if row["ts"] else "-"
+        expected = {"original": original, "timestamp": stamp, "mimetype": row["content_type"] or "-", "statuscode": row["extras"].get("status", "-"),
+                    "digest": row["extras"].get("digest", "-"), "filename": "-"}
+        if {name: got[name] for name in expected} != expected or (key, time) != (got["urlkey"], stamp):
+            equal(({name: got[name] for name in expected}, key, time), (expected, got["urlkey"], stamp), f"CDX of {row['url']}")
+            break
+        object_ = json.loads(rest)
+        if (object_["url"], object_.get("status")) != (original, row["extras"].get("status")) or not key.startswith("com,example)/"):
+            equal(object_, row, f"CDXJ of {row['url']}")
+            break
+    check(True, "CDX and CDXJ")
+
+
+def values(server):
+    full = pages(server, f"{LISTING}?limit=3000&{FIELDS}")
+    equal(len(full), 7000, "rows")
+    compare(server, f"{LISTING}?{FIELDS}", full)
+    compare(server, LISTING, pages(server, f"{LISTING}?limit=3000"))
+    compare(server, ALL, pages(server, f"{ALL}?limit=3000"))
+    compare(server, f"{LISTING}?tag=news&{FIELDS}", pages(server, f"{LISTING}?tag=news&limit=3000&{FIELDS}"))
+    compare(server, f"{LISTING}?tag=none", [])
+    for target in (f"{ALL}?sort=time", f"{ALL}?sort=url&reverse=yes", "/v1/host/www.example.com/urls", "/v1/host/example.com/urls?subdomains=yes&sort=time"):
+        compare(server, target, pages(server, target + ("&" if "?" in target else "?") + "limit=3000"))
+    compare_urls(server, LISTING, full)
+    for limit in (1, 4999, 5000, 5001, 10_001, 1 << 62):
+        equal(in_format(server, f"{LISTING}?limit={limit}", "urls").decode().splitlines(), [row["url"] for row in full[:limit]], f"limit={limit}")
+    equal(in_format(server, f"{LISTING}?offset=6998", "urls").decode().splitlines(), [row["url"] for row in full[6998:]], "offset")
+    parts = server.get(f"{LISTING}?plan=3").json["cursors"]
+    equal(sum((in_format(server, f"{LISTING}?cursor={part}", "urls").decode().splitlines() for part in parts), []), [row["url"] for row in full], "plan")
+
+
+def tables(server):
+    for target, member in (("/v1/domain/example.com", "datasets"), ("/v1/domain/example.com?fields=rank,name", "datasets"), ("/v1/datasets", "datasets"),
+                           ("/v1/domain/example.com/hosts", "hosts"), ("/v1/domain/example.com/datasets/1/paths?limit=256", "paths"),
+                           ("/v1/tlds", "tlds"), ("/v1/domains", "domains"), ("/v1/datasets/3/top-domains", "domains"), ("/v1/tags", "tags")):
+        compare(server, target, pages(server, target, member))
+
+
+def negotiation(server, web):
+    """Accept, and what comes of it."""
+    for accept, want in (("text/csv", "text/csv"), ("application/x-ndjson", "application/x-ndjson"), ("text/plain", "text/plain"),
+                         ("application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.stream"), ("APPLICATION/vnd.apache.PARQUET", "application/vnd.apache.parquet"),
+                         ("text/csv;q=0.5, application/x-ndjson;q=0.8", "application/x-ndjson"), ("text/csv;header=present;q=0.9,application/json;q=0.8", "text/csv"),
+                         ("application/json, text/plain, */*", "application/json"), ("*/*", "application/json"), ("text/*", "text/csv"), ("image/png", "application/json"),
+                         ("text/csv;q=0", "application/json"), ("text/csv;q=2", "application/json"), (",;,q", "application/json"), ("", "application/json")):
+        for target in (LISTING, ALL):
+            reply = server.get(f"{target}?limit=2", headers={"Accept": accept})
+            equal((reply.status, reply.headers["content-type"].split(";")[0], reply.headers["vary"]), (200, want, "Accept, Accept-Encoding"), f"Accept: {accept}")
+            equal(server.get(f"{target}?limit=2&format=json", headers={"Accept": accept}).json["items"], server.get(f"{target}?limit=2").json["items"],
+                  f"format before Accept: {accept}")
+    # The same target is kept as JSON: that must not be what another Accept gets.
+    for _ in range(4):
+        check(server.get("/v1/domain/example.com").json["dataset_count"] == 3, "JSON is kept")
+        check(server.get("/v1/domain/example.com", headers={"Accept": "text/csv"}).body.startswith(b"dataset_id,name,"), "CSV beside it")
+    reply = server.get(LISTING, headers={"Accept": BROWSER})
+    if web:
+        equal((reply.status, reply.headers["location"]), (303, "/#/urls/example.com/1"), "a browser")
+    else:
+        equal((reply.status, reply.headers["content-type"]), (200, "application/json"), "a browser")
+    for query, status, slug in (("format=xml", 400, "bad-parameter"), ("format=csv&plan=2", 400, "bad-parameter"), ("format=cdx&fields=url", 400, "bad-parameter"),
+                                ("limit=10001", 400, "limit-too-large"), ("format=json&limit=10001", 400, "limit-too-large"), ("format=csv&limit=0", 400, "bad-parameter"),
+                                ("format=csv&cursor=x", 400, "bad-cursor")):
+        reply = server.get(f"{LISTING}?{query}")
+        equal((reply.status, reply.headers["content-type"], reply.json["type"].split(":")[-1]), (status, "application/problem+json", slug), query)
+    equal(server.get("/v1/tlds?format=cdx").status, 400, "TLDs are no URLs")
+    equal(server.get("/v1/domain/nobody.example/urls?format=csv").status, 404, "an error is a problem")
+
+
+def framing(server):
+    """HEAD, content codings, HTTP/1.0, and several requests on one connection."""
+    want = server.get(f"{LISTING}?format=ndjson").body
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    for coding, decode in ((None, bytes), ("gzip", gzip.decompress), ("zstd", lambda b: zstandard.ZstdDecompressor().decompressobj().decompress(b))):
+        for method in ("GET", "HEAD"):
+            connection.request(method, f"{LISTING}?format=ndjson", headers={"Accept-Encoding": coding or "identity"})
+            reply = connection.getresponse()
+            body = reply.read()
+            equal((reply.status, reply.headers["Content-Encoding"], reply.headers["ETag"], reply.headers["Cache-Control"]), (200, coding, None, "no-store"), f"{method} {coding}")
+            check(body == b"" if method == "HEAD" else decode(body) == want and (coding is None or len(body) < len(want) / 2), f"{method} in {coding}")
+    connection.request("GET", f"{LISTING}?format=parquet", headers={"Accept-Encoding": "gzip"})
+    reply = connection.getresponse()
+    check(reply.headers["Content-Encoding"] is None and reply.read()[:4] == b"PAR1", "Parquet is compressed already")
+    done = subprocess.run(["curl", "-sS", "-0", f"http://127.0.0.1:{server.port}{LISTING}?format=ndjson"], capture_output=True, check=True)
+    check(done.stdout == want, "HTTP/1.0")
+    done = subprocess.run(["curl", "-sS", "--compressed", f"http://127.0.0.1:{server.port}{LISTING}?format=ndjson"], capture_output=True, check=True)
+    check(done.stdout == want, "curl --compressed")
+
+
+class Reader:
+    """A client that reads when it is told to."""
+
+    def __init__(self, server, target, version="1.1"):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        self.socket.settimeout(60)
+        self.socket.connect(("127.0.0.1", server.port))
+        self.socket.sendall(f"GET {target} HTTP/{version}\r\nHost: a\r\n\r\n".encode())
+        self.bytes = b""
+
+    def some(self):
+        self.bytes += self.socket.recv(4096)
+
+    def rest(self):
+        """(body, whole): whole if the last chunk came."""
+        while not self.bytes.endswith(b"\r\n0\r\n\r\n") and (more := self.socket.recv(1 << 20)):
+            self.bytes += more
+        head, _, rest = self.bytes.partition(b"\r\n\r\n")
+        body = b""
+        while rest:
+            size, _, rest = rest.partition(b"\r\n")
+            body, rest = body + rest[:int(size, 16)], rest[int(size, 16) + 2:]
+            if size == b"0":
+                return body, True
+        return body, False
+
+
+def large_root(tmp):
+    with open(tmp / "large.txt", "w", encoding="utf-8") as out:
+        out.writelines(f"https://large.example/some/longer/path/{i:07d}\n" for i in range(ROWS))
+    dxtest.domaindex("ingest", "--root", tmp / "large", "--dataset", "a", tmp / "large.txt")
+    dxtest.domaindex("publish", "--root", tmp / "large")
+    return tmp / "large"
+
+
+LARGE = "/v1/domain/large.example/datasets/1/urls?format="
+
+
+def rss(server):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{server.process.pid}/status").read_text()).group(1)) << 10
+
+
+def streams(tmp, root):
+    with dxtest.Server(root, "--poll-ms", 200) as server:
+        before = server.get("/v1/versions").json["current_version"]
+        equal(len(in_format(server, "/v1/domain/large.example/datasets/1/urls", "urls").splitlines()), ROWS, "all rows")
+        used = rss(server)
+        readers = [Reader(server, LARGE + "ndjson") for _ in range(8)]
+        for reader in readers:
+            reader.some()
+        # A version comes while they wait: they stay on theirs.
+        (tmp / "more.txt").write_text("https://large.example/another\n")
+        dxtest.domaindex("ingest", "--root", root, "--dataset", "a", tmp / "more.txt")
+        dxtest.domaindex("publish", "--root", root)
+        dxtest.wait_until(lambda: server.get("/v1/versions").json["current_version"] != before)
+        check(rss(server) < used + (48 << 20) or dxtest.SANITIZED, f"memory with 8 slow readers: {used >> 20} MiB before, {rss(server) >> 20} MiB")
+        for reader in readers[2:]:
+            reader.socket.close()
+        for reader in readers[:2]:
+            body, whole = reader.rest()
+            check(whole and before.encode() in reader.bytes[:600], "the whole stream, of the version that it began with")
+            rows = body.splitlines()
+            equal((len(rows), b"another" in body), (ROWS, False), "rows of the version it began with")
+        equal(len(in_format(server, "/v1/domain/large.example/datasets/1/urls", "urls").splitlines()), ROWS + 1, "the new version")
+        check(rss(server) < used + (64 << 20) or dxtest.SANITIZED, f"memory after: {used >> 20} MiB, {rss(server) >> 20} MiB")
+
+
+def damaged(root):
+    """Pages near the end of a file are damaged: what comes is a beginning, and is seen not to be the whole."""
+    lake = max(root.glob("urls/dataset_id=1/*/*.parquet"), key=lambda path: path.stat().st_size)
+    groups = pyarrow.parquet.ParquetFile(lake).metadata
+    group = groups.row_group(groups.num_row_groups - 1)
+    path = next(group.column(i) for i in range(group.num_columns) if group.column(i).path_in_schema == "path_query")
+    with open(lake, "r+b") as file:
+        file.seek(path.data_page_offset + path.total_compressed_size // 2)
+        file.write(b"\xa5" * (path.total_compressed_size // 4))
+    with dxtest.Server(root) as server:
+        for word in ("ndjson", "csv", "arrow", "parquet", "urls"):
+            body, whole = Reader(server, LARGE + word).rest()
+            check(not whole, f"{word} of a damaged file ends without its last chunk")
+            if word == "ndjson":
+                last = json.loads(body.splitlines()[-1])
+                check(last["error"]["status"] in (500, 503) and len(body.splitlines()) > 1000, f"the last line says why: {last}")
+        reader = Reader(server, LARGE + "ndjson", "1.0")
+        try:
+            while reader.socket.recv(1 << 20):
+                pass
+            check(False, "to a client of HTTP/1.0 a broken stream looks whole")
+        except ConnectionResetError:
+            check(True, "reset")
+
+
+def hidden(root):
+    """Streams have the rows of the caller's JSON pages, under rules and access control."""
+    dxtest.domaindex("suppress", "add", "--root", root, "--prefix", "example.com/p/11", "--policy", "absent", "--reason", "test")
+    dxtest.domaindex("access", "init", "--root", root)
+    dxtest.domaindex("access", "grant", "a", "--to", "*", "--root", root)
+    with dxtest.Server(root) as server:
+        dxtest.wait_until(lambda: server.get("/readyz").status == 200)
+        rows = pages(server, f"{ALL}?limit=3000")
+        check(0 < len(rows) < 7000 and {row["dataset_id"] for row in rows} == {1}, f"{len(rows)} rows are visible")
+        compare(server, ALL, rows)
+        equal(in_format(server, ALL, "urls").decode().splitlines(), [row["url"] for row in rows], "URLs")
+        compare(server, "/v1/domain/example.com", pages(server, "/v1/domain/example.com", "datasets"))
+        equal(server.get("/v1/domain/example.com/datasets/2/urls?format=csv").body, server.get("/v1/domain/example.com/datasets/99/urls?format=csv").body.replace(b"99", b"2"),
+              "a hidden dataset")
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        root = make_root(tmp)
+        with dxtest.Server(root) as server:
+            values(server)
+            tables(server)
+            negotiation(server, False)
+            framing(server)
+        with dxtest.Server(root, "--web", "yes") as server:
+            negotiation(server, True)
+        with dxtest.Server(root, *dxtest.SAME_BYTES) as server:
+            equal(len(in_format(server, ALL, "urls").splitlines()), 7340, "without cursors, by offsets")
+        hidden(root)
+        large = large_root(tmp)
+        streams(tmp, large)
+        damaged(large)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
