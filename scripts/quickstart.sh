@@ -153,8 +153,6 @@ say "three requests to try (in another terminal), with their answers"
 show /v1/domain/github.com
 show "/v1/domain/github.com/datasets/$dataset/urls?limit=5&fields=url,extras"
 show /v1/domain/no-such-site.example
-[ -z "$serve" ] || say "open http://$address/ in a browser"
-
 if [ -z "$serve" ]; then
     kill "$server"
     wait "$server" || die "the server did not stop cleanly"
@@ -163,6 +161,7 @@ if [ -z "$serve" ]; then
     exit 0
 fi
 say "serving on http://$address (Ctrl-C ends it); more requests: docs/API.md"
+say "open http://$address/"
 tail -n +1 -f "$log" --pid="$server" &
 tailer=$!
 wait "$server"

@@ -7,7 +7,7 @@
 #   test.sh long     everything, with the variables of docs/TESTING.md at their largest and an hour of fuzzing: hours
 #   test.sh STAGE…   some stages, one after the other
 #
-#   packages   Debian packages (scripts/packages.txt), storage servers and the Python peers
+#   packages   Debian packages (scripts/packages.txt), storage servers, the Python peers and the npm packages of the page
 #   style      clang-format, include rule, shell syntax, links in documents, banned words
 #   dev        (short) debug build with -Werror: unit tests, and scripts with the label short
 #   release    release build by gcc without a warning; scripts that need no sanitizer, oracles, peers
@@ -92,6 +92,7 @@ stage_packages() {
     scripts/install_packages.sh build test || return 1
     servers_begin
     [ "$tier" != long ] || timeout 600 scripts/spectral.sh >/dev/null || echo "spectral cannot be had here"
+    scripts/web_tools.sh >/dev/null || [ $? -eq 77 ] || return 1 # without npm the tests of the page are skipped, and say so
     scripts/peers.sh # the last line that is printed names its python
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // app.tsx - the frame of all views. An address without a version gets that of the server first, so that all parts of a view are of one.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { VersionsAnswer } from "./api/answers";
 import { path } from "./api/path";
 import { useAnswer } from "./api/use_answer";
+import { Guard } from "./parts/guard";
 import { Footer, Header } from "./parts/header";
+import { Host } from "./parts/names";
 import { ProblemBox } from "./parts/problem";
 import { Waiting } from "./parts/section";
 import { VersionContext } from "./parts/version";
@@ -20,8 +22,8 @@ function Pinned({ now }: { now: Address }) {
   useEffect(() => {
     if (answer?.body && !version) replace(changed(now, { v: answer.body.version }));
   }, [answer]);
-  if (version) return <VersionContext.Provider value={version}><VersionNote now={now} /><div key={`${now.view}/${now.what}`}>{viewOf(now)}</div></VersionContext.Provider>;
-  return <>{now.view === "" && <h1>{t.lead}</h1>}{answer && !answer.body ? <ProblemBox answer={answer} again={again} name="" /> : <Waiting />}</>;
+  if (version) return <VersionContext.Provider value={version}><VersionNote now={now} /><Guard key={`${now.view}/${now.what}`}>{viewOf(now)}</Guard></VersionContext.Provider>;
+  return <><h1 class="name">{now.what ? <Host name={now.what} /> : (t.titles[now.view] ?? t.lead)}</h1>{answer && !answer.body ? <ProblemBox answer={answer} again={again} name="" top /> : <Waiting />}</>;
 }
 
 // Counts up when the token changes: then every part is made again.
@@ -40,6 +42,11 @@ function App() {
   const turn = useTurns();
   useEffect(() => {
     document.title = [now.what, t.titles[now.view], "domaindex"].filter(Boolean).join(" · ");
+  }, [now.view, now.what]);
+  const first = useRef(true);
+  useEffect(() => { // a screen reader goes on where the new view begins
+    if (!first.current) document.getElementById("main")!.focus({ preventScroll: true });
+    first.current = false;
   }, [now.view, now.what]);
   useEffect(() => {
     scrollTo(0, 0);

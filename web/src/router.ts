@@ -13,7 +13,7 @@ export function parseAddress(hash: string): Address {
   try {
     return { view, what: decodeURIComponent(what), params };
   } catch {
-    return { view: "", what: "", params: {} }; // a broken escape
+    return { view: "broken", what: "", params }; // a broken escape: there is no such view
   }
 }
 
