@@ -62,6 +62,7 @@ struct dx_command {
     int (*run)(const struct dx_options *options);
 };
 
+extern const struct dx_command dx_command_adopt;
 extern const struct dx_command dx_command_ingest;
 extern const struct dx_command dx_command_profiles;
 extern const struct dx_command dx_command_publish;

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ BIG = 2500  # rows of big.example
 def install(tmp):
     """The package as pip installs it, in front of all others."""
     work = tmp / "python"  # pip builds in the folder: not in ours
-    dxtest.run("cp", "-r", PACKAGE, work)
+    shutil.copytree(PACKAGE, work, ignore=shutil.ignore_patterns("build", "*.egg-info"))
     (tmp / "CMakeLists.txt").write_bytes((dxtest.SOURCE / "CMakeLists.txt").read_bytes())
     dxtest.run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
                "--disable-pip-version-check", "--target", tmp / "site", work, env={"DOMAINDEX_BIN_DIR": str(dxtest.BIN)})

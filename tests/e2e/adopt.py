@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""`domaindex adopt`: lake files of several writers, each with a range of domains, answer as one ingest of all records does; it refuses
+what it must (rows that are there, another suffix list, files that changed or are links, other lists), and a run that is killed or
+refused a system call leaves each dataset with its old rows or with the new ones, and the next run puts that right.
+"""
+import json
+import os
+import shutil
+
+import dxtest
+import inject
+from dxtest import check, equal
+
+TASKS = 4
+DATASETS = ("one", "two")
+
+
+def records(version):
+    """(dataset, domain, line), in the order of domains."""
+    return sorted((dataset, f"site{i:03}.com", f"{dataset}\thttp://www.site{i:03}.com/{version}/{k}\t{1e9 + k:.0f}")
+                  for dataset in DATASETS for i in range(40) for k in range(i % 5 + 1))
+
+
+def ingest(root, lines, *more):
+    text = "dataset\turl\tts\n" + "\n".join(lines) + "\n"
+    dxtest.domaindex("ingest", "--root", root, "--dataset-column", "dataset", "--format", "tsv", "--threads", 1, *more, "-", input=text.encode())
+
+
+def stage(folder, version, psl=None):
+    """What the tasks of an engine write: each has the domains of a range. Lines of the list."""
+    lines = []
+    for task in range(TASKS):
+        mine = [line for _, domain, line in records(version) if int(domain[4:7]) * TASKS // 40 == task]
+        root = folder / f"task{task}"
+        ingest(root, mine, *(("--psl", psl) if psl else ()))
+        names = {d["dataset_id"]: d["name"] for d in json.loads((root / "registry.json").read_text())["datasets"]}
+        for path in sorted(root.rglob("*.parquet")):
+            number = int(path.parent.parent.name.split("=")[1])
+            lines.append(f"{path.stat().st_size}\t00-ff\t{names[number]}\t{path}")
+    return lines
+
+
+def adopt(root, lines, *more, **options):
+    (root.parent / "list.tsv").write_text("\n".join(lines) + "\n")
+    return dxtest.domaindex("adopt", "--root", root, "--list", root.parent / "list.tsv", *more, **options)
+
+
+def answers(root):
+    """All that lookup says of all domains and listings, without what names the version."""
+    names = sorted({domain for _, domain, _ in records("x")})
+    done = dxtest.domaindex("lookup", "--root", root, *names, expect=None).stdout
+    for dataset in (1, 2):
+        done += dxtest.domaindex("lookup", "--root", root, "--dataset", dataset, *names, expect=None).stdout
+    objects = [json.loads(line) for line in done.splitlines()]
+    for answer in objects:
+        for member in ("version", "next_cursor"):
+            answer.pop(member, None)
+    return objects
+
+
+def whole(root, version):
+    ingest(root, [line for _, _, line in records(version)])
+    dxtest.domaindex("publish", "--root", root)
+    return answers(root)
+
+
+def check_refusals(tmp, root, lines):
+    for words, changed, more in (
+            ("has rows", lines, ()),
+            ("bytes", [lines[0].replace("\t", "1\t", 1), *lines[1:]], ("--replace",)),
+            ("No such file", ["5\t00\tone\t/nowhere/x.parquet"], ("--replace",)),
+            ("not a regular file", [f"{(tmp / 'link').lstat().st_size}\t00\tone\t{tmp / 'link'}"], ("--replace",)),
+            ("line 2", [lines[0], "x\t00\tone\t/a"], ()),
+            ("line 1", ["5\tff-00\tone\t/a"], ()),
+            ("suffix list", lines, ("--replace", "--psl", tmp / "other.dat"))):
+        done = adopt(root, changed, *more, expect=1)
+        check(words in done.stderr.decode(), f"{words}: {done.stderr.decode()[-300:]}")
+    done = adopt(root, lines, expect=1)
+    check(all(os.path.exists(line.split("\t")[3]) for line in lines), "a refused run moves nothing")
+    remote = dxtest.domaindex("adopt", "--root", "s3://bucket/x", "--list", tmp / "list.tsv", expect=1)
+    check("object storage" in remote.stderr.decode(), remote.stderr.decode())
+
+
+def check_kills(tmp, old, new):
+    """Old rows or new ones, and then new ones."""
+    template = tmp / "template"
+    ingest(template, [line for _, _, line in records("old")])
+    dxtest.domaindex("publish", "--root", template)
+    work = tmp / "work"
+    lines = [line.replace(str(template), str(work / "root")) for line in stage(template / "spool", "new")]
+    (tmp / "kill.tsv").write_text("\n".join(lines) + "\n")
+
+    def judge(root, words, done):
+        dxtest.domaindex("publish", "--root", root)
+        found = answers(root)
+        if done.returncode == 0:
+            return "adopted" if check(found == new, f"{words}: exit 0, and not the new rows") else "wrong"
+        check(found in (old, new), f"{words}: neither the old rows nor the new ones")
+        label = "new" if found == new else "old"
+        again = root.parent / "again"
+        shutil.rmtree(again, ignore_errors=True)
+        restaged = stage(again, "new")
+        adopt(root, restaged, "--replace")
+        dxtest.domaindex("publish", "--root", root)
+        check(answers(root) == new, f"{words}: the next run does not lead to the new rows")
+        return label
+
+    inject.sweep("adopt", template, work, lambda root: [str(dxtest.DOMAINDEX), "adopt", "--root", str(root), "--replace", "--list", str(tmp / "kill.tsv")],
+                 judge, points=6)
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        old, new = whole(tmp / "old", "old"), whole(tmp / "new", "new")
+        root = tmp / "root"
+        lines = stage(tmp / "stage", "old")
+        check(len(lines) == TASKS * len(DATASETS), f"{len(lines)} files")
+        adopt(root, lines)
+        dxtest.domaindex("publish", "--root", root)
+        equal(answers(root) == old, True, "adopted files answer as one ingest of all records")
+        dxtest.domaindex("verify", "--root", root, "--deep")
+        shutil.copy("/usr/share/publicsuffix/public_suffix_list.dat", tmp / "other.dat")
+        with open(tmp / "other.dat", "a", encoding="utf-8") as file:
+            file.write("site001.com\n")
+        more = stage(tmp / "more", "new", root / "psl.dat")
+        (tmp / "link").symlink_to(more[0].split("\t")[3])
+        check_refusals(tmp, root, more)
+        adopt(root, more, "--replace", "--psl", root / "psl.dat")
+        dxtest.domaindex("publish", "--root", root)
+        check(answers(root) == new, "files that replace answer as one ingest of the new records")
+        ingest(root, ["one\thttp://www.site001.com/late\t1", "one\thttp://www.site001.com/new/0\t1000000000"])
+        dxtest.domaindex("publish", "--root", root)
+        late = json.loads(dxtest.domaindex("lookup", "--root", root, "--dataset", 1, "site001.com").stdout)
+        equal(len(late["items"]), 3, "an ingest adds to what was adopted, what is there already once")
+        dxtest.domaindex("verify", "--root", root, "--deep")
+        if inject.can_trace() and not dxtest.SANITIZED:
+            check_kills(tmp, old, new)
+    dxtest.finish()
+
+
+main()
