@@ -93,6 +93,7 @@ stage_packages() {
     servers_begin
     [ "$tier" != long ] || timeout 600 scripts/spectral.sh >/dev/null || echo "spectral cannot be had here"
     scripts/web_tools.sh >/dev/null || [ $? -eq 77 ] || return 1 # without npm the tests of the page are skipped, and say so
+    [ "$tier" != long ] || timeout 900 scripts/spark_peers.sh >/dev/null || echo "Spark cannot be had here"
     scripts/peers.sh # the last line that is printed names its python
 }
 

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark: DataFrames into a root, and rows of a root as DataFrames.
+
+    domaindex.spark.ingest(df, "/mnt/shared/root", dataset="crawl-2026", url_column="page", ts_column="seen")
+    df.write.format("domaindex").option("root", root).option("dataset", "crawl-2026").mode("append").save()
+    spark.read.format("domaindex").option("root", root).load().where("domain = 'example.com'")
+
+docs/PYTHON.md is the manual, docs/notes/spark.md says why it works so.
+"""
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import uuid
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, InputPartition, WriterCommitMessage
+
+from .. import _client
+from .._errors import NotFound
+from .._types import time_of
+from .. import _spark_job as _job
+from .._spark_job import JobError, clean
+
+URL_NAMES = ("url", "uri", "link", "page_url", "original")
+TS_NAMES = ("ts", "date", "timestamp", "time", "when", "crawled")
+_ROWS = "domain string, dataset_id int, dataset string, url string, url_id string, ts timestamp, extras string"
+_PRESENCE = "domain string, dataset_id int, dataset string, url_count bigint, row_count bigint"
+
+
+def _column(names: Sequence[str], chosen: Optional[str], usual: Sequence[str]) -> Optional[int]:
+    """The number of a column: the one that was named, else the first with one of the usual names."""
+    if chosen:
+        if chosen not in names:
+            raise ValueError(f"there is no column {chosen!r}; there are {', '.join(names)}")
+        return list(names).index(chosen)
+    lower = [name.lower() for name in names]
+    return next((lower.index(name) for name in usual if name in lower), None)
+
+
+def _columns(names: Sequence[str], options: Mapping[str, str]) -> _job.Columns:
+    url = _column(names, options.get("url_column"), URL_NAMES)
+    if url is None:
+        raise ValueError(f"no column has one of the usual names of a URL ({', '.join(URL_NAMES)}); option url_column names it. Columns: {', '.join(names)}")
+    ts = _column(names, options.get("ts_column"), TS_NAMES) if options.get("ts_column") != "" else None
+    dataset = _column(names, options.get("dataset_column"), ()) if options.get("dataset_column") else None
+    extras = [name.strip() for name in options.get("extra_columns", "").split(",") if name.strip()]
+    numbers = [(name, _column(names, name, ())) for name in extras]
+    return _job.Columns(url, dataset, ts, tuple((name, number) for name, number in numbers if number is not None))
+
+
+def _flag(options: Mapping[str, str], name: str, usual: bool) -> bool:
+    word = options.get(name, "true" if usual else "false").lower()
+    if word not in ("true", "false"):
+        raise ValueError(f"option {name} is true or false, not {word!r}")
+    return word == "true"
+
+
+def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -> _job.Job:
+    root, dataset = options.get("root"), options.get("dataset")
+    if not root:
+        raise ValueError("option root is missing")
+    if bool(dataset) == bool(options.get("dataset_column")):
+        raise ValueError("one of the options dataset and dataset_column is needed")
+    if _job.is_directory(root):
+        root = os.path.abspath(root.removeprefix("file:"))
+    elif not options.get("spool"):
+        raise ValueError("a root on object storage needs the option spool: a directory that driver and executors share")
+    arranged = _flag(options, "arranged", False)
+    return _job.Job(
+        name=uuid.uuid4().hex[:12], root=root, spool=os.path.abspath(options.get("spool") or os.path.join(root, "spool")), dataset=dataset,
+        columns=_columns(names, options), replace=overwrite, adopts=_job.can_adopt(root, dataset, overwrite, arranged), arranged=arranged,
+        memory=options.get("memory", "512M"), wait_s=int(options.get("wait", "600")), max_rejects=float(options.get("max_rejects", "0.1")),
+        publish=_flag(options, "publish", True), verify=_flag(options, "verify", True))
+
+
+@dataclasses.dataclass
+class TaskMessage(WriterCommitMessage):
+    result: _job.Result
+
+
+class DomaindexWriter(DataSourceArrowWriter):
+    """Tasks write aside; commit makes all of it visible, or nothing."""
+
+    def __init__(self, job: _job.Job) -> None:
+        self.job = job
+        _job.begin(job)
+
+    def write(self, iterator: Iterator[Any]) -> TaskMessage:
+        return TaskMessage(_job.run_task(self.job, iterator))
+
+    def commit(self, messages: List[Optional[WriterCommitMessage]]) -> None:
+        _job.commit(self.job, [message.result for message in messages if isinstance(message, TaskMessage)])
+
+    def abort(self, messages: List[Optional[WriterCommitMessage]]) -> None:
+        _job.abort(self.job)
+
+
+# ---- reading ----
+
+
+@dataclasses.dataclass
+class Wanted(InputPartition):
+    domain: Optional[str]
+    datasets: Optional[Tuple[Union[int, str], ...]]
+    version: str
+
+
+class DomaindexReader(DataSourceReader):
+    """Rows of some domains, or which datasets contain which domains. All partitions are of one version."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._root, self._table = options.get("root"), options.get("table", "rows")
+        self._version, self._cache = options.get("version"), options.get("cache_dir")
+        if not self._root or self._table not in ("rows", "presence"):
+            raise ValueError("option root is needed; option table is rows or presence")
+        self._domains: Optional[List[str]] = _words(options.get("domain"))
+        self._datasets: Optional[List[Union[int, str]]] = list(_words(options.get("dataset")) or []) or None
+
+    def pushFilters(self, filters: List[Any]) -> Iterator[Any]:
+        """domain = and IN, dataset = and IN (by name), dataset_id = and IN. Spark compares all again: a domain may be asked for by another spelling."""
+        for one in filters:
+            given: List[Any] = list(getattr(one, "value", ())) if type(one).__name__ == "In" else [getattr(one, "value", None)]
+            values: List[Any] = [value for value in given if value is not None]
+            column = getattr(one, "attribute", ())
+            if type(one).__name__ in ("EqualTo", "In") and column == ("domain",):
+                self._domains = values if self._domains is None else [d for d in self._domains if d in values]
+            elif type(one).__name__ in ("EqualTo", "In") and column in (("dataset",), ("dataset_id",)) and self._datasets is None:
+                self._datasets = values
+            yield one
+
+    def _open(self, version: Optional[str] = None) -> _client.Index:
+        return _client.open_root(self._root or "", version=version or self._version, cache_dir=self._cache)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with self._open() as index:
+            version = index.version
+        if self._domains is None and self._table == "rows":
+            raise ValueError("rows are read by domain: filter by it (where(\"domain = 'example.com'\")) or give the option domain. "
+                             "To read all rows, read the Parquet files that `domaindex files` lists")
+        datasets = tuple(self._datasets) if self._datasets is not None else None
+        return [Wanted(domain, datasets, version) for domain in (self._domains if self._domains is not None else [None])]
+
+    def read(self, partition: InputPartition) -> Iterator[Tuple[Any, ...]]:
+        assert isinstance(partition, Wanted)
+        with self._open(partition.version) as index:
+            names = {d.dataset_id: d.name for d in index.datasets()}
+            chosen = _chosen(names, partition.datasets)
+            yield from _presence(index, names, chosen, partition.domain) if self._table == "presence" else _rows(index, names, chosen, str(partition.domain))
+
+
+def _words(text: Optional[str]) -> Optional[List[str]]:
+    return [word.strip() for word in text.split(",") if word.strip()] if text else None
+
+
+def _chosen(names: Mapping[int, str], wanted: Optional[Sequence[Union[int, str]]]) -> List[int]:
+    return [number for number, name in names.items() if wanted is None or number in wanted or name in wanted]
+
+
+def _rows(index: _client.Index, names: Mapping[int, str], chosen: Sequence[int], domain: str) -> Iterator[Tuple[Any, ...]]:
+    try:
+        found = index.domain(domain)
+    except NotFound:
+        return
+    for dataset in found.datasets:
+        if dataset.dataset_id in chosen:
+            for row in index.urls(domain, dataset.dataset_id, page_rows=10000, fields="url,url_id,ts,extras"):
+                extras = json.dumps(row["extras"], ensure_ascii=False, sort_keys=True)
+                yield found.domain, dataset.dataset_id, dataset.name, row.url, row["url_id"], time_of(row.ts), extras
+
+
+def _presence(index: _client.Index, names: Mapping[int, str], chosen: Sequence[int], domain: Optional[str]) -> Iterator[Tuple[Any, ...]]:
+    wanted = [domain] if domain is not None else _all_domains(index)
+    for name in index.domains(wanted):
+        for dataset in name.datasets:
+            if dataset["dataset_id"] in chosen:
+                yield name.domain, dataset["dataset_id"], names[dataset["dataset_id"]], dataset["url_count"], dataset["row_count"]
+
+
+def _all_domains(index: _client.Index) -> Iterator[str]:
+    cursor: Optional[str] = None
+    while True:
+        page = index.get("/v1/domains", limit=10000, cursor=cursor)
+        for domain in page["domains"]:
+            yield domain["domain"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return
+
+
+class DomaindexSource(DataSource):
+    """format("domaindex")"""
+
+    @classmethod
+    def name(cls) -> str:
+        return "domaindex"
+
+    def schema(self) -> str:
+        return _PRESENCE if self.options.get("table") == "presence" else _ROWS
+
+    def reader(self, schema: Any) -> DomaindexReader:
+        return DomaindexReader(self.options)
+
+    def writer(self, schema: Any, overwrite: bool) -> DomaindexWriter:
+        return DomaindexWriter(_job_of([field.name for field in schema.fields], self.options, overwrite))
+
+
+# ---- rows in order of domains ----
+
+
+def arrange(df: Any, *, root: str, url_column: Optional[str] = None, dataset_column: Optional[str] = None, partitions: Optional[int] = None) -> Any:
+    """The rows in partitions by ranges of (domain id, host, path), so that each URL is in one and the domains of most are in one. A domain with
+    many rows is spread over several. Canonical forms are made on Arrow batches by libdomaindex."""
+    names = df.columns
+    url = _column(names, url_column, URL_NAMES)
+    if url is None:
+        raise ValueError(f"no column has one of the usual names of a URL; url_column names it. Columns: {', '.join(names)}")
+    text = _job.suffix_list_of(root)
+
+    def add_keys(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+        import pyarrow.compute
+
+        from ..canonical import Canonicaliser
+
+        canon = Canonicaliser(suffix_list=text)
+        for batch in batches:
+            form = canon.batch(batch.column(url))
+            # Unsigned order as that of a signed number.
+            key = pyarrow.compute.bit_wise_xor(form.column("domain_id"), pyarrow.scalar(1 << 63, pyarrow.uint64()))
+            signed = pyarrow.Array.from_buffers(pyarrow.int64(), len(key), key.buffers(), key.null_count, key.offset)
+            yield pyarrow.RecordBatch.from_arrays([*batch.columns, signed, form.column("host"), form.column("path_query")],
+                                                  names=[*batch.schema.names, "dx_key", "dx_host", "dx_path"])
+
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    schema = StructType([*df.schema.fields, StructField("dx_key", LongType()), StructField("dx_host", StringType()), StructField("dx_path", StringType())])
+    keys = [*([dataset_column] if dataset_column else []), "dx_key", "dx_host", "dx_path"]
+    keyed = df.mapInArrow(add_keys, schema)
+    ranged = keyed.repartitionByRange(partitions, *keys) if partitions else keyed.repartitionByRange(*keys)
+    return ranged.drop("dx_key", "dx_host", "dx_path")
+
+
+def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[str] = None, dataset_column: Optional[str] = None,
+           url_column: Optional[str] = None, ts_column: Optional[str] = None, extra_columns: Sequence[str] = (), mode: str = "append",
+           partitions: Optional[int] = None, **options: Any) -> None:
+    """Adds the rows of a DataFrame to a root and publishes it. mode "overwrite": they take the place of what the datasets had. Further options are
+    those of the data source: spool, memory, wait, max_rejects, publish, verify."""
+    place = os.fspath(root)
+    arranged = arrange(df, root=place, url_column=url_column, dataset_column=dataset_column, partitions=partitions)
+    given: Dict[str, Any] = {"root": place, "dataset": dataset, "dataset_column": dataset_column, "url_column": url_column, "ts_column": ts_column,
+                             "extra_columns": ",".join(extra_columns), "arranged": "true", **options}
+    writer = arranged.write.format("domaindex").mode(mode)
+    for name, value in given.items():
+        if value is not None:
+            writer = writer.option(name, str(value).lower() if isinstance(value, bool) else str(value))
+    writer.save()
+
+
+def register(spark: Any) -> None:
+    """Only where Spark does not find the package pyspark_domaindex by itself."""
+    spark.dataSource.register(DomaindexSource)
+
+
+__all__ = ["DomaindexSource", "JobError", "arrange", "clean", "ingest", "register"]

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow long
+"""The Spark data source, with Spark in local-cluster mode: two workers as processes of their own. Rows of a made-up corpus
+through domaindex.spark.ingest, through format("domaindex") as they lie, added, and in place of others: every answer is that of the
+program alone. Tasks that fail once, an executor that is killed, a driver that is killed at a random moment and run again; two jobs at once;
+rows and presence read back with filters; the command line. It needs scripts/spark_peers.sh (500 MB); two to ten minutes.
+"""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import dxtest
+from dxtest import check, equal
+
+PYTHON = dxtest.SOURCE / "build" / "spark-peers" / "bin" / "python"
+KILLS = 10 if dxtest.WHOLE else 2
+ROWS = 20000
+
+
+def begin(tmp):
+    """Runs this script again in Spark's environment, with the package installed in front."""
+    if not PYTHON.exists():
+        dxtest.skip("there is no Spark: scripts/spark_peers.sh makes build/spark-peers")
+    shutil.copytree(dxtest.SOURCE / "python", tmp / "python", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    (tmp / "CMakeLists.txt").write_bytes((dxtest.SOURCE / "CMakeLists.txt").read_bytes())
+    dxtest.run(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check",
+               "--target", tmp / "site", tmp / "python", env={"DOMAINDEX_BIN_DIR": str(dxtest.BIN)})
+    environment = {**os.environ, "PYTHONPATH": f"{tmp / 'site'}:{os.environ.get('PYTHONPATH', '')}", "PYSPARK_PYTHON": str(PYTHON), "DX_SPARK_WORK": str(tmp),
+                   "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.run([PYTHON, __file__], env=environment, check=False).returncode
+
+
+def session():
+    from pyspark.sql import SparkSession
+
+    spark = (SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
+             .config("spark.executor.memory", "1g").config("spark.sql.python.filterPushdown.enabled", "true").config("spark.task.maxFailures", "4")
+             .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate())
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def single(root, rows, *more):
+    text = "dataset\tts\turl\tnote\n" + "".join("\t".join(row) + "\n" for row in rows)
+    dxtest.domaindex("ingest", "--root", root, "--dataset-column", "dataset", "--extra-column", "note", "--format", "tsv", *more, "-", input=text.encode())
+    dxtest.domaindex("publish", "--root", root)
+    return answers(root)
+
+
+def answers(root, in_order=True):
+    import domaindex
+
+    with domaindex.open(root) as index:
+        names = [d["domain"] for d in index.get("/v1/domains", limit=10000)["domains"]]
+    lines = dxtest.domaindex("lookup", "--root", root, "-", input="\n".join(names).encode()).stdout.splitlines()
+    lines += dxtest.domaindex("lookup", "--root", root, "--all-urls", "--fields", "url,ts,extras,raw_url", "--limit", 10000, "-", input="\n".join(names).encode()).stdout.splitlines()
+    objects = [json.loads(line) for line in lines]
+    for answer in objects:
+        for member in ("version", "next_cursor"):
+            answer.pop(member, None)
+        if not in_order:
+            answer.get("items", []).sort(key=lambda item: json.dumps(item, sort_keys=True))
+    return objects
+
+
+def made(seed):
+    import corpus
+
+    rows = [raw for raw, _ in corpus.rows(seed=seed, count=ROWS)]
+    return [(dataset[:5], ts, f"http://www.skew.example/{i % 400}/{i}" if i % 3 == 0 else url, extra) for i, (dataset, ts, url, extra) in enumerate(rows)]
+
+
+def frame(spark, rows, parts=3):
+    return spark.createDataFrame(rows, "dataset string, ts string, url string, note string").repartition(parts)
+
+
+def check_writes(spark, tmp, old, new, old_rows, new_rows):
+    import domaindex.spark
+
+    root = tmp / "root"
+    options = {"dataset_column": "dataset", "extra_columns": ["note"]}
+    domaindex.spark.ingest(frame(spark, old_rows), root, partitions=5, **options)
+    check(answers(root) == old, "answers after domaindex.spark.ingest")
+    check(not list((root / "spool").iterdir()), "nothing is left in the spool")
+    dxtest.domaindex("verify", "--root", root, "--deep")
+    domaindex.spark.ingest(frame(spark, new_rows), root, partitions=5, mode="overwrite", **options)
+    replaced = tmp / "replaced"
+    single(replaced, old_rows)
+    check(answers(root) == single(replaced, new_rows, "--replace"), "answers after an overwrite")
+    (frame(spark, new_rows).write.format("domaindex").option("root", str(tmp / "plain")).option("dataset_column", "dataset")
+     .option("extra_columns", "note").mode("append").save())
+    check(answers(tmp / "plain") == new, "answers after format(\"domaindex\") of rows as they lie")
+    domaindex.spark.ingest(frame(spark, old_rows), tmp / "plain", **options)
+    both = tmp / "both"
+    single(both, new_rows)
+    single(both, old_rows)
+    check(answers(tmp / "plain", False) == answers(both, False), "answers after rows were added")
+    try:
+        domaindex.spark.ingest(frame(spark, [("a", "", "mailto:x", "")] * 9 + old_rows[:10]), tmp / "rejects", **options)
+        check(False, "too many rejects")
+    except Exception as error:  # noqa: BLE001
+        check("were rejected" in str(error), f"too many rejects: {str(error)[:300]}")
+    check(not (tmp / "rejects" / "registry.json").exists(), "too many rejects: nothing is there")
+
+
+def check_failing_tasks(spark, tmp, old, old_rows):
+    """Each task fails at its first attempt; and an executor is killed under another job."""
+    import domaindex.spark
+
+    marks = tmp / "marks"
+    marks.mkdir()
+
+    def fail_once(batches):
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        mark = marks / f"{context.stageId()}-{context.partitionId()}"
+        first = not mark.exists()
+        mark.touch()
+        for batch in batches:
+            yield batch
+            if first:
+                raise RuntimeError("the first attempt")
+
+    df = frame(spark, old_rows)
+    domaindex.spark.ingest(df.mapInArrow(fail_once, df.schema), tmp / "failing", dataset_column="dataset", extra_columns=["note"], partitions=4)
+    check(len(list(marks.iterdir())) > 0 and answers(tmp / "failing") == old, "answers after tasks that failed once")
+    def kill_executor(batches):
+        mark = marks / "executor"
+        for batch in batches:
+            yield batch
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getppid(), signal.SIGKILL)  # the daemon of Python workers
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    domaindex.spark.ingest(df.mapInArrow(kill_executor, df.schema), tmp / "executor", dataset_column="dataset", extra_columns=["note"], partitions=4)
+    check((marks / "executor").exists() and answers(tmp / "executor") == old, "answers after Python workers that were killed")
+
+
+def executors(spark):
+    """Processes of the executors, which are children of this session's workers."""
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and any(spark.sparkContext.applicationId.encode() == w for w in words):
+            found.append(int(folder.name))
+    return found
+
+
+def check_killed_executor(spark, tmp, old, old_rows):
+    import threading
+
+    import domaindex.spark
+
+    failure = []
+
+    def write():
+        try:
+            domaindex.spark.ingest(frame(spark, old_rows, 8), tmp / "lost", dataset_column="dataset", extra_columns=["note"], partitions=8)
+        except Exception as error:  # noqa: BLE001
+            failure.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    dxtest.wait_until(lambda: list((tmp / "lost" / "spool").glob("spark-*/*/")) or not thread.is_alive(), 180)
+    victims = executors(spark)
+    check(victims, "there are executors")
+    if victims:
+        os.kill(victims[0], signal.SIGKILL)
+    thread.join()
+    check(not failure and answers(tmp / "lost") == old, f"answers after an executor was killed: {str(failure)[:500]}")
+
+
+def check_reads(spark, tmp, rows):
+    root = str(tmp / "old")
+    lookup = json.loads(dxtest.domaindex("lookup", "--root", root, "--all-urls", "--limit", 10000, "skew.example").stdout)
+    read = spark.read.format("domaindex").option("root", root)
+    got = read.load().where("domain = 'skew.example'").collect()
+    equal(sorted((r.dataset_id, r.url, r.url_id) for r in got), sorted((i["dataset_id"], i["url"], i["url_id"]) for i in lookup["items"]), "rows of a domain")
+    one = lookup["datasets"][0]
+    some = read.load().where(f"domain IN ('skew.example', 'nobody.example') AND dataset = '{one['dataset']}'").count()
+    equal(some, sum(i["dataset_id"] == one["dataset_id"] for i in lookup["items"]), "rows of a domain in a dataset")
+    presence = read.option("table", "presence").load().collect()
+    want = [(a["domain"], d["dataset_id"], d["url_count"], d["row_count"]) for a in answers(root) if "url_count" in a for d in a["datasets"]]
+    equal(sorted((r.domain, r.dataset_id, r.url_count, r.row_count) for r in presence), sorted(want), "presence of all domains")
+    try:
+        read.option("table", "rows").load().count()
+        check(False, "all rows")
+    except Exception as error:  # noqa: BLE001
+        check("read by domain" in str(error), f"all rows: {str(error)[:300]}")
+
+
+def command(tmp, root, *more):
+    return [sys.executable, "-m", "domaindex.spark", "ingest", str(tmp / "input.parquet"), "--root", str(root), "--dataset-column", "dataset",
+            "--extra-column", "note", "--partitions", "4", *more]
+
+
+def check_killed_drivers(tmp, old, new_rows, old_rows):
+    """spark-submit's process is killed at a random moment, and run again: old rows or new ones, then new ones."""
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table([pyarrow.array(column) for column in zip(*new_rows)], names=["dataset", "ts", "url", "note"]), tmp / "input.parquet")
+    reference = tmp / "reference"
+    single(reference, old_rows)
+    single(reference, new_rows, "--replace")
+    new = answers(reference)
+    took = None
+    for number in range(KILLS + 1):
+        root = tmp / f"driver{number}"
+        single(root, old_rows)
+        began = time.monotonic()
+        job = subprocess.Popen(command(tmp, root, "--overwrite"), start_new_session=True, stderr=subprocess.DEVNULL)
+        if took is None:  # the first one is whole, and says how long one takes
+            equal(job.wait(), 0, "the command")
+            took = time.monotonic() - began
+            check(answers(root) == new, "answers after the command")
+            continue
+        time.sleep(took * (0.3 + 0.7 * random.random()))
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+        dxtest.domaindex("publish", "--root", root, "--wait", 60)
+        check(answers(root) in (old, new), f"killed driver {number}: neither the old rows nor the new ones")
+        dxtest.run(*command(tmp, root, "--overwrite"))
+        check(answers(root) == new, f"killed driver {number}: the job run again")
+        dxtest.domaindex("verify", "--root", root, "--deep")
+
+
+def check_conflict(spark, tmp, rows):
+    """Two jobs for the same new datasets at once: one commits, the other is refused, and nothing is doubled."""
+    import threading
+
+    import domaindex.spark
+
+    outcome = []
+
+    def write():
+        try:
+            domaindex.spark.ingest(frame(spark, rows), tmp / "twice", dataset_column="dataset", extra_columns=["note"], partitions=2)
+            outcome.append("done")
+        except Exception as error:  # noqa: BLE001
+            outcome.append("refused" if "has rows" in str(error) else str(error)[:500])
+
+    threads = [threading.Thread(target=write) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(sorted(outcome), ["done", "refused"], "two jobs at once")
+    return answers(tmp / "twice")
+
+
+def main():
+    if "DX_SPARK_WORK" not in os.environ:
+        dxtest.need_programs()
+        with dxtest.tempdir() as tmp:
+            sys.exit(begin(tmp))
+    tmp = pathlib.Path(os.environ["DX_SPARK_WORK"])
+    seed = int(os.environ.get("DX_SEED", "0")) or random.randrange(1, 10**6)
+    random.seed(seed)
+    print(f"DX_SEED={seed}", flush=True)
+    old_rows, new_rows = made(1), made(2)
+    old, new = single(tmp / "old", old_rows), single(tmp / "new", new_rows)
+    spark = session()
+    try:
+        check_writes(spark, tmp, old, new, old_rows, new_rows)
+        check_failing_tasks(spark, tmp, old, old_rows)
+        check(check_conflict(spark, tmp, old_rows) == old, "answers after two jobs at once")
+        check_reads(spark, tmp, old_rows)
+        check_killed_executor(spark, tmp, old, old_rows)
+    finally:
+        spark.stop()
+    check_killed_drivers(tmp, old, new_rows, old_rows)
+    dxtest.finish()
+
+
+main()

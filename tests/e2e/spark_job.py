@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: peers slow
+"""What tasks and driver of the Spark data source do, without Spark: processes with ranges of domains write lake files, some attempts die, some
+run twice, and one commit makes all rows visible: answers are those of one ingest. A commit that is killed, and one of files that changed, of
+overlapping ranges or of too many rejects leaves the old rows; two jobs for one new dataset: one of them is refused; a job that adds to rows that
+are there goes through ingest. e2e_spark does the same with Spark.
+"""
+import concurrent.futures
+import dataclasses
+import importlib
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import time
+
+import corpus
+import dxtest
+from dxtest import check, equal
+
+TASKS = 5
+ROWS = 6000
+KILLS = 40 if dxtest.WHOLE else 3
+sys.path.insert(0, str(dxtest.SOURCE / "python" / "src"))
+os.environ["DOMAINDEX_PROGRAM"] = str(dxtest.DOMAINDEX)
+os.environ["DOMAINDEX_LIBRARY"] = str(dxtest.BIN / "libdomaindex.so.1")
+
+
+def made(seed):
+    """Rows as people write them, and one domain with a third of them."""
+    rows = [raw for raw, _ in corpus.rows(seed=seed, count=ROWS)]
+    return [(dataset[:5], ts, f"http://www.Skew.example/{i % 400}/{i}?{url[-3:]}" if i % 3 == 0 else url, extra) for i, (dataset, ts, url, extra) in enumerate(rows)]
+
+
+def single(root, rows, *more):
+    """The same by the program alone."""
+    text = "dataset\tts\turl\tnote\n" + "".join("\t".join(row) + "\n" for row in rows)
+    dxtest.domaindex("ingest", "--root", root, "--dataset-column", "dataset", "--extra-column", "note", "--format", "tsv", *more, "-", input=text.encode())
+    dxtest.domaindex("publish", "--root", root)
+    return answers(root)
+
+
+def answers(root):
+    """Presence of all domains and all rows of each, without what names the version."""
+    listed = dxtest.domaindex("lookup", "--root", root, *domains(root)).stdout.splitlines()
+    listed += dxtest.domaindex("lookup", "--root", root, "--all-urls", "--fields", "url,ts,extras,raw_url,url_id", "--limit", 10000, *domains(root)).stdout.splitlines()
+    objects = [json.loads(line) for line in listed]
+    for answer in objects:
+        for member in ("version", "next_cursor"):
+            answer.pop(member, None)
+    return objects
+
+
+def in_any_order(objects):
+    """Listings follow the files of the lake, and these are others after an addition."""
+    for answer in objects:
+        answer.get("items", []).sort(key=lambda item: json.dumps(item, sort_keys=True))
+    return objects
+
+
+def domains(root):
+    domaindex = importlib.import_module("domaindex")
+    with domaindex.open(root) as index:
+        return [d["domain"] for d in index.get("/v1/domains", limit=10000)["domains"]]
+
+
+def job_of(job_module, root, replace=False, **changes):
+    columns = job_module.Columns(url=2, dataset=0, ts=1, extras=(("note", 3),))
+    job = job_module.Job(name=f"{random.randrange(1 << 48):012x}", root=str(root), spool=str(root / "spool"), dataset=None, columns=columns, replace=replace,
+                         adopts=True, arranged=True, memory="64M", wait_s=60, max_rejects=0.1, publish=True, verify=True)
+    return dataclasses.replace(job, **changes)
+
+
+def arranged(rows):
+    """Batches of the tasks: ranges of (domain id, host, path), as domaindex.spark.arrange makes them."""
+    import pyarrow
+    from domaindex.canonical import Canonicaliser
+
+    form = Canonicaliser(suffix_list=pathlib.Path("/usr/share/publicsuffix/public_suffix_list.dat")).batch(pyarrow.array([row[2] for row in rows]))
+    keys = list(zip((k or 0 for k in form.column("domain_id").to_pylist()), (h or "" for h in form.column("host").to_pylist()),
+                    (p or "" for p in form.column("path_query").to_pylist())))
+    order = sorted(range(len(rows)), key=keys.__getitem__)
+    cuts = [0]
+    for task in range(1, TASKS):
+        at = len(rows) * task // TASKS
+        while at < len(rows) and keys[order[at]] == keys[order[at - 1]]:
+            at += 1
+        cuts.append(at)
+    return [[rows[i] for i in order[a:b]] for a, b in zip(cuts, [*cuts[1:], len(rows)])]
+
+
+def batches(rows):
+    import pyarrow
+
+    for begin in range(0, len(rows), 1000):
+        part = rows[begin:begin + 1000]
+        yield pyarrow.record_batch([pyarrow.array(column) for column in zip(*part)], names=["dataset", "when seen", "the url", "n.o.t.e"])
+
+
+def attempt(job, rows):
+    return importlib.import_module("domaindex._spark_job").run_task(job, batches(rows))
+
+
+def run_tasks(job, parts, die=()):
+    """As executors do: in processes; attempts of `die` are killed and begun again, one runs twice and only one of both is committed."""
+    context = multiprocessing.get_context("fork")
+    for number in die:
+        process = context.Process(target=attempt, args=(job, parts[number]))
+        process.start()
+        time.sleep(random.random() * 0.3)
+        process.kill()
+        process.join()
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        speculative = pool.submit(attempt, job, parts[0])
+        results = [task.result() for task in [pool.submit(attempt, job, part) for part in parts]]
+        speculative.result()
+    return results
+
+
+def refused(words, module, function, *arguments):
+    try:
+        function(*arguments)
+        check(False, f"{words}: it was not refused")
+    except module.JobError as error:
+        check(words in str(error), f"{words}: {error}")
+
+
+def check_refusals(tmp, module, root, rows, old):
+    parts = arranged(rows)
+    job = job_of(module, root)
+    module.begin(job)
+    results = run_tasks(job, parts)
+    refused("has rows", module, module.commit, job, results)
+    job = dataclasses.replace(job, replace=True)
+    swapped = [dataclasses.replace(results[0], files=tuple(dataclasses.replace(f, last=(2**64 - 1, "z", "z")) for f in results[0].files)), *results[1:]]
+    refused("same range", module, module.commit, job, swapped)
+    path = pathlib.Path(results[1].files[0].path)
+    bytes_of = path.read_bytes()
+    path.write_bytes(bytes_of[:-1] + bytes([bytes_of[-1] ^ 1]))
+    refused("not what its task wrote", module, module.commit, job, results)
+    path.write_bytes(bytes_of)
+    refused("were rejected", module, module.commit, dataclasses.replace(job, max_rejects=0.0001), results)
+    dxtest.domaindex("publish", "--root", root)
+    check(answers(root) == old, "refused jobs leave the old rows")
+    module.abort(job)
+    check(not list((root / "spool").iterdir()), "abort leaves nothing in the spool")
+
+
+def check_kills(tmp, module, old, new, old_rows, new_rows):
+    """The driver is killed at random moments of its commit: old rows, or new ones; and then the job again."""
+    parts = arranged(new_rows)
+    seen = {"old": 0, "new": 0}
+    for number in range(KILLS):
+        root = tmp / f"kill{number}"
+        shutil.copytree(tmp / "killed", root)
+        job = job_of(module, root, replace=True)
+        module.begin(job)
+        results = run_tasks(job, parts)
+        driver = os.fork()
+        if driver == 0:
+            os.setsid()
+            module.commit(job, results)
+            os._exit(0)
+        time.sleep(random.random() * 0.2)
+        try:
+            os.killpg(driver, signal.SIGKILL)
+        except ProcessLookupError:
+            os.kill(driver, signal.SIGKILL)
+        os.waitpid(driver, 0)
+        dxtest.domaindex("publish", "--root", root, "--wait", 60)
+        found = answers(root)
+        check(found in (old, new), f"kill {number}: neither the old rows nor the new ones")
+        seen["new" if found == new else "old"] += 1
+        again = job_of(module, root, replace=True)
+        module.begin(again)
+        module.commit(again, run_tasks(again, parts))
+        check(answers(root) == new, f"kill {number}: the job run again")
+        dxtest.domaindex("verify", "--root", root, "--deep")
+        module.clean(str(root / "spool"), 0)
+        check(not list((root / "spool").iterdir()), f"kill {number}: clean removes what the killed job left")
+        shutil.rmtree(root)
+    print(f"killed drivers: {seen}")
+
+
+def main():
+    dxtest.need_programs()
+    try:
+        importlib.import_module("pyarrow")
+    except ImportError:
+        dxtest.skip("there is no pyarrow (tests/e2e/requirements.txt)")
+    seed = int(os.environ.get("DX_SEED", "0")) or random.randrange(1, 10**6)
+    print(f"DX_SEED={seed}")
+    random.seed(seed)
+    module = importlib.import_module("domaindex._spark_job")
+    old_rows, new_rows = made(1), made(2)
+    with dxtest.tempdir() as tmp:
+        old, new = single(tmp / "old", old_rows), single(tmp / "new", new_rows)
+        root = tmp / "root"
+        job = job_of(module, root)
+        module.begin(job)
+        parts = arranged(old_rows)
+        results = run_tasks(job, parts, die=(1, 3))
+        module.commit(job, results)
+        check(answers(root) == old, "answers after a job with tasks that died and ran twice")
+        skew = [f for r in results for f in r.files if f.first[0] == f.last[0] or f.first[1].endswith("skew.example") or f.last[1].endswith("skew.example")]
+        check(len({f.path.split("/lake/")[0] for f in skew}) > 1, f"one domain is in several tasks: {len(skew)} files")
+        equal(sum(r.records for r in results), len(old_rows), "records of the tasks")
+        check((root / "rejects" / f"spark-{job.name}.tsv").exists(), "rejected rows are kept")
+        dxtest.domaindex("verify", "--root", root, "--deep")
+        check_refusals(tmp, module, root, new_rows, old)
+        check(module.can_adopt(str(root), "unheard", False, True) and not module.can_adopt(str(root), None, False, True), "what can be adopted")
+        # Added to rows that are there: the driver compares.
+        job = job_of(module, root, adopts=False, arranged=False)
+        module.begin(job)
+        module.commit(job, run_tasks(job, [new_rows[::2], new_rows[1::2], old_rows[:500]]))
+        both = single(tmp / "old", new_rows)
+        check(in_any_order(answers(root)) == in_any_order(both), "answers after rows were added to those that are there")
+        single(tmp / "killed", old_rows)
+        check_kills(tmp, module, old, new, old_rows, new_rows)
+    dxtest.finish()
+
+
+main()
