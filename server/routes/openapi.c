@@ -17,6 +17,8 @@ static const struct {
 } captures[] = {
     { "domain", "A domain, host, host:port or URL, percent-encoded once.", "\"type\":\"string\"",
       "\"example.com\"" },
+    { "host", "A host or host:port, percent-encoded once.", "\"type\":\"string\"",
+      "\"www.example.com\"" },
     { "dataset_id", "The id of a dataset.", "\"$ref\":\"#/components/schemas/DatasetId\"", "17" },
     { "a", "The id of a dataset.", "\"$ref\":\"#/components/schemas/DatasetId\"", "1" },
     { "b", "The id of another dataset, or the same.", "\"$ref\":\"#/components/schemas/DatasetId\"",

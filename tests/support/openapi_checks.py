@@ -12,7 +12,10 @@ def together(name, query):
     """Whether the parameters of this operation contradict each other."""
     if query.get("format", "json") != "json" and ("plan" in query or "fields" in query):
         return True
-    listing = name in ("getUrls", "getUrlsAlias", "getAllUrls")
+    orders = any(other in query for other in ("sort", "reverse", "closest", "collapse"))
+    if orders and (query.get("offset") not in (None, 0, "0", [0]) or "plan" in query or "closest" in query):
+        return True
+    listing = name in ("getUrls", "getUrlsAlias", "getAllUrls", "getHostUrls")
     filters = ("tag", "mime", "prefix", "from", "to", "status", "lang", "filter")
     # Generated clients send offset=0 with everything: that must go with all.
     if listing and query.get("offset") not in (None, 0, "0", [0]):
