@@ -33,7 +33,7 @@
 
 static char folder[200], violation[1000];
 static bool verbose;
-static unsigned deeds, busy; /* actors that have not ended */
+static unsigned deeds, busy;   /* actors that have not ended */
 static bool duplicates_may_be; /* an ingest saw a listing that lacked files */
 
 const char *sim_violation(void)
@@ -78,8 +78,9 @@ static bool end(const struct deed *d, int rc, const struct dx_error *err)
     unsigned faults = sim_faults();
 
     if (verbose)
-        (void)fprintf(stderr, "%10llu %-10s %-10s %s%s\n", (unsigned long long)sim_now_ms(), sim_name(), d->what,
-                      rc < 0 ? err->text : "done", faults > 0 ? " (faults)" : "");
+        (void)fprintf(stderr, "%10llu %-10s %-10s %s%s\n", (unsigned long long)sim_now_ms(),
+                      sim_name(), d->what, rc < 0 ? err->text : "done",
+                      faults > 0 ? " (faults)" : "");
     if (sim_now_ms() - d->begun_ms > SIM_PATIENCE_MS && faults == 0)
         violate("%s of %s took %llu s without a fault", d->what, sim_name(),
                 (unsigned long long)(sim_now_ms() - d->begun_ms) / 1000);
@@ -101,9 +102,9 @@ static const char *name_of(const json_t *answer, const json_t *item)
     size_t i;
     json_t *d;
 
-    json_array_foreach(json_object_get(answer, "datasets"), i, d)
-        if (json_integer_value(json_object_get(d, "dataset_id")) == id)
-            return json_string_value(json_object_get(d, "dataset"));
+    json_array_foreach(json_object_get(answer, "datasets"), i,
+                       d) if (json_integer_value(json_object_get(d, "dataset_id")) ==
+                              id) return json_string_value(json_object_get(d, "dataset"));
     return NULL;
 }
 
@@ -146,14 +147,16 @@ static int read_domain(struct dx_opened_version *o, unsigned domain, struct sim_
         (void)fprintf(stderr, "  %s: %s\n", name, problem.detail);
     if (rc == 1 && answer == NULL)
         violate("an answer that is not JSON: %.*s", (int)body.size, (const char *)body.data);
-    json_array_foreach(json_object_get(answer, "items"), i, item) {
+    json_array_foreach(json_object_get(answer, "items"), i, item)
+    {
         const char *wrong = add_item(answer, item, rows);
 
         if (wrong != NULL && !(duplicates_may_be && strstr(wrong, "twice") != NULL))
-            violate("%s: %s: %s", o->version->entry.version, wrong, json_string_value(json_object_get(item, "url")));
+            violate("%s: %s: %s", o->version->entry.version, wrong,
+                    json_string_value(json_object_get(item, "url")));
     }
-    if (answer != NULL &&
-        (size_t)json_integer_value(json_object_get(answer, "total")) != json_array_size(json_object_get(answer, "items")))
+    if (answer != NULL && (size_t)json_integer_value(json_object_get(answer, "total")) !=
+                              json_array_size(json_object_get(answer, "items")))
         violate("%s: %s: total is not the number of rows", o->version->entry.version, name);
     json_decref(answer);
     dx_buf_release(&body);
@@ -221,7 +224,8 @@ static void ingest(unsigned dataset)
     struct dx_ingest_stats stats;
     struct dx_error err = DX_ERROR_INIT;
     struct deed d;
-    uint32_t rows = (uint32_t)(sim_random(1u << SIM_ROWS) & sim_random(1u << SIM_ROWS)) | 1u << sim_random(SIM_ROWS);
+    uint32_t rows = (uint32_t)(sim_random(1u << SIM_ROWS) & sim_random(1u << SIM_ROWS)) |
+                    1u << sim_random(SIM_ROWS);
     char path[300], name[64], psl[300];
     const char *input = path;
     int rc;
@@ -246,12 +250,14 @@ static void ingest(unsigned dataset)
 
 static struct dx_publish_options publish_options(unsigned parts)
 {
-    return (struct dx_publish_options){ .root = SIM_ROOT,
-                                        .work_dir = folder,
-                                        .memory = MEMORY,
-                                        .threads = 1,
-                                        .parts_max = parts,
-                                        .now_us = (INT64_C(1790000000) * 1000 + (int64_t)sim_now_ms()) * 1000 };
+    return (struct dx_publish_options){
+        .root = SIM_ROOT,
+        .work_dir = folder,
+        .memory = MEMORY,
+        .threads = 1,
+        .parts_max = parts,
+        .now_us = (INT64_C(1790000000) * 1000 + (int64_t)sim_now_ms()) * 1000
+    };
 }
 
 static int publish(unsigned parts, struct dx_error *err)
@@ -269,7 +275,8 @@ static int publish(unsigned parts, struct dx_error *err)
     (void)end(&d, rc, err);
     if (rc >= 0) {
         if (r.left_out.count > 0)
-            violate("a publish left out files: %.*s", (int)r.left_out.text.size, (const char *)r.left_out.text.data);
+            violate("a publish left out files: %.*s", (int)r.left_out.text.size,
+                    (const char *)r.left_out.text.data);
         if (r.rows_twice > 0)
             duplicates_may_be = true; /* it said so, and compact mends it */
         dx_publish_result_release(&r);
@@ -438,7 +445,7 @@ static void serve(struct dx_lease *lease)
     dx_manifest_release(&m);
     if (rc >= 0 && current[0] != '\0')
         rc = dx_lease_hold(lease, &held, 1, &m, &err);
-    for (unsigned n = 0; rc >= 0 && n < 4 && current[0] != '\0' && violation[0] == '\0'; n++) {
+    for (unsigned n = 0; rc >= 0 && n < 20 && current[0] != '\0' && violation[0] == '\0'; n++) {
         struct dx_error why = DX_ERROR_INIT;
 
         if (dx_lease_until(lease, current) <= sim_now_ms() + REQUEST_S * 1000)
@@ -449,8 +456,9 @@ static void serve(struct dx_lease *lease)
             violate("version %s cannot be read under a lease: %s", current, why.text);
         deeds++;
         sim_sleep_ms(sim_random(LEASE_S * 300));
-        if (sim_chance(400))
-            rc = dx_lease_hold(lease, &held, 1, &m, &why) < 0 ? DX_OK : rc; /* the old one runs on */
+        if (sim_chance(800))
+            rc = dx_lease_hold(lease, &held, 1, &m, &why) < 0 ? DX_OK
+                                                              : rc; /* the old one runs on */
     }
     dx_manifest_release(&m);
 }
@@ -459,10 +467,9 @@ static void run_server(void *ctx)
 {
     (void)ctx;
     while (busy > 0 && violation[0] == '\0') {
-        const struct dx_lease_options o = { .server = sim_name(),
-                                            .ttl_s = LEASE_S,
-                                            .cursor_life_s = LIFE_S,
-                                            .request_s = REQUEST_S };
+        const struct dx_lease_options o = {
+            .server = sim_name(), .ttl_s = LEASE_S, .cursor_life_s = LIFE_S, .request_s = REQUEST_S
+        };
         struct dx_lease *lease = NULL;
         struct dx_error err = DX_ERROR_INIT;
         struct deed d;

@@ -17,13 +17,15 @@ static struct version {
     struct bounds bounds;
     bool seen;
     struct sim_rows rows;
+    bool gone[SIM_DATASETS]; /* removed since: another dataset may have the name now */
 } versions[VERSIONS_MAX];
 static size_t version_count, current; /* current: 1 + place; 0: none */
 
 static struct publish {
     const char *publisher; /* NULL: this place is free */
     struct bounds bounds;  /* may: only what is beside `tried` */
-    struct sim_rows kept;  /* of the version that was current when it began, as far as they were seen */
+    struct sim_rows
+        kept; /* of the version that was current when it began, as far as they were seen */
 } publishes[PUBLISHERS_MAX];
 
 static struct sim_rows stored, tried;
@@ -73,7 +75,9 @@ void sim_model_remove_begin(unsigned dataset)
 {
     stored.of[dataset] = 0;
     for (size_t i = 0; i < PUBLISHERS_MAX; i++)
-        publishes[i].bounds.must.of[dataset] = 0;
+        publishes[i].bounds.must.of[dataset] = publishes[i].kept.of[dataset] = 0;
+    for (size_t i = 0; i < version_count; i++)
+        versions[i].gone[dataset] = true;
 }
 
 void sim_model_remove_end(unsigned dataset, bool certain)
@@ -114,7 +118,7 @@ void sim_model_publish_begin(const char *publisher)
     if (!rolled_back)
         publishes[i].bounds.must = stored;
     for (unsigned d = 0; d < SIM_DATASETS; d++)
-        if (current > 0 && versions[current - 1].seen)
+        if (current > 0 && versions[current - 1].seen && !versions[current - 1].gone[d])
             publishes[i].kept.of[d] = versions[current - 1].rows.of[d];
 }
 
@@ -160,7 +164,8 @@ void sim_model_flip(const char *publisher, const char *name, bool short_listing)
 
 static const char *differ(const char *what, const char *version, unsigned d, uint32_t rows)
 {
-    (void)snprintf(words, sizeof words, "%s: version %s, dataset %s, rows %06x", what, version, sim_dataset_name(d), rows);
+    (void)snprintf(words, sizeof words, "%s: version %s, dataset %s, rows %06x", what, version,
+                   sim_dataset_name(d), rows);
     return words;
 }
 

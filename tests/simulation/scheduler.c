@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <sys/file.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/hash.h"
 
 #define THREADS_MAX 512
 #define EPOCH_S 1790000000 /* the first moment of a world, by its calendar */
-#define REALTIME_FROM_S 1000000000 /* deadlines above are by the calendar, others by the steady clock */
+#define REALTIME_FROM_S \
+    1000000000 /* deadlines above are by the calendar, others by the steady clock */
 #define NEVER UINT64_MAX
 
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *ctx);
@@ -35,7 +36,8 @@ int __wrap_pthread_detach(pthread_t t);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
 int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+                                  const struct timespec *until);
 int __wrap_pthread_cond_signal(pthread_cond_t *c);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *c);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
@@ -56,7 +58,7 @@ enum state { FREE, READY, ON_MUTEX, ON_COND, ON_JOIN, ASLEEP, ENDED };
 
 struct thread {
     enum state state;
-    const void *object; /* that it waits for */
+    const void *object;   /* that it waits for */
     uint64_t deadline_ms; /* NEVER: none */
     bool timed_out;
     struct actor *actor;
@@ -322,8 +324,6 @@ bool sim_chance(unsigned in_thousand)
 void sim_sleep_ms(uint64_t ms)
 {
     (void)__real_pthread_mutex_lock(&lock);
-    if (self->actor->crashed)
-        ms = 0;
     wait_as(ASLEEP, NULL, now_ms + ms);
     (void)__real_pthread_mutex_unlock(&lock);
 }
@@ -495,7 +495,8 @@ int __wrap_pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
     return self == NULL ? __real_pthread_cond_wait(c, m) : wait_cond(c, m, NEVER);
 }
 
-int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
+int __wrap_pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m,
+                                  const struct timespec *until)
 {
     return wait_cond(c, m, deadline_of(until));
 }
@@ -563,7 +564,8 @@ int __wrap_flock(int fd, int operation)
 {
     int rc;
 
-    while ((rc = __real_flock(fd, operation | LOCK_NB)) < 0 && errno == EWOULDBLOCK && (operation & LOCK_NB) == 0) {
+    while ((rc = __real_flock(fd, operation | LOCK_NB)) < 0 && errno == EWOULDBLOCK &&
+           (operation & LOCK_NB) == 0) {
         if (self == NULL)
             return __real_flock(fd, operation);
         (void)__real_pthread_mutex_lock(&lock);

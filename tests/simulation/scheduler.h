@@ -35,7 +35,7 @@ void sim_sleep_ms(uint64_t ms);
 const char *sim_name(void);
 bool sim_crashed(void);
 void sim_crash(void);
-void sim_revive(void); /* the next process of that name */
+void sim_revive(void);            /* the next process of that name */
 void sim_skew_s(int64_t seconds); /* its clock is that far ahead */
 /* Requests that were made to fail, and waits that were cut, since the last call. */
 unsigned sim_faults(void);

@@ -22,7 +22,8 @@
 
 #define SIM_ROOT "s3://sim/root"
 
-typedef void sim_store_change(const char *object, struct dx_span bytes); /* of a removal: those that were there */
+typedef void sim_store_change(const char *object,
+                              struct dx_span bytes); /* of a removal: those that were there */
 
 void sim_store_begin(unsigned faults);
 void sim_store_faults(unsigned in_thousand);
@@ -36,7 +37,7 @@ bool sim_store_has(const char *object);
 /* Defects to plant, one at a time: each must be found. 0: none. */
 enum sim_plant {
     SIM_PLANT_NONE,
-    SIM_PLANT_NO_MATCH,      /* a put on the condition of an ETag forgets it: two publishers, lost update */
+    SIM_PLANT_NO_MATCH, /* a put on the condition of an ETag forgets it: two publishers, lost update */
     SIM_PLANT_NO_ABSENT,     /* a put of a free name takes one that is there */
     SIM_PLANT_NO_LEASES,     /* the collector sees no leases */
     SIM_PLANT_NO_CLAIM,      /* ingests do not wait for each other */

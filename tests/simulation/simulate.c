@@ -66,7 +66,8 @@ static void fix_addresses(char **argv)
 {
     int now = personality(0xffffffff);
 
-    if (now != -1 && (now & ADDR_NO_RANDOMIZE) == 0 && personality((unsigned long)now | ADDR_NO_RANDOMIZE) != -1)
+    if (now != -1 && (now & ADDR_NO_RANDOMIZE) == 0 &&
+        personality((unsigned long)now | ADDR_NO_RANDOMIZE) != -1)
         (void)execv("/proc/self/exe", argv);
 }
 
@@ -79,8 +80,9 @@ int main(int argc, char **argv)
 
     fix_addresses(argv);
     if (!parse(argc, argv, &a)) {
-        (void)fprintf(stderr, "usage: simulate --seeds N [--seed S] [--plant 0..%d] [--verbose] [--trace]\n",
-                      SIM_PLANT_COUNT - 1);
+        (void)fprintf(
+            stderr, "usage: simulate --seeds N [--seed S] [--plant 0..%d] [--verbose] [--trace]\n",
+            SIM_PLANT_COUNT - 1);
         return 2;
     }
     sim_planted = (enum sim_plant)a.plant;
@@ -88,7 +90,8 @@ int main(int argc, char **argv)
         char folder[sizeof base];
 
         memcpy(folder, base, sizeof base);
-        if (mkdtemp(folder) == NULL || setenv("XDG_CACHE_HOME", folder, 1) != 0 || setenv("TMPDIR", folder, 1) != 0) {
+        if (mkdtemp(folder) == NULL || setenv("XDG_CACHE_HOME", folder, 1) != 0 ||
+            setenv("TMPDIR", folder, 1) != 0) {
             (void)fprintf(stderr, "simulate: cannot make a folder in /dev/shm\n");
             return 1;
         }
@@ -96,7 +99,8 @@ int main(int argc, char **argv)
         run_seed(seed, a.verbose);
         deeds += sim_deeds();
         if (a.trace)
-            (void)printf("seed %llu: trace %016llx, deeds %u\n", seed, (unsigned long long)sim_trace(), sim_deeds());
+            (void)printf("seed %llu: trace %016llx, deeds %u\n", seed,
+                         (unsigned long long)sim_trace(), sim_deeds());
         if (sim_violation() != NULL) {
             (void)printf("seed %llu: %s\n", seed, sim_violation());
             code = 1;
@@ -108,6 +112,7 @@ int main(int argc, char **argv)
         return code == 1 ? 0 : 1;
     }
     if (code == 0)
-        (void)printf("%llu seeds, %llu commands and answers: every invariant held\n", a.seeds, deeds);
+        (void)printf("%llu seeds, %llu commands and answers: every invariant held\n", a.seeds,
+                     deeds);
     return code;
 }
