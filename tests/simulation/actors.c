@@ -349,7 +349,7 @@ static void run_ingester(void *ctx)
     busy--;
 }
 
-/* Its dataset is its own: nobody adds to it while it is removed. */
+/* Its dataset is its own: no other actor adds to it. */
 static void run_librarian(void *ctx)
 {
     unsigned dataset = (unsigned)(uintptr_t)ctx;

@@ -35,7 +35,7 @@ struct object {
     int64_t modified_us;
 };
 
-/* A put that takes effect after its caller was told that nobody knows. */
+/* A put that takes effect after its caller got an unknown outcome. */
 struct late {
     uint64_t at_ms;
     char *name;
