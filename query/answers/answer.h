@@ -35,6 +35,10 @@ struct dx_answer_summary {
     bool has_domain_id;
     uint64_t datasets; /* dataset_count */
     uint64_t rows;     /* row_count, or total of a listing */
+    /* Of CDX answers, for fields of the reply: rows that were left out because they have no time, and whether there are more than
+     * the limit let in. */
+    uint64_t untimed_rows;
+    bool more_rows;
 };
 
 static inline void dx_answer_summarize(struct dx_answer_summary *summary,

@@ -195,7 +195,8 @@ static int compare(const struct dx_view *before, const struct dx_view *after, st
         rc = dx_problem_of_error(problem, &err);
     }
     if (rc == 1)
-        dx_answer_summarize(summary, (struct dx_answer_summary){ item.domain_id, true, 0, 0 });
+        dx_answer_summarize(summary, (struct dx_answer_summary){ .domain_id = item.domain_id,
+                                                                 .has_domain_id = true });
     dx_version_walk_end(&walk_before);
     dx_version_walk_end(&walk_after);
     return rc;

@@ -107,8 +107,9 @@ static void write_body(const struct hosts_task *t, const struct dx_host_merge *m
     bool more = page->offset < m->host_count && m->host_count - page->offset > page->limit;
     struct dx_json j;
 
-    dx_answer_summarize(t->task.summary,
-                        (struct dx_answer_summary){ t->found.domain_id, true, 0, 0 });
+    dx_answer_summarize(
+        t->task.summary,
+        (struct dx_answer_summary){ .domain_id = t->found.domain_id, .has_domain_id = true });
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "domain");

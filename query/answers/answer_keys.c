@@ -219,7 +219,8 @@ int dx_answer_keys(const struct dx_view *view, struct dx_canon *canon, struct dx
     rc = write_answer(view, asked, &url, &number, body, &err);
     if (rc == DX_OK) {
         dx_answer_summarize(summary,
-                            (struct dx_answer_summary){ dx_domain_id(url.domain), true, 0, 0 });
+                            (struct dx_answer_summary){ .domain_id = dx_domain_id(url.domain),
+                                                        .has_domain_id = true });
         return 1;
     }
     dx_buf_clear(body);

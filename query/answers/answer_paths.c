@@ -52,8 +52,10 @@ static void write_counts(uint64_t urls, uint64_t rows, struct dx_json *j)
 
 static void write_head(const struct paths_task *t, uint64_t path_count, struct dx_json *j)
 {
-    dx_answer_summarize(t->task.summary, (struct dx_answer_summary){ t->found.domain_id, true, 0,
-                                                                     visible_count(t)->row_count });
+    dx_answer_summarize(t->task.summary,
+                        (struct dx_answer_summary){ .domain_id = t->found.domain_id,
+                                                    .has_domain_id = true,
+                                                    .rows = visible_count(t)->row_count });
     dx_json_object(j);
     dx_json_key(j, "domain");
     dx_json_text(j, domain_of(t));

@@ -89,9 +89,11 @@ static int write_answer(const struct timeline_task *t, struct dx_buf *body, stru
     const struct dx_timeline *line = &t->timeline;
     struct dx_json j;
 
-    dx_answer_summarize(
-        t->task.summary,
-        (struct dx_answer_summary){ t->found.domain_id, true, t->dataset_count, line->row_count });
+    dx_answer_summarize(t->task.summary,
+                        (struct dx_answer_summary){ .domain_id = t->found.domain_id,
+                                                    .has_domain_id = true,
+                                                    .datasets = t->dataset_count,
+                                                    .rows = line->row_count });
     dx_json_open(&j, body);
     dx_json_object(&j);
     dx_json_key(&j, "domain");

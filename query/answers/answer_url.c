@@ -147,8 +147,10 @@ static int write_row(void *ctx, size_t place, const struct dx_listing_row *row,
 static void write_head(const struct url_task *task, uint64_t domain_id, uint64_t datasets,
                        const struct dx_pair_count *sum, struct dx_json *j)
 {
-    dx_answer_summarize(task->task.summary,
-                        (struct dx_answer_summary){ domain_id, true, datasets, sum->row_count });
+    dx_answer_summarize(task->task.summary, (struct dx_answer_summary){ .domain_id = domain_id,
+                                                                        .has_domain_id = true,
+                                                                        .datasets = datasets,
+                                                                        .rows = sum->row_count });
     dx_json_object(j);
     dx_json_key(j, "asked");
     dx_json_text(j, task->asked);

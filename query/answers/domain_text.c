@@ -149,8 +149,10 @@ static void write_sums(const struct dx_domain_text *t, struct dx_buf *body)
 
     for (size_t i = 0; i < t->count; i++)
         dx_pair_count_add(&sum, &t->pairs[i]);
-    dx_answer_summarize(t->summary,
-                        (struct dx_answer_summary){ t->domain_id, true, t->count, sum.row_count });
+    dx_answer_summarize(t->summary, (struct dx_answer_summary){ .domain_id = t->domain_id,
+                                                                .has_domain_id = true,
+                                                                .datasets = t->count,
+                                                                .rows = sum.row_count });
     dx_buf_str(body, BEGIN);
     dx_json_escape(body, t->domain);
     write_unicode(t->domain, body);

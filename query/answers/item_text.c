@@ -13,8 +13,6 @@
 #include "loader/version.h"
 #include "parquet/page.h"
 #include "query/rows/listing.h"
-#include "query/suppression/suppression_view.h"
-#include "query/view/suppressed.h"
 
 #include <assert.h>
 
@@ -29,8 +27,7 @@ void dx_item_text_init(struct dx_item_text *t, struct dx_json *json, unsigned fi
 {
     t->json = json;
     t->fields = fields;
-    t->version = v;
-    t->canon = NULL;
+    dx_shown_request_init(&t->shown, v);
     t->has_dataset = false;
     t->dataset_size = 0;
     dx_buf_init(&t->url, URL_MAX);
@@ -41,7 +38,7 @@ void dx_item_text_release(struct dx_item_text *t)
 {
     dx_buf_release(&t->url);
     dx_buf_release(&t->tag);
-    dx_canon_free(&t->canon);
+    dx_shown_request_release(&t->shown);
 }
 
 void dx_item_text_dataset(struct dx_item_text *t, uint32_t dataset_id)
@@ -230,26 +227,11 @@ static void write_text_or_null(struct dx_json *j, struct dx_span text)
     text.data != NULL ? dx_json_text(j, text) : dx_json_null(j);
 }
 
-/* Whether no rule hides this URL, or text that is not a URL. <0: unknown. */
-static int may_tell(struct dx_item_text *t, struct dx_span text, struct dx_error *err)
-{
-    enum dx_reject reject = DX_REJECT_NONE;
-    struct dx_url url;
-
-    if (t->version == NULL || dx_suppressed_line(t->version) == 0)
-        return 1;
-    if (t->canon == NULL && dx_version_canon_new(t->version, &t->canon, err) < 0)
-        return (int)err->code;
-    return dx_canon_url(t->canon, text, &url, &reject) != 1 ||
-           dx_suppressed_url(t->version, url.domain, url.scheme, url.host, url.path_query) ==
-               DX_EFFECT_NONE;
-}
-
 /* Of a row that is stored under its canonical URL it is the one that was requested. */
 static int write_raw_url(struct dx_item_text *t, const struct dx_listing_row *row,
                          struct dx_error *err)
 {
-    int rc = row->raw_url.data == NULL ? 1 : may_tell(t, row->raw_url, err);
+    int rc = row->raw_url.data == NULL ? 1 : dx_shown_request_text(&t->shown, row->raw_url, err);
 
     dx_json_key(t->json, "raw_url");
     write_text_or_null(t->json, rc == 1 ? row->raw_url : dx_span_of(NULL, 0));
@@ -262,17 +244,6 @@ static struct dx_span named(const struct dx_listing_row *row, const char *name)
         if (dx_span_equal(row->extra[i].name, dx_span_str(name)))
             return row->extra[i].value;
     return dx_span_of(NULL, 0);
-}
-
-/* Whether no rule hides the URL that was requested; the locator would lead to its record. The
- * request is among the columns that were read if extras are wanted or there is a locator. */
-static int may_locate(struct dx_item_text *t, const struct dx_listing_row *row,
-                      struct dx_error *err)
-{
-    struct dx_span requested = named(row, DX_REQUESTED_URL);
-    int rc = requested.data == NULL ? 1 : may_tell(t, requested, err);
-
-    return rc != 1 || row->raw_url.data == NULL ? rc : may_tell(t, row->raw_url, err);
 }
 
 static int write_extras(struct dx_item_text *t, const struct dx_listing_row *row,
@@ -289,9 +260,11 @@ static int write_extras(struct dx_item_text *t, const struct dx_listing_row *row
 
         if (value.data == NULL)
             continue;
-        rc = dx_span_equal(name, dx_span_str(DX_REQUESTED_URL))    ? may_tell(t, value, err)
-             : dx_span_equal(name, dx_span_str(DX_LOCATOR_COLUMN)) ? may_locate(t, row, err)
-                                                                   : 1;
+        rc = dx_span_equal(name, dx_span_str(DX_REQUESTED_URL))
+                 ? dx_shown_request_text(&t->shown, value, err)
+             : dx_span_equal(name, dx_span_str(DX_LOCATOR_COLUMN))
+                 ? dx_shown_request_locator(&t->shown, row, err)
+                 : 1;
         if (rc != 1)
             continue;
         dx_json_key_span(j, name);
@@ -341,7 +314,7 @@ static int write_locator(struct dx_item_text *t, const struct dx_listing_row *ro
                          struct dx_error *err)
 {
     struct dx_span locator = named(row, DX_LOCATOR_COLUMN);
-    int rc = locator.data == NULL ? 1 : may_locate(t, row, err);
+    int rc = locator.data == NULL ? 1 : dx_shown_request_locator(&t->shown, row, err);
 
     dx_json_key(t->json, DX_LOCATOR_COLUMN);
     write_text_or_null(t->json, rc == 1 ? locator : dx_span_of(NULL, 0));

@@ -22,8 +22,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "query/suppression/shown_request.h"
 
-struct dx_canon;
 struct dx_json;
 struct dx_listing_row;
 struct dx_listing_stretch;
@@ -39,8 +39,7 @@ struct dx_item_text {
     uint8_t dataset[32]; /* the member as text, with a comma before it */
     size_t dataset_size;
 
-    struct dx_version *version;
-    struct dx_canon *canon; /* once it is needed */
+    struct dx_shown_request shown;
 };
 
 /* v: whose suppressions hold, NULL: none do. Of a row that was requested by a URL which they hide,

@@ -15,6 +15,7 @@ int dx_problem_set(struct dx_problem *p, enum dx_problem_kind kind, const char *
     p->title = title;
     p->retry_s = 0;
     p->restart[0] = '\0';
+    p->says_message = false;
     va_start(ap, fmt);
     (void)vsnprintf(p->detail, sizeof p->detail, fmt, ap);
     va_end(ap);

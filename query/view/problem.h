@@ -30,6 +30,7 @@ struct dx_problem {
     const char *title; /* static */
     char detail[600];  /* what was found, and what to do next */
     unsigned retry_s;  /* when to try again; 0: the kind says it, if it can */
+    bool says_message; /* the document has the detail as `message` too, as CDX servers do */
     char restart[512]; /* path and query of the question that has an answer; "": none */
 };
 

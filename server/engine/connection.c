@@ -207,6 +207,10 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
         return;
     x.rc = dx_target_parse(target, false, x.ask, &problem);
     x.ask->coding = coding;
+    if (x.ask->route == DX_ROUTE_COLLINFO) /* whose answer has addresses */
+        x.ask->host = loop->serving->options.public_url != NULL
+                          ? dx_span_str(loop->serving->options.public_url)
+                          : dx_head_slice(head, c->head.host);
     c->record.route = x.ask->route;
     c->record.dataset_id = x.ask->dataset_id;
     c->by_accept = x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->rows != NULL;

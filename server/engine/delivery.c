@@ -88,6 +88,8 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
                        : loop->serving->answers->version_name(c->version),
         .etag = d->etag,
         .caching = d->caching,
+        .untimed = d->untimed,
+        .more = d->more,
         .policy = d->policy,
         .coding = dx_coding_name(d->coding),
         .negotiated = c->negotiates && d->etag != NULL,
@@ -288,6 +290,8 @@ static void deliver_200(const struct dx_exchange *x, const struct dx_encoding *e
         .coding = e->coding,
         .payload = { x->body->data, x->body->size },
         .body = x->body,
+        .untimed = x->summary.untimed_rows,
+        .more = x->summary.more_rows,
         .keep = kept_target(x),
     };
     dx_deliver(x->c, &d);

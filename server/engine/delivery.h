@@ -29,6 +29,8 @@ struct dx_delivery {
     const char *etag;         /* NULL: none */
     const char *caching;      /* as in server/http/reply.h */
     const char *policy;       /* as in server/http/reply.h */
+    uint64_t untimed;         /* as in server/http/reply.h */
+    bool more;                /* as in server/http/reply.h */
     unsigned retry_s;         /* as in server/http/reply.h */
     struct dx_span payload;
     struct dx_span subject;   /* the domain that it is about; size 0: none */

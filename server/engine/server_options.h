@@ -27,8 +27,10 @@ struct dx_server_options {
     const char *log_requests; /* "stderr" or a file; NULL: none */
     bool log_targets;         /* what was asked is in it too */
     enum dx_compress { DX_COMPRESS_AUTO, DX_COMPRESS_YES, DX_COMPRESS_NO } compress;
-    const char *origin;        /* whose scripts may read replies, or "*"; NULL: no others */
-    bool web;                  /* the page of server/http/web_file.h at / */
+    const char *origin; /* whose scripts may read replies, or "*"; NULL: no others */
+    const char *
+        public_url; /* where clients find it, for addresses in answers; NULL: http:// and their Host */
+    bool web;       /* the page of server/http/web_file.h at / */
     bool server_timing;        /* say in replies what the stages took */
     unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
     unsigned storage_timeout_ms; /* and of each batch of reads; 0: the same */

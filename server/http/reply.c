@@ -95,7 +95,7 @@ static uint8_t *put_origin(const struct dx_reply *r, uint8_t *p)
         return p;
     p = put_text(DX_PUT(p, "Access-Control-Allow-Origin: "), r->origin);
     p = DX_PUT(p, "\r\nAccess-Control-Expose-Headers: Content-Disposition, ETag, Retry-After, "
-                  "X-Domaindex-Version\r\n");
+                  "X-Domaindex-More-Rows, X-Domaindex-Untimed-Rows, X-Domaindex-Version\r\n");
     if (r->methods != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "Access-Control-Allow-Methods: "), r->methods),
                    "\r\nAccess-Control-Allow-Headers: Authorization, Content-Type, If-None-Match"
@@ -145,6 +145,10 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
                "\r\n");
     if (r->version != NULL)
         p = DX_PUT(put_text(DX_PUT(p, "X-Domaindex-Version: "), r->version), "\r\n");
+    if (r->untimed > 0)
+        p = DX_PUT(dx_put_u64(DX_PUT(p, "X-Domaindex-Untimed-Rows: "), r->untimed), "\r\n");
+    if (r->more)
+        p = DX_PUT(p, "X-Domaindex-More-Rows: yes\r\n");
     p = put_origin(r, p);
     if (retry_s > 0)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "Retry-After: "), retry_s), "\r\n");
@@ -219,6 +223,8 @@ int dx_reply_problem(const struct dx_problem *problem, uint64_t number, bool wor
     open_document(status, problem->slug, problem->title, body);
     if (words)
         member(body, "detail", problem->detail);
+    if (words && problem->says_message)
+        member(body, "message", problem->detail);
     if (problem->restart[0] != '\0')
         member(body, "restart", problem->restart);
     if (number != 0)

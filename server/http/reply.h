@@ -52,6 +52,8 @@ struct dx_reply {
     const char *location; /* of a 303 */
     const char *timing;   /* NULL: none; else a Server-Timing */
     unsigned retry_s;     /* 0: as the status has it: 1 of a 429 and a 503, else none */
+    uint64_t untimed;     /* rows that were left out because they have no time; 0: none */
+    bool more;            /* rows than the limit let in */
     bool close;
 };
 

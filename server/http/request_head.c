@@ -237,6 +237,7 @@ static enum dx_head_verdict end_field(struct dx_request_head *h, struct dx_span 
             return reject(h, 400, "more than one Host");
         if (!host_is_valid(value))
             return reject(h, 400, "Host is not a host name with an optional port");
+        h->host = at;
     } else if (dx_span_is_word(name, "connection")) {
         while (dx_head_list_next(&value, &option))
             if (dx_span_is_word(option, "close"))

@@ -86,7 +86,7 @@ struct dx_request_head {
     /* The caller (server/policy/identity.h), and the trace of the request. Counts are of the fields
      * that came; a span is of the last one. Their values are secret: no log, no message has
      * them. */
-    struct dx_head_span authorization, principal, traceparent;
+    struct dx_head_span authorization, principal, traceparent, host;
     uint32_t authorization_count, principal_count, traceparent_count;
     struct dx_head_span address[DX_HEAD_ADDRESSES]; /* field number i in place i % ADDRESSES */
     uint32_t address_count;

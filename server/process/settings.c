@@ -65,6 +65,7 @@ enum {
     OPT_SERVER_TIMING,
     OPT_COMPRESS,
     OPT_CORS_ORIGIN,
+    OPT_PUBLIC_URL,
     OPT_SANDBOX,
     OPT_SELFTEST_SANDBOX,
     OPT_CHECK,
@@ -185,6 +186,24 @@ static int read_origin(const struct dx_option *option, const char *text, void *a
                        "--%s: '%s' is not an origin; give * or scheme, host and port as a browser "
                        "writes them, like https://example.org:8443",
                        option->name, text);
+    *(const char **)at = text;
+    return DX_OK;
+}
+
+static int read_public_url(const struct dx_option *option, const char *text, void *at,
+                           struct dx_error *err)
+{
+    size_t size = strlen(text);
+    bool ok = strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0;
+
+    for (size_t i = 0; i < size; i++)
+        ok = ok && text[i] > ' ' && text[i] < 0x7f && strchr("\"<>?#\\^`{|}", text[i]) == NULL;
+    if (!ok || size > DX_ORIGIN_MAX || text[size - 1] == '/')
+        return dx_fail(
+            err, DX_E_INVALID,
+            "--%s: '%s' is not an address; give scheme, host and port, and a path without "
+            "a slash at its end, like https://example.org/index",
+            option->name, text);
     *(const char **)at = text;
     return DX_OK;
 }
@@ -419,6 +438,12 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                           "whose scripts may read replies in a browser, like https://example.org, "
                           "or *: all; without it no other origin's",
                           DX_OPT_TEXT, AT(server.origin), .read = read_origin },
+    [OPT_PUBLIC_URL] = { "public-url", "URL", NULL,
+                         "where clients find this server, like https://index.example.org; the "
+                         "addresses in "
+                         "/collinfo.json begin with it; without it with http:// and the Host of "
+                         "the request",
+                         DX_OPT_TEXT, AT(server.public_url), .read = read_public_url },
     [OPT_SANDBOX] = { "sandbox", "AUTO|YES|NO", "auto",
                       "give up all rights that serving does not need, by landlock and seccomp; "
                       "auto: as "

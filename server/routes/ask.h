@@ -31,6 +31,8 @@ struct dx_ask {
     struct dx_span prefix;       /* of tags, or of domains */
     struct dx_span suffix;       /* of domains */
     struct dx_span match, regex; /* of domains: patterns of names */
+    struct dx_span query;        /* of a route that reads it itself: as it was sent */
+    struct dx_span host;         /* of the request, if the route is DX_ROUTE_COLLINFO */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
     uint64_t url_id;

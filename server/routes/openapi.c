@@ -20,6 +20,8 @@ static const struct {
     { "host", "A host or host:port, percent-encoded once.", "\"type\":\"string\"",
       "\"www.example.com\"" },
     { "dataset_id", "The id of a dataset.", "\"$ref\":\"#/components/schemas/DatasetId\"", "17" },
+    { "dataset", "The name of a dataset, percent-encoded once.",
+      "\"type\":\"string\",\"minLength\":1", "\"crawl-2024\"" },
     { "a", "The id of a dataset.", "\"$ref\":\"#/components/schemas/DatasetId\"", "1" },
     { "b", "The id of another dataset, or the same.", "\"$ref\":\"#/components/schemas/DatasetId\"",
       "2" },
@@ -59,7 +61,7 @@ static bool has_dataset(const struct dx_route *route)
 
 static const char *beginning(const struct dx_route *route)
 {
-    return route->own ? "/" : "/v1/";
+    return route->own || route->bare ? "/" : "/v1/";
 }
 
 /* ---- parameters ---- */
@@ -213,6 +215,8 @@ static void put_ok(const struct dx_route *route, struct dx_buf *out)
             dx_buf_fmt(out, ",\"%.*s\":{\"schema\":{\"type\":\"string\"%s}}",
                        (int)strcspn(dx_row_formats[f].media, ";"), dx_row_formats[f].media,
                        f == DX_ROWS_ARROW || f == DX_ROWS_PARQUET ? ",\"format\":\"binary\"" : "");
+    for (size_t i = 0; w->also != NULL && w->also[i] != NULL; i++)
+        dx_buf_fmt(out, ",\"%s\":{\"schema\":{}}", w->also[i]);
     dx_buf_str(out, "},\"headers\":{\"ETag\":{\"schema\":{\"type\":\"string\"}}");
     if (!route->own)
         dx_buf_str(out, ",\"X-Domaindex-Version\":{\"description\":\"The version that answered.\","
@@ -228,8 +232,10 @@ static void put_refused(const struct dx_route *route, struct dx_buf *out)
 {
     struct dx_buf slugs = DX_BUF_INIT(1024);
 
-    dx_buf_str(&slugs, "unknown-parameter, duplicate-parameter, bad-parameter, "
-                       "bad-percent-encoding, identity-twice");
+    dx_buf_str(&slugs, route->query != NULL
+                           ? "bad-parameter, identity-twice"
+                           : "unknown-parameter, duplicate-parameter, bad-parameter, "
+                             "bad-percent-encoding, identity-twice");
     if (route->limit.max > 0)
         dx_buf_str(&slugs, ", limit-too-large");
     if (has_dataset(route))

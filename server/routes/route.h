@@ -93,29 +93,33 @@ struct dx_route_words {
     const char *group;     /* one of the tags in server/routes/openapi_base.json */
     const char *summary;
     const char *text;
-    const char *answer;   /* name of the schema of a 200 in openapi_base.json; of POST a response */
-    const char *media;    /* of it; NULL: application/json */
-    const char *refused;  /* slugs of a 400 that no parameter implies; NULL: none */
-    bool forbidden;       /* 403 */
-    const char *absent;   /* slugs of a 404; NULL: none */
-    const char *too_much; /* what to do about a 422; NULL: none */
-    bool withheld;        /* 451 */
-    bool charged;         /* of own: it costs something, and has an ETag */
+    const char *answer; /* name of the schema of a 200 in openapi_base.json; of POST a response */
+    const char *media;  /* of it; NULL: application/json */
+    const char *const *also; /* other media, ended by NULL; or NULL */
+    const char *refused;     /* slugs of a 400 that no parameter implies; NULL: none */
+    bool forbidden;          /* 403 */
+    const char *absent;      /* slugs of a 404; NULL: none */
+    const char *too_much;    /* what to do about a 422; NULL: none */
+    bool withheld;           /* 451 */
+    bool charged;            /* of own: it costs something, and has an ETag */
 };
 
 struct dx_route {
     const char *name;                   /* in logs and metrics: lower-case letters and '_' */
     const struct dx_route_words *words; /* NULL: of admin */
-    /* of the path behind /v1/; a segment "{...}" is a capture: any but an empty one */
+    /* of the path behind /v1/; a segment "{...}" is a capture: any but an empty one, with the text behind '}' if there is some */
     const char *pattern;
     const char *alias; /* another one, or NULL */
     bool own;          /* of the server itself: not below /v1, for everybody */
+    bool bare;         /* answered as those of the API, but documented without /v1 */
     bool admin;        /* the same, but on the admin listener alone */
     bool post; /* takes POST, and nothing else; answered as its body comes (server/engine/bulk.h) */
 
     const struct dx_param *const
-        *params;       /* DX_PARAMS(...), in the order in which messages list them; NULL: none */
-    const char *needs; /* the name of one that must be there, or NULL */
+        *params; /* DX_PARAMS(...), in the order in which messages list them; NULL: none */
+    /* Reads the whole query itself, which is then ask->query too: `params` is for openapi.h alone. NULL: they are strict. */
+    int (*query)(struct dx_span query, struct dx_ask *ask, struct dx_problem *problem);
+    const char *needs;         /* the name of one that must be there, or NULL */
     const char *version_param; /* that names the version; NULL: "version" */
     struct {
         uint64_t usual, max;

@@ -68,6 +68,19 @@ static struct dx_span next_segment(const char **pattern)
     return segment;
 }
 
+/* "{dataset}-index" of a pattern is any text before "-index". */
+static bool take_capture(struct dx_span segment, struct dx_span want, struct dx_span *capture)
+{
+    const uint8_t *end = want.data[0] == '{' ? memchr(want.data, '}', want.size) : NULL;
+    size_t behind = end == NULL ? 0 : want.size - (size_t)(end + 1 - want.data);
+
+    if (end == NULL || segment.size <= behind ||
+        memcmp(segment.data + segment.size - behind, end + 1, behind) != 0)
+        return false;
+    *capture = dx_span_of(segment.data, segment.size - behind);
+    return true;
+}
+
 static bool fits(const struct dx_span *segments, size_t count, const char *pattern,
                  struct dx_span captures[2])
 {
@@ -80,8 +93,8 @@ static bool fits(const struct dx_span *segments, size_t count, const char *patte
 
         if (want.size == 0)
             return false;
-        if (want.data[0] == '{' && segments[i].size > 0)
-            captures[captured++] = segments[i];
+        if (take_capture(segments[i], want, &captures[captured]))
+            captured++;
         else if (!dx_span_equal(segments[i], want))
             return false;
     }
@@ -139,7 +152,8 @@ static size_t route_distance(const struct dx_span *segments, size_t count, const
 /* "/v1/domain/{d}/hosts", "POST /v1/domains", "/v1/url?u=". */
 static void put_endpoint(const struct dx_route *route, const char *pattern, struct dx_buf *out)
 {
-    dx_buf_fmt(out, "%s%s/%s", route->post ? "POST " : "", route->own ? "" : "/v1", pattern);
+    dx_buf_fmt(out, "%s%s/%s", route->post ? "POST " : "", route->own || route->bare ? "" : "/v1",
+               pattern);
     if (route->needs != NULL)
         dx_buf_fmt(out, "?%s=", route->needs);
 }
@@ -301,6 +315,10 @@ static int take_query(const struct dx_route *route, struct dx_span query, struct
     unsigned seen = 0;
     size_t begin = 0;
 
+    if (route->query != NULL) {
+        ask->query = query; /* else twice as much text would have to be copied */
+        return route->query(query, ask, problem);
+    }
     for (size_t i = 0; query.size > 0 && i <= query.size; i++) {
         if (i < query.size && query.data[i] != '&')
             continue;
@@ -363,7 +381,7 @@ void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
         &copy->range_from,      &copy->range_to,        &copy->filter.from,
         &copy->filter.to,       &copy->filter.status,   &copy->filter.lang,
         &copy->filter.terms[0], &copy->filter.terms[1], &copy->filter.terms[2],
-        &copy->filter.terms[3],
+        &copy->filter.terms[3], &copy->query,           &copy->host,
     };
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));

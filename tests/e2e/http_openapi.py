@@ -137,12 +137,13 @@ def answers(api, server):
         "/v1/versions": ["/v1/versions"],
         "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
         "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
+        "/collinfo.json": ["/collinfo.json"],
         "/healthz": ["/healthz"],
         "/readyz": ["/readyz"],
         "/openapi.json": ["/openapi.json"],
     }
-    # The POST of /v1/domains is tried by `posts`; /docs is no JSON: `page_for_people`.
-    equal(set(asks) | {"/docs"}, set(api.doc["paths"]), "paths of openapi.json")
+    # The POST of /v1/domains is tried by `posts`; /docs is no JSON: `page_for_people`; those of CDX are lines: cdx_server.py.
+    equal(set(asks) | {"/docs", "/cdx", "/cdx/search/cdx", "/index", "/{dataset}-index"}, set(api.doc["paths"]), "paths of openapi.json")
     for path, targets in asks.items():
         for target in targets:
             reply = server.get(target)
@@ -191,7 +192,7 @@ def parameters(api, server):
 def methods(api, server):
     """Each method that a resource does not have is 405, and Allow names those that it has."""
     for path, operations in api.doc["paths"].items():
-        concrete = path.format(domain="example.com", host="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
+        concrete = path.format(domain="example.com", host="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news", dataset="a")
         allowed = ({"GET", "HEAD"} if "get" in operations else set()) | ({"POST"} if "post" in operations else set())
         for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
             for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):
@@ -221,7 +222,7 @@ def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
                "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer", "DomainsAnswer",
-               "VersionsAnswer", "ChangesAnswer", "Problem")
+               "VersionsAnswer", "ChangesAnswer", "Collinfo", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")
     for name, example in zip(schemas, examples):
@@ -245,14 +246,14 @@ def endpoints(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     table, text = re.search(r"(?s)\n\| endpoint \|(.*?)\n\n(.*)", text).groups()
     listed = set(re.findall(r"(?m)^\| \[`([A-Z]+ [^`]*)`\]\(#", table))
-    alias = re.search(r"`(/v1/[^`]*)` is an alias", text)[1]
-    equal(listed | {f"GET {alias}"}, described, "table of API.md and paths of openapi.json")
+    aliases = {f"GET {alias}" for alias in re.findall(r"`(/[^`]*)` is an alias", text)}
+    equal(listed | aliases, described, "table of API.md and paths of openapi.json")
     routed = set()
     for path in (dxtest.SOURCE / "server" / "routes").glob("route_*.c"):
         for route in re.findall(r"(?s)const struct dx_route dx_route_\w+ = \{(.*?)\};", path.read_text(encoding="utf-8")):
             method = "POST" if ".post = true" in route else "GET"
             for pattern in re.findall(r'\.(?:pattern|alias) = "([^"]*)"', route) if ".admin = true" not in route else ():
-                routed.add(f"{method} {'/' if '.own = true' in route else '/v1/'}{re.sub(r'{[^}]*}', '{}', pattern)}")
+                routed.add(f"{method} {'/' if '.own = true' in route or '.bare = true' in route else '/v1/'}{re.sub(r'{[^}]*}', '{}', pattern)}")
     equal(routed, shape, "routes of server/routes and paths of openapi.json")
 
 

@@ -164,6 +164,12 @@ def of_domain(domain, rng, old):
     yield Ask(f"{d}/timeline?by={rng.choice(('year', 'month', 'day'))}", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/timeline?dataset={rng.choice(ids)},{rng.choice(ids)}&by=day&version={old}")
     yield Ask(f"{d}/timeline?dataset=d{rng.randint(1, twins.DATASETS + 1):02}")
+    yield Ask(f"/cdx?url=*.{domain}&fl=timestamp,original,dataset&showUntimed=true")
+    yield Ask(f"/cdx?url={domain}/*&{rng.choice(('limit=2&showResumeKey=true', 'limit=-3&output=json', 'showNumPages=true', 'collapse=urlkey&from=2023', 'page=1&pageSize=1', 'filter=!original:.*a.*'))}",
+              rng.choice(("GET", "HEAD")))
+    yield Ask(f"/index?url={domain}&matchType=domain&{rng.choice(('output=json', 'sort=reverse&limit=2', 'closest=2023', 'showNumPages=1', 'resolveRevisits=1'))}&version={old}")
+    yield Ask(f"/cdx?url=*.{domain}&dataset=d{rng.randint(1, twins.DATASETS + 1):02},{rng.choice(ids)}&showUntimed=true")
+    yield Ask(f"/d{rng.randint(1, twins.DATASETS + 1):02}-index?url=*.{domain}&showUntimed=1")
     yield Ask(f"{d}/diff")
     yield Ask(f"{d}/diff?from={old}")
     yield Ask(f"/v1/complete?q={quote(domain[:rng.randint(1, len(domain))])}&limit={rng.choice((1, 10, 100))}")
@@ -224,6 +230,7 @@ def of_all(old, domains, rng, lasting):
                 yield Ask(f"/v1/datasets/{a}/top-domains?{query}&{v}".rstrip("&"))
             for b in (1, 4, 8, 9, 99):
                 yield Ask(f"/v1/datasets/{a}/overlap/{b}?{v}".rstrip("?"))
+        yield Ask(f"/collinfo.json?{v}".rstrip("?"))
     if lasting:     # which versions are open depends on who asked for them
         yield Ask("/v1/versions")
         yield Ask("/v1/versions", "HEAD")

@@ -23,7 +23,9 @@
 
 #define DX_FAKE_BIG_BYTES (8u << 20)
 /* Of a domain and of a listing. */
-#define DX_FAKE_SUMMARY ((struct dx_answer_summary){ 0xfa4e, true, 2, 30 })
+#define DX_FAKE_SUMMARY          \
+    ((struct dx_answer_summary){ \
+        .domain_id = 0xfa4e, .has_domain_id = true, .datasets = 2, .rows = 30 })
 
 struct dx_fake;
 

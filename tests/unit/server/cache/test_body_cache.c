@@ -5,7 +5,7 @@
 #include "server/cache/body_cache.h"
 #include "tests/support/damage.h"
 
-#define SUMMARY ((struct dx_answer_summary){ 11, true, 0, 12 })
+#define SUMMARY ((struct dx_answer_summary){ .domain_id = 11, .has_domain_id = true, .rows = 12 })
 
 static unsigned failures;
 static uint64_t now_state[2] = { 7, 2 };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cdx_scope.h - which rows a CDX question is about: a range of keys within one domain.
+ *
+ *   struct dx_cdx_scope s;
+ *   rc = dx_cdx_scope_init(&s, canon, ask, &problem);        1; 0: no URL, or one that spans several domains; <0
+ *   ... s.domain ...                                         the registered domain of the rows
+ *   dx_cdx_scope_may_have(&s, host)                          whether a row of this host may be in it: cheap
+ *   dx_cdx_scope_has(&s, urlkey)
+ *   dx_cdx_scope_release(&s);                                also after a failure
+ *
+ * The same ranges as pywb's calc_search_range: exact, prefix, host (without ports), domain (and its subdomains). One thread.
+ */
+#ifndef DX_QUERY_CDX_CDX_SCOPE_H
+#define DX_QUERY_CDX_CDX_SCOPE_H
+
+#include "canon/urlkey.h"
+#include "query/cdx/cdx_ask.h"
+
+struct dx_canon;
+struct dx_problem;
+
+struct dx_cdx_scope {
+    struct dx_buf domain;
+    bool whole; /* all rows of the domain, whatever their key */
+
+    /* private */
+    struct dx_buf start, end; /* of keys with a space behind them */
+    struct dx_buf host;       /* canonical, without "www." and port */
+    bool below;               /* hosts below it too */
+};
+
+int dx_cdx_scope_init(struct dx_cdx_scope *s, struct dx_canon *canon, const struct dx_cdx_ask *ask,
+                      struct dx_problem *problem);
+bool dx_cdx_scope_may_have(const struct dx_cdx_scope *s, struct dx_span host);
+bool dx_cdx_scope_has(const struct dx_cdx_scope *s, struct dx_span urlkey);
+void dx_cdx_scope_release(struct dx_cdx_scope *s);
+
+#endif

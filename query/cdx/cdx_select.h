@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cdx_select.h - the first rows in order of (urlkey, timestamp) of any number that come in any order.
+ *
+ *   struct dx_cdx_select s;
+ *   dx_cdx_select_init(&s, keep, DX_CDX_SELECT_BYTES);                 so many rows at most
+ *   dx_cdx_select_from(&s, urlkey, timestamp);                         only those that are not before; timestamp 0: none
+ *   rc = dx_cdx_select_add(&s, columns, timestamp, number, &err);      columns: DX_CDX_STORED of them, copied
+ *   rc = dx_cdx_select_end(&s, &err);                                  sorts
+ *   for (i = 0; i < s.count; i++)                                      in order; columns are borrowed
+ *       timestamp = dx_cdx_select_row(&s, i, columns);
+ *   s.cut                                                              there are more behind the last one
+ *   rc = dx_cdx_select_again(&s, &err);                                what comes now lies behind the last one
+ *   dx_cdx_select_release(&s);
+ *
+ * Rows of one (urlkey, timestamp) are in order of their other columns, then of their number, which is another for each row. Memory: what is kept,
+ * at most DX_CDX_SELECT_BYTES, and half of it more while it is cut: then the first ones are kept, and `cut` says that there
+ * are others. One thread at a time.
+ */
+#ifndef DX_QUERY_CDX_CDX_SELECT_H
+#define DX_QUERY_CDX_CDX_SELECT_H
+
+#include "base/buf.h"
+#include "query/cdx/cdx_ask.h"
+
+#define DX_CDX_SELECT_BYTES ((size_t)32 << 20)
+
+struct dx_cdx_entry {
+    uint64_t timestamp;
+    uint64_t number;
+    size_t at; /* in text: ends of its columns, then their bytes */
+};
+
+struct dx_cdx_select {
+    size_t count;
+    bool cut;
+
+    /* private */
+    uint64_t keep;
+    size_t bytes_max;
+    struct dx_cdx_entry *entries;
+    size_t capacity;
+    size_t
+        bound; /* the number of those that were sorted last, if something was cut then; 0: nothing was */
+    struct dx_buf text;
+    /* what lies before is not taken */
+    bool from_set, after_row;
+    struct dx_buf from_key, from_text; /* of the whole row, after_row: as in text */
+    uint64_t from_timestamp, from_number;
+};
+
+void dx_cdx_select_init(struct dx_cdx_select *s, uint64_t keep, size_t bytes_max);
+void dx_cdx_select_from(struct dx_cdx_select *s, struct dx_span urlkey, uint64_t timestamp);
+int dx_cdx_select_add(struct dx_cdx_select *s, const struct dx_span *columns, uint64_t timestamp,
+                      uint64_t number, struct dx_error *err);
+int dx_cdx_select_end(struct dx_cdx_select *s, struct dx_error *err);
+uint64_t dx_cdx_select_row(const struct dx_cdx_select *s, size_t i, struct dx_span *columns);
+int dx_cdx_select_again(struct dx_cdx_select *s, struct dx_error *err);
+void dx_cdx_select_release(struct dx_cdx_select *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cdx_task.h - the answers of a CDX server, as tasks (query/answers/task.h).
+ *
+ *   struct dx_cdx_request request = { .query = ..., .dialect = DX_CDX_PYWB, .dataset = name, ... };
+ *   rc = dx_task_cdx(&view, canon, &request, &task, &summary, &body, &problem);
+ *   rc = dx_answer_collinfo(&view, host, &body, &problem);         the list of datasets, as Common Crawl's collinfo.json
+ *
+ * All visible rows of the domain that have a key in the range are looked at, and the first ones in order are kept: so a page
+ * of a large site costs as much as the whole of it, and what is kept is bounded (query/cdx/cdx_select.h). Where that is less than what
+ * the answer needs, rows are looked at once more, from behind the last one. Over DX_CDX_LOOK_MAX rows in all, or half of the time of the
+ * request: DX_E_LIMIT, which is 422. query: what stands behind '?'. Spans are needed for the first step only.
+ */
+#ifndef DX_QUERY_CDX_CDX_TASK_H
+#define DX_QUERY_CDX_CDX_TASK_H
+
+#include "query/answers/task.h"
+#include "query/cdx/cdx_ask.h"
+
+#define DX_CDX_LOOK_MAX (2u << 20) /* rows: some two seconds of one core */
+#define DX_CDX_BODY_MAX ((size_t)32 << 20)
+
+struct dx_cdx_request {
+    struct dx_span query;
+    enum dx_cdx_dialect dialect;
+    struct dx_span dataset; /* its name; data NULL: all */
+    uint64_t deadline_ms;
+    size_t select_bytes; /* 0: DX_CDX_SELECT_BYTES. Tests have less */
+};
+
+int dx_task_cdx(const struct dx_view *view, struct dx_canon *canon,
+                const struct dx_cdx_request *request, struct dx_task **out,
+                struct dx_answer_summary *summary, struct dx_buf *body, struct dx_problem *problem);
+
+/* host: of the request, before which "http://" is put; size 0: addresses begin with '/'. */
+int dx_answer_collinfo(const struct dx_view *view, struct dx_span base, struct dx_buf *body,
+                       struct dx_problem *problem);
+
+#endif
