@@ -280,11 +280,18 @@ static struct dx_span kept_target(const struct dx_exchange *x)
     return x->keeps_reply ? x->kept_as : no_target;
 }
 
+static const char *media_of(const struct dx_ask *ask)
+{
+    const struct dx_route *route = dx_routes[ask->route];
+
+    return route->media == NULL ? "application/json" : route->media(ask);
+}
+
 static void deliver_200(const struct dx_exchange *x, const struct dx_encoding *e)
 {
     const struct dx_delivery d = {
         .status = 200,
-        .content_type = "application/json",
+        .content_type = media_of(x->ask),
         .etag = e->etag,
         .subject = dx_encoding_subject(e),
         .coding = e->coding,

@@ -156,7 +156,8 @@ struct dx_route {
     bool compares;      /* with another version, which may have to be fetched */
     bool keeps_bodies;  /* server/cache/body_cache.h */
     bool keeps_replies; /* server/cache/reply_cache.h: follow from target, version and view alone */
-    int (*answer)(const struct dx_answering *a); /* as dx_ask_answer; NULL: of own and post */
+    const char *(*media)(const struct dx_ask *ask); /* of a 200; NULL: application/json */
+    int (*answer)(const struct dx_answering *a);    /* as dx_ask_answer; NULL: of own and post */
 };
 
 /* For on_loop. */

@@ -27,15 +27,17 @@ static int capture_dataset(struct dx_span captured, struct dx_ask *ask, struct d
     return dx_ask_decode(ask, captured, &ask->asked, problem);
 }
 
-static void content(const struct dx_ask *ask, struct dx_ask_content *content)
+static const char *media_of(const struct dx_ask *ask)
 {
+    const char *type = "text/plain";
     struct dx_buf text = DX_BUF_INIT(ask->query.size + 1);
     struct dx_problem problem;
     struct dx_cdx_ask cdx;
 
     if (dx_cdx_query_parse(ask->query, dialect_of(ask), &text, &cdx, &problem) == 1)
-        content->type = dx_cdx_text_type(&cdx);
+        type = dx_cdx_text_type(&cdx);
     dx_buf_release(&text);
+    return type;
 }
 
 static int answer(const struct dx_answering *a)
@@ -141,7 +143,7 @@ static const struct dx_route_words dataset_index_words = WORDS(
 /* What it looks at is paid afterwards: it is known only then. */
 #define CDX_ROUTE                                                                      \
     .params = CDX_PARAMS, .query = take_query, .needs = "url", .cost = { .base = 20 }, \
-    .canon = true, .content = content, .answer = answer
+    .canon = true, .media = media_of, .answer = answer
 
 const struct dx_route dx_route_cdx = { .name = "cdx",
                                        .pattern = "cdx",
