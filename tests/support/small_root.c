@@ -25,7 +25,8 @@ void dx_test_root_domain(unsigned i, char out[64])
     static const char *const suffixes[] = { "com", "org", "co.uk" };
 
     if (i % 7 == 6)
-        (void)snprintf(out, 64, "192.0.%u.%u", 2 + i / 1792, i % 256); /* 7 * 256: no two the same */
+        (void)snprintf(out, 64, "192.0.%u.%u", 2 + i / 1792,
+                       i % 256); /* 7 * 256: no two the same */
     else
         (void)snprintf(out, 64, "name%u-%x.%s", i, i * 2654435761u, suffixes[i % 3]);
 }

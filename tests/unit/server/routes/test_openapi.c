@@ -46,7 +46,8 @@ static void test_each_route_is_in_it(void)
         char path[200];
         json_t *operation;
 
-        (void)snprintf(path, sizeof path, "%s%s", route->own || route->bare ? "/" : "/v1/", route->pattern);
+        (void)snprintf(path, sizeof path, "%s%s", route->own || route->bare ? "/" : "/v1/",
+                       route->pattern);
         operation = json_object_get(json_object_get(paths, path), route->post ? "post" : "get");
         CHECK((operation == NULL) == route->admin, "%s", path);
         if (operation != NULL)
