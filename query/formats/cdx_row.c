@@ -120,7 +120,7 @@ static struct dx_span value_of(const struct dx_row_column *columns, size_t count
 static int set_key(struct dx_cdx_row *l, struct dx_error *err)
 {
     const uint8_t *colon = l->url.size == 0 ? NULL : memchr(l->url.data, ':', l->url.size);
-    const uint8_t *end = l->url.data + l->url.size;
+    const uint8_t *end = colon == NULL ? NULL : l->url.data + l->url.size;
     const uint8_t *host = colon == NULL || end - colon < 3 ? NULL : colon + 3;
     const uint8_t *slash = host == NULL ? NULL : memchr(host, '/', (size_t)(end - host));
 
