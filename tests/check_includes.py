@@ -19,8 +19,6 @@ FREE = ("tests", "bench")  # may include any room
 ROOM_MAX = 64
 # (room, files that are tied together): circles that still have to be opened.
 KNOT = (
-    ("builder/index", "index_cold index_state index_build"),
-    ("builder/scan", "scan_merge index_scan"),
 )
 # Besides documents, which go through base/json_in: any JSON of a record, and text of ours.
 JANSSON = ("base/json_in", "builder/check/inspect", "builder/input/files/input_detect", "builder/input/records/input_columns", "format/text/name_list",

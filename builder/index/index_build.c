@@ -11,12 +11,14 @@
 #include "builder/index/index_state.h"
 #include "builder/lake/lake_files.h"
 #include "builder/scan/index_lake.h"
+#include "builder/scan/index_urls.h"
 #include "builder/sort/spill_file.h"
 #include "builder/sort/spill_sort.h"
 #include "canon/url.h"
 #include "format/version/manifest.h"
 #include "loader/version.h"
 
+#define URL_IDS_LEVEL 1             /* of zstd: ids do not become smaller, places little */
 #define DOMAIN_BYTES_MAX (1u << 30) /* pairs of one domain: millions of datasets */
 
 const char *dx_index_phase_name(enum dx_index_phase phase)
@@ -72,6 +74,22 @@ static int postings_phase(struct dx_index_state *b, struct dx_error *err)
     return rc;
 }
 
+static int urls_phase(struct dx_index_state *b, struct dx_error *err)
+{
+    struct dx_cold_writer *writer;
+    int rc = dx_index_cold_begin(&b->cold, DX_COLD_URL_IDS, URL_IDS_LEVEL, &writer, err);
+
+    if (rc == DX_OK)
+        rc = dx_index_urls_write(b->lake->url_places, b->lake, writer, b->options->memory / 4, err);
+    if (rc == DX_OK)
+        rc = dx_index_cold_end(&b->cold, DX_COLD_URL_IDS, err);
+    if (rc == DX_OK) {
+        b->stats->spilled_bytes += b->lake->url_places->spilled_bytes;
+        b->stats->url_places = b->lake->url_places->places;
+    }
+    return rc == DX_OK ? dx_index_cold_directory(&b->cold, err) : rc;
+}
+
 static int build_init(struct dx_index_state *b, struct dx_error *err)
 {
     size_t memory = b->options->memory;
@@ -106,7 +124,7 @@ static void build_release(struct dx_index_state *b)
     dx_spill_file_free(&b->set_entries);
     dx_index_ids_release(&b->domain_ids);
     dx_spill_sort_free(&b->postings);
-    dx_index_cold_release(b);
+    dx_index_cold_release(&b->cold);
     dx_index_dead_free(&b->dead);
 }
 
@@ -152,9 +170,12 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
                    struct dx_index_stats *stats, struct dx_error *err)
 {
     static int (*const phases[DX_INDEX_PHASES])(struct dx_index_state *, struct dx_error *) = {
-        [DX_INDEX_NAMES] = dx_index_names_phase,   [DX_INDEX_MPHF] = dx_index_mphf_phase,
-        [DX_INDEX_COUNTS] = dx_index_counts_phase, [DX_INDEX_POSTINGS] = postings_phase,
-        [DX_INDEX_URLS] = dx_index_urls_phase,     [DX_INDEX_TAGS] = dx_index_tags_phase,
+        [DX_INDEX_NAMES] = dx_index_names_phase,
+        [DX_INDEX_MPHF] = dx_index_mphf_phase,
+        [DX_INDEX_COUNTS] = dx_index_counts_phase,
+        [DX_INDEX_POSTINGS] = postings_phase,
+        [DX_INDEX_URLS] = urls_phase,
+        [DX_INDEX_TAGS] = dx_index_tags_phase,
         [DX_INDEX_PAGES] = dx_index_lake_phase,
     };
     struct dx_index_state *b = calloc(1, sizeof *b);
@@ -168,6 +189,9 @@ int dx_index_build(struct dx_index_lake *lake, const struct dx_index_identity *i
     b->options = options;
     b->entry = entry;
     b->stats = stats;
+    b->cold = (struct dx_index_cold){
+        .dir = options->dir, .sync = options->sync, .build = &id->build, .entry = entry
+    };
     rc = build_init(b, err);
     for (int i = 0; rc == DX_OK && i < DX_INDEX_PHASES; i++) {
         double begin = dx_clock_s();

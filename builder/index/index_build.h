@@ -19,53 +19,12 @@
 #ifndef DX_BUILDER_INDEX_INDEX_BUILD_H
 #define DX_BUILDER_INDEX_INDEX_BUILD_H
 
-#include "base/bytes.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "builder/scan/index_tags.h"
+#include "builder/index/index_options.h"
 
 struct dx_index_identity;
 struct dx_index_lake;
 struct dx_manifest_version;
-
-#define DX_INDEX_FULL 1
-
-enum dx_index_phase {
-    DX_INDEX_NAMES, /* domains, membership, totals */
-    DX_INDEX_MPHF,
-    DX_INDEX_COUNTS, /* dictionary, counts, facts, sketches */
-    DX_INDEX_POSTINGS,
-    DX_INDEX_URLS, /* ids of URLs; the directory of cold pages */
-    DX_INDEX_TAGS,
-    DX_INDEX_PAGES, /* pages, files, datasets */
-    DX_INDEX_PHASES
-};
-
-struct dx_index_options {
-    const char *dir;
-    const char *tmp_dir;
-    struct dx_span psl_text;
-    size_t memory;
-    unsigned threads;
-    enum dx_sync sync;
-    unsigned hash_bits; /* 0; tests: bits of a domain_id, so that collisions are everywhere */
-};
-
-struct dx_index_stats {
-    double seconds[DX_INDEX_PHASES];
-    double cpu_s[DX_INDEX_PHASES]; /* of all threads */
-    uint64_t collisions;
-    uint64_t spilled_bytes;
-    uint64_t postings_written;
-    uint64_t postings_kept; /* of them: as the base has them */
-    uint64_t facts_bytes;   /* of all pairs, before compression */
-    uint64_t sketches_bytes;
-    uint64_t distinct_bytes;     /* of domain_counts.dxc: the column of distinct URLs */
-    uint64_t distinct_domains;   /* in several datasets */
-    uint64_t distinct_estimates; /* of them by an estimate */
-    uint64_t url_places;
-    struct dx_tags_counts tags; /* zeros without tags.dxt */
-};
 
 /* "names", "mphf"... */
 const char *dx_index_phase_name(enum dx_index_phase phase);

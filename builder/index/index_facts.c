@@ -55,10 +55,10 @@ int dx_index_facts_new(struct dx_index_facts **out, struct dx_index_state *b, st
     dx_buf_init(&f->first, SIZE_MAX / 2);
     dx_url_sketch_init(&f->all);
     dx_url_sketch_init(&f->one);
-    rc = dx_index_cold_begin(b, DX_COLD_FACTS, FACTS_LEVEL, &writer, err);
+    rc = dx_index_cold_begin(&b->cold, DX_COLD_FACTS, FACTS_LEVEL, &writer, err);
     dx_pair_pages_begin(&f->facts, writer);
     if (rc == DX_OK)
-        rc = dx_index_cold_begin(b, DX_COLD_SKETCHES, SKETCHES_LEVEL, &writer, err);
+        rc = dx_index_cold_begin(&b->cold, DX_COLD_SKETCHES, SKETCHES_LEVEL, &writer, err);
     dx_pair_pages_begin(&f->sketches, writer);
     return rc;
 }
@@ -90,8 +90,8 @@ int dx_index_facts_end(struct dx_index_facts *f, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_pair_pages_end(&f->sketches, err);
     if (rc == DX_OK)
-        rc = dx_index_cold_end(f->b, DX_COLD_FACTS, err);
-    return rc == DX_OK ? dx_index_cold_end(f->b, DX_COLD_SKETCHES, err) : rc;
+        rc = dx_index_cold_end(&f->b->cold, DX_COLD_FACTS, err);
+    return rc == DX_OK ? dx_index_cold_end(&f->b->cold, DX_COLD_SKETCHES, err) : rc;
 }
 
 /* ---- what the base has ---- */

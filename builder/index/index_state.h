@@ -3,8 +3,8 @@
  *
  * A phase is a function of the state that returns DX_OK or an error; the next finds what it left:
  *
- *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_urls_phase,
- *   dx_index_tags_phase, dx_index_lake_phase
+ *   dx_index_names_phase, dx_index_mphf_phase, dx_index_counts_phase, dx_index_tags_phase,
+ *   dx_index_lake_phase
  *
  * The pairs come by domain, then dataset (index_pass.h). They are gone over twice: what stands in
  * front of a file (numbers of domains, smallest time) is known only after the last pair. One
@@ -13,10 +13,10 @@
 #ifndef DX_BUILDER_INDEX_INDEX_STATE_H
 #define DX_BUILDER_INDEX_INDEX_STATE_H
 
-#include "builder/index/index_build.h"
 #include "builder/index/index_cold.h"
 #include "builder/index/index_ids.h"
 #include "builder/index/index_merge.h"
+#include "builder/index/index_options.h"
 #include "format/core/dictionary.h"
 #include "format/core/membership.h"
 
@@ -69,7 +69,6 @@ struct dx_index_state {
 int dx_index_names_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_mphf_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_counts_phase(struct dx_index_state *b, struct dx_error *err);
-int dx_index_urls_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_tags_phase(struct dx_index_state *b, struct dx_error *err);
 int dx_index_lake_phase(struct dx_index_state *b, struct dx_error *err);
 

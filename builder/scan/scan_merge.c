@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "builder/lake/lake_files.h"
 #include "builder/scan/known_pair.h"
 #include "builder/sort/blob_spill.h"
 #include "format/version/facts.h"

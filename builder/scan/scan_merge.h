@@ -17,13 +17,14 @@
 #include <stdatomic.h>
 
 #include "builder/scan/index_pair.h"
-#include "builder/scan/index_scan.h"
 #include "builder/scan/rows_twice.h"
 #include "builder/scan/rule_redirects.h"
 #include "builder/scan/scan_cursor.h"
+#include "builder/scan/scan_options.h"
 #include "format/root/registry_json.h"
 #include "format/root/rules.h"
 
+struct dx_index_lake;
 struct dx_index_urls_lane;
 struct dx_known;
 struct dx_page_cache;
