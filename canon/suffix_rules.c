@@ -38,9 +38,10 @@ static uint32_t slot_of(uint32_t hash)
     return hash ^ hash >> 15;
 }
 
+/* As libpsl: a vertical tab or a form feed is part of a rule. */
 static bool is_space(uint8_t c)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 /* The rule that a line holds, '!' and '*' included; empty: none. */
@@ -86,7 +87,7 @@ static unsigned flags_of(struct dx_span *rule)
             return 0;
         flags = PLAIN | WILDCARD;
     } else {
-        return memchr(rule->data, '.', rule->size) == NULL ? 0 : PLAIN;
+        return PLAIN;
     }
     rule->data += flags == EXCEPTION ? 1 : 2;
     rule->size -= flags == EXCEPTION ? 1 : 2;

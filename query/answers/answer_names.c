@@ -12,6 +12,7 @@
 #include "loader/version_parts.h"
 #include "query/answers/answer_end.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/dataset_list.h"
 #include "query/view/lookup.h"
 #include "query/view/view.h"
 
@@ -76,47 +77,36 @@ bool dx_names_format_parse(struct dx_span text, enum dx_names_format *format)
 
 static int bad_datasets(struct dx_problem *problem, const char *why)
 {
-    return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
-                          "datasets: %s; it is a list of dataset ids with commas between them",
-                          why);
+    return dx_problem_set(
+        problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
+        "datasets: %s; it is a list of ids or names of datasets with commas between them", why);
 }
 
-/* One id; *at moves behind the comma that follows. False: none. */
-static bool next_id(struct dx_span *rest, uint32_t *id)
+/* The next word; *rest moves behind the comma that follows, and has no data when none does. */
+static struct dx_span next_word(struct dx_span *rest)
 {
-    uint64_t v = 0;
-    size_t i = 0;
+    const uint8_t *comma = rest->size == 0 ? NULL : memchr(rest->data, ',', rest->size);
+    size_t size = comma == NULL ? rest->size : (size_t)(comma - rest->data);
+    struct dx_span word = { rest->data, size };
 
-    for (; i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9'; i++) {
-        v = v * 10 + (uint64_t)(rest->data[i] - '0');
-        if (v > UINT32_MAX)
-            return false;
-    }
-    if (i == 0 || (i < rest->size && (rest->data[i] != ',' || i + 1 == rest->size)))
-        return false;
-    *id = (uint32_t)v;
-    i += i < rest->size;
-    *rest = (struct dx_span){ rest->data + i, rest->size - i };
-    return true;
+    *rest = comma == NULL ? dx_span_of(NULL, 0) : dx_span_of(comma + 1, rest->size - size - 1);
+    return word;
 }
 
 static int take_columns(struct dx_names *n, struct dx_span list, struct dx_problem *problem)
 {
     if (list.size == 0)
         return bad_datasets(problem, "it is empty");
-    while (list.size > 0) {
-        const struct dx_dataset *dataset;
-        uint32_t id;
+    while (list.data != NULL) {
+        uint32_t id = 0;
 
         if (n->column_count == DX_NAMES_COLUMNS_MAX)
             return bad_datasets(problem, "these are more than 2000");
-        if (!next_id(&list, &id))
-            return bad_datasets(problem, "an id is not a whole number from 0 to 4294967295");
-        if (dx_lookup_dataset(&n->view, id, &dataset, problem) == 0)
+        if (dx_dataset_find(&n->view, next_word(&list), &id, problem) == 0)
             return 0;
         for (size_t i = 0; i < n->column_count; i++)
             if (n->columns[i] == id)
-                return bad_datasets(problem, "an id is given twice");
+                return bad_datasets(problem, "a dataset is given twice");
         n->columns[n->column_count++] = id;
     }
     return 1;

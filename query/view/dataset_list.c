@@ -39,8 +39,8 @@ static bool has_prefix(struct dx_span word, const char *prefix, struct dx_span *
     return true;
 }
 
-static int find(const struct dx_view *view, struct dx_span word, uint32_t *id,
-                struct dx_problem *problem)
+int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *id,
+                    struct dx_problem *problem)
 {
     struct dx_span name = word;
     const struct dx_dataset *d;
@@ -86,7 +86,7 @@ int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *vi
         size_t n = comma == NULL ? text.size : (size_t)(comma - text.data);
         uint32_t id = 0;
 
-        rc = find(view, dx_span_of(text.data, n), &id, problem);
+        rc = dx_dataset_find(view, dx_span_of(text.data, n), &id, problem);
         if (rc == 1 && !add(list, id))
             rc = dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                                 "dataset: over %d datasets; leave it out for all of them",

@@ -25,6 +25,9 @@ struct dx_dataset_list {
 
 int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *view,
                           struct dx_span text, struct dx_problem *problem);
+/* One word of a list: 1 with its id, or 0 with the problem. */
+int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *id,
+                    struct dx_problem *problem);
 bool dx_dataset_list_has(const struct dx_dataset_list *list, uint32_t dataset_id);
 
 #endif

@@ -253,7 +253,44 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     return with_restart(ask, take_cursor(answers, ask, problem), problem);
 }
 
-int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+/* The id of a name, which next to a cursor must be the cursor's. */
+static int find_dataset(const struct dx_answers *answers, const struct dx_ask *ask,
+                        struct dx_version *v, struct dx_span *name, uint32_t *id,
+                        struct dx_problem *problem)
+{
+    const struct dx_view view = { v, ask->scope };
+    uint32_t found = 0;
+    int rc;
+
+    if (name->data == NULL)
+        return 1;
+    rc = answers->dataset_named == NULL
+             ? dx_problem_set(problem, DX_PROBLEM_NOT_FOUND, "dataset-not-found", "No such dataset",
+                              "datasets have no names here")
+             : answers->dataset_named(&view, *name, &found, problem);
+    if (rc == 1 && ask->cursor.data != NULL && found != *id)
+        return dx_route_mismatch(problem, "this cursor is of another dataset");
+    if (rc == 1) {
+        *id = found;
+        *name = dx_span_of(NULL, 0);
+    }
+    return rc;
+}
+
+/* From here on the question has ids alone. */
+static int find_datasets(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version *v,
+                         struct dx_problem *problem)
+{
+    int rc = v == NULL
+                 ? 1
+                 : find_dataset(answers, ask, v, &ask->dataset_name, &ask->dataset_id, problem);
+
+    return rc == 1 && v != NULL
+               ? find_dataset(answers, ask, v, &ask->other_name, &ask->other_id, problem)
+               : rc;
+}
+
+int dx_ask_pin(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,
                struct dx_problem *problem)
 {
     struct dx_version *wanted = NULL;
@@ -261,17 +298,18 @@ int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struc
 
     if (ask->wanted[0] == '\0' ||
         (*v != NULL && strcmp(answers->version_name(*v), ask->wanted) == 0))
-        return 1;
+        return find_datasets(answers, ask, *v, problem);
     rc = answers->pin_named(answers->from, ask->wanted, &wanted, problem);
     if (rc == 1) {
         if (*v != NULL)
             answers->unpin(*v);
         *v = wanted;
+        rc = find_datasets(answers, ask, *v, problem);
     }
     return with_restart(ask, rc, problem);
 }
 
-int dx_ask_fetch(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+int dx_ask_fetch(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,
                  struct dx_problem *problem)
 {
     struct dx_version *wanted = NULL;
@@ -281,6 +319,7 @@ int dx_ask_fetch(const struct dx_answers *answers, const struct dx_ask *ask, str
         if (*v != NULL)
             answers->unpin(*v);
         *v = wanted;
+        rc = find_datasets(answers, ask, *v, problem);
     }
     return with_restart(ask, rc, problem);
 }

@@ -81,6 +81,10 @@ struct dx_answers {
 
     /* Instead of the answer function of each route; NULL: those are called. */
     int (*answer)(const struct dx_answering *a);
+    /* Of a dataset's name, "name:NAME" or "id:N": 1 with its id, or 0 with the problem. NULL: they
+     * have no names. */
+    int (*dataset_named)(const struct dx_view *view, struct dx_span name, uint32_t *id,
+                         struct dx_problem *problem);
     int (*version_meant)(struct dx_version *v, struct dx_span text, char name[DX_VERSION_NAME],
                          struct dx_problem *problem); /* as dx_answer_version_meant */
     /* As dx_names_new of query/answers/answer_names.h. NULL: no many names at once. */
@@ -117,10 +121,11 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
  * same bytes and ETag. */
 int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *ask);
 
-/* *v stays as it is if rc is not 1; else the old pin is let go. */
-int dx_ask_pin(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+/* *v stays as it is if rc is not 1 and its name was the problem; else the old pin is let go. Datasets that ask
+ * names are looked up in it, with ask->scope. */
+int dx_ask_pin(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,
                struct dx_problem *problem);
-int dx_ask_fetch(const struct dx_answers *answers, const struct dx_ask *ask, struct dx_version **v,
+int dx_ask_fetch(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,
                  struct dx_problem *problem);
 
 /* Whether the answer may read the lake or is long: it belongs to a worker, not to a loop. */

@@ -6,6 +6,7 @@
 #include "loader/hot_keys.h"
 #include "loader/version.h"
 #include "query/suppression/suppression_view.h"
+#include "query/view/dataset_list.h"
 #include "query/view/suppressed.h"
 
 static struct dx_version *pin_current(void *from, struct dx_version *held)
@@ -118,6 +119,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .asked_again = asked_again,
         .canon_new = dx_version_canon_new,
         .canon_free = dx_canon_free,
+        .dataset_named = dx_dataset_find,
         .version_meant = dx_answer_version_meant,
         .names = dx_names_new,
         .urls_brief = true,

@@ -35,6 +35,8 @@ struct dx_ask {
     struct dx_span host;         /* of the request, if the route is DX_ROUTE_COLLINFO */
     uint32_t dataset_id;
     uint32_t other_id; /* of an overlap: that it is compared with */
+    /* Names instead of these ids: dx_ask_pin or dx_ask_fetch looks them up. data NULL: not given. */
+    struct dx_span dataset_name, other_name;
     uint64_t url_id;
     struct dx_span range_from, range_to; /* as they were written; data NULL: not given */
     uint64_t range_first, range_end;     /* range_end 0: beyond all numbers */

@@ -19,12 +19,11 @@ static const struct {
       "\"example.com\"" },
     { "host", "A host or host:port, percent-encoded once.", "\"type\":\"string\"",
       "\"www.example.com\"" },
-    { "dataset_id", "The id of a dataset.", "\"$ref\":\"#/components/schemas/DatasetId\"", "17" },
-    { "dataset", "The name of a dataset, percent-encoded once.",
+    { "dataset", "The id or the name of a dataset, percent-encoded once.",
       "\"type\":\"string\",\"minLength\":1", "\"crawl-2024\"" },
-    { "a", "The id of a dataset.", "\"$ref\":\"#/components/schemas/DatasetId\"", "1" },
-    { "b", "The id of another dataset, or the same.", "\"$ref\":\"#/components/schemas/DatasetId\"",
-      "2" },
+    { "a", "The id or the name of a dataset.", "\"type\":\"string\",\"minLength\":1", "\"1\"" },
+    { "b", "The id or the name of another dataset, or the same.",
+      "\"type\":\"string\",\"minLength\":1", "\"2\"" },
     { "url_id", "The id of a URL, as answers write it.",
       "\"type\":\"string\",\"pattern\":\"^0x[0-9a-f]{16}$\"", "\"0x81ee9f9c1e2a0f0d\"" },
     { "tag", "The tag, percent-encoded once; compared byte by byte.",
@@ -55,7 +54,7 @@ static bool takes(const struct dx_route *route, const struct dx_param *param)
 
 static bool has_dataset(const struct dx_route *route)
 {
-    return takes(route, &dx_param_dataset) || strstr(route->pattern, "{dataset_id}") != NULL ||
+    return takes(route, &dx_param_dataset) || strstr(route->pattern, "{dataset}") != NULL ||
            strstr(route->pattern, "{a}") != NULL;
 }
 

@@ -104,24 +104,49 @@ bool dx_param_number(struct dx_span s, uint64_t max, uint64_t *value)
     return v <= max;
 }
 
-/* "{dataset_id}", "{a}" and "{b}" of a pattern. */
+/* "{dataset}", "{a}" and "{b}" of a pattern. */
 static bool is_dataset(const char *name)
 {
-    return strncmp(name, "{dataset_id}", 12) == 0 || strncmp(name, "{a}", 3) == 0 ||
+    return strncmp(name, "{dataset}", 9) == 0 || strncmp(name, "{a}", 3) == 0 ||
            strncmp(name, "{b}", 3) == 0;
 }
 
-int dx_param_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem)
+static bool is_digits(struct dx_span text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+    return true;
+}
+
+int dx_param_dataset_given(struct dx_span text, uint32_t *id, struct dx_span *name,
+                           struct dx_problem *problem)
 {
     uint64_t v;
 
+    if (!is_digits(text)) {
+        *name = text;
+        return 1;
+    }
     if (!dx_param_number(text, UINT32_MAX, &v))
-        return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
-                              "dataset id '%.*s' is not a whole number from 0 to 4294967295; "
-                              "/v1/datasets lists ids and names",
-                              dx_shown(text), (const char *)text.data);
+        return dx_problem_set(
+            problem, DX_PROBLEM_BAD_REQUEST, "bad-dataset-id", "Bad dataset id",
+            "dataset id '%.*s' is not a whole number from 0 to 4294967295; a name of "
+            "digits is written name:%.*s; /v1/datasets lists ids and names",
+            dx_shown(text), (const char *)text.data, dx_shown(text), (const char *)text.data);
     *id = (uint32_t)v;
     return 1;
+}
+
+static int capture_dataset(bool is_other, struct dx_span captured, struct dx_ask *ask,
+                           struct dx_problem *problem)
+{
+    struct dx_span text;
+
+    if (dx_ask_decode(ask, captured, &text, problem) == 0)
+        return 0;
+    return is_other ? dx_param_dataset_given(text, &ask->other_id, &ask->other_name, problem)
+                    : dx_param_dataset_given(text, &ask->dataset_id, &ask->dataset_name, problem);
 }
 
 int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *ask,
@@ -132,18 +157,25 @@ int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *a
     if (route->capture != NULL)
         return route->capture(captured, ask, problem);
     if (is_dataset(name))
-        return dx_param_dataset_id(captured, name[1] == 'b' ? &ask->other_id : &ask->dataset_id,
-                                   problem);
+        return capture_dataset(name[1] == 'b', captured, ask, problem);
     return dx_ask_decode(ask, captured, &ask->asked, problem);
 }
 
 /* ---- cursors ---- */
 
+bool dx_cursor_has_dataset(const struct dx_ask *ask)
+{
+    const struct dx_cursor *c = &ask->from;
+
+    return !ask->one_dataset ||
+           (c->one_dataset && (ask->dataset_name.data != NULL || c->dataset_id == ask->dataset_id));
+}
+
 int dx_take_dataset(struct dx_ask *ask, struct dx_problem *problem)
 {
     const struct dx_cursor *c = &ask->from;
 
-    if (ask->one_dataset && (!c->one_dataset || c->dataset_id != ask->dataset_id))
+    if (!dx_cursor_has_dataset(ask))
         return dx_route_mismatch(problem, "this cursor is of another dataset, or of all of them");
     ask->one_dataset = c->one_dataset;
     ask->dataset_id = c->dataset_id;
@@ -204,7 +236,7 @@ static int set_offset(struct dx_span value, struct dx_ask *ask, struct dx_proble
 static int set_dataset(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
 {
     ask->one_dataset = true;
-    return dx_param_dataset_id(value, &ask->dataset_id, problem);
+    return dx_param_dataset_given(value, &ask->dataset_id, &ask->dataset_name, problem);
 }
 
 static int set_format(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
@@ -252,10 +284,13 @@ const struct dx_param dx_param_version = {
     .schema = DX_VERSION_SCHEMA,
     .text = "Answer from this kept version instead of the current one."
 };
-const struct dx_param dx_param_dataset = { .name = "dataset",
-                                           .set = set_dataset,
-                                           .schema = "\"$ref\":\"#/components/schemas/DatasetId\"",
-                                           .text = "Only this dataset." };
+const struct dx_param dx_param_dataset = {
+    .name = "dataset",
+    .set = set_dataset,
+    .schema = "\"type\":\"string\",\"minLength\":1",
+    .text = "Only this dataset: its id or its name. A word of digits is "
+            "an id; id:3 and name:3 say which it is."
+};
 
 const struct dx_param dx_param_datasets = {
     .name = "dataset",
@@ -364,6 +399,14 @@ const struct dx_route_fields dx_row_fields = { dx_fields_parse, DX_ROW_FIELDS_WO
 
 /* ---- questions to begin with again ---- */
 
+static void put_dataset(struct dx_span name, uint32_t id, struct dx_buf *b)
+{
+    if (name.data != NULL)
+        dx_url_encode_span(b, name, false);
+    else
+        dx_buf_fmt(b, "%u", (unsigned)id);
+}
+
 void dx_route_fill(const char *at, const struct dx_ask *ask, struct dx_buf *b)
 {
     for (; *at != '\0'; at++) {
@@ -372,7 +415,8 @@ void dx_route_fill(const char *at, const struct dx_ask *ask, struct dx_buf *b)
             continue;
         }
         if (is_dataset(at))
-            dx_buf_fmt(b, "%u", (unsigned)(at[1] == 'b' ? ask->other_id : ask->dataset_id));
+            put_dataset(at[1] == 'b' ? ask->other_name : ask->dataset_name,
+                        at[1] == 'b' ? ask->other_id : ask->dataset_id, b);
         else
             dx_url_encode_span(b, ask->asked, false);
         at = strchr(at, '}');
@@ -422,6 +466,8 @@ void dx_restart_fields(unsigned bits, unsigned usual, struct dx_buf *b)
 
 void dx_restart_dataset(const struct dx_ask *ask, struct dx_buf *b)
 {
-    if (ask->one_dataset)
-        dx_buf_fmt(b, "&dataset=%u", (unsigned)ask->dataset_id);
+    if (!ask->one_dataset)
+        return;
+    dx_buf_str(b, "&dataset=");
+    put_dataset(ask->dataset_name, ask->dataset_id, b);
 }

@@ -127,7 +127,8 @@ struct dx_route {
     const char *limit_why;                /* instead of "; ask for pages ...", or NULL */
     const struct dx_route_fields *fields; /* NULL: it has no such parameter */
     const struct dx_route_rows *rows;     /* NULL: JSON alone */
-    /* NULL: "{dataset_id}" and "{a}" are dataset_id, "{b}" is other_id, all others are `asked`. */
+    /* NULL: "{dataset}" and "{a}" are dataset_id or dataset_name, "{b}" is other_id or other_name, all
+     * others are `asked`. */
     int (*capture)(struct dx_span captured, struct dx_ask *ask, struct dx_problem *problem);
     int (*check)(struct dx_ask *ask, struct dx_problem *problem); /* all parameters are there */
 
@@ -174,7 +175,12 @@ int dx_route_capture(const char *name, struct dx_span captured, struct dx_ask *a
 
 /* Digits alone; false on anything else and above max. */
 bool dx_param_number(struct dx_span text, uint64_t max, uint64_t *value);
-int dx_param_dataset_id(struct dx_span text, uint32_t *id, struct dx_problem *problem);
+/* A dataset's id, or its name, which is left in *name: text of digits is an id; "id:7" and "name:7" say
+ * which is meant. */
+int dx_param_dataset_given(struct dx_span text, uint32_t *id, struct dx_span *name,
+                           struct dx_problem *problem);
+/* Of a cursor of a listing that takes one: a name agrees with any, until it is looked up in the version. */
+bool dx_cursor_has_dataset(const struct dx_ask *ask);
 /* 400 with these words; and of what a cursor contradicts. */
 int dx_route_refuse(struct dx_problem *problem, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

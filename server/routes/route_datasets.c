@@ -61,7 +61,7 @@ static const struct dx_route_words dataset_words = {
 
 const struct dx_route dx_route_dataset = {
     .name = "dataset",
-    .pattern = "datasets/{dataset_id}",
+    .pattern = "datasets/{dataset}",
     .words = &dataset_words,
     .params = DX_PARAMS(&dx_param_version),
     .cost = { .base = 1 },
@@ -138,7 +138,7 @@ static const struct dx_param top_domains_share = {
 
 const struct dx_route dx_route_top_domains = {
     .name = "top_domains",
-    .pattern = "datasets/{dataset_id}/top-domains",
+    .pattern = "datasets/{dataset}/top-domains",
     .words = &top_domains_words,
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_version, &top_domains_share,
                         &dx_param_format),
@@ -146,7 +146,7 @@ const struct dx_route dx_route_top_domains = {
     .rows = DX_ROWS(.member = "domains",
                     DX_ROW_COLUMNS({ "rank", DX_COLUMN_U64 }, { "domain", DX_COLUMN_TEXT },
                                    { "url_count", DX_COLUMN_U64 }, { "share", DX_COLUMN_F64 }),
-                    .page = "dataset/{dataset_id}"),
+                    .page = "dataset/{dataset}"),
     .cost = { .base = 5, .rows_a_unit = 100 },
     /* a copy, but each suppression is looked up: 2 us for each */
     .canon = true,

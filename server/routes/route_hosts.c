@@ -99,7 +99,7 @@ static const struct dx_param paths_by = {
 
 const struct dx_route dx_route_paths = {
     .name = "paths",
-    .pattern = "domain/{domain}/datasets/{dataset_id}/paths",
+    .pattern = "domain/{domain}/datasets/{dataset}/paths",
     .words = &paths_words,
     .params = DX_PARAMS(&dx_param_limit, &dx_param_version, &paths_by, &dx_param_format),
     .limit = { DX_PATHS_LIMIT_DEFAULT, DX_PATHS_LIMIT_MAX },

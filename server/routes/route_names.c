@@ -24,8 +24,8 @@ static const struct dx_param names_format = {
 static const struct dx_param names_datasets = {
     .name = "datasets",
     .member = offsetof(struct dx_ask, datasets),
-    .schema = "\"type\":\"string\",\"pattern\":\"^[0-9]{1,10}(,[0-9]{1,10})*$\"",
-    .text = "Only with format=matrix: its columns, dataset ids separated "
+    .schema = "\"type\":\"string\",\"pattern\":\"^[^,]+(,[^,]+)*$\"",
+    .text = "Only with format=matrix: its columns, ids or names of datasets separated "
             "by commas; default: all, up to 2000.",
 };
 

@@ -44,8 +44,7 @@ static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
     const struct dx_cursor *c = &ask->from;
 
     if ((ask->range_from.data != NULL && ask->range_first != c->first) ||
-        (ask->range_to.data != NULL && ask->range_end != c->end) ||
-        (ask->one_dataset && (!c->one_dataset || ask->dataset_id != c->dataset_id)))
+        (ask->range_to.data != NULL && ask->range_end != c->end) || !dx_cursor_has_dataset(ask))
         return dx_route_mismatch(problem, "this cursor goes on with another range");
     ask->range_first = c->first;
     ask->range_end = c->end;

@@ -10,10 +10,10 @@ static bool may_be_brief(const struct dx_ask *ask)
 
 static int take_cursor(struct dx_ask *ask, struct dx_problem *problem)
 {
-    return ask->dataset_id == ask->from.dataset_id
-               ? 1
-               : dx_route_mismatch(problem,
-                                   "this cursor goes on with a listing of another dataset");
+    if (ask->dataset_name.data == NULL && ask->dataset_id != ask->from.dataset_id)
+        return dx_route_mismatch(problem, "this cursor goes on with a listing of another dataset");
+    ask->dataset_id = ask->from.dataset_id;
+    return 1;
 }
 
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
@@ -60,14 +60,14 @@ static const struct dx_route_words urls_words = {
 
 const struct dx_route dx_route_urls = {
     .name = "urls",
-    .pattern = "domain/{domain}/datasets/{dataset_id}/urls",
+    .pattern = "domain/{domain}/datasets/{dataset}/urls",
     .words = &urls_words,
-    .alias = "domain/{domain}/dataset/{dataset_id}/urls",
+    .alias = "domain/{domain}/dataset/{dataset}/urls",
     .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &dx_param_cursor,
                         &dx_param_plan, &dx_param_version, DX_FILTER_PARAMS, &dx_param_format),
     .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
     .fields = &dx_row_fields,
-    .rows = DX_ROWS(.member = "items", .urls = true, .page = "urls/{domain}/{dataset_id}"),
+    .rows = DX_ROWS(.member = "items", .urls = true, .page = "urls/{domain}/{dataset}"),
     .cost = { .base = 5, .rows_a_unit = 50 },
     .cursor = DX_CURSOR_LISTING,
     .take_cursor = take_cursor,

@@ -382,6 +382,7 @@ void dx_ask_copy(struct dx_ask *copy, const struct dx_ask *ask)
         &copy->filter.to,       &copy->filter.status,   &copy->filter.lang,
         &copy->filter.terms[0], &copy->filter.terms[1], &copy->filter.terms[2],
         &copy->filter.terms[3], &copy->query,           &copy->host,
+        &copy->dataset_name,    &copy->other_name,
     };
 
     memcpy(copy, ask, offsetof(struct dx_ask, text));

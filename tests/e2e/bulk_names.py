@@ -311,7 +311,7 @@ def check_refused(server):
         rest = stream.read()
         check(b'{"error":' in rest and b"bad-request" in rest and not rest.endswith(b"0\r\n\r\n"), f"broken off: {rest!r}")
     for target, words in (("?format=xml", "format"), ("?datasets=1", "matrix"), ("?format=matrix&datasets=1,1", "twice"),
-                          ("?format=matrix&datasets=", "empty"), ("?format=matrix&datasets=1,", "number"),
+                          ("?format=matrix&datasets=", "empty"), ("?format=matrix&datasets=1,", "commas"),
                           ("?format=matrix&datasets=99", "not in version"), ("?limit=1", "limit"),
                           ("?version=000099-20260101T000000Z", "version")):
         reply = server.get(f"/v1/domains{target}", method="POST", body=body)

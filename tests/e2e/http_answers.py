@@ -130,6 +130,31 @@ def datasets(server):
     return ids
 
 
+def by_name(server, ids):
+    """A name stands wherever an id does, and answers the same bytes."""
+    crawl, books = ids["crawl"], ids["books"]
+    for form in ("/v1/datasets/{a}", "/v1/datasets/{a}/overlap/{b}", "/v1/datasets/{a}/top-domains", "/v1/tlds?dataset={a}",
+                 "/v1/domain/example.com/datasets/{a}/urls", "/v1/domain/example.com/datasets/{a}/paths",
+                 "/v1/domain/example.com/hosts?dataset={a}", "/v1/domains?prefix=e&dataset={a}"):
+        want = server.get(form.format(a=crawl, b=books))
+        equal(want.status, 200, form)
+        for a, b in (("crawl", "books"), ("name:crawl", "name%3Abooks"), ("id:%d" % crawl, "id:%d" % books), ("cr%61wl", books)):
+            got = server.get(form.format(a=a, b=b))
+            equal((got.status, got.body), (200, want.body), f"{form}: {a}")
+        for a, status, slug in (("Crawl", 404, "dataset-not-found"), ("crawl,books", 404, "dataset-not-found"),
+                                ("name:%d" % crawl, 404, "dataset-not-found"), ("9" * 30, 400, "bad-dataset-id")):
+            problem(server.get(form.format(a=a, b=books)), status, slug, f"{form}: {a}")
+    listing = "/v1/domain/example.com/datasets/{}/urls?limit=1"
+    first = server.get(listing.format("crawl")).json
+    goes_on = server.get(listing.format("crawl") + "&cursor=" + first["next_cursor"]).json
+    equal(goes_on, server.get(listing.format(crawl) + "&cursor=" + first["next_cursor"]).json, "a cursor, by name")
+    problem(server.get(listing.format("books") + "&cursor=" + first["next_cursor"]), 400, "cursor-mismatch", "another one's cursor")
+    tlds = "/v1/domains?prefix=e&limit=1&dataset="
+    page = server.get(tlds + "crawl").json
+    if page.get("next_cursor"):
+        problem(server.get(tlds + "books&cursor=" + page["next_cursor"]), 400, "cursor-mismatch", "another one's cursor of domains")
+
+
 def the_rest(server):
     answer = server.get("/v1/normalize?q=HTTPS%3A%2F%2FWWW.M%C3%BCnchen.de%3A443%2F%2Fa%2F..%2Fb%23c").json
     equal((answer["domain"], answer["url"]),
@@ -187,6 +212,7 @@ def main():
             reply = domain_answer(server, ids)
             same_answers(server, reply.json)
             listing(server, ids)
+            by_name(server, ids)
             the_rest(server)
             refusals(server, ids)
             conditional(server, reply)

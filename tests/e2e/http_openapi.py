@@ -101,13 +101,13 @@ def answers(api, server):
     asks = {
         "/v1/domain/{domain}": ["/v1/domain/example.com", "/v1/domain/example.com?fields=share", "/v1/domain/example.com?fields=rank,name"],
         "/v1/domains": ["/v1/domains", "/v1/domains?limit=1", "/v1/domains?tld=com&prefix=ex&dataset=1", "/v1/domains?suffix=example.com", "/v1/domains?match=ex*&fields=domain", "/v1/domains?regex=x&plan=2"],
-        "/v1/domain/{domain}/datasets/{dataset_id}/urls":
+        "/v1/domain/{domain}/datasets/{dataset}/urls":
             ["/v1/domain/example.com/datasets/1/urls", f"/v1/domain/example.com/datasets/1/urls?fields={fields}",
              "/v1/domain/example.com/datasets/1/urls?limit=1", "/v1/domain/example.com/datasets/1/urls?plan=3",
              "/v1/domain/example.com/datasets/2/urls?offset=9",
              "/v1/domain/example.com/datasets/1/urls?prefix=/&limit=1",
              "/v1/domain/example.com/datasets/1/urls?from=2024&to=20240102&lang=en&status=200&filter=!note:k", "/v1/domain/example.com/datasets/1/urls?tag=none&mime=text/*&plan=2"],
-        "/v1/domain/{domain}/dataset/{dataset_id}/urls": ["/v1/domain/example.com/dataset/1/urls"],
+        "/v1/domain/{domain}/dataset/{dataset}/urls": ["/v1/domain/example.com/dataset/1/urls"],
         "/v1/domain/{domain}/urls":
             ["/v1/domain/example.com/urls", f"/v1/domain/example.com/urls?fields={fields}&dataset=1", "/v1/domain/example.com/urls?limit=1&offset=1",
              "/v1/domain/example.com/urls?plan=3", "/v1/domain/example.com/urls?from=2024&filter=!note:k&limit=3", "/v1/domain/example.com/urls?to=2001&plan=2", "/v1/domain/example.com/urls?offset=9",
@@ -117,11 +117,11 @@ def answers(api, server):
              "/v1/host/example.com/urls?subdomains=yes&sort=url&collapse=url"],
         "/v1/domain/{domain}/hosts": ["/v1/domain/example.com/hosts", "/v1/domain/example.com/hosts?dataset=1&order=name&limit=1"],
         "/v1/domain/{domain}/timeline": ["/v1/domain/example.com/timeline", "/v1/domain/example.com/timeline?by=day&dataset=1,name:b"],
-        "/v1/domain/{domain}/datasets/{dataset_id}/paths":
+        "/v1/domain/{domain}/datasets/{dataset}/paths":
             ["/v1/domain/example.com/datasets/1/paths", "/v1/domain/example.com/datasets/1/paths?by=section&limit=1"],
         "/v1/datasets": ["/v1/datasets", "/v1/datasets?limit=1"],
-        "/v1/datasets/{dataset_id}": ["/v1/datasets/1"],
-        "/v1/datasets/{dataset_id}/top-domains":
+        "/v1/datasets/{dataset}": ["/v1/datasets/1"],
+        "/v1/datasets/{dataset}/top-domains":
             ["/v1/datasets/1/top-domains", "/v1/datasets/2/top-domains?share=50%25&limit=1", "/v1/datasets/2/top-domains?offset=1"],
         "/v1/datasets/{a}/overlap/{b}": ["/v1/datasets/1/overlap/2", "/v1/datasets/2/overlap/2"],
         "/v1/url": ["/v1/url?u=http://example.com/x", "/v1/url?u=https://example.com/y&limit=1"],
@@ -173,7 +173,7 @@ def parameters(api, server):
     for path, methods in api.doc["paths"].items():
         if "get" not in methods or not path.startswith("/v1/"):
             continue
-        concrete = path.format(domain="example.com", host="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news")
+        concrete = path.format(domain="example.com", host="example.com", dataset="a", a=1, b=2, url_id=URL_ID, tag="news")
         taken = {p["name"]: p["schema"] for p in api.parameters(methods["get"]) if p["in"] == "query"}
         reply = server.get(concrete + "?nobody=1")
         equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), concrete)
@@ -192,7 +192,7 @@ def parameters(api, server):
 def methods(api, server):
     """Each method that a resource does not have is 405, and Allow names those that it has."""
     for path, operations in api.doc["paths"].items():
-        concrete = path.format(domain="example.com", host="example.com", dataset_id=1, a=1, b=2, url_id=URL_ID, tag="news", dataset="a")
+        concrete = path.format(domain="example.com", host="example.com", dataset="a", a=1, b=2, url_id=URL_ID, tag="news")
         allowed = ({"GET", "HEAD"} if "get" in operations else set()) | ({"POST"} if "post" in operations else set())
         for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
             for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):

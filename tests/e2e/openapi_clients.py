@@ -46,15 +46,15 @@ CALLS = (
     ("domains", "list_domains", {}, "/v1/domains"),
     ("domains", "get_hosts", {"domain": "example.com"}, "/v1/domain/example.com/hosts"),
     ("domains", "get_timeline", {"domain": "example.com"}, "/v1/domain/example.com/timeline"),
-    ("domains", "get_paths", {"domain": "example.com", "dataset_id": 1}, "/v1/domain/example.com/datasets/1/paths"),
+    ("domains", "get_paths", {"domain": "example.com", "dataset": "1"}, "/v1/domain/example.com/datasets/1/paths"),
     ("domains", "get_diff", {"domain": "example.com"}, "/v1/domain/example.com/diff"),
-    ("domains", "get_urls", {"domain": "example.com", "dataset_id": 1}, "/v1/domain/example.com/datasets/1/urls"),
-    ("domains", "get_urls", {"domain": "example.com", "dataset_id": 1, "offset": 40}, "/v1/domain/example.com/datasets/1/urls?offset=40"),
-    ("domains", "get_urls_alias", {"domain": "example.com", "dataset_id": 2}, "/v1/domain/example.com/dataset/2/urls"),
+    ("domains", "get_urls", {"domain": "example.com", "dataset": "1"}, "/v1/domain/example.com/datasets/1/urls"),
+    ("domains", "get_urls", {"domain": "example.com", "dataset": "1", "offset": 40}, "/v1/domain/example.com/datasets/1/urls?offset=40"),
+    ("domains", "get_urls_alias", {"domain": "example.com", "dataset": "2"}, "/v1/domain/example.com/dataset/2/urls"),
     ("datasets", "list_datasets", {}, "/v1/datasets"),
-    ("datasets", "get_dataset", {"dataset_id": 1}, "/v1/datasets/1"),
-    ("datasets", "get_top_domains", {"dataset_id": 1}, "/v1/datasets/1/top-domains"),
-    ("datasets", "get_overlap", {"a": 1, "b": 2}, "/v1/datasets/1/overlap/2"),
+    ("datasets", "get_dataset", {"dataset": "1"}, "/v1/datasets/1"),
+    ("datasets", "get_top_domains", {"dataset": "1"}, "/v1/datasets/1/top-domains"),
+    ("datasets", "get_overlap", {"a": "1", "b": "2"}, "/v1/datasets/1/overlap/2"),
     ("urls", "url", {"u": "http://example.com/x"}, "/v1/url?u=http://example.com/x"),
     ("urls", "get_keys", {"url": "http://example.com/x"}, "/v1/keys?url=http://example.com/x"),
     ("urls", "normalize", {"q": "co.uk"}, "/v1/normalize?q=co.uk"),
@@ -168,7 +168,7 @@ def compare(client, server, group, operation, options, target):
 def listings(client, server):
     """Pages by cursor, plans and filters, with the parameters that the client sends by itself."""
     def urls(**options):
-        return client.ask("domains", "get_urls", {"domain": "example.com", "dataset_id": 1, **options})
+        return client.ask("domains", "get_urls", {"domain": "example.com", "dataset": "1", **options})
     want = server.get("/v1/domain/example.com/datasets/1/urls").json["items"]
     first = server.get("/v1/domain/example.com/datasets/1/urls?limit=15").json
     found, cursor = list(first["items"]), first["next_cursor"]
@@ -193,7 +193,7 @@ def listings(client, server):
     rows = compare(client, server, "tags", "get_tag", {"tag": "news", "of": client.of_urls(), "fields": "url,tags"},
                    "/v1/tags/news?of=urls&fields=url,tags")
     check("items" in rows and "domain64" not in rows, f"{client.name}: rows of a tag")
-    compare(client, server, "domains", "get_urls", {"domain": "example.com", "dataset_id": 1, "fields": "url,extras,tags"},
+    compare(client, server, "domains", "get_urls", {"domain": "example.com", "dataset": "1", "fields": "url,extras,tags"},
             "/v1/domain/example.com/datasets/1/urls?fields=url,extras,tags")
 
 

@@ -150,7 +150,7 @@ def suppressions(root, rows, server):
 def problems(server):
     for path, status, slug in (
             ("/v1/datasets/1/overlap/99", 404, "dataset-not-found"), ("/v1/datasets/99/overlap/1", 404, "dataset-not-found"),
-            ("/v1/datasets/x/overlap/1", 400, "bad-dataset-id"), ("/v1/datasets/1/overlap/-1", 400, "bad-dataset-id"),
+            ("/v1/datasets/x/overlap/1", 404, "dataset-not-found"), ("/v1/datasets/1/overlap/-1", 404, "dataset-not-found"),
             ("/v1/datasets/1/overlap/4294967296", 400, "bad-dataset-id"), ("/v1/datasets/1/overlap", 404, "no-such-resource"),
             ("/v1/datasets/1/overlap/2/3", 404, "no-such-resource"), ("/v1/datasets/1/overlap/2?limit=1", 400, "unknown-parameter"),
             ("/v1/datasets/1/overlap/2?version=none", 400, "bad-version")):
