@@ -258,6 +258,22 @@ void dx_dataset_registry_raise(struct dx_dataset_registry *reg, const char *cons
     }
 }
 
+int dx_dataset_registry_merged(struct dx_dataset_registry *reg, uint32_t id, uint32_t first,
+                               uint32_t end, struct dx_error *err)
+{
+    struct dx_dataset *d = dx_registry_by_id(&reg->datasets, id);
+
+    if (d == NULL)
+        return dx_fail(err, DX_E_CONFLICT,
+                       "dataset %u was removed while its files were merged; compact again", id);
+    if (first == 0 || first < d->next_part || end > DX_DATASET_PART_MAX + 1)
+        return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up", id);
+    dx_dataset_merged_add(d, (struct dx_part_range){ first, end });
+    d->next_part = end;
+    reg->changed = true;
+    return DX_OK;
+}
+
 int dx_dataset_registry_replace(struct dx_dataset_registry *reg, uint32_t id, uint32_t part,
                                 struct dx_error *err)
 {

@@ -104,6 +104,10 @@ uint32_t dx_dataset_registry_next_part(const struct dx_dataset_registry *reg, ui
 /* Paths of other writers, and of datasets that are not there, need nothing. */
 void dx_dataset_registry_raise(struct dx_dataset_registry *reg, const char *const *paths,
                                size_t count);
+/* The numbers first … end - 1 are a compaction's, before it puts a file: one with such a number counts
+ * only where a version names it. Above all that the dataset has, and raised. */
+int dx_dataset_registry_merged(struct dx_dataset_registry *reg, uint32_t id, uint32_t first,
+                               uint32_t end, struct dx_error *err);
 int dx_dataset_registry_raise_in(const struct dx_root *root, const char *const *paths, size_t count,
                                  struct dx_error *err);
 

@@ -283,6 +283,19 @@ uint32_t dx_lake_list_next_part(const struct dx_lake_list *list, const struct dx
     return next;
 }
 
+uint32_t dx_lake_list_next_part_of(const struct dx_lake_list *list, uint32_t dataset_id,
+                                   uint32_t least)
+{
+    for (size_t i = dx_lake_list_find(list, dataset_id);
+         i < list->count && list->file[i].dataset_id == dataset_id; i++) {
+        struct dx_lake_path there;
+
+        if (dx_lake_path_parse(dx_span_str(list->file[i].path), &there) && there.part >= least)
+            least = there.part + 1;
+    }
+    return least;
+}
+
 static bool is_there(const char *root, struct dx_source *source, const char *object)
 {
     const struct dx_get get = { .object = object, .cap = 1 };

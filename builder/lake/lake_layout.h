@@ -93,6 +93,9 @@ size_t dx_lake_list_find(const struct dx_lake_list *list, uint32_t dataset_id);
 bool dx_lake_same_folder(const struct dx_lake_path *a, const struct dx_lake_path *b);
 /* One more than the largest part number that a sorted list has in the folder of path. */
 uint32_t dx_lake_list_next_part(const struct dx_lake_list *list, const struct dx_lake_path *path);
+/* The same of all folders of a dataset; at least `least`. */
+uint32_t dx_lake_list_next_part_of(const struct dx_lake_list *list, uint32_t dataset_id,
+                                   uint32_t least);
 
 /* Ranges a dataset is written in, by its rows: 1, 16 or 256 of equal width. */
 unsigned dx_lake_range_count(uint64_t rows);

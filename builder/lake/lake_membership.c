@@ -394,6 +394,7 @@ int dx_lake_membership_open(struct dx_lake_membership *to, const struct dx_root 
     int rc;
 
     *to = (struct dx_lake_membership)DX_LAKE_MEMBERSHIP_INIT;
+    to->is_published = m->version_count > 0;
     dx_buf_init(&n.path, DX_OBJECT_NAME_MAX + 1);
     rc = read_versions(&n, err);
     if (rc == DX_OK)
@@ -472,7 +473,8 @@ static int apply_to(struct dx_lake_membership *n, size_t from, size_t to,
         is_pending = is_pending || (is_new && standing == DX_LAKE_REPLACES);
         is_over = is_over || (!is_new && standing == DX_LAKE_REPLACES);
         if (standing == DX_LAKE_REMOVED ||
-            (is_new && (standing == DX_LAKE_REPLACED || standing == DX_LAKE_MAKING)))
+            (is_new && (standing == DX_LAKE_REPLACED || standing == DX_LAKE_MAKING ||
+                        (standing == DX_LAKE_MERGED && n->is_published))))
             take_out(n, i);
     }
     *is_replaced = is_pending && !is_over;

@@ -52,6 +52,7 @@ struct dx_lake_membership {
     size_t unlisted_count; /* of list, that the listing lacks */
     size_t unknown_count;  /* of out_count: new ones of datasets that the registry does not have */
     size_t unknown_first;  /* index of the first of these, until dx_lake_membership_keep */
+    bool is_published;     /* a version in the manifest: else all files are new */
     struct dx_lake_list missing;
     struct dx_lake_list lacked;
     struct dx_left_out left_out; /* what no version can have */

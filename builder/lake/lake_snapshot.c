@@ -111,23 +111,11 @@ bool dx_lake_snapshot_is_unpublished(const struct dx_lake_snapshot *now, uint32_
     return false;
 }
 
-static uint32_t next_part(const struct dx_lake_list *list, uint32_t dataset_id, uint32_t next)
-{
-    for (size_t i = dx_lake_list_find(list, dataset_id);
-         i < list->count && list->file[i].dataset_id == dataset_id; i++) {
-        struct dx_lake_path path;
-
-        if (dx_lake_path_parse(dx_span_str(list->file[i].path), &path) && path.part >= next)
-            next = path.part + 1;
-    }
-    return next;
-}
-
 /* Files that are not there may come back, under their names. */
 uint32_t dx_lake_snapshot_next_part(const struct dx_lake_snapshot *now, uint32_t dataset_id)
 {
-    uint32_t next = next_part(&now->named.list, dataset_id, 0);
+    uint32_t next = dx_lake_list_next_part_of(&now->named.list, dataset_id, 0);
 
-    next = next_part(&now->named.missing, dataset_id, next);
-    return next_part(&now->named.lacked, dataset_id, next);
+    next = dx_lake_list_next_part_of(&now->named.missing, dataset_id, next);
+    return dx_lake_list_next_part_of(&now->named.lacked, dataset_id, next);
 }

@@ -239,23 +239,37 @@ static int by_folder(const void *a, const void *b)
     return x->number < y->number ? -1 : 1;
 }
 
-/* Each above all that is in its folder, whether a version has it or not, and no lower than the
- * registry allows. On a store nothing is locked: a run that listed the lake before us may still add
- * files, so there is room for its numbers below ours. */
-static int number_all(struct compaction *c, const struct dx_lake_list *list,
-                      const struct dx_dataset_registry *dataset_registry, struct dx_error *err)
+/* Above all numbers of the dataset, in whatever folder, and no lower than the registry allows. On a
+ * store nothing is locked: a run that listed the lake before us may still add files, so there is
+ * room for its numbers below ours. */
+static uint32_t first_number(const struct compaction *c, const struct dx_lake_list *list,
+                             const struct dx_dataset_registry *dataset_registry,
+                             uint32_t dataset_id)
 {
-    for (size_t i = 0; i < c->made_count; i++) {
-        struct dx_lake_path *where = &c->made[i].where;
+    uint32_t next = dx_lake_list_next_part_of(list, dataset_id, 0);
 
-        where->part = i > 0 && dx_lake_same_folder(where, &c->made[i - 1].where)
-                          ? c->made[i - 1].where.part + 1
-                          : dx_dataset_registry_next_part(dataset_registry, where->dataset_id,
-                                                          dx_lake_list_next_part(list, where)) +
-                                (c->root.in_place ? 0 : INGEST_ROOM);
+    next = dx_dataset_registry_next_part(dataset_registry, dataset_id, next);
+    return (next == 0 ? 1 : next) + (c->root.in_place ? 0 : INGEST_ROOM);
+}
+
+/* Those of one dataset from c->made[i] on; the index behind them. */
+static int number_dataset(struct compaction *c, size_t i, uint32_t first, uint32_t *end,
+                          struct dx_error *err)
+{
+    *end = first;
+    for (size_t k = i; k < c->made_count; k++) {
+        struct dx_lake_path *where = &c->made[k].where;
+
+        if (where->dataset_id != c->made[i].where.dataset_id)
+            break;
+        where->part = k > i && dx_lake_same_folder(where, &c->made[k - 1].where)
+                          ? c->made[k - 1].where.part + 1
+                          : first;
         if (where->part > DX_LAKE_PART_MAX)
             return dx_fail(err, DX_E_LIMIT, "dataset %u: part numbers are used up",
                            where->dataset_id);
+        if (where->part >= *end)
+            *end = where->part + 1;
     }
     return DX_OK;
 }
@@ -265,21 +279,27 @@ struct reservation {
     const struct dx_lake_list *list;
 };
 
-/* Numbers the files and raises the registry above them, in one edit of it. Before any list or file
- * has these names: a compaction that dies leaves a list, and new data under one of its names would
- * be neither published nor kept. */
+/* Numbers the files and notes the numbers in the registry, in one edit of it. Before any list or
+ * file has these names: from here on no publish takes such a file for new rows, whatever it sees of
+ * the list; and a compaction that dies leaves a list, and new data under one of its names would be
+ * neither published nor kept. */
 static int reserve(void *ctx, struct dx_dataset_registry *dataset_registry, struct dx_error *err)
 {
     const struct reservation *r = ctx;
     struct compaction *c = r->c;
-    int rc = number_all(c, r->list, dataset_registry, err);
+    uint32_t end = 0;
+    int rc = DX_OK;
 
     for (size_t i = 0; rc == DX_OK && i < c->made_count; i++) {
-        char text[DX_LAKE_PATH_MAX];
-        const char *path = text;
+        uint32_t id = c->made[i].where.dataset_id;
+        uint32_t first;
 
-        (void)dx_lake_path_format(&c->made[i].where, text);
-        dx_dataset_registry_raise(dataset_registry, &path, 1);
+        if (i > 0 && c->made[i - 1].where.dataset_id == id)
+            continue;
+        first = first_number(c, r->list, dataset_registry, id);
+        rc = number_dataset(c, i, first, &end, err);
+        if (rc == DX_OK)
+            rc = dx_dataset_registry_merged(dataset_registry, id, first, end, err);
     }
     return rc;
 }

@@ -355,6 +355,29 @@ int dx_registry_remove(struct dx_registry *r, uint32_t dataset_id, struct dx_err
     return rc;
 }
 
+static bool is_merged(const struct dx_dataset *d, uint32_t part)
+{
+    for (uint32_t i = 0; i < d->merged_count; i++)
+        if (part >= d->merged[i].first && part < d->merged[i].end)
+            return true;
+    return false;
+}
+
+void dx_dataset_merged_add(struct dx_dataset *d, struct dx_part_range range)
+{
+    assert(range.first > 0 && range.first < range.end);
+    assert(d->merged_count == 0 || d->merged[d->merged_count - 1].end <= range.first);
+    if (d->merged_count == DX_DATASET_MERGED_MAX)
+        memmove(d->merged, d->merged + 1, --d->merged_count * sizeof *d->merged);
+    d->merged[d->merged_count++] = range;
+}
+
+static bool same_merged(const struct dx_dataset *a, const struct dx_dataset *b)
+{
+    return a->merged_count == b->merged_count &&
+           memcmp(a->merged, b->merged, a->merged_count * sizeof *a->merged) == 0;
+}
+
 enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t dataset_id,
                                            uint32_t part)
 {
@@ -366,6 +389,8 @@ enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t
         return DX_LAKE_STANDS;
     if (part < d->first_part)
         return DX_LAKE_REPLACED;
+    if (is_merged(d, part))
+        return DX_LAKE_MERGED;
     if (d->replacing > 0 && part >= d->replacing)
         return DX_LAKE_MAKING;
     return part < d->end_part ? DX_LAKE_REPLACES : DX_LAKE_STANDS;
@@ -383,7 +408,7 @@ bool dx_registry_same_standing(const struct dx_registry *a, const struct dx_regi
         const struct dx_dataset *y = dx_registry_by_id(b, x->dataset_id);
 
         if (y != NULL && (x->first_part != y->first_part || x->end_part != y->end_part ||
-                          x->replacing != y->replacing))
+                          x->replacing != y->replacing || !same_merged(x, y)))
             return false;
     }
     return true;
@@ -433,6 +458,19 @@ static void write_part(struct dx_json *j, const char *key, uint32_t part)
         write_number(j, key, part);
 }
 
+static void write_merged(struct dx_json *j, const struct dx_dataset *d)
+{
+    if (d->merged_count == 0)
+        return;
+    dx_json_key(j, "merged");
+    dx_json_array(j);
+    for (uint32_t i = 0; i < d->merged_count; i++) {
+        dx_json_u64(j, d->merged[i].first);
+        dx_json_u64(j, d->merged[i].end);
+    }
+    dx_json_end(j);
+}
+
 static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_buf *out)
 {
     struct dx_json j;
@@ -447,6 +485,7 @@ static void write_dataset(const struct dx_dataset *d, enum form form, struct dx_
         write_part(&j, "end_part", d->end_part);
         write_part(&j, "replacing", d->replacing);
         write_part(&j, "next_part", d->next_part);
+        write_merged(&j, d);
     }
     if (form == OF_VERSION || d->metadata_count > 0)
         dx_registry_metadata_write(&j, d);
@@ -565,12 +604,39 @@ static uint32_t read_part(struct dx_json_in *in, const struct json_t *o, const c
     return dx_json_in_has(o, member) ? (uint32_t)dx_json_in_u64(in, o, member, 1, max) : 0;
 }
 
+/* First and end of each range, all ascending. */
+static void read_merged(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
+{
+    const struct json_t *item;
+    uint32_t last = 0;
+    struct dx_json_list l;
+
+    if (!dx_json_in_has(o, "merged"))
+        return;
+    dx_json_in_list(in, &l, o, "merged", 2 * DX_DATASET_MERGED_MAX);
+    if (l.count % 2 != 0)
+        dx_json_in_fail(in, DX_E_CORRUPT, "merged has a first part without an end");
+    while ((item = dx_json_in_next(in, &l)) != NULL) {
+        bool is_end = l.at % 2 != 0;
+
+        last = (uint32_t)dx_json_in_entry_u64(in, item, last + (is_end || last == 0),
+                                              DX_DATASET_PART_MAX + 1);
+        if (is_end)
+            d->merged[d->merged_count++].end = last;
+        else
+            d->merged[d->merged_count].first = last;
+    }
+    if (in->rc < 0)
+        d->merged_count = 0;
+}
+
 static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
 {
     d->first_part = read_part(in, o, "first_part", DX_DATASET_PART_MAX);
     d->end_part = read_part(in, o, "end_part", DX_DATASET_PART_MAX + 1);
     d->replacing = read_part(in, o, "replacing", DX_DATASET_PART_MAX);
     d->next_part = read_part(in, o, "next_part", DX_DATASET_PART_MAX + 1);
+    read_merged(in, o, d);
     if (d->first_part == 0 ? d->end_part != 0 : d->end_part <= d->first_part)
         dx_json_in_fail(in, DX_E_CORRUPT, "end_part %" PRIu32 " is not above first_part %" PRIu32,
                         d->end_part, d->first_part);

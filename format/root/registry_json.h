@@ -32,6 +32,7 @@
 #define DX_REGISTRY_MAX (256u << 20)   /* bytes of text: about a million datasets */
 #define DX_DATASET_ID_MAX 0x7fffffffu  /* of a lake: its column is INT32 */
 #define DX_DATASET_PART_MAX 99999999u  /* of a lake file's name */
+#define DX_DATASET_MERGED_MAX 8        /* compactions whose numbers are kept */
 #define DX_LAKE_NO_PART UINT32_MAX     /* a file whose name is none of ours */
 
 struct dx_dataset_meta {
@@ -40,6 +41,10 @@ struct dx_dataset_meta {
 };
 
 struct dx_json;
+
+struct dx_part_range {
+    uint32_t first, end;
+};
 
 struct dx_dataset {
     uint32_t dataset_id;
@@ -58,6 +63,9 @@ struct dx_dataset {
     uint32_t end_part;   /* set with first_part, at most PART_MAX + 1 */
     uint32_t replacing;  /* files from it on are a replacement in the making */
     uint32_t next_part;  /* the lowest number that a new file may have; at most PART_MAX + 1 */
+    /* That the last compactions gave to their files, ascending: dx_dataset_merged_add. */
+    struct dx_part_range merged[DX_DATASET_MERGED_MAX];
+    uint32_t merged_count;
 };
 
 /* What the registry says of a lake file that no version names. Of one that a version names it is
@@ -70,7 +78,8 @@ enum dx_lake_standing {
     DX_LAKE_UNKNOWN,  /* of a dataset that the registry does not have and never removed */
     DX_LAKE_REMOVED,  /* of a removed dataset */
     DX_LAKE_REPLACED, /* of before the dataset was replaced: of an attempt that died */
-    DX_LAKE_MAKING    /* of a replacement that is not finished */
+    DX_LAKE_MAKING,   /* of a replacement that is not finished */
+    DX_LAKE_MERGED    /* of a compaction: its rows stand in other files until a version names it */
 };
 
 struct dx_registry {
@@ -112,6 +121,9 @@ bool dx_registry_removed(const struct dx_registry *r, uint32_t dataset_id);
 /* part: of the file's name, or DX_LAKE_NO_PART. */
 enum dx_lake_standing dx_registry_standing(const struct dx_registry *r, uint32_t dataset_id,
                                            uint32_t part);
+
+/* All lie above those before; of more than DX_DATASET_MERGED_MAX the first goes. */
+void dx_dataset_merged_add(struct dx_dataset *d, struct dx_part_range range);
 
 /* Whether both say the same of every lake file: who lists a lake reads the registry before and
  * after, and lists again if not (a replacement may have ended between). */

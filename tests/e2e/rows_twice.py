@@ -3,9 +3,11 @@
 rollback 2 is refused until the new files are published; each row is then there once. With --force they stand twice, verify
 --deep says so (exit 3), the publish that brings them together too (exit 1), and compact is the way out. The same for a
 rollback during an ingest on a store. A rollback to a version whose files the current one has too is never
-refused. In a directory, and on versitygw if it is here."""
+refused. In a directory, and on versitygw if it is here. A publish beside a compaction, whose listings lack the
+compaction's list, does not take the merged file for new rows."""
 import asyncio
 import json
+import re
 
 import dxtest
 import faultproxy
@@ -112,6 +114,43 @@ def during(root, publishes):
     root.run("verify", "--deep")
 
 
+class Beside(faultproxy.Proxy):
+    """Publishes, seeing no list of a compaction, as soon as the compaction has put its file and begins to put its version."""
+
+    def __init__(self, root):
+        super().__init__(root.env["AWS_ENDPOINT_URL_S3"])
+        self.root, self.done = root, False
+
+    def act(self):
+        with faultproxy.Proxy(self.root.env["AWS_ENDPOINT_URL_S3"]) as store:
+            store.hide = re.compile(r"\.lake$")
+            blind = Root(self.root.root, {**self.root.env, "AWS_ENDPOINT_URL_S3": store.url})
+            self.root.run("ingest", "--dataset", "other", "--format", "list", "-", input=b"http://other.example/\n")
+            blind.publish()
+
+    async def answer(self, request):
+        if request.method == "PUT" and re.search(r"/index/\d{6}-\w+/", request.target) and not self.done:
+            self.done = True
+            await asyncio.to_thread(self.act)
+        return await super().answer(request)
+
+
+def beside_compact(root):
+    words = "a publish beside a compaction that does not see its list"
+    for urls in (URLS[:4], URLS[4:8], URLS[8:]):
+        root.ingest(urls)
+        root.publish()
+    with Beside(root) as proxy:
+        through = Root(root.root, {**root.env, "AWS_ENDPOINT_URL_S3": proxy.url})
+        through.run("compact", "--memory", "64M")
+    dxtest.check(proxy.done, f"{words}: the publish came between")
+    dxtest.equal(root.counts(), (12, 12), words)
+    root.run("verify", "--deep")
+    root.run("gc", "--keep", "1", "--keep-for", "0", "--max-share", "100")
+    dxtest.equal(root.counts(), (12, 12), f"{words}: and a collection")
+    root.run("verify", "--deep")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -123,6 +162,7 @@ def main():
                 twice(Root(store.root("lake", "p"), env), "versitygw")
                 during(Root(store.root("lake", "q"), env), False)
                 during(Root(store.root("lake", "r"), env), True)
+                beside_compact(Root(store.root("lake", "s"), env))
     dxtest.finish(None if stores.find("versitygw") else "versitygw is not here")
 
 

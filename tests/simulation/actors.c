@@ -438,6 +438,7 @@ static void serve(struct dx_lease *lease)
     struct sim_rows rows;
     char name[32], current[32] = "";
     const char *held = current;
+    unsigned looks = 1 + (unsigned)sim_random(20);
     int rc = dx_lease_hold(lease, NULL, 0, &m, &err);
 
     if (rc >= 0)
@@ -445,7 +446,7 @@ static void serve(struct dx_lease *lease)
     dx_manifest_release(&m);
     if (rc >= 0 && current[0] != '\0')
         rc = dx_lease_hold(lease, &held, 1, &m, &err);
-    for (unsigned n = 0; rc >= 0 && n < 20 && current[0] != '\0' && violation[0] == '\0'; n++) {
+    for (unsigned n = 0; rc >= 0 && n < looks && current[0] != '\0' && violation[0] == '\0'; n++) {
         struct dx_error why = DX_ERROR_INIT;
 
         if (dx_lease_until(lease, current) <= sim_now_ms() + REQUEST_S * 1000)

@@ -125,6 +125,14 @@ static void test_bad_files(void)
               "\"replacing\":8}]}",
           "below end_part" },
         { TOP "{\"dataset_id\":2,\"name\":\"a\",\"first_part\":7}]}", "above first_part" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"merged\":[7]}]}", "without an end" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"merged\":[7,7]}]}", "merged[1]" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"merged\":[0,7]}]}", "merged[0]" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"merged\":[2,4,3,7]}]}", "merged[2]" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"merged\":[2,100000001]}]}", "merged[1]" },
+        { TOP "{\"dataset_id\":2,\"name\":\"a\",\"merged\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
+              "17,18]}]}",
+          "merged" },
         { TOP "{\"dataset_id\":2,\"name\":\"a\",\"end_part\":7}]}", "above first_part" },
         { "{\"format\":\"domaindex-registry\",\"version\":1}", "next_dataset_id" },
         { "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":0}",
@@ -207,7 +215,8 @@ static void test_standing(void)
     static const char after[] =
         "{\"format\":\"domaindex-registry\",\"version\":1,\"next_dataset_id\":9,\"removed\":[2],"
         "\"datasets\":[\n{\"dataset_id\":5,\"name\":\"b\",\"first_part\":4,\"end_part\":8,"
-        "\"replacing\":9,\"next_part\":12},\n{\"dataset_id\":7,\"name\":\"a\"}\n]}\n";
+        "\"replacing\":9,\"next_part\":12},\n{\"dataset_id\":7,\"name\":\"a\",\"next_part\":9,"
+        "\"merged\":[2,4,5,9]}\n]}\n";
     static const char *const deleted[] = {
         "urls/dataset_id=5/domain_prefix=00-ff/part-00011.parquet",
         "urls/dataset_id=5/domain_prefix=9b/part-00003.parquet", "urls/dataset_id=5/theirs.parquet",
@@ -227,6 +236,12 @@ static void test_standing(void)
         { "urls/dataset_id=5/domain_prefix=9b/part-00008.parquet", DX_LAKE_STANDS },
         { "urls/dataset_id=5/domain_prefix=9b/part-00009.parquet", DX_LAKE_MAKING },
         { "urls/dataset_id=7/domain_prefix=9b/part-00000.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00001.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00002.parquet", DX_LAKE_MERGED },
+        { "urls/dataset_id=7/domain_prefix=00-ff/part-00003.parquet", DX_LAKE_MERGED },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00004.parquet", DX_LAKE_STANDS },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00008.parquet", DX_LAKE_MERGED },
+        { "urls/dataset_id=7/domain_prefix=9b/part-00009.parquet", DX_LAKE_STANDS },
         { "urls/dataset_id=7/theirs.parquet", DX_LAKE_STANDS },
         { "elsewhere.parquet", DX_LAKE_UNKNOWN },
     };
@@ -243,7 +258,12 @@ static void test_standing(void)
         dx_dataset_registry_replaced(r, 5, 4, 8, &err) < 0 ||
         dx_dataset_registry_replaced(r, 5, 4, 8, &err) < 0 ||
         dx_dataset_registry_replace(r, 5, 7, &err) >= 0 ||
-        dx_dataset_registry_replace(r, 5, 9, &err) < 0)
+        dx_dataset_registry_replace(r, 5, 9, &err) < 0 ||
+        dx_dataset_registry_merged(r, 7, 0, 4, &err) != DX_E_LIMIT ||
+        dx_dataset_registry_merged(r, 7, 2, 4, &err) < 0 ||
+        dx_dataset_registry_merged(r, 7, 3, 5, &err) != DX_E_LIMIT ||
+        dx_dataset_registry_merged(r, 7, 5, 9, &err) < 0 ||
+        dx_dataset_registry_merged(r, 8, 5, 9, &err) != DX_E_CONFLICT)
         FAIL("%s", err.text);
     dx_dataset_registry_raise(r, deleted, sizeof deleted / sizeof deleted[0]);
     if (dx_dataset_registry_text(r, &text, &err) < 0 ||
@@ -256,7 +276,7 @@ static void test_standing(void)
             FAIL("%s: %d", rows[i].path, (int)dx_dataset_registry_standing(back, rows[i].path));
     if (back != NULL && (dx_dataset_registry_next_part(back, 5, 3) != 12 ||
                          dx_dataset_registry_next_part(back, 5, 13) != 13 ||
-                         dx_dataset_registry_next_part(back, 7, 0) != 0 ||
+                         dx_dataset_registry_next_part(back, 7, 0) != 9 ||
                          dx_dataset_registry_find(back, dx_span_str("m")) != 0 ||
                          dx_dataset_registry_find(back, dx_span_str("b")) != 5 ||
                          dx_dataset_registry_find(back, dx_span_str("a")) != 7))
@@ -280,6 +300,8 @@ static void test_same(void)
         { ONE(""), ONE(",\"replacing\":7"), false },
         { ONE(",\"replacing\":7"), ONE(",\"first_part\":7,\"end_part\":8"), false },
         { ONE(",\"first_part\":7,\"end_part\":8"), ONE(",\"first_part\":7,\"end_part\":9"), false },
+        { ONE(",\"merged\":[7,8]"), ONE(",\"merged\":[7,9]"), false },
+        { ONE(",\"merged\":[7,8]"), ONE(""), false },
         { TOP2 "[3],\"datasets\":[]}", TOP "]}", false },
         { TOP2 "[3],\"datasets\":[]}", TOP2 "[4],\"datasets\":[]}", false },
         { TOP2 "[3],\"datasets\":[]}", TOP2 "[3],\"datasets\":[]}", true },
