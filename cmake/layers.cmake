@@ -52,7 +52,7 @@ if(DX_COMMIT)
         COMPILE_DEFINITIONS DX_COMMIT="${DX_COMMIT}")
 endif()
 
-dx_room(base LIBRARIES PkgConfig::libxxhash PkgConfig::libcrypto PkgConfig::jansson Threads::Threads)
+dx_room(base LIBRARIES PkgConfig::libzstd PkgConfig::libxxhash PkgConfig::libcrypto PkgConfig::jansson Threads::Threads)
 
 dx_room(canon base LIBRARIES PkgConfig::libpsl)
 dx_room(parquet base LIBRARIES PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4 PkgConfig::libbrotlidec)

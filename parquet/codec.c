@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parquet/codec.h"
 
+#include "base/zstd_context.h"
 #include "parquet/schema.h"
 
 #include <brotli/decode.h>
@@ -36,7 +37,7 @@ void dx_pq_codec_state_free(struct dx_pq_codec_state **st)
 {
     if (*st == NULL)
         return;
-    ZSTD_freeDCtx((*st)->decompressor);
+    dx_zstd_context_give((*st)->decompressor);
     ZSTD_freeCCtx((*st)->compressor);
     free(*st);
     *st = NULL;
@@ -57,7 +58,7 @@ static int unzstd(struct dx_pq_codec_state **st, struct dx_span from, uint8_t *t
     if (rc < 0)
         return rc;
     if ((*st)->decompressor == NULL)
-        (*st)->decompressor = ZSTD_createDCtx();
+        (*st)->decompressor = dx_zstd_context_take();
     if ((*st)->decompressor == NULL)
         return dx_no_memory(err, "zstd");
     n = ZSTD_decompressDCtx((*st)->decompressor, to, size, from.data, from.size);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/core/zseek.h"
 
+#include "base/zstd_context.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +20,12 @@
 
 struct dx_zstd_decoder *dx_zstd_decoder_new(void)
 {
-    return (struct dx_zstd_decoder *)ZSTD_createDCtx();
+    return (struct dx_zstd_decoder *)dx_zstd_context_take();
 }
 
 void dx_zstd_decoder_free(struct dx_zstd_decoder **d)
 {
-    (void)ZSTD_freeDCtx((ZSTD_DCtx *)*d);
+    dx_zstd_context_give((ZSTD_DCtx *)*d);
     *d = NULL;
 }
 

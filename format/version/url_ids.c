@@ -104,6 +104,64 @@ int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct d
     return 1;
 }
 
+/* Entries from u->taken on of which gap and number of rows lie in one word, as nearly all do, while the ids are below
+ * `want`. In locals and without a call: this loop is what a lookup costs. */
+static void pass_short(struct dx_url_page *u, uint64_t want)
+{
+    const uint8_t *row = u->bits.row.data;
+    const uint64_t last_at = u->bits.row.size < 8 ? 0 : (u->bits.row.size - 8) * 8;
+    const unsigned gap_k = u->gap_k;
+    const unsigned rows_k = u->rows_k;
+    const uint64_t gap_mask = dx_bits_mask(gap_k);
+    uint64_t at = u->bits.at;
+    uint64_t id = u->last.id;
+    uint32_t taken = u->taken;
+
+    for (; taken < u->count && at < last_at; taken++) {
+        /* 57 bits of the row at least; above them there are zeros, which end any code: too long then */
+        uint64_t word = dx_load_u64(row + (at >> 3)) >> (at & 7);
+        unsigned ones = (unsigned)__builtin_ctzll(~word | UINT64_C(1) << 31);
+        unsigned used = ones + 1 + gap_k;
+        uint64_t next;
+
+        if (ones > 30 || used > 55)
+            break;
+        next = id + ((uint64_t)ones << gap_k | (word >> (ones + 1) & gap_mask));
+        ones = (unsigned)__builtin_ctzll(~(word >> used));
+        used += ones + 1 + rows_k;
+        if (next >= want || ones > 30 || used > 56)
+            break;
+        id = next;
+        at += used;
+    }
+    u->bits.at = at;
+    u->last.id = id;
+    u->taken = taken;
+}
+
+int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *err)
+{
+    uint64_t want = url_id >> CUT;
+
+    if (u->taken > 0 || u->last.id >= want)
+        return DX_OK;
+    while (u->taken < u->count) {
+        struct dx_bits bits = u->bits;
+        uint64_t gap = u->taken == 0 ? 0 : dx_bits_rice(&bits, u->gap_k);
+
+        (void)dx_bits_rice(&bits, u->rows_k);
+        if (bits.failed || gap > dx_bits_mask(DX_URL_ID_KEPT) - u->last.id)
+            return corrupt(u, err, "is cut, or the id is over 48 bits");
+        if (u->last.id + gap >= want)
+            break;
+        u->last.id += gap;
+        u->bits = bits;
+        u->taken++;
+        pass_short(u, want);
+    }
+    return DX_OK;
+}
+
 /* ---- writing ---- */
 
 /* The number of low bits with which numbers of this sum are shortest: near the logarithm of their

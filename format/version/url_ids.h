@@ -4,6 +4,7 @@
  *   rc = dx_url_ids_pages(&cold, url_id, &first, &count, &err);    1: pages [first, first + count) may
  *                                                                  have it; 0: no page does
  *   rc = dx_url_page_open(&u, &page, plain, name, &err);           page and bytes of format/version/cold.h
+ *   rc = dx_url_page_seek(&u, url_id, &err);                       passes over those before it
  *   while ((rc = dx_url_page_next(&u, &place, &err)) == 1)         ascending by id, group, row
  *       if (place.id == dx_url_id_kept(url_id)) ...
  *
@@ -17,7 +18,8 @@
  * the page before where that begins with the same id.
  *
  * plain is borrowed until the last next. Whatever the bytes are, next gives at most as many places
- * as the page says, and an error if they are not in order. Threads may share what they read.
+ * as the page says, and an error if they are not in order. seek, before the first next, reads the
+ * gaps alone of what it passes over. Threads may share what they read.
  *
  *   rc = dx_url_page_encode(&buf, places, n, &err);               a page, replaces what buf has
  *
@@ -78,6 +80,7 @@ struct dx_url_page {
 
 int dx_url_page_open(struct dx_url_page *u, const struct dx_cold_page *page, struct dx_span plain,
                      const char *name, struct dx_error *err);
+int dx_url_page_seek(struct dx_url_page *u, uint64_t url_id, struct dx_error *err);
 int dx_url_page_next(struct dx_url_page *u, struct dx_url_place *place, struct dx_error *err);
 
 int dx_url_page_encode(struct dx_buf *out, const struct dx_url_place *places, size_t count,

@@ -438,6 +438,7 @@ int dx_task_url(const struct dx_view *view, struct dx_canon *canon, const struct
     if (task == NULL)
         return dx_task_no_memory(problem);
     dx_url_rows_init(&task->rows, view, task->url_id, DX_FIELD_URL | ROW_FIELDS, ask->deadline_ms);
+    task->rows.brief = ask->brief;
     task->task.summary = summary;
     rc = step(&task->task, body, problem);
     return dx_task_begun(&task->task, rc, out);

@@ -103,6 +103,7 @@ int dx_task_all_urls(const struct dx_view *view, struct dx_canon *canon,
 struct dx_url_ask {
     struct dx_span asked;
     uint64_t limit; /* rows of each dataset that are shown */
+    bool brief;
     uint64_t deadline_ms;
 };
 

@@ -7,6 +7,10 @@
 #include "format/core/zseek.h"
 #include "loader/version_parts.h"
 
+/* What a brief one may plan and walk: a few dozen microseconds. */
+#define BRIEF_PLACES 32
+#define BRIEF_ROWS 256
+
 enum { TAKE_PAGES, TAKE_ROWS, DONE };
 
 void dx_url_rows_init(struct dx_url_rows *u, const struct dx_view *view, uint64_t url_id,
@@ -122,6 +126,8 @@ static int take_page(struct dx_url_rows *u, const struct dx_cold_page_wanted *p,
     int rc = dx_url_page_open(&page, &p->page, dx_cold_page_bytes(p),
                               dx_cold_file_name(DX_COLD_URL_IDS), err);
 
+    if (rc >= 0)
+        rc = dx_url_page_seek(&page, u->url_id, err);
     while (rc >= 0 && (rc = dx_url_page_next(&page, &place, err)) == 1 && place.id <= id)
         if (place.id == id)
             rc = add_place(u, p->part, &place, err);
@@ -248,6 +254,20 @@ static int take_some_pages(struct dx_url_rows *u, struct dx_error *err)
     return rc;
 }
 
+/* Whether a brief one ends here; the next step goes on. */
+static bool leave_to_others(struct dx_url_rows *u)
+{
+    uint64_t rows = 0;
+    bool leave;
+
+    for (size_t i = 0; i < u->place_count && rows <= BRIEF_ROWS; i++)
+        rows += u->places[i].place.rows < BRIEF_ROWS ? u->places[i].place.rows : BRIEF_ROWS + 1;
+    leave = u->brief && (u->place_count > BRIEF_PLACES || rows > BRIEF_ROWS);
+    u->listing.brief = u->brief && !leave;
+    u->brief = false;
+    return leave;
+}
+
 static int take_pages(struct dx_url_rows *u, struct dx_error *err)
 {
     int rc = DX_LISTING_DONE;
@@ -259,6 +279,8 @@ static int take_pages(struct dx_url_rows *u, struct dx_error *err)
     if (u->place_count > 0)
         qsort(u->places, u->place_count, sizeof *u->places, by_listing);
     rc = join_places(u, err);
+    if (rc == DX_OK && leave_to_others(u))
+        return DX_LISTING_WAITS;
     for (size_t i = 0; rc == DX_OK && i < u->place_count; i++)
         rc = plan_place(u, &u->places[i], err);
     u->state = u->place_count > 0 ? TAKE_ROWS : DONE;

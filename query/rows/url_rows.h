@@ -53,6 +53,11 @@ struct dx_url_rows {
     struct dx_url_rows_place *places; /* once it is DONE */
     size_t place_count;
 
+    /* Set after init by a thread that must not be held, as of query/rows/listing.h: with more than a
+     * few places or rows a step ends with DX_LISTING_WAITS and a reading that is DX_READ_BATCH_DONE,
+     * for another thread to go on. */
+    bool brief;
+
     /* private */
     struct dx_view view;
     uint64_t url_id;

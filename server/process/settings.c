@@ -260,7 +260,7 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                         DX_OPT_SIZE(MIB, SIZE_MOST), AT(cache_bytes_idx) },
     [OPT_CACHE_PAYLOAD] = { "cache-payload", "SIZE", "64M", "cache of postings payloads",
                             DX_OPT_SIZE(MIB, SIZE_MOST), AT(cache_bytes_payload) },
-    [OPT_CACHE_PAGES] = { "cache-pages", "SIZE", "64M", "cache of decoded lake pages",
+    [OPT_CACHE_PAGES] = { "cache-pages", "SIZE", "256M", "cache of decoded lake pages",
                           DX_OPT_SIZE(MIB, SIZE_MOST), AT(cache_bytes_pages) },
     [OPT_CACHE_ANSWERS] = { "cache-answers", "SIZE", "64M",
                             "cache of whole answers, of listings that are asked for again and "

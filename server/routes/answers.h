@@ -132,7 +132,7 @@ int dx_ask_fetch(const struct dx_answers *answers, struct dx_ask *ask, struct dx
 bool dx_ask_may_block(const struct dx_ask *ask);
 
 /* Whether it may all the same be begun on a loop, with ask->brief set: a page of a listing that is
- * short enough, a domain of which not all may be seen. What of it has to be read or takes long is
+ * short enough, a domain of which not all may be seen, one URL. What of it has to be read or takes long is
  * left to a worker. */
 bool dx_ask_may_be_brief(const struct dx_answers *answers, const struct dx_ask *ask);
 

@@ -13,10 +13,16 @@ static void restart(const struct dx_ask *ask, struct dx_buf *b)
         dx_buf_fmt(b, "&limit=%llu", (unsigned long long)dx_restart_limit(ask));
 }
 
+static bool may_be_brief(const struct dx_ask *ask)
+{
+    return ask->page.limit <= DX_URL_LIMIT_DEFAULT;
+}
+
 static int answer(const struct dx_answering *a)
 {
     const struct dx_url_ask url = { .asked = a->ask->asked,
                                     .limit = a->ask->page.limit,
+                                    .brief = a->ask->brief,
                                     .deadline_ms = a->deadline_ms };
 
     return dx_task_url(a->view, a->canon, &url, a->task, a->summary, a->body, a->problem);
@@ -51,6 +57,7 @@ const struct dx_route dx_route_url = {
     .limit = { DX_URL_LIMIT_DEFAULT, DX_URL_LIMIT_MAX },
     .limit_why = "row_count counts all rows",
     .cost = { .base = 10, .rows_a_unit = 50 },
+    .may_be_brief = may_be_brief,
     .canon = true,
     .restart = restart,
     .answer = answer,

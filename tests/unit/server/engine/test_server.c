@@ -1231,7 +1231,7 @@ static void check_may_block(void)
     } asks[] = {
         { DX_ROUTE_DOMAIN, false, true, true },    { DX_ROUTE_TOP_DOMAINS, true, true, false },
         { DX_ROUTE_OVERLAP, true, true, false },   { DX_ROUTE_HOSTS, true, true, false },
-        { DX_ROUTE_PATHS, true, true, false },     { DX_ROUTE_URL, true, true, false },
+        { DX_ROUTE_PATHS, true, true, false },     { DX_ROUTE_URL, true, true, true },
         { DX_ROUTE_URLID, true, true, false },     { DX_ROUTE_DATASETS, false, false, false },
         { DX_ROUTE_DATASET, false, false, false }, { DX_ROUTE_TAGS, true, true, false },
         { DX_ROUTE_TAG, true, true, false },
