@@ -27,9 +27,8 @@ static void again(const struct dx_url_place *places, size_t count)
     for (size_t i = 0; i < count; i += 1 + count / 8) {
         /* the first place of the id: one before it may have it too */
         if (dx_url_page_open(&u, &page, dx_span_of(buf.data, buf.size), "fuzz", NULL) < 0 ||
-            dx_url_page_seek(&u, places[i].id, NULL) < 0 ||
-            dx_url_page_next(&u, &got, NULL) != 1 || got.id != places[i].id ||
-            dx_url_place_compare(&got, &places[i]) > 0)
+            dx_url_page_seek(&u, places[i].id, NULL) < 0 || dx_url_page_next(&u, &got, NULL) != 1 ||
+            got.id != places[i].id || dx_url_place_compare(&got, &places[i]) > 0)
             abort();
     }
     dx_buf_release(&buf);

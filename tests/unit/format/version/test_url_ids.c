@@ -55,7 +55,7 @@ static struct dx_cold_page page_of(struct dx_span plain, uint64_t key, size_t co
 /* To each id, to the one before it and the one behind it: what next gives is the first that is not before. */
 static void check_seeks(size_t row, const struct dx_cold_page *page, struct dx_span plain, size_t n)
 {
-    for (size_t i = 0; i < 3 * n; i += n > 500 ? 37 : 1) {
+    for (size_t i = 0; i<3 * n; i += n> 500 ? 37 : 1) {
         uint64_t one = UINT64_C(1) << (64 - DX_URL_ID_KEPT);
         uint64_t want = places[i / 3].id + (i % 3) * one - one;
         struct dx_error err = DX_ERROR_INIT;
@@ -71,7 +71,8 @@ static void check_seeks(size_t row, const struct dx_cold_page *page, struct dx_s
         if (rc == DX_OK)
             rc = dx_url_page_next(&u, &got, &err);
         EXPECT(first == n ? rc == 0 : rc == 1 && same(&got, &places[first]),
-               "row %zu: seek of place %zu: %d, place %zu expected: %s", row, i / 3, rc, first, err.text);
+               "row %zu: seek of place %zu: %d, place %zu expected: %s", row, i / 3, rc, first,
+               err.text);
     }
 }
 
