@@ -96,7 +96,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_NAMES] = { "names", "FILE", NULL,
                     "a list of names, '-' for standard input; plain, gzip, zstd, bzip2 or xz",
                     DX_OPT_TEXT },
-    [OPT_INPUT] = { "input", "TEXT|CSV|NDJSON", "text", "of the list; text: a name a line",
+    [OPT_INPUT] = { "input", "TEXT|CSV|NDJSON|JSON", "text", "of the list; text: a name a line",
                     DX_OPT_CHOICE, AT(input) },
     [OPT_FORMAT] = { "format", "NDJSON|CSV|MATRIX", NULL,
                      "of the answer, as POST /v1/domains gives it", DX_OPT_CHOICE,

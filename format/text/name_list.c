@@ -2,6 +2,7 @@
 #include "format/text/name_list.h"
 
 #include "base/buf.h"
+#include "format/text/json_array.h"
 #include "format/text/record_fields.h"
 
 #include <jansson.h>
@@ -19,7 +20,9 @@ struct dx_name_list {
     bool header_due; /* the next record of a CSV may be a header */
     bool skipping;   /* inside a record that was reported as too long */
     bool ended;
-    struct dx_buf text; /* of the name given last, where it is not in bytes as it is */
+    struct dx_json_array array; /* of JSON */
+    bool array_over;            /* its end, or what is wrong with it, was given */
+    struct dx_buf text;         /* of the name given last, where it is not in bytes as it is */
     uint8_t bytes[CAPACITY];
 };
 
@@ -38,6 +41,8 @@ int dx_name_list_new(struct dx_name_list **out, enum dx_name_list_format format,
     l->at = l->end = l->column = 0;
     l->begun = l->skipping = l->ended = false;
     l->header_due = format == DX_NAME_LIST_CSV;
+    l->array = (struct dx_json_array){ .size_max = DX_NAME_LINE_MAX };
+    l->array_over = false;
     dx_buf_init(&l->text, DX_NAME_LINE_MAX);
     return DX_OK;
 }
@@ -112,6 +117,30 @@ static int cut(struct dx_name_list *l, struct dx_name *name)
             return 1;
     }
     return 0;
+}
+
+/* The same of an array. */
+static int cut_array(struct dx_name_list *l, struct dx_name *name)
+{
+    struct dx_json_array_cut c;
+    enum dx_json_array_step step;
+
+    if (l->array_over) {
+        l->at = l->end;
+        return 0;
+    }
+    step = dx_json_array_next(&l->array, dx_span_of(l->bytes + l->at, l->end - l->at), l->ended,
+                              &c);
+    l->at += c.used;
+    if (step == DX_JSON_ARRAY_MORE)
+        return 0;
+    *name = (struct dx_name){ l->line++, c.element, DX_FLAW_NONE };
+    if (step == DX_JSON_ARRAY_TOO_LONG)
+        name->flaw = DX_FLAW_TOO_LONG;
+    if (step == DX_JSON_ARRAY_BROKEN)
+        name->flaw = DX_FLAW_MALFORMED;
+    l->array_over = step == DX_JSON_ARRAY_BROKEN || step == DX_JSON_ARRAY_END;
+    return step != DX_JSON_ARRAY_END;
 }
 
 static void set_flaw(struct dx_name *name)
@@ -189,7 +218,7 @@ bool dx_name_list_next(struct dx_name_list *l, struct dx_name *name)
 {
     if (!l->begun && !drop_mark(l))
         return false;
-    while (cut(l, name)) {
+    while (l->format == DX_NAME_LIST_JSON ? cut_array(l, name) : cut(l, name)) {
         if (name->flaw != DX_FLAW_NONE) {
             l->header_due = false;
             set_flaw(name);
@@ -197,7 +226,7 @@ bool dx_name_list_next(struct dx_name_list *l, struct dx_name *name)
         }
         if (l->format == DX_NAME_LIST_CSV && !of_csv(l, name))
             continue;
-        if (l->format == DX_NAME_LIST_NDJSON)
+        if (l->format == DX_NAME_LIST_NDJSON || l->format == DX_NAME_LIST_JSON)
             of_json(l, name);
         return true;
     }

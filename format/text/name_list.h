@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * name_list.h - names out of a text, CSV or NDJSON that comes in pieces of any size.
+ * name_list.h - names out of a text, CSV, NDJSON or JSON that comes in pieces of any size.
  *
  *   rc = dx_name_list_new(&l, DX_NAME_LIST_TEXT, &err);
  *   for (;;) {
@@ -14,7 +14,9 @@
  * Text has a name a line. CSV (RFC 4180) has it in the column that its first record calls domain,
  * host or url (the first of these that is there, in any case), else in the first column, and then
  * the first record is a name too. NDJSON has on each line a string, or an object with a member
- * domain, host or url that is one. Empty lines are left out, a byte order mark at the front is
+ * domain, host or url that is one. JSON is an array of such, or an object whose one member
+ * "domains" is it; a name's line is then its place in the array, and a text that is something else,
+ * or goes on behind it, ends with one name that is DX_FLAW_MALFORMED. Empty lines are left out, a byte order mark at the front is
  * dropped, lines end with LF or CRLF.
  *
  * A record over DX_NAME_LINE_MAX bytes is a name with flaw DX_FLAW_TOO_LONG, one in which no name
@@ -31,10 +33,15 @@
 #define DX_NAME_LIST_ROOM 16384   /* bytes that can be put when no name is left to take */
 #define DX_NAME_CSV_COLUMN_MAX 64 /* columns in which a name is looked for */
 
-enum dx_name_list_format { DX_NAME_LIST_TEXT, DX_NAME_LIST_CSV, DX_NAME_LIST_NDJSON };
+enum dx_name_list_format {
+    DX_NAME_LIST_TEXT,
+    DX_NAME_LIST_CSV,
+    DX_NAME_LIST_NDJSON,
+    DX_NAME_LIST_JSON
+};
 
 struct dx_name {
-    uint64_t line; /* its first, from 1 */
+    uint64_t line; /* its first, from 1; of JSON its place */
     struct dx_span asked;
     enum dx_record_flaw flaw;
 };

@@ -36,6 +36,8 @@ static bool format_of(struct dx_span type, enum dx_name_list_format *format)
         *format = DX_NAME_LIST_CSV;
     else if (dx_span_is_word(type, "application/x-ndjson"))
         *format = DX_NAME_LIST_NDJSON;
+    else if (dx_span_is_word(type, "application/json"))
+        *format = DX_NAME_LIST_JSON;
     else
         return false;
     return true;
@@ -49,8 +51,8 @@ int dx_bulk_new(struct dx_bulk **out, const struct dx_request_head *head, struct
     struct dx_bulk *b;
 
     *out = NULL;
-    *why = (struct dx_bulk_refusal){ 415, "the body must be text/plain, text/csv or "
-                                          "application/x-ndjson" };
+    *why = (struct dx_bulk_refusal){ 415, "the body must be text/plain, text/csv, "
+                                          "application/json or application/x-ndjson" };
     if (!format_of(dx_head_slice(bytes, head->content_type), &format))
         return 0;
     *why = (struct dx_bulk_refusal){ 500, "out of memory" };

@@ -78,8 +78,13 @@ def ndjson_list(listed):
                    for i, name in enumerate(listed)).encode()
 
 
+def json_list(listed):
+    elements = [name if i % 2 else {"x": [1, ']"}'], "host": name} for i, name in enumerate(listed)]
+    return json.dumps({"domains": elements} if len(listed) % 2 else elements, ensure_ascii=False, indent=len(listed) % 3 or None).encode()
+
+
 LISTS = {"text/plain": (text_list, "text"), "text/csv; header=present": (csv_list, "csv"),
-         "application/x-ndjson": (ndjson_list, "ndjson")}
+         "application/x-ndjson": (ndjson_list, "ndjson"), "application/json": (json_list, "json")}
 
 
 class Truth:
@@ -194,6 +199,17 @@ def check_odd_lists(server):
           "CSV, header over lines, short records")
     equal(said(b'{"url":"name1.com"}\n[1]\n"a\n{"host":1}\nnull\n"\\u0000"\n{"a":1,"a":2,"url":"x"}\n' + b"[" * 5000 + b"\n",
                "application/x-ndjson"), [(1, "name1.com", None)] + [(i, None, "malformed") for i in range(2, 9)], "NDJSON")
+    for body, want in ((b"[]", []), (b' {"domains" : [ ] } \n', []), (b'["name1.com"]', [(1, "name1.com", None)]),
+                       (b'\xef\xbb\xbf["name1.com", 7, {"url": "name2.com"}, [], "name\\u0033.com"]',
+                        [(1, "name1.com", None), (2, None, "malformed"), (3, "name2.com", None), (4, None, "malformed"),
+                         (5, "name3.com", None)]),
+                       (b'["' + long + b'","name1.com"]', [(1, None, "too_long"), (2, "name1.com", None)])):
+        equal(said(body, "application/json"), want, f"JSON: {body[:40]}")
+    for body in (b"", b"[", b"{}", b'{"names":["name1.com"]}', b'"name1.com"', b"name1.com", b"]", b'{"domains":"name1.com"}'):
+        equal(said(body, "application/json"), [(1, None, "malformed")], f"no array: {body[:40]}")
+    for body in (b'["name1.com"', b'["name1.com",', b'["name1.com"]]', b'["name1.com"] "name2.com"', b'["name1.com" "name2.com"]',
+                 b'["name1.com",]', b'{"domains":["name1.com"]', b'{"domains":["name1.com"],"more":1}'):
+        equal(said(body, "application/json"), [(1, "name1.com", None), (2, None, "malformed")], f"an array that is not whole: {body}")
 
 
 # ---- on the connection ----
@@ -290,7 +306,7 @@ def check_refused(server):
             (["Transfer-Encoding: gzip, chunked"], 400, chunks(body, 3)), (["Transfer-Encoding: Chunked"], 400, chunks(body, 3)),
             ([], 411, body), (["Content-Length: 99999999999999"], 413, body), ([CHUNKED, "Expect: x"], 417, chunks(body, 3)),
             ([CHUNKED, "Content-Encoding: gzip"], 415, chunks(body, 3)),
-            ([CHUNKED, "Content-Type: application/json"], 415, chunks(body, 3)),
+            ([CHUNKED, "Content-Type: application/xml"], 415, chunks(body, 3)),
             ([CHUNKED], 400, b"3;a\r\nabc\r\n0\r\n\r\n"), ([CHUNKED], 400, b"3\nabc\n0\n\n"),
             ([CHUNKED], 400, b"0\r\nA: b\r\n\r\n"), ([CHUNKED], 400, b"fffffffffff\r\n"), ([CHUNKED], 413, b"ffffffffff\r\n")):
         if status == 413 and sent.startswith(b"ff"):

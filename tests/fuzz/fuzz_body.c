@@ -64,7 +64,7 @@ static struct outcome run(uint8_t options, const uint8_t *data, size_t size, siz
     struct dx_body b;
     size_t end = 0;
 
-    must(dx_name_list_new(&l, (enum dx_name_list_format)((options >> 1) % 3), &err) == DX_OK);
+    must(dx_name_list_new(&l, (enum dx_name_list_format)((options >> 1) % 4), &err) == DX_OK);
     dx_body_begin(&b, (options & 1) == 0, options >> 3);
     do {
         end = end + step < size ? end + step : size;
