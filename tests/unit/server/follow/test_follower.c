@@ -13,7 +13,8 @@
 
 static int failures;
 
-/* What the looks find, one after the other: news, nothing, or a failure by its letter. */
+/* What the looks find, one after the other: news, nothing, or a failure by its letter. A look behind the last one, which may
+ * come before the follower is stopped, finds what the last one found, but no news again. */
 struct plan {
     const char *finds;
     atomic_int looks;
@@ -23,12 +24,12 @@ static int look(void *of, bool asked, struct dx_error *err)
 {
     struct plan *p = of;
     int n = atomic_load(&p->looks);
-    char c = p->finds[n];
-    int rc = c == 'n' || c == '\0' ? 1 : c == '.' ? 0 : dx_fail(err, DX_E_IO, "why %c", c);
+    bool is_over = p->finds[n] == '\0';
+    char c = p->finds[is_over ? n - 1 : n];
 
     (void)asked;
-    atomic_store(&p->looks, c == '\0' ? n : n + 1);
-    return c == '\0' ? 0 : rc;
+    atomic_store(&p->looks, is_over ? n : n + 1);
+    return c == 'n' ? !is_over : c == '.' ? 0 : dx_fail(err, DX_E_IO, "why %c", c);
 }
 
 static int describe(void *of, int rc, char text[DX_WATCHED_TEXT])
