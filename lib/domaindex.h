@@ -56,7 +56,7 @@ extern "C" {
 
 #define DOMAINDEX_ABI 1
 
-/* "0.1.0", and DOMAINDEX_ABI, of the library that was loaded. */
+/* "1.0.0-rc1" or the like, and DOMAINDEX_ABI, of the library that was loaded. */
 const char *domaindex_version(void);
 int domaindex_abi(void);
 
