@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json_out.h"
+#include "canon/idna.h"
 #include "canon/ids.h"
 #include "loader/version_parts.h"
 #include "query/answers/answer.h"
@@ -151,6 +152,30 @@ static int search(struct work *w, const struct dx_completion_typed *typed,
     return rc < 0 ? rc : 1;
 }
 
+/* Of the names that have A-labels, what people read; left out if none has. */
+static void write_unicode(const struct dx_completion *found, size_t n, struct dx_json *j)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        struct dx_span name = dx_span_of(found[i].domain, found[i].size);
+        uint8_t text[DX_IDNA_UTF8_MAX];
+        size_t size;
+
+        if (!dx_idna_to_unicode(name, text, sizeof text, &size))
+            continue;
+        if (!any) {
+            dx_json_key(j, "domains_unicode");
+            dx_json_object(j);
+        }
+        any = true;
+        dx_json_key_span(j, name);
+        dx_json_text(j, dx_span_of(text, size));
+    }
+    if (any)
+        dx_json_end(j);
+}
+
 static int write_answer(const struct dx_view *view, const struct dx_complete_ask *ask,
                         const struct dx_completion_typed *typed, const struct dx_completion *found,
                         size_t n, struct dx_buf *body, struct dx_problem *problem)
@@ -169,6 +194,7 @@ static int write_answer(const struct dx_view *view, const struct dx_complete_ask
     for (size_t i = 0; i < n && i < ask->limit; i++)
         dx_json_text(&j, dx_span_of(found[i].domain, found[i].size));
     dx_json_end(&j);
+    write_unicode(found, n < ask->limit ? n : ask->limit, &j);
     dx_json_key(&j, "more");
     dx_json_bool(&j, n > ask->limit);
     dx_answer_end(&j, view->version);

@@ -45,6 +45,8 @@ def compare(server, names, words, headers=None):
                 time.sleep(0.05)
                 reply = server.get(target, headers=headers)
             if equal(reply.status, 200, f"{words}: {target}: {reply.body[:300]}"):
+                readable = {d: d.encode().decode("idna") for d in reply.json["domains"] if "xn--" in d}
+                equal(reply.json.get("domains_unicode"), readable or None, f"{words}: {target}: in Unicode")
                 equal((reply.json["completed"], reply.json["domains"], reply.json["more"], reply.json["complete"]),
                       (text, want[:limit], len(want) > limit, True), f"{words}: {target}")
 
