@@ -33,13 +33,10 @@ static int print_json(const struct dx_lake_adopt *a)
     struct dx_buf out = DX_BUF_INIT(4096);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key_u64(&j, "files", a->files_moved);
     dx_json_key_u64(&j, "datasets", a->datasets);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("adopt", DX_EXIT_DONE, &out);
+    return dx_command_json_print("adopt", DX_EXIT_DONE, &j, &out);
 }
 
 static int read_list(struct dx_adopt_list *list, const char *path, struct dx_error *err)

@@ -104,8 +104,7 @@ static int print_json(const struct dx_backup_options *o, const struct dx_backup_
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key(&j, "version");
     dx_json_str(&j, r->version);
     dx_json_key_u64(&j, "versions", r->versions);
@@ -118,9 +117,7 @@ static int print_json(const struct dx_backup_options *o, const struct dx_backup_
     dx_json_double(&j, (double)ms / 1000);
     dx_json_key(&j, "dry_run");
     dx_json_bool(&j, o->dry_run);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("backup", DX_EXIT_DONE, &out);
+    return dx_command_json_print("backup", DX_EXIT_DONE, &j, &out);
 }
 
 static int report(const struct dx_backup_options *o, const struct dx_backup_result *r, uint64_t ms,

@@ -48,8 +48,7 @@ static int print_json(const struct dx_compact_options *o, const struct dx_compac
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key(&j, "dry_run");
     dx_json_bool(&j, o->dry_run);
     dx_json_key_u64(&j, "files_taken", r->files_taken);
@@ -66,9 +65,7 @@ static int print_json(const struct dx_compact_options *o, const struct dx_compac
         dx_publish_report_json(&r->publish, &j);
         dx_json_end(&j);
     }
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("compact", code, &out);
+    return dx_command_json_print("compact", code, &j, &out);
 }
 
 static void print_groups(const struct dx_compact_plan *plan, const char *what)

@@ -24,6 +24,7 @@ enum {
     OPT_FORMAT,
     OPT_TABLE,
     OPT_PARTITIONS,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -44,6 +45,7 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_TABLE] = { "table", "NAME", "urls", "ddl: of the table", DX_OPT_TEXT },
     [OPT_PARTITIONS] = { "partitions", "TLD|DOMAIN|SUBDOMAIN", "domain",
                          "ddl: down to each of these", DX_OPT_CHOICE },
+    [OPT_JSON] = { "json", NULL, NULL, "status: one line of JSON instead of text", DX_OPT_FLAG },
 };
 
 typedef int action(const struct dx_options *o, const char *root, struct dx_error *err);
@@ -120,6 +122,42 @@ static int run_fill(const struct dx_options *o, const char *root, struct dx_erro
 typedef int reading(const struct dx_options *o, const struct dx_domain64_registry *n,
                     struct dx_error *err);
 
+static void put_parts(struct dx_json *j, const char *key, const uint64_t n[DX_NUMBER_PARTS])
+{
+    static const char *const names[DX_NUMBER_PARTS] = { "tlds", "domains", "subdomains", "paths" };
+
+    dx_json_key(j, key);
+    dx_json_object(j);
+    for (size_t i = 0; i < DX_NUMBER_PARTS; i++)
+        dx_json_key_u64(j, names[i], n[i]);
+    dx_json_end(j);
+}
+
+static int print_status_json(const struct dx_domain64_registry *n, uint64_t bytes,
+                             struct dx_error *err)
+{
+    const struct dx_domain64_manifest *l = &n->list;
+    struct dx_buf out = DX_BUF_INIT(1u << 16);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &out);
+    dx_json_key(&j, "layout");
+    dx_json_str(&j, layout_name(l->layout));
+    dx_json_key(&j, "id");
+    dx_json_str(&j, l->id);
+    dx_json_key(&j, "filled_from");
+    l->filled[0] == '\0' ? dx_json_null(&j) : dx_json_str(&j, l->filled);
+    dx_json_key_u64(&j, "fillings", dx_domain64_manifest_last(l));
+    dx_json_key_u64(&j, "files", l->count);
+    dx_json_key_u64(&j, "bytes", bytes);
+    put_parts(&j, "names", l->names);
+    put_parts(&j, "names_without_number", l->full);
+    dx_json_key_u64(&j, "urls_without_number", l->urls_out);
+    return dx_command_json_print("domain64", DX_EXIT_DONE, &j, &out) == DX_EXIT_DONE
+               ? DX_OK
+               : dx_fail(err, DX_E_IO, "cannot write the status");
+}
+
 static int print_status(const struct dx_options *o, const struct dx_domain64_registry *n,
                         struct dx_error *err)
 {
@@ -127,13 +165,14 @@ static int print_status(const struct dx_options *o, const struct dx_domain64_reg
     uint64_t bytes = 0;
     int rc = DX_OK;
 
-    (void)o;
     for (size_t i = 0; rc == DX_OK && i < n->count; i++) {
         rc = dx_domain64_segment_verify(&n->book[i], err);
         bytes += l->file[i].size;
     }
     if (rc < 0)
         return rc;
+    if (dx_options_has(o, OPT_JSON))
+        return print_status_json(n, bytes, err);
     printf("layout: %s\nid: %s\nfilled from: %s\nfillings: %" PRIu32 "\nfiles: %zu, bytes %" PRIu64
            ", all sound\n",
            layout_name(l->layout), l->id, l->filled[0] == '\0' ? "no version yet" : l->filled,
@@ -263,7 +302,8 @@ static int run(const struct dx_options *o)
 const struct dx_command dx_command_domain64 = {
     .name = "domain64",
     .synopsis =
-        "(init [--layout LAYOUT] | fill | status | tree | ddl | ranges NAME...) --root ROOT",
+        "(init [--layout LAYOUT] | fill | status | tree | ddl | ranges NAME...) --root ROOT "
+        "[--json]",
     .summary = "number TLDs, domains, subdomains and paths, for keys that sort by them",
     .description =
         "A registry in ROOT gives numbers to the names of its lake, which make one 64-bit key of a "

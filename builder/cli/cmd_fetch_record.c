@@ -91,24 +91,17 @@ static int print_place(const struct place *p, struct dx_error *err)
 {
     struct dx_buf line = DX_BUF_INIT(1u << 20);
     struct dx_json j;
-    int rc = DX_OK;
 
-    dx_json_open(&j, &line);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &line);
     dx_json_key(&j, "dataset");
     dx_json_str(&j, p->dataset);
     dx_json_key(&j, "ts");
     p->ts != NULL ? dx_json_str(&j, p->ts) : dx_json_null(&j);
     dx_json_key(&j, "locator");
     p->locator != NULL ? dx_json_str(&j, p->locator) : dx_json_null(&j);
-    dx_json_end(&j);
-    dx_buf_u8(&line, '\n');
-    if (line.failed)
-        rc = dx_buf_fail(&line, err, "a row");
-    else if (fwrite(line.data, 1, line.size, stdout) != line.size)
-        rc = dx_fail(err, DX_E_IO, "cannot write to standard output");
-    dx_buf_release(&line);
-    return rc;
+    return dx_command_json_print("fetch-record", DX_EXIT_DONE, &j, &line) == DX_EXIT_DONE
+               ? DX_OK
+               : dx_fail(err, DX_E_IO, "cannot write a row");
 }
 
 /* The latest time wins; of equal ones the first. Times of the API sort as text. */

@@ -198,11 +198,7 @@ static int list_files(struct files *f, struct dx_error *err)
         dx_json_end(&f->json);
         dx_json_end(&f->json);
         dx_buf_u8(&f->out, '\n');
-        rc = f->out.failed ? dx_buf_fail(&f->out, err, "files") : DX_OK;
     }
-    if (rc == DX_OK &&
-        (fwrite(f->out.data, 1, f->out.size, stdout) != f->out.size || fflush(stdout) != 0))
-        rc = dx_fail(err, DX_E_IO, "standard output failed");
     return rc;
 }
 
@@ -214,7 +210,7 @@ static int run(const struct dx_options *options)
                        .out = DX_BUF_INIT(JSON_MAX) };
     struct dx_manifest m = DX_MANIFEST_INIT;
     struct dx_error err = DX_ERROR_INIT;
-    int rc;
+    int rc, code;
 
     if (dx_options_text(options, OPT_ROOT) == NULL || options->operand_count > 0) {
         (void)fprintf(stderr, "domaindex files: --root ROOT is needed, and no operand\n");
@@ -227,14 +223,14 @@ static int run(const struct dx_options *options)
         rc = check_datasets(&f, &err);
     if (rc == DX_OK)
         rc = list_files(&f, &err);
-    if (rc < 0)
-        (void)fprintf(stderr, "domaindex files: %s\n", err.text);
+    code = rc < 0 ? dx_command_fail("files", DX_EXIT_REFUSED, &err)
+                  : dx_command_print("files", DX_EXIT_DONE, &f.out);
     dx_registry_release(&f.datasets);
     dx_buf_release(&f.out);
     dx_root_close(&f.root);
     dx_manifest_release(&m);
     free(f.prefix);
-    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    return code;
 }
 
 const struct dx_command dx_command_files = {

@@ -12,12 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_FIELD, OPT_PSL, OPT_COUNT };
+enum { OPT_FIELD, OPT_PSL, OPT_JSON, OPT_COUNT };
+
+enum { LINE_MAX_BYTES = 1u << 20 };
 
 static const struct dx_option table[OPT_COUNT] = {
     [OPT_FIELD] = { "field", "FIELD", "url", "what to print: url, domain, host or scheme",
                     DX_OPT_TEXT },
     [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH, "public suffix list to use", DX_OPT_TEXT },
+    [OPT_JSON] = { "json", NULL, NULL, "an object for each URL: its fields, or the reason",
+                   DX_OPT_FLAG },
 };
 
 enum field { FIELD_URL, FIELD_DOMAIN, FIELD_HOST, FIELD_SCHEME, FIELD_COUNT };
@@ -34,6 +38,37 @@ static int normalize_line(struct dx_canon *canon, enum field field, struct dx_sp
     rc = dx_canon_url(canon, line, &url, why);
     *out = field == FIELD_URL ? url.url : field == FIELD_HOST ? url.host : url.scheme;
     return rc;
+}
+
+static void put_text(struct dx_json *j, const char *key, struct dx_span text)
+{
+    dx_json_key(j, key);
+    dx_json_text(j, text);
+}
+
+static int normalize_json(struct dx_canon *canon, struct dx_stdin_lines *in)
+{
+    struct dx_span line;
+    int code = DX_EXIT_DONE;
+
+    while (code == DX_EXIT_DONE && dx_stdin_lines_next(in, &line)) {
+        struct dx_buf out = DX_BUF_INIT(LINE_MAX_BYTES);
+        struct dx_json j;
+        struct dx_url url;
+        enum dx_reject why;
+
+        dx_command_json_open(&j, &out);
+        put_text(&j, "asked", line);
+        if (dx_canon_url(canon, line, &url, &why) == 1) {
+            put_text(&j, "url", url.url);
+            put_text(&j, "domain", url.domain);
+            put_text(&j, "host", url.host);
+            put_text(&j, "scheme", url.scheme);
+        } else
+            put_text(&j, "reason", dx_span_str(dx_reject_name(why)));
+        code = dx_command_json_print("normalize", DX_EXIT_DONE, &j, &out);
+    }
+    return code;
 }
 
 static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
@@ -80,6 +115,7 @@ static int run(const struct dx_options *options)
     struct dx_error err = DX_ERROR_INIT;
     struct dx_psl *psl = NULL;
     struct dx_canon *canon = NULL;
+    int code = DX_EXIT_DONE;
     int field = 0;
     int rc;
 
@@ -96,24 +132,28 @@ static int run(const struct dx_options *options)
     rc = load_psl(&psl, dx_options_text(options, OPT_PSL), &err);
     if (rc == DX_OK)
         rc = dx_canon_new(&canon, psl, &err);
-    if (rc == DX_OK)
+    if (rc == DX_OK && dx_options_has(options, OPT_JSON)) {
+        code = normalize_json(canon, &in);
+        rc = in.error != 0 ? dx_fail_errno(&err, in.error, "standard input") : DX_OK;
+    } else if (rc == DX_OK)
         rc = normalize_stream(canon, (enum field)field, &in, stdout, &err);
     if (rc < 0)
         fprintf(stderr, "normalize: %s\n", err.text);
     dx_canon_free(&canon);
     dx_psl_free(&psl);
-    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
+    return rc < 0 ? DX_EXIT_REFUSED : code;
 }
 
 const struct dx_command dx_command_normalize = {
     .name = "normalize",
-    .synopsis = "[--field FIELD] [--psl FILE] < URLS",
+    .synopsis = "[--field FIELD|--json] [--psl FILE] < URLS",
     .summary = "print the canonical form of each URL read",
     .description =
         "Reads URLs, one a line, and prints one line for each: its canonical form, or one field\n"
         "of it. With --field domain a line may also be a domain, a host or host:port. A line that\n"
         "is not taken comes out as '!' and the reason: empty, too_long, scheme, host_missing,\n"
-        "host_invalid, port_invalid, utf8_invalid or public_suffix. The rules are in\n"
+        "host_invalid, port_invalid, utf8_invalid or public_suffix. With --json each\n"
+        "line is an object: asked, and url, domain, host and scheme, or reason. The rules are in\n"
         "docs/CANON.md.",
     .example = "echo 'HTTP://WWW.Example.COM:80/a/../b?z=1&a=2#top' | domaindex normalize",
     .options = table,

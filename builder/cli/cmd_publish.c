@@ -82,12 +82,9 @@ static int print_json(const struct dx_publish_result *r)
     struct dx_json j;
     bool complete = r->left_out.count == 0 && r->rows_twice == 0;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_publish_report_json(r, &j);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("publish", complete ? DX_EXIT_DONE : DX_EXIT_REFUSED, &out);
+    return dx_command_json_print("publish", complete ? DX_EXIT_DONE : DX_EXIT_REFUSED, &j, &out);
 }
 
 /* Which kind of version it is, and what was read for it. */
@@ -239,8 +236,7 @@ static int print_plan(const struct dx_publish_plan *p)
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key(&j, "dry_run");
     dx_json_bool(&j, true);
     dx_json_key(&j, "current");
@@ -254,9 +250,7 @@ static int print_plan(const struct dx_publish_plan *p)
     dx_json_key_u64(&j, "bytes_new", p->bytes_new);
     dx_json_key_u64(&j, "files_out", p->files_out);
     dx_json_key_u64(&j, "files_missing", p->files_gone);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("publish", DX_EXIT_DONE, &out);
+    return dx_command_json_print("publish", DX_EXIT_DONE, &j, &out);
 }
 
 static int plan(const struct dx_publish_options *o, bool json)

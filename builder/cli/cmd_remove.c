@@ -67,8 +67,7 @@ static int print_json(const struct dx_dataset_remove *r)
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key(&j, "dry_run");
     dx_json_bool(&j, r->dry_run);
     dx_json_key(&j, "datasets");
@@ -83,9 +82,7 @@ static int print_json(const struct dx_dataset_remove *r)
         dx_json_end(&j);
     }
     dx_json_end(&j);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("remove", DX_EXIT_DONE, &out);
+    return dx_command_json_print("remove", DX_EXIT_DONE, &j, &out);
 }
 
 static int run(const struct dx_options *options)

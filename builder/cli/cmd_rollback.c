@@ -29,8 +29,7 @@ static int print_json(const struct dx_rollback_options *o, const struct dx_rollb
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key(&j, "from");
     dx_json_str(&j, r->from);
     dx_json_key(&j, "to");
@@ -41,9 +40,7 @@ static int print_json(const struct dx_rollback_options *o, const struct dx_rollb
     dx_json_key(&j, "dry_run");
     dx_json_bool(&j, o->dry_run);
     dx_json_key_u64(&j, "files_new", r->files_new);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("rollback", DX_EXIT_DONE, &out);
+    return dx_command_json_print("rollback", DX_EXIT_DONE, &j, &out);
 }
 
 static void notes(const struct dx_rollback_result *r)

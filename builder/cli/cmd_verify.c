@@ -163,8 +163,7 @@ static int print_json(const struct screen *s, const struct dx_verify_options *o,
     struct dx_buf out = DX_BUF_INIT(JSON_MAX);
     struct dx_json j;
 
-    dx_json_open(&j, &out);
-    dx_json_object(&j);
+    dx_command_json_open(&j, &out);
     dx_json_key(&j, "version");
     dx_json_str(&j, r->version);
     dx_json_key(&j, "deep");
@@ -180,9 +179,7 @@ static int print_json(const struct screen *s, const struct dx_verify_options *o,
     dx_json_key_u64(&j, "pairs", r->pairs);
     dx_json_key_u64(&j, "rows", r->rows);
     dx_json_key_u64(&j, "lake_files", r->lake_files);
-    dx_json_end(&j);
-    dx_buf_u8(&out, '\n');
-    return dx_command_print("verify", r->damages > 0 ? DX_EXIT_DAMAGED : DX_EXIT_DONE, &out);
+    return dx_command_json_print("verify", r->damages > 0 ? DX_EXIT_DAMAGED : DX_EXIT_DONE, &j, &out);
 }
 
 static int report(const struct dx_verify_options *o, const struct dx_verify_result *r)

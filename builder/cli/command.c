@@ -23,6 +23,19 @@ int dx_command_print(const char *name, int code, struct dx_buf *text)
     return err.code == DX_OK ? code : dx_command_fail(name, DX_EXIT_REFUSED, &err);
 }
 
+void dx_command_json_open(struct dx_json *j, struct dx_buf *text)
+{
+    dx_json_open(j, text);
+    dx_json_object(j);
+}
+
+int dx_command_json_print(const char *name, int code, struct dx_json *j, struct dx_buf *text)
+{
+    dx_json_end(j);
+    dx_buf_u8(text, '\n');
+    return dx_command_print(name, code, text);
+}
+
 unsigned dx_command_cores(unsigned most)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -10,6 +10,7 @@
 #ifndef DX_BUILDER_CLI_COMMAND_H
 #define DX_BUILDER_CLI_COMMAND_H
 
+#include "base/json_out.h"
 #include "base/options.h"
 
 /* Rows of a table that several commands have; place: of the member. Waiting is in milliseconds
@@ -45,6 +46,11 @@ int dx_command_fail(const char *name, int code, const struct dx_error *err);
 
 /* The text on standard output, all of it, and releases it; `code`, or DX_EXIT_REFUSED with a message. */
 int dx_command_print(const char *name, int code, struct dx_buf *text);
+
+/* One JSON object on one line: open, the members by dx_json_key and the like, then print, which
+ * ends object and line and does what dx_command_print does. */
+void dx_command_json_open(struct dx_json *j, struct dx_buf *text);
+int dx_command_json_print(const char *name, int code, struct dx_json *j, struct dx_buf *text);
 
 /* Of this machine, for --threads: 1..most. */
 unsigned dx_command_cores(unsigned most);

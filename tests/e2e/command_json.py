@@ -57,6 +57,21 @@ def main():
         equal([(d["name"], d["files"] > 0) for d in gone["datasets"]], [("b", True)], "remove")
         has(result("publish", "--root", root), {"datasets": 1, "rows": 3}, "publish without b")
 
+        listed = result("files", "--root", root)
+        equal({file["dataset"] for file in listed["files"]}, {"a"}, "files")
+        dxtest.domaindex("domain64", "init", "--root", root)
+        has(result("domain64", "status", "--root", root), {"filled_from": None, "fillings": 0, "names": {"tlds": 0, "domains": 0, "subdomains": 0, "paths": 0}}, "domain64, empty")
+        dxtest.domaindex("domain64", "fill", "--root", root)
+        filled = result("domain64", "status", "--root", root)
+        has(filled, {"layout": "8-24-8-24", "fillings": 1, "urls_without_number": 0}, "domain64, filled")
+        equal([filled["names"][part] for part in ("tlds", "domains", "paths")], [2, 2, 2], "names of com and org; the path / has the number 0")
+        asked = ["HTTP://WWW.Example.COM:80/b", "http://", 'http://a.example/"\\']
+        done = dxtest.domaindex("normalize", "--json", input="".join(url + "\n" for url in asked).encode())
+        got = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        equal(got[0], {"asked": asked[0], "url": "http://www.example.com/b", "domain": "example.com", "host": "www.example.com", "scheme": "http"}, "normalize")
+        equal(got[1], {"asked": asked[1], "reason": "host_missing"}, "normalize, rejected")
+        equal((len(got), got[2]["asked"]), (3, asked[2]), "normalize, quoted")
+
         none = ("--keep", 1, "--keep-for", 0, "--lease-ttl", 0, "--cursor-life", 0, "--max-share", 100)
         due = result("gc", "--root", root, *none)
         has(due, {"deleted": False}, "gc, dry")
