@@ -17,7 +17,8 @@ int dx_command_print(const char *name, int code, struct dx_buf *text)
 
     if (text->failed)
         (void)dx_buf_fail(text, &err, "the result");
-    else if (fwrite(text->data, 1, text->size, stdout) != text->size || fflush(stdout) != 0)
+    else if ((text->size > 0 && fwrite(text->data, 1, text->size, stdout) != text->size) ||
+             fflush(stdout) != 0)
         (void)dx_fail_errno(&err, errno, "standard output");
     dx_buf_release(text);
     return err.code == DX_OK ? code : dx_command_fail(name, DX_EXIT_REFUSED, &err);

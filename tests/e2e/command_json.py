@@ -59,6 +59,8 @@ def main():
 
         listed = result("files", "--root", root)
         equal({file["dataset"] for file in listed["files"]}, {"a"}, "files")
+        equal(dxtest.domaindex("suppress", "status", "--root", root).stdout, b"", "suppress status without suppressions")
+        has(result("suppress", "list", "--root", root), {"suppressions": []}, "suppress list")
         dxtest.domaindex("domain64", "init", "--root", root)
         has(result("domain64", "status", "--root", root), {"filled_from": None, "fillings": 0, "names": {"tlds": 0, "domains": 0, "subdomains": 0, "paths": 0}}, "domain64, empty")
         dxtest.domaindex("domain64", "fill", "--root", root)
