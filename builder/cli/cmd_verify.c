@@ -179,7 +179,8 @@ static int print_json(const struct screen *s, const struct dx_verify_options *o,
     dx_json_key_u64(&j, "pairs", r->pairs);
     dx_json_key_u64(&j, "rows", r->rows);
     dx_json_key_u64(&j, "lake_files", r->lake_files);
-    return dx_command_json_print("verify", r->damages > 0 ? DX_EXIT_DAMAGED : DX_EXIT_DONE, &j, &out);
+    return dx_command_json_print("verify", r->damages > 0 ? DX_EXIT_DAMAGED : DX_EXIT_DONE, &j,
+                                 &out);
 }
 
 static int report(const struct dx_verify_options *o, const struct dx_verify_result *r)
