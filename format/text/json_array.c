@@ -109,11 +109,10 @@ static unsigned next_place(struct dx_json_array *a, uint8_t c)
         return c == ':' ? AT_ARRAY : BROKEN;
     case AT_ARRAY:
         return c == '[' ? AT_FIRST : BROKEN;
-    case BEHIND_ONE:
-        if (c == ',')
-            return AT_ELEMENT;
-        /* fall through */
     case AT_FIRST:
+    case BEHIND_ONE:
+        if (c == ',' && a->place == BEHIND_ONE)
+            return AT_ELEMENT;
         return c != ']' ? BROKEN : a->in_object ? BEHIND_ARRAY : AT_END;
     case BEHIND_ARRAY:
         return c == '}' ? AT_END : BROKEN;
