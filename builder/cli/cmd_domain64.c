@@ -153,9 +153,8 @@ static int print_status_json(const struct dx_domain64_registry *n, uint64_t byte
     put_parts(&j, "names", l->names);
     put_parts(&j, "names_without_number", l->full);
     dx_json_key_u64(&j, "urls_without_number", l->urls_out);
-    return dx_command_json_print("domain64", DX_EXIT_DONE, &j, &out) == DX_EXIT_DONE
-               ? DX_OK
-               : dx_fail(err, DX_E_IO, "cannot write the status");
+    dx_command_json_end(&j, &out);
+    return dx_command_write(&out, err);
 }
 
 static int print_status(const struct dx_options *o, const struct dx_domain64_registry *n,

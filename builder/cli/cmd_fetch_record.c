@@ -99,9 +99,8 @@ static int print_place(const struct place *p, struct dx_error *err)
     p->ts != NULL ? dx_json_str(&j, p->ts) : dx_json_null(&j);
     dx_json_key(&j, "locator");
     p->locator != NULL ? dx_json_str(&j, p->locator) : dx_json_null(&j);
-    return dx_command_json_print("fetch-record", DX_EXIT_DONE, &j, &line) == DX_EXIT_DONE
-               ? DX_OK
-               : dx_fail(err, DX_E_IO, "cannot write a row");
+    dx_command_json_end(&j, &line);
+    return dx_command_write(&line, err);
 }
 
 /* The latest time wins; of equal ones the first. Times of the API sort as text. */

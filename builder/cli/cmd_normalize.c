@@ -46,29 +46,36 @@ static void put_text(struct dx_json *j, const char *key, struct dx_span text)
     dx_json_text(j, text);
 }
 
-static int normalize_json(struct dx_canon *canon, struct dx_stdin_lines *in)
+static void put_json(struct dx_canon *canon, struct dx_span line, struct dx_buf *text)
 {
-    struct dx_span line;
-    int code = DX_EXIT_DONE;
+    struct dx_json j;
+    struct dx_url url;
+    enum dx_reject why;
 
-    while (code == DX_EXIT_DONE && dx_stdin_lines_next(in, &line)) {
-        struct dx_buf out = DX_BUF_INIT(LINE_MAX_BYTES);
-        struct dx_json j;
-        struct dx_url url;
-        enum dx_reject why;
-
-        dx_command_json_open(&j, &out);
-        put_text(&j, "asked", line);
-        if (dx_canon_url(canon, line, &url, &why) == 1) {
-            put_text(&j, "url", url.url);
-            put_text(&j, "domain", url.domain);
-            put_text(&j, "host", url.host);
-            put_text(&j, "scheme", url.scheme);
-        } else
-            put_text(&j, "reason", dx_span_str(dx_reject_name(why)));
-        code = dx_command_json_print("normalize", DX_EXIT_DONE, &j, &out);
+    dx_command_json_open(&j, text);
+    put_text(&j, "asked", line);
+    if (dx_canon_url(canon, line, &url, &why) == 1) {
+        put_text(&j, "url", url.url);
+        put_text(&j, "domain", url.domain);
+        put_text(&j, "host", url.host);
+        put_text(&j, "scheme", url.scheme);
+    } else {
+        put_text(&j, "reason", dx_span_str(dx_reject_name(why)));
     }
-    return code;
+    dx_command_json_end(&j, text);
+}
+
+static void put_field(struct dx_canon *canon, enum field field, struct dx_span line,
+                      struct dx_buf *text)
+{
+    struct dx_span found;
+    enum dx_reject why;
+
+    if (normalize_line(canon, field, line, &found, &why) == 1)
+        dx_buf_append(text, found.data, found.size);
+    else
+        dx_buf_fmt(text, "!%s", dx_reject_name(why));
+    dx_buf_u8(text, '\n');
 }
 
 static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
@@ -85,22 +92,24 @@ static int load_psl(struct dx_psl **psl, const char *path, struct dx_error *err)
     return rc;
 }
 
-static int normalize_stream(struct dx_canon *canon, enum field field, struct dx_stdin_lines *in,
-                            FILE *out, struct dx_error *err)
+static int normalize_stream(struct dx_canon *canon, enum field field, bool json,
+                            struct dx_stdin_lines *in, FILE *out, struct dx_error *err)
 {
+    struct dx_buf text = DX_BUF_INIT(LINE_MAX_BYTES);
     struct dx_span line;
-    struct dx_span text;
-    enum dx_reject why;
+    int rc = DX_OK;
 
-    while (dx_stdin_lines_next(in, &line)) {
-        if (normalize_line(canon, field, line, &text, &why) == 1)
-            (void)fwrite(text.data, 1, text.size, out);
+    while (rc == DX_OK && !ferror(out) && dx_stdin_lines_next(in, &line)) {
+        dx_buf_clear(&text);
+        json ? put_json(canon, line, &text) : put_field(canon, field, line, &text);
+        if (text.failed)
+            rc = dx_buf_fail(&text, err, "a line");
         else
-            (void)fprintf(out, "!%s", dx_reject_name(why));
-        (void)putc('\n', out);
-        if (ferror(out))
-            break;
+            (void)fwrite(text.data, 1, text.size, out);
     }
+    dx_buf_release(&text);
+    if (rc < 0)
+        return rc;
     if (in->error != 0)
         return dx_fail_errno(err, in->error, "standard input");
     if (fflush(out) != 0 || ferror(out))
@@ -115,7 +124,6 @@ static int run(const struct dx_options *options)
     struct dx_error err = DX_ERROR_INIT;
     struct dx_psl *psl = NULL;
     struct dx_canon *canon = NULL;
-    int code = DX_EXIT_DONE;
     int field = 0;
     int rc;
 
@@ -132,16 +140,14 @@ static int run(const struct dx_options *options)
     rc = load_psl(&psl, dx_options_text(options, OPT_PSL), &err);
     if (rc == DX_OK)
         rc = dx_canon_new(&canon, psl, &err);
-    if (rc == DX_OK && dx_options_has(options, OPT_JSON)) {
-        code = normalize_json(canon, &in);
-        rc = in.error != 0 ? dx_fail_errno(&err, in.error, "standard input") : DX_OK;
-    } else if (rc == DX_OK)
-        rc = normalize_stream(canon, (enum field)field, &in, stdout, &err);
+    if (rc == DX_OK)
+        rc = normalize_stream(canon, (enum field)field, dx_options_has(options, OPT_JSON), &in,
+                              stdout, &err);
     if (rc < 0)
         fprintf(stderr, "normalize: %s\n", err.text);
     dx_canon_free(&canon);
     dx_psl_free(&psl);
-    return rc < 0 ? DX_EXIT_REFUSED : code;
+    return rc < 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
 const struct dx_command dx_command_normalize = {

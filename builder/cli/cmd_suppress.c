@@ -313,10 +313,7 @@ static int report(const char *root, const struct dx_options *o, bool status, str
             dx_suppress_status(&log, &m, json, &out);
         else
             dx_suppress_list(&log, json, &out);
-        if (out.failed)
-            rc = dx_buf_fail(&out, err, "suppress");
-        else if (dx_command_print("suppress", DX_EXIT_DONE, &out) != DX_EXIT_DONE)
-            rc = dx_fail(err, DX_E_IO, "standard output failed");
+        rc = dx_command_write(&out, err);
         dx_suppressions_release(&log);
     }
     dx_manifest_release(&m);

@@ -11,17 +11,25 @@ int dx_command_fail(const char *name, int code, const struct dx_error *err)
     return code;
 }
 
+int dx_command_write(struct dx_buf *text, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    if (text->failed)
+        rc = dx_buf_fail(text, err, "the result");
+    else if ((text->size > 0 && fwrite(text->data, 1, text->size, stdout) != text->size) ||
+             fflush(stdout) != 0)
+        rc = dx_fail_errno(err, errno, "standard output");
+    dx_buf_release(text);
+    return rc;
+}
+
 int dx_command_print(const char *name, int code, struct dx_buf *text)
 {
     struct dx_error err = DX_ERROR_INIT;
 
-    if (text->failed)
-        (void)dx_buf_fail(text, &err, "the result");
-    else if ((text->size > 0 && fwrite(text->data, 1, text->size, stdout) != text->size) ||
-             fflush(stdout) != 0)
-        (void)dx_fail_errno(&err, errno, "standard output");
-    dx_buf_release(text);
-    return err.code == DX_OK ? code : dx_command_fail(name, DX_EXIT_REFUSED, &err);
+    return dx_command_write(text, &err) == DX_OK ? code
+                                                 : dx_command_fail(name, DX_EXIT_REFUSED, &err);
 }
 
 void dx_command_json_open(struct dx_json *j, struct dx_buf *text)
@@ -30,10 +38,15 @@ void dx_command_json_open(struct dx_json *j, struct dx_buf *text)
     dx_json_object(j);
 }
 
-int dx_command_json_print(const char *name, int code, struct dx_json *j, struct dx_buf *text)
+void dx_command_json_end(struct dx_json *j, struct dx_buf *text)
 {
     dx_json_end(j);
     dx_buf_u8(text, '\n');
+}
+
+int dx_command_json_print(const char *name, int code, struct dx_json *j, struct dx_buf *text)
+{
+    dx_command_json_end(j, text);
     return dx_command_print(name, code, text);
 }
 

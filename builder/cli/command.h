@@ -44,12 +44,15 @@
 /* "domaindex NAME: ERROR" on standard error; returns code. */
 int dx_command_fail(const char *name, int code, const struct dx_error *err);
 
-/* The text on standard output, all of it, and releases it; `code`, or DX_EXIT_REFUSED with a message. */
+/* The text on standard output, all of it, and releases it. */
+int dx_command_write(struct dx_buf *text, struct dx_error *err);
+/* The same at a command's end: `code`, or DX_EXIT_REFUSED with a message. */
 int dx_command_print(const char *name, int code, struct dx_buf *text);
 
-/* One JSON object on one line: open, the members by dx_json_key and the like, then print, which
- * ends object and line and does what dx_command_print does. */
+/* One JSON object on one line: open, the members by dx_json_key and the like, then end, which ends
+ * object and line, or print, which does dx_command_print too. */
 void dx_command_json_open(struct dx_json *j, struct dx_buf *text);
+void dx_command_json_end(struct dx_json *j, struct dx_buf *text);
 int dx_command_json_print(const char *name, int code, struct dx_json *j, struct dx_buf *text);
 
 /* Of this machine, for --threads: 1..most. */
