@@ -82,17 +82,6 @@ static int bad_datasets(struct dx_problem *problem, const char *why)
         "datasets: %s; it is a list of ids or names of datasets with commas between them", why);
 }
 
-/* The next word; *rest moves behind the comma that follows, and has no data when none does. */
-static struct dx_span next_word(struct dx_span *rest)
-{
-    const uint8_t *comma = rest->size == 0 ? NULL : memchr(rest->data, ',', rest->size);
-    size_t size = comma == NULL ? rest->size : (size_t)(comma - rest->data);
-    struct dx_span word = { rest->data, size };
-
-    *rest = comma == NULL ? dx_span_of(NULL, 0) : dx_span_of(comma + 1, rest->size - size - 1);
-    return word;
-}
-
 static int take_columns(struct dx_names *n, struct dx_span list, struct dx_problem *problem)
 {
     if (list.size == 0)
@@ -102,7 +91,7 @@ static int take_columns(struct dx_names *n, struct dx_span list, struct dx_probl
 
         if (n->column_count == DX_NAMES_COLUMNS_MAX)
             return bad_datasets(problem, "these are more than 2000");
-        if (dx_dataset_find(&n->view, next_word(&list), &id, problem) == 0)
+        if (dx_dataset_find(&n->view, dx_dataset_list_word(&list), &id, problem) == 0)
             return 0;
         for (size_t i = 0; i < n->column_count; i++)
             if (n->columns[i] == id)

@@ -75,26 +75,31 @@ static bool add(struct dx_dataset_list *list, uint32_t id)
     return true;
 }
 
+struct dx_span dx_dataset_list_word(struct dx_span *rest)
+{
+    const uint8_t *comma = rest->size == 0 ? NULL : memchr(rest->data, ',', rest->size);
+    size_t size = comma == NULL ? rest->size : (size_t)(comma - rest->data);
+    struct dx_span word = { rest->data, size };
+
+    *rest = comma == NULL ? dx_span_of(NULL, 0) : dx_span_of(comma + 1, rest->size - size - 1);
+    return word;
+}
+
 int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *view,
                           struct dx_span text, struct dx_problem *problem)
 {
     int rc = 1;
 
     list->count = 0;
-    while (rc == 1) {
-        const uint8_t *comma = text.size == 0 ? NULL : memchr(text.data, ',', text.size);
-        size_t n = comma == NULL ? text.size : (size_t)(comma - text.data);
+    do {
         uint32_t id = 0;
 
-        rc = dx_dataset_find(view, dx_span_of(text.data, n), &id, problem);
+        rc = dx_dataset_find(view, dx_dataset_list_word(&text), &id, problem);
         if (rc == 1 && !add(list, id))
             rc = dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "bad-parameter", "Bad parameter",
                                 "dataset: over %d datasets; leave it out for all of them",
                                 DX_DATASET_LIST_MAX);
-        if (comma == NULL)
-            break;
-        text = dx_span_of(comma + 1, text.size - n - 1);
-    }
+    } while (rc == 1 && text.data != NULL);
     return rc;
 }
 

@@ -25,6 +25,8 @@ struct dx_dataset_list {
 
 int dx_dataset_list_parse(struct dx_dataset_list *list, const struct dx_view *view,
                           struct dx_span text, struct dx_problem *problem);
+/* The next word of a list; *rest moves behind the comma that follows, and has no data when none does. */
+struct dx_span dx_dataset_list_word(struct dx_span *rest);
 /* One word of a list: 1 with its id, or 0 with the problem. */
 int dx_dataset_find(const struct dx_view *view, struct dx_span word, uint32_t *id,
                     struct dx_problem *problem);
