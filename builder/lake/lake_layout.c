@@ -268,32 +268,30 @@ bool dx_lake_same_folder(const struct dx_lake_path *a, const struct dx_lake_path
     return a->dataset_id == b->dataset_id && a->first == b->first && a->last == b->last;
 }
 
-uint32_t dx_lake_list_next_part(const struct dx_lake_list *list, const struct dx_lake_path *path)
-{
-    uint32_t next = 0;
-
-    for (size_t i = dx_lake_list_find(list, path->dataset_id);
-         i < list->count && list->file[i].dataset_id == path->dataset_id; i++) {
-        struct dx_lake_path there;
-
-        if (dx_lake_path_parse(dx_span_str(list->file[i].path), &there) &&
-            dx_lake_same_folder(&there, path) && there.part >= next)
-            next = there.part + 1;
-    }
-    return next;
-}
-
-uint32_t dx_lake_list_next_part_of(const struct dx_lake_list *list, uint32_t dataset_id,
-                                   uint32_t least)
+/* folder: NULL, or the files of this one alone. */
+static uint32_t next_part(const struct dx_lake_list *list, uint32_t dataset_id,
+                          const struct dx_lake_path *folder, uint32_t least)
 {
     for (size_t i = dx_lake_list_find(list, dataset_id);
          i < list->count && list->file[i].dataset_id == dataset_id; i++) {
         struct dx_lake_path there;
 
-        if (dx_lake_path_parse(dx_span_str(list->file[i].path), &there) && there.part >= least)
+        if (dx_lake_path_parse(dx_span_str(list->file[i].path), &there) && there.part >= least &&
+            (folder == NULL || dx_lake_same_folder(&there, folder)))
             least = there.part + 1;
     }
     return least;
+}
+
+uint32_t dx_lake_list_next_part(const struct dx_lake_list *list, const struct dx_lake_path *path)
+{
+    return next_part(list, path->dataset_id, path, 0);
+}
+
+uint32_t dx_lake_list_next_part_of(const struct dx_lake_list *list, uint32_t dataset_id,
+                                   uint32_t least)
+{
+    return next_part(list, dataset_id, NULL, least);
 }
 
 static bool is_there(const char *root, struct dx_source *source, const char *object)

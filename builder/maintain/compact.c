@@ -252,7 +252,7 @@ static uint32_t first_number(const struct compaction *c, const struct dx_lake_li
     return (next == 0 ? 1 : next) + (c->root.in_place ? 0 : INGEST_ROOM);
 }
 
-/* Those of one dataset from c->made[i] on; the index behind them. */
+/* The files of one dataset, from c->made[i] on; *end: above their numbers. */
 static int number_dataset(struct compaction *c, size_t i, uint32_t first, uint32_t *end,
                           struct dx_error *err)
 {
