@@ -16,8 +16,8 @@
  * the first record is a name too. NDJSON has on each line a string, or an object with a member
  * domain, host or url that is one. JSON is an array of such, or an object whose one member
  * "domains" is it; a name's line is then its place in the array, and a text that is something else,
- * or goes on behind it, ends with one name that is DX_FLAW_MALFORMED. Empty lines are left out, a byte order mark at the front is
- * dropped, lines end with LF or CRLF.
+ * or goes on behind it, ends with one name that is DX_FLAW_MALFORMED. Empty lines are left out, a
+ * byte order mark at the front is dropped, lines end with LF or CRLF.
  *
  * A record over DX_NAME_LINE_MAX bytes is a name with flaw DX_FLAW_TOO_LONG, one in which no name
  * can be read is DX_FLAW_MALFORMED: `asked` is then empty, and reading goes on behind it. Memory is

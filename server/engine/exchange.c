@@ -165,11 +165,11 @@ void dx_exchange_find_version(struct dx_exchange *x)
     x->ask->scope = dx_exchange_scope(c);
     x->ask->principal = c->who.principal == NULL ? NULL : c->who.principal->name;
     x->rc = dx_ask_resolve(answers, x->ask, (int64_t)loop->date_second, x->problem);
-    c->record.dataset_id = x->ask->dataset_id; /* a cursor may say it */
     if (x->rc == 1 && x->ask->wanted[0] != '\0')
         dx_exchange_own_pin(c);
     if (x->rc == 1)
         x->rc = dx_ask_pin(answers, x->ask, &c->version, x->problem);
+    c->record.dataset_id = x->ask->dataset_id; /* a cursor or a name may say it */
     if (x->rc == 1 && c->version == NULL)
         x->rc = dx_exchange_no_version(x->problem);
 }

@@ -281,13 +281,12 @@ static int find_dataset(const struct dx_answers *answers, const struct dx_ask *a
 static int find_datasets(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version *v,
                          struct dx_problem *problem)
 {
-    int rc = v == NULL
-                 ? 1
-                 : find_dataset(answers, ask, v, &ask->dataset_name, &ask->dataset_id, problem);
+    int rc;
 
-    return rc == 1 && v != NULL
-               ? find_dataset(answers, ask, v, &ask->other_name, &ask->other_id, problem)
-               : rc;
+    if (v == NULL) /* then no question is answered */
+        return 1;
+    rc = find_dataset(answers, ask, v, &ask->dataset_name, &ask->dataset_id, problem);
+    return rc == 1 ? find_dataset(answers, ask, v, &ask->other_name, &ask->other_id, problem) : rc;
 }
 
 int dx_ask_pin(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,

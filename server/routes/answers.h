@@ -121,8 +121,8 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
  * same bytes and ETag. */
 int64_t dx_ask_began_s(const struct dx_answers *answers, const struct dx_ask *ask);
 
-/* *v stays as it is if rc is not 1 and its name was the problem; else the old pin is let go. Datasets that ask
- * names are looked up in it, with ask->scope. */
+/* Where the wanted version is found the old pin is let go, and *v is that one. Then the datasets that
+ * ask names are looked up in *v, as ask->scope shows them: 0 with the problem if one is not there. */
 int dx_ask_pin(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,
                struct dx_problem *problem);
 int dx_ask_fetch(const struct dx_answers *answers, struct dx_ask *ask, struct dx_version **v,

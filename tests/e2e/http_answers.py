@@ -151,7 +151,7 @@ def by_name(server, ids):
     problem(server.get(listing.format("books") + "&cursor=" + first["next_cursor"]), 400, "cursor-mismatch", "another one's cursor")
     tlds = "/v1/domains?prefix=e&limit=1&dataset="
     page = server.get(tlds + "crawl").json
-    if page.get("next_cursor"):
+    if check(page.get("next_cursor"), f"two domains begin with e: {page}"):
         problem(server.get(tlds + "books&cursor=" + page["next_cursor"]), 400, "cursor-mismatch", "another one's cursor of domains")
 
 
