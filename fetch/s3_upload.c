@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/xml_out.h"
 #include "fetch/object_url.h"
 
 #include <pthread.h>
@@ -165,21 +166,6 @@ static int put_all_parts(struct upload *u, struct dx_error *err)
     return u->rc;
 }
 
-/* ETags of parts come from the store: what means something in XML is not copied as it is. */
-static void append_xml(struct dx_buf *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            dx_buf_str(out, "&quot;");
-        else if (*text == '&')
-            dx_buf_str(out, "&amp;");
-        else if (*text == '<')
-            dx_buf_str(out, "&lt;");
-        else
-            dx_buf_u8(out, (uint8_t)*text);
-    }
-}
-
 static int complete(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error *err)
 {
     struct dx_buf body = DX_BUF_INIT(COMPLETE_MAX);
@@ -199,7 +185,7 @@ static int complete(struct upload *u, char etag[DX_SOURCE_ETAG], struct dx_error
                       "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
     for (size_t i = 0; i < u->part_count; i++) {
         dx_buf_str(&body, "<Part><ETag>");
-        append_xml(&body, u->etags[i]);
+        dx_xml_text(&body, dx_span_str(u->etags[i])); /* which come from the store */
         dx_buf_fmt(&body, "</ETag><PartNumber>%zu</PartNumber></Part>", i + 1);
     }
     dx_buf_str(&body, "</CompleteMultipartUpload>");

@@ -100,35 +100,6 @@ int dx_answer_version_meant(struct dx_version *v, struct dx_span text, char name
 
 /* ---- one domain ---- */
 
-/* 1: side has the datasets of the domain that may be shown; none if this version has none. */
-static int find(const struct dx_view *view, struct dx_diff_item *item, struct dx_version_walk *w,
-                struct dx_diff_side *side, struct dx_problem *problem)
-{
-    struct dx_version *v = view->version;
-    struct dx_error err = DX_ERROR_INIT;
-    const struct dx_part *part;
-    uint64_t ordinal;
-    uint64_t id;
-    int rc = dx_version_find(v, dx_span_of(item->domain, item->domain_size), &part, &ordinal, &id,
-                             &err);
-
-    if (rc == 0)
-        return 1;
-    if (rc == 1) {
-        dx_version_walk_begin(w, v, 1 + dx_version_number(v, part, ordinal));
-        rc = dx_version_walk_next(w, &err);
-    }
-    if (rc == 1)
-        rc = dx_version_walk_pairs(w, &err);
-    if (rc < 0)
-        return dx_problem_of_error(problem, &err);
-    (void)dx_view_show(view, &w->pairs);
-    if (w->pairs.count == 0) /* it is there for others */
-        return 1;
-    item->domain_id = id;
-    return dx_diff_show(item, view, w, side, problem);
-}
-
 static int write_answer(const struct dx_diff_item *item, const struct dx_view *before,
                         const struct dx_view *after, struct dx_buf *body, struct dx_error *err)
 {
@@ -184,9 +155,9 @@ static int compare(const struct dx_view *before, const struct dx_view *after, st
         item.withheld = problem->kind == DX_PROBLEM_WITHHELD;
         return no_side(&item, before, after, problem);
     }
-    rc = find(before, &item, &walk_before, &item.before, problem);
+    rc = dx_diff_find(&item, before, &walk_before, &item.before, problem);
     if (rc == 1)
-        rc = find(after, &item, &walk_after, &item.after, problem);
+        rc = dx_diff_find(&item, after, &walk_after, &item.after, problem);
     item.change = dx_sides_change(&item.before, &item.after);
     if (rc == 1 && item.before.count + item.after.count == 0)
         rc = no_side(&item, before, after, problem);

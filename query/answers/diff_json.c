@@ -2,6 +2,7 @@
 #include "query/answers/diff_json.h"
 
 #include "loader/version.h"
+#include "loader/version_parts.h"
 #include "query/suppression/suppression_view.h"
 #include "query/view/view.h"
 
@@ -49,6 +50,34 @@ int dx_diff_show(struct dx_diff_item *item, const struct dx_view *view, struct d
     return 1;
 }
 
+int dx_diff_find(struct dx_diff_item *item, const struct dx_view *view, struct dx_version_walk *w,
+                 struct dx_diff_side *side, struct dx_problem *problem)
+{
+    struct dx_version *v = view->version;
+    struct dx_error err = DX_ERROR_INIT;
+    const struct dx_part *part;
+    uint64_t ordinal;
+    uint64_t id;
+    int rc = dx_version_find(v, dx_span_of(item->domain, item->domain_size), &part, &ordinal, &id,
+                             &err);
+
+    if (rc == 0)
+        return 1;
+    if (rc == 1) {
+        dx_version_walk_begin(w, v, 1 + dx_version_number(v, part, ordinal));
+        rc = dx_version_walk_next(w, &err);
+    }
+    if (rc == 1)
+        rc = dx_version_walk_pairs(w, &err);
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    (void)dx_view_show(view, &w->pairs);
+    if (w->pairs.count == 0) /* it is there for others */
+        return 1;
+    item->domain_id = id;
+    return dx_diff_show(item, view, w, side, problem);
+}
+
 static void write_counts(struct dx_json *j, const char *key, const struct dx_pair_count *pair)
 {
     dx_json_key(j, key);
@@ -64,41 +93,53 @@ static void write_counts(struct dx_json *j, const char *key, const struct dx_pai
     dx_json_end(j);
 }
 
-/* The newer version's name of a dataset, if it still has it. */
-static int write_dataset(const struct dx_pairs_diff *p, const struct dx_version *before,
-                         const struct dx_version *after, struct dx_json *j, struct dx_error *err)
+/* As the newer version has it, if it still does. NULL with the error: neither has it. */
+const struct dx_dataset *dx_diff_dataset(const struct dx_pairs_diff *p,
+                                         const struct dx_version *before,
+                                         const struct dx_version *after, struct dx_error *err)
 {
     const struct dx_version *v = p->after != NULL ? after : before;
     const struct dx_dataset *d = dx_registry_by_id(&v->registry, p->dataset_id);
 
     if (d == NULL)
-        return dx_fail(err, DX_E_CORRUPT, "%s: dataset %u of a domain is not in datasets.json",
-                       dx_version_own(v)->directory, (unsigned)p->dataset_id);
+        (void)dx_fail(err, DX_E_CORRUPT, "%s: dataset %u of a domain is not in datasets.json",
+                      dx_version_own(v)->directory, (unsigned)p->dataset_id);
+    return d;
+}
+
+enum dx_change dx_pairs_change(const struct dx_pairs_diff *p)
+{
+    return p->before == NULL  ? DX_CHANGE_ADDED
+           : p->after == NULL ? DX_CHANGE_REMOVED
+                              : DX_CHANGE_CHANGED;
+}
+
+static int write_dataset(const struct dx_pairs_diff *p, const struct dx_version *before,
+                         const struct dx_version *after, struct dx_json *j, struct dx_error *err)
+{
+    const struct dx_dataset *d = dx_diff_dataset(p, before, after, err);
+
+    if (d == NULL)
+        return DX_E_CORRUPT;
     dx_json_object(j);
     dx_json_key(j, "dataset_id");
     dx_json_u64(j, p->dataset_id);
     dx_json_key(j, "name");
     dx_json_str(j, d->name);
     dx_json_key(j, "change");
-    dx_json_str(j, dx_change_name(p->before == NULL  ? DX_CHANGE_ADDED
-                                  : p->after == NULL ? DX_CHANGE_REMOVED
-                                                     : DX_CHANGE_CHANGED));
+    dx_json_str(j, dx_change_name(dx_pairs_change(p)));
     write_counts(j, "before", p->before);
     write_counts(j, "after", p->after);
     dx_json_end(j);
     return DX_OK;
 }
 
-int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version *before,
-                       const struct dx_version *after, struct dx_json *j, struct dx_error *err)
+int dx_diff_change_write(const struct dx_diff_item *item, const struct dx_version *before,
+                         const struct dx_version *after, struct dx_json *j, struct dx_error *err)
 {
     struct dx_pairs_diff p;
     int rc = DX_OK;
 
-    dx_json_key(j, "domain");
-    dx_json_text(j, dx_span_of(item->domain, item->domain_size));
-    dx_json_key(j, "domain_id");
-    dx_json_hex64(j, item->domain_id);
     dx_json_key(j, "change");
     dx_json_str(j, dx_change_name(item->change));
     dx_json_key(j, "datasets");
@@ -108,4 +149,14 @@ int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version 
         rc = write_dataset(&p, before, after, j, err);
     dx_json_end(j);
     return rc;
+}
+
+int dx_diff_item_write(const struct dx_diff_item *item, const struct dx_version *before,
+                       const struct dx_version *after, struct dx_json *j, struct dx_error *err)
+{
+    dx_json_key(j, "domain");
+    dx_json_text(j, dx_span_of(item->domain, item->domain_size));
+    dx_json_key(j, "domain_id");
+    dx_json_hex64(j, item->domain_id);
+    return dx_diff_change_write(item, before, after, j, err);
 }

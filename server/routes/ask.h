@@ -52,6 +52,7 @@ struct dx_ask {
     bool closest_given;
     bool subdomains; /* of a host */
     bool of_host;    /* asked is one */
+    bool atom;       /* changes of a domain, as a feed */
     unsigned plan;   /* 0: not given */
     bool row_format_given;
     enum dx_row_format row_format; /* of rows; by Accept too: server/routes/row_ask.h */

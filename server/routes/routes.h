@@ -11,41 +11,42 @@
 #define DX_SERVER_ROUTES_ROUTES_H
 
 /* In the order in which a path that no route has is shown the nearest ones. */
-#define DX_ROUTES(X)                \
-    X(DOMAIN, domain)               \
-    X(DIFF, diff)                   \
-    X(HOSTS, hosts)                 \
-    X(PATHS, paths)                 \
-    X(TIMELINE, timeline)           \
-    X(CHANGES, changes)             \
-    X(URLS, urls)                   \
-    X(ALL_URLS, all_urls)           \
-    X(HOST_URLS, host_urls)         \
-    X(DATASETS, datasets)           \
-    X(DATASET, dataset)             \
-    X(TOP_DOMAINS, top_domains)     \
-    X(OVERLAP, overlap)             \
-    X(NORMALIZE, normalize)         \
-    X(DOMAINS, domains)             \
-    X(NAMES, names)                 \
-    X(URL, url)                     \
-    X(URLID, urlid)                 \
-    X(TAGS, tags)                   \
-    X(TAG, tag)                     \
-    X(TLDS, tlds)                   \
-    X(COMPLETE, complete)           \
-    X(KEYS, keys)                   \
-    X(RANGE, range)                 \
-    X(VERSIONS, versions)           \
-    X(CDX, cdx)                     \
-    X(CDX_INDEX, cdx_index)         \
-    X(DATASET_INDEX, dataset_index) \
-    X(COLLINFO, collinfo)           \
-    X(HEALTHZ, healthz)             \
-    X(READYZ, readyz)               \
-    X(OPENAPI, openapi)             \
-    X(DOCS, docs)                   \
-    X(METRICS, metrics)             \
+#define DX_ROUTES(X)                  \
+    X(DOMAIN, domain)                 \
+    X(DIFF, diff)                     \
+    X(DOMAIN_CHANGES, domain_changes) \
+    X(HOSTS, hosts)                   \
+    X(PATHS, paths)                   \
+    X(TIMELINE, timeline)             \
+    X(CHANGES, changes)               \
+    X(URLS, urls)                     \
+    X(ALL_URLS, all_urls)             \
+    X(HOST_URLS, host_urls)           \
+    X(DATASETS, datasets)             \
+    X(DATASET, dataset)               \
+    X(TOP_DOMAINS, top_domains)       \
+    X(OVERLAP, overlap)               \
+    X(NORMALIZE, normalize)           \
+    X(DOMAINS, domains)               \
+    X(NAMES, names)                   \
+    X(URL, url)                       \
+    X(URLID, urlid)                   \
+    X(TAGS, tags)                     \
+    X(TAG, tag)                       \
+    X(TLDS, tlds)                     \
+    X(COMPLETE, complete)             \
+    X(KEYS, keys)                     \
+    X(RANGE, range)                   \
+    X(VERSIONS, versions)             \
+    X(CDX, cdx)                       \
+    X(CDX_INDEX, cdx_index)           \
+    X(DATASET_INDEX, dataset_index)   \
+    X(COLLINFO, collinfo)             \
+    X(HEALTHZ, healthz)               \
+    X(READYZ, readyz)                 \
+    X(OPENAPI, openapi)               \
+    X(DOCS, docs)                     \
+    X(METRICS, metrics)               \
     X(PROGRAM, program)
 
 #define DX_ROUTE_NUMBER(number, name) DX_ROUTE_##number,

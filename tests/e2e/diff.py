@@ -8,6 +8,8 @@ command and by the API, forwards and backwards.
 """
 import json
 import subprocess
+import uuid
+from xml.etree import ElementTree
 from urllib.parse import quote
 
 import corpus
@@ -156,6 +158,70 @@ def by_api(server, versions, states):
                 equal((answer["change"], answer["datasets"]), ("same", []), f"diff of {name}, which is the same")
 
 
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def history(server, name, limit=None):
+    """[(version, change, datasets)] of /v1/domain/NAME/changes, page by page."""
+    items, to, pages = [], None, 0
+    while to is not None or pages == 0:
+        parameters = "&".join(f"{key}={value}" for key, value in (("limit", limit), ("to", to)) if value)
+        reply = server.get(f"/v1/domain/{quote(name, safe='')}/changes?{parameters}")
+        equal(reply.status, 200, f"changes of {name}: {reply.body[:300]}")
+        page = reply.json
+        check(page["compared"] <= (limit or 10), "at most limit versions are compared")
+        items += [(c["version"], *as_sets({**c, "domain": name})) for c in page["changes"]]
+        to, pages = page["next_to"], pages + 1
+        check(pages <= 10, "the last page")
+    return items, pages
+
+
+def feed_of(server, name):
+    reply = server.get(f"/v1/domain/{quote(name, safe='')}/changes?format=atom")
+    equal((reply.status, reply.headers["content-type"].split(";")[0]), (200, "application/atom+xml"), f"feed of {name}")
+    again = server.get(f"/v1/domain/{quote(name, safe='')}/changes?format=atom", headers={"If-None-Match": reply.headers["etag"]})
+    equal(again.status, 304, "a feed that has not changed")
+    feed = ElementTree.fromstring(reply.body)
+    equal(feed.tag, f"{ATOM}feed", "the root of a feed")
+    for element in (feed, *feed.iter(f"{ATOM}entry")):     # what RFC 4287 demands, each once
+        for child in ("id", "title", "updated"):
+            equal(len(element.findall(f"{ATOM}{child}")), 1, f"{child} in {element.tag}")
+        check(element.find(f"{ATOM}id").text.startswith("urn:uuid:"), "an id that is a URI")
+        uuid.UUID(element.find(f"{ATOM}id").text[9:])
+    check(feed.find(f"{ATOM}author/{ATOM}name") is not None, "an author")
+    ids = [e.text for e in feed.iter(f"{ATOM}id")]
+    equal(len(ids), len(set(ids)), "ids are different ones")
+    return feed
+
+
+def lines_of(sets):
+    marks = {name: "+" if b is None else "-" if a is None else "~" for name, (b, a) in sets.items()}
+    return {f"{marks[name]} {name}: {(a or b)[0]} URLs, {(a or b)[1]} rows" +
+            (f" (before: {b[0]} URLs, {b[1]} rows)" if a and b else "") for name, (b, a) in sets.items()}
+
+
+def by_domain(server, versions, states):
+    """What each version changed for a domain, against the sets; and the feed of it."""
+    steps = [(versions[i + 1], diff_of(states[i], states[i + 1])) for i in reversed(range(len(states) - 1))]
+    names = sorted(set().union(*states))
+    for name in [*names[::max(1, len(names) // 60)], "absent.example.org"]:
+        want = [(version, *changed[name]) for version, changed in steps if name in changed]
+        for limit in (None, 1):
+            items, pages = history(server, name, limit)
+            equal(items, want, f"changes of {name}, limit {limit}")
+            equal(pages, 1 if limit is None else len(steps), "pages")
+        feed = feed_of(server, name)
+        entries = feed.findall(f"{ATOM}entry")
+        equal([set(e.find(f"{ATOM}content").text.splitlines()) for e in entries], [lines_of(sets) for _, _, sets in want], f"feed of {name}")
+        for entry, (version, _, sets) in zip(entries, want):
+            answer = server.get(entry.find(f"{ATOM}link").get("href")).json
+            equal((answer["to"], as_sets(answer)[1]), (version, sets), "the link of an entry")
+        older = {e.find(f"{ATOM}id").text for e in feed_of(server, name).iter(f"{ATOM}entry")}
+        equal(older, {e.find(f"{ATOM}id").text for e in entries}, "ids stay")
+    equal(server.get("/v1/domain/co.uk/changes").status, 400, "changes of what cannot be a domain")
+    equal(server.get(f"/v1/domain/{quote(names[0])}/changes?to={versions[0]}").json["since"], None, "before the first version")
+
+
 def refused(server):
     for target, status, slug in (
             ("/v1/domain/absent.example.org/diff", 404, "domain-not-found"),
@@ -187,6 +253,8 @@ def suppressed(server, root, versions, states):
     name = sorted(want)[len(want) // 2]
     dxtest.domaindex("suppress", "add", "--root", root, "--policy", "absent", "--domain", name)
     check(dxtest.wait_until(lambda: server.get(f"/v1/domain/{name}/diff?from={versions[0]}").status == 404), "the rule is followed")
+    equal(history(server, name)[0], [], "changes of a domain that is suppressed")
+    equal(feed_of(server, name).findall(f"{ATOM}entry"), [], "feed of a domain that is suppressed")
     del want[name]
     items, _ = changes_since(server, 1, 10000)
     same("changes without a suppressed domain", items, want)
@@ -213,6 +281,7 @@ def main():
         refused_commands(root)
         with dxtest.Server(root, "--poll-ms", 50) as server:
             by_api(server, versions, states)
+            by_domain(server, versions, states)
             refused(server)
             suppressed(server, root, versions, states)
         print(f"{len(versions)} versions, {[len(s) for s in states]} domains, "

@@ -81,7 +81,7 @@ def second_parser(text):
 def bounded(server):
     """Whatever is asked, the number of series has a bound, and no word of a client is in them."""
     odd = ("/v1/domain/canary{n}.example", "/v1/domain/example.com/datasets/{n}/urls", "/v1/domain/example.com/hosts?limit={n}",
-           "/v1/domain/canary{n}.example/diff", "/v1/datasets/{n}", "/v1/datasets/1/overlap/{n}", "/v1/datasets/{n}/top-domains",
+           "/v1/domain/canary{n}.example/diff", "/v1/domain/canary{n}.example/changes", "/v1/datasets/{n}", "/v1/datasets/1/overlap/{n}", "/v1/datasets/{n}/top-domains",
            "/v1/url?u=https://canary{n}.example/x", "/v1/urlid/0x{n:016x}", "/v1/normalize?q=canary{n}.example",
            "/v1/changes?since=canary{n}", "/v1/versions", "/canary{n}", "/v1/domain/example.com?canary{n}=1",
            "/v1/domain/example.com/datasets/1/urls?cursor=canary{n}", "/v1/domain/%zz{n}", "/v1/datasets?version=canary{n}")

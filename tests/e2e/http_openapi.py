@@ -136,6 +136,7 @@ def answers(api, server):
         "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
         "/v1/versions": ["/v1/versions"],
         "/v1/domain/{domain}/diff": ["/v1/domain/example.com/diff", "/v1/domain/new.example.org/diff"],
+        "/v1/domain/{domain}/changes": ["/v1/domain/example.com/changes", "/v1/domain/new.example.org/changes?limit=1", "/v1/domain/nobody.example/changes"],
         "/v1/changes": ["/v1/changes", "/v1/changes?limit=1", "/v1/changes?since=1"],
         "/collinfo.json": ["/collinfo.json"],
         "/healthz": ["/healthz"],
@@ -185,7 +186,7 @@ def parameters(api, server):
             for value, status in ((schema["maximum"], 200), (schema["maximum"] + 1, 400),
                                   (schema["minimum"], 200), (schema["minimum"] - 1, 400)):
                 target = f"{concrete}?{name}={value}" + {"/v1/url": "&u=http://example.com/x", "/v1/range": "&from=0", "/v1/complete": "&q=a"}.get(path, "")
-                target += "&format=ndjson" if name == "limit" and "format" in taken else "" # JSON has a cap of its own
+                target += "&format=ndjson" if name == "limit" and "ndjson" in taken.get("format", {}).get("enum", ()) else "" # JSON has a cap of its own
                 equal(server.get(target).status, status, target)
 
 
@@ -220,7 +221,7 @@ def page_for_people(server):
 
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
-    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
+    schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DomainChangesAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
                "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Collinfo", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]

@@ -172,6 +172,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"/d{rng.randint(1, twins.DATASETS + 1):02}-index?url=*.{domain}&showUntimed=1")
     yield Ask(f"{d}/diff")
     yield Ask(f"{d}/diff?from={old}")
+    yield Ask(f"{d}/changes?{rng.choice(('limit=1', 'limit=3', 'format=atom'))}", rng.choice(("GET", "HEAD")))
     yield Ask(f"/v1/complete?q={quote(domain[:rng.randint(1, len(domain))])}&limit={rng.choice((1, 10, 100))}")
     yield Ask(f"/v1/complete?q={quote(domain)}&version={old}", rng.choice(("GET", "HEAD")))
     for n in ids:

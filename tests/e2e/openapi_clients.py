@@ -48,6 +48,7 @@ CALLS = (
     ("domains", "get_timeline", {"domain": "example.com"}, "/v1/domain/example.com/timeline"),
     ("domains", "get_paths", {"domain": "example.com", "dataset": "1"}, "/v1/domain/example.com/datasets/1/paths"),
     ("domains", "get_diff", {"domain": "example.com"}, "/v1/domain/example.com/diff"),
+    ("domains", "get_domain_changes", {"domain": "example.com"}, "/v1/domain/example.com/changes"),
     ("domains", "get_urls", {"domain": "example.com", "dataset": "1"}, "/v1/domain/example.com/datasets/1/urls"),
     ("domains", "get_urls", {"domain": "example.com", "dataset": "1", "offset": 40}, "/v1/domain/example.com/datasets/1/urls?offset=40"),
     ("domains", "get_urls_alias", {"domain": "example.com", "dataset": "2"}, "/v1/domain/example.com/dataset/2/urls"),

@@ -52,6 +52,8 @@ static void test_asks(void)
         { "/v1/domain/a.com/datasets/1/paths?limit=256", 20 },
         { "/v1/domain/a.com/timeline?by=day&dataset=two", 20 },
         { "/v1/domain/a.com/diff", 10 },
+        { "/v1/domain/a.com/changes", 110 },
+        { "/v1/domain/a.com/changes?limit=1&format=atom", 20 },
         { "/v1/url?u=http://a.com/", 12 },
         { "/v1/urlid/0x0123456789abcdef", 10 },
         { "/v1/tags", 20 },
