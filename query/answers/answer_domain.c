@@ -21,6 +21,7 @@ struct known {
     struct dx_domain_pairs pairs; /* that are shown */
     bool some_hidden;             /* from the view: of other datasets */
     unsigned fields;
+    struct dx_dataset_order order;
     uint64_t withheld_rows;
     uint64_t distinct_url_count;
     bool distinct_dense;
@@ -114,6 +115,7 @@ static int write_answer(struct known *k, struct dx_answer_summary *summary, stru
         .pairs = k->pairs.counts,
         .count = k->pairs.count,
         .fields = k->fields,
+        .order = k->order,
         .distinct_url_count = k->distinct_url_count,
         .distinct_dense = k->distinct_dense,
         .rank = rank_of,
@@ -226,6 +228,7 @@ int dx_task_domain(const struct dx_view *view, struct dx_canon *canon,
     k.view = *view;
     k.pairs = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
     k.fields = ask->fields;
+    k.order = ask->order;
     k.withheld_rows = 0;
     k.distinct_dense = false;
     rc = dx_lookup_domain(view, canon, ask->asked, &k.found, problem);

@@ -12,6 +12,8 @@
 #include "query/suppression/suppression_view.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
 
 #define AS_TEXT(macro) AS_TEXT_(macro)
 #define AS_TEXT_(value) #value
@@ -210,21 +212,55 @@ static int write_dataset(const struct dx_domain_text *t, size_t i,
     return DX_OK;
 }
 
-int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
-                         struct dx_buf *body, struct dx_error *err)
+/* places: NULL, or the order of all. */
+static int write_datasets(const struct dx_domain_text *t, const uint32_t *places, size_t first,
+                          size_t end, const struct dx_dataset_heads *heads, struct dx_buf *body,
+                          struct dx_error *err)
 {
-    write_sums(t, body);
-    if (body->failed)
-        return dx_buf_fail(body, err, "answer");
-    for (size_t i = 0; i < t->count; i++) {
-        int rc = write_dataset(t, i, heads, body, err);
+    for (size_t at = first; at < end; at++) {
+        int rc = write_dataset(t, places != NULL ? places[at] : at, heads, body, err);
 
         if (rc < 0)
             return rc;
     }
-    if (t->count > 0)
+    if (end > first)
         body->size--; /* the last comma */
-    dx_buf_str(body, "],\"version\":\"");
+    return DX_OK;
+}
+
+static void write_place(const struct dx_domain_text *t, size_t first, size_t end,
+                        struct dx_buf *body)
+{
+    dx_buf_fmt(body, "\"offset\":%" PRIu64 ",\"next_offset\":", t->order.page.offset);
+    if (end > first && end < t->count)
+        dx_buf_fmt(body, "%zu,", end);
+    else
+        dx_buf_str(body, "null,");
+}
+
+int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
+                         struct dx_buf *body, struct dx_error *err)
+{
+    uint32_t *places;
+    size_t first;
+    size_t end;
+    int rc;
+
+    write_sums(t, body);
+    if (body->failed)
+        return dx_buf_fail(body, err, "answer");
+    rc = dx_dataset_order_make(&t->order, t, heads, &places, err);
+    if (rc < 0)
+        return rc;
+    dx_dataset_order_window(&t->order, t->count, &first, &end);
+    rc = write_datasets(t, places, first, end, heads, body, err);
+    free(places);
+    if (rc < 0)
+        return rc;
+    dx_buf_str(body, "],");
+    if (dx_dataset_order_is_paged(&t->order))
+        write_place(t, first, end, body);
+    dx_buf_str(body, "\"version\":\"");
     dx_json_escape(body, t->version);
     dx_buf_str(body, "\",\"complete\":true}");
     return body->failed ? dx_buf_fail(body, err, "answer") : DX_OK;

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "format/core/counts.h"
+#include "query/answers/dataset_order.h"
 
 struct dx_answer_summary;
 struct dx_dataset_heads;
@@ -34,8 +35,9 @@ struct dx_domain_text {
     int (*rank)(void *ctx, size_t i, uint64_t *rank, struct dx_error *err);
     void *rank_ctx;
     const struct dx_suppression_view *withheld;
-    uint64_t withheld_rows; /* of all datasets, also of those of which nothing is shown */
-    struct dx_span version; /* its name: plain characters */
+    uint64_t withheld_rows;        /* of all datasets, also of those of which nothing is shown */
+    struct dx_span version;        /* its name: plain characters */
+    struct dx_dataset_order order; /* all zero: all of them, by id */
     struct dx_answer_summary *summary; /* NULL: not wanted */
 };
 

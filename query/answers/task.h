@@ -23,6 +23,7 @@
 #define DX_QUERY_ANSWERS_TASK_H
 
 #include "query/answers/answer.h"
+#include "query/answers/dataset_order.h"
 #include "query/rows/row_filter.h"
 #include "query/view/read_batch.h"
 
@@ -37,7 +38,8 @@ struct dx_task;
  * several, so that their distinct URLs have to be counted. */
 struct dx_domain_ask {
     struct dx_span asked;
-    unsigned fields; /* DX_DOMAIN_FIELD_... */
+    unsigned fields;               /* DX_DOMAIN_FIELD_... */
+    struct dx_dataset_order order; /* all zero: all datasets, by id */
     bool brief;
     uint64_t deadline_ms;
 };

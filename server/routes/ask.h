@@ -50,6 +50,8 @@ struct dx_ask {
     bool of_urls;              /* its rows; else its domains */
     struct dx_url_order order; /* of rows of several datasets */
     bool closest_given;
+    unsigned datasets_by; /* order of the datasets of a domain: DX_DOMAIN_FIELD_...; 0: by id */
+    bool datasets_reverse;
     bool subdomains; /* of a host */
     bool of_host;    /* asked is one */
     bool atom;       /* changes of a domain, as a feed */

@@ -79,7 +79,8 @@ static void put_schema(const struct dx_route *route, const struct dx_param *p, s
             dx_buf_fmt(out, "\"maximum\":%" PRIu64, route->limit.max);
         else
             dx_buf_str(out, "\"maximum\":9223372036854775807");
-        if (route->cursor == 0) /* a client that sends it would override what a cursor holds */
+        if (route->cursor == 0 &&
+            route->limit.usual > 0) /* a client that sends it would override what a cursor holds */
             dx_buf_fmt(out, ",\"default\":%" PRIu64, route->limit.usual);
     } else if (p == &dx_param_format) {
         dx_buf_str(out, "\"type\":\"string\",\"enum\":[");
@@ -109,7 +110,11 @@ static void put_param_text(const struct dx_route *route, const struct dx_param *
     const char *usual = route->cursor == 0 ? "Default: " : "Default, if no cursor holds it: ";
 
     if (p == &dx_param_limit) {
-        dx_buf_fmt(out, "Items to return. %s%" PRIu64 ".", usual, route->limit.usual);
+        dx_buf_str(out, "Items to return. ");
+        if (route->limit.usual > 0)
+            dx_buf_fmt(out, "%s%" PRIu64 ".", usual, route->limit.usual);
+        else
+            dx_buf_fmt(out, "%sall.", usual);
         if (route->rows != NULL)
             dx_buf_fmt(out,
                        " JSON has at most %" PRIu64

@@ -3,6 +3,8 @@
 #include "server/routes/answers.h"
 #include "server/routes/route.h"
 
+#include <inttypes.h>
+
 /* Where not all may be seen, sketches may have to be read. */
 static bool is_scoped(const struct dx_ask *ask)
 {
@@ -14,19 +16,50 @@ static bool is_whole(const struct dx_ask *ask)
     return ask->scope == NULL;
 }
 
+static int set_sort(struct dx_span value, struct dx_ask *ask, struct dx_problem *problem)
+{
+    for (unsigned f = 0; f < DX_DOMAIN_FIELD_COUNT; f++)
+        if (dx_span_equal(value, dx_span_str(dx_domain_field_names[f]))) {
+            ask->datasets_by = 1U << f;
+            return 1;
+        }
+    return dx_route_refuse(problem,
+                           "sort '%.*s' is not one of the members of an item, dataset_id, "
+                           "url_count, share and such",
+                           dx_shown(value), (const char *)value.data);
+}
+
 static void restart(const struct dx_ask *ask, struct dx_buf *b)
 {
+    char mark = '?';
+
     dx_restart_path(ask, b);
     for (unsigned f = 0, n = 0;
          ask->field_bits != DX_DOMAIN_FIELDS_ALL && f < DX_DOMAIN_FIELD_COUNT; f++)
-        if ((ask->field_bits >> f & 1) != 0)
+        if ((ask->field_bits >> f & 1) != 0) {
             dx_buf_fmt(b, "%s%s", n++ == 0 ? "?fields=" : ",", dx_domain_field_names[f]);
+            mark = '&';
+        }
+    for (unsigned f = 0; f < DX_DOMAIN_FIELD_COUNT; f++)
+        if (ask->datasets_by == 1U << f) {
+            dx_buf_fmt(b, "%csort=%s", mark, dx_domain_field_names[f]);
+            mark = '&';
+        }
+    if (ask->datasets_reverse) {
+        dx_buf_fmt(b, "%creverse=yes", mark);
+        mark = '&';
+    }
+    if (ask->limit_given && ask->row_format == DX_ROWS_JSON)
+        dx_buf_fmt(b, "%climit=%" PRIu64, mark, ask->page.limit);
 }
 
 static int answer(const struct dx_answering *a)
 {
     const struct dx_domain_ask domain = { .asked = a->ask->asked,
                                           .fields = a->ask->field_bits,
+                                          .order = { .by = a->ask->datasets_by,
+                                                     .reverse = a->ask->datasets_reverse,
+                                                     .page = a->ask->page },
                                           .brief = a->ask->brief,
                                           .deadline_ms = a->deadline_ms };
 
@@ -54,11 +87,31 @@ static const struct dx_route_words domain_words = {
     .withheld = true,
 };
 
+static const struct dx_param domain_sort = {
+    .name = "sort",
+    .set = set_sort,
+    .schema =
+        "\"type\":\"string\",\"enum\":[\"dataset_id\",\"name\",\"url_count\",\"url_count_est\","
+        "\"row_count\",\"first_ts\",\"last_ts\",\"share\",\"rank\"],\"default\":\"dataset_id\"",
+    .text =
+        "Member by which the datasets are ordered; those that agree, by id, and those without a "
+        "time last.",
+};
+
+static const struct dx_param domain_reverse = {
+    .name = "reverse",
+    .words = { "no", "yes" },
+    .member = offsetof(struct dx_ask, datasets_reverse),
+    .text = "The largest first.",
+};
+
 const struct dx_route dx_route_domain = {
     .name = "domain",
     .pattern = "domain/{domain}",
     .words = &domain_words,
-    .params = DX_PARAMS(&dx_param_fields, &dx_param_version, &dx_param_format),
+    .params = DX_PARAMS(&dx_param_offset, &dx_param_limit, &dx_param_fields, &domain_sort,
+                        &domain_reverse, &dx_param_version, &dx_param_format),
+    .limit = { 0, 10000 }, /* without one: all */
     .fields = &fields,
     .rows = DX_ROWS(.member = "datasets",
                     DX_ROW_COLUMNS({ "dataset_id", DX_COLUMN_U64 }, { "name", DX_COLUMN_TEXT },

@@ -54,6 +54,7 @@ def domain_answer(server, ids):
     # https://example.com/a/b, http://www.example.com/ and https://example.com/
     equal((answer["distinct_url_count"], answer["distinct_error"]), (3, 0), "distinct URLs")
     some_fields(server, answer)
+    some_datasets(server, answer)
     return reply
 
 
@@ -68,6 +69,25 @@ def some_fields(server, whole):
         equal({**reply.json, "datasets": 0}, {**whole, "datasets": 0}, f"fields={fields}: all else")
     for fields in ("", "url", "rank,", ",rank", "Rank", "rank%20", "rank,,share"):
         problem(server.get(f"/v1/domain/example.com?fields={fields}"), 400, "bad-parameter", f"fields={fields}")
+
+
+def some_datasets(server, whole):
+    """Order and pages of the datasets: the same items, and sums of all."""
+    rows = whole["datasets"]
+    for sort in rows[0]:
+        for reverse in ("no", "yes"):
+            want = sorted(rows, key=lambda d: d[sort], reverse=reverse == "yes")
+            reply = server.get(f"/v1/domain/example.com?sort={sort}&reverse={reverse}").json
+            equal(reply, {**whole, "datasets": want}, f"sort={sort}, reverse={reverse}")
+            pages = [server.get(f"/v1/domain/example.com?sort={sort}&reverse={reverse}&limit=1&offset={i}").json for i in range(3)]
+            for i, page in enumerate(pages):
+                equal(page, {**whole, "datasets": want[i:i + 1], "offset": i, "next_offset": 1 if i == 0 else None}, f"sort={sort}, page {i}")
+            lines = server.get(f"/v1/domain/example.com?sort={sort}&reverse={reverse}&format=csv&fields=name").body.decode().split()
+            equal(lines, ["dataset_id,name,withheld_rows"] + [f"{d['dataset_id']},{d['name']}," for d in want], f"sort={sort} as CSV")
+    equal(len(server.get("/v1/domain/example.com?limit=1&format=ndjson").body.splitlines()), 1, "limit of a stream")
+    for bad in ("sort=withheld_rows", "sort=", "reverse=1", "limit=0", "limit=x", "offset=-1"):
+        problem(server.get(f"/v1/domain/example.com?{bad}"), 400, "bad-parameter", bad)
+    problem(server.get("/v1/domain/example.com?limit=10001"), 400, "limit-too-large", "limit")
 
 
 def same_answers(server, want):

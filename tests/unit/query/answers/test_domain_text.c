@@ -135,6 +135,86 @@ static void write_item(const struct dx_domain_text *t, size_t i, const struct dx
     dx_json_end(j);
 }
 
+/* Whether dataset a comes before b, which is behind it by id. */
+static bool comes_first(const struct dx_domain_text *t, size_t a, size_t b,
+                        const struct dx_registry *r)
+{
+    const struct dx_pair_count *p = &t->pairs[a];
+    const struct dx_pair_count *q = &t->pairs[b];
+    const struct dx_dataset *d = dx_registry_by_id(r, t->ids[a]);
+    const struct dx_dataset *e = dx_registry_by_id(r, t->ids[b]);
+    bool more = false;
+    bool same = false;
+
+#define COMPARE(x, y) ((void)(more = (x) > (y), same = (x) == (y)))
+    switch (t->order.by) {
+    case DX_DOMAIN_FIELD_NAME:
+        COMPARE(strcmp(d->name, e->name), 0);
+        break;
+    case DX_DOMAIN_FIELD_URLS:
+    case DX_DOMAIN_FIELD_URLS_EST:
+        COMPARE(p->url_count, q->url_count);
+        break;
+    case DX_DOMAIN_FIELD_ROWS:
+        COMPARE(p->row_count, q->row_count);
+        break;
+    case DX_DOMAIN_FIELD_FIRST_TS:
+    case DX_DOMAIN_FIELD_LAST_TS:
+        if (!p->has_ts || !q->has_ts)
+            return p->has_ts || !q->has_ts;
+        if (t->order.by == DX_DOMAIN_FIELD_FIRST_TS)
+            COMPARE(p->first_us, q->first_us);
+        else
+            COMPARE(p->last_us, q->last_us);
+        break;
+    case DX_DOMAIN_FIELD_SHARE:
+        COMPARE((unsigned __int128)p->url_count * e->urls,
+                (unsigned __int128)q->url_count * d->urls);
+        break;
+    case DX_DOMAIN_FIELD_RANK:
+        COMPARE(fake_rank(t->ids[a], p->url_count), fake_rank(t->ids[b], q->url_count));
+        break;
+    default:
+        COMPARE(t->ids[a], t->ids[b]);
+        break;
+    }
+#undef COMPARE
+    return same || more == t->order.reverse;
+}
+
+static void order(const struct dx_domain_text *t, const struct dx_registry *r,
+                  size_t places[DATASETS])
+{
+    for (size_t i = 0; i < t->count; i++) {
+        size_t at = i;
+
+        for (; at > 0 && !comes_first(t, places[at - 1], i, r); at--)
+            places[at] = places[at - 1];
+        places[at] = i;
+    }
+}
+
+static void write_items(const struct dx_domain_text *t, const struct dx_registry *r,
+                        struct dx_json *j)
+{
+    const struct dx_page_of *page = &t->order.page;
+    size_t places[DATASETS];
+    uint64_t end = page->limit == 0 ? t->count : page->offset + page->limit;
+
+    order(t, r, places);
+    dx_json_key(j, "datasets");
+    dx_json_array(j);
+    for (size_t i = 0; i < t->count; i++)
+        if (i >= page->offset && i < end)
+            write_item(t, places[i], r, j);
+    dx_json_end(j);
+    if (page->offset == 0 && page->limit == 0)
+        return;
+    number(j, "offset", page->offset);
+    dx_json_key(j, "next_offset");
+    page->offset < t->count &&end < t->count ? dx_json_u64(j, end) : dx_json_null(j);
+}
+
 static void write_expected(const struct dx_domain_text *t, const struct dx_registry *r,
                            struct dx_buf *out)
 {
@@ -163,11 +243,7 @@ static void write_expected(const struct dx_domain_text *t, const struct dx_regis
     time_or_null(&j, "last_ts", sum.has_ts, sum.last_us);
     if (t->withheld_rows > 0)
         number(&j, "withheld_rows", t->withheld_rows);
-    dx_json_key(&j, "datasets");
-    dx_json_array(&j);
-    for (size_t i = 0; i < t->count; i++)
-        write_item(t, i, r, &j);
-    dx_json_end(&j);
+    write_items(t, r, &j);
     dx_json_key(&j, "version");
     dx_json_text(&j, t->version);
     dx_json_key(&j, "complete");
@@ -199,6 +275,13 @@ static void check_some(const struct dx_registry *r, const struct dx_dataset_head
     uint64_t each = draw() % 50 + 1;
 
     t.rank_ctx = &t;
+    if (draw() % 2 == 0) {
+        t.order.by = draw() % 4 == 0 ? 0 : 1U << draw() % DX_DOMAIN_FIELD_COUNT;
+        t.order.reverse = draw() % 2 == 0;
+    }
+    if (draw() % 3 == 0)
+        t.order.page = (struct dx_page_of){ draw() % 3 == 0 ? draw() % DATASETS : 0,
+                                            draw() % DATASETS };
     for (size_t i = 0; i < r->count; i++)
         if (draw() % each == 0) {
             pairs[t.count] = draw_pair(r->datasets[i].urls);
@@ -216,6 +299,7 @@ static void check_some(const struct dx_registry *r, const struct dx_dataset_head
     EXPECT(dx_domain_text_write(&t, heads, &got, &err) < 0 && got.capacity <= got.max, "cap %zu",
            got.max);
     dx_buf_release(&got);
+    t.order.page = (struct dx_page_of){ 0 };
     if (t.count > 0 && (t.fields & DX_DOMAIN_FIELD_RANK) != 0) {
         t.domain_id = UINT64_MAX;
         got = (struct dx_buf)DX_BUF_INIT(1 << 20);
@@ -223,6 +307,7 @@ static void check_some(const struct dx_registry *r, const struct dx_dataset_head
         dx_buf_release(&got);
         t.domain_id = 0;
     }
+    t.order = (struct dx_dataset_order){ 0 };
     if (t.count > 0) { /* more URLs than the dataset has */
         size_t i = draw() % t.count;
         uint64_t urls = pairs[i].url_count;
