@@ -10,13 +10,13 @@
 #include <inttypes.h>
 
 /* A name-based UUID as RFC 9562 has it in version 8: of a hash that is ours. */
-static void write_uuid(struct dx_buf *b, const struct dx_build_id *build, struct dx_span domain)
+static void write_uuid(struct dx_buf *b, const char *version, struct dx_span domain)
 {
-    struct dx_buf name = DX_BUF_INIT(sizeof *build + DX_SURT_MAX);
+    struct dx_buf name = DX_BUF_INIT(DX_VERSION_NAME + DX_SURT_MAX);
     uint8_t sum[DX_SHA256_SIZE];
 
-    if (build != NULL)
-        dx_buf_append(&name, build, sizeof *build);
+    dx_buf_str(&name, version);
+    dx_buf_u8(&name, '/');
     dx_buf_append(&name, domain.data, domain.size);
     if (!name.failed && dx_sha256(dx_span_of(name.data, name.size), sum)) {
         sum[6] = (uint8_t)((sum[6] & 0x0f) | 0x80);
@@ -123,7 +123,7 @@ int dx_changes_feed_entry(struct dx_buf *entries, const struct dx_diff_item *ite
     int rc = write_pairs(&pairs, item, before, after, &tally, err);
 
     dx_buf_str(entries, "<entry><id>");
-    write_uuid(entries, &after->entry.build, domain);
+    write_uuid(entries, after->entry.version, domain);
     dx_buf_str(entries, "</id>");
     write_title(entries, domain, &tally);
     write_time(entries, after->entry.published_us);
@@ -143,7 +143,7 @@ void dx_changes_feed_write(struct dx_buf *body, struct dx_span domain, int64_t u
 {
     dx_buf_str(body, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                      "<feed xmlns=\"http://www.w3.org/2005/Atom\">\n<id>");
-    write_uuid(body, NULL, domain);
+    write_uuid(body, "", domain);
     dx_buf_str(body, "</id><title>Datasets that contain ");
     dx_xml_text(body, domain);
     dx_buf_str(body, "</title>");

@@ -4,8 +4,9 @@
  *   rc = dx_changes_feed_entry(&entries, &item, before, after, &err);       for each version that changed it, the newest first
  *   dx_changes_feed_write(&body, domain, updated_us, &entries.bytes);       the document around them
  *
- * Ids of entries follow from the build of the newer version and the domain, so that an entry is the same one in each feed
- * that has it; the feed's own follows from the domain. Links are relative to the feed's address. Errors of
+ * Ids of entries follow from the name of the newer version and the domain, so that an entry is the same one in each feed
+ * that has it (not from its build: that depends on datasets which the caller may not see); the feed's own follows from the
+ * domain. Links are relative to the feed's address. Errors of
  * writing are those of the buffers. No state; any thread.
  */
 #ifndef DX_QUERY_ANSWERS_CHANGES_FEED_H
