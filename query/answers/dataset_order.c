@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/answers/dataset_order.h"
 
+#include "format/core/counts.h"
 #include "loader/dataset_heads.h"
-#include "query/answers/domain_text.h"
 
 #include <stdlib.h>
 
@@ -47,20 +47,21 @@ static uint64_t number_of_time(int64_t us)
     return (uint64_t)us ^ (UINT64_C(1) << 63);
 }
 
-static int read_key(const struct dx_dataset_order *o, const struct dx_domain_text *t, size_t i,
-                    const struct dx_dataset_heads *heads, struct key *key, struct dx_error *err)
+static int read_key(const struct dx_dataset_order *o, const struct dx_dataset_items *items,
+                    size_t i, const struct dx_dataset_heads *heads, struct key *key,
+                    struct dx_error *err)
 {
-    const struct dx_pair_count *pair = &t->pairs[i];
+    const struct dx_pair_count *pair = &items->pairs[i];
     struct dx_span head;
-    const struct dx_dataset *dataset = dx_dataset_heads_get(heads, t->ids[i], &head);
+    const struct dx_dataset *dataset = dx_dataset_heads_get(heads, items->ids[i], &head);
 
     if (dataset == NULL)
         return dx_fail(err, DX_E_CORRUPT, "dataset %u of a domain is not in datasets.json",
-                       (unsigned)t->ids[i]);
+                       (unsigned)items->ids[i]);
     *key = (struct key){ .place = (uint32_t)i, .of = 1, .reverse = o->reverse };
     switch (o->by) {
     case DX_DOMAIN_FIELD_NAME:
-        key->name = dx_span_str(dataset->name);
+        key->name = dx_span_str(dataseitems->name);
         break;
     case DX_DOMAIN_FIELD_URLS:
     case DX_DOMAIN_FIELD_URLS_EST:
@@ -77,18 +78,18 @@ static int read_key(const struct dx_dataset_order *o, const struct dx_domain_tex
         break;
     case DX_DOMAIN_FIELD_SHARE:
         key->number = pair->url_count;
-        key->of = dataset->urls;
+        key->of = dataseitems->urls;
         break;
     case DX_DOMAIN_FIELD_RANK:
-        return t->rank(t->rank_ctx, i, &key->number, err);
+        return items->rank(items->rank_ctx, i, &key->number, err);
     default:
-        key->number = t->ids[i];
+        key->number = items->ids[i];
         break;
     }
     return DX_OK;
 }
 
-int dx_dataset_order_make(const struct dx_dataset_order *o, const struct dx_domain_text *t,
+int dx_dataset_order_make(const struct dx_dataset_order *o, const struct dx_dataset_items *items,
                           const struct dx_dataset_heads *heads, uint32_t **places,
                           struct dx_error *err)
 {
@@ -96,17 +97,17 @@ int dx_dataset_order_make(const struct dx_dataset_order *o, const struct dx_doma
     int rc = DX_OK;
 
     *places = NULL;
-    if ((o->by == 0 && !o->reverse) || t->count == 0)
+    if ((o->by == 0 && !o->reverse) || items->count == 0)
         return DX_OK;
-    keys = malloc(t->count * sizeof *keys);
-    *places = malloc(t->count * sizeof **places);
+    keys = malloc(items->count * sizeof *keys);
+    *places = malloc(items->count * sizeof **places);
     if (keys == NULL || *places == NULL)
-        rc = dx_no_memory(err, "order of %zu datasets", t->count);
-    for (size_t i = 0; i < t->count && rc >= 0; i++)
+        rc = dx_no_memory(err, "order of %zu datasets", items->count);
+    for (size_t i = 0; i < items->count && rc >= 0; i++)
         rc = read_key(o, t, i, heads, &keys[i], err);
     if (rc >= 0) {
-        qsort(keys, t->count, sizeof *keys, compare);
-        for (size_t i = 0; i < t->count; i++)
+        qsort(keys, items->count, sizeof *keys, compare);
+        for (size_t i = 0; i < items->count; i++)
             (*places)[i] = keys[i].place;
     }
     free(keys);

@@ -2,7 +2,7 @@
  * dataset_order.h - the datasets of a domain in the order of one of their members, and a page of them.
  *
  *   struct dx_dataset_order o = { .by = DX_DOMAIN_FIELD_URLS, .reverse = true, .page = { 0, 10 } };
- *   rc = dx_dataset_order_make(&o, &text, &heads, &places, &err);     places: of text.ids, in this order; NULL: as they are
+ *   rc = dx_dataset_order_make(&o, &items, &heads, &places, &err);     places: of items.ids, in this order; NULL: as they are
  *   free(places);
  *   dx_dataset_order_window(&o, count, &first, &end);                 of the order
  *
@@ -15,8 +15,8 @@
 #include "query/view/fields.h"
 
 struct dx_dataset_heads;
-struct dx_domain_text;
 struct dx_error;
+struct dx_pair_count;
 
 struct dx_dataset_order {
     unsigned by; /* DX_DOMAIN_FIELD_...; 0: by id */
@@ -24,8 +24,17 @@ struct dx_dataset_order {
     struct dx_page_of page; /* limit 0: all */
 };
 
-/* `rank` of the text is called if `by` is DX_DOMAIN_FIELD_RANK. DX_OK, or as dx_domain_text_write. */
-int dx_dataset_order_make(const struct dx_dataset_order *o, const struct dx_domain_text *t,
+/* The datasets of a domain, by id. */
+struct dx_dataset_items {
+    const uint32_t *ids;
+    const struct dx_pair_count *pairs;
+    size_t count;
+    int (*rank)(void *ctx, size_t i, uint64_t *rank, struct dx_error *err);
+    void *rank_ctx;
+};
+
+/* `rank` is called if `by` is DX_DOMAIN_FIELD_RANK. DX_OK, or as dx_domain_text_write. */
+int dx_dataset_order_make(const struct dx_dataset_order *o, const struct dx_dataset_items *items,
                           const struct dx_dataset_heads *heads, uint32_t **places,
                           struct dx_error *err);
 

@@ -241,6 +241,7 @@ static void write_place(const struct dx_domain_text *t, size_t first, size_t end
 int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset_heads *heads,
                          struct dx_buf *body, struct dx_error *err)
 {
+    const struct dx_dataset_items items = { t->ids, t->pairs, t->count, t->rank, t->rank_ctx };
     uint32_t *places;
     size_t first;
     size_t end;
@@ -249,7 +250,7 @@ int dx_domain_text_write(const struct dx_domain_text *t, const struct dx_dataset
     write_sums(t, body);
     if (body->failed)
         return dx_buf_fail(body, err, "answer");
-    rc = dx_dataset_order_make(&t->order, t, heads, &places, err);
+    rc = dx_dataset_order_make(&t->order, &items, heads, &places, err);
     if (rc < 0)
         return rc;
     dx_dataset_order_window(&t->order, t->count, &first, &end);
