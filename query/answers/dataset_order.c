@@ -61,7 +61,7 @@ static int read_key(const struct dx_dataset_order *o, const struct dx_dataset_it
     *key = (struct key){ .place = (uint32_t)i, .of = 1, .reverse = o->reverse };
     switch (o->by) {
     case DX_DOMAIN_FIELD_NAME:
-        key->name = dx_span_str(dataseitems->name);
+        key->name = dx_span_str(dataset->name);
         break;
     case DX_DOMAIN_FIELD_URLS:
     case DX_DOMAIN_FIELD_URLS_EST:
@@ -78,7 +78,7 @@ static int read_key(const struct dx_dataset_order *o, const struct dx_dataset_it
         break;
     case DX_DOMAIN_FIELD_SHARE:
         key->number = pair->url_count;
-        key->of = dataseitems->urls;
+        key->of = dataset->urls;
         break;
     case DX_DOMAIN_FIELD_RANK:
         return items->rank(items->rank_ctx, i, &key->number, err);
@@ -104,7 +104,7 @@ int dx_dataset_order_make(const struct dx_dataset_order *o, const struct dx_data
     if (keys == NULL || *places == NULL)
         rc = dx_no_memory(err, "order of %zu datasets", items->count);
     for (size_t i = 0; i < items->count && rc >= 0; i++)
-        rc = read_key(o, t, i, heads, &keys[i], err);
+        rc = read_key(o, items, i, heads, &keys[i], err);
     if (rc >= 0) {
         qsort(keys, items->count, sizeof *keys, compare);
         for (size_t i = 0; i < items->count; i++)
