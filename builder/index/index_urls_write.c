@@ -11,6 +11,7 @@
 #include "builder/scan/urls_record.h"
 #include "builder/sort/spill_sort.h"
 #include "builder/sort/stream_spill.h"
+#include "format/version/url_filter.h"
 #include "loader/cold_walk.h"
 #include "loader/version_parts.h"
 
@@ -415,6 +416,7 @@ static int end_page(struct write *w, struct dx_error *err)
     if (rc == DX_OK)
         rc = dx_cold_writer_page(w->writer, w->page_id, w->page_sub, (uint32_t)w->out_count,
                                  dx_span_of(w->plain.data, w->plain.size), err);
+    dx_url_filter_append(&w->writer->url_filter, w->out, w->out_count);
     w->urls->places += w->out_count;
     w->out_count = 0;
     return rc;

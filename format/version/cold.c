@@ -98,6 +98,10 @@ static int open_sections(struct dx_cold *c, struct dx_error *err)
     }
     for (unsigned i = 0; rc >= 0 && i < DX_COLD_FILES; i++)
         rc = open_section(c, (enum dx_cold_file)i, err);
+    if (rc >= 0 &&
+        (dx_envelope_section(&c->envelope, DX_COLD_URL_FILTER, &c->url_filter, NULL) < 0 ||
+         c->url_filter.size == 0))
+        c->url_filter = dx_span_of(NULL, 0); /* older ones have no such section */
     return rc;
 }
 
@@ -304,6 +308,7 @@ int dx_cold_writer_begin(struct dx_cold_writer *w, enum dx_cold_file file,
     *w = (struct dx_cold_writer){ .file = file, .build = *build };
     dx_buf_init(&w->pages, SIZE_MAX / 2);
     dx_buf_init(&w->stored, SIZE_MAX / 2);
+    dx_buf_init(&w->url_filter, SIZE_MAX / 2);
     return dx_zseek_writer_init(&w->out, level, sink, ctx, err);
 }
 
@@ -379,6 +384,7 @@ void dx_cold_writer_release(struct dx_cold_writer *w)
     dx_zseek_writer_release(&w->out);
     dx_buf_release(&w->pages);
     dx_buf_release(&w->stored);
+    dx_buf_release(&w->url_filter);
     *w = (struct dx_cold_writer){ .entries = 0 };
 }
 
@@ -408,6 +414,7 @@ int dx_cold_directory_write(struct dx_cold_writer *writers, const struct dx_buil
                             int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
                             void *ctx, struct dx_error *err)
 {
+    const struct dx_buf *filter = &writers[DX_COLD_URL_IDS].url_filter;
     struct dx_envelope_writer out;
     int rc;
 
@@ -423,6 +430,12 @@ int dx_cold_directory_write(struct dx_cold_writer *writers, const struct dx_buil
             rc = dx_envelope_writer_append(
                 &out, dx_span_of(writers[i].pages.data, writers[i].pages.size), err);
     }
+    if (rc >= 0 && filter->failed)
+        rc = dx_buf_fail(filter, err, "filters of url_ids");
+    if (rc >= 0)
+        rc = dx_envelope_writer_section(&out, DX_COLD_URL_FILTER, err);
+    if (rc >= 0)
+        rc = dx_envelope_writer_append(&out, dx_span_of(filter->data, filter->size), err);
     if (rc >= 0)
         rc = dx_envelope_writer_finish(&out, err);
     dx_envelope_writer_release(&out);

@@ -32,8 +32,9 @@
 
 #define DX_COLD_MAGIC DX_KIND('D', 'X', 'C', 'P')
 #define DX_COLD_VERSION 1
-#define DX_COLD_PAGE_PLAIN (64u << 10)     /* writers close a page that has so much */
-#define DX_COLD_PAGE_PLAIN_MAX (64u << 20) /* what a reader must be ready to hold */
+#define DX_COLD_URL_FILTER DX_KIND('U', 'F', 'L', 'T') /* format/version/url_filter.h */
+#define DX_COLD_PAGE_PLAIN (64u << 10)                 /* writers close a page that has so much */
+#define DX_COLD_PAGE_PLAIN_MAX (64u << 20)             /* what a reader must be ready to hold */
 
 enum dx_cold_file { DX_COLD_FACTS, DX_COLD_SKETCHES, DX_COLD_URL_IDS, DX_COLD_FILES };
 
@@ -54,6 +55,7 @@ struct dx_cold {
     struct dx_span pages[DX_COLD_FILES]; /* a record a page */
     uint64_t size[DX_COLD_FILES];        /* of the .zst files */
     uint64_t entries[DX_COLD_FILES];
+    struct dx_span url_filter; /* data NULL: the directory has none */
 };
 
 /* "facts.dat.zst", ... */
@@ -77,8 +79,9 @@ struct dx_cold_writer {
     enum dx_cold_file file;
     struct dx_build_id build;
     struct dx_zseek_writer out;
-    struct dx_buf pages;  /* records, for the directory */
-    struct dx_buf stored; /* the last page as it is in the file */
+    struct dx_buf pages;      /* records, for the directory */
+    struct dx_buf stored;     /* the last page as it is in the file */
+    struct dx_buf url_filter; /* of DX_COLD_URL_IDS: its section, put here by who writes pages */
     uint64_t entries;
     bool ended;
 };

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "format/core/zseek.h"
+#include "format/version/url_filter.h"
 #include "loader/version_parts.h"
 
 /* What a brief one may plan and walk: a few dozen microseconds. */
@@ -86,9 +87,13 @@ static int next_pages(struct dx_url_rows *u, struct dx_error *err)
         source = dx_part_cold_source(u->part, DX_COLD_URL_IDS);
         if (u->page_count > 0 && source != u->source)
             break;
-        u->source = source;
         rc = dx_cold_page_at(&u->pages[u->page_count], u->part, u->view.version->caches,
                              DX_COLD_URL_IDS, u->next_page++, err);
+        if (rc == 1)
+            rc = dx_url_filter_may_have(&u->part->cold, &u->pages[u->page_count].page, u->url_id,
+                                        err);
+        if (rc == 1)
+            u->source = source;
         u->page_count += rc == 1;
         rc = rc < 0 ? rc : DX_OK;
     }
@@ -237,7 +242,7 @@ static int take_some_pages(struct dx_url_rows *u, struct dx_error *err)
 {
     int rc = u->page_count == 0 ? next_pages(u, err) : DX_OK;
 
-    if (rc < 0)
+    if (rc < 0 || u->page_count == 0)
         return rc;
     if (u->decoder == NULL && (u->decoder = dx_zstd_decoder_new()) == NULL)
         return dx_no_memory(err, "places of a URL");

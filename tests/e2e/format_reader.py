@@ -965,6 +965,7 @@ class Cold:
             self.sketches[pair] = self._sketch(data)
         need(list(self.facts) == list(self.sketches) == sorted(counts), "facts or sketches: other pairs than the counts")
         self.places = list(self._places(pages[2]))
+        self._filters(envelope[b"UFLT"], pages[2])
 
     @staticmethod
     def _pages(name, tag, records, data, build_id):
@@ -1086,6 +1087,23 @@ class Cold:
                           codes.rice(48 - n.bit_length()) + (hashes[-1] + 1 if hashes else 0))
         need(codes.to_byte() == len(data) and hashes == sorted(set(hashes)) and hashes[-1] < 1 << 48, "sketch: hashes")
         return hashes
+
+    @classmethod
+    def _filters(cls, section, pages):
+        """14.5: made again from the entries, bit by bit."""
+        want = bytearray()
+        for page in pages:
+            number = page[2] * 10 // 512
+            blocks = bytearray(64 * number)
+            need(page is pages[-1] or page[2] == pages[0][2], "cold.dxp: pages of url_ids of several sizes")
+            for one, *_ in cls._places([page[:1] + (0,) + page[2:]]) if number else ():
+                h = (one << 16) * 0x9E3779B97F4A7C15 & M64
+                g = (h ^ h >> 29) * 0xBF58476D1CE4E5B9 & M64
+                for i in range(6):
+                    bit = g >> 10 + 9 * i & 511
+                    blocks[((h >> 32) * number >> 32) * 64 + bit // 8] |= 1 << bit % 8
+            want += blocks
+        need(section == bytes(want), "cold.dxp: UFLT is not the filters of the entries")
 
     @staticmethod
     def _places(pages):
@@ -1392,7 +1410,7 @@ class Part:
         if "tags.dxt" in self.manifest["files"]:
             self.tags = Tags(self.envelope("tags.dxt", b"DXTG", 1, b"SETS", b"FILE", b"NAME", b"TAGS", b"LEFT"),
                              len(self.domains), self.first_file, self.file_ids.stop)
-        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 1, *(tag for _, tag in Cold.FILES)), self.read,
+        self.cold = Cold(self.envelope("cold.dxp", b"DXCP", 1, *(tag for _, tag in Cold.FILES), b"UFLT"), self.read,
                          self.build_id, self.domains, self.counts.by_pair)
 
     def _agree(self):

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cold.dxp with all sums believed: a header and records of pages, around which a sound envelope is
- * put; and (first byte 'p') a plain page of pairs of so many entries.
+ * put, with filters of url_ids from the end of the input where the header's last byte says so; and (first byte 'p') a
+ * plain page of pairs of so many entries.
  */
 #include "format/version/cold.h"
 #include "format/version/pair_pages.h"
+#include "format/version/url_filter.h"
 
 #include <stdlib.h>
 
@@ -29,6 +31,10 @@ static void use_directory(struct dx_span file)
                 abort();
             (void)dx_cold_find(&c, page.file, page.key, page.sub, &found, NULL);
         }
+    for (uint32_t i = 0; i < 64 && dx_cold_page(&c, DX_COLD_URL_IDS, i, &page, NULL) == 1; i++)
+        for (uint64_t id = 1; id != 0; id <<= 3)
+            (void)dx_url_filter_may_have(&c, &page, id * UINT64_C(0x9E3779B97F4A7C15), NULL);
+    (void)dx_url_filter_check(&c, NULL);
     (void)dx_cold_verify(&c, NULL);
     dx_cold_close(&c);
 }
@@ -42,13 +48,17 @@ static void fuzz_directory(struct dx_bytes r)
     struct dx_build_id build = { { 0 } };
     struct dx_buf file = DX_BUF_INIT(8 << 20);
     struct dx_span front = dx_bytes_take(&r, HEADER);
-    size_t each = dx_bytes_left(&r) / DX_COLD_FILES / RECORD * RECORD;
+    size_t filter = r.failed ? 0 : front.data[HEADER - 1] % 8 * DX_URL_FILTER_BLOCK;
+    size_t left = dx_bytes_left(&r);
+    size_t each;
     struct dx_envelope_writer w;
     uint8_t header[HEADER];
     int rc;
 
     if (r.failed)
         return;
+    left -= filter < left ? filter : left;
+    each = left / DX_COLD_FILES / RECORD * RECORD;
     memcpy(header, front.data, sizeof header);
     dx_store_u32(header, DX_COLD_MAGIC); /* the writer of the envelope insists on these two */
     dx_store_u32(header + 4, DX_COLD_VERSION);
@@ -59,8 +69,12 @@ static void fuzz_directory(struct dx_bytes r)
         rc = dx_envelope_writer_section(&w, tags[i], NULL);
         if (rc >= 0)
             rc = dx_envelope_writer_append(
-                &w, dx_bytes_take(&r, i + 1 < DX_COLD_FILES ? each : dx_bytes_left(&r)), NULL);
+                &w, dx_bytes_take(&r, i + 1 < DX_COLD_FILES ? each : left - 2 * each), NULL);
     }
+    if (rc >= 0 && filter > 0)
+        rc = dx_envelope_writer_section(&w, DX_COLD_URL_FILTER, NULL);
+    if (rc >= 0 && filter > 0)
+        rc = dx_envelope_writer_append(&w, dx_bytes_take(&r, dx_bytes_left(&r)), NULL);
     if (rc >= 0 && dx_envelope_writer_finish(&w, NULL) >= 0)
         use_directory(dx_span_of(file.data, file.size));
     dx_envelope_writer_release(&w);

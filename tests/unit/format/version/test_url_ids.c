@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "format/version/url_filter.h"
+
 #include "tests/support/damage.h"
 
 #define PLACES_MAX 5000
@@ -255,6 +257,7 @@ static void write_file(struct dx_buf *directory, size_t n, size_t each)
         if (rc == DX_OK)
             rc = dx_cold_writer_page(&writers[DX_COLD_URL_IDS], places[i].id, sub, (uint32_t)count,
                                      dx_span_of(plain.data, plain.size), &err);
+        dx_url_filter_append(&writers[DX_COLD_URL_IDS].url_filter, places + i, count);
     }
     for (unsigned f = 0; rc == DX_OK && f < DX_COLD_FILES; f++)
         rc = dx_cold_writer_end(&writers[f], &err);
@@ -264,6 +267,44 @@ static void write_file(struct dx_buf *directory, size_t n, size_t each)
     for (unsigned f = 0; f < DX_COLD_FILES; f++)
         dx_cold_writer_release(&writers[f]);
     dx_buf_release(&plain);
+}
+
+/* No id of a page is called absent, few strangers are called present, and a section that does not fit is refused. */
+static void check_filter(size_t n, size_t each)
+{
+    struct dx_buf directory = DX_BUF_INIT(1 << 20);
+    uint64_t random = n + each;
+    struct dx_error err = DX_ERROR_INIT;
+    size_t passed = 0;
+    struct dx_cold c;
+    struct dx_cold_page page;
+
+    n = make(&random, n, 64, 50, 50);
+    write_file(&directory, n, each);
+    EXPECT(dx_cold_open(&c, dx_span_of(directory.data, directory.size), 0, "x", &err) == DX_OK &&
+               dx_url_filter_check(&c, &err) == DX_OK,
+           "%s", err.text);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t first;
+        uint32_t count;
+
+        EXPECT(dx_cold_page(&c, DX_COLD_URL_IDS, (uint32_t)(i / each), &page, &err) == 1 &&
+                   dx_url_filter_may_have(&c, &page, places[i].id, &err) == 1,
+               "%zu of %zu, pages of %zu: called absent", i, n, each);
+        if (dx_url_ids_pages(&c, random_next(&random), &first, &count, &err) == 1 &&
+            dx_cold_page(&c, DX_COLD_URL_IDS, first, &page, &err) == 1)
+            passed += dx_url_filter_may_have(&c, &page, random_next(&random), &err) == 1;
+    }
+    EXPECT(each < 52 ? c.url_filter.data == NULL : passed * (n < 1000 ? 4 : 40) < n,
+           "%zu of %zu strangers pass", passed, n);
+    if (c.url_filter.data != NULL) {
+        c.url_filter.size -= DX_URL_FILTER_BLOCK;
+        EXPECT(dx_url_filter_check(&c, NULL) == DX_E_CORRUPT, "a block less");
+        c.url_filter.size = 0;
+        EXPECT(dx_url_filter_may_have(&c, &page, 1, NULL) == DX_E_CORRUPT, "no block");
+    }
+    dx_cold_close(&c);
+    dx_buf_release(&directory);
 }
 
 /* Every page that has the id is among those that are named, and none without need. */
@@ -316,5 +357,9 @@ int main(void)
     check_pages(300, 7, 3);
     check_pages(400, 1, 4);
     check_pages(64, 64, 1);
+    check_filter(5000, 2048);
+    check_filter(5000, 1000);
+    check_filter(100, 100);
+    check_filter(100, 51);
     return failures == 0 ? 0 : 1;
 }
