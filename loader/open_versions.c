@@ -53,7 +53,8 @@ void dx_open_versions_fetch(struct dx_open_versions *r, struct dx_version *v, ui
     r->items[r->count++] = (struct dx_resident){ v, true, now_ms };
 }
 
-/* The one that goes first of the fetched, or of the superseded; NULL: none. */
+/* The one that goes first of the fetched, or of the superseded; NULL: none. Within one millisecond: the one that came first, and
+ * superseded ones stand in the list with the latest first. */
 static struct dx_resident *first_to_go(struct dx_open_versions *r, bool fetched)
 {
     struct dx_resident *first = NULL;
@@ -61,7 +62,8 @@ static struct dx_resident *first_to_go(struct dx_open_versions *r, bool fetched)
     for (size_t i = 1; i < r->count; i++) {
         struct dx_resident *item = &r->items[i];
 
-        if (item->fetched == fetched && (first == NULL || item->since_ms < first->since_ms))
+        if (item->fetched == fetched &&
+            (first == NULL || item->since_ms < first->since_ms + (fetched ? 0 : 1)))
             first = item;
     }
     return first;
