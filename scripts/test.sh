@@ -94,6 +94,7 @@ stage_packages() {
     [ "$tier" != long ] || timeout 600 scripts/spectral.sh >/dev/null || echo "spectral cannot be had here"
     scripts/web_tools.sh >/dev/null || [ $? -eq 77 ] || return 1 # without npm the tests of the page are skipped, and say so
     [ "$tier" != long ] || timeout 900 scripts/spark_peers.sh >/dev/null || echo "Spark cannot be had here"
+    [ "$tier" != long ] || timeout 900 scripts/spark_peers.sh iceberg >/dev/null || echo "Readers of Iceberg cannot be had here"
     scripts/peers.sh # the last line that is printed names its python
 }
 

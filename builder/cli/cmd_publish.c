@@ -6,6 +6,7 @@
 #include "base/json_out.h"
 #include "base/process.h"
 #include "builder/cli/command.h"
+#include "builder/cli/iceberg_tables.h"
 #include "builder/cli/publish_command.h"
 #include "builder/cli/publish_report.h"
 #include "builder/publish/publish.h"
@@ -29,6 +30,7 @@ enum {
     OPT_WAIT,
     OPT_ALLOW_MISSING,
     OPT_FOREIGN_ROWS,
+    OPT_ICEBERG,
     OPT_QUIET,
     OPT_JSON,
     OPT_COUNT
@@ -72,6 +74,10 @@ static const struct dx_option options_table[OPT_COUNT] = {
                            "file out, or only those rows; if not given as the current version has "
                            "it, refuse at first",
                            DX_OPT_CHOICE },
+    [OPT_ICEBERG] = { "iceberg", NULL, NULL,
+                      "then bring the Iceberg tables in ROOT/iceberg up to date, by the Python "
+                      "package",
+                      DX_OPT_FLAG },
     [OPT_QUIET] = { "quiet", NULL, NULL, "no summary", DX_OPT_FLAG },
     [OPT_JSON] = DX_OPTION_JSON,
 };
@@ -307,14 +313,16 @@ static int run(const struct dx_options *options)
               : dx_publish_command_end("publish", result.version,
                                        result.left_out.count == 0 && result.rows_twice == 0);
     dx_publish_result_release(&result);
+    if (dx_options_has(options, OPT_ICEBERG) && dx_iceberg_tables_update(o.root, &err) < 0)
+        return dx_command_fail("publish", DX_EXIT_REFUSED, &err);
     return rc;
 }
 
 const struct dx_command dx_command_publish = {
     .name = "publish",
     .synopsis = "--root ROOT [--memory SIZE] [--threads N] [--psl FILE] [--full] [--force] "
-                "[--allow-missing DATASET]... [--foreign-rows refuse|skip] [--dry-run] [--wait "
-                "SECONDS] [--json]",
+                "[--allow-missing DATASET]... [--foreign-rows refuse|skip] [--iceberg] [--dry-run] "
+                "[--wait SECONDS] [--json]",
     .summary = "index what is in the lake and make it the current version",
     .description =
         "Makes a new index version of the lake's files, checks it and replaces the manifest. "

@@ -18,7 +18,7 @@ import time
 import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from . import _native
+from . import _native, iceberg
 
 Key = Tuple[int, str, str]
 PREFIX = "spark-"
@@ -64,6 +64,7 @@ class Job:
     max_rejects: float
     publish: bool
     verify: bool
+    iceberg: bool = False
 
     @property
     def folder(self) -> pathlib.Path:
@@ -309,3 +310,5 @@ def commit(job: Job, results: Sequence[Result]) -> None:
     shutil.rmtree(job.folder, ignore_errors=True)
     if job.publish:
         run(["publish", "--root", job.root, "--memory", job.memory, *waits])
+        if job.iceberg:
+            iceberg.update(job.root)

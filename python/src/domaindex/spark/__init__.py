@@ -72,7 +72,7 @@ def _job_of(names: Sequence[str], options: Mapping[str, str], overwrite: bool) -
         name=uuid.uuid4().hex[:12], root=root, spool=os.path.abspath(options.get("spool") or os.path.join(root, "spool")), dataset=dataset,
         columns=_columns(names, options), replace=overwrite, adopts=_job.can_adopt(root, dataset, overwrite, arranged), arranged=arranged,
         memory=options.get("memory", "512M"), wait_s=int(options.get("wait", "600")), max_rejects=float(options.get("max_rejects", "0.1")),
-        publish=_flag(options, "publish", True), verify=_flag(options, "verify", True))
+        publish=_flag(options, "publish", True), verify=_flag(options, "verify", True), iceberg=_flag(options, "iceberg", False))
 
 
 @dataclasses.dataclass
@@ -246,7 +246,7 @@ def ingest(df: Any, root: Union[str, "os.PathLike[str]"], *, dataset: Optional[s
            url_column: Optional[str] = None, ts_column: Optional[str] = None, extra_columns: Sequence[str] = (), mode: str = "append",
            partitions: Optional[int] = None, **options: Any) -> None:
     """Adds the rows of a DataFrame to a root and publishes it. mode "overwrite": they take the place of what the datasets had. Further options are
-    those of the data source: spool, memory, wait, max_rejects, publish, verify."""
+    those of the data source: spool, memory, wait, max_rejects, publish, verify, iceberg."""
     place = os.fspath(root)
     arranged = arrange(df, root=place, url_column=url_column, dataset_column=dataset_column, partitions=partitions)
     given: Dict[str, Any] = {"root": place, "dataset": dataset, "dataset_column": dataset_column, "url_column": url_column, "ts_column": ts_column,

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rows of a lake file readers must not show: those that suppressions hide, and those that a version leaves out as faulty.
+
+The rules are those of docs/FORMAT.md 13.1 and 12.4. A row whose requested_url is hidden is left out as a whole: a file of positions
+cannot empty one column.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+
+from .canonical import Canonicaliser
+
+
+def _name(host: str) -> str:
+    name, _, port = host.rpartition(":")
+    return name if name and port.isdigit() else host
+
+
+def _above(name: str) -> Iterable[str]:
+    """The name, and those above it."""
+    labels = name.split(".")
+    return (".".join(labels[i:]) for i in range(len(labels)))
+
+
+@dataclasses.dataclass
+class Rules:
+    """Active rules, and which lines of the log they end at."""
+
+    line: int
+    domains: Set[str]
+    hosts: Set[str]
+    prefixes: Dict[str, List[str]]
+    urls: Set[str]
+    urls_hosts: Set[str]
+    names: Set[str]  # all names that a row's domain can have, if a rule hits it
+    any_name: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.domains or self.hosts or self.prefixes or self.urls)
+
+    def hits_host(self, domain: str, host: str) -> bool:
+        return host in self.hosts or domain in self.domains or any(name in self.domains for name in _above(_name(host)))
+
+    def hits(self, scheme: str, host: str, path: str) -> bool:
+        return any(path.startswith(p) for p in self.prefixes.get(host, ())) or (host in self.urls_hosts and f"{scheme}://{host}{path}" in self.urls)
+
+    def hits_url(self, url: str) -> bool:
+        scheme, _, rest = url.partition("://")
+        host, slash, path = rest.partition("/")
+        return self.hits_host("", host) or self.hits(scheme, host, slash + path)
+
+
+def rules_of(log: Sequence[Mapping[str, Any]], cleansed: int, canon: Canonicaliser) -> Rules:
+    """log: `domaindex suppress list --json`. Rules up to `cleansed` hit no row of the version's files."""
+    rules = Rules(max((int(entry["number"]) for entry in log), default=0), set(), set(), {}, set(), set(), set(), False)
+    for entry in log:
+        if entry["action"] != "add" or entry["lifted_by"] is not None or int(entry["number"]) <= cleansed:
+            continue
+        value = str(entry["value"])
+        if entry["kind"] == "domain":
+            rules.domains.add(value)
+            host = value
+            # A name that is a suffix by this list has rows of many domains.
+            rules.any_name = rules.any_name or canon.url(f"http://{value}/").domain != value
+        elif entry["kind"] == "host":
+            rules.hosts.add(value)
+            host = value
+        elif entry["kind"] == "prefix":
+            host, slash, path = value.partition("/")
+            rules.prefixes.setdefault(host, []).append(slash + path)
+        else:
+            rules.urls.add(value)
+            host = value.partition("://")[2].partition("/")[0]
+            rules.urls_hosts.add(host)
+        rules.names.update(_above(_name(host).rstrip(".")))
+        rules.names.update(_above(_name(host)))
+    return rules
+
+
+def _may_hit(rules: Rules, group: Any, domain: int) -> bool:
+    """By the bounds of the column `domain` of a row group."""
+    statistics = group.column(domain).statistics
+    if rules.any_name or statistics is None or not statistics.has_min_max:
+        return True
+    low, high = (value if isinstance(value, str) else value.decode("utf-8", "replace") for value in (statistics.min, statistics.max))
+    return any(low <= name <= high for name in rules.names)
+
+
+def _texts(table: Any, name: str) -> List[Any]:
+    column = table.column(name)
+    import pyarrow
+
+    if pyarrow.types.is_binary(column.type):
+        return [None if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()]
+    return list(column.to_pylist())
+
+
+def hidden_rows(file: Any, rules: Rules) -> List[int]:
+    """Positions, ascending, of the rows that rules hide. file: a pyarrow.parquet.ParquetFile."""
+    names = file.schema_arrow.names
+    requested = "requested_url" in names
+    columns = ["domain", "scheme", "host", "path_query", *(["requested_url"] if requested else [])]
+    found: List[int] = []
+    first = 0
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        if requested or _may_hit(rules, group, names.index("domain")):
+            table = file.read_row_group(number, columns=columns)
+            known: Dict[Tuple[str, str], bool] = {}
+            rows = zip(*(_texts(table, name) for name in columns))
+            for at, (domain, scheme, host, path, *led) in enumerate(rows):
+                whole = known.get((domain, host))
+                if whole is None:
+                    whole = known[(domain, host)] = rules.hits_host(domain, host)
+                if whole or rules.hits(scheme, host, path) or (led and led[0] is not None and rules.hits_url(led[0])):
+                    found.append(first + at)
+        first += group.num_rows
+    return found
+
+
+def faulty_rows(file: Any, canon: Canonicaliser) -> List[int]:
+    """Positions, ascending, of rows that are not those of a canonical URL."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    names = file.schema_arrow.names
+    ids = [name for name in ("domain_id", "url_id") if name in names]
+    found: List[int] = []
+    first = 0
+    for number in range(file.num_row_groups):
+        table = file.read_row_group(number, columns=["domain", "scheme", "host", "path_query", *ids]).combine_chunks()
+        parts = {name: pyarrow.array(_texts(table, name), pyarrow.string()) for name in ("domain", "scheme", "host", "path_query")}
+        text = pc.binary_join_element_wise(parts["scheme"], "://", parts["host"], parts["path_query"], "")
+        form = canon.batch(text)
+        sound = pc.equal(form.column("url"), text)
+        for name in ("domain", "scheme", "host", "path_query"):
+            sound = pc.and_kleene(sound, pc.equal(form.column(name), parts[name]))
+        for name in ids:
+            given = table.column(name).cast(pyarrow.uint64(), safe=False)
+            right = pc.equal(given, form.column(name))
+            sound = pc.and_kleene(sound, pc.or_kleene(right, pc.equal(given, 0)) if name == "url_id" else right)
+        for at, good in enumerate(pc.fill_null(sound, False).to_pylist()):
+            if not good:
+                found.append(first + at)
+        first += file.metadata.row_group(number).num_rows
+    return found
+
+
+def left_out(file: Any, rules: Optional[Rules], canon: Optional[Canonicaliser]) -> List[int]:
+    """Of both. rules None: nothing is hidden; canon None: no row is faulty."""
+    positions: Set[int] = set(hidden_rows(file, rules) if rules else ())
+    if canon is not None:
+        positions.update(faulty_rows(file, canon))
+    return sorted(positions)

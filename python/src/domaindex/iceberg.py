@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two Iceberg tables beside the lake: ROOT/iceberg/rows and ROOT/iceberg/presence.
+
+    python -m domaindex.iceberg ROOT               or domaindex publish --iceberg, or domaindex.iceberg.update(ROOT)
+
+`rows` has the lake's own files: nothing is copied. Each version that the root lists is a snapshot with a tag of its name, and the branch main is
+the current one, also after a rollback. Rows that suppressions hide have positional deletes in each snapshot. `presence` has the counts of each
+(domain, dataset) of the current version as the server answers them. docs/PYTHON.md is the manual.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import subprocess
+import sys
+import uuid
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+
+from . import _client, _iceberg_avro as avro, _iceberg_hidden as hidden, _native
+from ._iceberg_table import Column, Files, Table
+from .canonical import Canonicaliser
+
+FOLDER = "iceberg"
+_FIXED: Sequence[Column] = (("dataset_id", "int", False), ("domain", "string", True), ("scheme", "string", True), ("host", "string", True),
+                            ("path_query", "string", True), ("raw_url", "string", False), ("ts", "timestamptz", False))
+_PRESENCE: Sequence[Column] = (("domain", "string", True), ("dataset_id", "int", True), ("dataset", "string", True), ("url_count", "long", True),
+                               ("row_count", "long", True))
+_LEFT = ("domain_id", "url_id")  # without sign in the lake, which Iceberg has no type for
+# dataset_id is not required, as PyIceberg takes a required column from files alone, and not from the partition.
+_PRESENCE_ROWS = 1 << 20
+_PATH, _POSITION = 2147483546, 2147483545
+
+
+class IcebergError(RuntimeError):
+    """The tables stay as they were; the message says why."""
+
+
+def _json(root: str, command: str, *arguments: str) -> Any:
+    done = subprocess.run([_native.program(), *command.split(), "--root", root, "--json", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise IcebergError(f"domaindex {command}: {done.stderr.decode('utf-8', 'replace').strip()}")
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def _lock(files: Files) -> Iterator[None]:
+    """One at a time in a directory. On object storage it is the caller's to see to that."""
+    if not files.local:
+        yield
+        return
+    import fcntl
+
+    files.make(FOLDER)
+    with open(f"{files.base}/{FOLDER}/.lock", "w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# ---- a file of the lake ----
+
+
+def _bound(value: Any, kind: str) -> Optional[bytes]:
+    if value is None:
+        return None
+    if kind == "string":
+        return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
+    if isinstance(value, datetime.datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)
+        value = (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // datetime.timedelta(microseconds=1)
+    return int(value).to_bytes(4 if kind == "int" else 8, "little", signed=True)
+
+
+def _measures(parquet: Any, schema: Mapping[str, Any]) -> Dict[str, Any]:
+    """Sizes, counts and bounds of columns from the footer: a bound that a row group lacks is left out."""
+    kinds = {field["name"]: (field["id"], field["type"]) for field in schema["fields"]}
+    sizes: Dict[int, int] = {}
+    values: Dict[int, int] = {}
+    nulls: Dict[int, int] = {}
+    lows: Dict[int, Any] = {}
+    highs: Dict[int, Any] = {}
+    unknown: Set[int] = set()
+    offsets = []
+    for number in range(parquet.num_row_groups):
+        group = parquet.row_group(number)
+        offsets.append(min(group.column(i).dictionary_page_offset or group.column(i).data_page_offset for i in range(group.num_columns)))
+        for i in range(group.num_columns):
+            column = group.column(i)
+            if column.path_in_schema not in kinds:
+                continue
+            key, kind = kinds[column.path_in_schema]
+            sizes[key] = sizes.get(key, 0) + column.total_compressed_size
+            values[key] = values.get(key, 0) + column.num_values
+            statistics = column.statistics
+            count = statistics.null_count if statistics is not None and statistics.has_null_count else None
+            if count is None:
+                unknown.add(-key)
+            else:
+                nulls[key] = nulls.get(key, 0) + count
+            if count is not None and count == column.num_values:
+                continue
+            try:
+                low, high = (_bound(statistics.min, kind), _bound(statistics.max, kind)) if statistics is not None and statistics.has_min_max else (None, None)
+            except (OverflowError, ValueError):  # a time that Python has no datetime for
+                low = high = None
+            if low is None or high is None:
+                unknown.add(key)
+                continue
+            order = (lambda text: text) if kind == "string" else (lambda text: int.from_bytes(text, "little", signed=True))
+            lows[key] = min(lows.get(key, low), low, key=order)
+            highs[key] = max(highs.get(key, high), high, key=order)
+    return {"column_sizes": avro.pairs(sizes), "value_counts": avro.pairs(values),
+            "null_value_counts": avro.pairs({k: v for k, v in nulls.items() if -k not in unknown}),
+            "lower_bounds": avro.pairs({k: v for k, v in lows.items() if k not in unknown}),
+            "upper_bounds": avro.pairs({k: v for k, v in highs.items() if k not in unknown}), "split_offsets": sorted(offsets)}
+
+
+def _data_file(uri: str, size: int, parquet: Any, schema: Mapping[str, Any], partition: Mapping[str, int], order: Optional[int]) -> Dict[str, Any]:
+    return {"content": avro.DATA, "file_path": uri, "file_format": "PARQUET", "partition": dict(partition), "record_count": parquet.num_rows,
+            "file_size_in_bytes": size, "sort_order_id": order, **_measures(parquet, schema)}
+
+
+class _Lake:
+    """Files of versions, each footer read once."""
+
+    def __init__(self, files: Files, root: str) -> None:
+        self.files, self.root = files, root
+        self._footers: Dict[str, Any] = {}
+
+    def of(self, version: str) -> Dict[str, Mapping[str, Any]]:
+        answer = _json(self.root, "files", "--version", version)
+        return {self.files.prefix + file["path"] if self.files.local else file["path"]: file for file in answer["files"]}
+
+    def footer(self, uri: str) -> Any:
+        import pyarrow.parquet
+
+        if uri not in self._footers:
+            self._footers[uri] = pyarrow.parquet.read_metadata(self.files.path(uri), filesystem=self.files.fs)
+        return self._footers[uri]
+
+    def left_out(self, uri: str, rules: hidden.Rules, canon: Optional[Canonicaliser]) -> List[int]:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(self.files.path(uri), filesystem=self.files.fs, metadata=self.footer(uri)) as file:
+            return hidden.left_out(file, rules, canon)
+
+
+def _columns_of(lake: _Lake, uris: Sequence[str]) -> List[Column]:
+    names: Dict[str, None] = {}
+    for uri in uris:
+        for name in lake.footer(uri).schema.names:
+            names[name] = None
+    fixed = {name for name, _, _ in _FIXED}
+    return [*_FIXED, *((name, "string", False) for name in names if name not in fixed and name not in _LEFT)]
+
+
+# ---- rows ----
+
+
+def _delete_file(files: Files, folder: str, dataset: int, positions: Mapping[str, List[int]]) -> Dict[str, Any]:
+    """The rows of a dataset's files that are not visible."""
+    import pyarrow
+    import pyarrow.parquet
+
+    uris = [uri for uri in sorted(positions) for _ in positions[uri]]
+    schema = pyarrow.schema([pyarrow.field("file_path", pyarrow.string(), False, {b"PARQUET:field_id": str(_PATH).encode()}),
+                             pyarrow.field("pos", pyarrow.int64(), False, {b"PARQUET:field_id": str(_POSITION).encode()})])
+    table = pyarrow.table([pyarrow.array(uris, pyarrow.string()), pyarrow.array([at for uri in sorted(positions) for at in positions[uri]], pyarrow.int64())], schema=schema)
+    name = f"{folder}/data/{uuid.uuid4()}-deletes.parquet"
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(table, sink, compression="zstd")
+    data = sink.getvalue().to_pybytes()
+    files.write(name, data)
+    return {"content": avro.POSITION_DELETES, "file_path": files.uri(name), "file_format": "PARQUET", "partition": {"dataset_id": dataset},
+            "record_count": len(uris), "file_size_in_bytes": len(data), "sort_order_id": None,
+            "lower_bounds": avro.pairs({_PATH: uris[0].encode()}), "upper_bounds": avro.pairs({_PATH: uris[-1].encode()})}
+
+
+def _moment(text: str) -> int:
+    return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+def _update_rows(files: Files, root: str, versions: Sequence[Mapping[str, Any]], log: Sequence[Mapping[str, Any]]) -> bool:
+    table = Table(files, f"{FOLDER}/rows", ["dataset_id"], [("domain", "nulls-last"), ("host", "nulls-last"), ("path_query", "nulls-last"), ("ts", "nulls-first")], _LEFT)
+    table.load()
+    lake = _Lake(files, root)
+    mark = str(len(log))
+    known = {s["summary"]["domaindex.version"]: s for s in table.snapshots}
+    canon: Dict[str, Canonicaliser] = {}
+    keep: List[Dict[str, Any]] = []
+    tags: Dict[str, Dict[str, Any]] = {}
+    parent: Optional[Dict[str, Any]] = None
+    for version in versions:
+        name = str(version["version"])
+        snapshot = known.get(name)
+        if snapshot is None or snapshot["summary"]["domaindex.suppressions"] != mark:
+            wanted = lake.of(name)
+            table.columns(_columns_of(lake, sorted(set(wanted) - table.paths(snapshot or parent))) if table.meta["schemas"] else _columns_of(lake, sorted(wanted)))
+            canon = canon or {"": Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat"))}
+            rules = hidden.rules_of(log, int(version["cleansed"]), canon[""])
+            faulty = Canonicaliser(suffix_list=files.read(f"index/{name}/psl.dat")) if version["rows_left_out"] else None
+            positions: Dict[int, Dict[str, List[int]]] = {}
+            for uri in sorted(wanted) if rules or faulty else ():
+                found = lake.left_out(uri, rules, faulty)
+                if found:
+                    positions.setdefault(int(wanted[uri]["dataset_id"]), {})[uri] = found
+            deletes = [_delete_file(files, table.folder, dataset, positions[dataset]) for dataset in sorted(positions)]
+
+            def describe(uri: str, wanted: Mapping[str, Mapping[str, Any]] = wanted) -> Dict[str, Any]:
+                file = wanted[uri]
+                return _data_file(uri, int(file["bytes"]), lake.footer(uri), table.schema, {"dataset_id": int(file["dataset_id"])}, 1)
+
+            summary = {"domaindex.version": name, "domaindex.suppressions": mark}
+            moment = _moment(str(version["published"])) if snapshot is None else int(datetime.datetime.now().timestamp() * 1000)
+            snapshot = table.add(snapshot or parent, summary, set(wanted), describe, deletes, moment)
+        keep.append(snapshot)
+        tags[name] = snapshot
+        parent = snapshot
+    current = next(snapshot for version, snapshot in zip(versions, keep) if version["current"])
+    return table.commit(keep, current, tags)
+
+
+# ---- presence ----
+
+
+def _pairs(root: str, version: str, cache_dir: Optional[str]) -> Iterator[Mapping[str, Any]]:
+    with _client.open_root(root, version=version, cache_dir=cache_dir) as index:
+        names = {d.dataset_id: d.name for d in index.datasets()}
+
+        def domains() -> Iterator[str]:
+            cursor: Optional[str] = None
+            while True:
+                page = index.get("/v1/domains", limit=10000, cursor=cursor)
+                yield from (str(domain["domain"]) for domain in page["domains"])
+                cursor = page["next_cursor"]
+                if cursor is None:
+                    return
+
+        for name in index.domains(domains()):
+            for dataset in name.datasets:
+                yield {"domain": name.domain, "dataset_id": dataset["dataset_id"], "dataset": names[dataset["dataset_id"]], "url_count": dataset["url_count"],
+                       "row_count": dataset["row_count"]}
+
+
+def _update_presence(files: Files, root: str, version: Mapping[str, Any], mark: str, cache_dir: Optional[str]) -> bool:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = Table(files, f"{FOLDER}/presence", [], [("domain", "nulls-last"), ("dataset_id", "nulls-last")])
+    table.load()
+    table.columns(_PRESENCE)
+    name = str(version["version"])
+    kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "long": pyarrow.int64()}
+    schema = pyarrow.schema([pyarrow.field(column, kinds[kind], not required, {b"PARQUET:field_id": str(table.ids[column]).encode()})
+                             for column, kind, required in _PRESENCE])
+    found = [s for s in table.snapshots if s["summary"]["domaindex.suppressions"] == mark]
+    snapshot = next((s for s in found if s["summary"]["domaindex.version"] == name), None)
+    if snapshot is None:
+        described: Dict[str, Dict[str, Any]] = {}
+
+        def flush(rows: List[Mapping[str, Any]]) -> None:
+            arrays = [pyarrow.array([row[c] for row in rows], kinds[k]) for c, k, _ in _PRESENCE]
+            sink = pyarrow.BufferOutputStream()
+            pyarrow.parquet.write_table(pyarrow.table(arrays, schema=schema), sink, compression="zstd", row_group_size=1 << 17)
+            data = sink.getvalue()
+            file = f"{table.folder}/data/{uuid.uuid4()}.parquet"
+            files.write(file, data.to_pybytes())
+            described[files.uri(file)] = _data_file(files.uri(file), data.size, pyarrow.parquet.read_metadata(pyarrow.BufferReader(data)), table.schema, {}, 1)
+
+        rows: List[Mapping[str, Any]] = []
+        for row in _pairs(root, name, cache_dir):
+            rows.append(row)
+            if len(rows) == _PRESENCE_ROWS:
+                flush(rows)
+                rows = []
+        if rows or not described:
+            flush(rows)
+        parent = max(table.snapshots, key=lambda s: int(s["sequence-number"]), default=None)
+        summary = {"domaindex.version": name, "domaindex.suppressions": mark}
+        snapshot = table.add(parent, summary, set(described), described.__getitem__, (), _moment(str(version["published"])))
+        found.append(snapshot)
+    listed = {v["version"] for v in _json(root, "versions")["versions"]}
+    keep = [s for s in found if s["summary"]["domaindex.version"] in listed]
+    return table.commit(keep, snapshot, {s["summary"]["domaindex.version"]: s for s in keep})
+
+
+# ---- both ----
+
+
+def update(root: Union[str, "os.PathLike[str]"], *, presence: bool = True, cache_dir: Optional[str] = None) -> bool:
+    """Makes the tables say what the root's versions and suppressions say now. False: they did so already."""
+    place = os.fspath(root).rstrip("/")
+    files = Files(place)
+    with _lock(files):
+        answer = _json(place, "versions")
+        versions = [v for v in answer["versions"] if v["state"] == "listed"]
+        if not versions:
+            raise IcebergError(f"{place}: nothing is published")
+        log = _json(place, "suppress list")["suppressions"]
+        changed = _update_rows(files, place, versions, log)
+        if presence:
+            current = next(v for v in versions if v["current"])
+            changed = _update_presence(files, place, current, str(len(log)), cache_dir) or changed
+    return changed
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m domaindex.iceberg", description="Iceberg tables of a root's versions, in ROOT/iceberg.")
+    parser.add_argument("root", metavar="ROOT", help="a directory or s3://bucket/prefix")
+    parser.add_argument("--no-presence", action="store_true", help="only the table of rows: the one of presence reads all domains")
+    parser.add_argument("--cache-dir", help="for the local copy of a remote index")
+    a = parser.parse_args(arguments)
+    try:
+        update(a.root, presence=not a.no_presence, cache_dir=a.cache_dir)
+    except (IcebergError, OSError, ValueError) as error:
+        print(f"domaindex.iceberg: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

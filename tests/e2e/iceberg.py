@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: peers
+"""The lake as Iceberg tables: PyIceberg reads the rows that the model has, by the name of a dataset and by the name of a version.
+
+Made-up rows (tests/support/corpus.py), with a column more in the second ingest. After a publish, a second one, the removal of a dataset,
+suppressions of four kinds and a rollback: the rows of the current snapshot and of the tag of each version, and the table of presence, against the
+model; an update that has nothing to do writes nothing, and what a version no longer needs is removed. Two updates at once; metadata
+that was cut, and a folder that was moved, are errors. With DuckDB's extension at hand (tests/e2e/requirements-iceberg.txt) it reads the same. The same
+root on an S3 server.
+"""
+import collections
+import importlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import corpus
+import dxtest
+import oracle
+import stores
+from dxtest import check, equal
+
+ROWS = 6000 if dxtest.WHOLE else 800
+ENVIRONMENT = {"PYTHONPATH": f"{dxtest.SOURCE / 'python' / 'src'}", "DOMAINDEX_PROGRAM": str(dxtest.DOMAINDEX), "DOMAINDEX_LIBRARY": str(dxtest.BIN / "libdomaindex.so.1")}
+
+
+def update(root, **options):
+    return importlib.import_module("domaindex.iceberg").update(root, **options)
+
+
+def command(root, *arguments, expect=0):
+    return dxtest.run(sys.executable, "-m", "domaindex.iceberg", root, *arguments, expect=expect, env=ENVIRONMENT)
+
+
+class World:
+    """A root with its model: rows[dataset name] = set of (url, ts seconds or None, extra); states by version."""
+
+    def __init__(self, root, tmp):
+        self.root, self.tmp, self.rows, self.states, self.known = root, tmp, collections.defaultdict(set), {}, {}
+
+    def ingest(self, seed, count, *more):
+        with open(self.tmp / "rows.tsv", "w", encoding="utf-8") as out:
+            for raw, want in corpus.rows(seed=seed, count=count):
+                print(*raw, "x", sep="\t", file=out)
+                if want is not None:
+                    _, dataset, url, ts, extra = want
+                    self.rows[dataset].add((url, ts, extra if "4" in map(str, more) else "x"))
+        dxtest.domaindex("ingest", "--root", self.root, "--format", "tsv", "--dataset-column", 1, "--ts-column", 2, "--url-column", 3, "--no-header", *more,
+                         self.tmp / "rows.tsv")
+
+    def publish(self, *more, **options):
+        version = dxtest.domaindex("publish", "--root", self.root, *more, **options).stdout.decode().split()[0]
+        self.states[version] = {name: set(rows) for name, rows in self.rows.items() if rows}
+        self.names()
+        return version
+
+    def names(self):
+        answer = json.loads(dxtest.domaindex("datasets", "--root", self.root, "--json").stdout)
+        self.known.update({d["dataset_id"]: d["name"] for d in answer["datasets"]})
+        return self.known      # of older versions too
+
+
+def metadata_of(folder):
+    """The newest metadata file of a table in a directory."""
+    return f"{folder}/metadata/v{pathlib.Path(folder, 'metadata', 'version-hint.text').read_text()}.metadata.json"
+
+
+def rows_of(arrow, names):
+    found = collections.defaultdict(collections.Counter)
+    for row in arrow.select(["dataset_id", "scheme", "host", "path_query", "ts"]).to_pylist():
+        found[names[row["dataset_id"]]][f"{row['scheme']}://{row['host']}{row['path_query']}", row["ts"] and int(row["ts"].timestamp())] += 1
+    return found
+
+
+def same(got, want, words):
+    """Counts of (url, ts): rows that differ in an extra column alone are several."""
+    equal(sorted(got), sorted(want), f"{words}: datasets")
+    for name, rows in want.items():
+        have, counts = got.get(name, collections.Counter()), collections.Counter(row[:2] for row in rows)
+        check(have == counts, f"{words}: rows of {name}: {sum(have.values())}, not {len(rows)}; e.g. {list((have - counts) + (counts - have))[:2]}")
+
+
+def table_at(metadata, properties=None):
+    from pyiceberg.table import StaticTable
+    return StaticTable.from_metadata(metadata, properties or {})
+
+
+def compare(world, metadata, current, versions, properties=None, whole=dxtest.WHOLE):
+    """whole: the rows of each tag too."""
+    table, names = table_at(metadata, properties), world.names()
+    same(rows_of(table.scan().to_arrow(), names), world.states[current], "the current snapshot")
+    tags = {name for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == "tag"}
+    equal(tags, set(versions), "a tag for each version")
+    for version in versions if whole else ():
+        at = table.snapshot_by_name(version).snapshot_id
+        same(rows_of(table.scan(snapshot_id=at).to_arrow(), names), world.states[version], f"the tag of {version}")
+    name = sorted(world.states[current])[0]
+    number = max(n for n, text in names.items() if text == name)
+    some = table.scan(row_filter=f"dataset_id = {number}")
+    check(len(list(some.plan_files())) < len(list(table.scan().plan_files())) or len(names) == 1, "a filter by dataset leaves files out")
+    same(rows_of(some.to_arrow(), names), {name: world.states[current][name]}, "a filter by dataset")
+
+
+def with_duckdb(world, metadata, current):
+    """By the extension that PyPI has for one version of DuckDB."""
+    import duckdb
+    db = duckdb.connect(config={"extension_directory": str(world.tmp / "extensions")})
+    for name in ("avro", "iceberg"):
+        try:
+            folder = pathlib.Path(importlib.import_module(f"duckdb_extension_{name}").__file__).parent
+        except ImportError:
+            return False
+        db.execute(f"INSTALL '{folder}/extensions/v{duckdb.__version__}/{name}.duckdb_extension'; LOAD {name}")
+    db.execute("SET TimeZone = 'UTC'")
+    got = collections.defaultdict(collections.Counter)
+    for dataset, url, ts in db.execute(f"SELECT dataset_id, scheme || '://' || host || path_query, epoch_us(ts) FROM iceberg_scan('{metadata}')").fetchall():
+        got[dataset][url, ts and ts // 1000000] += 1
+    names = world.names()
+    same({names[n]: rows for n, rows in got.items()}, world.states[current], "DuckDB")
+    return True
+
+
+def presence(world, metadata, current):
+    """Against the answers of a server, which other tests compare with the model."""
+    got = collections.defaultdict(dict)
+    for row in table_at(metadata).scan().to_arrow().to_pylist():
+        got[row["domain"]][row["dataset"]] = (row["url_count"], row["row_count"])
+    with dxtest.Server(world.root) as server:
+        equal(sorted(got), sorted(d["domain"] for d in server.get("/v1/domains?limit=10000").json["domains"]), "domains of the presence table")
+        for domain in sorted(got)[::7]:
+            answer = server.get(f"/v1/domain/{domain}").json
+            equal(answer["version"], current, "the version that is served")
+            equal(got[domain], {d["name"]: (d["url_count"], d["row_count"]) for d in answer["datasets"]}, f"presence of {domain}")
+
+
+def files_of(folder):
+    return sorted(str(p.relative_to(folder)) for p in pathlib.Path(folder).rglob("*") if p.is_file())
+
+
+def hide(world):
+    """Rules of each kind: what they hit goes from every state."""
+    urls = sorted({row[0] for rows in world.rows.values() for row in rows})
+    parts = [url.partition("://")[2].partition("/") for url in urls]
+    host = parts[len(parts) // 3][0]
+    with_path = next(p for p in parts[len(parts) // 2:] if p[2].count("/") >= 1 and p[0] != host)
+    prefix = f"{with_path[0]}/{with_path[2].split('/')[0]}/"
+    one = next(u for u in urls[::-1] if u.partition("://")[2].partition("/")[0] not in (host, with_path[0]))
+    domain = next(p[0] for p in parts[len(parts) // 4:] if p[0].count(".") == 1 and p[0].endswith(".com"))
+    for kind, value in (("host", host), ("prefix", f"http://{prefix}"), ("url", one), ("domain", domain)):
+        dxtest.domaindex("suppress", "add", "--root", world.root, f"--{kind}", value)
+
+    def hidden(url):
+        name, slash, path = url.partition("://")[2].partition("/")
+        bare = name.rsplit(":", 1)[0]
+        return name == host or (name + slash + path).startswith(prefix) or url == one or bare == domain or bare.endswith("." + domain)
+
+    count = 0
+    for state in [*world.states.values(), world.rows]:
+        for name in list(state):
+            count += sum(1 for row in state[name] if hidden(row[0]))
+            state[name] = {row for row in state[name] if not hidden(row[0])}
+            if not state[name]:
+                del state[name]
+    check(count > 20, f"{count} rows are hidden")
+
+
+def in_a_directory(tmp):
+    world = World(tmp / "root", tmp)
+    rows, counts = world.root / "iceberg" / "rows", world.root / "iceberg" / "presence"
+    refused = command(world.root, expect=1)
+    check(b"nothing is published" in refused.stderr or b"manifest" in refused.stderr, refused.stderr.decode())
+    world.ingest(1, ROWS, "--extra-column", 4)
+    first = world.publish("--iceberg", env={**ENVIRONMENT, "DOMAINDEX_PYTHON": sys.executable})
+    without = dxtest.domaindex("publish", "--root", world.root, "--iceberg", env={"DOMAINDEX_PYTHON": "/nonexistent/python"}, expect=1)
+    check(b"/nonexistent/python" in without.stderr and without.stdout.split() == [first.encode()], f"without a Python: {without}")
+    compare(world, metadata_of(rows), first, [first])
+    presence(world, metadata_of(counts), first)
+    before = files_of(world.root / "iceberg")
+    equal(update(world.root), False, "whether the tables changed")
+    equal(files_of(world.root / "iceberg"), before, "an update that has nothing to do")
+
+    world.ingest(2, ROWS // 10, "--extra-column", 5)     # a column that the first files do not have
+    second = world.publish()
+    update(world.root)
+    compare(world, metadata_of(rows), second, [first, second])
+    gone = sorted(world.rows)[1]
+    dxtest.domaindex("remove", "--root", world.root, "--dataset", gone)
+    del world.rows[gone]
+    third = world.publish()
+    hide(world)
+    running = [subprocess.Popen([sys.executable, "-m", "domaindex.iceberg", str(world.root)], env={**os.environ, **ENVIRONMENT}) for _ in range(2)]
+    equal([process.wait(timeout=120) for process in running], [0, 0], "two updates at once")
+    compare(world, metadata_of(rows), third, [first, second, third], whole=True)
+    presence(world, metadata_of(counts), third)
+    duckdb = with_duckdb(world, metadata_of(rows), third)
+    dxtest.domaindex("rollback", "--root", world.root, first)
+    update(world.root)
+    compare(world, metadata_of(rows), first, [first, second, third])
+    dxtest.domaindex("gc", "--root", world.root, "--keep", 1, "--keep-for", "0s", "--lease-ttl", "0s", "--cursor-life", "0s", "--max-share", 100, "--delete")
+    kept = [v["version"] for v in json.loads(dxtest.domaindex("versions", "--root", world.root, "--json").stdout)["versions"] if v["state"] == "listed"]
+    update(world.root)
+    compare(world, metadata_of(rows), first, kept)
+
+    moved = tmp / "moved"
+    shutil.copytree(world.root, moved)
+    check(b"are absolute" in command(moved, expect=1).stderr, "a folder that was moved")
+    newest = pathlib.Path(metadata_of(rows))
+    newest.write_bytes(newest.read_bytes()[:1000])
+    cut = command(world.root, expect=1).stderr
+    check(str(newest).encode() in cut and b"Traceback" not in cut, f"metadata that was cut: {cut.decode()}")
+    print(f"{len(world.states)} versions, {sum(map(len, world.states[first].values()))} rows; {'' if duckdb else 'no '}DuckDB extension")
+
+
+def on_a_store(tmp):
+    with stores.kinds()[0]() as store, stores.environment(store.env):
+        store.bucket("lake")
+        world = World(store.root("lake", "a/root"), tmp)
+        world.ingest(3, ROWS // 5, "--extra-column", 4)
+        first = world.publish()
+        update(world.root)
+        world.ingest(4, ROWS // 10, "--extra-column", 5)
+        second = world.publish()
+        update(world.root, presence=False)
+        number = store.get("lake", "a/root/iceberg/rows/metadata/version-hint.text").decode()
+        properties = {"s3.endpoint": store.env["AWS_ENDPOINT_URL_S3"], "s3.access-key-id": stores.KEY_ID, "s3.secret-access-key": stores.SECRET, "s3.region": stores.REGION,
+                      "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+        compare(world, f"s3://lake/a/root/iceberg/rows/metadata/v{number}.metadata.json", second, [first, second], properties)
+
+
+def prepare():
+    sys.path.insert(0, ENVIRONMENT["PYTHONPATH"])
+    os.environ.update({name: value for name, value in ENVIRONMENT.items() if name != "PYTHONPATH"})
+
+
+def main():
+    dxtest.need_programs()
+    for module in ("pyiceberg", "fastavro", "pyarrow"):
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            dxtest.skip(f"{module} (tests/e2e/requirements.txt)")
+    prepare()
+    with dxtest.tempdir() as tmp:
+        in_a_directory(tmp)
+    stores.need("versitygw", "minio")
+    with dxtest.tempdir() as tmp:
+        on_a_store(tmp)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
