@@ -8,7 +8,7 @@
 #   3   query/*                                  |
 #   2   loader                                   |             used by query, server, builder
 #   1   format/*  canon  parquet  cache  fetch  config         none includes another
-#   0   base
+#   0   base  base/crypto
 #
 # dx_room(FOLDER [ROOM...] [LIBRARIES LIBRARY...])
 
@@ -52,18 +52,19 @@ if(DX_COMMIT)
         COMPILE_DEFINITIONS DX_COMMIT="${DX_COMMIT}")
 endif()
 
-dx_room(base LIBRARIES PkgConfig::libzstd PkgConfig::libxxhash PkgConfig::libcrypto PkgConfig::jansson Threads::Threads)
+dx_room(base LIBRARIES PkgConfig::libzstd PkgConfig::libxxhash PkgConfig::jansson Threads::Threads)
+dx_room(base/crypto base LIBRARIES PkgConfig::libcrypto)
 
 dx_room(canon base LIBRARIES PkgConfig::libpsl)
 dx_room(parquet base LIBRARIES PkgConfig::libzstd ZLIB::ZLIB ${SNAPPY_LIBRARY} PkgConfig::liblz4 PkgConfig::libbrotlidec)
 dx_room(cache base)
-dx_room(fetch base LIBRARIES PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::libevent PkgConfig::expat)
+dx_room(fetch base/crypto LIBRARIES PkgConfig::libcurl PkgConfig::libcrypto PkgConfig::libevent PkgConfig::expat)
 dx_room(config base)
 dx_room(format/core base LIBRARIES PkgConfig::libzstd ${ROARING_LIBRARY} m)
 dx_room(format/text base)
 dx_room(format/version format/core)
 dx_room(format/root format/version)
-dx_room(format/exchange base LIBRARIES PkgConfig::libzstd)
+dx_room(format/exchange base/crypto LIBRARIES PkgConfig::libzstd)
 
 dx_room(loader format/root format/text canon parquet cache fetch config)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/s3_upload.h"
 
+#include "base/crypto/sha256.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "base/xml_out.h"
 #include "fetch/object_url.h"
 

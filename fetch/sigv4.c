@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/sigv4.h"
 
-#include "base/sha256.h"
+#include "base/crypto/sha256.h"
 
 #include <stdio.h>
 #include <time.h>

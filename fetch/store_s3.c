@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/crypto/sha256.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "fetch/object_url.h"
 #include "fetch/retry.h"
 #include "fetch/s3_upload.h"

@@ -7,8 +7,8 @@
 #ifndef DX_BUILDER_CLI_ACCESS_CALL_H
 #define DX_BUILDER_CLI_ACCESS_CALL_H
 
+#include "base/crypto/sha256.h"
 #include "base/options.h"
-#include "base/sha256.h"
 #include "builder/policy/access_edit.h"
 #include "format/root/access_token.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/civil_time.h"
-#include "base/sha256.h"
+#include "base/crypto/sha256.h"
 #include "base/xml_out.h"
 #include "loader/version.h"
 

@@ -4,10 +4,10 @@
 #include <assert.h>
 
 #include "base/buf.h"
+#include "base/crypto/seal.h"
+#include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/nonce.h"
-#include "base/seal.h"
-#include "base/sha256.h"
 #include "format/root/access_table.h"
 #include "query/view/fields.h"
 

@@ -9,7 +9,7 @@
  *   dx_cursor_expired(&cursor, now_s, life_s);
  *
  * What is read back is what was written, bit for bit, or refused: nothing in a cursor is believed
- * before it was opened (base/seal.h). It says which version the listing is of, and no other version
+ * before it was opened (base/crypto/seal.h). It says which version the listing is of, and no other version
  * can answer it: build is compared with that of the version when it is pinned.
  *
  * A cursor holds places of an index, which depend on datasets that its owner may not see. So

@@ -11,6 +11,7 @@
 #include "server/engine/row_reply.h"
 #include "server/engine/single_answer.h"
 #include "server/engine/web_page.h"
+#include "server/policy/receipt.h"
 #include "server/routes/route.h"
 #include "server/routes/row_ask.h"
 
@@ -35,6 +36,7 @@ static void reap(struct dx_connection *c)
     dx_exchange_drop(c);
     dx_buf_release(&c->pending);
     dx_buf_release(&c->target);
+    dx_buf_release(&c->receipt_of);
     free(c);
 }
 
@@ -164,11 +166,35 @@ static bool send_to_page(struct dx_connection *c, const struct dx_ask *ask)
 }
 
 /* x->ask is a question of the API, in the format that the client prefers. */
+/* A receipt is of the bytes of one whole answer, without a coding, and of this moment: so it is neither kept nor 304. */
+static int take_receipt(struct dx_exchange *x)
+{
+    struct dx_connection *c = x->c;
+
+    if (!x->ask->receipt)
+        return 1;
+    if (c->stream.loop->serving->options.receipt_key == NULL)
+        return dx_problem_set(x->problem, DX_PROBLEM_BAD_REQUEST, "no-receipts", "No receipts",
+                              "this server has no key to sign receipts with (receipt-key-file)");
+    if (x->ask->row_format != DX_ROWS_JSON)
+        return dx_route_refuse(x->problem, "a receipt is of an answer in JSON, not of a stream");
+    if (x->target.size > DX_RECEIPT_TARGET_MAX)
+        return dx_route_refuse(x->problem,
+                               "a receipt is of a target of at most %d bytes; this one has %zu",
+                               DX_RECEIPT_TARGET_MAX, x->target.size);
+    dx_buf_append(&c->receipt_of, x->target.data, x->target.size);
+    x->ask->coding = DX_CODING_NONE;
+    x->match = x->kept_as = (struct dx_span){ NULL, 0 };
+    return 1;
+}
+
 static void answer_ask(struct dx_exchange *x, struct dx_span accepted)
 {
     struct dx_connection *c = x->c;
 
     x->rc = dx_row_ask_choose(x->ask, accepted, c->stream.loop->serving->options.web, x->problem);
+    if (x->rc == 1)
+        x->rc = take_receipt(x);
     if (x->rc == 0) {
         if (dx_charge_take(c, 1))
             dx_deliver_problem(c, x->problem);
@@ -484,6 +510,7 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
     }
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
     dx_buf_init(&c->target, DX_TARGET_MAX);
+    dx_buf_init(&c->receipt_of, DX_RECEIPT_TARGET_MAX);
     if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "server/observe/server_timing.h"
+#include "server/policy/receipt.h"
 #include "server/routes/route.h"
 #include "server/routes/routes.h"
 
@@ -74,11 +75,39 @@ static void add_timing(struct dx_connection *c, const struct dx_reply *r)
     dx_reply_head(&timed, &loop->head);
 }
 
+/* Of what there is, and of what there is not. Without one the client sees that it has none. */
+static void write_receipt(const struct dx_connection *c, const struct dx_delivery *d,
+                          struct dx_buf *out)
+{
+    const struct dx_serving *serving = c->stream.loop->serving;
+    const struct dx_answers *answers = serving->answers;
+    struct dx_build_id build = { { 0 } };
+    struct dx_receipt r = { .at_s = (int64_t)c->stream.loop->date_second,
+                            .method = c->head.method == DX_METHOD_HEAD ? "HEAD" : "GET",
+                            .target = { c->receipt_of.data, c->receipt_of.size },
+                            .status = d->status,
+                            .body = d->payload };
+
+    if (c->receipt_of.size == 0 || (d->status != 200 && d->status != 404))
+        return;
+    if (c->version != NULL) {
+        r.version = answers->version_name(c->version);
+        build = answers->version_build != NULL ? answers->version_build(c->version) : build;
+        r.build = dx_span_of((const uint8_t *)&build, sizeof build);
+    }
+    if (!dx_receipt_write(serving->options.receipt_key, &r, out)) {
+        dx_buf_clear(out);
+        dx_log(DX_LOG_ERROR, "no receipt of request %016" PRIx64 ": out of memory",
+               c->record.number);
+    }
+}
+
 void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
     struct dx_span payload = d->payload;
-    const struct dx_reply r = {
+    struct dx_buf receipt = DX_BUF_INIT(DX_RECEIPT_MAX);
+    struct dx_reply r = {
         .status = d->status,
         .content_type = d->content_type,
         .body_size = payload.size,
@@ -103,12 +132,15 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
         .close = c->closing,
     };
 
+    write_receipt(c, d, &receipt);
+    r.receipt = dx_span_of(receipt.data, receipt.size);
     dx_delivery_record(c, d->status);
     dx_buf_clear(&loop->head);
     dx_reply_head(&r, &loop->head);
     if (d->keep.size > 0 && (d->status == 200 || d->status == 404))
         keep_reply(c, d);
     add_timing(c, &r);
+    dx_buf_release(&receipt);
     if (d->content_type == NULL || c->head.method == DX_METHOD_HEAD)
         payload = (struct dx_span){ NULL, 0 };
     dx_exchange_sent(c, dx_stream_send(&c->stream, &loop->head, payload, d->body, d->block));

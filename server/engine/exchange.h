@@ -36,11 +36,12 @@ struct dx_connection {
     struct dx_request_head head;
     bool recorded; /* a request has begun, and `record` has not been given away */
     struct dx_request_record record;
-    struct dx_buf target; /* of the request in work; empty unless it is to be logged */
-    int64_t marked_us;    /* all before is in one of the record's stages */
-    struct dx_who who;    /* asks: as of the last whole head. Its principal is of the table */
-    bool under_table;     /* there is one in force */
-    bool restricted;      /* the client may not see all of it, or is not known */
+    struct dx_buf target;     /* of the request in work; empty unless it is to be logged */
+    struct dx_buf receipt_of; /* the same; empty unless a receipt is wanted */
+    int64_t marked_us;        /* all before is in one of the record's stages */
+    struct dx_who who;        /* asks: as of the last whole head. Its principal is of the table */
+    bool under_table;         /* there is one in force */
+    bool restricted;          /* the client may not see all of it, or is not known */
     const struct dx_access_table *table; /* pinned for longer than a turn; NULL: the loop's does */
     double paid;                /* by the client for the request in work (server/engine/charge.h) */
     struct dx_version *version; /* NULL: no request begun */

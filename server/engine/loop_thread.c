@@ -399,7 +399,7 @@ int dx_loop_new(struct dx_loop **out, struct dx_serving *serving, int listen_fd,
     TAILQ_INIT(&loop->turns);
     TAILQ_INIT(&loop->fetching);
     TAILQ_INIT(&loop->answered);
-    dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
+    dx_buf_init(&loop->head, DX_REPLY_HEAD_MAX + DX_RECEIPT_MAX + DX_REPLY_SMALL);
     dx_reply_cache_init(&loop->replies, serving->options.hot_memory / serving->options.loops,
                         serving->seed);
     dx_buf_init(&loop->body, DX_BODY_MAX);

@@ -9,6 +9,7 @@
 #include "server/engine/charge.h"
 #include "server/engine/delivery.h"
 #include "server/engine/metrics.h"
+#include "server/policy/receipt.h"
 #include "server/routes/openapi.h"
 #include "server/routes/route.h"
 
@@ -183,14 +184,36 @@ static void docs(struct dx_connection *c, struct dx_span match)
     deliver_document(c, DX_ROUTE_DOCS, match, &like, &c->stream.loop->serving->docs);
 }
 
+static void receipt_key(struct dx_connection *c, struct dx_span match)
+{
+    const struct dx_delivery like = { .content_type = "application/x-pem-file" };
+    const struct dx_jws_key *key = c->stream.loop->serving->options.receipt_key;
+    struct dx_buf pem = DX_BUF_INIT(1024);
+    struct dx_problem problem;
+
+    if (key == NULL) {
+        (void)dx_problem_set(&problem, DX_PROBLEM_NOT_FOUND, "no-receipts", "No receipts",
+                             "this server has no key to sign receipts with (receipt-key-file)");
+        if (dx_charge_take(c, dx_routes[DX_ROUTE_RECEIPT_KEY]->cost.base))
+            dx_deliver_problem(c, &problem);
+    } else if (!dx_jws_public(key, &pem)) {
+        dx_deliver_overloaded(c, "no memory for the key");
+    } else {
+        deliver_document(c, DX_ROUTE_RECEIPT_KEY, match, &like, &pem);
+    }
+    dx_buf_release(&pem);
+}
+
 /* ---- which of them ---- */
 
 static const struct {
     enum dx_route_id route;
     void (*answer)(struct dx_connection *c, struct dx_span match);
 } rows[] = {
-    { DX_ROUTE_HEALTHZ, healthz }, { DX_ROUTE_READYZ, readyz },   { DX_ROUTE_METRICS, metrics },
-    { DX_ROUTE_PROGRAM, program }, { DX_ROUTE_OPENAPI, openapi }, { DX_ROUTE_DOCS, docs },
+    { DX_ROUTE_HEALTHZ, healthz },         { DX_ROUTE_READYZ, readyz },
+    { DX_ROUTE_METRICS, metrics },         { DX_ROUTE_PROGRAM, program },
+    { DX_ROUTE_OPENAPI, openapi },         { DX_ROUTE_DOCS, docs },
+    { DX_ROUTE_RECEIPT_KEY, receipt_key },
 };
 
 bool dx_own_routes_answer(struct dx_connection *c, enum dx_route_id route, struct dx_span match)

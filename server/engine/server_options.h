@@ -8,6 +8,7 @@
 #include "server/policy/identity.h"
 
 struct dx_access;
+struct dx_jws_key;
 
 #define DX_SERVER_LOOPS_MAX 256
 
@@ -42,6 +43,7 @@ struct dx_server_options {
     struct dx_admission_options admission;
     struct dx_access *access; /* the access table; must outlive the server. NULL: everybody all */
     struct dx_identity_rules identity;
+    const struct dx_jws_key *receipt_key; /* private; must outlive the server. NULL: no receipts */
 };
 
 /* Sums over all loops since start; a snapshot, exact once nothing moves. */

@@ -79,7 +79,7 @@ bool dx_stream_open(struct dx_stream *s, struct dx_loop *loop, const struct dx_g
     s->peer = guest->peer;
     s->admin = guest->admin;
     s->wait = DX_WAIT_CLOSED; /* in no list yet */
-    dx_buf_init(&s->out_head, DX_REPLY_HEAD_MAX + DX_REPLY_SMALL);
+    dx_buf_init(&s->out_head, DX_REPLY_HEAD_MAX + DX_RECEIPT_MAX + DX_REPLY_SMALL);
     dx_buf_init(&s->out_body, DX_BODY_MAX);
     (void)event_assign(&s->read_event, loop->base, fd, EV_READ | EV_PERSIST, readable, ctx);
     (void)event_assign(&s->write_event, loop->base, fd, EV_WRITE | EV_PERSIST, writable, ctx);

@@ -107,7 +107,7 @@ static uint8_t *put_origin(const struct dx_reply *r, uint8_t *p)
 void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
 {
     const struct status_row *row = row_of(r->status);
-    uint8_t *begin = dx_buf_reserve(out, DX_REPLY_HEAD_MAX);
+    uint8_t *begin = dx_buf_reserve(out, DX_REPLY_HEAD_MAX + r->receipt.size);
     unsigned retry_s = r->retry_s > 0 ? r->retry_s : row->retry_s;
     uint8_t *p;
 
@@ -149,6 +149,8 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "X-Domaindex-Untimed-Rows: "), r->untimed), "\r\n");
     if (r->more)
         p = DX_PUT(p, "X-Domaindex-More-Rows: yes\r\n");
+    if (r->receipt.size > 0)
+        p = DX_PUT(dx_put_span(DX_PUT(p, "Domaindex-Receipt: "), r->receipt), "\r\n");
     p = put_origin(r, p);
     if (retry_s > 0)
         p = DX_PUT(dx_put_u64(DX_PUT(p, "Retry-After: "), retry_s), "\r\n");
@@ -161,7 +163,7 @@ void dx_reply_head(const struct dx_reply *r, struct dx_buf *out)
     if (r->close)
         p = DX_PUT(p, "Connection: close\r\n");
     p = DX_PUT(p, "\r\n");
-    assert((size_t)(p - begin) <= DX_REPLY_HEAD_MAX);
+    assert((size_t)(p - begin) <= DX_REPLY_HEAD_MAX + r->receipt.size);
     out->size += (size_t)(p - begin);
 }
 

@@ -27,6 +27,7 @@
 #define DX_HTTP_DATE_TEXT 30 /* "Sun, 06 Nov 1994 08:49:37 GMT" and NUL */
 #define DX_ORIGIN_MAX 200    /* bytes of dx_reply.origin */
 #define DX_REPLY_HEAD_MAX 2048
+#define DX_RECEIPT_MAX 2048 /* of dx_reply.receipt, beside that */
 #define DX_REPLY_SMALL \
     4096 /* a body that is copied behind its head costs less than a second piece */
 
@@ -54,6 +55,8 @@ struct dx_reply {
     unsigned retry_s;     /* 0: as the status has it: 1 of a 429 and a 503, else none */
     uint64_t untimed;     /* rows that were left out because they have no time; 0: none */
     bool more;            /* rows than the limit let in */
+    struct dx_span
+        receipt; /* a signed statement of this reply (server/policy/receipt.h); size 0: none */
     bool close;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/policy/identity.h"
 
-#include "base/sha256.h"
+#include "base/crypto/sha256.h"
 #include "format/root/access_token.h"
 
 #include <arpa/inet.h>

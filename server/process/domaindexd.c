@@ -7,6 +7,7 @@
  * once, and so does the first while a version is loaded.
  */
 #include "base/clock.h"
+#include "base/crypto/jws.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "fetch/environment.h"
@@ -429,6 +430,7 @@ struct daemon {
     struct dx_current *current;
     struct dx_answers answers;
     struct dx_server *server;
+    struct dx_jws_key *receipt_key;
     struct dx_reloader *reloader;
     struct dx_follower *lease_follower;
     struct dx_access *access;
@@ -455,6 +457,12 @@ static int take_cursor_settings(const struct dx_settings *settings, struct dx_an
     return dx_cursor_key_read(&answers->cursor_key, path, err);
 }
 
+static int take_receipt_key(const char *path, struct dx_jws_key **key, struct dx_error *err)
+{
+    return dx_jws_private_key_read(key, path, err) < 0 ? dx_fail_in(err, "--receipt-key-file")
+                                                       : DX_OK;
+}
+
 static int open_current(struct daemon *d, struct dx_error *err)
 {
     struct dx_current_options options;
@@ -471,7 +479,10 @@ static int open_current(struct daemon *d, struct dx_error *err)
         return rc;
     d->answers = dx_answers_of(d->current);
     d->answers.metrics = dx_metrics_live;
-    return take_cursor_settings(d->settings, &d->answers, err);
+    rc = take_cursor_settings(d->settings, &d->answers, err);
+    if (rc == DX_OK && d->settings->receipt_key_file != NULL)
+        rc = take_receipt_key(d->settings->receipt_key_file, &d->receipt_key, err);
+    return rc;
 }
 
 /* Before the server: it does not begin with a table that cannot be read. */
@@ -533,6 +544,7 @@ static int start_server(struct daemon *d, struct dx_error *err)
     struct dx_server_options options = d->settings->server;
 
     options.access = d->access;
+    options.receipt_key = d->receipt_key;
     options.listen_fd = dx_supervisor_listener(d->supervisor, "http");
     options.admin_fd = dx_supervisor_listener(d->supervisor, "admin");
     if (options.listen_fd >= 0)
@@ -582,6 +594,7 @@ static const char *end(struct daemon *d, const sigset_t *signals)
     if (!dx_follower_stop(&d->lease_follower))
         return "renewal of the lease";
     dx_access_close(&d->access);
+    dx_jws_key_free(&d->receipt_key);
     dx_domain64_live_close(&d->numbers);
     dx_current_close(&d->current);
     dx_lease_close(&d->lease);

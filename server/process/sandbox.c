@@ -200,6 +200,8 @@ static int allow_settings(struct dx_landlock *l, const struct dx_settings *s, bo
     if (rc >= 0)
         rc = allow_folder_of(l, s->cursor_key_file, DX_LANDLOCK_READ, err);
     if (rc >= 0)
+        rc = allow_folder_of(l, s->receipt_key_file, DX_LANDLOCK_READ, err);
+    if (rc >= 0)
         rc = allow_folder_of(l, s->access_file, DX_LANDLOCK_READ, err);
     if (rc >= 0)
         rc = allow_folder_of(l, s->config_path, DX_LANDLOCK_READ, err);

@@ -37,6 +37,7 @@ enum {
     OPT_DRAIN_DELAY,
     OPT_GRACE,
     OPT_CURSOR_KEY_FILE,
+    OPT_RECEIPT_KEY_FILE,
     OPT_CURSOR_LIFE,
     OPT_VERIFY,
     OPT_WARM,
@@ -327,6 +328,10 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                               "where an access table is in force; else it is made of the build "
                               "id, and cursors can be read and forged",
                               DX_OPT_TEXT, AT(cursor_key_file) },
+    [OPT_RECEIPT_KEY_FILE] = { "receipt-key-file", "FILE", NULL,
+                               "private Ed25519 key in PEM that answers to receipt=1 are signed "
+                               "with; /receipt-key has the public one. Without it there are none",
+                               DX_OPT_TEXT, AT(receipt_key_file) },
     [OPT_CURSOR_LIFE] = { "cursor-life", "SECONDS", "900",
                           "from the first page of a listing to its last one by cursors, and that a "
                           "version stays open after another took its place; 0: give no cursors",

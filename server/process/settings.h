@@ -30,7 +30,8 @@ struct dx_settings {
     uint64_t cache_bytes_idx;
     uint64_t cache_bytes_payload;
     uint64_t cache_bytes_pages;
-    const char *cursor_key_file; /* NULL: of the build id */
+    const char *cursor_key_file;  /* NULL: of the build id */
+    const char *receipt_key_file; /* NULL: no receipts */
     bool verify;
     bool warm;
     unsigned resident_versions;

@@ -2,6 +2,7 @@
 #include "server/process/settings_text.h"
 
 #include "base/clock.h"
+#include "base/crypto/jws.h"
 #include "base/log.h"
 #include "loader/access.h"
 #include "query/rows/cursor.h"
@@ -104,6 +105,13 @@ int dx_settings_check(const struct dx_settings *s, struct dx_error *err)
     if (s->cursor_key_file != NULL && dx_cursor_key_read(&key, s->cursor_key_file, err) < 0)
         rc = dx_fail_in(err, "--cursor-key-file");
     explicit_bzero(&key, sizeof key);
+    if (rc == DX_OK && s->receipt_key_file != NULL) {
+        struct dx_jws_key *receipt_key;
+
+        if (dx_jws_private_key_read(&receipt_key, s->receipt_key_file, err) < 0)
+            rc = dx_fail_in(err, "--receipt-key-file");
+        dx_jws_key_free(&receipt_key);
+    }
     if (rc == DX_OK && s->access_file != NULL &&
         dx_access_open(&access_table, &where, dx_clock_ms(), err) < 0)
         rc = dx_fail_in(err, "--access-file");

@@ -66,6 +66,7 @@ struct dx_answers {
     /* The same but for DX_ASK_NOT_OPEN; blocks. */
     int (*fetch)(void *from, const char *name, struct dx_version **v, struct dx_problem *problem);
     const char *(*version_name)(const struct dx_version *v);
+    struct dx_build_id (*version_build)(const struct dx_version *v); /* NULL: unknown */
 
     /* Whether all that was computed from v so far may be believed; false: problem says why not.
      * Asked for each answer, before it is sent. NULL: always. */

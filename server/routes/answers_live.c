@@ -101,6 +101,11 @@ static void asked_again(struct dx_version *v, struct dx_span asked)
     dx_hot_keys_note(v->caches->hot, asked);
 }
 
+static struct dx_build_id build_of(const struct dx_version *v)
+{
+    return v->entry.build;
+}
+
 struct dx_answers dx_answers_of(struct dx_current *current)
 {
     return (struct dx_answers){
@@ -114,6 +119,7 @@ struct dx_answers dx_answers_of(struct dx_current *current)
         .cursor_key = DX_CURSOR_KEY_INIT,
         .cursor_life_s = DX_CURSOR_LIFE_S,
         .version_name = dx_version_name,
+        .version_build = build_of,
         .intact = is_intact,
         .state = state,
         .asked_again = asked_again,

@@ -59,6 +59,7 @@ struct dx_ask {
     bool row_format_given;
     enum dx_row_format row_format; /* of rows; by Accept too: server/routes/row_ask.h */
     uint64_t row_limit;            /* of a stream: of all its pages */
+    bool receipt;                  /* a signed statement is wanted */
     bool wants_page;               /* of a browser: the web page rather than an answer */
 
     /* The caller, set between parsing and dx_ask_resolve: cursors are this principal's. NULL: there

@@ -9,7 +9,8 @@
     25.0 /* a prefix is searched for in half a millisecond; what takes longer is paid afterwards */
 /* Some rows of each file are looked at, or all rows; what takes longer is paid afterwards. */
 #define ORDER_COST 50.0
-#define SCAN_COST 100.0 /* 100,000 names; the rest is paid afterwards */
+#define RECEIPT_COST 5.0 /* a signature, and the hash of a page */
+#define SCAN_COST 100.0  /* 100,000 names; the rest is paid afterwards */
 #define STORED_BYTES_A_UNIT 65536.0
 #define BODY_BYTES_A_UNIT 16384.0
 #define UNIT_US 20.0
@@ -29,6 +30,8 @@ double dx_cost_of_ask(const struct dx_ask *ask)
         cost += FILTER_COST;
     if (ask->order.sort != 0)
         cost += ORDER_COST;
+    if (ask->receipt)
+        cost += RECEIPT_COST;
     if (ask->match.data != NULL || ask->regex.data != NULL)
         cost += SCAN_COST;
     return cost;

@@ -323,8 +323,8 @@ static void put_operation(const struct dx_route *route, const char *pattern, boo
         dx_buf_str(out, ",\"security\":[{}]");
     dx_buf_str(out, ",\"parameters\":[");
     put_captures(pattern, out);
-    for (size_t i = 0; route->params != NULL && route->params[i] != NULL; i++)
-        put_param(route, route->params[i], out);
+    for (size_t i = 0; dx_route_param(route, i) != NULL; i++)
+        put_param(route, dx_route_param(route, i), out);
     if (!route->post && (!route->own || w->charged))
         dx_buf_str(out, "{\"$ref\":\"#/components/parameters/IfNoneMatch\"},");
     if (out->size > 0 && out->data[out->size - 1] == ',')
@@ -437,11 +437,11 @@ static void put_section(const struct dx_route *route, struct dx_buf *out)
         dx_buf_fmt(out, ", also <code>%s%s</code>", beginning(route), route->alias);
     dx_buf_str(out, "<p>");
     put_text(w->text, strlen(w->text), out);
-    if (route->params != NULL)
+    if (dx_route_param(route, 0) != NULL)
         dx_buf_str(out, "<table><tr><th>parameter<th>meaning");
-    for (size_t i = 0; route->params != NULL && route->params[i] != NULL; i++)
-        put_row(route, route->params[i], out);
-    if (route->params != NULL)
+    for (size_t i = 0; dx_route_param(route, i) != NULL; i++)
+        put_row(route, dx_route_param(route, i), out);
+    if (dx_route_param(route, 0) != NULL)
         dx_buf_str(out, "</table>");
 }
 

@@ -184,6 +184,26 @@ int dx_take_dataset(struct dx_ask *ask, struct dx_problem *problem)
 
 /* ---- parameters of several routes ---- */
 
+static const struct dx_param receipt = {
+    .name = "receipt",
+    .words = { "0", "1" },
+    .member = offsetof(struct dx_ask, receipt),
+    .text = "With a signed statement of question, answer, version and time in the field "
+            "Domaindex-Receipt.",
+};
+
+const struct dx_param *dx_route_param(const struct dx_route *route, size_t i)
+{
+    size_t own = 0;
+
+    while (route->params != NULL && own < i && route->params[own] != NULL)
+        own++;
+    if (route->params != NULL && route->params[own] != NULL)
+        return route->params[own];
+    return i == own && !route->own && !route->admin && !route->bare && !route->post ? &receipt
+                                                                                    : NULL;
+}
+
 static int limit_too_large(const struct dx_route *route, uint64_t limit, struct dx_problem *problem)
 {
     if (route->limit_why != NULL)

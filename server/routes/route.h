@@ -35,6 +35,9 @@ struct dx_param {
 };
 
 #define DX_VERSION_SCHEMA "\"type\":\"string\",\"pattern\":\"^[0-9]{6}-[0-9]{8}T[0-9]{6}Z$\""
+/* The i-th parameter of a route, beginning with its own; those that all GET routes below /v1 take come behind them. NULL: it has no more. */
+const struct dx_param *dx_route_param(const struct dx_route *route, size_t i);
+
 #define DX_PARAMS(...) ((const struct dx_param *const[]){ __VA_ARGS__, NULL })
 
 extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, dx_param_cursor,

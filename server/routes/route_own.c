@@ -69,5 +69,24 @@ const struct dx_route dx_route_docs = {
     .words = &docs_words,
 };
 
+static const struct dx_route_words receipt_key_words = {
+    .operation = "getReceiptKey",
+    .group = "about",
+    .summary = "The public key of receipts",
+    .text = "Ed25519, PEM. Everybody may read it.",
+    .answer = "Page",
+    .media = "application/x-pem-file",
+    .absent = "no-receipts",
+    .charged = true
+};
+
+const struct dx_route dx_route_receipt_key = {
+    .name = "receipt_key",
+    .pattern = "receipt-key",
+    .own = true,
+    .cost = { .base = 1 },
+    .words = &receipt_key_words,
+};
+
 const struct dx_route dx_route_metrics = { .name = "metrics", .pattern = "metrics", .admin = true };
 const struct dx_route dx_route_program = { .name = "version", .pattern = "version", .admin = true };

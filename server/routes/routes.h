@@ -45,6 +45,7 @@
     X(HEALTHZ, healthz)               \
     X(READYZ, readyz)                 \
     X(OPENAPI, openapi)               \
+    X(RECEIPT_KEY, receipt_key)       \
     X(DOCS, docs)                     \
     X(METRICS, metrics)               \
     X(PROGRAM, program)

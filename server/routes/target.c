@@ -227,26 +227,19 @@ const char *dx_target_methods(struct dx_span target)
 
 /* ---- parameters ---- */
 
-static const struct dx_param *const no_params[] = { NULL };
-
-static const struct dx_param *const *params_of(const struct dx_route *route)
-{
-    return route->params == NULL ? no_params : route->params;
-}
-
 static int unknown_param(const struct dx_route *route, struct dx_span name,
                          struct dx_problem *problem)
 {
-    const struct dx_param *const *params = params_of(route);
-    struct dx_buf known = DX_BUF_INIT(200);
+    const struct dx_param *param;
+    struct dx_buf known = DX_BUF_INIT(400);
     int rc;
 
-    for (size_t p = 0; params[p] != NULL; p++)
-        dx_buf_fmt(&known, "%s%s", p == 0 ? "" : ", ", params[p]->name);
+    for (size_t p = 0; (param = dx_route_param(route, p)) != NULL; p++)
+        dx_buf_fmt(&known, "%s%s", p == 0 ? "" : ", ", param->name);
     dx_buf_u8(&known, '\0');
     rc = dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "unknown-parameter", "Unknown parameter",
                         "'%.*s' is not a parameter of this resource; %s%s", dx_shown(name),
-                        (const char *)name.data, params[0] == NULL ? "it takes none" : "it takes ",
+                        (const char *)name.data, known.size <= 1 ? "it takes none" : "it takes ",
                         known.failed ? "" : (const char *)known.data);
     dx_buf_release(&known);
     return rc;
@@ -274,7 +267,7 @@ static int set_param(const struct dx_param *param, struct dx_span value, struct 
 static int take_pair(const struct dx_route *route, struct dx_span pair, unsigned *seen,
                      struct dx_ask *ask, struct dx_problem *problem)
 {
-    const struct dx_param *const *params = params_of(route);
+    const struct dx_param *param;
     const uint8_t *equals = pair.size == 0 ? NULL : memchr(pair.data, '=', pair.size);
     size_t n = equals == NULL ? pair.size : (size_t)(equals - pair.data);
     struct dx_span raw_value = { pair.data + n, 0 };
@@ -286,18 +279,18 @@ static int take_pair(const struct dx_route *route, struct dx_span pair, unsigned
         raw_value = (struct dx_span){ equals + 1, pair.size - n - 1 };
     if (dx_ask_decode(ask, (struct dx_span){ pair.data, n }, &name, problem) == 0)
         return 0;
-    while (params[p] != NULL && !dx_span_equal(name, dx_span_str(params[p]->name)))
+    while ((param = dx_route_param(route, p)) != NULL &&
+           !dx_span_equal(name, dx_span_str(param->name)))
         p++;
-    if (decode_value(ask, params[p], raw_value, &value, problem) == 0)
+    if (decode_value(ask, param, raw_value, &value, problem) == 0)
         return 0;
-    if (params[p] == NULL)
+    if (param == NULL)
         return unknown_param(route, name, problem);
-    if ((*seen >> p & 1) != 0 && params[p]->times == 0)
+    if ((*seen >> p & 1) != 0 && param->times == 0)
         return dx_problem_set(problem, DX_PROBLEM_BAD_REQUEST, "duplicate-parameter",
-                              "Parameter given twice", "%s is given more than once",
-                              params[p]->name);
+                              "Parameter given twice", "%s is given more than once", param->name);
     *seen |= 1u << p;
-    return set_param(params[p], value, ask, problem);
+    return set_param(param, value, ask, problem);
 }
 
 static bool has_needed(const struct dx_route *route, unsigned seen)

@@ -144,7 +144,7 @@ def answers(api, server):
         "/openapi.json": ["/openapi.json"],
     }
     # The POST of /v1/domains is tried by `posts`; /docs is no JSON: `page_for_people`; those of CDX are lines: cdx_server.py.
-    equal(set(asks) | {"/docs", "/cdx", "/cdx/search/cdx", "/index", "/{dataset}-index"}, set(api.doc["paths"]), "paths of openapi.json")
+    equal(set(asks) | {"/docs", "/receipt-key", "/cdx", "/cdx/search/cdx", "/index", "/{dataset}-index"}, set(api.doc["paths"]), "paths of openapi.json")
     for path, targets in asks.items():
         for target in targets:
             reply = server.get(target)

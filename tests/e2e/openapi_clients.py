@@ -249,7 +249,8 @@ def main():
         root = make_root(tmp)
         lint(tmp)
         generate(tmp)
-        with dxtest.Server(root) as server:
+        dxtest.run("openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp / "receipt.pem")
+        with dxtest.Server(root, "--receipt-key-file", tmp / "receipt.pem") as server:
             clients(tmp, server)
             schemathesis(tmp, server)
     dxtest.finish()

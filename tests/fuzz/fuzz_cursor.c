@@ -2,7 +2,7 @@
  * Cursors and query strings: what is taken is well-formed, and a cursor that is taken is written
  * back as the same text. The bytes are a cursor, what is in a cursor that opens, and a target.
  */
-#include "base/seal.h"
+#include "base/crypto/seal.h"
 #include "query/answers/answer.h"
 #include "query/rows/cursor.h"
 #include "server/routes/answers.h"

@@ -15,6 +15,9 @@ def together(name, query):
     orders = any(other in query for other in ("sort", "reverse", "closest", "collapse"))
     if orders and (query.get("offset") not in (None, 0, "0", [0]) or "plan" in query or "closest" in query):
         return True
+    if str(query.get("receipt")) in ("1", "['1']"):       # of a stream, or of a long target
+        if str(query.get("format", "json")) not in ("json", "atom", "['json']", "['atom']") or len(str(query)) > 700:
+            return True
     listing = name in ("getUrls", "getUrlsAlias", "getAllUrls", "getHostUrls")
     filters = ("tag", "mime", "prefix", "from", "to", "status", "lang", "filter")
     # Generated clients send offset=0 with everything: that must go with all.

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/json_out.h"
-#include "base/sha256.h"
 #include "builder/input/bytes/gzip_lines.h"
 #include "builder/input/records/input_json.h"
 #include "builder/input/records/input_records.h"

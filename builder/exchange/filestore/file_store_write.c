@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/path.h"
-#include "base/sha256.h"
 #include "builder/input/bytes/gzip_out.h"
 #include "builder/sort/spill_sort.h"
 #include "format/version/store_index.h"

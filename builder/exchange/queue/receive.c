@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/nonce.h"
-#include "base/sha256.h"
 #include "base/utf8.h"
 #include "builder/exchange/queue/amqp.h"
 #include "builder/exchange/queue/bad_messages.h"

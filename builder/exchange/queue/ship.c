@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/nonce.h"
-#include "base/sha256.h"
 #include "builder/exchange/queue/amqp.h"
 #include "fetch/retry.h"
 #include "format/exchange/segment.h"

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crypto/sha256.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "base/sha256.h"
 
 #define RECORD DX_SEGMENT_JOURNAL_RECORD
 #define RECORDS_MAX ((size_t)1 << 20) /* waiting for a sync */

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/crypto/sha256.h"
 #include "base/hash.h"
-#include "base/sha256.h"
 
 static int failures;
 

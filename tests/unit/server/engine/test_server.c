@@ -139,7 +139,7 @@ static const struct row {
       T(GET("/v1/versions?limit=1")),
       { 400 },
       true,
-      "it takes none" },
+      "it takes receipt" },
     { "no name of a version", T(GET("/v1/domain/a?version=")), { 400 }, true, "bad-parameter" },
     { "a long name of a version",
       T(GET("/v1/domain/a?version=fake-0000000000000000001")),

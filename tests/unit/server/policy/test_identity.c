@@ -4,7 +4,7 @@
  */
 #include "server/policy/identity.h"
 
-#include "base/sha256.h"
+#include "base/crypto/sha256.h"
 #include "format/root/access_token.h"
 #include "server/http/reply.h"
 #include "tests/support/damage.h"

@@ -2,7 +2,7 @@
  * Seals: the bytes are those of another implementation of RFC 5297, and nothing opens but what was
  * sealed, with the text that stands beside it.
  */
-#include "base/seal.h"
+#include "base/crypto/seal.h"
 
 #include "tests/support/damage.h"
 

@@ -13,8 +13,8 @@
  * contains it keeps its ETag. Two sealed texts reveal whether they are equal, and their length. Any
  * thread.
  */
-#ifndef DX_BASE_SEAL_H
-#define DX_BASE_SEAL_H
+#ifndef DX_BASE_CRYPTO_SEAL_H
+#define DX_BASE_CRYPTO_SEAL_H
 
 #include "base/bytes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/sha256.h"
+#include "base/crypto/sha256.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

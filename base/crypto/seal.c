@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/seal.h"
+#include "base/crypto/seal.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>

@@ -9,8 +9,8 @@
  * By libcrypto, which libcurl fetches along anyway and which uses the processor's instructions.
  * false: libcrypto cannot, for want of memory.
  */
-#ifndef DX_BASE_SHA256_H
-#define DX_BASE_SHA256_H
+#ifndef DX_BASE_CRYPTO_SHA256_H
+#define DX_BASE_CRYPTO_SHA256_H
 
 #include "base/bytes.h"
 
