@@ -239,6 +239,7 @@ static void answer_get(struct dx_connection *c, struct dx_span head, struct dx_s
                           : dx_head_slice(head, c->head.host);
     c->record.route = x.ask->route;
     c->record.dataset_id = x.ask->dataset_id;
+    c->of_version = x.rc == 1 && x.ask->version.data != NULL && !c->under_table && !x.ask->receipt;
     c->by_accept = x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->rows != NULL;
     if (x.ask->route < DX_ROUTE_COUNT && dx_routes[x.ask->route]->post) {
         refuse_method(c, "POST");

@@ -105,6 +105,7 @@ static void write_receipt(const struct dx_connection *c, const struct dx_deliver
 void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
 {
     struct dx_loop *loop = c->stream.loop;
+    const struct dx_serving *serving = loop->serving;
     struct dx_span payload = d->payload;
     struct dx_buf receipt = DX_BUF_INIT(DX_RECEIPT_MAX);
     struct dx_reply r = {
@@ -116,7 +117,9 @@ void dx_deliver(struct dx_connection *c, const struct dx_delivery *d)
                        ? NULL
                        : loop->serving->answers->version_name(c->version),
         .etag = d->etag,
-        .caching = d->caching,
+        .caching = d->caching != NULL                                  ? d->caching
+                   : c->of_version && serving->version_caching[0] != 0 ? serving->version_caching
+                                                                       : NULL,
         .untimed = d->untimed,
         .more = d->more,
         .policy = d->policy,

@@ -35,6 +35,7 @@ void dx_exchange_begin(struct dx_connection *c)
     c->allow = NULL;
     c->negotiates = false;
     c->by_accept = false;
+    c->of_version = false;
     dx_buf_clear(&c->receipt_of);
     dx_request_head_begin(&c->head);
     c->head.names = &loop->serving->options.identity.names;

@@ -74,7 +74,9 @@ struct dx_serving {
     unsigned loop_count;
     struct dx_buf openapi, docs; /* server/routes/openapi.h; as they are sent */
     char vary[96];               /* fields that name the caller */
-    uint64_t seed;               /* not to be guessed: of tables that strangers fill */
+    char version_caching
+        [64];      /* Cache-Control of what a request with a version gets; "": as of others */
+    uint64_t seed; /* not to be guessed: of tables that strangers fill */
     _Atomic bool draining;
     _Atomic unsigned connections; /* open now, all loops */
     _Atomic size_t held_bytes;    /* of bodies that wait for their clients, and of lists of names */

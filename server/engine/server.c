@@ -186,6 +186,9 @@ static void name_who_asks(struct dx_serving *serving)
 {
     const char *header = serving->options.identity.names.principal;
 
+    if (serving->options.version_max_age_s > 0)
+        (void)snprintf(serving->version_caching, sizeof serving->version_caching,
+                       "public, max-age=%u, immutable", serving->options.version_max_age_s);
     (void)snprintf(serving->vary, sizeof serving->vary, "Authorization%s%s",
                    header == NULL ? "" : ", ", header == NULL ? "" : header);
 }

@@ -31,8 +31,10 @@ struct dx_server_options {
     const char *origin; /* whose scripts may read replies, or "*"; NULL: no others */
     const char *
         public_url; /* where clients find it, for addresses in answers; NULL: http:// and their Host */
-    bool web;       /* the page of server/http/web_file.h at / */
-    bool server_timing;        /* say in replies what the stages took */
+    unsigned
+        version_max_age_s; /* caches may keep what a request with a version got; 0: they ask again */
+    bool web;              /* the page of server/http/web_file.h at / */
+    bool server_timing;    /* say in replies what the stages took */
     unsigned queue_timeout_ms; /* of that, until a worker begins with it; 0: no limit of its own */
     unsigned storage_timeout_ms; /* and of each batch of reads; 0: the same */
     unsigned job_timeout_ms;     /* until a worker's answer */

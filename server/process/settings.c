@@ -66,6 +66,7 @@ enum {
     OPT_SERVER_TIMING,
     OPT_COMPRESS,
     OPT_CORS_ORIGIN,
+    OPT_VERSION_MAX_AGE,
     OPT_PUBLIC_URL,
     OPT_SANDBOX,
     OPT_SELFTEST_SANDBOX,
@@ -439,6 +440,11 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                        "not where an access table is in force, since lengths could then tell what "
                        "others may not see",
                        DX_OPT_CHOICE, AT(server.compress) },
+    [OPT_VERSION_MAX_AGE] = { "version-max-age", "SECONDS", "0",
+                              "caches may keep the answer of a request that names its version for "
+                              "so long (max-age, immutable); what is suppressed meanwhile stays in "
+                              "them. 0, and with an access table: they ask again each time",
+                              DX_OPT_NUMBER(0, 31536000), AT(server.version_max_age_s) },
     [OPT_CORS_ORIGIN] = { "cors-origin", "ORIGIN", NULL,
                           "whose scripts may read replies in a browser, like https://example.org, "
                           "or *: all; without it no other origin's",

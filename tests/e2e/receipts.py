@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # labels: short
-"""Receipts: what `receipt=1` adds, checked by openssl and by `domaindex receipt verify`; changed receipts, bodies and keys are refused."""
+"""Answers for others to rely on. Caches: how long they may keep an answer of a version that is named. Receipts: what `receipt=1` adds, checked by openssl and by `domaindex receipt verify`; changed receipts, bodies and keys are refused."""
 import base64
 import hashlib
 import json
@@ -85,6 +85,20 @@ def refused(server):
     equal(server.get("/v1/domain/example.com?receipt=0").status, 200, "receipt=0")
 
 
+def cached(server):
+    """Cache-Control of requests that name their version, whole, kept and 304; of no others."""
+    version = server.get("/v1/domain/example.com").json["version"]
+    long = "public, max-age=3600, immutable"
+    for path in ("/v1/domain/example.com?", "/v1/domain/example.com/datasets/1/urls?limit=200&"):
+        for _ in range(3):
+            named, plain = server.get(f"{path}version={version}"), server.get(path[:-1])
+            equal((named.headers["cache-control"], plain.headers["cache-control"]), (long, "no-cache"), path)
+            same = server.get(f"{path}version={version}", headers={"If-None-Match": named.headers["etag"]})
+            equal((same.status, same.headers["cache-control"]), (304, long), f"{path}: 304")
+    equal(server.get(f"/v1/domain/example.com?version={version}&receipt=1").headers["cache-control"], "no-cache", "with a receipt")
+    equal(server.get(f"/v1/domain/absent.example.net?version={version}").headers["cache-control"], "no-store", "a problem")
+
+
 def main():
     dxtest.need_programs()
     with dxtest.tempdir() as tmp:
@@ -100,7 +114,8 @@ def main():
         for bad in (public, root / "index" / "manifest.json", tmp / "absent"):
             done = dxtest.run(dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0", "--receipt-key-file", bad, expect=None, timeout=20)
             check(done.returncode != 0 and b"receipt-key-file" in done.stderr, f"{bad}: {done.stderr!r}")
-        with dxtest.Server(root, "--receipt-key-file", key) as server:
+        with dxtest.Server(root, "--receipt-key-file", key, "--version-max-age", 3600) as server:
+            cached(server)
             equal(server.get("/receipt-key").body, public.read_bytes(), "the public key")
             changed(tmp, public, answers(server, tmp, public))
             refused(server)
