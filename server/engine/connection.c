@@ -11,6 +11,7 @@
 #include "server/engine/row_reply.h"
 #include "server/engine/single_answer.h"
 #include "server/engine/web_page.h"
+#include "server/http/proxy_header.h"
 #include "server/policy/receipt.h"
 #include "server/routes/route.h"
 #include "server/routes/row_ask.h"
@@ -310,11 +311,33 @@ static void answer(struct dx_connection *c, struct dx_span head)
         answer_get(c, head, target, if_none_match(c, head));
 }
 
+/* The bytes used; 0 until it is whole. A proxy that sends none, or another, gets no reply: what it would be for is not known. */
+static size_t take_proxy_header(struct dx_connection *c, struct dx_span bytes)
+{
+    struct sockaddr_storage from;
+    size_t used;
+    enum dx_proxy_header rc = dx_proxy_header_parse(bytes, &used, &from);
+
+    if (rc == DX_PROXY_BAD) {
+        dx_loop_count(&c->stream.loop->counts.rejected);
+        dx_stream_shut(&c->stream);
+        return bytes.size;
+    }
+    if (rc == DX_PROXY_DONE) {
+        c->needs_proxy_header = false;
+        if (from.ss_family != AF_UNSPEC)
+            dx_address_of((const struct sockaddr *)&from, &c->client);
+    }
+    return used;
+}
+
 /* Answers the requests at the front of bytes until one has to wait; returns the bytes used. */
 static size_t serve(struct dx_connection *c, struct dx_span bytes)
 {
-    size_t used = 0;
+    size_t used = c->needs_proxy_header ? take_proxy_header(c, bytes) : 0;
 
+    if (c->needs_proxy_header)
+        return used;
     for (unsigned served = 0; used < bytes.size && !dx_stream_is_busy(&c->stream); served++) {
         struct dx_span rest = { bytes.data + used, bytes.size - used };
         enum dx_head_verdict verdict;
@@ -512,6 +535,9 @@ void dx_connection_open(struct dx_loop *loop, const struct dx_guest *guest)
     dx_buf_init(&c->pending, DX_HEAD_MAX + DX_LOOP_READ_MAX);
     dx_buf_init(&c->target, DX_TARGET_MAX);
     dx_buf_init(&c->receipt_of, DX_RECEIPT_TARGET_MAX);
+    c->client = guest->peer;
+    c->needs_proxy_header = !guest->admin && loop->serving->options.proxy_protocol &&
+                            dx_identity_is_proxy(&loop->serving->options.identity, &guest->peer);
     if (dx_stream_open(&c->stream, loop, guest, on_readable, on_writable, c) && loop->draining)
         drain(c);
     reap(c);

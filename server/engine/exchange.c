@@ -30,7 +30,7 @@ void dx_exchange_begin(struct dx_connection *c)
     struct dx_loop *loop = c->stream.loop;
 
     begin_record(c);
-    c->who = (struct dx_who){ .address = c->stream.peer };
+    c->who = (struct dx_who){ .address = c->client };
     c->under_table = c->restricted = false;
     c->allow = NULL;
     c->negotiates = false;
@@ -71,7 +71,7 @@ int dx_exchange_identify(struct dx_connection *c, struct dx_span head, struct dx
     bool known = dx_access_known(options->access, (uint64_t)loop->now_ms);
     const struct dx_access_table *table = known ? dx_loop_access_now(&loop->access, options->access)
                                                 : NULL;
-    int rc = dx_identify(&options->identity, table, &c->head, head, &c->stream.peer,
+    int rc = dx_identify(&options->identity, table, &c->head, head, &c->client,
                          (int64_t)loop->date_second, &c->who, problem);
 
     c->under_table = !known || table != NULL;

@@ -36,7 +36,9 @@ struct dx_connection {
     struct dx_request_head head;
     bool recorded; /* a request has begun, and `record` has not been given away */
     struct dx_request_record record;
-    struct dx_buf target; /* of the request in work; empty unless it is to be logged */
+    struct dx_address client; /* at the other end, or for whom a PROXY header says it is */
+    bool needs_proxy_header;  /* which has not come yet */
+    struct dx_buf target;     /* of the request in work; empty unless it is to be logged */
     bool of_version; /* the request names its version, and nothing else is in its way into caches */
     struct dx_buf receipt_of; /* the same; empty unless a receipt is wanted */
     int64_t marked_us;        /* all before is in one of the record's stages */

@@ -45,6 +45,7 @@ struct dx_server_options {
     struct dx_admission_options admission;
     struct dx_access *access; /* the access table; must outlive the server. NULL: everybody all */
     struct dx_identity_rules identity;
+    bool proxy_protocol; /* connections of identity.proxies begin with server/http/proxy_header.h */
     const struct dx_jws_key *receipt_key; /* private; must outlive the server. NULL: no receipts */
 };
 

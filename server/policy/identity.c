@@ -101,7 +101,7 @@ bool dx_network_has(const struct dx_network *network, const struct dx_address *a
            ((network->address.bytes[whole] ^ address->bytes[whole]) >> (8 - rest)) == 0;
 }
 
-static bool is_proxy(const struct dx_identity_rules *rules, const struct dx_address *address)
+bool dx_identity_is_proxy(const struct dx_identity_rules *rules, const struct dx_address *address)
 {
     for (size_t i = 0; i < rules->proxy_count; i++)
         if (dx_network_has(&rules->proxies[i], address))
@@ -162,7 +162,7 @@ static void find_address(const struct dx_identity_rules *rules, const struct dx_
             if (!parse_forwarded(element, &next))
                 return;
             *address = next;
-            if (!is_proxy(rules, address))
+            if (!dx_identity_is_proxy(rules, address))
                 return;
         }
     }
@@ -276,7 +276,7 @@ int dx_identify(const struct dx_identity_rules *rules, const struct dx_access_ta
                 const struct dx_address *peer, int64_t now_s, struct dx_who *who,
                 struct dx_problem *problem)
 {
-    bool believed = rules->proxy_count > 0 && is_proxy(rules, peer);
+    bool believed = rules->proxy_count > 0 && dx_identity_is_proxy(rules, peer);
 
     *who = (struct dx_who){ .address = *peer };
     if (believed)

@@ -87,6 +87,9 @@ int dx_identity_unknown(struct dx_problem *problem);
 /* "10.0.0.0/8", "::1", "192.0.2.7"; "unix": any peer on a local socket. false: not an address, or
  * it has bits behind its prefix. */
 bool dx_network_parse(struct dx_span text, struct dx_network *network);
+/* Whether it is of rules->proxies. */
+bool dx_identity_is_proxy(const struct dx_identity_rules *rules, const struct dx_address *address);
+
 bool dx_network_has(const struct dx_network *network, const struct dx_address *address);
 void dx_address_of(const struct sockaddr *from, struct dx_address *address);
 

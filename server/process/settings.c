@@ -59,6 +59,7 @@ enum {
     OPT_PRINCIPAL_HEADER,
     OPT_ADDRESS_HEADER,
     OPT_TRUSTED_PROXY,
+    OPT_PROXY_PROTOCOL,
     OPT_ADMIN,
     OPT_LOG_REQUESTS,
     OPT_LOG_TARGETS,
@@ -413,6 +414,12 @@ const struct dx_option dx_settings_table[OPT_COUNT] = {
                             "addresses of proxies, like 10.1.0.0/16, ::1 or unix (a local socket), "
                             "that the two headers are believed from; may be given again",
                             DX_OPT_TEXT, AT_RULES, .read = add_proxies },
+    [OPT_PROXY_PROTOCOL] = { "proxy-protocol", "YES|NO", "no",
+                             "connections from --trusted-proxy addresses begin with a header of "
+                             "the "
+                             "PROXY protocol, version 1 or 2, which says whose they are; others "
+                             "must not",
+                             DX_OPT_YES_NO, AT(server.proxy_protocol) },
     [OPT_ADMIN] = { "admin", "HOST:PORT|unix:PATH", NULL,
                     "a listener of its own for /metrics, /healthz, /readyz and /version, for those "
                     "who run the server: it asks for no token. The file of a unix: one has mode "
@@ -518,6 +525,12 @@ static int check_access(const struct dx_settings *s, struct dx_error *err)
             principal != NULL ? "principal-header" : "address-header",
             principal != NULL ? principal : address);
         return fail_at(s, principal != NULL ? OPT_PRINCIPAL_HEADER : OPT_ADDRESS_HEADER, err);
+    }
+    if (s->server.proxy_protocol && rules->proxy_count == 0) {
+        (void)dx_fail(err, DX_E_INVALID,
+                      "--proxy-protocol: it is spoken by --trusted-proxy addresses only, and none "
+                      "is given");
+        return fail_at(s, OPT_PROXY_PROTOCOL, err);
     }
     return DX_OK;
 }
