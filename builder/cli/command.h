@@ -97,6 +97,7 @@ extern const struct dx_command dx_command_domain64;
 extern const struct dx_command dx_command_backup;
 extern const struct dx_command dx_command_files;
 extern const struct dx_command dx_command_fetch_record;
+extern const struct dx_command dx_command_capacity;
 extern const struct dx_command dx_command_receipt;
 extern const struct dx_command dx_command_doctor;
 extern const struct dx_command dx_command_completion;

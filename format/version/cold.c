@@ -308,7 +308,7 @@ int dx_cold_writer_begin(struct dx_cold_writer *w, enum dx_cold_file file,
     *w = (struct dx_cold_writer){ .file = file, .build = *build };
     dx_buf_init(&w->pages, SIZE_MAX / 2);
     dx_buf_init(&w->stored, SIZE_MAX / 2);
-    dx_buf_init(&w->url_filter, SIZE_MAX / 2);
+    dx_buf_init(&w->url_filter, DX_COLD_URL_FILTER_MAX);
     return dx_zseek_writer_init(&w->out, level, sink, ctx, err);
 }
 
@@ -430,12 +430,13 @@ int dx_cold_directory_write(struct dx_cold_writer *writers, const struct dx_buil
             rc = dx_envelope_writer_append(
                 &out, dx_span_of(writers[i].pages.data, writers[i].pages.size), err);
     }
-    if (rc >= 0 && filter->failed)
+    if (rc >= 0 && filter->failed && filter->no_memory)
         rc = dx_buf_fail(filter, err, "filters of url_ids");
     if (rc >= 0)
         rc = dx_envelope_writer_section(&out, DX_COLD_URL_FILTER, err);
     if (rc >= 0)
-        rc = dx_envelope_writer_append(&out, dx_span_of(filter->data, filter->size), err);
+        rc = dx_envelope_writer_append(
+            &out, dx_span_of(filter->data, filter->failed ? 0 : filter->size), err);
     if (rc >= 0)
         rc = dx_envelope_writer_finish(&out, err);
     dx_envelope_writer_release(&out);

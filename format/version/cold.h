@@ -33,8 +33,10 @@
 #define DX_COLD_MAGIC DX_KIND('D', 'X', 'C', 'P')
 #define DX_COLD_VERSION 1
 #define DX_COLD_URL_FILTER DX_KIND('U', 'F', 'L', 'T') /* format/version/url_filter.h */
-#define DX_COLD_PAGE_PLAIN (64u << 10)                 /* writers close a page that has so much */
-#define DX_COLD_PAGE_PLAIN_MAX (64u << 20)             /* what a reader must be ready to hold */
+/* Bytes of that section, which a writer of a directory holds in memory, and each server maps; of more it has none. */
+#define DX_COLD_URL_FILTER_MAX ((size_t)256 << 20)
+#define DX_COLD_PAGE_PLAIN (64u << 10)     /* writers close a page that has so much */
+#define DX_COLD_PAGE_PLAIN_MAX (64u << 20) /* what a reader must be ready to hold */
 
 enum dx_cold_file { DX_COLD_FACTS, DX_COLD_SKETCHES, DX_COLD_URL_IDS, DX_COLD_FILES };
 

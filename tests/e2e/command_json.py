@@ -22,8 +22,22 @@ def has(got, want, what):
     equal({key: got.get(key) for key in want}, want, what)
 
 
+def capacity():
+    """Sums of its own table; bench/model.py compares it with real builds."""
+    some = result("capacity", "--domains", 1000000, "--pairs", 1200000, "--urls", 2000000)
+    twice = result("capacity", "--domains", 2000000, "--pairs", 2400000, "--urls", 4000000)
+    check(0 < some["index_bytes"] - sum(some["files"].values()) < 1 << 20, "the index is its files and little more")
+    for name in ("lake_bytes", "mapped_bytes"):
+        check(abs(twice[name] - 2 * some[name]) <= 8, f"{name}: twice as much has twice as many bytes")
+    equal(some["disk_bytes"], some["lake_bytes"] + 2 * some["index_bytes"], "two versions")
+    equal((some["work_bytes"], result("capacity", "--domains", 1000000, "--memory", "64M")["work_bytes"] > 0), (0, True), "work space beyond --memory")
+    for bad in ((), ("--domains", 0), ("--domains", 10, "--pairs", 9), ("--domains", 10, "--urls", 5), ("--domains", 10, "x")):
+        equal(dxtest.domaindex("capacity", *bad, expect=2).stdout, b"", f"capacity {bad}")
+
+
 def main():
     dxtest.need_programs()
+    capacity()
     with dxtest.tempdir() as tmp:
         root = tmp / "root"
         for name, urls in LISTS.items():

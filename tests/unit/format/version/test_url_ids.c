@@ -13,6 +13,7 @@
 
 static unsigned failures;
 static struct dx_url_place places[PLACES_MAX];
+static size_t filter_max = DX_COLD_URL_FILTER_MAX;
 
 static int by_place(const void *a, const void *b)
 {
@@ -257,6 +258,7 @@ static void write_file(struct dx_buf *directory, size_t n, size_t each)
         if (rc == DX_OK)
             rc = dx_cold_writer_page(&writers[DX_COLD_URL_IDS], places[i].id, sub, (uint32_t)count,
                                      dx_span_of(plain.data, plain.size), &err);
+        writers[DX_COLD_URL_IDS].url_filter.max = filter_max;
         dx_url_filter_append(&writers[DX_COLD_URL_IDS].url_filter, places + i, count);
     }
     for (unsigned f = 0; rc == DX_OK && f < DX_COLD_FILES; f++)
@@ -304,6 +306,33 @@ static void check_filter(size_t n, size_t each)
         EXPECT(dx_url_filter_may_have(&c, &page, 1, NULL) == DX_E_CORRUPT, "no block");
     }
     dx_cold_close(&c);
+    dx_buf_release(&directory);
+}
+
+/* Of more filters than a directory may have it has none. */
+static void check_filter_max(void)
+{
+    struct dx_buf directory = DX_BUF_INIT(1 << 20);
+    struct dx_error err = DX_ERROR_INIT;
+    uint64_t random = 5;
+    size_t n = make(&random, 3000, 64, 50, 50);
+    struct dx_cold_page page;
+    struct dx_cold c;
+
+    for (unsigned over = 0; over < 2; over++) {
+        filter_max = n / 52 * DX_URL_FILTER_BLOCK / (over == 0 ? 1 : 2);
+        dx_buf_clear(&directory);
+        write_file(&directory, n, 200);
+        EXPECT(dx_cold_open(&c, dx_span_of(directory.data, directory.size), 0, "x", &err) ==
+                       DX_OK &&
+                   (c.url_filter.data == NULL) == (over == 1) &&
+                   dx_url_filter_check(&c, &err) == DX_OK &&
+                   dx_cold_page(&c, DX_COLD_URL_IDS, 0, &page, &err) == 1 &&
+                   dx_url_filter_may_have(&c, &page, places[0].id, &err) == 1,
+               "over %u: %s", over, err.text);
+        dx_cold_close(&c);
+    }
+    filter_max = DX_COLD_URL_FILTER_MAX;
     dx_buf_release(&directory);
 }
 
@@ -361,5 +390,6 @@ int main(void)
     check_filter(5000, 1000);
     check_filter(100, 100);
     check_filter(100, 51);
+    check_filter_max();
     return failures == 0 ? 0 : 1;
 }
