@@ -290,6 +290,8 @@ int dx_cursor_write(const struct dx_cursor *c, const struct dx_cursor_key *key,
     struct sealing s;
     int rc = DX_OK;
 
+    if (key == NULL)
+        return dx_fail(err, DX_E_INVALID, "cursor: this server gives none");
     if (key->kind == DX_CURSOR_KEY_NONE && !of_build(key, principal))
         return dx_fail(err, DX_E_INVALID, "cursor: there is no key for cursors of principals");
     put(c, of_build(key, principal), &b);

@@ -240,6 +240,8 @@ int dx_ask_resolve(const struct dx_answers *answers, struct dx_ask *ask, int64_t
     if (rc == 1 && ask->order.sort != DX_CURSOR_SORT_NONE && answers->cursor_life_s == 0)
         rc = dx_route_refuse(problem,
                              "this server gives no cursors, so it lists in no other order");
+    if (rc == 1 && ask->subdomains && answers->cursor_life_s == 0)
+        rc = dx_route_refuse(problem, "this server gives no cursors, so it lists no subdomains");
     if (rc == 1 && route->pages != NULL && answers->cursor_life_s == 0)
         rc = dx_route_refuse(problem, "this server gives no cursors, so it lists no %s",
                              route->pages);
