@@ -350,6 +350,7 @@ def refusals(tmp):
     make(tmp, {"cdx-00000.gz": (made(cdxj),), "no.parquet": ([{"a": 1}],), "folder/test/a.parquet": (made(fineweb),)})
     for arguments, code, words in (
             (("--profile", "cc-indx", "x"), 2, "unknown profile 'cc-indx'; did you mean cc-index"),
+            (("--profile", "host-index", "x"), 2, "a host index has counts of pages a host, without URLs or times"),
             (("--profile", "zzzzzzzzzzzz", "x"), 2, "unknown profile 'zzzzzzzzzzzz'; 'domaindex profiles' lists them"),
             (("--profile", "cdxj", tmp / "cdx-00000.gz"), 1, "its path has no {crawl} to name the dataset by; give --dataset NAME"),
             (("--profile", "cdxj", "-"), 2, "standard input has no path to name the dataset by"),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * profile.h - public corpora: how their records are read (`ingest --profile`).
  *
- *   rc = dx_profile_get(&p, "cc-index", &err);                        DX_E_INVALID with names that are near
+ *   rc = dx_profile_get(&p, "cc-index", &err);                        DX_E_INVALID with names that are near;
+ *                                                      DX_E_UNSUPPORTED: known, and why it cannot be read
  *   for (size_t i = 0; i < dx_profile_count; i++) dx_profiles[i] ...
  *   dx_profile_apply(p, &want);              what the caller has not asked for otherwise
  *
