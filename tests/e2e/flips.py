@@ -269,7 +269,7 @@ def run(root, names, what, options, named):
 def main():
     with dxtest.tempdir() as tmp:
         root, names = make_versions(tmp)
-        run(root, names, "loaded each time", ("--cursor-life", "0"), False)
+        run(root, names, "loaded each time", ("--cursor-life", "0", "--cache-pages", "1M", "--cache-idx", "1M", "--cache-payload", "1M", "--cache-answers", "1M", "--cache-domains", "1M"), False)
         run(root, names, "still open", (), True)
     dxtest.finish()
 

@@ -16,7 +16,7 @@ import subprocess
 import dxtest
 from dxtest import check, equal
 
-HOLDS, MUTATIONS, SOME = 9, 20, []
+HOLDS, MUTATIONS, SOME = 11, 22, []
 if not dxtest.WHOLE:
     SOME = ["rollback", "cursors", "servers", "late",
             "no-condition", "undo-unknown", "no-wait", "no-confirm", "late-lease", "entry-first", "name-reuse", "no-resume"]

@@ -159,6 +159,12 @@ def compare_column(file, name, path, leaf, counts):
     return None
 
 
+def steps(path, tops):
+    """The names on the way to a leaf; that of a top column may have dots."""
+    top = max((name for name in tops if path == name or path.startswith(name + ".")), key=len, default=path.split(".")[0])
+    return [top, *path[len(top) + 1:].split(".")] if len(path) > len(top) else [path]
+
+
 def corpus():
     if not CORPUS.exists():
         print("SKIPPED in part: no Parquet corpus in DX_SHARED_DATA")
@@ -171,8 +177,8 @@ def corpus():
             continue
         try:
             file = pq.ParquetFile(CORPUS / name)
-            paths = [c.path.split(".") for c in map(file.schema.column, range(len(file.schema)))]
             tops = set(file.schema_arrow.names)
+            paths = [steps(c.path, tops) for c in map(file.schema.column, range(len(file.schema)))]
         except (pa.ArrowException, OSError, ValueError) as why:
             print(f"     {name}: pyarrow: {str(why)[:100]}")
             continue

@@ -68,7 +68,7 @@ def site(tab, server, domain, version):
     want = server.get(f"/v1/domain/{domain}").json
     equal(tab.evaluate("location.hash"), f"#/site/{domain}?v={version}", "the address names the version")
     figures = tab.texts(".figures dd")
-    equal(figures[:3], [grouped(want["dataset_count"]), grouped(want["distinct_url_count"]), grouped(want["row_count"])], domain)
+    equal(figures[:3], [grouped(want["dataset_count"]), ("≈ " if want["distinct_error"] else "") + grouped(want["distinct_url_count"]), grouped(want["row_count"])], domain)
     names = [d["name"] for d in sorted(want["datasets"], key=lambda d: -d["url_count"])]
     equal(tab.texts("section:nth-of-type(2) tbody td:first-child"), names[:25], f"{domain}: datasets")
     sound(tab, server, f"site {domain}")

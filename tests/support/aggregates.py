@@ -128,12 +128,30 @@ class Compare:
             self.equal(answer.get("withheld_rows", 0), self.truth.withheld_of[domain], f"{domain}: withheld_rows")
             self.compare_distinct(domain, answer)
 
+    def timeline(self, domain, by):
+        """The answer; of a domain with times on more pages than a request may read (422), those of its datasets by parts, added up."""
+        target = f"/v1/domain/{quote(domain)}/timeline?by={by}"
+        if self.server.get(target).status != 422:
+            return self.get(target)
+        self.asked["timelines, in parts"] += 1
+        ids = [d["dataset_id"] for d in self.get(f"/v1/domain/{quote(domain)}")["datasets"]]
+        parts = [self.get(f"{target}&dataset={','.join(map(str, ids[at:at + 60]))}") for at in range(0, len(ids), 60)]
+        if None in parts:
+            return None
+        periods = collections.Counter()
+        for part in parts:
+            periods.update({p["period"]: p["row_count"] for p in part["periods"]})
+        times = [p[name] for p in parts for name in ("first_ts", "last_ts") if p[name] is not None]
+        return {"by": by, **{name: sum(p.get(name, 0) for p in parts) for name in ("dataset_count", "row_count", "untimed_row_count", "withheld_rows")},
+                "first_ts": min(times, default=None), "last_ts": max(times, default=None),
+                "periods": [{"period": period, "row_count": count} for period, count in sorted(periods.items())]}
+
     def timelines(self, domains):
         for by in ("year", "month", "day"):
             truth = self.truth.timeline(by)
             for domain in domains:
                 self.asked["timelines"] += 1
-                answer = self.get(f"/v1/domain/{quote(domain)}/timeline?by={by}")
+                answer = self.timeline(domain, by)
                 if answer is None:
                     continue
                 want = dict(truth[domain])
