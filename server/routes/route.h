@@ -49,7 +49,7 @@ extern const struct dx_param dx_param_offset, dx_param_limit, dx_param_fields, d
 #define DX_HOUR_PATTERN "([01][0-9]|2[0-3])"
 #define DX_TIME_SCHEMA                                                                    \
     "\"type\":\"string\",\"pattern\":\"^[0-9]{4}((-" DX_MONTH_PATTERN "(-" DX_DAY_PATTERN \
-    "([T ]" DX_HOUR_PATTERN "(:[0-5][0-9](:[0-5][0-9])?)?Z?)?)?)?|" DX_MONTH_PATTERN      \
+    "(T" DX_HOUR_PATTERN "(:[0-5][0-9](:[0-5][0-9])?)?Z?)?)?)?|" DX_MONTH_PATTERN         \
     "(" DX_DAY_PATTERN "(" DX_HOUR_PATTERN "([0-5][0-9]([0-5][0-9])?)?)?)?)$\""
 
 /* Of filtered listings. */
