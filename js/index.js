@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of domaindexd's HTTP API, for browsers and Node 18 or newer; no dependencies. README.md is the manual.
+
+/** A problem document of the server (RFC 9457), or a reply that cannot be read. */
+export class DomaindexError extends Error {
+  constructor(status, problem) {
+    super(problem.detail ?? problem.title ?? `status ${status}`);
+    this.name = "DomaindexError";
+    this.status = status;
+    this.slug = (problem.type ?? "").split(":").pop();
+    this.problem = problem;
+  }
+}
+
+/** A stream that ended before its end: what came before is right, and is not all. */
+export class IncompleteError extends DomaindexError {
+  constructor(detail) {
+    super(0, { detail, type: "urn:domaindex:problem:incomplete" });
+    this.name = "IncompleteError";
+  }
+}
+
+const WAIT_MS_MAX = 60_000;
+const BATCH = 5000; // names of a request
+
+function sleep(ms, signal) {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const done = () => (signal?.removeEventListener("abort", aborted), resolve());
+    const timer = setTimeout(done, ms);
+    const aborted = () => (clearTimeout(timer), reject(signal.reason));
+    signal?.addEventListener("abort", aborted, { once: true });
+  });
+}
+
+/** Lines of a body as they come, the last one too if it has no end. */
+async function* lines(body) {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const reader = body.getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const parts = rest.split("\n");
+      rest = parts.pop();
+      yield* parts;
+      if (done) break;
+    }
+    if (rest !== "") yield rest;
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+async function* objects(response) {
+  try {
+    for await (const line of lines(response.body)) {
+      const row = JSON.parse(line);
+      if (row.error?.type?.startsWith("urn:domaindex:problem:")) throw new DomaindexError(row.error.status, row.error);
+      yield row;
+    }
+  } catch (error) {
+    if (error instanceof DomaindexError || error.name === "AbortError" || error.name === "TimeoutError") throw error;
+    throw new IncompleteError(`the reply broke off: ${error.message}`);
+  }
+}
+
+class Index {
+  #base;
+  #options;
+
+  constructor(base, options) {
+    this.#base = base;
+    this.#options = options;
+  }
+
+  /** The same server, all answers from this version. */
+  at(version) {
+    return new Index(this.#base, { ...this.#options, version });
+  }
+
+  #url(path, parameters) {
+    const url = new URL(path.replace(/^\//, ""), this.#base);
+    const all = { ...(this.#options.version && !("version" in parameters) ? { version: this.#options.version } : {}), ...parameters };
+    for (const [name, value] of Object.entries(all)) {
+      if (value === undefined || value === null) continue;
+      // By encodeURIComponent: of a plus for a space the server makes a plus.
+      for (const one of name === "filter" && Array.isArray(value) ? value : [Array.isArray(value) ? value.join(",") : value])
+        url.search += `${url.search === "" ? "" : "&"}${encodeURIComponent(name)}=${encodeURIComponent(one)}`;
+    }
+    return url;
+  }
+
+  /** One request, and again as long as the server is busy; its Response, which is a 200. */
+  async #ask(path, parameters, { signal, ...init } = {}) {
+    const headers = { ...(this.#options.token ? { Authorization: `Bearer ${this.#options.token}` } : {}), ...init.headers };
+    for (let left = this.#options.retries; ; left--) {
+      const response = await this.#options.fetch(this.#url(path, parameters), { ...init, headers, signal });
+      if (response.ok) return response;
+      const problem = await response.json().catch(() => ({ title: `status ${response.status}` }));
+      if ((response.status !== 429 && response.status !== 503) || left <= 0) throw new DomaindexError(response.status, problem);
+      await sleep(Math.min(WAIT_MS_MAX, 1000 * (Number(response.headers.get("retry-after")) || 1)), signal);
+    }
+  }
+
+  /** Any resource of the API: get("/v1/tlds", { limit: 10 }). */
+  async get(path, parameters = {}, options = {}) {
+    return (await this.#ask(path, parameters, options)).json();
+  }
+
+  /** The datasets that contain a domain; null where none does. */
+  async domain(name, { signal, ...parameters } = {}) {
+    try {
+      return await this.get(`/v1/domain/${encodeURIComponent(name)}`, parameters, { signal });
+    } catch (error) {
+      if (error.slug === "domain-not-found") return null;
+      throw error;
+    }
+  }
+
+  /** The rows of a domain, one after the other: of one dataset, of several (a list), or of all. Parameters are those of the API. */
+  async *urls(name, dataset, { signal, ...parameters } = {}) {
+    const one = dataset !== undefined && !Array.isArray(dataset);
+    const path = `/v1/domain/${encodeURIComponent(name)}` + (one ? `/datasets/${encodeURIComponent(dataset)}/urls` : "/urls");
+    yield* objects(await this.#ask(path, { format: "ndjson", ...(Array.isArray(dataset) ? { dataset } : {}), ...parameters }, { signal }));
+  }
+
+  /** What each version changed for a domain, the newest first. */
+  async *changes(name, { signal, ...parameters } = {}) {
+    for (let to = parameters.to; to !== null; ) {
+      const page = await this.get(`/v1/domain/${encodeURIComponent(name)}/changes`, { ...parameters, version: undefined, to }, { signal });
+      yield* page.changes;
+      to = page.next_to;
+    }
+  }
+
+  /** For each of any number of names (an iterable) an object with what it is in; all of one version. */
+  async *domains(names, { signal, progress, ...parameters } = {}) {
+    let version = parameters.version ?? this.#options.version;
+    let done = 0;
+    let batch = [];
+    const self = this;
+    async function* answer() {
+      const body = batch.map((name) => `${name}\n`).join("");
+      const init = { method: "POST", body, headers: { "Content-Type": "text/plain" }, signal };
+      let summary = null;
+      for await (const row of objects(await self.#ask("/v1/domains", { ...parameters, version }, init))) {
+        if ("complete" in row) summary = row;
+        else yield { ...row, line: row.line + done };
+      }
+      if (!summary?.complete) throw new IncompleteError("the reply has no summary: names are missing");
+      version = summary.version;
+      done += batch.length;
+      batch = [];
+      progress?.(done);
+    }
+    for await (const name of names) {
+      if (/[\r\n]/.test(name)) throw new RangeError("a name has a line break");
+      batch.push(name);
+      if (batch.length === BATCH) yield* answer();
+    }
+    if (batch.length > 0) yield* answer();
+  }
+}
+
+/** url: of the server, with a path if it lies below one. */
+export function connect(url, { token, version, retries = 5, fetch = globalThis.fetch.bind(globalThis) } = {}) {
+  return new Index(new URL(url.endsWith("/") ? url : `${url}/`), { token, version, retries, fetch });
+}

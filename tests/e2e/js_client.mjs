@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// js_client.mjs - what tests/e2e/js_client.py runs: node js_client.mjs SERVER BROKEN; prints one line of JSON.
+import { connect, DomaindexError, IncompleteError } from "../../js/index.js";
+
+const [server, broken] = process.argv.slice(2);
+const collect = async (rows) => {
+  const all = [];
+  for await (const row of rows) all.push(row);
+  return all;
+};
+const failure = (promise) => promise.then(() => null, (error) => [error.name, error.status ?? null, error.slug ?? null, error instanceof DomaindexError]);
+
+const index = connect(server);
+const out = { site: await index.domain("WWW.Example.com/x"), absent: await index.domain("stranger.example") };
+out.pinned = (await index.at(out.site.version).domain("example.com")).version;
+out.one = await collect(index.urls("example.com", "news", { fields: "url,ts" }));
+out.all = (await collect(index.urls("big.example"))).length;
+out.some = await collect(index.urls("example.com", ["news", 1], { fields: "url" }));
+out.plus = await collect(index.urls("example.com", undefined, { prefix: "/a%20b", fields: "url" }));
+out.tlds = (await index.get("/v1/tlds", { limit: 2 })).tlds.length;
+out.changes = await collect(index.changes("example.com"));
+const names = Array.from({ length: 12001 }, (_, i) => (i % 2 ? "example.com" : `n${i}.example`));
+const progress = [];
+const found = await collect(index.domains(names, { progress: (done) => progress.push(done) }));
+out.names = [found.length, found.filter((name) => name.found).length, found.every((name, i) => name.asked === names[i] && name.line === i + 1), progress];
+out.refused = await failure(collect(index.urls("example.com", undefined, { prefix: "no slash" })));
+out.reason = await failure(index.domain("co.uk"));
+out.lineBreak = await failure(collect(index.domains(["a\nb"])));
+const aborter = new AbortController();
+let seen = 0;
+out.aborted = await failure((async () => {
+  for await (const _ of index.urls("big.example", undefined, { signal: aborter.signal })) if (++seen === 10) aborter.abort();
+})());
+
+const odd = connect(broken, { retries: 3 });
+out.retried = await odd.domain("busy.example");
+out.gaveUp = await failure(connect(broken, { retries: 1 }).domain("busy-for-long.example"));
+out.cut = await failure(collect(odd.urls("cut.example")));
+out.midway = await failure(collect(odd.urls("midway.example")));
+out.noSummary = await failure(collect(odd.domains(["example.com"])));
+out.isIncomplete = await collect(odd.urls("cut.example")).catch((error) => error instanceof IncompleteError);
+console.log(JSON.stringify(out));
