@@ -87,9 +87,14 @@ class Case:
         return current
 
     def after(self, root, words):
-        """The next publish makes the new version current and leaves nothing behind."""
+        """The next publish makes the new version current and leaves nothing behind. Where not even the manifest could be read again, it was not known
+        whether the new version is current: then its folder stays, and the next one has another number."""
+        kept = words.endswith("+") and (root / "index" / self.new).is_dir() and self.current(root, words) != self.new
         done = dxtest.run(*self.command(root), env=epoch(self.new), expect=None)
         dxtest.equal(done.returncode, 0, f"{words}: the next publish: {done.stderr[-300:]}")
+        if kept and done.stdout.decode().strip() == f"{int(self.new[:6]) + 1:06d}{self.new[6:]}":
+            dxtest.domaindex("verify", "--root", root, "--deep")
+            return
         dxtest.equal(done.stdout.decode().strip(), self.new, f"{words}: the next publish prints")
         dxtest.equal(self.current(root, words + ", then again"), self.new, f"{words}: then current")
         self.no_leftovers(root, words)
