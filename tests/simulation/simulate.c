@@ -10,12 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/simulation/actors.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/sim_store.h"
+
+#define SEEDS_A_PROCESS 100
 
 struct arguments {
     unsigned long long seed, seeds, plant;
@@ -71,48 +75,85 @@ static void fix_addresses(char **argv)
         (void)execv("/proc/self/exe", argv);
 }
 
+/* 0, 1 a violation, which is printed, or 2. */
+static int simulate(const struct arguments *a, unsigned long long seed,
+                    unsigned long long *commands)
+{
+    char folder[] = "/dev/shm/simulate-XXXXXX";
+    int code = 0;
+
+    if (mkdtemp(folder) == NULL || setenv("XDG_CACHE_HOME", folder, 1) != 0 ||
+        setenv("TMPDIR", folder, 1) != 0) {
+        (void)fprintf(stderr, "simulate: cannot make a folder in /dev/shm\n");
+        return 2;
+    }
+    sim_actors_begin(folder);
+    run_seed(seed, a->verbose);
+    *commands += sim_deeds();
+    if (a->trace)
+        (void)printf("seed %llu: trace %016llx, deeds %u\n", seed, (unsigned long long)sim_trace(),
+                     sim_deeds());
+    if (sim_violation() != NULL) {
+        (void)printf("seed %llu: %s\n", seed, sim_violation());
+        code = 1;
+    }
+    remove_folder(folder);
+    return code;
+}
+
+static int simulate_some(const struct arguments *a, unsigned long long first,
+                         unsigned long long *commands)
+{
+    int code = 0;
+
+    for (unsigned long long n = 0; n < SEEDS_A_PROCESS && first + n < a->seed + a->seeds; n++)
+        if ((code = simulate(a, first + n, commands)) != 0)
+            break;
+    (void)fflush(stdout);
+    return code;
+}
+
+/* In a process of its own: actors that crash leave all they had. */
+static int simulate_apart(const struct arguments *a, unsigned long long first,
+                          unsigned long long *commands)
+{
+    int status;
+    pid_t child;
+
+    (void)fflush(stdout);
+    child = fork();
+    if (child == 0)
+        _exit(simulate_some(a, first, commands));
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 2;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct arguments a = { .seed = 1, .seeds = 0 };
-    char base[] = "/dev/shm/simulate-XXXXXX";
-    unsigned long long deeds = 0;
+    unsigned long long *commands = mmap(NULL, sizeof *commands, PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int code = 0;
 
     fix_addresses(argv);
-    if (!parse(argc, argv, &a)) {
+    if (!parse(argc, argv, &a) || commands == MAP_FAILED) {
         (void)fprintf(
             stderr, "usage: simulate --seeds N [--seed S] [--plant 0..%d] [--verbose] [--trace]\n",
             SIM_PLANT_COUNT - 1);
         return 2;
     }
     sim_planted = (enum sim_plant)a.plant;
-    for (unsigned long long seed = a.seed; seed < a.seed + a.seeds && code == 0; seed++) {
-        char folder[sizeof base];
-
-        memcpy(folder, base, sizeof base);
-        if (mkdtemp(folder) == NULL || setenv("XDG_CACHE_HOME", folder, 1) != 0 ||
-            setenv("TMPDIR", folder, 1) != 0) {
-            (void)fprintf(stderr, "simulate: cannot make a folder in /dev/shm\n");
-            return 1;
-        }
-        sim_actors_begin(folder);
-        run_seed(seed, a.verbose);
-        deeds += sim_deeds();
-        if (a.trace)
-            (void)printf("seed %llu: trace %016llx, deeds %u\n", seed,
-                         (unsigned long long)sim_trace(), sim_deeds());
-        if (sim_violation() != NULL) {
-            (void)printf("seed %llu: %s\n", seed, sim_violation());
-            code = 1;
-        }
-        remove_folder(folder);
-    }
+    for (unsigned long long seed = a.seed; seed < a.seed + a.seeds && code == 0;
+         seed += SEEDS_A_PROCESS)
+        code = a.seeds > SEEDS_A_PROCESS ? simulate_apart(&a, seed, commands)
+                                         : simulate_some(&a, seed, commands);
     if (a.plant != SIM_PLANT_NONE) {
         (void)printf("planted defect %llu: %s\n", a.plant, code == 1 ? "found" : "NOT FOUND");
         return code == 1 ? 0 : 1;
     }
     if (code == 0)
         (void)printf("%llu seeds, %llu commands and answers: every invariant held\n", a.seeds,
-                     deeds);
+                     *commands);
     return code;
 }
