@@ -37,6 +37,15 @@ static void take_inet6(const uint8_t *address, const uint8_t *port, struct socka
     memcpy(from, &in, sizeof in);
 }
 
+/* Of a client that the header does not name: no proxy has the address, which is of a prefix that leads nowhere (RFC 6666). The
+ * proxy's own would give its trust to a stranger. */
+static void take_unnamed(struct sockaddr_storage *from)
+{
+    static const uint8_t nowhere[16] = { 1, [15] = 1 };
+
+    take_inet6(nowhere, nowhere + 2, from);
+}
+
 /* ---- version 2: binary ---- */
 
 static enum dx_proxy_header parse_binary(struct dx_span bytes, size_t *used,
@@ -63,6 +72,8 @@ static enum dx_proxy_header parse_binary(struct dx_span bytes, size_t *used,
         take_inet6(addresses, addresses + 32, from);
     else if (p[13] == 0x11 || p[13] == 0x21)
         return DX_PROXY_BAD;
+    else
+        take_unnamed(from);
     return DX_PROXY_DONE;
 }
 
@@ -112,8 +123,10 @@ static enum dx_proxy_header take_line(char *line, struct sockaddr_storage *from)
     uint8_t other_port[2];
     int family;
 
-    if (strcmp(line, "UNKNOWN") == 0 || strncmp(line, "UNKNOWN ", 8) == 0)
+    if (strcmp(line, "UNKNOWN") == 0 || strncmp(line, "UNKNOWN ", 8) == 0) {
+        take_unnamed(from);
         return DX_PROXY_DONE;
+    }
     count = split(line, words);
     if (count != WORDS || (strcmp(words[0], "TCP4") != 0 && strcmp(words[0], "TCP6") != 0))
         return DX_PROXY_BAD;

@@ -3,12 +3,12 @@
  *
  *   switch (dx_proxy_header_parse(bytes, &used, &from)) {
  *   case DX_PROXY_MORE:  the header is not whole yet
- *   case DX_PROXY_DONE:  behind `used` bytes comes what the client sent; from: its address, AF_UNSPEC: the proxy's own connection
+ *   case DX_PROXY_DONE:  behind `used` bytes comes what the client sent; from: its address, AF_UNSPEC: the proxy's own connection (LOCAL)
  *   case DX_PROXY_BAD:   it begins with something else
  *   }
  *
- * As haproxy.org/download/2.9/doc/proxy-protocol.txt has it. Version 2's extensions (TLVs) are passed over, unknown families are
- * AF_UNSPEC. A header has at most DX_PROXY_HEADER_MAX bytes. Pure; any thread.
+ * As haproxy.org/download/2.9/doc/proxy-protocol.txt has it. Version 2's extensions (TLVs) are passed over. A client that the
+ * header does not name (UNKNOWN, another family) has the address 100::1, which no proxy has. A header has at most DX_PROXY_HEADER_MAX bytes. Pure; any thread.
  */
 #ifndef DX_SERVER_HTTP_PROXY_HEADER_H
 #define DX_SERVER_HTTP_PROXY_HEADER_H

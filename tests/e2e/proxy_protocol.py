@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # labels: short
 """The PROXY protocol: whose requests a proxy passes on, seen by the budget of each address. Headers of version 1 and 2 by hand, whole, byte by byte and
-broken; HAProxy with send-proxy and send-proxy-v2; clients that are not a trusted proxy; a local socket with nginx's own header.
+broken; HAProxy with send-proxy and send-proxy-v2; clients that are not a trusted proxy; a listener on a local socket.
 """
 import http.client
 import os
@@ -74,10 +74,16 @@ def by_hand(port):
             equal(ask(port, head + GET, pieces=len(head + GET)), 200, f"{head!r}, byte by byte")
             spent(lambda head=head: ask(port, head + GET), f"{head!r}")
     equal(ask(port, v2("203.0.113.99") + GET), 200, "another one's is not")
-    for head in (b"PROXY UNKNOWN\r\n", b"PROXY UNKNOWN ffff::1 ffff::1 1 2\r\n", v2("203.0.113.1", command=0), SIGNATURE + b"\x21\x00\x00\x00",
-                 SIGNATURE + b"\x21\x31\x00\xd8" + bytes(216)):
+    for head in (v2("203.0.113.1", command=0), SIGNATURE + b"\x20\x00\x00\x00"):
         for _ in range(6):
             equal(ask(port, head + GET), 200, f"{head[:40]!r}: the proxy itself, which has no budget")
+    # Whoever is not named is not the proxy: one budget for all of them, and what they say of themselves is not believed.
+    spent(lambda: ask(port, b"PROXY UNKNOWN\r\n" + GET), "a client that is not named")
+    named = GET.replace(b"Host: x", b"Host: x\r\nX-Forwarded-For: 203.0.113.123")
+    for head in (b"PROXY UNKNOWN ffff::1 ffff::1 1 2\r\n", SIGNATURE + b"\x21\x00\x00\x00", SIGNATURE + b"\x21\x31\x00\xd8" + bytes(216), SIGNATURE + b"\x21\x12\x00\x0c" + bytes(12)):
+        equal(ask(port, head + GET), 429, f"{head[:40]!r}: not named either")
+        equal(ask(port, head + named), 429, f"{head[:40]!r}: says that it is another one")
+    equal(ask(port, v2("203.0.113.1", command=0) + named), 200, "the proxy says it")
     pair = v1("203.0.113.77") + GET.replace(b"Connection: close\r\n", b"") + GET
     equal(ask(port, pair), 200, "two requests behind a header")
 
@@ -171,7 +177,7 @@ def main():
         dxtest.domaindex("publish", "--root", root)
         done = dxtest.run(dxtest.DOMAINDEXD, "--root", root, "--listen", "127.0.0.1:0", "--proxy-protocol", "yes", expect=None, timeout=20)
         check(done.returncode != 0 and b"--trusted-proxy" in done.stderr, f"without trusted proxies: {done.stderr!r}")
-        with dxtest.Server(root, "--proxy-protocol", "yes", "--trusted-proxy", PROXY, *BUDGET) as server:
+        with dxtest.Server(root, "--proxy-protocol", "yes", "--trusted-proxy", PROXY, "--address-header", "X-Forwarded-For", *BUDGET) as server:
             by_hand(server.port)
             broken(server.port)
             with_haproxy(tmp, server)
