@@ -49,6 +49,7 @@ endif()
 
 # The tree of links in the documents, as it is here: what they link to stands beside them.
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES js/README.md js/index.js js/index.d.ts js/types.d.ts js/package.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/js)
 install(DIRECTORY docs packaging DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN systemd EXCLUDE PATTERN debian EXCLUDE)
 install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
         FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json" PATTERN load EXCLUDE PATTERN peers EXCLUDE PATTERN support EXCLUDE)
