@@ -24,7 +24,7 @@ import oracle
 import stores
 from dxtest import check, equal
 
-ROWS = 6000 if dxtest.WHOLE else 800
+ROWS = 6000 if dxtest.WHOLE else 400
 ENVIRONMENT = {"PYTHONPATH": f"{dxtest.SOURCE / 'python' / 'src'}", "DOMAINDEX_PROGRAM": str(dxtest.DOMAINDEX), "DOMAINDEX_LIBRARY": str(dxtest.BIN / "libdomaindex.so.1")}
 
 

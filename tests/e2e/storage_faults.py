@@ -34,7 +34,7 @@ import pipeline
 import roots
 import stores
 
-REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if dxtest.WHOLE else 6_000))
+REQUESTS = int(os.environ.get("DX_FAULT_REQUESTS") or (40_000 if dxtest.WHOLE else 5_000))
 SCALE = REQUESTS / 100_000
 DEADLINE_MS = 4000
 PATIENT_MS = 15_000     # for more than one stalled read, or one that drips, and another after it
