@@ -8,20 +8,20 @@
 
 #define IDS 1024 /* of a set at a time */
 
-static int add_ordinals(struct dx_version_part *to, const struct dx_dataset_set *set,
-                        struct dx_error *err)
+static int add_members(roaring_bitmap_t **to, const struct dx_dataset_set *set,
+                       struct dx_error *err)
 {
     uint32_t ids[IDS];
     uint64_t from = 0;
     size_t n;
 
-    if (to->dead == NULL)
-        to->dead = roaring_bitmap_create();
-    if (to->dead == NULL)
+    if (*to == NULL)
+        *to = roaring_bitmap_create();
+    if (*to == NULL)
         return dx_no_memory(err, "dead domains");
     while (from <= UINT32_MAX && (n = dx_dataset_set_ids_from(set, (uint32_t)from, ids, IDS)) > 0) {
         from = (uint64_t)ids[n - 1] + 1;
-        roaring_bitmap_add_many(to->dead, n, ids);
+        roaring_bitmap_add_many(*to, n, ids);
     }
     return DX_OK;
 }
@@ -64,10 +64,55 @@ static int take(struct dx_dead_domains *d, const struct dx_part *newer,
     if (rc == DX_OK && p.domains > 0)
         rc = dx_dead_ordinals(newer->dead, &p, &set, err);
     if (rc == DX_OK && p.domains > 0)
-        rc = add_ordinals(older, &set, err);
+        rc = add_members(&older->dead, &set, err);
     if (rc == DX_OK)
         d->domains += p.domains;
     return rc == DX_OK ? add_ranks(d, newer->dead, &p, err) : rc;
+}
+
+/* A lake file of an older part that the version does not have. */
+static int add_rows(struct dx_dead_domains *d, const struct dx_version_part *parts, size_t count,
+                    uint32_t file_id, struct dx_error *err)
+{
+    struct dx_pages_file file;
+    size_t i = count - 1;
+    int rc;
+
+    while (i > 0 && file_id < parts[i].part->pages.first_file)
+        i--;
+    rc = dx_pages_file(&parts[i].part->pages, file_id, &file, err);
+    if (rc == 0 || (rc == 1 && i + 1 == count))
+        return dx_fail(err, DX_E_CORRUPT, "%s/" DX_FILE_DEAD ": file %lu is of no older part",
+                       parts[count - 1].part->directory, (unsigned long)file_id);
+    d->rows += rc == 1 ? file.rows : 0;
+    return rc < 0 ? rc : DX_OK;
+}
+
+/* What the version's own part says of files. */
+static int take_gone(struct dx_dead_domains *d, const struct dx_version_part *parts, size_t count,
+                     struct dx_error *err)
+{
+    const struct dx_part *own = parts[count - 1].part;
+    uint64_t gone = own->dead == NULL ? 0 : own->dead->gone;
+    roaring_uint32_iterator_t it;
+    struct dx_dataset_set set;
+    int rc = DX_OK;
+
+    if (gone != own->entry.gone_files)
+        return dx_fail(
+            err, DX_E_CORRUPT, "%s/" DX_FILE_DEAD ": %llu files left, the manifest says %llu",
+            own->directory, (unsigned long long)gone, (unsigned long long)own->entry.gone_files);
+    if (gone == 0)
+        return DX_OK;
+    rc = dx_dead_gone(own->dead, &set, err);
+    if (rc == DX_OK)
+        rc = add_members(&d->files, &set, err);
+    if (rc != DX_OK)
+        return rc;
+    for (roaring_init_iterator(d->files, &it); rc == DX_OK && it.has_value;
+         (void)roaring_advance_uint32_iterator(&it))
+        rc = add_rows(d, parts, count, it.current_value, err);
+    return rc;
 }
 
 /* By dataset, those with more URLs first. */
@@ -121,7 +166,7 @@ int dx_dead_domains_join(struct dx_version_part *parts, size_t count, struct dx_
                      (unsigned long)UINT32_MAX);
     if (rc == DX_OK)
         sum_ranks(d);
-    return rc;
+    return rc == DX_OK && count > 0 ? take_gone(d, parts, count, err) : rc;
 }
 
 uint64_t dx_dead_domains_above(const struct dx_dead_domains *d, uint32_t dataset_id,
@@ -151,5 +196,7 @@ void dx_dead_domains_release(struct dx_version_part *parts, size_t count, struct
         dx_open_parts_put(&parts[i].part);
     }
     free(d->rank);
+    if (d->files != NULL)
+        roaring_bitmap_free(d->files);
     *d = (struct dx_dead_domains){ 0 };
 }

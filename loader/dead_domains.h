@@ -6,7 +6,8 @@
  *   dx_dead_domains_release(parts, count, &d);                 closes the parts too; safe at any time
  *
  * Each part says of the older ones which domains it took over (format/version/dead.h). The rankings
- * of these still count them: d says how many of them to take off.
+ * of these still count them: d says how many of them to take off. The newest part says which lake files of the others
+ * the version does not have.
  */
 #ifndef DX_LOADER_DEAD_DOMAINS_H
 #define DX_LOADER_DEAD_DOMAINS_H
@@ -15,16 +16,18 @@
 
 struct dx_version_part {
     struct dx_part *part;
-    struct roaring_bitmap_s *dead; /* ordinals of domains that newer parts have; NULL: none */
+    struct roaring_bitmap_s *dead; /* ordinals: newer parts have them, or they went; NULL: none */
     uint64_t first;                /* number of its first domain: loader/version_parts.h */
 };
 
 struct dx_dead_domains {
     struct dx_dead_rank *rank; /* by dataset, then url_count descending; domains: so many or more */
     size_t rank_count;
-    uint64_t domains; /* all of them */
-    uint64_t pairs;   /* of theirs */
-    uint64_t urls;    /* of these pairs */
+    uint64_t domains;               /* all of them */
+    uint64_t pairs;                 /* of theirs */
+    uint64_t urls;                  /* of these pairs */
+    uint64_t rows;                  /* of the files that left: */
+    struct roaring_bitmap_s *files; /* of older parts, by file_id; NULL: none */
 };
 
 /* DX_E_CORRUPT: they are not the parts of one version, in this order. */

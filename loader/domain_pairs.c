@@ -25,8 +25,8 @@ static int reserve(struct dx_domain_pairs *p, const struct dx_part *part, size_t
     return DX_OK;
 }
 
-int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, size_t datasets,
-                         uint64_t ordinal, struct dx_error *err)
+int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, uint64_t ordinal,
+                         struct dx_error *err)
 {
     struct dx_dataset_set set;
     size_t count;
@@ -36,9 +36,10 @@ int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, 
     if (rc < 0)
         return rc;
     count = dx_dataset_set_count(&set);
-    if (count > datasets)
-        return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %zu datasets of %zu",
-                       part->directory, (unsigned long long)ordinal, count, datasets);
+    if (count > part->dataset_domains.datasets)
+        return dx_fail(err, DX_E_CORRUPT, "%s: domain %llu has %zu datasets of %llu",
+                       part->directory, (unsigned long long)ordinal, count,
+                       (unsigned long long)part->dataset_domains.datasets);
     rc = reserve(p, part, count, err);
     if (rc < 0)
         return rc;

@@ -2,11 +2,11 @@
  * domain_pairs.h - the datasets of a domain and its counts in each.
  *
  *   struct dx_domain_pairs p = DX_DOMAIN_PAIRS_INIT;
- *   rc = dx_domain_pairs_read(&p, part, datasets, ordinal, &err);  p.ids[i], p.counts[i], i < p.count
+ *   rc = dx_domain_pairs_read(&p, part, ordinal, &err);  p.ids[i], p.counts[i], i < p.count
  *   dx_domain_pairs_release(&p);                         once, behind the last read
  *
- * Each read takes the place of the one before; room only grows. It is bounded by
- * `datasets`, how many the registry has: a set that claims more is DX_E_CORRUPT. One thread at a time.
+ * Each read takes the place of the one before; room only grows. It is bounded by how many datasets have a domain in
+ * the part: a set that claims more is DX_E_CORRUPT. One thread at a time.
  */
 #ifndef DX_LOADER_DOMAIN_PAIRS_H
 #define DX_LOADER_DOMAIN_PAIRS_H
@@ -28,8 +28,8 @@ struct dx_domain_pairs {
     }
 
 /* After an error count is 0. */
-int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, size_t datasets,
-                         uint64_t ordinal, struct dx_error *err);
+int dx_domain_pairs_read(struct dx_domain_pairs *p, const struct dx_part *part, uint64_t ordinal,
+                         struct dx_error *err);
 void dx_domain_pairs_release(struct dx_domain_pairs *p);
 
 #endif

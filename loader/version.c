@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loader/version.h"
 
+#include <roaring/roaring.h>
+
 #include "base/file.h"
 #include "canon/psl.h"
 #include "fetch/source_open.h"
@@ -337,7 +339,7 @@ static int check_sum(const struct dx_version *v, const char *what, uint64_t sum,
                          v->entry.version, (unsigned long long)sum, what, (unsigned long long)want);
 }
 
-/* The manifest's totals are those of live domains, and of the files of all parts. */
+/* The manifest's totals are those of live domains, and of the files of all parts that did not leave. */
 static int check_sums(struct dx_version *v, struct dx_error *err)
 {
     const struct dx_manifest_version *entry = &v->entry;
@@ -362,6 +364,7 @@ static int check_sums(struct dx_version *v, struct dx_error *err)
         rc = check_sum(v, "URLs", urls - v->dead.urls, entry->urls, err);
     if (rc < 0)
         return rc;
+    rows -= v->dead.rows;
     if (rows != v->entry.rows + v->entry.rows_left_out)
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: rows in " DX_FILE_PAGES ": %llu, the manifest says %llu",

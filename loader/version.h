@@ -126,7 +126,11 @@ struct dx_shared_manifest *dx_version_listed(struct dx_version *v);
 void dx_version_list(struct dx_version *v,
                      struct dx_shared_manifest *listed); /* holds it for itself */
 
-/* The part that has a domain, and its numbers there: 1, or 0 if no part has it. */
+/* Whether an ordinal of parts[i] is dead. */
+bool dx_version_is_dead(const struct dx_version *v, size_t i, uint64_t ordinal);
+
+/* The part that has a domain, and its numbers there: 1, or 0 if the version does not have it. The newest part that
+ * knows it decides: where it is dead there, it went. */
 static inline int dx_version_find(const struct dx_version *v, struct dx_span domain,
                                   const struct dx_part **part, uint64_t *ordinal,
                                   uint64_t *domain_id, struct dx_error *err)
@@ -136,6 +140,8 @@ static inline int dx_version_find(const struct dx_version *v, struct dx_span dom
     for (size_t i = v->part_count; rc == 0 && i-- > 0;) {
         *part = v->parts[i].part;
         rc = dx_part_find(*part, domain, ordinal, domain_id, err);
+        if (rc == 1 && v->parts[i].dead != NULL && dx_version_is_dead(v, i, *ordinal))
+            return 0;
     }
     return rc;
 }

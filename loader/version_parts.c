@@ -134,7 +134,9 @@ static void find_older(const struct dx_version *v, const struct dx_span *domains
 
         dx_mphf_find_batch(&part->mphf, &part->dictionary, left, n, found);
         for (size_t k = 0; k < n; k++) {
-            hits[at[k]] = (struct dx_version_hit){ found[k].rc, part, found[k].ordinal,
+            bool went = found[k].rc == 1 && dx_version_is_dead(v, i, found[k].ordinal);
+
+            hits[at[k]] = (struct dx_version_hit){ went ? 0 : found[k].rc, part, found[k].ordinal,
                                                    found[k].domain_id };
             if (found[k].rc == 0) {
                 left[kept] = left[k];
@@ -165,11 +167,18 @@ const struct dx_part *dx_version_part_of_file(const struct dx_version *v, uint64
     return NULL;
 }
 
+bool dx_version_is_gone(const struct dx_version *v, uint64_t file_id)
+{
+    return v->dead.files != NULL && roaring_bitmap_contains(v->dead.files, (uint32_t)file_id);
+}
+
 int dx_version_file(const struct dx_version *v, uint64_t file_id, const struct dx_part **part,
                     struct dx_pages_file *file, struct dx_error *err)
 {
     *part = dx_version_part_of_file(v, file_id);
-    return *part == NULL ? 0 : dx_pages_file(&(*part)->pages, file_id, file, err);
+    return *part == NULL || dx_version_is_gone(v, file_id)
+               ? 0
+               : dx_pages_file(&(*part)->pages, file_id, file, err);
 }
 
 uint64_t dx_version_objects_broken(const struct dx_version *v)

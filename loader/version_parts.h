@@ -5,7 +5,8 @@
  *   dx_version_find_batch(v, domains, count, hits);                         many at once
  *   rc = dx_version_file(v, file_id, &part, &file, &err);                   1, 0 none or a hole, <0
  *
- * The newest part that has a domain owns it; in older ones it is dead. Where domains of a version
+ * The newest part that has a domain owns it; in older ones it is dead. One that lost its last row is dead in all that
+ * have it. Where domains of a version
  * are counted through, they have numbers: those of parts[i] are parts[i].first + ordinal. Dead ones
  * have numbers too, and within a part numbers follow the order of keys; over parts they do not.
  *
@@ -32,8 +33,10 @@ struct dx_version_hit {
 void dx_version_find_batch(const struct dx_version *v, const struct dx_span *domains, size_t count,
                            struct dx_version_hit *hits);
 
-/* The part that scanned a file, whether or not it is still there; NULL: no part has the number. */
+/* The part that scanned a file, whether or not the version still has it; NULL: no part has the number. */
 const struct dx_part *dx_version_part_of_file(const struct dx_version *v, uint64_t file_id);
+/* Whether an older part has the file and the version does not: dx_version_file gives 0. */
+bool dx_version_is_gone(const struct dx_version *v, uint64_t file_id);
 int dx_version_file(const struct dx_version *v, uint64_t file_id, const struct dx_part **part,
                     struct dx_pages_file *file, struct dx_error *err);
 
@@ -57,9 +60,6 @@ int dx_version_remove_dead(const struct dx_version *v, struct roaring_bitmap_s *
 int dx_version_add_dataset(const struct dx_version *v, uint32_t dataset_id, uint64_t first,
                            uint64_t end, struct roaring_bitmap_s *to, uint64_t *count,
                            struct dx_error *err);
-/* Whether an ordinal of parts[i] is dead. */
-bool dx_version_is_dead(const struct dx_version *v, size_t i, uint64_t ordinal);
-
 /* Of the dataset's domains; 0: no part has a domain of it. */
 int dx_version_rank(const struct dx_version *v, uint32_t dataset_id, uint64_t url_count,
                     uint64_t *rank, struct dx_error *err);

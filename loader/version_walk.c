@@ -10,6 +10,7 @@ static void walk_from(struct dx_version_walk *w, struct dx_version *v, size_t fi
     w->part = NULL;
     w->pairs = (struct dx_domain_pairs)DX_DOMAIN_PAIRS_INIT;
     w->first_part = first_part;
+    w->only = NULL;
     w->from = place;
     w->begun = false;
 }
@@ -19,9 +20,23 @@ void dx_version_walk_begin(struct dx_version_walk *w, struct dx_version *v, uint
     walk_from(w, v, 0, place);
 }
 
-void dx_version_walk_parts(struct dx_version_walk *w, struct dx_version *v, size_t first_part)
+void dx_version_walk_parts(struct dx_version_walk *w, struct dx_version *v, size_t first_part,
+                           roaring_bitmap_t *const only[DX_PARTS_MAX])
 {
     walk_from(w, v, first_part, 0);
+    w->only = only;
+}
+
+/* To the next ordinal that is asked for of a part below first_part: false, there is none. */
+static bool next_only(struct dx_version_walk *w, size_t i)
+{
+    struct dx_version_walk_at *at = &w->at[i];
+
+    if (!at->only.has_value)
+        return false;
+    dx_dictionary_seek(&at->keys, &w->version->parts[i].part->dictionary, at->only.current_value);
+    (void)roaring_advance_uint32_iterator(&at->only);
+    return true;
 }
 
 /* The next live key of parts[i], if there is one. */
@@ -30,7 +45,10 @@ static int next_key(struct dx_version_walk *w, size_t i, struct dx_error *err)
     struct dx_version_walk_at *at = &w->at[i];
     int rc = 1;
 
+    at->has = false;
     do {
+        if (i < w->first_part && !next_only(w, i))
+            return DX_OK;
         at->ordinal = at->keys.ordinal;
         rc = dx_dictionary_next(&at->keys, &at->key, err);
     } while (rc == 1 && dx_version_is_dead(w->version, i, at->ordinal));
@@ -69,6 +87,13 @@ static int begin(struct dx_version_walk *w, struct dx_error *err)
         dx_dictionary_seek(&c, &p->part->dictionary, w->from - 1 - p->first);
         rc = dx_dictionary_next(&c, &key, err);
     }
+    for (size_t i = 0; rc >= 0 && i < w->first_part; i++) {
+        w->at[i].has = w->only != NULL && w->only[i] != NULL;
+        if (!w->at[i].has)
+            continue;
+        roaring_init_iterator(w->only[i], &w->at[i].only);
+        rc = next_key(w, i, err);
+    }
     for (size_t i = w->first_part; rc >= 0 && i < v->part_count; i++) {
         uint64_t ordinal;
 
@@ -90,7 +115,7 @@ int dx_version_walk_next(struct dx_version_walk *w, struct dx_error *err)
         rc = begin(w, err);
     else if (w->part != NULL)
         rc = next_key(w, w->part_at, err);
-    for (size_t i = w->first_part; rc == DX_OK && i < w->version->part_count; i++)
+    for (size_t i = 0; rc == DX_OK && i < w->version->part_count; i++)
         if (w->at[i].has && (least == w->version->part_count ||
                              dx_span_compare(w->at[i].key, w->at[least].key) < 0))
             least = i;
@@ -109,7 +134,7 @@ int dx_version_walk_next(struct dx_version_walk *w, struct dx_error *err)
 
 int dx_version_walk_pairs(struct dx_version_walk *w, struct dx_error *err)
 {
-    return dx_domain_pairs_read(&w->pairs, w->part, w->version->registry.count, w->ordinal, err);
+    return dx_domain_pairs_read(&w->pairs, w->part, w->ordinal, err);
 }
 
 void dx_version_walk_end(struct dx_version_walk *w)

@@ -12,7 +12,8 @@
  *
  * Dead domains of older parts are left out. The place of a domain is 1 + its number
  * (loader/version_parts.h); behind the last domain it is 1 + v->numbers, and a begin there, or
- * beyond, is an end, not an error. dx_version_walk_parts goes over the domains of the parts from parts[first] on alone.
+ * beyond, is an end, not an error. dx_version_walk_parts goes over the domains of the parts from parts[first] on, and of
+ * older ones over those whose ordinals only[i] has (NULL: none); the bitmaps are borrowed.
  *
  * Memory: what the datasets of one domain need, and a key a part. The version stays pinned by the
  * caller. One thread at a time; several walks may go over one version.
@@ -24,6 +25,8 @@
 #include "format/version/manifest.h"
 #include "loader/domain_pairs.h"
 
+#include <roaring/roaring.h>
+
 struct dx_version;
 
 /* The place in one part. */
@@ -32,6 +35,7 @@ struct dx_version_walk_at {
     struct dx_span key;
     uint64_t ordinal;
     struct dx_dictionary_cursor keys;
+    roaring_uint32_iterator_t only; /* of a part below first_part */
 };
 
 struct dx_version_walk {
@@ -45,13 +49,15 @@ struct dx_version_walk {
 
     /* private */
     size_t first_part, part_at;
+    roaring_bitmap_t *const *only;
     uint64_t from;
     bool begun;
     struct dx_version_walk_at at[DX_PARTS_MAX];
 };
 
 void dx_version_walk_begin(struct dx_version_walk *w, struct dx_version *v, uint64_t place);
-void dx_version_walk_parts(struct dx_version_walk *w, struct dx_version *v, size_t first_part);
+void dx_version_walk_parts(struct dx_version_walk *w, struct dx_version *v, size_t first_part,
+                           roaring_bitmap_t *const only[DX_PARTS_MAX]);
 int dx_version_walk_next(struct dx_version_walk *w, struct dx_error *err);
 int dx_version_walk_pairs(struct dx_version_walk *w, struct dx_error *err);
 void dx_version_walk_end(struct dx_version_walk *w);

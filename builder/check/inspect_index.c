@@ -299,6 +299,7 @@ static int show_dead_part(const struct dx_inspect *in, const struct dx_dead *d, 
 
 static int show_dead(const struct dx_inspect *in, unsigned flags, struct dx_error *err)
 {
+    struct dx_dataset_set files;
     struct dx_dead d;
     int rc = dx_dead_open(&d, in->bytes, flags, in->path, err);
 
@@ -311,6 +312,9 @@ static int show_dead(const struct dx_inspect *in, unsigned flags, struct dx_erro
     for (uint64_t i = 0; rc == DX_OK && i < d.parts; i++)
         rc = show_dead_part(in, &d, i, err);
     dx_json_end(in->json);
+    dx_inspect_u64(in, "files_that_left", d.gone);
+    if (rc == DX_OK && in->deep && d.gone > 0)
+        rc = dx_dead_gone(&d, &files, err);
     dx_dead_close(&d);
     return rc;
 }

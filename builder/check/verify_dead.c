@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dead.dxb of each part: a domain that several parts have is named once in each of them but the newest, by the next
- * newer part that has it, and no other domain is named. All dictionaries are read side by side, in order of keys.
+ * newer part that has it, or by one between them or behind the newest, of which lake files left, if it went there. No
+ * other domain is named. All dictionaries are read side by side, in order of keys.
  */
 #include "builder/check/verify.h"
 
@@ -84,7 +85,23 @@ static int take_rank(struct dead_check *c, size_t of, size_t i, uint32_t dataset
     return 0;
 }
 
-/* The domain at hand is in both, and in no part between them. */
+static bool is_named(const struct dead_check *c, size_t of, size_t i)
+{
+    const struct names *n = &c->names[of][i];
+
+    return n->ordinals != NULL && roaring_bitmap_contains(n->ordinals, (uint32_t)c->at[i].ordinal);
+}
+
+/* The part up to `newer` that names the domain at hand of parts[i]; `newer`, if none does: that should. */
+static size_t naming_part(const struct dead_check *c, size_t newer, size_t i)
+{
+    for (size_t of = i + 1; of < newer; of++)
+        if (is_named(c, of, i) && c->v->parts[of].part->dead->gone > 0)
+            return of;
+    return newer;
+}
+
+/* The domain at hand is dead in parts[i] because of parts[of]. */
 static int check_domain(struct dead_check *c, size_t of, size_t i, struct dx_error *why)
 {
     struct names *n = &c->names[of][i];
@@ -93,13 +110,13 @@ static int check_domain(struct dead_check *c, size_t of, size_t i, struct dx_err
     int size = (int)dx_surt_domain(c->at[i].key, domain);
     int rc;
 
-    if (n->ordinals == NULL || !roaring_bitmap_contains(n->ordinals, (uint32_t)ordinal)) {
+    if (!is_named(c, of, i)) {
         dx_verify_found(c->w, DX_FILE_DEAD ": %.*s is in part %s too, and not dead there", size,
                         (const char *)domain, c->v->parts[i].part->entry.version);
         return DX_OK;
     }
     n->found++;
-    rc = dx_domain_pairs_read(&c->pairs, c->v->parts[i].part, c->v->registry.count, ordinal, why);
+    rc = dx_domain_pairs_read(&c->pairs, c->v->parts[i].part, ordinal, why);
     for (size_t k = 0; rc >= 0 && k < c->pairs.count; k++) {
         rc = take_rank(c, of, i, c->pairs.ids[k], c->pairs.counts[k].url_count, why);
         if (rc == 0)
@@ -123,21 +140,23 @@ static int next_key(struct dead_check *c, size_t i, struct dx_error *why)
     return rc < 0 ? rc : DX_OK;
 }
 
-/* The parts that have the least key, newest first: each names it in the next older one. */
+/* The parts that have the least key, newest first: each names it in the next older one, if it did not go before. */
 static int check_key(struct dead_check *c, size_t least, struct dx_error *why)
 {
     uint8_t bytes[DX_SURT_MAX];
     struct dx_span key = dx_span_of(bytes, c->at[least].key.size);
     size_t newer = c->v->part_count;
+    size_t of;
     int rc = DX_OK;
 
     memcpy(bytes, c->at[least].key.data, key.size);
     for (size_t i = c->v->part_count; rc == DX_OK && i-- > 0;) {
         if (!c->at[i].has || !dx_span_equal(c->at[i].key, key))
             continue;
-        if (newer < c->v->part_count) {
-            dx_verify_enter(c->w, newer);
-            rc = check_domain(c, newer, i, why);
+        of = naming_part(c, newer, i);
+        if (of < c->v->part_count) {
+            dx_verify_enter(c->w, of);
+            rc = check_domain(c, of, i, why);
             dx_verify_leave(c->w);
         }
         newer = i;

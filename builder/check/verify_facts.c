@@ -54,15 +54,22 @@ static int check_list(struct dx_verify *w, const struct dx_domain_list *list, st
     struct dx_domain_cursor c;
     int rc = dx_dataset_domains_check(&w->part->dataset_domains, list, why);
 
-    if (rc >= 0 && (d == NULL || pairs->domains != list->domains || pairs->urls != list->urls))
+    /* Of a dataset that left all domains are dead, and each is held against its counts below. */
+    if (rc >= 0 && d != NULL && (pairs->domains != list->domains || pairs->urls != list->urls))
         return dx_fail(why, DX_E_CORRUPT,
                        DX_FILE_DATASET_DOMAINS ": dataset %u has %llu domains with %llu URLs, "
                                                "which is not what sets and counts say",
                        (unsigned)list->dataset_id, (unsigned long long)list->domains,
                        (unsigned long long)list->urls);
     dx_domain_cursor_begin(&c, &w->part->dataset_domains, list);
-    while (rc >= 0 && (rc = dx_domain_cursor_next(&c, why)) == 1)
+    while (rc >= 0 && (rc = dx_domain_cursor_next(&c, why)) == 1) {
+        if (d == NULL && !dx_version_is_dead(w->version, w->at, c.ordinal))
+            return dx_fail(why, DX_E_CORRUPT,
+                           DX_FILE_DATASET_DOMAINS ": dataset %u, which is not in " DX_FILE_DATASETS
+                                                   ", has domain %llu",
+                           (unsigned)list->dataset_id, (unsigned long long)c.ordinal);
         rc = check_listed(w, list->dataset_id, c.ordinal, c.url_count, why);
+    }
     return rc < 0 ? rc : DX_OK;
 }
 
@@ -211,8 +218,7 @@ static int check_domain(struct facts_check *c, struct dx_error *why)
 
     if (rc == 1) {
         c->domain_size = dx_surt_domain(key, c->domain);
-        rc = dx_domain_pairs_read(&c->pairs, c->w->part, c->w->version->registry.count, c->ordinal,
-                                  why);
+        rc = dx_domain_pairs_read(&c->pairs, c->w->part, c->ordinal, why);
     }
     for (size_t i = 0; rc >= 0 && i < c->pairs.count; i++) {
         struct dx_span bytes;

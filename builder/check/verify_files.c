@@ -7,7 +7,9 @@
 #include "builder/lake/lake_layout.h"
 #include "format/core/zseek.h"
 #include "format/version/files_tsv.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
+
+#include <roaring/roaring.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +81,7 @@ static int check_hole(const struct files_check *c, const struct dx_files_row *ro
 static int check_row(struct files_check *c, const struct dx_files_row *row, struct dx_error *why)
 {
     const struct dx_dataset *dataset = dx_registry_by_id(&c->v->registry, row->dataset_id);
+    bool left = dx_version_is_gone(c->v, row->file_id);
     struct dx_pages_file file;
     char etag[DX_HASH128_TEXT];
     int rc = dx_pages_file(&c->w->part->pages, row->file_id, &file, why);
@@ -87,8 +90,10 @@ static int check_row(struct files_check *c, const struct dx_files_row *row, stru
         return rc;
     if (dx_files_hole(row))
         return check_hole(c, row, rc == 1, why);
-    c->w->result->lake_files++;
-    dx_buf_append(&c->paths, &row->path, sizeof row->path);
+    if (!left) {
+        c->w->result->lake_files++;
+        dx_buf_append(&c->paths, &row->path, sizeof row->path);
+    }
     if (c->paths.failed)
         return dx_buf_fail(&c->paths, why, DX_FILE_FILES_TSV);
     if (rc == 1)
@@ -105,6 +110,8 @@ static int check_row(struct files_check *c, const struct dx_files_row *row, stru
                        DX_FILE_FILES_TSV ": line %u: dataset or range of prefixes is not that of "
                                          "its path",
                        (unsigned)row->file_id + 1);
+    if (left)
+        return DX_OK; /* its dataset may be none of the version's */
     if (dataset == NULL)
         return dx_fail(why, DX_E_CORRUPT,
                        DX_FILE_FILES_TSV ": line %u: dataset %u is not in " DX_FILE_DATASETS,
@@ -235,6 +242,54 @@ static int hash_parts(const struct files_check *c, struct dx_hash128 *hash, stru
     return rc;
 }
 
+/* The lines of parts[i], with holes for files that the version of the part at hand does not have. */
+static int hash_lines(const struct files_check *c, size_t i, const roaring_bitmap_t *gone,
+                      struct dx_hash_state *st, struct dx_error *why)
+{
+    struct dx_span plain = dx_span_of(c->tsv[i].data, c->tsv[i].size);
+    struct dx_buf text = DX_BUF_INIT(TSV_MAX);
+    struct dx_files_tsv_writer w;
+    struct dx_files_tsv tsv;
+    struct dx_files_row row;
+    int rc = DX_OK;
+
+    if (gone == NULL) {
+        dx_hash_state_update(st, plain);
+        return DX_OK;
+    }
+    dx_files_tsv_begin(&tsv, plain, DX_FILE_FILES_TSV);
+    dx_files_tsv_writer_begin(&w, &text);
+    tsv.next_id = w.next_id = c->v->parts[i].part->pages.first_file;
+    while (rc == DX_OK && (rc = dx_files_tsv_next(&tsv, &row, why)) == 1) {
+        if (roaring_bitmap_contains(gone, row.file_id))
+            row = (struct dx_files_row){ .file_id = row.file_id };
+        rc = dx_files_tsv_write(&w, &row, why);
+    }
+    dx_hash_state_update(st, dx_span_of(text.data, text.size));
+    dx_buf_release(&text);
+    return rc;
+}
+
+static int hash_files(const struct files_check *c, struct dx_hash_state *st, struct dx_error *why)
+{
+    const struct dx_dead *dead = c->w->part->dead;
+    roaring_bitmap_t *gone = NULL;
+    struct dx_dataset_set set;
+    int rc = DX_OK;
+
+    if (dead != NULL && dead->gone > 0) {
+        rc = dx_dead_gone(dead, &set, why);
+        gone = rc == DX_OK ? dx_dataset_set_bitmap(&set) : NULL;
+        if (rc == DX_OK && gone == NULL)
+            rc = dx_no_memory(why, "verify");
+    }
+    for (size_t i = 0; rc == DX_OK && i <= c->w->at; i++)
+        rc = hash_lines(c, i, gone, st, why);
+    if (gone != NULL)
+        roaring_bitmap_free(gone);
+    return rc;
+}
+
 /* docs/FORMAT.md section 1: what a version is made from, hashed again. Its files are those of its
  * part and of the older ones. */
 static int check_build_id(struct files_check *c, struct dx_error *err)
@@ -256,8 +311,9 @@ static int check_build_id(struct files_check *c, struct dx_error *err)
         dx_hash_state_update(st, dx_span_str(head));
         dx_hash_state_update(st, datasets.bytes);
         dx_hash_state_update(st, dx_span_str("\n"));
-        for (size_t i = 0; i <= c->w->at; i++)
-            dx_hash_state_update(st, dx_span_of(c->tsv[i].data, c->tsv[i].size));
+        rc = hash_files(c, st, &why);
+    }
+    if (rc == DX_OK) {
         hash = dx_hash_state_digest(st);
         rc = hash_parts(c, &hash, &why);
     }

@@ -168,7 +168,7 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
             rc = dx_buf_fail(&c->collided, why, "verify");
     }
     if (rc >= 0)
-        rc = dx_domain_pairs_read(&c->pairs, part, c->v->registry.count, ordinal, why);
+        rc = dx_domain_pairs_read(&c->pairs, part, ordinal, why);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < c->pairs.count; i++) {
@@ -177,12 +177,12 @@ static int check_domain(struct index_check *c, uint64_t ordinal, struct dx_error
         c->pairs_read++;
         c->rows += c->pairs.counts[i].row_count;
         c->urls += c->pairs.counts[i].url_count;
-        if (d == NULL)
+        if (d == NULL && live)
             dx_verify_found(c->w,
                             DX_FILE_MEMBERSHIP
                             ": %.*s is in dataset %u, which is not in " DX_FILE_DATASETS,
                             (int)size, (const char *)domain, (unsigned)c->pairs.ids[i]);
-        else
+        else if (d != NULL)
             add_pair(c, (size_t)(d - c->v->registry.datasets), &c->pairs.counts[i], live);
     }
     if (live) {
@@ -339,7 +339,7 @@ static int next_pair(struct index_check *c, struct pair_walk *p, uint64_t *domai
 {
     while (p->domain < c->w->part->entry.part.domains) {
         if (!p->loaded) {
-            int rc = dx_domain_pairs_read(&c->pairs, c->w->part, c->v->registry.count,
+            int rc = dx_domain_pairs_read(&c->pairs, c->w->part,
                                           c->ids[c->w->at][p->domain].ordinal, why);
 
             if (rc < 0)
@@ -396,6 +396,10 @@ static int check_run(struct index_check *c, uint32_t dataset_id, const struct dx
                        (unsigned)dataset_id, (unsigned long long)run->first_row,
                        (unsigned long long)run->row_count, (unsigned)run->row_group,
                        (unsigned)run->file_id);
+    if (live && dx_version_is_gone(c->v, run->file_id))
+        return dx_fail(why, DX_E_CORRUPT,
+                       "a posting of dataset %u names rows of file %u, which left the version",
+                       (unsigned)dataset_id, (unsigned)run->file_id);
     if (live) {
         cover->rows += run->row_count;
         cover->borders += border(run->first_row + run->row_count) - border(run->first_row);
@@ -571,7 +575,8 @@ static int check_coverage(struct index_check *c, struct dx_error *why)
             if (rc < 0)
                 return rc;
             for (uint32_t g = 0; rc == 1 && g < file.row_groups; g++)
-                check_group(c, &file, g, &uncovered);
+                if (!dx_version_is_gone(c->v, pages->first_file + f))
+                    check_group(c, &file, g, &uncovered);
         }
         dx_verify_leave(c->w);
     }

@@ -116,6 +116,10 @@ static int take_part(struct lake_check *c, const struct dx_part *part, bool *all
         }
         if (there == 0)
             continue; /* a file that went */
+        if (dx_version_is_gone(c->v, id)) {
+            c->lake.files[id].row_groups = file.row_groups;
+            continue;
+        }
         rc = take_file(c, part, id, &file, err);
         c->by_path[c->by_path_count++] = &c->lake.files[id];
     }

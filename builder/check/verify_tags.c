@@ -8,7 +8,7 @@
 #include "builder/scan/index_tags_record.h"
 #include "builder/sort/spill_sort.h"
 #include "format/version/tag_list.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #define IDS 1024 /* of a set at a time */
 
@@ -169,8 +169,11 @@ static int sum_entry(const struct tags_check *c, const struct dx_tag_file *f, st
     uint32_t ids[IDS];
     uint64_t from = 0;
     size_t n;
-    int rc = dx_tag_file_sets(c->part->tags, f, &rows, &domains, why);
+    int rc;
 
+    if (dx_version_is_gone(c->w->version, f->file_id))
+        return DX_OK; /* a new scan does not find it */
+    rc = dx_tag_file_sets(c->part->tags, f, &rows, &domains, why);
     while (rc == DX_OK && from <= UINT32_MAX &&
            (n = dx_dataset_set_ids_from(&rows, (uint32_t)from, ids, IDS)) > 0) {
         for (size_t i = 0; i < n; i++)
@@ -290,11 +293,16 @@ static int check_left(struct dx_verify *w, const struct dx_index_lake *lake, str
         struct dx_tags_left left;
         int rc;
 
-        if ((file->tags_unread | file->tags_unfit) == 0)
+        rc = dx_tags_left_at(w->part->tags, next, &left, why);
+        if (rc == 1 && left.file_id == id && dx_version_is_gone(w->version, id)) {
+            next++;
             continue;
-        rc = dx_tags_left_at(w->part->tags, next++, &left, why);
+        }
         if (rc < 0)
             return rc;
+        if ((file->tags_unread | file->tags_unfit) == 0)
+            continue;
+        next++;
         if (rc == 0 || left.file_id != id || left.rows != file->tags_unread ||
             left.tags != file->tags_unfit)
             dx_verify_found(w,

@@ -57,9 +57,12 @@ static void summary(const struct dx_dataset_remove *r)
                 (unsigned long long)r->result[i].files, dx_progress_size(r->result[i].bytes, size));
     if (r->dry_run)
         return;
-    fprintf(stderr,
-            "Versions that have it go on answering. It is gone with the next "
-            "'domaindex publish'; its files go when gc takes the last of those versions.\n");
+    fprintf(
+        stderr,
+        "Versions that have it go on answering. It is gone with the next "
+        "'domaindex publish'; its files go when gc takes the last of those versions. While a newer "
+        "version uses their parts of the index, 'domaindex publish --parts 1' merges these "
+        "first.\n");
 }
 
 static int print_json(const struct dx_dataset_remove *r)
@@ -126,7 +129,10 @@ const struct dx_command dx_command_remove = {
     .description =
         "Marks datasets as removed, all of them or none. Nothing is deleted: the versions that "
         "are there go on answering with them, the next 'domaindex publish' leaves them out, and "
-        "their files go with the last version that names them (domaindex gc). The id is never "
+        "their files go with the last version that names them (domaindex gc). A version whose part "
+        "of the index a "
+        "newer one uses stays until it is merged: 'domaindex publish --parts 1' does that at once. "
+        "The id is never "
         "given again; ingesting under the same name later begins a new dataset.\n\n"
         "A dataset with files that were not published yet is refused: no version would ever name "
         "them, so they would never be deleted. Publish first. What is left of a replacement that "

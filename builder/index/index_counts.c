@@ -75,27 +75,39 @@ static int check_new(const struct dx_index_state *b, const struct dx_index_pair 
     return rc == 1 ? DX_INDEX_FULL : rc;
 }
 
-/* At the first pair of a domain: what the base has of it. */
-static int note_domain(struct dx_index_pass *p, const struct dx_index_pair *pair,
-                       struct dx_error *err)
+/* At the first pair of a domain, also of one that goes: what the base has of it. */
+static int note_known(struct dx_index_state *b, struct dx_error *err)
 {
-    struct dx_index_state *b = p->b;
     const struct dx_index_merge *m = &b->merge;
 
-    if (b->noted > p->ordinal)
+    if (!m->is_known || b->noted == m->domains)
         return DX_OK;
-    b->noted = p->ordinal + 1;
-    if (!m->is_known)
-        return check_new(b, pair, err);
+    b->noted = m->domains;
     b->known.domains++;
     b->known.pairs += m->pairs->count;
     for (size_t i = 0; i < m->pairs->count; i++) {
         b->known.rows += m->pairs->counts[i].row_count;
         b->known.urls += m->pairs->counts[i].url_count;
     }
-    if (m->known_part < b->lake->kept_parts)
-        return dx_index_dead_add(b->dead, m->known_part, m->known_ordinal, m->pairs, err);
-    dx_index_tags_domain(b->lake->tags, m->known_part, m->known_ordinal, p->ordinal);
+    return m->known_part < b->lake->kept_parts
+               ? dx_index_dead_add(b->dead, m->known_part, m->known_ordinal, m->pairs, err)
+               : DX_OK;
+}
+
+/* At the first pair of a domain that the new part has. */
+static int place_domain(struct dx_index_pass *p, const struct dx_index_pair *pair,
+                        struct dx_error *err)
+{
+    struct dx_index_state *b = p->b;
+    const struct dx_index_merge *m = &b->merge;
+
+    if (b->placed > p->ordinal)
+        return DX_OK;
+    b->placed = p->ordinal + 1;
+    if (!m->is_known)
+        return check_new(b, pair, err);
+    if (m->known_part >= b->lake->kept_parts)
+        dx_index_tags_domain(b->lake->tags, m->known_part, m->known_ordinal, p->ordinal);
     return DX_OK;
 }
 
@@ -103,13 +115,13 @@ static int second_pair(struct dx_index_pass *p, const struct dx_index_pair *pair
                        enum dx_index_origin origin, struct dx_error *err)
 {
     struct second *s = p->ctx;
-    int rc;
+    int rc = note_known(p->b, err);
 
-    if (origin == DX_INDEX_DROPPED)
-        return DX_OK;
+    if (rc != DX_OK || origin == DX_INDEX_DROPPED)
+        return rc;
     rc = take_posting(p, pair, origin, err);
     if (rc == DX_OK)
-        rc = note_domain(p, pair, err);
+        rc = place_domain(p, pair, err);
     return rc == DX_OK ? dx_index_facts_pair(s->facts, pair, origin, p->ordinal, err) : rc;
 }
 

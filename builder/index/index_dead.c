@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "builder/lake/lake_files.h"
 #include "format/version/dead.h"
-#include "loader/version.h"
+#include "loader/version_parts.h"
 
 #include <roaring/roaring.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct rank {
 };
 
 struct dx_index_dead {
+    const struct dx_index_lake *lake;
     const struct dx_version *base;
     size_t parts; /* that stay */
     roaring_bitmap_t *ordinals[DX_PARTS_MAX];
@@ -74,6 +75,7 @@ int dx_index_dead_new(struct dx_index_dead **out, const struct dx_index_lake *la
     *out = d;
     if (d == NULL)
         return dx_no_memory(err, "dead domains");
+    d->lake = lake;
     d->base = lake->base;
     d->parts = lake->kept_parts;
     for (size_t i = 0; i < d->parts; i++) {
@@ -143,9 +145,32 @@ static void join_ranks(struct dx_index_dead *d)
     d->rank_count = n;
 }
 
+/* Of the parts that stay, the lake files that the new version does not have. */
+static int write_gone(const struct dx_index_dead *d, struct dx_dead_writer *w, struct dx_error *err)
+{
+    roaring_bitmap_t *gone = roaring_bitmap_create();
+    int rc = gone == NULL ? dx_no_memory(err, "files that left") : DX_OK;
+
+    for (uint64_t i = 0; rc >= 0 && i < d->lake->first_file; i++) {
+        const struct dx_part *part = d->lake->files[i].path == NULL
+                                         ? dx_version_part_of_file(d->base, i)
+                                         : NULL;
+        struct dx_pages_file file;
+
+        rc = part == NULL ? 0 : dx_pages_file(&part->pages, i, &file, err);
+        if (rc == 1)
+            roaring_bitmap_add(gone, (uint32_t)i);
+    }
+    if (rc >= 0)
+        rc = dx_dead_writer_gone(w, gone, err);
+    if (gone != NULL)
+        roaring_bitmap_free(gone);
+    return rc;
+}
+
 int dx_index_dead_write(struct dx_index_dead *d, const struct dx_build_id *build,
                         int (*sink)(void *ctx, struct dx_span bytes, struct dx_error *err),
-                        void *ctx, struct dx_error *err)
+                        void *ctx, uint64_t *gone, struct dx_error *err)
 {
     struct dx_dead_writer w;
     size_t next = 0;
@@ -160,6 +185,9 @@ int dx_index_dead_write(struct dx_index_dead *d, const struct dx_build_id *build
         for (; rc == DX_OK && next < d->rank_count && d->ranks[next].part == i; next++)
             rc = dx_dead_writer_rank(&w, &d->ranks[next].is, err);
     }
+    if (rc == DX_OK)
+        rc = write_gone(d, &w, err);
+    *gone = w.gone;
     if (rc == DX_OK)
         rc = dx_dead_writer_end(&w, build, sink, ctx, err);
     dx_dead_writer_release(&w);

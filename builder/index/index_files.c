@@ -126,7 +126,8 @@ static int write_dead(struct dx_index_state *b, struct dx_error *err)
     int rc = dx_index_out_open(&out, b->options->dir, DX_FILE_DEAD, b->options->sync, err);
 
     if (rc == DX_OK)
-        rc = dx_index_dead_write(b->dead, &b->id->build, dx_index_out_sink, &out, err);
+        rc = dx_index_dead_write(b->dead, &b->id->build, dx_index_out_sink, &out,
+                                 &b->entry->gone_files, err);
     if (rc == DX_OK)
         rc = dx_index_out_commit(&out, b->entry, err);
     dx_index_out_abort(&out);

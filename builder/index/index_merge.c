@@ -46,6 +46,7 @@ int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, s
     m->lake = lake;
     m->begun = true;
     m->given_scanned = m->given_known = false;
+    m->domains = 0;
     m->has_domain = m->is_walked = m->is_known = false;
     m->pairs = NULL;
     m->at = 0;
@@ -53,7 +54,7 @@ int dx_index_merge_begin(struct dx_index_merge *m, struct dx_index_lake *lake, s
     if (rc == DX_OK)
         rc = next_scanned(m, err);
     if (lake->base != NULL)
-        dx_version_walk_parts(&m->base, lake->base, lake->kept_parts);
+        dx_version_walk_parts(&m->base, lake->base, lake->kept_parts, lake->leaving);
     return rc == DX_OK ? next_walked(m, err) : rc;
 }
 
@@ -93,9 +94,7 @@ static int look_up(struct dx_index_merge *m, struct dx_error *err)
             dx_part_drop_pages(base->parts[i].part);
     rc = dx_version_find(base, dx_index_pair_domain(&m->scanned), &part, &ordinal, &id, err);
     if (rc == 1)
-        rc = dx_domain_pairs_read(&m->looked_up, part, base->registry.count, ordinal, err) < 0
-                 ? (int)err->code
-                 : 1;
+        rc = dx_domain_pairs_read(&m->looked_up, part, ordinal, err) < 0 ? (int)err->code : 1;
     m->pairs = &m->looked_up;
     return rc == 1 ? take_pairs(m, part, ordinal, err) : rc;
 }
@@ -117,6 +116,7 @@ static int next_domain(struct dx_index_merge *m, struct dx_error *err)
     memcpy(m->key, key.data, key.size);
     m->key_size = key.size;
     m->has_domain = true;
+    m->domains++;
     if (!m->is_walked) {
         rc = look_up(m, err);
     } else {

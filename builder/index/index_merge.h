@@ -51,6 +51,7 @@ struct dx_index_merge {
     uint8_t key[DX_SURT_MAX];
     size_t key_size;
     bool is_known;     /* the base has it: */
+    uint64_t domains;  /* so many came, with the one at hand */
     size_t known_part; /* which part, */
     uint64_t known_ordinal;
     const struct dx_domain_pairs *pairs; /* and these */

@@ -60,7 +60,8 @@ struct dx_index_state {
     /* what the second pass finds of the base */
     struct dx_index_dead *dead;         /* NULL: no part of it stays */
     struct dx_index_known_totals known; /* of domains that the new part has, as the base has them */
-    uint64_t noted;                     /* domains that these know of */
+    uint64_t noted;                     /* domains that these know of, by merge.domains */
+    uint64_t placed;                    /* domains of the new part that were looked at */
 
     /* for the second sort */
     struct dx_spill_sort *postings;

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "format/version/manifest.h"
 
 struct dx_blob_spill;
 struct dx_index_dataset;
@@ -58,6 +59,8 @@ struct dx_index_lake {
      * own files are those from first_file on. 0 and 0: it has one part alone. */
     size_t kept_parts;
     uint64_t first_file;
+    /* Of those parts, ordinals of the domains of datasets that went or were replaced: they are taken over. NULL: none. */
+    struct roaring_bitmap_s *leaving[DX_PARTS_MAX];
     /* found by the scan: */
     uint64_t rows;
     uint64_t urls;

@@ -15,6 +15,8 @@
 #include "builder/root/root.h"
 #include "fetch/store.h"
 
+#include <roaring/roaring.h>
+
 _Static_assert(DX_VERSION_NAME == 24, "dx_lake_claim_version");
 
 /* A path, by its hash: files are millions, and 128 bits do not meet by chance. */
@@ -32,7 +34,8 @@ struct naming {
     size_t count;
     size_t capacity;
     const struct dx_manifest_version *reading;
-    struct dx_buf path; /* parquet_root and a path */
+    roaring_bitmap_t *gone; /* file_ids of its older parts that the current version does not have */
+    struct dx_buf path;     /* parquet_root and a path */
     struct dx_lake_absent absent;
     size_t lacked_from; /* in absent.list: those that the current version lacked already */
 };
@@ -123,10 +126,11 @@ static int write_path(struct naming *n, const struct dx_files_row *row, struct d
 static int add_listed(void *ctx, const struct dx_files_row *row, struct dx_error *err)
 {
     struct naming *n = ctx;
+    bool is_gone = n->gone != NULL && roaring_bitmap_contains(n->gone, row->file_id);
     struct dx_span path;
     int rc = write_path(n, row, &path, err);
 
-    return rc == DX_OK ? add_name(n, path, is_current(n, n->reading), true, err) : rc;
+    return rc == DX_OK ? add_name(n, path, is_current(n, n->reading) && !is_gone, true, err) : rc;
 }
 
 /* Of a version's missing files; those of a part are its own version's. */
@@ -180,7 +184,8 @@ static int check_parts(const struct naming *n, const struct dx_manifest_version 
 static int read_versions(struct naming *n, struct dx_error *err)
 {
     const struct dx_manifest *m = n->manifest;
-    int rc = DX_OK;
+    const struct dx_manifest_version *current = dx_manifest_current(m);
+    int rc = current == NULL ? DX_OK : dx_listed_gone(n->root->source, current, &n->gone, err);
 
     for (size_t i = 0; rc == DX_OK && i < m->version_count; i++) {
         n->reading = &m->versions[i];
@@ -410,6 +415,8 @@ int dx_lake_membership_open(struct dx_lake_membership *to, const struct dx_root 
     if (rc < 0)
         dx_lake_membership_close(to);
     dx_lake_absent_release(&n.absent);
+    if (n.gone != NULL)
+        roaring_bitmap_free(n.gone);
     free(n.names);
     dx_buf_release(&n.path);
     return rc;

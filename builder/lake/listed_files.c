@@ -4,6 +4,9 @@
 #include <stdio.h>
 
 #include "format/core/zseek.h"
+#include "format/version/dead.h"
+
+#include <roaring/roaring.h>
 
 #define FILE_MAX ((size_t)1 << 31)  /* compressed */
 #define PLAIN_MAX ((size_t)2 << 30) /* as the builder writes at most: some ten million files */
@@ -92,21 +95,72 @@ int dx_listed_files(struct dx_source *source, const struct dx_manifest_version *
     return read_list(source, entry, DX_FILE_FILES_TSV, entry->part.first_file, each, ctx, err);
 }
 
+int dx_listed_gone(struct dx_source *source, const struct dx_manifest_version *entry,
+                   struct roaring_bitmap_s **gone, struct dx_error *err)
+{
+    struct dx_buf file = DX_BUF_INIT(FILE_MAX);
+    struct dx_dead dead = { .parts = 0 };
+    char name[DX_MANIFEST_FILE_PATH];
+    struct dx_dataset_set set;
+    int rc;
+
+    *gone = NULL;
+    if (entry->gone_files == 0)
+        return DX_OK;
+    dx_name_of_version(name, entry->version, DX_FILE_DEAD);
+    rc = read_file(source, dx_manifest_file(entry, DX_FILE_DEAD), name, &file, err);
+    if (rc < 0)
+        (void)dx_fail_in(err, "%s", name);
+    if (rc == DX_OK)
+        rc = dx_dead_open(&dead, dx_span_of(file.data, file.size), 0, name, err);
+    if (rc == DX_OK && dead.gone != entry->gone_files)
+        rc = dx_fail(err, DX_E_CORRUPT, "%s: %llu files left, the manifest says %llu", name,
+                     (unsigned long long)dead.gone, (unsigned long long)entry->gone_files);
+    if (rc == DX_OK)
+        rc = dx_dead_gone(&dead, &set, err);
+    if (rc == DX_OK && (*gone = dx_dataset_set_bitmap(&set)) == NULL)
+        rc = dx_no_memory(err, "%s", name);
+    dx_dead_close(&dead);
+    dx_buf_release(&file);
+    return rc;
+}
+
+/* Passes on what did not leave. */
+struct sieve {
+    dx_listed_file *each;
+    void *ctx;
+    const roaring_bitmap_t *gone;
+};
+
+static int sift(void *ctx, const struct dx_files_row *row, struct dx_error *err)
+{
+    const struct sieve *s = ctx;
+
+    return s->gone != NULL && roaring_bitmap_contains(s->gone, row->file_id)
+               ? DX_OK
+               : s->each(s->ctx, row, err);
+}
+
 int dx_listed_files_all(struct dx_source *source, const struct dx_manifest *m,
                         const struct dx_manifest_version *entry, dx_listed_file *each, void *ctx,
                         struct dx_error *err)
 {
-    int rc = DX_OK;
+    roaring_bitmap_t *gone;
+    struct sieve sieve = { .each = each, .ctx = ctx };
+    int rc = dx_listed_gone(source, entry, &gone, err);
 
+    sieve.gone = gone;
     for (size_t i = 0; rc == DX_OK && i < entry->part_count; i++) {
         const struct dx_manifest_version *part = dx_manifest_find(m, entry->parts[i]);
 
         if (part != NULL)
-            rc = dx_listed_files(source, part, each, ctx, err);
+            rc = dx_listed_files(source, part, sift, &sieve, err);
         else if (entry->state != DX_VERSION_DROPPED)
             rc = dx_fail(err, DX_E_CORRUPT, "version %s: its part %s is not listed", entry->version,
                          entry->parts[i]);
     }
+    if (gone != NULL)
+        roaring_bitmap_free(gone);
     return rc == DX_OK ? dx_listed_files(source, entry, each, ctx, err) : rc;
 }
 

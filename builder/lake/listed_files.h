@@ -4,12 +4,15 @@
  *
  *   rc = dx_listed_files_all(source, &manifest, entry, each, ctx, &err);
  *   rc = dx_listed_files(source, entry, each, ctx, &err);       those of its own part alone
+ *   rc = dx_listed_gone(source, entry, &gone, &err);            file_ids of older parts that it does not have
  *   rc = dx_listed_missing(source, entry, each, ctx, &err);     nothing, if it has no such file
  *
  * `each` is called for every file in the order of file_ids, not for the holes that files left; its
  * first negative result ends it. A row's path is relative to entry->parquet_root and borrowed
  * during the call. source: of the root, of any kind (fetch/source.h). The list is read whole and
  * held against size and hash in the entry before the first call; in memory it takes its plain size.
+ * Files of older parts that left are none of the version's: dx_listed_files_all passes over them. Their numbers are a
+ * Roaring bitmap, the caller's; NULL: none left.
  * A version that is dropped may have parts that went before it: their files are not listed. It has its own list until its entry goes (docs/model/README.md, collector step
  * 7).
  */
@@ -20,6 +23,8 @@
 #include "format/version/files_tsv.h"
 #include "format/version/manifest.h"
 
+struct roaring_bitmap_s;
+
 typedef int dx_listed_file(void *ctx, const struct dx_files_row *row, struct dx_error *err);
 
 int dx_listed_files_all(struct dx_source *source, const struct dx_manifest *m,
@@ -27,6 +32,8 @@ int dx_listed_files_all(struct dx_source *source, const struct dx_manifest *m,
                         struct dx_error *err);
 int dx_listed_files(struct dx_source *source, const struct dx_manifest_version *entry,
                     dx_listed_file *each, void *ctx, struct dx_error *err);
+int dx_listed_gone(struct dx_source *source, const struct dx_manifest_version *entry,
+                   struct roaring_bitmap_s **gone, struct dx_error *err);
 int dx_listed_missing(struct dx_source *source, const struct dx_manifest_version *entry,
                       dx_listed_file *each, void *ctx, struct dx_error *err);
 

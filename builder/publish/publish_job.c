@@ -396,9 +396,10 @@ int dx_publish_job_scan(struct dx_publish_job *job, const struct dx_index_fetch 
     rc = scan_sound(job, fetch, err);
     if (rc != DX_OK)
         return rc;
-    dx_index_retain(&job->lake.lake, job->options->parts_max, job->options->merge_max);
-    rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,
-                           err);
+    rc = dx_index_retain(&job->lake.lake, job->options->parts_max, job->options->merge_max, err);
+    if (rc == DX_OK)
+        rc = dx_index_identity(&job->lake.lake, dx_span_of(job->psl.data, job->psl.size), &job->id,
+                               err);
     job->has_id = rc == DX_OK;
     result->files_out = job->lake.named.out_count;
     result->files_missing = job->lake.named.missing.count + job->lake.named.lacked.count;

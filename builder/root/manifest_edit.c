@@ -53,6 +53,20 @@ int dx_manifest_edit_read(struct dx_manifest_edit *e, struct dx_error *err)
     return rc;
 }
 
+/* What is put must be readable: by the time a server finds out that it is not, the one before is overwritten. */
+static int write_text(const struct dx_manifest_edit *e, struct dx_buf *text, struct dx_error *err)
+{
+    struct dx_manifest again = DX_MANIFEST_INIT;
+    int rc = dx_manifest_write(&e->manifest, text, err);
+
+    if (rc == DX_OK) {
+        rc = dx_version_manifest_parse(dx_span_of(text->data, text->size), e->root->name, &again,
+                                       err);
+        dx_manifest_release(&again);
+    }
+    return rc;
+}
+
 int dx_manifest_edit_put(struct dx_manifest_edit *e, struct dx_error *err)
 {
     struct dx_buf text = DX_BUF_INIT(DX_MANIFEST_MAX);
@@ -61,7 +75,7 @@ int dx_manifest_edit_put(struct dx_manifest_edit *e, struct dx_error *err)
                           .if_absent = e->etag[0] == '\0',
                           .if_match = e->etag[0] == '\0' ? NULL : e->etag };
     char etag[DX_SOURCE_ETAG];
-    int rc = dx_manifest_write(&e->manifest, &text, err);
+    int rc = write_text(e, &text, err);
 
     put.bytes = dx_span_of(text.data, text.size);
     lock.wait_ms = e->put_lock_ms;

@@ -12,6 +12,8 @@
 #include "loader/objects.h"
 #include "loader/version_parts.h"
 
+#include <roaring/roaring.h>
+
 /* A part is merged into the new one while it has at most so many times the pairs of what is newer:
  * so few parts are left, and a pair is written again few times. */
 #define ABSORB_RATIO 3
@@ -253,36 +255,98 @@ int dx_index_rebase(struct dx_index_lake *lake, struct dx_version *base, char wh
     return rc == DX_OK ? 1 : rc;
 }
 
-/* Pairs that go, or change though no file of theirs is new, are only left out by a merge. */
-static bool only_adds(const struct dx_index_lake *lake)
+/* Of a dataset whose known files are read again, rows and places of URLs are in the new part: the older ones must not
+ * have them too. */
+static bool can_keep_parts(const struct dx_index_lake *lake)
 {
-    bool adds = true;
+    bool can = lake->base != NULL;
 
     for (size_t i = 0; i < lake->change_count; i++)
-        adds = adds && lake->changes[i].change != DX_INDEX_REDONE &&
-               lake->changes[i].change != DX_INDEX_GONE;
-    return adds;
+        can = can && (lake->changes[i].change != DX_INDEX_REDONE || lake->changes[i].known == 0);
+    return can;
 }
 
-void dx_index_retain(struct dx_index_lake *lake, unsigned parts_max, uint64_t merge_max)
+/* The live domains that parts[part] has of the dataset. */
+static int add_leaving(struct dx_index_lake *lake, size_t part, uint32_t dataset_id,
+                       struct dx_error *err)
+{
+    const struct dx_version *base = lake->base;
+    const struct dx_dataset_domains *d = &base->parts[part].part->dataset_domains;
+    struct dx_domain_list list;
+    struct dx_domain_cursor c;
+    int rc = dx_dataset_domains_of(d, dataset_id, &list, err);
+
+    if (rc != 1)
+        return rc;
+    if (lake->leaving[part] == NULL && (lake->leaving[part] = roaring_bitmap_create()) == NULL)
+        return dx_no_memory(err, "domains of dataset %lu", (unsigned long)dataset_id);
+    dx_domain_cursor_begin(&c, d, &list);
+    while ((rc = dx_domain_cursor_next(&c, err)) == 1)
+        if (!dx_version_is_dead(base, part, c.ordinal))
+            roaring_bitmap_add(lake->leaving[part], (uint32_t)c.ordinal);
+    return rc;
+}
+
+static int find_leaving(struct dx_index_lake *lake, struct dx_error *err)
+{
+    int rc = DX_OK;
+
+    for (size_t i = 0; rc == DX_OK && i < lake->change_count; i++)
+        for (size_t k = 0; rc == DX_OK && k < lake->base->part_count; k++)
+            if (lake->changes[i].change == DX_INDEX_GONE ||
+                lake->changes[i].change == DX_INDEX_REDONE)
+                rc = add_leaving(lake, k, lake->changes[i].dataset_id, err);
+    return rc;
+}
+
+static void drop_leaving(struct dx_index_lake *lake, size_t first)
+{
+    for (size_t i = first; i < DX_PARTS_MAX; i++) {
+        if (lake->leaving[i] != NULL)
+            roaring_bitmap_free(lake->leaving[i]);
+        lake->leaving[i] = NULL;
+    }
+}
+
+/* Pairs of the domains that are taken over from a part, if these are as others there. */
+static uint64_t leaving_pairs(const struct dx_index_lake *lake, size_t i)
+{
+    const struct dx_manifest_part *part = &lake->base->parts[i].part->entry.part;
+    uint64_t domains = lake->leaving[i] == NULL ? 0
+                                                : roaring_bitmap_get_cardinality(lake->leaving[i]);
+
+    return domains == 0 ? 0
+                        : (uint64_t)((double)domains * (double)part->pairs / (double)part->domains);
+}
+
+int dx_index_retain(struct dx_index_lake *lake, unsigned parts_max, uint64_t merge_max,
+                    struct dx_error *err)
 {
     const struct dx_version *base = lake->base;
     uint64_t pairs = base == NULL ? 0 : dx_spill_sort_count(lake->pairs);
-    size_t kept = base == NULL || !only_adds(lake) ? 0 : base->part_count;
+    size_t kept = can_keep_parts(lake) ? base->part_count : 0;
+    int rc = DX_OK;
 
+    drop_leaving(lake, 0);
+    if (kept > 0)
+        rc = find_leaving(lake, err);
+    for (size_t i = 0; rc == DX_OK && i < kept; i++)
+        pairs += leaving_pairs(lake, i);
     while (kept > 0) {
         uint64_t newest = base->parts[kept - 1].part->entry.part.pairs;
 
         if (kept < parts_max &&
             (newest > ABSORB_RATIO * pairs || (merge_max > 0 && newest > merge_max)))
             break;
-        pairs += newest;
+        pairs += newest - leaving_pairs(lake, kept - 1);
         kept--;
     }
+    drop_leaving(lake, kept);
     lake->kept_parts = kept;
     lake->first_file = kept == 0                  ? 0
                        : kept == base->part_count ? base->entry.file_ids
                                                   : base->parts[kept].part->entry.part.first_file;
+    return rc;
 }
 
 void dx_index_unbase(struct dx_index_lake *lake)

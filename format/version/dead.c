@@ -10,6 +10,7 @@
 #define TAG_PART DX_KIND('P', 'A', 'R', 'T')
 #define TAG_SETS DX_KIND('S', 'E', 'T', 'S')
 #define TAG_RANK DX_KIND('R', 'A', 'N', 'K')
+#define TAG_GONE DX_KIND('G', 'O', 'N', 'E')
 #define PARTS_MAX 64
 
 static int open_sections(struct dx_dead *d, struct dx_error *err)
@@ -26,6 +27,7 @@ static int open_sections(struct dx_dead *d, struct dx_error *err)
     (void)dx_bytes_u64(&r); /* magic and version: the envelope's */
     d->parts = dx_bytes_u64(&r);
     rank_count = dx_bytes_u64(&r);
+    d->gone = dx_bytes_u64(&r);
     if (d->parts == 0 || d->parts > PARTS_MAX)
         return dx_fail(err, DX_E_CORRUPT, "%s: header: %" PRIu64 " parts", e->name, d->parts);
     rc = dx_envelope_reserved(e, &r, err);
@@ -33,7 +35,9 @@ static int open_sections(struct dx_dead *d, struct dx_error *err)
         rc = dx_envelope_array(e, TAG_PART, PART_RECORD, d->parts, &d->table, err);
     if (rc >= 0)
         rc = dx_envelope_section(e, TAG_SETS, &d->sets, err);
-    return rc < 0 ? rc : dx_envelope_array(e, TAG_RANK, RANK_RECORD, rank_count, &d->ranks, err);
+    if (rc >= 0)
+        rc = dx_envelope_array(e, TAG_RANK, RANK_RECORD, rank_count, &d->ranks, err);
+    return rc < 0 || d->gone == 0 ? rc : dx_envelope_section(e, TAG_GONE, &d->files, err);
 }
 
 int dx_dead_open(struct dx_dead *d, struct dx_span file, unsigned flags, const char *name,
@@ -102,6 +106,19 @@ int dx_dead_ordinals(const struct dx_dead *d, const struct dx_dead_part *p,
     return rc < 0 ? rc : DX_OK;
 }
 
+int dx_dead_gone(const struct dx_dead *d, struct dx_dataset_set *set, struct dx_error *err)
+{
+    int rc = dx_envelope_check(&d->envelope, d->files.data, d->files.size, err);
+
+    if (rc >= 0)
+        rc = dx_dataset_set_open(set, d->files, d->envelope.name, err);
+    if (rc >= 0 && dx_dataset_set_count(set) != d->gone)
+        rc = dx_envelope_corrupt(&d->envelope, TAG_GONE, d->files.data, err,
+                                 "%" PRIu32 " files, not %" PRIu64, dx_dataset_set_count(set),
+                                 d->gone);
+    return rc < 0 ? rc : DX_OK;
+}
+
 static int compare_ranks(const struct dx_dead_rank *a, const struct dx_dead_rank *b)
 {
     if (a->dataset_id != b->dataset_id)
@@ -148,6 +165,7 @@ void dx_dead_writer_init(struct dx_dead_writer *w)
     dx_buf_init(&w->table, (size_t)PARTS_MAX * PART_RECORD);
     dx_buf_init(&w->sets, SIZE_MAX / 2);
     dx_buf_init(&w->ranks, SIZE_MAX / 2);
+    dx_buf_init(&w->files, SIZE_MAX / 2);
 }
 
 void dx_dead_writer_release(struct dx_dead_writer *w)
@@ -155,6 +173,7 @@ void dx_dead_writer_release(struct dx_dead_writer *w)
     dx_buf_release(&w->table);
     dx_buf_release(&w->sets);
     dx_buf_release(&w->ranks);
+    dx_buf_release(&w->files);
 }
 
 /* The part that was added last has all its ranks. */
@@ -206,6 +225,13 @@ int dx_dead_writer_rank(struct dx_dead_writer *w, const struct dx_dead_rank *ran
     return w->ranks.failed ? dx_buf_fail(&w->ranks, err, "dead domains") : DX_OK;
 }
 
+int dx_dead_writer_gone(struct dx_dead_writer *w, struct roaring_bitmap_s *file_ids,
+                        struct dx_error *err)
+{
+    w->gone = roaring_bitmap_get_cardinality(file_ids);
+    return w->gone == 0 ? DX_OK : dx_dataset_set_encode_bitmap(file_ids, &w->files, err);
+}
+
 static int write_section(struct dx_envelope_writer *out, uint32_t tag, const struct dx_buf *b,
                          struct dx_error *err)
 {
@@ -228,6 +254,7 @@ int dx_dead_writer_end(struct dx_dead_writer *w, const struct dx_build_id *build
     dx_store_u32(room + 4, DX_DEAD_VERSION);
     dx_store_u64(room + 8, w->parts);
     dx_store_u64(room + 16, w->rank_count);
+    dx_store_u64(room + 24, w->gone);
     dx_envelope_writer_init(&out, DX_DEAD_MAGIC, DX_DEAD_VERSION, build, sink, ctx);
     rc = dx_envelope_writer_header(&out, dx_span_of(room, sizeof room), err);
     if (rc >= 0)
@@ -236,6 +263,8 @@ int dx_dead_writer_end(struct dx_dead_writer *w, const struct dx_build_id *build
         rc = write_section(&out, TAG_SETS, &w->sets, err);
     if (rc >= 0)
         rc = write_section(&out, TAG_RANK, &w->ranks, err);
+    if (rc >= 0 && w->gone > 0)
+        rc = write_section(&out, TAG_GONE, &w->files, err);
     if (rc >= 0)
         rc = dx_envelope_writer_finish(&out, err);
     dx_envelope_writer_release(&out);

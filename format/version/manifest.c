@@ -67,6 +67,7 @@ static uint64_t *part_number(const struct dx_manifest_part *part, size_t i)
     return (uint64_t *)(uintptr_t)((const uint8_t *)part + part_numbers[i].at);
 }
 
+#define GONE_MEMBER "gone_files"        /* only of a version with parts, where files left */
 #define MISSING_MEMBER "missing_files"  /* only of a version that lists that file */
 #define LEFT_OUT_MEMBER "rows_left_out" /* only of a version that leaves rows out */
 #define PARTS_MEMBER "parts"            /* only of a version of several, as part_numbers */
@@ -358,6 +359,9 @@ static int check_files(const struct dx_manifest_version *v, struct dx_error *err
                        "version %s: '" MISSING_MEMBER "' and file '" DX_FILE_MISSING
                        "' do not agree",
                        v->version);
+    if (v->gone_files > 0 && v->part_count == 0)
+        return dx_fail(err, DX_E_CORRUPT,
+                       "version %s: '" GONE_MEMBER "', and it has no older parts", v->version);
     if ((v->part_count > 0) != (dx_manifest_file(v, DX_FILE_DEAD) != NULL))
         return dx_fail(err, DX_E_CORRUPT,
                        "version %s: '" PARTS_MEMBER "' and file '" DX_FILE_DEAD "' do not agree",
@@ -399,9 +403,9 @@ static int check_version(const struct dx_manifest_version *v, struct dx_error *e
 {
     char time[DX_CIVIL_TEXT];
     int64_t back;
-    const uint64_t counts[] = { v->domains,       v->datasets,     v->pairs,    v->rows,
-                                v->urls,          v->lake_files,   v->file_ids, v->cleansed,
-                                v->missing_files, v->rows_left_out };
+    const uint64_t counts[] = { v->domains,       v->datasets,      v->pairs,     v->rows,
+                                v->urls,          v->lake_files,    v->file_ids,  v->cleansed,
+                                v->missing_files, v->rows_left_out, v->gone_files };
     int rc;
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -562,6 +566,8 @@ static void write_version(struct dx_buf *b, const struct dx_manifest_version *v)
     dx_buf_fmt(b, "      \"lake_files\": %" PRIu64 ",\n", v->lake_files);
     if (v->missing_files > 0)
         dx_buf_fmt(b, "      \"" MISSING_MEMBER "\": %" PRIu64 ",\n", v->missing_files);
+    if (v->gone_files > 0)
+        dx_buf_fmt(b, "      \"" GONE_MEMBER "\": %" PRIu64 ",\n", v->gone_files);
     if (v->rows_left_out > 0)
         dx_buf_fmt(b, "      \"" LEFT_OUT_MEMBER "\": %" PRIu64 ",\n", v->rows_left_out);
     if (v->part_count > 0)
@@ -671,6 +677,8 @@ static void read_counts(struct dx_json_in *in, const struct json_t *o,
     /* Only a version that lists the file has the member: check_files. */
     if (dx_json_in_has(o, MISSING_MEMBER))
         v->missing_files = dx_json_in_u64(in, o, MISSING_MEMBER, 1, INT64_MAX);
+    if (dx_json_in_has(o, GONE_MEMBER))
+        v->gone_files = dx_json_in_u64(in, o, GONE_MEMBER, 1, INT64_MAX);
     if (dx_json_in_has(o, LEFT_OUT_MEMBER))
         v->rows_left_out = dx_json_in_u64(in, o, LEFT_OUT_MEMBER, 1, INT64_MAX);
 }
@@ -735,7 +743,7 @@ static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_
 static void read_version(struct dx_json_in *in, const struct json_t *o, struct dx_manifest *m)
 {
     size_t members = VERSION_MEMBERS + dx_json_in_has(o, MISSING_MEMBER) +
-                     dx_json_in_has(o, LEFT_OUT_MEMBER) +
+                     dx_json_in_has(o, GONE_MEMBER) + dx_json_in_has(o, LEFT_OUT_MEMBER) +
                      (dx_json_in_has(o, PARTS_MEMBER) ? 1 + PART_NUMBERS : 0);
     struct dx_manifest_version *v = NULL;
     const char *name;

@@ -79,6 +79,7 @@ struct dx_manifest_version {
     uint64_t rows_left_out; /* of its lake files: faulty ones (docs/FORMAT.md, 12.4) */
     uint64_t lake_files;
     uint64_t missing_files; /* lines of missing.tsv.zst; 0: it is not listed */
+    uint64_t gone_files;    /* that its older parts list and it does not have: in dead.dxb */
     /* numbers given to lake files, those of files that went too: lines of files.tsv */
     uint64_t file_ids;
     struct dx_manifest_part part;

@@ -131,8 +131,7 @@ static int write_answer(struct known *k, struct dx_answer_summary *summary, stru
 
 static int read_pairs(struct known *k, struct dx_error *err)
 {
-    int rc = dx_domain_pairs_read(&k->pairs, k->found.part, k->view.version->registry.count,
-                                  k->found.ordinal, err);
+    int rc = dx_domain_pairs_read(&k->pairs, k->found.part, k->found.ordinal, err);
 
     if (rc < 0)
         return rc;

@@ -110,7 +110,8 @@ static int add_place(struct dx_url_rows *u, const struct dx_part *part,
     if (rc == 0)
         rc = dx_fail(err, DX_E_CORRUPT, "%s/%s: there is no row group %llu", part->directory,
                      dx_cold_file_name(DX_COLD_URL_IDS), (unsigned long long)place->group);
-    if (rc < 0 || !dx_view_shows(&u->view, at.file.dataset_id))
+    if (rc < 0 || dx_version_is_gone(u->view.version, at.file.file_id) ||
+        !dx_view_shows(&u->view, at.file.dataset_id))
         return rc < 0 ? rc : DX_OK;
     if (u->place_count == DX_URL_PLACES_MAX)
         return too_many(u, err);

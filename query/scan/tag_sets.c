@@ -63,7 +63,8 @@ static int read_files(struct dx_tag_sets *s, size_t part, const uint32_t *datase
         if (rc == 0)
             rc = dx_fail(err, DX_E_CORRUPT, "%s: a tag has rows in file %lu, which %s has not",
                          p->directory, (unsigned long)at.file_id, DX_FILE_PAGES);
-        if (rc == 1 && dx_view_shows(&s->view, file.dataset_id) &&
+        if (rc == 1 && !dx_version_is_gone(s->view.version, at.file_id) &&
+            dx_view_shows(&s->view, file.dataset_id) &&
             (dataset == NULL || *dataset == file.dataset_id))
             rc = add_file(s, part, &at, &file, err);
     }

@@ -370,7 +370,7 @@ int dx_suppression_rows_read(struct dx_version *v, const struct dx_found *found,
                              struct dx_suppression_rows *out, struct dx_error *err)
 {
     struct dx_domain_pairs pairs = DX_DOMAIN_PAIRS_INIT;
-    int rc = dx_domain_pairs_read(&pairs, found->part, v->registry.count, found->ordinal, err);
+    int rc = dx_domain_pairs_read(&pairs, found->part, found->ordinal, err);
 
     *out = (struct dx_suppression_rows){ .pairs = NULL };
     if (rc >= 0) {

@@ -59,7 +59,7 @@ size_t dx_view_show_scope(const struct dx_scope *scope, struct dx_domain_pairs *
 int dx_view_pairs(struct dx_domain_pairs *pairs, const struct dx_view *view,
                   const struct dx_part *part, uint64_t ordinal, struct dx_error *err)
 {
-    int rc = dx_domain_pairs_read(pairs, part, view->version->registry.count, ordinal, err);
+    int rc = dx_domain_pairs_read(pairs, part, ordinal, err);
 
     if (rc < 0)
         return rc;

@@ -1171,10 +1171,11 @@ def check_tallies(part, pair, urls):
 # ---------------------------------------------------------------- section 11
 
 class Dead:
-    """Section 11.5: parts is a list of (build id, domains, ordinals, {(dataset_id, url_count): domains})."""
+    """Section 11.5: parts is a list of (build id, domains, ordinals, {(dataset_id, url_count): domains}); files: those
+    that left."""
 
     def __init__(self, envelope):
-        _, _, count, records, zero = envelope.header("<4sIQQ40s")
+        _, _, count, records, files, zero = envelope.header("<4sIQQQ32s")
         table, sets, rank = (envelope[t] for t in (b"PART", b"SETS", b"RANK"))
         need((len(table), len(rank)) == (64 * count, 20 * records) and not any(zero), "dead.dxb: header, sizes")
         self.parts, at, first = [], 0, 0
@@ -1192,6 +1193,12 @@ class Dead:
                 counts[last] = how_many
             self.parts.append((build_id, domains, ordinals, counts))
         need((at, first) == (len(sets), records), "dead.dxb: bytes of no part")
+        self.files = ()
+        if files:
+            cursor = Bytes(envelope[b"GONE"])
+            self.files = stored_set(cursor)
+            cursor.done("dead.dxb: GONE")
+        need(len(self.files) == files, f"dead.dxb: {len(self.files)} files left, not {files}")
 
 
 def strict_json(text, what):
@@ -1292,7 +1299,7 @@ def manifest_json(data):
             need(version[member] == f"index/{name}/{path}", f"manifest: {member} is {version[member]}")
         need(list(version) == ["version", "sequence", "published", "state", "condemned", "superseded", "base", "cleansed",
                                "file_ids", "build_id", "canon_version", "domains", "datasets",
-                               "pairs", "rows", "urls", "lake_files", *PART_MEMBERS * ("parts" in version), *PLACES,
+                               "pairs", "rows", "urls", "lake_files", *["gone_files"] * ("gone_files" in version), *PART_MEMBERS * ("parts" in version), *PLACES,
                                "psl_hash", "parquet_root", "files"],
              f"manifest: members {list(version)}")
         motion(version)
@@ -1353,11 +1360,18 @@ class Part:
         listed = set(entry["files"])
         need(here == listed, f"files of the folder {self.folder.name}: {sorted(here ^ listed)[:5]}")
         self.first_file = entry.get("first_file", 0)
+        self.build_id = bytes.fromhex(entry["build_id"])  # until it is made again
+        gone = entry.get("gone_files")
+        need(gone is None or (older and gone > 0), "manifest: gone_files")
+        self.dead, self.gone = [], frozenset()
+        if older:
+            dead = Dead(self.envelope("dead.dxb", b"DXDE", 1, b"PART", b"SETS", b"RANK", *[b"GONE"] * (gone is not None)))
+            self.dead, self.gone = dead.parts, frozenset(dead.files)
+            need(len(self.gone) == (gone or 0) and max(self.gone, default=-1) < self.first_file, "dead.dxb: files of older parts")
         self._names()
         self._lists()
         self._agree()
         if older:
-            self.dead = Dead(self.envelope("dead.dxb", b"DXDE", 1, b"PART", b"SETS", b"RANK")).parts
             self.check_dead(self.dead)
 
     def read(self, path):
@@ -1375,7 +1389,7 @@ class Part:
         psl, datasets = self.read("psl.dat"), self.read("datasets.json")
         self.files_text = Seekable("files.tsv.zst", self.read("files.tsv.zst")).lines()
         need(hash128(psl).hex() == self.manifest["psl_hash"], "psl_hash")
-        files = b"".join(part.files_text for part in [*self.older, self])
+        files = b"".join(part.lines_without(self.gone) for part in [*self.older, self])
         self.build_id = hash128(b"domaindex-build-2\n%d\n%s\n" % (self.manifest["canon_version"], hash128(psl).hex().encode())
                                 + datasets + b"\n" + files)
         if self.older:  # 11.4
@@ -1397,6 +1411,11 @@ class Part:
         need(self.dictionary.keys == keys, "domains.dict: other keys than those of domains.txt")
         self.mphf = Mphf(self.envelope("domains.mphf", b"DXMP", 1, b"PILO", b"SLOT", b"COLL"), text,
                          self.dictionary, self.domains)
+
+    def lines_without(self, gone):
+        """files.tsv with holes for files that left."""
+        lines = self.files_text.splitlines(keepends=True)
+        return b"".join(b"%d\t0\t-\t-\t0\t-\t0\n" % i if i in gone else line for i, line in enumerate(lines, self.first_file))
 
     def _lists(self):
         self.membership = Membership(self.envelope("domain_to_datasets.roar", b"DTDR", 2, b"SETS", b"INDX"),
@@ -1427,18 +1446,26 @@ class Part:
             runs = self.postings.runs[ids[ordinal], dataset_id]
             need(sum(r[3] for r in runs) == count.rows, f"{self.domains[ordinal]}, {dataset_id}: rows of postings and counts")
             need(all(files[r[0]] and files[r[0]].dataset_id == dataset_id for r in runs), "postings: a file of another dataset")
+            need(not any(r[0] in self.gone for r in runs), "postings: a file that left")
             places = [(files[r[0]].path, *r[1:]) for r in runs]
             need(all((*a[:2], a[2] + a[3]) <= b[:3] for a, b in zip(places, places[1:])), "postings: runs out of order of paths")
 
+    def has_any(self, ordinal, files):
+        """Whether one of the domain's rows is in one of the files."""
+        return bool(files) and any(run[0] in files for d in self.membership.sets[ordinal]
+                                   for run in self.postings.runs[self.mphf.ids[ordinal], d])
+
     def check_dead(self, dead):
-        """11.5: what the domains that both have, and no part between, say in the older one."""
+        """11.5: what the live domains of an older part that this one has too, or of which a file left, say there."""
+        for file_id in self.gone:
+            need(any(file_id in part.file_ids and part.files[file_id - part.first_file] for part in self.older), "dead.dxb: GONE")
         need(len(dead) == len(self.older), f"dead.dxb: {len(dead)} parts")
         for part, (build_id, domains, ordinals, rank) in zip(self.older, dead):
             where = f"dead.dxb: part {part.number}"
             need((build_id, domains) == (part.build_id, len(part.domains)), f"{where}: build id or domains of another")
-            between = self.older[part.number + 1:]
+            before = {ordinal for one in self.older[part.number + 1:] for ordinal in one.dead[part.number][2]}
             taken = tuple(ordinal for ordinal, name in enumerate(part.domains)
-                          if name in self.ordinals and not any(name in one.ordinals for one in between))
+                          if ordinal not in before and (name in self.ordinals or part.has_any(ordinal, self.gone)))
             need(ordinals == taken, f"{where}: takes over {ordinals[:5]}, the names say {taken[:5]}")
             want = collections.Counter((d, part.counts.by_pair[o, d].urls) for o in taken for d in part.membership.sets[o])
             need(rank == want, f"{where}: RANK is not that of {len(taken)} domains")
@@ -1453,7 +1480,8 @@ class Version:
         entries, current = manifest_json((self.root / "index/manifest.json").read_bytes())
         self.manifest = entries[current]
         self.lake = self.root / self.manifest["parquet_root"]
-        self.owner, self.files, self.groups, self.sums = {}, [], [], []
+        self.owner, self.listed, self.files, self.groups, self.sums = {}, [], [], [], []
+        self.dead = collections.defaultdict(set)  # ordinals, by the number of the part
         for name in [*self.manifest.get("parts", []), current]:
             self._add(Part(self.root, entries[name], list(self.parts), hashes))
         self.domains = sorted(self.owner, key=key_of)
@@ -1466,7 +1494,13 @@ class Version:
         """One part more makes a version, which is checked as one (of all but the last: an older version)."""
         self.parts.append(part)
         self.owner.update(dict.fromkeys(part.domains, part))  # the newest part that has it
-        self.files += part.files
+        for older, (_, _, ordinals, _) in zip(part.older, part.dead):
+            self.dead[older.number].update(ordinals)
+            for name in (older.domains[ordinal] for ordinal in ordinals):
+                if self.owner[name] is older:  # it went
+                    del self.owner[name]
+        self.listed += part.files
+        self.files = [None if i in part.gone else file for i, file in enumerate(self.listed)]
         self.groups += part.pages.groups
         self.sums += part.pages.sums
         of_id = {}
@@ -1490,7 +1524,8 @@ class Version:
                 "rows": sum(c.rows for c in counts), "urls": sum(c.urls for c in counts),
                 "lake_files": sum(file is not None for file in self.files), "file_ids": len(self.files)}
         need(all(entry[k] == v for k, v in want.items()), f"manifest: totals of {entry['version']} are not {want}")
-        need(sum(g.rows for groups in self.groups for g in groups) == want["rows"], f"{entry['version']}: rows of pages.dxp")
+        groups_there = [groups if file else [] for file, groups in zip(self.files, self.groups)]
+        need(sum(g.rows for groups in groups_there for g in groups) == want["rows"], f"{entry['version']}: rows of pages.dxp")
         totals, times = collections.defaultdict(collections.Counter), collections.defaultdict(list)
         ends = collections.defaultdict(list)
         for domain_id, dataset_id, part, count in pairs:
@@ -1505,7 +1540,7 @@ class Version:
             span = (min(times[dataset_id]), max(times[dataset_id])) if times[dataset_id] else (None, None)
             need((one["first_ts"], one["last_ts"]) == span, f"dataset {dataset_id}: times")
         need(totals.keys() <= datasets.keys(), "a dataset that datasets.json does not have")
-        for file_id, groups in enumerate(self.groups):
+        for file_id, groups in enumerate(groups_there):
             for number, group in enumerate(groups):
                 at = 0
                 for first, count in sorted(ends.pop((file_id, number), [])):
@@ -1521,7 +1556,7 @@ class Version:
         for part in reversed(self.parts):
             ordinal = part.mphf.find(name)
             if ordinal is not None:
-                return part, ordinal
+                return (None, None) if ordinal in self.dead[part.number] else (part, ordinal)
         return None, None
 
     def place(self, dataset_id, urls):
@@ -1831,12 +1866,13 @@ PREFIX = re.compile(r"^dataset_id=([1-9][0-9]*)/domain_prefix=([0-9a-f]{2})(?:-(
 
 
 def check_lake(version):
-    """Section 12: every byte of every file; counts, postings, pages.dxp and distinct URLs of each part made anew."""
+    """Section 12: every byte of every file, also of those that left since; counts, postings, pages.dxp and distinct URLs
+    of each part made anew, of the files that its version had."""
     registry(version)
     for part in version.parts:
         part.tagged, part.here, part.places, part.everywhere = {}, set(), [], collections.defaultdict(set)
     by_dataset = collections.defaultdict(list)
-    for file_id, file in sorted(enumerate(version.files), key=lambda one: one[1].path if one[1] else ""):
+    for file_id, file in sorted(enumerate(version.listed), key=lambda one: one[1].path if one[1] else ""):
         if file:
             by_dataset[file.dataset_id].append(file_id)
     for dataset_id, file_ids in by_dataset.items():
@@ -1847,9 +1883,9 @@ def check_lake(version):
             part.places += check_file(version, part, file_id, found)
             part.here.update(found)
         for part in version.parts:
-            check_pairs(part, dataset_id, {i: found for i, found in of_file.items() if i < part.file_ids.stop})
+            check_pairs(part, dataset_id, {i: found for i, found in of_file.items() if i < part.file_ids.stop and i not in part.gone})
     for part in version.parts:
-        need(part.here == set(part.domains), f"{part.folder.name}: other domains than its own lake files have")
+        need(part.here <= set(part.domains), f"{part.folder.name}: it lacks domains that its own lake files have")
         need(sorted(part.places) == part.cold.places, "url_ids: other places than the rows have")
         check_tags(part)
         for ordinal, urls in part.everywhere.items():
@@ -1931,7 +1967,7 @@ def registry(version):
 
 def check_file(version, part, file_id, found):
     """A file of a part; returns its places, whose row groups are counted within the part (11.4)."""
-    facts, sum128 = version.files[file_id], version.sums[file_id]
+    facts, sum128 = version.listed[file_id], version.sums[file_id]
     data = (version.lake / facts.path).read_bytes()
     need(len(data) == facts.size and facts.etag == sum128.hex(), f"{facts.path}: size or etag")
     need(hash128(data) == sum128 or not version.hashes, f"{facts.path}: hash")
@@ -1941,7 +1977,7 @@ def check_file(version, part, file_id, found):
     need(facts.prefix == match[2] + (f"-{match[3]}" if match[3] else ""), f"{facts.path}: domain_prefix {facts.prefix}")
     need(match[3] is None or low < high, f"{facts.path}: range")
     lake_file = LakeFile(facts.path, data)
-    need(lake_file.keys["domaindex.dataset"].decode() == version.datasets[facts.dataset_id]["name"], f"{facts.path}: name of the dataset")
+    need(lake_file.keys["domaindex.dataset"].decode() == part.datasets[facts.dataset_id]["name"], f"{facts.path}: name of the dataset")
     check_pages(lake_file, version.groups[file_id], sum128)
     rows = lake_file.rows()
     keys = list(map(order, rows))
@@ -2155,8 +2191,8 @@ def parts_lake(root, scale=1, publish=None):
 
 
 def removed_lake(root):
-    """A lake of several parts from which a dataset goes: one part with holes, then one beside it, then all made anew.
-    -> (parts, holes) of the versions."""
+    """A lake of several parts from which datasets go: one while all parts stay, one and most parts are merged; then a
+    part beside that, then all made anew. -> (parts, holes) of the versions."""
     out = []
 
     def done(*more):
@@ -2165,6 +2201,9 @@ def removed_lake(root):
         check_lake(version)
         out.append((len(version.parts), version.files.count(None)))
 
+    dxtest.domaindex("remove", "--root", root, "--dataset", "set 3")
+    done("--merge-max", 1)
+    dxtest.check(Version(root).parts[-1].gone, "files of older parts that left")
     dxtest.domaindex("remove", "--root", root, "--dataset", "set 2")
     done()
     ingest(root, [("dataset", "ts", "url"), ("set 2", "", "https://moves.example/7"), ("set 8", "", "https://after.example/")])
@@ -2470,7 +2509,7 @@ def main():
             compare(tmp / "parts", clock, pairs=800)
             removed = removed_lake(tmp / "parts")
             counts, holes = zip(*removed)
-            dxtest.check(ID_MASK != M64 or (counts == (1, 2, 3, 1, 1) and holes[0] and not holes[-1]),
+            dxtest.check(ID_MASK != M64 or (counts == (4, 1, 2, 3, 1, 1) and holes[0] and not holes[-1]),
                          f"parts and holes once a dataset was removed: {removed}")
             for parts in (1, 8):
                 small = tmp / f"small {parts}"

@@ -134,7 +134,9 @@ class Model:
 class History:
     def __init__(self, tmp, seed):
         self.rng, self.tmp, self.root = random.Random(seed), tmp, tmp / f"root-{seed}"
-        self.parts = (8, 1, 2, 3)[seed % 4]  # of a version, at most
+        # of a version, at most; with an odd seed none is merged before it must be, so removals and replacements leave older parts
+        self.publishing = ("publish", "--parts", (1, 8, 2, 3)[seed % 4], *(("--merge-max", 1) if seed % 2 else ()))
+        self.left = 0                        # versions of whose older parts files left
         self.spoilt = set()                  # versions with rows twice
         self.model, self.told, self.steps = Model(), [], collections.Counter()
 
@@ -190,13 +192,14 @@ class History:
     def publish(self):
         if not self.model.new and not (set(self.model.current) - set(self.model.names)) and not self.model.lacked:
             return None
-        done = self.run("publish", "--parts", self.parts, expect=None if self.model.lacked else 0)
+        done = self.run(*self.publishing, expect=None if self.model.lacked else 0)
         self.model.publish()
         if done.returncode:     # a gc forgot files that compact had replaced while they were away, and they are back
             dxtest.check(done.returncode == 1 and b"'domaindex compact' leaves the second one out" in done.stderr, f"{self.told}: {done.stderr}")
             self.spoilt.add(self.manifest()["current_version"])
             self.run("compact")
         self.model.remember(self.manifest()["current_version"])
+        self.left += "gone_files" in self.manifest()["versions"][-1]
         self.run("verify", "--deep")  # tags.dxt among all: as it would be made of the rows
         return True
 
@@ -223,7 +226,7 @@ class History:
         done = self.run("rollback", version, expect=None)
         if done.returncode:     # what was ingested since was not compared with that version
             dxtest.check(self.model.new and b"has lake files that no version has" in done.stderr, f"{self.told}: {done.stderr}")
-            self.run("publish", "--parts", self.parts)
+            self.run(*self.publishing)
             self.model.publish()
             self.model.remember(self.manifest()["current_version"])
             self.run("rollback", version)
@@ -241,7 +244,7 @@ class History:
         self.run("compact", expect=1)
         dxtest.equal(self.manifest(), before, f"{self.told[-8:]}: the manifest after a publish that was refused")
         if self.rng.random() < 0.7:
-            self.run("publish", "--parts", self.parts, "--allow-missing", self.model.names[number])
+            self.run(*self.publishing, "--allow-missing", self.model.names[number])
             self.model.publish(lost=number)
             self.model.remember(self.manifest()["current_version"])
             with dxtest.Server(self.root) as server:
@@ -437,6 +440,7 @@ def main():
             history = History(tmp, seed)
             before = dxtest.failures()
             total += history.go()
+            total["versions of whose older parts files left"] += history.left
             shutil.rmtree(history.root)
             if dxtest.failures() > before:
                 print(f"seed {seed}: {' | '.join(history.told)}", flush=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dead.dxb with all sums believed: a header, then the three sections by their sizes, around which a
+ * dead.dxb with all sums believed: a header, then the four sections by their sizes, around which a
  * sound envelope is put.
  */
 #include "format/version/dead.h"
@@ -27,6 +27,7 @@ static void use_part(const struct dx_dead *d, const struct dx_dead_part *p)
 
 static void use(struct dx_span file)
 {
+    struct dx_dataset_set set;
     struct dx_dead d;
 
     if (dx_dead_open(&d, file, DX_OPEN_UNCHECKED, "fuzz", NULL) < 0)
@@ -37,13 +38,15 @@ static void use(struct dx_span file)
         if (dx_dead_part(&d, i, &p, NULL) == DX_OK)
             use_part(&d, &p);
     }
+    if (d.gone > 0 && dx_dead_gone(&d, &set, NULL) == DX_OK && dx_dataset_set_count(&set) != d.gone)
+        abort();
     dx_dead_close(&d);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint32_t tags[] = { DX_KIND('P', 'A', 'R', 'T'), DX_KIND('S', 'E', 'T', 'S'),
-                                     DX_KIND('R', 'A', 'N', 'K') };
+                                     DX_KIND('R', 'A', 'N', 'K'), DX_KIND('G', 'O', 'N', 'E') };
     struct dx_bytes r = dx_bytes_of(dx_span_of(data, size));
     struct dx_span front = dx_bytes_take(&r, HEADER);
     struct dx_build_id build = { { 0 } };
@@ -60,8 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dx_envelope_writer_init(&w, DX_DEAD_MAGIC, DX_DEAD_VERSION, &build, dx_envelope_sink_buf,
                             &file);
     rc = dx_envelope_writer_header(&w, dx_span_of(header, sizeof header), NULL);
-    for (int i = 0; i < 3 && rc >= 0; i++) {
-        size_t n = i == 2 ? dx_bytes_left(&r) : dx_bytes_u16(&r);
+    for (int i = 0; i < 4 && rc >= 0; i++) {
+        size_t n = i == 3 ? dx_bytes_left(&r) : dx_bytes_u16(&r);
 
         n = n < dx_bytes_left(&r) ? n : dx_bytes_left(&r);
         rc = dx_envelope_writer_section(&w, tags[i], NULL);

@@ -36,6 +36,10 @@ def lake_lines(root, version):
     for part in (*entry.get("parts", ()), version):
         text = subprocess.run(["zstd", "-dc", str(root / "index" / part / "files.tsv.zst")], stdout=subprocess.PIPE, check=True).stdout
         lines += [line.split("\t") for line in text.decode().splitlines()]
+    if "gone_files" in entry:  # of older parts, whose lists have them
+        files = dxtest.domaindex("files", "--root", root, "--version", version, "--json").stdout
+        there = {file["path"].split("/urls/", 1)[1] for file in json.loads(files)["files"]}
+        lines = [fields for fields in lines if fields[3] in there]
     return [fields for fields in lines if fields[3] != "-"]
 
 

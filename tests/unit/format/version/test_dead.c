@@ -34,12 +34,17 @@ static void add_part(struct dx_dead_writer *w, unsigned i)
 
 static void write_all(struct dx_buf *file)
 {
+    roaring_bitmap_t *gone = roaring_bitmap_create();
     struct dx_error err = DX_ERROR_INIT;
     struct dx_dead_writer w;
 
     dx_dead_writer_init(&w);
     for (unsigned i = 0; i < PARTS; i++)
         add_part(&w, i);
+    for (uint32_t k = 2; k <= 40; k += 2)
+        roaring_bitmap_add(gone, k);
+    EXPECT(dx_dead_writer_gone(&w, gone, &err) == DX_OK, "%s", err.text);
+    roaring_bitmap_free(gone);
     EXPECT(dx_dead_writer_end(&w, &builds[PARTS], dx_envelope_sink_buf, file, &err) == DX_OK, "%s",
            err.text);
     dx_dead_writer_release(&w);
@@ -73,6 +78,7 @@ static void check_part(const struct dx_dead *d, unsigned i)
 
 static int read_all(struct dx_span file)
 {
+    struct dx_dataset_set gone;
     struct dx_dead d;
     int rc = dx_dead_open(&d, file, DX_OPEN_VERIFY_ALL, "dead.dxb", NULL);
 
@@ -84,6 +90,8 @@ static int read_all(struct dx_span file)
         if (rc >= 0 && p.domains > 0)
             rc = dx_dead_ordinals(&d, &p, &set, NULL);
     }
+    if (rc >= 0)
+        rc = dx_dead_gone(&d, &gone, NULL);
     dx_dead_close(&d);
     return rc;
 }
@@ -108,6 +116,7 @@ int main(void)
 {
     struct dx_buf file = DX_BUF_INIT(SIZE_MAX / 2);
     struct dx_error err = DX_ERROR_INIT;
+    struct dx_dataset_set set;
     struct dx_dead_part p;
     struct dx_dead d;
 
@@ -117,6 +126,8 @@ int main(void)
     EXPECT(d.parts == PARTS && dx_dead_part(&d, PARTS, &p, NULL) == DX_E_INVALID, "parts");
     for (unsigned i = 0; i < PARTS; i++)
         check_part(&d, i);
+    EXPECT(d.gone == 20 && dx_dead_gone(&d, &set, &err) == DX_OK && dx_dataset_set_last(&set) == 40,
+           "files that left: %s", err.text);
     dx_dead_close(&d);
     check_damage(&file);
     dx_buf_release(&file);

@@ -243,6 +243,8 @@ static void test_parts(void)
         { "\"first_file\": 5,", "\"first_file\": 4,", "has other parts, file numbers" },
         { "\"first_file\": 7,", "\"first_file\": 10,", "larger than the version" },
         { "\"dead.dxb\": {", "\"missing.tsv.zst\": {", "do not agree" },
+        { "\"gone_files\": 3,", "\"gone_files\": 0,", "gone_files" },
+        { "\"lake_files\": 0,", "\"lake_files\": 0,\n      \"gone_files\": 1,", "no older parts" },
         { "\"canon_version\": 1", "\"canon_version\": 2", "has other parts, file numbers" },
         { "\"parquet_root\": \"urls/", "\"parquet_root\": \"urlz/", "has other parts" },
         { "\"state\": \"listed\",\n      \"condemned\": null",
@@ -269,11 +271,13 @@ static void test_parts(void)
             memcpy(v->parts[v->part_count], m.versions[v->part_count].version, DX_VERSION_NAME);
         EXPECT(dx_manifest_file_add(v, DX_FILE_DEAD, 7, &hash, &err) == DX_OK, "%s", err.text);
     }
+    m.versions[2].gone_files = 3;
     EXPECT(dx_manifest_write(&m, &text, &err) == DX_OK, "%s", err.text);
     EXPECT(dx_manifest_parse(dx_span_of(text.data, text.size), "m", &back, &err) == DX_OK, "%s",
            err.text);
-    EXPECT(back.versions[0].part_count == 0 && back.versions[0].part.domains == 1000 &&
-               back.versions[2].part_count == 2 && back.versions[2].part.first_file == 7 &&
+    EXPECT(back.versions[2].gone_files == 3 && back.versions[0].part_count == 0 &&
+               back.versions[0].part.domains == 1000 && back.versions[2].part_count == 2 &&
+               back.versions[2].part.first_file == 7 &&
                dx_manifest_has_part(&back.versions[2], back.versions[1].version) &&
                dx_manifest_has_part(&back.versions[2], back.versions[2].version) &&
                !dx_manifest_has_part(&back.versions[1], back.versions[2].version),
