@@ -8,8 +8,8 @@
 N: made-up domains of the base: 100K, 1M, 10M... (bench/make_rows). It is published, and then --times runs of --adds new
 domains each are ingested and published: seconds, CPU seconds, memory, bytes written and parts of each publish. Then the same
 lake is built once from its beginning: the cost that all increments together are compared with. /v1/domain is asked of both,
-the version of several parts and that of one, in interleaved rounds on one core, the load on the other. All below --work
-(default /var/tmp), deleted at the end. --write keeps the figures in RESULTS.md.
+the version of several parts and that of one, in interleaved rounds on one core, the load on the other. Then a dataset of ten times
+--adds known domains is published, replaced and removed. All below --work (default /var/tmp), deleted at the end. --write keeps the figures in RESULTS.md.
 """
 import argparse
 import contextlib
@@ -68,6 +68,11 @@ class Root:
         return run(self.end, dxtest.DOMAINDEX, "ingest", "--root", self.path, "--memory", self.options.memory, *COLUMNS,
                    source=[MAKE_ROWS, "--domains", domains, "--begin", begin, "--seed", seed])
 
+    def ingest_dataset(self, name, domains, seed, *more):
+        columns = [argument for argument in COLUMNS if argument not in ("--dataset-column", 1)]
+        return run(self.end, dxtest.DOMAINDEX, "ingest", "--root", self.path, "--memory", self.options.memory, "--dataset", name, *more,
+                   *columns, source=[MAKE_ROWS, "--domains", domains, "--begin", 0, "--seed", seed])
+
     def publish(self, *more):
         return run(self.end, dxtest.DOMAINDEX, "publish", "--root", self.path, "--memory", self.options.memory, *more)
 
@@ -123,6 +128,20 @@ def lookups(result, roots, work, options, say):
         sys.exit(f"{load.wrong} replies were wrong")
 
 
+def leave(result, root, options, say):
+    """A dataset is published, replaced, and removed."""
+    domains = 10 * options.adds
+    for what, begin in (("added", lambda: root.ingest_dataset("leaves", domains, 7)),
+                        ("replaced", lambda: root.ingest_dataset("leaves", domains, 8, "--replace")),
+                        ("removed", lambda: run(root.end, dxtest.DOMAINDEX, "remove", "--root", root.path, "--dataset", "leaves"))):
+        begin()
+        seconds, cpu, memory = root.publish()
+        parts = 1 + len(root.version().get("parts", []))
+        result.add(f"a dataset is {what}", "publish", "CPU s", [cpu], more=False)
+        say(f"a dataset of {domains:,} known domains is {what}: publish {seconds:.2f} s, CPU {cpu:.2f} s, {memory / 2**20:,.0f} MiB, "
+            f"{root.written() / 1e6:,.2f} MB written, {parts} parts")
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=True)
     parser.add_argument("domains", type=count_of)
@@ -172,6 +191,7 @@ def main():
             f"ratio {increments / cpu:.2f}")
         result.expect(f"CPU of {options.times} publishes, to one build of the result", "<= 3", increments / cpu)
         lookups(result, {f"{steps[-1][4]} parts": root, "one part": again}, work, options, say)
+        leave(result, root, options, say)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     result.save(options.json)

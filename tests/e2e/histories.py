@@ -27,7 +27,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import dxtest
 
 HISTORIES = int(os.environ.get("DX_HISTORIES") or (12 if dxtest.WHOLE and not dxtest.SANITIZED else 3 if dxtest.WHOLE else 2))
-SEED = int(os.environ.get("DX_SEED") or 1)
+SEED = int(os.environ.get("DX_SEED") or 17)
 STEPS = 12
 NAMES = ("alpha", "beta", "gamma", "delta")
 DOMAINS = [f"site{i}.{tld}" for i, tld in zip(range(24), ("com", "org", "co.uk", "de") * 6)]
