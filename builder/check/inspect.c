@@ -353,6 +353,7 @@ static void text_value(const json_t *value, unsigned depth, struct dx_buf *out)
             dx_buf_append(out, text + 1, strlen(text) - 2); /* without quotes when that is plain */
         else
             dx_buf_str(out, text == NULL ? "?" : text);
+        out->failed |= text == NULL; /* no memory: it must not look like a value */
         dx_buf_u8(out, '\n');
         free(text);
     }
@@ -364,7 +365,8 @@ int dx_inspect_text(struct dx_span json, struct dx_buf *out, struct dx_error *er
     json_t *object = json_loadb((const char *)json.data, json.size, JSON_ALLOW_NUL, &why);
 
     if (object == NULL)
-        return dx_fail(err, DX_E_NOMEM, "inspect: cannot read its own JSON: %s", why.text);
+        return dx_fail(err, DX_E_NOMEM, "inspect: out of memory%s%s",
+                       why.text[0] == '\0' ? "" : ": ", why.text);
     text_object(object, 0, true, out);
     json_decref(object);
     return out->failed ? dx_buf_fail(out, err, "inspect") : DX_OK;

@@ -208,6 +208,17 @@ static bool asks_for_help(int argc, char **argv)
     return false;
 }
 
+/* Of commands that print without looking: what a full disk swallowed is not a success. */
+static int flush_output(const struct dx_command *c)
+{
+    struct dx_error err = DX_ERROR_INIT;
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return DX_EXIT_DONE;
+    (void)dx_fail(&err, DX_E_IO, "cannot write to standard output: %s", strerror(errno));
+    return dx_command_fail(c->name, DX_EXIT_REFUSED, &err);
+}
+
 static int run(const struct dx_command *c, int argc, char **argv)
 {
     struct dx_options options;
@@ -219,13 +230,16 @@ static int run(const struct dx_command *c, int argc, char **argv)
 
         return help(3, asked);
     }
-    if (dx_options_parse(&options, c->options, c->option_count, argc, argv, &err) < 0) {
+    code = dx_options_parse(&options, c->options, c->option_count, argc, argv, &err);
+    if (code == DX_E_NOMEM)
+        return dx_command_fail(c->name, DX_EXIT_REFUSED, &err);
+    if (code < 0) {
         fprintf(stderr, "domaindex %s: %s\nTry 'domaindex help %s'.\n", c->name, err.text, c->name);
         return DX_EXIT_USAGE;
     }
     code = c->run(&options);
     dx_options_release(&options);
-    return code;
+    return code == DX_EXIT_DONE ? flush_output(c) : code;
 }
 
 static int version(void)

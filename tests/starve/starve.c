@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * starve.c - for LD_PRELOAD: the n-th call of one kind that a process makes fails.
+ *
+ *   DX_STARVE=alloc:ENOMEM:17        the 17th allocation fails, once
+ *   DX_STARVE=write:ENOSPC:3+        the third write and all later ones
+ *   DX_STARVE=read:short:2           the second read gives half of what was asked for
+ *   DX_STARVE_COUNTS=FILE            at exit: a line "kind calls" for each kind
+ *
+ * Kinds are those of `kinds` below; errors are those of `errors`, and short for reads and writes. Calls are counted over all
+ * threads, from the end of the dynamic linker's work on. What libc calls inside of itself is counted for allocations only:
+ * of streams fopen, fread, fflush and fclose can fail, not each write below them.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum kind {
+    ALLOC,
+    READ,
+    WRITE,
+    SYNC,
+    RENAME,
+    OPEN,
+    MAP,
+    CONNECT,
+    SIZE,
+    MAKE_DIR,
+    REMOVE,
+    LOCK,
+    STAT,
+    STREAM,
+    KINDS
+};
+
+static const char *const kinds[KINDS] = { "alloc",  "read", "write",   "sync",  "rename",
+                                          "open",   "map",  "connect", "size",  "mkdir",
+                                          "remove", "lock", "stat",    "stream" };
+
+static const struct {
+    const char *name;
+    int number;
+} errors[] = { { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC },
+               { "EIO", EIO },       { "EMFILE", EMFILE },
+               { "EINTR", EINTR },   { "EFBIG", EFBIG },
+               { "short", 0 },       { "ECONNREFUSED", ECONNREFUSED } };
+
+static atomic_uint_fast64_t calls[KINDS];
+static atomic_bool armed;
+static enum kind wanted = KINDS;
+static int wanted_error;
+static uint64_t wanted_call;
+static bool for_ever;
+
+/* glibc gives its allocator under these names to those who stand in front of it. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static void parse(const char *text)
+{
+    for (int k = 0; k < KINDS; k++) {
+        size_t n = strlen(kinds[k]);
+
+        if (strncmp(text, kinds[k], n) != 0 || text[n] != ':')
+            continue;
+        text += n + 1;
+        for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
+            char *end;
+
+            n = strlen(errors[e].name);
+            if (strncmp(text, errors[e].name, n) != 0 || text[n] != ':')
+                continue;
+            wanted_call = strtoull(text + n + 1, &end, 10);
+            for_ever = *end == '+';
+            wanted_error = errors[e].number;
+            wanted = (enum kind)k;
+            return;
+        }
+    }
+    (void)!write(2, "starve: bad DX_STARVE\n", 22);
+    _exit(99);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *text = getenv("DX_STARVE");
+
+    if (text != NULL && text[0] != '\0')
+        parse(text);
+    atomic_store(&armed, true);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *path = getenv("DX_STARVE_COUNTS");
+    int fd;
+
+    atomic_store(&armed, false);
+    fd = path == NULL ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    for (int k = 0; fd >= 0 && k < KINDS; k++)
+        (void)dprintf(fd, "%s %llu\n", kinds[k], (unsigned long long)atomic_load(&calls[k]));
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* Whether this call is the one; errno is set then. */
+static bool fails(enum kind kind)
+{
+    uint64_t call;
+
+    if (!atomic_load(&armed))
+        return false;
+    call = atomic_fetch_add(&calls[kind], 1) + 1;
+    if (kind != wanted || (for_ever ? call < wanted_call : call != wanted_call))
+        return false;
+    errno = wanted_error;
+    return true;
+}
+
+/* Of reads and writes: so many bytes, -1: it fails. */
+static ssize_t granted(enum kind kind, size_t size)
+{
+    if (!fails(kind))
+        return (ssize_t)size;
+    return wanted_error != 0 ? -1 : (ssize_t)(size / 2 + size % 2);
+}
+
+static void *next(const char *name)
+{
+    void *f = dlsym(RTLD_NEXT, name);
+
+    if (f == NULL)
+        abort();
+    return f;
+}
+
+/* ---- memory ---- */
+
+void *malloc(size_t size)
+{
+    return fails(ALLOC) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails(ALLOC) ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+    return fails(ALLOC) ? NULL : __libc_realloc(p, size);
+}
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(n, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(p, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return fails(ALLOC) ? NULL : __libc_memalign(alignment, size);
+}
+
+void *memalign(size_t alignment, size_t size);
+
+void *memalign(size_t alignment, size_t size)
+{
+    return aligned_alloc(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    void *p = aligned_alloc(alignment, size);
+
+    if (p == NULL)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+/* ---- bytes ---- */
+
+ssize_t read(int fd, void *to, size_t size)
+{
+    ssize_t n = granted(READ, size);
+
+    return n < 0 ? n : (ssize_t)syscall(SYS_read, fd, to, (size_t)n);
+}
+
+ssize_t pread(int fd, void *to, size_t size, off_t offset)
+{
+    ssize_t n = granted(READ, size);
+
+    return n < 0 ? n : (ssize_t)syscall(SYS_pread64, fd, to, (size_t)n, offset);
+}
+
+ssize_t write(int fd, const void *from, size_t size)
+{
+    ssize_t n = granted(WRITE, size);
+
+    return n < 0 ? n : (ssize_t)syscall(SYS_write, fd, from, (size_t)n);
+}
+
+ssize_t pwrite(int fd, const void *from, size_t size, off_t offset)
+{
+    ssize_t n = granted(WRITE, size);
+
+    return n < 0 ? n : (ssize_t)syscall(SYS_pwrite64, fd, from, (size_t)n, offset);
+}
+
+/* What the compiler makes of them with -D_FORTIFY_SOURCE. */
+ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
+ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room);
+int __open_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+size_t __fread_chk(void *to, size_t room, size_t size, size_t n, FILE *f);
+
+ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
+{
+    if (size > room)
+        abort();
+    return read(fd, to, size);
+}
+
+ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room)
+{
+    if (size > room)
+        abort();
+    return pread(fd, to, size, offset);
+}
+
+/* ---- files ---- */
+
+#define CALL(kind, ...) (fails(kind) ? -1 : (int)syscall(__VA_ARGS__))
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    va_list arguments;
+
+    if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+        va_start(arguments, flags);
+        mode = va_arg(arguments, mode_t);
+        va_end(arguments);
+    }
+    return CALL(OPEN, SYS_openat, dir, path, flags, mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    va_list arguments;
+
+    if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+        va_start(arguments, flags);
+        mode = va_arg(arguments, mode_t);
+        va_end(arguments);
+    }
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
+int __open_2(const char *path, int flags)
+{
+    return open(path, flags);
+}
+
+int __openat_2(int dir, const char *path, int flags)
+{
+    return openat(dir, path, flags);
+}
+
+int mkstemp(char *path)
+{
+    int (*real)(char *) = (int (*)(char *))next("mkstemp");
+
+    return fails(OPEN) ? -1 : real(path);
+}
+
+DIR *opendir(const char *path)
+{
+    DIR *(*real)(const char *) = (DIR * (*)(const char *)) next("opendir");
+
+    return fails(OPEN) ? NULL : real(path);
+}
+
+int fsync(int fd)
+{
+    return CALL(SYNC, SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return CALL(SYNC, SYS_fdatasync, fd);
+}
+
+int syncfs(int fd)
+{
+    return CALL(SYNC, SYS_syncfs, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+    return CALL(RENAME, SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int renameat(int a, const char *from, int b, const char *to)
+{
+    return CALL(RENAME, SYS_renameat2, a, from, b, to, 0);
+}
+
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+    return CALL(RENAME, SYS_renameat2, a, from, b, to, flags);
+}
+
+int link(const char *from, const char *to)
+{
+    return CALL(RENAME, SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int linkat(int a, const char *from, int b, const char *to, int flags)
+{
+    return CALL(RENAME, SYS_linkat, a, from, b, to, flags);
+}
+
+int unlink(const char *path)
+{
+    return CALL(REMOVE, SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+    return CALL(REMOVE, SYS_unlinkat, dir, path, flags);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    return CALL(MAKE_DIR, SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    return CALL(SIZE, SYS_ftruncate, fd, size);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    return CALL(SIZE, SYS_fallocate, fd, mode, offset, size);
+}
+
+int flock(int fd, int what);
+
+int flock(int fd, int what)
+{
+    return CALL(LOCK, SYS_flock, fd, what);
+}
+
+int stat(const char *path, struct stat *st)
+{
+    return CALL(STAT, SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+int fstat(int fd, struct stat *st)
+{
+    return CALL(STAT, SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+}
+
+int fstatat(int dir, const char *path, struct stat *st, int flags)
+{
+    return CALL(STAT, SYS_newfstatat, dir, path, st, flags);
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    return CALL(CONNECT, SYS_connect, fd, address, size);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *(*real)(void *, size_t, int, int, int,
+                  off_t) = (void *(*)(void *, size_t, int, int, int, off_t))next("mmap");
+
+    return fails(MAP) ? MAP_FAILED : real(at, size, protection, flags, fd, offset);
+}
+
+/* ---- streams ---- */
+
+#define ERROR_SEEN 0x20 /* _IO_ERR_SEEN of glibc: ferror() */
+
+FILE *fopen(const char *path, const char *mode)
+{
+    FILE *(*real)(const char *, const char *) = (FILE * (*)(const char *, const char *))
+        next("fopen");
+
+    return fails(OPEN) ? NULL : real(path, mode);
+}
+
+size_t fread(void *to, size_t size, size_t n, FILE *f)
+{
+    size_t (*real)(void *, size_t, size_t,
+                   FILE *) = (size_t(*)(void *, size_t, size_t, FILE *))next("fread");
+
+    if (!fails(STREAM))
+        return real(to, size, n, f);
+    f->_flags |= ERROR_SEEN;
+    return 0;
+}
+
+size_t __fread_chk(void *to, size_t room, size_t size, size_t n, FILE *f)
+{
+    if (size != 0 && n > room / size)
+        abort();
+    return fread(to, size, n, f);
+}
+
+int fflush(FILE *f)
+{
+    int (*real)(FILE *) = (int (*)(FILE *))next("fflush");
+
+    if (!fails(STREAM))
+        return real(f);
+    if (f != NULL)
+        f->_flags |= ERROR_SEEN;
+    return EOF;
+}
+
+/* It is closed all the same, as by the system. */
+int fclose(FILE *f)
+{
+    int (*real)(FILE *) = (int (*)(FILE *))next("fclose");
+    bool is_wanted = fails(STREAM);
+    int rc = real(f);
+
+    if (is_wanted)
+        errno = wanted_error;
+    return is_wanted ? EOF : rc;
+}
