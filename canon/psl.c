@@ -42,7 +42,7 @@ int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
     }
     made->rules = psl_load_fp(stream);
     if (made->rules == NULL) {
-        rc = dx_fail(err, DX_E_NOMEM, "public suffix list: libpsl could not load it");
+        rc = dx_no_memory(err, "public suffix list: libpsl could not load it");
         goto out;
     }
     if (psl_suffix_count(made->rules) <= 0) {

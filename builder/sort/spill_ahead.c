@@ -39,6 +39,7 @@ static int fill(struct dx_spill_ahead *a, struct batch *b)
 {
     struct dx_span key;
     struct dx_span value;
+    size_t whole;
     int rc = 1;
 
     dx_buf_clear(&b->records);
@@ -46,12 +47,16 @@ static int fill(struct dx_spill_ahead *a, struct batch *b)
         rc = dx_spill_sort_next(a->sort, &key, &value, &b->err);
         if (rc != 1)
             break;
+        whole = b->records.size;
         dx_buf_u32(&b->records, (uint32_t)key.size);
         dx_buf_u32(&b->records, (uint32_t)value.size);
         dx_buf_append(&b->records, key.data, key.size);
         dx_buf_append(&b->records, value.data, value.size);
-        if (b->records.failed)
+        if (b->records.failed) {
             rc = dx_buf_fail(&b->records, &b->err, "sorted records");
+            b->records.size =
+                whole; /* without half a record: the caller reads up to here, then gets rc */
+        }
     }
     return rc;
 }
