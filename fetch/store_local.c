@@ -376,9 +376,10 @@ static int clock_of(const struct store_local *local, int64_t *now_us, struct dx_
             fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     }
     if (fd >= 0) {
-        if (write(fd, "", 1) != 1 || fstat(fd, &st) < 0)
+        rc = dx_file_write(fd, local->root, dx_span_of("", 1), err); /* it may be interrupted */
+        if (rc == DX_OK && fstat(fd, &st) < 0)
             rc = dx_fail_errno(err, errno, "%s: cannot write a file to see the time", local->root);
-        else
+        if (rc == DX_OK)
             now = st.st_mtim;
         if (path[0] != '\0')
             (void)unlink(path);
