@@ -10,6 +10,7 @@
 #include "base/crypto/sha256.h"
 #include "base/options.h"
 #include "builder/policy/access_edit.h"
+#include "builder/policy/access_report.h"
 #include "format/root/access_token.h"
 
 enum {
@@ -25,11 +26,22 @@ enum {
     OPT_EXPIRES,
     OPT_PUBLIC,
     OPT_YES,
+    OPT_DRY_RUN,
     OPT_JSON,
     OPT_COUNT
 };
 
 struct dx_dataset_registry;
+
+/* What --json prints of an edit. */
+struct dx_access_outcome {
+    bool edited;  /* the action was one that edits, and it did not fail */
+    bool changed; /* false: it was so already */
+    uint64_t generation;
+    char token_id[DX_ACCESS_TOKEN_ID]; /* "": none was made */
+    bool revokes_tokens;
+    size_t tokens_revoked; /* of a dry run: that would be */
+};
 
 struct dx_access_call {
     const char *root;
@@ -42,6 +54,7 @@ struct dx_access_call {
     uint8_t sha256[DX_SHA256_SIZE];
     int64_t expires_s;
     size_t changed; /* things, by the last edit */
+    struct dx_access_outcome outcome;
 };
 
 typedef int dx_access_editor(struct dx_access_edit *e, struct dx_access_json *j,

@@ -95,7 +95,8 @@ int dx_access_call_token_new(struct dx_access_call *c, struct dx_error *err)
     if (!dx_sha256(dx_span_str(c->token), c->sha256))
         return dx_no_memory(err, "access");
     rc = dx_access_call_edit(c, DX_ACCESS_EDIT_CHANGES, edit_token_new, err);
-    if (rc < 0)
+    /* The token of a dry run is in no table: printing it would look like one that works. */
+    if (rc < 0 || dx_options_has(c->options, OPT_DRY_RUN))
         return rc;
     memcpy(t.sha256, c->sha256, sizeof t.sha256);
     dx_access_token_id(&t, id);
@@ -103,6 +104,9 @@ int dx_access_call_token_new(struct dx_access_call *c, struct dx_error *err)
                   "access: token %s for %s; it is shown this once, on standard output, and stored "
                   "nowhere\n",
                   id, c->operand[0]);
+    memcpy(c->outcome.token_id, id, sizeof id);
+    if (dx_options_has(c->options, OPT_JSON))
+        return rc; /* the token is printed with the rest */
     if (printf("%s\n", c->token) < 0 || fflush(stdout) != 0)
         return dx_fail(err, DX_E_IO,
                        "standard output failed, so the token was lost: 'access token revoke %s'",
@@ -208,7 +212,10 @@ int dx_access_call_token_revoke(struct dx_access_call *c, struct dx_error *err)
                          "them");
     if (rc == DX_OK)
         rc = dx_access_call_edit(&with, DX_ACCESS_EDIT_CHANGES, edit_token_revoke, err);
-    if (rc == 1)
+    c->outcome = with.outcome;
+    c->outcome.revokes_tokens = true;
+    c->outcome.tokens_revoked = rc == 1 ? with.changed : 0;
+    if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN))
         (void)fprintf(stderr, "access: %zu tokens revoked\n", with.changed);
     return rc;
 }

@@ -45,17 +45,29 @@ static const struct dx_option options_table[OPT_COUNT] = {
                      "later is hidden at first",
                      DX_OPT_FLAG },
     [OPT_YES] = { "yes", NULL, NULL, "remove: it is meant", DX_OPT_FLAG },
-    [OPT_JSON] = { "json", NULL, NULL, "list, token list, status, log: JSON instead of text",
-                   DX_OPT_FLAG },
+    [OPT_DRY_RUN] = { "dry-run", NULL, NULL,
+                      "init, grant, revoke, principal, token new, token revoke, remove: say what "
+                      "would change, and change nothing",
+                      DX_OPT_FLAG },
+    [OPT_JSON] = DX_OPTION_JSON,
 };
 
 int dx_access_call_edit(struct dx_access_call *c, enum dx_access_edit_kind kind,
                         dx_access_editor *edit, struct dx_error *err)
 {
-    struct dx_access_edit e = { .root = c->root, .kind = kind, .edit = edit, .ctx = c };
+    struct dx_access_edit e = { .root = c->root,
+                                .kind = kind,
+                                .dry_run = dx_options_has(c->options, OPT_DRY_RUN),
+                                .edit = edit,
+                                .ctx = c };
     int rc = dx_access_edit_run(&e, err);
 
-    if (rc == 1)
+    c->outcome.edited = rc >= 0;
+    c->outcome.changed = rc == 1;
+    c->outcome.generation = e.generation;
+    if (rc == 1 && e.dry_run)
+        (void)fprintf(stderr, "access: dry run: the table would change; nothing is written\n");
+    else if (rc == 1)
         (void)fprintf(stderr, "access: generation %" PRIu64 "; servers follow within seconds\n",
                       e.generation);
     else if (rc == 0)
@@ -96,7 +108,7 @@ static int init(struct dx_access_call *c, struct dx_error *err)
 
     if (rc == DX_OK)
         rc = dx_access_call_edit(c, DX_ACCESS_EDIT_BEGINS, edit_init, err);
-    if (rc == 1)
+    if (rc == 1 && !dx_options_has(c->options, OPT_DRY_RUN))
         (void)fprintf(stderr, "from now on a principal sees only datasets that are granted to it, "
                               "or to everybody ('*'). Requests without a token see what everybody "
                               "may see, or get 401 if that is nothing. 'access grant' and 'access "
@@ -118,7 +130,8 @@ static int remove_table(struct dx_access_call *c, struct dx_error *err)
 {
     int rc = dx_access_call_words(c, 0, err);
 
-    if (rc == DX_OK && !dx_options_has(c->options, OPT_YES))
+    if (rc == DX_OK && !dx_options_has(c->options, OPT_YES) &&
+        !dx_options_has(c->options, OPT_DRY_RUN))
         rc = dx_fail(err, DX_E_INVALID,
                      "this takes the table out of force: everybody will see every dataset, and all "
                      "grants and tokens are gone. If that is meant, say --yes");
@@ -218,7 +231,7 @@ static int grant_or_revoke(struct dx_access_call *c, bool grant, struct dx_error
         rc = dx_access_datasets_find(c->datasets, c->operand[i], grant, &c->ids[i], err);
     if (rc == DX_OK)
         rc = dx_access_call_edit(c, DX_ACCESS_EDIT_CHANGES, grant ? edit_grant : edit_revoke, err);
-    if (rc >= 0 && !grant)
+    if (rc >= 0 && !grant && !dx_options_has(c->options, OPT_DRY_RUN))
         say_who_still_sees(c);
     return rc;
 }
@@ -303,6 +316,8 @@ static int report(struct dx_access_call *c, enum report which, struct dx_error *
     int64_t now_s = (int64_t)time(NULL);
     int rc = dx_access_call_words(c, 0, err);
 
+    if (rc == DX_OK && dx_options_has(c->options, OPT_DRY_RUN))
+        rc = dx_fail(err, DX_E_INVALID, "--dry-run goes with actions that change the table");
     if (rc == DX_OK && which == REPORT_LIST && dataset != NULL)
         rc = dx_access_datasets_find(c->datasets, dataset, false, &of.dataset_id, err);
     if (rc == DX_OK)
@@ -367,6 +382,41 @@ static int act(struct dx_access_call *c, const char *what, struct dx_error *err)
         what);
 }
 
+/* One line of what an edit came to; reports print their own. */
+static int print_outcome(const struct dx_access_call *c, const char *action, struct dx_error *err)
+{
+    const struct dx_access_outcome *o = &c->outcome;
+    bool dry = dx_options_has(c->options, OPT_DRY_RUN);
+    struct dx_buf out = DX_BUF_INIT(4096);
+    struct dx_json j;
+    int rc;
+
+    dx_command_json_open(&j, &out);
+    dx_json_key(&j, "action");
+    dx_json_str(&j, action);
+    dx_json_key(&j, "changed");
+    dx_json_bool(&j, o->changed);
+    dx_json_key(&j, "generation"); /* the time is in it, so a dry run cannot know it */
+    dry && o->changed ? dx_json_null(&j) : dx_json_u64(&j, o->generation);
+    if (o->token_id[0] != '\0') {
+        dx_json_key(&j, "token_id");
+        dx_json_str(&j, o->token_id);
+        dx_json_key(&j, "token");
+        dx_json_str(&j, c->token);
+    }
+    if (o->revokes_tokens)
+        dx_json_key_u64(&j, "tokens_revoked", o->tokens_revoked);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, dry);
+    dx_command_json_end(&j, &out);
+    rc = dx_command_write(&out, err);
+    if (rc < 0 && o->token_id[0] != '\0')
+        rc = dx_fail(err, DX_E_IO,
+                     "standard output failed, so the token was lost: 'access token revoke %s'",
+                     o->token_id);
+    return rc;
+}
+
 /* The others work also where the lake's registry cannot be read: a token that leaked does not
  * wait. */
 static bool is_about_datasets(const char *verb)
@@ -392,6 +442,8 @@ static int run(const struct dx_options *o)
                                           : DX_OK;
     if (rc == DX_OK)
         rc = act(&c, o->operand[0], &err);
+    if (rc >= 0 && c.outcome.edited && dx_options_has(o, OPT_JSON))
+        rc = print_outcome(&c, o->operand[0], &err);
     if (rc >= 0 && fflush(stdout) != 0)
         rc = dx_fail(&err, DX_E_IO, "standard output failed");
     dx_dataset_registry_free(&c.datasets);

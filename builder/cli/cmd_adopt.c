@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { OPT_ROOT, OPT_LIST, OPT_REPLACE, OPT_PSL, OPT_WAIT, OPT_JSON, OPT_COUNT };
+enum { OPT_ROOT, OPT_LIST, OPT_REPLACE, OPT_PSL, OPT_WAIT, OPT_DRY_RUN, OPT_JSON, OPT_COUNT };
 
 #define AT(member) DX_OPT_PLACE(struct dx_lake_adopt, member)
 
@@ -25,6 +25,7 @@ static const struct dx_option options_table[OPT_COUNT] = {
                   "public suffix list that the files were written with; if not given the system's",
                   DX_OPT_TEXT, AT(psl_path) },
     [OPT_WAIT] = DX_OPTION_WAIT(AT(lock_wait_ms)),
+    [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run), "check the list and the lake; move nothing"),
     [OPT_JSON] = DX_OPTION_JSON,
 };
 
@@ -36,6 +37,8 @@ static int print_json(const struct dx_lake_adopt *a)
     dx_command_json_open(&j, &out);
     dx_json_key_u64(&j, "files", a->files_moved);
     dx_json_key_u64(&j, "datasets", a->datasets);
+    dx_json_key(&j, "dry_run");
+    dx_json_bool(&j, a->dry_run);
     return dx_command_json_print("adopt", DX_EXIT_DONE, &j, &out);
 }
 
@@ -76,14 +79,17 @@ static int run(const struct dx_options *options)
     else if (dx_options_has(options, OPT_JSON))
         code = print_json(&a);
     else
-        fprintf(stderr, "adopted: files %zu, datasets %zu\n", a.files_moved, a.datasets);
+        fprintf(stderr, "%s: files %zu, datasets %zu\n",
+                a.dry_run ? "adopt: dry run: would be adopted" : "adopted", a.files_moved,
+                a.datasets);
     dx_adopt_list_release(&list);
     return code;
 }
 
 const struct dx_command dx_command_adopt = {
     .name = "adopt",
-    .synopsis = "--root ROOT --list FILE [--replace] [--psl FILE] [--wait SECONDS] [--json]",
+    .synopsis = "--root ROOT --list FILE [--replace] [--psl FILE] [--wait SECONDS] [--dry-run] "
+                "[--json]",
     .summary = "move lake files that other processes wrote into the lake",
     .description =
         "For engines that write a lake in parallel: each of their tasks runs 'domaindex ingest' "

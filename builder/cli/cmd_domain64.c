@@ -24,9 +24,13 @@ enum {
     OPT_FORMAT,
     OPT_TABLE,
     OPT_PARTITIONS,
+    OPT_DRY_RUN,
     OPT_JSON,
     OPT_COUNT
 };
+
+/* A NAME comes from the command line: 128 KiB at most, and each byte may be escaped. */
+#define RANGE_ROW_MAX ((size_t)1 << 20)
 
 #define AT(member) DX_OPT_PLACE(struct dx_domain64_fill, member)
 
@@ -45,7 +49,12 @@ static const struct dx_option table[OPT_COUNT] = {
     [OPT_TABLE] = { "table", "NAME", "urls", "ddl: of the table", DX_OPT_TEXT },
     [OPT_PARTITIONS] = { "partitions", "TLD|DOMAIN|SUBDOMAIN", "domain",
                          "ddl: down to each of these", DX_OPT_CHOICE },
-    [OPT_JSON] = { "json", NULL, NULL, "status: one line of JSON instead of text", DX_OPT_FLAG },
+    [OPT_DRY_RUN] = DX_OPTION_DRY_RUN(AT(dry_run),
+                                      "init, fill: print what would be done, and write nothing"),
+    [OPT_JSON] = { "json", NULL, NULL,
+                   "init, fill, status: one line of JSON instead of text; ranges: one for each "
+                   "NAME",
+                   DX_OPT_FLAG },
 };
 
 typedef int action(const struct dx_options *o, const char *root, struct dx_error *err);
@@ -64,24 +73,69 @@ static int open_root(struct dx_root *remote, const char *root, enum dx_root_use 
     return dx_root_open(remote, root, use, err);
 }
 
+static void put_parts(struct dx_json *j, const char *key, const uint64_t n[DX_NUMBER_PARTS])
+{
+    static const char *const names[DX_NUMBER_PARTS] = { "tlds", "domains", "subdomains", "paths" };
+
+    dx_json_key(j, key);
+    dx_json_object(j);
+    for (size_t i = 0; i < DX_NUMBER_PARTS; i++)
+        dx_json_key_u64(j, names[i], n[i]);
+    dx_json_end(j);
+}
+
+static void put_str(struct dx_json *j, const char *key, const char *text)
+{
+    dx_json_key(j, key);
+    text == NULL ? dx_json_null(j) : dx_json_str(j, text);
+}
+
+static void put_flag(struct dx_json *j, const char *key, bool value)
+{
+    dx_json_key(j, key);
+    dx_json_bool(j, value);
+}
+
+static int print_init_json(const struct dx_domain64_manifest *list, bool created, bool dry,
+                           struct dx_error *err)
+{
+    struct dx_buf out = DX_BUF_INIT(4096);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &out);
+    put_str(&j, "layout", layout_name(list->layout));
+    put_str(&j, "id", created && dry ? NULL : list->id);
+    put_flag(&j, "created", created);
+    put_flag(&j, "dry_run", dry);
+    dx_command_json_end(&j, &out);
+    return dx_command_write(&out, err);
+}
+
 static int run_init(const struct dx_options *o, const char *root, struct dx_error *err)
 {
     struct dx_root remote = DX_ROOT_INIT;
     struct dx_domain64_manifest list;
     uint64_t layout = 0;
+    bool dry = dx_options_has(o, OPT_DRY_RUN);
     int rc = dx_options_value(o, OPT_LAYOUT, &layout, err);
 
     if (rc == DX_OK)
-        rc = open_root(&remote, root, DX_ROOT_WRITE, err);
-    if (rc == DX_OK)
+        rc = open_root(&remote, root, dry ? DX_ROOT_READ : DX_ROOT_WRITE, err);
+    if (rc == DX_OK && dry)
+        rc = dx_domain64_init_look(&remote, (enum dx_domain64_layout)layout, &list, err);
+    else if (rc == DX_OK)
         rc = dx_domain64_init(root, &remote, (enum dx_domain64_layout)layout, &list, err);
     if (rc >= 0 && list.layout != (uint32_t)layout)
         rc = dx_fail(err, DX_E_EXISTS,
                      "%s: it has a registry of layout %s already; its layout cannot change", root,
                      layout_name(list.layout));
-    if (rc >= 0)
+    if (rc >= 0 && dx_options_has(o, OPT_JSON))
+        rc = print_init_json(&list, rc == 1, dry, err);
+    else if (rc >= 0)
         printf("%s: registry of layout %s %s\n", root, layout_name(list.layout),
-               rc == 1 ? "made" : "was there already");
+               rc == 0 ? "was there already"
+               : dry   ? "would be made"
+                       : "made");
     dx_root_close(&remote);
     return rc;
 }
@@ -92,6 +146,24 @@ static void print_parts(FILE *out, const char *what, const uint64_t n[DX_NUMBER_
                   "%s: TLDs %" PRIu64 ", domains %" PRIu64 ", subdomains %" PRIu64
                   ", paths %" PRIu64 "\n",
                   what, n[0], n[1], n[2], n[3]);
+}
+
+static int print_fill_json(const struct dx_domain64_fill *f, struct dx_error *err)
+{
+    struct dx_buf out = DX_BUF_INIT(4096);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &out);
+    put_str(&j, "version", f->version);
+    dx_json_key_u64(&j, "rows", f->rows);
+    dx_json_key_u64(&j, "urls", f->urls);
+    dx_json_key_u64(&j, "urls_without_number", f->urls_out);
+    put_parts(&j, "added", f->added);
+    put_parts(&j, "names_without_number", f->full);
+    dx_json_key_u64(&j, "files_merged", f->merged);
+    put_flag(&j, "dry_run", f->dry_run);
+    dx_command_json_end(&j, &out);
+    return dx_command_write(&out, err);
 }
 
 static int run_fill(const struct dx_options *o, const char *root, struct dx_error *err)
@@ -106,10 +178,12 @@ static int run_fill(const struct dx_options *o, const char *root, struct dx_erro
         rc = dx_domain64_fill_run(&f, err);
     if (rc < 0)
         return rc;
+    if (dx_options_has(o, OPT_JSON))
+        return print_fill_json(&f, err);
     printf("version %s: rows %" PRIu64 ", URLs without scheme and port %" PRIu64
            ", of these without a number %" PRIu64 "\n",
            f.version, f.rows, f.urls, f.urls_out);
-    print_parts(stdout, "added", f.added);
+    print_parts(stdout, f.dry_run ? "would be added" : "added", f.added);
     if (f.urls_out > 0)
         print_parts(stdout, "names that got no number, as their field is full", f.full);
     if (f.merged > 0)
@@ -121,17 +195,6 @@ static int run_fill(const struct dx_options *o, const char *root, struct dx_erro
 
 typedef int reading(const struct dx_options *o, const struct dx_domain64_registry *n,
                     struct dx_error *err);
-
-static void put_parts(struct dx_json *j, const char *key, const uint64_t n[DX_NUMBER_PARTS])
-{
-    static const char *const names[DX_NUMBER_PARTS] = { "tlds", "domains", "subdomains", "paths" };
-
-    dx_json_key(j, key);
-    dx_json_object(j);
-    for (size_t i = 0; i < DX_NUMBER_PARTS; i++)
-        dx_json_key_u64(j, names[i], n[i]);
-    dx_json_end(j);
-}
 
 static int print_status_json(const struct dx_domain64_registry *n, uint64_t bytes,
                              struct dx_error *err)
@@ -209,35 +272,82 @@ static int print_ddl(const struct dx_options *o, const struct dx_domain64_regist
     return rc < 0 ? rc : dx_postgres_ddl_print(n, name, (enum dx_domain64_part)part, stdout, err);
 }
 
+/* r NULL: the name has no number. Bounds are strings in JSON, where readers round numbers above 2^53. */
+static void put_range_json(struct dx_buf *row, const char *name, const struct dx_domain64_range *r,
+                           enum dx_number_format format, struct dx_buf *number)
+{
+    struct dx_json j;
+
+    dx_command_json_open(&j, row);
+    put_str(&j, "name", name);
+    if (r == NULL) {
+        put_str(&j, "reason", "unknown");
+    } else {
+        dx_number_text(r->from, format, number);
+        dx_json_key(&j, "from");
+        dx_json_text(&j, dx_span_of(number->data, number->size));
+        dx_buf_clear(number);
+        dx_number_text_to(r->to, format, number);
+        dx_json_key(&j, "to");
+        dx_json_text(&j, dx_span_of(number->data, number->size));
+        dx_buf_clear(number);
+    }
+    dx_command_json_end(&j, row);
+}
+
+static void put_range(struct dx_buf *row, const char *name, const struct dx_domain64_range *r,
+                      enum dx_number_format format)
+{
+    dx_buf_fmt(row, "%s\t", name);
+    if (r == NULL) {
+        dx_buf_str(row, "!unknown\n");
+        return;
+    }
+    dx_number_text(r->from, format, row);
+    dx_buf_u8(row, '\t');
+    dx_number_text_to(r->to, format, row);
+    dx_buf_u8(row, '\n');
+}
+
+/* 1, 0: the name has no number, or negative. */
+static int print_range(const struct dx_options *o, const struct dx_domain64_registry *n,
+                       const char *name, enum dx_number_format format, struct dx_error *err)
+{
+    struct dx_buf number = DX_BUF_INIT(64);
+    struct dx_buf row = DX_BUF_INIT(RANGE_ROW_MAX);
+    struct dx_domain64_range r;
+    int found = dx_domain64_find(n, name, &r, err);
+    int rc = found;
+
+    if (found >= 0 && dx_options_has(o, OPT_JSON))
+        put_range_json(&row, name, found == 1 ? &r : NULL, format, &number);
+    else if (found >= 0)
+        put_range(&row, name, found == 1 ? &r : NULL, format);
+    dx_buf_release(&number);
+    if (found >= 0)
+        rc = dx_command_write(&row, err);
+    else
+        dx_buf_release(&row);
+    return rc < 0 ? rc : found;
+}
+
 static int print_ranges(const struct dx_options *o, const struct dx_domain64_registry *n,
                         struct dx_error *err)
 {
-    uint64_t value = 0;
-    int answer = dx_options_value(o, OPT_FORMAT, &value, err);
-    enum dx_number_format format = (enum dx_number_format)value;
+    uint64_t format = 0;
+    bool all = true;
+    int rc = dx_options_value(o, OPT_FORMAT, &format, err);
 
-    if (answer < 0)
-        return answer;
-    for (size_t i = 1; i < o->operand_count; i++) {
-        struct dx_domain64_range r;
-        int rc = dx_domain64_find(n, o->operand[i], &r, err);
-
-        if (rc < 0)
-            return rc;
-        printf("%s\t", o->operand[i]);
-        if (rc == 0) {
-            printf("!unknown\n");
-            answer = dx_fail(err, DX_E_NOT_FOUND,
-                             "names marked !unknown have no number; 'domaindex domain64 fill "
-                             "--root ROOT' numbers those of the current version");
-            continue;
-        }
-        dx_number_print(r.from, format, stdout);
-        (void)putc('\t', stdout);
-        dx_number_print_to(r.to, format, stdout);
-        (void)putc('\n', stdout);
+    for (size_t i = 1; rc >= 0 && i < o->operand_count; i++) {
+        rc = print_range(o, n, o->operand[i], (enum dx_number_format)format, err);
+        all = all && rc != 0;
     }
-    return answer;
+    if (rc >= 0 && !all)
+        rc = dx_fail(err, DX_E_NOT_FOUND,
+                     "names without a number: %s; 'domaindex domain64 fill --root ROOT' numbers "
+                     "those of the current version",
+                     dx_options_has(o, OPT_JSON) ? "their lines have a reason" : "marked !unknown");
+    return rc < 0 ? rc : DX_OK;
 }
 
 static int read_numbers(const struct dx_options *o, const char *root, reading *print,
@@ -273,6 +383,16 @@ static const struct {
 
 #define ACTIONS (sizeof actions / sizeof *actions)
 
+/* A flag that does nothing would look as if it had been obeyed. */
+static int check_flags(const struct dx_options *o, const char *name, struct dx_error *err)
+{
+    if (dx_options_has(o, OPT_DRY_RUN) && strcmp(name, "init") != 0 && strcmp(name, "fill") != 0)
+        return dx_fail(err, DX_E_INVALID, "--dry-run goes with init and fill");
+    if (dx_options_has(o, OPT_JSON) && (strcmp(name, "tree") == 0 || strcmp(name, "ddl") == 0))
+        return dx_fail(err, DX_E_INVALID, "--json goes with init, fill, status and ranges");
+    return DX_OK;
+}
+
 static int run(const struct dx_options *o)
 {
     const char *root = dx_options_text(o, OPT_ROOT);
@@ -289,8 +409,10 @@ static int run(const struct dx_options *o)
                              : "give one of init, fill, status, tree, ddl, or ranges and names");
         return DX_EXIT_USAGE;
     }
-    rc = actions[i].act != NULL ? actions[i].act(o, root, &err)
-                                : read_numbers(o, root, actions[i].print, &err);
+    rc = check_flags(o, name, &err);
+    if (rc == DX_OK)
+        rc = actions[i].act != NULL ? actions[i].act(o, root, &err)
+                                    : read_numbers(o, root, actions[i].print, &err);
     if (rc >= 0 && (fflush(stdout) != 0 || ferror(stdout)))
         rc = dx_fail(&err, DX_E_IO, "cannot write to standard output");
     if (rc < 0)
@@ -302,7 +424,7 @@ const struct dx_command dx_command_domain64 = {
     .name = "domain64",
     .synopsis =
         "(init [--layout LAYOUT] | fill | status | tree | ddl | ranges NAME...) --root ROOT "
-        "[--json]",
+        "[--dry-run] [--json]",
     .summary = "number TLDs, domains, subdomains and paths, for keys that sort by them",
     .description =
         "A registry in ROOT gives numbers to the names of its lake, which make one 64-bit key of a "

@@ -30,6 +30,7 @@ enum {
     OPT_WORK_DIR,
     OPT_MEMORY,
     OPT_CACHE_DIR,
+    OPT_JSON,
     OPT_COUNT
 };
 
@@ -67,6 +68,7 @@ static const struct dx_option table[OPT_COUNT] = {
                      "file-store: memory for sorting; K, M, G, T: powers of 1024",
                      DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN) },
     [OPT_CACHE_DIR] = DX_OPTION_CACHE_DIR,
+    [OPT_JSON] = DX_OPTION_JSON,
 };
 
 struct export
@@ -139,6 +141,27 @@ static void summary(const char *dir, const struct dx_visible_rows *rows,
                   n->tag_lines, n->tags_dropped, n->titles_mended);
 }
 
+static int store_json(const char *dir, const struct dx_visible_rows *rows,
+                      const struct dx_file_store_counts *n, struct dx_error *err)
+{
+    struct dx_buf out = DX_BUF_INIT((size_t)64 << 10);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &out);
+    dx_json_key(&j, "file_store");
+    dx_json_str(&j, dir);
+    dx_json_key_u64(&j, "rows", rows->rows);
+    dx_json_key_u64(&j, "rows_suppressed", rows->hidden);
+    dx_json_key_u64(&j, "rows_superseded", n->superseded);
+    dx_json_key_u64(&j, "rows_unwritable", n->unwritable);
+    dx_json_key_u64(&j, "pages", n->pages);
+    dx_json_key_u64(&j, "tags", n->tag_lines);
+    dx_json_key_u64(&j, "tags_dropped", n->tags_dropped);
+    dx_json_key_u64(&j, "titles_mended", n->titles_mended);
+    dx_command_json_end(&j, &out);
+    return dx_command_write(&out, err);
+}
+
 static int export_store(const struct dx_options *o, struct dx_opened_version *opened,
                         uint64_t memory, struct dx_error *err)
 {
@@ -163,7 +186,9 @@ static int export_store(const struct dx_options *o, struct dx_opened_version *op
         rc = dx_visible_rows_each(&rows, err);
     if (rc == DX_OK)
         rc = dx_file_store_write(e.store, &counts, err);
-    if (rc == DX_OK)
+    if (rc == DX_OK && dx_options_has(o, OPT_JSON))
+        rc = store_json(dir, &rows, &counts, err);
+    else if (rc == DX_OK)
         summary(dir, &rows, &counts);
     dx_file_store_free(&e.store);
     dx_work_folder_remove(&work);
@@ -209,6 +234,39 @@ static int read_columns(const struct dx_options *o, const char *column[DX_POSTGR
     return DX_OK;
 }
 
+static int postgres_json(const struct dx_postgres_export *e, bool complete, struct dx_error *err)
+{
+    static const char *const parts[] = { "tld", "domain", "subdomain", "path" };
+    const struct dx_postgres_counts *n = &e->done.n;
+    struct dx_buf out = DX_BUF_INIT((size_t)64 << 10);
+    struct dx_json j;
+
+    dx_command_json_open(&j, &out);
+    dx_json_key(&j, "table");
+    dx_json_str(&j, e->ddl.table);
+    dx_json_key(&j, "server");
+    dx_json_str(&j, e->done.where);
+    dx_json_key(&j, "complete");
+    dx_json_bool(&j, complete);
+    dx_json_key_u64(&j, "partitions_made", e->done.partitions);
+    dx_json_key_u64(&j, "datasets_loaded", e->done.loaded);
+    dx_json_key_u64(&j, "datasets_as_before", e->done.as_before);
+    dx_json_key_u64(&j, "datasets_removed", e->done.removed);
+    dx_json_key_u64(&j, "rows", n->rows);
+    dx_json_key_u64(&j, "rows_suppressed", n->hidden);
+    dx_json_key(&j, "rows_without_number");
+    dx_json_object(&j);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        dx_json_key_u64(&j, parts[i], n->unnumbered[i]);
+    dx_json_end(&j);
+    dx_json_key_u64(&j, "rows_of_one_label", n->one_label);
+    dx_json_key_u64(&j, "rows_not_text", n->not_text);
+    dx_json_key_u64(&j, "texts_mended", n->mended);
+    dx_json_key_u64(&j, "times_out_of_range", n->times);
+    dx_command_json_end(&j, &out);
+    return dx_command_write(&out, err);
+}
+
 static int export_postgres(const struct dx_options *o, struct dx_opened_version *opened,
                            struct dx_postgres_export *e, struct dx_error *err)
 {
@@ -224,8 +282,14 @@ static int export_postgres(const struct dx_options *o, struct dx_opened_version 
     e->tmp = work.path;
     if (rc == DX_OK)
         rc = dx_postgres_export_run(e, err);
-    if (e->done.where[0] != '\0')
+    if (e->done.where[0] != '\0' && dx_options_has(o, OPT_JSON)) {
+        struct dx_error why = DX_ERROR_INIT; /* the export's error is the one to keep */
+        int printed = postgres_json(e, rc == DX_OK, rc == DX_OK ? err : &why);
+
+        rc = rc == DX_OK ? printed : rc;
+    } else if (e->done.where[0] != '\0') {
         dx_postgres_export_summary(e, stderr);
+    }
     dx_work_folder_remove(&work);
     e->tmp = NULL;
     return rc;
@@ -300,7 +364,7 @@ static int run(const struct dx_options *o)
 
 const struct dx_command dx_command_export = {
     .name = "export",
-    .synopsis = "--root ROOT (--file-store DIR | --postgres DSN) [options]",
+    .synopsis = "--root ROOT (--file-store DIR | --postgres DSN) [--json] [options]",
     .summary = "write what a version has as another system keeps it",
     .description =
         "Of a version the rows that may be shown, as another system keeps them; rows that "

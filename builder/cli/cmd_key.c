@@ -21,7 +21,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_SCHEME, OPT_FORMAT, OPT_CLEAN, OPT_DECODE, OPT_ROOT, OPT_LAYOUT, OPT_PSL, OPT_COUNT };
+enum {
+    OPT_SCHEME,
+    OPT_FORMAT,
+    OPT_CLEAN,
+    OPT_DECODE,
+    OPT_ROOT,
+    OPT_LAYOUT,
+    OPT_PSL,
+    OPT_JSON,
+    OPT_COUNT
+};
+
+/* Of an answer and a line, each byte escaped. */
+#define ROW_MAX ((size_t)32 * DX_URL_MAX)
 
 enum scheme { URL_ID, DOMAIN_ID, STORE_KEY, DOMAIN64 };
 
@@ -30,10 +43,12 @@ struct keys {
     enum dx_number_format format;
     bool clean;
     bool decode;
+    bool json;
     const char *root;
     enum dx_domain64_layout layout;
     struct dx_domain64_registry *numbers;
-    struct dx_buf text; /* a name */
+    struct dx_buf text; /* the answer to a line: a key, or a name */
+    struct dx_buf row;  /* the line that is printed */
     struct dx_canon *canon;
     struct dx_store_key store;
     uint64_t lines;
@@ -59,6 +74,7 @@ static const struct dx_option table[OPT_COUNT] = {
                      DX_OPT_CHOICE, AT(layout) },
     [OPT_PSL] = { "psl", "FILE", DX_PSL_DEFAULT_PATH,
                   "public suffix list to use; with --root that of its lake", DX_OPT_TEXT },
+    [OPT_JSON] = { "json", NULL, NULL, "print each line as a JSON object", DX_OPT_FLAG, AT(json) },
 };
 
 static int parse(struct keys *k, const struct dx_options *o, struct dx_error *err)
@@ -145,49 +161,84 @@ static int key_of(struct keys *k, struct dx_span line, uint64_t *key, const char
 
 /* ---- from keys ---- */
 
-static int decode_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
+/* What the key stands for, into k->text: 1. 0: it stands for nothing, because of *why. */
+static int decode_line(struct keys *k, struct dx_span line, const char **why, struct dx_error *err)
 {
     struct dx_domain64 d;
     uint64_t key;
-    int rc = DX_OK;
+    int rc = 1;
 
     if (!dx_key_number(line, &key)) {
-        (void)fputs("!number", out);
-        k->rejects++;
-    } else if (dx_domain64_unpack(key, k->layout, &d, NULL) < 0) {
-        (void)fputs("!fields", out);
-        k->rejects++;
-    } else if (k->numbers != NULL) {
-        dx_buf_clear(&k->text);
-        rc = dx_domain64_registry_names(k->numbers, key, &k->text, err);
-        k->rejects += rc == 0;
-        if (rc == 1)
-            (void)fwrite(k->text.data, 1, k->text.size, out);
-        else
-            (void)fputs("!unknown", out);
-    } else if (k->layout == DX_DOMAIN64_SUB8) {
-        (void)fprintf(out, "%02x:%06x:%02x:%06x", (unsigned)d.tld, (unsigned)d.domain,
-                      (unsigned)d.subdomain, (unsigned)d.path);
-    } else {
-        (void)fprintf(out, "%02x:%06x:%06x:00", (unsigned)d.tld, (unsigned)d.domain,
-                      (unsigned)d.subdomain);
+        *why = "number";
+        return 0;
     }
+    if (dx_domain64_unpack(key, k->layout, &d, NULL) < 0) {
+        *why = "fields";
+        return 0;
+    }
+    *why = "unknown";
+    if (k->numbers != NULL)
+        rc = dx_domain64_registry_names(k->numbers, key, &k->text, err);
+    else if (k->layout == DX_DOMAIN64_SUB8)
+        dx_buf_fmt(&k->text, "%02x:%06x:%02x:%06x", (unsigned)d.tld, (unsigned)d.domain,
+                   (unsigned)d.subdomain, (unsigned)d.path);
+    else
+        dx_buf_fmt(&k->text, "%02x:%06x:%06x:00", (unsigned)d.tld, (unsigned)d.domain,
+                   (unsigned)d.subdomain);
     return rc;
 }
 
-static int encode_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
+static int encode_line(struct keys *k, struct dx_span line, const char **why, struct dx_error *err)
+{
+    uint64_t key = 0;
+    int rc = key_of(k, line, &key, why, err);
+
+    if (rc == 1)
+        dx_number_text(key, k->format, &k->text);
+    return rc;
+}
+
+/* Keys are strings: a number of JSON is exact only up to 2^53 for most readers. */
+static void put_json(struct keys *k, struct dx_span line, const char *why)
+{
+    const char *answer = !k->decode ? "key" : k->numbers != NULL ? "name" : "fields";
+    struct dx_json j;
+
+    dx_command_json_open(&j, &k->row);
+    dx_json_key(&j, "asked");
+    dx_json_text(&j, line);
+    dx_json_key(&j, why == NULL ? answer : "reason");
+    why == NULL ? dx_json_text(&j, dx_span_of(k->text.data, k->text.size)) : dx_json_str(&j, why);
+    dx_command_json_end(&j, &k->row);
+}
+
+static void put_text(struct keys *k, struct dx_span line, const char *why)
+{
+    if (why == NULL)
+        dx_buf_append(&k->row, k->text.data, k->text.size);
+    else
+        dx_buf_fmt(&k->row, "!%s", why);
+    dx_buf_u8(&k->row, '\t');
+    dx_buf_append(&k->row, line.data, line.size);
+    dx_buf_u8(&k->row, '\n');
+}
+
+static int answer_line(struct keys *k, struct dx_span line, FILE *out, struct dx_error *err)
 {
     const char *why = NULL;
-    uint64_t key = 0;
-    int rc = key_of(k, line, &key, &why, err);
+    int rc;
 
-    if (rc == 1) {
-        dx_number_print(key, k->format, out);
-    } else if (rc == 0) {
-        (void)fprintf(out, "!%s", why);
-        k->rejects++;
-    }
-    return rc;
+    dx_buf_clear(&k->text);
+    dx_buf_clear(&k->row);
+    rc = k->decode ? decode_line(k, line, &why, err) : encode_line(k, line, &why, err);
+    if (rc < 0)
+        return rc;
+    k->rejects += rc == 0;
+    k->json ? put_json(k, line, rc == 1 ? NULL : why) : put_text(k, line, rc == 1 ? NULL : why);
+    if (k->text.failed || k->row.failed)
+        return dx_buf_fail(k->text.failed ? &k->text : &k->row, err, "a line");
+    (void)fwrite(k->row.data, 1, k->row.size, out);
+    return DX_OK;
 }
 
 static int stream(struct keys *k, struct dx_stdin_lines *in, FILE *out, struct dx_error *err)
@@ -199,13 +250,7 @@ static int stream(struct keys *k, struct dx_stdin_lines *in, FILE *out, struct d
         if (line.size > 0 && line.data[line.size - 1] == '\r')
             line.size--;
         k->lines++;
-        if (k->decode)
-            rc = decode_line(k, line, out, err);
-        else
-            rc = encode_line(k, line, out, err);
-        (void)putc('\t', out);
-        (void)fwrite(line.data, 1, line.size, out);
-        (void)putc('\n', out);
+        rc = answer_line(k, line, out, err);
     }
     if (rc >= 0 && in->error != 0)
         return dx_fail_errno(err, in->error, "standard input");
@@ -269,7 +314,9 @@ static int load_canon(struct keys *k, struct dx_psl **psl, const char *path, str
 static int run(const struct dx_options *o)
 {
     static struct dx_stdin_lines in; /* too large for the stack; a command runs once */
-    struct keys k = { .store = DX_STORE_KEY_INIT, .text = DX_BUF_INIT(4 * DX_URL_MAX) };
+    struct keys k = { .store = DX_STORE_KEY_INIT,
+                      .text = DX_BUF_INIT(4 * DX_URL_MAX),
+                      .row = DX_BUF_INIT(ROW_MAX) };
     struct dx_error err = DX_ERROR_INIT;
     struct dx_psl *psl = NULL;
     int rc = parse(&k, o, &err);
@@ -284,21 +331,21 @@ static int run(const struct dx_options *o)
     if (rc < 0)
         fprintf(stderr, "domaindex key: %s\n", err.text);
     else if (k.rejects > 0)
-        fprintf(stderr,
-                "domaindex key: lines without a key (they begin with '!'): %" PRIu64 " of %" PRIu64
-                "\n",
-                k.rejects, k.lines);
+        fprintf(stderr, "domaindex key: lines without a key (%s): %" PRIu64 " of %" PRIu64 "\n",
+                k.json ? "they have a reason" : "they begin with '!'", k.rejects, k.lines);
     dx_canon_free(&k.canon);
     dx_psl_free(&psl);
     dx_store_key_release(&k.store);
     dx_domain64_registry_close(&k.numbers);
     dx_buf_release(&k.text);
+    dx_buf_release(&k.row);
     return rc < 0 || k.rejects > 0 ? DX_EXIT_REFUSED : DX_EXIT_DONE;
 }
 
 const struct dx_command dx_command_key = {
     .name = "key",
-    .synopsis = "--scheme SCHEME [--clean] [--decode] [--root ROOT] [--format FORMAT] < LINES",
+    .synopsis =
+        "--scheme SCHEME [--clean] [--decode] [--root ROOT] [--format FORMAT] [--json] < LINES",
     .summary = "the key of each URL read, by one of four schemes",
     .description =
         "Reads URLs, one a line, and prints one line for each: its key, a tab, and the line. A "
@@ -314,7 +361,9 @@ const struct dx_command dx_command_key = {
         "domain64 is TLD, domain, subdomain and path, numbered by a registry, in one number that "
         "sorts "
         "by them. With --decode lines are such numbers (decimal, negative or 0x...), "
-        "and their fields are printed in hex.",
+        "and their fields are printed in hex; with --root, the names that they stand for.\n\n"
+        "With --json each line is an object: asked, and key (a string, as --format says), or of "
+        "--decode fields or name; or reason.",
     .example = "echo 'https://example.com/' | domaindex key --scheme store_key",
     .options = table,
     .option_count = OPT_COUNT,

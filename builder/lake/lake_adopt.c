@@ -96,7 +96,7 @@ static int check_files(const struct adopting *m, struct dx_error *err)
         return dx_fail_errno(err, errno, "%s", m->a->root);
     for (size_t i = 0; rc == DX_OK && i < m->a->files->count; i++)
         rc = check_file(&m->a->files->file[i], root.st_dev, err);
-    for (size_t i = 0; rc == DX_OK && i < m->a->files->count; i++)
+    for (size_t i = 0; rc == DX_OK && !m->a->dry_run && i < m->a->files->count; i++)
         rc = dx_file_sync(m->a->files->file[i].path, err);
     return rc;
 }
@@ -327,6 +327,10 @@ static int run(struct adopting *m, struct dx_error *err)
         rc = check_files(m, err);
     if (rc == DX_OK && m->a->stopped != NULL && m->a->stopped())
         rc = dx_fail(err, DX_E_BUSY, "interrupted; nothing was adopted");
+    if (rc == DX_OK && m->a->dry_run) {
+        m->a->files_moved = m->a->files->count;
+        return DX_OK;
+    }
     if (rc == DX_OK)
         rc = begin(m, err);
     for (size_t i = 0; rc == DX_OK && i < m->a->files->count; i++)
@@ -351,8 +355,8 @@ int dx_lake_adopt_run(struct dx_lake_adopt *a, struct dx_error *err)
                        "%s: files are moved by rename, which object storage does not have; use "
                        "'domaindex ingest'",
                        a->root);
-    rc = dx_root_open(&m.root, a->root, DX_ROOT_WRITE, err);
-    if (rc == DX_OK)
+    rc = dx_root_open(&m.root, a->root, a->dry_run ? DX_ROOT_READ : DX_ROOT_WRITE, err);
+    if (rc == DX_OK && !a->dry_run)
         rc = dx_root_enter(&m.root, a->lock_wait_ms, 0, err);
     if (rc == DX_OK)
         rc = run(&m, err);

@@ -33,10 +33,11 @@ struct dx_lake_adopt {
     const struct dx_adopt_list *files;
     const char *psl_path; /* the suffix list that the rows came from; NULL: the system's */
     bool replace;         /* the files take the place of all that their datasets had */
+    bool dry_run;         /* check all that can refuse it, and change nothing; no lock is taken */
     uint64_t lock_wait_ms;
     bool (*stopped)(void); /* may be NULL: asked before the first change */
 
-    size_t files_moved;
+    size_t files_moved; /* of a dry run: that would be */
     size_t datasets;
 };
 

@@ -90,6 +90,20 @@ static int edit_text(void *ctx, struct dx_span text, struct dx_buf *out, struct 
     return rc;
 }
 
+static int try_edit(struct dx_access_edit *e, struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_ACCESS_MAX);
+    struct dx_buf edited = DX_BUF_INIT(DX_ACCESS_MAX);
+    int rc = dx_index_text_read(e->root, DX_ACCESS_FILE, DX_ACCESS_MAX, &text, err);
+
+    if (rc >= 0)
+        rc = edit_text(e, rc == 1 ? dx_span_of(text.data, text.size) : dx_span_of(NULL, 0), &edited,
+                       err);
+    dx_buf_release(&edited);
+    dx_buf_release(&text);
+    return rc;
+}
+
 int dx_access_edit_run(struct dx_access_edit *e, struct dx_error *err)
 {
     const struct dx_index_text_change change = {
@@ -102,7 +116,7 @@ int dx_access_edit_run(struct dx_access_edit *e, struct dx_error *err)
     e->now_s = now.tv_sec;
     e->now_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
     e->did = (struct dx_buf)DX_BUF_INIT(DX_ACCESS_MAX);
-    rc = dx_index_text_change(e->root, &change, err);
+    rc = e->dry_run ? try_edit(e, err) : dx_index_text_change(e->root, &change, err);
     dx_buf_release(&e->did);
     return rc;
 }

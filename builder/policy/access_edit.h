@@ -26,6 +26,7 @@ enum dx_access_edit_kind { DX_ACCESS_EDIT_CHANGES, DX_ACCESS_EDIT_BEGINS };
 struct dx_access_edit {
     const char *root;
     enum dx_access_edit_kind kind;
+    bool dry_run; /* edit a copy, which is dropped */
     int (*edit)(struct dx_access_edit *e, struct dx_access_json *j, struct dx_error *err);
     void *ctx;
     int64_t now_us;      /* since 1970; set by run, and */

@@ -77,7 +77,8 @@ def check_refusals(tmp, root, lines):
             ("suffix list", lines, ("--replace", "--psl", tmp / "other.dat"))):
         done = adopt(root, changed, *more, expect=1)
         check(words in done.stderr.decode(), f"{words}: {done.stderr.decode()[-300:]}")
-    done = adopt(root, lines, expect=1)
+    for dry in ((), ("--dry-run",)):
+        done = adopt(root, lines, *dry, expect=1)
     check(all(os.path.exists(line.split("\t")[3]) for line in lines), "a refused run moves nothing")
     remote = dxtest.domaindex("adopt", "--root", "s3://bucket/x", "--list", tmp / "list.tsv", expect=1)
     check("object storage" in remote.stderr.decode(), remote.stderr.decode())
@@ -118,6 +119,10 @@ def main():
         root = tmp / "root"
         lines = stage(tmp / "stage", "old")
         check(len(lines) == TASKS * len(DATASETS), f"{len(lines)} files")
+        root.mkdir()
+        dry = adopt(root, lines, "--dry-run", "--json")
+        equal(json.loads(dry.stdout), {"files": len(lines), "datasets": 2, "dry_run": True}, "adopt, dry")
+        check(not list(root.iterdir()) and all(os.path.exists(line.split("\t")[3]) for line in lines), "a dry run moves nothing")
         adopt(root, lines)
         dxtest.domaindex("publish", "--root", root)
         equal(answers(root) == old, True, "adopted files answer as one ingest of all records")

@@ -35,6 +35,60 @@ def capacity():
         equal(dxtest.domaindex("capacity", *bad, expect=2).stdout, b"", f"capacity {bad}")
 
 
+def rows(*arguments, expect=0, **options):
+    return [json.loads(line) for line in dxtest.domaindex(*arguments, "--json", expect=expect, **options).stdout.decode().splitlines()]
+
+
+def keys(root):
+    """A line for each that is asked, keys and bounds as strings; the exit code is that of the text."""
+    url = 'https://example.com/"\\'
+    plain = dxtest.domaindex("key", "--scheme", "url_id", input=url.encode()).stdout.decode()
+    equal(rows("key", "--scheme", "url_id", input=f"{url}\nhttp://\n".encode(), expect=1),
+          [{"asked": url, "key": plain.split("\t")[0]}, {"asked": "http://", "reason": "host_missing"}], "key")
+    at = ("key", "--scheme", "domain64", "--root", root)
+    (row,) = rows(*at, "--format", "hex", input=b"https://example.com/2\n")
+    back, unknown = rows(*at, "--decode", input=f"{row['key']}\n0x7f00000100000001\n".encode(), expect=1)
+    equal((back["asked"], set(back), unknown["reason"]), (row["key"], {"asked", "name"}, "unknown"), "key --decode")
+    (fields,) = rows("key", "--scheme", "domain64", "--decode", input=f"{row['key']}\n".encode())
+    equal(fields["fields"].replace(":", ""), row["key"][2:], "key --decode without a registry")
+    found, none = rows("domain64", "ranges", "--root", root, "com.example", "net.none", expect=1)
+    plain = dxtest.domaindex("domain64", "ranges", "--root", root, "com.example").stdout.decode().rstrip("\n")
+    equal(("\t".join(found[key] for key in ("name", "from", "to")), none), (plain, {"name": "net.none", "reason": "unknown"}), "ranges")
+    dxtest.domaindex("domain64", "tree", "--root", root, "--json", expect=2)
+    dxtest.domaindex("domain64", "status", "--root", root, "--dry-run", expect=2)
+
+
+def policy(root):
+    """Each edit dry, then done, then done again: the dry run changes nothing and prints no token."""
+    def edit(*words):
+        before = result("access", "status", "--root", root)
+        dry = result("access", *words, "--root", root, "--dry-run")
+        equal(result("access", "status", "--root", root), before, f"{words}: a dry run changes nothing")
+        done = result("access", *words, "--root", root)
+        equal((dry["dry_run"], done["dry_run"], dry["changed"]), (True, False, done["changed"]), f"{words}")
+        equal(dry["generation"], None if done["changed"] else done["generation"], f"{words}: generation")
+        check("token" not in dry, f"{words}: a dry run makes no token")
+        return done
+    first = edit("init")
+    has(first, {"action": "init", "changed": True}, "access init")
+    has(edit("init"), {"changed": False, "generation": first["generation"]}, "access init again")
+    granted = edit("grant", "a", "--to", "team")
+    check(granted["action"] == "grant" and granted["changed"] and granted["generation"] > first["generation"], f"access grant: {granted}")
+    made = edit("token", "new", "team")
+    check(made["token"].startswith("dx") and len(made["token_id"]) == 16, f"access token new: {set(made)}")
+    has(edit("token", "revoke", made["token_id"]), {"tokens_revoked": 1, "changed": True}, "access token revoke")
+    has(edit("revoke", "a", "--from", "team"), {"action": "revoke", "changed": True}, "access revoke")
+    dxtest.domaindex("access", "list", "--root", root, "--dry-run", expect=2)
+    dxtest.domaindex("access", "remove", "--root", root, "--dry-run")
+    dxtest.domaindex("access", "remove", "--root", root, expect=2)
+    has(edit("remove", "--yes"), {"action": "remove", "changed": True}, "access remove")
+
+
+def exported(tmp, root):
+    done = result("export", "--root", root, "--file-store", tmp / "store")
+    has(done, {"file_store": str(tmp / "store"), "rows": 3, "rows_suppressed": 0, "pages": 3}, "export")
+
+
 def main():
     dxtest.need_programs()
     capacity()
@@ -75,12 +129,23 @@ def main():
         equal({file["dataset"] for file in listed["files"]}, {"a"}, "files")
         equal(dxtest.domaindex("suppress", "status", "--root", root).stdout, b"", "suppress status without suppressions")
         has(result("suppress", "list", "--root", root), {"suppressions": []}, "suppress list")
-        dxtest.domaindex("domain64", "init", "--root", root)
+        at = ("--root", root)
+        has(result("domain64", "init", *at, "--dry-run"), {"layout": "8-24-8-24", "id": None, "created": True, "dry_run": True}, "domain64 init, dry")
+        dxtest.domaindex("domain64", "status", *at, expect=1)
+        has(result("domain64", "init", *at), {"created": True, "dry_run": False}, "domain64 init")
+        has(result("domain64", "init", *at), {"created": False}, "domain64 init again")
         has(result("domain64", "status", "--root", root), {"filled_from": None, "fillings": 0, "names": {"tlds": 0, "domains": 0, "subdomains": 0, "paths": 0}}, "domain64, empty")
-        dxtest.domaindex("domain64", "fill", "--root", root)
+        names = {"tlds": 2, "domains": 2, "subdomains": 1, "paths": 2}
+        fill = {"rows": 3, "urls": 3, "urls_without_number": 0, "added": names, "files_merged": 0}
+        has(result("domain64", "fill", *at, "--dry-run"), fill | {"dry_run": True}, "domain64 fill, dry")
+        has(result("domain64", "status", *at), {"fillings": 0}, "a dry run fills nothing")
+        has(result("domain64", "fill", *at), fill | {"dry_run": False}, "domain64 fill")
         filled = result("domain64", "status", "--root", root)
         has(filled, {"layout": "8-24-8-24", "fillings": 1, "urls_without_number": 0}, "domain64, filled")
         equal([filled["names"][part] for part in ("tlds", "domains", "paths")], [2, 2, 2], "names of com and org; the path / has the number 0")
+        keys(root)
+        policy(root)
+        exported(tmp, root)
         asked = ["HTTP://WWW.Example.COM:80/b", "http://", 'http://a.example/"\\']
         done = dxtest.domaindex("normalize", "--json", input="".join(url + "\n" for url in asked).encode())
         got = [json.loads(line) for line in done.stdout.decode().splitlines()]

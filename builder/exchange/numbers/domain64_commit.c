@@ -89,12 +89,38 @@ static int put_list(const struct dx_root *remote, const struct dx_domain64_manif
     return rc;
 }
 
+/* The list that is there: 1; 0: there is none. */
+static int read_list(const struct dx_root *remote, struct dx_domain64_manifest *list,
+                     struct dx_error *err)
+{
+    struct dx_buf text = DX_BUF_INIT(DX_DOMAIN64_MANIFEST_MAX);
+    char etag[DX_SOURCE_ETAG];
+    int rc = dx_root_get(remote, DX_DOMAIN64_MANIFEST_FILE, DX_DOMAIN64_MANIFEST_MAX, &text, etag,
+                         err);
+
+    if (rc == 1) {
+        rc = dx_domain64_manifest_parse(list, dx_span_of(text.data, text.size),
+                                        DX_DOMAIN64_MANIFEST_FILE, err);
+        rc = rc < 0 ? rc : 1;
+    }
+    dx_buf_release(&text);
+    return rc;
+}
+
+int dx_domain64_init_look(const struct dx_root *remote, enum dx_domain64_layout layout,
+                          struct dx_domain64_manifest *list, struct dx_error *err)
+{
+    int rc;
+
+    *list = (struct dx_domain64_manifest){ .layout = (uint32_t)layout };
+    rc = read_list(remote, list, err);
+    return rc < 0 ? rc : rc == 0;
+}
+
 int dx_domain64_init(const char *root, struct dx_root *remote, enum dx_domain64_layout layout,
                      struct dx_domain64_manifest *list, struct dx_error *err)
 {
     struct dx_root_lock lock = DX_ROOT_LOCK_INIT;
-    struct dx_buf text = DX_BUF_INIT(DX_DOMAIN64_MANIFEST_MAX);
-    char etag[DX_SOURCE_ETAG];
     struct timespec now;
     int rc = DX_OK;
 
@@ -109,16 +135,13 @@ int dx_domain64_init(const char *root, struct dx_root *remote, enum dx_domain64_
         rc = put_list(remote, list, NULL, err);
     rc = rc == DX_OK ? 1 : rc;
     if (rc == DX_E_EXISTS || rc == DX_E_UNKNOWN) {
-        rc = dx_root_get(remote, DX_DOMAIN64_MANIFEST_FILE, DX_DOMAIN64_MANIFEST_MAX, &text, etag,
-                         err);
-        if (rc == 1)
-            rc = dx_domain64_manifest_parse(list, dx_span_of(text.data, text.size),
-                                            DX_DOMAIN64_MANIFEST_FILE, err);
-        else if (rc == 0)
+        rc = read_list(remote, list, err);
+        if (rc == 0)
             rc = dx_fail(err, DX_E_UNKNOWN, "%s: it may have been made or not", root);
+        else if (rc == 1)
+            rc = 0;
     }
     dx_root_lock_drop(&lock);
-    dx_buf_release(&text);
     return rc;
 }
 

@@ -2,6 +2,7 @@
  * domain64_commit.h - changes of the domain64 registry, in a directory or on object storage.
  *
  *   rc = dx_domain64_init(root, remote, layout, &list, &err);       1 made, 0 there is one (in list)
+ *   rc = dx_domain64_init_look(remote, layout, &list, &err);        the same answer; nothing is written
  *   struct dx_domain64_commit c = { .root = root, .remote = remote, .etag = etag, .list = &list, ... };
  *   rc = dx_domain64_commit(&c, &err);     DX_E_CONFLICT: another one was first; read it and begin again
  *
@@ -32,6 +33,8 @@ struct dx_domain64_commit {
 
 int dx_domain64_init(const char *root, struct dx_root *remote, enum dx_domain64_layout layout,
                      struct dx_domain64_manifest *list, struct dx_error *err);
+int dx_domain64_init_look(const struct dx_root *remote, enum dx_domain64_layout layout,
+                          struct dx_domain64_manifest *list, struct dx_error *err);
 int dx_domain64_commit(const struct dx_domain64_commit *c, struct dx_error *err);
 
 #endif

@@ -311,7 +311,7 @@ static int fill_once(struct filling *g, struct dx_error *err)
     take_counts(g->f, &a, &list);
     dx_domain64_assign_release(&a);
     book.count = rc < 0 ? 0 : dx_spill_sort_count(g->records);
-    if (rc == DX_OK && book.count > 0) {
+    if (rc == DX_OK && book.count > 0 && !g->f->dry_run) {
         g->f->filling = book.first;
         rc = clear_book(g, path, err);
         if (rc == DX_OK)
@@ -376,7 +376,7 @@ int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
     struct filling g = {
         .f = f, .remote = DX_ROOT_INIT, .manifest = DX_MANIFEST_INIT, .work = DX_WORK_FOLDER_INIT
     };
-    int rc = dx_root_open(&g.remote, f->root, DX_ROOT_WRITE, err);
+    int rc = dx_root_open(&g.remote, f->root, f->dry_run ? DX_ROOT_READ : DX_ROOT_WRITE, err);
 
     dx_buf_init(&g.key, 3 * DX_NUMBER_NAME_MAX);
     dx_buf_init(&g.last, 3 * DX_NUMBER_NAME_MAX);
@@ -392,7 +392,7 @@ int dx_domain64_fill_run(struct dx_domain64_fill *f, struct dx_error *err)
         rc = DX_E_CONFLICT;
     for (unsigned i = 0; rc == DX_E_CONFLICT && i < TRIES; i++)
         rc = fill_once(&g, err);
-    if (rc == DX_OK && g.numbers->list.count > f->merge_above)
+    if (rc == DX_OK && !f->dry_run && g.numbers->list.count > f->merge_above)
         rc = merge(&g, err);
     dx_spill_sort_free(&g.names);
     dx_domain64_registry_close(&g.numbers);

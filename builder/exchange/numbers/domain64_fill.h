@@ -25,6 +25,7 @@ struct dx_domain64_fill {
     const char *work_dir;
     size_t memory;
     size_t merge_above;
+    bool dry_run;          /* count, and write nothing below root */
     bool (*stopped)(void); /* may be NULL */
 
     /* results */

@@ -9,24 +9,24 @@
 
 #define NAME_ROOM ((size_t)64 << 10) /* a name with escapes */
 
-void dx_number_print(uint64_t number, enum dx_number_format format, FILE *out)
+void dx_number_text(uint64_t number, enum dx_number_format format, struct dx_buf *out)
 {
     if (format == DX_NUMBER_HEX)
-        (void)fprintf(out, "0x%016" PRIx64, number);
+        dx_buf_fmt(out, "0x%016" PRIx64, number);
     else if (format == DX_NUMBER_BIGINT)
-        (void)fprintf(out, "%" PRId64, dx_domain64_signed(number));
+        dx_buf_fmt(out, "%" PRId64, dx_domain64_signed(number));
     else
-        (void)fprintf(out, "%" PRIu64, number);
+        dx_buf_fmt(out, "%" PRIu64, number);
 }
 
-void dx_number_print_to(uint64_t to, enum dx_number_format format, FILE *out)
+void dx_number_text_to(uint64_t to, enum dx_number_format format, struct dx_buf *out)
 {
     if (format == DX_NUMBER_BIGINT && to == UINT64_C(1) << 63)
-        (void)fputs("MAXVALUE", out);
+        dx_buf_str(out, "MAXVALUE");
     else if (format != DX_NUMBER_BIGINT && to == 0)
-        (void)fputs(format == DX_NUMBER_HEX ? "0x10000000000000000" : "18446744073709551616", out);
+        dx_buf_str(out, format == DX_NUMBER_HEX ? "0x10000000000000000" : "18446744073709551616");
     else
-        dx_number_print(to, format, out);
+        dx_number_text(to, format, out);
 }
 
 /* ---- a walk that passes over what is below ---- */

@@ -12,13 +12,15 @@
 
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "loader/domain64_registry.h"
 
 enum dx_number_format { DX_NUMBER_DEC, DX_NUMBER_HEX, DX_NUMBER_BIGINT };
 
-void dx_number_print(uint64_t number, enum dx_number_format format, FILE *out);
+/* Appended to out. */
+void dx_number_text(uint64_t number, enum dx_number_format format, struct dx_buf *out);
 /* The upper end of a range, where 0 is 2^64, and of a bigint 2^63 is MAXVALUE. */
-void dx_number_print_to(uint64_t to, enum dx_number_format format, FILE *out);
+void dx_number_text_to(uint64_t to, enum dx_number_format format, struct dx_buf *out);
 
 /* TLDs, domains and subdomains; paths are left out. Keys are hex, of two, eight and two digits (six
  * for subdomains of 8-24-24-8); a subdomain is its name alone. */
