@@ -733,6 +733,8 @@ export type VersionsAnswer = {
   current_version: string;
   sequence: number;
   versions: Array<Version>;
+  /** Suppressions in force; missing if the caller may not see all datasets. */
+  suppression_count?: number;
   version: string;
   /** Always true: nothing was left out. */
   complete: boolean;

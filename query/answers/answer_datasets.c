@@ -3,6 +3,7 @@
 #include "loader/version.h"
 #include "query/answers/answer.h"
 #include "query/view/lookup.h"
+#include "query/view/suppressed.h"
 #include "query/view/view.h"
 
 static void write_time(struct dx_json *j, const char *key, bool has_ts, int64_t us)
@@ -158,6 +159,8 @@ int dx_answer_versions(const struct dx_view *view, bool (*resident)(void *ctx, c
                      !dx_view_restricted(view));
     }
     dx_json_end(&j);
+    if (!dx_view_restricted(view))
+        dx_json_key_u64(&j, "suppression_count", dx_suppressed_count(view->version));
     write_version(&j, view->version);
     dx_json_end(&j);
     rc = finish(body, problem);

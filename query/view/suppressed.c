@@ -53,6 +53,16 @@ uint64_t dx_suppressed_line(const struct dx_version *v)
     return line;
 }
 
+uint64_t dx_suppressed_count(const struct dx_version *v)
+{
+    struct dx_suppressions_live *o = dx_suppressed_by(v);
+    const struct dx_rules *rules = dx_suppressions_live_pin(o);
+    uint64_t count = rules == NULL ? 0 : rules->count;
+
+    dx_suppressions_live_unpin(o, rules);
+    return count;
+}
+
 uint64_t dx_suppressed_turn(const struct dx_version *v)
 {
     return dx_suppressions_live_turn(dx_suppressed_by(v));

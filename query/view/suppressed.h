@@ -36,6 +36,9 @@ int dx_suppressed_problem(struct dx_span domain, struct dx_problem *problem);
  * this is the same before and after. */
 uint64_t dx_suppressed_line(const struct dx_version *v);
 
+/* Rules in force. */
+uint64_t dx_suppressed_count(const struct dx_version *v);
+
 /* Changes whenever other suppressions come into force, and is odd while they are being exchanged:
  * what was computed between two looks at the same even number is of one state. */
 uint64_t dx_suppressed_turn(const struct dx_version *v);

@@ -9,6 +9,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import urllib.parse
 
 import browser
@@ -58,8 +59,9 @@ def commands(tab, server, what):
     shown = [line for text in tab.evaluate("[...document.querySelectorAll('.command pre')].map((e) => e.textContent)") for line in text.split("\n")]
     check(shown, f"{what}: has commands")
     for line in shown[:12]:
-        check(line.startswith("curl '") and line.endswith("'"), line)
-        reply = server.get(line[6:-1].removeprefix(tab.origin)) if "/domains?" not in line else None
+        shape = re.fullmatch(r"curl (?:-OJ )?'(.*)'", line)
+        check(shape, line)
+        reply = server.get(shape[1].removeprefix(tab.origin)) if "/domains?" not in line else None
         check(reply is None or reply.status == 200, f"{what}: {line}: {reply and reply.status}")
 
 
@@ -87,9 +89,27 @@ def site(tab, server, domain, version):
     equal(titles, [f"{p['period']}: {grouped(p['row_count'])}" for p in periods], f"{domain}: bars of the timeline")
     check("by=year" in tab.evaluate("location.hash"), "the choice is in the address")
     hosts = server.get(f"/v1/domain/{domain}/hosts?dataset={max(want['datasets'], key=lambda d: (d['url_count'], -d['dataset_id']))['dataset_id']}").json
-    equal(tab.count(".tree > li"), min(20, hosts["host_count"]), f"{domain}: hosts")
-    check(tab.count(".tree details[open] li") > 0, f"{domain}: the first host is open")
+    equal(tab.count("section:not(:has(a[rel=alternate])) .tree > li"), min(20, hosts["host_count"]), f"{domain}: hosts")
+    check(tab.count("section:not(:has(a[rel=alternate])) .tree details[open] li") > 0, f"{domain}: the first host is open")
     equal(tab.seen()["errors"], [], f"site {domain}: errors of scripts")
+
+
+def site_changes(tab, server, domain, versions):
+    """What each version changed, the feed of it, and this version against an older one."""
+    tab.view(f"#/site/{domain}")
+    want = server.get(f"/v1/domain/{domain}/changes").json
+    rows = [[d["name"], d["change"]] for d in want["changes"][0]["datasets"]]
+    section = "section:has(a[rel=alternate])"
+    equal(len(want["changes"]), tab.count(f"{section} li"), f"{domain}: a part for each version that changed something")
+    equal(tab.texts(f"{section} tbody td:nth-child(1)"), [r[0] for r in rows][:25], f"{domain}: datasets that changed")
+    equal(tab.texts(f"{section} tbody td:nth-child(2)"), [r[1] for r in rows][:25], f"{domain}: how they changed")
+    feed = server.get(tab.evaluate(f"document.querySelector('{section} a[rel=alternate]').getAttribute('href')"))
+    check(feed.status == 200 and feed.headers["content-type"].startswith("application/atom+xml"), f"{domain}: the feed: {feed.status}")
+    tab.choose(selector=f"{section} select", value=versions[0]["version"])
+    tab.wait("location.hash.includes('from=')")
+    tab.calm()
+    want = server.get(f"/v1/domain/{domain}/diff?from={versions[0]['version']}").json["datasets"]
+    equal(tab.texts(f"{section} tbody td:nth-child(1)"), [d["name"] for d in want][:25], f"{domain}: against the older version")
 
 
 def rows(tab, server, domain, tmp):
@@ -118,18 +138,16 @@ def rows(tab, server, domain, tmp):
     tab.view(link)
     equal(tab.texts("tbody td:first-child"), [i["url"] for i in after["items"]], "the link to that page")
     commands(tab, server, "URLs")
-    name = tab.saved(selector="button:text-is('CSV')", path=str(tmp / "rows.csv"))
-    equal(name, f"{domain}.csv", "the name of the file")
-    with open(tmp / "rows.csv", encoding="utf-8", newline="") as lines:
-        got = [record["url"] for record in csv.DictReader(lines)]
+    for words, format in (("CSV", "csv"), ("NDJSON", "ndjson"), ("Parquet", "parquet"), ("Arrow", "arrow")):
+        tab.saved(selector=f"a[download]:text-is('{words}')", path=str(tmp / f"rows.{format}"))
+        equal((tmp / f"rows.{format}").read_bytes() == server.get(f"/v1/domain/{domain}/urls?from=2013&format={format}").body, True, f"the saved {words} is what the server streams")
     every, target = [], f"/v1/domain/{domain}/urls?limit=10000&from=2013"
     while target:
         page = server.get(target).json
         every += [i["url"] for i in page["items"]]
         target = page["next_cursor"] and f"/v1/domain/{domain}/urls?cursor={page['next_cursor']}"
-    equal(got, every, "the saved rows")
-    tab.saved(selector="button:text-is('NDJSON')", path=str(tmp / "rows.ndjson"))
-    equal([json.loads(line)["url"] for line in (tmp / "rows.ndjson").read_text().splitlines()], every, "the saved rows as NDJSON")
+    with open(tmp / "rows.csv", encoding="utf-8", newline="") as lines:
+        equal([record["url"] for record in csv.DictReader(lines)], every, "the saved rows are all rows")
 
 
 def dataset(tab, server, tmp):
@@ -146,7 +164,7 @@ def dataset(tab, server, tmp):
     want = {d["name"]: grouped(server.get(f"{base}/overlap/{d['dataset_id']}").json["domains"]["shared"]) for d in others}
     equal(got, want, "common domains with the twelve largest")
     check(tab.count(".heatmap tbody tr") == 8 and "…" not in tab.text(".heatmap"), "the heat map")
-    tab.saved(selector="button:text-is('Save as CSV')", path=str(tmp / "top.csv"))
+    tab.saved(selector="a[download]:text-is('Save as CSV')", path=str(tmp / "top.csv"))
     equal((tmp / "top.csv").read_bytes(), server.get(f"{base}/top-domains?share=10%25&format=csv").body, "the saved table")
     sound(tab, server, "dataset")
     commands(tab, server, "dataset")
@@ -306,6 +324,7 @@ def main():
                 sound(tab, server, "home")
                 for domain in SITES[: 3 if dxtest.WHOLE else 1]:
                     site(tab, server, domain, versions[-1]["version"])
+                site_changes(tab, server, SITES[0], versions)
                 rows(tab, server, "youtube.com", tmp)
                 dataset(tab, server, tmp)
                 lists(tab, server, tmp)

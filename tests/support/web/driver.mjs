@@ -12,7 +12,7 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"];
 const browser = await chromium.launch({ executablePath: process.argv[3], args: FLAGS });
 const tabs = new Map();
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 180_000; // of conditions that become true unless something is broken: a loaded machine must not end it
 
 async function open({ tab, options }) {
   const context = await browser.newContext(options);

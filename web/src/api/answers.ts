@@ -26,6 +26,8 @@ export type RowsAnswer = {
 export type Change = "added" | "removed" | "changed" | "same";
 export type DatasetChange = { dataset_id: number; name: string; change: Change; before: Counts | null; after: Counts | null };
 export type DiffAnswer = { domain: string; change: Change; datasets: DatasetChange[]; from: string; to: string };
+export type SiteChange = { version: string; published: string; since: string; change: Change; datasets: DatasetChange[] };
+export type SiteChangesAnswer = { domain: string; changes: SiteChange[]; compared: number; since: string; next_to: string | null };
 export type ChangesAnswer = { since: string; changes: { domain: string; change: Change; datasets: DatasetChange[] }[]; next_cursor: string | null };
 
 export type Dataset = Counts & Times & { dataset_id: number; name: string; domain_count: number; metadata: Record<string, string> };
@@ -48,7 +50,7 @@ export type Version = {
   version: string; sequence: number; published: string; current: boolean; state: string; resident: boolean; base: string | null; superseded: string | null;
   domain_count?: number; dataset_count?: number; pair_count?: number; url_count?: number; row_count?: number;
 };
-export type VersionsAnswer = { current_version: string; versions: Version[]; version: string };
+export type VersionsAnswer = { current_version: string; versions: Version[]; suppression_count?: number; version: string };
 
 export type NormalizeAnswer = { domain: string | null; url: string | null; path_query: string | null; rejected: string | null };
 export type CompleteAnswer = { domains: string[]; more: boolean };

@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// listing.ts - long work in the background of a view: pages of a listing one after the other, and files for the user.
-import { getPatiently, type Answer } from "./client";
-
-// Pages until `next` gives no further path. Stops with an answer that is not 200, and returns it; null: all pages came.
-export async function eachPage<T>(first: string, signal: AbortSignal, next: (body: T) => string | null, take: (body: T) => void): Promise<Answer<T> | null> {
-  for (let target: string | null = first; target !== null; ) {
-    const answer: Answer<T> = await getPatiently<T>(target, signal);
-    if (answer.body === null) return answer;
-    take(answer.body);
-    target = next(answer.body);
-  }
-  return null;
-}
-
-export function save(name: string, parts: BlobPart[], type: string): void {
+// listing.ts - files for the user.
+export function save(name: string, parts: BlobPart[], type = ""): void {
   const address = URL.createObjectURL(new Blob(parts, { type }));
   const anchor = document.createElement("a");
   anchor.href = address;

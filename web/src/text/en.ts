@@ -34,13 +34,15 @@ export const en = {
   untimed: (n: string) => `${n} rows have no time.`,
   structure: "Hosts, sections and paths", structureHint: (n: string) => `Hosts in this dataset: ${n}. Those with the most URLs come first, with the number of their URLs.`,
   noneOfMost: "No section of this host is among the largest of the domain.", restSections: (n: string, urls: string) => `Smaller sections of the domain: ${n}, with ${urls} URLs.`,
-  changes: "Changes", changesSince: (when: string) => `Changes since ${when}`, since: "Since", change: "Change", before: "URLs before", after: "URLs after", difference: "Difference", same: "Nothing changed.",
+  changes: "Changes", changesSince: (when: string) => `Changes since ${when}`, since: "Since", change: "Change", before: "URLs before", after: "URLs after", difference: "Difference", same: "Nothing changed.", changesOf: (when: string) => `Changes of the version of ${when}`,
+  comparedWith: "Compared with", eachBefore: "each version with the one before", feed: "Atom feed", noOlderVersion: "No older version is kept.", newestVersions: "Newest versions", olderVersions: "Older versions",
+  compared: (n: number, since: string) => `${plural(n, "version", "versions")} compared, back to that of ${since}.`,
   kindOfChange: { added: "added", removed: "removed", changed: "changed", same: "same" },
   // URLs
   urlsOf: "URLs of", filters: { dataset: "Datasets", prefix: "Path begins with", from: "From", to: "To", status: "Status", mime: "Media type", lang: "Language", tag: "Tag", filter: "Other field" },
   apply: "Filter", reset: "Reset", fields: (n: number) => plural(n, "field", "fields"), page: "Page", pages: "Pages", pagesBelow: "Pages, below the table", goTo: "Go", next: "Next", previous: "Previous", firstPage: "First page", end: "End of the listing",
   rowsFromTo: (a: string, b: string, all: string) => `${a} – ${b} of ${all}`, noRows: "No rows.", noneHere: "No rows on this page; the listing goes on.",
-  exportTitle: "Save all rows", exportHint: "All pages of this listing, of this version, with these filters.", exported: (n: string) => `${n} rows …`,
+  exportTitle: "Save all rows", exportHint: "All rows of this listing, of this version, with these filters, as the server streams them.",
   // a dataset
   countDatasets: (n: number) => plural(n, "dataset", "datasets"), metadata: "Metadata", top: "Largest domains", allDomains: "All domains", tenPercent: "Top 10 %", tlds: "Top-level domains", noTld: "(addresses)",
   tenPercentHint: (n: string, all: string) => `The top 10 % of domain names by size, as the EU's template for the public summary of training content asks: ${n} of ${all} domains.`,
@@ -55,7 +57,7 @@ export const en = {
   result: "Result", kinds: { found: "found", absent: "absent", withheld: "withheld", rejected: "not a name" }, allNames: "All names", matrix: "Presence matrix", datasetsOfList: "Datasets with the most of these names",
   saveMatrix: "Save matrix (CSV)", saveList: "Save pairs (CSV)", firstColumns: (n: number, all: number) => `The table has columns for the first ${n} of ${all.toLocaleString("en")} datasets; the file has all.`,
   // status
-  status: "Status", server: "Server", state: "State", serves: "Serves", current: "current", superseded: "Superseded", states: { sound: "sound", degraded: "degraded", listed: "kept", condemned: "will be removed", dropped: "being removed" } as Record<string, string>,
+  status: "Status", server: "Server", state: "State", serves: "Serves", current: "current", superseded: "Superseded", suppressions: "Suppressions in force", states: { sound: "sound", degraded: "degraded", listed: "kept", condemned: "will be removed", dropped: "being removed" } as Record<string, string>,
   // report
   back: "Back to the site", print: "Print", reportOf: "Report:", madeOn: (when: string) => `Made on ${when} from`, versionOf: (version: string, when: string) => `Version ${version}, published ${when}.`, cite: "How to cite",
   onlyLargest: (n: string, all: string) => `Only the ${n} largest of ${all}.`,

@@ -4,7 +4,7 @@ import type { Dataset, Ranked, TopAnswer } from "../api/answers";
 import { datasetPath } from "../api/path";
 import { Bar } from "../charts/bar";
 import { Choice } from "../parts/choice";
-import { CsvButton } from "../parts/download";
+import { Download } from "../parts/download";
 import { SiteLink } from "../parts/names";
 import { Section } from "../parts/section";
 import { Table, type Column } from "../parts/table";
@@ -14,7 +14,6 @@ import { number, share } from "../text/format";
 import { t } from "../text/language";
 
 const PAGE = 50;
-const CSV_PAGE = 100000;
 
 const columnsOf = (most: number): Column<Ranked>[] => [
   { name: t.rank, sort: (r) => r.rank, kind: "number" },
@@ -40,7 +39,7 @@ export function DatasetTop({ dataset, now }: { dataset: Dataset; now: Address })
             {offset > 0 && <a class="button" rel="prev" href={changed(now, { o: Math.max(0, offset - PAGE) || null })}>{t.previous}</a>}
             <span>{t.rowsFromTo(number(offset + Math.min(1, top.domains.length)), number(offset + top.domains.length), number(top.selected))}</span>
             {top.next_offset !== null && top.next_offset < top.selected && <a class="button" rel="next" href={changed(now, { o: top.next_offset })}>{t.next}</a>}
-            <CsvButton name={`${dataset.name}-top-domains.csv`} text={t.saveCsv} targets={Array.from({ length: Math.max(1, Math.ceil(top.selected / CSV_PAGE)) }, (_, i) => ask(base, { share: part, format: "csv", limit: CSV_PAGE, offset: i * CSV_PAGE || null }))} />
+            <Download name={`${dataset.name}-top-domains.csv`} text={t.saveCsv} target={ask(base, { share: part, format: "csv" })} />
           </nav>
         </>
       )}

@@ -93,7 +93,7 @@ export function Rows({ now }: { now: Address }) {
           </>
         )}
       </Section>
-      <Export domain={now.what} first={ask(base, { ...asked, limit: 10000 })} />
+      <Export domain={now.what} base={base} params={{ ...filtersOf(now), version }} />
     </>
   );
 }

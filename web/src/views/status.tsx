@@ -19,10 +19,10 @@ export function Status() {
         {(r) => <><Figures items={[[t.state, t.states[r.state] ?? r.state], [t.serves, published(r.version)]]} />{r.detail && <p class="note" lang="en">{r.detail}</p>}</>}
       </Section>
       <Section<VersionsAnswer> title={t.versions} path={path("/v1/versions")}>
-        {({ versions }) => {
+        {({ versions, suppression_count }) => {
           const sums = versions.some((v) => v.domain_count !== undefined);
           return (
-            <Table caption={t.versions} rows={[...versions].sort((a, b) => b.sequence - a.sequence)} columns={[
+            <>{suppression_count !== undefined && <Figures items={[[t.suppressions, number(suppression_count)]]} />}<Table caption={t.versions} rows={[...versions].sort((a, b) => b.sequence - a.sequence)} columns={[
               { name: t.version, sort: (r) => r.sequence, show: (r) => <a class="nowrap" href={address("", "", { v: r.version })}>{r.version}</a> },
               { name: t.published, sort: (r) => r.published, show: (r) => <span class="nowrap">{moment(r.published)}</span> },
               { name: t.state, sort: (r) => r.state, show: (r) => (r.current ? t.current : (t.states[r.state] ?? r.state)) },
@@ -33,7 +33,7 @@ export function Status() {
                 { name: t.urls, sort: (r: (typeof versions)[0]) => r.url_count ?? 0, kind: "number" as const, show: (r: (typeof versions)[0]) => number(r.url_count ?? 0) },
               ] : []),
               { name: t.changes, show: (r) => (r.current && versions.length > 1 ? <a href={address("changes", "", { v: r.version })}>{t.show}</a> : null) },
-            ]} />
+            ]} /></>
           );
         }}
       </Section>
