@@ -12,16 +12,29 @@
  * tail only; twice DX_DOMAIN_MAX leaves room to see that a domain is over it. */
 enum { TAIL_MAX = 2 * DX_DOMAIN_MAX };
 
+/* One of the two. */
 struct dx_psl {
-    psl_ctx_t *rules;
-    struct dx_suffix_rules *quick; /* NULL: libpsl is asked about all names */
+    struct dx_suffix_rules *table;
+    psl_ctx_t *rules; /* of a text that has no table */
 };
+
+static int load_libpsl(psl_ctx_t **rules, struct dx_span text, struct dx_error *err)
+{
+    /* Mode "r" never writes through the pointer. */
+    FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
+
+    if (stream == NULL)
+        return dx_fail_errno(err, errno, "public suffix list: fmemopen");
+    *rules = psl_load_fp(stream);
+    (void)fclose(stream);
+    return *rules == NULL ? dx_no_memory(err, "public suffix list: libpsl could not load it")
+                          : DX_OK;
+}
 
 int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
 {
     struct dx_psl *made = NULL;
-    FILE *stream = NULL;
-    int rc = DX_OK;
+    int rc;
 
     *psl = NULL;
     if (text.size == 0)
@@ -30,34 +43,17 @@ int dx_psl_new(struct dx_psl **psl, struct dx_span text, struct dx_error *err)
         return dx_fail(err, DX_E_LIMIT, "public suffix list: %zu bytes, at most %zu are read",
                        text.size, DX_PSL_TEXT_MAX);
     made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        rc = dx_no_memory(err, "public suffix list");
-        goto out;
-    }
-    /* Mode "r" never writes through the pointer. */
-    stream = fmemopen((void *)(uintptr_t)text.data, text.size, "r");
-    if (stream == NULL) {
-        rc = dx_fail_errno(err, errno, "public suffix list: fmemopen");
-        goto out;
-    }
-    made->rules = psl_load_fp(stream);
-    if (made->rules == NULL) {
-        rc = dx_no_memory(err, "public suffix list: libpsl could not load it");
-        goto out;
-    }
-    if (psl_suffix_count(made->rules) <= 0) {
+    if (made == NULL)
+        return dx_no_memory(err, "public suffix list");
+    rc = dx_suffix_rules_new(&made->table, text, err);
+    if (rc == DX_OK && made->table == NULL)
+        rc = load_libpsl(&made->rules, text, err);
+    if (rc == DX_OK && (made->table != NULL ? dx_suffix_rules_count(made->table) == 0
+                                            : psl_suffix_count(made->rules) <= 0))
         rc = dx_fail(err, DX_E_CORRUPT, "public suffix list: no rule in %zu bytes", text.size);
-        goto out;
-    }
-    rc = dx_suffix_rules_new(&made->quick, text, err);
     if (rc < 0)
-        goto out;
+        dx_psl_free(&made);
     *psl = made;
-    made = NULL;
-out:
-    if (stream != NULL)
-        (void)fclose(stream);
-    dx_psl_free(&made);
     return rc;
 }
 
@@ -66,7 +62,7 @@ void dx_psl_free(struct dx_psl **psl)
     if (*psl == NULL)
         return;
     psl_free((*psl)->rules);
-    dx_suffix_rules_free(&(*psl)->quick);
+    dx_suffix_rules_free(&(*psl)->table);
     free(*psl);
     *psl = NULL;
 }
@@ -87,7 +83,7 @@ static struct dx_span tail_of(struct dx_span name)
     return (struct dx_span){ name.data + skip, name.size - skip };
 }
 
-static bool ask_libpsl(const struct dx_psl *psl, struct dx_span name, struct dx_span *domain)
+static int ask_libpsl(const struct dx_psl *psl, struct dx_span name, struct dx_span *domain)
 {
     char text[TAIL_MAX + 1];
     const char *found;
@@ -95,19 +91,18 @@ static bool ask_libpsl(const struct dx_psl *psl, struct dx_span name, struct dx_
     memcpy(text, name.data, name.size);
     text[name.size] = '\0';
     found = psl_registrable_domain(psl->rules, text);
-    /* libpsl takes "a...com" for a name with the domain "..com". An empty label names nothing. */
-    if (found == NULL || found[0] == '.')
-        return false;
+    if (found == NULL)
+        return 0;
     domain->data = name.data + (found - text);
     domain->size = name.size - (size_t)(found - text);
-    return true;
+    return 1;
 }
 
 int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_span *domain)
 {
     struct dx_span name = hostname;
     struct dx_span found = { NULL, 0 };
-    int rc = DX_SUFFIX_UNKNOWN;
+    int rc;
 
     *domain = (struct dx_span){ NULL, 0 };
     if (name.size > 0 && name.data[name.size - 1] == '.')
@@ -116,11 +111,10 @@ int dx_psl_domain(const struct dx_psl *psl, struct dx_span hostname, struct dx_s
     if (name.size == 0 || name.data[0] == '.' || name.data[name.size - 1] == '.' ||
         memchr(name.data, '\0', name.size) != NULL)
         return 0;
-    if (psl->quick != NULL)
-        rc = dx_suffix_rules_find(psl->quick, name, &found);
-    if (rc == DX_SUFFIX_UNKNOWN)
-        rc = ask_libpsl(psl, name, &found);
-    if (rc == 0 || found.size > DX_DOMAIN_MAX)
+    rc = psl->table != NULL ? dx_suffix_rules_find(psl->table, name, &found)
+                            : ask_libpsl(psl, name, &found);
+    /* libpsl takes "a...com" for a name with the domain "..com". An empty label names nothing. */
+    if (rc == 0 || found.data[0] == '.' || found.size > DX_DOMAIN_MAX)
         return 0;
     *domain = found;
     return 1;

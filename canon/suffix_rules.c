@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "canon/suffix_rules.h"
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "canon/idna.h"
 
 #include <stdlib.h>
@@ -21,9 +23,10 @@ enum { FILTER_BITS = 1 << 16 };
 
 struct dx_suffix_rules {
     uint64_t filter[FILTER_BITS / 64]; /* by hash: most names end here, in the nearest cache */
-    uint8_t *text;
+    struct dx_buf text;                /* the rules, one behind the other */
     struct rule *slot;
     uint32_t mask;
+    uint32_t count;
     unsigned labels_max;
 };
 
@@ -94,8 +97,9 @@ static unsigned flags_of(struct dx_span *rule)
     return flags;
 }
 
-/* How many labels; 0: not lower-case letters, digits and '-' with single dots between. */
-static unsigned count_labels(struct dx_span rule)
+/* How many labels; 0: not lower-case letters, digits, '-' and, if they may be, bytes of UTF-8, with single
+ * dots between. */
+static unsigned count_labels(struct dx_span rule, bool high)
 {
     unsigned labels = 1;
 
@@ -106,7 +110,8 @@ static unsigned count_labels(struct dx_span rule)
         bool is_dot = c == '.';
 
         if (is_dot ? i == 0 || rule.data[i - 1] == '.'
-                   : !((uint8_t)(c - 'a') < 26 || (uint8_t)(c - '0') < 10 || c == '-' || c == '_'))
+                   : !((uint8_t)(c - 'a') < 26 || (uint8_t)(c - '0') < 10 || c == '-' || c == '_' ||
+                       (high && c >= 0x80)))
             return 0;
         labels += is_dot;
     }
@@ -121,26 +126,22 @@ static bool has_a_label(struct dx_span s)
     return false;
 }
 
-/* A rule in UTF-8 of which libpsl makes A-labels: no name that is looked up here can meet it. */
-static bool needs_idna(struct dx_span rule)
+/* What libpsl makes of a rule in UTF-8 beside the rule itself: its A-labels. false: what it makes is not sure. */
+static bool to_a_labels(struct dx_span rule, uint8_t ascii[DX_DOMAIN_MAX], struct dx_span *out)
 {
     /* What IDNA2003 and IDNA2008 write differently: U+00DF, U+03C2, U+200C, U+200D. */
     static const char *const deviations[] = { "\xC3\x9F", "\xCF\x82", "\xE2\x80\x8C",
                                               "\xE2\x80\x8D" };
-    uint8_t ascii[1024];
     enum dx_reject why;
     size_t size;
-    bool high = false;
 
-    if (rule.size > RULE_MAX)
-        return false;
-    for (size_t i = 0; i < rule.size; i++)
-        high |= rule.data[i] >= 0x80;
-    for (size_t k = 0; high && k < sizeof deviations / sizeof *deviations; k++)
+    for (size_t k = 0; k < sizeof deviations / sizeof *deviations; k++)
         if (memmem(rule.data, rule.size, deviations[k], strlen(deviations[k])) != NULL)
             return false;
-    return high && dx_idna_to_ascii(rule, ascii, sizeof ascii, &size, &why) &&
-           has_a_label((struct dx_span){ ascii, size });
+    if (!dx_idna_to_ascii(rule, ascii, DX_DOMAIN_MAX, &size, &why))
+        return false;
+    *out = (struct dx_span){ ascii, size };
+    return has_a_label(*out);
 }
 
 static bool may_hold(const struct dx_suffix_rules *r, uint32_t hash)
@@ -154,28 +155,57 @@ static struct rule *find_slot(const struct dx_suffix_rules *r, uint32_t hash, st
         struct rule *slot = &r->slot[i];
 
         if (slot->size == 0 || (slot->hash == hash && slot->size == name.size &&
-                                memcmp(r->text + slot->at, name.data, name.size) == 0))
+                                memcmp(r->text.data + slot->at, name.data, name.size) == 0))
             return slot;
     }
+}
+
+static uint32_t hash_of(struct dx_span name)
+{
+    uint32_t hash = 0;
+
+    for (size_t i = name.size; i-- > 0;)
+        hash = hash_step(hash, name.data[i]);
+    return hash;
 }
 
 /* false: the rule is there with other flags. Which of the two libpsl finds is chance. */
 static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
 {
-    uint32_t hash = 0;
-    struct rule *slot;
+    uint32_t hash = hash_of(rule);
+    struct rule *slot = find_slot(r, hash, rule);
 
-    for (size_t i = rule.size; i-- > 0;)
-        hash = hash_step(hash, rule.data[i]);
-    slot = find_slot(r, hash, rule);
     if (slot->size > 0)
         return slot->flags == flags;
+    slot->at = (uint32_t)r->text.size;
+    dx_buf_append(&r->text, rule.data, rule.size);
+    if (r->text.failed)
+        return true; /* new says so */
     r->filter[slot_of(hash) % FILTER_BITS / 64] |= (uint64_t)1 << slot_of(hash) % 64;
     slot->hash = hash;
-    slot->at = (uint32_t)(rule.data - r->text);
     slot->size = (uint8_t)rule.size;
     slot->flags = (uint8_t)flags;
+    r->count++;
     return true;
+}
+
+/* The rule, and its A-labels if it is in UTF-8. false: libpsl may read it otherwise. */
+static bool add_forms(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
+{
+    unsigned labels = count_labels(rule, true);
+    uint8_t ascii[DX_DOMAIN_MAX];
+    struct dx_span form = rule;
+
+    if (labels == 0 || labels > LABELS_MAX)
+        return false;
+    if (labels > r->labels_max)
+        r->labels_max = labels;
+    if (count_labels(rule, false) == 0) {
+        if (!to_a_labels(rule, ascii, &form) || count_labels(form, false) != labels ||
+            !add_rule(r, form, flags))
+            return false;
+    }
+    return add_rule(r, rule, flags);
 }
 
 /* false: a line that libpsl may read otherwise. */
@@ -186,21 +216,9 @@ static bool add_lines(struct dx_suffix_rules *r, struct dx_span text)
     while (next_line(&text, &line)) {
         struct dx_span rule = rule_of(line);
         unsigned flags = rule.size == 0 ? 0 : flags_of(&rule);
-        unsigned labels;
 
-        if (line.size > LINE_MAX_BYTES)
+        if (line.size > LINE_MAX_BYTES || (flags != 0 && !add_forms(r, rule, flags)))
             return false;
-        if (flags == 0)
-            continue;
-        labels = count_labels(rule);
-        if (labels == 0 && needs_idna(rule))
-            continue;
-        if (labels == 0 || labels > LABELS_MAX)
-            return false;
-        if (!add_rule(r, rule, flags))
-            return false;
-        if (labels > r->labels_max)
-            r->labels_max = labels;
     }
     return true;
 }
@@ -222,32 +240,76 @@ int dx_suffix_rules_new(struct dx_suffix_rules **out, struct dx_span text, struc
     if (r == NULL)
         return dx_no_memory(err, "public suffix list");
     r->mask = (uint32_t)slots - 1;
+    r->text = (struct dx_buf)DX_BUF_INIT((size_t)UINT32_MAX);
     r->slot = calloc(slots, sizeof *r->slot);
-    r->text = malloc(text.size + 1);
-    if (r->slot == NULL || r->text == NULL) {
+    if (r->slot == NULL) {
         dx_suffix_rules_free(&r);
         return dx_no_memory(err, "public suffix list");
     }
-    memcpy(r->text, text.data, text.size);
-    if (!add_lines(r, (struct dx_span){ r->text, text.size }))
+    if (!add_lines(r, text))
         dx_suffix_rules_free(&r);
+    else if (r->text.failed) {
+        dx_suffix_rules_free(&r);
+        return dx_no_memory(err, "public suffix list");
+    }
     *out = r;
     return DX_OK;
+}
+
+size_t dx_suffix_rules_count(const struct dx_suffix_rules *r)
+{
+    return r->count;
 }
 
 void dx_suffix_rules_free(struct dx_suffix_rules **rules)
 {
     if (*rules == NULL)
         return;
-    free((*rules)->text);
+    dx_buf_release(&(*rules)->text);
     free((*rules)->slot);
     free(*rules);
     *rules = NULL;
 }
 
-static bool is_a_label(struct dx_span s)
+static unsigned flags_at(const struct dx_suffix_rules *r, uint32_t hash, struct dx_span name)
 {
-    return s.size >= 4 && memcmp(s.data, "xn--", 4) == 0;
+    return may_hold(r, hash) ? find_slot(r, hash, name)->flags : 0;
+}
+
+/* As libpsl looks at one: without one dot that stands in front. */
+static bool is_suffix(const struct dx_suffix_rules *r, struct dx_span name)
+{
+    const uint8_t *dot;
+    struct dx_span above;
+    unsigned flags;
+
+    if (name.data[0] == '.')
+        name = (struct dx_span){ name.data + 1, name.size - 1 };
+    dot = memchr(name.data, '.', name.size);
+    if (dot == NULL)
+        return true;
+    flags = flags_at(r, hash_of(name), name);
+    if (flags != 0)
+        return (flags & EXCEPTION) == 0;
+    above = (struct dx_span){ dot + 1, name.size - (size_t)(dot + 1 - name.data) };
+    return (flags_at(r, hash_of(above), above) & WILDCARD) != 0;
+}
+
+/* A name with an empty label, which URLs may have: label by label from the front, as libpsl goes. */
+static int find_from_front(const struct dx_suffix_rules *r, struct dx_span name,
+                           struct dx_span *domain)
+{
+    bool found = false;
+
+    while (!is_suffix(r, name)) {
+        const uint8_t *dot = memchr(name.data, '.', name.size);
+
+        *domain = name;
+        found = true;
+        name.size -= (size_t)(dot + 1 - name.data);
+        name.data = dot + 1;
+    }
+    return found;
 }
 
 int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
@@ -258,12 +320,7 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
     unsigned suffix = 1; /* labels of the longest public suffix: any last label is one, by "*" */
     unsigned flags = 0;
     uint32_t hash = 0;
-    uint8_t high = 0;
 
-    for (size_t i = 0; i < name.size; i++)
-        high |= name.data[i];
-    if (high >= 0x80)
-        return DX_SUFFIX_UNKNOWN;
     /* A name of one label more than the longest rule may meet a wildcard; the one behind it is the
      * domain. */
     for (size_t i = name.size; labels < r->labels_max + 2; i--) {
@@ -274,10 +331,10 @@ int dx_suffix_rules_find(const struct dx_suffix_rules *r, struct dx_span name,
             hash = hash_step(hash, name.data[i - 1]);
             continue;
         }
-        if (tail.size == 0 || tail.data[0] == '.' || is_a_label(tail))
-            return DX_SUFFIX_UNKNOWN;
+        if (tail.data[0] == '.')
+            return find_from_front(r, name, domain);
         begin[++labels] = i;
-        flags = may_hold(r, hash) ? find_slot(r, hash, tail)->flags : 0;
+        flags = flags_at(r, hash, tail);
         if (labels > 1 && (flags != 0 ? (flags & EXCEPTION) == 0 : (before & WILDCARD) != 0))
             suffix = labels;
         if (i == 0)
