@@ -148,13 +148,19 @@ class Local(http.client.HTTPConnection):
         self.sock.connect(str(self.path))
 
 
+def connects(path):
+    """The socket has its name before its server listens."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
+
+
 def on_a_local_socket(tmp, root):
     """A listener that is a file: whoever may open it is a proxy, by --trusted-proxy unix."""
     path = tmp / "http.sock"
     process = subprocess.Popen([dxtest.DOMAINDEXD, "--root", root, "--listen", f"unix:{path}", "--trusted-proxy", "unix", "--address-header", "X-Forwarded-For",
                                 *map(str, BUDGET)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        check(dxtest.wait_until(path.exists), "the socket is there")
+        check(dxtest.wait_until(lambda: connects(path)), "the socket takes connections")
 
         def get(address):
             link = Local(path)
