@@ -619,6 +619,44 @@ export type Tld = {
   row_count: number;
 };
 
+export type SuffixTotals = {
+  domain_count: number;
+  /** A URL counts once in each dataset. */
+  url_count: number;
+  row_count: number;
+  first_ts: string | null;
+  last_ts: string | null;
+} | null;
+
+export type SuffixDataset = {
+  dataset_id: DatasetId;
+  name: string;
+  domain_count: number;
+  /** A URL counts once in each dataset. */
+  url_count: number;
+  row_count: number;
+  first_ts: string | null;
+  last_ts: string | null;
+};
+
+export type SuffixAnswer = {
+  /** The name in lower case and A-labels. */
+  suffix: string;
+  /** The same with the characters that its A-labels stand for; missing where it has none. */
+  suffix_unicode?: string;
+  /** The registered domain that the name is of; null: it is a public suffix. */
+  domain: string | null;
+  dataset_id?: DatasetId;
+  dataset?: string;
+  /** Of all domains; null: they are not added up yet. */
+  totals: SuffixTotals;
+  datasets: Array<SuffixDataset>;
+  next_cursor: string | null;
+  version: string;
+  /** Always true: nothing was left out. */
+  complete: boolean;
+};
+
 /** The array alone is taken too, and objects with domain, host or url in place of its texts. */
 export type NamesList = {
   domains: Array<string>;

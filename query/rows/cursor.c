@@ -206,6 +206,19 @@ static void put_tlds(const struct dx_cursor *c, struct dx_buf *b)
         dx_buf_u64(b, c->sums[i]);
 }
 
+static void put_suffix(const struct dx_cursor *c, struct dx_buf *b)
+{
+    dx_buf_u8(b, c->one_dataset);
+    dx_buf_u32(b, c->dataset_id);
+    dx_buf_u64(b, c->tag_hash);
+    dx_buf_u8(b, c->rows);
+    dx_buf_u32(b, c->next_dataset);
+    dx_buf_u64(b, c->next_row);
+    dx_buf_u64(b, c->line);
+    for (size_t i = 0; i < 12; i++)
+        dx_buf_u64(b, c->suffix_sums[i / 6][i % 6]);
+}
+
 static bool has_order(const struct dx_cursor *c)
 {
     return c->sort != DX_CURSOR_SORT_NONE || c->range != 0;
@@ -265,6 +278,8 @@ static void put(const struct dx_cursor *c, bool build_in_front, struct dx_buf *b
         put_range(c, b);
     } else if (c->kind == DX_CURSOR_TLDS) {
         put_tlds(c, b);
+    } else if (c->kind == DX_CURSOR_SUFFIX) {
+        put_suffix(c, b);
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         put_all_urls(c, b);
     } else if (c->kind == DX_CURSOR_DOMAINS) {
@@ -372,6 +387,24 @@ static bool take_tlds(struct dx_bytes *r, struct dx_cursor *c)
     return one <= 1;
 }
 
+static bool take_suffix(struct dx_bytes *r, struct dx_cursor *c)
+{
+    uint8_t one = dx_bytes_u8(r);
+    uint8_t known;
+
+    c->one_dataset = one == 1;
+    c->dataset_id = dx_bytes_u32(r);
+    c->tag_hash = dx_bytes_u64(r);
+    known = dx_bytes_u8(r);
+    c->rows = known == 1;
+    c->next_dataset = dx_bytes_u32(r);
+    c->next_row = dx_bytes_u64(r);
+    c->line = dx_bytes_u64(r);
+    for (size_t i = 0; i < 12; i++)
+        c->suffix_sums[i / 6][i % 6] = dx_bytes_u64(r);
+    return one <= 1 && known <= 1;
+}
+
 static void take_filter(struct dx_bytes *r, struct dx_cursor *c)
 {
     size_t size = dx_bytes_left(r);
@@ -468,6 +501,9 @@ static bool take(struct dx_span bytes, const uint8_t *front, struct dx_cursor *c
     } else if (c->kind == DX_CURSOR_TLDS) {
         if (!take_tlds(&r, c))
             return false;
+    } else if (c->kind == DX_CURSOR_SUFFIX) {
+        if (!take_suffix(&r, c))
+            return false;
     } else if (c->kind == DX_CURSOR_ALL_URLS) {
         if (!take_all_urls(&r, c))
             return false;
@@ -502,7 +538,7 @@ static bool values_ok(const struct dx_cursor *c)
         return false;
     if (c->kind == DX_CURSOR_CHANGES)
         return dx_version_name_ok(dx_span_str(c->since), NULL);
-    if (c->kind == DX_CURSOR_TLDS)
+    if (c->kind == DX_CURSOR_TLDS || c->kind == DX_CURSOR_SUFFIX)
         return c->next_row <= UINT32_MAX && (c->one_dataset || c->dataset_id == 0);
     if (c->kind == DX_CURSOR_DOMAINS)
         return c->end_row <= UINT32_MAX && c->next_row <= UINT32_MAX && c->fields != 0 &&

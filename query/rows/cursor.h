@@ -38,6 +38,7 @@
  *   range:    16 numbers  u64 first  u64 end  u8 one_dataset  u32 dataset_id  u16 fields
  *             u64 next_number  u32 next_dataset  u64 next_row
  *   tlds:     u8 one_dataset  u32 dataset_id  u64 next_row  u64 line  3 u64 sums
+ *   suffix:   u8 one_dataset  u32 dataset_id  u64 tag_hash  u8 rows  u32 next_dataset  u64 next_row  u64 line  12 u64 sums
  *   domains:  u8 one_dataset  u32 dataset_id  u16 fields  u64 next_row  u64 end_row  packed filter, to the end
  *   all urls: u64 domain_id  u16 fields  u32 next_dataset  u64 next_row  u32 end_dataset  u64 end_row
  *             u8 datasets, 128 with an order or a host  u32 each  [order]  packed filter, to the end
@@ -73,7 +74,9 @@ enum dx_cursor_kind {
     DX_CURSOR_ALL_URLS = 7,
     /* of /v1/domains: next_row and end_row are numbers of domains; the filter is its suffix as `tag`, its prefix, its
      * match as `status`, and its regex as `lang` */
-    DX_CURSOR_DOMAINS = 8
+    DX_CURSOR_DOMAINS = 8,
+    /* of /v1/suffix/{suffix}: next_row is a number of a domain, tag_hash that of the suffix */
+    DX_CURSOR_SUFFIX = 9
 };
 
 enum dx_cursor_sort {
@@ -101,7 +104,7 @@ struct dx_cursor {
     bool one_dataset; /* of dataset_id alone; of kinds that may be of all */
 
     uint64_t tag_hash; /* of its text; of /v1/tags of its prefix, 0: none */
-    bool rows;         /* of the tag; else its domains */
+    bool rows;         /* of the tag; else its domains. Of a suffix: its totals are known */
     uint32_t next_file;
 
     char since[DX_VERSION_NAME];
@@ -126,6 +129,9 @@ struct dx_cursor {
 
     uint64_t line;    /* of the log of suppressions, that sums are by */
     uint64_t sums[3]; /* of the TLD at next_row, before it: domains, URLs, rows */
+    /* Of all of a suffix, and of its next_dataset, before next_row: domains, URLs, rows, whether there are times, the
+     * first and the last one. */
+    uint64_t suffix_sums[2][6];
 };
 
 enum dx_cursor_key_kind { DX_CURSOR_KEY_NONE, DX_CURSOR_KEY_RANDOM, DX_CURSOR_KEY_SHARED };

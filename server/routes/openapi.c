@@ -19,6 +19,8 @@ static const struct {
       "\"example.com\"" },
     { "host", "A host or host:port, percent-encoded once.", "\"type\":\"string\"",
       "\"www.example.com\"" },
+    { "suffix", "A TLD, a public suffix, or any name, percent-encoded once.", "\"type\":\"string\"",
+      "\"co.uk\"" },
     { "dataset", "The id or the name of a dataset, percent-encoded once.",
       "\"type\":\"string\",\"minLength\":1", "\"crawl-2024\"" },
     { "a", "The id or the name of a dataset.", "\"type\":\"string\",\"minLength\":1", "\"1\"" },

@@ -34,6 +34,7 @@
     X(TAGS, tags)                     \
     X(TAG, tag)                       \
     X(TLDS, tlds)                     \
+    X(SUFFIX, suffix)                 \
     X(COMPLETE, complete)             \
     X(KEYS, keys)                     \
     X(RANGE, range)                   \

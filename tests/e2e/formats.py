@@ -160,7 +160,7 @@ def values(server):
 def tables(server):
     for target, member in (("/v1/domain/example.com", "datasets"), ("/v1/domain/example.com?fields=rank,name", "datasets"), ("/v1/datasets", "datasets"),
                            ("/v1/domain/example.com/hosts", "hosts"), ("/v1/domain/example.com/datasets/1/paths?limit=256", "paths"),
-                           ("/v1/tlds", "tlds"), ("/v1/domains", "domains"), ("/v1/datasets/3/top-domains", "domains"), ("/v1/tags", "tags")):
+                           ("/v1/tlds", "tlds"), ("/v1/suffix/com", "datasets"), ("/v1/domains", "domains"), ("/v1/datasets/3/top-domains", "domains"), ("/v1/tags", "tags")):
         compare(server, target, pages(server, target, member))
 
 

@@ -131,6 +131,7 @@ def answers(api, server):
         "/v1/tags/{tag}": ["/v1/tags/news", "/v1/tags/news?limit=1", "/v1/tags/a%2Fb%20%C3%A9?dataset=1", "/v1/tags/news?of=urls",
                            f"/v1/tags/news?of=urls&limit=1&fields={fields}", "/v1/tags/news?of=urls&fields=ts&dataset=2"],
         "/v1/tlds": ["/v1/tlds", "/v1/tlds?limit=1", "/v1/tlds?dataset=1"],
+        "/v1/suffix/{suffix}": ["/v1/suffix/com", "/v1/suffix/com?limit=1", "/v1/suffix/example.net?dataset=1", "/v1/suffix/%D1%80%D1%84"],
         "/v1/complete": ["/v1/complete?q=exam", "/v1/complete?q=https://www.example.com/x&limit=1", "/v1/complete?q="],
         "/v1/keys": ["/v1/keys?url=http://example.com/x", "/v1/keys?url=http://nobody.example/", "/v1/keys?url=example.com/a%7Cb"],
         "/v1/range": ["/v1/range?from=0", "/v1/range?from=0&to=MAXVALUE&limit=1&dataset=1", f"/v1/range?from=0&fields={fields}"],
@@ -174,7 +175,7 @@ def parameters(api, server):
     for path, methods in api.doc["paths"].items():
         if "get" not in methods or not path.startswith("/v1/"):
             continue
-        concrete = path.format(domain="example.com", host="example.com", dataset="a", a=1, b=2, url_id=URL_ID, tag="news")
+        concrete = path.format(domain="example.com", host="example.com", dataset="a", a=1, b=2, url_id=URL_ID, tag="news", suffix="com")
         taken = {p["name"]: p["schema"] for p in api.parameters(methods["get"]) if p["in"] == "query"}
         reply = server.get(concrete + "?nobody=1")
         equal((reply.status, api.faults({"$ref": "#/components/schemas/Problem"}, reply.json)), (400, []), concrete)
@@ -193,7 +194,7 @@ def parameters(api, server):
 def methods(api, server):
     """Each method that a resource does not have is 405, and Allow names those that it has."""
     for path, operations in api.doc["paths"].items():
-        concrete = path.format(domain="example.com", host="example.com", dataset="a", a=1, b=2, url_id=URL_ID, tag="news")
+        concrete = path.format(domain="example.com", host="example.com", dataset="a", a=1, b=2, url_id=URL_ID, tag="news", suffix="com")
         allowed = ({"GET", "HEAD"} if "get" in operations else set()) | ({"POST"} if "post" in operations else set())
         for where in (concrete, concrete.removeprefix("/v1"), concrete + "?nobody=1"):
             for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "get"):
@@ -222,7 +223,7 @@ def page_for_people(server):
 def page(api):
     text = (dxtest.SOURCE / "docs" / "API.md").read_text(encoding="utf-8")
     schemas = ("DomainAnswer", "UrlsAnswer", "UrlsAnswer", "AllUrlsAnswer", "HostsAnswer", "PathsAnswer", "TimelineAnswer", "DiffAnswer", "DomainChangesAnswer", "DatasetsAnswer", "TopDomainsAnswer", "OverlapAnswer",
-               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "CompleteAnswer", "DomainsAnswer",
+               "UrlAnswer", "UrlIdAnswer", "NormalizeAnswer", "KeysAnswer", "RangeAnswer", "TagsAnswer", "TagAnswer", "TldsAnswer", "SuffixAnswer", "CompleteAnswer", "DomainsAnswer",
                "VersionsAnswer", "ChangesAnswer", "Collinfo", "Problem")
     examples = [json.loads(block) for block in re.findall(r"(?s)```json\n(.*?)```", text)]
     equal(len(examples), len(schemas), "examples of API.md")

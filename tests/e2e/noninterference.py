@@ -171,6 +171,7 @@ def of_domain(domain, rng, old):
     yield Ask(f"/cdx?url=*.{domain}&dataset=d{rng.randint(1, twins.DATASETS + 1):02},{rng.choice(ids)}&showUntimed=true")
     yield Ask(f"/d{rng.randint(1, twins.DATASETS + 1):02}-index?url=*.{domain}&showUntimed=1")
     yield Ask(f"{d}?sort={rng.choice(('rank', 'share', 'name', 'last_ts', 'url_count'))}&reverse={rng.choice(('yes', 'no'))}&limit={rng.randint(1, 4)}&offset={rng.randint(0, 3)}")
+    yield Ask(f"/v1/suffix/{domain}", rng.choice(("GET", "HEAD")))
     yield Ask(f"{d}/diff")
     yield Ask(f"{d}/diff?from={old}")
     yield Ask(f"{d}/changes?{rng.choice(('limit=1', 'limit=3', 'format=atom'))}", rng.choice(("GET", "HEAD")))
@@ -213,6 +214,8 @@ def of_tags(old, rng):
     for v in ("", f"version={old}"):
         for query in ("", "limit=1", "limit=3", f"dataset={rng.randint(1, twins.DATASETS + 1)}", "dataset=99"):
             yield Ask(f"/v1/tlds?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
+            for suffix in ("com", "co.uk", "nobody", "192.0.2.1"):
+                yield Ask(f"/v1/suffix/{suffix}?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
     for v in ("", f"version={old}"):
         for query in ("", "limit=3", "tld=com&limit=7", "suffix=co.uk", "prefix=a", "prefix=only&tld=net", "match=*1*&limit=5", "match=s*.co.uk", "regex=%5E[ms].*[02468]&limit=9", "plan=3", "plan=2&tld=com&match=*1*", "fields=domain&limit=6", f"match=*&fields=url_count&dataset={rng.randint(1, twins.DATASETS + 1)}&plan=2", f"dataset={rng.randint(1, twins.DATASETS + 1)}&limit=20", "dataset=99"):
             yield Ask(f"/v1/domains?{'&'.join(x for x in (query, v) if x)}".rstrip("?"))
@@ -426,7 +429,7 @@ def judge_cursors(pair, table, rng, old):
                 ("/v1/domain/large0.com/urls?limit=300", "items"), ("/v1/domain/large0.com/urls?limit=300&sort=url", "items"), ("/v1/domain/large1.com/urls?limit=250&closest=2019", "items"), ("/v1/domain/large2.com/urls?limit=170&dataset=1,2", "items"),
                 ("/v1/domain/large1.com/datasets/2/urls?limit=300", "items"),
                 ("/v1/domain/large3.com/datasets/1/urls?limit=900", "items"), (f"/v1/changes?since={old}&limit=5", "changes"),
-                ("/v1/tlds?limit=1", "tlds"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
+                ("/v1/tlds?limit=1", "tlds"), ("/v1/suffix/com?limit=1", "datasets"), ("/v1/domains?limit=40", "domains"), ("/v1/tags?limit=3", "tags"), (f"/v1/tags/every?limit=9&version={old}", "items"), ("/v1/tags/some%2F1?of=urls&limit=100", "items")]
     for target, member in listings:
         cursors = []
         for who in table.who:

@@ -60,6 +60,7 @@ CALLS = (
     ("urls", "get_keys", {"url": "http://example.com/x"}, "/v1/keys?url=http://example.com/x"),
     ("urls", "normalize", {"q": "co.uk"}, "/v1/normalize?q=co.uk"),
     ("datasets", "get_tlds", {}, "/v1/tlds"),
+    ("domains", "get_suffix", {"suffix": "com"}, "/v1/suffix/com"),
     ("domains", "complete", {"q": "exam"}, "/v1/complete?q=exam"),
     ("tags", "get_tags", {}, "/v1/tags"),
     ("tags", "get_tag", {"tag": "news"}, "/v1/tags/news"),

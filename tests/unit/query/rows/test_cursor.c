@@ -155,6 +155,20 @@ static struct dx_cursor domains(void)
     return c;
 }
 
+static struct dx_cursor suffix(void)
+{
+    struct dx_cursor c = tlds();
+
+    c.kind = DX_CURSOR_SUFFIX;
+    memset(c.sums, 0, sizeof c.sums);
+    c.tag_hash = 0xfedcba9876543210;
+    c.rows = true;
+    c.next_dataset = 0xfffffffe;
+    for (size_t i = 0; i < 12; i++)
+        c.suffix_sums[i / 6][i % 6] = UINT64_MAX / (i + 1);
+    return c;
+}
+
 static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
 {
     return a->kind == b->kind && strcmp(a->version, b->version) == 0 &&
@@ -168,8 +182,10 @@ static bool same(const struct dx_cursor *a, const struct dx_cursor *b)
            memcmp(&a->numbers, &b->numbers, sizeof a->numbers) == 0 && a->first == b->first &&
            a->end == b->end && a->one_dataset == b->one_dataset &&
            a->next_number == b->next_number && a->next_dataset == b->next_dataset &&
-           memcmp(a->sums, b->sums, sizeof a->sums) == 0 && a->line == b->line &&
-           a->end_dataset == b->end_dataset && a->dataset_count == b->dataset_count &&
+           memcmp(a->sums, b->sums, sizeof a->sums) == 0 &&
+           memcmp(a->suffix_sums, b->suffix_sums, sizeof a->suffix_sums) == 0 &&
+           a->line == b->line && a->end_dataset == b->end_dataset &&
+           a->dataset_count == b->dataset_count &&
            memcmp(a->datasets, b->datasets, a->dataset_count * sizeof *a->datasets) == 0 &&
            a->tag_hash == b->tag_hash && a->rows == b->rows && a->next_file == b->next_file;
 }
@@ -313,9 +329,9 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
 {
     struct dx_error err = DX_ERROR_INIT;
     char text[DX_CURSOR_TEXT];
-    struct dx_cursor c[30];
+    struct dx_cursor c[32];
 
-    for (size_t i = 0; i < 30; i++)
+    for (size_t i = 0; i < 32; i++)
         c[i] = i < 6    ? listing()
                : i < 8  ? changes()
                : i < 13 ? range()
@@ -323,7 +339,8 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
                : i < 18 ? tlds()
                : i < 24 ? all_urls()
                : i < 27 ? domains()
-                        : ordered();
+               : i < 30 ? ordered()
+                        : suffix();
     c[0].next_row = c[0].end_row + 1;
     c[27].sort = DX_CURSOR_SORT_COUNT;
     c[28].end_row = INT64_MAX;
@@ -334,7 +351,7 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[4].limit = DX_LIMIT_MAX + 1;
     c[5].version[6] = '_';
     c[6].since[0] = '/';
-    c[7].kind = (enum dx_cursor_kind)9;
+    c[7].kind = (enum dx_cursor_kind)10;
     c[8].next_number = c[8].end;
     c[9].next_row = (uint64_t)INT64_MAX + 1;
     c[10].one_dataset = false; /* and yet a dataset */
@@ -354,7 +371,9 @@ static void check_values(const struct dx_cursor_key *key, const char *principal)
     c[24].one_dataset = false;
     c[25].next_row = (uint64_t)UINT32_MAX + 1;
     c[26].filter_size = 3;
-    for (size_t i = 0; i < 30; i++) {
+    c[30].one_dataset = false;
+    c[31].next_row = (uint64_t)UINT32_MAX + 1;
+    for (size_t i = 0; i < 32; i++) {
         EXPECT(dx_cursor_write(&c[i], key, principal, text, &err) == DX_OK, "%s", err.text);
         refused(dx_span_str(text), key, principal, "a value");
     }
@@ -406,7 +425,7 @@ int main(void)
     struct dx_cursor_key own = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key other = DX_CURSOR_KEY_INIT;
     struct dx_cursor_key shared = DX_CURSOR_KEY_INIT;
-    struct dx_cursor c[10];
+    struct dx_cursor c[11];
 
     c[0] = listing();
     c[1] = changes();
@@ -418,10 +437,11 @@ int main(void)
     c[7] = all_urls();
     c[8] = domains();
     c[9] = ordered();
+    c[10] = suffix();
     check_key_file(&shared);
     EXPECT(dx_cursor_key_random(&own, &err) == DX_OK && dx_cursor_key_random(&other, &err) == DX_OK,
            "%s", err.text);
-    for (size_t i = 0; i < 10; i++) {
+    for (size_t i = 0; i < 11; i++) {
         check_round(&c[i], &own, NULL, &shared);
         check_round(&c[i], &own, "team-a", &other);
         check_round(&c[i], &shared, "", &own);

@@ -61,6 +61,7 @@ static void test_asks(void)
         { "/v1/tags/a%2Fb", 120 },
         { "/v1/tags/a?of=urls&limit=1000", 70 },
         { "/v1/tlds", 30 },
+        { "/v1/suffix/co.uk", 30 },
         { "/v1/complete?q=a", 5.5 },
         { "/v1/versions", 1 },
         { "/v1/changes", 600 },

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * answer_suffix.h - GET /v1/suffix/{suffix}: the datasets of all domains of a suffix, with counts.
+ *
+ *   struct dx_suffix_ask ask = { .asked = text, .limit = 1000, .paging = ... };
+ *   rc = dx_answer_suffix(&view, canon, &ask, &body, &problem);         as query/answers/answer.h
+ *
+ * A suffix is any name: a TLD, a public suffix, a domain. `asked` is read as the host of a URL is, dots at its ends do not
+ * count. A page may be short, and even empty, and go on all the same: what a request may examine is bounded. What is added
+ * up at its end the cursor carries. Sums of the suffix are there as soon as they are complete, and then on each page.
+ */
+#ifndef DX_QUERY_SUFFIX_ANSWER_SUFFIX_H
+#define DX_QUERY_SUFFIX_ANSWER_SUFFIX_H
+
+#include "query/answers/answer.h"
+
+struct dx_suffix_ask {
+    struct dx_span asked;
+    bool one_dataset; /* of dataset_id alone */
+    uint32_t dataset_id;
+    uint64_t limit; /* datasets of a page */
+    struct dx_paging paging;
+    uint64_t look_max; /* domains that it may examine; 0: the usual cap */
+};
+
+int dx_answer_suffix(const struct dx_view *view, struct dx_canon *canon,
+                     const struct dx_suffix_ask *ask, struct dx_buf *body,
+                     struct dx_problem *problem);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/suffix/suffix_sums.h"
+
+#include <roaring/roaring.h>
+
+#include "format/core/surt.h"
+#include "loader/version_parts.h"
+#include "query/view/suppressed.h"
+
+/* Lists of datasets are read for this many domains at a time. */
+#define WINDOW (1u << 18)
+
+#define PAIRS_A_LOOK 16 /* of one domain, read with it */
+
+static void spend(struct dx_suffix_sums *s, uint64_t looks)
+{
+    s->left -= looks < s->left ? looks : s->left;
+}
+
+/* Where the key range lies in a part. */
+static int find_range(struct dx_suffix_sums *s, size_t i, struct dx_span name, struct dx_error *err)
+{
+    const struct dx_version_part *part = &s->view.version->parts[i];
+    const struct dx_dictionary *d = &part->part->dictionary;
+    uint8_t key[DX_SURT_MAX + 1];
+    size_t size = dx_surt_key(name, key);
+    int rc = dx_dictionary_lower_bound(d, dx_span_of(key, size), &s->first[i], err);
+
+    key[size] = ' ' + 1; /* labels have no byte between them and the space */
+    if (rc >= 0)
+        rc = dx_dictionary_lower_bound(d, dx_span_of(key, size + 1), &s->end[i], err);
+    s->first[i] += part->first;
+    s->end[i] += part->first;
+    return rc < 0 ? rc : DX_OK;
+}
+
+int dx_suffix_sums_begin(struct dx_suffix_sums *s, const struct dx_view *view,
+                         struct dx_canon *canon, struct dx_span name, uint64_t look_max,
+                         struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    int rc = DX_OK;
+
+    *s = (struct dx_suffix_sums){ .view = *view,
+                                  .canon = canon,
+                                  .line = dx_suppressed_line(view->version),
+                                  .left = look_max,
+                                  .numbers = roaring_bitmap_create(),
+                                  .pairs = DX_DOMAIN_PAIRS_INIT };
+    if (s->numbers == NULL)
+        rc = dx_no_memory(&err, "sums of a suffix");
+    for (size_t i = 0; rc == DX_OK && i < view->version->part_count; i++)
+        rc = find_range(s, i, name, &err);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
+void dx_suffix_sums_release(struct dx_suffix_sums *s)
+{
+    dx_suppression_domains_release(&s->hidden);
+    dx_domain_pairs_release(&s->pairs);
+    if (s->numbers != NULL)
+        roaring_bitmap_free(s->numbers);
+    s->numbers = NULL;
+}
+
+/* The next domains of one part, from the place on. */
+static bool next_stretch(const struct dx_suffix_sums *s, uint64_t place, uint64_t *first,
+                         uint64_t *end)
+{
+    uint64_t most = s->left < WINDOW ? s->left : WINDOW;
+
+    for (size_t i = 0; i < s->view.version->part_count; i++) {
+        *first = place > s->first[i] ? place : s->first[i];
+        if (*first >= s->end[i])
+            continue;
+        *end = s->end[i] - *first < most ? s->end[i] : *first + most;
+        return true;
+    }
+    return false;
+}
+
+/* Which domains of a stretch are shown at all. */
+static int find_numbers(struct dx_suffix_sums *s, const struct dx_dataset *dataset, uint64_t first,
+                        uint64_t end, struct dx_error *err)
+{
+    const struct dx_version *v = s->view.version;
+    uint64_t listed = 0;
+    int rc = DX_OK;
+
+    roaring_bitmap_clear(s->numbers);
+    if (dataset != NULL)
+        rc = dx_version_add_dataset(v, dataset->dataset_id, first, end, s->numbers, &listed, err);
+    else if (!dx_view_restricted(&s->view))
+        roaring_bitmap_add_range(s->numbers, first, end);
+    for (size_t i = 0;
+         dataset == NULL && dx_view_restricted(&s->view) && rc >= 0 && i < v->registry.count; i++) {
+        uint32_t id = v->registry.datasets[i].dataset_id;
+
+        if (!dx_view_shows(&s->view, id))
+            continue;
+        listed++;
+        rc = dx_version_add_dataset(v, id, first, end, s->numbers, &listed, err);
+    }
+    spend(s, 1 + listed);
+    return rc < 0 ? rc : dx_version_remove_dead(v, s->numbers, err);
+}
+
+/* What the rules that hold hide of them: of the same state as all before. */
+static int find_hidden(struct dx_suffix_sums *s, struct dx_problem *problem)
+{
+    int rc;
+
+    dx_suppression_domains_release(&s->hidden);
+    rc = dx_suppression_domains_take_out(&s->hidden, &s->view, s->canon, s->numbers, problem);
+    if (rc == 1 && s->line != dx_suppressed_line(s->view.version))
+        rc = dx_suppression_view_unknown(0, problem);
+    return rc;
+}
+
+static size_t index_of(const struct dx_registry *r, uint32_t id)
+{
+    const struct dx_dataset *d = dx_registry_by_id(r, id);
+
+    return d == NULL ? r->count : (size_t)(d - r->datasets);
+}
+
+static int add_domain(struct dx_suffix_sums *s, const struct dx_dataset *dataset, uint64_t number,
+                      struct dx_suffix_sum *sum, struct dx_suffix_sum *each, struct dx_error *err)
+{
+    const struct dx_version *v = s->view.version;
+    const struct dx_version_part *of = &v->parts[dx_version_part_at(v, number)];
+    const struct dx_hidden_part *hidden = dx_suppression_domains_part(&s->hidden, number);
+    struct dx_domain_pairs *pairs = &s->pairs;
+    bool shown = false;
+    int rc = dx_view_pairs(pairs, &s->view, of->part, number - of->first, err);
+
+    spend(s, 1 + pairs->count / PAIRS_A_LOOK);
+    if (rc >= 0 && hidden != NULL)
+        pairs->count = dx_suppression_view_show(&hidden->withheld, pairs->ids, pairs->counts,
+                                                pairs->count, NULL);
+    for (size_t i = 0; rc >= 0 && i < pairs->count; i++) {
+        size_t at = each == NULL ? 0 : index_of(&v->registry, pairs->ids[i]);
+
+        if (dataset != NULL && pairs->ids[i] != dataset->dataset_id)
+            continue;
+        if (each != NULL && at == v->registry.count)
+            return dx_fail(err, DX_E_CORRUPT,
+                           "%s: domain %llu is of dataset %lu, which is not registered",
+                           of->part->directory, (unsigned long long)(number - of->first),
+                           (unsigned long)pairs->ids[i]);
+        dx_pair_count_add(&sum->counts, &pairs->counts[i]);
+        if (each != NULL) {
+            dx_pair_count_add(&each[at].counts, &pairs->counts[i]);
+            each[at].domains++;
+        }
+        shown = true;
+    }
+    sum->domains += shown;
+    return rc < 0 ? rc : DX_OK;
+}
+
+static int add_stretch(struct dx_suffix_sums *s, const struct dx_dataset *dataset, uint64_t first,
+                       uint64_t end, struct dx_suffix_sum *sum, struct dx_suffix_sum *each,
+                       struct dx_problem *problem)
+{
+    struct dx_error err = DX_ERROR_INIT;
+    roaring_uint32_iterator_t it;
+    int rc = find_numbers(s, dataset, first, end, &err);
+
+    if (rc < 0)
+        return dx_problem_of_error(problem, &err);
+    if (roaring_bitmap_is_empty(s->numbers))
+        return 1;
+    rc = find_hidden(s, problem);
+    if (rc != 1)
+        return rc;
+    roaring_init_iterator(s->numbers, &it);
+    for (rc = DX_OK; rc == DX_OK && it.has_value; (void)roaring_advance_uint32_iterator(&it))
+        rc = add_domain(s, dataset, it.current_value, sum, each, &err);
+    return rc < 0 ? dx_problem_of_error(problem, &err) : 1;
+}
+
+int dx_suffix_sums_add(struct dx_suffix_sums *s, const struct dx_dataset *dataset, uint64_t *place,
+                       struct dx_suffix_sum *sum, struct dx_suffix_sum *each,
+                       struct dx_problem *problem)
+{
+    uint64_t first;
+    uint64_t end;
+
+    while (next_stretch(s, *place, &first, &end)) {
+        int rc;
+
+        if (s->left == 0)
+            return 0;
+        rc = add_stretch(s, dataset, first, end, sum, each, problem);
+        if (rc != 1)
+            return rc;
+        *place = end;
+    }
+    return 1;
+}

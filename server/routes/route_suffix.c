@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+#include "query/suffix/answer_suffix.h"
+#include "server/routes/answers.h"
+#include "server/routes/route.h"
+
+static void restart(const struct dx_ask *ask, struct dx_buf *b)
+{
+    dx_restart_path(ask, b);
+    dx_buf_fmt(b, "?limit=%llu", (unsigned long long)dx_restart_limit(ask));
+    dx_restart_dataset(ask, b);
+}
+
+static int answer(const struct dx_answering *a)
+{
+    const struct dx_suffix_ask suffix = { .asked = a->ask->asked,
+                                          .one_dataset = a->ask->one_dataset,
+                                          .dataset_id = a->ask->dataset_id,
+                                          .limit = a->ask->page.limit,
+                                          .paging = dx_answering_paging(a) };
+
+    return dx_answer_suffix(a->view, a->canon, &suffix, a->body, a->problem);
+}
+
+static const struct dx_route_words suffix_words = {
+    .operation = "getSuffix",
+    .group = "domains",
+    .summary = "Datasets of all domains of a suffix",
+    .text = "Of a TLD, a public suffix, or any name: all domains below it, and itself. A page may "
+            "be short, "
+            "even empty, and still not be the last: only next_cursor marks the end.",
+    .answer = "SuffixAnswer",
+    .refused = "not-a-name",
+    .absent = "dataset-not-found",
+};
+
+const struct dx_route dx_route_suffix = {
+    .name = "suffix",
+    .pattern = "suffix/{suffix}",
+    .words = &suffix_words,
+    .params = DX_PARAMS(&dx_param_limit, &dx_param_cursor, &dx_param_version, &dx_param_dataset,
+                        &dx_param_format),
+    .limit = { DX_LIMIT_DEFAULT, DX_LIMIT_MAX },
+    .rows = DX_ROWS(.member = "datasets",
+                    DX_ROW_COLUMNS({ "dataset_id", DX_COLUMN_U64 }, { "name", DX_COLUMN_TEXT },
+                                   { "domain_count", DX_COLUMN_U64 },
+                                   { "url_count", DX_COLUMN_U64 }, { "row_count", DX_COLUMN_U64 },
+                                   { "first_ts", DX_COLUMN_TIME }, { "last_ts", DX_COLUMN_TIME })),
+    .cost = { .base = 20, .rows_a_unit = 100 },
+    .pages = "datasets of a suffix",
+    .cursor = DX_CURSOR_SUFFIX,
+    .take_cursor = dx_take_dataset,
+    .canon = true,
+    .restart = restart,
+    .answer = answer,
+};

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: short
+"""/v1/suffix/{suffix} against a recount of the source: domains, URLs, rows and times below any name, of all datasets and of one.
+
+In detail: TLDs, public suffixes of one and of several labels, private ones, domains, names that no domain is below; in two parts
+of the index, with domains that both have; by pages; of each principal that sees some of the datasets; while rules of each kind and
+policy hold; an older version; what is no name is refused, and so are cursors of other suffixes.
+"""
+import datetime
+import random
+import time
+import urllib.parse
+
+import dxtest
+from dxtest import check, equal
+
+SUFFIXES = ("com", "co.uk", "uk", "net", "com.au", "xn--p1ai", "github.io", "io")
+# As they are asked for, what the answer says of the name, and its registered domain.
+ASKED = (("com", "com", None), ("CO.uk", "co.uk", None), ("uk.", "uk", None), (".io", "io", None), ("github.io", "github.io", None), ("рф", "xn--p1ai", None),
+         ("com.au", "com.au", None), ("site001.co.uk", "site001.co.uk", "site001.co.uk"), ("www.site001.co.uk", "www.site001.co.uk", "site001.co.uk"),
+         ("e001.co.uk", "e001.co.uk", "e001.co.uk"), ("net", "net", None), ("nowhere", "nowhere", None), ("info", "info", None))
+WITHIN_S = 60
+RULES = (
+    (["--domain", "site003.net"], lambda u: domain_of(u) == "site003.net"),
+    (["--domain", "site008.com", "--policy", "absent"], lambda u: domain_of(u) == "site008.com"),
+    (["--host", "www.site009.co.uk", "--policy", "absent"], lambda u: "//www.site009.co.uk/" in u),
+    (["--host", "site001.co.uk", "--host", "www.site001.co.uk"], lambda u: domain_of(u) == "site001.co.uk"),
+    (["--url", "https://only.info/1"], lambda u: u == "https://only.info/1"),
+    (["--domain", "only.info", "--policy", "absent"], lambda u: domain_of(u) == "only.info"),
+)
+
+
+def domain_of(url):
+    host = url.split("/")[2]
+    return host[4:] if host.startswith("www.") else host
+
+
+def make_rows(rng, names):
+    """(url, ts) of each dataset; a URL has rows at several times, and is in several datasets; some rows have no time."""
+    rows = {}
+    for name in names:
+        rows[name] = set()
+        for i in range(120):
+            domain = f"site{i:03}.{SUFFIXES[i % len(SUFFIXES)]}" if i % 11 else f"192.0.2.{i % 250}"
+            if rng.random() < 0.6:
+                for n in range(rng.randrange(1, 5)):
+                    url = f"https://{domain if i % 11 == 0 else rng.choice(('', 'www.')) + domain}/{rng.choice('pq')}/{n}"
+                    rows[name] |= {(url, rng.choice(("", 1700000000 + rng.randrange(9)))) for _ in range(rng.randrange(1, 3))}
+    return rows
+
+
+def when(ts):
+    return datetime.datetime.fromtimestamp(ts, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def recount(rows, names, suffix, hides):
+    """(domains, URLs, rows, first, last) of each dataset that has something, and of all."""
+    out, domains = {}, set()
+    for name in sorted(names):
+        left = [row for row in rows[name] if not hides(row[0]) and (domain_of(row[0]) == suffix or domain_of(row[0]).endswith("." + suffix))]
+        if left:
+            times = [ts for _, ts in left if ts != ""]
+            out[name] = (len({domain_of(url) for url, _ in left}), len({url for url, _ in left}), len(left), when(min(times)) if times else None, when(max(times)) if times else None)
+            domains |= {domain_of(url) for url, _ in left}
+    times = [t for of in out.values() for t in of[3:] if t]
+    return out, (len(domains), sum(o[1] for o in out.values()), sum(o[2] for o in out.values()), min(times, default=None), max(times, default=None))
+
+
+def values(item):
+    return tuple(item[m] for m in ("domain_count", "url_count", "row_count", "first_ts", "last_ts"))
+
+
+def ask(server, target, headers):
+    end = time.monotonic() + WITHIN_S
+    reply = server.get(target, headers=headers)
+    while reply.status == 503 and time.monotonic() < end:
+        time.sleep(0.05)
+        reply = server.get(target, headers=headers)
+    return reply
+
+
+def compare(server, asked, query, want, words, headers=None, wait=False):
+    target = f"/v1/suffix/{urllib.parse.quote(asked)}{query}"
+    each, total = want
+    end = time.monotonic() + WITHIN_S
+    reply = ask(server, target, headers)
+    while wait and reply.status == 200 and values(reply.json["totals"]) != total and time.monotonic() < end:
+        time.sleep(0.05)
+        reply = ask(server, target, headers)
+    if not equal(reply.status, 200, f"{words}, {asked}: {reply.body[:300]}"):
+        return
+    answer = reply.json
+    equal(({d["name"]: values(d) for d in answer["datasets"]}, values(answer["totals"]), answer["next_cursor"], answer["complete"]), (each, total, None, True), f"{words}, {asked}")
+    got, cursor, pages = {}, None, 0
+    while cursor is not None or pages == 0:
+        more = f"cursor={cursor}" if cursor else "limit=1"
+        reply = ask(server, f"{target}{'&' if query else '?'}{more}", headers)
+        if wait and reply.status == 410 and time.monotonic() < end:     # the rule came into force between two pages
+            got, cursor, pages = {}, None, 0
+            continue
+        if not equal(reply.status, 200, f"{words}, {asked}, page {pages}"):
+            return
+        equal(values(reply.json["totals"]), total, f"{words}, {asked}, totals of page {pages}")
+        got |= {d["name"]: values(d) for d in reply.json["datasets"]}
+        cursor, pages = reply.json["next_cursor"], pages + 1
+    equal((got, pages), (each, max(1, len(each))), f"{words}, {asked}, by 1")
+
+
+def compare_all(server, rows, ids, hides, words, headers=None, names=None, wait=False, version=""):
+    names = sorted(rows) if names is None else names
+    for asked, suffix, _ in ASKED:
+        compare(server, asked, version and f"?{version}", recount(rows, names, suffix, hides), words, headers, wait)
+    for name, number in ids.items():
+        target = f"?dataset={number}{version and '&' + version}"
+        if name in names:
+            for asked, suffix, _ in ASKED[1:4]:
+                compare(server, asked, target, recount(rows, [name], suffix, hides), f"{words}, {name}", headers, wait)
+        else:
+            equal(server.get(f"/v1/suffix/com{target}", headers=headers).status, 404, f"{words}, {name} is hidden")
+
+
+def heads_and_refusals(server):
+    for asked, suffix, domain in ASKED:
+        answer = server.get(f"/v1/suffix/{urllib.parse.quote(asked)}").json
+        equal((answer["suffix"], answer["domain"], answer.get("suffix_unicode")), (suffix, domain, "рф" if suffix == "xn--p1ai" else None), asked)
+    cursor = server.get("/v1/suffix/com?limit=1").json["next_cursor"]
+    for target, status, slug in ((f"/v1/suffix/io?cursor={cursor}", 400, "cursor-mismatch"), (f"/v1/suffix/com?cursor={cursor}&dataset=1", 400, "cursor-mismatch"),
+                                 (f"/v1/tlds?cursor={cursor}", 400, "cursor-mismatch"), ("/v1/suffix/com?cursor=AAAA", 400, "bad-cursor"), ("/v1/suffix/com?limit=10001", 400, "limit-too-large"),
+                                 ("/v1/suffix/com?offset=1", 400, "unknown-parameter"), ("/v1/suffix/com?dataset=99", 404, "dataset-not-found"), ("/v1/suffix/192.0.2.1", 400, "not-a-name"),
+                                 ("/v1/suffix/.", 400, "not-a-name"), ("/v1/suffix/a%20b", 400, "not-a-name"), (f"/v1/suffix/{'a' * 60}.{'b' * 200}", 400, "not-a-name"), ("/v1/suffix", 404, "no-such-resource")):
+        reply = server.get(target)
+        equal((reply.status, reply.json["type"].rsplit(":", 1)[1]), (status, slug), target)
+    lines = server.get("/v1/suffix/com?format=csv").body.decode().split()
+    equal(lines[0], "dataset_id,name,domain_count,url_count,row_count,first_ts,last_ts", "CSV")
+    equal(len(lines), 1 + len(server.get("/v1/suffix/com").json["datasets"]), "lines of CSV")
+
+
+def suppressed(root, server, rows, ids):
+    hidden = []
+    for words, hides in RULES:
+        dxtest.domaindex("suppress", "add", "--root", root, *words)
+        hidden.append(hides)
+        compare_all(server, rows, ids, lambda u: any(h(u) for h in hidden), f"suppressed: {words}", wait=True)
+    return lambda u: any(h(u) for h in hidden)
+
+
+def restricted(root, rows, ids, hides):
+    """What a principal does not see is not counted, whatever of it is suppressed."""
+    def access(*words):
+        return dxtest.domaindex("access", *words, "--root", root).stdout.decode().strip()
+    access("init")
+    sees = {"auditor": sorted(rows), "one": ["b"], "two": ["a", "d"], "nobody": []}
+    for who, names in sees.items():
+        access("principal", "add", who, *(["--all"] if who == "auditor" else []))
+        if names and who != "auditor":
+            access("grant", *names, "--to", who)
+    tokens = {who: {"Authorization": f"Bearer {access('token', 'new', who)}"} for who in sees}
+    with dxtest.Server(root, "--poll-ms", 50) as server:
+        for who, names in sees.items():
+            compare_all(server, rows, ids, hides, f"as {who} sees it", tokens[who], names, wait=True)
+        cursor = server.get("/v1/suffix/com?limit=1", headers=tokens["auditor"]).json["next_cursor"]
+        equal(server.get(f"/v1/suffix/com?cursor={cursor}", headers=tokens["two"]).status, 400, "another one's cursor")
+
+
+def ingest(root, rows):
+    for name, of in rows.items():
+        text = "".join(f"{url}\t{ts}\n" for url, ts in sorted(of, key=str))
+        dxtest.domaindex("ingest", "--root", root, "--format", "tsv", "--url-column", 1, "--ts-column", 2, "--no-header", "--dataset", name, "-", input=text.encode())
+    dxtest.domaindex("publish", "--root", root)
+
+
+def main():
+    dxtest.need_programs()
+    rng = random.Random(5)
+    first = make_rows(rng, "abc")
+    second = {"b": {(url, 1800000000) for url, _ in rng.sample(sorted(first["b"], key=str), 20)}, **make_rows(rng, "d")}
+    second["d"] |= {(f"https://only.info/{n}", 1700000000) for n in (1, 2)}
+    rows = {name: first.get(name, set()) | second.get(name, set()) for name in "abcd"}
+    with dxtest.tempdir() as tmp:
+        root = tmp / "root"
+        ingest(root, first)
+        ingest(root, second)
+        with dxtest.Server(root, "--poll-ms", 50) as server:
+            ids = {d["name"]: d["dataset_id"] for d in server.get("/v1/datasets").json["datasets"]}
+            old = server.get("/v1/versions").json["versions"][0]["version"]
+            check(old != server.get("/v1/datasets").json["version"], "an older version")
+            compare_all(server, rows, ids, lambda u: False, "all")
+            compare_all(server, first, {n: i for n, i in ids.items() if n != "d"}, lambda u: False, "the older version", version=f"version={old}")
+            heads_and_refusals(server)
+            hides = suppressed(root, server, rows, ids)
+        restricted(root, rows, ids, hides)
+    dxtest.finish()
+
+
+if __name__ == "__main__":
+    main()
