@@ -7,7 +7,7 @@
 
 FILE: TSV of dataset, Unix time, URL, extra; default
 $DX_SHARED_DATA/lists/reddit-top-2.5-million/posts-A.tsv.zst. domaindexd runs one event loop on one
-core, the load (dxload, bench/load) on the other; only the server under load runs, the others are
+core, the load (dxload, builder/load) on the other; only the server under load runs, the others are
 stopped meanwhile; rounds are interleaved. Groups, all of them unless --only says which:
 
     hit        Zipf 0.99 over domains with answers of up to 1 kB, popular ones anywhere among them

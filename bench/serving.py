@@ -12,7 +12,7 @@ need no canonicalising, since that is what their own load generators can draw.
 
 Each server on the first core, its load on the second, CONNECTIONS kept connections, one request
 under way on each, keys drawn evenly; one server runs at a time, in interleaved rounds. Load:
-bench/load's dxload for HTTP; redis-benchmark without pipelining; pgbench with prepared
+bench/dxload for HTTP; redis-benchmark without pipelining; pgbench with prepared
 statements. About two minutes; --quick below 30 s. A peer that is missing is named
 (scripts/bench_peers.sh gets them).
 """

@@ -100,6 +100,7 @@ extern const struct dx_command dx_command_fetch_record;
 extern const struct dx_command dx_command_capacity;
 extern const struct dx_command dx_command_receipt;
 extern const struct dx_command dx_command_doctor;
+extern const struct dx_command dx_command_bench;
 extern const struct dx_command dx_command_completion;
 
 #endif

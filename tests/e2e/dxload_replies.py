@@ -6,7 +6,7 @@
 Servers that lie, each in its own way: every lie is counted, named, and makes dxload exit 1. One that
 stops for 300 ms while requests at a fixed rate go on being due: their latencies have the wait in them.
 
-In detail: the load generator against servers that lie in thirteen ways (status, length, body, framing,
+In detail: the load generator against servers that lie in twenty ways (status, length, body, framing, chunks,
 closing, silence): each is counted and named; a server that stops for 300 ms shows in the latencies of the
 open loop.
 """
@@ -26,6 +26,9 @@ import latency_page  # noqa: E402
 
 DXLOAD = dxtest.BIN / "bench" / "dxload"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Liar:
@@ -73,6 +76,11 @@ def in_single_bytes(link, _):
         link.sendall(bytes([byte]))
 
 
+def chunks_in_single_bytes(link, _):
+    for byte in CHUNKED + b"2\r\nhe\r\n3\r\nllo\r\n0\r\nA: b\r\n\r\n":
+        link.sendall(bytes([byte]))
+
+
 def cut_short(link, _):
     link.sendall(OK[:-2])
     return False
@@ -96,8 +104,15 @@ LIES = {
     "another status": (OK.replace(b"200", b"404"), 1, "wrong", "status 404, not 200"),
     "another length": (OK.replace(b"5", b"6") + b"!", 1, "wrong", "6 bytes, not 5"),
     "another body": (OK.replace(b"hello", b"hallo"), 1, "wrong", "another body"),
-    "chunked": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 1, "broken",
-                "Transfer-Encoding"),
+    "chunked": (CHUNKED + b"2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n", 0, None, None),
+    "chunked in single bytes": (chunks_in_single_bytes, 0, None, None),
+    "chunked, another body": (CHUNKED + b"5\r\nhallo\r\n0\r\n\r\n", 1, "wrong", "another body"),
+    "chunked, another length": (CHUNKED + b"4\r\nhell\r\n0\r\n\r\n", 1, "wrong", "4 bytes, not 5"),
+    "chunked, no end": (lambda link, _: (link.sendall(CHUNKED + b"5\r\nhello\r\n"), False)[1], 1, "broken",
+                        "closed before the end"),
+    "chunked, no CRLF": (CHUNKED + b"5\r\nhello0\r\n\r\n", 1, "broken", "CR behind a chunk"),
+    "chunked, more": (CHUNKED + b"5\r\nhello\r\n0\r\n\r\n!", 1, "broken", "behind the body"),
+    "gzip": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 1, "broken", "other than chunked"),
     "two lengths": (OK.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n"), 1, "broken", "twice"),
     "no HTTP": (b"220 mail\r\n\r\n", 1, "broken", "not a status line"),
     "more than the body": (OK + b"!", 1, "broken", "behind the body"),

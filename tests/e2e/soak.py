@@ -4,7 +4,7 @@
 """A day in small: everything that happens to servers, in fixed counts, and nothing that grows.
 
 Two servers of one root: one reads the directory and holds a lease, the other has it over HTTP through a proxy that
-damages one reply in a hundred. In each round: requests by Zipf and Pareto (bench/load), clients that come, break off
+damages one reply in a hundred. In each round: requests by Zipf and Pareto (bench/dxload), clients that come, break off
 and stay silent, publishes, rollbacks, gc, grants, revokes, suppressions, lifts. Replies to the clients that judge (one
 request in a hundred or more) are compared with a recount of the raw rows, as they were for that version, for who
 asked, under the rules of that moment. After each round all is still, every answer is compared once, and memory,

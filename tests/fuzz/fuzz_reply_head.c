@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Replies to the load generator. What is accepted is looked at again, line by line, in another way.
  */
-#include "bench/load/reply_head.h"
+#include "builder/load/reply_head.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void need(int ok, const char *what)
 
 static void check_accepted(const char *text, size_t size, const struct dx_reply_head *head)
 {
-    unsigned lengths = 0, status = 0;
+    unsigned lengths = 0, encodings = 0, status = 0;
 
     need(strlen(text) == size, "it has a NUL");
     need(sscanf(text, "HTTP/1.%*1[01] %3u", &status) == 1 && status == head->status,
@@ -28,7 +28,7 @@ static void check_accepted(const char *text, size_t size, const struct dx_reply_
         need(strcspn(p, ":") < strcspn(p, "\r\n \t"), "a line is no field");
         need(p[strcspn(p, "\r\n")] == '\r' && p[strcspn(p, "\r\n") + 1] == '\n',
              "a line does not end with CRLF");
-        need(strncasecmp(p, "transfer-encoding:", 18) != 0, "its length is not known");
+        encodings += strncasecmp(p, "transfer-encoding:", 18) == 0;
         if (strncasecmp(p, "content-length:", 15) != 0)
             continue;
         lengths++;
@@ -37,6 +37,8 @@ static void check_accepted(const char *text, size_t size, const struct dx_reply_
              "the length is another one");
     }
     need(lengths == 1 || (lengths == 0 && head->body_size == 0), "not one length");
+    need(encodings <= 1 && lengths + encodings <= 1, "its length is said twice");
+    need(!head->chunked || encodings == 1, "it is not chunked");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# labels: slow
+"""`domaindex bench`: what it asks, what it counts, what it refuses to do, and its page.
+
+In detail: requests that a server of ours records (names, Zipf and even shares, the same seed, rate), replies in chunks, a stall that shows in
+the latencies from the due time and not in those from sending; bounds that only `--unbounded` lifts; a server that refuses ends the load; a
+page that is well-formed and asks nothing of elsewhere; domaindexd with its own names, and nginx, whose log has as many requests.
+"""
+import collections
+import contextlib
+import http.server
+import json
+import threading
+import time
+import xml.etree.ElementTree
+
+import dxtest
+import stores
+from dxtest import check, equal
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        server = self.server
+        server.asked.append(self.path)
+        server.pause(len(server.asked))
+        status, body = server.answer(self.path)
+        self.send_response(status)
+        if server.chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for byte in (body[:1], body[1:]):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(byte), byte))
+            self.wfile.write(b"0\r\n\r\n")
+            return
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def recorder(answer=lambda path: (200, b"answer"), chunked=False, pause=lambda count: None):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.asked, server.answer, server.chunked, server.pause = [], answer, chunked, pause
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def bench(port, *arguments, expect=0, prefix=""):
+    """The figures."""
+    done = dxtest.domaindex("bench", "--seconds", 1, "--warm-up", 0, *arguments, "--json", f"http://127.0.0.1:{port}{prefix}", expect=expect)
+    return json.loads(done.stdout)
+
+
+def what_is_asked(tmp):
+    names = tmp / "names.txt"
+    names.write_text("first.org\t17\n\nsecond.org\r\nthird.org\nfourth.org\nü/x.org\n")
+    with recorder() as server:
+        figures = bench(server.server_port, "--names", names, "--name-count", 4, "--rate", 400, "--arrivals", "even", "--zipf", "1", prefix="/at/")
+        first = list(server.asked)
+        equal((len(first), figures["requests_total"], figures["loop"]), (400, 400, "open"), "400 a second for a second")
+        shares = collections.Counter(first)
+        equal(set(shares), {f"/at/v1/domain/{name}.org" for name in ("first", "second", "third", "fourth")}, "what is asked")
+        expected = 400 / (1 + 1 / 2 + 1 / 3 + 1 / 4)
+        check(abs(shares["/at/v1/domain/first.org"] - expected) < 50, f"Zipf: {shares}, the first {expected:.0f}")
+        server.asked.clear()
+        bench(server.server_port, "--names", names, "--name-count", 4, "--rate", 400, "--arrivals", "even", "--zipf", "1", prefix="/at")
+        equal(collections.Counter(server.asked), shares, "the same seed asks the same")
+        server.asked.clear()
+        bench(server.server_port, "--names", names, "--even", "--rate", 500, "--path", "/{}?a={}")
+        shares = collections.Counter(server.asked)
+        equal(len(shares), 5, f"all five names: {shares}")
+        check("/%C3%BC%2Fx.org?a=%C3%BC%2Fx.org" in shares, "names are percent-encoded")
+        check(all(abs(count - sum(shares.values()) / 5) < 60 for count in shares.values()), f"even: {shares}")
+        closed = bench(server.server_port, "--names", names, "--rate", 0, "--unbounded", "--connections", 2)
+        check(closed["loop"] == "closed" and closed["requests"] > 100, f"closed loop: {closed['requests']}")
+    with recorder(chunked=True) as server:
+        figures = bench(server.server_port, "--names", names)
+        equal(figures["errors"], {"connect": 0, "broken": 0, "timeout": 0, "unsent": 0}, "chunked replies are read")
+        equal(figures["parts"][0]["status"], {"200": len(server.asked)}, "all of them")
+
+
+def bounds(tmp):
+    names = tmp / "names.txt"
+    for too_much in (("--rate", 0), ("--rate", 1001), ("--seconds", 60, "--warm-up", 1), ("--connections", 65)):
+        done = dxtest.domaindex("bench", "--names", names, *too_much, "http://127.0.0.1:1", expect=2)
+        check(b"--unbounded" in done.stderr, f"{too_much}: {done.stderr}")
+    for wrong in (("https://127.0.0.1:1",), ("http://127.0.0.1:1/?a",), ("http://user@127.0.0.1:1",), ("http://:1",), (),
+                  ("--path", "x", "http://127.0.0.1:1"), ("--zipf", "-1", "http://127.0.0.1:1"), ("--even", "--zipf", "1", "http://127.0.0.1:1"),
+                  ("http://127.0.0.1:1", "http://127.0.0.1:2")):
+        done = dxtest.domaindex("bench", "--names", names, *wrong, expect=2)
+        equal(done.stdout, b"", f"{wrong}")
+    done = dxtest.domaindex("bench", "--names", names, "http://127.0.0.1:1", expect=1)
+    check(b"refused" in done.stderr, f"nobody there: {done.stderr}")
+    with recorder(answer=lambda path: (503, b"busy")) as server:
+        figures = bench(server.server_port, "--names", names, "--rate", 500, expect=1)
+        check(figures["ended_early"] and 100 <= figures["refused"] < 200, f"a server that refuses is left alone: {figures['refused']}")
+        check(bench(server.server_port, "--names", names, "--rate", 500, "--unbounded", expect=1)["refused"] > 300, "--unbounded goes on")
+    with recorder(answer=lambda path: (404, b"none")) as server:
+        bench(server.server_port, "--names", names)
+        bench(server.server_port, "--names", names, "--even")
+        done = dxtest.domaindex("bench", "--seconds", 1, f"http://127.0.0.1:{server.server_port}", expect=1)
+        check(b"give --names FILE" in done.stderr, f"a server without names: {done.stderr}")
+    with recorder(answer=lambda path: (400, b"bad")) as server:
+        bench(server.server_port, "--names", names, expect=1)
+
+
+def stall(tmp):
+    """All replies of one connection wait for 400 ms once; 200 a second, evenly."""
+    lock = threading.Lock()
+
+    def pause(count):
+        with lock:
+            if count == 60:
+                time.sleep(0.4)
+    with recorder(pause=pause) as server:
+        page = tmp / "stall.html"
+        figures = bench(server.server_port, "--names", tmp / "names.txt", "--rate", 200, "--arrivals", "even", "--connections", 1, "--html", page)
+    due, sent = (dict(map(tuple, figures[key]["curve"])) for key in ("latency_us", "service_us"))
+    check(due[80] > 100_000, f"a fifth waited 100 ms or more: {due}")
+    check(sent[80] < due[80] / 2, f"but not from sending: {sent}")
+    check(due[100] >= 390_000 and sent[100] >= 390_000, "the one that stalled")
+    well_formed(page)
+
+
+def well_formed(page):
+    text = page.read_text()
+    body = text[text.index("<svg"):text.index("</svg>") + 6]
+    svg = xml.etree.ElementTree.fromstring(body)
+    curves = svg.findall(f"{SVG}polyline")
+    equal([curve.get("class") for curve in curves], ["sent", "due"], "two curves")
+    points = [tuple(map(float, point.split(","))) for point in curves[1].get("points").split()]
+    _, _, width, height = map(float, svg.get("viewBox").split())
+    check(len(points) >= 10 and all(0 <= x <= width and 0 <= y <= height for x, y in points), f"points lie in the picture: {points}")
+    check(points == sorted(points, key=lambda p: (p[0], -p[1])), "a curve of percentiles only rises")
+    rest = text.replace("http://www.w3.org/2000/svg", "").replace("http://127.0.0.1", "").replace("http://localhost", "")
+    check(not any(word in rest for word in ("http:", "https:", "<script", "src=", "href=", "url(", "@import")), "the page asks for nothing")
+
+
+def ours(tmp):
+    root, rows = tmp / "root", tmp / "rows.txt"
+    rows.write_text("".join(f"https://site{i}.example{i % 7}.com/{i}\n" for i in range(50)))
+    dxtest.domaindex("ingest", "--root", root, "--dataset", "d", "--format", "list", rows)
+    dxtest.domaindex("publish", "--root", root)
+    with dxtest.Server(root) as server:
+        page = tmp / "ours <&>.html"
+        done = dxtest.domaindex("bench", "--seconds", 1, "--warm-up", 0, "--rate", 300, "--html", page, f"http://localhost:{server.port}/")
+        check(b"7 names, Zipf 0.99" in done.stdout and b"status 200" in done.stdout, f"{done.stdout}")
+        well_formed(page)
+        seen = server.metrics()['domaindex_http_requests_total{route="domain",method="GET",code="200"}']
+        check(250 <= seen <= 350, f"the server counts {seen} requests")
+
+
+def nginx(tmp):
+    if not stores.find("nginx"):
+        return "nginx is not installed"
+    site, names = tmp / "site", tmp / "n.txt"
+    site.mkdir()
+    for i in range(20):
+        (site / f"n{i}.json").write_text(json.dumps({"n": i}))
+    names.write_text("".join(f"n{i}\n" for i in range(20)))
+    with stores.Nginx(site) as server:
+        figures = bench(server.port, "--names", names, "--path", "/{}.json", "--rate", 300)
+        equal(figures["parts"][0]["status"], {"200": figures["requests_total"]}, "nginx")
+        seen = dxtest.wait_until(lambda: server.requests_of("GET /n") >= figures["requests_total"]) and server.requests_of("GET /n")
+        equal(seen, figures["requests_total"], "nginx' log has as many")
+    return None
+
+
+def main():
+    dxtest.need_programs()
+    with dxtest.tempdir() as tmp:
+        what_is_asked(tmp)
+        bounds(tmp)
+        stall(tmp)
+        ours(tmp)
+        skipped = nginx(tmp)
+    dxtest.finish(skipped)
+
+
+if __name__ == "__main__":
+    main()
