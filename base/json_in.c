@@ -3,35 +3,12 @@
 
 #include "base/civil_time.h"
 
-#include <jansson.h>
-
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PATH_TEXT 256
-
-/* jansson takes a failed allocation for bad syntax, or for a shorter string, so its allocator notes
- * failures. */
-static _Thread_local bool ran_out;
-static pthread_once_t allocator_once = PTHREAD_ONCE_INIT;
-
-static void *allocate(size_t size)
-{
-    void *p = malloc(size);
-
-    if (p == NULL)
-        ran_out = true;
-    return p;
-}
-
-static void set_allocator(void)
-{
-    json_set_alloc_funcs(allocate, free);
-}
 
 /* The lists that are being read: "versions[2].files.pages.dxp", with ": " behind it, or "". */
 static void write_path(const struct dx_json_in *in, char out[PATH_TEXT])
@@ -76,39 +53,46 @@ bool dx_json_in_try(struct dx_json_in *in, int rc)
     return rc >= 0;
 }
 
-const struct json_t *dx_json_in_open(struct dx_json_in *in, struct dx_span text, size_t size_max,
-                                     const char *name)
+const struct dx_json_node *dx_json_in_open(struct dx_json_in *in, struct dx_span text,
+                                           size_t size_max, const char *name)
 {
-    json_error_t where;
-
     *in = (struct dx_json_in){ .name = name };
-    if (text.size > size_max) {
+    if (text.size > size_max)
         dx_json_in_fail(in, DX_E_LIMIT, "%zu bytes, at most %zu are read", text.size, size_max);
-        return NULL;
-    }
-    (void)pthread_once(&allocator_once, set_allocator);
-    ran_out = false;
-    in->root = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, &where);
-    if (ran_out)
-        dx_json_in_fail(in, DX_E_NOMEM, "%zu bytes: out of memory", text.size);
-    else if (in->root == NULL)
-        dx_json_in_fail(in, DX_E_CORRUPT, "line %d, column %d: %s", where.line, where.column,
-                        where.text);
-    else if (!json_is_object(in->root))
+    else if (dx_json_in_try(in, dx_json_tree_parse(&in->tree, text, &in->err)) &&
+             in->tree.node->kind != DX_JSON_OBJECT)
         dx_json_in_fail(in, DX_E_CORRUPT, "not an object");
-    return in->rc < 0 ? NULL : in->root;
+    return in->rc < 0 ? NULL : in->tree.node;
 }
 
 int dx_json_in_close(struct dx_json_in *in, struct dx_error *err)
 {
-    json_decref(in->root);
-    in->root = NULL;
+    dx_json_tree_release(&in->tree);
     if (in->rc < 0 && err != NULL)
         *err = in->err;
     return in->rc;
 }
 
 /* ---- members ---- */
+
+static bool is_kind(const struct dx_json_node *v, enum dx_json_kind kind)
+{
+    return v != NULL && v->kind == kind;
+}
+
+static const struct dx_json_node *member_of(const struct dx_json_node *o, const char *name)
+{
+    size_t size = strlen(name);
+    const struct dx_json_node *key;
+
+    if (!is_kind(o, DX_JSON_OBJECT))
+        return NULL;
+    key = dx_json_first(o);
+    for (uint32_t i = 0; i < o->size; i++, key = dx_json_after(key + 1))
+        if (key->size == size && memcmp(key->text, name, size) == 0)
+            return key + 1;
+    return NULL;
+}
 
 static bool is_named(const char *key, const char *const *names, size_t count)
 {
@@ -118,43 +102,45 @@ static bool is_named(const char *key, const char *const *names, size_t count)
     return false;
 }
 
-void dx_json_in_members(struct dx_json_in *in, const struct json_t *o, const char *const *names,
-                        size_t count, size_t must)
+void dx_json_in_members(struct dx_json_in *in, const struct dx_json_node *o,
+                        const char *const *names, size_t count, size_t must)
 {
-    if (!json_is_object(o))
+    const struct dx_json_node *key;
+
+    if (!is_kind(o, DX_JSON_OBJECT))
         dx_json_in_fail(in, DX_E_CORRUPT, "not an object");
     for (size_t i = 0; i < must && in->rc == DX_OK; i++)
         if (!dx_json_in_has(o, names[i]))
             dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is missing", names[i]);
-    for (void *at = json_object_iter((json_t *)(uintptr_t)o); at != NULL && in->rc == DX_OK;
-         at = json_object_iter_next((json_t *)(uintptr_t)o, at))
-        if (!is_named(json_object_iter_key(at), names, count))
-            dx_json_in_fail(in, DX_E_CORRUPT, "'%.60s' is a member that is not known",
-                            json_object_iter_key(at));
+    if (in->rc < 0)
+        return;
+    key = dx_json_first(o);
+    for (uint32_t i = 0; i < o->size && in->rc == DX_OK; i++, key = dx_json_after(key + 1))
+        if (!is_named(key->text, names, count))
+            dx_json_in_fail(in, DX_E_CORRUPT, "'%.60s' is a member that is not known", key->text);
 }
 
-size_t dx_json_in_count(const struct json_t *o)
+size_t dx_json_in_count(const struct dx_json_node *o)
 {
-    return json_object_size(o);
+    return is_kind(o, DX_JSON_OBJECT) ? o->size : 0;
 }
 
-bool dx_json_in_has(const struct json_t *o, const char *member)
+bool dx_json_in_has(const struct dx_json_node *o, const char *member)
 {
-    return json_object_get(o, member) != NULL;
+    return member_of(o, member) != NULL;
 }
 
-bool dx_json_in_null(const struct json_t *o, const char *member)
+bool dx_json_in_null(const struct dx_json_node *o, const char *member)
 {
-    return json_is_null(json_object_get(o, member));
+    return is_kind(member_of(o, member), DX_JSON_NULL);
 }
 
 /* ---- values; what: the member in quotes and a blank, or nothing for an entry ---- */
 
-static uint64_t number_of(struct dx_json_in *in, const json_t *v, const char *member, uint64_t min,
-                          uint64_t max)
+static uint64_t number_of(struct dx_json_in *in, const struct dx_json_node *v, const char *member,
+                          uint64_t min, uint64_t max)
 {
-    uint64_t n = json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v)
-                                                                  : UINT64_MAX;
+    uint64_t n = is_kind(v, DX_JSON_WHOLE) && v->number >= 0 ? (uint64_t)v->number : UINT64_MAX;
 
     if (in->rc == DX_OK && n >= min && n <= max && n <= INT64_MAX)
         return n;
@@ -166,11 +152,11 @@ static uint64_t number_of(struct dx_json_in *in, const json_t *v, const char *me
     return 0;
 }
 
-static const char *text_of(struct dx_json_in *in, const json_t *v, const char *member,
+static const char *text_of(struct dx_json_in *in, const struct dx_json_node *v, const char *member,
                            size_t size_max)
 {
-    if (in->rc == DX_OK && json_is_string(v) && json_string_length(v) <= size_max)
-        return json_string_value(v);
+    if (in->rc == DX_OK && is_kind(v, DX_JSON_TEXT) && v->size <= size_max)
+        return v->text;
     if (member != NULL)
         dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is not a text of at most %zu bytes", member,
                         size_max);
@@ -179,47 +165,49 @@ static const char *text_of(struct dx_json_in *in, const json_t *v, const char *m
     return "";
 }
 
-uint64_t dx_json_in_u64(struct dx_json_in *in, const struct json_t *o, const char *member,
+uint64_t dx_json_in_u64(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                         uint64_t min, uint64_t max)
 {
-    return number_of(in, json_object_get(o, member), member, min, max);
+    return number_of(in, member_of(o, member), member, min, max);
 }
 
-uint64_t dx_json_in_entry_u64(struct dx_json_in *in, const struct json_t *entry, uint64_t min,
+uint64_t dx_json_in_entry_u64(struct dx_json_in *in, const struct dx_json_node *entry, uint64_t min,
                               uint64_t max)
 {
     return number_of(in, entry, NULL, min, max);
 }
 
-const char *dx_json_in_str(struct dx_json_in *in, const struct json_t *o, const char *member,
+const char *dx_json_in_str(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                            size_t size_max)
 {
-    return text_of(in, json_object_get(o, member), member, size_max);
+    return text_of(in, member_of(o, member), member, size_max);
 }
 
-const char *dx_json_in_entry_str(struct dx_json_in *in, const struct json_t *entry, size_t size_max)
+const char *dx_json_in_entry_str(struct dx_json_in *in, const struct dx_json_node *entry,
+                                 size_t size_max)
 {
     return text_of(in, entry, NULL, size_max);
 }
 
-bool dx_json_in_bool(struct dx_json_in *in, const struct json_t *o, const char *member)
+bool dx_json_in_bool(struct dx_json_in *in, const struct dx_json_node *o, const char *member)
 {
-    const json_t *v = json_object_get(o, member);
+    const struct dx_json_node *v = member_of(o, member);
 
-    if (!json_is_boolean(v))
+    if (!is_kind(v, DX_JSON_TRUE) && !is_kind(v, DX_JSON_FALSE))
         dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is neither true nor false", member);
-    return in->rc == DX_OK && json_is_true(v);
+    return in->rc == DX_OK && v->kind == DX_JSON_TRUE;
 }
 
-int64_t dx_json_in_time(struct dx_json_in *in, const struct json_t *o, const char *member,
+int64_t dx_json_in_time(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                         int64_t unit_us)
 {
-    const json_t *v = json_object_get(o, member);
-    struct dx_span text = dx_span_of(json_string_value(v), json_string_length(v));
+    const struct dx_json_node *v = member_of(o, member);
+    bool is_text = is_kind(v, DX_JSON_TEXT);
+    struct dx_span text = is_text ? dx_span_of(v->text, v->size) : (struct dx_span){ NULL, 0 };
     char again[DX_CIVIL_TEXT];
     int64_t us = 0;
 
-    if (!json_is_string(v) || !dx_civil_parse(text, &us) || us % unit_us != 0 ||
+    if (!is_text || !dx_civil_parse(text, &us) || us % unit_us != 0 ||
         !dx_span_equal(text, dx_span_of(again, dx_civil_text_us(us, again))))
         dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is not a time like 2026-11-21T10:30:00Z", member);
     return in->rc == DX_OK ? us : 0;
@@ -232,16 +220,15 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-void dx_json_in_hex(struct dx_json_in *in, const struct json_t *o, const char *member, uint8_t *to,
-                    size_t size)
+void dx_json_in_hex(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
+                    uint8_t *to, size_t size)
 {
-    const json_t *v = json_object_get(o, member);
-    const char *text = json_string_value(v);
-    bool ok = text != NULL && json_string_length(v) == 2 * size;
+    const struct dx_json_node *v = member_of(o, member);
+    bool ok = is_kind(v, DX_JSON_TEXT) && v->size == 2 * size;
 
     for (size_t i = 0; i < size && ok; i++) {
-        int high = hex_digit(text[2 * i]);
-        int low = hex_digit(text[2 * i + 1]);
+        int high = hex_digit(v->text[2 * i]);
+        int low = hex_digit(v->text[2 * i + 1]);
 
         ok = high >= 0 && low >= 0;
         to[i] = ok ? (uint8_t)((unsigned)high << 4 | (unsigned)low) : 0;
@@ -254,12 +241,13 @@ void dx_json_in_hex(struct dx_json_in *in, const struct json_t *o, const char *m
 /* ---- lists ---- */
 
 static void begin(struct dx_json_in *in, struct dx_json_list *l, const char *member,
-                  const json_t *of, const char *kind, size_t count_max)
+                  const struct dx_json_node *of, const char *kind, size_t count_max)
 {
     *l = (struct dx_json_list){ .member = member, .of = of, .at = SIZE_MAX };
     if (of == NULL)
         dx_json_in_fail(in, DX_E_CORRUPT, "'%s' is not %s", member, kind);
-    l->count = json_is_array(of) ? json_array_size(of) : json_object_size(of);
+    else
+        l->count = of->size;
     if (l->count > count_max)
         dx_json_in_fail(in, DX_E_LIMIT, "'%s' has %zu entries, at most %zu are read", member,
                         l->count, count_max);
@@ -269,25 +257,25 @@ static void begin(struct dx_json_in *in, struct dx_json_list *l, const char *mem
     in->list[in->depth++] = l;
 }
 
-void dx_json_in_list(struct dx_json_in *in, struct dx_json_list *l, const struct json_t *o,
+void dx_json_in_list(struct dx_json_in *in, struct dx_json_list *l, const struct dx_json_node *o,
                      const char *member, size_t count_max)
 {
-    const json_t *v = json_object_get(o, member);
+    const struct dx_json_node *v = member_of(o, member);
 
-    begin(in, l, member, json_is_array(v) ? v : NULL, "an array", count_max);
+    begin(in, l, member, is_kind(v, DX_JSON_ARRAY) ? v : NULL, "an array", count_max);
 }
 
-void dx_json_in_map(struct dx_json_in *in, struct dx_json_list *l, const struct json_t *o,
+void dx_json_in_map(struct dx_json_in *in, struct dx_json_list *l, const struct dx_json_node *o,
                     const char *member, size_t count_max)
 {
-    const json_t *v = json_object_get(o, member);
+    const struct dx_json_node *v = member_of(o, member);
 
-    begin(in, l, member, json_is_object(v) ? v : NULL, "an object", count_max);
+    begin(in, l, member, is_kind(v, DX_JSON_OBJECT) ? v : NULL, "an object", count_max);
 }
 
-const struct json_t *dx_json_in_next(struct dx_json_in *in, struct dx_json_list *l)
+const struct dx_json_node *dx_json_in_next(struct dx_json_in *in, struct dx_json_list *l)
 {
-    json_t *object = (json_t *)(uintptr_t)l->of;
+    const struct dx_json_node *value;
 
     if (in->rc < 0)
         return NULL;
@@ -297,9 +285,11 @@ const struct json_t *dx_json_in_next(struct dx_json_in *in, struct dx_json_list 
         in->depth--;
         return NULL;
     }
-    if (json_is_array(object))
-        return json_array_get(object, l->at);
-    l->iter = l->at == 0 ? json_object_iter(object) : json_object_iter_next(object, l->iter);
-    l->key = json_object_iter_key(l->iter);
-    return json_object_iter_value(l->iter);
+    value = l->at == 0 ? dx_json_first(l->of) : l->next;
+    if (l->of->kind == DX_JSON_OBJECT) {
+        l->key = value->text;
+        value++;
+    }
+    l->next = dx_json_after(value);
+    return value;
 }

@@ -2,7 +2,7 @@
  * json_in.h - a JSON document read member by member, with types, bounds and places in the error.
  *
  *   struct dx_json_in in;
- *   const struct json_t *o = dx_json_in_open(&in, text, SIZE_MAX_OF_IT, name);
+ *   const struct dx_json_node *o = dx_json_in_open(&in, text, SIZE_MAX_OF_IT, name);
  *   struct dx_json_list l;
  *
  *   dx_json_in_members(&in, o, names, count, must);             these members and no others
@@ -26,15 +26,14 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json_tree.h"
 
 #define DX_JSON_IN_DEPTH 4 /* lists within lists */
 
-struct json_t; /* jansson's */
-
 struct dx_json_list {
     const char *member;
-    const struct json_t *of;
-    void *iter;
+    const struct dx_json_node *of;
+    const struct dx_json_node *next;
     const char *key; /* of the entry, where the list is an object */
     size_t at;       /* of the entry, from 0 on */
     size_t count;
@@ -44,13 +43,13 @@ struct dx_json_in {
     int rc;
     struct dx_error err;
     const char *name;
-    struct json_t *root;
+    struct dx_json_tree tree;
     unsigned depth;
     const struct dx_json_list *list[DX_JSON_IN_DEPTH]; /* that are being read, outermost first */
 };
 
-const struct json_t *dx_json_in_open(struct dx_json_in *in, struct dx_span text, size_t size_max,
-                                     const char *name);
+const struct dx_json_node *dx_json_in_open(struct dx_json_in *in, struct dx_span text,
+                                           size_t size_max, const char *name);
 int dx_json_in_close(struct dx_json_in *in, struct dx_error *err);
 
 void dx_json_in_fail(struct dx_json_in *in, enum dx_code code, const char *fmt, ...)
@@ -61,35 +60,35 @@ void dx_json_in_fail(struct dx_json_in *in, enum dx_code code, const char *fmt, 
 bool dx_json_in_try(struct dx_json_in *in, int rc);
 
 /* The first `must` of the names have to be there. */
-void dx_json_in_members(struct dx_json_in *in, const struct json_t *o, const char *const *names,
-                        size_t count, size_t must);
-size_t dx_json_in_count(const struct json_t *o); /* members */
-bool dx_json_in_has(const struct json_t *o, const char *member);
-bool dx_json_in_null(const struct json_t *o, const char *member); /* it is there, and null */
+void dx_json_in_members(struct dx_json_in *in, const struct dx_json_node *o,
+                        const char *const *names, size_t count, size_t must);
+size_t dx_json_in_count(const struct dx_json_node *o); /* members */
+bool dx_json_in_has(const struct dx_json_node *o, const char *member);
+bool dx_json_in_null(const struct dx_json_node *o, const char *member); /* it is there, and null */
 
-uint64_t dx_json_in_u64(struct dx_json_in *in, const struct json_t *o, const char *member,
+uint64_t dx_json_in_u64(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                         uint64_t min, uint64_t max);
-bool dx_json_in_bool(struct dx_json_in *in, const struct json_t *o, const char *member);
-const char *dx_json_in_str(struct dx_json_in *in, const struct json_t *o, const char *member,
+bool dx_json_in_bool(struct dx_json_in *in, const struct dx_json_node *o, const char *member);
+const char *dx_json_in_str(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                            size_t size_max);
 /* As dx_json_time_us writes it, in whole units of so many microseconds. */
-int64_t dx_json_in_time(struct dx_json_in *in, const struct json_t *o, const char *member,
+int64_t dx_json_in_time(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                         int64_t unit_us);
 /* Lower-case digits, two a byte. */
-void dx_json_in_hex(struct dx_json_in *in, const struct json_t *o, const char *member, uint8_t *to,
-                    size_t size);
+void dx_json_in_hex(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
+                    uint8_t *to, size_t size);
 
 /* An array or an object of at most count_max entries. */
-void dx_json_in_list(struct dx_json_in *in, struct dx_json_list *l, const struct json_t *o,
+void dx_json_in_list(struct dx_json_in *in, struct dx_json_list *l, const struct dx_json_node *o,
                      const char *member, size_t count_max);
-void dx_json_in_map(struct dx_json_in *in, struct dx_json_list *l, const struct json_t *o,
+void dx_json_in_map(struct dx_json_in *in, struct dx_json_list *l, const struct dx_json_node *o,
                     const char *member, size_t count_max);
-const struct json_t *dx_json_in_next(struct dx_json_in *in, struct dx_json_list *l);
+const struct dx_json_node *dx_json_in_next(struct dx_json_in *in, struct dx_json_list *l);
 
 /* An entry that is itself a text or a number. */
-const char *dx_json_in_entry_str(struct dx_json_in *in, const struct json_t *entry,
+const char *dx_json_in_entry_str(struct dx_json_in *in, const struct dx_json_node *entry,
                                  size_t size_max);
-uint64_t dx_json_in_entry_u64(struct dx_json_in *in, const struct json_t *entry, uint64_t min,
+uint64_t dx_json_in_entry_u64(struct dx_json_in *in, const struct dx_json_node *entry, uint64_t min,
                               uint64_t max);
 
 #endif

@@ -97,24 +97,28 @@ static unsigned flags_of(struct dx_span *rule)
     return flags;
 }
 
-/* How many labels; 0: not lower-case letters, digits, '-' and, if they may be, bytes of UTF-8, with single
- * dots between. */
-static unsigned count_labels(struct dx_span rule, bool high)
+/* How many labels; 0: not lower-case letters, digits, '-' and bytes of UTF-8 with single dots between.
+ * *high: there are such bytes. */
+static unsigned count_labels(struct dx_span rule, bool *high)
 {
     unsigned labels = 1;
+    uint8_t before = '.';
+    uint8_t all = 0;
 
     if (rule.size == 0 || rule.size > RULE_MAX || rule.data[rule.size - 1] == '.')
         return 0;
     for (size_t i = 0; i < rule.size; i++) {
         uint8_t c = rule.data[i];
-        bool is_dot = c == '.';
 
-        if (is_dot ? i == 0 || rule.data[i - 1] == '.'
-                   : !((uint8_t)(c - 'a') < 26 || (uint8_t)(c - '0') < 10 || c == '-' || c == '_' ||
-                       (high && c >= 0x80)))
+        if (c == '.' ? before == '.'
+                     : !((uint8_t)(c - 'a') < 26 || (uint8_t)(c - '0') < 10 || c == '-' ||
+                         c == '_' || c >= 0x80))
             return 0;
-        labels += is_dot;
+        labels += c == '.';
+        all |= c;
+        before = c;
     }
+    *high = all >= 0x80;
     return labels;
 }
 
@@ -192,19 +196,18 @@ static bool add_rule(struct dx_suffix_rules *r, struct dx_span rule, unsigned fl
 /* The rule, and its A-labels if it is in UTF-8. false: libpsl may read it otherwise. */
 static bool add_forms(struct dx_suffix_rules *r, struct dx_span rule, unsigned flags)
 {
-    unsigned labels = count_labels(rule, true);
+    bool high = false;
+    unsigned labels = count_labels(rule, &high);
     uint8_t ascii[DX_DOMAIN_MAX];
-    struct dx_span form = rule;
+    struct dx_span form;
 
     if (labels == 0 || labels > LABELS_MAX)
         return false;
     if (labels > r->labels_max)
         r->labels_max = labels;
-    if (count_labels(rule, false) == 0) {
-        if (!to_a_labels(rule, ascii, &form) || count_labels(form, false) != labels ||
-            !add_rule(r, form, flags))
-            return false;
-    }
+    if (high && (!to_a_labels(rule, ascii, &form) || count_labels(form, &high) != labels || high ||
+                 !add_rule(r, form, flags)))
+        return false;
     return add_rule(r, rule, flags);
 }
 

@@ -23,7 +23,7 @@
 #define ROLES "/latest/meta-data/iam/security-credentials/"
 
 /* "" where there is none. */
-static struct dx_span member(struct dx_json_in *in, const struct json_t *o, const char *name)
+static struct dx_span member(struct dx_json_in *in, const struct dx_json_node *o, const char *name)
 {
     bool there = dx_json_in_has(o, name) && !dx_json_in_null(o, name);
 
@@ -33,7 +33,7 @@ static struct dx_span member(struct dx_json_in *in, const struct json_t *o, cons
 int dx_credentials_parse_json(struct dx_credentials *c, struct dx_span text, struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *o = dx_json_in_open(&in, text, SIZE_MAX, "the service's reply");
+    const struct dx_json_node *o = dx_json_in_open(&in, text, SIZE_MAX, "the service's reply");
     struct dx_span code = member(&in, o, "Code");
     struct dx_span expires = member(&in, o, "Expiration");
     int64_t us = 0;

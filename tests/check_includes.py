@@ -21,7 +21,7 @@ ROOM_MAX = 64
 KNOT = (
 )
 # Besides documents, which go through base/json_in: any JSON of a record, and text of ours.
-JANSSON = ("base/json_in", "builder/check/inspect", "builder/input/files/input_detect", "builder/input/records/input_columns", "format/text/name_list",
+JANSSON = ("builder/check/inspect", "builder/input/files/input_detect", "builder/input/records/input_columns", "format/text/name_list",
            "loader/build_info")
 ROOM = re.compile(r"^dx_room\(([^)]*)\)", re.M)
 NO_IO = ("format", "parquet")  # spans in, spans out

@@ -78,9 +78,9 @@ static int read_page(struct fetched *f, size_t max, struct dx_span body, const c
                      struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *o = dx_json_in_open(&in, body, PAGE_MAX, url);
+    const struct dx_json_node *o = dx_json_in_open(&in, body, PAGE_MAX, url);
     struct dx_json_list l;
-    const struct json_t *item;
+    const struct dx_json_node *item;
     const char *cursor = "";
 
     if (!dx_json_in_null(o, "next_cursor"))

@@ -82,7 +82,8 @@ static const struct dx_option options_table[OPT_COUNT] = {
 };
 
 /* NULL where it is null. */
-static const char *text_of(struct dx_json_in *in, const struct json_t *object, const char *member)
+static const char *text_of(struct dx_json_in *in, const struct dx_json_node *object,
+                           const char *member)
 {
     return dx_json_in_null(object, member) ? NULL : dx_json_in_str(in, object, member, TEXT_MAX);
 }
@@ -118,9 +119,9 @@ static int take_row(struct fetching *f, const struct place *row, struct dx_error
     return f->is_list ? print_place(row, err) : DX_OK;
 }
 
-static void read_extras(struct dx_json_in *in, const struct json_t *row, struct place *p)
+static void read_extras(struct dx_json_in *in, const struct dx_json_node *row, struct place *p)
 {
-    const struct json_t *extra;
+    const struct dx_json_node *extra;
     struct dx_json_list l;
 
     dx_json_in_map(in, &l, row, "extras", DX_LISTING_EXTRAS_MAX);
@@ -132,10 +133,10 @@ static void read_extras(struct dx_json_in *in, const struct json_t *row, struct 
 }
 
 /* Rows in the answer of GET /v1/url. */
-static int take_rows(struct fetching *f, struct dx_json_in *in, const struct json_t *answer,
+static int take_rows(struct fetching *f, struct dx_json_in *in, const struct dx_json_node *answer,
                      const uint32_t *wanted, struct dx_error *err)
 {
-    const struct json_t *dataset, *row;
+    const struct dx_json_node *dataset, *row;
     struct dx_json_list datasets, rows;
     int rc = DX_OK;
 
@@ -214,7 +215,8 @@ static int follow(struct fetching *f, const struct dx_options *o, struct dx_span
                   const uint32_t *wanted, struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *top = dx_json_in_open(&in, answer, ANSWER_MAX, "the answer of this URL");
+    const struct dx_json_node *top = dx_json_in_open(&in, answer, ANSWER_MAX,
+                                                     "the answer of this URL");
     int rc = take_rows(f, &in, top, wanted, err);
 
     if (rc == DX_OK && in.rc == DX_OK && !f->is_list)

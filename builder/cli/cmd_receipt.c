@@ -92,7 +92,7 @@ static int hash_file(const char *path, uint8_t sum[DX_SHA256_SIZE], uint64_t *si
 static int compare(struct dx_span payload, const char *path, struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *o = dx_json_in_open(&in, payload, PAYLOAD_MAX, "receipt");
+    const struct dx_json_node *o = dx_json_in_open(&in, payload, PAYLOAD_MAX, "receipt");
     uint8_t want[DX_SHA256_SIZE];
     uint8_t have[DX_SHA256_SIZE];
     uint64_t size = 0;

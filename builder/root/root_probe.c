@@ -11,7 +11,7 @@
 bool dx_root_probed(struct dx_span text, const char *url)
 {
     struct dx_json_in in;
-    const struct json_t *o = dx_json_in_open(&in, text, TEXT_MAX, DX_ROOT_PROBE_FILE);
+    const struct dx_json_node *o = dx_json_in_open(&in, text, TEXT_MAX, DX_ROOT_PROBE_FILE);
     bool probed = strcmp(dx_json_in_str(&in, o, "format", TEXT_MAX), "domaindex-store") == 0 &&
                   strcmp(dx_json_in_str(&in, o, "url", TEXT_MAX), url) == 0;
 

@@ -458,7 +458,8 @@ int dx_access_json_write(const struct dx_access_json *j, struct dx_buf *out, str
 
 /* ---- parsing ---- */
 
-static void read_token(struct dx_json_in *in, struct dx_access_principal *p, const struct json_t *o)
+static void read_token(struct dx_json_in *in, struct dx_access_principal *p,
+                       const struct dx_json_node *o)
 {
     static const char *const names[] = { "sha256", "created", "expires" };
     struct dx_access_token t = { .expires_s = 0 };
@@ -474,14 +475,15 @@ static void read_token(struct dx_json_in *in, struct dx_access_principal *p, con
     p->token[p->token_count++] = t;
 }
 
-static uint32_t read_cost(struct dx_json_in *in, const struct json_t *o, const char *member)
+static uint32_t read_cost(struct dx_json_in *in, const struct dx_json_node *o, const char *member)
 {
     return dx_json_in_has(o, member)
                ? (uint32_t)dx_json_in_u64(in, o, member, 1, DX_ACCESS_COST_MAX)
                : 0;
 }
 
-static void read_principal(struct dx_json_in *in, struct dx_access_json *j, const struct json_t *o)
+static void read_principal(struct dx_json_in *in, struct dx_access_json *j,
+                           const struct dx_json_node *o)
 {
     static const char *const names[] = { "name", "all", "tokens", "cost_per_s", "cost_burst" };
     struct dx_access_principal *p;
@@ -504,9 +506,10 @@ static void read_principal(struct dx_json_in *in, struct dx_access_json *j, cons
         read_token(in, p, o);
 }
 
-static void read_grantees(struct dx_json_in *in, struct dx_access_entry *e, const struct json_t *o)
+static void read_grantees(struct dx_json_in *in, struct dx_access_entry *e,
+                          const struct dx_json_node *o)
 {
-    const struct json_t *item;
+    const struct dx_json_node *item;
     struct dx_json_list l;
 
     dx_json_in_list(in, &l, o, "principals", DX_ACCESS_PRINCIPALS_MAX);
@@ -525,7 +528,8 @@ static void read_grantees(struct dx_json_in *in, struct dx_access_entry *e, cons
         dx_json_in_fail(in, DX_E_CORRUPT, "'principals' is empty");
 }
 
-static void read_entry(struct dx_json_in *in, struct dx_access_json *j, const struct json_t *o)
+static void read_entry(struct dx_json_in *in, struct dx_access_json *j,
+                       const struct dx_json_node *o)
 {
     static const char *const names[] = { "dataset_id", "principals" };
     uint32_t last = j->entry_count == 0 ? 0 : j->entry[j->entry_count - 1].dataset_id;
@@ -539,7 +543,8 @@ static void read_entry(struct dx_json_in *in, struct dx_access_json *j, const st
         read_grantees(in, &j->entry[j->entry_count - 1], o);
 }
 
-static void read_change(struct dx_json_in *in, struct dx_access_json *j, const struct json_t *o)
+static void read_change(struct dx_json_in *in, struct dx_access_json *j,
+                        const struct dx_json_node *o)
 {
     static const char *const names[] = { "generation", "time", "by", "did" };
     uint64_t least = j->history_count == 0 ? 0 : j->history[j->history_count - 1].generation + 1;
@@ -557,12 +562,12 @@ static void read_change(struct dx_json_in *in, struct dx_access_json *j, const s
         (void)dx_json_in_try(in, add_change(j, &c, by, did, &in->err));
 }
 
-static void read_list(struct dx_json_in *in, struct dx_access_json *j, const struct json_t *root,
-                      const char *member, size_t count_max,
+static void read_list(struct dx_json_in *in, struct dx_access_json *j,
+                      const struct dx_json_node *root, const char *member, size_t count_max,
                       void (*read)(struct dx_json_in *in, struct dx_access_json *j,
-                                   const struct json_t *o))
+                                   const struct dx_json_node *o))
 {
-    const struct json_t *o;
+    const struct dx_json_node *o;
     struct dx_json_list l;
 
     dx_json_in_list(in, &l, root, member, count_max);
@@ -570,7 +575,8 @@ static void read_list(struct dx_json_in *in, struct dx_access_json *j, const str
         read(in, j, o);
 }
 
-static void read_table(struct dx_json_in *in, struct dx_access_json *j, const struct json_t *root)
+static void read_table(struct dx_json_in *in, struct dx_access_json *j,
+                       const struct dx_json_node *root)
 {
     static const char *const names[] = { "format",     "generation", "updated", "dataset_acl",
                                          "principals", "enforced",   "history" };
@@ -595,7 +601,7 @@ int dx_access_json_parse(struct dx_access_json *j, struct dx_span text, const ch
                          struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *root = dx_json_in_open(&in, text, DX_ACCESS_MAX, name);
+    const struct dx_json_node *root = dx_json_in_open(&in, text, DX_ACCESS_MAX, name);
 
     *j = (struct dx_access_json)DX_ACCESS_JSON_INIT;
     read_table(&in, j, root);

@@ -154,7 +154,7 @@ static int check_sum(struct dx_span text, const char *name, struct dx_error *err
     return DX_OK;
 }
 
-static void read_head(struct dx_json_in *in, const struct json_t *root)
+static void read_head(struct dx_json_in *in, const struct dx_json_node *root)
 {
     const char *format = dx_json_in_str(in, root, "format", 31);
     uint64_t version = dx_json_in_u64(in, root, "format_version", 0, INT64_MAX);
@@ -168,9 +168,10 @@ static void read_head(struct dx_json_in *in, const struct json_t *root)
                         MEMBERS);
 }
 
-static void read_versions(struct dx_json_in *in, struct dx_lease_text *t, const struct json_t *root)
+static void read_versions(struct dx_json_in *in, struct dx_lease_text *t,
+                          const struct dx_json_node *root)
 {
-    const struct json_t *entry;
+    const struct dx_json_node *entry;
     struct dx_json_list l;
 
     dx_json_in_list(in, &l, root, "versions", DX_LEASE_VERSIONS_MAX);
@@ -185,7 +186,8 @@ static void read_versions(struct dx_json_in *in, struct dx_lease_text *t, const 
     }
 }
 
-static void read_lease(struct dx_json_in *in, struct dx_lease_text *t, const struct json_t *root)
+static void read_lease(struct dx_json_in *in, struct dx_lease_text *t,
+                       const struct dx_json_node *root)
 {
     read_head(in, root);
     (void)snprintf(t->server, sizeof t->server, "%s",
@@ -205,7 +207,7 @@ int dx_lease_text_parse(struct dx_lease_text *t, struct dx_span text, const char
                         struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *root;
+    const struct dx_json_node *root;
     int rc;
 
     *t = (struct dx_lease_text)DX_LEASE_TEXT_INIT;

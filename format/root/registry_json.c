@@ -564,7 +564,7 @@ int dx_registry_write_root(const struct dx_registry *r, struct dx_buf *out, stru
 
 /* ---- parsing ---- */
 
-static void read_times(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
+static void read_times(struct dx_json_in *in, const struct dx_json_node *o, struct dx_dataset *d)
 {
     d->has_ts = !dx_json_in_null(o, "first_ts") || !dx_json_in_null(o, "last_ts");
     if (!d->has_ts)
@@ -575,9 +575,9 @@ static void read_times(struct dx_json_in *in, const struct json_t *o, struct dx_
         dx_json_in_fail(in, DX_E_CORRUPT, "last_ts is before first_ts");
 }
 
-static void read_metadata(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
+static void read_metadata(struct dx_json_in *in, const struct dx_json_node *o, struct dx_dataset *d)
 {
-    const struct json_t *value;
+    const struct dx_json_node *value;
     struct dx_json_list l;
 
     dx_json_in_map(in, &l, o, "metadata", SIZE_MAX);
@@ -589,7 +589,7 @@ static void read_metadata(struct dx_json_in *in, const struct json_t *o, struct 
     }
 }
 
-static void read_totals(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
+static void read_totals(struct dx_json_in *in, const struct dx_json_node *o, struct dx_dataset *d)
 {
     d->files = dx_json_in_u64(in, o, "files", 0, INT64_MAX);
     d->rows = dx_json_in_u64(in, o, "rows", 0, INT64_MAX);
@@ -598,16 +598,16 @@ static void read_totals(struct dx_json_in *in, const struct json_t *o, struct dx
     read_times(in, o, d);
 }
 
-static uint32_t read_part(struct dx_json_in *in, const struct json_t *o, const char *member,
+static uint32_t read_part(struct dx_json_in *in, const struct dx_json_node *o, const char *member,
                           uint32_t max)
 {
     return dx_json_in_has(o, member) ? (uint32_t)dx_json_in_u64(in, o, member, 1, max) : 0;
 }
 
 /* First and end of each range, all ascending. */
-static void read_merged(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
+static void read_merged(struct dx_json_in *in, const struct dx_json_node *o, struct dx_dataset *d)
 {
-    const struct json_t *item;
+    const struct dx_json_node *item;
     uint32_t last = 0;
     struct dx_json_list l;
 
@@ -630,7 +630,7 @@ static void read_merged(struct dx_json_in *in, const struct json_t *o, struct dx
         d->merged_count = 0;
 }
 
-static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_dataset *d)
+static void read_parts(struct dx_json_in *in, const struct dx_json_node *o, struct dx_dataset *d)
 {
     d->first_part = read_part(in, o, "first_part", DX_DATASET_PART_MAX);
     d->end_part = read_part(in, o, "end_part", DX_DATASET_PART_MAX + 1);
@@ -646,7 +646,7 @@ static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_
 }
 
 static void read_dataset(struct dx_json_in *in, struct dx_registry *r, enum form form,
-                         const struct json_t *o)
+                         const struct dx_json_node *o)
 {
     uint32_t id_max = form == OF_ROOT ? r->next_id - 1 : UINT32_MAX;
     struct dx_dataset *d = NULL;
@@ -693,7 +693,8 @@ static void sort_names(struct dx_json_in *in, struct dx_registry *r)
                 r->datasets[r->by_name[i]].name, r->datasets[r->by_name[i - 1]].dataset_id);
 }
 
-static void read_root_head(struct dx_json_in *in, struct dx_registry *r, const struct json_t *root)
+static void read_root_head(struct dx_json_in *in, struct dx_registry *r,
+                           const struct dx_json_node *root)
 {
     uint64_t version;
 
@@ -713,9 +714,10 @@ static void read_root_head(struct dx_json_in *in, struct dx_registry *r, const s
 }
 
 /* Ids that went: ascending, below the next one, and of no dataset that is there. */
-static void read_removed(struct dx_json_in *in, struct dx_registry *r, const struct json_t *root)
+static void read_removed(struct dx_json_in *in, struct dx_registry *r,
+                         const struct dx_json_node *root)
 {
-    const struct json_t *entry;
+    const struct dx_json_node *entry;
     struct dx_json_list l;
 
     dx_json_in_list(in, &l, root, "removed", SIZE_MAX);
@@ -731,9 +733,9 @@ static void read_removed(struct dx_json_in *in, struct dx_registry *r, const str
 }
 
 static void read_registry(struct dx_json_in *in, struct dx_registry *r, enum form form,
-                          const struct json_t *root)
+                          const struct dx_json_node *root)
 {
-    const struct json_t *o;
+    const struct dx_json_node *o;
     struct dx_json_list l;
 
     if (form == OF_ROOT)
@@ -753,7 +755,7 @@ static int parse_form(struct dx_registry *r, enum form form, struct dx_span text
                       struct dx_error *err)
 {
     struct dx_json_in in;
-    const struct json_t *root = dx_json_in_open(&in, text, DX_REGISTRY_MAX, name);
+    const struct dx_json_node *root = dx_json_in_open(&in, text, DX_REGISTRY_MAX, name);
 
     *r = (struct dx_registry)DX_REGISTRY_INIT;
     read_registry(&in, r, form, root);

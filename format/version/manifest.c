@@ -615,7 +615,7 @@ int dx_manifest_write(const struct dx_manifest *m, struct dx_buf *out, struct dx
 
 /* ---- parsing ---- */
 
-static void read_paths(struct dx_json_in *in, const struct json_t *o, const char *version)
+static void read_paths(struct dx_json_in *in, const struct dx_json_node *o, const char *version)
 {
     char want[DX_MANIFEST_FILE_PATH];
 
@@ -634,7 +634,7 @@ static void read_paths(struct dx_json_in *in, const struct json_t *o, const char
     }
 }
 
-static void read_file(struct dx_json_in *in, const struct json_t *o, const char *name,
+static void read_file(struct dx_json_in *in, const struct dx_json_node *o, const char *name,
                       struct dx_manifest_version *v)
 {
     struct dx_hash128 hash;
@@ -648,9 +648,10 @@ static void read_file(struct dx_json_in *in, const struct json_t *o, const char 
         (void)dx_json_in_try(in, dx_manifest_file_add(v, name, size, &hash, &in->err));
 }
 
-static void read_files(struct dx_json_in *in, const struct json_t *o, struct dx_manifest_version *v)
+static void read_files(struct dx_json_in *in, const struct dx_json_node *o,
+                       struct dx_manifest_version *v)
 {
-    const struct json_t *file;
+    const struct dx_json_node *file;
     struct dx_json_list l;
 
     dx_json_in_map(in, &l, o, "files", FIXED_FILES + OPTIONAL_FILES);
@@ -658,7 +659,7 @@ static void read_files(struct dx_json_in *in, const struct json_t *o, struct dx_
         read_file(in, file, l.key, v);
 }
 
-static void read_counts(struct dx_json_in *in, const struct json_t *o,
+static void read_counts(struct dx_json_in *in, const struct dx_json_node *o,
                         struct dx_manifest_version *v)
 {
     const struct {
@@ -683,13 +684,14 @@ static void read_counts(struct dx_json_in *in, const struct json_t *o,
         v->rows_left_out = dx_json_in_u64(in, o, LEFT_OUT_MEMBER, 1, INT64_MAX);
 }
 
-static int64_t time_or_never(struct dx_json_in *in, const struct json_t *o, const char *member)
+static int64_t time_or_never(struct dx_json_in *in, const struct dx_json_node *o,
+                             const char *member)
 {
     return dx_json_in_null(o, member) ? DX_MANIFEST_NEVER : dx_json_in_time(in, o, member, 1);
 }
 
 /* What may happen to a version once it is published. */
-static void read_states(struct dx_json_in *in, const struct json_t *o,
+static void read_states(struct dx_json_in *in, const struct dx_json_node *o,
                         struct dx_manifest_version *v)
 {
     const char *state = dx_json_in_str(in, o, "state", 16);
@@ -704,7 +706,8 @@ static void read_states(struct dx_json_in *in, const struct json_t *o,
     v->superseded_us = time_or_never(in, o, "superseded");
 }
 
-static void read_base(struct dx_json_in *in, const struct json_t *o, struct dx_manifest_version *v)
+static void read_base(struct dx_json_in *in, const struct dx_json_node *o,
+                      struct dx_manifest_version *v)
 {
     uint32_t sequence = 0;
     const char *base;
@@ -718,9 +721,10 @@ static void read_base(struct dx_json_in *in, const struct json_t *o, struct dx_m
         memcpy(v->base, base, DX_VERSION_NAME);
 }
 
-static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_manifest_version *v)
+static void read_parts(struct dx_json_in *in, const struct dx_json_node *o,
+                       struct dx_manifest_version *v)
 {
-    const struct json_t *name;
+    const struct dx_json_node *name;
     struct dx_json_list l;
 
     v->part = (struct dx_manifest_part){ v->domains, v->pairs, v->rows, v->urls, 0 };
@@ -740,7 +744,7 @@ static void read_parts(struct dx_json_in *in, const struct json_t *o, struct dx_
         *part_number(&v->part, i) = dx_json_in_u64(in, o, part_numbers[i].member, 0, INT64_MAX);
 }
 
-static void read_version(struct dx_json_in *in, const struct json_t *o, struct dx_manifest *m)
+static void read_version(struct dx_json_in *in, const struct dx_json_node *o, struct dx_manifest *m)
 {
     size_t members = VERSION_MEMBERS + dx_json_in_has(o, MISSING_MEMBER) +
                      dx_json_in_has(o, GONE_MEMBER) + dx_json_in_has(o, LEFT_OUT_MEMBER) +
@@ -773,7 +777,7 @@ static void read_version(struct dx_json_in *in, const struct json_t *o, struct d
     read_files(in, o, v);
 }
 
-static void check_format(struct dx_json_in *in, const struct json_t *root)
+static void check_format(struct dx_json_in *in, const struct dx_json_node *root)
 {
     const char *format = dx_json_in_has(root, "format") ? dx_json_in_str(in, root, "format", 64)
                                                         : "";
@@ -795,9 +799,9 @@ static void check_format(struct dx_json_in *in, const struct json_t *root)
                         version > DX_MANIFEST_FORMAT_VERSION ? ": a newer one wrote it" : "");
 }
 
-static void read_root(struct dx_json_in *in, const struct json_t *root, struct dx_manifest *m)
+static void read_root(struct dx_json_in *in, const struct dx_json_node *root, struct dx_manifest *m)
 {
-    const struct json_t *o;
+    const struct dx_json_node *o;
     struct dx_json_list l;
     const char *current;
 
@@ -844,7 +848,7 @@ static int check_sum(struct dx_span text, const char *name, struct dx_error *err
 int dx_manifest_parse(struct dx_span text, const char *name, struct dx_manifest *m,
                       struct dx_error *err)
 {
-    const struct json_t *root;
+    const struct dx_json_node *root;
     struct dx_json_in in;
     int rc;
 

@@ -19,7 +19,7 @@ static void need(int ok, const char *what)
     }
 }
 
-static void read_values(struct dx_json_in *in, const struct json_t *o)
+static void read_values(struct dx_json_in *in, const struct dx_json_node *o)
 {
     uint8_t hex[3] = { 0 };
     uint64_t n = dx_json_in_u64(in, o, "n", 3, 5);
@@ -35,10 +35,10 @@ static void read_values(struct dx_json_in *in, const struct json_t *o)
     dx_json_in_hex(in, o, "h", hex, sizeof hex);
 }
 
-static void read_level(struct dx_json_in *in, const struct json_t *o, unsigned depth)
+static void read_level(struct dx_json_in *in, const struct dx_json_node *o, unsigned depth)
 {
     static const char *const names[] = { "n", "s", "t", "b", "h", "l", "m" };
-    const struct json_t *entry;
+    const struct dx_json_node *entry;
     struct dx_json_list l;
     size_t seen = 0;
 
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dx_error err = DX_ERROR_INIT;
     struct dx_json_in in;
-    const struct json_t *root = dx_json_in_open(&in, dx_span_of(data, size), SIZE_MOST, "F");
+    const struct dx_json_node *root = dx_json_in_open(&in, dx_span_of(data, size), SIZE_MOST, "F");
 
     need((root == NULL) == (in.rc < 0), "neither a document nor an error");
     read_level(&in, root, 0);

@@ -13,8 +13,7 @@
  * of the allocation.
  *
  * Only allocations by the calling thread and by our own code count: malloc and its kin are replaced
- * by the linker (--wrap, tests/CMakeLists.txt), not in shared libraries but jansson
- * (base/json_in.c). It works under sanitizers.
+ * by the linker (--wrap, tests/CMakeLists.txt), not in shared libraries. It works under sanitizers.
  */
 #ifndef DX_TESTS_RUNNER_FAIL_ALLOC_H
 #define DX_TESTS_RUNNER_FAIL_ALLOC_H

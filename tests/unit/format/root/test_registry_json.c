@@ -39,7 +39,7 @@ static void test_texts(void)
         { LIST(D("-1", "\"a\"")), "dataset_id" },
         { LIST(D("1.0", "\"a\"")), "dataset_id" },
         { LIST(D("4294967296", "\"a\"")), "dataset_id" },
-        { LIST(D("18446744073709551617", "\"a\"")), "line" },
+        { LIST(D("18446744073709551617", "\"a\"")), "is not a whole number" },
         { LIST(D("2", "\"a\"") "," D("1", "\"b\"")), "does not ascend" },
         { LIST(D("1", "\"a\"") "," D("1", "\"b\"")), "does not ascend" },
         { LIST(D("1", "\"a\"") "," D("2", "\"b\"") "," D("3", "\"a\"")), "stands twice" },
