@@ -301,6 +301,8 @@ static int check_content(struct dx_verify *w, const struct dx_manifest *m,
             rc = check_others(w, err);
         if (rc == DX_OK)
             rc = dx_verify_lake(w, err);
+        if (rc == DX_OK)
+            rc = dx_verify_sources(w, err);
     }
     dx_verify_leave(w);
     for (size_t i = 0; i < DX_PARTS_MAX; i++)

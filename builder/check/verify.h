@@ -26,6 +26,10 @@
  * publish does it (builder/scan/index_scan.h) and dropped. What could not be fetched is an error,
  * not damage, unless it is missing.
  *
+ * With `base` also the files outside of the root that rows indexed in place came from (docs/GUIDE.md, "Indexed in
+ * place"): that they are there, below the base, with the size and the footer that they had. Damage names each that is
+ * not, with the reason. Memory: a name and 80 bytes for each of them, a million at most.
+ *
  * Of the current version it is also said which files of the lake no version has (the next publish
  * takes them), which the version lacks by permission, and that a listing lacks files which are
  * there.
@@ -68,6 +72,8 @@ struct dx_verify_options {
     const char *cache_dir; /* of remote roots: see above; NULL: nothing is kept */
     size_t memory;
     unsigned threads;
+    const char
+        *base; /* what the files of locators lie below (located_path.h); NULL: not looked at */
     void (*found)(void *ctx, const char *text); /* once a damage */
     void (*note)(void *ctx, const char *text);  /* findings that are not damage; may be NULL */
     void (*phase)(void *ctx, const char *name); /* what is being read now; may be NULL */
@@ -80,6 +86,7 @@ struct dx_verify_result {
     uint64_t rows_twice; /* found by deep: one of the damages, however many */
     uint64_t files, bytes;
     uint64_t domains, pairs, rows, lake_files;
+    uint64_t sources; /* files that rows came from, with `base` */
     char version[32];
 };
 
@@ -87,7 +94,7 @@ int dx_verify(const struct dx_verify_options *options, struct dx_verify_result *
               struct dx_error *err);
 
 /* Internal to the check: its state, and its rooms (verify_files.c, verify_index.c, verify_dead.c,
- * verify_facts.c, verify_urls.c, verify_tags.c, verify_lake.c). */
+ * verify_facts.c, verify_urls.c, verify_tags.c, verify_lake.c, verify_sources.c). */
 
 /* What a part holds, from its own files. */
 struct dx_verify_part {
@@ -149,6 +156,7 @@ int dx_verify_tags(struct dx_verify *w, struct dx_error *err);
 int dx_verify_tags_lake(struct dx_verify *w, const struct dx_index_lake *lake,
                         struct dx_error *why);
 int dx_verify_lake(struct dx_verify *w, struct dx_error *err);
+int dx_verify_sources(struct dx_verify *w, struct dx_error *err);
 /* Notes on the lake beside the current version; what cannot be looked at is one. */
 void dx_verify_lake_notes(const struct dx_verify *w, const struct dx_manifest_version *current);
 

@@ -44,6 +44,7 @@ enum {
     OPT_EXTRA_COLUMN,
     OPT_CANONICAL_COLUMN,
     OPT_LOCATORS,
+    OPT_IN_PLACE,
     OPT_HEADER,
     OPT_NO_HEADER,
     OPT_MAX_REJECTS,
@@ -139,6 +140,11 @@ static const struct dx_option table[OPT_COUNT] = {
                        "keep where each row came from in the column locator: the input and the "
                        "place in it",
                        DX_OPT_FLAG, AT(want.locators) },
+    [OPT_IN_PLACE] = { "in-place", NULL, NULL,
+                       "INPUT are Parquet files that stay where they are: of each row keep URL, "
+                       "time, the extra columns that are asked for, and a locator that also says "
+                       "what its file was",
+                       DX_OPT_FLAG, AT(in_place) },
     [OPT_HEADER] = { "header", NULL, NULL, "the first line of each TSV or CSV input is a header",
                      DX_OPT_FLAG },
     [OPT_NO_HEADER] = { "no-header", NULL, NULL, "it is not", DX_OPT_FLAG },
@@ -269,10 +275,13 @@ static int read_columns(const struct dx_options *options, const struct dx_profil
     }
     if (profile != NULL)
         dx_profile_apply(profile, want);
+    want->locators = want->locators || dx_options_has(options, OPT_IN_PLACE);
     if (want->locators && dx_options_has(options, OPT_FROM))
-        return dx_fail(err, DX_E_INVALID,
-                       "--locators and --from exclude each other: a queue keeps no file that "
-                       "`fetch-record` could read again");
+        return dx_fail(
+            err, DX_E_INVALID,
+            "--%s and --from exclude each other: a queue keeps no file that "
+            "`fetch-record` could read again",
+            table[dx_options_has(options, OPT_IN_PLACE) ? OPT_IN_PLACE : OPT_LOCATORS].name);
     if (dx_options_has(options, OPT_CANONICAL_COLUMN)) {
         if (want->extra_count == DX_EXTRA_COLUMNS_MAX)
             return dx_fail(err, DX_E_INVALID, "at most %d columns beside URL, time and dataset",
@@ -1123,6 +1132,13 @@ const struct dx_command dx_command_ingest = {
         "INPUT as it was given, or an absolute path where that has a '..'. Records of standard "
         "input and the elements of a JSON array have none. Rows that differ only in it are equal; "
         "the least locator in byte order is kept, but a row that the lake has stays as it is.\n\n"
+        "With --in-place INPUT are Parquet files, which must stay where they are and as they are; "
+        "other inputs are refused. The lake gets URL, time and the extra columns that are asked "
+        "for, as always, and a locator for each row that also says what its file was: "
+        "FILE#was=SIZE-HASH,row=GROUP:ROW with the file's size and the XXH3 of its footer. All "
+        "other columns are read from FILE when they are asked for: 'domaindex fetch-record' does, "
+        "and 'domaindex verify --base' finds files that are gone or were replaced. A row that the "
+        "lake has keeps its locator, so index files that were replaced with --replace.\n\n"
         "With --from file-store INPUT is a directory with the files index, index.tomb, tags and "
         "the folder store. Each page of it becomes a row with the extras content_type, title and "
         "tags (a JSON array). What is in a storage file can be named as payload.NAME for "

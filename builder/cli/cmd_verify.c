@@ -20,6 +20,7 @@ enum {
     OPT_ROOT,
     OPT_VERSION,
     OPT_DEEP,
+    OPT_BASE,
     OPT_MEMORY,
     OPT_THREADS,
     OPT_WORK_DIR,
@@ -39,6 +40,11 @@ static const struct dx_option options_table[OPT_COUNT] = {
     [OPT_DEEP] = { "deep", NULL, NULL,
                    "read the lake too, rebuild all answers and compare them with the index",
                    DX_OPT_FLAG, AT(deep) },
+    [OPT_BASE] = { "base", "DIR|URL", NULL,
+                   "look also at the files that rows indexed in place came from: those of "
+                   "locators, "
+                   "below this folder or address",
+                   DX_OPT_TEXT, AT(base) },
     [OPT_MEMORY] = { "memory", "SIZE", "1G", "memory budget of --deep",
                      DX_OPT_SIZE(MEMORY_MIN, DX_OPTION_OPEN), AT(memory) },
     [OPT_THREADS] = { "threads", "N", "2", "threads that read the lake", DX_OPT_NUMBER(1, 256),
@@ -179,6 +185,8 @@ static int print_json(const struct screen *s, const struct dx_verify_options *o,
     dx_json_key_u64(&j, "pairs", r->pairs);
     dx_json_key_u64(&j, "rows", r->rows);
     dx_json_key_u64(&j, "lake_files", r->lake_files);
+    if (o->base != NULL)
+        dx_json_key_u64(&j, "sources", r->sources);
     return dx_command_json_print("verify", r->damages > 0 ? DX_EXIT_DAMAGED : DX_EXIT_DONE, &j,
                                  &out);
 }
@@ -191,11 +199,14 @@ static int report(const struct dx_verify_options *o, const struct dx_verify_resu
         return DX_EXIT_DAMAGED;
     }
     printf("version %s: sound. %llu files, %llu bytes; %llu domains, %llu pairs, %llu rows in %llu "
-           "lake files%s\n",
+           "lake files%s",
            r->version, (unsigned long long)r->files, (unsigned long long)r->bytes,
            (unsigned long long)r->domains, (unsigned long long)r->pairs,
            (unsigned long long)r->rows, (unsigned long long)r->lake_files,
            o->deep ? ", each row read and counted again" : "");
+    if (o->base != NULL)
+        printf("; %llu files that rows came from are as they were", (unsigned long long)r->sources);
+    printf("\n");
     return DX_EXIT_DONE;
 }
 
@@ -243,6 +254,11 @@ const struct dx_command dx_command_verify = {
         "checked, and with --deep the files of the lake one after another. Without --deep the "
         "lake's files are asked for by size and by the ETag that publish saw. A store that cannot "
         "be reached is not damage: exit code 1.\n"
+        "With --base the files of rows that 'ingest --in-place' indexed are looked at too: one "
+        "that is "
+        "gone, or has another size or footer than it had, is damage. A name in a locator never "
+        "leads "
+        "out of --base, as with 'domaindex fetch-record'. Without --base they are not looked at.\n"
         "Of the current version, a line `note:` says how many files of the lake no version has, "
         "and how "
         "many the version lacks by permission (publish --allow-missing).",

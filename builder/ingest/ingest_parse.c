@@ -215,6 +215,8 @@ static struct dx_span locate(struct dx_ingest_worker *w, const struct dx_ingest_
     if (!from->cols->places || !locate_warc(&w->fields, &l)) {
         l.kind = from->located;
         l.name = from->name;
+        l.was_size = from->was_size;
+        l.was_hash = from->was_hash;
         l.place[0] = l.kind == DX_LOCATOR_LINE ? record->line : (uint64_t)record->place;
         l.place[1] = l.kind == DX_LOCATOR_LINE ? 0 : (uint64_t)record->place_size;
     }

@@ -44,6 +44,7 @@ struct dx_ingest_origin {
     const struct dx_columns *cols;
     enum dx_locator_kind located; /* what its records' places mean; NONE: nothing, or no locators */
     struct dx_span name;          /* in locators */
+    uint64_t was_size, was_hash;  /* of a file that is indexed in place; else 0 */
 };
 
 struct dx_ingest_worker {

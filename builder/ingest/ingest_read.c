@@ -12,6 +12,7 @@
 #include "builder/input/records/input_format.h"
 #include "builder/input/records/locator_name.h"
 #include "builder/root/progress.h"
+#include "builder/root/root.h"
 #include "builder/sort/spill_sort.h"
 
 #define REJECTS_MAX ((size_t)1 << 30)
@@ -404,12 +405,23 @@ static enum dx_locator_kind located(const struct feed *f)
 }
 
 /* What its records say of where they came from. */
-static void name_origin(const struct feed *f, const char *input, struct resolved *fresh)
+static int name_origin(const struct ring *r, const struct feed *f, const char *input,
+                       struct resolved *fresh, struct dx_error *err)
 {
+    bool in_place = r->read->options->in_place;
+
     fresh->from = (struct dx_ingest_origin){ .input = input,
                                              .cols = &fresh->cols,
                                              .located = located(f) };
     fresh->from.name = dx_span_of(fresh->name, dx_locator_name(input, fresh->name));
+    if (in_place && fresh->from.name.size == 0)
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: a locator cannot hold this path or address (docs/FORMAT.md, 12.2), so "
+                       "no row could lead back to it: leave out --in-place",
+                       f->said);
+    if (in_place)
+        dx_parquet_rows_known(f->rows, &fresh->from.was_size, &fresh->from.was_hash);
+    return DX_OK;
 }
 
 /* Columns of an input, of text from its first records. */
@@ -440,8 +452,7 @@ static int resolve(struct ring *r, const struct feed *f, const struct slot *s, c
                                 err);
     if (rc == DX_OK)
         announce(r, f->said, fresh);
-    name_origin(f, input, fresh);
-    return rc;
+    return rc < 0 ? rc : name_origin(r, f, input, fresh, err);
 }
 
 static bool wants_columns(const struct dx_columns_want *want)
@@ -602,6 +613,7 @@ static int open_feed(struct ring *r, const char *path, uint64_t must_be, struct 
 {
     struct dx_ingest_options *o = r->read->options;
     bool parquet = o->format == DX_RECORD_PARQUET;
+    char shown[DX_ROOT_SHOWN];
     int rc = DX_OK;
 
     *f = (struct feed){ .format = DX_RECORD_PARQUET, .said = path };
@@ -613,6 +625,10 @@ static int open_feed(struct ring *r, const char *path, uint64_t must_be, struct 
         return rc;
     if (parquet)
         return dx_parquet_rows_open(&f->rows, path, &o->want, o->memory_bytes, err);
+    if (o->in_place)
+        return dx_fail(err, DX_E_INVALID,
+                       "%s: --in-place indexes Parquet files alone; leave it out",
+                       dx_root_shown(path, shown));
     rc = dx_input_open(&f->in, path, r->read->window_max, err);
     if (rc == DX_OK)
         f->said = dx_input_name(f->in);

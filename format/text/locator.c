@@ -5,6 +5,9 @@
 
 #include "base/utf8.h"
 
+#define WAS "was="
+#define HASH_DIGITS 16
+
 #define NUMBER_MAX ((uint64_t)INT64_MAX)
 
 /* Between the two numbers: ':' or '+'; 0: there is one number. */
@@ -15,10 +18,10 @@ static const struct {
     uint64_t min[2]; /* of the numbers */
 } kinds[] = {
     [DX_LOCATOR_NONE] = { "", 0, false, { 0, 0 } },
-    [DX_LOCATOR_WARC] = { "#warc=", '+', true, { 0, 1 } },
-    [DX_LOCATOR_ROW] = { "#row=", ':', false, { 0, 0 } },
-    [DX_LOCATOR_TEXT] = { "#text=", '+', false, { 0, 1 } },
-    [DX_LOCATOR_LINE] = { "#line=", 0, false, { 1, 0 } },
+    [DX_LOCATOR_WARC] = { "warc=", '+', true, { 0, 1 } },
+    [DX_LOCATOR_ROW] = { "row=", ':', false, { 0, 0 } },
+    [DX_LOCATOR_TEXT] = { "text=", '+', false, { 0, 1 } },
+    [DX_LOCATOR_LINE] = { "line=", 0, false, { 1, 0 } },
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -44,24 +47,34 @@ static bool place_valid(const struct dx_locator *l)
         return false;
     if (p[1] < kinds[l->kind].min[1] && !kinds[l->kind].may_end)
         return false;
+    if (l->was_size > NUMBER_MAX || (l->was_size > 0 && l->kind != DX_LOCATOR_ROW))
+        return false;
     return kinds[l->kind].between != '+' || p[1] <= NUMBER_MAX - p[0];
 }
 
 size_t dx_locator_put(const struct dx_locator *l, uint8_t *text)
 {
-    char place[64];
-    int n;
+    char place[96] = "#";
+    int n = 1;
 
     if (!place_valid(l) || !dx_locator_name_valid(l->name))
         return 0;
-    n = snprintf(place, sizeof place, "%s%llu", kinds[l->kind].word,
-                 (unsigned long long)l->place[0]);
+    if (l->was_size > 0)
+        n += snprintf(place + n, sizeof place - (size_t)n, WAS "%llu-%016llx,",
+                      (unsigned long long)l->was_size, (unsigned long long)l->was_hash);
+    n += snprintf(place + n, sizeof place - (size_t)n, "%s%llu", kinds[l->kind].word,
+                  (unsigned long long)l->place[0]);
     if (kinds[l->kind].between != 0 && !(kinds[l->kind].may_end && l->place[1] == 0))
         n += snprintf(place + n, sizeof place - (size_t)n, "%c%llu", kinds[l->kind].between,
                       (unsigned long long)l->place[1]);
     memcpy(text, l->name.data, l->name.size);
     memcpy(text + l->name.size, place, (size_t)n);
     return l->name.size + (size_t)n;
+}
+
+static struct dx_span behind(struct dx_span s, size_t n)
+{
+    return dx_span_of(s.data + n, s.size - n);
 }
 
 /* The number that s begins with, cut off; false: none, or not as we write it. */
@@ -77,8 +90,31 @@ static bool take_number(struct dx_span *s, uint64_t *number)
     }
     if (n == 0 || (n > 1 && s->data[0] == '0'))
         return false;
-    *s = dx_span_of(s->data + n, s->size - n);
+    *s = behind(*s, n);
     *number = v;
+    return true;
+}
+
+static bool begins_with(struct dx_span s, const char *word)
+{
+    return s.size >= strlen(word) && memcmp(s.data, word, strlen(word)) == 0;
+}
+
+/* "SIZE-HASH,", cut off. */
+static bool take_was(struct dx_span *s, struct dx_locator *l)
+{
+    if (!take_number(s, &l->was_size) || l->was_size == 0 || s->size < HASH_DIGITS + 2 ||
+        s->data[0] != '-' || s->data[HASH_DIGITS + 1] != ',')
+        return false;
+    for (size_t i = 1; i <= HASH_DIGITS; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *digit = memchr(digits, s->data[i], sizeof digits - 1);
+
+        if (digit == NULL)
+            return false;
+        l->was_hash = l->was_hash << 4 | (uint64_t)(digit - digits);
+    }
+    *s = behind(*s, HASH_DIGITS + 2);
     return true;
 }
 
@@ -86,21 +122,26 @@ static bool parse_place(struct dx_span place, struct dx_locator *l)
 {
     size_t word = 0;
 
+    if (begins_with(place, WAS)) {
+        place = behind(place, strlen(WAS));
+        if (!take_was(&place, l))
+            return false;
+    }
     for (l->kind = DX_LOCATOR_WARC; l->kind < KINDS; l->kind++) {
         word = strlen(kinds[l->kind].word);
-        if (place.size > word && memcmp(place.data, kinds[l->kind].word, word) == 0)
+        if (begins_with(place, kinds[l->kind].word))
             break;
     }
     if (l->kind == KINDS)
         return false;
-    place = dx_span_of(place.data + word, place.size - word);
+    place = behind(place, word);
     if (!take_number(&place, &l->place[0]))
         return false;
     if (place.size == 0)
         return kinds[l->kind].between == 0 || kinds[l->kind].may_end;
     if (kinds[l->kind].between == 0 || place.data[0] != (uint8_t)kinds[l->kind].between)
         return false;
-    place = dx_span_of(place.data + 1, place.size - 1);
+    place = behind(place, 1);
     /* A length of 0 is said by leaving it out. */
     return take_number(&place, &l->place[1]) && place.size == 0 &&
            l->place[1] >= kinds[l->kind].min[1];
@@ -116,6 +157,6 @@ bool dx_locator_parse(struct dx_span text, struct dx_locator *l)
     if (at == 0)
         return false;
     l->name = dx_span_of(text.data, at - 1);
-    return parse_place(dx_span_of(text.data + at - 1, text.size - at + 1), l) && place_valid(l) &&
+    return parse_place(dx_span_of(text.data + at, text.size - at), l) && place_valid(l) &&
            dx_locator_name_valid(l->name);
 }

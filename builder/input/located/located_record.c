@@ -321,7 +321,7 @@ static int read_row(struct reading *r, struct dx_error *err)
     if (r->ask->max_bytes < limits.page_bytes)
         limits.page_bytes = (uint32_t)r->ask->max_bytes;
     if (rc == DX_OK)
-        rc = dx_parquet_row_read(ranges, first_of(r), second_of(r), &limits, r->out, see, r, err);
+        rc = dx_parquet_row_read(ranges, r->ask->locator, &limits, r->out, see, r, err);
     dx_input_ranges_close(&ranges);
     if (rc < 0)
         return rc;

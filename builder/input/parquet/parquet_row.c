@@ -7,6 +7,7 @@
 #include "base/json_out.h"
 #include "builder/input/bytes/input_ranges.h"
 #include "builder/input/parquet/parquet_footer.h"
+#include "format/text/locator.h"
 #include "parquet/chunk.h"
 #include "parquet/value_text.h"
 
@@ -289,13 +290,17 @@ static int write_node(struct row *r, uint32_t *node, uint32_t *leaf, unsigned de
     return write_content(r, node, leaf, depth, err);
 }
 
-static int read_row(struct row *r, uint64_t group, uint64_t row, const struct dx_pq_limits *limits,
-                    struct dx_error *err)
+static int read_row(struct row *r, const struct dx_locator *locator,
+                    const struct dx_pq_limits *limits, struct dx_error *err)
 {
+    uint64_t group = locator->place[0];
+    uint64_t row = locator->place[1];
     uint32_t node = 1;
     uint32_t leaf = 0;
     int rc = dx_parquet_footer_read(&r->footer, r->ranges, &r->metadata, err);
 
+    if (rc == DX_OK)
+        rc = dx_parquet_footer_same(r->ranges, &r->metadata, locator, err);
     if (rc < 0)
         return rc;
     if (group >= r->footer.group_count || row >= r->footer.group[group].row_count)
@@ -310,7 +315,7 @@ static int read_row(struct row *r, uint64_t group, uint64_t row, const struct dx
     return rc < 0 ? rc : write_members(r, r->footer.node[0].child_count, &node, &leaf, 1, err);
 }
 
-int dx_parquet_row_read(struct dx_input_ranges *ranges, uint64_t group, uint64_t row,
+int dx_parquet_row_read(struct dx_input_ranges *ranges, const struct dx_locator *locator,
                         const struct dx_pq_limits *limits, struct dx_buf *json,
                         void (*seen)(void *ctx, struct dx_span text), void *ctx,
                         struct dx_error *err)
@@ -321,7 +326,7 @@ int dx_parquet_row_read(struct dx_input_ranges *ranges, uint64_t group, uint64_t
     dx_buf_init(&r.metadata, DX_PQ_FOOTER_MAX);
     dx_buf_init(&r.text, json->max);
     dx_json_open(&r.json, json);
-    rc = read_row(&r, group, row, limits, err);
+    rc = read_row(&r, locator, limits, err);
     if (rc == DX_OK && json->failed)
         rc = dx_buf_fail(json, err, "the row as JSON");
     for (uint32_t i = 0; r.leaf != NULL && i < r.footer.leaf_count; i++)

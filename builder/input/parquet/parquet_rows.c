@@ -563,6 +563,12 @@ static uint64_t footer_hash(const struct dx_parquet_rows *p)
     return dx_hash64(dx_span_of(p->metadata.data, p->metadata.size));
 }
 
+void dx_parquet_rows_known(const struct dx_parquet_rows *p, uint64_t *size, uint64_t *hash)
+{
+    *size = dx_parquet_rows_size(p);
+    *hash = footer_hash(p);
+}
+
 int dx_parquet_rows_split(const struct dx_parquet_rows *p, uint64_t memory,
                           struct dx_parquet_split *split, struct dx_error *err)
 {

@@ -79,6 +79,9 @@ int dx_parquet_rows_only(struct dx_parquet_rows *p, const struct dx_parquet_spli
                          bool is_large, struct dx_error *err);
 void dx_parquet_split_release(struct dx_parquet_split *split);
 
+/* What the file is known by: its size, and XXH3 of its footer's metadata (format/text/locator.h). */
+void dx_parquet_rows_known(const struct dx_parquet_rows *p, uint64_t *size, uint64_t *hash);
+
 /* Bytes of the file, and of them those that lie before the row reached, by the share of rows. */
 uint64_t dx_parquet_rows_size(const struct dx_parquet_rows *p);
 uint64_t dx_parquet_rows_consumed(const struct dx_parquet_rows *p);
